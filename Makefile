@@ -9,6 +9,10 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 LINT_VERSION := v2.13.0
 AIR := github.com/air-verse/air@v1.63.0
 
+# Random tests of a law are long at night only, and so are those on a Redis Cluster: SHORT= has
+# them here too.
+SHORT ?= -short
+
 # The packages whose own code is concurrent: they run under the race detector. Their tests
 # wait a good deal, so more packages than processors run at once.
 RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(cache|door|embedredis|kept|live|lock|logreader|observe|outbox|plan|quota|schedule|sequence|store|stream))(/|$$)
@@ -32,7 +36,7 @@ test: ## the tests of the server, on the embedded stores and on PostgreSQL and R
 	$(MAKE) e2e LOOK=$(or $(LOOK),phone-en-light)
 
 go-test: servers ## those of them without a browser: PACKAGES=./internal/shop
-	scripts/servers.sh run go test -timeout 20m $(PACKAGES)
+	scripts/servers.sh run go test $(SHORT) -timeout 20m $(PACKAGES)
 
 e2e: servers browser ## the web app and the playground in a browser, on both stacks: [SPEC=playground] [STACK=embedded] [LOOK=phone-en-light]
 	TANDIAN_E2E_LOOK=$(LOOK) scripts/servers.sh run go test -count=1 -tags e2e -timeout 30m -v ./internal/web/e2e $(if $(STACK),-run 'TestBrowser/$(STACK)') $(if $(SPEC),-args $(SPEC))
@@ -115,7 +119,7 @@ UNWATCHED := $(foreach p,modernc.org/sqlite/lib modernc.org/libc,'-gcflags=$(p)=
 race: servers ## tests of what runs concurrently, with the race detector, in random order
 	@if [ "$$(go env CGO_ENABLED)" != 1 ]; then \
 		echo "race: no C compiler, so no race detector"; test -z "$$CI"; fi
-	scripts/servers.sh run go test -timeout 20m -vet=off -p $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )) $$(test "$$(go env CGO_ENABLED)" = 1 && echo -race) $(UNWATCHED) -shuffle=on \
+	scripts/servers.sh run go test $(SHORT) -timeout 20m -vet=off -p $$(( $$(getconf _NPROCESSORS_ONLN) * 3 / 2 )) $$(test "$$(go env CGO_ENABLED)" = 1 && echo -race) $(UNWATCHED) -shuffle=on \
 		$$(go list ./... | grep -E '$(RACED)')
 
 .PHONY: vuln

@@ -12,6 +12,8 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 # part NAME MAKE-ARGUMENT...
 declare -A parts=(
   [vuln]="vuln"
+  [tests]="go-test SHORT="
+  [race]="race SHORT="
   [labtest]="labtest"
   [deploytest]="deploytest"
   [e2e]="e2e"
@@ -24,7 +26,7 @@ declare -A parts=(
   [soak]="soak"
   [compare]="compare"
 )
-order=(vuln labtest deploytest e2e faulttest embedded livetest test-cluster soak compare mutants live-mutants)
+order=(vuln tests race labtest deploytest e2e faulttest embedded livetest test-cluster soak compare mutants live-mutants)
 
 for name in "$@"; do
   if [[ ! -v parts[$name] ]]; then

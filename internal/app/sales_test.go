@@ -346,6 +346,11 @@ func TestTheLifeOfAnOrder(t *testing.T) {
 			if p.OrderVoucher.Order == nil || p.code() != "" {
 				t.Fatalf("no order: %+v", p.OrderVoucher)
 			}
+			sees(t, "the order", "UNPAID", func() string { // a busy server answers before it is stored
+				var shown struct{ Order shownOrder }
+				as.Must(t, `query O($id: ID!) { order(id: $id) { id status } }`, map[string]any{"id": p.OrderVoucher.Order.ID}, &shown)
+				return shown.Order.Status
+			})
 			return p.OrderVoucher.Order.ID
 		}
 		stock := func(want string) {

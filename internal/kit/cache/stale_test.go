@@ -25,7 +25,7 @@ func TestNoReadIsOlderThanAnInvalidation(t *testing.T) {
 			seed = s
 		}
 		t.Logf("seed %d", seed)
-		newRace(t, b.world(t), Policy{}).run(t, seed, 1500*time.Millisecond)
+		newRace(t, b.world(t), Policy{}).run(t, seed, raceTime())
 	})
 }
 

@@ -102,10 +102,13 @@ func (w *world) names(t *testing.T) []string {
 	return all
 }
 
-// onEach runs a suite on miniredis, on a Redis and on a cluster of three masters.
+// onEach runs a suite on miniredis, on a Redis and, without -short, on a cluster of three masters.
 func onEach(t *testing.T, suite func(t *testing.T, b *backend)) {
 	starts := map[string]func(t testing.TB) *backend{
 		"miniredis": startMini, "redis": startRedis, "cluster": startCluster,
+	}
+	if testing.Short() {
+		delete(starts, "cluster")
 	}
 	for name, start := range starts {
 		t.Run(name, func(t *testing.T) {
@@ -195,4 +198,12 @@ func hungServer(t testing.TB) (socket string) {
 		open.Wait()
 	})
 	return socket
+}
+
+// raceTime is how long processes race on each kind of Redis.
+func raceTime() time.Duration {
+	if testing.Short() {
+		return 500 * time.Millisecond
+	}
+	return 3 * time.Second
 }

@@ -26,7 +26,7 @@ func TestWindowsShowWhatIsThere(t *testing.T) {
 			seed = s
 		}
 		t.Logf("seed %d", seed)
-		newWindowRace(t, b.world(t)).run(t, seed, 1500*time.Millisecond)
+		newWindowRace(t, b.world(t)).run(t, seed, raceTime())
 	})
 }
 

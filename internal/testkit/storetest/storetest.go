@@ -148,10 +148,13 @@ var emptySQLite = sync.OnceValues(func() (fs.FS, error) {
 })
 
 // EachAndCluster is Each, and a third time with a Redis Cluster of
-// three: for what scripts and pipelines do.
+// three: for what scripts and pipelines do. With -short it is Each.
 func EachAndCluster(t *testing.T, test func(*testing.T, Stores)) {
 	t.Helper()
 	Each(t, test)
+	if testing.Short() {
+		return
+	}
 	t.Run("cluster", func(t *testing.T) { test(t, Cluster(t)) })
 }
 
