@@ -186,8 +186,8 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	case err := <-done:
 		cancel()
 		tb.Fatalf("the server did not start: %v\n%s", err, log)
-	case <-time.After(time.Minute):
-		tb.Fatalf("the server was not ready within a minute: %v\n%s", stop(), log)
+	case <-time.After(3 * time.Minute): // the pictures of the demo town take one on a busy disk
+		tb.Fatalf("the server was not ready within three minutes: %v\n%s", stop(), log)
 	}
 	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, cfg: cfg, stop: stop, heard: &testkit.Secrets{}}
 	tb.Cleanup(func() {
