@@ -9,15 +9,17 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 LINT_VERSION := v2.13.0
 AIR := github.com/air-verse/air@v1.63.0
 
-# Random tests of a law are long at night only, and so are those on a Redis Cluster: SHORT= has
-# them here too.
+# Long random tests and those on a Redis Cluster are left to `make nightly`. SHORT= runs them here.
 SHORT ?= -short
 
 # The packages whose own code is concurrent: they run under the race detector. Their tests
-# wait a good deal, so more packages than processors run at once.
+# wait a good deal, so more packages than processors run at once. Add a package that gets goroutines.
 RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(cache|door|embedredis|kept|live|lock|logreader|observe|outbox|plan|quota|schedule|sequence|store|stream))(/|$$)
 
-.PHONY: help run dev build test go-test e2e browser deploytest deploy faulttest mutants livetest test-cluster race soak release check apart servers generate migration web format fresh lint web-fresh race
+# What `make check` does, in this order.
+CHECKS := fresh lint web-fresh race
+
+.PHONY: help run dev build test go-test e2e browser deploytest deploy faulttest mutants livetest test-cluster race soak release check checks apart servers generate migration web format $(CHECKS)
 
 help: ## list what there is to do
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
@@ -107,7 +109,7 @@ nightly: ## everything that CI leaves out, part by part: PARTS="faulttest mutant
 	scripts/nightly.sh $(PARTS)
 .PHONY: nightly
 
-check: fresh lint web-fresh race ## generated code, format, lint, web app, race detector
+check: $(CHECKS) ## generated code, format, lint, web app, race detector
 
 fresh: servers ## is all generated code what the generators write?
 	scripts/servers.sh run scripts/fresh.sh code
@@ -175,5 +177,7 @@ servers:
 	@scripts/servers.sh install
 
 # For .ci/run, which does these one by one and nothing twice.
+checks:
+	@echo $(CHECKS)
 apart:
 	@go list ./... | grep -Ev '$(RACED)'

@@ -212,12 +212,12 @@ func (g *gate) drop(t *testing.T) {
 	})
 }
 
-// A process that pushes a note to 19 000 inboxes is killed, and so is the one that goes on.
+// A process that pushes a note to 49 000 inboxes is killed, and so is the one that goes on.
 // The third ends it, and no batch was written down twice: each began where the one before
 // had been. Whose turn has not come sees the note all the same.
 func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
 	t.Parallel()
-	const followers, batch = 19_000, 1000
+	const followers, batch = 49_000, 1000
 	stack := apptest.Real(t)
 	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -248,8 +248,8 @@ func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
 	})
 
 	g := newGate(t, db)
-	first := batch * (2 + rnd.Int64N(6))
-	second := first + batch*(1+rnd.Int64N(9))
+	first := batch * (5 + rnd.Int64N(15))
+	second := first + batch*(1+rnd.Int64N(25))
 	g.does(t, "INSERT INTO gate VALUES ($1)", first)
 	made, err := s.House().Notes.Publish(t.Context(), author, note.Draft{ShopID: numberIn(t, m.shop), Title: "Tea", Content: "Good tea."})
 	if err != nil {

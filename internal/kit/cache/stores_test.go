@@ -200,10 +200,11 @@ func hungServer(t testing.TB) (socket string) {
 	return socket
 }
 
-// raceTime is how long processes race on each kind of Redis.
+// raceTime is how long processes race on each kind of Redis, unless they need longer to show
+// something.
 func raceTime() time.Duration {
 	if testing.Short() {
 		return 500 * time.Millisecond
 	}
-	return 3 * time.Second
+	return 2 * time.Second
 }

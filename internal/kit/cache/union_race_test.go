@@ -49,7 +49,7 @@ func TestUnionsShowTheTruth(t *testing.T) {
 			feedsOf(w.process(t), a, a.load, WindowPolicy{Size: unionSize}),
 		}
 		var whole, cut, shown int
-		for step := range 1200 {
+		for step := range 2400 {
 			if step%120 == 0 {
 				a.begin()
 			}

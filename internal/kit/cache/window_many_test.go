@@ -84,7 +84,7 @@ func pagesOfMany(t *testing.T, w *world) {
 // missingWindowsAreLoadedTogether has more lists than a batch, and more entries than a round
 // trip carries.
 func missingWindowsAreLoadedTogether(t *testing.T, w *world) {
-	const n, each = batch + 100, 10
+	const n, each = batch + 100, 50
 	scores := make([]int, each)
 	for i := range scores {
 		scores[i] = each - i

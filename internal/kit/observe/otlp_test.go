@@ -329,7 +329,7 @@ func TestCollectorsProveThemselvesByCertificate(t *testing.T) {
 		}
 		return path
 	}
-	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL, "OTEL_EXPORTER_OTLP_TIMEOUT": "2000"} // it tries again all that time
+	env := map[string]string{"OTEL_EXPORTER_OTLP_ENDPOINT": collector.URL, "OTEL_EXPORTER_OTLP_TIMEOUT": "2000"} // the client retries until then
 	if err := clientOf(t, env).UploadTraces(t.Context(), spansNamed("a")); err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate of no known authority: %v", err)
 	}

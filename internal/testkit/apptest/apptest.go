@@ -186,7 +186,7 @@ func (s *Stack) Start(tb testing.TB) *Server {
 	case err := <-done:
 		cancel()
 		tb.Fatalf("the server did not start: %v\n%s", err, log)
-	case <-time.After(3 * time.Minute): // the pictures of the demo town take one on a busy disk
+	case <-time.After(3 * time.Minute): // a busy machine took more than one for the demo town with its pictures
 		tb.Fatalf("the server was not ready within three minutes: %v\n%s", stop(), log)
 	}
 	server := &Server{App: a, URL: "http://" + a.Addr(), Log: log, Out: out, cfg: cfg, stop: stop, heard: &testkit.Secrets{}}

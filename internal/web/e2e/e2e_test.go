@@ -25,8 +25,8 @@ const oneStack = 12 * time.Minute
 
 // TestBrowser runs the specs on both stacks, or those whose file names contain an argument:
 // -args playground. With TANDIAN_E2E_LOOK=phone-en-light each spec runs once: on stores
-// where it asks them, the tour of all screens in that look alone, and no spec that tours the
-// screens in other languages and older browsers.
+// where it asks them, and the tour of all screens in that look alone. The specs in otherLooks
+// do not run then.
 func TestBrowser(t *testing.T) {
 	if os.Getenv("TANDIAN_TEST_CHROMIUM") == "" {
 		const how = "needs a Chromium or Google Chrome: `make browser`, or name one in TANDIAN_TEST_CHROMIUM, then `make e2e`"
@@ -98,7 +98,7 @@ const tour = "screens.spec.ts"
 // alone names what does not ask the stores anything, and runs on the embedded ones only.
 var alone = []string{tour, "playground.spec.ts", "units.spec.ts"}
 
-// otherLooks names what tours the screens in one more language or browser.
+// otherLooks lists the specs for one more script and for older browsers.
 var otherLooks = []string{"bidi.spec.ts", "oldbrowsers.spec.ts"}
 
 // build builds the program as people get it.
