@@ -9,7 +9,7 @@ LINT := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 LINT_VERSION := v2.13.0
 AIR := github.com/air-verse/air@v1.63.0
 
-# Long random tests and those on a Redis Cluster are left to `make nightly`. SHORT= runs them here.
+# Long tests (testkit.Long) and those on a Redis Cluster are left to `make nightly`. SHORT= runs them here.
 SHORT ?= -short
 
 # The packages whose own code is concurrent: they run under the race detector. Their tests

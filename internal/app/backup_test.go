@@ -119,6 +119,7 @@ func TestABackupIsRestored(t *testing.T) {
 // before it is there and what came after it is not. The steps are those of
 // docs/operations.md.
 func TestABaseBackupAndTheArchiveAreRestoredToAMoment(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	if os.Getenv("TANDIAN_REQUIRE_SERVERS") != "1" {
 		t.Skip("needs PostgreSQL and Redis: run `make test`")

@@ -216,6 +216,7 @@ func (g *gate) drop(t *testing.T) {
 // The third ends it, and no batch was written down twice: each began where the one before
 // had been. Whose turn has not come sees the note all the same.
 func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const followers, batch = 49_000, 1000
 	stack := apptest.Real(t)

@@ -91,6 +91,7 @@ func within2Percent(got, want int) bool {
 // Ten thousand people look at one to three pages each, on three servers of which one
 // ends meanwhile. Some are signed in and have two devices.
 func TestVisitsOfTenThousandPeopleOverThreeServers(t *testing.T) {
+	testkit.Long(t)
 	t.Parallel()
 	const people, signedIn, callers = 10_000, 20, 8
 	stack := apptest.Real(t)

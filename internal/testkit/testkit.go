@@ -113,3 +113,12 @@ func without(tb testing.TB, what string) {
 	}
 	tb.Skipf("needs %s: run `make test`", what)
 }
+
+// Long skips a test under -short: a long random test, or one that harms servers or stores.
+// CI runs with -short, and `make nightly` without.
+func Long(tb testing.TB) {
+	tb.Helper()
+	if testing.Short() {
+		tb.Skip("left to make nightly")
+	}
+}
