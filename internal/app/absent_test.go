@@ -3,6 +3,7 @@ package app_test
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"strings"
 	"testing"
 
@@ -30,10 +31,23 @@ func asked(t *testing.T, s *apptest.Server, f func()) (statements, trips float64
 	return nowStatements - statements, nowTrips - trips
 }
 
+// readsNothing fails unless f reaches no store. Background work of the server reaches stores
+// too, so it takes the fewest reads of five calls of f.
+func readsNothing(t *testing.T, s *apptest.Server, f func()) {
+	t.Helper()
+	fewest := math.Inf(1)
+	for range 5 {
+		statements, trips := asked(t, s, f)
+		if fewest = min(fewest, statements+trips); fewest == 0 {
+			return
+		}
+	}
+	t.Errorf("each of five calls cost statements and round trips to Redis, at least %v", fewest)
+}
+
 // Every field that takes an id and may end in null.
 func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
 	const limit = 4 // a minute: one in 15 s
-	const repeats = 20
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		stack.Config.AbsentReads, stack.Config.TrustedProxies = limit, []string{"127.0.0.1"}
 		s := hire(t, stack).nobody
@@ -62,15 +76,9 @@ func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
 				}
 				refused := s.Counter(t, "tandian_door_refused_total", "code", "RATE_LIMITED")
 				var answers []apptest.Answer
-				// The server's own work asks now and then, so one request alone proves nothing.
-				statements, trips := asked(t, s, func() {
-					for range repeats {
-						answers = append(answers, s.Do(t, gone, nil, nil), s.Do(t, there, nil, nil))
-					}
+				readsNothing(t, s, func() {
+					answers = append(answers, s.Do(t, gone, nil, nil), s.Do(t, there, nil, nil))
 				})
-				if statements >= repeats || trips >= repeats {
-					t.Errorf("%d refused requests asked for %v statements and %v round trips to Redis", len(answers), statements, trips)
-				}
 				for _, a := range append(answers, s.Do(t, strings.Replace(there, "{", "{ shopTypes { id } ", 1), nil, nil)) {
 					if c := code(t, a); c != "RATE_LIMITED" {
 						t.Fatalf("answered with %q: %s", c, a.Data)
@@ -88,8 +96,8 @@ func TestWhoKeepsAskingForWhatThereIsNotReachesNoStore(t *testing.T) {
 				if err := json.Unmarshal(last.Data, &rest); err != nil || string(rest.It) != tt.null || len(rest.ShopTypes) == 0 {
 					t.Errorf("what else was asked for is not answered: %v, %s", err, last.Data)
 				}
-				if n := s.Counter(t, "tandian_door_refused_total", "code", "RATE_LIMITED") - refused; n != 2*repeats+2 {
-					t.Errorf("%v refusals are counted, want %d", n, 2*repeats+2)
+				if n := s.Counter(t, "tandian_door_refused_total", "code", "RATE_LIMITED") - refused; n != float64(len(answers)+2) {
+					t.Errorf("%v refusals are counted, want %d", n, len(answers)+2)
 				}
 			})
 		}

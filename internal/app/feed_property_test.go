@@ -46,7 +46,6 @@ const feedSteps = 120
 // Every seed begins with people of its own. TANDIAN_TEST_SEED=n runs that one seed alone;
 // TANDIAN_TEST_FEEDS=200 runs as many seeds in each pair of stores as it says.
 func TestEveryPageOfAFeedIsWhatThePlainQuerySays(t *testing.T) {
-	testkit.Long(t)
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		seed, seeds := testkit.Seed(t), math.MaxInt

@@ -380,7 +380,6 @@ func TestTheLiveCursorMovesWithTheLog(t *testing.T) {
 // Whatever Redis loses between the pages, and whatever others write: each page is what the
 // database has below the last note of the page before.
 func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
-	testkit.Long(t)
 	t.Parallel()
 	const inPage = 7
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {

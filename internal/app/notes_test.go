@@ -83,7 +83,6 @@ func numberIn(t *testing.T, id string) int64 {
 // Many like and unlike notes at random, of two servers where there are two. When they are
 // done, the rows, the counts, the sorted set in Redis and what everybody is told agree.
 func TestLikesNeverDrift(t *testing.T) {
-	testkit.Long(t)
 	t.Parallel()
 	const taps = 60
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {

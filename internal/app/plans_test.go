@@ -288,7 +288,7 @@ func reads(h *app.House) map[string]func(context.Context) error {
 	add("followees in common", func(ctx context.Context) error { _, err := h.Follows.Common(ctx, 11, 12, 20, ""); return err })
 	add("the newest notes", func(ctx context.Context) error { return h.Feed.Look(ctx) })
 	add("a feed", func(ctx context.Context) error { _, err := h.Feed.Page(ctx, 11, 20, ""); return err })
-	add("a feed of one who follows many", func(ctx context.Context) error {
+	add("a feed with thousands of followees", func(ctx context.Context) error {
 		// The test needs the statements and not the page, which takes many of them.
 		ctx, cancel := context.WithTimeout(ctx, time.Second)
 		defer cancel()

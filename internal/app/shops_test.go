@@ -282,7 +282,6 @@ func manyPages(n int) string {
 // While a reader turns pages, shops are added: every shop that was there from
 // the start is shown exactly once.
 func TestPagingWhileShopsAreAdded(t *testing.T) {
-	testkit.Long(t)
 	t.Parallel()
 	seed := testkit.Seed(t)
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {

@@ -37,9 +37,6 @@ var buildProgram = sync.OnceValues(func() (path string, err error) { //nolint:go
 // program returns the path of the built program.
 func program(t *testing.T) string {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("links the program")
-	}
 	path, err := buildProgram()
 	if err != nil {
 		t.Fatal(err)

@@ -450,9 +450,7 @@ func sqlSent(t *testing.T, g *stage) (n float64) {
 }
 
 func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it takes seconds")
-	}
+	testkit.Long(t)
 	const buyers = 100_000
 	g := newStage(t, storetest.Real(t))
 	at := g.put(sale{stock: 120_000})

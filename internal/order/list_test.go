@@ -15,7 +15,6 @@ import (
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -275,7 +274,6 @@ func TestAMerchantSeesTheOrdersOfOwnShops(t *testing.T) {
 // TestEveryOrderIsShownOnce orders, commits, changes and evicts at random, while it
 // walks through the list in pages of any size. TANDIAN_TEST_SEED repeats a run.
 func TestEveryOrderIsShownOnce(t *testing.T) {
-	testkit.Long(t)
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		seed := uint64(time.Now().UnixNano())
 		if s, err := strconv.ParseUint(os.Getenv("TANDIAN_TEST_SEED"), 10, 64); err == nil {

@@ -114,8 +114,8 @@ func without(tb testing.TB, what string) {
 	tb.Skipf("needs %s: run `make test`", what)
 }
 
-// Long skips a test under -short: a long random test, or one that harms servers or stores.
-// CI runs with -short, and `make nightly` without.
+// Long skips a test under -short. It is for tests that harm servers or stores, or need
+// thousands of users. CI runs with -short, `make nightly` without it.
 func Long(tb testing.TB) {
 	tb.Helper()
 	if testing.Short() {
