@@ -81,14 +81,10 @@ func OwnServer(t *testing.T) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	root, err := repository()
-	if err != nil {
-		t.Fatal(err)
-	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, filepath.Join(root, "scripts", "servers.sh"), "run", program, "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // ours
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }                                                                // it takes its server with it
+	cmd := exec.CommandContext(ctx, filepath.Join(Root(t), "scripts", "servers.sh"), "run", program, "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // ours
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }                                                                   // it takes its server with it
 	cmd.WaitDelay = 10 * time.Second
 	// Without an address the script starts a server.
 	cmd.Env = append(os.Environ(), "TANDIAN_TEST_OWN_SERVER=1", "TANDIAN_TEST_DATABASE_URL=")

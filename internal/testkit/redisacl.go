@@ -45,12 +45,9 @@ func RedisAsServer(tb testing.TB, address string) string {
 // not say who he is has the rights of the user tandian, by command. Only the keys are
 // any, because tests have prefixes of their own.
 func writeACL(dir string) (options []string, err error) {
-	root, err := repository()
+	root, err := root()
 	if err != nil {
 		return nil, err
-	}
-	if filepath.Base(root) == "lab" { // a module inside ours
-		root = filepath.Dir(root)
 	}
 	text, err := os.ReadFile(filepath.Join(root, "deploy", "redis", "users.acl"))
 	if err != nil {

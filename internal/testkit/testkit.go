@@ -67,11 +67,7 @@ func SharedFile(tb testing.TB, rel string) (path string, ok bool) {
 	}
 	dir := os.Getenv("TANDIAN_SHARED")
 	if dir == "" {
-		root, err := repository()
-		if err != nil {
-			tb.Fatalf("shared file %q: %v", rel, err)
-		}
-		dir = filepath.Join(filepath.Dir(root), "shared")
+		dir = filepath.Join(filepath.Dir(Root(tb)), "shared")
 	}
 	path = filepath.Join(dir, rel)
 	info, err := os.Stat(path)
@@ -86,20 +82,29 @@ func SharedFile(tb testing.TB, rel string) (path string, ok bool) {
 	return path, false
 }
 
-// repository returns the directory of our go.mod: tests run in their package's
-// directory, somewhere below it.
-func repository() (string, error) {
+// Root returns the top directory of the repository. Tests run in the directory of their
+// package, somewhere below it, also in the module lab/.
+func Root(tb testing.TB) string {
+	tb.Helper()
+	root, err := root()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return root
+}
+
+func root() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
 		return "", err
 	}
 	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+		if _, err := os.Stat(filepath.Join(dir, "ARCHITECTURE.md")); err == nil {
 			return dir, nil
 		}
 		above := filepath.Dir(dir)
 		if above == dir {
-			return "", errors.New("no go.mod above the working directory")
+			return "", errors.New("no ARCHITECTURE.md above the working directory")
 		}
 		dir = above
 	}

@@ -125,7 +125,7 @@ func TestWhatARunLeftIsKept(t *testing.T) {
 			t.Errorf("%s is %q, %v", name, got, err)
 		}
 	}
-	if !strings.Contains(out.String(), "-seed 5 -dur 1m0s\n") {
+	if !strings.Contains(out.String(), "--seed 5 --dur 1m0s\n") {
 		t.Errorf("it does not say how to repeat it: %s", out.String())
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 // What holds where a row says nothing else: DESIGN's rules.
@@ -46,7 +47,7 @@ type Table []Row
 // Read reads the table of this repository.
 func Read(tb testing.TB) Table {
 	tb.Helper()
-	text, err := os.ReadFile(filepath.Join(repository(tb), "ARCHITECTURE.md"))
+	text, err := os.ReadFile(filepath.Join(testkit.Root(tb), "ARCHITECTURE.md"))
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,24 +56,6 @@ func Read(tb testing.TB) Table {
 		tb.Fatalf("the table of Redis keys in ARCHITECTURE.md: %v", err)
 	}
 	return t
-}
-
-// repository is the directory of our go.mod.
-func repository(tb testing.TB) string {
-	dir, err := os.Getwd()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	for {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		above := filepath.Dir(dir)
-		if above == dir {
-			tb.Fatal("no go.mod above the working directory")
-		}
-		dir = above
-	}
 }
 
 // Parse reads the first table of the section "Redis keys". Its columns are key,
