@@ -84,7 +84,8 @@ func OwnServer(t *testing.T) bool {
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(Root(t), "scripts", "servers.sh"), "run", program, "-test.run=^"+t.Name()+"$", "-test.v") //nolint:gosec // ours
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }                                                                   // it takes its server with it
+	// The script stops its server when it is interrupted.
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	// Without an address the script starts a server.
 	cmd.Env = append(os.Environ(), "TANDIAN_TEST_OWN_SERVER=1", "TANDIAN_TEST_DATABASE_URL=")
