@@ -15,7 +15,7 @@ import (
 // Driver returns the database as ent wants it, with every statement counted
 // and timed, and with a span below the one in its context.
 func (s *SQL) Driver(m *SQLMetrics) dialect.Driver {
-	pool := observed{next: s.DB, m: m, dialect: s.Dialect, prepared: newPrepared(s.DB)}
+	pool := observed{next: s.DB, m: m, dialect: s.Dialect}
 	return &driver{Driver: entsql.NewDriver(s.Dialect, entsql.Conn{ExecQuerier: pool}), db: s, m: m}
 }
 
@@ -41,10 +41,9 @@ func (d *driver) Close() error { return d.db.Close() }
 
 // observed counts, times and traces the statements of a pool or a transaction.
 type observed struct {
-	next     entsql.ExecQuerier
-	m        *SQLMetrics
-	dialect  string
-	prepared *prepared // nil in a transaction
+	next    entsql.ExecQuerier
+	m       *SQLMetrics
+	dialect string
 }
 
 func (o observed) ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error) {
@@ -57,17 +56,10 @@ func (o observed) ExecContext(ctx context.Context, query string, args ...any) (s
 
 func (o observed) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
 	begin, span := time.Now(), statementSpan(ctx, o.dialect, query)
-	rows, err := o.query(ctx, query, args)
+	rows, err := o.next.QueryContext(ctx, query, args...)
 	o.m.observe(ctx, verb(query), time.Since(begin), err)
 	observe.End(span, err)
 	return rows, err
-}
-
-func (o observed) query(ctx context.Context, query string, args []any) (*sql.Rows, error) {
-	if o.prepared != nil && ctx.Value(asPrepared{}) != nil {
-		return o.prepared.query(ctx, query, args)
-	}
-	return o.next.QueryContext(ctx, query, args...)
 }
 
 // verb is the label of a statement: few values, whatever the statement.

@@ -2,98 +2,160 @@ package store
 
 import (
 	"context"
-	"database/sql"
+	sqldriver "database/sql/driver"
 	"errors"
-	"sync"
+	"fmt"
+	"sync/atomic"
 
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 )
 
-// mostPrepared bounds the statements that are kept prepared: each is kept on every
-// connection that ran it.
-const mostPrepared = 64
+// maxPrepared bounds the prepared statements of one connection.
+const maxPrepared = 128
 
-// asPrepared marks the context of a statement that is kept prepared.
+// asPrepared marks the context of a statement that stays prepared.
 type asPrepared struct{}
 
-// Prepared returns a context whose queries are prepared once on each connection, and then
-// only run: the server has read them, and mostly planned them, before. It is for what runs
-// all the time and whose text is always the same, not one for each number of arguments:
-// what was prepared stays until the database is closed. In a transaction nothing is kept.
+// Prepared returns a context whose statements are prepared once on each connection and
+// stay prepared until the connection ends, in transactions and outside. Use it for
+// statements that run often and have a fixed text, not one for each number of arguments.
+// Each connection keeps at most 128; further ones run unprepared.
 //
-// A connection that is new, to whichever server, prepares anew. If a statement cannot be
-// run as it was prepared, because a migration changed its columns or somebody told the
-// server to forget it, it is run as any other, and prepared again the next time.
+// If a migration has changed the columns of a statement, or the server has discarded it,
+// the statement runs unprepared and is prepared again at its next use. Such an error
+// aborts a transaction; [Undone] reports true for it.
 func Prepared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, asPrepared{}, true)
 }
 
-// prepared are the statements of a pool that are kept, by their text.
-type prepared struct {
-	db   *sql.DB
-	mu   sync.RWMutex
-	kept map[string]*sql.Stmt
+// rawConn is what the connections of both drivers implement.
+type rawConn interface {
+	sqldriver.Conn
+	sqldriver.Pinger
+	sqldriver.ExecerContext
+	sqldriver.QueryerContext
+	sqldriver.ConnPrepareContext
+	sqldriver.ConnBeginTx
+	sqldriver.SessionResetter
+	sqldriver.Validator
 }
 
-func newPrepared(db *sql.DB) *prepared { return &prepared{db: db, kept: map[string]*sql.Stmt{}} }
+// rawStmt is what the statements of both drivers implement.
+type rawStmt interface {
+	sqldriver.Stmt
+	sqldriver.StmtExecContext
+	sqldriver.StmtQueryContext
+}
 
-func (p *prepared) query(ctx context.Context, text string, args []any) (*sql.Rows, error) {
-	stmt, err := p.statement(ctx, text)
+// preparingConnector opens connections that keep prepared statements.
+type preparingConnector struct {
+	sqldriver.Connector
+	outdated *atomic.Int64 // how often a statement was outdated
+}
+
+func newPreparingConnector(c sqldriver.Connector) preparingConnector {
+	return preparingConnector{c, new(atomic.Int64)}
+}
+
+// Connect implements [driver.Connector].
+func (c preparingConnector) Connect(ctx context.Context) (sqldriver.Conn, error) {
+	conn, err := c.Connector.Connect(ctx)
 	if err != nil {
 		return nil, err
+	}
+	raw, ok := conn.(rawConn)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("connection of type %T lacks methods", conn), conn.Close())
+	}
+	return &preparingConn{rawConn: raw, outdated: c.outdated, epoch: c.outdated.Load(), kept: map[string]rawStmt{}}, nil
+}
+
+// preparingConn is a connection with its prepared statements. database/sql calls it from
+// one goroutine at a time.
+type preparingConn struct {
+	rawConn
+	outdated *atomic.Int64
+	epoch    int64 // of kept; statements of an older epoch are discarded
+	kept     map[string]rawStmt
+}
+
+// CheckNamedValue implements [driver.NamedValueChecker].
+func (c *preparingConn) CheckNamedValue(v *sqldriver.NamedValue) error {
+	if checker, ok := c.rawConn.(sqldriver.NamedValueChecker); ok {
+		return checker.CheckNamedValue(v)
+	}
+	return sqldriver.ErrSkip
+}
+
+// QueryContext implements [driver.QueryerContext].
+func (c *preparingConn) QueryContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Rows, error) {
+	return execute(ctx, c, text, args, rawStmt.QueryContext, c.rawConn.QueryContext)
+}
+
+// ExecContext implements [driver.ExecerContext].
+func (c *preparingConn) ExecContext(ctx context.Context, text string, args []sqldriver.NamedValue) (sqldriver.Result, error) {
+	return execute(ctx, c, text, args, rawStmt.ExecContext, c.rawConn.ExecContext)
+}
+
+// execute runs a statement, prepared if its context asks for that.
+func execute[R any](
+	ctx context.Context, c *preparingConn, text string, args []sqldriver.NamedValue,
+	prepared func(rawStmt, context.Context, []sqldriver.NamedValue) (R, error),
+	plain func(context.Context, string, []sqldriver.NamedValue) (R, error),
+) (R, error) {
+	var none R
+	if ctx.Value(asPrepared{}) == nil {
+		return plain(ctx, text, args)
+	}
+	stmt, err := c.statement(ctx, text)
+	if err != nil {
+		return none, err
 	}
 	if stmt == nil {
-		return p.db.QueryContext(ctx, text, args...)
+		return plain(ctx, text, args)
 	}
-	rows, err := stmt.QueryContext(ctx, args...)
+	result, err := prepared(stmt, ctx, args)
 	if err == nil || !outdated(err) {
-		return rows, err
+		return result, err
 	}
-	p.drop(text, stmt)
-	return p.db.QueryContext(ctx, text, args...) // nothing has run yet
+	c.outdated.Add(1) // the other connections prepare again, too
+	again, plainErr := plain(ctx, text, args)
+	if SQLState(plainErr) == string(pqerror.InFailedSQLTransaction) {
+		return none, err
+	}
+	return again, plainErr
 }
 
-// statement is one that is kept; nil if there are too many. It does not wait for others
-// who prepare the same: their server may not answer, for longer than this ctx has.
-func (p *prepared) statement(ctx context.Context, text string) (*sql.Stmt, error) {
-	p.mu.RLock()
-	stmt, full := p.kept[text], len(p.kept) >= mostPrepared
-	p.mu.RUnlock()
-	if stmt != nil || full {
+// statement returns a prepared statement, or nil if the connection has too many.
+func (c *preparingConn) statement(ctx context.Context, text string) (rawStmt, error) {
+	if epoch := c.outdated.Load(); epoch != c.epoch {
+		for _, stmt := range c.kept {
+			_ = stmt.Close() // the server may have discarded it
+		}
+		clear(c.kept)
+		c.epoch = epoch
+	}
+	stmt := c.kept[text]
+	if stmt != nil || len(c.kept) >= maxPrepared {
 		return stmt, nil
 	}
-	fresh, err := p.db.PrepareContext(ctx, text)
+	fresh, err := c.PrepareContext(ctx, text)
 	if err != nil {
 		return nil, err
 	}
-	p.mu.Lock()
-	if stmt = p.kept[text]; stmt == nil {
-		stmt, p.kept[text], fresh = fresh, fresh, nil
+	stmt, ok := fresh.(rawStmt)
+	if !ok {
+		return nil, errors.Join(fmt.Errorf("statement of type %T lacks methods", fresh), fresh.Close())
 	}
-	p.mu.Unlock()
-	if fresh != nil { // somebody was faster
-		_ = fresh.Close()
-	}
+	c.kept[text] = stmt
 	return stmt, nil
 }
 
-// drop ends a statement, whoever else has it in hand: they run it as any other.
-func (p *prepared) drop(text string, stmt *sql.Stmt) {
-	p.mu.Lock()
-	if p.kept[text] == stmt {
-		delete(p.kept, text)
-	}
-	p.mu.Unlock()
-	_ = stmt.Close()
-}
-
-// outdated reports whether a statement was refused, before it ran, for having been prepared:
-// its columns are others now, the server does not know it, or it was dropped this moment.
+// outdated reports whether the server refused a prepared statement before it ran, because
+// its columns have changed or the server does not know it any more.
 func outdated(err error) bool {
-	if said, ok := errors.AsType[*pq.Error](err); ok {
-		return said.Code == pqerror.InvalidSQLStatementName ||
-			said.Code == pqerror.FeatureNotSupported && said.Routine == "RevalidateCachedQuery" // its text is in any language
-	}
-	return err.Error() == "sql: statement is closed" // database/sql gives it no name
+	said, ok := errors.AsType[*pq.Error](err)
+	return ok && (said.Code == pqerror.InvalidSQLStatementName ||
+		said.Code == pqerror.FeatureNotSupported && said.Routine == "RevalidateCachedQuery") // its text is in any language
 }

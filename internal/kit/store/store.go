@@ -21,7 +21,7 @@ import (
 	"entgo.io/ent/dialect"
 	"github.com/lib/pq"
 	"github.com/redis/go-redis/v9"
-	_ "modernc.org/sqlite" // the driver "sqlite"
+	"modernc.org/sqlite"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
@@ -118,11 +118,11 @@ func openSQLite(path string) (*SQL, error) {
 	// format would add the monotonic clock.
 	options := "_fk=1&_journal_mode=WAL&_synchronous=NORMAL&_busy_timeout=10000&_txlock=immediate" +
 		"&_time_format=sqlite&_timezone=UTC&_pragma=cache_size(-32000)"
-	db, err := sql.Open("sqlite", "file:"+(&url.URL{Path: path}).EscapedPath()+"?"+options)
+	connector, err := sqlite.NewConnector("file:" + (&url.URL{Path: path}).EscapedPath() + "?" + options)
 	if err != nil {
 		return nil, fmt.Errorf("open SQLite file %s: %w", path, err)
 	}
-	return &SQL{DB: db, Dialect: dialect.SQLite, Name: "SQLite " + path, path: path}, nil
+	return &SQL{DB: sql.OpenDB(newPreparingConnector(connector)), Dialect: dialect.SQLite, Name: "SQLite " + path, path: path}, nil
 }
 
 // CheckDatabaseURL says what is wrong with a URL of Postgres, without its secrets.
@@ -170,12 +170,15 @@ func openPostgres(rawURL string) (*SQL, error) {
 	if cfg.ApplicationName == "" {
 		cfg.ApplicationName = "tandian"
 	}
+	if !u.Query().Has("binary_parameters") {
+		cfg.BinaryParameters = true // a statement that is not prepared takes one round trip, and not two
+	}
 	connector, err := pq.NewConnectorConfig(cfg)
 	if err != nil {
 		return nil, errors.New("database URL: it has a parameter that cannot be read")
 	}
 	return &SQL{
-		DB:      sql.OpenDB(connector),
+		DB:      sql.OpenDB(newPreparingConnector(connector)),
 		Dialect: dialect.Postgres,
 		Name:    "Postgres " + u.Host + u.Path,
 

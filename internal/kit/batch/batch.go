@@ -1,0 +1,229 @@
+// Package batch lets the callers of one moment share one piece of work, such as a
+// transaction.
+//
+// One group is under way at a time. Callers that arrive meanwhile form the next group,
+// so groups grow with the load and an idle batcher starts a group of one at once.
+// Databases commit their logs this way: D. DeWitt et al., Implementation Techniques for
+// Main Memory Database Systems, SIGMOD 1984, section 5.2 (group commit).
+package batch
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"time"
+)
+
+// ErrBusy is the default error of a [Batcher] whose queue is full.
+var ErrBusy = errors.New("too many callers wait for a group")
+
+// Config tunes a [Batcher]. The zero value is a good production setting.
+type Config struct {
+	Max        int           // calls in one group; default 500
+	MaxWaiting int           // calls that wait for the next groups; default 2000
+	Timeout    time.Duration // of one group and what follows it; default 5 s
+	Busy       error         // returned when MaxWaiting calls wait; default [ErrBusy]
+
+	// Retryable reports whether a group that failed with an error may succeed when it runs
+	// again: a deadlock, for example. Such a group runs once more. Default: never.
+	Retryable func(error) bool
+
+	// Shared reports whether an error concerns all calls of a group, because the database
+	// is away, for example. After any other error the group is split: its halves run one
+	// after the other, down to the calls that fail alone. Default: never.
+	Shared func(error) bool
+}
+
+// A Call is one caller's part of a group.
+type Call[In, Out any] struct {
+	In  In
+	Out Out   // set by Run
+	Err error // set by Run if this call fails and the others do not
+
+	ctx  context.Context // of the caller
+	done chan struct{}   // closed when Out and Err are final
+}
+
+// Run does the work of a group, whose calls stand in the order of their arrival. Its
+// context has the values of the first caller's, and ends after Config.Timeout.
+//
+// It sets Out or Err of each call. If it returns an error, it has changed nothing, and it
+// may be called again with the same calls or with some of them. after may be nil. It
+// completes the work after the commit: it runs next to the following group, before the
+// callers return.
+type Run[In, Out any] func(ctx context.Context, calls []*Call[In, Out]) (after func(), err error)
+
+// A Batcher collects calls into groups. It is safe for concurrent use.
+type Batcher[In, Out any] struct {
+	run Run[In, Out]
+	cfg Config
+
+	mu      sync.Mutex
+	waiting []*Call[In, Out]
+	running bool
+}
+
+// New returns a Batcher. It starts no goroutine before the first call.
+func New[In, Out any](run Run[In, Out], cfg Config) *Batcher[In, Out] {
+	cfg.Max = cmp.Or(cfg.Max, 500)
+	cfg.MaxWaiting = cmp.Or(cfg.MaxWaiting, 2000)
+	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Second)
+	cfg.Busy = cmp.Or(cfg.Busy, ErrBusy)
+	never := func(error) bool { return false }
+	if cfg.Retryable == nil {
+		cfg.Retryable = never
+	}
+	if cfg.Shared == nil {
+		cfg.Shared = never
+	}
+	return &Batcher[In, Out]{run: run, cfg: cfg}
+}
+
+// Do adds a call to the next group and returns its result.
+//
+// A call whose context ends before its group starts leaves the queue and changes nothing.
+// After that, Do returns the result of the group, or an error at the deadline of ctx: then
+// the outcome is unknown. A cancellation without a deadline does not end the wait, so a
+// caller always learns what a client that has hung up did.
+func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+	var none Out
+	if err := ctx.Err(); err != nil {
+		return none, err
+	}
+	c := &Call[In, Out]{In: in, ctx: ctx, done: make(chan struct{})}
+	b.mu.Lock()
+	if len(b.waiting) >= b.cfg.MaxWaiting {
+		b.mu.Unlock()
+		return none, b.cfg.Busy
+	}
+	b.waiting = append(b.waiting, c)
+	b.start() //nolint:contextcheck // each call has its own
+	b.mu.Unlock()
+	select {
+	case <-c.done:
+		return c.Out, c.Err
+	case <-ctx.Done():
+	}
+	if b.withdraw(c) {
+		return none, ctx.Err()
+	}
+	if deadline, ok := ctx.Deadline(); ok {
+		timer := time.NewTimer(time.Until(deadline))
+		defer timer.Stop()
+		select {
+		case <-c.done:
+		case <-timer.C:
+			return none, context.DeadlineExceeded
+		}
+	}
+	<-c.done
+	return c.Out, c.Err
+}
+
+// Waiting returns how many calls wait for the next groups, and whether a group is under way.
+func (b *Batcher[In, Out]) Waiting() (calls int, running bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.waiting), b.running
+}
+
+// withdraw removes a call from the queue. It reports false if the call's group has started.
+func (b *Batcher[In, Out]) withdraw(c *Call[In, Out]) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	i := slices.Index(b.waiting, c)
+	if i < 0 {
+		return false
+	}
+	b.waiting = slices.Delete(slices.Clone(b.waiting), i, i+1) // a group may share the old array
+	return true
+}
+
+// start starts the next group unless one is under way. The caller holds mu.
+func (b *Batcher[In, Out]) start() {
+	n := min(len(b.waiting), b.cfg.Max)
+	if n == 0 || b.running {
+		return
+	}
+	group := b.waiting[:n:n]
+	b.waiting = b.waiting[n:]
+	if len(b.waiting) == 0 {
+		b.waiting = nil
+	}
+	b.running = true
+	go b.serve(group)
+}
+
+// serve runs one group from its start to the return of its callers.
+func (b *Batcher[In, Out]) serve(group []*Call[In, Out]) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), b.cfg.Timeout)
+	defer cancel()
+	after := b.complete(ctx, group)
+	b.mu.Lock()
+	b.running = false
+	b.start()
+	b.mu.Unlock()
+	for _, f := range after {
+		if err := guard(func() error { f(); return nil }); err != nil {
+			for _, c := range group {
+				c.Err = cmp.Or(c.Err, err)
+			}
+		}
+	}
+	for _, c := range group {
+		close(c.done)
+	}
+}
+
+// complete gives each call of a group its result. It returns what follows the commits.
+func (b *Batcher[In, Out]) complete(ctx context.Context, group []*Call[In, Out]) (after []func()) {
+	f, err := b.try(ctx, group)
+	if err != nil && b.cfg.Retryable(err) && ctx.Err() == nil {
+		f, err = b.try(ctx, group)
+	}
+	switch {
+	case err == nil && f != nil:
+		return []func(){f}
+	case err == nil:
+		return nil
+	case len(group) == 1 || b.cfg.Shared(err) || ctx.Err() != nil:
+		for _, c := range group {
+			c.fail(err)
+		}
+		return nil
+	}
+	half := len(group) / 2
+	return append(b.complete(ctx, group[:half]), b.complete(ctx, group[half:])...)
+}
+
+// try runs a group once.
+func (b *Batcher[In, Out]) try(ctx context.Context, group []*Call[In, Out]) (after func(), err error) {
+	for _, c := range group {
+		c.fail(nil)
+	}
+	err = guard(func() (err error) {
+		after, err = b.run(ctx, group)
+		return err
+	})
+	return after, err
+}
+
+// fail clears the result of a call and sets its error.
+func (c *Call[In, Out]) fail(err error) {
+	var none Out
+	c.Out, c.Err = none, err
+}
+
+// guard turns a panic into an error: it would end the process outside its caller's goroutine.
+func guard(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic in a group: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,381 @@
+package batch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// recorder is a Run that records its groups. It doubles each number.
+type recorder struct {
+	hold  chan struct{} // nil: groups do not wait
+	fails func(group []int) error
+
+	mu     sync.Mutex
+	groups [][]int
+}
+
+func (r *recorder) run(ctx context.Context, calls []*Call[int, int]) (func(), error) {
+	var group []int
+	for _, c := range calls {
+		group = append(group, c.In)
+		c.Out = 2 * c.In
+	}
+	r.mu.Lock()
+	r.groups = append(r.groups, group)
+	r.mu.Unlock()
+	if r.hold != nil {
+		select {
+		case <-r.hold:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	if r.fails != nil {
+		return nil, r.fails(group)
+	}
+	return nil, nil
+}
+
+type result struct {
+	out int
+	err error
+}
+
+// gather calls Do with 0 to n-1 while the first call's group is held up, and returns the
+// results. It runs in a synctest bubble.
+func gather(t *testing.T, b *Batcher[int, int], r *recorder, n int) []result {
+	t.Helper()
+	r.hold = make(chan struct{})
+	results := make([]result, n)
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() { results[i].out, results[i].err = b.Do(t.Context(), i) })
+		synctest.Wait()
+	}
+	close(r.hold)
+	all.Wait()
+	return results
+}
+
+func TestIdleBatcherStartsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		begin := time.Now()
+		out, err := New(r.run, Config{}).Do(t.Context(), 4)
+		if out != 8 || err != nil || time.Since(begin) != 0 {
+			t.Errorf("got %d, %v after %v", out, err, time.Since(begin))
+		}
+	})
+}
+
+func TestCallersOfOneMomentShareAGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		b := New(r.run, Config{Max: 4})
+		results := gather(t, b, r, 8)
+		for i, got := range results {
+			if got != (result{2 * i, nil}) {
+				t.Errorf("call %d returned %v", i, got)
+			}
+		}
+		if diff := cmp.Diff([][]int{{0}, {1, 2, 3, 4}, {5, 6, 7}}, r.groups); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestBadCallFailsAlone(t *testing.T) {
+	bad := errors.New("bad")
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{fails: func(group []int) error {
+			if slices.Contains(group, 3) {
+				return bad
+			}
+			return nil
+		}}
+		for i, got := range gather(t, New(r.run, Config{}), r, 7) {
+			want := result{2 * i, nil}
+			if i == 3 {
+				want = result{0, bad}
+			}
+			if got != want {
+				t.Errorf("call %d returned %v", i, got)
+			}
+		}
+		if diff := cmp.Diff([][]int{{0}, {1, 2, 3, 4, 5, 6}, {1, 2, 3}, {1}, {2, 3}, {2}, {3}, {4, 5, 6}}, r.groups); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestFailedGroupIsRetriedOnce(t *testing.T) {
+	deadlock := errors.New("deadlock")
+	for name, failures := range map[string]int{"one failure": 1, "two failures": 2} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := &recorder{}
+				left := failures
+				r.fails = func(group []int) error {
+					if len(group) > 1 && left > 0 {
+						left--
+						return deadlock
+					}
+					return nil
+				}
+				b := New(r.run, Config{Retryable: func(err error) bool { return errors.Is(err, deadlock) }})
+				for i, got := range gather(t, b, r, 3) {
+					if got != (result{2 * i, nil}) {
+						t.Errorf("call %d returned %v", i, got)
+					}
+				}
+				want := [][]int{{0}, {1, 2}, {1, 2}}
+				if failures == 2 {
+					want = append(want, []int{1}, []int{2})
+				}
+				if diff := cmp.Diff(want, r.groups); diff != "" {
+					t.Error(diff)
+				}
+			})
+		})
+	}
+}
+
+func TestSharedErrorIsNotSplit(t *testing.T) {
+	away := errors.New("away")
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{fails: func([]int) error { return away }}
+		b := New(r.run, Config{Shared: func(err error) bool { return errors.Is(err, away) }})
+		for i, got := range gather(t, b, r, 4) {
+			if got != (result{0, away}) {
+				t.Errorf("call %d returned %v", i, got)
+			}
+		}
+		if len(r.groups) != 2 {
+			t.Errorf("ran %v", r.groups)
+		}
+	})
+}
+
+func TestErrorOfOneCallIsItsOwn(t *testing.T) {
+	mine := errors.New("mine")
+	b := New(func(_ context.Context, calls []*Call[int, int]) (func(), error) {
+		calls[0].Err = mine
+		return nil, nil
+	}, Config{})
+	if _, err := b.Do(t.Context(), 1); !errors.Is(err, mine) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestCallerThatLeavesInTimeChangesNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		b := New(r.run, Config{})
+		go func() { _, _ = b.Do(t.Context(), 1) }()
+		synctest.Wait()
+		ctx, leave := context.WithCancel(t.Context())
+		left := make(chan error, 1)
+		go func() {
+			_, err := b.Do(ctx, 2)
+			left <- err
+		}()
+		synctest.Wait()
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		if waiting, running := b.Waiting(); waiting != 0 || !running {
+			t.Errorf("%d wait, running is %v", waiting, running)
+		}
+		close(r.hold)
+		synctest.Wait()
+		if diff := cmp.Diff([][]int{{1}}, r.groups); diff != "" {
+			t.Error(diff)
+		}
+		if _, err := b.Do(ctx, 3); !errors.Is(err, context.Canceled) || len(r.groups) != 1 {
+			t.Errorf("a dead context: %v, groups %v", err, r.groups)
+		}
+	})
+}
+
+func TestCancelledCallerLearnsTheResultOfItsGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		b := New(r.run, Config{})
+		ctx, leave := context.WithCancel(t.Context())
+		got := make(chan result, 1)
+		go func() {
+			out, err := b.Do(ctx, 2)
+			got <- result{out, err}
+		}()
+		synctest.Wait()
+		leave()
+		synctest.Wait()
+		close(r.hold)
+		if res := <-got; res != (result{4, nil}) {
+			t.Errorf("got %v", res)
+		}
+	})
+}
+
+func TestDeadlineOfACallerHolds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		b := New(r.run, Config{})
+		begin := time.Now()
+		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+		defer cancel()
+		_, err := b.Do(ctx, 2)
+		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 300*time.Millisecond {
+			t.Errorf("got %v after %v", err, time.Since(begin))
+		}
+		close(r.hold)
+		synctest.Wait()
+	})
+}
+
+func TestGroupHasATimeout(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		begin := time.Now()
+		r.hold = make(chan struct{})
+		b := New(r.run, Config{Timeout: time.Second})
+		results := make([]result, 3)
+		var all sync.WaitGroup
+		for i := range results {
+			all.Go(func() { results[i].out, results[i].err = b.Do(t.Context(), i) })
+			synctest.Wait()
+		}
+		all.Wait()
+		for i, got := range results {
+			if !errors.Is(got.err, context.DeadlineExceeded) {
+				t.Errorf("call %d returned %v", i, got)
+			}
+		}
+		if took := time.Since(begin); took != 2*time.Second || len(r.groups) != 2 {
+			t.Errorf("took %v for groups %v", took, r.groups)
+		}
+	})
+}
+
+func TestFullQueueIsBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		b := New(r.run, Config{MaxWaiting: 2})
+		for i := range 3 {
+			go func() { _, _ = b.Do(t.Context(), i) }()
+			synctest.Wait()
+		}
+		if _, err := b.Do(t.Context(), 3); !errors.Is(err, ErrBusy) {
+			t.Errorf("got %v", err)
+		}
+		close(r.hold)
+		synctest.Wait()
+	})
+}
+
+func TestAfterRunsNextToTheFollowingGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		var started, returned atomic.Int64
+		b := New(func(context.Context, []*Call[int, int]) (func(), error) {
+			started.Add(1)
+			return func() { <-hold }, nil
+		}, Config{})
+		for i := range 2 {
+			go func() {
+				_, _ = b.Do(t.Context(), i)
+				returned.Add(1)
+			}()
+			synctest.Wait()
+		}
+		if started.Load() != 2 || returned.Load() != 0 {
+			t.Errorf("%d groups started, %d callers returned", started.Load(), returned.Load())
+		}
+		close(hold)
+		synctest.Wait()
+		if returned.Load() != 2 {
+			t.Errorf("%d callers returned", returned.Load())
+		}
+	})
+}
+
+func TestPanicIsAnError(t *testing.T) {
+	b := New(func(context.Context, []*Call[int, int]) (func(), error) { panic("oh") }, Config{})
+	if _, err := b.Do(t.Context(), 1); err == nil {
+		t.Error("no error")
+	}
+	b = New(func(context.Context, []*Call[int, int]) (func(), error) { return func() { panic("oh") }, nil }, Config{})
+	if _, err := b.Do(t.Context(), 1); err == nil {
+		t.Error("no error after the commit")
+	}
+}
+
+// Callers come, leave and fail at random: each gets the result of its own call, at most
+// once, in the order of arrival.
+func TestRandomCallersGetTheirOwnResults(t *testing.T) {
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	rnd := rand.New(rand.NewPCG(seed, 0))
+	var mu sync.Mutex
+	done := map[int]int{}
+	odd := errors.New("odd")
+	b := New(func(_ context.Context, calls []*Call[int, int]) (func(), error) {
+		for _, c := range calls {
+			if c.In%17 == 0 {
+				return nil, odd
+			}
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		for _, c := range calls {
+			done[c.In]++
+			c.Out = -c.In
+		}
+		return nil, nil
+	}, Config{Max: 20})
+	const callers, each = 32, 300
+	var all sync.WaitGroup
+	for i := range callers {
+		leaves := rnd.IntN(4) == 0
+		all.Go(func() {
+			for n := range each {
+				in := 1 + i*each + n
+				ctx, cancel := context.WithCancel(t.Context())
+				if leaves {
+					go cancel()
+				}
+				out, err := b.Do(ctx, in)
+				cancel()
+				mu.Lock()
+				times := done[in]
+				mu.Unlock()
+				var wrong bool
+				switch {
+				case err == nil:
+					wrong = out != -in || times != 1
+				case errors.Is(err, odd):
+					wrong = in%17 != 0 || times != 0
+				case errors.Is(err, context.Canceled):
+					wrong = !leaves || times != 0
+				default:
+					wrong = true
+				}
+				if wrong {
+					t.Error(fmt.Sprintf("call %d: %d, %v, done %d times", in, out, err, times))
+				}
+			}
+		})
+	}
+	all.Wait()
+}
