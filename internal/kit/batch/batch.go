@@ -101,7 +101,7 @@ func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
 		return none, b.cfg.Busy
 	}
 	b.waiting = append(b.waiting, c)
-	b.start() //nolint:contextcheck // each call has its own
+	b.start()
 	b.mu.Unlock()
 	select {
 	case <-c.done:

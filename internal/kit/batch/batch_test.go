@@ -3,7 +3,6 @@ package batch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -372,7 +371,7 @@ func TestRandomCallersGetTheirOwnResults(t *testing.T) {
 					wrong = true
 				}
 				if wrong {
-					t.Error(fmt.Sprintf("call %d: %d, %v, done %d times", in, out, err, times))
+					t.Errorf("call %d: %d, %v, done %d times", in, out, err, times)
 				}
 			}
 		})

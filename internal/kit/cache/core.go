@@ -367,29 +367,61 @@ func (c *core[K, V]) known(ks []K) {
 	}
 }
 
-// put is [Cache.Put].
-func (c *core[K, V]) put(ctx context.Context, k K, v V) (kept bool, err error) {
+// put is [Cache.PutMany]; no key may be given twice. It returns how many values Redis kept.
+func (c *core[K, V]) put(ctx context.Context, ks []K, vs []V) (kept int, err error) {
 	ctx = context.WithoutCancel(ctx)
-	f := c.encode(ctx, v, true, time.Now(), header{epoch: c.hub.epoch.Load()})
-	if f.version <= 0 || f.flags != 0 {
-		return false, c.invalidate(ctx, []K{k})
-	}
-	wants := c.wants([]K{k})
-	cmd := c.hub.run(ctx, putScript, []call{{key: wants[0].name, args: []any{f.record, f.life.Milliseconds()}}})[0]
-	c.forget(wants)
-	code, err := cmd.Int64()
-	if err != nil {
-		c.counts.redisErrors.Add(1)
-		if redis.HasErrorPrefix(err, "OOM") { // a full Redis takes deletions
-			return false, c.invalidate(ctx, []K{k})
+	var wants []want[K]
+	var calls []call
+	var others []K // that Redis can only drop
+	for i, k := range ks {
+		f := c.encode(ctx, vs[i], true, time.Now(), header{epoch: c.hub.epoch.Load()})
+		if f.version <= 0 || f.flags != 0 {
+			others = append(others, k)
+			continue
 		}
-		return false, fmt.Errorf("put one key of cache %s: %w", c.policy.Name, err)
+		w := c.want(k)
+		wants = append(wants, w)
+		calls = append(calls, call{key: w.name, args: []any{f.record, f.life.Milliseconds()}})
 	}
+	for len(calls) > 0 {
+		n := min(len(calls), batch)
+		stored, full, err := c.putSome(ctx, wants[:n], calls[:n])
+		if err != nil {
+			return kept, fmt.Errorf("put %d keys of cache %s: %w", len(ks), c.policy.Name, err)
+		}
+		kept += stored
+		others = append(others, full...)
+		wants, calls = wants[n:], calls[n:]
+	}
+	if len(others) > 0 {
+		return kept, c.invalidate(ctx, others)
+	}
+	return kept, nil
+}
+
+// putSome stores records in one round trip. It returns the keys for which Redis is full:
+// it takes deletions.
+func (c *core[K, V]) putSome(ctx context.Context, wants []want[K], calls []call) (kept int, full []K, err error) {
+	cmds := c.hub.run(ctx, putScript, calls)
+	c.forget(wants)
+	for i, cmd := range cmds {
+		code, err := cmd.Int64()
+		switch {
+		case redis.HasErrorPrefix(err, "OOM"):
+			full = append(full, wants[i].k)
+		case err != nil:
+			c.counts.redisErrors.Add(1)
+			return kept, full, err
+		case code == 1:
+			kept++
+		}
+	}
+	c.counts.redisErrors.Add(int64(len(full)))
 	if err := c.say(ctx, wants); err != nil {
-		return false, fmt.Errorf("put one key of cache %s: %w", c.policy.Name, err)
+		return kept, full, err
 	}
 	c.removeAgain(ctx, wants)
-	return code == 1, nil
+	return kept, full, nil
 }
 
 // forget drops what this process knows of keys and keeps new readers from

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"strings"
 	"testing"
@@ -35,6 +36,7 @@ func TestPut(t *testing.T) {
 		{"a value too big, or without a version, is invalidated", unkeepableIsInvalidated},
 		{"what was put lives as long as what was loaded", putHasALife},
 		{"a new version costs its readers no load", putSparesTheLoad},
+		{"of many values the newer ones stay, and what cannot be kept is removed", putMany},
 	}
 	onEach(t, func(t *testing.T, b *backend) {
 		for _, c := range cases {
@@ -278,6 +280,44 @@ func putSparesTheLoad(t *testing.T, w *world) {
 	}
 }
 
+func putMany(t *testing.T, w *world) {
+	load := func(_ context.Context, ks []int) (map[int]row, error) {
+		rows := make(map[int]row, len(ks))
+		for _, k := range ks {
+			rows[k] = row{k, 5}
+		}
+		return rows, nil
+	}
+	here, there := rowsOf(w.process(t), Policy{}, load), rowsOf(w.process(t), Policy{}, load)
+	put, ids := make(map[int]row), make([]int, 2*batch+7)
+	for k := range ids {
+		ids[k], put[k] = k, row{k, 6}
+	}
+	put[1], put[2] = row{1, 4}, row{2, 0}
+	want := maps.Clone(put)
+	want[1], want[2] = row{1, 5}, row{2, 5}
+	if _, err := here.GetMany(t.Context(), ids); err != nil {
+		t.Fatal(err)
+	}
+	for _, values := range []map[int]row{put, nil} {
+		if err := here.PutMany(t.Context(), values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, c := range []*Cache[int, row]{here, there} {
+		got, err := c.GetMany(t.Context(), ids)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	if here, there := here.Stats().Loads, there.Stats().Loads; here != int64(len(ids))+1 || there != 0 {
+		t.Errorf("%d and %d keys were loaded, want each once and the removed one again", here, there)
+	}
+}
+
 func TestAPutThatDoesNotReachRedisIsAnErrorAndForgetsAllTheSame(t *testing.T) {
 	w := mini(t)
 	away := new(outage)
@@ -287,7 +327,7 @@ func TestAPutThatDoesNotReachRedisIsAnErrorAndForgetsAllTheSame(t *testing.T) {
 	mustGet(t, c, 1)
 	away.on.Store(true)
 	r := rows.commit(1)
-	if kept, err := c.Put(t.Context(), 1, r); kept || !errors.Is(err, errAway) || !strings.Contains(err.Error(), "put one key of cache row") {
+	if kept, err := c.Put(t.Context(), 1, r); kept || !errors.Is(err, errAway) || !strings.Contains(err.Error(), "put 1 keys of cache row") {
 		t.Errorf("kept %v, %v", kept, err)
 	}
 	if got := mustGet(t, c, 1); got != r {
