@@ -2,21 +2,25 @@ package comment
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
 	"time"
 
-	"entgo.io/ent/dialect/sql"
+	entsql "entgo.io/ent/dialect/sql"
 
 	"github.com/tandian-dev/tandian/ent"
 	entcomment "github.com/tandian-dev/tandian/ent/comment"
 	"github.com/tandian-dev/tandian/ent/predicate"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -26,9 +30,10 @@ const (
 
 	// writeTimeout bounds one write, with what it tells after its commit.
 	writeTimeout = 5 * time.Second
-
-	insertsAtOnce = 500 // rows of one statement
 )
+
+// errBusy is returned when too many comments wait to be written.
+var errBusy = fault.New(fault.Unavailable, "Too many comments at the moment. Please try again.")
 
 // A Draft is a comment as its author writes it.
 type Draft struct {
@@ -58,19 +63,43 @@ type draft struct {
 func (s *Service) Add(ctx context.Context, author int64, d Draft) (*Comment, error) {
 	ctx, span := observe.Span(ctx, "comment.Add")
 	defer span.End()
-	// Not until the client hangs up: what was committed must be told.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if _, err := clean(d.Content); err != nil {
-		return nil, fmt.Errorf("add a comment of user %d to note %d: %w", author, d.NoteID, err)
-	}
-	use := s.quota.Take(ctx, author) // counted while the transaction begins
-	w, err := s.write(ctx, []draft{{d, author, s.now()}}, use)
+	content, err := clean(d.Content)
 	if err != nil {
-		use.Release(ctx)
 		return nil, fmt.Errorf("add a comment of user %d to note %d: %w", author, d.NoteID, err)
 	}
-	return fromRow(w.rows[0]), nil
+	d.Content = content
+	c, err := s.adds.Do(ctx, draft{d, author, s.now()})
+	if err != nil {
+		return nil, fmt.Errorf("add a comment of user %d to note %d: %w", author, d.NoteID, err)
+	}
+	return c, nil
+}
+
+// addAll is Add for the callers of one moment, who share a transaction.
+func (s *Service) addAll(ctx context.Context, calls []*batch.Call[draft, *Comment]) (after func(), err error) {
+	drafts, uses := make([]draft, len(calls)), make([]*quota.Use, len(calls))
+	for i, c := range calls {
+		drafts[i] = c.In
+		uses[i] = s.quota.Take(ctx, c.In.author) // counted while the transaction begins
+	}
+	var w written
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error { return s.store(ctx, tx, drafts, uses, &w) })
+	for i, c := range calls {
+		if err == nil && w.refused[i] == nil {
+			c.Out = w.rows[i]
+			continue
+		}
+		uses[i].Release(ctx)
+		if err == nil {
+			c.Err = w.refused[i]
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return func() { s.announce(ctx, w) }, nil
 }
 
 // clean returns the content as it is stored, or why it is refused.
@@ -85,65 +114,67 @@ func clean(content string) (string, error) {
 	return content, nil
 }
 
-// written is what one transaction stored, and what is to be told after its commit.
+// written is what one transaction stored.
 type written struct {
-	rows    []*ent.Comment // in the order of the drafts
-	roots   []*ent.Comment // of replies, as they are then
-	notes   []func(context.Context) error
-	shops   []int64
-	counts  []outbox.Ticket // of the shops
-	tickets []outbox.Ticket
+	rows    []*Comment // in the order of the drafts; nil for one that was refused
+	refused []error    // in the same order; nil for one that was stored
+	roots   []*Comment // of the replies, with their new counts
+
+	notesAfterCommit func(context.Context) error
+	shops            []int64
+	counts           []outbox.Ticket // of the shops
+	tickets          []outbox.Ticket
 }
 
-// write stores drafts, all or none of them, and invalidates caches. It stores nothing if
-// use was refused; a nil use has no limit.
-func (s *Service) write(ctx context.Context, drafts []draft, use *quota.Use) (w written, err error) {
-	for i := range drafts {
-		if drafts[i].Content, err = clean(drafts[i].Content); err != nil {
-			return written{}, err
+// store is the transaction that adds comments. A draft whose note or parent is missing, or
+// whose use of the author's limit is refused, is left out; nil uses have no limit.
+//
+// It locks comments, then counts of notes, then shops, each in the order of their ids, and
+// inserts when it has all locks. So ids grow in the order of commits, and the scan, which
+// locks one of the three, reads rows and counts that agree.
+func (s *Service) store(ctx context.Context, tx *ent.Tx, drafts []draft, uses []*quota.Use, w *written) error {
+	*w = written{rows: make([]*Comment, len(drafts)), refused: make([]error, len(drafts))}
+	roots, err := rootsOf(ctx, tx, drafts, w.refused)
+	if err != nil {
+		return err
+	}
+	// Before the first row lock. SQLite holds its write lock meanwhile, at most until the
+	// deadline of the count.
+	for i, use := range uses {
+		if err := use.Wait(); err != nil && w.refused[i] == nil {
+			w.refused[i] = err
 		}
 	}
-	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error { return s.store(ctx, tx, drafts, use, &w) })
-	if err != nil {
-		return written{}, err
-	}
-	s.announce(ctx, w)
-	return w, nil
-}
-
-// store is the transaction of write. It locks comments, then counts of notes, then shops,
-// each in the order of their ids, and inserts when it has all of them: so ids grow in the order of
-// commits, and the scan, which locks one of the three, sees rows and counts that agree.
-func (s *Service) store(ctx context.Context, tx *ent.Tx, drafts []draft, use *quota.Use, w *written) error {
-	roots, err := rootsOf(ctx, tx, drafts)
-	if err != nil {
-		return err
-	}
-	// Before the first row lock. SQLite holds its write lock meanwhile, at most the deadline
-	// of the count.
-	if err := use.Wait(); err != nil {
-		return err
-	}
-	if err := w.addReplies(ctx, tx, roots); err != nil {
+	if err := s.lockRoots(ctx, tx, roots, w.refused); err != nil {
 		return err
 	}
 	if err := s.count(ctx, tx, drafts, w); err != nil {
 		return err
 	}
-	if err := w.insert(ctx, tx, drafts, roots); err != nil {
+	if !slices.Contains(w.refused, nil) {
+		return nil
+	}
+	replies := map[int64]int{}
+	for i, root := range roots {
+		if root != nil && w.refused[i] == nil {
+			replies[*root]++
+		}
+	}
+	if w.roots, err = s.addCounts(ctx, tx, nil, replies); err != nil {
 		return err
 	}
-	ids := make([]int64, len(w.rows))
-	for i, row := range w.rows {
-		ids[i] = row.ID
+	ids, err := s.insert(ctx, tx, drafts, roots, w)
+	if err != nil {
+		return err
 	}
 	w.tickets, err = outbox.AddBatch(ctx, s.outbox, tx, added, ids...)
 	return err
 }
 
-// rootsOf returns the root of each draft, nil of one that is no reply. It locks nothing:
-// the note and the root of a comment never change.
-func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft) ([]*int64, error) {
+// rootsOf returns the root of each draft, nil for one that is no reply. It refuses drafts
+// whose parent is not on the note. It locks nothing, because the note and the root of a
+// comment never change.
+func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft, refused []error) ([]*int64, error) {
 	roots := make([]*int64, len(drafts))
 	var ids []int64
 	for _, d := range drafts {
@@ -154,7 +185,7 @@ func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft) ([]*int64, error) 
 	if len(ids) == 0 {
 		return roots, nil
 	}
-	rows, err := tx.Comment.Query().Where(entcomment.IDIn(ids...)).
+	rows, err := tx.Comment.Query().Where(entcomment.IDIn(once(ids)...)).
 		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select the parents: %w", err)
@@ -169,7 +200,8 @@ func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft) ([]*int64, error) 
 		}
 		parent := parents[*d.ParentID]
 		if parent == nil || parent.NoteID != d.NoteID {
-			return nil, fault.Refuse(fault.NotFound, "There is no such comment on the note.", "input", "parentId")
+			refused[i] = fault.Refuse(fault.NotFound, "There is no such comment on the note.", "input", "parentId")
+			continue
 		}
 		if roots[i] = parent.RootID; roots[i] == nil {
 			roots[i] = &parent.ID
@@ -178,82 +210,108 @@ func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft) ([]*int64, error) 
 	return roots, nil
 }
 
-// addReplies counts replies into their roots.
-func (w *written) addReplies(ctx context.Context, tx *ent.Tx, roots []*int64) error {
-	replies := map[int64]int{}
-	for _, root := range roots {
-		if root != nil {
-			replies[*root]++
+// lockRoots locks the comments that get replies.
+func (s *Service) lockRoots(ctx context.Context, tx *ent.Tx, roots []*int64, refused []error) error {
+	var ids []int64
+	for i, root := range roots {
+		if root != nil && refused[i] == nil {
+			ids = append(ids, *root)
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(replies)) {
-		row, err := tx.Comment.UpdateOneID(id).AddReplyCount(replies[id]).AddVersion(1).Save(ctx)
-		if err != nil {
-			return fmt.Errorf("count replies into comment %d: %w", id, err)
-		}
-		w.roots = append(w.roots, row)
-	}
-	return nil
+	_, err := s.lockComments(ctx, tx, once(ids))
+	return err
 }
 
-// count counts comments into their notes and shops.
+// count adds comments to the counts of their notes and shops. It refuses drafts on notes
+// that are missing or deleted.
 func (s *Service) count(ctx context.Context, tx *ent.Tx, drafts []draft, w *written) error {
 	notes, shops := map[int64]int{}, map[int64]int{}
-	for _, d := range drafts {
-		notes[d.NoteID]++
-	}
-	for _, note := range slices.Sorted(maps.Keys(notes)) {
-		shop, tell, err := s.notes.AddComments(ctx, tx, note, notes[note])
-		if err != nil {
-			return fmt.Errorf("count comments into note %d: %w", note, err)
+	for i, d := range drafts {
+		if w.refused[i] == nil {
+			notes[d.NoteID]++
 		}
-		if tell == nil {
-			return fault.Refuse(fault.NotFound, "There is no such note.", "input", "noteId")
-		}
-		w.notes = append(w.notes, tell)
-		shops[shop] += notes[note]
 	}
-	w.shops = slices.Sorted(maps.Keys(shops))
-	var err error
+	if len(notes) == 0 {
+		return nil
+	}
+	shopOf, afterCommit, err := s.notes.AddComments(ctx, tx, notes)
+	if err != nil {
+		return fmt.Errorf("count comments into %d notes: %w", len(notes), err)
+	}
+	w.notesAfterCommit = afterCommit
+	for i, d := range drafts {
+		if w.refused[i] != nil {
+			continue
+		}
+		if shop, ok := shopOf[d.NoteID]; ok {
+			shops[shop]++
+		} else {
+			w.refused[i] = fault.Refuse(fault.NotFound, "There is no such note.", "input", "noteId")
+		}
+	}
+	if w.shops = slices.Sorted(maps.Keys(shops)); len(w.shops) == 0 {
+		return nil
+	}
 	if w.counts, err = s.shops.AddComments(ctx, tx, shops); err != nil {
 		return fmt.Errorf("count comments into %d shops: %w", len(shops), err)
 	}
 	return nil
 }
 
-// insert stores the rows, whose ids grow in the order of the drafts.
-func (w *written) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots []*int64) error {
-	inserts := make([]*ent.CommentCreate, len(drafts))
+// insert stores the rows, whose ids grow in the order of the drafts, and returns the ids.
+func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots []*int64, w *written) ([]int64, error) {
+	type row struct {
+		Note    int64  `json:"note"`
+		Author  int64  `json:"author"`
+		Root    *int64 `json:"root"`
+		Parent  *int64 `json:"parent"`
+		Content string `json:"content"`
+		At      int64  `json:"at"`
+	}
+	var rows []row
 	for i, d := range drafts {
-		inserts[i] = tx.Comment.Create().SetNoteID(d.NoteID).SetAuthorID(d.author).SetNillableRootID(roots[i]).SetNillableParentID(d.ParentID).
-			SetContent(d.Content).SetCreatedAt(d.at.UnixMilli())
-	}
-	for part := range slices.Chunk(inserts, insertsAtOnce) {
-		rows, err := tx.Comment.CreateBulk(part...).Save(ctx)
-		if err != nil {
-			return fmt.Errorf("insert %d comments: %w", len(part), err)
+		if w.refused[i] == nil {
+			rows = append(rows, row{d.NoteID, d.author, roots[i], d.ParentID, d.Content, d.at.UnixMilli()})
 		}
-		w.rows = append(w.rows, rows...)
 	}
-	return nil
+	var ids []int64
+	err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.insert, []any{sqlfile.JSON(rows)}, func(found *sql.Rows) error {
+		var id int64
+		err := found.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err == nil && len(ids) != len(rows) {
+		err = fmt.Errorf("%d are stored", len(ids))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("insert %d comments: %w", len(rows), err)
+	}
+	slices.Sort(ids)
+	left := ids
+	for i, d := range drafts {
+		if w.refused[i] != nil {
+			continue
+		}
+		w.rows[i] = &Comment{
+			ID: left[0], NoteID: d.NoteID, AuthorID: d.author, RootID: roots[i], ParentID: d.ParentID, Content: d.Content,
+			Version: 1, CreatedAt: moment(d.at.UnixMilli()),
+		}
+		left = left[1:]
+	}
+	return ids, nil
 }
 
-// announce tells of what was committed. A cached root is replaced, not dropped: the
-// readers of a comment that many answer need no load after each reply.
+// announce updates the caches after the commit. A cached root is replaced, so that the
+// readers of a comment with many replies need no load after each reply.
 //
-// It has no error, because the write stands: a client that saw one would comment twice.
-// What Redis could not be told is left to the outbox, and so is what a crash after the
-// commit leaves untold.
+// It has no error, because the write stands: a client that saw an error would comment
+// twice. If Redis fails, or the process dies after the commit, the outbox does this.
 func (s *Service) announce(ctx context.Context, w written) {
-	var err error
-	for _, root := range w.roots {
-		err = errors.Join(err, s.put(ctx, root))
+	if len(w.tickets) == 0 {
+		return
 	}
-	err = errors.Join(err, s.listsChanged(ctx, w.rows))
-	for _, tell := range w.notes {
-		err = errors.Join(err, tell(ctx))
-	}
-	s.outbox.Settle(ctx, err, w.tickets...)
+	s.outbox.Settle(ctx, errors.Join(s.put(ctx, w.roots...), s.listsChanged(ctx, w.rows), w.notesAfterCommit(ctx)), w.tickets...)
 	s.shops.AnnounceCounts(ctx, w.shops, w.counts)
 }
 
@@ -264,7 +322,7 @@ const clearedAtOnce = 500 // rows of one statement
 func (s *Service) ClearTexts(ctx context.Context, notes []int64) error {
 	for _, note := range notes { // one at a time, so that its index has its comments in the order of ids
 		onNote := entcomment.And(entcomment.NoteID(note), entcomment.RootIDIsNil())
-		for _, where := range []predicate.Comment{onNote, func(q *sql.Selector) { belowRoots(q, note) }} { // each by its index
+		for _, where := range []predicate.Comment{onNote, func(q *entsql.Selector) { belowRoots(q, note) }} { // each by its index
 			for last, more := int64(0), true; more; {
 				var err error
 				if last, more, err = s.clearSome(ctx, where, last); err != nil {
@@ -296,8 +354,8 @@ func (s *Service) clearSome(ctx context.Context, where predicate.Comment, after 
 }
 
 // belowRoots adds the condition that a comment is a reply below a comment on a note.
-func belowRoots(q *sql.Selector, note int64) {
-	root := sql.Table(entcomment.Table)
-	q.Where(sql.In(q.C(entcomment.FieldRootID), sql.Select(root.C(entcomment.FieldID)).From(root).
-		Where(sql.And(sql.EQ(root.C(entcomment.FieldNoteID), note), sql.IsNull(root.C(entcomment.FieldRootID))))))
+func belowRoots(q *entsql.Selector, note int64) {
+	root := entsql.Table(entcomment.Table)
+	q.Where(entsql.In(q.C(entcomment.FieldRootID), entsql.Select(root.C(entcomment.FieldID)).From(root).
+		Where(entsql.And(entsql.EQ(root.C(entcomment.FieldNoteID), note), entsql.IsNull(root.C(entcomment.FieldRootID))))))
 }

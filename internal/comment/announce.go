@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/tandian-dev/tandian/ent"
 	entcomment "github.com/tandian-dev/tandian/ent/comment"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
@@ -48,29 +47,32 @@ func (s *Service) wereAdded(ctx context.Context, ids ...int64) error {
 }
 
 // changed is Changed. It returns which comments there are, and where they stand.
-func (s *Service) changed(ctx context.Context, ids []int64) ([]*ent.Comment, error) {
+func (s *Service) changed(ctx context.Context, ids []int64) ([]*Comment, error) {
 	rows, err := s.db.Comment.Query().Where(entcomment.IDIn(ids...)).
 		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)
 	if err != nil {
 		return nil, outbox.Later(fmt.Errorf("select %d comments: %w", len(ids), err))
 	}
-	touched := slices.Clip(ids)
+	touched, found := slices.Clip(ids), make([]*Comment, 0, len(rows))
 	for _, r := range rows {
+		found = append(found, fromRow(r))
 		if r.RootID != nil {
 			touched = append(touched, *r.RootID)
 		}
 	}
-	return rows, outbox.Later(errors.Join(s.comments.Invalidate(ctx, once(touched)...), s.listsChanged(ctx, rows)))
+	return found, outbox.Later(errors.Join(s.comments.Invalidate(ctx, once(touched)...), s.listsChanged(ctx, found)))
 }
 
 // listsChanged drops the lists that comments stand in. A list is not added to in place:
 // its insert may be told later than what came after it.
-func (s *Service) listsChanged(ctx context.Context, rows []*ent.Comment) error {
+func (s *Service) listsChanged(ctx context.Context, rows []*Comment) error {
 	var notes, roots []int64
 	for _, r := range rows {
-		if r.RootID == nil {
+		switch {
+		case r == nil: // it was refused
+		case r.RootID == nil:
 			notes = append(notes, r.NoteID)
-		} else {
+		default:
 			roots = append(roots, *r.RootID)
 		}
 	}
@@ -84,8 +86,11 @@ func (s *Service) listsChanged(ctx context.Context, rows []*ent.Comment) error {
 	return err
 }
 
-// put replaces what is cached of a row, if the row is newer.
-func (s *Service) put(ctx context.Context, row *ent.Comment) error {
-	_, err := s.comments.Put(ctx, row.ID, *fromRow(row))
-	return err
+// put replaces cached comments that are older.
+func (s *Service) put(ctx context.Context, rows ...*Comment) error {
+	values := make(map[int64]Comment, len(rows))
+	for _, c := range rows {
+		values[c.ID] = *c
+	}
+	return s.comments.PutMany(ctx, values)
 }

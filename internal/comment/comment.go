@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/kept"
@@ -32,6 +33,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // A Comment is what somebody wrote about a note, or in reply to another comment on it.
@@ -55,10 +57,10 @@ func (Comment) IsNode() {}
 
 // Notes are the notes, as comments need them.
 type Notes interface {
-	// AddComments adds n, which may be negative, to the comments of a note and keeps its
-	// counts locked until tx ends. It returns the shop that the note is about, and what is
-	// to be told after the commit; tell is nil if there is no such note or it was deleted.
-	AddComments(ctx context.Context, tx *ent.Tx, note int64, n int) (shop int64, tell func(context.Context) error, err error)
+	// AddComments adds to the comments of notes, negative numbers too, and keeps their counts
+	// locked until tx ends. It returns the shop of each note, without the notes that are
+	// missing or deleted, and what the caller calls after the commit.
+	AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) (shops map[int64]int64, afterCommit func(context.Context) error, err error)
 	// CommentsChanged forgets what is cached of the counts of notes. It may be repeated.
 	CommentsChanged(ctx context.Context, notes ...int64) error
 	// Live says which of the notes exist and were not deleted.
@@ -86,12 +88,15 @@ type Service struct {
 	shops    Shops
 	quota    *quota.Limit
 	now      func() time.Time
+	adds     *batch.Batcher[draft, *Comment]
 }
 
 // statements are those that ent cannot say.
 type statements struct {
 	onNotes, below                       string // the lists
 	countNotes, countShops, countReplies string // the scan
+	insert, addCounts                    string
+	lockNotes, lockComments              store.Lookup
 }
 
 //go:embed sql/*.sql
@@ -103,16 +108,20 @@ var files embed.FS
 // mistake in the program.
 func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, notes Notes, shops Shops, limit *quota.Limit, now func() time.Time) *Service {
 	s := &Service{db: db, outbox: box, notes: notes, shops: shops, quota: limit, now: now}
+	var lockNotes, lockComments string
 	err := sqlfile.Read(files, dialect, map[string]*string{
+		"insert": &s.sql.insert, "add_counts": &s.sql.addCounts, "lock_notes": &lockNotes, "lock_comments": &lockComments,
 		"onnotes": &s.sql.onNotes, "below": &s.sql.below,
 		"count_notes": &s.sql.countNotes, "count_shops": &s.sql.countShops, "count_replies": &s.sql.countReplies,
 	})
 	if err != nil {
 		panic(fmt.Sprintf("comment: %v", err))
 	}
+	s.sql.lockNotes, s.sql.lockComments = store.NewLookup(dialect, lockNotes), store.NewLookup(dialect, lockComments)
 	if s.now == nil {
 		s.now = time.Now
 	}
+	s.adds = batch.New(s.addAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away})
 	s.openCaches(hub)
 	s.openOutbox()
 	return s

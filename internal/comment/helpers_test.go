@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -49,20 +50,26 @@ type notes struct {
 	db *ent.Client
 }
 
-func (n notes) AddComments(ctx context.Context, tx *ent.Tx, id int64, more int) (int64, func(context.Context) error, error) {
-	row := tx.NoteCount.Query().Where(notecount.ID(id), notecount.Deleted(false))
-	row.Modify(store.ForUpdate)
-	if there, err := row.IDs(ctx); err != nil || len(there) == 0 {
-		return 0, nil, err
+func (n notes) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) (map[int64]int64, func(context.Context) error, error) {
+	shops := map[int64]int64{}
+	for _, id := range slices.Sorted(maps.Keys(more)) {
+		row := tx.NoteCount.Query().Where(notecount.ID(id), notecount.Deleted(false))
+		row.Modify(store.ForUpdate)
+		if there, err := row.IDs(ctx); err != nil {
+			return nil, nil, err
+		} else if len(there) == 0 {
+			continue
+		}
+		if err := tx.NoteCount.UpdateOneID(id).AddComments(more[id]).AddVersion(1).Exec(ctx); err != nil {
+			return nil, nil, err
+		}
+		note, err := tx.Note.Get(ctx, id)
+		if err != nil {
+			return nil, nil, err
+		}
+		shops[id] = note.ShopID
 	}
-	if err := tx.NoteCount.UpdateOneID(id).AddComments(more).AddVersion(1).Exec(ctx); err != nil {
-		return 0, nil, err
-	}
-	note, err := tx.Note.Get(ctx, id)
-	if err != nil {
-		return 0, nil, err
-	}
-	return note.ShopID, func(context.Context) error { n.told.Add(1); return nil }, nil
+	return shops, func(context.Context) error { n.told.Add(int64(len(shops))); return nil }, nil
 }
 
 func (n notes) CommentsChanged(_ context.Context, ids ...int64) error {

@@ -2,42 +2,90 @@ package comment
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 
 	"github.com/tandian-dev/tandian/ent"
-	entcomment "github.com/tandian-dev/tandian/ent/comment"
-	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-// AddLikes adds n, which may be negative, to the likes of a comment and keeps its row
-// locked until tx ends, and its note from being deleted. It returns how many there are
-// then, and what is to be told after the commit; tell is nil if there is no such comment
-// or its note was deleted. What tell could not do, [Service.LikesChanged] makes up for:
-// the job in the outbox is the caller's.
-func (s *Service) AddLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (total int, tell func(context.Context) error, err error) {
-	found, err := tx.Comment.Query().Where(entcomment.ID(id)).Select(entcomment.FieldNoteID).Ints(ctx)
+// LockLikes locks comments until tx ends, in the order of their ids, and keeps their notes
+// from being deleted. It returns how many likes each comment has. Comments that are missing
+// and those on deleted notes are left out.
+//
+// add adds to the likes of these comments. It returns what the caller calls after the
+// commit, to update the cache. If that fails, the caller's outbox job calls
+// [Service.LikesChanged].
+func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
+	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(context.Context) error, err error), err error,
+) {
+	var live []int64
+	err = s.sql.lockNotes.Each(ctx, tx, ids, func(rows *sql.Rows) error { // before the comments: notes are locked first
+		var id int64
+		err := rows.Scan(&id)
+		live = append(live, id)
+		return err
+	})
 	if err != nil {
-		return 0, nil, fmt.Errorf("select comment %d: %w", id, err)
+		return nil, nil, fmt.Errorf("lock the notes of %d comments: %w", len(ids), err)
 	}
-	if len(found) == 0 {
-		return 0, nil, nil
+	if likes, err = s.lockComments(ctx, tx, live); err != nil {
+		return nil, nil, err
 	}
-	note := tx.Note.Query().Where(entnote.ID(int64(found[0])), entnote.DeletedAtIsNil())
-	note.Modify(store.ForShare) // before the comment: notes are the first to be locked
-	live, err := note.IDs(ctx)
+	return likes, func(ctx context.Context, more map[int64]int) (func(context.Context) error, error) {
+		rows, err := s.addCounts(ctx, tx, more, nil)
+		return func(ctx context.Context) error { return s.put(ctx, rows...) }, err
+	}, nil
+}
+
+// lockComments locks comments until tx ends, in the order of their ids, and returns their likes.
+func (s *Service) lockComments(ctx context.Context, tx *ent.Tx, ids []int64) (likes map[int64]int, err error) {
+	likes = make(map[int64]int, len(ids))
+	err = s.sql.lockComments.Each(ctx, tx, ids, func(rows *sql.Rows) error {
+		var id int64
+		var n int
+		err := rows.Scan(&id, &n)
+		likes[id] = n
+		return err
+	})
 	if err != nil {
-		return 0, nil, fmt.Errorf("lock the note of comment %d: %w", id, err)
+		return nil, fmt.Errorf("lock %d comments: %w", len(ids), err)
 	}
-	if len(live) == 0 {
-		return 0, nil, nil
+	return likes, nil
+}
+
+// addCounts adds likes and replies to comments, by id, and returns their rows.
+func (s *Service) addCounts(ctx context.Context, tx *ent.Tx, likes, replies map[int64]int) ([]*Comment, error) {
+	type counts struct {
+		ID      int64 `json:"id"`
+		Likes   int   `json:"likes"`
+		Replies int   `json:"replies"`
 	}
-	row, err := tx.Comment.UpdateOneID(id).AddLikeCount(n).AddVersion(1).Save(ctx)
+	var more []counts
+	for id, n := range likes {
+		more = append(more, counts{ID: id, Likes: n})
+	}
+	for id, n := range replies {
+		more = append(more, counts{ID: id, Replies: n})
+	}
+	if len(more) == 0 {
+		return nil, nil
+	}
+	var changed []*Comment
+	err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.addCounts, []any{sqlfile.JSON(more)}, func(rows *sql.Rows) error {
+		var c Comment
+		var at int64
+		err := rows.Scan(&c.ID, &c.NoteID, &c.AuthorID, &c.RootID, &c.ParentID, &c.Content, &c.LikeCount, &c.ReplyCount, &c.Version, &at)
+		c.CreatedAt = moment(at)
+		changed = append(changed, &c)
+		return err
+	})
 	if err != nil {
-		return 0, nil, fmt.Errorf("count likes into comment %d: %w", id, err)
+		return nil, fmt.Errorf("add to the counts of %d comments: %w", len(more), err)
 	}
-	return row.LikeCount, func(ctx context.Context) error { return s.put(ctx, row) }, nil
+	return changed, nil
 }
 
 // LikesChanged forgets what is cached of comments whose likes were counted, by whomever.

@@ -1,9 +1,13 @@
 package comment
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
+
+	"github.com/tandian-dev/tandian/ent"
 )
 
 // plantTimeout bounds one call of Plant.
@@ -28,12 +32,22 @@ func (s *Service) Plant(ctx context.Context, drafts []Planted) ([]int64, error) 
 	defer cancel()
 	all := make([]draft, len(drafts))
 	for i, d := range drafts {
+		content, err := clean(d.Content)
+		if err != nil {
+			return nil, fmt.Errorf("plant %d comments: %w", len(drafts), err)
+		}
+		d.Content = content
 		all[i] = draft{d.Draft, d.Author, d.At}
 	}
-	w, err := s.write(ctx, all, nil)
+	var w written
+	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+		err := s.store(ctx, tx, all, nil, &w)
+		return cmp.Or(err, errors.Join(w.refused...))
+	})
 	if err != nil {
 		return nil, fmt.Errorf("plant %d comments: %w", len(drafts), err)
 	}
+	s.announce(ctx, w)
 	ids := make([]int64, len(w.rows))
 	for i, row := range w.rows {
 		ids[i] = row.ID

@@ -58,12 +58,12 @@ func (s *Service) repliesCounter() counter {
 			return err
 		},
 		add: func(ctx context.Context, tx *ent.Tx, id int64, more int) (func(context.Context), error) {
-			row, err := tx.Comment.UpdateOneID(id).AddReplyCount(more).AddVersion(1).Save(ctx)
+			rows, err := s.addCounts(ctx, tx, nil, map[int64]int{id: more})
 			if err != nil {
 				return nil, err
 			}
 			job, err := outbox.AddBatch(ctx, s.outbox, tx, added, id)
-			return func(ctx context.Context) { s.outbox.Settle(ctx, s.put(ctx, row), job...) }, err
+			return func(ctx context.Context) { s.outbox.Settle(ctx, s.put(ctx, rows...), job...) }, err
 		},
 	}
 }
@@ -78,12 +78,12 @@ func (s *Service) notesCounter() counter {
 			return err
 		},
 		add: func(ctx context.Context, tx *ent.Tx, id int64, more int) (func(context.Context), error) {
-			_, tell, err := s.notes.AddComments(ctx, tx, id, more)
-			if err != nil || tell == nil {
+			shops, afterCommit, err := s.notes.AddComments(ctx, tx, map[int64]int{id: more})
+			if err != nil || len(shops) == 0 {
 				return nil, err
 			}
 			job, err := outbox.AddBatch(ctx, s.outbox, tx, recounted, id)
-			return func(ctx context.Context) { s.outbox.Settle(ctx, tell(ctx), job...) }, err
+			return func(ctx context.Context) { s.outbox.Settle(ctx, afterCommit(ctx), job...) }, err
 		},
 	}
 }

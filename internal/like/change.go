@@ -1,27 +1,30 @@
 package like
 
 import (
+	"cmp"
 	"context"
-	stdsql "database/sql"
+	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/tandian-dev/tandian/ent"
-	entlike "github.com/tandian-dev/tandian/ent/like"
-	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-// errFaster means that somebody did the same a moment before.
-var errFaster = errors.New("somebody was faster")
+// errBusy is returned when too many likes wait to be written.
+var errBusy = fault.New(fault.Unavailable, "Too many likes at the moment. Please try again.")
 
-// Like has a user like a target. To repeat it does no harm: what is there already is
-// found without a lock, and nothing is written. Of two taps that race, both find
-// nothing; the unique index lets one of them in, and the other one rolls back, which is
-// success too. When the one that wrote returns, every process shows the like.
+// Like has a user like a target. To repeat it does no harm: an existing like is found
+// without a lock, and nothing is written. The unique index lets one of two concurrent likes
+// in; both succeed. When Like returns, every process shows the like.
 //
 // It returns a [fault.UserErrors] without such a target, and above the user's hourly limit
 // ([quota.LimitReached]). Any other error means that the database failed. If
@@ -30,33 +33,9 @@ var errFaster = errors.New("somebody was faster")
 func (s *Service) Like(ctx context.Context, user, id int64) error {
 	ctx, span := observe.Span(ctx, "like.Like")
 	defer span.End()
-	request, whole, cancel := clock.Split(ctx, readTimeout, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	row, err := s.row(request, user, id)
-	if err == nil && row != 0 {
-		s.tellAgain(whole, user, id)
-	}
-	if err != nil || row != 0 {
-		return err
-	}
-	err = s.change(whole, user, func(tx *ent.Tx) (change, teller, error) {
-		total, tell, err := s.add(whole, tx, id, 1)
-		if err != nil {
-			return change{}, nil, err
-		}
-		_, err = tx.Like.Create().SetKind(entlike.Kind(s.kind)).SetTargetID(id).SetUserID(user).SetCreatedAt(s.now().UnixMilli()).
-			OnConflictColumns(entlike.FieldKind, entlike.FieldTargetID, entlike.FieldUserID).DoNothing().ID(whole)
-		if errors.Is(err, stdsql.ErrNoRows) {
-			return change{}, nil, errFaster
-		}
-		// Its id is the largest of the target's: with so many likes it stands behind the first.
-		return change{Target: id, User: user, Behind: total > likersSize}, tell, err
-	})
-	if errors.Is(err, errFaster) {
-		s.tellAgain(whole, user, id)
-		return nil
-	}
-	if err != nil {
+	if _, err := s.likes.Do(ctx, Draft{Target: id, User: user}); err != nil {
 		return fmt.Errorf("user %d likes %s %d: %w", user, s.noun(), id, err)
 	}
 	return nil
@@ -67,110 +46,215 @@ func (s *Service) Like(ctx context.Context, user, id int64) error {
 func (s *Service) Unlike(ctx context.Context, user, id int64) error {
 	ctx, span := observe.Span(ctx, "like.Unlike")
 	defer span.End()
-	request, whole, cancel := clock.Split(ctx, readTimeout, writeTimeout)
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	row, err := s.row(request, user, id)
-	if err == nil && row == 0 {
-		s.tellAgain(whole, user, id)
-	}
-	if err != nil || row == 0 {
-		return err
-	}
-	err = s.change(whole, user, func(tx *ent.Tx) (change, teller, error) {
-		// Nothing is counted before it is known that there is something to take back: the
-		// count of a target that nobody likes any more can go no lower.
-		total, tell, err := s.add(whole, tx, id, 0)
-		if err != nil {
-			return change{}, nil, err
-		}
-		// By its id: a like that came after the look is another one, and stays.
-		n, err := tx.Like.Delete().Where(entlike.ID(row)).Exec(whole)
-		if err == nil && n == 0 {
-			err = errFaster
-		}
-		if err == nil && total > 0 { // a count that is too low, by a flaw, is the scan's to mend
-			_, tell, err = s.add(whole, tx, id, -1)
-		}
-		return change{Target: id, User: user, Gone: row}, tell, err
-	})
-	if errors.Is(err, errFaster) {
-		s.tellAgain(whole, user, id)
-		return nil
-	}
-	if err != nil {
+	if _, err := s.unlikes.Do(ctx, Draft{Target: id, User: user}); err != nil {
 		return fmt.Errorf("user %d likes %s %d no more: %w", user, s.noun(), id, err)
 	}
 	return nil
 }
 
-// tellAgain is for who finds done what is asked for: who did it may be between his commit
-// and Redis, and the caller is to see it all the same. A failure is nobody's here: whoever
-// wrote has a job for it.
-func (s *Service) tellAgain(ctx context.Context, user, id int64) {
-	_ = s.changed(ctx, change{Target: id, User: user})
+// calls are those of one group.
+type calls = []*batch.Call[Draft, struct{}]
+
+// newBatcher returns a batcher for likes or for unlikes.
+func newBatcher(run batch.Run[Draft, struct{}]) *batch.Batcher[Draft, struct{}] {
+	return batch.New(run, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away})
 }
 
-// row is the id of a like, 0 if there is none.
-func (s *Service) row(ctx context.Context, user, id int64) (int64, error) {
-	row, err := s.db.Like.Query().
-		Where(entlike.KindEQ(entlike.Kind(s.kind)), entlike.TargetID(id), entlike.UserID(user)).OnlyID(ctx)
-	if err != nil && !ent.IsNotFound(err) {
-		return 0, fmt.Errorf("look whether user %d likes %s %d: %w", user, s.noun(), id, err)
-	}
-	return row, nil
+// likeAll is Like for the callers of one moment.
+func (s *Service) likeAll(ctx context.Context, group calls) (after func(), err error) {
+	return s.changeAll(ctx, group, func(row int64) bool { return row != 0 }, func(tx *ent.Tx, w *work) error {
+		rows, err := s.insert(ctx, tx, w.drafts)
+		if err != nil {
+			return err
+		}
+		for _, r := range rows { // in the order of their ids, which are the largest of their targets
+			w.more[r.Target]++
+			behind := w.likes[r.Target]+w.more[r.Target] > likersSize
+			w.changes[r.Draft] = change{Target: r.Target, User: r.User, Behind: behind}
+		}
+		return nil
+	})
 }
 
-// teller tells of what a transaction did to a target, after its commit.
-type teller = func(context.Context) error
-
-// add adds to the likes of a target, 0 too, and locks its row until tx ends. That comes
-// first in every transaction, so that those of one target follow each other: the ids of
-// its likes grow in the order of commits, which is the order in which readers see who
-// liked first, and of two that race none waits for the other's like with a lock that the
-// other one needs.
-func (s *Service) add(ctx context.Context, tx *ent.Tx, id int64, n int) (total int, tell teller, err error) {
-	if total, tell, err = s.target.AddLikes(ctx, tx, id, n); err != nil {
-		return 0, nil, fmt.Errorf("add %d to its likes: %w", n, err)
-	}
-	if tell == nil {
-		return 0, nil, fault.Refuse(fault.NotFound, "There is no such "+s.noun()+".", "id")
-	}
-	return total, tell, nil
+// unlikeAll is Unlike for the callers of one moment.
+func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err error) {
+	return s.changeAll(ctx, group, func(row int64) bool { return row == 0 }, func(tx *ent.Tx, w *work) error {
+		ids := make(map[int64]Draft, len(w.drafts))
+		for _, d := range w.drafts {
+			ids[w.rows[d]] = d
+		}
+		// By their ids: a like that was added after the lookup stays.
+		args := []any{sqlfile.JSON(slices.Collect(maps.Keys(ids)))}
+		err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.remove, args, func(rows *sql.Rows) error {
+			var id int64
+			err := rows.Scan(&id)
+			d := ids[id]
+			if w.likes[d.Target]+w.more[d.Target] > 0 { // the scan corrects a count that is too low
+				w.more[d.Target]--
+			}
+			w.changes[d] = change{Target: d.Target, User: d.User, Gone: id}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("delete %d likes: %w", len(ids), err)
+		}
+		return nil
+	})
 }
 
-// change does work on a target in a transaction, and invalidates caches. The change counts
-// against the user's hourly limit, unless it fails; that is counted while the transaction
-// begins.
-func (s *Service) change(ctx context.Context, user int64, work func(tx *ent.Tx) (change, teller, error)) error {
-	use := s.quota.Take(ctx, user)
-	var made change
-	var tell teller
+// work is what one transaction does.
+type work struct {
+	rows   map[Draft]int64 // ids of the likes that the lookup found
+	drafts []Draft         // to be changed, each once, in the order of their calls
+	likes  map[int64]int   // of the locked targets, before the transaction
+
+	more    map[int64]int    // to be added to the likes of targets
+	changes map[Draft]change // what was done
+}
+
+// changeAll runs a group. Calls for which the lookup finds what they ask for (done) write
+// nothing. write changes the rows for the other ones, whose targets are locked.
+//
+// The locks come first, so transactions on one target run one after the other: the ids of
+// its likes grow in the order of commits, in which readers see who liked first.
+//
+// Each change counts against the user's hourly limit, unless it fails. The count runs while
+// the transaction begins.
+func (s *Service) changeAll(ctx context.Context, group calls, done func(row int64) bool, write func(*ent.Tx, *work) error) (after func(), err error) {
+	w := &work{}
+	if w.rows, err = s.rowsOf(ctx, group); err != nil {
+		return nil, err
+	}
+	uses := make(map[Draft]*quota.Use)
+	for _, c := range group {
+		if _, taken := uses[c.In]; !taken && !done(w.rows[c.In]) {
+			w.drafts = append(w.drafts, c.In)
+			uses[c.In] = s.quota.Take(ctx, c.In.User)
+		}
+	}
+	var refused map[Draft]error
+	var afterCommit func(context.Context) error
 	var job []outbox.Ticket
-	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
-		// Before the first row lock. SQLite holds its write lock meanwhile, at most the
-		// deadline of the count.
+	if len(w.drafts) > 0 {
+		err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+			refused, afterCommit, job, err = s.changeRows(ctx, tx, w, uses, write)
+			return err
+		})
+	}
+	for d, use := range uses {
+		if _, changed := w.changes[d]; err != nil || !changed {
+			use.Release(ctx)
+		}
+	}
+	if err != nil {
+		return nil, err
+	}
+	var changes, repeats []change
+	for _, c := range group {
+		if c.Err = refused[c.In]; c.Err != nil {
+			continue
+		}
+		if made, changed := w.changes[c.In]; changed {
+			changes = append(changes, made)
+			delete(w.changes, c.In) // for a second call that asks for the same
+		} else {
+			repeats = append(repeats, change{Target: c.In.Target, User: c.In.User})
+		}
+	}
+	return func() {
+		if len(changes) > 0 {
+			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
+			s.outbox.Settle(ctx, errors.Join(s.forget(ctx, changes...), afterCommit(ctx)), job...)
+		}
+		if len(repeats) > 0 {
+			// The writer of a repeated change may not have updated Redis yet, and the caller is
+			// to see the change. A failure is the writer's, whose outbox job covers it.
+			_ = s.changed(ctx, repeats...)
+		}
+	}, nil
+}
+
+// changeRows is the transaction of changeAll. It returns why drafts are refused.
+func (s *Service) changeRows(ctx context.Context, tx *ent.Tx, w *work, uses map[Draft]*quota.Use, write func(*ent.Tx, *work) error) (
+	refused map[Draft]error, afterCommit func(context.Context) error, job []outbox.Ticket, err error,
+) {
+	refused = make(map[Draft]error)
+	// Before the first row lock. SQLite holds its write lock meanwhile, at most until the
+	// deadline of the count.
+	for d, use := range uses {
 		if err := use.Wait(); err != nil {
-			return err
+			refused[d] = err
 		}
-		if made, tell, err = work(tx); err != nil {
-			return err
+	}
+	w.drafts = slices.DeleteFunc(w.drafts, func(d Draft) bool { return refused[d] != nil })
+	if len(w.drafts) == 0 {
+		return refused, nil, nil, nil
+	}
+	likes, add, err := s.target.LockLikes(ctx, tx, sorted(w.drafts, func(d Draft) int64 { return d.Target }))
+	if err != nil {
+		return nil, nil, nil, fmt.Errorf("lock their targets: %w", err)
+	}
+	w.drafts = slices.DeleteFunc(w.drafts, func(d Draft) bool {
+		_, exists := likes[d.Target]
+		if !exists {
+			refused[d] = fault.Refuse(fault.NotFound, "There is no such "+s.noun()+".", "id")
 		}
-		job, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), made)
+		return !exists
+	})
+	if len(w.drafts) == 0 {
+		return refused, nil, nil, nil
+	}
+	w.likes, w.more, w.changes = likes, map[int64]int{}, map[Draft]change{}
+	if err := write(tx, w); err != nil {
+		return nil, nil, nil, err
+	}
+	if len(w.changes) == 0 {
+		return refused, nil, nil, nil
+	}
+	if afterCommit, err = add(ctx, w.more); err != nil {
+		return nil, nil, nil, fmt.Errorf("count likes: %w", err)
+	}
+	job, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), slices.Collect(maps.Values(w.changes))...)
+	return refused, afterCommit, job, err
+}
+
+// rowsOf returns the ids of the likes that the calls of a group are about, without those
+// that do not exist.
+func (s *Service) rowsOf(ctx context.Context, group calls) (map[Draft]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	drafts := make([]Draft, len(group))
+	for i, c := range group {
+		drafts[i] = c.In
+	}
+	rows, err := s.readRows(ctx, s.db, s.sql.find, string(s.kind), sqlfile.JSON(drafts))
+	if err != nil {
+		return nil, fmt.Errorf("look for %d likes: %w", len(group), err)
+	}
+	found := make(map[Draft]int64, len(rows))
+	for _, r := range rows {
+		found[r.Draft] = r.id
+	}
+	return found, nil
+}
+
+// row is a stored like.
+type row struct {
+	id int64
+	Draft
+}
+
+// readRows runs a statement that returns likes, and returns them in the order of their ids.
+func (s *Service) readRows(ctx context.Context, db sqlfile.Querier, statement string, args ...any) ([]row, error) {
+	var list []row
+	err := sqlfile.Each(store.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {
+		var r row
+		err := rows.Scan(&r.id, &r.Target, &r.User)
+		list = append(list, r)
 		return err
 	})
-	if err != nil {
-		use.Release(ctx)
-		return err
-	}
-	// The write stands, so this is no error of the caller's: what Redis could not be told
-	// is left to the outbox.
-	s.outbox.Settle(ctx, errors.Join(s.forget(ctx, made), tell(ctx)), job...)
-	return nil
-}
-
-// tx runs work in a transaction, and once more if the database undid it for the sake
-// of another one: who deletes a target locks more than its count. So work begins from
-// nothing that it left behind.
-func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	return ent.WithTxAgain(ctx, s.db, store.Undone, work)
+	slices.SortFunc(list, func(a, b row) int { return cmp.Compare(a.id, b.id) })
+	return list, err
 }

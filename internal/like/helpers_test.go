@@ -3,6 +3,7 @@ package like
 import (
 	"context"
 	"errors"
+	"maps"
 	"os"
 	"slices"
 	"sync"
@@ -34,30 +35,47 @@ type targets struct {
 	kind Kind
 
 	mu     sync.Mutex
-	before func(ctx context.Context, n int) error // runs when likes are added, before the lock; may be nil
-	told   []int64                                // after commits, by their writers
-	forgot []int64                                // by LikesChanged
+	before func(ctx context.Context) error // runs before targets are locked; may be nil
+	told   []int64                         // after commits, by their writers
+	forgot []int64                         // by LikesChanged
 }
 
-func (r *targets) AddLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (int, func(context.Context) error, error) {
+func (r *targets) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
+	map[int64]int, func(context.Context, map[int64]int) (func(context.Context) error, error), error,
+) {
 	r.mu.Lock()
 	before := r.before
 	r.mu.Unlock()
 	if before != nil {
-		if err := before(ctx, n); err != nil {
-			return 0, nil, err
+		if err := before(ctx); err != nil {
+			return nil, nil, err
 		}
 	}
-	total, err := r.add(ctx, tx, id, n)
-	if ent.IsNotFound(err) {
-		return 0, nil, nil
+	likes := map[int64]int{}
+	for _, id := range ids {
+		total, err := r.add(ctx, tx, id, 0)
+		if ent.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return nil, nil, err
+		}
+		likes[id] = total
 	}
-	return total, func(context.Context) error {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.told = append(r.told, id)
-		return nil
-	}, err
+	return likes, func(ctx context.Context, more map[int64]int) (func(context.Context) error, error) {
+		changed := slices.Sorted(maps.Keys(more))
+		for _, id := range changed {
+			if _, err := r.add(ctx, tx, id, more[id]); err != nil {
+				return nil, err
+			}
+		}
+		return func(context.Context) error {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			r.told = append(r.told, changed...)
+			return nil
+		}, nil
+	}, nil
 }
 
 func (r *targets) add(ctx context.Context, tx *ent.Tx, id int64, n int) (int, error) {
@@ -83,7 +101,7 @@ func (r *targets) LikesChanged(_ context.Context, ids ...int64) error {
 }
 
 // hook sets what runs before a lock.
-func (r *targets) hook(before func(ctx context.Context, n int) error) {
+func (r *targets) hook(before func(ctx context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.before = before

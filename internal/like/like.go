@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -38,10 +39,11 @@ const (
 
 // Target is what is liked, as this room needs it.
 type Target interface {
-	// AddLikes adds n (1, -1, 0 or many) to the likes of one and keeps its row locked until
-	// tx ends. It returns how many there are then, and what is to be told after the commit;
-	// tell is nil if there is no such target, or if it was deleted.
-	AddLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (total int, tell func(context.Context) error, err error)
+	// LockLikes locks the counts of targets until tx ends. It returns how many likes each has,
+	// without the targets that are missing or deleted. add adds to the likes of these
+	// targets, negative numbers too; afterCommit updates the cache.
+	LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
+		likes map[int64]int, add func(ctx context.Context, more map[int64]int) (afterCommit func(context.Context) error, err error), err error)
 	// LikesChanged forgets what is cached of the counts of targets, whoever changed them.
 	LikesChanged(ctx context.Context, ids ...int64) error
 }
@@ -67,10 +69,12 @@ type Service struct {
 	likers *cache.Window[int64] // of notes: who liked each first; else nil
 	liked  *cache.Window[int64] // by user
 	sql    statements
+
+	likes, unlikes *batch.Batcher[Draft, struct{}]
 }
 
 // statements are the texts of sql/, in the dialect of the database.
-type statements struct{ first, newest, plant, count string }
+type statements struct{ first, newest, find, plant, remove, count string }
 
 //go:embed sql/*.sql
 var files embed.FS
@@ -97,10 +101,11 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, kind K
 	policy := cache.WindowPolicy{Name: likedName, Size: likedSize, Life: setLife, LoadTimeout: readTimeout}
 	s.liked = cache.NewWindow(hub, policy, decimal, s.loadLiked)
 	if err := sqlfile.Read(files, dialect, map[string]*string{
-		"first": &s.sql.first, "newest": &s.sql.newest, "plant": &s.sql.plant, count: &s.sql.count,
+		"first": &s.sql.first, "newest": &s.sql.newest, "find": &s.sql.find, "plant": &s.sql.plant, "remove": &s.sql.remove, count: &s.sql.count,
 	}); err != nil {
 		panic(fmt.Sprintf("like: %v", err))
 	}
+	s.likes, s.unlikes = newBatcher(s.likeAll), newBatcher(s.unlikeAll)
 	box.Handle(s.topic(), outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.changed)})
 	return s
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	entlike "github.com/tandian-dev/tandian/ent/like"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -92,10 +93,10 @@ func TestWhatIsNotThereCannotBeLiked(t *testing.T) {
 }
 
 // meet returns a hook that lets the first two callers go on together.
-func meet() func(context.Context, int) error {
+func meet() func(context.Context) error {
 	var n atomic.Int64
 	both := make(chan struct{})
-	return func(ctx context.Context, _ int) error {
+	return func(ctx context.Context) error {
 		if n.Add(1) == 2 {
 			close(both)
 		}
@@ -113,7 +114,7 @@ func TestWhatIsAsItShouldBeTakesNoLock(t *testing.T) {
 		p := open(t, on)
 		p.furnish(t, 1)
 		like(t, p.notes, 1, ann)
-		p.note.hook(func(context.Context, int) error { return errors.New("somebody locks it") })
+		p.note.hook(func(context.Context) error { return errors.New("somebody locks it") })
 		like(t, p.notes, 1, ann)
 		unlike(t, p.notes, 1, bob)
 	})
@@ -121,31 +122,145 @@ func TestWhatIsAsItShouldBeTakesNoLock(t *testing.T) {
 
 // The race W22: both taps have looked before one of them writes.
 func TestOfTwoTapsThatRaceOneCounts(t *testing.T) {
-	p := open(t, storetest.Real(t)) // SQLite has one writer at a time
-	p.furnish(t, 1)
-	p.each(t, func(t *testing.T, s *Service, r *targets) {
+	on := storetest.Real(t) // SQLite has one writer at a time
+	processes := []*process{open(t, on), open(t, on)}
+	processes[0].furnish(t, 1)
+	for _, kind := range []Kind{Note, Comment} {
+		services := make([]*Service, len(processes))
+		rooms := make([]*targets, len(processes))
+		for i, p := range processes {
+			services[i], rooms[i] = p.notes, p.note
+			if kind == Comment {
+				services[i], rooms[i] = p.comments, p.comment
+			}
+		}
+		s, r := services[0], rooms[0]
 		for _, tap := range []struct {
 			name string
-			do   func(ctx context.Context, user, id int64) error
+			do   func(s *Service, ctx context.Context, user, id int64) error
 			want []int64
 		}{
-			{"like", s.Like, []int64{ann}},
-			{"unlike", s.Unlike, []int64{}},
+			{"like", (*Service).Like, []int64{ann}},
+			{"unlike", (*Service).Unlike, []int64{}},
 		} {
-			r.hook(meet())
+			both := meet()
 			var taps sync.WaitGroup
-			for range 2 {
+			for i, s := range services {
+				rooms[i].hook(both)
 				taps.Go(func() {
-					if err := tap.do(t.Context(), ann, 1); err != nil {
-						t.Errorf("%s: %v", tap.name, err)
+					if err := tap.do(s, t.Context(), ann, 1); err != nil {
+						t.Errorf("%s a %s: %v", tap.name, s.noun(), err)
 					}
 				})
 			}
 			taps.Wait()
 			if got := s.likersOf(t, 1); !slices.Equal(got, tap.want) || r.count(t, 1) != len(tap.want) {
-				t.Errorf("%s: %v like it and %d are counted, want %v", tap.name, got, r.count(t, 1), tap.want)
+				t.Errorf("%s: %v like the %s and %d are counted, want %v", tap.name, got, s.noun(), r.count(t, 1), tap.want)
 			}
 		}
+	}
+}
+
+// inOneGroup makes calls that share a transaction. A first call keeps its group waiting at
+// the lock until all others wait for the next group.
+func inOneGroup(t *testing.T, r *targets, b *batch.Batcher[Draft, struct{}], first func() error, others ...func() error) []error {
+	t.Helper()
+	started, goOn := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	r.hook(func(context.Context) error {
+		once.Do(func() { close(started); <-goOn })
+		return nil
+	})
+	var all sync.WaitGroup
+	all.Go(func() {
+		if err := first(); err != nil {
+			t.Error(err)
+		}
+	})
+	<-started
+	errs := make([]error, len(others))
+	for i, call := range others {
+		all.Go(func() { errs[i] = call() })
+		testkit.Eventually(t, 10*time.Second, func() bool { n, _ := b.Waiting(); return n == i+1 })
+	}
+	close(goOn)
+	all.Wait()
+	r.hook(nil)
+	return errs
+}
+
+func TestCallersOfOneMomentShareATransaction(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on)
+		p.furnish(t, 1, 2, 3)
+		p.each(t, func(t *testing.T, s *Service, r *targets) {
+			ann, bob, cid, dan, eve := ann, bob, cid, int64(14), int64(15)
+			if s.kind == Comment { // their limit counts likes of both kinds
+				ann, bob, cid, dan, eve = 21, 22, 23, 24, 25
+			}
+			like(t, s, 2, bob)
+			s.quota = limitOf(p, 4)
+			for range 4 { // cid has used the limit
+				if err := s.quota.Take(t.Context(), cid).Wait(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			likes := []struct{ user, id int64 }{{bob, 1}, {ann, 1}, {ann, 404}, {bob, 2}, {ann, 2}, {ann, 1}, {cid, 1}, {eve, 2}}
+			var calls []func() error
+			for _, c := range likes {
+				calls = append(calls, func() error { return s.Like(t.Context(), c.user, c.id) })
+			}
+			r.heard()
+			errs := inOneGroup(t, r, s.likes, func() error { return s.Like(t.Context(), dan, 3) }, calls...)
+			for i, err := range errs {
+				ok := err == nil
+				switch likes[i] {
+				case struct{ user, id int64 }{ann, 404}:
+					ok = notFound(err)
+				case struct{ user, id int64 }{cid, 1}:
+					ok = limited(err)
+				}
+				if !ok {
+					t.Errorf("like %v: %v", likes[i], err)
+				}
+			}
+			if told, _ := r.heard(); !slices.Equal(told, []int64{3, 1, 2}) {
+				t.Errorf("the counts of %v were updated, want each once", told)
+			}
+			wantFirst(t, s, 1, 10, bob, ann)
+			wantFirst(t, s, 2, 10, bob, ann, eve)
+
+			unlikes := []struct{ user, id int64 }{{bob, 1}, {ann, 404}, {bob, 1}, {cid, 1}, {eve, 2}, {bob, 2}}
+			calls = nil
+			for _, c := range unlikes {
+				calls = append(calls, func() error { return s.Unlike(t.Context(), c.user, c.id) })
+			}
+			for i, err := range inOneGroup(t, r, s.unlikes, func() error { return s.Unlike(t.Context(), dan, 3) }, calls...) {
+				if err != nil {
+					t.Errorf("unlike %v: %v", unlikes[i], err)
+				}
+			}
+			for id, want := range map[int64][]int64{1: {ann}, 2: {ann}, 3: {}} {
+				if got := s.likersOf(t, id); !slices.Equal(got, want) || r.count(t, id) != len(want) {
+					t.Errorf("%v like %s %d and %d are counted, want %v", got, s.noun(), id, r.count(t, id), want)
+				}
+			}
+			wantFirst(t, s, 1, 10, ann)
+			wantLiked(t, s, bob, []int64{1, 2})
+			for user, want := range map[int64]int{ann: 2, bob: 3, dan: 2, eve: 2} { // changes, and no repeats or failures
+				for n := range 4 - want {
+					if err := s.quota.Take(t.Context(), user).Wait(); err != nil {
+						t.Errorf("user %d has used %d of the limit too much", user, 4-want-n)
+					}
+				}
+				if err := s.quota.Take(t.Context(), user).Wait(); err == nil {
+					t.Errorf("of user %d fewer than %d changes are counted", user, want)
+				}
+			}
+			if n := p.waits(t); n != 0 {
+				t.Errorf("%d jobs were left to the outbox", n)
+			}
+		})
 	})
 }
 
@@ -169,7 +284,7 @@ func TestAnUnlikeLeavesALikeThatCameAfterItsLook(t *testing.T) {
 	p.furnish(t, 1)
 	like(t, p.notes, 1, ann)
 	again := true
-	p.note.hook(func(ctx context.Context, _ int) error {
+	p.note.hook(func(ctx context.Context) error {
 		if !again {
 			return nil
 		}
@@ -194,7 +309,7 @@ func TestALikeThatWasUndoneForAnotherTransactionIsRepeatedOnce(t *testing.T) {
 		p.furnish(t, 1, 2)
 		for id, times := range map[int64]int{1: 1, 2: 2} {
 			left := times
-			p.note.hook(func(context.Context, int) error {
+			p.note.hook(func(context.Context) error {
 				if left--; left >= 0 {
 					return fmt.Errorf("update: %w", undone{})
 				}
@@ -214,7 +329,7 @@ func TestALikeDoesNotEndWithItsRequest(t *testing.T) {
 		p.furnish(t, 1)
 		wantFirst(t, p.notes, 1, 10)
 		ctx, leave := context.WithCancel(t.Context())
-		p.note.hook(func(context.Context, int) error { leave(); return nil })
+		p.note.hook(func(context.Context) error { leave(); return nil })
 		if err := p.notes.Like(ctx, ann, 1); err != nil {
 			t.Fatal(err)
 		}

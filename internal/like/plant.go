@@ -2,8 +2,6 @@ package like
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -11,6 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -26,9 +25,9 @@ type Draft struct {
 
 // Plant stores likes, of one target in the order of the drafts, and returns how many
 // were added: those that are there stay, and a target that there is not is overlooked.
-// It is one transaction, with a statement for 500 likes and two calls of the target
-// for each that is liked, whose counts are locked until its end. So a call of some
-// thousand likes is a good size, and to repeat one that failed does no harm.
+// It is one transaction with a statement for 500 likes, which locks the counts of the
+// targets until its end. So a call of some thousand likes is a good size, and to repeat one
+// that failed does no harm.
 func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
 	defer cancel()
@@ -36,19 +35,23 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 	var changes []change
 	var job []outbox.Ticket
 	err = s.tx(ctx, func(tx *ent.Tx) error {
-		there, err := s.lock(ctx, tx, drafts)
+		likes, add, err := s.target.LockLikes(ctx, tx, sorted(drafts, func(d Draft) int64 { return d.Target }))
 		if err != nil {
-			return err
+			return fmt.Errorf("lock their targets: %w", err)
 		}
-		if more, err = s.insert(ctx, tx, there); err != nil {
-			return err
-		}
-		for _, id := range sorted(there, func(d Draft) int64 { return d.Target }) {
-			if n := more[id]; n > 0 {
-				if _, _, err := s.target.AddLikes(ctx, tx, id, n); err != nil {
-					return fmt.Errorf("add %d likes to %s %d: %w", n, s.noun(), id, err)
-				}
+		there := slices.DeleteFunc(slices.Clone(drafts), func(d Draft) bool { _, exists := likes[d.Target]; return !exists })
+		more = make(map[int64]int)
+		for part := range slices.Chunk(there, plantBatch) {
+			rows, err := s.insert(ctx, tx, part)
+			if err != nil {
+				return err
 			}
+			for _, r := range rows {
+				more[r.Target]++
+			}
+		}
+		if _, err := add(ctx, more); err != nil {
+			return fmt.Errorf("count likes: %w", err)
 		}
 		changes = changesOf(there, more)
 		job, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), changes...)
@@ -66,40 +69,20 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 	return added, nil
 }
 
-// lock locks the counts of all targets, in the order of their ids lest two calls wait
-// for each other, and returns the drafts of those that there are.
-func (s *Service) lock(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]Draft, error) {
-	there := make(map[int64]bool)
-	for _, id := range sorted(drafts, func(d Draft) int64 { return d.Target }) {
-		_, tell, err := s.target.AddLikes(ctx, tx, id, 0)
-		if err != nil {
-			return nil, fmt.Errorf("lock %s %d: %w", s.noun(), id, err)
-		}
-		there[id] = tell != nil
+// insert stores likes that do not exist yet. It returns those in the order of their ids,
+// which grow in the order of the drafts.
+func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]row, error) {
+	rows, err := s.readRows(ctx, tx, s.sql.plant, string(s.kind), s.now().UnixMilli(), sqlfile.JSON(drafts))
+	if err != nil {
+		return nil, fmt.Errorf("insert %d likes: %w", len(drafts), err)
 	}
-	return slices.DeleteFunc(slices.Clone(drafts), func(d Draft) bool { return !there[d.Target] }), nil
+	return rows, nil
 }
 
-// insert returns how many likes of each target were added.
-func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) (map[int64]int, error) {
-	more := make(map[int64]int)
-	for part := range slices.Chunk(drafts, plantBatch) {
-		text, err := json.Marshal(part)
-		if err != nil {
-			return nil, fmt.Errorf("write down %d likes: %w", len(part), err)
-		}
-		args := []any{string(s.kind), s.now().UnixMilli(), string(text)}
-		err = sqlfile.Each(ctx, tx, s.sql.plant, args, func(rows *sql.Rows) error {
-			var id int64
-			err := rows.Scan(&id)
-			more[id]++
-			return err
-		})
-		if err != nil {
-			return nil, fmt.Errorf("insert %d likes: %w", len(part), err)
-		}
-	}
-	return more, nil
+// tx runs a transaction. It runs it again from its beginning if the database undid it
+// because of another one.
+func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
+	return ent.WithTxAgain(ctx, s.db, store.Undone, work)
 }
 
 // changesOf is what is to be told of planted likes: of each target and of each user once.

@@ -2,6 +2,7 @@ package like
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"sync"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -111,6 +113,10 @@ func (d *beginning) Tx(ctx context.Context) (dialect.Tx, error) {
 	tx, err := d.Driver.Tx(ctx)
 	d.once.Do(d.begun)
 	return tx, err //nolint:wrapcheck // of the driver itself
+}
+
+func (d *beginning) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return d.Driver.(sqlfile.Querier).QueryContext(ctx, query, args...) //nolint:wrapcheck // of the driver itself
 }
 
 // atScripts runs a function before the first script of a client.

@@ -91,14 +91,18 @@ func (s *Service) mend(ctx context.Context, id int64) error {
 	var job []outbox.Ticket
 	err := s.tx(ctx, func(tx *ent.Tx) error {
 		job = nil
-		if _, _, err := s.target.AddLikes(ctx, tx, id, 0); err != nil {
+		likes, add, err := s.target.LockLikes(ctx, tx, []int64{id})
+		if err != nil {
 			return fmt.Errorf("lock it: %w", err)
+		}
+		if _, exists := likes[id]; !exists {
+			return nil
 		}
 		page, err := s.counts(ctx, tx, id-1, 1)
 		if err != nil || len(page) == 0 || page[0].id != id || page[0].is == page[0].wants {
 			return err
 		}
-		if _, _, err := s.target.AddLikes(ctx, tx, id, page[0].wants-page[0].is); err != nil {
+		if _, err := add(ctx, map[int64]int{id: page[0].wants - page[0].is}); err != nil {
 			return err
 		}
 		job, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), made)

@@ -95,7 +95,7 @@ func TestTheScanCountsAgainUnderTheLock(t *testing.T) {
 	p.furnish(t, 1)
 	p.db.NoteCount.UpdateOneID(1).SetLikes(5).ExecX(t.Context())
 	first := true
-	p.note.hook(func(ctx context.Context, _ int) error {
+	p.note.hook(func(ctx context.Context) error {
 		if !first {
 			return nil
 		}

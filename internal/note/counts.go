@@ -3,14 +3,16 @@ package note
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/tandian-dev/tandian/ent"
-	entnote "github.com/tandian-dev/tandian/ent/note"
-	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -60,67 +62,95 @@ func (c *Counts) ReadJSON(text []byte) bool {
 	return ok && len(rest) == 0
 }
 
-// lockCounts locks the counts of a note until tx ends. It returns nil if there is no
-// such note, or it was deleted.
-func lockCounts(ctx context.Context, tx *ent.Tx, id int64) (*ent.NoteCount, error) {
-	one := tx.NoteCount.Query().Where(notecount.ID(id), notecount.Deleted(false))
-	one.Modify(store.ForUpdate)
-	row, err := one.Only(ctx)
-	if ent.IsNotFound(err) {
-		return nil, nil //nolint:nilnil // there is none
-	}
+// countRow is a row of note_counts, with the shop of the note.
+type countRow struct {
+	ID       int64 `json:"id"`
+	Likes    int   `json:"likes"`
+	Comments int   `json:"comments"`
+	Hot      int64 `json:"hot"`
+	Version  int64 `json:"version"`
+	shop     int64
+}
+
+// lockCounts locks the counts of notes until tx ends, in the order of their ids. It leaves
+// out notes that are missing or deleted.
+func (s *Service) lockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]*countRow, error) {
+	rows := make(map[int64]*countRow, len(ids))
+	err := s.sql.lockCounts.Each(ctx, tx, ids, func(found *sql.Rows) error {
+		var r countRow
+		err := found.Scan(&r.ID, &r.Likes, &r.Comments, &r.Hot, &r.Version, &r.shop)
+		rows[r.ID] = &r
+		return err
+	})
 	if err != nil {
-		return nil, fmt.Errorf("lock the counts of note %d: %w", id, err)
+		return nil, fmt.Errorf("lock the counts of %d notes: %w", len(ids), err)
 	}
-	return row, nil
+	return rows, nil
 }
 
-// AddLikes adds to the likes of a note, and with 0 only locks them: until tx ends nobody
-// else counts a like of it. It returns how many there are then, and what tells of it
-// after the commit; that is nil if there is no such note.
-func (s *Service) AddLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (total int, tell func(context.Context) error, err error) {
-	row, err := lockCounts(ctx, tx, id)
-	if row == nil || err != nil {
-		return 0, nil, err
-	}
-	row.Hot += bonus(row.Likes+n) - bonus(row.Likes)
-	row.Likes += n
-	tell, err = s.write(ctx, tx, row, n)
-	return row.Likes, tell, err
-}
-
-// AddComments adds to the comments on a note, as [Service.AddLikes] does to its likes. It
-// returns the shop that the note is about.
-func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, id int64, n int) (shop int64, tell func(context.Context) error, err error) {
-	row, err := lockCounts(ctx, tx, id)
-	if row == nil || err != nil {
-		return 0, nil, err
-	}
-	about, err := tx.Note.Query().Where(entnote.ID(id)).Select(entnote.FieldShopID).Only(ctx)
+// LockLikes locks the counts of notes until tx ends, in the order of their ids. It returns
+// how many likes each note has. Notes that are missing or deleted are left out.
+//
+// add adds to the likes of these notes. It returns what the caller calls after the commit,
+// to update the cache. If that fails, the caller's outbox job calls [Service.LikesChanged].
+func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
+	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(context.Context) error, err error), err error,
+) {
+	rows, err := s.lockCounts(ctx, tx, ids)
 	if err != nil {
-		return 0, nil, fmt.Errorf("read the shop of note %d: %w", id, err)
+		return nil, nil, err
 	}
-	row.Comments += n
-	tell, err = s.write(ctx, tx, row, n)
-	return about.ShopID, tell, err
+	likes = make(map[int64]int, len(rows))
+	for id, r := range rows {
+		likes[id] = r.Likes
+	}
+	return likes, func(ctx context.Context, more map[int64]int) (func(context.Context) error, error) {
+		var changed []*countRow
+		for id, n := range more {
+			r := rows[id]
+			r.Hot += bonus(r.Likes+n) - bonus(r.Likes)
+			r.Likes += n
+			changed = append(changed, r)
+		}
+		return s.updateCounts(ctx, tx, changed)
+	}, nil
 }
 
-// write writes counts that are locked, if there is anything new about them, and returns
-// what tells of it: it keeps them, so that the readers of a note that many like at once
-// need not load them.
-func (s *Service) write(ctx context.Context, tx *ent.Tx, row *ent.NoteCount, n int) (tell func(context.Context) error, err error) {
-	if n == 0 {
+// AddComments adds to the comments of notes and keeps their counts locked until tx ends. It
+// returns the shop of each note, without the notes that are missing or deleted, and what
+// the caller calls after the commit, as [Service.LockLikes] does.
+func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) (
+	shops map[int64]int64, afterCommit func(context.Context) error, err error,
+) {
+	rows, err := s.lockCounts(ctx, tx, slices.Collect(maps.Keys(more)))
+	if err != nil {
+		return nil, nil, err
+	}
+	shops = make(map[int64]int64, len(rows))
+	for id, r := range rows {
+		r.Comments += more[id]
+		shops[id] = r.shop
+	}
+	afterCommit, err = s.updateCounts(ctx, tx, slices.Collect(maps.Values(rows)))
+	return shops, afterCommit, err
+}
+
+// updateCounts stores counts that are locked. After the commit their new values go into the
+// cache, so that the readers of a popular note do not have to load them.
+func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow) (afterCommit func(context.Context) error, err error) {
+	if len(rows) == 0 {
 		return func(context.Context) error { return nil }, nil
 	}
-	row.Version++
-	err = tx.NoteCount.Update().Where(notecount.ID(row.ID)).
-		SetLikes(row.Likes).SetComments(row.Comments).SetHot(row.Hot).SetVersion(row.Version).Exec(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("update the counts of note %d: %w", row.ID, err)
+	counts := make(map[int64]Counts, len(rows))
+	for _, r := range rows {
+		r.Version++
+		counts[r.ID] = Counts{Likes: r.Likes, Comments: r.Comments, Hot: r.Hot, Version: r.Version}
+	}
+	if _, err := tx.ExecContext(store.Prepared(ctx), s.sql.updateCounts, sqlfile.JSON(rows)); err != nil {
+		return nil, fmt.Errorf("update the counts of %d notes: %w", len(rows), err)
 	}
 	return func(ctx context.Context) error {
-		_, err := s.counts.Put(ctx, row.ID, countsOf(row))
-		return outbox.Later(err) // Redis is away
+		return outbox.Later(s.counts.PutMany(ctx, counts)) // Redis is away
 	}, nil
 }
 

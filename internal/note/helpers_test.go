@@ -136,16 +136,26 @@ func (p *process) publish(t *testing.T, author int64, title string) *Note {
 	return n
 }
 
+// addLikes adds to the likes of a note. It returns what follows the commit, nil if there is
+// no such note.
+func (p *process) addLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (afterCommit func(context.Context) error, err error) {
+	likes, add, err := p.LockLikes(ctx, tx, []int64{id})
+	if _, ok := likes[id]; err != nil || !ok {
+		return nil, err
+	}
+	return add(ctx, map[int64]int{id: n})
+}
+
 // like adds to the likes of a note.
 func (p *process) like(t *testing.T, id int64, n int) {
 	t.Helper()
-	var tell func(context.Context) error
+	var afterCommit func(context.Context) error
 	err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) (err error) {
-		_, tell, err = p.AddLikes(t.Context(), tx, id, n)
+		afterCommit, err = p.addLikes(t.Context(), tx, id, n)
 		return err
 	})
-	if err == nil && tell != nil {
-		err = tell(t.Context())
+	if err == nil && afterCommit != nil {
+		err = afterCommit(t.Context())
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -109,9 +109,10 @@ var files embed.FS
 
 // statements are those that ent cannot say.
 type statements struct {
-	number, take, head, block, events, byAuthors, atShops, counts string
+	number, take, head, block, events, byAuthors, atShops, counts, updateCounts string
 
 	notes, counted store.Lookup // of every miss of the caches
+	lockCounts     store.Lookup
 }
 
 // Service answers for notes. It is safe for concurrent use.
@@ -139,9 +140,9 @@ type Service struct {
 // to the caller. A nil limit allows any number of notes. The dialect is that of db, as ent calls it.
 func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users, pictures Pictures, feed Feed, limit *quota.Limit) *Service {
 	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, pictures: pictures, feed: feed, quota: limit, now: time.Now}
-	var notes, counted string
+	var notes, counted, lockCounts string
 	err := sqlfile.Read(files, dialectOf, map[string]*string{
-		"notes": &notes, "counted": &counted,
+		"notes": &notes, "counted": &counted, "lock_counts": &lockCounts, "update_counts": &s.sql.updateCounts,
 		"take": &s.sql.take, "head": &s.sql.head, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
 	})
 	if err == nil && s.postgres {
@@ -151,6 +152,7 @@ func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shop
 		panic(fmt.Sprintf("note: %v", err)) // the files are part of the program
 	}
 	s.sql.notes, s.sql.counted = store.NewLookup(dialectOf, notes), store.NewLookup(dialectOf, counted)
+	s.sql.lockCounts = store.NewLookup(dialectOf, lockCounts)
 	s.press = &press{print: s.print}
 	s.openCaches(hub)
 	s.openOutbox()

@@ -168,7 +168,8 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (ann
 	if err := tx.Note.UpdateOneID(id).SetDeletedAt(s.now().UnixMilli()).Exec(ctx); err != nil {
 		return announcement{}, fmt.Errorf("mark it: %w", err)
 	}
-	counts, err := lockCounts(ctx, tx, id)
+	locked, err := s.lockCounts(ctx, tx, []int64{id})
+	counts := locked[id]
 	if err == nil && counts == nil {
 		err = errors.New("its counts are missing")
 	}

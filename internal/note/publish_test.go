@@ -165,17 +165,15 @@ func TestNothingIsCountedOfADeletedNote(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			shop, tell, err := p.AddComments(t.Context(), tx, n.ID, 2)
+			shops, afterCommit, err := p.AddComments(t.Context(), tx, map[int64]int{n.ID: 2})
 			if err := errors.Join(err, tx.Commit()); err != nil {
 				t.Fatal(err)
 			}
-			if tell != nil {
-				err = tell(t.Context())
-			}
-			if err != nil {
+			if err := afterCommit(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			return shop, tell != nil
+			shop, known = shops[n.ID]
+			return shop, known
 		}
 		if shop, known := comment(); shop != teahouse || !known {
 			t.Errorf("counted to shop %d: %v", shop, known)
@@ -197,9 +195,9 @@ func TestNothingIsCountedOfADeletedNote(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, tell, err := p.AddLikes(t.Context(), tx, n.ID, 1)
-		if err := errors.Join(err, tx.Rollback()); err != nil || tell != nil {
-			t.Errorf("a deleted note takes likes: %v, %v", tell != nil, err)
+		afterCommit, err := p.addLikes(t.Context(), tx, n.ID, 1)
+		if err := errors.Join(err, tx.Rollback()); err != nil || afterCommit != nil {
+			t.Errorf("a deleted note takes likes: %v, %v", afterCommit != nil, err)
 		}
 	})
 }

@@ -4,6 +4,7 @@ package sqlfile
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"strings"
@@ -61,4 +62,15 @@ func Each(ctx context.Context, db Querier, statement string, args []any, row fun
 		}
 	}
 	return rows.Err()
+}
+
+// JSON encodes a list of rows or ids as one parameter, for json_to_recordset of Postgres and
+// json_each of SQLite. So a statement has the same text for any number of rows. It panics
+// if the list cannot be encoded: a mistake in the program.
+func JSON(list any) string {
+	text, err := json.Marshal(list)
+	if err != nil {
+		panic(fmt.Sprintf("sqlfile: %v", err))
+	}
+	return string(text)
 }

@@ -27,15 +27,21 @@ const anyOf = "= ANY($1)"
 
 // NewLookup returns the Lookup of a statement that has "= ANY($1)" in one place, in the
 // dialect of the database, as ent calls it. Any other statement is a mistake in the program.
+//
+// A last line that begins with FOR locks the rows. SQLite, which has one writer, gets the
+// statement without it.
 func NewLookup(in, statement string) Lookup {
 	if strings.Count(statement, anyOf) != 1 {
 		panic(fmt.Sprintf("store: a lookup has %q once: %s", anyOf, statement))
 	}
-	l := Lookup{dialect: in, one: strings.Replace(statement, anyOf, "= $1", 1), many: statement}
+	list := anyOf
 	if in == dialect.SQLite {
-		l.many = strings.Replace(statement, anyOf, "IN (SELECT value FROM json_each($1))", 1)
+		list = "IN (SELECT value FROM json_each($1))"
+		if i := strings.LastIndex(statement, "\nFOR "); i >= 0 {
+			statement = statement[:i]
+		}
 	}
-	return l
+	return Lookup{dialect: in, one: strings.Replace(statement, anyOf, "= $1", 1), many: strings.Replace(statement, anyOf, list, 1)}
 }
 
 // Each calls row for each row that it finds, in any order, as [sqlfile.Each] does.

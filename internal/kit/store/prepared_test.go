@@ -254,6 +254,31 @@ func TestALookupFindsTheRowsOfItsIDs(t *testing.T) {
 	})
 }
 
+func TestALookupLocksItsRowsOnPostgres(t *testing.T) {
+	eachDialect(t, func(t *testing.T, db *SQL) {
+		mustExec(t, db, "CREATE TABLE things (id BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (1), (2), (3)")
+		l := NewLookup(db.Dialect, "SELECT id FROM things WHERE id = ANY($1)\nORDER BY id\nFOR UPDATE\n")
+		for _, ids := range [][]int64{{3}, {1, 2}} {
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Each(t.Context(), tx, ids, func(*sql.Rows) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if db.Dialect == dialect.Postgres {
+				free, err := numbers(t.Context(), db, "SELECT id FROM things WHERE id > $1 ORDER BY id FOR UPDATE SKIP LOCKED", 0)
+				if want := slices.DeleteFunc([]int64{1, 2, 3}, func(id int64) bool { return slices.Contains(ids, id) }); err != nil || !slices.Equal(free, want) {
+					t.Errorf("with locks on %v, %v are free (%v), want %v", ids, free, err, want)
+				}
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
 func TestALookupIsByAListOfIDs(t *testing.T) {
 	defer func() {
 		if recover() == nil {

@@ -1,0 +1,10 @@
+-- add_counts: add to the likes and replies of comments, each named once.
+--
+-- $1  a JSON array of {id, likes, replies}
+--
+-- returns  the rows as they are then
+UPDATE comments AS c
+SET like_count = c.like_count + r.likes, reply_count = c.reply_count + r.replies, version = c.version + 1
+FROM json_to_recordset($1) AS r (id bigint, likes bigint, replies bigint)
+WHERE c.id = r.id
+RETURNING c.id, c.note_id, c.author_id, c.root_id, c.parent_id, c.content, c.like_count, c.reply_count, c.version, c.created_at

@@ -1,0 +1,10 @@
+-- add_counts: add to the likes and replies of comments, each named once.
+--
+-- $1  a JSON array of {id, likes, replies}
+--
+-- returns  the rows as they are then
+UPDATE comments AS c
+SET like_count = c.like_count + (r.value ->> 'likes'), reply_count = c.reply_count + (r.value ->> 'replies'), version = c.version + 1
+FROM json_each($1) AS r
+WHERE c.id = r.value ->> 'id'
+RETURNING id, note_id, author_id, root_id, parent_id, content, like_count, reply_count, version, created_at

@@ -1,0 +1,7 @@
+-- update_counts: store what is counted of notes.
+--
+-- $1  a JSON array of {id, likes, comments, hot, version}
+UPDATE note_counts AS c
+SET likes = r.likes, comments = r.comments, hot = r.hot, version = r.version
+FROM json_to_recordset($1) AS r (id bigint, likes bigint, comments bigint, hot bigint, version bigint)
+WHERE c.id = r.id

@@ -1,0 +1,7 @@
+-- update_counts: store what is counted of notes.
+--
+-- $1  a JSON array of {id, likes, comments, hot, version}
+UPDATE note_counts AS c
+SET likes = r.value ->> 'likes', comments = r.value ->> 'comments', hot = r.value ->> 'hot', version = r.value ->> 'version'
+FROM json_each($1) AS r
+WHERE c.id = r.value ->> 'id'
