@@ -29,7 +29,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // A Role is what somebody may do. Each includes those before it.
@@ -148,7 +147,7 @@ type Config struct {
 // Service answers for accounts. It is safe for concurrent use.
 type Service struct {
 	db        *ent.Client
-	byIDs     store.Lookup // of users
+	sql       statements
 	hub       *cache.Hub
 	outbox    *outbox.Box
 	log       *slog.Logger
@@ -172,7 +171,7 @@ func New(db *ent.Client, dialect string, rdb redis.Cmdable, hub *cache.Hub, box 
 	names, often, failed := keys{cfg.Prefix}, newLimits(rdb), newFailures(reg, log)
 	known := &devices{db: db, failures: failed, now: time.Now}
 	s := &Service{
-		db: db, devices: known, byIDs: openUsers(dialect), hub: hub, outbox: box, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
+		db: db, devices: known, sql: openStatements(dialect), hub: hub, outbox: box, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
 		sessions:  newSessions(db, rdb, hub, box, known, names, cfg, reg, failed),
 		codes:     newCodes(rdb, names, often, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),

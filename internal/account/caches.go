@@ -33,7 +33,7 @@ func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10
 
 func (s *Service) loadUsers(ctx context.Context, ids []int64) (map[int64]User, error) {
 	found := make(map[int64]User, len(ids))
-	err := s.byIDs.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
+	err := s.sql.byIDs.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
 		u, err := scanUser(rows)
 		found[u.ID] = u
 		return err

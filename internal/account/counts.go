@@ -2,13 +2,14 @@ package account
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/tandian-dev/tandian/ent"
-	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -16,44 +17,67 @@ func countsOf(r *ent.User) Counts {
 	return Counts{FollowerCount: r.FollowerCount, FolloweeCount: r.FolloweeCount, NoteCount: r.NoteCount}
 }
 
-// AddCounts adds to what is counted of users, by id, negative numbers too, and zeroes,
-// which only lock. Their rows, taken in the order of ids, stay locked until tx ends. It
-// returns what each has then; users that do not exist are missing. Whose followees
-// are counted anew has another follow version too. After the commit the tickets go to
-// [Service.Announce].
-func (s *Service) AddCounts(ctx context.Context, tx *ent.Tx, more map[int64]Counts) (now map[int64]Counts, tickets []outbox.Ticket, err error) {
-	ids := slices.Sorted(maps.Keys(more))
-	if len(ids) == 0 {
-		return nil, nil, nil
+// LockCounts locks users until tx ends, in the order of their ids. It returns what is
+// counted of them, without users that do not exist.
+func (s *Service) LockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]Counts, error) {
+	now := make(map[int64]Counts, len(ids))
+	if err := s.sql.lockCounts.Each(ctx, tx, ids, scanCounts(now)); err != nil {
+		return nil, fmt.Errorf("lock %d users: %w", len(ids), err)
 	}
-	lock := tx.User.Query().Where(entuser.IDIn(ids...)).Order(entuser.ByID()) // in one order, lest two of them wait for each other
-	lock.Modify(store.ForUpdate)
-	rows, err := lock.All(ctx)
+	return now, nil
+}
+
+// scanCounts reads rows into a map.
+func scanCounts(into map[int64]Counts) func(*sql.Rows) error {
+	return func(rows *sql.Rows) error {
+		var id int64
+		var c Counts
+		err := rows.Scan(&id, &c.FollowerCount, &c.FolloweeCount, &c.NoteCount)
+		into[id] = c
+		return err
+	}
+}
+
+// AddCounts adds to what is counted of users, by id, negative numbers too. It locks their
+// rows until tx ends, in the order of ids, unless the caller has done so
+// ([Service.LockCounts]). It returns what each user has then, without users that do not exist.
+// It raises the follow version of users whose followees change. After the commit the tickets
+// go to [Service.Announce].
+func (s *Service) AddCounts(ctx context.Context, tx *ent.Tx, more map[int64]Counts, locked bool) (now map[int64]Counts, tickets []outbox.Ticket, err error) {
+	if len(more) > 1 && !locked { // in one order, so that two transactions do not wait for each other
+		if _, err := s.LockCounts(ctx, tx, slices.Collect(maps.Keys(more))); err != nil {
+			return nil, nil, err
+		}
+	}
+	rows := make([]addition, 0, len(more))
+	for id, n := range more {
+		rows = append(rows, addition{ID: id, Followers: n.FollowerCount, Followees: n.FolloweeCount, Notes: n.NoteCount})
+	}
+	now, err = s.add(ctx, tx, rows)
 	if err != nil {
-		return nil, nil, fmt.Errorf("lock %d users: %w", len(ids), err)
+		return nil, nil, err
 	}
-	now = make(map[int64]Counts, len(rows))
-	same := map[Counts][]int64{}
-	for _, r := range rows {
-		add, has := more[r.ID], countsOf(r)
-		now[r.ID] = Counts{has.FollowerCount + add.FollowerCount, has.FolloweeCount + add.FolloweeCount, has.NoteCount + add.NoteCount}
-		if add != (Counts{}) {
-			same[add] = append(same[add], r.ID)
-		}
-	}
-	var changed []int64
-	for add, some := range same {
-		update := tx.User.Update().Where(entuser.IDIn(some...)).AddVersion(1).
-			AddFollowerCount(add.FollowerCount).AddFolloweeCount(add.FolloweeCount).AddNoteCount(add.NoteCount)
-		if add.FolloweeCount != 0 {
-			update.AddFollowVersion(1)
-		}
-		if err := update.Exec(ctx); err != nil {
-			return nil, nil, fmt.Errorf("update %d users: %w", len(some), err)
-		}
-		changed = append(changed, some...)
-	}
-	slices.Sort(changed)
-	tickets, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, changed...)
+	tickets, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, slices.Sorted(maps.Keys(now))...)
 	return now, tickets, err
+}
+
+// addition is what is added to a user.
+type addition struct {
+	ID        int64 `json:"id"`
+	Followers int   `json:"followers"`
+	Followees int   `json:"followees"`
+	Notes     int   `json:"notes"`
+	Points    int   `json:"points"`
+}
+
+// add adds to users. It returns what is counted of those that exist.
+func (s *Service) add(ctx context.Context, tx *ent.Tx, rows []addition) (map[int64]Counts, error) {
+	now := make(map[int64]Counts, len(rows))
+	if len(rows) == 0 {
+		return now, nil
+	}
+	if err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.addCounts, []any{sqlfile.JSON(rows)}, scanCounts(now)); err != nil {
+		return nil, fmt.Errorf("update %d users: %w", len(rows), err)
+	}
+	return now, nil
 }

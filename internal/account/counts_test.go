@@ -23,7 +23,7 @@ func TestWhatIsCountedOfUsers(t *testing.T) {
 			var now map[int64]Counts
 			var tickets []outbox.Ticket
 			if err := ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) (err error) {
-				now, tickets, err = s.AddCounts(t.Context(), tx, more)
+				now, tickets, err = s.AddCounts(t.Context(), tx, more, false)
 				return err
 			}); err != nil {
 				t.Fatal(err)

@@ -2,14 +2,11 @@ package account
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/tandian-dev/tandian/ent"
-	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // Level is a member's standing by points, 0 to 9. The levels begin at 0, 100, 300,
@@ -29,25 +26,20 @@ func Level(points int) int {
 // compares, of paid orders and check-ins (internal/order/sql/count_points.sql): else the
 // scan takes it back. After the commit the tickets go to [Service.Announce].
 func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error) {
-	if len(points) == 0 {
-		return nil, nil
-	}
-	ids := slices.Sorted(maps.Keys(points))
-	lock := tx.User.Query().Where(entuser.IDIn(ids...)).Order(entuser.ByID()) // in one order, lest two of them wait for each other
-	lock.Modify(store.ForUpdate)
-	if _, err := lock.IDs(ctx); err != nil {
-		return nil, fmt.Errorf("lock %d users: %w", len(ids), err)
-	}
-	same := map[int][]int64{}
-	for _, id := range ids {
-		same[points[id]] = append(same[points[id]], id)
-	}
-	for n, some := range same {
-		if err := tx.User.Update().Where(entuser.IDIn(some...)).AddPoints(n).AddVersion(1).Exec(ctx); err != nil {
-			return nil, fmt.Errorf("update %d users: %w", len(some), err)
+	if len(points) > 1 { // in one order, so that two transactions do not wait for each other
+		if _, err := s.LockCounts(ctx, tx, slices.Collect(maps.Keys(points))); err != nil {
+			return nil, err
 		}
 	}
-	return outbox.AddBatch(ctx, s.outbox, tx, usersChanged, ids...)
+	rows := make([]addition, 0, len(points))
+	for id, n := range points {
+		rows = append(rows, addition{ID: id, Points: n})
+	}
+	now, err := s.add(ctx, tx, rows)
+	if err != nil {
+		return nil, err
+	}
+	return outbox.AddBatch(ctx, s.outbox, tx, usersChanged, slices.Sorted(maps.Keys(now))...)
 }
 
 // Announce is [Service.Changed] for the writer of a change, after its commit: what

@@ -24,13 +24,21 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// openUsers is the statement of every miss of the cache of users, which is kept prepared.
-func openUsers(dialect string) store.Lookup {
-	var users string
-	if err := sqlfile.Read(files, dialect, map[string]*string{"users": &users}); err != nil {
+// statements are those that stay prepared.
+type statements struct {
+	byIDs, lockCounts store.Lookup
+	addCounts         string
+}
+
+func openStatements(dialect string) (s statements) {
+	var users, lockCounts string
+	if err := sqlfile.Read(files, dialect, map[string]*string{
+		"users": &users, "lock_counts": &lockCounts, "add_counts": &s.addCounts,
+	}); err != nil {
 		panic(fmt.Sprintf("account: %v", err)) // the files are part of the program
 	}
-	return store.NewLookup(dialect, users)
+	s.byIDs, s.lockCounts = store.NewLookup(dialect, users), store.NewLookup(dialect, lockCounts)
+	return s
 }
 
 // scanUser reads a row of users.sql, as [fromRow] does one of ent.

@@ -124,7 +124,7 @@ func (u countedUsers) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]
 	for id, n := range notes {
 		more[id] = account.Counts{NoteCount: n}
 	}
-	now, tickets, err := u.AddCounts(ctx, tx, more)
+	now, tickets, err := u.AddCounts(ctx, tx, more, false)
 	followers = make(map[int64]int, len(now))
 	for id, counts := range now {
 		followers[id] = counts.FollowerCount
@@ -132,16 +132,18 @@ func (u countedUsers) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]
 	return followers, tickets, err
 }
 
-// AddFollows counts that one user follows another, or does so no more.
-func (u countedUsers) AddFollows(ctx context.Context, tx *ent.Tx, follower, followee int64, n int) (follow.Counted, []outbox.Ticket, error) {
-	now, tickets, err := u.AddCounts(ctx, tx, map[int64]account.Counts{follower: {FolloweeCount: n}, followee: {FollowerCount: n}})
-	_, there := now[follower]
-	_, also := now[followee]
-	return follow.Counted{Followees: now[follower].FolloweeCount, Follower: there, Followee: also}, tickets, err
+// LockFollows locks users and returns how many others each follows.
+func (u countedUsers) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (followees map[int64]int, err error) {
+	now, err := u.LockCounts(ctx, tx, ids)
+	followees = make(map[int64]int, len(now))
+	for id, c := range now {
+		followees[id] = c.FolloweeCount
+	}
+	return followees, err
 }
 
-// AddFollowsOf is AddFollows of many.
-func (u countedUsers) AddFollowsOf(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error) {
+// AddFollows counts follows of locked users.
+func (u countedUsers) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error) {
 	more := make(map[int64]account.Counts, len(followers)+len(followees))
 	for id, n := range followers {
 		more[id] = account.Counts{FolloweeCount: n}
@@ -151,7 +153,7 @@ func (u countedUsers) AddFollowsOf(ctx context.Context, tx *ent.Tx, followers, f
 		c.FollowerCount = n
 		more[id] = c
 	}
-	_, tickets, err := u.AddCounts(ctx, tx, more)
+	_, tickets, err := u.AddCounts(ctx, tx, more, true)
 	return tickets, err
 }
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -35,21 +36,16 @@ const MaxFollowees = 5000
 // CannotFollowSelf is the code of a follow of oneself.
 const CannotFollowSelf fault.Code = "CANNOT_FOLLOW_SELF"
 
-// Counted is what the users' rows say after a follow was counted.
-type Counted struct {
-	Followees          int  // how many the follower follows then
-	Follower, Followee bool // whether there is such a user
-}
-
 // Users are the users, as follows need them.
 type Users interface {
-	// AddFollows adds n to whom the follower follows and to who follows the followee, and
-	// raises the follower's follow version. Both rows stay locked until tx ends, taken in
-	// the order of ids. A user that does not exist is overlooked.
-	AddFollows(ctx context.Context, tx *ent.Tx, follower, followee int64, n int) (Counted, []outbox.Ticket, error)
-	// AddFollowsOf is AddFollows for many, by id: followers says how many more each of them
-	// follows, followees how many more follow each. Negative numbers take away.
-	AddFollowsOf(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error)
+	// LockFollows locks users until tx ends, in the order of their ids. It returns how many
+	// others each follows, without users that do not exist.
+	LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (followees map[int64]int, err error)
+	// AddFollows adds to the counts of users that [Users.LockFollows] has locked, by id:
+	// followers says how many more others each of them follows, followees how many more
+	// follow each. Negative numbers take away. It raises the follow version of the
+	// followers. Users that do not exist are left out.
+	AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error)
 	// Followees says how many each follows, from the cache. Who is missing is no user.
 	Followees(ctx context.Context, ids []int64) (map[int64]int, error)
 	// Announce tells of changed counts after the commit.
@@ -94,6 +90,8 @@ type Service struct {
 	sql       statements
 	out       *cache.Window[int64] // whom each follows
 	followers *cache.Heads[int64]  // the newest followers of each
+
+	begins, ends *batch.Batcher[pair, struct{}]
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given belongs to
@@ -106,6 +104,7 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Co
 	cfg.ask = cmp.Or(cfg.ask, askAtOnce)
 	cfg.settle = cmp.Or(cfg.settle, time.Second)
 	s := &Service{db: db, outbox: box, cfg: cfg, sql: statementsOf(dialect)}
+	s.begins, s.ends = newBatcher(s.followAll), newBatcher(s.unfollowAll)
 	s.openCaches(hub)
 	s.openOutbox()
 	return s
@@ -114,11 +113,11 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Co
 //go:embed sql/*.sql
 var files embed.FS
 
-type statements struct{ followees, followers, insert, counts, orphans string }
+type statements struct{ followees, followers, find, insert, remove, counts, orphans string }
 
 func statementsOf(dialect string) (s statements) {
 	err := sqlfile.Read(files, dialect, map[string]*string{
-		"followees": &s.followees, "followers": &s.followers, "insert": &s.insert, "counts": &s.counts, "orphans": &s.orphans,
+		"followees": &s.followees, "followers": &s.followers, "find": &s.find, "insert": &s.insert, "remove": &s.remove, "counts": &s.counts, "orphans": &s.orphans,
 	})
 	if err != nil {
 		panic(fmt.Sprintf("follow: %v", err))

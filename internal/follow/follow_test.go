@@ -2,6 +2,7 @@ package follow
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -9,10 +10,15 @@ import (
 	"testing"
 	"time"
 
+	"entgo.io/ent/dialect"
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	entfollow "github.com/tandian-dev/tandian/ent/follow"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -254,6 +260,28 @@ func TestAFollowBeginsWhenItIsStored(t *testing.T) {
 	})
 }
 
+// beforeTx has a function run once, before the next transaction of a process begins.
+func (p process) beforeTx(run func()) {
+	drv := &beginning{Driver: p.from.SQL.Driver(store.NewSQLMetrics(prometheus.NewRegistry(), nil)), before: run}
+	p.Service.db = ent.NewClient(ent.Driver(drv))
+}
+
+// beginning is a driver that runs a function before its first transaction.
+type beginning struct {
+	dialect.Driver
+	once   sync.Once
+	before func()
+}
+
+func (d *beginning) Tx(ctx context.Context) (dialect.Tx, error) {
+	d.once.Do(d.before)
+	return d.Driver.Tx(ctx) //nolint:wrapcheck // of the driver itself
+}
+
+func (d *beginning) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	return d.Driver.(sqlfile.Querier).QueryContext(ctx, query, args...) //nolint:wrapcheck // of the driver itself
+}
+
 // Two taps race: both looked before either wrote. The slower one writes nothing, and what
 // it returned holds all the same, also if the faster one has not told Redis yet.
 func TestWhoeverIsSlowerWritesNothingAndTells(t *testing.T) {
@@ -262,23 +290,80 @@ func TestWhoeverIsSlowerWritesNothingAndTells(t *testing.T) {
 		ctx := t.Context()
 		a.follows(t, ann, cid)
 		a.followed(t, ann)
-		row := a.store(t, ann, bob) // told to nobody
-		same(t, "whom Ann follows as far as Redis knows", []int64{cid}, b.followed(t, ann))
-		must(t, b.follow(ctx, ann, bob))
+		var row int64
+		b.beforeTx(func() {
+			row = a.store(t, ann, bob) // told to nobody
+			same(t, "whom Ann follows as far as Redis knows", []int64{cid}, a.followed(t, ann))
+		})
+		b.follows(t, ann, bob)
 		same(t, "whom Ann follows", []int64{bob, cid}, a.followed(t, ann))
 		a.wantCounted(t, ann, 0, 2)
 		a.wantCounted(t, bob, 1, 0)
 
-		a.db.Follow.DeleteOneID(row).ExecX(ctx)
-		a.db.User.UpdateOneID(ann).AddFolloweeCount(-1).ExecX(ctx)
-		a.db.User.UpdateOneID(bob).AddFollowerCount(-1).ExecX(ctx)
-		same(t, "whom Ann follows as far as Redis knows", []int64{bob, cid}, b.followed(t, ann))
-		must(t, b.unfollow(ctx, ann, bob, row))
+		b.beforeTx(func() {
+			a.db.Follow.DeleteOneID(row).ExecX(ctx)
+			a.db.User.UpdateOneID(ann).AddFolloweeCount(-1).ExecX(ctx)
+			a.db.User.UpdateOneID(bob).AddFollowerCount(-1).ExecX(ctx)
+			same(t, "whom Ann follows as far as Redis knows", []int64{bob, cid}, a.followed(t, ann))
+		})
+		b.unfollows(t, ann, bob)
 		same(t, "whom Ann follows then", []int64{cid}, a.followed(t, ann))
 		a.wantCounted(t, ann, 0, 1)
 		a.wantCounted(t, bob, 0, 0)
 		if n := a.db.OutboxJob.Query().CountX(ctx); n != 1 { // that of the first follow
 			t.Errorf("%d jobs, want none of whoever was slower", n)
+		}
+	})
+}
+
+// The callers of one moment share a transaction, in which a refused one fails alone.
+func TestARefusedFollowFailsAlone(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		a, b := openTwo(t, on, limit(3))
+		a.follows(t, bob, ann, cid)
+		a.follows(t, ann, dan)
+		b.followed(t, ann)
+		group := func(pairs ...pair) (all calls) {
+			for _, p := range pairs {
+				all = append(all, &batch.Call[pair, struct{}]{In: p})
+			}
+			return all
+		}
+		answers := func(all calls) (texts []string) {
+			for _, c := range all {
+				texts = append(texts, refusal(c.Err))
+			}
+			return texts
+		}
+		begin := group(pair{ann, bob}, pair{ann, nobody}, pair{ann, dan}, pair{bob, dan}, pair{bob, 5}, pair{ann, bob}, pair{nobody, ann}, pair{cid, bob})
+		after, err := a.followAll(t.Context(), begin)
+		must(t, err)
+		after()
+		got := answers(begin)
+		if fault.KindOf(begin[6].Err) != fault.Unauthenticated {
+			t.Errorf("a follower who is gone: %v", begin[6].Err)
+		}
+		got[6] = ""
+		same(t, "the answers to follows", []string{"", "NOT_FOUND userId", "", "", "LIMIT_REACHED userId", "", "", ""}, got)
+		same(t, "whom Ann follows", []int64{bob, dan}, b.followed(t, ann))
+		same(t, "whom Bob follows", []int64{ann, cid, dan}, b.followed(t, bob))
+		same(t, "who follows Bob", []int64{cid, ann}, b.followersOf(t, bob).all(t, 10))
+		a.wantCounted(t, ann, 1, 2)
+		a.wantCounted(t, bob, 2, 3)
+		a.wantCounted(t, dan, 2, 0)
+
+		end := group(pair{ann, bob}, pair{ann, nobody}, pair{cid, ann}, pair{bob, dan}, pair{ann, bob})
+		after, err = a.unfollowAll(t.Context(), end)
+		must(t, err)
+		after()
+		same(t, "the answers to unfollows", []string{"", "NOT_FOUND userId", "", "", ""}, answers(end))
+		same(t, "whom Ann follows then", []int64{dan}, b.followed(t, ann))
+		same(t, "who follows Dan then", []int64{ann}, b.followersOf(t, dan).all(t, 10))
+		a.wantCounted(t, ann, 1, 1)
+		a.wantCounted(t, bob, 1, 2)
+		a.wantCounted(t, dan, 1, 0)
+		if n := a.waits(t); n != 0 {
+			t.Errorf("%d jobs wait, and all was told", n)
 		}
 	})
 }

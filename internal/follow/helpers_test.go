@@ -54,33 +54,24 @@ type people struct {
 	told []int64 // ids that were announced
 }
 
-func (p *people) AddFollows(ctx context.Context, tx *ent.Tx, follower, followee int64, n int) (c Counted, _ []outbox.Ticket, err error) {
-	lock := tx.User.Query().Where(entuser.IDIn(follower, followee)).Order(entuser.ByID())
+func (p *people) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]int, error) {
+	lock := tx.User.Query().Where(entuser.IDIn(ids...)).Order(entuser.ByID())
 	lock.Modify(store.ForUpdate)
 	rows, err := lock.All(ctx)
-	if err != nil {
-		return c, nil, err
-	}
+	followees := map[int64]int{}
 	for _, row := range rows {
-		change := tx.User.UpdateOneID(row.ID)
-		if row.ID == follower {
-			c.Follower, c.Followees = true, row.FolloweeCount+n
-			change.AddFolloweeCount(n).AddFollowVersion(1)
-		} else {
-			c.Followee = true
-			change.AddFollowerCount(n)
-		}
-		if err := change.Exec(ctx); err != nil {
-			return c, nil, err
-		}
+		followees[row.ID] = row.FolloweeCount
 	}
-	return c, nil, nil
+	return followees, err
 }
 
-func (p *people) AddFollowsOf(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error) {
-	ids := each(slices.AppendSeq(slices.Collect(maps.Keys(followers)), maps.Keys(followees)))
-	for _, id := range ids {
-		if err := tx.User.UpdateOneID(id).AddFolloweeCount(followers[id]).AddFollowerCount(followees[id]).AddFollowVersion(1).Exec(ctx); err != nil {
+func (p *people) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error) {
+	for _, id := range each(slices.AppendSeq(slices.Collect(maps.Keys(followers)), maps.Keys(followees))) {
+		change := tx.User.Update().Where(entuser.ID(id)).AddFolloweeCount(followers[id]).AddFollowerCount(followees[id])
+		if followers[id] != 0 {
+			change.AddFollowVersion(1)
+		}
+		if err := change.Exec(ctx); err != nil {
 			return nil, err
 		}
 	}

@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
-	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -32,7 +30,7 @@ type Draft struct{ Follower, Followee int64 }
 func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
 	defer cancel()
-	var stored [][2]int64
+	var stored []pair
 	var users, own []outbox.Ticket
 	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
 		stored, users, own, err = s.plant(ctx, tx, drafts)
@@ -44,22 +42,22 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 	if len(stored) == 0 {
 		return 0, nil
 	}
-	followers, followees := countsOf(stored)
-	s.outbox.Settle(ctx, s.tell(ctx, changesOf(stored)...), own...)
-	s.cfg.Users.Announce(ctx, each(slices.AppendSeq(slices.Collect(maps.Keys(followers)), maps.Keys(followees))), users)
+	changes := changesOf(stored)
+	s.outbox.Settle(ctx, s.tell(ctx, changes...), own...)
+	s.cfg.Users.Announce(ctx, usersOf(changes), users)
 	return len(stored), nil
 }
 
 // plant is the transaction of Plant.
-func (s *Service) plant(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored [][2]int64, users, own []outbox.Ticket, err error) {
-	there, err := lockUsers(ctx, tx, drafts)
+func (s *Service) plant(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored []pair, users, own []outbox.Ticket, err error) {
+	there, err := s.lockUsers(ctx, tx, drafts)
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	var pairs [][2]int64
+	var pairs []pair
 	for _, d := range drafts {
 		if d.Follower != d.Followee && there[d.Follower] && there[d.Followee] {
-			pairs = append(pairs, [2]int64{d.Follower, d.Followee})
+			pairs = append(pairs, pair{d.Follower, d.Followee})
 		}
 	}
 	for part := range slices.Chunk(pairs, plantBatch) {
@@ -67,34 +65,32 @@ func (s *Service) plant(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		stored = append(stored, some...)
+		stored = slices.AppendSeq(stored, maps.Keys(some))
 	}
 	if len(stored) == 0 {
 		return nil, nil, nil, nil
 	}
 	followers, followees := countsOf(stored)
-	if users, err = s.cfg.Users.AddFollowsOf(ctx, tx, followers, followees); err != nil {
+	if users, err = s.cfg.Users.AddFollows(ctx, tx, followers, followees); err != nil {
 		return nil, nil, nil, fmt.Errorf("count %d follows: %w", len(stored), err)
 	}
 	own, err = outbox.AddBatch(ctx, s.outbox, tx, topic, changesOf(stored)...)
 	return stored, users, own, err
 }
 
-// lockUsers locks all users of drafts, and says who of them is there.
-func lockUsers(ctx context.Context, tx *ent.Tx, drafts []Draft) (map[int64]bool, error) {
+// lockUsers locks all users of drafts and reports which of them exist.
+func (s *Service) lockUsers(ctx context.Context, tx *ent.Tx, drafts []Draft) (map[int64]bool, error) {
 	all := make([]int64, 0, 2*len(drafts))
 	for _, d := range drafts {
 		all = append(all, d.Follower, d.Followee)
 	}
 	there := map[int64]bool{}
 	for part := range slices.Chunk(each(all), plantBatch) {
-		lock := tx.User.Query().Where(entuser.IDIn(part...)).Order(entuser.ByID())
-		lock.Modify(store.ForUpdate)
-		ids, err := lock.IDs(ctx)
+		found, err := s.cfg.Users.LockFollows(ctx, tx, part)
 		if err != nil {
 			return nil, fmt.Errorf("lock %d users: %w", len(part), err)
 		}
-		for _, id := range ids {
+		for id := range found {
 			there[id] = true
 		}
 	}
@@ -102,7 +98,7 @@ func lockUsers(ctx context.Context, tx *ent.Tx, drafts []Draft) (map[int64]bool,
 }
 
 // countsOf says how many more each follows, and how many more follow each.
-func countsOf(pairs [][2]int64) (followers, followees map[int64]int) {
+func countsOf(pairs []pair) (followers, followees map[int64]int) {
 	followers, followees = map[int64]int{}, map[int64]int{}
 	for _, p := range pairs {
 		followers[p[0]]++
@@ -111,7 +107,7 @@ func countsOf(pairs [][2]int64) (followers, followees map[int64]int) {
 	return followers, followees
 }
 
-func changesOf(pairs [][2]int64) []change {
+func changesOf(pairs []pair) []change {
 	changes := make([]change, len(pairs))
 	for i, p := range pairs {
 		changes[i] = change{p[0], p[1]}

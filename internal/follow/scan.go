@@ -3,18 +3,17 @@ package follow
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"math"
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
-	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -72,7 +71,7 @@ func (s *Service) scanOrphans(ctx context.Context, r *reconcile.Run) error {
 			if r.Dry {
 				continue
 			}
-			if err := s.end(ctx, f.follower, f.followee, f.id); err != nil {
+			if err := s.removeOrphan(ctx, pair{f.follower, f.followee}, f.id); err != nil {
 				return err
 			}
 			r.Mend(1)
@@ -81,10 +80,24 @@ func (s *Service) scanOrphans(ctx context.Context, r *reconcile.Run) error {
 	return nil
 }
 
-func (s *Service) end(ctx context.Context, follower, followee, row int64) error {
+// removeOrphan deletes a follow by its id.
+func (s *Service) removeOrphan(ctx context.Context, p pair, row int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	return s.unfollow(ctx, follower, followee, row)
+	var w *work
+	err := s.tx(ctx, func(tx *ent.Tx) error {
+		w = &work{pairs: []pair{p}, rows: map[pair]int64{p: row}}
+		return s.end(ctx, tx, w)
+	})
+	if errors.Is(err, errFaster) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("delete follow %d: %w", row, err)
+	}
+	s.outbox.Settle(ctx, s.tell(ctx, w.done...), w.own...)
+	s.cfg.Users.Announce(ctx, usersOf(w.done), w.users)
+	return nil
 }
 
 // page runs the statement of a page in its time.
@@ -142,9 +155,7 @@ func (s *Service) mend(ctx context.Context, user int64) error {
 	var tickets []outbox.Ticket
 	err := s.tx(ctx, func(tx *ent.Tx) error {
 		tickets = nil
-		lock := tx.User.Query().Where(entuser.ID(user))
-		lock.Modify(store.ForUpdate)
-		if _, err := lock.IDs(ctx); err != nil {
+		if _, err := s.cfg.Users.LockFollows(ctx, tx, []int64{user}); err != nil {
 			return fmt.Errorf("lock it: %w", err)
 		}
 		page, err := s.counts(ctx, tx, user-1, 1)
@@ -152,7 +163,7 @@ func (s *Service) mend(ctx context.Context, user int64) error {
 			return err
 		}
 		d := page[0]
-		tickets, err = s.cfg.Users.AddFollowsOf(ctx, tx,
+		tickets, err = s.cfg.Users.AddFollows(ctx, tx,
 			map[int64]int{user: d.wantsFollows - d.followees}, map[int64]int{user: d.wantsFollowers - d.followers})
 		return err
 	})

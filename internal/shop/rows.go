@@ -24,22 +24,22 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// lookups are the statements of every miss of the caches, which are kept prepared, and
-// those that rewrite search texts.
+// lookups are the statements of every miss of the caches and of the counts, which are kept
+// prepared, and those that rewrite search texts.
 type lookups struct {
-	shops, types         store.Lookup
-	searchTexts, rewrite string
+	shops, types, lockCounts        store.Lookup
+	addCounts, searchTexts, rewrite string
 }
 
 func openLookups(dialect string) lookups {
-	var shops, types string
+	var shops, types, lockCounts string
 	var l lookups
 	if err := sqlfile.Read(files, dialect, map[string]*string{
-		"shops": &shops, "types": &types, "searchtexts": &l.searchTexts, "rewrite": &l.rewrite,
+		"shops": &shops, "types": &types, "lock_counts": &lockCounts, "add_counts": &l.addCounts, "searchtexts": &l.searchTexts, "rewrite": &l.rewrite,
 	}); err != nil {
 		panic(fmt.Sprintf("shop: %v", err)) // the files are part of the program
 	}
-	l.shops, l.types = store.NewLookup(dialect, shops), store.NewLookup(dialect, types)
+	l.shops, l.types, l.lockCounts = store.NewLookup(dialect, shops), store.NewLookup(dialect, types), store.NewLookup(dialect, lockCounts)
 	return l
 }
 

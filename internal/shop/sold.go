@@ -2,15 +2,15 @@ package shop
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/tandian-dev/tandian/ent"
-	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -30,34 +30,47 @@ func (s *Service) OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok b
 // AddSold adds to what shops have sold, by id, negative numbers too. Shops that do
 // not exist are overlooked. After the commit the tickets go to [Service.Announce].
 func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.Ticket, error) {
-	return s.count(ctx, tx, sold, (*ent.ShopUpdate).AddSold)
+	rows := make([]addition, 0, len(sold))
+	for id, n := range sold {
+		rows = append(rows, addition{ID: id, Sold: n})
+	}
+	return s.count(ctx, tx, rows)
 }
 
 // AddComments adds to the comments on notes about shops, by id, as [Service.AddSold]
 // does to what they sold. After the commit the tickets go to [Service.AnnounceCounts].
 func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error) {
-	return s.count(ctx, tx, comments, (*ent.ShopUpdate).AddCommentCount)
+	rows := make([]addition, 0, len(comments))
+	for id, n := range comments {
+		rows = append(rows, addition{ID: id, Comments: n})
+	}
+	return s.count(ctx, tx, rows)
 }
 
-// count adds to a column of shops.
-func (s *Service) count(ctx context.Context, tx *ent.Tx, more map[int64]int, add func(*ent.ShopUpdate, int) *ent.ShopUpdate) ([]outbox.Ticket, error) {
-	if len(more) == 0 {
+// addition is what is added to the counts of a shop.
+type addition struct {
+	ID       int64 `json:"id"`
+	Sold     int   `json:"sold"`
+	Comments int   `json:"comments"`
+}
+
+// count adds to the counts of shops, each named once.
+func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]outbox.Ticket, error) {
+	if len(rows) == 0 {
 		return nil, nil
 	}
-	ids := slices.Sorted(maps.Keys(more))
-	lock := tx.Shop.Query().Where(entshop.IDIn(ids...)).Order(entshop.ByID()) // in one order, lest two of them wait for each other
-	lock.Modify(store.ForUpdate)
-	if _, err := lock.IDs(ctx); err != nil {
-		return nil, fmt.Errorf("lock %d shops: %w", len(ids), err)
+	ids := make([]int64, len(rows))
+	for i, r := range rows {
+		ids[i] = r.ID
 	}
-	same := map[int][]int64{} // most have one or two more
-	for _, id := range ids {
-		same[more[id]] = append(same[more[id]], id)
-	}
-	for n, some := range same {
-		if err := add(tx.Shop.Update().Where(entshop.IDIn(some...)), n).AddVersion(1).Exec(ctx); err != nil {
-			return nil, fmt.Errorf("update %d shops: %w", len(some), err)
+	slices.Sort(ids)
+	if len(ids) > 1 { // in one order, so that two transactions do not wait for each other
+		if err := s.sql.lockCounts.Each(ctx, tx, ids, func(*sql.Rows) error { return nil }); err != nil {
+			return nil, fmt.Errorf("lock %d shops: %w", len(ids), err)
 		}
+	}
+	if _, err := tx.ExecContext(store.Prepared(ctx), s.sql.addCounts, sqlfile.JSON(rows)); err != nil {
+		return nil, fmt.Errorf("update %d shops: %w", len(ids), err)
 	}
 	return outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, ids...)
 }

@@ -1,0 +1,7 @@
+-- add_counts: add to what is counted of shops, each named once.
+--
+-- $1  a JSON array of {id, sold, comments}
+UPDATE shops AS s
+SET sold = s.sold + (r.value ->> 'sold'), comment_count = s.comment_count + (r.value ->> 'comments'), version = s.version + 1
+FROM json_each($1) AS r
+WHERE s.id = r.value ->> 'id'
