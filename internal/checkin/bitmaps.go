@@ -8,8 +8,7 @@ import (
 	"math/bits"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"golang.org/x/sync/errgroup"
 )
 
 var (
@@ -105,14 +104,24 @@ func (b bitmaps) read(ctx context.Context, places []place) (map[place]days, erro
 	return found, nil
 }
 
-// add tells of one day that somebody checked in.
-func (b bitmaps) add(ctx context.Context, user int64, day calendar.Date) error {
-	name := b.keys.month(user, monthOf(day))
-	err := b.checkIn.Run(ctx, b.rdb, []string{name}, day.Day, life.Milliseconds()).Err()
-	if err = b.orDrop(ctx, err, name); err != nil {
-		return fmt.Errorf("add %v to the bitmap of user %d: %w", day, user, err)
+// addsAtOnce is how many scripts run at once. The client sends them in few round trips.
+const addsAtOnce = 64
+
+// add adds days to bitmaps.
+func (b bitmaps) add(ctx context.Context, drafts ...Draft) error {
+	var g errgroup.Group
+	g.SetLimit(addsAtOnce)
+	for _, d := range drafts {
+		g.Go(func() error {
+			name := b.keys.month(d.User, monthOf(d.Day))
+			err := b.checkIn.Run(ctx, b.rdb, []string{name}, d.Day.Day, life.Milliseconds()).Err()
+			if err = b.orDrop(ctx, err, name); err != nil {
+				return fmt.Errorf("add %v to the bitmap of user %d: %w", d.Day, d.User, err)
+			}
+			return nil
+		})
 	}
-	return nil
+	return g.Wait()
 }
 
 // complete fills bitmaps of a user by what their rows had, and marks them as whole.

@@ -21,9 +21,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // Points is what each check-in earns.
@@ -75,10 +77,12 @@ type Service struct {
 	bitmaps bitmaps
 	pause   time.Duration // between the two looks of the scan at a bitmap
 	sql     statements
+
+	checkIns *batch.Batcher[Draft, int] // their results are the points earned
 }
 
 // statements are the texts of sql/, in the dialect of the database.
-type statements struct{ checkIn, plant string }
+type statements struct{ months, plant string }
 
 //go:embed sql/*.sql
 var files embed.FS
@@ -93,9 +97,10 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if err := sqlfile.Read(files, cfg.Dialect, map[string]*string{"check_in": &s.sql.checkIn, "plant": &s.sql.plant}); err != nil {
+	if err := sqlfile.Read(files, cfg.Dialect, map[string]*string{"months": &s.sql.months, "plant": &s.sql.plant}); err != nil {
 		panic(fmt.Sprintf("checkin: %v", err))
 	}
+	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away})
 	box.Handle(topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.changed)})
 	return s
 }

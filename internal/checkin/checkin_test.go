@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -180,15 +181,51 @@ const on23 = days(1 << 23)
 // Two taps both found nothing; the statement lets one of them earn.
 func TestWhoLooksTooEarlyEarnsNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		p := open(t, on, "UTC")
+		p, other := open(t, on, "UTC"), open(t, on, "UTC")
 		ann := p.user(t)
-		for _, want := range []int{Points, 0} {
-			if earned, err := p.change(t.Context(), ann, p.today()); earned != want || err != nil {
-				t.Errorf("it earned %d, %v, want %d", earned, err, want)
-			}
-		}
+		p.db = p.from.AtFirstTx(func() { other.checks(t, ann, Points) }, nil)
+		p.checks(t, ann, 0)
 		if n := p.points(t, ann); n != Points {
 			t.Errorf("%d points, want %d", n, Points)
+		}
+	})
+}
+
+// Users who check in at one moment share a transaction; one of them had checked in, one taps
+// twice, and for one the next day has come.
+func TestCheckInsOfOneMomentAreStoredTogether(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, other := open(t, on, "UTC"), open(t, on, "UTC")
+		ann, bob, cid := p.user(t), p.user(t), p.user(t)
+		today, tomorrow := p.today(), date(t, "2026-11-24")
+		p.checks(t, bob, Points)
+		for _, user := range []int64{ann, bob, cid} {
+			if _, err := other.Month(t.Context(), user, ""); err != nil { // cached
+				t.Fatal(err)
+			}
+		}
+		var group []*batch.Call[Draft, int]
+		for _, d := range []Draft{{cid, today}, {ann, today}, {bob, today}, {ann, today}, {cid, tomorrow}} {
+			group = append(group, &batch.Call[Draft, int]{In: d})
+		}
+		after, err := p.checkInAll(t.Context(), group)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after()
+		for i, want := range []int{Points, Points, 0, 0, Points} {
+			if c := group[i]; c.Out != want || c.Err != nil {
+				t.Errorf("call %d earned %d, %v, want %d", i+1, c.Out, c.Err, want)
+			}
+		}
+		for user, want := range map[int64][]int{ann: {23}, bob: {23}, cid: {23, 24}} {
+			m, err := other.Month(t.Context(), user, "")
+			if err != nil || !cmp.Equal(m.Days, want) || p.points(t, user) != Points*len(want) {
+				t.Errorf("user %d: %+v, %v, and %d points, want days %v", user, m, err, p.points(t, user), want)
+			}
+		}
+		if n := p.waits(t); n != 0 {
+			t.Errorf("%d jobs were left to the outbox", n)
 		}
 	})
 }
@@ -292,8 +329,8 @@ func TestACheckInOutlivesItsRequest(t *testing.T) {
 		ann := p.user(t)
 		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		ctx, cancel := context.WithCancel(t.Context())
-		cancel()
-		if earned, err := p.change(context.WithoutCancel(ctx), ann, p.today()); earned != Points || err != nil {
+		p.db = p.from.AtFirstTx(nil, cancel)
+		if earned, err := p.change(ctx, Draft{ann, p.today()}); earned != Points || err != nil {
 			t.Fatalf("%d, %v", earned, err)
 		}
 		if p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1}); p.waits(t) != 0 || len(p.people.told) != 1 {

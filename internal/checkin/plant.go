@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -23,7 +22,7 @@ const (
 	plantTimeout = time.Minute // of one call
 )
 
-// Draft is a check-in of a seed.
+// Draft is a check-in that is to be stored.
 type Draft struct {
 	User int64
 	Day  calendar.Date
@@ -46,11 +45,15 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 	err = ent.WithTxAgain(ctx, s.db, store.Undone, func(tx *ent.Tx) error {
 		more, changed, users, jobs = make(map[int64]int), nil, nil, nil
 		for part := range slices.Chunk(all, plantBatch) {
-			fresh, err := s.insert(ctx, tx, part)
+			fresh, err := s.unknown(ctx, tx, part)
 			if err != nil {
 				return err
 			}
-			for _, d := range fresh {
+			stored, err := s.insert(ctx, tx, fresh)
+			if err != nil {
+				return err
+			}
+			for _, d := range stored {
 				more[d.User] += d.Points
 				if d.Month >= s.oldest() { // what is older is never read from Redis
 					changed = append(changed, d.place)
@@ -111,37 +114,37 @@ func draftedMonths(drafts []Draft) ([]draftedMonth, error) {
 	return all, nil
 }
 
-// insert stores what is new of some months, and returns that. Where somebody checks in
-// between its two statements, it looks again: by then it holds the locks of all these months.
-func (s *Service) insert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (stored []draftedMonth, err error) {
-	for len(all) > 0 {
-		fresh, err := unknown(ctx, tx, all)
-		if err != nil {
-			return nil, err
-		}
+// insert stores months with days that were not there at the lookup, and returns what it
+// stored. Where another transaction has stored one of the days since, it looks again: by
+// then it holds the locks of all these months.
+func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) (stored []draftedMonth, err error) {
+	for len(fresh) > 0 {
 		done, err := s.upsert(ctx, tx, fresh)
 		if err != nil {
 			return nil, fmt.Errorf("insert %d months: %w", len(fresh), err)
 		}
-		all = nil
+		var rest []draftedMonth
 		for _, d := range fresh {
 			if done[d.place] {
 				stored = append(stored, d)
 			} else {
-				all = append(all, d)
+				rest = append(rest, d)
 			}
+		}
+		if fresh, err = s.unknown(ctx, tx, rest); err != nil {
+			return nil, err
 		}
 	}
 	return stored, nil
 }
 
-// unknown is what the rows do not have yet of some months, with its points.
-func unknown(ctx context.Context, tx *ent.Tx, all []draftedMonth) (fresh []draftedMonth, err error) {
+// unknown returns the days of months that the rows do not have yet, with their points.
+func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []draftedMonth) (fresh []draftedMonth, err error) {
 	places := make([]place, len(all))
 	for i, d := range all {
 		places[i] = d.place
 	}
-	rows, err := rowsOf(ctx, tx.CheckInMonth, places)
+	rows, err := s.rowsOf(ctx, db, places)
 	if err != nil {
 		return nil, err
 	}
@@ -157,15 +160,8 @@ func unknown(ctx context.Context, tx *ent.Tx, all []draftedMonth) (fresh []draft
 // upsert stores months by one statement, and says which: not those that have one of the
 // days by now.
 func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (done map[place]bool, err error) {
-	if len(all) == 0 {
-		return nil, nil
-	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		return nil, err
-	}
 	done = make(map[place]bool, len(all))
-	return done, sqlfile.Each(ctx, tx, s.sql.plant, []any{string(text)}, func(rows *sql.Rows) error {
+	return done, sqlfile.Each(store.Prepared(ctx), tx, s.sql.plant, []any{sqlfile.JSON(all)}, func(rows *sql.Rows) error {
 		var p place
 		err := rows.Scan(&p.User, &p.Month)
 		done[p] = true

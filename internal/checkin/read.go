@@ -129,7 +129,7 @@ func (b *book) load(ctx context.Context, months ...month) error {
 			missing = append(missing, p)
 		}
 	}
-	rows, err := rowsOf(ctx, b.s.db.CheckInMonth, append(rest, missing...))
+	rows, err := b.s.rowsOf(ctx, b.s.db, append(rest, missing...))
 	if err != nil {
 		return err
 	}

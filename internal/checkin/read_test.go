@@ -124,7 +124,7 @@ func TestASlowRebuildTakesNoCheckInBack(t *testing.T) {
 			ann := p.user(t)
 			p.plants(t, ann, "2026-11-20", "2026-11-20")
 			p.flush(t, ann)
-			rows, err := rowsOf(t.Context(), p.db.CheckInMonth, []place{{ann, 202611}})
+			rows, err := p.rowsOf(t.Context(), p.db, []place{{ann, 202611}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -2,39 +2,32 @@ package checkin
 
 import (
 	"context"
+	"database/sql"
 	"fmt"
-	"slices"
 
-	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-// rowsOf reads the days of some months of some users, by one statement: 0 of a month
-// without a row.
-func rowsOf(ctx context.Context, db *ent.CheckInMonthClient, places []place) (map[place]days, error) {
+// rowsOf reads the days of months of users with one statement; 0 for a month without a row.
+func (s *Service) rowsOf(ctx context.Context, db sqlfile.Querier, places []place) (map[place]days, error) {
 	found := make(map[place]days, len(places))
 	if len(places) == 0 {
 		return found, nil
 	}
-	var users []int64
-	var months []int
 	for _, p := range places {
-		users, months = append(users, p.User), append(months, int(p.Month))
 		found[p] = 0
 	}
-	slices.Sort(users)
-	slices.Sort(months)
-	rows, err := db.Query(). // each of these users with each of these months: a little more than what is asked for
-					Where(checkinmonth.UserIDIn(slices.Compact(users)...), checkinmonth.MonthIn(slices.Compact(months)...)).
-					Select(checkinmonth.FieldUserID, checkinmonth.FieldMonth, checkinmonth.FieldDays).All(ctx)
+	err := sqlfile.Each(store.Prepared(ctx), db, s.sql.months, []any{sqlfile.JSON(places)}, func(rows *sql.Rows) error {
+		var p place
+		var bits int64
+		err := rows.Scan(&p.User, &p.Month, &bits)
+		found[p] = daysOf(bits)
+		return err
+	})
 	if err != nil {
 		return nil, fmt.Errorf("read %d months of check-ins: %w", len(places), err)
-	}
-	for _, row := range rows {
-		p := place{row.UserID, month(row.Month)}
-		if _, asked := found[p]; asked {
-			found[p] = fromRow(row)
-		}
 	}
 	return found, nil
 }
@@ -49,10 +42,10 @@ func (s *Service) rowsBefore(ctx context.Context, user int64, m month) (map[mont
 	}
 	found := make(map[month]days, len(rows))
 	for _, row := range rows {
-		found[month(row.Month)] = fromRow(row)
+		found[month(row.Month)] = daysOf(row.Days)
 	}
 	return found, nil
 }
 
-// fromRow is the days of a row; it has bits 1 to 31 alone.
-func fromRow(row *ent.CheckInMonth) days { return days(row.Days) &^ whole } //nolint:gosec // see above
+// daysOf is the column days as days; it has bits 1 to 31 alone.
+func daysOf(column int64) days { return days(column) &^ whole } //nolint:gosec // see above

@@ -114,7 +114,7 @@ func (s *Service) flaws(ctx context.Context, page []place) (map[place]flaw, erro
 	if err != nil {
 		return nil, err
 	}
-	rows, err := rowsOf(ctx, s.db.CheckInMonth, page)
+	rows, err := s.rowsOf(ctx, s.db, page)
 	if err != nil {
 		return nil, err
 	}

@@ -112,7 +112,7 @@ func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 			t.Fatalf("%v, %v: the test tests nothing", wrong, err)
 		}
 		told := func() {
-			if err := p.bitmaps.add(t.Context(), 1, date(t, "2026-11-23")); err != nil {
+			if err := p.bitmaps.add(t.Context(), Draft{1, date(t, "2026-11-23")}); err != nil {
 				t.Error(err)
 			}
 		}

@@ -2,7 +2,6 @@ package follow
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,15 +9,11 @@ import (
 	"testing"
 	"time"
 
-	"entgo.io/ent/dialect"
-	"github.com/prometheus/client_golang/prometheus"
-
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	entfollow "github.com/tandian-dev/tandian/ent/follow"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -260,28 +255,6 @@ func TestAFollowBeginsWhenItIsStored(t *testing.T) {
 	})
 }
 
-// beforeTx has a function run once, before the next transaction of a process begins.
-func (p process) beforeTx(run func()) {
-	drv := &beginning{Driver: p.from.SQL.Driver(store.NewSQLMetrics(prometheus.NewRegistry(), nil)), before: run}
-	p.Service.db = ent.NewClient(ent.Driver(drv))
-}
-
-// beginning is a driver that runs a function before its first transaction.
-type beginning struct {
-	dialect.Driver
-	once   sync.Once
-	before func()
-}
-
-func (d *beginning) Tx(ctx context.Context) (dialect.Tx, error) {
-	d.once.Do(d.before)
-	return d.Driver.Tx(ctx) //nolint:wrapcheck // of the driver itself
-}
-
-func (d *beginning) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return d.Driver.(sqlfile.Querier).QueryContext(ctx, query, args...) //nolint:wrapcheck // of the driver itself
-}
-
 // Two taps race: both looked before either wrote. The slower one writes nothing, and what
 // it returned holds all the same, also if the faster one has not told Redis yet.
 func TestWhoeverIsSlowerWritesNothingAndTells(t *testing.T) {
@@ -291,21 +264,21 @@ func TestWhoeverIsSlowerWritesNothingAndTells(t *testing.T) {
 		a.follows(t, ann, cid)
 		a.followed(t, ann)
 		var row int64
-		b.beforeTx(func() {
+		b.db = b.from.AtFirstTx(func() {
 			row = a.store(t, ann, bob) // told to nobody
 			same(t, "whom Ann follows as far as Redis knows", []int64{cid}, a.followed(t, ann))
-		})
+		}, nil)
 		b.follows(t, ann, bob)
 		same(t, "whom Ann follows", []int64{bob, cid}, a.followed(t, ann))
 		a.wantCounted(t, ann, 0, 2)
 		a.wantCounted(t, bob, 1, 0)
 
-		b.beforeTx(func() {
+		b.db = b.from.AtFirstTx(func() {
 			a.db.Follow.DeleteOneID(row).ExecX(ctx)
 			a.db.User.UpdateOneID(ann).AddFolloweeCount(-1).ExecX(ctx)
 			a.db.User.UpdateOneID(bob).AddFollowerCount(-1).ExecX(ctx)
 			same(t, "whom Ann follows as far as Redis knows", []int64{bob, cid}, a.followed(t, ann))
-		})
+		}, nil)
 		b.unfollows(t, ann, bob)
 		same(t, "whom Ann follows then", []int64{cid}, a.followed(t, ann))
 		a.wantCounted(t, ann, 0, 1)

@@ -2,21 +2,16 @@ package like
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"sync"
 	"testing"
 	"time"
 
-	"entgo.io/ent/dialect"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -95,28 +90,10 @@ func TestTheCountRunsWhileTheTransactionBegins(t *testing.T) {
 		p.furnish(t, 1)
 		began, counting := make(chan struct{}), make(chan struct{})
 		p.from.Redis.AddHook(&atScripts{func() { close(counting); <-began }})
-		drv := &beginning{Driver: p.from.SQL.Driver(store.NewSQLMetrics(prometheus.NewRegistry(), nil)), begun: func() { <-counting; close(began) }}
-		p.notes.db = ent.NewClient(ent.Driver(drv))
+		p.notes.db = p.from.AtFirstTx(nil, func() { <-counting; close(began) })
 		p.notes.quota = limitOf(p, 100)
 		like(t, p.notes, 1, ann) // waits forever if one is after the other
 	})
-}
-
-// beginning runs a function when the first transaction has begun.
-type beginning struct {
-	dialect.Driver
-	once  sync.Once
-	begun func()
-}
-
-func (d *beginning) Tx(ctx context.Context) (dialect.Tx, error) {
-	tx, err := d.Driver.Tx(ctx)
-	d.once.Do(d.begun)
-	return tx, err //nolint:wrapcheck // of the driver itself
-}
-
-func (d *beginning) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return d.Driver.(sqlfile.Querier).QueryContext(ctx, query, args...) //nolint:wrapcheck // of the driver itself
 }
 
 // atScripts runs a function before the first script of a client.
