@@ -19,6 +19,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/kept"
@@ -109,7 +110,7 @@ var files embed.FS
 
 // statements are those that ent cannot say.
 type statements struct {
-	number, take, head, block, events, byAuthors, atShops, counts, updateCounts string
+	number, take, head, block, events, byAuthors, atShops, counts, updateCounts, insert, insertCounts string
 
 	notes, counted store.Lookup // of every miss of the caches
 	lockCounts     store.Lookup
@@ -127,13 +128,14 @@ type Service struct {
 	quota    *quota.Limit
 	now      func() time.Time
 	sql      statements
-	press    *press
 
 	notes    *cache.Cache[int64, Note]
 	counts   *cache.Cache[int64, Counts]
 	byAuthor *cache.Heads[int64]
 	atShop   *cache.Heads[int64]
 	hot      *cache.Cache[int64, []spot] // rankings, by their number
+
+	publishing *batch.Batcher[publication, *Note]
 }
 
 // New builds a Service. It starts nothing and closes nothing: what it is given belongs
@@ -143,6 +145,7 @@ func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shop
 	var notes, counted, lockCounts string
 	err := sqlfile.Read(files, dialectOf, map[string]*string{
 		"notes": &notes, "counted": &counted, "lock_counts": &lockCounts, "update_counts": &s.sql.updateCounts,
+		"insert": &s.sql.insert, "insert_counts": &s.sql.insertCounts,
 		"take": &s.sql.take, "head": &s.sql.head, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
 	})
 	if err == nil && s.postgres {
@@ -153,7 +156,9 @@ func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shop
 	}
 	s.sql.notes, s.sql.counted = store.NewLookup(dialectOf, notes), store.NewLookup(dialectOf, counted)
 	s.sql.lockCounts = store.NewLookup(dialectOf, lockCounts)
-	s.press = &press{print: s.print}
+	s.publishing = batch.New(s.publishAll, batch.Config{
+		Max: mostTogether, MaxWaiting: mostWaiting, Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away,
+	})
 	s.openCaches(hub)
 	s.openOutbox()
 	return s

@@ -15,6 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/noteevent"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -266,12 +267,16 @@ func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
 		if err := p.Delete(t.Context(), Editor{UserID: ann}, first.ID); err != nil {
 			t.Fatal(err)
 		}
-		var together []*publication
+		var together []*batch.Call[publication, *Note]
 		for i := range 3 {
-			together = append(together, &publication{ctx: t.Context(), author: ann, draft: Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."}, images: "[]"})
+			together = append(together, &batch.Call[publication, *Note]{In: publication{ann, Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."}, "[]"}})
 		}
 		follow()
-		p.print(t.Context(), together)()
+		after, err := p.publishAll(t.Context(), together)
+		if err != nil {
+			t.Fatal(err)
+		}
+		after()
 		want := [][]Event{
 			{{Seq: 1, NoteID: first.ID, AuthorID: ann, Note: first}},
 			{{Seq: 2, NoteID: second.ID, AuthorID: bob, Note: second, Star: true, Follows: 2}},
@@ -279,16 +284,16 @@ func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
 			nil,
 		}
 		for i, one := range together {
-			want[3] = append(want[3], Event{Seq: int64(4 + i), NoteID: one.note.ID, AuthorID: ann, Note: one.note, Follows: 3})
+			want[3] = append(want[3], Event{Seq: int64(4 + i), NoteID: one.Out.ID, AuthorID: ann, Note: one.Out, Follows: 3})
 		}
 		if d := cmp.Diff(want, p.others.events); d != "" {
 			t.Errorf("told (-want +got)\n%s", d)
 		}
-		found, err := p.Listed(t.Context(), []int64{second.ID, together[2].note.ID})
+		found, err := p.Listed(t.Context(), []int64{second.ID, together[2].Out.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff([]*Note{p.others.events[1][0].Note, p.others.events[3][2].Note}, []*Note{found[second.ID], found[together[2].note.ID]}); d != "" {
+		if d := cmp.Diff([]*Note{p.others.events[1][0].Note, p.others.events[3][2].Note}, []*Note{found[second.ID], found[together[2].Out.ID]}); d != "" {
 			t.Errorf("a reader finds (-told +found)\n%s", d)
 		}
 	})

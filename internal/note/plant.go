@@ -2,14 +2,16 @@ package note
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/ent/noteevent"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // A Seedling is a note of a seed or the demo town, before the database has given it an
@@ -48,7 +50,7 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
 		ids, fresh = nil, nil
 		for batch := range slices.Chunk(notes, bulk) {
-			some, rows, err := plantRows(ctx, tx, batch, known)
+			some, rows, err := s.plantRows(ctx, tx, batch, known)
 			if err != nil {
 				return err
 			}
@@ -58,21 +60,8 @@ func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(don
 		if len(fresh) == 0 {
 			return nil
 		}
-		shown, err := shownBy(fresh, true)
-		if err != nil {
-			return err
-		}
-		if err := s.pictures.Show(ctx, tx, shown); err != nil {
-			return err
-		}
-		if told, err = s.prepare(ctx, tx, fresh, 1); err != nil {
-			return err
-		}
-		last, follows, err := s.numberAll(ctx, tx, fresh)
-		if err != nil {
-			return err
-		}
-		return told.numbered(fresh, last, follows)
+		told, err = s.publishRows(ctx, tx, fresh, true)
+		return err
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("store %d notes: %w", len(notes), err)
@@ -93,7 +82,7 @@ func idsOf(rows []*ent.Note) []int64 {
 
 // plantRows stores those of a batch that are missing, and returns all ids and the new
 // rows.
-func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling, known map[string]mediapath.Size) (ids []int64, fresh []*ent.Note, err error) {
+func (s *Service) plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling, known map[string]mediapath.Size) (ids []int64, fresh []*ent.Note, err error) {
 	names := make([]string, len(batch))
 	for i, n := range batch {
 		names[i] = n.ExternalID
@@ -106,16 +95,16 @@ func plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling, known map[stri
 	for _, r := range stored {
 		byName[*r.ExternalID] = r.ID
 	}
-	var writes []*ent.NoteCreate
 	for _, n := range batch {
-		if _, ok := byName[n.ExternalID]; ok {
-			continue
+		if _, ok := byName[n.ExternalID]; !ok {
+			fresh = append(fresh, &ent.Note{
+				ExternalID: &n.ExternalID, AuthorID: n.AuthorID, ShopID: n.ShopID,
+				Title: n.Title, Content: n.Content, Images: mediapath.Column(n.Images, known), CreatedAt: n.At.UnixMilli(),
+			})
 		}
-		writes = append(writes, tx.Note.Create().SetExternalID(n.ExternalID).SetAuthorID(n.AuthorID).SetShopID(n.ShopID).
-			SetTitle(n.Title).SetContent(n.Content).SetImages(mediapath.Column(n.Images, known)).SetCreatedAt(n.At.UnixMilli()))
 	}
-	if len(writes) > 0 {
-		if fresh, err = insert(ctx, tx, writes); err != nil {
+	if len(fresh) > 0 {
+		if err := s.insert(ctx, tx, fresh); err != nil {
 			return nil, nil, err
 		}
 		for _, r := range fresh {
@@ -145,17 +134,20 @@ func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (
 	}
 	from := before
 	for part := range slices.Chunk(idsOf(rows), bulk) {
-		list, err := json.Marshal(part)
-		if err != nil {
-			return 0, 0, fmt.Errorf("write down ids: %w", err)
-		}
-		if _, err := tx.ExecContext(ctx, s.sql.block, string(list), from); err != nil {
+		if _, err := tx.ExecContext(store.Prepared(ctx), s.sql.block, sqlfile.JSON(part), from); err != nil {
 			return 0, 0, fmt.Errorf("number %d notes: %w", len(rows), err)
 		}
 		from += int64(len(part))
 	}
-	if _, err := tx.ExecContext(ctx, s.sql.events, before, last); err != nil {
+	if _, err := tx.ExecContext(store.Prepared(ctx), s.sql.events, before, last); err != nil {
 		return 0, 0, fmt.Errorf("write down %d numbers: %w", len(rows), err)
 	}
 	return last, follows, nil
+}
+
+// numberOne is numberAll for a note alone, in one statement.
+func (s *Service) numberOne(ctx context.Context, tx *ent.Tx, row *ent.Note) (seq, follows int64, err error) {
+	seq, follows, err = s.number(ctx, tx, noteevent.KindADDED, row)
+	row.Seq = &seq
+	return seq, follows, err
 }

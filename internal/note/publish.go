@@ -2,19 +2,23 @@ package note
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/ent/noteevent"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
@@ -25,8 +29,16 @@ const (
 	MaxContent = 2000
 )
 
-// writeTimeout bounds one call of Publish or Delete.
-const writeTimeout = 5 * time.Second
+const (
+	// writeTimeout bounds one call of Publish or Delete.
+	writeTimeout = 5 * time.Second
+
+	mostTogether = 100  // notes in one transaction
+	mostWaiting  = 1000 // notes that wait for a transaction
+)
+
+// errBusy is returned when too many notes wait to be published.
+var errBusy = fault.New(fault.Unavailable, "Too many notes at the moment. Please try again.")
 
 // A Draft is a note as its author writes it. The title becomes one line, the content
 // keeps its lines; both are composed (NFC).
@@ -119,7 +131,112 @@ func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong faul
 	if err := use.Wait(); err != nil {
 		return nil, err
 	}
-	return s.press.do(ctx, author, d, images) // not until the client hangs up: what was committed must be made known
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
+	n, err := s.publishing.Do(ctx, publication{author, d, images})
+	if err != nil {
+		return nil, fmt.Errorf("publish a note of user %d: %w", author, err)
+	}
+	return n, nil
+}
+
+// publication is a note that is to be published.
+type publication struct {
+	author int64
+	draft  Draft  // checked
+	images string // as the row stores them
+}
+
+// publishAll stores the notes of one moment in one transaction. All of them would wait for
+// each other anyway, for the row that numbers notes.
+func (s *Service) publishAll(ctx context.Context, group []*batch.Call[publication, *Note]) (after func(), err error) {
+	now := s.now().UnixMilli()
+	drafts := make([]*ent.Note, len(group))
+	for i, c := range group {
+		d := c.In.draft
+		drafts[i] = &ent.Note{AuthorID: c.In.author, ShopID: d.ShopID, Title: d.Title, Content: d.Content, Images: c.In.images, CreatedAt: now}
+	}
+	var told announcement
+	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
+		if err := s.insert(ctx, tx, drafts); err != nil {
+			return err
+		}
+		told, err = s.publishRows(ctx, tx, drafts, false)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for i, c := range group {
+		if c.Out, err = fromRow(drafts[i]); err != nil {
+			c.Err = err
+		}
+	}
+	return func() { s.announce(ctx, told) }, nil
+}
+
+// publishRows completes the transaction that inserted notes: it records their pictures,
+// counts and delivers them, and numbers them last. With program they may show any pictures.
+func (s *Service) publishRows(ctx context.Context, tx *ent.Tx, rows []*ent.Note, program bool) (told announcement, err error) {
+	shown, err := shownBy(rows, program)
+	if err != nil {
+		return told, err
+	}
+	if err := s.pictures.Show(ctx, tx, shown); err != nil {
+		return told, err
+	}
+	if told, err = s.prepare(ctx, tx, rows, 1); err != nil {
+		return told, err
+	}
+	last, follows, err := s.numberAll(ctx, tx, rows)
+	if err != nil {
+		return told, err
+	}
+	return told, told.numbered(rows, last, follows)
+}
+
+// insert inserts notes and their counts. It sets the ids of the rows, which grow in their
+// order.
+func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) error {
+	type note struct {
+		Author   int64   `json:"author"`
+		Shop     int64   `json:"shop"`
+		Title    string  `json:"title"`
+		Content  string  `json:"content"`
+		Images   string  `json:"images"`
+		Created  int64   `json:"created"`
+		External *string `json:"external"`
+	}
+	type count struct {
+		ID  int64 `json:"id"`
+		Hot int64 `json:"hot"`
+	}
+	notes, counts := make([]note, len(rows)), make([]count, len(rows))
+	for i, r := range rows {
+		notes[i] = note{r.AuthorID, r.ShopID, r.Title, r.Content, r.Images, r.CreatedAt, r.ExternalID}
+	}
+	var ids []int64
+	err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.insert, []any{sqlfile.JSON(notes)}, func(found *sql.Rows) error {
+		var id int64
+		err := found.Scan(&id)
+		ids = append(ids, id)
+		return err
+	})
+	if err == nil && len(ids) != len(rows) {
+		err = fmt.Errorf("%d are stored", len(ids))
+	}
+	if err != nil {
+		return fmt.Errorf("insert %d notes: %w", len(rows), err)
+	}
+	slices.Sort(ids)
+	for i, r := range rows {
+		r.ID = ids[i]
+		counts[i] = count{r.ID, hotRank(r.CreatedAt, 0)}
+	}
+	if _, err := tx.ExecContext(store.Prepared(ctx), s.sql.insertCounts, sqlfile.JSON(counts)); err != nil {
+		return fmt.Errorf("insert the counts of %d notes: %w", len(rows), err)
+	}
+	return nil
 }
 
 // An Editor is who asks for a note to be deleted.

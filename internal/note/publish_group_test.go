@@ -32,9 +32,8 @@ func (p *process) together(t *testing.T, authors []int64) (notes []*Note, errs [
 			notes[i], errs[i] = p.Publish(t.Context(), author, Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."})
 		})
 		testkit.Eventually(t, 20*time.Second, func() bool { // they come one after the other
-			p.press.mu.Lock()
-			defer p.press.mu.Unlock()
-			return p.press.running && len(p.press.waiting) == i
+			waiting, running := p.publishing.Waiting()
+			return running && waiting == i
 		})
 	}
 	if err := held.Commit(); err != nil {
@@ -91,30 +90,77 @@ func TestANoteThatFailsFailsAlone(t *testing.T) {
 	}
 }
 
+// holdUp keeps the first publisher from ending. It returns how many wait for the next
+// transaction, and a function that lets all of them go on.
+func (p *process) holdUp(t *testing.T) (waiting func() int, release func()) {
+	t.Helper()
+	held, err := p.db.Tx(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := p.Head(t.Context(), held); err != nil {
+		t.Fatal(err)
+	}
+	waiting = func() int { n, _ := p.publishing.Waiting(); return n }
+	return waiting, func() {
+		if err := held.Commit(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestTooManyPublishersAreSentAway(t *testing.T) {
-	p := &press{running: true, waiting: make([]*publication, mostWaiting)}
-	if _, err := p.do(t.Context(), 1, Draft{}, "[]"); fault.KindOf(err) != fault.Unavailable {
+	p := open(t, storetest.Real(t))
+	ann := p.user(t)
+	waiting, release := p.holdUp(t)
+	var all sync.WaitGroup
+	publish := func() error {
+		_, err := p.Publish(t.Context(), ann, Draft{ShopID: teahouse, Title: "Tea", Content: "Tea."})
+		return err
+	}
+	for i := range mostWaiting + 1 { // one is under way
+		all.Go(func() {
+			if err := publish(); err != nil {
+				t.Error(err)
+			}
+		})
+		if i == 0 {
+			testkit.Eventually(t, 20*time.Second, func() bool { _, running := p.publishing.Waiting(); return running && waiting() == 0 })
+		}
+	}
+	testkit.Eventually(t, 20*time.Second, func() bool { return waiting() == mostWaiting })
+	if err := publish(); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
+	}
+	release()
+	all.Wait()
+	if n := p.db.Note.Query().CountX(t.Context()); n != mostWaiting+1 {
+		t.Errorf("%d notes are stored, want %d", n, mostWaiting+1)
 	}
 }
 
 // Who goes before anybody has begun with the note takes it back.
 func TestAPublisherWhoGoesInTimePublishesNothing(t *testing.T) {
-	p := &press{running: true} // with others
+	p := open(t, storetest.Real(t))
+	ann := p.user(t)
+	waiting, release := p.holdUp(t)
+	var first sync.WaitGroup
+	first.Go(func() { p.publish(t, ann, "First") })
+	testkit.Eventually(t, 20*time.Second, func() bool { _, running := p.publishing.Waiting(); return running })
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {
-		_, err := p.do(ctx, 1, Draft{}, "[]")
+		_, err := p.Publish(ctx, ann, Draft{ShopID: teahouse, Title: "Second", Content: "Tea."})
 		left <- err
 	}()
-	waiting := func() int {
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		return len(p.waiting)
-	}
 	testkit.Eventually(t, 20*time.Second, func() bool { return waiting() == 1 })
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) || waiting() != 0 {
 		t.Errorf("got %v, and %d wait", err, waiting())
+	}
+	release()
+	first.Wait()
+	if n := p.db.Note.Query().CountX(t.Context()); n != 1 {
+		t.Errorf("%d notes are stored, want the first", n)
 	}
 }

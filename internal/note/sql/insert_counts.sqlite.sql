@@ -1,0 +1,6 @@
+-- insert_counts: begin to count likes and comments of notes.
+--
+-- $1  a JSON array of {id, hot}
+INSERT INTO note_counts (id, likes, comments, hot, version, deleted)
+SELECT r.value ->> 'id', 0, 0, r.value ->> 'hot', 1, false
+FROM json_each($1) AS r
