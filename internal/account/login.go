@@ -11,6 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // Credentials are a phone and either the code that was sent to it or its password.
@@ -46,7 +47,7 @@ func (s *Service) Login(ctx context.Context, c Credentials) (*Login, error) {
 	if (c.Code == nil) == (c.Password == nil) {
 		return nil, fault.BadInput("give either a code or a password")
 	}
-	login, outcome, err := s.login(ctx, c)
+	login, outcome, err := s.login(store.Prepared(ctx), c)
 	s.logins.WithLabelValues(method, outcome).Inc()
 	return login, err
 }

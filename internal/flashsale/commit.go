@@ -112,7 +112,7 @@ var errUndecided = errors.New("others keep changing the same orders")
 // With an error nothing is decided, or it is not known: repeat it. [isData] tells
 // whether something in the batch is at fault.
 func (l *ledger) commit(ctx context.Context, batch []attempt) (committed, error) {
-	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
+	ctx, cancel := context.WithTimeout(store.Prepared(ctx), commitTimeout) // its statements have fixed texts
 	defer cancel()
 	begin := time.Now()
 	done, err := l.attempt(ctx, batch)

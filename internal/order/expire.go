@@ -56,7 +56,7 @@ func (s *Service) expire(ctx context.Context) (looked int, err error) {
 	var t *turn
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		t = nil
-		rows, err := s.due(ctx, tx)
+		rows, err := s.due(store.Prepared(ctx), tx)
 		if looked = len(rows); err != nil || looked == 0 {
 			return err
 		}

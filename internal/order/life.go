@@ -136,7 +136,7 @@ func (s *Service) move(ctx context.Context, id int64, may permit, v verb) (*Orde
 		return order, v.refuse(order)
 	}
 	// Not until the client hangs up: what was committed must be announced.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	ctx, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
 	var t *turn
 	err = s.tx(ctx, func(tx *ent.Tx) error {

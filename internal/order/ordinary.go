@@ -13,6 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // lockWait is how long a user's order waits for another one of the same user.
@@ -29,7 +30,7 @@ const insertTries = 5
 // all the same.
 func (s *Service) placeOrdinary(ctx context.Context, w wish) (*Order, error) {
 	// Not until the client hangs up: what was committed must be announced.
-	whole, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
+	whole, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
 	if w.voucher.OnePerUser {
 		release := s.lockOrder(ctx, whole, w)
