@@ -32,7 +32,7 @@ func (h *House) readLog(ctx context.Context, url string, reg prometheus.Register
 			h.cached("comments", h.Comments.Changed),
 			{Name: "sessions", Changed: func(ctx context.Context, ids []string) error { return h.Accounts.SessionsChanged(ctx, ids...) }},
 		},
-		Outbox: "outbox_jobs", Inserted: h.outbox.Kick,
+		Outbox: "outbox_jobs", // finds jobs that others insert by its own poll
 		Missed: func(ctx context.Context) error { return h.forgetAll(ctx, true, true) },
 	})
 	if err != nil {

@@ -80,7 +80,7 @@ func (at town) acknowledged(t testing.TB) string {
 }
 
 // A listener writes down what it hears, in order: "shops:1,2", "missed",
-// "inserted", "truncated". It refuses while refuse says so.
+// "truncated". It refuses while refuse says so.
 type listener struct {
 	mu     sync.Mutex
 	heard  []string
@@ -168,11 +168,10 @@ func join(keys []string) string {
 
 func (l *listener) options(at town) Options {
 	return Options{
-		URL:      at.dsn,
-		Tables:   []Table{l.table("shops"), l.table("Users")},
-		Outbox:   "outbox",
-		Inserted: func() { _ = l.hear("inserted") },
-		Missed:   func(context.Context) error { return l.hear("missed") },
+		URL:    at.dsn,
+		Tables: []Table{l.table("shops"), l.table("Users")},
+		Outbox: "outbox",
+		Missed: func(context.Context) error { return l.hear("missed") },
 	}
 }
 

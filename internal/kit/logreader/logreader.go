@@ -54,6 +54,8 @@ const (
 type pace struct {
 	poll     time.Duration // looking whether the slot is free
 	beat     time.Duration // telling the server where we are, and that we are
+	rest     time.Duration // of the reader after transactions of which nothing was told
+	answer   time.Duration // at least between two acknowledgements of what was told
 	silence  time.Duration // after which a server that says nothing is taken for gone
 	guard    time.Duration // looking at what the slot holds back, while reading
 	patience time.Duration // repeating what cannot be told, before another process may try
@@ -85,10 +87,9 @@ type Options struct {
 	Tables      []Table
 
 	// Outbox names a table whose insert says that the transaction tells others
-	// by itself. Of its changes nothing is told but this: Inserted is called,
-	// which must not block. A TRUNCATE is told all the same.
-	Outbox   string
-	Inserted func()
+	// by itself. Of its changes nothing is told but a TRUNCATE. The process that
+	// does the jobs of this table must find them itself.
+	Outbox string
 
 	// Missed hears that changes may have gone by unheard: there was no slot, it
 	// was lost, or a table without Truncated was truncated. Nothing is
@@ -141,7 +142,7 @@ func New(db *sql.DB, o Options) (*Reader, error) {
 		failures: clock.Seldom{Every: time.Minute},
 		alarms:   clock.Seldom{Every: time.Minute},
 		pace: pace{
-			poll: 500 * time.Millisecond, beat: 2 * time.Second, silence: 30 * time.Second,
+			poll: 500 * time.Millisecond, beat: 2 * time.Second, answer: 100 * time.Millisecond, rest: 50 * time.Millisecond, silence: 30 * time.Second,
 			guard: 10 * time.Second, patience: 30 * time.Second, retry: 250 * time.Millisecond,
 		},
 	}

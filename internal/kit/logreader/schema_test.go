@@ -55,13 +55,12 @@ func TestReadersInSeveralSchemasHearTheirOwnTables(t *testing.T) {
 	key := map[string]string{}
 	for schema, r := range readers {
 		key[schema] = "the id in " + schema
+		r.at.exec(t, `WITH job AS (INSERT INTO outbox (id) VALUES (1)) INSERT INTO "Users" (id) VALUES ('a change with a job')`)
 		r.at.exec(t, `INSERT INTO "Users" (id) VALUES ($1)`, key[schema])
-		r.at.exec(t, `INSERT INTO outbox (id) VALUES (1)`)
 	}
 	for schema, r := range readers {
-		r.heard.await(t, "inserted")
 		r.heard.await(t, "Users:"+key[schema])
-		if diff := cmp.Diff([]string{"missed", "Users:" + key[schema], "inserted"}, r.heard.all()); diff != "" {
+		if diff := cmp.Diff([]string{"missed", "Users:" + key[schema]}, r.heard.all()); diff != "" {
 			t.Errorf("in %s: %s", schema, diff)
 		}
 		if reason, ok, err := Check(t.Context(), r.at.db); !ok || err != nil {

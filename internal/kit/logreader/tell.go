@@ -2,7 +2,6 @@ package logreader
 
 import (
 	"context"
-	_ "embed" // the statement
 	"fmt"
 	"slices"
 	"time"
@@ -13,13 +12,7 @@ import (
 const (
 	firstRetry   = 50 * time.Millisecond
 	longestRetry = 2 * time.Second
-
-	firstLook   = time.Millisecond // whether what was committed can be seen
-	longestLook = 50 * time.Millisecond
 )
-
-//go:embed sql/visible.sql
-var visibleSQL string
 
 // A news is a call that is repeated until it succeeds.
 type news struct {
@@ -31,8 +24,9 @@ type news struct {
 func (r *Reader) newsOf(tx *transaction) []news {
 	var list []news
 	missed := false
-	for _, table := range tx.order {
-		c := tx.changes[table]
+	for i := range tx.changes {
+		c := &tx.changes[i]
+		table := c.table
 		switch {
 		case tx.outbox && !c.cut: // it tells of that by itself
 		case c.all && table.Truncated != nil:
@@ -63,31 +57,6 @@ func wrapped(doing string, err error) error {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
-}
-
-// awaitVisible waits until statements see what a transaction did. The log has a commit
-// before that: the server first writes it down, then waits for the standbys that it must
-// wait for, then lets others see it. Who hears of a change reads the row, or lets the next
-// reader do so, and must not find it as it was.
-func (r *Reader) awaitVisible(ctx context.Context, id uint32) error {
-	for pause := firstLook; ; pause = min(2*pause, longestLook) {
-		visible, err := r.visible(ctx, id)
-		if err != nil || visible {
-			return err
-		}
-		if err := clock.Sleep(ctx, pause); err != nil {
-			return fmt.Errorf("stopped before a change could be seen: %w", err)
-		}
-	}
-}
-
-func (r *Reader) visible(ctx context.Context, id uint32) (is bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	if err := r.db.QueryRowContext(ctx, visibleSQL, int64(id)).Scan(&is); err != nil {
-		return false, fmt.Errorf("look whether a change can be seen: %w", err)
-	}
-	return is, nil
 }
 
 // tell repeats each call until it succeeds. It returns an error when ctx ended,

@@ -13,25 +13,60 @@ import (
 )
 
 // A commit is in the log before anybody sees it: for as long as it waits for a standby. That
-// is a setting of the whole server, so this test runs itself again with one of its own.
+// is a setting of the whole server, so these tests run themselves again with one of their own.
+
 func TestAChangeIsToldOnceItCanBeSeen(t *testing.T) {
 	if !testkit.OwnServer(t) {
 		return
 	}
 	at, heard := newTown(t), new(listener)
-	o := heard.options(at)
+	at.runActive(t, heard.counting(at))
+	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
+	heard.await(t, "shops:1 of 1")
+	at.toldOnceSeen(t, heard, func() { at.exec(t, `INSERT INTO shops (id) VALUES (2)`) })
+}
+
+// The snapshot that told that the first change can be seen must not do so for the second.
+func TestAChangeThatRanDuringAQuestionIsToldOnceItCanBeSeen(t *testing.T) {
+	if !testkit.OwnServer(t) {
+		return
+	}
+	at, heard := newTown(t), new(listener)
+	at.runActive(t, heard.counting(at))
+	tx, err := at.db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.ExecContext(t.Context(), `INSERT INTO shops (id) VALUES (2)`); err != nil {
+		t.Fatal(err)
+	}
+	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
+	heard.await(t, "shops:1 of 1")
+	at.toldOnceSeen(t, heard, func() {
+		if err := tx.Commit(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// counting returns options by which a change of shops is heard with the number of shops that
+// can be seen then.
+func (l *listener) counting(at town) Options {
+	o := l.options(at)
 	o.Tables[0].Changed = func(ctx context.Context, keys []string) error {
 		var n int
 		if err := at.db.QueryRowContext(ctx, `SELECT count(*) FROM shops`).Scan(&n); err != nil {
 			return err
 		}
-		return heard.hear(fmt.Sprintf("shops:%s of %d", join(keys), n))
+		return l.hear(fmt.Sprintf("shops:%s of %d", join(keys), n))
 	}
-	at.exec(t, `CREATE TABLE probes (id bigint)`)
-	at.runActive(t, o)
-	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
-	heard.await(t, "shops:1 of 1")
+	return o
+}
 
+// toldOnceSeen has commits wait for a standby, commits shop 2, and checks when that is told.
+func (at town) toldOnceSeen(t *testing.T, heard *listener, commit func()) {
+	t.Helper()
+	at.exec(t, `CREATE TABLE probes (id bigint)`)
 	at.exec(t, `ALTER SYSTEM SET synchronous_standby_names = 'nobody'`)
 	at.exec(t, `SELECT pg_reload_conf()`)
 	// Commits wait from when the checkpointer has read the settings, which nothing shows but a
@@ -55,7 +90,7 @@ func TestAChangeIsToldOnceItCanBeSeen(t *testing.T) {
 	inserted := make(chan struct{})
 	go func() {
 		defer close(inserted)
-		at.exec(t, `INSERT INTO shops (id) VALUES (2)`)
+		commit()
 	}()
 	testkit.Eventually(t, within, func() bool {
 		return waiting() == "2" &&
