@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,9 +20,13 @@ type request struct {
 	all  int    // bytes of the body; 0: want is contained somewhere
 }
 
+// graphErrors begins the list of errors in an answer. UserErrors are another field.
+var graphErrors = []byte(`"errors":`) //nolint:gochecknoglobals // a constant that Go cannot say
+
+// right reports whether an answer is the wanted one, without GraphQL errors.
 func (r *request) right(answer []byte) bool {
 	if r.all == 0 {
-		return bytes.Contains(answer, r.want)
+		return bytes.Contains(answer, r.want) && !bytes.Contains(answer, graphErrors)
 	}
 	return len(answer) == r.all && bytes.HasPrefix(answer, r.want)
 }
@@ -99,6 +104,9 @@ func (l load) run(ctx context.Context, next func(n int) (due time.Time, more boo
 				case err != nil:
 					o.wrong++
 					o.example = err.Error()
+				case c.Status != http.StatusOK:
+					o.wrong++
+					o.example = fmt.Sprintf("status %d: %.300s", c.Status, answer)
 				case !r.right(answer):
 					o.wrong++
 					o.example = fmt.Sprintf("%.300s, not %.300s", answer, r.want)

@@ -39,6 +39,7 @@ type Options struct {
 	Connections int
 	Rounds      int
 	Dur         time.Duration // of each load of a round
+	Warm        time.Duration // of each load of [Writes] before the first round; 0 is none
 	Tail        time.Duration // of the open load at half of the rate; 0 is none
 	Without     []string      // means that the server does without, as --without has them
 	Profiles    string        // a folder for profiles of the server; "" is none
@@ -170,7 +171,7 @@ func (b *bench) round(ctx context.Context, f *figure, s *target, bare *testbed.S
 		return fmt.Errorf("the bare handler: %d of %d answers are wrong: %s", o.wrong, o.n+o.wrong, o.example)
 	}
 	f.bare, f.bareCPU = append(f.bare, o.rate()), append(f.bareCPU, micros(after.CPU-before.CPU, o.n))
-	profiled, err := b.profile(ctx, s, f.work, round)
+	profiled, err := b.profile(ctx, s, f.work.name, round)
 	if err != nil {
 		return err
 	}
@@ -221,11 +222,11 @@ func (f *figure) discard() {
 }
 
 // profile begins a profile of the server in a round's load, if one is wanted.
-func (b *bench) profile(ctx context.Context, s *target, w *work, round int) (end func() error, err error) {
+func (b *bench) profile(ctx context.Context, s *target, name string, round int) (end func() error, err error) {
 	if b.Profiles == "" || s.process == nil || round != b.Rounds-1 {
 		return func() error { return nil }, nil
 	}
-	path := filepath.Join(b.Profiles, strings.ReplaceAll(w.name, " ", "-"))
+	path := filepath.Join(b.Profiles, strings.ReplaceAll(name, " ", "-"))
 	if _, err := s.process.Ask(ctx, testbed.Question{CPUProfile: path + ".cpu.pprof"}); err != nil {
 		return nil, err
 	}

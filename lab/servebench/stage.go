@@ -80,7 +80,27 @@ func (b *bench) open(ctx context.Context) error {
 
 // openOwn starts stores, seeds a town and starts a server.
 func (b *bench) openOwn(ctx context.Context) error {
-	pg, err := subprocess.StartPostgres(ctx)
+	if err := b.startStores(ctx); err != nil {
+		return err
+	}
+	if err := b.openStores(); err != nil {
+		return err
+	}
+	if err := b.seed(); err != nil {
+		return err
+	}
+	if err := testbed.Settle(ctx, b.db); err != nil {
+		return err
+	}
+	var err error
+	b.server, err = b.start(ctx, b.Without...)
+	return err
+}
+
+// startStores starts PostgreSQL, with further options on its command line, Redis, and the
+// webhook of login codes.
+func (b *bench) startStores(ctx context.Context, options ...string) error {
+	pg, err := subprocess.StartPostgres(ctx, options...)
 	if err != nil {
 		return err
 	}
@@ -95,26 +115,24 @@ func (b *bench) openOwn(ctx context.Context) error {
 		return fmt.Errorf("serve the webhook of login codes: %w", err)
 	}
 	b.closers = append(b.closers, func() { _ = b.codes.Close() })
-	if err := b.openStores(); err != nil {
-		return err
-	}
+	return nil
+}
+
+// seed runs the command that makes the town, and writes the sessions of its people.
+func (b *bench) seed() error {
 	b.Tokens = filepath.Join(b.Dir, "tokens")
 	cmd := b.command("tandian", b.Town.Arguments(b.Tokens)...)
 	cmd.Stdout, cmd.Stderr = b.Progress, b.Progress
 	if err := cmd.Run(); err != nil {
 		return fmt.Errorf("seed the town: %w", err)
 	}
-	if err := testbed.Settle(ctx, b.db); err != nil {
-		return err
-	}
-	b.server, err = b.start(ctx, b.Without...)
-	return err
+	return nil
 }
 
 // settle waits until a server has done what it does in the background once: the notes of the
 // town go into the inboxes of those who follow their authors.
 func (b *bench) settle(ctx context.Context, s *target) error {
-	fmt.Fprintln(b.Progress, "bench serve: waiting for the server to be idle")
+	fmt.Fprintln(b.Progress, "waiting for the server to be idle")
 	for begin := time.Now(); ; {
 		before, err := b.costs(ctx, s)
 		if err != nil {
@@ -146,11 +164,20 @@ const (
 
 // start starts a server that does without some of its means.
 func (b *bench) start(ctx context.Context, without ...string) (*target, error) {
-	var args []string
-	if len(without) > 0 {
-		args = []string{"--without", strings.Join(without, ",")}
+	return b.startBy(ctx, func() *exec.Cmd { return b.command("serve", withoutArguments(without)...) })
+}
+
+// withoutArguments are the arguments of a server that does without some of its means.
+func withoutArguments(without []string) []string {
+	if len(without) == 0 {
+		return nil
 	}
-	p, err := testbed.Start(ctx, func() *exec.Cmd { return b.command("serve", args...) }, testbed.Setting{})
+	return []string{"--without", strings.Join(without, ",")}
+}
+
+// startBy starts the server that a command runs, and waits until it is idle.
+func (b *bench) startBy(ctx context.Context, command func() *exec.Cmd) (*target, error) {
+	p, err := testbed.Start(ctx, command, testbed.Setting{})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,9 @@ const answerPatience = 20 * time.Second
 // A Conn is one connection to a server, made when it is needed. It is as lean as it can
 // be, for it shares the machine with what is measured. It is for one goroutine.
 type Conn struct {
-	Addr string // of the server
+	Addr   string // of the server
+	Status int    // HTTP status of the last answer
+
 	conn net.Conn
 	in   *bufio.Reader
 	body []byte
@@ -56,10 +58,18 @@ var (
 	contentLength = []byte("Content-Length: ")
 	closing       = []byte("Connection: close")
 	errNoLength   = errors.New("an answer without Content-Length")
+	errNoStatus   = errors.New("an answer without a status")
 )
 
 // read reads one answer of a known length, as all of ours are.
 func (c *Conn) read() error {
+	line, err := c.in.ReadSlice('\n')
+	if err != nil {
+		return err
+	}
+	if c.Status, err = statusOf(line); err != nil {
+		return err
+	}
 	length, last := -1, false
 	for {
 		line, err := c.in.ReadSlice('\n')
@@ -83,9 +93,19 @@ func (c *Conn) read() error {
 		c.body = make([]byte, length)
 	}
 	c.body = c.body[:length]
-	_, err := io.ReadFull(c.in, c.body)
+	_, err = io.ReadFull(c.in, c.body)
 	if last {
 		c.Close()
 	}
 	return err
+}
+
+// statusOf reads the status from the first line of an answer: HTTP/1.1 200 OK.
+func statusOf(line []byte) (int, error) {
+	_, rest, _ := bytes.Cut(line, []byte(" "))
+	status, err := strconv.Atoi(string(rest[:min(3, len(rest))]))
+	if err != nil {
+		return 0, fmt.Errorf("%w: %.100q", errNoStatus, line)
+	}
+	return status, nil
 }

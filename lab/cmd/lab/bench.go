@@ -26,6 +26,7 @@ func (c *commands) benchCommand() *cobra.Command {
 	return cmdline.Group(
 		"bench COMMAND", "print tables of figures, as in docs/benchmarks.md",
 		c.serveBench(),
+		c.writesBench(),
 		c.cacheBench(),
 		c.lockBench(),
 		c.saleBench(),

@@ -70,6 +70,8 @@ func TestWrongCallsAreRefusedBeforeAServerStarts(t *testing.T) {
 		{"redis-delete, no members", "bench redis-delete --members 0 --redis-url redis://127.0.0.1:1", "--members must be at least 1"},
 		{"shops, wrong setting", "bench shops --database-url mysql://root@host/db", "must begin with postgres://"},
 		{"serve, --at without tokens", "bench serve --at http://localhost", "--at needs --tokens"},
+		{"writes, unknown operation", "bench writes --only swim", `unknown operation "swim"`},
+		{"writes, no round", "bench writes --rounds 0", "--rounds and --connections must be at least 1"},
 		{"soak, too short", "soak --dur 1s", "--dur must be at least 5s"},
 		{"soak, unknown fault", "soak --faults fire", `unknown fault "fire"`},
 		{"cluster, unknown scenario", "cluster fire", `unknown scenario "fire"`},
@@ -88,7 +90,7 @@ func TestHelpListsTheCommands(t *testing.T) {
 	for args, want := range map[string][]string{
 		"--help":         {"bench", "fault", "live", "soak", "cluster", "mutants"},
 		"":               {"bench", "fault", "live", "soak", "cluster", "mutants"},
-		"bench --help":   {"serve", "cache", "lock", "sale", "queue", "sequence", "live", "notes", "feed", "paging", "feedsim", "visits", "shops", "redis", "redis-delete"},
+		"bench --help":   {"serve", "writes", "cache", "lock", "sale", "queue", "sequence", "live", "notes", "feed", "paging", "feedsim", "visits", "shops", "redis", "redis-delete"},
 		"mutants":        {"fault", "live"},
 		"cluster --help": {"cluster, sentinel, sync, async"},
 	} {
