@@ -273,6 +273,7 @@ type writeResult struct {
 	server, postgres           float64 // milliseconds of CPU per call, during the load
 	redis, client              float64 // the same
 	laterServer, laterPostgres float64 // the same, in the time after the load
+	others                     float64 // processors that other programs used during the load
 }
 
 // ratioTo names the value that the ratio of a mutation compares with.

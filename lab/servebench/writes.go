@@ -228,7 +228,7 @@ func (w *writes) roundOfPgbench(ctx context.Context, round, connections int) (*w
 	}
 	r := &writeResult{
 		rate: float64(got.likes) / got.all.Seconds(), ratio: 1, p50: got.took.Percentile(50), p99: got.took.Percentile(99),
-		postgres: millis(got.cpu, got.likes), client: got.client,
+		postgres: millis(got.cpu, got.likes), client: got.client, others: got.others,
 	}
 	fmt.Fprintf(w.Progress, "  pgbench -c %d: %.0f/s; PostgreSQL %.3f ms\n", connections, r.rate, r.postgres)
 	return r, nil
@@ -306,24 +306,13 @@ func (w *writes) measureWrites(ctx context.Context, m *mutation, requests []requ
 		return nil, 0, err
 	}
 	runtime.GC()
-	client, err := harness.CPUTime()
-	if err != nil {
-		return nil, 0, err
-	}
-	begin, err := w.costs(ctx, w.server)
+	begin, err := w.allCosts(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
 	got := load{w.server.addr(), connections, requests}.closed(ctx, dur, false)
-	end, err := w.costs(ctx, w.server)
-	if err != nil {
-		return nil, 0, err
-	}
-	clientEnd, err := harness.CPUTime()
-	if err != nil {
-		return nil, 0, err
-	}
-	if err := errors.Join(profiled(), ctx.Err()); err != nil {
+	end, err := w.allCosts(ctx)
+	if err := errors.Join(err, profiled(), ctx.Err()); err != nil {
 		return nil, 0, err
 	}
 	if got.wrong > 0 || got.n == 0 {
@@ -337,14 +326,31 @@ func (w *writes) measureWrites(ctx context.Context, m *mutation, requests []requ
 	if err != nil {
 		return nil, 0, err
 	}
-	used, later, idle := end.since(begin), last.since(end), w.idle.times(rested.Seconds())
+	used, later, idle := end.cost.since(begin.cost), last.since(end.cost), w.idle.times(rested.Seconds())
+	client := end.client - begin.client
 	return &writeResult{
 		rate: got.rate(), p50: got.took.Percentile(50), p99: got.took.Percentile(99),
 		server: millis(used.server, got.n), postgres: millis(used.stores.Postgres, got.n), redis: millis(used.stores.Redis, got.n),
-		client:        millis(clientEnd-client, got.n),
+		client:        millis(client, got.n),
+		others:        (end.machine - begin.machine - used.server - used.stores.Postgres - used.stores.Redis - client).Seconds() / got.all.Seconds(),
 		laterServer:   millis(max(0, later.server-idle.server), got.n),
 		laterPostgres: millis(max(0, later.stores.Postgres-idle.stores.Postgres), got.n),
 	}, got.n, nil
+}
+
+// allCost is a cost with the CPU time of the client and of the whole machine.
+type allCost struct {
+	cost
+	client, machine time.Duration
+}
+
+func (w *writes) allCosts(ctx context.Context) (c allCost, err error) {
+	if c.cost, err = w.costs(ctx, w.server); err != nil {
+		return c, err
+	}
+	c.machine = testbed.MachineCPU()
+	c.client, err = harness.CPUTime()
+	return c, err
 }
 
 // The time after a load.
@@ -376,7 +382,7 @@ func (w *writes) rest(ctx context.Context) (time.Duration, error) {
 // report prints the table.
 func (w *writes) report(out io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(table, "operation\ta second\tratio\tfrom\tto\tof\tp50 ms\tp99 ms\tserver ms\tPostgres ms\tRedis ms\tclient ms\tlater ms\tgoal: ratio, server, Postgres\tmet\t")
+	_, _ = fmt.Fprintln(table, "operation\ta second\tratio\tfrom\tto\tof\tp50 ms\tp99 ms\tserver ms\tPostgres ms\tRedis ms\tclient ms\tlater ms\tothers\tgoal: ratio, server, Postgres\tmet\t")
 	for _, m := range w.chosen() {
 		rounds := w.results[m.name]
 		r := medianBy(rounds, func(r *writeResult) float64 { return r.ratio })
@@ -385,15 +391,15 @@ func (w *writes) report(out io.Writer) error {
 			low, high = min(low, other.ratio), max(high, other.ratio)
 		}
 		goal, met := m.verdict(r)
-		_, _ = fmt.Fprintf(table, "%s\t%.0f\t%.3f\t%.3f\t%.3f\t%s\t%.2f\t%.2f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f + %.3f\t%s\t%s\t\n", m.name, r.rate, r.ratio, low, high, m.ratioTo(),
-			harness.Millis(r.p50), harness.Millis(r.p99), r.server, r.postgres, r.redis, r.client, r.laterServer, r.laterPostgres, goal, met)
+		_, _ = fmt.Fprintf(table, "%s\t%.0f\t%.3f\t%.3f\t%.3f\t%s\t%.2f\t%.2f\t%.3f\t%.3f\t%.3f\t%.3f\t%.3f + %.3f\t%.2f\t%s\t%s\t\n", m.name, r.rate, r.ratio, low, high, m.ratioTo(),
+			harness.Millis(r.p50), harness.Millis(r.p99), r.server, r.postgres, r.redis, r.client, r.laterServer, r.laterPostgres, r.others, goal, met)
 	}
 	for _, p := range []struct {
 		connections int
 		rounds      []*writeResult
 	}{{w.Connections, w.pgbenchMany}, {1, w.pgbenchOne}} {
 		r := medianBy(p.rounds, func(r *writeResult) float64 { return r.rate })
-		_, _ = fmt.Fprintf(table, "pgbench -c %d\t%.0f\t\t\t\t\t%.2f\t%.2f\t\t%.3f\t\t%.3f\t\t\t\t\n", p.connections, r.rate, harness.Millis(r.p50), harness.Millis(r.p99), r.postgres, r.client)
+		_, _ = fmt.Fprintf(table, "pgbench -c %d\t%.0f\t\t\t\t\t%.2f\t%.2f\t\t%.3f\t\t%.3f\t\t%.2f\t\t\t\n", p.connections, r.rate, harness.Millis(r.p50), harness.Millis(r.p99), r.postgres, r.client, r.others)
 	}
 	if len(w.bareRates) > 0 {
 		_, _ = fmt.Fprintf(table, "bare POST\t%.0f\t\t\t\t\t\t\t\t\t\t\t\t\t\t\n", median(w.bareRates))

@@ -102,3 +102,19 @@ func familyCPU(pid string) time.Duration {
 	}
 	return total
 }
+
+// MachineCPU returns the CPU time of all programs of this machine, 0 without /proc.
+func MachineCPU() (busy time.Duration) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0
+	}
+	line, _, _ := strings.Cut(string(text), "\n")
+	for i, field := range strings.Fields(line) { // cpu, user, nice, system, idle, iowait, irq, softirq
+		n, err := strconv.ParseInt(field, 10, 64)
+		if err == nil && i <= 7 && i != 4 && i != 5 {
+			busy += time.Duration(n) * clockTick
+		}
+	}
+	return busy
+}

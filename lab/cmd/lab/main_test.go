@@ -222,3 +222,22 @@ func TestBenchSequencePrintsItsTable(t *testing.T) {
 		}
 	}
 }
+
+// The figures are for docs/benchmarks.md. Here each operation runs, and its rows are counted.
+func TestBenchWritesCountsTheRowsOfEachCall(t *testing.T) {
+	testkit.Long(t)
+	testkit.Postgres(t) // without servers, the test is skipped
+	out, errs, code := command(t, "bench", "writes", "--users", "300", "--shops", "100", "--notes", "1000", "--follows", "500",
+		"--connections", "8", "--rounds", "1", "--dur", "200ms", "--warmup", "0")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, row := range []string{
+		"like one note", "like 3 000 notes", "follow one user", "comment on one note", "check in", "publish", "like with one connection", "orderVoucher",
+		"pgbench -c 8", "pgbench -c 1", "bare POST",
+	} {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(row) + ` +[1-9]`).MatchString(out) {
+			t.Errorf("no row %q in\n%s", row, out)
+		}
+	}
+}
