@@ -326,7 +326,7 @@ func (w *writes) measureWrites(ctx context.Context, m *mutation, requests []requ
 	if err != nil {
 		return nil, 0, err
 	}
-	used, later, idle := end.cost.since(begin.cost), last.since(end.cost), w.idle.times(rested.Seconds())
+	used, later, idle := end.since(begin.cost), last.since(end.cost), w.idle.times(rested.Seconds())
 	client := end.client - begin.client
 	return &writeResult{
 		rate: got.rate(), p50: got.took.Percentile(50), p99: got.took.Percentile(99),
