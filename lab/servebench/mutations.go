@@ -32,7 +32,7 @@ type mutation struct {
 	raises      []string // counts of sql/written.sql that a call raises by one
 	bare        bool     // compared with a bare handler instead of pgbench
 	requests    func(ctx context.Context, round int) ([]request, error)
-	called      func(n int) // hears how many requests were sent; may be nil
+	called      func(n int) // gets the number of requests that were sent; may be nil
 }
 
 // warmRound is the round of the load before the first one.

@@ -243,8 +243,12 @@ func (w *writes) load(ctx context.Context, m *mutation, round int, dur time.Dura
 		return nil, fmt.Errorf("%s: prepare requests: %w", m.name, err)
 	}
 	if m.bare {
-		if err := w.loadBare(ctx, requests, dur); err != nil {
+		rate, err := w.loadBare(ctx, requests, dur)
+		if err != nil {
 			return nil, err
+		}
+		if round != warmRound {
+			w.bareRates = append(w.bareRates, rate)
 		}
 	} else if err := w.greet(ctx, w.server, w.likelyCallers(m, dur)); err != nil { // orders have greeted
 		return nil, err
@@ -285,14 +289,13 @@ func (w *writes) likelyCallers(m *mutation, dur time.Duration) []person {
 	return people[:min(calls, len(people))]
 }
 
-// loadBare measures a bare handler with the same requests.
-func (w *writes) loadBare(ctx context.Context, requests []request, dur time.Duration) error {
+// loadBare measures a bare handler with the same requests, in calls a second.
+func (w *writes) loadBare(ctx context.Context, requests []request, dur time.Duration) (float64, error) {
 	o := load{w.bare.Addr, w.Connections, bareRequests(requests)}.closed(ctx, dur, true)
 	if o.wrong > 0 || o.n == 0 {
-		return fmt.Errorf("the bare handler: %d of %d answers are wrong: %s", o.wrong, o.n+o.wrong, o.example)
+		return 0, fmt.Errorf("the bare handler: %d of %d answers are wrong: %s", o.wrong, o.n+o.wrong, o.example)
 	}
-	w.bareRates = append(w.bareRates, o.rate())
-	return nil
+	return o.rate(), nil
 }
 
 // measureWrites sends the requests and waits until the work that they left is done.
