@@ -2,6 +2,8 @@ package graph
 
 import (
 	"context"
+	"maps"
+	"sync"
 	"sync/atomic"
 
 	"github.com/99designs/gqlgen/graphql"
@@ -16,6 +18,16 @@ import (
 type Caller struct {
 	address string
 	viewer  atomic.Pointer[account.Viewer]
+
+	mu    sync.Mutex
+	wrote map[relation]bool // by mutations of the request
+}
+
+// A relation is one between the viewer and an object.
+type relation struct {
+	field  string // "Note.isLiked", "Comment.isLiked" or "User.isFollowed"
+	viewer int64
+	id     int64 // of the object
 }
 
 type callerKey struct{}
@@ -65,6 +77,40 @@ func (c *Caller) is() account.Viewer {
 }
 
 func (c *Caller) become(v account.Viewer) { c.viewer.Store(&v) }
+
+// remember keeps what a mutation of the request has just written, so that its answer need
+// not read it from caches that the write has invalidated.
+func (c *Caller) remember(field string, id int64, is bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.wrote == nil {
+		c.wrote = map[relation]bool{}
+	}
+	c.wrote[relation{field, c.is().ID, id}] = is
+}
+
+// related returns what the request has written, and reads the rest for the viewer.
+func related(ctx context.Context, field string, ids []int64, read func(context.Context, int64, []int64) (map[int64]bool, error)) (map[int64]bool, error) {
+	c := callerOf(ctx)
+	user := c.is().ID
+	found := make(map[int64]bool, len(ids))
+	c.mu.Lock()
+	rest := make([]int64, 0, len(ids))
+	for _, id := range ids {
+		if is, ok := c.wrote[relation{field, user, id}]; ok {
+			found[id] = is
+		} else {
+			rest = append(rest, id)
+		}
+	}
+	c.mu.Unlock()
+	if len(rest) == 0 {
+		return found, nil
+	}
+	more, err := read(ctx, user, rest)
+	maps.Copy(found, more)
+	return found, err
+}
 
 // auth is the directive @auth.
 func auth(ctx context.Context, _ any, next graphql.Resolver, role account.Role) (any, error) {

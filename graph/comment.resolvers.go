@@ -39,7 +39,7 @@ func (r *commentResolver) Parent(ctx context.Context, objs []*comment.Comment) (
 func (r *commentResolver) IsLiked(ctx context.Context, objs []*comment.Comment) ([]bool, error) {
 	return beside(ctx, objs, func(all []*comment.Comment) ([]bool, error) {
 		return readBy(ctx, all, commentID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
-			return r.rooms.CommentLikes.Liked(ctx, viewer(ctx).ID, ids)
+			return related(ctx, commentLiked, ids, r.rooms.CommentLikes.Liked)
 		})
 	})
 }
@@ -62,6 +62,9 @@ func (r *mutationResolver) AddComment(ctx context.Context, input model.AddCommen
 		return nil, err
 	}
 	made, err := r.rooms.Comments.Add(ctx, viewer(ctx).ID, draft)
+	if err == nil {
+		callerOf(ctx).remember(commentLiked, made.ID, false)
+	}
 	wrong, err := userErrors(err)
 	return &model.AddCommentPayload{Comment: made, UserErrors: wrong}, err
 }
@@ -71,7 +74,7 @@ func (r *mutationResolver) LikeComment(ctx context.Context, id scalar.ID) (*mode
 	if err != nil {
 		return nil, err
 	}
-	liked, wrong, err := afterLike(ctx, viewer(ctx).ID, n, r.rooms.CommentLikes.Like, r.rooms.Comments.ByID)
+	liked, wrong, err := afterLike(ctx, commentLiked, n, true, r.rooms.CommentLikes.Like, r.rooms.Comments.ByID)
 	return &model.LikeCommentPayload{Comment: liked, UserErrors: wrong}, err
 }
 
@@ -80,7 +83,7 @@ func (r *mutationResolver) UnlikeComment(ctx context.Context, id scalar.ID) (*mo
 	if err != nil {
 		return nil, err
 	}
-	liked, wrong, err := afterLike(ctx, viewer(ctx).ID, n, r.rooms.CommentLikes.Unlike, r.rooms.Comments.ByID)
+	liked, wrong, err := afterLike(ctx, commentLiked, n, false, r.rooms.CommentLikes.Unlike, r.rooms.Comments.ByID)
 	return &model.UnlikeCommentPayload{Comment: liked, UserErrors: wrong}, err
 }
 

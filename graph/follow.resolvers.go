@@ -25,6 +25,7 @@ func (r *mutationResolver) Follow(ctx context.Context, userID scalar.ID) (*model
 	if wrong, err := userErrors(r.rooms.Follows.Follow(ctx, viewer(ctx).ID, n)); wrong != nil || err != nil {
 		return &model.FollowPayload{UserErrors: wrong}, err
 	}
+	callerOf(ctx).remember(userFollowed, n, true)
 	user, err := orNil(r.rooms.Accounts.ByID(ctx, n))
 	return &model.FollowPayload{User: user}, err
 }
@@ -37,6 +38,7 @@ func (r *mutationResolver) Unfollow(ctx context.Context, userID scalar.ID) (*mod
 	if wrong, err := userErrors(r.rooms.Follows.Unfollow(ctx, viewer(ctx).ID, n)); wrong != nil || err != nil {
 		return &model.UnfollowPayload{UserErrors: wrong}, err
 	}
+	callerOf(ctx).remember(userFollowed, n, false)
 	user, err := orNil(r.rooms.Accounts.ByID(ctx, n))
 	return &model.UnfollowPayload{User: user}, err
 }
@@ -44,7 +46,7 @@ func (r *mutationResolver) Unfollow(ctx context.Context, userID scalar.ID) (*mod
 func (r *userResolver) IsFollowed(ctx context.Context, objs []*account.User) ([]bool, error) {
 	return beside(ctx, objs, func(all []*account.User) ([]bool, error) {
 		return readBy(ctx, all, userID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
-			return r.rooms.Follows.Followed(ctx, viewer(ctx).ID, ids)
+			return related(ctx, userFollowed, ids, r.rooms.Follows.Followed)
 		})
 	})
 }

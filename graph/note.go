@@ -9,6 +9,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
+// Fields that say how the viewer is related to an object.
+const (
+	noteLiked    = "Note.isLiked"
+	commentLiked = "Comment.isLiked"
+	userFollowed = "User.isFollowed"
+)
+
 func noteID(n *note.Note) int64 { return n.ID }
 
 // orNil is what was read, nil where there is no such object.
@@ -21,10 +28,11 @@ func orNil[V any](v *V, err error) (*V, error) {
 
 // afterLike changes whether a user likes something and returns that as it is then, or
 // why it was not done.
-func afterLike[V any](ctx context.Context, user, id int64, change func(context.Context, int64, int64) error, read func(context.Context, int64) (*V, error)) (*V, []fault.UserError, error) {
-	if wrong, err := userErrors(change(ctx, user, id)); wrong != nil || err != nil {
+func afterLike[V any](ctx context.Context, field string, id int64, likes bool, change func(context.Context, int64, int64) error, read func(context.Context, int64) (*V, error)) (*V, []fault.UserError, error) {
+	if wrong, err := userErrors(change(ctx, viewer(ctx).ID, id)); wrong != nil || err != nil {
 		return nil, wrong, err
 	}
+	callerOf(ctx).remember(field, id, likes)
 	liked, err := read(ctx, id)
 	if errors.Is(err, fault.ErrNotFound) { // there was nothing to take back, or it was deleted meanwhile
 		return nil, fault.Refuse(fault.NotFound, "There is no such thing to like.", "id"), nil

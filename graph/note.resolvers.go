@@ -44,7 +44,7 @@ func (r *mutationResolver) LikeNote(ctx context.Context, id scalar.ID) (*model.L
 	if err != nil {
 		return nil, err
 	}
-	liked, wrong, err := afterLike(ctx, viewer(ctx).ID, n, r.rooms.NoteLikes.Like, r.rooms.Notes.ByID)
+	liked, wrong, err := afterLike(ctx, noteLiked, n, true, r.rooms.NoteLikes.Like, r.rooms.Notes.ByID)
 	return &model.LikeNotePayload{Note: liked, UserErrors: wrong}, err
 }
 
@@ -53,7 +53,7 @@ func (r *mutationResolver) UnlikeNote(ctx context.Context, id scalar.ID) (*model
 	if err != nil {
 		return nil, err
 	}
-	liked, wrong, err := afterLike(ctx, viewer(ctx).ID, n, r.rooms.NoteLikes.Unlike, r.rooms.Notes.ByID)
+	liked, wrong, err := afterLike(ctx, noteLiked, n, false, r.rooms.NoteLikes.Unlike, r.rooms.Notes.ByID)
 	return &model.UnlikeNotePayload{Note: liked, UserErrors: wrong}, err
 }
 
@@ -82,7 +82,7 @@ func (r *noteResolver) CommentCount(ctx context.Context, objs []*note.Note) ([]i
 func (r *noteResolver) IsLiked(ctx context.Context, objs []*note.Note) ([]bool, error) {
 	return beside(ctx, objs, func(all []*note.Note) ([]bool, error) {
 		return readBy(ctx, all, noteID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
-			return r.rooms.NoteLikes.Liked(ctx, viewer(ctx).ID, ids)
+			return related(ctx, noteLiked, ids, r.rooms.NoteLikes.Liked)
 		})
 	})
 }
