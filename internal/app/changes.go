@@ -48,17 +48,7 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 	if err != nil {
 		return fmt.Errorf("caches: %w", err)
 	}
-	o := outbox.Options{Dialect: h.DB.Dialect, Registerer: reg, Log: log}
-	if cfg.DatabaseURL != "" {
-		o.Listen = func(ctx context.Context, kick func()) error {
-			channel, err := h.DB.Scoped(ctx, outbox.Channel)
-			if err != nil {
-				return err
-			}
-			return h.DB.Listen(ctx, channel, kick)
-		}
-	}
-	if h.outbox, err = outbox.New(h.DB.DB, o); err != nil {
+	if h.outbox, err = outbox.New(h.DB.DB, outbox.Options{Dialect: h.DB.Dialect, Registerer: reg, Log: log}); err != nil {
 		return fmt.Errorf("outbox: %w", err)
 	}
 	return nil

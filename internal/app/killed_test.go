@@ -135,10 +135,10 @@ func killAfterCommit(t *testing.T, d doomed) time.Time {
 }
 
 // Another process invalidates what a writer left cached that was killed between
-// its commit and its invalidation (A11). Nine of ten changes must be visible
-// within 500 ms, ten times the limit for a change on another instance. The worst
-// has ten times the 1.5 s that the design guarantees after a death; a busy
-// machine has taken 0.8 s. Run the test with -v for the figures.
+// its commit and its invalidation (A11). Half of the changes must be visible within
+// the 1.5 s that the design guarantees after a death, and nine of ten within twice
+// that. The worst has ten times that, because the machine may be busy. Run the test
+// with -v for the figures.
 func TestAWriterKilledAfterItsCommitIsMadeUpFor(t *testing.T) {
 	const kills, afterDeath = 10, 1500 * time.Millisecond
 	for _, reader := range []string{"off", "auto"} {
@@ -176,7 +176,10 @@ func TestAWriterKilledAfterItsCommitIsMadeUpFor(t *testing.T) {
 			}
 			slices.Sort(gone)
 			t.Logf("%d kills: the old row was gone after %v (median), %v (worst)", kills, gone[kills/2], gone[kills-1])
-			if p90 := gone[kills*9/10-1]; p90 > roomy*healthy {
+			if median := gone[kills/2]; median > afterDeath {
+				t.Errorf("half of them took longer than %v, want at most %v", median, afterDeath)
+			}
+			if p90 := gone[kills*9/10-1]; p90 > 2*afterDeath {
 				t.Errorf("nine of ten took up to %v", p90)
 			}
 			if worst := gone[kills-1]; worst > roomy*afterDeath {

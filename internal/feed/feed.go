@@ -143,7 +143,7 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Co
 	s.m.ofHub(s.cfg.Registerer, s.hub)
 	s.openInboxes(hub)
 	s.openOutboxes(hub)
-	box.Handle(Topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.fanOut)})
+	box.Handle(Topic, outbox.Handler{Queued: true, Keep: outbox.Replayable, Do: outbox.DoBatch(s.fanOut)})
 	return s
 }
 

@@ -23,19 +23,12 @@ const (
 // announceTimeout bounds what follows a commit.
 const announceTimeout = 5 * time.Second
 
-// writerHeadStart is what a writer has for what takes it long. Lists of five hundred
-// users, done twice, would cost a sale a third of its speed; a provider is asked for
-// money over the network, before and after a commit.
-const writerHeadStart = 500 * time.Millisecond
-
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
 	s.outbox.Handle(ordersChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.OrdersChanged)})
-	s.outbox.Handle(ordersDecided, outbox.Handler{
-		Keep: outbox.Replayable, HeadStart: writerHeadStart, Do: outbox.DoBatch(s.decidedAgain),
-	})
-	s.outbox.Handle(askProvider, outbox.Handler{HeadStart: writerHeadStart, Do: outbox.DoBatch(s.askAgain)})
-	s.outbox.Handle(payBack, outbox.Handler{HeadStart: writerHeadStart, Do: outbox.DoBatch(s.giveBackAgain)})
+	s.outbox.Handle(ordersDecided, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.decidedAgain)})
+	s.outbox.Handle(askProvider, outbox.Handler{Do: outbox.DoBatch(s.askAgain)})
+	s.outbox.Handle(payBack, outbox.Handler{Do: outbox.DoBatch(s.giveBackAgain)})
 }
 
 // A Changed order is one that came into the database: as an order, or as a

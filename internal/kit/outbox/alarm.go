@@ -2,81 +2,84 @@ package outbox
 
 import (
 	"context"
-	"slices"
 	"sync"
 	"time"
 )
 
-// grid is how near to each other two moments are one: under a stream of commits
-// it bounds how often a relay looks, to a hundred times a second.
+// grid is the least time between two waits that end, unless set says at once. Under a
+// stream of commits it limits a relay to a hundred looks a second.
 const grid = 10 * time.Millisecond
 
-// An alarm holds the moments at which there may be something to do. Each is kept:
-// if only the earliest were, a job added during the head start of another would
-// wait for the poll. It is safe for concurrent use, with one waiter.
+// soon is for [alarm.set]: after the least time.
+const soon = time.Nanosecond
+
+// An alarm holds the next moment at which there may be something to do. Later moments
+// are not kept: each look at the database finds the next one. It is safe for concurrent
+// use, with one waiter.
 type alarm struct {
 	mu    sync.Mutex
-	begin time.Time
-	at    []time.Duration // since begin, on the grid, sorted
-	moved chan struct{}   // room for one: there is a new earliest
+	at    time.Time     // zero: not set
+	ended time.Time     // of the last wait
+	moved chan struct{} // room for one: at is earlier than before
 }
 
-func newAlarm() *alarm { return &alarm{begin: time.Now(), moved: make(chan struct{}, 1)} }
+func newAlarm() *alarm { return &alarm{moved: make(chan struct{}, 1)} }
 
-// set has the waiter return after d, or up to a grid later; at once for 0.
+// set ends the wait after d, or at once if d is 0. If d is positive, at least a grid
+// passes since the last wait has ended.
 func (a *alarm) set(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	at := time.Since(a.begin)
-	// Of those that have come, one is enough: where nobody waits, they must not grow in number.
-	if passed, _ := slices.BinarySearch(a.at, at+1); passed > 1 {
-		a.at = slices.Delete(a.at, 1, passed)
+	at := time.Now().Add(d)
+	if least := a.ended.Add(grid); d > 0 && at.Before(least) {
+		at = least
 	}
-	if d > 0 {
-		at = (at + d + grid - 1).Truncate(grid)
-	}
-	i, found := slices.BinarySearch(a.at, at)
-	if found {
+	if !a.at.IsZero() && !at.Before(a.at) {
 		return
 	}
-	a.at = slices.Insert(a.at, i, at)
-	if i == 0 {
-		select {
-		case a.moved <- struct{}{}:
-		default:
-		}
+	a.at = at
+	select {
+	case a.moved <- struct{}{}:
+	default:
 	}
 }
 
-// wait returns at the earliest moment, after most, or when ctx ends.
+// wait returns at the moment that was set, after most, or when ctx ends. It clears the
+// alarm.
 func (a *alarm) wait(ctx context.Context, most time.Duration) {
-	until := time.Since(a.begin) + most
+	latest := time.Now().Add(most)
+	timer := time.NewTimer(most)
+	defer timer.Stop()
 	for {
-		now := time.Since(a.begin)
-		next := a.next(now, until)
-		if next <= now {
+		left := a.left(latest)
+		if left <= 0 {
 			return
 		}
-		timer := time.NewTimer(next - now)
+		timer.Reset(left)
 		select {
 		case <-timer.C:
 		case <-a.moved:
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		}
-		timer.Stop()
 	}
 }
 
-// next is the earliest moment, at most until. Those that have come are forgotten.
-func (a *alarm) next(now, until time.Duration) time.Duration {
+// left returns how long the wait goes on, at most until latest. If the wait ends, it
+// clears the alarm.
+func (a *alarm) left(latest time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.at) > 0 {
-		until = min(until, a.at[0])
+	until, now := latest, time.Now()
+	if !a.at.IsZero() && a.at.Before(latest) {
+		until = a.at
 	}
-	passed, _ := slices.BinarySearch(a.at, now+1)
-	a.at = slices.Delete(a.at, 0, passed)
-	return until
+	if until.After(now) {
+		return until.Sub(now)
+	}
+	if !a.at.After(now) {
+		a.at = time.Time{}
+	}
+	a.ended = now
+	return 0
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestAnAlarmRingsForEachMomentThatWasSet(t *testing.T) {
+func TestAnAlarmEndsTheWaitAtTheEarliestMoment(t *testing.T) {
 	const ms = time.Millisecond
 	for _, tt := range []struct {
 		name string
@@ -18,11 +18,11 @@ func TestAnAlarmRingsForEachMomentThatWasSet(t *testing.T) {
 		want []time.Duration // when wait returns, three times
 	}{
 		{"none: after the longest wait", nil, 100 * ms, []time.Duration{100 * ms, 200 * ms, 300 * ms}},
-		{"one, then the longest wait", []time.Duration{15 * ms}, 100 * ms, []time.Duration{20 * ms, 120 * ms, 220 * ms}},
-		{"many of one moment are one", []time.Duration{15 * ms, 11 * ms, 19 * ms, 20 * ms}, 100 * ms, []time.Duration{20 * ms, 120 * ms, 220 * ms}},
-		{"a later one is not forgotten", []time.Duration{35 * ms, 15 * ms}, 100 * ms, []time.Duration{20 * ms, 40 * ms, 140 * ms}},
+		{"one, then the longest wait", []time.Duration{15 * ms}, 100 * ms, []time.Duration{15 * ms, 115 * ms, 215 * ms}},
+		{"the earliest of several", []time.Duration{35 * ms, 15 * ms, 19 * ms}, 100 * ms, []time.Duration{15 * ms, 115 * ms, 215 * ms}},
 		{"one beyond the longest wait", []time.Duration{150 * ms}, 100 * ms, []time.Duration{100 * ms, 150 * ms, 250 * ms}},
 		{"at once", []time.Duration{0}, 100 * ms, []time.Duration{0, 100 * ms, 200 * ms}},
+		{"soon, before any wait", []time.Duration{soon}, 100 * ms, []time.Duration{soon, soon + 100*ms, soon + 200*ms}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -43,7 +43,29 @@ func TestAnAlarmRingsForEachMomentThatWasSet(t *testing.T) {
 	}
 }
 
-func TestAnAlarmThatIsSetWhileSomebodyWaitsIsHeard(t *testing.T) {
+func TestAnAlarmThatIsSetOftenLimitsTheLooks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin, a := time.Now(), newAlarm()
+		waits := 0
+		for ; time.Since(begin) < time.Second; waits++ {
+			a.set(soon)
+			a.set(soon)
+			a.wait(t.Context(), time.Hour)
+		}
+		if waits != 101 { // the first one at once
+			t.Errorf("%d waits in a second, want 101", waits)
+		}
+		a.set(soon)
+		a.set(0) // does not wait for the grid
+		begin = time.Now()
+		a.wait(t.Context(), time.Hour)
+		if d := time.Since(begin); d != 0 {
+			t.Errorf("the wait that was to end at once took %v", d)
+		}
+	})
+}
+
+func TestAnAlarmThatIsSetDuringAWaitEndsIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin, a := time.Now(), newAlarm()
 		a.set(500 * time.Millisecond)
@@ -52,14 +74,14 @@ func TestAnAlarmThatIsSetWhileSomebodyWaitsIsHeard(t *testing.T) {
 			a.set(15 * time.Millisecond)
 		}()
 		a.wait(t.Context(), time.Hour)
-		if d := time.Since(begin); d != 120*time.Millisecond {
-			t.Errorf("it rang after %v, want 120ms", d)
+		if d := time.Since(begin); d != 115*time.Millisecond {
+			t.Errorf("it ended after %v, want 115ms", d)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
 		a.wait(ctx, time.Hour)
-		if d := time.Since(begin); d != 170*time.Millisecond {
-			t.Errorf("it ended after %v, want 170ms, with its context", d)
+		if d := time.Since(begin); d != 165*time.Millisecond {
+			t.Errorf("it ended after %v, want 165ms, with its context", d)
 		}
 	})
 }

@@ -11,17 +11,17 @@ import (
 const itemsAtOnce = 250
 
 // AddBatch adds jobs for items of one kind, such as the ids of changed rows, 250
-// in each. An item has at most 60 bytes as JSON.
+// in each, by one statement. An item has at most 60 bytes as JSON. Without items it
+// adds no job.
 func AddBatch[T any](ctx context.Context, b *Box, tx Execer, topic string, items ...T) ([]Ticket, error) {
-	var tickets []Ticket
-	for part := range slices.Chunk(items, itemsAtOnce) {
-		t, err := b.Add(ctx, tx, topic, part)
-		if err != nil {
-			return nil, err
-		}
-		tickets = append(tickets, t)
+	if len(items) == 0 {
+		return nil, nil
 	}
-	return tickets, nil
+	payloads := make([]any, 0, len(items)/itemsAtOnce+1)
+	for part := range slices.Chunk(items, itemsAtOnce) {
+		payloads = append(payloads, part)
+	}
+	return b.add(ctx, tx, topic, payloads...)
 }
 
 // DoBatch makes a [Handler.Do] of what does the items of a job that [AddBatch] added.

@@ -22,7 +22,7 @@ func TestItemsOfABatchAreEachDone(t *testing.T) {
 			defer mu.Unlock()
 			done, calls = append(done, ids...), calls+1
 			return nil
-		})}}, outbox.Options{})
+		})}}, quick())
 		all := make([]int64, 601)
 		for i := range all {
 			all[i] = int64(i) + 1<<60

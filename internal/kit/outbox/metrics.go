@@ -22,7 +22,6 @@ const (
 	settling   = "settle"
 	summing    = "stats"
 	replacing  = "replace"
-	listening  = "listen"
 	overflowed = "overflow"
 )
 
@@ -46,7 +45,7 @@ func newMetrics() *metrics {
 		oldest:  gauge("oldest_seconds", "Time since the oldest waiting outbox job was added."),
 		parked:  gauge("parked", "Outbox jobs that failed too often and wait for an operator."),
 	}
-	for _, doing := range []string{claiming, settling, summing, replacing, listening, overflowed} {
+	for _, doing := range []string{claiming, settling, summing, replacing, overflowed} {
 		m.errors.WithLabelValues(doing)
 	}
 	return m

@@ -3,21 +3,31 @@
 //
 // A job is a row that a transaction inserts beside its own changes ([Box.Add]):
 // both are there or neither is. After the commit the writer does the work itself,
-// at once, and says how that ended ([Box.Settle]). If it died, or failed, any
+// at once, and reports the result ([Box.Settle]). If it died, or failed, any
 // process that runs [Box.Run] does it instead.
 //
 // # Who does a job, and when
 //
-// For a head start of 15 ms a job belongs to its writer. From then on it is due,
-// and processes claim it: an UPDATE moves its due time behind a lease, which is
-// twice as long as a handler may take, so a process that dies loses nothing. All
-// jobs of a claim begin at once: none waits for its turn while its lease runs.
-// On Postgres the commit itself wakes the processes (NOTIFY); a look each second
-// is the net beneath.
+// For a head start of 1.1 s from its insert, a job belongs to its writer. Usually the
+// change is visible everywhere within 50 ms, and the job never becomes due. A job that
+// is due is claimed: an UPDATE moves its due time behind a lease, which is twice as
+// long as a handler may take, so a process that dies loses nothing. All jobs of a claim
+// begin at once: none waits for its turn while its lease runs.
+//
+// No commit notifies other processes. Each process looks twice a second for jobs that
+// are due, and for the time at which the next one will be. So the job of a writer that
+// dies right after its commit is done within 1.5 s. Jobs of [Handler].Queued topics have
+// no head start. [Box.Kick] has this process look at once.
 //
 // A job that fails is tried again after a pause that doubles. One that failed ten
 // times by its own fault is parked: it stays, is shown and counted, and waits for
 // [Box.Unpark].
+//
+// # How results are stored
+//
+// Results are collected for up to 100 ms and written by one statement, which does not
+// wait for the disk. Failures are written at once. A crash before that only means that
+// a job is done again: after its head start, or after its lease.
 //
 // # What holds
 //
@@ -50,11 +60,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
-
-// Channel is what a commit with a job in it notifies on Postgres. In a schema other
-// than public, "_" and the oid of the schema follow.
-const Channel = "tandian_outbox"
 
 // Replayable is a good [Handler].Keep for what a store may lose after it was told:
 // longer than it takes to find that out.
@@ -76,13 +84,8 @@ type Options struct {
 	Registerer prometheus.Registerer // nil: no metrics
 	Log        *slog.Logger          // nil: nothing is logged
 
-	// Listen calls kick after each notification on [Channel], and whenever some
-	// may have been lost, until ctx ends. Nil: commits of other processes are
-	// found by the poll alone, those of this one by Add.
-	Listen func(ctx context.Context, kick func()) error
-
-	Poll       time.Duration // how often to look without being woken; default 1 s
-	HeadStart  time.Duration // how long a new job is left to its writer; default 15 ms
+	Poll       time.Duration // how often to look for jobs; default 500 ms
+	HeadStart  time.Duration // how long a new job is left to its writer; default 1.1 s
 	Timeout    time.Duration // what a handler may take; default 5 s. A lease is twice that
 	Batch      int           // jobs of one claim, which all begin at once; default 32
 	MaxTries   int           // failures after which a job is parked; default 10
@@ -107,13 +110,13 @@ type Handler struct {
 	// not write to the database, which is locked meanwhile.
 	All func(ctx context.Context) error
 
-	// HeadStart is how long a new job is left to its writer, whose own try takes longer
-	// than most: 0 is Options.HeadStart. Up to a poll more passes before others do the job
-	// of a writer that died.
-	HeadStart time.Duration
+	// Queued jobs are due at once, because their writer does not do them itself. After
+	// the commit the writer calls [Box.Kick]. Without it, and in other processes, up to
+	// Options.Poll passes before such a job begins.
+	Queued bool
 
 	// Keep is how long a job stays that is done, to be repeated by Replay. 0: it is
-	// deleted at once.
+	// deleted.
 	Keep time.Duration
 }
 
@@ -137,10 +140,15 @@ type Box struct {
 
 	failures, complaints clock.Seldom
 
-	mu       sync.Mutex
-	ended    []attempt // that are to be written
-	settling bool      // somebody writes them
-	settled  sync.Cond // nobody does any more
+	flushAfter time.Duration // for which an ended attempt waits for others
+	mu         sync.Mutex
+	ended      []attempt     // that are to be written
+	added      int           // attempts that were ever in ended
+	written    int           // of these, attempts that were written or could not be
+	urgent     int           // of these, attempts that are to be written without delay
+	settling   bool          // a goroutine writes them
+	settled    sync.Cond     // written has changed
+	hurry      chan struct{} // room for one: urgent has changed, or a batch is full
 }
 
 // New builds a Box on db. It starts nothing, sends nothing and closes nothing: db
@@ -151,8 +159,8 @@ func New(db *sql.DB, o Options) (*Box, error) {
 	if err != nil {
 		return nil, fmt.Errorf("outbox: %w", err)
 	}
-	o.Poll = cmp.Or(o.Poll, time.Second)
-	o.HeadStart = cmp.Or(o.HeadStart, 15*time.Millisecond)
+	o.Poll = cmp.Or(o.Poll, 500*time.Millisecond)
+	o.HeadStart = cmp.Or(o.HeadStart, 1100*time.Millisecond)
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	o.Batch = cmp.Or(o.Batch, 32)
 	o.MaxTries = cmp.Or(o.MaxTries, 10)
@@ -164,6 +172,8 @@ func New(db *sql.DB, o Options) (*Box, error) {
 	b := &Box{
 		db: db, o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), sql: texts, m: newMetrics(),
 		handlers: map[string]Handler{}, alarm: newAlarm(),
+		// A job that is done must not become due before that is written.
+		flushAfter: min(maxFlushAfter, o.HeadStart/10), hurry: make(chan struct{}, 1),
 	}
 	b.hands.busy = map[string]int{}
 	b.settled.L = &b.mu
@@ -197,26 +207,54 @@ const statementTimeout = 5 * time.Second
 // After the commit the caller does what the job says, and hands the Ticket to
 // [Box.Settle].
 func (b *Box) Add(ctx context.Context, tx Execer, topic string, payload any) (Ticket, error) {
-	if _, ok := b.handlers[topic]; !ok {
-		return Ticket{}, fmt.Errorf("outbox: topic %q has no handler", topic)
-	}
-	text, err := json.Marshal(payload)
+	tickets, err := b.add(ctx, tx, topic, payload)
 	if err != nil {
-		return Ticket{}, fmt.Errorf("outbox: payload of a job of %s: %w", topic, err)
+		return Ticket{}, err
 	}
-	if len(text) > MaxPayload {
-		return Ticket{}, fmt.Errorf("outbox: the payload of a job of %s has %d bytes, more than %d", topic, len(text), MaxPayload)
+	return tickets[0], nil
+}
+
+// add adds a job for each payload, by one statement.
+func (b *Box) add(ctx context.Context, tx Execer, topic string, payloads ...any) ([]Ticket, error) {
+	h, ok := b.handlers[topic]
+	if !ok {
+		return nil, fmt.Errorf("outbox: topic %q has no handler", topic)
 	}
-	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	texts := make([]string, len(payloads))
+	for i, payload := range payloads {
+		text, err := json.Marshal(payload)
+		if err != nil {
+			return nil, fmt.Errorf("outbox: payload of a job of %s: %w", topic, err)
+		}
+		if len(text) > MaxPayload {
+			return nil, fmt.Errorf("outbox: the payload of a job of %s has %d bytes, more than %d", topic, len(text), MaxPayload)
+		}
+		texts[i] = string(text)
+	}
+	list, err := json.Marshal(texts)
+	if err != nil {
+		return nil, fmt.Errorf("outbox: payloads of %d jobs of %s: %w", len(texts), topic, err)
+	}
+	headStart := b.o.HeadStart
+	if h.Queued {
+		headStart = 0
+	}
+	ctx, cancel := context.WithTimeout(store.Prepared(ctx), statementTimeout)
 	defer cancel()
-	t := Ticket{topic: topic}
-	if err := one(ctx, tx, b.sql.add, []any{topic, string(text), cmp.Or(b.handlers[topic].HeadStart, b.o.HeadStart).Milliseconds()}, &t.id); err != nil {
-		return Ticket{}, fmt.Errorf("outbox: add a job of %s: %w", topic, err)
+	tickets := make([]Ticket, 0, len(texts))
+	err = sqlfile.Each(ctx, tx, b.sql.add, []any{topic, string(list), headStart.Milliseconds()}, func(rows *sql.Rows) error {
+		t := Ticket{topic: topic}
+		err := rows.Scan(&t.id)
+		tickets = append(tickets, t)
+		return err
+	})
+	if err == nil && len(tickets) != len(texts) {
+		err = fmt.Errorf("%d rows instead of %d", len(tickets), len(texts))
 	}
-	if b.o.Listen == nil {
-		b.Kick() // else the commit does
+	if err != nil {
+		return nil, fmt.Errorf("outbox: add %d jobs of %s: %w", len(texts), topic, err)
 	}
-	return t, nil
+	return tickets, nil
 }
 
 // Later wraps what a handler returns when a failure is not the job's own fault: a

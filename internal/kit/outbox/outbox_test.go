@@ -58,6 +58,11 @@ func (o *office) pool(t *testing.T) *store.SQL {
 	return db
 }
 
+// quick has jobs be due soon, and found soon.
+func quick() outbox.Options {
+	return outbox.Options{HeadStart: 15 * time.Millisecond, Poll: 20 * time.Millisecond}
+}
+
 // handlers are what a Box does, by topic.
 type handlers = map[string]outbox.Handler
 
@@ -66,9 +71,6 @@ func (o *office) box(t *testing.T, h handlers, with outbox.Options) box {
 	t.Helper()
 	db, reg := o.pool(t), prometheus.NewRegistry()
 	with.Dialect, with.Registerer, with.Log = o.Dialect, reg, o.Log
-	if o.real() {
-		with.Listen = func(ctx context.Context, kick func()) error { return db.Listen(ctx, outbox.Channel, kick) }
-	}
 	b, err := outbox.New(db.DB, with)
 	if err != nil {
 		t.Fatal(err)
@@ -230,7 +232,7 @@ func (k *book) all() map[string]int {
 func TestAJobExistsOnlyIfItsTransactionCommits(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		var done book
-		b := o.box(t, handlers{"t": {Do: done.write}}, outbox.Options{Poll: 50 * time.Millisecond})
+		b := o.box(t, handlers{"t": {Do: done.write}}, quick())
 		undone := errors.New("undone")
 		for _, end := range []struct {
 			name string
@@ -380,7 +382,7 @@ func TestAHandlerGetsThePayloadAsItWas(t *testing.T) {
 			err := json.Unmarshal(text, &p)
 			got <- p
 			return err
-		}}}, outbox.Options{})
+		}}}, quick())
 		b.run(t)
 		b.add(t, "t", want)
 		select {
@@ -412,7 +414,7 @@ func TestMetricsAreThereAtZeroFromTheStart(t *testing.T) {
 			t.Errorf("%s is %v", gauge, n)
 		}
 	}
-	for _, doing := range []string{"claim", "settle", "stats", "replace", "listen", "overflow"} {
+	for _, doing := range []string{"claim", "settle", "stats", "replace", "overflow"} {
 		if n := seen.metric(t, "tandian_outbox_errors_total", doing); n != 0 {
 			t.Errorf("errors of %s are %v", doing, n)
 		}

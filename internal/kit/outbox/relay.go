@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
@@ -32,17 +31,14 @@ type hands struct {
 }
 
 // Run claims jobs that are due and does them, until ctx ends; then it finishes
-// what is in hand, writes that down and returns nil. It also keeps the
+// what is in hand, writes the results and returns nil. It also keeps the
 // gauges, and replaces pile-ups; deleting what was kept is [Box.Sweep]'s. Any number of processes may do so at once.
 func (b *Box) Run(ctx context.Context) error {
 	var all sync.WaitGroup
-	if b.o.Listen != nil {
-		all.Go(func() { b.listen(ctx) })
-	}
 	all.Go(func() { b.tend(ctx) })
 	var jobs sync.WaitGroup
 	for ctx.Err() == nil {
-		if !b.take(ctx, &jobs, b.topics) {
+		if !b.look(ctx, &jobs) {
 			b.alarm.wait(ctx, b.o.Poll)
 		}
 	}
@@ -52,27 +48,51 @@ func (b *Box) Run(ctx context.Context) error {
 	return nil
 }
 
-// Kick says that something may be due soon: it is looked for after the head
-// start. Many kicks are one. It does not block.
-func (b *Box) Kick() { b.alarm.set(b.o.HeadStart) }
+// Kick has [Box.Run] look for jobs that are due, at most a hundred times a second. It is
+// for the writer of a [Handler].Queued job, after its commit. It does not block.
+func (b *Box) Kick() { b.alarm.set(soon) }
 
-// listen passes notifications on, and begins anew when that failed.
-func (b *Box) listen(ctx context.Context) {
-	for ctx.Err() == nil {
-		if err := b.o.Listen(ctx, b.Kick); err != nil && ctx.Err() == nil {
-			b.complain(ctx, listening, err)
-		}
-		_ = clock.Sleep(ctx, b.o.Poll) // the loop sees that ctx ended
+// look begins the jobs that are due and sets the alarm for the next one. It reports
+// whether more jobs may be due.
+func (b *Box) look(ctx context.Context, jobs *sync.WaitGroup) (more bool) {
+	topics := b.free(b.topics)
+	if len(topics) == 0 {
+		return false // do sets the alarm when one is free
 	}
+	due, next, err := b.next(ctx, topics)
+	if err != nil {
+		if ctx.Err() == nil {
+			b.complain(ctx, claiming, err)
+		}
+		return false
+	}
+	if next.Valid {
+		b.alarm.set(time.Duration(next.Int64) * time.Millisecond)
+	}
+	return due && b.take(ctx, jobs, topics)
+}
+
+// next reads whether a job of these topics is due, and in how many milliseconds the next
+// one will be.
+//
+// Like claim and settle, it is planned anew each time. These statements are few, and a
+// plan that was made for a small table would read all of a table that has grown.
+func (b *Box) next(ctx context.Context, topics []string) (due bool, next sql.NullInt64, err error) {
+	names, err := json.Marshal(topics)
+	if err != nil {
+		return false, next, fmt.Errorf("encode topics: %w", err)
+	}
+	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
+	defer cancel()
+	if err := one(ctx, b.db, b.sql.look, []any{string(names)}, &due, &next); err != nil {
+		return false, next, fmt.Errorf("look for jobs: %w", err)
+	}
+	return due, next, nil
 }
 
 // take claims jobs of these topics and begins all of them. It reports whether
 // there may be more. jobs is done when they are.
 func (b *Box) take(ctx context.Context, jobs *sync.WaitGroup, topics []string) (more bool) {
-	topics = b.free(topics)
-	if len(topics) == 0 {
-		return false
-	}
 	list, err := b.claim(ctx, topics)
 	if err != nil {
 		if ctx.Err() == nil {
@@ -105,7 +125,7 @@ func (b *Box) claim(ctx context.Context, topics []string) ([]job, error) {
 	defer cancel()
 	names, err := json.Marshal(topics)
 	if err != nil {
-		return nil, fmt.Errorf("write down topics: %w", err)
+		return nil, fmt.Errorf("encode topics: %w", err)
 	}
 	var list []job
 	lease := 2 * b.o.Timeout
@@ -160,7 +180,7 @@ func (b *Box) call(ctx context.Context, do func(context.Context) error, about ..
 // parked.
 func (b *Box) failure(ctx context.Context, j job, err error) attempt {
 	b.m.count(j.topic, failed)
-	end := attempt{ID: j.id, Tries: j.tries, Error: brief(err), failed: true}
+	end := attempt{ID: j.id, Tries: j.tries, Error: brief(err), Failed: true}
 	_, later := errors.AsType[laterError](err)
 	switch {
 	case later:

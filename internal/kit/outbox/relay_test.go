@@ -16,16 +16,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// A writer that dies right after its commit has told nobody but the database.
-// There the other process is woken by the commit; on SQLite there is one process.
+// A writer that dies right after its commit leaves its job in the database. The other
+// process finds it there; on SQLite there is one process.
 func TestTheJobOfAWriterThatDiedIsDoneSoonAfterItsHeadStart(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		done := make(chan time.Time, 1)
 		h := handlers{"t": {Do: func(context.Context, []byte) error { done <- time.Now(); return nil }}}
-		writer := o.box(t, h, outbox.Options{Poll: never})
+		writer := o.box(t, h, quick())
 		other := writer
 		if o.real() {
-			other = o.box(t, h, outbox.Options{Poll: never})
+			other = o.box(t, h, quick())
 		}
 		other.run(t)
 		took := func() (sinceAdding, sinceCommit time.Duration) {
@@ -36,11 +36,11 @@ func TestTheJobOfAWriterThatDiedIsDoneSoonAfterItsHeadStart(t *testing.T) {
 			case at := <-done:
 				return at.Sub(adding), at.Sub(committed)
 			case <-time.After(patience):
-				t.Fatal("nobody did it")
+				t.Fatal("no process did it")
 				return 0, 0
 			}
 		}
-		took() // whoever listens may have begun only now
+		took() // Run may have begun only now
 		var all []time.Duration
 		shortest := never
 		for range 50 {
@@ -60,25 +60,94 @@ func TestTheJobOfAWriterThatDiedIsDoneSoonAfterItsHeadStart(t *testing.T) {
 	})
 }
 
-func TestATopicMayLeaveItsWriterMoreTime(t *testing.T) {
+// With the default times: 1.1 s of head start, and less than half a second for the rest.
+func TestAWriterThatDiesIsReplacedWithinTheGuaranteedTime(t *testing.T) {
+	t.Parallel()
+	eachDialect(t, func(t *testing.T, o *office) {
+		const jobs, promise = 8, 1500 * time.Millisecond
+		done := make(chan time.Time, jobs)
+		h := handlers{"t": {Do: func(context.Context, []byte) error { done <- time.Now(); return nil }}}
+		writer := o.box(t, h, outbox.Options{})
+		other := writer
+		if o.real() {
+			other = o.box(t, h, outbox.Options{})
+		}
+		other.run(t)
+		var committed []time.Time
+		for i := range jobs { // at different times between two looks
+			writer.add(t, "t", i)
+			committed = append(committed, time.Now())
+			time.Sleep(130 * time.Millisecond)
+		}
+		var took []time.Duration
+		for i := range jobs {
+			select {
+			case at := <-done: // in the order of their due times
+				took = append(took, at.Sub(committed[i]))
+			case <-time.After(patience):
+				t.Fatal("no process did it")
+			}
+		}
+		slices.Sort(took)
+		t.Logf("after the commit: %v", took)
+		if took[0] < time.Second {
+			t.Errorf("a job was done %v after its commit: its writer had no second", took[0])
+		}
+		if median := took[jobs/2]; median > promise {
+			t.Errorf("half of the jobs took longer than %v, want at most %v", median, promise)
+		}
+		if worst := took[jobs-1]; worst > 2*promise { // the machine may be busy for a moment
+			t.Errorf("a job took %v, want at most %v", worst, promise)
+		}
+	})
+}
+
+// A look finds the next due time, also during the head start of another job.
+func TestALookFindsTheNextDueTime(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		done := make(chan string, 2)
-		by := func(name string) func(context.Context, []byte) error {
-			return func(context.Context, []byte) error { done <- name; return nil }
-		}
-		b := o.box(t, map[string]outbox.Handler{"slow": {Do: by("slow"), HeadStart: time.Second}, "t": {Do: by("t")}}, outbox.Options{Poll: 100 * time.Millisecond})
-		b.run(t)
-		b.add(t, "slow", "x")
-		b.add(t, "t", "x")
-		for _, want := range []string{"t", "slow"} {
+		h := handlers{"t": {Do: func(_ context.Context, payload []byte) error { done <- string(payload); return nil }}}
+		first := o.box(t, h, outbox.Options{HeadStart: 300 * time.Millisecond})
+		second := o.box(t, h, outbox.Options{HeadStart: 600 * time.Millisecond, Poll: never})
+		first.add(t, "t", 1)
+		second.add(t, "t", 2)
+		second.run(t) // it polls once, at its beginning
+		for _, want := range []string{"1", "2"} {
 			select {
 			case got := <-done:
 				if got != want {
-					t.Errorf("%s was done, want %s", got, want)
+					t.Errorf("job %s was done, want %s", got, want)
 				}
 			case <-time.After(patience):
-				t.Fatalf("nobody did %s", want)
+				t.Fatalf("no process did job %s", want)
 			}
+		}
+	})
+}
+
+func TestAQueuedJobIsDoneAtOnceByItsWritersProcess(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *office) {
+		done := make(chan string, 2)
+		do := func(_ context.Context, payload []byte) error { done <- string(payload); return nil }
+		b := o.box(t, handlers{"queued": {Queued: true, Do: do}, "t": {Do: do}}, outbox.Options{HeadStart: never, Poll: never})
+		b.run(t)
+		b.add(t, "t", "its writer's")
+		for range 3 { // Run may have looked only after the first commit
+			b.add(t, "queued", "x")
+			begin := time.Now()
+			b.Kick()
+			select {
+			case got := <-done:
+				t.Logf("done after %v", time.Since(begin))
+				if got != `"x"` {
+					t.Errorf("%s was done", got)
+				}
+			case <-time.After(patience):
+				t.Fatal("no process did it")
+			}
+		}
+		if s := b.stats(t, "t"); s.Waiting != 1 {
+			t.Errorf("%d jobs wait for their writer, want 1", s.Waiting)
 		}
 	})
 }
@@ -88,7 +157,7 @@ func TestProcessesThatCompeteDoEachJobOnce(t *testing.T) {
 		const boxes, jobs = 4, 500
 		var done book
 		h := handlers{"even": {Do: done.write}, "odd": {Do: done.write}}
-		writer := o.box(t, h, outbox.Options{})
+		writer := o.box(t, h, quick())
 		want := map[string]int{}
 		for i := range jobs {
 			topic, payload := []string{"even", "odd"}[i%2], fmt.Sprint(i)
@@ -219,7 +288,7 @@ func TestAPanicIsTheFailureOfItsJobAlone(t *testing.T) {
 func TestATopicWithoutAHandlerIsLeftToOthers(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		var news, olds book
-		newer := o.box(t, handlers{"old": {Do: news.write}, "new": {Do: news.write}}, outbox.Options{})
+		newer := o.box(t, handlers{"old": {Do: news.write}, "new": {Do: news.write}}, quick())
 		older := o.box(t, handlers{"old": {Do: olds.write}}, outbox.Options{Poll: 20 * time.Millisecond, Tend: 20 * time.Millisecond})
 		newer.add(t, "new", "n")
 		newer.add(t, "old", "o")
@@ -242,7 +311,7 @@ func TestATopicWhoseHandlerHangsHoldsUpNoOther(t *testing.T) {
 		b := o.box(t, handlers{
 			"hangs": {Do: func(context.Context, []byte) error { <-release; return nil }},
 			"works": {Do: done.write},
-		}, outbox.Options{Batch: 2, Poll: 20 * time.Millisecond})
+		}, outbox.Options{Batch: 2, HeadStart: 15 * time.Millisecond, Poll: 20 * time.Millisecond})
 		for i := range 6 { // more than a claim and a half
 			b.add(t, "hangs", i)
 		}
@@ -269,7 +338,7 @@ func TestRunEndsWithItsContextAndFinishesWhatIsInHand(t *testing.T) {
 			<-release
 			cut.Store(ctx.Err() != nil)
 			return ctx.Err()
-		}}}, outbox.Options{Timeout: time.Minute})
+		}}}, outbox.Options{Timeout: time.Minute, HeadStart: 15 * time.Millisecond})
 		b.add(t, "t", "x")
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)

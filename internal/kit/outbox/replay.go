@@ -32,6 +32,7 @@ var ErrLeft = errors.New("jobs are left to those who run the outbox")
 // which the database remembers, the end of ctx is an [ErrLeft]: nothing is gained
 // by calling it again, which would have those done anew that were done meanwhile.
 func (b *Box) Replay(ctx context.Context, since time.Duration) (n int, err error) {
+	b.Wait() // jobs that are done need not be done twice
 	kept := slices.DeleteFunc(slices.Clone(b.topics), func(topic string) bool { return b.handlers[topic].Keep <= 0 })
 	return b.replay(ctx, kept, since)
 }
@@ -42,6 +43,7 @@ func (b *Box) Replay(ctx context.Context, since time.Duration) (n int, err error
 //
 // It returns an [ErrLeft] if ctx ends before that.
 func (b *Box) Finish(ctx context.Context, except ...string) error {
+	b.Wait() // as Replay does
 	var newest int64
 	if err := b.ask(ctx, &newest, b.sql.newest); err != nil {
 		return fmt.Errorf("outbox: find the newest job: %w", err)
@@ -98,7 +100,8 @@ func (b *Box) replay(ctx context.Context, topics []string, since time.Duration) 
 func (b *Box) drain(ctx context.Context, topics []string) {
 	for more := true; more && ctx.Err() == nil; {
 		var jobs sync.WaitGroup
-		more = b.take(ctx, &jobs, topics)
+		free := b.free(topics)
+		more = len(free) > 0 && b.take(ctx, &jobs, free)
 		jobs.Wait()
 	}
 	b.Wait()

@@ -14,14 +14,25 @@ var files embed.FS
 
 // statements are the texts under sql, each by the name of its file.
 type statements struct {
-	add, claim, delete, keep, fail, sweep, stats, unpark, replay, newest, left, unfinished, waiting, undone, replace string
+	add, look, claim, sweep, stats, unpark, replay, newest, left, unfinished, waiting, undone, replace string
+
+	settle []string // one statement, or several for a transaction: a SQLite statement cannot update and delete
 }
 
 func statementsOf(dialect string) (s statements, err error) {
-	err = sqlfile.Read(files, dialect, map[string]*string{
-		"add": &s.add, "claim": &s.claim, "delete": &s.delete, "keep": &s.keep, "fail": &s.fail, "sweep": &s.sweep,
-		"stats": &s.stats, "unpark": &s.unpark, "replay": &s.replay, "newest": &s.newest, "left": &s.left, "unfinished": &s.unfinished, "waiting": &s.waiting, "undone": &s.undone, "replace": &s.replace,
-	})
+	names := map[string]*string{
+		"add": &s.add, "look": &s.look, "claim": &s.claim, "sweep": &s.sweep, "stats": &s.stats, "unpark": &s.unpark, "replay": &s.replay,
+		"newest": &s.newest, "left": &s.left, "unfinished": &s.unfinished, "waiting": &s.waiting, "undone": &s.undone, "replace": &s.replace,
+	}
+	settle := []string{"settle"}
+	if dialect == "sqlite3" {
+		settle = []string{"delete", "end"}
+	}
+	s.settle = make([]string, len(settle))
+	for i, name := range settle {
+		names[name] = &s.settle[i]
+	}
+	err = sqlfile.Read(files, dialect, names)
 	return s, err
 }
 

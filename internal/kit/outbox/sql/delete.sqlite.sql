@@ -1,7 +1,9 @@
--- delete: end attempts that did their jobs, of jobs that are not kept. An attempt
--- that is no longer the job's latest changes nothing: the latest decides.
+-- delete: delete jobs that were done and are not kept. An attempt that is no longer
+-- the job's latest changes nothing: the latest decides.
 --
--- $1  attempts, a JSON array of {id, tries}
+-- $1  attempts, a JSON array: see end
 DELETE FROM outbox_jobs
-WHERE done_at IS NULL
-  AND (id, tries) IN (SELECT value ->> 'id', value ->> 'tries' FROM json_each($1))
+WHERE done_at IS NULL AND (id, tries) IN (
+  SELECT value ->> 'id', coalesce(value ->> 'tries', 0) FROM json_each($1)
+  WHERE value ->> 'failed' IS NULL AND value ->> 'keep' IS NULL
+)

@@ -1,0 +1,36 @@
+-- settle: write how attempts ended. A job that was done is deleted, or kept to be
+-- replayed. A job that failed is due again after a pause, or parked. An attempt that
+-- is no longer the job's latest changes nothing: the latest decides.
+--
+-- $1  attempts, a JSON array of {id, tries, keep, failed, pause, counts, error}.
+--     keep and pause are in milliseconds. A done job with keep is kept so long, a
+--     failed one is parked so long. counts is 1 if the failure was the job's own
+--     fault. Values that are 0, false or '' are missing.
+--
+-- The commit does not wait for the disk. After a crash of the server these jobs may be
+-- as before, and are done again. The statement does not change tries: a crash cannot
+-- make an earlier attempt the latest again.
+--
+-- Rows are locked in the order of their ids, as in all statements over several rows
+-- that wait for locks, so two of them cannot deadlock.
+WITH ended AS MATERIALIZED (
+  SELECT j.id, coalesce(a.keep, 0) AS keep, coalesce(a.failed, false) AS failed,
+    coalesce(a.pause, 0) AS pause, coalesce(a.counts, 0) AS counts, coalesce(a.error, '') AS error
+  FROM (SELECT set_config('synchronous_commit', 'off', true) AS mode) AS async,
+    jsonb_to_recordset($1::jsonb) AS a (id bigint, tries bigint, keep bigint, failed boolean, pause bigint, counts bigint, error text)
+    JOIN outbox_jobs AS j ON a.id = j.id AND coalesce(a.tries, 0) = j.tries
+  WHERE async.mode = 'off' AND j.done_at IS NULL AND (j.parked_at IS NULL OR a.failed IS NOT TRUE)
+  ORDER BY j.id
+  FOR UPDATE OF j
+), gone AS (
+  DELETE FROM outbox_jobs AS j USING ended WHERE j.id = ended.id AND NOT ended.failed AND ended.keep = 0
+)
+UPDATE outbox_jobs AS j
+SET done_at = CASE WHEN NOT ended.failed THEN clock.now END,
+  due_at = CASE WHEN ended.failed THEN clock.now + ended.pause ELSE due_at END,
+  failures = failures + ended.counts,
+  last_error = CASE WHEN ended.failed THEN ended.error END,
+  parked_at = CASE WHEN ended.failed AND ended.keep > 0 THEN clock.now END,
+  keep_until = CASE WHEN ended.keep > 0 THEN clock.now + ended.keep END
+FROM ended, (SELECT (extract(epoch FROM statement_timestamp()) * 1000)::bigint AS now) AS clock
+WHERE j.id = ended.id AND (ended.failed OR ended.keep > 0)
