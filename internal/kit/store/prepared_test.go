@@ -104,8 +104,9 @@ func TestAWrongStatementIsNotKept(t *testing.T) {
 
 // What was prepared is on connections. These end: with a failover, or for being old.
 func TestAPreparedStatementSurvivesItsConnections(t *testing.T) {
-	db := openSQL(t, SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
-	admin := openSQL(t, SQLConfig{URL: db.listenURL})
+	url := testkit.Postgres(t)
+	db := openSQL(t, SQLConfig{URL: url, MaxConns: 1})
+	admin := openSQL(t, SQLConfig{URL: url})
 	const statement = "SELECT $1::bigint"
 	for i := range int64(3) {
 		if i > 0 {

@@ -13,7 +13,7 @@ import (
 //go:embed sql/scoped.postgres.sql
 var scopedPostgres string
 
-// Scoped returns a name of a lock or a channel that belongs to the schema in which this
+// Scoped returns a name of a lock that belongs to the schema in which this
 // database's tables are. It is the name itself in the schema public and in SQLite.
 func (s *SQL) Scoped(ctx context.Context, name string) (scoped string, err error) {
 	if s.Dialect != dialect.Postgres {

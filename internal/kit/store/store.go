@@ -47,8 +47,7 @@ type SQL struct {
 	Name    string // for people: where the data lies, without secrets
 	path    string // of the SQLite file
 
-	config    pq.Config // of Postgres; it has the password
-	listenURL string    // of Postgres, for [SQL.Listen]; it has the password
+	config pq.Config // of Postgres; it has the password
 }
 
 // OpenSQL prepares a pool of connections. It does not connect yet: see [SQL.Ping].
@@ -182,8 +181,7 @@ func openPostgres(rawURL string) (*SQL, error) {
 		Dialect: dialect.Postgres,
 		Name:    "Postgres " + u.Host + u.Path,
 
-		config:    cfg,
-		listenURL: listenURL(u, cfg),
+		config: cfg,
 	}, nil
 }
 
