@@ -260,7 +260,6 @@ func TestAFollowBeginsWhenItIsStored(t *testing.T) {
 func TestWhoeverIsSlowerWritesNothingAndTells(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		a, b := openTwo(t, on)
-		ctx := t.Context()
 		a.follows(t, ann, cid)
 		a.followed(t, ann)
 		var row int64
@@ -274,16 +273,16 @@ func TestWhoeverIsSlowerWritesNothingAndTells(t *testing.T) {
 		a.wantCounted(t, bob, 1, 0)
 
 		b.db = b.from.AtFirstTx(func() {
-			a.db.Follow.DeleteOneID(row).ExecX(ctx)
-			a.db.User.UpdateOneID(ann).AddFolloweeCount(-1).ExecX(ctx)
-			a.db.User.UpdateOneID(bob).AddFollowerCount(-1).ExecX(ctx)
+			a.db.Follow.DeleteOneID(row).ExecX(t.Context())
+			a.db.User.UpdateOneID(ann).AddFolloweeCount(-1).ExecX(t.Context())
+			a.db.User.UpdateOneID(bob).AddFollowerCount(-1).ExecX(t.Context())
 			same(t, "whom Ann follows as far as Redis knows", []int64{bob, cid}, a.followed(t, ann))
 		}, nil)
 		b.unfollows(t, ann, bob)
 		same(t, "whom Ann follows then", []int64{cid}, a.followed(t, ann))
 		a.wantCounted(t, ann, 0, 1)
 		a.wantCounted(t, bob, 0, 0)
-		if n := a.db.OutboxJob.Query().CountX(ctx); n != 1 { // that of the first follow
+		if n := a.db.OutboxJob.Query().CountX(t.Context()); n != 1 { // that of the first follow
 			t.Errorf("%d jobs, want none of whoever was slower", n)
 		}
 	})
