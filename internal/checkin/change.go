@@ -27,18 +27,29 @@ func (s *Service) CheckIn(ctx context.Context, user int64) (m *Month, earned int
 	ctx, span := observe.Span(ctx, "checkin.CheckIn")
 	defer span.End()
 	today := s.today() // once: midnight may come between two of the steps
-	if earned, err = s.change(ctx, Draft{user, today}); err != nil {
+	done, err := s.change(ctx, Draft{user, today})
+	if err != nil {
 		return nil, 0, fmt.Errorf("check user %d in on %v: %w", user, today, err)
 	}
-	m, err = s.read(ctx, user, today, monthOf(today), only(today.Day))
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
+	defer cancel()
+	this := monthOf(today)
+	b := book{s: s, user: user, this: this, months: map[month]days{this: done.days}, from: this}
+	streak, err := b.streak(ctx, today)
 	if err != nil {
 		return nil, 0, err
 	}
-	return m, earned, nil
+	return &Month{Month: this.String(), Days: done.days.list(), Streak: streak, Today: today}, done.earned, nil
 }
 
-// change stores a check-in together with those of other callers. It returns what it earned.
-func (s *Service) change(ctx context.Context, d Draft) (earned int, err error) {
+// checkedIn is the result of one check-in.
+type checkedIn struct {
+	earned int
+	days   days // of the month, as the row has them
+}
+
+// change stores a check-in together with those of other callers.
+func (s *Service) change(ctx context.Context, d Draft) (checkedIn, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return s.checkIns.Do(ctx, d)
@@ -46,7 +57,7 @@ func (s *Service) change(ctx context.Context, d Draft) (earned int, err error) {
 
 // checkInAll stores the check-ins of one moment. It locks rows of months before users, each
 // in the order of user ids, as all transactions do that write months.
-func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, int]) (after func(), err error) {
+func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, checkedIn]) (after func(), err error) {
 	drafts := make([]Draft, len(group))
 	for i, c := range group {
 		drafts[i] = c.In
@@ -55,7 +66,7 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, int
 	if err != nil {
 		return nil, err
 	}
-	fresh, err := s.unknown(ctx, s.db, all)
+	fresh, rows, err := s.unknown(ctx, s.db, all)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +98,13 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, int
 	var written, repeated []Draft
 	for _, c := range group {
 		d, p := c.In, place{c.In.User, monthOf(c.In.Day)}
+		rows[p] |= only(d.Day.Day)
+		c.Out.days = rows[p]
 		if !earned[p].has(d.Day.Day) {
 			repeated = append(repeated, d)
 			continue
 		}
-		c.Out = Points
+		c.Out.earned = Points
 		earned[p] &^= only(d.Day.Day) // one call earns it
 		written = append(written, d)
 	}

@@ -78,7 +78,7 @@ type Service struct {
 	pause   time.Duration // between the two looks of the scan at a bitmap
 	sql     statements
 
-	checkIns *batch.Batcher[Draft, int] // their results are the points earned
+	checkIns *batch.Batcher[Draft, checkedIn]
 }
 
 // statements are the texts of sql/, in the dialect of the database.

@@ -204,9 +204,9 @@ func TestCheckInsOfOneMomentAreStoredTogether(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		var group []*batch.Call[Draft, int]
+		var group []*batch.Call[Draft, checkedIn]
 		for _, d := range []Draft{{cid, today}, {ann, today}, {bob, today}, {ann, today}, {cid, tomorrow}} {
-			group = append(group, &batch.Call[Draft, int]{In: d})
+			group = append(group, &batch.Call[Draft, checkedIn]{In: d})
 		}
 		after, err := p.checkInAll(t.Context(), group)
 		if err != nil {
@@ -214,8 +214,8 @@ func TestCheckInsOfOneMomentAreStoredTogether(t *testing.T) {
 		}
 		after()
 		for i, want := range []int{Points, Points, 0, 0, Points} {
-			if c := group[i]; c.Out != want || c.Err != nil {
-				t.Errorf("call %d earned %d, %v, want %d", i+1, c.Out, c.Err, want)
+			if c := group[i]; c.Out.earned != want || !c.Out.days.has(c.In.Day.Day) || c.Err != nil {
+				t.Errorf("call %d: %+v, %v, want %d points", i+1, c.Out, c.Err, want)
 			}
 		}
 		for user, want := range map[int64][]int{ann: {23}, bob: {23}, cid: {23, 24}} {
@@ -330,8 +330,8 @@ func TestACheckInOutlivesItsRequest(t *testing.T) {
 		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		ctx, cancel := context.WithCancel(t.Context())
 		p.db = p.from.AtFirstTx(nil, cancel)
-		if earned, err := p.change(ctx, Draft{ann, p.today()}); earned != Points || err != nil {
-			t.Fatalf("%d, %v", earned, err)
+		if done, err := p.change(ctx, Draft{ann, p.today()}); done.earned != Points || err != nil {
+			t.Fatalf("%+v, %v", done, err)
 		}
 		if p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1}); p.waits(t) != 0 || len(p.people.told) != 1 {
 			t.Errorf("%d jobs wait, %v were told", p.waits(t), p.people.told)

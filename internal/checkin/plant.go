@@ -45,7 +45,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 	err = ent.WithTxAgain(ctx, s.db, store.Undone, func(tx *ent.Tx) error {
 		more, changed, users, jobs = make(map[int64]int), nil, nil, nil
 		for part := range slices.Chunk(all, plantBatch) {
-			fresh, err := s.unknown(ctx, tx, part)
+			fresh, _, err := s.unknown(ctx, tx, part)
 			if err != nil {
 				return err
 			}
@@ -131,22 +131,22 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) 
 				rest = append(rest, d)
 			}
 		}
-		if fresh, err = s.unknown(ctx, tx, rest); err != nil {
+		if fresh, _, err = s.unknown(ctx, tx, rest); err != nil {
 			return nil, err
 		}
 	}
 	return stored, nil
 }
 
-// unknown returns the days of months that the rows do not have yet, with their points.
-func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []draftedMonth) (fresh []draftedMonth, err error) {
+// unknown returns the days of months that the rows do not have yet, with their points, and
+// the days that the rows have.
+func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []draftedMonth) (fresh []draftedMonth, rows map[place]days, err error) {
 	places := make([]place, len(all))
 	for i, d := range all {
 		places[i] = d.place
 	}
-	rows, err := s.rowsOf(ctx, db, places)
-	if err != nil {
-		return nil, err
+	if rows, err = s.rowsOf(ctx, db, places); err != nil {
+		return nil, nil, err
 	}
 	for _, d := range all {
 		if d.Days &^= rows[d.place]; d.Days != 0 {
@@ -154,7 +154,7 @@ func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []drafted
 			fresh = append(fresh, d)
 		}
 	}
-	return fresh, nil
+	return fresh, rows, nil
 }
 
 // upsert stores months by one statement, and says which: not those that have one of the

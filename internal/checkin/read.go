@@ -31,12 +31,6 @@ func (s *Service) Month(ctx context.Context, user int64, text string) (*Month, e
 			return nil, err
 		}
 	}
-	return s.read(ctx, user, today, asked, 0)
-}
-
-// read answers for a month and the streak up to today. sure are days of this month that
-// the caller knows of, whatever Redis says.
-func (s *Service) read(ctx context.Context, user int64, today calendar.Date, asked month, sure days) (*Month, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	this := monthOf(today)
@@ -45,7 +39,6 @@ func (s *Service) read(ctx context.Context, user int64, today calendar.Date, ask
 		return nil, err
 	}
 	b.from = this.before(1)
-	b.months[this] |= sure
 	streak, err := b.streak(ctx, today)
 	if err != nil {
 		return nil, err
