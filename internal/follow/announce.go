@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
@@ -41,10 +43,11 @@ func (s *Service) tell(ctx context.Context, changes ...change) error {
 			ended[c.follower()] = append(ended[c.follower()], entry(cache.Spot{At: c.row(), ID: c.followee()}))
 		}
 	}
-	err := errors.Join(s.out.Invalidate(ctx, each(began)...), s.followers.Invalidate(ctx, each(followees)...))
-	for follower, entries := range ended {
-		err = errors.Join(err, s.out.RemoveExactly(ctx, follower, entries...))
-	}
+	var all errgroup.Group // at once, which makes them share round trips
+	all.Go(func() error { return s.out.Invalidate(ctx, each(began)...) })
+	all.Go(func() error { return s.followers.Invalidate(ctx, each(followees)...) })
+	all.Go(func() error { return s.out.RemoveEach(ctx, ended) })
+	err := all.Wait()
 	if s.cfg.Tell != nil {
 		err = errors.Join(err, s.cfg.Tell(ctx, each(followers)...))
 	}

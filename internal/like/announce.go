@@ -3,6 +3,10 @@ package like
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -41,24 +45,27 @@ func (s *Service) changed(ctx context.Context, changes ...change) error {
 //   - What a user likes is dropped in both cases. The score there is the target, which is
 //     used again when the user likes it again.
 func (s *Service) forget(ctx context.Context, changes ...change) error {
-	var users, targets []int64
-	var err error
+	users, targets := map[int64]bool{}, map[int64]bool{}
+	gone := map[int64][]cache.Entry{}
 	for _, c := range changes {
 		if c.User != 0 {
-			users = append(users, c.User)
+			users[c.User] = true
 		}
 		switch {
 		case c.Target == 0 || c.Behind || s.likers == nil:
 		case c.Gone != 0:
-			err = errors.Join(err, s.likers.RemoveExactly(ctx, c.Target, liker(c.User, c.Gone)))
+			gone[c.Target] = append(gone[c.Target], liker(c.User, c.Gone))
 		default:
-			targets = append(targets, c.Target)
+			targets[c.Target] = true
 		}
 	}
-	if len(targets) > 0 {
-		err = errors.Join(err, s.likers.Invalidate(ctx, targets...))
+	var all errgroup.Group // at once, which makes them share round trips
+	if s.likers != nil {
+		all.Go(func() error { return s.likers.RemoveEach(ctx, gone) })
+		all.Go(func() error { return s.likers.Invalidate(ctx, slices.Collect(maps.Keys(targets))...) })
 	}
-	return errors.Join(err, s.liked.Invalidate(ctx, users...))
+	all.Go(func() error { return s.liked.Invalidate(ctx, slices.Collect(maps.Keys(users))...) })
+	return all.Wait()
 }
 
 // liker is a user's place among the likers of a note: the first ones are the newest of

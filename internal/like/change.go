@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
@@ -166,7 +167,10 @@ func (s *Service) changeAll(ctx context.Context, group calls, done func(row int6
 	return func() {
 		if len(changes) > 0 {
 			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
-			s.outbox.Settle(ctx, errors.Join(s.forget(ctx, changes...), afterCommit(ctx)), job...)
+			var all errgroup.Group // at once, which makes them share round trips
+			all.Go(func() error { return s.forget(ctx, changes...) })
+			all.Go(func() error { return afterCommit(ctx) })
+			s.outbox.Settle(ctx, all.Wait(), job...)
 		}
 		if len(repeats) > 0 {
 			// The writer of a repeated change may not have updated Redis yet, and the caller is

@@ -263,7 +263,7 @@ func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 	for _, m := range members {
 		pairs = append(pairs, "", stored(m))
 	}
-	return w.remove(ctx, k, pairs)
+	return w.remove(ctx, map[K][]any{k: pairs})
 }
 
 // RemoveExactly takes entries out of a list's window that stand there with these
@@ -278,16 +278,33 @@ func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 // by RemoveExactly; then nothing that was removed comes back, in whatever order the
 // calls come, and nothing that is there is lost.
 func (w *Window[K]) RemoveExactly(ctx context.Context, k K, entries ...Entry) error {
-	return w.remove(ctx, k, appendEntries(make([]any, 0, 2*len(entries)), entries))
+	return w.RemoveEach(ctx, map[K][]Entry{k: entries})
+}
+
+// RemoveEach is [Window.RemoveExactly] for many lists: a round trip carries up to 500 of
+// them.
+func (w *Window[K]) RemoveEach(ctx context.Context, lists map[K][]Entry) error {
+	pairs := make(map[K][]any, len(lists))
+	for k, entries := range lists {
+		pairs[k] = appendEntries(make([]any, 0, 2*len(entries)), entries)
+	}
+	return w.remove(ctx, pairs)
 }
 
 // remove sends pairs of a score, or "" for any, and a member.
-func (w *Window[K]) remove(ctx context.Context, k K, pairs []any) error {
+func (w *Window[K]) remove(ctx context.Context, lists map[K][]any) error {
 	fewest := (w.policy.Size + 1) / 2
-	for part := range slices.Chunk(pairs, 2*batch) {
-		args := append([]any{fewest}, part...)
-		if err := w.write(ctx, windowRemoveScript, []call{{key: w.nameOf(k), args: args}}); err != nil {
-			return fmt.Errorf("remove %d members from window %s: %w", len(pairs)/2, w.policy.Name, err)
+	calls, n, most := make([]call, 0, len(lists)), 0, 1
+	for k, pairs := range lists {
+		for part := range slices.Chunk(pairs, 2*batch) {
+			calls = append(calls, call{key: w.nameOf(k), args: append([]any{fewest}, part...)})
+			most = max(most, len(part)/2)
+		}
+		n += len(pairs) / 2
+	}
+	for part := range slices.Chunk(calls, batch/most) {
+		if err := w.write(ctx, windowRemoveScript, part); err != nil {
+			return fmt.Errorf("remove %d members from window %s: %w", n, w.policy.Name, err)
 		}
 	}
 	return nil

@@ -266,7 +266,7 @@ func removedExactly(t *testing.T, w *world) {
 	// It is put back with another score, and then the removal comes once more.
 	back := Entry{ms(2).Member, ms(9).Score}
 	must(t, win.Add(t.Context(), 1, back))
-	must(t, win.RemoveExactly(t.Context(), 1, ms(2)))
+	must(t, win.RemoveEach(t.Context(), map[int][]Entry{1: {ms(2)}, 7: {ms(2)}, 8: nil}))
 	wantPage(t, "put back", shown{newestFirst([]Entry{back, ms(1), ms(3), {"zero", 0}}), true}, mustPage(t, win, 1, nil, 100))
 	wantLoads(t, l, 1)
 
