@@ -52,7 +52,7 @@ type checkedIn struct {
 func (s *Service) change(ctx context.Context, d Draft) (checkedIn, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	return s.checkIns.Do(ctx, d)
+	return s.checkIns.Join(ctx, d)
 }
 
 // checkInAll stores the check-ins of one moment. It locks rows of months before users, each

@@ -70,7 +70,7 @@ func (s *Service) Add(ctx context.Context, author int64, d Draft) (*Comment, err
 		return nil, fmt.Errorf("add a comment of user %d to note %d: %w", author, d.NoteID, err)
 	}
 	d.Content = content
-	c, err := s.adds.Do(ctx, draft{d, author, s.now()})
+	c, err := s.adds.Join(ctx, draft{d, author, s.now()})
 	if err != nil {
 		return nil, fmt.Errorf("add a comment of user %d to note %d: %w", author, d.NoteID, err)
 	}

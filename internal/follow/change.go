@@ -72,7 +72,7 @@ func (s *Service) Unfollow(ctx context.Context, follower, followee int64) error 
 func (s *Service) change(ctx context.Context, b *batch.Batcher[pair, struct{}], p pair) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	_, err := b.Do(ctx, p)
+	_, err := b.Join(ctx, p)
 	if errors.Is(err, errFaster) { // again and again: the follow is as the caller wants it
 		s.tellAgain(ctx, []pair{p})
 		return nil

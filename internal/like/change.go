@@ -36,7 +36,7 @@ func (s *Service) Like(ctx context.Context, user, id int64) error {
 	defer span.End()
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if _, err := s.likes.Do(ctx, Draft{Target: id, User: user}); err != nil {
+	if _, err := s.likes.Join(ctx, Draft{Target: id, User: user}); err != nil {
 		return fmt.Errorf("user %d likes %s %d: %w", user, s.noun(), id, err)
 	}
 	return nil
@@ -49,7 +49,7 @@ func (s *Service) Unlike(ctx context.Context, user, id int64) error {
 	defer span.End()
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if _, err := s.unlikes.Do(ctx, Draft{Target: id, User: user}); err != nil {
+	if _, err := s.unlikes.Join(ctx, Draft{Target: id, User: user}); err != nil {
 		return fmt.Errorf("user %d likes %s %d no more: %w", user, s.noun(), id, err)
 	}
 	return nil

@@ -133,7 +133,7 @@ func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong faul
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	n, err := s.publishing.Do(ctx, publication{author, d, images})
+	n, err := s.publishing.Join(ctx, publication{author, d, images})
 	if err != nil {
 		return nil, fmt.Errorf("publish a note of user %d: %w", author, err)
 	}

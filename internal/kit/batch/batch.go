@@ -83,13 +83,13 @@ func New[In, Out any](run Run[In, Out], cfg Config) *Batcher[In, Out] {
 	return &Batcher[In, Out]{run: run, cfg: cfg}
 }
 
-// Do adds a call to the next group and returns its result.
+// Join adds a call to the next group and returns its result.
 //
 // A call whose context ends before its group starts leaves the queue and changes nothing.
-// After that, Do returns the result of the group, or an error at the deadline of ctx: then
+// After that, Join returns the result of the group, or an error at the deadline of ctx: then
 // the outcome is unknown. A cancellation without a deadline does not end the wait, so a
 // caller always learns what a client that has hung up did.
-func (b *Batcher[In, Out]) Do(ctx context.Context, in In) (Out, error) {
+func (b *Batcher[In, Out]) Join(ctx context.Context, in In) (Out, error) {
 	var none Out
 	if err := ctx.Err(); err != nil {
 		return none, err

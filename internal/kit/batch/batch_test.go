@@ -50,7 +50,7 @@ type result struct {
 	err error
 }
 
-// gather calls Do with 0 to n-1 while the first call's group is held up, and returns the
+// gather calls Join with 0 to n-1 while the first call's group is held up, and returns the
 // results. It runs in a synctest bubble.
 func gather(t *testing.T, b *Batcher[int, int], r *recorder, n int) []result {
 	t.Helper()
@@ -58,7 +58,7 @@ func gather(t *testing.T, b *Batcher[int, int], r *recorder, n int) []result {
 	results := make([]result, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { results[i].out, results[i].err = b.Do(t.Context(), i) })
+		all.Go(func() { results[i].out, results[i].err = b.Join(t.Context(), i) })
 		synctest.Wait()
 	}
 	close(r.hold)
@@ -70,7 +70,7 @@ func TestIdleBatcherStartsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}
 		begin := time.Now()
-		out, err := New(r.run, Config{}).Do(t.Context(), 4)
+		out, err := New(r.run, Config{}).Join(t.Context(), 4)
 		if out != 8 || err != nil || time.Since(begin) != 0 {
 			t.Errorf("got %d, %v after %v", out, err, time.Since(begin))
 		}
@@ -171,7 +171,7 @@ func TestErrorOfOneCallIsItsOwn(t *testing.T) {
 		calls[0].Err = mine
 		return nil, nil
 	}, Config{})
-	if _, err := b.Do(t.Context(), 1); !errors.Is(err, mine) {
+	if _, err := b.Join(t.Context(), 1); !errors.Is(err, mine) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -180,12 +180,12 @@ func TestCallerThatLeavesInTimeChangesNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{hold: make(chan struct{})}
 		b := New(r.run, Config{})
-		go func() { _, _ = b.Do(t.Context(), 1) }()
+		go func() { _, _ = b.Join(t.Context(), 1) }()
 		synctest.Wait()
 		ctx, leave := context.WithCancel(t.Context())
 		left := make(chan error, 1)
 		go func() {
-			_, err := b.Do(ctx, 2)
+			_, err := b.Join(ctx, 2)
 			left <- err
 		}()
 		synctest.Wait()
@@ -201,7 +201,7 @@ func TestCallerThatLeavesInTimeChangesNothing(t *testing.T) {
 		if diff := cmp.Diff([][]int{{1}}, r.groups); diff != "" {
 			t.Error(diff)
 		}
-		if _, err := b.Do(ctx, 3); !errors.Is(err, context.Canceled) || len(r.groups) != 1 {
+		if _, err := b.Join(ctx, 3); !errors.Is(err, context.Canceled) || len(r.groups) != 1 {
 			t.Errorf("a dead context: %v, groups %v", err, r.groups)
 		}
 	})
@@ -214,7 +214,7 @@ func TestCancelledCallerLearnsTheResultOfItsGroup(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		got := make(chan result, 1)
 		go func() {
-			out, err := b.Do(ctx, 2)
+			out, err := b.Join(ctx, 2)
 			got <- result{out, err}
 		}()
 		synctest.Wait()
@@ -234,7 +234,7 @@ func TestDeadlineOfACallerHolds(t *testing.T) {
 		begin := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		_, err := b.Do(ctx, 2)
+		_, err := b.Join(ctx, 2)
 		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != 300*time.Millisecond {
 			t.Errorf("got %v after %v", err, time.Since(begin))
 		}
@@ -252,7 +252,7 @@ func TestGroupHasATimeout(t *testing.T) {
 		results := make([]result, 3)
 		var all sync.WaitGroup
 		for i := range results {
-			all.Go(func() { results[i].out, results[i].err = b.Do(t.Context(), i) })
+			all.Go(func() { results[i].out, results[i].err = b.Join(t.Context(), i) })
 			synctest.Wait()
 		}
 		all.Wait()
@@ -272,10 +272,10 @@ func TestFullQueueIsBusy(t *testing.T) {
 		r := &recorder{hold: make(chan struct{})}
 		b := New(r.run, Config{MaxWaiting: 2})
 		for i := range 3 {
-			go func() { _, _ = b.Do(t.Context(), i) }()
+			go func() { _, _ = b.Join(t.Context(), i) }()
 			synctest.Wait()
 		}
-		if _, err := b.Do(t.Context(), 3); !errors.Is(err, ErrBusy) {
+		if _, err := b.Join(t.Context(), 3); !errors.Is(err, ErrBusy) {
 			t.Errorf("got %v", err)
 		}
 		close(r.hold)
@@ -293,7 +293,7 @@ func TestAfterRunsNextToTheFollowingGroup(t *testing.T) {
 		}, Config{})
 		for i := range 2 {
 			go func() {
-				_, _ = b.Do(t.Context(), i)
+				_, _ = b.Join(t.Context(), i)
 				returned.Add(1)
 			}()
 			synctest.Wait()
@@ -311,11 +311,11 @@ func TestAfterRunsNextToTheFollowingGroup(t *testing.T) {
 
 func TestPanicIsAnError(t *testing.T) {
 	b := New(func(context.Context, []*Call[int, int]) (func(), error) { panic("oh") }, Config{})
-	if _, err := b.Do(t.Context(), 1); err == nil {
+	if _, err := b.Join(t.Context(), 1); err == nil {
 		t.Error("no error")
 	}
 	b = New(func(context.Context, []*Call[int, int]) (func(), error) { return func() { panic("oh") }, nil }, Config{})
-	if _, err := b.Do(t.Context(), 1); err == nil {
+	if _, err := b.Join(t.Context(), 1); err == nil {
 		t.Error("no error after the commit")
 	}
 }
@@ -354,7 +354,7 @@ func TestRandomCallersGetTheirOwnResults(t *testing.T) {
 				if leaves {
 					go cancel()
 				}
-				out, err := b.Do(ctx, in)
+				out, err := b.Join(ctx, in)
 				cancel()
 				mu.Lock()
 				times := done[in]
