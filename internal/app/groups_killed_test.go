@@ -46,7 +46,7 @@ func (w *writer) ask(ctx context.Context, url, query string, variables map[strin
 	answer, err := w.client.Do(r)
 	if err != nil {
 		w.unknown.Add(1)
-		return false, nil //nolint:nilerr // the server was killed
+		return false, nil // the server was killed
 	}
 	defer func() { _ = answer.Body.Close() }()
 	var got struct {
@@ -55,7 +55,7 @@ func (w *writer) ask(ctx context.Context, url, query string, variables map[strin
 	}
 	if err := json.NewDecoder(answer.Body).Decode(&got); err != nil {
 		w.unknown.Add(1)
-		return false, nil //nolint:nilerr // it was killed while it answered
+		return false, nil // it was killed while it answered
 	}
 	for _, one := range got.Data {
 		if len(one.UserErrors) > 0 {
