@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
-// Fields that say how the viewer is related to an object.
+// Fields with the relation between the viewer and an object.
 const (
 	noteLiked    = "Note.isLiked"
 	commentLiked = "Comment.isLiked"

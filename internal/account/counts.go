@@ -61,7 +61,7 @@ func (s *Service) AddCounts(ctx context.Context, tx *ent.Tx, more map[int64]Coun
 	return now, tickets, err
 }
 
-// addition is what is added to a user.
+// addition is a row of the parameter of add_counts: increments for one user.
 type addition struct {
 	ID        int64 `json:"id"`
 	Followers int   `json:"followers"`

@@ -19,8 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// A writer is a user who writes to a server that is killed. What it knows is what was
-// answered.
+// A writer is a user who writes to a server that is killed. It records the answers.
 type writer struct {
 	person
 	likes, follows   *bool // nil: unknown, because the last write had no answer
@@ -107,8 +106,8 @@ func (w *writer) write(ctx context.Context, url string, rnd *rand.Rand, note, au
 	return err
 }
 
-// Many users write at once to a server that is killed by SIGKILL, three times. Whatever was
-// answered is stored, counters are what the rows say, and another server shows both.
+// Many users write at once to a server that is killed by SIGKILL, three times. All answered
+// writes are stored, counters agree with the rows, and another server shows both.
 func TestAServerKilledAmongGroupsLosesNothingItAnswered(t *testing.T) {
 	t.Parallel()
 	const users, kills, answersBetween = 40, 3, 400
@@ -130,7 +129,7 @@ func TestAServerKilledAmongGroupsLosesNothingItAnswered(t *testing.T) {
 	}
 	for round := range kills {
 		cfg := stack.Config
-		cfg.Addr = freeAddress(t)
+		cfg.Addr = net.JoinHostPort("127.0.0.1", testkit.FreePort(t))
 		p := startServing(t, cfg)
 		url := "http://" + cfg.Addr
 		ctx, stop := context.WithTimeout(t.Context(), time.Minute)
@@ -205,7 +204,7 @@ func wantStored(t *testing.T, s *apptest.Server, writers []*writer, note, author
 	}
 }
 
-// wantShown wants a server to show every user what the rows say.
+// wantShown compares the answers of a server to every user with the rows.
 func wantShown(t *testing.T, s *apptest.Server, writers []*writer, note, author string) {
 	t.Helper()
 	likes := countOf(t, s, fmt.Sprintf("SELECT count(*) FROM likes WHERE kind = 'NOTE' AND target_id = %d", numberIn(t, note)))
@@ -230,17 +229,6 @@ func wantShown(t *testing.T, s *apptest.Server, writers []*writer, note, author 
 			t.Errorf("user %s sees %+v; the rows have %d likes, %d comments, %d followers, like %t, follow %t", w.id, n, likes, comments, followers, liked, follows)
 		}
 	}
-}
-
-// freeAddress returns a loopback address that no process listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	return l.Addr().String()
 }
 
 // startServing starts a process and waits until it serves.

@@ -114,9 +114,9 @@ func draftedMonths(drafts []Draft) ([]draftedMonth, error) {
 	return all, nil
 }
 
-// insert stores months with days that were not there at the lookup, and returns what it
-// stored. Where another transaction has stored one of the days since, it looks again: by
-// then it holds the locks of all these months.
+// insert stores days of months that the lookup did not find, and returns the stored months.
+// If another transaction has stored one of the days since, insert reads those months again.
+// By then it holds their locks.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) (stored []draftedMonth, err error) {
 	for len(fresh) > 0 {
 		done, err := s.upsert(ctx, tx, fresh)

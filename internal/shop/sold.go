@@ -47,7 +47,7 @@ func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, comments map[int6
 	return s.count(ctx, tx, rows)
 }
 
-// addition is what is added to the counts of a shop.
+// addition is a row of the parameter of add_counts: increments for one shop.
 type addition struct {
 	ID       int64 `json:"id"`
 	Sold     int   `json:"sold"`
