@@ -10,6 +10,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/note"
 )
 
 // A Caller is where a request comes from: who asks, and the network address,
@@ -21,6 +22,7 @@ type Caller struct {
 
 	mu    sync.Mutex
 	wrote map[relation]bool // by mutations of the request
+	likes map[int64]int     // of notes, as mutations of the request counted them
 }
 
 // A relation is one between the viewer and an object.
@@ -87,6 +89,40 @@ func (c *Caller) remember(field string, id int64, is bool) {
 		c.wrote = map[relation]bool{}
 	}
 	c.wrote[relation{field, c.is().ID, id}] = is
+}
+
+// rememberLikes keeps how many likes a note has after a mutation of the request, or forgets
+// that if it is not known.
+func (c *Caller) rememberLikes(note int64, likes int, known bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !known {
+		delete(c.likes, note)
+		return
+	}
+	if c.likes == nil {
+		c.likes = map[int64]int{}
+	}
+	c.likes[note] = likes
+}
+
+// countedLikes returns the likes of notes if mutations of the request have counted all of
+// them. It does not depend on who asks, so it does not use callerOf.
+func countedLikes(ctx context.Context, notes []*note.Note) (likes []int, ok bool) {
+	c, ok := ctx.Value(callerKey{}).(*Caller)
+	if !ok {
+		return nil, false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range notes {
+		count, known := c.likes[n.ID]
+		if !known {
+			return nil, false
+		}
+		likes = append(likes, count)
+	}
+	return likes, true
 }
 
 // related returns what the request has written, and reads the rest for the viewer.

@@ -44,7 +44,12 @@ func (r *mutationResolver) LikeNote(ctx context.Context, id scalar.ID) (*model.L
 	if err != nil {
 		return nil, err
 	}
-	liked, wrong, err := afterLike(ctx, noteLiked, n, true, r.rooms.NoteLikes.Like, r.rooms.Notes.ByID)
+	like := func(ctx context.Context, user, id int64) error {
+		likes, known, err := r.rooms.NoteLikes.LikeAndCount(ctx, user, id)
+		callerOf(ctx).rememberLikes(id, likes, known)
+		return err
+	}
+	liked, wrong, err := afterLike(ctx, noteLiked, n, true, like, r.rooms.Notes.ByID)
 	return &model.LikeNotePayload{Note: liked, UserErrors: wrong}, err
 }
 
@@ -53,6 +58,7 @@ func (r *mutationResolver) UnlikeNote(ctx context.Context, id scalar.ID) (*model
 	if err != nil {
 		return nil, err
 	}
+	callerOf(ctx).rememberLikes(n, 0, false)
 	liked, wrong, err := afterLike(ctx, noteLiked, n, false, r.rooms.NoteLikes.Unlike, r.rooms.Notes.ByID)
 	return &model.UnlikeNotePayload{Note: liked, UserErrors: wrong}, err
 }
@@ -70,6 +76,9 @@ func (r *noteResolver) Shop(ctx context.Context, objs []*note.Note) ([]*shop.Sho
 }
 
 func (r *noteResolver) LikeCount(ctx context.Context, objs []*note.Note) ([]int, error) {
+	if likes, ok := countedLikes(ctx, objs); ok {
+		return likes, nil
+	}
 	counts, err := r.noteCounts(ctx, objs)
 	return convert(counts, func(c note.Counts) int { return c.Likes }), err
 }

@@ -88,9 +88,13 @@ func (s *Service) listsChanged(ctx context.Context, rows []*Comment) error {
 
 // put replaces cached comments that are older.
 func (s *Service) put(ctx context.Context, rows ...*Comment) error {
+	return s.comments.PutMany(ctx, byID(rows))
+}
+
+func byID(rows []*Comment) map[int64]Comment {
 	values := make(map[int64]Comment, len(rows))
 	for _, c := range rows {
 		values[c.ID] = *c
 	}
-	return s.comments.PutMany(ctx, values)
+	return values
 }

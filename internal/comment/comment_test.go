@@ -311,8 +311,12 @@ func (p *process) addLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (to
 	if _, ok = likes[id]; err != nil || !ok {
 		return 0, false, nil, err
 	}
-	afterCommit, err = add(ctx, map[int64]int{id: n})
-	return likes[id] + n, true, afterCommit, err
+	put, err := add(ctx, map[int64]int{id: n})
+	return likes[id] + n, true, func(ctx context.Context) error {
+		pipeline := p.p.Hub.Pipeline()
+		put(pipeline)
+		return pipeline.Exec(ctx)
+	}, err
 }
 
 // like is addLikes in a transaction of its own, told.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -19,7 +20,7 @@ import (
 // commit, to update the cache. If that fails, the caller's outbox job calls
 // [Service.LikesChanged].
 func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
-	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(context.Context) error, err error), err error,
+	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error,
 ) {
 	var live []int64
 	err = s.sql.lockNotes.Each(ctx, tx, ids, func(rows *sql.Rows) error { // before the comments: notes are locked first
@@ -34,9 +35,9 @@ func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	if likes, err = s.lockComments(ctx, tx, live); err != nil {
 		return nil, nil, err
 	}
-	return likes, func(ctx context.Context, more map[int64]int) (func(context.Context) error, error) {
+	return likes, func(ctx context.Context, more map[int64]int) (func(*cache.Pipeline), error) {
 		rows, err := s.addCounts(ctx, tx, more, nil)
-		return func(ctx context.Context) error { return s.put(ctx, rows...) }, err
+		return func(p *cache.Pipeline) { s.comments.PutIn(p, byID(rows)) }, err
 	}, nil
 }
 

@@ -6,8 +6,6 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
@@ -45,6 +43,13 @@ func (s *Service) changed(ctx context.Context, changes ...change) error {
 //   - What a user likes is dropped in both cases. The score there is the target, which is
 //     used again when the user likes it again.
 func (s *Service) forget(ctx context.Context, changes ...change) error {
+	p := s.hub.Pipeline()
+	s.forgetIn(p, changes...)
+	return p.Exec(ctx)
+}
+
+// forgetIn is forget as a part of a pipeline.
+func (s *Service) forgetIn(p *cache.Pipeline, changes ...change) {
 	users, targets := map[int64]bool{}, map[int64]bool{}
 	gone := map[int64][]cache.Entry{}
 	for _, c := range changes {
@@ -59,13 +64,11 @@ func (s *Service) forget(ctx context.Context, changes ...change) error {
 			targets[c.Target] = true
 		}
 	}
-	var all errgroup.Group // at once, which makes them share round trips
 	if s.likers != nil {
-		all.Go(func() error { return s.likers.RemoveEach(ctx, gone) })
-		all.Go(func() error { return s.likers.Invalidate(ctx, slices.Collect(maps.Keys(targets))...) })
+		s.likers.RemoveEachIn(p, gone)
+		s.likers.InvalidateIn(p, slices.Collect(maps.Keys(targets))...)
 	}
-	all.Go(func() error { return s.liked.Invalidate(ctx, slices.Collect(maps.Keys(users))...) })
-	return all.Wait()
+	s.liked.InvalidateIn(p, slices.Collect(maps.Keys(users))...)
 }
 
 // liker is a user's place among the likers of a note: the first ones are the newest of

@@ -8,10 +8,9 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -32,14 +31,22 @@ var errBusy = fault.New(fault.Unavailable, "Too many likes at the moment. Please
 // the user already likes the target, a repeated like changes nothing and succeeds, even if
 // the target was deleted meanwhile.
 func (s *Service) Like(ctx context.Context, user, id int64) error {
+	_, _, err := s.LikeAndCount(ctx, user, id)
+	return err
+}
+
+// LikeAndCount is [Service.Like]. It also returns how many likes the target has after the
+// change. known is false if that was not read, because the like existed.
+func (s *Service) LikeAndCount(ctx context.Context, user, id int64) (likes int, known bool, err error) {
 	ctx, span := observe.Span(ctx, "like.Like")
 	defer span.End()
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if _, err := s.likes.Join(ctx, Draft{Target: id, User: user}); err != nil {
-		return fmt.Errorf("user %d likes %s %d: %w", user, s.noun(), id, err)
+	a, err := s.likes.Join(ctx, Draft{Target: id, User: user})
+	if err != nil {
+		return 0, false, fmt.Errorf("user %d likes %s %d: %w", user, s.noun(), id, err)
 	}
-	return nil
+	return a.likes, a.known, nil
 }
 
 // Unlike takes a like back. It is idempotent as [Service.Like] is, with the same errors,
@@ -55,16 +62,30 @@ func (s *Service) Unlike(ctx context.Context, user, id int64) error {
 	return nil
 }
 
+// An answer is that to one call.
+type answer struct {
+	likes int // of the target, after the change
+	known bool
+}
+
 // calls are those of one group.
-type calls = []*batch.Call[Draft, struct{}]
+type calls = []*batch.Call[Draft, answer]
 
 // newBatcher returns a batcher for likes or for unlikes.
-func newBatcher(run batch.Run[Draft, struct{}]) *batch.Batcher[Draft, struct{}] {
+func newBatcher(run batch.Run[Draft, answer]) *batch.Batcher[Draft, answer] {
 	return batch.New(run, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away})
 }
 
 // likeAll is Like for the callers of one moment.
 func (s *Service) likeAll(ctx context.Context, group calls) (after func(), err error) {
+	if s.sql.likeNotes != "" {
+		return s.likeNotes(ctx, group)
+	}
+	return s.likeRows(ctx, group)
+}
+
+// likeRows is likeAll by a transaction of several statements.
+func (s *Service) likeRows(ctx context.Context, group calls) (after func(), err error) {
 	return s.changeAll(ctx, group, func(row int64) bool { return row != 0 }, func(tx *ent.Tx, w *work) error {
 		rows, err := s.insert(ctx, tx, w.drafts)
 		if err != nil {
@@ -105,14 +126,22 @@ func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err
 	})
 }
 
+// An outcome is what a group has done.
+type outcome struct {
+	refused map[Draft]error
+	changes map[Draft]change
+	likes   map[int64]int // of changed targets, afterwards
+	jobs    []outbox.Ticket
+}
+
 // work is what one transaction does.
 type work struct {
+	outcome
 	rows   map[Draft]int64 // ids of the likes that the lookup found
 	drafts []Draft         // to be changed, each once, in the order of their calls
-	likes  map[int64]int   // of the locked targets, before the transaction
+	more   map[int64]int   // to be added to the likes of targets
 
-	more    map[int64]int    // to be added to the likes of targets
-	changes map[Draft]change // what was done
+	afterCommit func(*cache.Pipeline)
 }
 
 // changeAll runs a group. Calls for which the lookup finds what they ask for (done) write
@@ -135,93 +164,100 @@ func (s *Service) changeAll(ctx context.Context, group calls, done func(row int6
 			uses[c.In] = s.quota.Take(ctx, c.In.User)
 		}
 	}
-	var refused map[Draft]error
-	var afterCommit func(context.Context) error
-	var job []outbox.Ticket
 	if len(w.drafts) > 0 {
-		err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
-			refused, afterCommit, job, err = s.changeRows(ctx, tx, w, uses, write)
-			return err
-		})
+		err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error { return s.changeRows(ctx, tx, w, uses, write) })
 	}
-	for d, use := range uses {
-		if _, changed := w.changes[d]; err != nil || !changed {
-			use.Release(ctx)
+	if err == nil {
+		for d := range w.changes {
+			delete(uses, d)
 		}
 	}
+	release(ctx, uses)
 	if err != nil {
 		return nil, err
 	}
+	return s.finish(ctx, group, &w.outcome, w.afterCommit), nil
+}
+
+// finish gives the calls of a group their results. after tells Redis of the changes, and
+// afterCommit of the counts.
+func (s *Service) finish(ctx context.Context, group calls, o *outcome, afterCommit func(*cache.Pipeline)) (after func()) {
 	var changes, repeats []change
 	for _, c := range group {
-		if c.Err = refused[c.In]; c.Err != nil {
+		if c.Err = o.refused[c.In]; c.Err != nil {
 			continue
 		}
-		if made, changed := w.changes[c.In]; changed {
+		if made, changed := o.changes[c.In]; changed {
 			changes = append(changes, made)
-			delete(w.changes, c.In) // for a second call that asks for the same
+			c.Out = answer{o.likes[c.In.Target], true}
+			delete(o.changes, c.In) // for a second call that asks for the same
 		} else {
 			repeats = append(repeats, change{Target: c.In.Target, User: c.In.User})
 		}
 	}
 	return func() {
 		if len(changes) > 0 {
+			p := s.hub.Pipeline()
+			afterCommit(p)
+			s.forgetIn(p, changes...)
 			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
-			var all errgroup.Group // at once, which makes them share round trips
-			all.Go(func() error { return s.forget(ctx, changes...) })
-			all.Go(func() error { return afterCommit(ctx) })
-			s.outbox.Settle(ctx, all.Wait(), job...)
+			s.outbox.Settle(ctx, outbox.Later(p.Exec(ctx)), o.jobs...)
 		}
 		if len(repeats) > 0 {
 			// The writer of a repeated change may not have updated Redis yet, and the caller is
 			// to see the change. A failure is the writer's, whose outbox job covers it.
 			_ = s.changed(ctx, repeats...)
 		}
-	}, nil
+	}
 }
 
-// changeRows is the transaction of changeAll. It returns why drafts are refused.
-func (s *Service) changeRows(ctx context.Context, tx *ent.Tx, w *work, uses map[Draft]*quota.Use, write func(*ent.Tx, *work) error) (
-	refused map[Draft]error, afterCommit func(context.Context) error, job []outbox.Ticket, err error,
-) {
-	refused = make(map[Draft]error)
+// changeRows is the transaction of changeAll.
+func (s *Service) changeRows(ctx context.Context, tx *ent.Tx, w *work, uses map[Draft]*quota.Use, write func(*ent.Tx, *work) error) error {
+	w.outcome = outcome{refused: map[Draft]error{}, changes: map[Draft]change{}}
 	// Before the first row lock. SQLite holds its write lock meanwhile, at most until the
 	// deadline of the count.
 	for d, use := range uses {
 		if err := use.Wait(); err != nil {
-			refused[d] = err
+			w.refused[d] = err
 		}
 	}
-	w.drafts = slices.DeleteFunc(w.drafts, func(d Draft) bool { return refused[d] != nil })
+	w.drafts = slices.DeleteFunc(w.drafts, func(d Draft) bool { return w.refused[d] != nil })
 	if len(w.drafts) == 0 {
-		return refused, nil, nil, nil
+		return nil
 	}
 	likes, add, err := s.target.LockLikes(ctx, tx, sorted(w.drafts, func(d Draft) int64 { return d.Target }))
 	if err != nil {
-		return nil, nil, nil, fmt.Errorf("lock their targets: %w", err)
+		return fmt.Errorf("lock their targets: %w", err)
 	}
 	w.drafts = slices.DeleteFunc(w.drafts, func(d Draft) bool {
 		_, exists := likes[d.Target]
 		if !exists {
-			refused[d] = fault.Refuse(fault.NotFound, "There is no such "+s.noun()+".", "id")
+			w.refused[d] = s.notFound()
 		}
 		return !exists
 	})
 	if len(w.drafts) == 0 {
-		return refused, nil, nil, nil
+		return nil
 	}
-	w.likes, w.more, w.changes = likes, map[int64]int{}, map[Draft]change{}
+	w.likes, w.more = likes, map[int64]int{}
 	if err := write(tx, w); err != nil {
-		return nil, nil, nil, err
+		return err
 	}
 	if len(w.changes) == 0 {
-		return refused, nil, nil, nil
+		return nil
 	}
-	if afterCommit, err = add(ctx, w.more); err != nil {
-		return nil, nil, nil, fmt.Errorf("count likes: %w", err)
+	if w.afterCommit, err = add(ctx, w.more); err != nil {
+		return fmt.Errorf("count likes: %w", err)
 	}
-	job, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), slices.Collect(maps.Values(w.changes))...)
-	return refused, afterCommit, job, err
+	for id, n := range w.more {
+		w.likes[id] += n
+	}
+	w.jobs, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), slices.Collect(maps.Values(w.changes))...)
+	return err
+}
+
+func (s *Service) notFound() error {
+	return fault.Refuse(fault.NotFound, "There is no such "+s.noun()+".", "id")
 }
 
 // rowsOf returns the ids of the likes that the calls of a group are about, without those

@@ -2,6 +2,7 @@ package like
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"maps"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -41,15 +43,10 @@ type targets struct {
 }
 
 func (r *targets) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
-	map[int64]int, func(context.Context, map[int64]int) (func(context.Context) error, error), error,
+	map[int64]int, func(context.Context, map[int64]int) (func(*cache.Pipeline), error), error,
 ) {
-	r.mu.Lock()
-	before := r.before
-	r.mu.Unlock()
-	if before != nil {
-		if err := before(ctx); err != nil {
-			return nil, nil, err
-		}
+	if err := r.lock(ctx); err != nil {
+		return nil, nil, err
 	}
 	likes := map[int64]int{}
 	for _, id := range ids {
@@ -62,20 +59,49 @@ func (r *targets) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 		}
 		likes[id] = total
 	}
-	return likes, func(ctx context.Context, more map[int64]int) (func(context.Context) error, error) {
+	return likes, func(ctx context.Context, more map[int64]int) (func(*cache.Pipeline), error) {
 		changed := slices.Sorted(maps.Keys(more))
 		for _, id := range changed {
 			if _, err := r.add(ctx, tx, id, more[id]); err != nil {
 				return nil, err
 			}
 		}
-		return func(context.Context) error {
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			r.told = append(r.told, changed...)
-			return nil
-		}, nil
+		return func(*cache.Pipeline) { r.tell(changed...) }, nil
 	}, nil
+}
+
+func (r *targets) LikesCounted(_ *cache.Pipeline, id int64, likes, _ int, _, version int64) {
+	r.tell(id)
+}
+
+func (r *targets) tell(ids ...int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.told = append(r.told, ids...)
+}
+
+// lock runs the hook before targets are locked.
+func (r *targets) lock(ctx context.Context) error {
+	r.mu.Lock()
+	before := r.before
+	r.mu.Unlock()
+	if before == nil {
+		return nil
+	}
+	return before(ctx)
+}
+
+// hooked runs statements that lock targets themselves.
+type hooked struct {
+	sqlfile.Querier
+	r *targets
+}
+
+func (h hooked) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	if err := h.r.lock(ctx); err != nil {
+		return nil, err
+	}
+	return h.Querier.QueryContext(ctx, query, args...)
 }
 
 func (r *targets) add(ctx context.Context, tx *ent.Tx, id int64, n int) (int, error) {
@@ -143,6 +169,7 @@ func open(t *testing.T, on storetest.Stores) *process {
 	p.notes = New(p.db, from.Dialect, from.Hub, p.box, Note, p.note, nil, nil)
 	p.comments = New(p.db, from.Dialect, from.Hub, p.box, Comment, p.comment, nil, nil)
 	p.notes.pause, p.comments.pause = 0, 0
+	p.notes.querier = hooked{p.db, p.note}
 	return p
 }
 

@@ -43,9 +43,17 @@ type Target interface {
 	// without the targets that are missing or deleted. add adds to the likes of these
 	// targets, negative numbers too; afterCommit updates the cache.
 	LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
-		likes map[int64]int, add func(ctx context.Context, more map[int64]int) (afterCommit func(context.Context) error, err error), err error)
+		likes map[int64]int, add func(ctx context.Context, more map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error)
 	// LikesChanged forgets what is cached of the counts of targets, whoever changed them.
 	LikesChanged(ctx context.Context, ids ...int64) error
+}
+
+// NoteTarget is what New needs of notes.
+type NoteTarget interface {
+	Target
+	// LikesCounted updates the cache after the commit of counts of a note that this package
+	// has stored. hot is its rank among hot notes.
+	LikesCounted(p *cache.Pipeline, id int64, likes, comments int, hot, version int64)
 }
 
 const (
@@ -60,9 +68,11 @@ const (
 // Service answers for the likes of one kind of target. It is safe for concurrent use.
 type Service struct {
 	db     *ent.Client
+	hub    *cache.Hub
 	outbox *outbox.Box
 	kind   Kind
 	target Target
+	notes  NoteTarget // the target if it is notes, else nil
 	quota  *quota.Limit
 	now    func() time.Time
 	pause  time.Duration        // between the two looks of a scan at a set
@@ -70,11 +80,16 @@ type Service struct {
 	liked  *cache.Window[int64] // by user
 	sql    statements
 
-	likes, unlikes *batch.Batcher[Draft, struct{}]
+	querier        sqlfile.Querier // runs sql.likeNotes
+	likes, unlikes *batch.Batcher[Draft, answer]
 }
 
 // statements are the texts of sql/, in the dialect of the database.
-type statements struct{ first, newest, find, plant, remove, count string }
+type statements struct {
+	first, newest, find, plant, remove, count string
+
+	likeNotes string // of notes in Postgres, else ""
+}
 
 //go:embed sql/*.sql
 var files embed.FS
@@ -87,10 +102,14 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, kind K
 	if now == nil {
 		now = time.Now
 	}
-	s := &Service{db: db, outbox: box, kind: kind, target: target, quota: limit, now: now, pause: secondLook}
+	s := &Service{db: db, querier: db, hub: hub, outbox: box, kind: kind, target: target, quota: limit, now: now, pause: secondLook}
 	likedName, count := likedNotes, "count_notes"
 	switch kind {
 	case Note:
+		var ok bool
+		if s.notes, ok = target.(NoteTarget); !ok {
+			panic("like: the target of likes of notes is no NoteTarget")
+		}
 		policy := cache.WindowPolicy{Name: likersName, Size: likersSize, Life: setLife, LoadTimeout: readTimeout}
 		s.likers = cache.NewWindow(hub, policy, decimal, s.loadLikers)
 	case Comment:
@@ -100,9 +119,13 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, kind K
 	}
 	policy := cache.WindowPolicy{Name: likedName, Size: likedSize, Life: setLife, LoadTimeout: readTimeout}
 	s.liked = cache.NewWindow(hub, policy, decimal, s.loadLiked)
-	if err := sqlfile.Read(files, dialect, map[string]*string{
+	texts := map[string]*string{
 		"first": &s.sql.first, "newest": &s.sql.newest, "find": &s.sql.find, "plant": &s.sql.plant, "remove": &s.sql.remove, count: &s.sql.count,
-	}); err != nil {
+	}
+	if kind == Note && dialect == "postgres" {
+		texts["like_notes"] = &s.sql.likeNotes
+	}
+	if err := sqlfile.Read(files, dialect, texts); err != nil {
 		panic(fmt.Sprintf("like: %v", err))
 	}
 	s.likes, s.unlikes = newBatcher(s.likeAll), newBatcher(s.unlikeAll)

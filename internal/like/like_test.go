@@ -13,9 +13,13 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"entgo.io/ent/dialect"
+
 	entlike "github.com/tandian-dev/tandian/ent/like"
+	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -114,7 +118,16 @@ func TestWhatIsAsItShouldBeTakesNoLock(t *testing.T) {
 		p := open(t, on)
 		p.furnish(t, 1)
 		like(t, p.notes, 1, ann)
-		p.note.hook(func(context.Context) error { return errors.New("somebody locks it") })
+		if p.from.Dialect == dialect.Postgres {
+			tx, err := p.db.Tx(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = tx.Rollback() }()
+			tx.NoteCount.Query().Where(notecount.ID(1)).Modify(store.ForUpdate).OnlyX(t.Context())
+		} else {
+			p.note.hook(func(context.Context) error { return errors.New("somebody locks it") })
+		}
 		like(t, p.notes, 1, ann)
 		unlike(t, p.notes, 1, bob)
 	})
@@ -163,7 +176,7 @@ func TestOfTwoTapsThatRaceOneCounts(t *testing.T) {
 
 // inOneGroup makes calls that share a transaction. A first call keeps its group waiting at
 // the lock until all others wait for the next group.
-func inOneGroup(t *testing.T, r *targets, b *batch.Batcher[Draft, struct{}], first func() error, others ...func() error) []error {
+func inOneGroup(t *testing.T, r *targets, b *batch.Batcher[Draft, answer], first func() error, others ...func() error) []error {
 	t.Helper()
 	started, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once

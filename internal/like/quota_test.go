@@ -82,17 +82,17 @@ func TestALimitCostsOneCommand(t *testing.T) {
 	})
 }
 
-// The count must not be a round trip of its own: it is under way while the transaction
-// begins, and neither waits for the other.
+// The count must not be a round trip of its own where a like is a transaction: it is under
+// way while that begins, and neither waits for the other.
 func TestTheCountRunsWhileTheTransactionBegins(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
 		p.furnish(t, 1)
 		began, counting := make(chan struct{}), make(chan struct{})
 		p.from.Redis.AddHook(&atScripts{func() { close(counting); <-began }})
-		p.notes.db = p.from.AtFirstTx(nil, func() { <-counting; close(began) })
-		p.notes.quota = limitOf(p, 100)
-		like(t, p.notes, 1, ann) // waits forever if one is after the other
+		p.comments.db = p.from.AtFirstTx(nil, func() { <-counting; close(began) })
+		p.comments.quota = limitOf(p, 100)
+		like(t, p.comments, 1, ann) // waits forever if one is after the other
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
@@ -94,7 +95,7 @@ func (s *Service) lockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[
 // add adds to the likes of these notes. It returns what the caller calls after the commit,
 // to update the cache. If that fails, the caller's outbox job calls [Service.LikesChanged].
 func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
-	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(context.Context) error, err error), err error,
+	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error,
 ) {
 	rows, err := s.lockCounts(ctx, tx, ids)
 	if err != nil {
@@ -104,7 +105,7 @@ func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	for id, r := range rows {
 		likes[id] = r.Likes
 	}
-	return likes, func(ctx context.Context, more map[int64]int) (func(context.Context) error, error) {
+	return likes, func(ctx context.Context, more map[int64]int) (func(*cache.Pipeline), error) {
 		var changed []*countRow
 		for id, n := range more {
 			r := rows[id]
@@ -112,8 +113,14 @@ func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 			r.Likes += n
 			changed = append(changed, r)
 		}
-		return s.updateCounts(ctx, tx, changed)
+		counts, err := s.updateCounts(ctx, tx, changed)
+		return func(p *cache.Pipeline) { s.counts.PutIn(p, counts) }, err
 	}, nil
+}
+
+// LikesCounted puts counts into the cache that package like has stored.
+func (s *Service) LikesCounted(p *cache.Pipeline, id int64, likes, comments int, hot, version int64) {
+	s.counts.PutIn(p, map[int64]Counts{id: {Likes: likes, Comments: comments, Hot: hot, Version: version}})
 }
 
 // AddComments adds to the comments of notes and keeps their counts locked until tx ends. It
@@ -131,17 +138,20 @@ func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]in
 		r.Comments += more[id]
 		shops[id] = r.shop
 	}
-	afterCommit, err = s.updateCounts(ctx, tx, slices.Collect(maps.Values(rows)))
-	return shops, afterCommit, err
+	counts, err := s.updateCounts(ctx, tx, slices.Collect(maps.Values(rows)))
+	return shops, func(ctx context.Context) error {
+		return outbox.Later(s.counts.PutMany(ctx, counts)) // Redis is away
+	}, err
 }
 
-// updateCounts stores counts that are locked. After the commit their new values go into the
-// cache, so that the readers of a popular note do not have to load them.
-func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow) (afterCommit func(context.Context) error, err error) {
-	if len(rows) == 0 {
-		return func(context.Context) error { return nil }, nil
-	}
+// updateCounts stores counts that are locked, and returns them with their new versions. After
+// the commit they go into the cache, so that the readers of a popular note do not have to
+// load them.
+func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow) (map[int64]Counts, error) {
 	counts := make(map[int64]Counts, len(rows))
+	if len(rows) == 0 {
+		return counts, nil
+	}
 	for _, r := range rows {
 		r.Version++
 		counts[r.ID] = Counts{Likes: r.Likes, Comments: r.Comments, Hot: r.Hot, Version: r.Version}
@@ -149,9 +159,7 @@ func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow
 	if _, err := tx.ExecContext(store.Prepared(ctx), s.sql.updateCounts, sqlfile.JSON(rows)); err != nil {
 		return nil, fmt.Errorf("update the counts of %d notes: %w", len(rows), err)
 	}
-	return func(ctx context.Context) error {
-		return outbox.Later(s.counts.PutMany(ctx, counts)) // Redis is away
-	}, nil
+	return counts, nil
 }
 
 // LikesChanged forgets what is cached of the counts of notes, whoever changed them.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
@@ -107,13 +108,14 @@ type process struct {
 	others *others
 	wire   *storetest.Wire
 	box    *outbox.Box
+	hub    *cache.Hub
 	ahead  atomic.Int64 // milliseconds that its clock is ahead
 }
 
 func open(t *testing.T, on storetest.Stores) *process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	p := &process{others: &others{comments: map[int64]int{}, delivered: map[int64]int64{}}, wire: &storetest.Wire{}, box: from.NewOutbox(t)}
+	p := &process{others: &others{comments: map[int64]int{}, delivered: map[int64]int64{}}, wire: &storetest.Wire{}, box: from.NewOutbox(t), hub: from.Hub}
 	from.Redis.AddHook(p.wire)
 	p.Service = New(from.DB, from.Dialect, from.Hub, p.box, p.others, p.others, storetest.AnyPictures{}, p.others, nil)
 	p.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load()) * time.Millisecond) }
@@ -143,7 +145,12 @@ func (p *process) addLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (af
 	if _, ok := likes[id]; err != nil || !ok {
 		return nil, err
 	}
-	return add(ctx, map[int64]int{id: n})
+	put, err := add(ctx, map[int64]int{id: n})
+	return func(ctx context.Context) error {
+		pipeline := p.hub.Pipeline()
+		put(pipeline)
+		return pipeline.Exec(ctx)
+	}, err
 }
 
 // like adds to the likes of a note.

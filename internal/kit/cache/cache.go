@@ -61,7 +61,8 @@ type caching[K comparable, P any] interface {
 	find(ctx context.Context, k K) (P, error)
 	findMany(ctx context.Context, ks []K) (map[K]P, error)
 	invalidate(ctx context.Context, ks []K) error
-	put(ctx context.Context, ks []K, ps []P) (kept int, err error)
+	putIn(p *Pipeline, ks []K, ps []P, kept func(n int))
+	pipeline() *Pipeline
 	known(ks []K)
 	pin(ctx context.Context, until time.Time, ks []K) error
 	forgetAll()
@@ -176,19 +177,27 @@ func (c *Cache[K, V]) Known(ks ...K) { c.core.known(ks) }
 // Its promise, its error and its deadline are those of [Cache.Invalidate]. A key
 // that is written with Put may be invalidated as well, at any time.
 func (c *Cache[K, V]) Put(ctx context.Context, k K, v V) (kept bool, err error) {
-	n, err := c.core.put(ctx, []K{k}, []*V{&v})
-	return n == 1, err
+	p := c.core.pipeline()
+	c.core.putIn(p, []K{k}, []*V{&v}, func(n int) { kept = n == 1 })
+	err = p.Exec(ctx)
+	return kept, err
 }
 
 // PutMany is [Cache.Put] for many values: one round trip and one message on the bus for
 // each 500 keys. With an error, Redis may have kept some of the values.
 func (c *Cache[K, V]) PutMany(ctx context.Context, values map[K]V) error {
+	p := c.core.pipeline()
+	c.PutIn(p, values)
+	return p.Exec(ctx)
+}
+
+// PutIn is [Cache.PutMany] as a part of a pipeline.
+func (c *Cache[K, V]) PutIn(p *Pipeline, values map[K]V) {
 	ks, vs := make([]K, 0, len(values)), make([]*V, 0, len(values))
 	for k, v := range values {
 		ks, vs = append(ks, k), append(vs, &v)
 	}
-	_, err := c.core.put(ctx, ks, vs)
-	return err
+	c.core.putIn(p, ks, vs, func(int) {})
 }
 
 // Pin keeps these keys in the process's own memory until a time, whatever else is

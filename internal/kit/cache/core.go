@@ -303,9 +303,10 @@ func (c *core[K, V]) remove(ctx context.Context, all []want[K]) error {
 	return nil
 }
 
-// say tells the other processes that keys changed.
+// say tells the other processes that keys changed, if they may hold something of them. A
+// load under way is no reason: it serves nobody who came after an invalidation.
 func (c *core[K, V]) say(ctx context.Context, wants []want[K]) error {
-	if c.hub.bus == nil {
+	if c.hub.bus == nil || c.local == nil && c.guard == nil {
 		return nil
 	}
 	texts := make([]string, len(wants))
@@ -367,44 +368,42 @@ func (c *core[K, V]) known(ks []K) {
 	}
 }
 
-// put is [Cache.PutMany]; no key may be given twice. It returns how many values Redis kept.
-func (c *core[K, V]) put(ctx context.Context, ks []K, vs []V) (kept int, err error) {
-	ctx = context.WithoutCancel(ctx)
+func (c *core[K, V]) pipeline() *Pipeline { return c.hub.Pipeline() }
+
+// putIn is [Cache.PutIn]; no key may be given twice. kept is called with the number of
+// values that Redis kept.
+func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, kept func(n int)) {
 	var wants []want[K]
 	var calls []call
 	var others []K // that Redis can only drop
 	for i, k := range ks {
-		f := c.encode(ctx, vs[i], true, time.Now(), header{epoch: c.hub.epoch.Load()})
+		f := c.encode(context.Background(), vs[i], true, time.Now(), header{epoch: c.hub.epoch.Load()})
 		if f.version <= 0 || f.flags != 0 {
 			others = append(others, k)
 			continue
 		}
 		w := c.want(k)
 		wants = append(wants, w)
-		calls = append(calls, call{key: w.name, args: []any{f.record, f.life.Milliseconds()}})
+		calls = append(calls, call{script: putScript, key: w.name, args: []any{f.record, f.life.Milliseconds()}})
 	}
-	for len(calls) > 0 {
-		n := min(len(calls), batch)
-		stored, full, err := c.putSome(ctx, wants[:n], calls[:n])
+	p.add(calls, func(ctx context.Context, answers []*redis.Cmd) error {
+		n, full, err := c.putEnd(ctx, wants, answers)
+		kept(n)
 		if err != nil {
-			return kept, fmt.Errorf("put %d keys of cache %s: %w", len(ks), c.policy.Name, err)
+			return fmt.Errorf("put %d keys of cache %s: %w", len(ks), c.policy.Name, err)
 		}
-		kept += stored
-		others = append(others, full...)
-		wants, calls = wants[n:], calls[n:]
-	}
-	if len(others) > 0 {
-		return kept, c.invalidate(ctx, others)
-	}
-	return kept, nil
+		if others = append(others, full...); len(others) > 0 {
+			return c.invalidate(ctx, others)
+		}
+		return nil
+	})
 }
 
-// putSome stores records in one round trip. It returns the keys for which Redis is full:
-// it takes deletions.
-func (c *core[K, V]) putSome(ctx context.Context, wants []want[K], calls []call) (kept int, full []K, err error) {
-	cmds := c.hub.run(ctx, putScript, calls)
+// putEnd takes the answers of putScript. It returns how many values Redis kept, and the keys
+// for which Redis is full: it takes deletions.
+func (c *core[K, V]) putEnd(ctx context.Context, wants []want[K], answers []*redis.Cmd) (kept int, full []K, err error) {
 	c.forget(wants)
-	for i, cmd := range cmds {
+	for i, cmd := range answers {
 		code, err := cmd.Int64()
 		switch {
 		case redis.HasErrorPrefix(err, "OOM"):

@@ -156,10 +156,10 @@ func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (grant
 			if at.rejected != nil {
 				rejects = "1"
 			}
-			calls[i] = call{key: at.name, args: []any{token, c.policy.LeaseTTL.Milliseconds(), at.rejected, rejects}}
+			calls[i] = call{script: acquireScript, key: at.name, args: []any{token, c.policy.LeaseTTL.Milliseconds(), at.rejected, rejects}}
 		}
 		var failed error
-		for i, cmd := range c.hub.run(l.ctx, acquireScript, calls) {
+		for i, cmd := range c.hub.run(l.ctx, calls) {
 			at, a := part[i], readAcquired(cmd)
 			failed = cmp.Or(failed, a.err)
 			switch {
@@ -308,10 +308,10 @@ func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[
 		calls := make([]call, len(part))
 		for i, at := range part {
 			r := records[start+i]
-			calls[i] = call{key: at.name, args: []any{token, r.record, r.life.Milliseconds()}}
+			calls[i] = call{script: storeScript, key: at.name, args: []any{token, r.record, r.life.Milliseconds()}}
 		}
 		var failed error
-		for i, cmd := range c.hub.run(ctx, storeScript, calls) {
+		for i, cmd := range c.hub.run(ctx, calls) {
 			stored, err := cmd.Int64()
 			failed = cmp.Or(failed, err)
 			hasRecord := len(records[start+i].record) > 0

@@ -23,19 +23,19 @@ var (
 )
 
 // call is one run of a script on one key, its lease and more keys of its slot, with these
-// arguments.
+// arguments. Without a script it removes key and lease.
 type call struct {
-	key  string
-	args []any
-	more []string
+	script *redis.Script
+	key    string
+	args   []any
+	more   []string
 }
 
-// run sends up to 500 calls of a script in one round trip and returns one
-// command per call, each with its own error. A server that does not know the
-// script, because it is new or was promoted, is taught it once and gets the
-// affected calls again.
-func (h *Hub) run(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
-	cmds := h.send(ctx, s, calls)
+// run sends up to 500 calls in one round trip and returns one command per call, each with
+// its own error. A server that does not know a script, because it is new or was promoted,
+// is taught it once and gets the affected calls again.
+func (h *Hub) run(ctx context.Context, calls []call) []*redis.Cmd {
+	cmds := h.send(ctx, calls)
 	var again []call
 	var at []int
 	for i, cmd := range cmds {
@@ -46,36 +46,47 @@ func (h *Hub) run(ctx context.Context, s *redis.Script, calls []call) []*redis.C
 	if len(again) == 0 {
 		return cmds
 	}
-	if err := h.teach(ctx, s); err != nil {
+	if err := h.teach(ctx, again); err != nil {
 		for _, i := range at {
 			cmds[i].SetErr(err)
 		}
 		return cmds
 	}
-	for i, cmd := range h.send(ctx, s, again) {
+	for i, cmd := range h.send(ctx, again) {
 		cmds[at[i]] = cmd
 	}
 	return cmds
 }
 
-func (h *Hub) send(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
+func (h *Hub) send(ctx context.Context, calls []call) []*redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	pipe := h.rdb.Pipeline()
 	cmds := make([]*redis.Cmd, len(calls))
 	for i, c := range calls {
-		cmds[i] = s.EvalSha(ctx, pipe, append([]string{c.key, leaseOf(c.key)}, c.more...), c.args...)
+		if c.script == nil {
+			cmds[i] = pipe.Do(ctx, "unlink", c.key, leaseOf(c.key))
+			continue
+		}
+		cmds[i] = c.script.EvalSha(ctx, pipe, append([]string{c.key, leaseOf(c.key)}, c.more...), c.args...)
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	return cmds
 }
 
-// teach loads a script, on a cluster into all masters.
-func (h *Hub) teach(ctx context.Context, s *redis.Script) error {
+// teach loads the scripts of calls, on a cluster into all masters.
+func (h *Hub) teach(ctx context.Context, calls []call) error {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
-	if err := s.Load(ctx, h.rdb).Err(); err != nil {
-		return fmt.Errorf("load a cache script: %w", err)
+	loaded := map[*redis.Script]bool{}
+	for _, c := range calls {
+		if loaded[c.script] {
+			continue
+		}
+		if err := c.script.Load(ctx, h.rdb).Err(); err != nil {
+			return fmt.Errorf("load a cache script: %w", err)
+		}
+		loaded[c.script] = true
 	}
 	return nil
 }

@@ -153,8 +153,8 @@ func (u *Union[K]) read(ctx context.Context, k K, from int64, most int, names []
 	for _, name := range names {
 		args = append(args, stored(name))
 	}
-	one := call{key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s", u.sources.nameOf(k)}}
-	a, err := readUnion(w.hub.run(ctx, unionReadScript, []call{one})[0], names)
+	one := call{script: unionReadScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s", u.sources.nameOf(k)}}
+	a, err := readUnion(w.hub.run(ctx, []call{one})[0], names)
 	if err != nil && !ended(ctx) {
 		w.redisFailed(ctx, err)
 	}
@@ -315,7 +315,7 @@ func (u *Union[K]) fill(ctx context.Context, k K) (again bool, err error) {
 	}
 	life, _ := w.lives()
 	args := appendEntries([]any{token, mark, life, newest}, entries)
-	cmd := w.hub.run(ctx, windowStoreScript, []call{{key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
+	cmd := w.hub.run(ctx, []call{{script: windowStoreScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
 	kept, failed := cmd.Int()
 	switch {
 	case failed != nil:
@@ -339,7 +339,7 @@ func (u *Union[K]) join(ctx context.Context, k K, a unionAnswer) (again bool, er
 		return false, err
 	}
 	args := appendEntries([]any{w.policy.Size, markCut, a.seen, max(newest, a.newest)}, entries)
-	cmd := w.hub.run(ctx, unionJoinScript, []call{{key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
+	cmd := w.hub.run(ctx, []call{{script: unionJoinScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
 	if err := cmd.Err(); err != nil {
 		w.redisFailed(ctx, err)
 		return false, nil

@@ -209,7 +209,7 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	for k, entries := range lists {
 		err = cmp.Or(err, checkScores(entries))
 		for part := range slices.Chunk(entries, batch) {
-			calls = append(calls, call{key: w.nameOf(k), args: appendEntries([]any{w.policy.Size, markCut}, part)})
+			calls = append(calls, call{script: windowAddScript, key: w.nameOf(k), args: appendEntries([]any{w.policy.Size, markCut}, part)})
 			most = max(most, len(part))
 		}
 		n += len(entries)
@@ -219,7 +219,7 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	}
 	for part := range slices.Chunk(calls, batch/most) {
 		if err == nil {
-			err = w.write(ctx, windowAddScript, part)
+			err = w.write(ctx, part)
 		}
 	}
 	if err != nil {
@@ -263,7 +263,9 @@ func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 	for _, m := range members {
 		pairs = append(pairs, "", stored(m))
 	}
-	return w.remove(ctx, map[K][]any{k: pairs})
+	p := w.hub.Pipeline()
+	w.removeIn(p, map[K][]any{k: pairs})
+	return p.Exec(ctx)
 }
 
 // RemoveExactly takes entries out of a list's window that stand there with these
@@ -284,59 +286,68 @@ func (w *Window[K]) RemoveExactly(ctx context.Context, k K, entries ...Entry) er
 // RemoveEach is [Window.RemoveExactly] for many lists: a round trip carries up to 500 of
 // them.
 func (w *Window[K]) RemoveEach(ctx context.Context, lists map[K][]Entry) error {
+	p := w.hub.Pipeline()
+	w.RemoveEachIn(p, lists)
+	return p.Exec(ctx)
+}
+
+// RemoveEachIn is [Window.RemoveEach] as a part of a pipeline.
+func (w *Window[K]) RemoveEachIn(p *Pipeline, lists map[K][]Entry) {
 	pairs := make(map[K][]any, len(lists))
 	for k, entries := range lists {
 		pairs[k] = appendEntries(make([]any, 0, 2*len(entries)), entries)
 	}
-	return w.remove(ctx, pairs)
+	w.removeIn(p, pairs)
 }
 
-// remove sends pairs of a score, or "" for any, and a member.
-func (w *Window[K]) remove(ctx context.Context, lists map[K][]any) error {
+// removeIn sends pairs of a score, or "" for any, and a member.
+func (w *Window[K]) removeIn(p *Pipeline, lists map[K][]any) {
 	fewest := (w.policy.Size + 1) / 2
-	calls, n, most := make([]call, 0, len(lists)), 0, 1
+	calls, n := make([]call, 0, len(lists)), 0
 	for k, pairs := range lists {
 		for part := range slices.Chunk(pairs, 2*batch) {
-			calls = append(calls, call{key: w.nameOf(k), args: append([]any{fewest}, part...)})
-			most = max(most, len(part)/2)
+			calls = append(calls, call{script: windowRemoveScript, key: w.nameOf(k), args: append([]any{fewest}, part...)})
 		}
 		n += len(pairs) / 2
 	}
-	for part := range slices.Chunk(calls, batch/most) {
-		if err := w.write(ctx, windowRemoveScript, part); err != nil {
+	p.add(calls, func(_ context.Context, answers []*redis.Cmd) error {
+		if err := w.failed(answers); err != nil {
 			return fmt.Errorf("remove %d members from window %s: %w", n, w.policy.Name, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Invalidate drops the windows of lists and makes loads under way unable to store
 // what they read. It is for changes that Add and Remove cannot say; what
 // [Cache.Invalidate] says of commits, errors and ctx holds here too.
 func (w *Window[K]) Invalidate(ctx context.Context, ks ...K) error {
-	for part := range slices.Chunk(ks, batch) {
-		if err := w.unlink(context.WithoutCancel(ctx), part); err != nil {
-			w.counts.redisErrors.Add(1)
+	p := w.hub.Pipeline()
+	w.InvalidateIn(p, ks...)
+	return p.Exec(ctx)
+}
+
+// InvalidateIn is [Window.Invalidate] as a part of a pipeline.
+func (w *Window[K]) InvalidateIn(p *Pipeline, ks ...K) {
+	calls := make([]call, len(ks))
+	for i, k := range ks {
+		calls[i] = call{key: w.nameOf(k)}
+	}
+	p.add(calls, func(_ context.Context, answers []*redis.Cmd) error {
+		if err := w.failed(answers); err != nil {
 			return fmt.Errorf("invalidate %d windows %s: %w", len(ks), w.policy.Name, err)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
-func (w *Window[K]) unlink(ctx context.Context, ks []K) error {
-	ctx, cancel := context.WithTimeout(ctx, w.hub.timeout)
-	defer cancel()
-	pipe := w.hub.rdb.Pipeline()
-	for _, k := range ks {
-		name := w.nameOf(k)
-		pipe.Unlink(ctx, name, leaseOf(name))
-	}
-	_, err := pipe.Exec(ctx)
-	return err
+func (w *Window[K]) write(ctx context.Context, calls []call) error {
+	return w.failed(w.hub.run(context.WithoutCancel(ctx), calls))
 }
 
-func (w *Window[K]) write(ctx context.Context, s *redis.Script, calls []call) error {
-	for _, cmd := range w.hub.run(context.WithoutCancel(ctx), s, calls) {
+// failed returns the first error of some answers, and counts it.
+func (w *Window[K]) failed(answers []*redis.Cmd) error {
+	for _, cmd := range answers {
 		if err := cmd.Err(); err != nil {
 			w.counts.redisErrors.Add(1)
 			return err

@@ -72,10 +72,10 @@ func (w *Window[K]) ask(ctx context.Context, k K, members []string) (Membership,
 		for _, member := range part {
 			args = append(args, stored(member))
 		}
-		calls[i] = call{key: name, args: args}
+		calls[i] = call{script: windowHasScript, key: name, args: args}
 	}
 	m, cut := Membership{Has: make(map[string]bool), Whole: true}, false
-	for i, cmd := range w.hub.run(ctx, windowHasScript, calls) {
+	for i, cmd := range w.hub.run(ctx, calls) {
 		whole, floor, err := readHas(cmd, parts[i], m.Has)
 		switch {
 		case errors.Is(err, errNoWindow):

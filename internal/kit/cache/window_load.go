@@ -89,11 +89,11 @@ func (w *Window[K]) read(ctx context.Context, ks []K, part pageRange, token stri
 	calls := make([]call, len(ks))
 	for i, k := range ks {
 		life, renew := w.lives()
-		calls[i] = call{key: w.nameOf(k), args: []any{part.from, part.count, life, renew, token, w.policy.LeaseTTL.Milliseconds()}}
+		calls[i] = call{script: windowReadScript, key: w.nameOf(k), args: []any{part.from, part.count, life, renew, token, w.policy.LeaseTTL.Milliseconds()}}
 	}
 	answers := make([]windowAnswer, len(ks))
 	var failed error
-	for i, cmd := range w.hub.run(ctx, windowReadScript, calls) {
+	for i, cmd := range w.hub.run(ctx, calls) {
 		var err error
 		answers[i], err = readWindow(cmd)
 		failed = cmp.Or(failed, err)
@@ -355,10 +355,10 @@ func (w *Window[K]) storeSome(ctx context.Context, token string, ks []K, loaded 
 			mark = markWhole
 		}
 		life, _ := w.lives()
-		calls[i] = call{key: w.nameOf(k), args: appendEntries([]any{token, mark, life, ""}, loaded[i].entries)}
+		calls[i] = call{script: windowStoreScript, key: w.nameOf(k), args: appendEntries([]any{token, mark, life, ""}, loaded[i].entries)}
 	}
 	var failed error
-	for i, cmd := range w.hub.run(ctx, windowStoreScript, calls) {
+	for i, cmd := range w.hub.run(ctx, calls) {
 		done, err := cmd.Int()
 		failed = cmp.Or(failed, err)
 		if err == nil && done == 0 && loaded[i].err == nil {

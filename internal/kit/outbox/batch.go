@@ -17,11 +17,20 @@ func AddBatch[T any](ctx context.Context, b *Box, tx Execer, topic string, items
 	if len(items) == 0 {
 		return nil, nil
 	}
+	return b.add(ctx, tx, topic, payloadsOf(items)...)
+}
+
+// DraftBatch prepares the jobs of [AddBatch] for a statement of the caller's own.
+func DraftBatch[T any](b *Box, topic string, items ...T) (Draft, error) {
+	return b.draft(topic, payloadsOf(items)...)
+}
+
+func payloadsOf[T any](items []T) []any {
 	payloads := make([]any, 0, len(items)/itemsAtOnce+1)
 	for part := range slices.Chunk(items, itemsAtOnce) {
 		payloads = append(payloads, part)
 	}
-	return b.add(ctx, tx, topic, payloads...)
+	return payloads
 }
 
 // DoBatch makes a [Handler.Do] of what does the items of a job that [AddBatch] added.

@@ -216,45 +216,60 @@ func (b *Box) Add(ctx context.Context, tx Execer, topic string, payload any) (Ti
 
 // add adds a job for each payload, by one statement.
 func (b *Box) add(ctx context.Context, tx Execer, topic string, payloads ...any) ([]Ticket, error) {
+	d, err := b.draft(topic, payloads...)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(store.Prepared(ctx), statementTimeout)
+	defer cancel()
+	tickets := make([]Ticket, 0, len(payloads))
+	err = sqlfile.Each(ctx, tx, b.sql.add, []any{d.Topic, d.Payloads, d.HeadStart}, func(rows *sql.Rows) error {
+		var id int64
+		err := rows.Scan(&id)
+		tickets = append(tickets, d.Ticket(id))
+		return err
+	})
+	if err == nil && len(tickets) != len(payloads) {
+		err = fmt.Errorf("%d rows instead of %d", len(tickets), len(payloads))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("outbox: add %d jobs of %s: %w", len(payloads), topic, err)
+	}
+	return tickets, nil
+}
+
+// A Draft is jobs of one topic that a statement of the caller's own inserts, as
+// sql/add.postgres.sql does, with these arguments.
+type Draft struct {
+	Topic     string
+	Payloads  string // a JSON array of texts, each of which is JSON
+	HeadStart int64  // milliseconds
+}
+
+// Ticket returns the ticket of a job with the id that the statement returned.
+func (d Draft) Ticket(id int64) Ticket { return Ticket{id: id, topic: d.Topic} }
+
+func (b *Box) draft(topic string, payloads ...any) (Draft, error) {
 	h, ok := b.handlers[topic]
 	if !ok {
-		return nil, fmt.Errorf("outbox: topic %q has no handler", topic)
+		return Draft{}, fmt.Errorf("outbox: topic %q has no handler", topic)
 	}
 	texts := make([]string, len(payloads))
 	for i, payload := range payloads {
 		text, err := json.Marshal(payload)
 		if err != nil {
-			return nil, fmt.Errorf("outbox: payload of a job of %s: %w", topic, err)
+			return Draft{}, fmt.Errorf("outbox: payload of a job of %s: %w", topic, err)
 		}
 		if len(text) > MaxPayload {
-			return nil, fmt.Errorf("outbox: the payload of a job of %s has %d bytes, more than %d", topic, len(text), MaxPayload)
+			return Draft{}, fmt.Errorf("outbox: the payload of a job of %s has %d bytes, more than %d", topic, len(text), MaxPayload)
 		}
 		texts[i] = string(text)
-	}
-	list, err := json.Marshal(texts)
-	if err != nil {
-		return nil, fmt.Errorf("outbox: payloads of %d jobs of %s: %w", len(texts), topic, err)
 	}
 	headStart := b.o.HeadStart
 	if h.Queued {
 		headStart = 0
 	}
-	ctx, cancel := context.WithTimeout(store.Prepared(ctx), statementTimeout)
-	defer cancel()
-	tickets := make([]Ticket, 0, len(texts))
-	err = sqlfile.Each(ctx, tx, b.sql.add, []any{topic, string(list), headStart.Milliseconds()}, func(rows *sql.Rows) error {
-		t := Ticket{topic: topic}
-		err := rows.Scan(&t.id)
-		tickets = append(tickets, t)
-		return err
-	})
-	if err == nil && len(tickets) != len(texts) {
-		err = fmt.Errorf("%d rows instead of %d", len(tickets), len(texts))
-	}
-	if err != nil {
-		return nil, fmt.Errorf("outbox: add %d jobs of %s: %w", len(texts), topic, err)
-	}
-	return tickets, nil
+	return Draft{Topic: topic, Payloads: sqlfile.JSON(texts), HeadStart: headStart.Milliseconds()}, nil
 }
 
 // Later wraps what a handler returns when a failure is not the job's own fault: a
