@@ -12,6 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -49,7 +50,11 @@ func (r *mutationResolver) LikeNote(ctx context.Context, id scalar.ID) (*model.L
 		callerOf(ctx).rememberLikes(id, likes, known)
 		return err
 	}
-	liked, wrong, err := afterLike(ctx, noteLiked, n, true, like, r.rooms.Notes.ByID)
+	// A note does not change, and a like of a deleted one is refused.
+	read := func(ctx context.Context, id int64) (*note.Note, error) {
+		return r.rooms.Notes.ByID(cache.Usual(ctx), id)
+	}
+	liked, wrong, err := afterLike(ctx, noteLiked, n, true, like, read)
 	return &model.LikeNotePayload{Note: liked, UserErrors: wrong}, err
 }
 

@@ -302,6 +302,8 @@ func TestNotesFromPublishingToTheirEnd(t *testing.T) {
 		for range 2 {
 			is(bob, unlikeNote, by, `{"unlikeNote":{"note":{"likeCount":1,"isLiked":false},"userErrors":[]}}`)
 		}
+		is(bob, `mutation M($id: ID!) { a: likeNote(id: $id) { note { likeCount } } b: unlikeNote(id: $id) { note { likeCount } } c: likeNote(id: $id) { note { likeCount } } d: likeNote(id: $id) { note { likeCount } } e: unlikeNote(id: $id) { note { likeCount } } }`, by,
+			`{"a":{"note":{"likeCount":2}},"b":{"note":{"likeCount":1}},"c":{"note":{"likeCount":2}},"d":{"note":{"likeCount":2}},"e":{"note":{"likeCount":1}}}`)
 		root := m.comment(t, bob, id, nil, "Where is it?")
 		reply := m.comment(t, ann, id, root, "Round the corner.")
 		m.comment(t, cid, id, reply, "No, behind the bridge.")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -94,6 +95,66 @@ func TestWhatIsNotThereCannotBeLiked(t *testing.T) {
 			t.Errorf("something was written (-before +after):\n%s", d)
 		}
 	})
+}
+
+func TestALikeReturnsTheCount(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p := open(t, on)
+		p.furnish(t, 1, 2)
+		p.each(t, func(t *testing.T, s *Service, r *targets) {
+			for _, step := range []struct {
+				name     string
+				user, id int64
+				likes    int
+				known    bool
+			}{
+				{"the first like", ann, 1, 1, true},
+				{"the second", bob, 1, 2, true},
+				{"a repeated one", bob, 1, 0, false},
+				{"of another target", bob, 2, 1, true},
+			} {
+				likes, known, err := s.LikeAndCount(t.Context(), step.user, step.id)
+				if err != nil || likes != step.likes || known != step.known {
+					t.Errorf("%s: %d, %v, %v, want %d and %v", step.name, likes, known, err, step.likes, step.known)
+				}
+			}
+			calls := make([]func() error, 3)
+			for i := range calls {
+				calls[i] = func() error {
+					likes, known, err := s.LikeAndCount(t.Context(), 30+int64(i), 1)
+					if likes != 5 || !known { // the count of the commit
+						t.Errorf("in a group: %d, %v, want 5", likes, known)
+					}
+					return err
+				}
+			}
+			if err := errors.Join(inOneGroup(t, r, s.likes, func() error { return s.Like(t.Context(), cid, 2) }, calls...)...); err != nil {
+				t.Error(err)
+			}
+		})
+	})
+}
+
+// The rank of a note among hot ones is that of bonus in internal/note/hot.go.
+func TestALikeRaisesTheRank(t *testing.T) {
+	p := open(t, storetest.Real(t)) // in SQLite package note computes it
+	p.furnish(t, 1, 2)
+	const created, week = 1_700_000_000_000, 7 * 24 * 60 * 60 * 1000
+	rank := func(likes int) int64 { return created + int64(math.Round(week*math.Log10(1+float64(likes)))) }
+	wants := func(id int64, likes int) {
+		t.Helper()
+		row := p.db.NoteCount.GetX(t.Context(), id)
+		if row.Likes != likes || row.Hot != rank(likes) {
+			t.Errorf("note %d has %d likes and rank %d, want %d and %d", id, row.Likes, row.Hot, likes, rank(likes))
+		}
+	}
+	for likes, id := range map[int]int64{0: 1, 98_765: 2} {
+		p.db.NoteCount.UpdateOneID(id).SetLikes(likes).SetHot(rank(likes)).ExecX(t.Context())
+		for n := range 12 {
+			like(t, p.notes, id, 100+int64(n))
+			wants(id, likes+n+1)
+		}
+	}
 }
 
 // meet returns a hook that lets the first two callers go on together.
