@@ -69,9 +69,11 @@ func TestTheScanFindsInboxesThatLackNotes(t *testing.T) {
 			t.Fatalf("%d entries were taken out of the inbox", n)
 		}
 		want := fmt.Sprintf("it lacks note %d, by user %d", lost, numberIn(t, m.customers[1].id))
-		if o, lines := scan(true); o.Found != 1 || o.Mended != 0 || !strings.Contains(lines, want) {
-			t.Errorf("dry: %+v", o)
-		}
+		// The scan leaves out notes whose fan-out is not written down as ended yet.
+		testkit.Eventually(t, 20*time.Second, func() bool {
+			o, lines := scan(true)
+			return o.Found == 1 && o.Mended == 0 && strings.Contains(lines, want)
+		})
 		if o, lines := scan(false); o.Found != 1 || o.Mended != 1 || !strings.Contains(lines, want) {
 			t.Errorf("%+v", o)
 		}
