@@ -14,9 +14,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-// likeNotes is likeAll for notes in Postgres. One statement does what the transaction of
-// changeAll does in seven round trips. Beside it, a like with one connection took 0.29 of the
-// time, and 0.33 of the CPU of the server (lab bench writes).
+// likeNotes is likeAll for notes in Postgres. One statement replaces the seven round trips of
+// changeAll. That saves half of the p50 and of the server's CPU of a like with one
+// connection, and a quarter of the CPU of 64 connections on 3 000 notes (lab bench writes).
 //
 // Calls for a like that exists take a place in the user's hourly limit until the statement
 // ends. If a place is refused, changeAll runs the group: it takes none for these.
