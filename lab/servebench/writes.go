@@ -24,8 +24,7 @@ type writes struct {
 	ids       idRanges
 	liked     map[pair]bool // likes of the range of notes; nil: not read yet
 	checkedIn int           // customers that checked in
-	calls     map[string]int
-	idle      cost // of a second without load
+	idle      cost          // of a second without load
 	bare      *testbed.Server
 
 	results     map[string][]*writeResult
@@ -40,7 +39,7 @@ type writes struct {
 // Each round runs pgbench, then each mutation. A row of the table is the round with the
 // median ratio. A wrong answer, or a call without its rows, is an error.
 func Writes(ctx context.Context, o Options, out io.Writer) error {
-	w := &writes{bench: &bench{Options: o}, results: map[string][]*writeResult{}, calls: map[string]int{}}
+	w := &writes{bench: &bench{Options: o}, results: map[string][]*writeResult{}}
 	defer w.close()
 	if err := w.openForWrites(ctx); err != nil {
 		return err
@@ -250,7 +249,7 @@ func (w *writes) load(ctx context.Context, m *mutation, round int, dur time.Dura
 		if round != warmRound {
 			w.bareRates = append(w.bareRates, rate)
 		}
-	} else if err := w.greet(ctx, w.server, w.likelyCallers(m, dur)); err != nil { // orders have greeted
+	} else if err := w.greet(ctx, w.server, w.callers(m)); err != nil { // orders have greeted
 		return nil, err
 	}
 	if _, err := w.rest(ctx); err != nil {
@@ -268,25 +267,19 @@ func (w *writes) load(ctx context.Context, m *mutation, round int, dur time.Dura
 	if err != nil {
 		return nil, err
 	}
-	w.calls[m.name] = max(w.calls[m.name], calls)
 	if m.called != nil {
 		m.called(calls)
 	}
 	return r, m.checkWritten(before, after, calls)
 }
 
-// likelyCallers are the people that a load has time for, and some more. Their sessions are
-// in the server's memory when it begins, as those of people that look around before they write.
-func (w *writes) likelyCallers(m *mutation, dur time.Duration) []person {
-	people := w.customers()
+// callers returns the people that a load may call by. Their sessions are in the server's
+// memory when the load begins, because people look around before they write.
+func (w *writes) callers(m *mutation) []person {
 	if m.called != nil {
-		people = people[w.checkedIn:]
+		return w.customers()[w.checkedIn:]
 	}
-	calls := int(4000 * dur.Seconds())
-	if before := w.calls[m.name]; before > 0 {
-		calls = max(1000, 2*before)
-	}
-	return people[:min(calls, len(people))]
+	return w.customers()
 }
 
 // loadBare measures a bare handler with the same requests, in calls a second.

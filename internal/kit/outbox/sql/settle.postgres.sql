@@ -12,18 +12,20 @@
 -- make an earlier attempt the latest again.
 --
 -- Rows are locked in the order of their ids, as in all statements over several rows
--- that wait for locks, so two of them cannot deadlock.
+-- that wait for locks, so two of them cannot deadlock. The arrays of ids make the planner
+-- use the index: of JSON and of a CTE it expects 100 rows.
 WITH ended AS MATERIALIZED (
   SELECT j.id, coalesce(a.keep, 0) AS keep, coalesce(a.failed, false) AS failed,
     coalesce(a.pause, 0) AS pause, coalesce(a.counts, 0) AS counts, coalesce(a.error, '') AS error
   FROM (SELECT set_config('synchronous_commit', 'off', true) AS mode) AS async,
     jsonb_to_recordset($1::jsonb) AS a (id bigint, tries bigint, keep bigint, failed boolean, pause bigint, counts bigint, error text)
     JOIN outbox_jobs AS j ON a.id = j.id AND coalesce(a.tries, 0) = j.tries
-  WHERE async.mode = 'off' AND j.done_at IS NULL AND (j.parked_at IS NULL OR a.failed IS NOT TRUE)
+  WHERE j.id = ANY (ARRAY(SELECT (item ->> 'id')::bigint FROM jsonb_array_elements($1::jsonb) AS items (item)))
+    AND async.mode = 'off' AND j.done_at IS NULL AND (j.parked_at IS NULL OR a.failed IS NOT TRUE)
   ORDER BY j.id
   FOR UPDATE OF j
 ), gone AS (
-  DELETE FROM outbox_jobs AS j USING ended WHERE j.id = ended.id AND NOT ended.failed AND ended.keep = 0
+  DELETE FROM outbox_jobs AS j WHERE j.id = ANY (ARRAY(SELECT id FROM ended WHERE NOT failed AND keep = 0))
 )
 UPDATE outbox_jobs AS j
 SET done_at = CASE WHEN NOT ended.failed THEN clock.now END,
@@ -33,4 +35,4 @@ SET done_at = CASE WHEN NOT ended.failed THEN clock.now END,
   parked_at = CASE WHEN ended.failed AND ended.keep > 0 THEN clock.now END,
   keep_until = CASE WHEN ended.keep > 0 THEN clock.now + ended.keep END
 FROM ended, (SELECT (extract(epoch FROM statement_timestamp()) * 1000)::bigint AS now) AS clock
-WHERE j.id = ended.id AND (ended.failed OR ended.keep > 0)
+WHERE j.id = ended.id AND j.id = ANY (ARRAY(SELECT id FROM ended WHERE failed OR keep > 0)) AND (ended.failed OR ended.keep > 0)
