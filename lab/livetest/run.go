@@ -382,7 +382,7 @@ func (r *run) judge(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	record := &Record{Events: events, Follows: r.load.history(), Deletes: r.load.deletes}
+	record := &Record{Events: events, Follows: r.load.history(r.times(pauseServer, 0)), Deletes: r.load.deletes}
 	for _, f := range r.followers {
 		record.Clients = append(record.Clients, f.result())
 	}
@@ -414,14 +414,20 @@ func (r *run) judge(ctx context.Context) error {
 }
 
 // troubles are the times of faults, and a moment after each.
-func (r *run) troubles() (all [][2]time.Duration) {
+func (r *run) troubles() [][2]time.Duration { return r.times("", deckPause/2) }
+
+// pauseServer is the name of the fault that stops a server for a while.
+const pauseServer = "pause-server"
+
+// times are those of the faults of a name, or of all for "", each with some time after it.
+func (r *run) times(of string, after time.Duration) (all [][2]time.Duration) {
 	under := map[string]time.Duration{}
 	for _, h := range r.happened {
 		if name, ok := strings.CutSuffix(h.what, begins); ok {
 			under[name] = h.at
 		}
-		if name, ok := strings.CutSuffix(h.what, isOver); ok {
-			all = append(all, [2]time.Duration{under[name], h.at + deckPause/2})
+		if name, ok := strings.CutSuffix(h.what, isOver); ok && (of == "" || name == of) {
+			all = append(all, [2]time.Duration{under[name], h.at + after})
 		}
 	}
 	return all

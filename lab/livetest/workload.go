@@ -325,11 +325,18 @@ func (w *workload) watchHead(ctx context.Context) error {
 }
 
 // history is what users did, with the numbers behind which they may hear nothing any more.
-// It is for when all is over.
-func (w *workload) history() map[Pair][]Follow {
+// It is for when all is over. A server that was stopped has not heard of an end meanwhile; its
+// time begins when it goes on.
+func (w *workload) history(stopped [][2]time.Duration) map[Pair][]Follow {
 	for pair, ends := range w.ended {
 		for i, answered := range ends {
-			late := slices.IndexFunc(w.heads, func(h head) bool { return h.at >= answered+w.cfg.Leeway })
+			heard := answered + w.cfg.Leeway
+			for _, s := range stopped {
+				if s[0] <= heard && answered <= s[1] {
+					heard = max(heard, s[1]+w.cfg.Leeway)
+				}
+			}
+			late := slices.IndexFunc(w.heads, func(h head) bool { return h.at >= heard })
 			if late >= 0 {
 				w.follows[pair][i].Late = w.heads[late].seq
 			}
