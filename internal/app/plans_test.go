@@ -52,10 +52,6 @@ var excused = map[string]struct { //nolint:gochecknoglobals // a constant that G
 		generic: true, sent: true,
 		why: "the collector looks at all pictures, once an hour",
 	},
-	`EXISTS (SELECT 1 FROM users AS u WHERE u.id = f.follower_id)`: {
-		generic: true, sent: true,
-		why: "reconciling goes through all follows; who the users are it may as well read once for a page",
-	},
 	`done_at >= (extract(epoch FROM statement_timestamp()) * 1000)::bigint - $2::bigint`: {
 		generic: true, sent: true,
 		why: "what a Redis lost is done again: rare, and rows of jobs that are done are soon swept",
