@@ -62,7 +62,7 @@ func (s *Service) Unlike(ctx context.Context, user, id int64) error {
 	return nil
 }
 
-// An answer is that to one call.
+// An answer is the result of one call.
 type answer struct {
 	likes int // of the target, after the change
 	known bool
@@ -126,7 +126,7 @@ func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err
 	})
 }
 
-// An outcome is what a group has done.
+// An outcome holds the results of a group.
 type outcome struct {
 	refused map[Draft]error
 	changes map[Draft]change
@@ -179,8 +179,8 @@ func (s *Service) changeAll(ctx context.Context, group calls, done func(row int6
 	return s.finish(ctx, group, &w.outcome, w.afterCommit), nil
 }
 
-// finish gives the calls of a group their results. after tells Redis of the changes, and
-// afterCommit of the counts.
+// finish sets the results of a group's calls. after updates Redis; afterCommit adds the
+// counts of the targets to its pipeline.
 func (s *Service) finish(ctx context.Context, group calls, o *outcome, afterCommit func(*cache.Pipeline)) (after func()) {
 	var changes, repeats []change
 	for _, c := range group {

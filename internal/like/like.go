@@ -48,7 +48,7 @@ type Target interface {
 	LikesChanged(ctx context.Context, ids ...int64) error
 }
 
-// NoteTarget is what New needs of notes.
+// NoteTarget is the [Target] of likes of notes. New panics without it.
 type NoteTarget interface {
 	Target
 	// LikesCounted updates the cache after the commit of counts of a note that this package

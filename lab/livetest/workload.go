@@ -325,8 +325,8 @@ func (w *workload) watchHead(ctx context.Context) error {
 }
 
 // history is what users did, with the numbers behind which they may hear nothing any more.
-// It is for when all is over. A server that was stopped has not heard of an end meanwhile; its
-// time begins when it goes on.
+// Call it after the run. A stopped server cannot receive the end of a follow, so its leeway
+// begins when the server continues.
 func (w *workload) history(stopped [][2]time.Duration) map[Pair][]Follow {
 	for pair, ends := range w.ended {
 		for i, answered := range ends {

@@ -297,16 +297,19 @@ func (c *core[K, V]) remove(ctx context.Context, all []want[K]) error {
 			return err
 		}
 	}
-	if len(all) > manyKeys {
+	if len(all) > manyKeys && c.holds() {
 		return c.hub.say(ctx, word{Policy: c.policy.Name})
 	}
 	return nil
 }
 
-// say tells the other processes that keys changed, if they may hold something of them. A
-// load under way is no reason: it serves nobody who came after an invalidation.
+// holds reports whether processes hold anything of this cache that messages keep fresh. Loads
+// under way need no message: their results never serve readers that came after an invalidation.
+func (c *core[K, V]) holds() bool { return c.local != nil || c.guard != nil }
+
+// say publishes changed keys to the other processes, unless they hold nothing of the cache.
 func (c *core[K, V]) say(ctx context.Context, wants []want[K]) error {
-	if c.hub.bus == nil || c.local == nil && c.guard == nil {
+	if c.hub.bus == nil || !c.holds() {
 		return nil
 	}
 	texts := make([]string, len(wants))

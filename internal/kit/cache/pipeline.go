@@ -8,9 +8,9 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Pipeline collects what one commit changes in caches and windows of one hub, so that all
-// of it takes one round trip for each 500 keys. Fill it after the commit, by methods that end
-// in "In", and call [Pipeline.Exec] once. It is not safe for concurrent use.
+// A Pipeline collects the changes of one commit to caches and windows of one hub. They take
+// one round trip for each 500 keys. Fill it after the commit, by methods that end in "In",
+// and call [Pipeline.Exec] once. It is not safe for concurrent use.
 type Pipeline struct {
 	hub   *Hub
 	calls []call
@@ -31,9 +31,9 @@ func (p *Pipeline) add(calls []call, end func(ctx context.Context, answers []*re
 	p.calls, p.parts = append(p.calls, calls...), append(p.parts, part{len(calls), end})
 }
 
-// Exec sends what was collected. It does not end with ctx; each round trip has the hub's
-// deadline. It returns the first error, which is that of the method without "In", such as
-// [Cache.Put] for PutIn. The other changes are made all the same.
+// Exec sends the changes. It does not end with ctx; each round trip has the hub's deadline.
+// It returns the first error and makes the other changes. The errors are those of the methods
+// without "In", such as [Cache.PutMany] for [Cache.PutIn].
 func (p *Pipeline) Exec(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	answers := make([]*redis.Cmd, 0, len(p.calls))

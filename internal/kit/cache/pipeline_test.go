@@ -75,7 +75,7 @@ func TestAPartOfAPipelineFailsAlone(t *testing.T) {
 	})
 }
 
-// Nobody needs to hear of a change to a cache that keeps nothing in the process.
+// A cache without a local part needs no messages.
 func TestAnOnlyRemoteCacheSendsNoMessages(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	published := 0

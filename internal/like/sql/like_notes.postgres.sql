@@ -3,8 +3,8 @@
 -- first, in the order of their ids, so the ids of a note's likes grow in the order of
 -- commits.
 --
--- What is written is what was locked. A row may have changed after the statement began, if
--- another transaction had it locked; a like that this one inserted meanwhile stays.
+-- The new counts are computed from the locked rows. While the statement waits for a lock,
+-- another transaction may change the counts or insert one of the likes; that like stays.
 --
 -- The rank of a note among hot ones rises as package note computes it (hot.go).
 --
