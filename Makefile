@@ -14,7 +14,7 @@ SHORT ?= -short
 
 # The packages whose own code is concurrent: they run under the race detector. Their tests
 # wait a good deal, so more packages than processors run at once. Add a package that gets goroutines.
-RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(batch|cache|door|embedredis|kept|live|lock|logreader|observe|outbox|plan|quota|schedule|sequence|store|stream))(/|$$)
+RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(batch|cache|dblock|door|embedredis|kept|live|lock|logreader|observe|outbox|plan|quota|schedule|sequence|store|stream))(/|$$)
 
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race

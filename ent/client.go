@@ -25,7 +25,6 @@ import (
 	"github.com/tandian-dev/tandian/ent/follow"
 	"github.com/tandian-dev/tandian/ent/idsegment"
 	"github.com/tandian-dev/tandian/ent/like"
-	"github.com/tandian-dev/tandian/ent/lockfence"
 	"github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/ent/noteevent"
@@ -73,8 +72,6 @@ type Client struct {
 	IDSegment *IDSegmentClient
 	// Like is the client for interacting with the Like builders.
 	Like *LikeClient
-	// LockFence is the client for interacting with the LockFence builders.
-	LockFence *LockFenceClient
 	// Note is the client for interacting with the Note builders.
 	Note *NoteClient
 	// NoteCount is the client for interacting with the NoteCount builders.
@@ -129,7 +126,6 @@ func (c *Client) init() {
 	c.Follow = NewFollowClient(c.config)
 	c.IDSegment = NewIDSegmentClient(c.config)
 	c.Like = NewLikeClient(c.config)
-	c.LockFence = NewLockFenceClient(c.config)
 	c.Note = NewNoteClient(c.config)
 	c.NoteCount = NewNoteCountClient(c.config)
 	c.NoteEvent = NewNoteEventClient(c.config)
@@ -250,7 +246,6 @@ func (c *Client) Tx(ctx context.Context) (*Tx, error) {
 		Follow:       NewFollowClient(cfg),
 		IDSegment:    NewIDSegmentClient(cfg),
 		Like:         NewLikeClient(cfg),
-		LockFence:    NewLockFenceClient(cfg),
 		Note:         NewNoteClient(cfg),
 		NoteCount:    NewNoteCountClient(cfg),
 		NoteEvent:    NewNoteEventClient(cfg),
@@ -298,7 +293,6 @@ func (c *Client) BeginTx(ctx context.Context, opts *sql.TxOptions) (*Tx, error) 
 		Follow:       NewFollowClient(cfg),
 		IDSegment:    NewIDSegmentClient(cfg),
 		Like:         NewLikeClient(cfg),
-		LockFence:    NewLockFenceClient(cfg),
 		Note:         NewNoteClient(cfg),
 		NoteCount:    NewNoteCountClient(cfg),
 		NoteEvent:    NewNoteEventClient(cfg),
@@ -345,10 +339,10 @@ func (c *Client) Close() error {
 func (c *Client) Use(hooks ...Hook) {
 	for _, n := range []interface{ Use(...Hook) }{
 		c.Balance, c.BalanceEntry, c.CheckInMonth, c.Comment, c.Device, c.FanOut,
-		c.FeedHead, c.FeedStar, c.FlashSale, c.Follow, c.IDSegment, c.Like,
-		c.LockFence, c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment,
-		c.Picture, c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType, c.User,
-		c.VisitDay, c.Voucher, c.VoucherTerms,
+		c.FeedHead, c.FeedStar, c.FlashSale, c.Follow, c.IDSegment, c.Like, c.Note,
+		c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment, c.Picture,
+		c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType, c.User, c.VisitDay,
+		c.Voucher, c.VoucherTerms,
 	} {
 		n.Use(hooks...)
 	}
@@ -359,10 +353,10 @@ func (c *Client) Use(hooks ...Hook) {
 func (c *Client) Intercept(interceptors ...Interceptor) {
 	for _, n := range []interface{ Intercept(...Interceptor) }{
 		c.Balance, c.BalanceEntry, c.CheckInMonth, c.Comment, c.Device, c.FanOut,
-		c.FeedHead, c.FeedStar, c.FlashSale, c.Follow, c.IDSegment, c.Like,
-		c.LockFence, c.Note, c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment,
-		c.Picture, c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType, c.User,
-		c.VisitDay, c.Voucher, c.VoucherTerms,
+		c.FeedHead, c.FeedStar, c.FlashSale, c.Follow, c.IDSegment, c.Like, c.Note,
+		c.NoteCount, c.NoteEvent, c.Order, c.OutboxJob, c.Payment, c.Picture,
+		c.PictureUse, c.Session, c.Setting, c.Shop, c.ShopType, c.User, c.VisitDay,
+		c.Voucher, c.VoucherTerms,
 	} {
 		n.Intercept(interceptors...)
 	}
@@ -395,8 +389,6 @@ func (c *Client) Mutate(ctx context.Context, m Mutation) (Value, error) {
 		return c.IDSegment.mutate(ctx, m)
 	case *LikeMutation:
 		return c.Like.mutate(ctx, m)
-	case *LockFenceMutation:
-		return c.LockFence.mutate(ctx, m)
 	case *NoteMutation:
 		return c.Note.mutate(ctx, m)
 	case *NoteCountMutation:
@@ -2059,139 +2051,6 @@ func (c *LikeClient) mutate(ctx context.Context, m *LikeMutation) (Value, error)
 		return (&LikeDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
 	default:
 		return nil, fmt.Errorf("ent: unknown Like mutation op: %q", m.Op())
-	}
-}
-
-// LockFenceClient is a client for the LockFence schema.
-type LockFenceClient struct {
-	config
-}
-
-// NewLockFenceClient returns a client for the LockFence from the given config.
-func NewLockFenceClient(c config) *LockFenceClient {
-	return &LockFenceClient{config: c}
-}
-
-// Use adds a list of mutation hooks to the hooks stack.
-// A call to `Use(f, g, h)` equals to `lockfence.Hooks(f(g(h())))`.
-func (c *LockFenceClient) Use(hooks ...Hook) {
-	c.hooks.LockFence = append(c.hooks.LockFence, hooks...)
-}
-
-// Intercept adds a list of query interceptors to the interceptors stack.
-// A call to `Intercept(f, g, h)` equals to `lockfence.Intercept(f(g(h())))`.
-func (c *LockFenceClient) Intercept(interceptors ...Interceptor) {
-	c.inters.LockFence = append(c.inters.LockFence, interceptors...)
-}
-
-// Create returns a builder for creating a LockFence entity.
-func (c *LockFenceClient) Create() *LockFenceCreate {
-	mutation := newLockFenceMutation(c.config, OpCreate)
-	return &LockFenceCreate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// CreateBulk returns a builder for creating a bulk of LockFence entities.
-func (c *LockFenceClient) CreateBulk(builders ...*LockFenceCreate) *LockFenceCreateBulk {
-	return &LockFenceCreateBulk{config: c.config, builders: builders}
-}
-
-// MapCreateBulk creates a bulk creation builder from the given slice. For each item in the slice, the function creates
-// a builder and applies setFunc on it.
-func (c *LockFenceClient) MapCreateBulk(slice any, setFunc func(*LockFenceCreate, int)) *LockFenceCreateBulk {
-	rv := reflect.ValueOf(slice)
-	if rv.Kind() != reflect.Slice {
-		return &LockFenceCreateBulk{err: fmt.Errorf("calling to LockFenceClient.MapCreateBulk with wrong type %T, need slice", slice)}
-	}
-	builders := make([]*LockFenceCreate, rv.Len())
-	for i := 0; i < rv.Len(); i++ {
-		builders[i] = c.Create()
-		setFunc(builders[i], i)
-	}
-	return &LockFenceCreateBulk{config: c.config, builders: builders}
-}
-
-// Update returns an update builder for LockFence.
-func (c *LockFenceClient) Update() *LockFenceUpdate {
-	mutation := newLockFenceMutation(c.config, OpUpdate)
-	return &LockFenceUpdate{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOne returns an update builder for the given entity.
-func (c *LockFenceClient) UpdateOne(_m *LockFence) *LockFenceUpdateOne {
-	mutation := newLockFenceMutation(c.config, OpUpdateOne, withLockFence(_m))
-	return &LockFenceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// UpdateOneID returns an update builder for the given id.
-func (c *LockFenceClient) UpdateOneID(id string) *LockFenceUpdateOne {
-	mutation := newLockFenceMutation(c.config, OpUpdateOne, withLockFenceID(id))
-	return &LockFenceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// Delete returns a delete builder for LockFence.
-func (c *LockFenceClient) Delete() *LockFenceDelete {
-	mutation := newLockFenceMutation(c.config, OpDelete)
-	return &LockFenceDelete{config: c.config, hooks: c.Hooks(), mutation: mutation}
-}
-
-// DeleteOne returns a builder for deleting the given entity.
-func (c *LockFenceClient) DeleteOne(_m *LockFence) *LockFenceDeleteOne {
-	return c.DeleteOneID(_m.ID)
-}
-
-// DeleteOneID returns a builder for deleting the given entity by its id.
-func (c *LockFenceClient) DeleteOneID(id string) *LockFenceDeleteOne {
-	builder := c.Delete().Where(lockfence.ID(id))
-	builder.mutation.id = &id
-	builder.mutation.op = OpDeleteOne
-	return &LockFenceDeleteOne{builder}
-}
-
-// Query returns a query builder for LockFence.
-func (c *LockFenceClient) Query() *LockFenceQuery {
-	return &LockFenceQuery{
-		config: c.config,
-		ctx:    &QueryContext{Type: TypeLockFence},
-		inters: c.Interceptors(),
-	}
-}
-
-// Get returns a LockFence entity by its id.
-func (c *LockFenceClient) Get(ctx context.Context, id string) (*LockFence, error) {
-	return c.Query().Where(lockfence.ID(id)).Only(ctx)
-}
-
-// GetX is like Get, but panics if an error occurs.
-func (c *LockFenceClient) GetX(ctx context.Context, id string) *LockFence {
-	obj, err := c.Get(ctx, id)
-	if err != nil {
-		panic(err)
-	}
-	return obj
-}
-
-// Hooks returns the client hooks.
-func (c *LockFenceClient) Hooks() []Hook {
-	return c.hooks.LockFence
-}
-
-// Interceptors returns the client interceptors.
-func (c *LockFenceClient) Interceptors() []Interceptor {
-	return c.inters.LockFence
-}
-
-func (c *LockFenceClient) mutate(ctx context.Context, m *LockFenceMutation) (Value, error) {
-	switch m.Op() {
-	case OpCreate:
-		return (&LockFenceCreate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdate:
-		return (&LockFenceUpdate{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpUpdateOne:
-		return (&LockFenceUpdateOne{config: c.config, hooks: c.Hooks(), mutation: m}).Save(ctx)
-	case OpDelete, OpDeleteOne:
-		return (&LockFenceDelete{config: c.config, hooks: c.Hooks(), mutation: m}).Exec(ctx)
-	default:
-		return nil, fmt.Errorf("ent: unknown LockFence mutation op: %q", m.Op())
 	}
 }
 
@@ -4519,15 +4378,15 @@ func (c *VoucherTermsClient) mutate(ctx context.Context, m *VoucherTermsMutation
 type (
 	hooks struct {
 		Balance, BalanceEntry, CheckInMonth, Comment, Device, FanOut, FeedHead,
-		FeedStar, FlashSale, Follow, IDSegment, Like, LockFence, Note, NoteCount,
-		NoteEvent, Order, OutboxJob, Payment, Picture, PictureUse, Session, Setting,
-		Shop, ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Hook
+		FeedStar, FlashSale, Follow, IDSegment, Like, Note, NoteCount, NoteEvent,
+		Order, OutboxJob, Payment, Picture, PictureUse, Session, Setting, Shop,
+		ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Hook
 	}
 	inters struct {
 		Balance, BalanceEntry, CheckInMonth, Comment, Device, FanOut, FeedHead,
-		FeedStar, FlashSale, Follow, IDSegment, Like, LockFence, Note, NoteCount,
-		NoteEvent, Order, OutboxJob, Payment, Picture, PictureUse, Session, Setting,
-		Shop, ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Interceptor
+		FeedStar, FlashSale, Follow, IDSegment, Like, Note, NoteCount, NoteEvent,
+		Order, OutboxJob, Payment, Picture, PictureUse, Session, Setting, Shop,
+		ShopType, User, VisitDay, Voucher, VoucherTerms []ent.Interceptor
 	}
 )
 

@@ -24,7 +24,6 @@ import (
 	"github.com/tandian-dev/tandian/ent/follow"
 	"github.com/tandian-dev/tandian/ent/idsegment"
 	"github.com/tandian-dev/tandian/ent/like"
-	"github.com/tandian-dev/tandian/ent/lockfence"
 	"github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/ent/noteevent"
@@ -113,7 +112,6 @@ func checkColumn(t, c string) error {
 			follow.Table:       follow.ValidColumn,
 			idsegment.Table:    idsegment.ValidColumn,
 			like.Table:         like.ValidColumn,
-			lockfence.Table:    lockfence.ValidColumn,
 			note.Table:         note.ValidColumn,
 			notecount.Table:    notecount.ValidColumn,
 			noteevent.Table:    noteevent.ValidColumn,

@@ -10,7 +10,6 @@ import (
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/idsegment"
-	"github.com/tandian-dev/tandian/ent/lockfence"
 	"github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/ent/order"
@@ -45,7 +44,6 @@ func init() {
 	flashsale.BucketsValidator = schema.Positive[int]
 	flashsale.DefaultEditSeq = 1
 	idsegment.IDValidator = schema.All(schema.NotEmpty, schema.MaxLen(64))
-	lockfence.IDValidator = schema.All(schema.NotEmpty, schema.MaxLen(200))
 	note.ExternalIDValidator = schema.MaxLen(200)
 	note.TitleValidator = schema.MaxLen(400)
 	note.DefaultImages = schema.NoImages

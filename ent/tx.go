@@ -38,8 +38,6 @@ type Tx struct {
 	IDSegment *IDSegmentClient
 	// Like is the client for interacting with the Like builders.
 	Like *LikeClient
-	// LockFence is the client for interacting with the LockFence builders.
-	LockFence *LockFenceClient
 	// Note is the client for interacting with the Note builders.
 	Note *NoteClient
 	// NoteCount is the client for interacting with the NoteCount builders.
@@ -215,7 +213,6 @@ func (tx *Tx) init() {
 	tx.Follow = NewFollowClient(tx.config)
 	tx.IDSegment = NewIDSegmentClient(tx.config)
 	tx.Like = NewLikeClient(tx.config)
-	tx.LockFence = NewLockFenceClient(tx.config)
 	tx.Note = NewNoteClient(tx.config)
 	tx.NoteCount = NewNoteCountClient(tx.config)
 	tx.NoteEvent = NewNoteEventClient(tx.config)

@@ -153,18 +153,6 @@ func (f LikeFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error)
 	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.LikeMutation", m)
 }
 
-// The LockFenceFunc type is an adapter to allow the use of ordinary
-// function as LockFence mutator.
-type LockFenceFunc func(context.Context, *ent.LockFenceMutation) (ent.Value, error)
-
-// Mutate calls f(ctx, m).
-func (f LockFenceFunc) Mutate(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-	if mv, ok := m.(*ent.LockFenceMutation); ok {
-		return f(ctx, mv)
-	}
-	return nil, fmt.Errorf("unexpected mutation type %T. expect *ent.LockFenceMutation", m)
-}
-
 // The NoteFunc type is an adapter to allow the use of ordinary
 // function as Note mutator.
 type NoteFunc func(context.Context, *ent.NoteMutation) (ent.Value, error)

@@ -42,9 +42,6 @@ type IDSegment func(*sql.Selector)
 // Like is the predicate function for like builders.
 type Like func(*sql.Selector)
 
-// LockFence is the predicate function for lockfence builders.
-type LockFence func(*sql.Selector)
-
 // Note is the predicate function for note builders.
 type Note func(*sql.Selector)
 

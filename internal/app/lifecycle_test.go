@@ -135,7 +135,7 @@ func TestALostClaimIsTakenAgain(t *testing.T) {
 	db := stack.SQL(t)
 	// Of the claim alone: workers take such locks for a moment.
 	const claims = `FROM pg_locks WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
-		AND (classid::bigint << 32 | objid::bigint) = hashtextextended('tandian:redis', 0)`
+		AND (classid::bigint << 32 | objid::bigint) = hashtextextended('tandian:redis', 1935764581)`
 	held := func() (n int) {
 		if err := db.QueryRow("SELECT count(*) " + claims).Scan(&n); err != nil {
 			t.Fatal(err)

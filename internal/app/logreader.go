@@ -22,7 +22,7 @@ func (h *House) readLog(ctx context.Context, url string, reg prometheus.Register
 		return nil
 	}
 	r, err := logreader.New(h.DB.DB, logreader.Options{
-		URL: url, Registerer: reg, Log: log,
+		URL: url, Locks: h.exclusive, Registerer: reg, Log: log,
 		Tables: []logreader.Table{
 			h.cached("users", h.Accounts.Changed),
 			h.cached("shops", h.Shops.Changed),

@@ -26,44 +26,53 @@ import (
 // A monitor notes every word of every command that begins as our keys do, of
 // scripts too, and also keys that are gone a moment later.
 type monitor struct {
-	conn net.Conn
-	done chan struct{}
+	end  func()
 	keys map[string]bool // when it has ended; false is a channel, which holds nothing
 }
 
 // watchKeys has a Redis tell of all its commands.
 func watchKeys(t *testing.T, url string) *monitor {
 	t.Helper()
+	m := &monitor{keys: map[string]bool{}}
+	key, channel := regexp.MustCompile(`"(td:[^"]*)"`), regexp.MustCompile(`(?i)"s?(un)?(publish|subscribe)"`)
+	m.end = watchCommands(t, url, func(line string) {
+		for _, word := range key.FindAllStringSubmatch(line, -1) {
+			known, ok := m.keys[word[1]]
+			m.keys[word[1]] = (known || !ok) && !channel.MatchString(line)
+		}
+	})
+	return m
+}
+
+// watchCommands calls see with the lines of MONITOR, one after the other, until end.
+func watchCommands(t *testing.T, url string, see func(line string)) (end func()) {
+	t.Helper()
 	o, err := redis.ParseURL(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := &monitor{done: make(chan struct{}), keys: map[string]bool{}}
-	if m.conn, err = new(net.Dialer).DialContext(t.Context(), o.Network, o.Addr); err != nil {
+	conn, err := new(net.Dialer).DialContext(t.Context(), o.Network, o.Addr)
+	if err != nil {
 		t.Fatal(err)
 	}
-	lines := bufio.NewScanner(m.conn)
+	lines := bufio.NewScanner(conn)
 	lines.Buffer(nil, 8<<20)
-	if _, err := m.conn.Write([]byte("AUTH " + testkit.AdminUser + " any\r\nMONITOR\r\n")); err != nil || !lines.Scan() || !lines.Scan() || lines.Text() != "+OK" {
+	if _, err := conn.Write([]byte("AUTH " + testkit.AdminUser + " any\r\nMONITOR\r\n")); err != nil || !lines.Scan() || !lines.Scan() || lines.Text() != "+OK" {
 		t.Fatalf("MONITOR: %v, %q", err, lines.Text())
 	}
-	key, channel := regexp.MustCompile(`"(td:[^"]*)"`), regexp.MustCompile(`(?i)"s?(un)?(publish|subscribe)"`)
+	done := make(chan struct{})
 	go func() {
-		defer close(m.done)
+		defer close(done)
 		for lines.Scan() {
-			for _, word := range key.FindAllStringSubmatch(lines.Text(), -1) {
-				known, ok := m.keys[word[1]]
-				m.keys[word[1]] = (known || !ok) && !channel.MatchString(lines.Text())
-			}
+			see(lines.Text())
 		}
 	}()
-	t.Cleanup(m.end)
-	return m
-}
-
-func (m *monitor) end() {
-	_ = m.conn.Close()
-	<-m.done
+	end = func() {
+		_ = conn.Close()
+		<-done
+	}
+	t.Cleanup(end)
+	return end
 }
 
 // TestEveryKeyOfAServerFollowsTheTable sends what clients send, at least once

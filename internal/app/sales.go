@@ -31,19 +31,38 @@ import (
 // needs of the others, and what stands here hands it on. Ids, times and plain
 // structs cross.
 
-// openLocks opens the locks that all processes share.
+// openLocks opens the redsync locks of orders, on the state Redis or on nodes of their own.
 func (h *House) openLocks(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*lock.Locker, error) {
-	locks, err := lock.NewRedis([]redis.UniversalClient{h.State}, lock.Options{Prefix: cfg.RedisPrefix, Log: log})
-	if err != nil {
-		return nil, fmt.Errorf("locks: %w", err)
+	nodes := []redis.UniversalClient{h.State}
+	if len(cfg.RedisLockURLs) > 0 {
+		nodes = nil
 	}
+	for i, url := range cfg.RedisLockURLs {
+		node, err := store.OpenRedis(store.RedisConfig{
+			URL: url, Role: fmt.Sprintf("lock-%d", i+1), PoolSize: cfg.RedisPoolSize, PoolTimeout: cfg.RedisPoolTimeout, Log: log, TLS: cfg.RedisTLS(),
+		}, h.metrics)
+		if err != nil {
+			return nil, err
+		}
+		h.closers = append(h.closers, node.Close)
+		nodes = append(nodes, node)
+	}
+	locks, err := lock.NewRedis(nodes, lock.Options{Prefix: cfg.RedisPrefix, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("open locks: %w", err)
+	}
+	h.closeLocks(locks)
+	reg.MustRegister(lockMetrics{locks, "redis"})
+	return locks, nil
+}
+
+// closeLocks closes locks with the other parts.
+func (h *House) closeLocks(locks *lock.Locker) {
 	h.closers = append(h.closers, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()
 		return locks.Close(ctx)
 	})
-	reg.MustRegister(lockMetrics{locks})
-	return locks, nil
 }
 
 // openSales builds the rooms of what is sold.
@@ -72,7 +91,7 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 		Tell: h.Live.Tell, StockKey: voucher.StockKey,
 	}, reg, log)
 	sales, err := flashsale.New(ctx, client, h.outbox, numbers, announced{h.Orders}, flashsale.Config{
-		Prefix: cfg.RedisPrefix, Dialect: h.DB.Dialect, State: h.State, Partitions: h.partitions(cfg),
+		Prefix: cfg.RedisPrefix, Dialect: h.DB.Dialect, Locks: h.exclusive, State: h.State, Partitions: h.partitions(cfg),
 		Instance: rand.Text(), Wait: orderWait(cfg), PayWithin: cfg.PayWithin, Bus: h.bus, MadeAt: sequence.At, Queued: h.Orders.QueuedKey,
 		Dial: h.dialSales,
 	}, reg, log)

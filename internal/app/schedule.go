@@ -17,7 +17,7 @@ const outboxSweepEvery = 10 * time.Second
 // openSchedule gathers what is due every so often, once for all processes. A noun adds its
 // jobs here, by one line. ARCHITECTURE.md has a table of them.
 func (h *House) openSchedule(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
-	h.schedule = schedule.New(schedule.Options{DB: h.DB.DB, Dialect: h.DB.Dialect, Registerer: reg, Log: log})
+	h.schedule = schedule.New(schedule.Options{DB: h.DB.DB, Locks: h.exclusive, Registerer: reg, Log: log})
 	// What is short does not wait for scans, some of which take hours.
 	var short []schedule.Job
 	short = append(short, h.Accounts.Jobs()...)
@@ -27,7 +27,6 @@ func (h *House) openSchedule(cfg *config.Config, reg prometheus.Registerer, log 
 	short = append(short, h.clearTexts(cfg, reg))
 	short = append(short,
 		schedule.Job{Name: "outbox.sweep", Every: outboxSweepEvery, Retry: outboxSweepEvery, Do: h.outbox.Sweep},
-		schedule.Job{Name: "lock.fences", Every: fencesEvery, Do: h.sweepFences},
 	)
 	short = append(short, h.warmer.jobs()...)
 	h.schedule.Add(short...)

@@ -9,7 +9,6 @@ import (
 	"log/slog"
 	"os"
 	"slices"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -25,8 +24,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
@@ -45,6 +44,7 @@ type House struct {
 	Cache redis.UniversalClient // what may be evicted; may be the same client
 	graph.Rooms
 
+	exclusive  *lock.Locker   // of what one process does at a time
 	zone       *time.Location // whose days count
 	bus        stream.Bus
 	hub        *cache.Hub
@@ -90,7 +90,7 @@ func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 	}()
 	waiting, cancel := context.WithTimeout(ctx, cfg.StartTimeout)
 	defer cancel()
-	if err := h.openSQL(waiting, cfg, log); err != nil {
+	if err := h.openSQL(waiting, cfg, reg, log); err != nil {
 		return h, err
 	}
 	if err := h.migrate(ctx, log); err != nil {
@@ -178,7 +178,7 @@ func (h *House) codeSender(cfg *config.Config, out io.Writer) (account.Sender, e
 	return nil, nil //nolint:nilnil // no sender
 }
 
-func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logger) error {
+func (h *House) openSQL(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
 	if cfg.DatabaseURL == "" {
 		release, err := store.LockDir(cfg.DataDir, fmt.Sprintf("process %d", os.Getpid()))
 		if err != nil {
@@ -197,13 +197,14 @@ func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logge
 	if err := db.Await(ctx, waiting(ctx, log)); err != nil {
 		return err
 	}
+	if err := h.openExclusive(reg, log); err != nil { //nolint:contextcheck // they close at the end of all contexts
+		return err
+	}
 	if cfg.DatabaseURL == "" {
 		return nil
 	}
-	// Processes that share a Redis may be many; one with a Redis of its own must
-	// be alone: the others would not see what it changes.
-	claim, err := claimDatabase(ctx, db, cfg.RedisURL != "", waiting(ctx, log))
-	if errors.Is(err, store.ErrClaimed) {
+	claim, err := claimDatabase(ctx, h.exclusive, cfg.RedisURL != "", waiting(ctx, log))
+	if errors.Is(err, errClaimed) {
 		if cfg.RedisURL == "" {
 			return errors.New("other processes use this database; several need a --redis-url, the same for all")
 		}
@@ -212,28 +213,9 @@ func (h *House) openSQL(ctx context.Context, cfg *config.Config, log *slog.Logge
 	if err != nil {
 		return err
 	}
-	h.closers = append(h.closers, claim.Release)
-	h.chores["database claim"] = claim.Run
+	h.closers = append(h.closers, claim.release)
+	h.chores["database claim"] = claim.run
 	return nil
-}
-
-// claimDatabase takes the claim of a process. It waits while the database has no free
-// connection, as the first connection does.
-func claimDatabase(ctx context.Context, db *store.SQL, shared bool, report func(error)) (*store.Claim, error) {
-	name, err := db.Scoped(ctx, "tandian:redis")
-	if err != nil {
-		return nil, err
-	}
-	for {
-		claim, err := db.Claim(ctx, name, shared)
-		if !strings.HasPrefix(store.SQLState(err), "53") {
-			return claim, err
-		}
-		report(err)
-		if clock.Sleep(ctx, time.Second) != nil {
-			return nil, err
-		}
-	}
 }
 
 // waiting logs why the start waits for the database.

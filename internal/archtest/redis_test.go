@@ -152,7 +152,6 @@ func luaCommands() []string {
 func luaDel() map[string]string {
 	return map[string]string{
 		"internal/kit/cache/lua/": "a record of 16 KB at most, a lease",
-		"internal/kit/lock/lua/":  "a text of 26 bytes",
 		"internal/account/lua/":   "hashes of 22 fields at most, counters",
 	}
 }

@@ -35,11 +35,12 @@ type Config struct {
 	MetricsAddr string // host:port of metrics and probes alone; "" is Addr
 	DataDir     string // folder of the embedded stores
 
-	DatabaseURL   string // postgres://…; "" is the embedded SQLite
-	RedisURL      string // see store.RedisConfig; "" is the embedded Redis
-	RedisCacheURL string // caches; "" is RedisURL
-	RedisPrefix   string // begins every key and channel
-	RedisCA       string // files of TLS to both, see store.RedisTLS
+	DatabaseURL   string   // postgres://…; "" is the embedded SQLite
+	RedisURL      string   // see store.RedisConfig; "" is the embedded Redis
+	RedisCacheURL string   // caches; "" is RedisURL
+	RedisLockURLs []string // independent masters for the locks of orders; empty is RedisURL
+	RedisPrefix   string   // begins every key and channel
+	RedisCA       string   // files of TLS to both, see store.RedisTLS
 	RedisCert     string
 	RedisKey      string
 
@@ -163,6 +164,7 @@ func (c *Config) Check() error {
 	if c.RedisCacheURL != "" && c.RedisURL == "" {
 		refuse("redis-cache-url", "it needs --redis-url too: the caches of an embedded Redis stay in it")
 	}
+	c.checkLockURLs(refuse)
 	c.checkRedisTLS(refuse)
 	if !prefix.MatchString(c.RedisPrefix) {
 		refuse("redis-prefix", "%q is not 1 to 32 lower-case letters, digits or dashes", c.RedisPrefix)
@@ -172,8 +174,8 @@ func (c *Config) Check() error {
 			refuse(name, "%d is not 0 to 10000", n)
 		}
 	}
-	if c.DatabaseURL != "" && c.DBMaxConns == 1 {
-		refuse("db-max-conns", "Postgres needs two: one of them holds this process's lock")
+	if c.DatabaseURL != "" && c.DBMaxConns > 0 && c.DBMaxConns < minDBConns {
+		refuse("db-max-conns", "PostgreSQL needs at least %d: the locks of this process, of the log reader and of a job hold one each", minDBConns)
 	}
 	if c.RedisPoolSize < 1 || c.RedisPoolSize > 10_000 {
 		refuse("redis-pool-size", "%d is not 1 to 10000", c.RedisPoolSize)
@@ -236,9 +238,41 @@ func (c *Config) Check() error {
 	return errors.Join(bad...)
 }
 
+// checkLockURLs checks the Redis nodes of locks.
+func (c *Config) checkLockURLs(refuse func(name, format string, args ...any)) {
+	const name = "redis-lock-urls"
+	if len(c.RedisLockURLs) == 0 {
+		return
+	}
+	if c.RedisURL == "" {
+		refuse(name, "it needs --redis-url too")
+	}
+	if n := len(c.RedisLockURLs); n%2 == 0 || n > maxLockNodes {
+		refuse(name, "the number of nodes must be odd and at most %d, not %d: a majority decides", maxLockNodes, n)
+	}
+	seen := map[string]bool{}
+	for _, u := range c.RedisLockURLs {
+		switch err := store.CheckRedisURL(u); {
+		case err != nil:
+			refuse(name, "%v", err)
+		case strings.HasPrefix(u, "redis+"):
+			refuse(name, "a node must be a single independent master: use redis://, rediss:// or unix://")
+		case seen[u]:
+			refuse(name, "a node is listed twice")
+		}
+		seen[u] = true
+	}
+}
+
+// minDBConns leaves one connection for requests beside those that hold locks.
+const minDBConns = 4
+
+// maxLockNodes bounds the nodes of locks: each lock waits for a majority.
+const maxLockNodes = 7
+
 // checkRedisTLS checks the files of TLS to Redis.
 func (c *Config) checkRedisTLS(refuse func(name, format string, args ...any)) {
-	used := store.IsTLS(c.RedisURL) || store.IsTLS(c.RedisCacheURL)
+	used := store.IsTLS(c.RedisURL) || store.IsTLS(c.RedisCacheURL) || slices.ContainsFunc(c.RedisLockURLs, store.IsTLS)
 	for _, f := range []struct{ name, file string }{{"redis-ca", c.RedisCA}, {"redis-cert", c.RedisCert}, {"redis-key", c.RedisKey}} {
 		if f.file != "" && !used {
 			refuse(f.name, "it needs a rediss:// URL: the connections to this Redis are not encrypted")

@@ -103,6 +103,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"database-url":       {"postgres://h1/d", "postgres://h2/d"},
 		"redis-url":          {"rediss://h1", "rediss://h2"},
 		"redis-cache-url":    {"redis://c1", "redis://c2"},
+		"redis-lock-urls":    {"redis://l1", "redis://l2,rediss://l3,unix:///l4"},
 		"redis-ca":           {ca1.File, ca2.File},
 		"redis-cert":         {cert1, cert2},
 		"redis-key":          {key1, key2},
@@ -166,7 +167,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"log-level":     {"debug", "error"},
 	}
 	fromEnv := config.Config{
-		Addr: ":1", MetricsAddr: "127.0.0.1:11", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "rediss://h1", RedisCacheURL: "redis://c1",
+		Addr: ":1", MetricsAddr: "127.0.0.1:11", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "rediss://h1", RedisCacheURL: "redis://c1", RedisLockURLs: []string{"redis://l1"},
 		RedisPrefix: "p1", RedisCA: ca1.File, RedisCert: cert1, RedisKey: key1, DBMaxConns: 11, DBMaxIdle: 1, RedisPoolSize: 21, RedisMinIdle: 3, RedisPoolTimeout: time.Second,
 		RedisReadLimit: 111, L1Bytes: 121, LogReader: "auto",
 		CodeSender: "webhook", CodeWebhookURL: "https://h1/send", CodeWebhookSecret: "secret of sixteen 1",
@@ -180,7 +181,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		LogFormat: "json", LogLevel: "debug",
 	}
 	fromFlags := config.Config{
-		Addr: ":2", MetricsAddr: "127.0.0.1:12", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "rediss://h2", RedisCacheURL: "redis://c2",
+		Addr: ":2", MetricsAddr: "127.0.0.1:12", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "rediss://h2", RedisCacheURL: "redis://c2", RedisLockURLs: []string{"redis://l2", "rediss://l3", "unix:///l4"},
 		RedisPrefix: "p2", RedisCA: ca2.File, RedisCert: cert2, RedisKey: key2, DBMaxConns: 12, DBMaxIdle: 2, RedisPoolSize: 22, RedisMinIdle: 4, RedisPoolTimeout: 2 * time.Second,
 		RedisReadLimit: 112, L1Bytes: 122, LogReader: "off",
 		CodeSender: "webhook", CodeWebhookURL: "https://h2/send", CodeWebhookSecret: "secret of sixteen 2",
@@ -324,6 +325,14 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"a Redis URL that cannot be read", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host:port" }, "--redis-url: it cannot be read"},
 		{"a Redis password that is not escaped", func(c *config.Config) { c.RedisURL = "redis://ann:1/hunter2@host" }, "--redis-url: it cannot be read"},
 		{"a Redis database that is none", func(c *config.Config) { c.RedisURL = "redis://ann:hunter2@host/one" }, "--redis-url: redis: invalid database number"},
+		{"an even number of lock nodes", func(c *config.Config) {
+			c.RedisURL, c.RedisLockURLs = "redis://host", []string{"redis://a", "redis://b"}
+		}, "--redis-lock-urls: the number of nodes must be odd"},
+		{"a lock node twice", func(c *config.Config) {
+			c.RedisURL, c.RedisLockURLs = "redis://host", []string{"redis://a", "redis://b", "redis://a"}
+		}, "--redis-lock-urls: a node is listed twice"},
+		{"a cluster as a lock node", func(c *config.Config) { c.RedisURL, c.RedisLockURLs = "redis://host", []string{"redis+cluster://a"} }, "--redis-lock-urls: a node must be a single independent master"},
+		{"lock nodes beside an embedded Redis", func(c *config.Config) { c.RedisLockURLs = []string{"redis://a"} }, "--redis-lock-urls: it needs --redis-url too"},
 		{"no Redis for caches", func(c *config.Config) { c.RedisURL, c.RedisCacheURL = "redis://host", "x" }, "--redis-cache-url: it begins with redis://"},
 		{"a CA that cannot be read", func(c *config.Config) { c.RedisURL, c.RedisCA = "rediss://host", "none" }, "--redis-ca: read the CA: open none: "},
 		{"a CA of a Redis without TLS", func(c *config.Config) { c.RedisURL, c.RedisCA = "redis://host", "none" }, "--redis-ca: it needs a rediss:// URL"},
@@ -339,6 +348,7 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"a prefix with a line end", func(c *config.Config) { c.RedisPrefix = "td\n" }, `--redis-prefix: "td\n" is not`},
 		{"a prefix of 33 letters", func(c *config.Config) { c.RedisPrefix = strings.Repeat("a", 33) }, "--redis-prefix: "},
 		{"fewer than no connections", func(c *config.Config) { c.DBMaxConns = -1 }, "--db-max-conns: -1 is not 0 to 10000"},
+		{"too few connections for locks", func(c *config.Config) { c.DatabaseURL, c.DBMaxConns = "postgres://h/d", 3 }, "--db-max-conns: PostgreSQL needs at least 4"},
 		{"too many connections", func(c *config.Config) { c.DBMaxConns = 10_001 }, "--db-max-conns: 10001 is not 0 to 10000"},
 		{"fewer than none idle", func(c *config.Config) { c.DBMaxIdle = -1 }, "--db-max-idle: -1 is not 0 to 10000"},
 		{"no connection to Redis", func(c *config.Config) { c.RedisPoolSize = 0 }, "--redis-pool-size: 0 is not 1 to 10000"},

@@ -97,6 +97,7 @@ func (c *Config) storeFlags(s *settings) {
 	s.text(&c.DatabaseURL, "database-url", "connect to PostgreSQL at `URL` (postgres://…); embedded SQLite if empty. Several hosts need ?port=…&target_session_attrs=read-write")
 	s.text(&c.RedisURL, "redis-url", "connect to Redis at `URL` (redis://, rediss://, unix://, redis+sentinel:// or redis+cluster://); embedded Redis if empty")
 	s.text(&c.RedisCacheURL, "redis-cache-url", "store caches in another Redis at `URL`; --redis-url if empty")
+	s.list(&c.RedisLockURLs, "redis-lock-urls", "take the locks of orders on independent Redis masters at `URLS`, between commas; a majority decides; --redis-url if empty")
 	s.text(&c.RedisCA, "redis-ca", "trust servers at rediss:// by the PEM certificates in `FILE`; those of the system if empty")
 	s.text(&c.RedisCert, "redis-cert", "present the PEM certificate in `FILE` at rediss://; each connection reads it again")
 	s.text(&c.RedisKey, "redis-key", "use the PEM key in `FILE` with --redis-cert")

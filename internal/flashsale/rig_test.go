@@ -51,7 +51,7 @@ func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 	r.box.Handle("orders-decided", outbox.Handler{Do: outbox.DoBatch(func(context.Context, ...int64) error { return nil })})
 	n := rigs.Add(1)
 	cfg := Config{
-		Prefix: storetest.Prefix, Dialect: p.Dialect, Instance: fmt.Sprintf("rig-%d", n), State: p.Redis, Partitions: 2, Bus: stream.NewLocal(),
+		Prefix: storetest.Prefix, Dialect: p.Dialect, Locks: p.Locks, Instance: fmt.Sprintf("rig-%d", n), State: p.Redis, Partitions: 2, Bus: stream.NewLocal(),
 		MadeAt: func(number int64) time.Time { return time.UnixMilli(number >> 20) },
 		Dial: func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 			sale := on.Redis

@@ -14,6 +14,8 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/dblock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
@@ -31,6 +33,8 @@ type Config struct {
 	// connection certify has to allow, and that repeats a command once whose answer
 	// was lost. The Service closes it.
 	Dial func(certify func(ctx context.Context, conn *redis.Conn) error) (redis.UniversalClient, error)
+
+	Locks *lock.Locker // of all processes on the database; nil for one process
 
 	Bus stream.Bus // on which processes tell each other what was decided; nil for one process
 
@@ -57,7 +61,6 @@ type Service struct {
 	gate    *gate
 	queueing
 
-	names               names
 	doubt               time.Duration // between two looks of a scan
 	failures, evictions clock.Seldom  // that are logged
 	unreadable          atomic.Bool   // whether Redis evicts; it was logged
@@ -74,6 +77,13 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, numbers Numbers, 
 	}
 	cfg.PayWithin = cmp.Or(cfg.PayWithin, defaultPay)
 	cfg.Wait = cmp.Or(cfg.Wait, defaultWait)
+	if cfg.Locks == nil {
+		locks, err := dblock.NewLocal(lock.Options{MaxHold: -1, Log: log})
+		if err != nil {
+			return nil, fmt.Errorf("open locks: %w", err)
+		}
+		cfg.Locks = locks
+	}
 	partitions, err := partitionsOf(ctx, db, cmp.Or(cfg.Partitions, PartitionsServer))
 	if err != nil {
 		return nil, err

@@ -61,7 +61,7 @@ func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
 	sale := on.Redis
 	sale.Role, sale.Retries = "sale", 1
 	cfg := Config{
-		Prefix: storetest.Prefix, Dialect: g.Dialect, Instance: t.Name(), State: g.Redis, Partitions: manyPartitions,
+		Prefix: storetest.Prefix, Dialect: g.Dialect, Locks: g.Locks, Instance: t.Name(), State: g.Redis, Partitions: manyPartitions,
 		MadeAt: madeAt, Queued: func(user int64) string { return fmt.Sprintf("%s:order:queued:{%d}", storetest.Prefix, user) },
 	}
 	for _, set := range tunings {

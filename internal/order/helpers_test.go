@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
@@ -48,6 +49,7 @@ const (
 type town struct {
 	on       storetest.Stores
 	clock    atomic.Int64 // milliseconds that the clock is ahead
+	nodes    []string     // of locks; empty for the Redis of the process
 	provider *Fake
 	numbers  atomic.Int64
 
@@ -229,7 +231,19 @@ func (p process) balance(t *testing.T) int64 {
 func (w *town) process(t *testing.T, change ...func(*Config)) process {
 	t.Helper()
 	from := storetest.Open(t, w.on)
-	locks, err := lock.NewRedis([]redis.UniversalClient{from.Redis}, lock.Options{Prefix: storetest.Prefix, Log: from.Log})
+	nodes := []redis.UniversalClient{from.Redis}
+	if len(w.nodes) > 0 {
+		nodes = nil
+	}
+	for i, url := range w.nodes {
+		node, err := store.OpenRedis(store.RedisConfig{URL: url, Role: fmt.Sprint("lock-", i)}, store.NewRedisMetrics(prometheus.NewRegistry()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = node.Close() })
+		nodes = append(nodes, node)
+	}
+	locks, err := lock.NewRedis(nodes, lock.Options{Prefix: storetest.Prefix, Log: from.Log})
 	if err != nil {
 		t.Fatal(err)
 	}

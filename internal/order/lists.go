@@ -97,7 +97,7 @@ func (l *lists) rebuild(ctx context.Context, users []int64, limit int) (map[int6
 
 // rebuildOne does so under a lock if it can be had.
 func (l *lists) rebuildOne(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
-	lease, err := l.locks.Acquire(ctx, lockOf(user, l.stripes), lock.Within(l.wait), lock.For(rebuildLease))
+	lease, err := l.locks.Acquire(ctx, lockOf(user, l.stripes), lock.WithWait(l.wait), lock.WithTTL(rebuildLease))
 	if err == nil {
 		defer func() {
 			if err := lease.Release(context.WithoutCancel(ctx)); err != nil {
@@ -107,7 +107,7 @@ func (l *lists) rebuildOne(ctx context.Context, user int64, limit int) ([]cache.
 		l.metrics.rebuilds.WithLabelValues("locked").Inc()
 		return l.read(ctx, user, limit)
 	}
-	if _, busy := errors.AsType[*lock.Busy](err); !busy {
+	if _, busy := errors.AsType[*lock.BusyError](err); !busy {
 		l.metrics.failed(ctx, "list-lock", err)
 	}
 	l.metrics.rebuilds.WithLabelValues("unlocked").Inc()

@@ -23,11 +23,10 @@ const lockWait = 300 * time.Millisecond
 // when it was looked for.
 const insertTries = 5
 
-// placeOrdinary orders a voucher that has no sale. One that is one per user is ordered
-// under a lock, until after the commit: it spares two tabs the race. What forbids the
-// second order is the unique index order_live alone, so nobody needs the lock's
-// fencing token, and without the lock (its holder is slow, Redis is away) it goes on
-// all the same.
+// placeOrdinary orders a voucher that has no sale. A voucher that is one per user is
+// ordered under a redsync mutex for (voucher, user), until after the commit: two tabs do
+// not race. The unique index order_live alone forbids the second order. So the order goes
+// on without the mutex if its holder is slow or its Redis is away.
 func (s *Service) placeOrdinary(ctx context.Context, w wish) (*Order, error) {
 	// Not until the client hangs up: what was committed must be announced.
 	whole, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
@@ -61,11 +60,12 @@ func (s *Service) placeOrdinary(ctx context.Context, w wish) (*Order, error) {
 	return nil, errors.New("the order in the way was gone each time")
 }
 
-// lockOrder takes the lock of a user and a voucher, if it can.
+// lockOrder takes the redsync mutex of a user and a voucher, and waits for it at most
+// lockWait.
 func (s *Service) lockOrder(ctx, whole context.Context, w wish) (release func()) {
-	lease, err := s.locks.Acquire(ctx, fmt.Sprintf("order:%d:%d", w.voucher.ID, w.user), lock.Within(lockWait))
+	lease, err := s.locks.Acquire(ctx, fmt.Sprintf("order:%d:%d", w.voucher.ID, w.user), lock.WithWait(lockWait))
 	if err != nil {
-		if _, busy := errors.AsType[*lock.Busy](err); !busy {
+		if _, busy := errors.AsType[*lock.BusyError](err); !busy {
 			s.metrics.failed(ctx, "lock", err)
 		}
 		return func() {}

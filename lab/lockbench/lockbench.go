@@ -1,7 +1,7 @@
-// Package lockbench measures package lock: what it costs beside the two bare
-// commands that any lock needs, how soon a lock changes hands, what it asks of
-// Redis meanwhile, and whether it holds what it promises when callers give up and
-// nodes stop. Where redsync alone does the same, its figures stand beside.
+// Package lockbench measures package lock: its cost, the time of a hand-over, the
+// commands that a wait sends, and its promises when callers give up and nodes stop.
+// Package lock is a layer over redsync, so most rows also measure redsync alone, with
+// its default options.
 package lockbench
 
 import (
@@ -25,7 +25,7 @@ type Options struct {
 	RedisURL  string           // one Redis; "" starts a redis-server for the run
 	Rounds    int              // of lock and unlock, an odd number of 100 each; default 401
 	Handovers int              // between two processes; default 1000
-	Waiters   int              // of one lock, in three processes; default 200
+	Waiters   int              // of one lock, in several processes; default 16
 	Cancelled int              // calls that are cancelled; default 10 000
 	Leases    int              // that are held when Redis stops; default 1000
 	Processes func() *exec.Cmd // a command that calls Process on its standard input and output
@@ -37,7 +37,7 @@ type Options struct {
 }
 
 func (o *Options) complete() {
-	o.Rounds, o.Handovers, o.Waiters = cmp.Or(o.Rounds, 401), cmp.Or(o.Handovers, 1000), cmp.Or(o.Waiters, 200)
+	o.Rounds, o.Handovers, o.Waiters = cmp.Or(o.Rounds, 401), cmp.Or(o.Handovers, 1000), cmp.Or(o.Waiters, 16)
 	o.Cancelled, o.Leases = cmp.Or(o.Cancelled, 10_000), cmp.Or(o.Leases, 1000)
 	o.Progress = cmp.Or(o.Progress, io.Discard)
 	o.tidying, o.ttl = cmp.Or(o.tidying, time.Second), cmp.Or(o.ttl, 2*time.Second)
@@ -58,7 +58,7 @@ func Rows(ctx context.Context, o Options, out io.Writer) error {
 		o.RedisURL = private.URL
 	}
 	b := &lockBench{Options: o, private: private, prefix: "tdbench-" + rand.Text()[:8]}
-	if b.rdb, err = subprocess.OpenRedis(o.RedisURL); err != nil {
+	if b.rdb, err = subprocess.OpenPatient(o.RedisURL); err != nil {
 		return err
 	}
 	defer func() { _ = b.rdb.Close() }()
@@ -67,13 +67,13 @@ func Rows(ctx context.Context, o Options, out io.Writer) error {
 		without = subprocess.ErrNoServer
 	}
 	return harness.Table(ctx, "bench lock", []harness.Measurement{
-		{Name: "lock and unlock beside bare commands", Measure: b.cost},
+		{Name: "lock and unlock next to redsync and bare commands", Measure: b.cost},
 		{Name: "hand-over between two processes", Measure: b.handover},
-		{Name: "many waiters in three processes", Measure: b.crowd},
+		{Name: "many waiters in several processes", Measure: b.crowd},
 		{Name: "what Redis is asked while somebody waits", Measure: b.silence, Without: without},
 		{Name: "calls that are cancelled over a slow link", Measure: b.cancelled, Without: without},
 		{Name: "a stopped Redis", Measure: b.stopped, Without: without},
-		{Name: "one of three nodes stopped", Measure: b.quorum, Without: without},
+		{Name: "one of three nodes stopped or killed", Measure: b.quorum, Without: without},
 	}, out, o.Progress)
 }
 

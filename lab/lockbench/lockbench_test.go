@@ -41,7 +41,7 @@ func onPath(t *testing.T) {
 // small is a run of all rows that takes some seconds.
 func small(t *testing.T, url string) Options {
 	return Options{
-		RedisURL: url, Rounds: 3, Handovers: 40, Waiters: 60, Cancelled: 2000, Leases: 200, Progress: t.Output(),
+		RedisURL: url, Rounds: 3, Handovers: 40, Waiters: 12, Cancelled: 2000, Leases: 200, Progress: t.Output(),
 		tidying: 5 * time.Second, ttl: 8 * time.Second,
 		Processes: func() *exec.Cmd {
 			cmd := exec.Command(os.Args[0])

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
@@ -14,8 +15,9 @@ import (
 
 // setting is how a process locks.
 type setting struct {
-	URL, Prefix string
-	Alone       bool // with redsync, not with package lock
+	URLs   []string
+	Prefix string
+	Alone  bool // with redsync, not with package lock
 }
 
 // question is what a process is to do. It is given a lock's name.
@@ -46,7 +48,6 @@ type answer struct {
 // turn is one time that a lock was held. Times are unix nanoseconds: processes of
 // one machine have one clock.
 type turn struct {
-	Order    int64
 	Granted  int64
 	Released int64 // when its release began
 }
@@ -54,17 +55,19 @@ type turn struct {
 // Process is a process of those measurements that need several.
 func Process(ctx context.Context, in io.Reader, out io.Writer) error {
 	return subprocess.Serve(in, out, func(s setting) (func(question) answer, error) {
-		w, _, err := place{alone: s.Alone, urls: []string{s.URL}, Options: lock.Options{Prefix: s.Prefix}}.open(ctx)
+		p := new(process)
+		var err error
+		p.way, _, err = place{alone: s.Alone, urls: s.URLs, patient: true, attempts: &p.attempts, Options: lock.Options{Prefix: s.Prefix}}.open(ctx)
 		if err != nil {
 			return nil, err
 		}
-		p := &process{way: w} // it ends with the process
 		return func(q question) answer { return p.do(ctx, q) }, nil
 	})
 }
 
 type process struct {
-	way way
+	way      way // it ends with the process
+	attempts atomic.Int64
 
 	mu    sync.Mutex
 	kept  held // of take
@@ -84,19 +87,19 @@ func (p *process) do(ctx context.Context, q question) answer {
 	default:
 		err = fmt.Errorf("there is no deed %q", q.Do)
 	}
-	if a.Attempts = p.way.attempts(); err != nil {
+	if a.Attempts = p.attempts.Load(); err != nil {
 		a.Err = err.Error()
 	}
 	return a
 }
 
 func (p *process) take(ctx context.Context, name string) ([]turn, error) {
-	h, order, err := p.way.acquire(ctx, name)
+	h, err := p.way.acquire(ctx, name)
 	granted := time.Now().UnixNano()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.kept = h
-	return []turn{{Order: order, Granted: granted}}, err
+	return []turn{{Granted: granted}}, err
 }
 
 func (p *process) give(ctx context.Context) ([]turn, error) {
@@ -134,8 +137,8 @@ func (p *process) crowd(ctx context.Context, q question) ([]turn, error) {
 }
 
 func (p *process) once(ctx context.Context, q question) (turn, error) {
-	h, order, err := p.way.acquire(ctx, q.Name)
-	t := turn{Order: order, Granted: time.Now().UnixNano()}
+	h, err := p.way.acquire(ctx, q.Name)
+	t := turn{Granted: time.Now().UnixNano()}
 	if err != nil {
 		return t, err
 	}

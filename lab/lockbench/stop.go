@@ -64,8 +64,20 @@ func (b *lockBench) stopped(ctx context.Context) (rows []harness.Row, err error)
 	}}, nil
 }
 
-// quorum locks on three nodes of which one is stopped.
+// quorum locks on three nodes of which one hangs, and then of which one is dead.
 func (b *lockBench) quorum(ctx context.Context) (rows []harness.Row, err error) {
+	for _, fault := range []struct{ signal, what string }{{"STOP", "one stopped"}, {"KILL", "one killed"}} {
+		more, err := b.withoutOne(ctx, fault.signal, fault.what)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, more...)
+	}
+	return rows, nil
+}
+
+// withoutOne locks on three nodes after a signal to the last one.
+func (b *lockBench) withoutOne(ctx context.Context, name, what string) (rows []harness.Row, err error) {
 	const times = 500
 	var urls []string
 	var last *subprocess.Redis
@@ -87,16 +99,17 @@ func (b *lockBench) quorum(ctx context.Context) (rows []harness.Row, err error) 
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	var mine, theirs laps
-	if err := new(laps).lap(ctx, w); err != nil { // with connections, as a server has them
-		return nil, err
+	for range 20 { // with connections, as a server has them
+		new(laps).lap(ctx, w)
 	}
-	if err := signal("STOP"); err != nil {
+	if err := signal(name); err != nil {
 		return nil, err
 	}
 	for range times {
 		// A pause, or so many connections would be begun that the node's kernel
 		// refuses more, and a node that refuses is none that hangs.
-		if err := errors.Join(mine.lap(ctx, w), clock.Sleep(ctx, 5*time.Millisecond)); err != nil {
+		mine.lap(ctx, w)
+		if err := clock.Sleep(ctx, 5*time.Millisecond); err != nil {
 			return nil, err
 		}
 	}
@@ -106,30 +119,42 @@ func (b *lockBench) quorum(ctx context.Context) (rows []harness.Row, err error) 
 			return nil, err
 		}
 	}
-	row := func(what string, t harness.Times) harness.Row {
-		return harness.Row{What: fmt.Sprintf("%s, p99 of %d", what, len(t)), Measured: spread(t)}
+	row := func(does string, t harness.Times) harness.Row {
+		return harness.Row{What: fmt.Sprintf("three nodes, %s: %s, of %d", what, does, len(t)), Measured: spread(t)}
 	}
-	rows = []harness.Row{row("three nodes, one stopped: acquire", mine.acquired), row("three nodes, one stopped: release", mine.released)}
+	if len(mine.released) == 0 || len(theirs.released) == 0 {
+		return nil, fmt.Errorf("no lock was acquired with %s", what)
+	}
+	rows = []harness.Row{row("acquire", mine.acquired), row("release", mine.released)}
 	for i, t := range []harness.Times{mine.acquired, mine.released} {
-		rows[i].Goal, rows[i].Met = "≤ 50 ms", t.Percentile(99) <= 50*time.Millisecond
+		rows[i].Goal, rows[i].Met = "≤ 50 ms", t.Percentile(100) <= 50*time.Millisecond
+		if mine.failed > 0 {
+			rows[i].Measured += fmt.Sprintf(", %d failed", mine.failed)
+		}
 	}
-	return append(rows, row("the same, redsync alone: acquire", theirs.acquired), row("the same, redsync alone: release", theirs.released)), nil
+	return append(rows, row("redsync alone, acquire", theirs.acquired), row("redsync alone, release", theirs.released)), nil
 }
 
-// laps are how long it took to take a lock and to release it.
-type laps struct{ acquired, released harness.Times }
+// laps are the times of acquisitions and of releases, also of those that failed.
+type laps struct {
+	acquired, released harness.Times
+	failed             int // a busy machine may stop two nodes for longer than they may take
+}
 
-func (l *laps) lap(ctx context.Context, w way) error {
+func (l *laps) lap(ctx context.Context, w way) {
 	begin := time.Now()
-	h, _, err := w.acquire(ctx, "quorum")
-	if err != nil {
-		return err
-	}
+	h, err := w.acquire(ctx, "quorum")
 	l.acquired = append(l.acquired, time.Since(begin))
+	if err != nil {
+		l.failed++
+		return
+	}
 	begin = time.Now()
 	err = h.Release(ctx)
 	l.released = append(l.released, time.Since(begin))
-	return err
+	if err != nil {
+		l.failed++
+	}
 }
 
 func (l *laps) lapAnew(ctx context.Context, p place) error {
@@ -137,5 +162,6 @@ func (l *laps) lapAnew(ctx context.Context, p place) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(l.lap(ctx, w), stop())
+	l.lap(ctx, w)
+	return stop()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
@@ -14,17 +15,16 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
 // way is a way to lock.
 type way interface {
-	// acquire waits for a lock until ctx ends. Of two holders the later one has the
-	// greater order.
-	acquire(ctx context.Context, name string) (h held, order int64, err error)
+	// acquire waits for a lock until ctx ends.
+	acquire(ctx context.Context, name string) (held, error)
 	// try does not wait.
 	try(ctx context.Context, name string) (held, error)
-	attempts() int64 // 0 if it does not say
 }
 
 // held is a lock that was taken.
@@ -34,9 +34,11 @@ type held interface {
 
 // place says where and how a way locks.
 type place struct {
-	alone bool // with redsync, not with package lock
-	urls  []string
-	pool  int // connections, all open from the beginning; 0 for as many as a server has, when it needs them
+	alone    bool // with redsync, not with package lock
+	urls     []string
+	patient  bool          // a busy machine may answer late: without a fault, that is no time-out
+	pool     int           // connections, all open from the beginning; 0 for as many as a server has, when it needs them
+	attempts *atomic.Int64 // counts the attempts to take a lock, unless it is nil
 	lock.Options
 }
 
@@ -50,12 +52,20 @@ func (p place) open(ctx context.Context) (w way, stop func() error, err error) {
 		}
 		return err
 	}
+	var patience time.Duration // 0 is that of a server
+	if p.patient {
+		patience = subprocess.Patience
+		p.NodeTimeout = patience
+	}
 	for _, url := range p.urls {
 		c, err := store.OpenRedis(store.RedisConfig{
-			URL: url, Role: "bench", PoolSize: p.pool,
+			URL: url, Role: "bench", PoolSize: p.pool, Timeout: patience, PoolTimeout: patience,
 		}, store.NewRedisMetrics(prometheus.NewRegistry()))
 		if err == nil {
 			clients = append(clients, c)
+			if p.attempts != nil {
+				c.AddHook(attemptCounter{p.attempts})
+			}
 			err = fill(ctx, c, p.pool)
 		}
 		if err != nil {
@@ -74,6 +84,24 @@ func (p place) open(ctx context.Context) (w way, stop func() error, err error) {
 		defer cancel()
 		return errors.Join(l.Close(ctx), disconnect())
 	}, nil
+}
+
+// attemptCounter counts the commands by which redsync takes a lock.
+type attemptCounter struct{ n *atomic.Int64 }
+
+func (attemptCounter) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (c attemptCounter) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "set" {
+			c.n.Add(1)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (attemptCounter) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }
 
 // fill opens all connections that a client may have, and says hello on each.
@@ -100,12 +128,12 @@ const closing = 10 * time.Second
 // ours is package lock.
 type ours struct{ *lock.Locker }
 
-func (o ours) acquire(ctx context.Context, name string) (held, int64, error) {
+func (o ours) acquire(ctx context.Context, name string) (held, error) {
 	h, err := o.Acquire(ctx, name)
 	if err != nil {
-		return nil, 0, err
+		return nil, err
 	}
-	return h, h.Token(), nil
+	return h, nil
 }
 
 func (o ours) try(ctx context.Context, name string) (held, error) {
@@ -115,8 +143,6 @@ func (o ours) try(ctx context.Context, name string) (held, error) {
 	}
 	return h, nil
 }
-
-func (o ours) attempts() int64 { return o.Stats().Attempts }
 
 // alone is redsync with its own pool and its default options.
 type alone struct {
@@ -133,15 +159,15 @@ func newAlone(prefix string, clients []redis.UniversalClient) alone {
 }
 
 // acquire goes on when redsync gives up, which it does after some five seconds.
-func (a alone) acquire(ctx context.Context, name string) (held, int64, error) {
+func (a alone) acquire(ctx context.Context, name string) (held, error) {
 	m := a.sync.NewMutex(a.prefix + ":" + name)
 	for {
 		err := m.LockContext(ctx)
 		if err == nil {
-			return mutex{m}, time.Now().UnixNano(), nil
+			return mutex{m}, nil
 		}
 		if _, taken := errors.AsType[*redsync.ErrTaken](err); !taken || ctx.Err() != nil {
-			return nil, 0, fmt.Errorf("redsync: %w", err)
+			return nil, fmt.Errorf("redsync: %w", err)
 		}
 	}
 }
@@ -153,8 +179,6 @@ func (a alone) try(ctx context.Context, name string) (held, error) {
 	}
 	return mutex{m}, nil
 }
-
-func (a alone) attempts() int64 { return 0 }
 
 type mutex struct{ *redsync.Mutex }
 

@@ -4,23 +4,22 @@ import (
 	"fmt"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/tandian-dev/tandian/internal/kit/lock/lua"
 )
 
-// ScriptOf is the name of the script that a command runs, or of the command.
-func ScriptOf(cmd redis.Cmder) string {
-	if len(cmd.Args()) > 1 {
-		for name, text := range map[string]string{"acquire": lua.Acquire, "release": lua.Release, "extend": lua.Extend, "raise": lua.Raise} {
-			if what := fmt.Sprint(cmd.Args()[1]); what == text || what == redis.NewScript(text).Hash() {
-				return name
-			}
-		}
+// StepOf returns the step of redsync that a command belongs to, or the command's name.
+func StepOf(cmd redis.Cmder) string {
+	switch args := cmd.Args(); {
+	case cmd.Name() == "setnx", cmd.Name() == "set" && len(args) > 3 && fmt.Sprint(args[len(args)-1]) == "nx":
+		return "acquire"
+	case (cmd.Name() == "evalsha" || cmd.Name() == "eval") && len(args) == 5: // one key, and the value
+		return "release"
+	case (cmd.Name() == "evalsha" || cmd.Name() == "eval") && len(args) == 6: // and the TTL
+		return "extend"
 	}
 	return cmd.Name()
 }
 
-// Waiting is how many of this process wait for a name, or try to get it.
+// Waiting returns the number of callers of this process that wait for a name or attempt it.
 func (l *Locker) Waiting(name string) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()

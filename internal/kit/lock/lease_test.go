@@ -21,27 +21,19 @@ type script struct {
 	at     []time.Duration // when it was asked to extend, and when given up (negative)
 }
 
-func (s *script) try(_ context.Context, _ string, ttl time.Duration) (grant, error) {
-	s.ttl = ttl
+func (s *script) Try(_ context.Context, r Request) (Grant, error) {
+	s.ttl = r.TTL
 	return &scripted{s}, nil
 }
 
-func (s *script) wait(string) waiting         { return unawaited{s} }
-func (s *script) close(context.Context) error { return nil }
-
-type unawaited struct{ *script }
-
-func (u unawaited) take(ctx context.Context, ttl time.Duration, _ *Busy) (grant, error) {
-	return u.try(ctx, "", ttl)
-}
-func (unawaited) close() {}
+func (s *script) Acquire(ctx context.Context, r Request) (Grant, error) { return s.Try(ctx, r) }
+func (s *script) Close()                                                {}
 
 type scripted struct{ *script }
 
-func (scripted) token() int64                     { return 1 }
-func (g scripted) until() time.Time               { return time.Now().Add(g.ttl) }
-func (g *scripted) release(context.Context) error { return nil }
-func (g *scripted) lapse()                        { g.note(-time.Since(g.began)) }
+func (g scripted) Until() time.Time               { return time.Now().Add(g.ttl) }
+func (g *scripted) Release(context.Context) error { return nil }
+func (g *scripted) Expire()                       { g.note(-time.Since(g.began)) }
 
 func (s *script) note(at time.Duration) {
 	s.mu.Lock()
@@ -49,10 +41,10 @@ func (s *script) note(at time.Duration) {
 	s.at = append(s.at, at)
 }
 
-func (g *scripted) extend(ctx context.Context) (time.Time, error) {
+func (g *scripted) Extend(ctx context.Context) (time.Time, error) {
 	g.note(time.Since(g.began))
-	until := g.until()
-	return until, g.script.extend(ctx)
+	until := g.Until()
+	return until, g.extend(ctx)
 }
 
 func TestWhenALockIsRenewedAndWhenItsWorkEnds(t *testing.T) {
@@ -84,7 +76,7 @@ func TestWhenALockIsRenewedAndWhenItsWorkEnds(t *testing.T) {
 				if n < 3 {
 					return down
 				}
-				return errGone
+				return ErrGone
 			},
 			[]time.Duration{4 * time.Second, 5 * time.Second, 6 * time.Second, -12 * time.Second},
 			6 * time.Second, ErrLost,
@@ -110,13 +102,13 @@ func TestWhenALockIsRenewedAndWhenItsWorkEnds(t *testing.T) {
 					n++
 					return tt.extend(n, ctx)
 				}
-				l := newLocker(s, Options{TTL: ttl, MaxHold: maxHold}, new(counts))
-				if err := l.o.complete(); err != nil {
+				l, err := New(s, Options{TTL: ttl, MaxHold: maxHold})
+				if err != nil {
 					t.Fatal(err)
 				}
 				var o []Option
 				if tt.lease > 0 {
-					o = append(o, For(tt.lease))
+					o = append(o, WithTTL(tt.lease))
 				}
 				lease, err := l.Acquire(t.Context(), "x", o...)
 				if err != nil {
@@ -146,17 +138,16 @@ func TestWhenALockIsRenewedAndWhenItsWorkEnds(t *testing.T) {
 	}
 }
 
-// TestOneTimerCallsOnAllLocks has locks of different lives begin and end in any
-// order.
-func TestOneTimerCallsOnAllLocks(t *testing.T) {
+// TestLocksOfDifferentLivesEndInTime has them begin and end in any order.
+func TestLocksOfDifferentLivesEndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{began: time.Now(), extend: func(context.Context) error { return nil }}
-		l := newLocker(s, Options{TTL: time.Hour, MaxHold: time.Hour}, new(counts))
-		if err := l.o.complete(); err != nil {
+		l, err := New(s, Options{TTL: time.Hour, MaxHold: time.Hour})
+		if err != nil {
 			t.Fatal(err)
 		}
 		take := func(name string, lease time.Duration) *Lease {
-			h, err := l.Try(t.Context(), name, For(lease))
+			h, err := l.Try(t.Context(), name, WithTTL(lease))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -7,200 +7,171 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// Reasons why a lock is not held, of a [Lease]'s context and of calls.
+// Causes of the end of a [Lease]'s context, and errors of calls.
 var (
-	// ErrLost says that the lock is not the holder's any more, or that the store
-	// did not say so in time: it must be taken for another's.
-	ErrLost = errors.New("the lock was lost")
-	// ErrMaxHold says that the lock was held for as long as it may be: for
-	// Options.MaxHold, or for the time of [For].
-	ErrMaxHold = errors.New("the lock was held for as long as it may be")
-	// ErrReleased says that the holder gave the lock up.
-	ErrReleased = errors.New("the lock was released")
-	// ErrClosed says that the Locker takes no more locks.
-	ErrClosed = errors.New("the locker is closed")
+	// ErrLost means that the lock is gone, or that the store did not confirm it in time.
+	ErrLost = errors.New("lock lost")
+	// ErrMaxHold means that the lock reached Options.MaxHold or the time of [WithTTL].
+	ErrMaxHold = errors.New("lock held for too long")
+	// ErrReleased means that the holder released the lock.
+	ErrReleased = errors.New("lock released")
+	// ErrNoAnswer means that the store did not answer within [WithWait].
+	ErrNoAnswer = errors.New("no answer in time")
+	// ErrClosed means that the Locker is closed.
+	ErrClosed = errors.New("locker is closed")
 )
 
-// Busy says that somebody else holds a lock. Find it with [errors.AsType].
-type Busy struct { //nolint:errname // lock.Busy says it all
-	Name string
-	// For is how long the holder has the lock yet unless it renews it or gives it
-	// up, as the store said; 0 where the store does not say.
-	For time.Duration
-}
+// BusyError means that another caller holds the lock. Find it with [errors.AsType].
+type BusyError struct{ Name string }
 
-func (b *Busy) Error() string { return fmt.Sprintf("the lock %q is held by somebody else", b.Name) }
+func (e *BusyError) Error() string { return fmt.Sprintf("lock %q is held by another caller", e.Name) }
 
-// Options says how a Locker locks. The zero value is a good setting.
+// Options tunes a [Locker]. The zero value is a good setting.
 type Options struct {
-	// TTL is how long a lock lasts without a renewal: the time that others wait for
-	// a holder that died. Default 8 s, at least 200 ms.
+	// TTL is the life of a lock without a renewal: how long others wait for a dead holder.
+	// Default 8 s, at least 200 ms.
 	TTL time.Duration
-	// MaxHold bounds a lock that is renewed, for instance one whose holder hangs.
-	// Default 5 min.
+	// MaxHold bounds a lock that is renewed, in case its holder hangs. Default 5 min;
+	// negative is no bound.
 	MaxHold time.Duration
-	// NodeTimeout is the longest wait for one Redis node's answer, which must not take
-	// the time that the lock is valid. Default TTL / 20, but 20 to 200 ms.
+	// NodeTimeout bounds one call of one Redis node. Default 200 ms on one node and 50 ms on
+	// several. A majority does not wait for a node that hangs.
 	NodeTimeout time.Duration
-	// AllNodes wants all Redis nodes and not a majority: one node that remembers a
-	// lock is enough to keep a second holder out, and one that is away is enough to
-	// keep everybody from locking, and from waiting.
-	AllNodes bool
-	// Prefix begins every key in Redis, if there is one: PREFIX:lock:{NAME}.
+	// Prefix begins the keys in Redis: PREFIX:lock:{NAME}.
 	Prefix string
-	// Log hears of locks that were lost or held for too long, by name; nil for
-	// nobody. Names are not secret.
+	// Log receives a warning for each lock that was lost or held for too long. Nil: no log.
 	Log *slog.Logger
 }
 
 func (o *Options) complete() error {
 	o.TTL, o.MaxHold = cmp.Or(o.TTL, 8*time.Second), cmp.Or(o.MaxHold, 5*time.Minute)
-	o.NodeTimeout = cmp.Or(o.NodeTimeout, max(min(o.TTL/20, 200*time.Millisecond), 20*time.Millisecond))
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case o.TTL < minTTL:
-		return fmt.Errorf("a lock's TTL is at least %v, not %v", minTTL, o.TTL)
+		return fmt.Errorf("invalid TTL %v: it must be at least %v", o.TTL, minTTL)
 	case o.NodeTimeout < 0:
-		return fmt.Errorf("a node's time-out of %v", o.NodeTimeout)
-	case o.MaxHold < o.TTL:
-		return fmt.Errorf("a lock's MaxHold is at least its TTL of %v, not %v", o.TTL, o.MaxHold)
+		return fmt.Errorf("invalid NodeTimeout %v", o.NodeTimeout)
+	case o.MaxHold >= 0 && o.MaxHold < o.TTL:
+		return fmt.Errorf("invalid MaxHold %v: it must be at least the TTL of %v", o.MaxHold, o.TTL)
 	}
 	return nil
 }
 
-// minTTL leaves room for a renewal, its repetition and the guard on a busy machine.
+// minTTL leaves room for a renewal, its repetition and the margin on a busy machine.
 const minTTL = 200 * time.Millisecond
 
-// guard is how long before its validity ends a lock's work is told to stop.
-func guard(ttl time.Duration) time.Duration {
+// margin is the time between the end of a lease's context and the expiry of its lock.
+func margin(ttl time.Duration) time.Duration {
 	return max(min(ttl/20, time.Second), 20*time.Millisecond)
 }
 
-// store is where locks are.
-type store interface {
-	// try makes one attempt. The error is *Busy if somebody else holds the lock.
-	// A lock that is granted after ctx ended is given up, and ctx's cause returned.
-	try(ctx context.Context, name string, ttl time.Duration) (grant, error)
-	// wait prepares to wait for a name, once for all who do so in this process.
-	wait(name string) waiting
-	// close ends what the store does by itself.
-	close(ctx context.Context) error
+// Store is the place of the locks: see [NewRedis] and package dblock.
+type Store interface {
+	// Try makes one attempt. The error is [BusyError] if another caller holds the lock.
+	Try(ctx context.Context, r Request) (Grant, error)
+	// Acquire waits for the lock. One caller of a process waits for a name at a time.
+	Acquire(ctx context.Context, r Request) (Grant, error)
+	// Close ends waits and subscriptions. Background work may go on for a moment.
+	Close()
 }
 
-// waiting is the wait for one name. Only one caller at a time takes part.
-type waiting interface {
-	// take makes attempts until it is granted the lock or ctx ends. It sends nothing
-	// while somebody else holds the lock and nothing happens to it. Who was refused a
-	// moment ago says so.
-	take(ctx context.Context, ttl time.Duration, refused *Busy) (grant, error)
-	close()
+// Request is one attempt to take a lock.
+type Request struct {
+	Name   string
+	TTL    time.Duration
+	Shared bool // see [Shared]
 }
 
-// grant is a lock that the store gave.
-type grant interface {
-	token() int64
-	until() time.Time // how long it is valid without an extension
-	// extend makes it valid again for its whole life, and returns until when. The
-	// error is errGone if it is known to be lost. ctx ends when it is too late.
-	extend(ctx context.Context) (until time.Time, err error)
-	// release gives it up. The error is errGone if it was not there any more. With
-	// another error the store goes on trying by itself. It may be called again.
-	release(ctx context.Context) error
-	// lapse is called when its validity ended with nobody having released it.
-	lapse()
+// Grant is a lock that a [Store] gave. Calls of Extend and Release may overlap.
+type Grant interface {
+	// Until returns the expiry without a renewal. It is called once, at first.
+	Until() time.Time
+	// Extend renews the lock for its whole TTL. [ErrGone] means that it is lost for certain.
+	Extend(ctx context.Context) (until time.Time, err error)
+	// Release gives the lock up. [ErrGone] means that it was lost before. After another
+	// error the store retries in the background, and Release may be called again.
+	Release(ctx context.Context) error
+	// Expire is called when the TTL has passed without a release.
+	Expire()
 }
 
-var errGone = errors.New("it is not there any more")
+// ErrGone is returned by a [Grant] that is lost for certain.
+var ErrGone = errors.New("lock is gone")
 
-// Locker gives locks: at most one holder of a name at a time, over all
-// processes with the same store. See the package's documentation for what that
-// is worth. It is safe for concurrent use.
+// ErrNotShared is returned by a [Store] without shared locks.
+var ErrNotShared = errors.New("this store has no shared locks")
+
+// Locker gives locks: at most one holder of a name among all processes with the same
+// store. It is safe for concurrent use.
 type Locker struct {
-	store store
+	store Store
 	o     Options
-	tasks tasks // renewals
-	watch watch
-
-	life  context.Context //nolint:containedctx // ends the waits that have other contexts
+	count counts
+	life  context.Context //nolint:containedctx // ends waits when the Locker closes
 	end   context.CancelCauseFunc
-	count *counts
+	work  *background
 
 	mu     sync.Mutex
 	queues map[string]*queue
 }
 
-type counts struct{ grants, attempts, refusals, lost, maxHold atomic.Int64 }
-
-func newLocker(s store, o Options, n *counts) *Locker {
-	l := &Locker{store: s, o: o, count: n, queues: make(map[string]*queue)}
+// New returns a Locker on a store.
+func New(s Store, o Options) (*Locker, error) {
+	if err := o.complete(); err != nil {
+		return nil, err
+	}
+	l := &Locker{store: s, o: o, work: new(background), queues: make(map[string]*queue)}
 	l.life, l.end = context.WithCancelCause(context.Background())
-	return l
+	return l, nil
 }
 
 // Option is a setting of one call.
 type Option func(*call)
 
 type call struct {
-	lease  time.Duration // given; 0 to renew
-	within time.Duration // 0 for as long as the context lasts
+	ttl    time.Duration // 0: renewed
+	wait   time.Duration // 0: until the context ends
+	shared bool
 }
 
-// For takes the lock for a given time, after which it ends without having been
-// renewed. The work's context ends before, with [ErrMaxHold]: by a hundredth of the
-// time, and a twentieth or a second. At least 200 ms. Inside of a lock that the context holds already it has no effect.
-func For(lease time.Duration) Option { return func(c *call) { c.lease = lease } }
+// WithTTL takes the lock for a fixed time, at least 200 ms, without renewals. The context
+// of the lease ends a little earlier, with [ErrMaxHold]. A nested call ignores it.
+func WithTTL(ttl time.Duration) Option { return func(c *call) { c.ttl = ttl } }
 
-// Within bounds the wait of [Locker.Acquire] and [Locker.Do], which end with
-// [Busy] then. The context of the work is not bounded by it.
-func Within(wait time.Duration) Option { return func(c *call) { c.within = wait } }
+// WithWait bounds a call: [Locker.Acquire] and [Locker.Do] return [BusyError] when the lock
+// is still busy then. Any call returns [ErrNoAnswer] if the store has not answered. WithWait
+// does not bound the context of the lease.
+func WithWait(wait time.Duration) Option { return func(c *call) { c.wait = wait } }
 
-// Try takes a lock if nobody holds it. The error is [Busy] if somebody does, or, on
-// several nodes, if its attempt met others at the same moment. It is what the
-// store said, wrapped, if that cannot be asked; the lock is not held then, or soon
-// given up.
+// Shared takes a lock that other shared holders may take at the same time. Only package
+// dblock has it.
+func Shared() Option { return func(c *call) { c.shared = true } }
+
+// Try takes a free lock. It returns [BusyError] if another caller holds it, and a wrapped
+// error if the store does not answer; the caller then has no lock.
 //
-// A context that holds the lock already, because it comes from [Lease.Context],
-// is granted it again: the lock ends when all of its leases are released.
-//
-// The context that the lease has is a child of ctx.
+// A context from [Lease.Context] already holds its lock: Try returns another lease of it
+// at once. The lock ends when all its leases are released. The context of the lease is a
+// child of ctx.
 func (l *Locker) Try(ctx context.Context, name string, options ...Option) (*Lease, error) {
-	return l.get(ctx, name, options, func(ctx context.Context, c call) (grant, error) {
-		return l.store.try(ctx, name, c.ttl(l.o))
-	})
+	return l.get(ctx, name, options, l.try)
 }
 
-// Acquire takes a lock, and waits for it until ctx ends, whose cause it returns
-// then, wrapped. In one process they who wait come one after the other, in the
-// order of their calls. Otherwise it is as [Locker.Try]: a store that cannot be
-// asked ends the wait.
+// Acquire waits for a lock until ctx ends, and returns the cause of that end, wrapped. A
+// store that does not answer ends the wait too. Otherwise it is [Locker.Try].
 func (l *Locker) Acquire(ctx context.Context, name string, options ...Option) (*Lease, error) {
-	return l.get(ctx, name, options, func(ctx context.Context, c call) (grant, error) {
-		if c.within > 0 {
-			bounded, cancel := context.WithTimeoutCause(ctx, c.within, errWithin)
-			defer cancel()
-			ctx = bounded
-		}
-		g, err := l.acquire(ctx, name, c.ttl(l.o))
-		if errors.Is(err, errWithin) {
-			err = &Busy{Name: name}
-		}
-		return g, err
-	})
+	return l.get(ctx, name, options, l.acquire)
 }
 
-// errWithin ends a wait that has a bound, but not an attempt: one that is not
-// answered says nothing about other holders.
-var errWithin = errors.New("the lock was not free in time")
+// errWaited ends a wait that has a bound.
+var errWaited = errors.New("the wait for the lock is over")
 
-// Do calls f while it holds a lock, for which it waits as [Locker.Acquire] does.
-// The context of f ends before the lock does. The error is that of f, joined with
-// [ErrLost] or [ErrMaxHold] if the lock ended before f did: what f did then may
-// have met another holder. A lock that could not be given up is logged and ends
-// by itself.
+// Do calls f while it holds a lock that it waits for as [Locker.Acquire] does. The context
+// of f ends before the lock does. The error is that of f, joined with [ErrLost] or
+// [ErrMaxHold] if the lock ended before f did.
 func (l *Locker) Do(ctx context.Context, name string, f func(context.Context, *Lease) error, options ...Option) (err error) {
 	lease, err := l.Acquire(ctx, name, options...)
 	if err != nil {
@@ -212,39 +183,21 @@ func (l *Locker) Do(ctx context.Context, name string, f func(context.Context, *L
 		case errors.Is(released, ErrLost), errors.Is(released, ErrMaxHold):
 			err = errors.Join(err, released)
 		case released != nil:
-			l.o.Log.WarnContext(ctx, "a lock could not be given up and ends by itself", "lock", name, "err", released)
+			l.o.Log.WarnContext(ctx, "cannot release lock", "lock", name, "err", released)
 		}
 	}()
 	return f(lease.Context(), lease) //nolint:contextcheck // it is a child of ctx
 }
 
-// Close takes no more locks, ends the waits for them, and returns when nothing
-// goes on in the background or ctx ends. Locks that are held are not renewed any
-// more; their holders should have released them, which may be too late then.
+// Close ends all waits and gives no more locks. It returns when the background work has
+// ended or ctx ends. Locks that are still held are not renewed any more.
 func (l *Locker) Close(ctx context.Context) error {
 	l.end(ErrClosed)
-	err := l.tasks.close(ctx)
-	return errors.Join(err, l.store.close(ctx))
+	l.store.Close()
+	return l.work.close(ctx)
 }
 
-// Stats are counts since the start.
-type Stats struct {
-	Attempts int64 // at the store
-	Refusals int64 // of them, because of another holder
-	Grants   int64 // locks taken, without those taken again by their holder
-	Lost     int64 // locks that ended before they were released
-	MaxHold  int64 // locks that were held for as long as they may be
-}
-
-// Stats returns the counts so far.
-func (l *Locker) Stats() Stats {
-	n := l.count
-	return Stats{n.attempts.Load(), n.refusals.Load(), n.grants.Load(), n.lost.Load(), n.maxHold.Load()}
-}
-
-func (c call) ttl(o Options) time.Duration { return cmp.Or(c.lease, o.TTL) }
-
-func (l *Locker) get(ctx context.Context, name string, options []Option, ask func(context.Context, call) (grant, error)) (*Lease, error) {
+func (l *Locker) get(ctx context.Context, name string, options []Option, take func(context.Context, Request) (Grant, error)) (*Lease, error) {
 	var c call
 	for _, o := range options {
 		o(&c)
@@ -253,38 +206,47 @@ func (l *Locker) get(ctx context.Context, name string, options []Option, ask fun
 		return nil, err
 	}
 	if ctx.Err() != nil {
-		return nil, fmt.Errorf("lock %q: %w", name, context.Cause(ctx))
+		return nil, fmt.Errorf("take lock %q: %w", name, context.Cause(ctx))
 	}
 	if lease := l.held(ctx, name); lease != nil {
 		return lease, nil
 	}
 	if l.life.Err() != nil {
-		return nil, fmt.Errorf("lock %q: %w", name, ErrClosed)
+		return nil, fmt.Errorf("take lock %q: %w", name, ErrClosed)
 	}
-	g, err := ask(ctx, c)
+	attempt := ctx
+	if c.wait > 0 {
+		bounded, cancel := context.WithTimeoutCause(ctx, c.wait, errWaited)
+		defer cancel()
+		attempt = bounded
+	}
+	g, err := take(attempt, Request{name, cmp.Or(c.ttl, l.o.TTL), c.shared})
 	if err != nil {
-		if busy, ok := errors.AsType[*Busy](err); ok {
+		if busy, ok := errors.AsType[*BusyError](err); ok {
 			return nil, busy
 		}
-		return nil, fmt.Errorf("lock %q: %w", name, err)
+		if ctx.Err() == nil && !errors.Is(err, ErrClosed) {
+			l.count.failed.Add(1)
+		}
+		return nil, fmt.Errorf("take lock %q: %w", name, err)
 	}
-	l.count.grants.Add(1)
+	l.count.acquired.Add(1)
 	return l.hold(ctx, name, g, c), nil
 }
 
-// maxName bounds a lock's name: it is part of keys, and of rows.
+// maxName bounds a name: it is a part of keys.
 const maxName = 200
 
 func check(name string, c call) error {
 	switch {
 	case name == "" || len(name) > maxName:
-		return fmt.Errorf("the name of a lock has 1 to %d bytes, not %d", maxName, len(name))
+		return fmt.Errorf("a lock name must have 1 to %d bytes, not %d", maxName, len(name))
 	case name[0] == '}':
-		return fmt.Errorf("the name of a lock does not begin with a closing brace: %q", name) // Redis would take no hash tag from it
-	case c.lease != 0 && c.lease < minTTL:
-		return fmt.Errorf("a lock is taken for at least %v, not %v", minTTL, c.lease)
-	case c.within < 0:
-		return fmt.Errorf("a wait of %v", c.within)
+		return fmt.Errorf("invalid lock name %q: it must not begin with a closing brace", name) // Redis finds no hash tag then
+	case c.ttl != 0 && c.ttl < minTTL:
+		return fmt.Errorf("invalid TTL %v: it must be at least %v", c.ttl, minTTL)
+	case c.wait < 0:
+		return fmt.Errorf("invalid wait %v", c.wait)
 	}
 	return nil
 }

@@ -3,83 +3,120 @@ package lock
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/semaphore"
 )
 
-// queue is where those of this process who want one name stand: one of them at a
-// time asks the store, the others behind it in the order of their calls. So a lock
-// that becomes free brings on one attempt of each process and not one of each
-// waiter.
+// queue orders the callers of this process that wait for one name. Only its head calls
+// the store, so a release brings one attempt of each process.
 type queue struct {
 	turn  *semaphore.Weighted
-	users int // who wait or have their turn; guarded by Locker.mu
+	users int // callers in line and at the head; guarded by Locker.mu
 
-	// Of the one whose turn it is, and of the last to leave.
-	waiting waiting   // nil until somebody was refused
-	failed  error     // of the store, at the newest attempt
-	began   time.Time // when that one's turn did
+	// Of the latest head.
+	failed error     // of the store
+	began  time.Time // its turn
 }
 
-// acquire waits for one's turn and then for the lock.
-func (l *Locker) acquire(ctx context.Context, name string, ttl time.Duration) (grant, error) {
-	q := l.join(name)
-	defer l.leave(name, q)
-	if !q.turn.TryAcquire(1) {
+// acquire waits in line and then for the lock.
+func (l *Locker) acquire(ctx context.Context, r Request) (g Grant, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.life, func() { cancel(ErrClosed) })() //nolint:contextcheck // either may end the wait
+	q := l.join(r.Name)
+	defer l.leave(r.Name, q)
+	inLine := !q.turn.TryAcquire(1)
+	if inLine {
 		came := time.Now()
-		if err := l.turn(ctx, q); err != nil {
-			return nil, err
+		l.count.waited.Add(1)
+		if q.turn.Acquire(ctx, 1) != nil {
+			return nil, waitError(ctx, r.Name)
 		}
+		// The store failed while this caller stood in line: its own attempt would only
+		// time out again.
 		if q.failed != nil && came.Before(q.began) {
 			defer q.turn.Release(1)
-			return nil, q.failed // else those who wait would be told one after the other, each after a time-out
+			return nil, q.failed
 		}
 	}
 	defer q.turn.Release(1)
 	q.began = time.Now()
-	g, err := l.take(ctx, q, name, ttl)
-	if q.failed = err; ctx.Err() != nil {
-		q.failed = nil // it was the caller's time that was over
+	g, q.failed = l.attempt(ctx, r, inLine)
+	if err = q.failed; ctx.Err() != nil {
+		q.failed = nil // the caller's time was over
 	}
 	return g, err
 }
 
-// turn waits for one's turn.
-func (l *Locker) turn(ctx context.Context, q *queue) error {
-	ctx, cancel := l.untilClosed(ctx)
-	defer cancel()
-	if q.turn.Acquire(ctx, 1) != nil {
-		return context.Cause(ctx)
+// attempt tries at once, and waits if the lock is busy.
+func (l *Locker) attempt(ctx context.Context, r Request, waited bool) (Grant, error) {
+	g, err := l.try(ctx, r)
+	if _, busy := errors.AsType[*BusyError](err); !busy {
+		return g, err
 	}
-	return nil
+	if !waited {
+		l.count.waited.Add(1)
+	}
+	g, err = l.await(ctx, r, l.store.Acquire)
+	if ctx.Err() != nil && err != nil {
+		err = waitError(ctx, r.Name)
+	}
+	return g, err
 }
 
-// take tries, and waits if somebody else holds the lock. As long as nobody was
-// refused there is nothing to know of a wait.
-func (l *Locker) take(ctx context.Context, q *queue, name string, ttl time.Duration) (grant, error) {
-	var refusal *Busy
-	if q.waiting == nil {
-		g, err := l.store.try(ctx, name, ttl)
-		busy := false
-		if refusal, busy = errors.AsType[*Busy](err); !busy {
-			return g, err
+// try makes one attempt.
+func (l *Locker) try(ctx context.Context, r Request) (Grant, error) {
+	g, err := l.await(ctx, r, l.store.Try)
+	if errors.Is(err, errWaited) { // the store did not answer: nothing is known of another holder
+		err = ErrNoAnswer
+	}
+	return g, err
+}
+
+// await calls the store in the background. The caller leaves when ctx ends, and a lock
+// that is granted later is released.
+func (l *Locker) await(ctx context.Context, r Request, take func(context.Context, Request) (Grant, error)) (Grant, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(l.life, func() { cancel(ErrClosed) })() //nolint:contextcheck // either may end it
+	type outcome struct {
+		g   Grant
+		err error
+	}
+	answered := make(chan outcome) // without a buffer: either the caller has the Grant, or it is released
+	begun := l.work.run(func() {
+		g, err := take(ctx, r)
+		select {
+		case answered <- outcome{g, err}:
+		case <-ctx.Done():
+			if err == nil {
+				_ = g.Release(context.WithoutCancel(ctx))
+			}
 		}
-		q.waiting = l.store.wait(name)
+	})
+	if !begun {
+		return nil, ErrClosed
 	}
-	ctx, cancel := l.untilClosed(ctx)
-	defer cancel()
-	return q.waiting.take(ctx, ttl, refusal)
+	select {
+	case o := <-answered:
+		if ctx.Err() != nil && o.err == nil {
+			l.work.run(func() { _ = o.g.Release(context.WithoutCancel(ctx)) })
+			return nil, context.Cause(ctx)
+		}
+		return o.g, o.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
 }
 
-// untilClosed is ctx, which ends with the Locker too.
-func (l *Locker) untilClosed(ctx context.Context) (closing context.Context, cancel func()) {
-	ctx, end := context.WithCancelCause(ctx)
-	stop := context.AfterFunc(l.life, func() { end(ErrClosed) })
-	return ctx, func() {
-		stop()
-		end(nil)
+// waitError returns the error of a wait that ended with ctx.
+func waitError(ctx context.Context, name string) error {
+	if cause := context.Cause(ctx); !errors.Is(cause, errWaited) {
+		return cause
 	}
+	return &BusyError{name}
 }
 
 func (l *Locker) join(name string) *queue {
@@ -97,11 +134,65 @@ func (l *Locker) join(name string) *queue {
 func (l *Locker) leave(name string, q *queue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if q.users--; q.users > 0 {
-		return
+	if q.users--; q.users == 0 {
+		delete(l.queues, name)
 	}
-	delete(l.queues, name)
-	if q.waiting != nil {
-		q.waiting.close()
+}
+
+// background counts goroutines, so that a close can wait for them. After the close, only
+// the running ones may start others. The zero value is ready.
+type background struct {
+	mu      sync.Mutex
+	closed  bool
+	running int
+	group   sync.WaitGroup
+}
+
+// begin counts one in, and reports false after the close.
+func (b *background) begin() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed && b.running == 0 {
+		return false
+	}
+	b.running++
+	b.group.Add(1)
+	return true
+}
+
+func (b *background) end() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.running--
+	b.group.Done()
+}
+
+// run starts f, and reports false after the close.
+func (b *background) run(f func()) bool {
+	ok := b.begin()
+	if ok {
+		go func() {
+			defer b.end()
+			f()
+		}()
+	}
+	return ok
+}
+
+// close waits for all goroutines, or until ctx ends.
+func (b *background) close(ctx context.Context) error {
+	b.mu.Lock()
+	b.closed = true
+	b.mu.Unlock()
+	done := make(chan struct{})
+	go func() {
+		b.group.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }

@@ -6,298 +6,444 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"slices"
+	mathrand "math/rand/v2"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
 	redsyncredis "github.com/go-redsync/redsync/v4/redis"
+	"github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// nodes are the Redis nodes that a lock is taken on: one, or several that know
-// nothing of each other, of which a majority or all have to grant it. Redsync
-// asks them all, counts, and keeps the time and the drift of their clocks: the
-// algorithm that S. Sanfilippo named Redlock. What it asks for is a [claim] for
-// each attempt, which knows more of every node than redsync does. On one node the
-// claim is asked directly: redsync's goroutines cost more than the scripts.
+// nodes are one Redis node, or several independent ones of which a majority grants a
+// lock. Redsync acquires, extends and releases. This type adds the wake-up of waiters and
+// the removal of locks that nobody has.
 type nodes struct {
-	all     []*node
-	sync    *redsync.Redsync
-	need    int
-	prefix  string
-	timeout time.Duration // of one call of one node
-	count   *counts
-	watch   watch // ends calls
-	tasks   tasks // calls that nobody waits for
-	end     context.CancelFunc
+	clients     []redis.UniversalClient
+	pools       []redsyncredis.Pool
+	subscribers []*subscriber
+	prefix      string
+	timeout     time.Duration
+	life        context.Context //nolint:containedctx // ends repeated attempts when the Locker closes
+	end         context.CancelFunc
+	work        *background
+	cleaning    chan struct{} // a slot for each lock that is being removed
 }
 
-// node is one Redis.
-type node struct {
-	redis.UniversalClient
-	ear     *ear
-	janitor *janitor
-}
+// maxCleaning bounds the locks that are removed at a time. The others expire.
+const maxCleaning = 500
 
-// NewRedis returns a Locker on one Redis, or on an odd number of Redis nodes
-// that are independent of each other: not replicas, not a cluster. Of those a
-// majority is enough unless Options.AllNodes is set; a node that comes back empty
-// has to stay away for a TTL, or two have the lock.
+// NewRedis returns a Locker on one Redis, or on an odd number of independent Redis nodes,
+// not replicas and not a cluster. A majority of these must grant a lock (the Redlock
+// algorithm by S. Sanfilippo). A node that lost its data must stay away for a TTL.
 //
-// The clients are not closed. Their commands should end with their contexts
-// (ContextTimeoutEnabled), and not be repeated by the client: a release that is
-// repeated finds that the lock is gone, and says that it was lost. A
-// [redis.ClusterClient] does so after a lost connection whatever its options are.
-// A [redis.Ring] has no place for the subscriptions.
+// The clients are not closed. They should end commands with their contexts
+// (ContextTimeoutEnabled) and not retry: a repeated release finds no key and reports a
+// loss.
 func NewRedis(clients []redis.UniversalClient, o Options) (*Locker, error) {
-	if err := o.complete(); err != nil {
-		return nil, err
-	}
 	if len(clients)%2 == 0 {
-		return nil, fmt.Errorf("a lock is taken on one Redis node or on an odd number of them, not on %d", len(clients))
+		return nil, fmt.Errorf("locks need one Redis node or an odd number of them, not %d", len(clients))
 	}
-	s := &nodes{need: len(clients)/2 + 1, prefix: "lock:", timeout: o.NodeTimeout, count: new(counts)}
+	s := &nodes{clients: clients, prefix: "lock:", cleaning: make(chan struct{}, maxCleaning)}
+	if s.timeout = cmp.Or(o.NodeTimeout, 200*time.Millisecond); o.NodeTimeout == 0 && len(clients) > 1 {
+		s.timeout = 50 * time.Millisecond
+	}
 	if o.Prefix != "" {
 		s.prefix = o.Prefix + ":" + s.prefix
 	}
-	if o.AllNodes {
-		s.need = len(clients)
+	s.life, s.end = context.WithCancel(context.Background())
+	for _, client := range clients {
+		s.pools = append(s.pools, goredis.NewPool(client))
+		s.subscribers = append(s.subscribers, &subscriber{client: client, channel: s.prefix + "released"})
 	}
-	life, end := context.WithCancel(context.Background())
-	s.end = end
-	var pools []redsyncredis.Pool
-	for i, client := range clients {
-		pools = append(pools, pool{s, i})
-		s.all = append(s.all, &node{client, newEar(client, i, &s.tasks), &janitor{client: client, tasks: &s.tasks, life: life, more: make(chan struct{}, 1)}})
-	}
-	s.sync = redsync.New(pools...)
-	return newLocker(s, o, s.count), nil
-}
-
-// fenceLife is how long a name's newest token is kept after the lock was given. A
-// token that is asked for later is newer by the clock.
-const fenceLife = 24 * time.Hour
-
-// keys are the lock, its fence, and the channel where a release is told. Braces
-// are hash tags: all are in one slot.
-func (s *nodes) keys(name string) keys {
-	key := s.prefix + "{" + name + "}"
-	return keys{key, key + ":f", key + ":c"}
-}
-
-type keys struct{ lock, fence, channel string }
-
-func (k keys) all() []string { return []string{k.lock, k.fence, k.channel} }
-
-func (s *nodes) try(ctx context.Context, name string, ttl time.Duration) (grant, error) {
-	c, err := s.attempt(ctx, name, ttl)
-	if err != nil {
-		return nil, err
-	}
-	return c, nil
-}
-
-// attempt makes one attempt. What it is granted after ctx ended is given up: an
-// answer is never left unread, since nobody would know then whether the lock is
-// held.
-//
-// A goroutine that could be left alone with the answer costs half as much as the
-// round trip, so there is one only if ctx will have ended before the nodes have
-// to have answered. If ctx is cancelled, that is waited for.
-func (s *nodes) attempt(ctx context.Context, name string, ttl time.Duration) (*claim, error) {
-	c := &claim{s: s, name: name, keys: s.keys(name), ttl: ttl, value: rand.Text(), at: make([]answer, len(s.all))}
-	if !s.tasks.enter() {
-		return c, ErrClosed
-	}
-	defer s.tasks.leave()
-	var err error
-	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < 2*s.timeout { // a quorum is asked twice
-		err = c.acquireUntil(ctx)
-	} else {
-		err = c.acquire(ctx)
-	}
-	if ctx.Err() != nil {
-		c.giveUp()
-		if err = context.Cause(ctx); errors.Is(err, errWithin) {
-			err = errNoAnswer
-		}
-	}
-	return c, err
-}
-
-var errNoAnswer = errors.New("the store did not answer in time")
-
-// acquireUntil acquires, or leaves that to itself when ctx ends.
-func (c *claim) acquireUntil(ctx context.Context) error {
-	done := make(chan error, 1)
-	c.s.tasks.run(func() { done <- c.acquire(ctx) })
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-}
-
-func (s *nodes) close(ctx context.Context) error {
-	s.end()
-	for _, n := range s.all {
-		n.ear.close()
-	}
-	return s.tasks.close(ctx)
-}
-
-// acquire asks all nodes, and sees to the token.
-func (c *claim) acquire(ctx context.Context) error {
-	c.s.count.attempts.Add(1)
-	ctx = context.WithoutCancel(ctx)
-	err := c.ask(ctx)
+	l, err := New(s, o)
 	if err == nil {
-		err = c.agree(ctx)
+		s.work = l.work
 	}
-	if err == nil {
-		return nil
-	}
-	c.giveUp()
-	return c.why(err)
+	return l, err
 }
 
-// ask asks all nodes. One alone needs no redsync: its answer is the outcome.
-func (c *claim) ask(ctx context.Context) error {
-	if len(c.at) > 1 {
-		m := c.mutex(c.s.failFast())
-		err := m.TryLockContext(context.WithValue(ctx, sinkKey{}, c))
-		c.valid = m.Until()
+func (s *nodes) key(name string) string { return s.prefix + "{" + name + "}" }
+
+// mutex returns a mutex on some pools. A majority decides, and it waits for no more.
+func (s *nodes) mutex(g *redisGrant, pools ...redsyncredis.Pool) *redsync.Mutex {
+	return redsync.New(pools...).NewMutex(s.key(g.Name), redsync.WithExpiry(g.TTL), redsync.WithFailFast(true),
+		redsync.WithTimeoutFactor(float64(s.timeout)/float64(g.TTL)), redsync.WithValue(g.value),
+		redsync.WithGenValueFunc(func() (string, error) { return g.value, nil }))
+}
+
+func (s *nodes) Try(ctx context.Context, r Request) (Grant, error) {
+	if r.Shared {
+		return nil, ErrNotShared
+	}
+	g := &redisGrant{s: s, Request: r, value: rand.Text(), at: make([]nodeState, len(s.pools))}
+	pools := make([]redsyncredis.Pool, len(s.pools))
+	for i, pool := range s.pools {
+		pools[i] = nodePool{pool, g, i}
+	}
+	g.mutex = s.mutex(g, pools...)
+	if err := g.mutex.TryLockContext(context.WithoutCancel(ctx)); err != nil {
+		return nil, s.attemptError(r.Name, err)
+	}
+	return g, nil
+}
+
+// attemptError returns the error of the store if too many nodes failed, and [BusyError] if
+// the others refused.
+func (s *nodes) attemptError(name string, err error) error {
+	failed, refused := outcomes(err)
+	if len(failed) >= s.majority() || refused == 0 {
 		return err
 	}
-	start := time.Now()
-	if ok, err := c.set(ctx, 0); !ok {
-		return errors.Join(errTooFew, err)
-	}
-	c.valid = validity(start, c.ttl)
-	return nil
+	return &BusyError{name}
 }
 
-// validity is until when a lock is valid that was asked for at a time: its life
-// may be shorter by the clock of the node. It is what redsync reckons.
-func validity(asked time.Time, ttl time.Duration) time.Time { return asked.Add(ttl - ttl/100) }
-
-// agree finds the token of a lock that enough nodes granted. Each has a counter
-// of its own, so the greatest of theirs is taken, and written back to the others:
-// the next majority has a node in common with this one, and therefore a greater
-// token. On all nodes, and on one, it always has.
-func (c *claim) agree(ctx context.Context) error {
-	granted, newest := c.granted()
-	if len(granted) < c.s.need {
-		return errTooFew
-	}
-	c.fencing = newest
-	if c.s.need < len(c.at) {
-		if err := c.writeBack(ctx, granted); err != nil {
-			return err
+// outcomes splits an error of redsync into the errors of nodes, and the number of nodes
+// that do not have the lock of the caller.
+func outcomes(err error) (failed []error, refused int) {
+	switch e := err.(type) { //nolint:errorlint // the tree is walked
+	case *redsync.ErrTaken:
+		return nil, len(e.Nodes)
+	case *redsync.ErrNodeTaken:
+		return nil, 1
+	case *redsync.RedisError:
+		return []error{e.Err}, 0
+	case interface{ Unwrap() []error }:
+		for _, one := range e.Unwrap() {
+			f, r := outcomes(one)
+			failed, refused = append(failed, f...), refused+r
 		}
+		return failed, refused
 	}
-	if time.Until(c.valid) <= guard(c.ttl) {
-		return errTooLate
+	if errors.Is(err, redsync.ErrLockAlreadyExpired) {
+		return nil, 1
 	}
-	return nil
+	return nil, 0
 }
 
-// writeBack tells a majority of the nodes the token.
-func (c *claim) writeBack(ctx context.Context, granted map[int]int64) error {
-	raised := make(chan error, len(granted))
-	for i, token := range granted {
-		c.s.tasks.run(func() { raised <- c.raise(ctx, i, token) })
+// Acquire retries when a holder releases the lock, when its key expires, and when a
+// subscription begins: a message before that was missed.
+func (s *nodes) Acquire(ctx context.Context, r Request) (Grant, error) {
+	w := &waiter{woken: make(chan struct{}, 1)}
+	for _, sub := range s.subscribers {
+		defer s.subscribe(sub, r.Name, w)()
 	}
-	var failed []error
-	for agreed := 0; agreed < c.s.need; {
-		if len(failed) > len(granted)-c.s.need {
-			return errors.Join(failed...)
+	for pause := time.Millisecond; ; {
+		g, err := s.Try(ctx, r)
+		if _, busy := errors.AsType[*BusyError](err); !busy {
+			return g, err
 		}
-		if err := <-raised; err != nil {
-			failed = append(failed, err)
-		} else {
-			agreed++
+		left := s.left(ctx, r.Name)
+		if left <= 0 { // others attempt at the same moment, and none has a majority
+			left, pause = mathrand.N(pause), min(2*pause, 200*time.Millisecond)
+		}
+		select {
+		case <-w.woken:
+		case <-time.After(left + time.Millisecond + mathrand.N(10*time.Millisecond)):
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 	}
-	return nil
 }
 
-var (
-	errTooFew  = errors.New("too few nodes granted the lock")
-	errTooLate = errors.New("the nodes took about as long as the lock is valid")
+// left returns the time until the key of a holder expires. It returns 0 if no other caller
+// has a majority of the nodes, or may have one: several attempted at the same moment.
+func (s *nodes) left(ctx context.Context, name string) time.Duration {
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
+	defer cancel()
+	type key struct {
+		value string
+		left  time.Duration
+	}
+	keys := make(chan *key, len(s.clients)) // nil from a node that failed
+	for _, client := range s.clients {
+		s.work.run(func() {
+			p := client.Pipeline()
+			value, left := p.Get(ctx, s.key(name)), p.PTTL(ctx, s.key(name))
+			if _, err := p.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
+				keys <- nil
+				return
+			}
+			keys <- &key{value.Val(), left.Val()}
+		})
+	}
+	nodesOf := make(map[string]int) // by value
+	most, silent, left := 0, 0, time.Duration(0)
+	for i := 0; i < len(s.clients) && most < s.majority(); i++ {
+		var k *key
+		select {
+		case k = <-keys:
+		case <-ctx.Done():
+		}
+		switch {
+		case k == nil:
+			silent++
+		case k.value != "":
+			nodesOf[k.value]++
+			most, left = max(most, nodesOf[k.value]), max(left, k.left)
+		}
+	}
+	if most+silent < s.majority() {
+		return 0
+	}
+	return left
+}
+
+func (s *nodes) majority() int { return len(s.clients)/2 + 1 }
+
+func (s *nodes) Close() { s.end() }
+
+// redisGrant is a lock on a majority of the nodes, or the attempt to get one.
+type redisGrant struct {
+	s *nodes
+	Request
+	value string // no other grant has it
+	mutex *redsync.Mutex
+
+	mu   sync.Mutex
+	at   []nodeState
+	over bool // a node that grants it from now on must give it back
+}
+
+// nodeState is the answer of a node to an attempt.
+type nodeState int
+
+const (
+	pending nodeState = iota
+	granted
+	refused
+	unknown // it failed: the node may execute the attempt later
 )
 
-// raise writes the token to a node that gave out an older one.
-func (c *claim) raise(ctx context.Context, i int, older int64) error {
-	if older == c.fencing {
-		return nil
+// nodePool is a node for redsync. It makes up for what redsync leaves behind: a majority
+// decides, and the other nodes may execute an attempt after its release.
+type nodePool struct {
+	redsyncredis.Pool
+	g    *redisGrant
+	node int
+}
+
+func (p nodePool) Get(ctx context.Context) (redsyncredis.Conn, error) {
+	if !p.g.s.work.begin() {
+		return nil, ErrClosed
 	}
-	ctx, done := c.bounded(ctx)
-	defer done()
-	ok, err := raiseScript.Run(ctx, c.s.all[i], []string{c.keys.lock, c.keys.fence}, c.value, c.fencing, fenceLife.Milliseconds()).Bool()
-	if err == nil && !ok {
-		err = errGone
-	}
+	// Redsync cancels ctx when a majority has answered. Another node goes on until the
+	// deadline: a cut connection would leave its answer unknown.
+	deadline, _ := ctx.Deadline()
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
+	c, err := p.Pool.Get(ctx)
+	return nodeConn{c, p.g, p.node, cancel}, err
+}
+
+type nodeConn struct {
+	redsyncredis.Conn
+	g      *redisGrant
+	node   int
+	cancel context.CancelFunc
+}
+
+func (c nodeConn) Close() error {
+	defer c.g.s.work.end()
+	defer c.cancel()
+	return c.Conn.Close()
+}
+
+// SetNX is the attempt.
+func (c nodeConn) SetNX(name, value string, expiry time.Duration) (bool, error) {
+	ok, err := c.Conn.SetNX(name, value, expiry)
+	state := granted
 	if err != nil {
-		return fmt.Errorf("node %d: write the token back: %w", i, err)
+		state = unknown
+	} else if !ok {
+		state = refused
+	}
+	c.g.mu.Lock()
+	c.g.at[c.node] = state
+	over := c.g.over
+	c.g.mu.Unlock()
+	if over && state != refused {
+		c.g.remove(c.node, state == unknown)
+	}
+	return ok, err
+}
+
+// Eval is a release or a renewal.
+func (c nodeConn) Eval(script *redsyncredis.Script, keysAndArgs ...any) (any, error) {
+	if len(keysAndArgs) > 2 { // a renewal has a TTL
+		return c.Conn.Eval(script, keysAndArgs...)
+	}
+	c.g.mu.Lock()
+	c.g.over = true
+	state := c.g.at[c.node]
+	c.g.mu.Unlock()
+	if state == refused {
+		return int64(0), nil // redsync gives up an attempt that this node has nothing of
+	}
+	answer, err := c.Conn.Eval(script, keysAndArgs...)
+	if state == unknown || state == granted && err != nil {
+		c.g.remove(c.node, state == unknown)
+	}
+	return answer, err
+}
+
+// remove deletes the lock from a node in the background, until the node confirms it or the
+// lock has expired. After late, the attempt itself may still be on its way: an answer that
+// there is no lock proves nothing then.
+func (g *redisGrant) remove(node int, late bool) {
+	select {
+	case g.s.cleaning <- struct{}{}:
+	default:
+		return
+	}
+	g.s.work.run(func() {
+		defer func() { <-g.s.cleaning }()
+		mutex := g.s.mutex(g, g.s.pools[node])
+		for end, pause := time.Now().Add(g.TTL+g.s.timeout), 50*time.Millisecond; time.Now().Before(end); pause = min(2*pause, 5*time.Second) {
+			ctx, cancel := context.WithTimeout(context.Background(), g.s.timeout)
+			deleted, err := mutex.UnlockContext(ctx)
+			cancel()
+			if deleted {
+				g.publish(node)
+				return
+			}
+			if failed, _ := outcomes(err); len(failed) == 0 && !late || clock.Sleep(g.s.life, pause) != nil {
+				return
+			}
+		}
+	})
+}
+
+func (g *redisGrant) Until() time.Time { return g.mutex.Until() }
+
+func (g *redisGrant) Extend(ctx context.Context) (time.Time, error) {
+	ctx, cancel := context.WithTimeout(ctx, g.s.timeout)
+	defer cancel()
+	ok, err := g.mutex.ExtendContext(ctx)
+	if ok {
+		return g.mutex.Until(), nil
+	}
+	return time.Time{}, g.lossError("extend", err)
+}
+
+// lossError returns ErrGone if a majority does not have the lock.
+func (g *redisGrant) lossError(doing string, err error) error {
+	if _, refused := outcomes(err); refused >= g.s.majority() {
+		return ErrGone
+	}
+	return fmt.Errorf("%s in Redis: %w", doing, err)
+}
+
+func (g *redisGrant) Release(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, g.s.timeout)
+	defer cancel()
+	ok, err := g.mutex.UnlockContext(ctx)
+	if !ok {
+		return g.lossError("release", err)
+	}
+	for i := range g.s.clients {
+		g.s.work.run(func() { g.publish(i) }) //nolint:contextcheck // it outlives the call
 	}
 	return nil
 }
 
-func (c *claim) token() int64     { return c.fencing }
-func (c *claim) until() time.Time { return c.valid }
-
-func (c *claim) extend(ctx context.Context) (until time.Time, err error) {
-	o := &outcome{claim: c, run: c.prolong}
-	if len(c.at) > 1 {
-		m := c.mutex(c.s.failFast())
-		_, err = m.ExtendContext(context.WithValue(ctx, sinkKey{}, o))
-		until = m.Until()
-	} else {
-		until = validity(time.Now(), c.ttl)
-		_, err = o.of(ctx, 0)
-	}
-	switch yes, gone := o.sum(); {
-	case gone > len(c.at)-c.s.need:
-		return time.Time{}, errGone
-	case err == nil && yes >= c.s.need:
-		return until, nil
-	}
-	return time.Time{}, fmt.Errorf("extend the lock: %w", cmp.Or(err, errTooFew))
+// publish wakes the waiters of all processes.
+func (g *redisGrant) publish(node int) {
+	ctx, cancel := context.WithTimeout(context.Background(), g.s.timeout)
+	defer cancel()
+	// A waiter that misses the message retries when the key of the holder would expire.
+	_ = g.s.clients[node].Publish(ctx, g.s.subscribers[node].channel, g.value+" "+g.Name).Err()
 }
 
-func (c *claim) release(ctx context.Context) (err error) {
-	c.end()
-	o := &outcome{claim: c, run: c.remove}
-	if len(c.at) > 1 {
-		_, err = c.mutex(c.s.failFast()).UnlockContext(context.WithValue(ctx, sinkKey{}, o))
-	} else {
-		_, err = o.of(ctx, 0)
-	}
-	most := len(c.at)/2 + 1
-	switch yes, gone := o.sum(); {
-	case yes >= most:
-		return nil
-	case gone >= most:
-		return errGone
-	}
-	return cmp.Or(err, errTooFew)
+// Expire does nothing: the keys expire.
+func (*redisGrant) Expire() {}
+
+// waiter is the caller of this process that waits for a name.
+type waiter struct {
+	woken chan struct{}
+	last  atomic.Value // the latest release, a string: several nodes publish it
 }
 
-// lapse has nothing to do: the keys end by themselves.
-func (c *claim) lapse() {}
+func (w *waiter) wake(release string) {
+	if w.last.Swap(release) == any(release) && release != "" {
+		return
+	}
+	select {
+	case w.woken <- struct{}{}:
+	default: // it has not retried since the last one
+	}
+}
 
-// left is how long it takes until enough nodes are free if nobody renews.
-func (c *claim) left() time.Duration {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	var left []time.Duration
-	for _, a := range c.at {
-		if a.state == refused {
-			left = append(left, a.left)
+// subscriber receives the releases of one node, for all waiters of this process, from the
+// first wait on.
+type subscriber struct {
+	client  redis.UniversalClient
+	channel string
+
+	mu      sync.Mutex
+	waiters map[string]*waiter // nil before the first wait
+}
+
+func (s *nodes) subscribe(sub *subscriber, name string, w *waiter) (unsubscribe func()) {
+	sub.mu.Lock()
+	defer sub.mu.Unlock()
+	if sub.waiters == nil {
+		sub.waiters = make(map[string]*waiter)
+		s.work.run(func() {
+			for open := true; open; open = clock.Sleep(s.life, reconnectPause) == nil {
+				sub.receive(s.life)
+			}
+		})
+	}
+	sub.waiters[name] = w
+	return func() {
+		sub.mu.Lock()
+		defer sub.mu.Unlock()
+		if sub.waiters[name] == w {
+			delete(sub.waiters, name)
 		}
 	}
-	slices.Sort(left)
-	return left[max(0, len(left)-1-(len(c.at)-c.s.need))]
+}
+
+const (
+	healthCheck    = 3 * time.Second // silence before a ping, and again before the connection is given up
+	reconnectPause = 100 * time.Millisecond
+)
+
+// receive wakes waiters until the first error of its connection. A subscription wakes
+// them all: a release before it was missed.
+func (s *subscriber) receive(ctx context.Context) {
+	p := s.client.Subscribe(ctx, s.channel)
+	defer func() { _ = p.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = p.Close() })() // a blocked read does not see the end of ctx
+	for pinged := false; ; {
+		m, err := p.ReceiveTimeout(ctx, healthCheck)
+		if err != nil {
+			late, isNet := errors.AsType[net.Error](err)
+			if ctx.Err() != nil || !isNet || !late.Timeout() || pinged || p.Ping(ctx) != nil {
+				return
+			}
+			pinged = true
+			continue
+		}
+		pinged = false
+		s.mu.Lock()
+		switch m := m.(type) {
+		case *redis.Subscription:
+			for _, w := range s.waiters {
+				w.wake("")
+			}
+		case *redis.Message:
+			release, name, _ := strings.Cut(m.Payload, " ")
+			if w := s.waiters[name]; w != nil {
+				w.wake(release)
+			}
+		}
+		s.mu.Unlock()
+	}
 }

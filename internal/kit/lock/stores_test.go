@@ -2,33 +2,27 @@ package lock_test
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
 	"net"
-	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	_ "github.com/lib/pq" // the driver
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
+	"github.com/tandian-dev/tandian/internal/kit/dblock"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	if args := os.Getenv(isHolder); args != "" {
-		if err := runHolder(strings.Fields(args)); err != nil {
-			fmt.Fprintln(os.Stderr, "holder of a lock:", err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	redis.SetLogger(silent{}) // it reports each connection that a test breaks
 	// A pool that could not dial tries again each second, and sees only then that
 	// it was closed.
@@ -57,12 +51,7 @@ func each(t *testing.T, test func(*testing.T, house)) {
 		{"embedded", func(t *testing.T) house { return &redisHouse{dial: embedded(t), urls: []string{"redis://embedded"}} }},
 		{"one node", func(t *testing.T) house { return onNodes(t, 1) }},
 		{"three nodes", func(t *testing.T) house { return onNodes(t, 3) }},
-		{"all of three nodes", func(t *testing.T) house {
-			h := onNodes(t, 3)
-			h.all = true
-			return h
-		}},
-		{"Postgres", func(t *testing.T) house { return newPG(t) }},
+		{"Postgres", func(t *testing.T) house { return postgres{testkit.Postgres(t)} }},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
@@ -75,7 +64,24 @@ func each(t *testing.T, test func(*testing.T, house)) {
 type redisHouse struct {
 	urls []string
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	all  bool
+}
+
+// postgres is a database, with a pool of each process.
+type postgres struct{ dsn string }
+
+func (p postgres) process(t *testing.T, o lock.Options) *lock.Locker {
+	t.Helper()
+	db, err := sql.Open("postgres", p.dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Close() })
+	l, err := dblock.NewPostgres(db, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { closed(t, l) })
+	return l
 }
 
 func onNodes(t *testing.T, n int) *redisHouse {
@@ -86,18 +92,15 @@ func onNodes(t *testing.T, n int) *redisHouse {
 	return h
 }
 
-// eachRedis runs a test on one node, on a majority, and on all nodes.
+// eachRedis runs a test on one node and on three.
 func eachRedis(t *testing.T, test func(*testing.T, *redisHouse)) {
 	for _, k := range []struct {
 		name  string
 		nodes int
-		all   bool
-	}{{"one node", 1, false}, {"three nodes", 3, false}, {"all of three nodes", 3, true}} {
+	}{{"one node", 1}, {"three nodes", 3}} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			h := onNodes(t, k.nodes)
-			h.all = k.all
-			test(t, h)
+			test(t, onNodes(t, k.nodes))
 		})
 	}
 }
@@ -140,14 +143,17 @@ func (h *redisHouse) process(t *testing.T, o lock.Options) *lock.Locker { return
 func (h *redisHouse) tapped(t *testing.T, o lock.Options, taps ...*tap) *lock.Locker {
 	t.Helper()
 	var clients []redis.UniversalClient
+	n := new(attempts)
 	for i := range h.urls {
 		c := h.client(t, i)
+		if i == 0 {
+			c.AddHook(n)
+		}
 		if i < len(taps) && taps[i] != nil {
 			c.AddHook(taps[i])
 		}
 		clients = append(clients, c)
 	}
-	o.AllNodes = h.all
 	if o.NodeTimeout == 0 {
 		o.NodeTimeout = patience
 	}
@@ -159,7 +165,40 @@ func (h *redisHouse) tapped(t *testing.T, o lock.Options, taps ...*tap) *lock.Lo
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { closed(t, l) })
+	attemptsOf.Store(l, n)
 	return l
+}
+
+// attempts counts those of a Locker, at its first node.
+type attempts struct{ made, refused atomic.Int64 }
+
+// attemptsOf has the attempts of each Locker on Redis.
+var attemptsOf sync.Map
+
+// countsOf returns the attempts of a Locker on Redis so far.
+func countsOf(l *lock.Locker) (made, refused int64) {
+	n, _ := attemptsOf.Load(l)
+	return n.(*attempts).made.Load(), n.(*attempts).refused.Load() //nolint:forcetypeassert // nothing else is stored
+}
+
+func (*attempts) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (*attempts) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func (n *attempts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if lock.StepOf(cmd) != "acquire" {
+			return next(ctx, cmd)
+		}
+		n.made.Add(1)
+		err := next(ctx, cmd)
+		if b, ok := cmd.(*redis.BoolCmd); ok && err == nil && !b.Val() {
+			n.refused.Add(1)
+		}
+		return err
+	}
 }
 
 // closed closes a Locker, which a test may have done before.
@@ -237,7 +276,7 @@ func (p *tap) DialHook(next redis.DialHook) redis.DialHook {
 
 func (p *tap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		script := lock.ScriptOf(cmd)
+		script := lock.StepOf(cmd)
 		var before, after func(string) error
 		p.do(func() {
 			before, after = p.before, p.after
@@ -301,7 +340,7 @@ func answered[T any](t *testing.T, c <-chan T, what string) (v T) {
 // heard yet that it was released.
 func held(t *testing.T, l *lock.Locker, name string, o ...lock.Option) *lock.Lease {
 	t.Helper()
-	h, err := l.Acquire(t.Context(), name, append(o, lock.Within(patience))...)
+	h, err := l.Acquire(t.Context(), name, append(o, lock.WithWait(patience))...)
 	if err != nil {
 		t.Fatalf("acquire %q: %v", name, err)
 	}
@@ -341,6 +380,6 @@ func free(t *testing.T, h *lock.Lease) {
 }
 
 func isBusy(err error) bool {
-	_, busy := errors.AsType[*lock.Busy](err)
+	_, busy := errors.AsType[*lock.BusyError](err)
 	return busy
 }

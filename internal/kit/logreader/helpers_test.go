@@ -14,6 +14,8 @@ import (
 	_ "github.com/lib/pq" // the driver "postgres"
 	"go.uber.org/goleak"
 
+	"github.com/tandian-dev/tandian/internal/kit/dblock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -25,8 +27,9 @@ const within = time.Minute
 
 // A town is a database with a few tables.
 type town struct {
-	dsn string
-	db  *sql.DB
+	dsn   string
+	db    *sql.DB
+	locks *lock.Locker
 }
 
 func newTown(t testing.TB) town {
@@ -53,7 +56,21 @@ func open(t testing.TB, dsn string) town {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return town{dsn: dsn, db: db}
+	return town{dsn, db, openLocks(t, db)}
+}
+
+func openLocks(t testing.TB, db *sql.DB) *lock.Locker {
+	t.Helper()
+	locks, err := dblock.NewPostgres(db, lock.Options{MaxHold: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := locks.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return locks
 }
 
 func (at town) exec(t testing.TB, statement string, args ...any) {
@@ -169,6 +186,7 @@ func join(keys []string) string {
 func (l *listener) options(at town) Options {
 	return Options{
 		URL:    at.dsn,
+		Locks:  at.locks,
 		Tables: []Table{l.table("shops"), l.table("Users")},
 		Outbox: "outbox",
 		Missed: func(context.Context) error { return l.hear("missed") },

@@ -37,6 +37,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 )
 
 const (
@@ -79,12 +80,15 @@ type Table struct {
 }
 
 // Options says what is read and who hears of it. Tables or Outbox must be given,
-// and URL; the zero value of everything else is a good setting.
+// URL and Locks; the zero value of everything else is a good setting.
 type Options struct {
 	URL         string // postgres://…, as lib/pq takes it
 	Slot        string // name of the replication slot; default "tandian_" and the database's oid, because slots are of the whole cluster
 	Publication string // name of the publication; default "tandian". In a schema other than public, both defaults end with "_" and its oid
 	Tables      []Table
+
+	// Locks has a lock for the reader of a slot. Its holds need no bound.
+	Locks *lock.Locker
 
 	// Outbox names a table whose insert says that the transaction tells others
 	// by itself. Of its changes nothing is told but a TRUNCATE. The process that
@@ -164,6 +168,9 @@ func (o Options) check() error {
 		}
 		seen[t.Name] = true
 	}
+	if o.Locks == nil {
+		return errors.New("no locks")
+	}
 	// A replication connection takes no parameters, so the name is a part of its
 	// statements; 4 characters are left for a second slot, while the first is made.
 	for _, name := range []string{o.Slot, o.Publication} {
@@ -198,8 +205,8 @@ func replicationConfig(rawURL string) (*pgconn.Config, error) {
 		"client_encoding":  "UTF8",
 		// A reader whose machine is gone lets go of the slot after this time.
 		"wal_sender_timeout": "20s",
-		// And one that is gone, or stands still, before it reads lets go of the
-		// lock. Making ready has no pause as long as this.
+		// And one that is gone, or stands still, before it reads lets go of its
+		// temporary slot. Making ready has no pause as long as this.
 		"idle_session_timeout": "60s",
 	}
 	if options != "" {
@@ -251,8 +258,7 @@ func (r *Reader) Run(ctx context.Context) error {
 	return nil
 }
 
-// round looks at the slot once and does what is to be done then: wait, give it
-// up, or read it for as long as that goes well.
+// round looks at the slot once, and waits while another process reads it or makes it ready.
 func (r *Reader) round(ctx context.Context) error {
 	if err := r.learn(ctx); err != nil {
 		return err
@@ -263,9 +269,32 @@ func (r *Reader) round(ctx context.Context) error {
 		return err
 	case !at.ours:
 		return refusal(fmt.Sprintf("the replication slot %s belongs to another database or plugin; set another name", r.slot))
-	case at.active || at.locked:
+	case at.active:
 		_ = clock.Sleep(ctx, r.pace.poll)
 		return nil
+	}
+	// The server admits one reader in any case, but by errors for the others, in its log and
+	// in ours.
+	lease, err := r.o.Locks.Try(ctx, "tandian log reader "+r.slot, lock.WithWait(queryTimeout))
+	if _, busy := errors.AsType[*lock.BusyError](err); busy {
+		_ = clock.Sleep(ctx, r.pace.poll)
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("take the reader's lock: %w", err)
+	}
+	defer func() { _ = lease.Release(ctx) }()                                    // the error of a loss is returned below
+	err = r.turn(lease.Context(), at)                                            //nolint:contextcheck // it is a child of ctx
+	if lost := context.Cause(lease.Context()); lost != nil && ctx.Err() == nil { //nolint:contextcheck // it is a child of ctx
+		return fmt.Errorf("hold the reader's lock: %w", lost)
+	}
+	return err
+}
+
+// turn does under the lock what the slot needs: it gives the slot up, or reads it for as
+// long as that goes well.
+func (r *Reader) turn(ctx context.Context, at sight) error {
+	switch {
 	case at.lost || at.lag > r.o.MaxLag:
 		return r.giveUp(ctx, at)
 	case !at.there && r.owed:

@@ -14,6 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
+	"github.com/tandian-dev/tandian/internal/kit/dblock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -238,6 +240,11 @@ func TestOneReadsAndAnotherTakesOver(t *testing.T) {
 			at.exec(t, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = current_database()")
 			testkit.Eventually(t, within, func() bool { return !first.Active() })
 		}},
+		{name: "when the first loses its lock", end: func(t *testing.T, at town, first running) {
+			at.exec(t, `SELECT pg_terminate_backend(pid) FROM pg_locks
+				WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
+			testkit.Eventually(t, within, func() bool { return !first.Active() })
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -318,7 +325,7 @@ func TestSecretsStayOutOfErrorsAndLogs(t *testing.T) {
 		"postgres://ann:" + secret + "@h/db?sslmode=nonsense", "postgres://ann:" + secret + "@h:port/db",
 		"mysql://ann:" + secret + "@h/db", "postgres://ann:%zz" + secret + "@h/db", "host=h password=" + secret,
 	} {
-		_, err := New(nil, Options{URL: bad, Outbox: "outbox"})
+		_, err := New(nil, Options{URL: bad, Outbox: "outbox", Locks: new(lock.Locker)})
 		if err == nil || strings.Contains(err.Error(), secret) {
 			t.Errorf("New: %v, want an error without the password", err)
 		}
@@ -335,6 +342,10 @@ func TestSecretsStayOutOfErrorsAndLogs(t *testing.T) {
 
 func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 	changed := func(context.Context, []string) error { return nil }
+	locks, err := dblock.NewLocal(lock.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
 	tests := []struct {
 		name string
 		o    Options
@@ -345,9 +356,10 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		{"a table that nobody hears of", Options{Tables: []Table{{Name: "shops"}}}, "nobody hears"},
 		{"a table twice", Options{Tables: []Table{{Name: "a", Changed: changed}, {Name: "a", Changed: changed}}}, "named twice"},
 		{"the outbox among the tables", Options{Outbox: "a", Tables: []Table{{Name: "a", Changed: changed}}}, "named twice"},
-		{"a slot with a quote", Options{Outbox: "a", Slot: "x'; DROP"}, "a-z"},
-		{"a publication with capitals", Options{Outbox: "a", Publication: "Tandian"}, "a-z"},
-		{"metrics that are there already", Options{Outbox: "a", Registerer: taken{}}, "register"},
+		{"no locks", Options{Outbox: "a"}, "no locks"},
+		{"a slot with a quote", Options{Outbox: "a", Locks: locks, Slot: "x'; DROP"}, "a-z"},
+		{"a publication with capitals", Options{Outbox: "a", Locks: locks, Publication: "Tandian"}, "a-z"},
+		{"metrics that are there already", Options{Outbox: "a", Locks: locks, Registerer: taken{}}, "register"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -12,8 +12,7 @@ import (
 )
 
 // session connects, makes everything ready and reads until ctx ends, the
-// connection does, or the slot holds back too much. It returns nil when ctx ended
-// or another process was faster.
+// connection does, or the slot holds back too much. It returns nil when ctx ended.
 func (r *Reader) session(ctx context.Context) error {
 	connect, cancel := context.WithTimeout(ctx, 2*connectTimeout) // all addresses of the host together
 	defer cancel()
@@ -22,9 +21,6 @@ func (r *Reader) session(ctx context.Context) error {
 		return fmt.Errorf("connect for replication: %w", err)
 	}
 	defer hangUp(ctx, conn)
-	if ok, err := r.lock(ctx, conn); err != nil || !ok {
-		return err
-	}
 	if err := r.learnTables(ctx); err != nil {
 		return err
 	}

@@ -18,8 +18,6 @@ var (
 	learnSQL string
 	//go:embed sql/look.sql
 	lookSQL string
-	//go:embed sql/lock.sql
-	lockSQL string
 	//go:embed sql/begin.sql
 	beginSQL string
 	//go:embed sql/keep.sql
@@ -62,7 +60,6 @@ type sight struct {
 	there    bool
 	ours     bool          // of this database and plugin; true if not there
 	active   bool          // somebody reads it
-	locked   bool          // somebody reads it or makes it ready
 	lost     bool          // what it needs has been removed
 	lag      int64         // bytes of WAL that it holds back
 	position pglogrepl.LSN // acknowledged
@@ -75,7 +72,7 @@ func (r *Reader) look(ctx context.Context) (sight, error) {
 	defer cancel()
 	var at sight
 	err := r.db.QueryRowContext(ctx, lookSQL, r.slot).
-		Scan(&at.there, &at.ours, &at.active, &at.lost, &at.lag, &at.position, &at.locked)
+		Scan(&at.there, &at.ours, &at.active, &at.lost, &at.lag, &at.position)
 	if err != nil {
 		return sight{}, fmt.Errorf("look at the replication slot: %w", err)
 	}
@@ -110,18 +107,6 @@ func (r *Reader) drop(ctx context.Context, most int64) (bool, error) {
 	}
 	n, err := result.RowsAffected()
 	return n > 0, err
-}
-
-// lock reports whether this process is the one that makes the slot ready and
-// reads it. It is, until conn closes.
-func (r *Reader) lock(ctx context.Context, conn *pgconn.PgConn) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	results, err := conn.Exec(ctx, r.statement(lockSQL)).ReadAll()
-	if err != nil {
-		return false, fmt.Errorf("take the reader's lock: %w", err)
-	}
-	return string(results[0].Rows[0][0]) == "t", nil
 }
 
 // begin makes a slot. It is kept only after Missed has succeeded: a process that

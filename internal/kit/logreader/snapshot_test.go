@@ -72,7 +72,7 @@ func (at town) counted(t *testing.T) (town, *atomic.Int64) {
 	questions := new(atomic.Int64)
 	db := sql.OpenDB(countingConnector{connector, questions})
 	t.Cleanup(func() { _ = db.Close() })
-	return town{dsn: at.dsn, db: db}, questions
+	return town{dsn: at.dsn, db: db, locks: at.locks}, questions
 }
 
 type countingConnector struct {

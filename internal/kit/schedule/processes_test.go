@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strconv"
@@ -12,6 +13,8 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/dblock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
@@ -42,7 +45,11 @@ func process(url string) error {
 	if err != nil {
 		return err
 	}
-	s := schedule.New(schedule.Options{DB: db.DB, Dialect: db.Dialect})
+	locks, err := dblock.NewPostgres(db.DB, lock.Options{MaxHold: -1})
+	if err != nil {
+		return err
+	}
+	s := schedule.New(schedule.Options{DB: db.DB, Locks: locks})
 	for _, name := range []string{"test.one", "test.other"} {
 		s.Add(schedule.Job{Name: name, Every: often, Limit: time.Minute, Do: func(ctx context.Context) error {
 			var id int64
@@ -141,6 +148,61 @@ func TestSeveralProcessesRunEachJobOnce(t *testing.T) {
 	t.Logf("another process ran the job %v after its holder was killed", time.Since(killed).Round(time.Millisecond))
 	if n := count("job = 'test.one' AND ended IS NULL AND id <> $1", last); n > 1 {
 		t.Errorf("%d run a job at once", n)
+	}
+}
+
+// The session of the lock ends, as with a restart of the database. Another process may have
+// run the job since then, so the failed run is not recorded.
+func TestALostLockEndsItsJob(t *testing.T) {
+	t.Parallel()
+	db, err := store.OpenSQL(store.SQLConfig{URL: storetest.Postgres(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = db.Close() }()
+	locks, err := dblock.NewPostgres(db.DB, lock.Options{MaxHold: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = locks.Close(context.WithoutCancel(t.Context())) }()
+	var log testkit.Log
+	s := schedule.New(schedule.Options{DB: db.DB, Locks: locks, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	const end = `SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_locks
+		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
+	runs := 0
+	job := schedule.Job{Name: "test.lost", Every: time.Hour, Do: func(ctx context.Context) error {
+		if runs++; runs > 1 {
+			return nil
+		}
+		var ended int
+		if err := db.QueryRowContext(context.WithoutCancel(ctx), end).Scan(&ended); err != nil || ended != 1 {
+			t.Errorf("%d sessions ended, %v", ended, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Minute):
+			t.Error("the job continued without its lock")
+			return nil
+		}
+	}}
+	recorded := func() (n int) {
+		t.Helper()
+		if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM settings WHERE name = 'test.lost'").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	s.Look(t.Context(), job)
+	if n := recorded(); n != 0 {
+		t.Error("the run is recorded")
+	}
+	if !strings.Contains(log.String(), lock.ErrLost.Error()) {
+		t.Errorf("the log does not name the reason:\n%s", &log)
+	}
+	s.Look(t.Context(), job)
+	if n := recorded(); n != 1 || runs != 2 {
+		t.Errorf("%d runs, %d recorded", runs, n)
 	}
 }
 

@@ -4,11 +4,11 @@
 //
 // A room offers its jobs as values; the hall adds them to one [Schedule]. Each process
 // with workers runs it. When a job was last run stands in a row that all of them read, and
-// an advisory lock keeps two from running it at once, so any process does what is due, and
+// a lock keeps two from running it at once, so any process does what is due, and
 // when one dies in the midst of it, another does.
 //
-// That a job runs once in its interval spares work; nothing may rest on it. A process whose
-// connection broke does not know that it lost its turn, and clocks differ. So what a job
+// That a job runs once in its interval spares work; nothing may rest on it. A process that
+// was paused does not know yet that it lost its lock, and clocks differ. So what a job
 // does must be right when two do it at once, too.
 package schedule
 
@@ -25,6 +25,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 )
 
 // A Job is work that is due every so often. Name, Every and Do are required.
@@ -34,15 +35,15 @@ type Job struct {
 	Retry time.Duration // after a run that failed; 0 is a tenth of Every
 	Limit time.Duration // of one run; 0 is Every
 
-	// Do does the work once. Its ctx ends after Limit, and a few seconds after the process
-	// was told to end.
+	// Do does the work once. Its ctx ends after Limit, when the lock is lost, and a few
+	// seconds after the process begins to stop.
 	Do func(ctx context.Context) error
 }
 
-// Options tune a Schedule. DB and Dialect are required.
+// Options tune a Schedule. DB and Locks are required.
 type Options struct {
 	DB         *sql.DB
-	Dialect    string                // "postgres", or "sqlite3" for one process alone
+	Locks      *lock.Locker          // of all processes on DB; their holds need no bound
 	Now        func() time.Time      // by which jobs are due; nil: time.Now
 	Farewell   time.Duration         // how long a job may go on when Run ends; 0 is five seconds
 	Registerer prometheus.Registerer // nil: no metrics
@@ -75,7 +76,7 @@ func New(o Options) *Schedule {
 		now = time.Now
 	}
 	return &Schedule{
-		turns:    turns{db: o.DB, shared: o.Dialect == "postgres", now: now},
+		turns:    turns{db: o.DB, locks: o.Locks, now: now},
 		farewell: cmp.Or(o.Farewell, 5*time.Second),
 		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		m:        newMetrics(o.Registerer),

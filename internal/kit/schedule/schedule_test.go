@@ -16,6 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/dblock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
@@ -32,6 +34,16 @@ func memory(t *testing.T) *sql.DB {
 		t.Fatal(err)
 	}
 	return db.DB
+}
+
+// locks are those of one process.
+func locks(t *testing.T) *lock.Locker {
+	t.Helper()
+	l, err := dblock.NewLocal(lock.Options{MaxHold: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
 }
 
 // run runs a schedule in the background and returns how to end it.
@@ -51,7 +63,7 @@ func run(t *testing.T, s *schedule.Schedule) (stop func()) {
 // Runs come once in the interval and up to a tenth later, each at another time of it.
 func TestJobsRunAtTheirIntervalWithJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := schedule.New(schedule.Options{DB: memory(t), Dialect: "sqlite3"})
+		s := schedule.New(schedule.Options{DB: memory(t), Locks: locks(t)})
 		begun := time.Now()
 		var at []time.Duration
 		s.Add(schedule.Job{Name: "a.hourly", Every: time.Hour, Do: func(context.Context) error {
@@ -87,7 +99,7 @@ func TestAFailureIsToldOnceAndTriedAgainSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		reg := prometheus.NewRegistry()
-		s := schedule.New(schedule.Options{DB: memory(t), Dialect: "sqlite3", Registerer: reg, Log: slog.New(slog.NewTextHandler(&log, nil))})
+		s := schedule.New(schedule.Options{DB: memory(t), Locks: locks(t), Registerer: reg, Log: slog.New(slog.NewTextHandler(&log, nil))})
 		var at []time.Time
 		s.Add(schedule.Job{Name: "a.broken", Every: 10 * time.Hour, Do: func(context.Context) error {
 			if at = append(at, time.Now()); len(at) == 1 {
@@ -156,7 +168,7 @@ func TestTheJobInHandIsFinished(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				db, begun := memory(t), make(chan struct{})
-				s := schedule.New(schedule.Options{DB: db, Dialect: "sqlite3"})
+				s := schedule.New(schedule.Options{DB: db, Locks: locks(t)})
 				s.Add(schedule.Job{Name: "a.job", Every: time.Hour, Do: func(ctx context.Context) error {
 					close(begun)
 					return clock.Sleep(ctx, tt.takes)
@@ -179,7 +191,7 @@ func TestTheJobInHandIsFinished(t *testing.T) {
 
 func TestARunHasADeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := schedule.New(schedule.Options{DB: memory(t), Dialect: "sqlite3"})
+		s := schedule.New(schedule.Options{DB: memory(t), Locks: locks(t)})
 		begun := time.Now()
 		var err error
 		s.Look(t.Context(), schedule.Job{Name: "a.slow", Every: time.Hour, Limit: time.Minute, Do: func(ctx context.Context) error {
@@ -197,7 +209,7 @@ func TestARunHasADeadline(t *testing.T) {
 // that is ahead a little does not make a job due, one far off does.
 func TestWhatIsDueIsAQuestionOfTheRow(t *testing.T) {
 	db, now := memory(t), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	s := schedule.New(schedule.Options{DB: db, Dialect: "sqlite3", Now: func() time.Time { return now }})
+	s := schedule.New(schedule.Options{DB: db, Locks: locks(t), Now: func() time.Time { return now }})
 	ran := 0
 	job := schedule.Job{Name: "a.job", Every: time.Hour, Do: func(context.Context) error { ran++; return nil }}
 	for _, step := range []struct {

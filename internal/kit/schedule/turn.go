@@ -7,11 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 var (
@@ -25,74 +24,39 @@ var (
 // of its own.
 const statementTimeout = 5 * time.Second
 
-// A querier is a database, or a transaction.
-type querier interface {
-	sqlfile.Querier
-	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
-}
-
-// turns say whose turn a job is. When it was last run stands in the table settings, under
-// its name. That nobody else is at it is an advisory lock of Postgres, which a process
-// that dies gives up with its connection; SQLite has one process, where it is a word in
-// memory.
+// turns decide which process runs a job. The table settings has the time of its last run,
+// under its name. A lock of that name keeps two callers from running it at once.
 type turns struct {
-	db     *sql.DB
-	shared bool // with other processes
-	now    func() time.Time
-
-	mu    sync.Mutex
-	taken map[string]bool
+	db    *sql.DB
+	locks *lock.Locker
+	now   func() time.Time
 }
 
 // A verdict is what came of asking for a turn.
 type verdict struct {
 	ran    bool          // the job was run
 	failed error         // of the job
-	due    time.Duration // until it is due; negative: somebody is at it
+	due    time.Duration // until it is due; negative: another caller runs it
 }
 
-// take runs a job if it is due and nobody else is at it. An error is that of the
-// database: nobody knows then, or has written down, that the job was run.
-//
-// The lock lasts as long as the work, in a transaction that holds nothing else but when
-// the job was run: that is stored after a failure of the job too.
+// take runs a job if it is due and no other caller runs it. An error is that of the
+// database: the last run is unknown then, or not recorded.
 func (t *turns) take(ctx context.Context, j Job) (v verdict, err error) {
-	if !t.begin(j.Name) {
+	lease, err := t.locks.Try(ctx, j.Name, lock.WithWait(statementTimeout))
+	if _, busy := errors.AsType[*lock.BusyError](err); busy {
 		return verdict{due: -1}, nil
 	}
-	defer t.end(j.Name)
-	if !t.shared {
-		return t.ifDue(ctx, t.db, j)
-	}
-	whole, cancel := context.WithCancel(context.WithoutCancel(ctx)) // what was done is written down when ctx is over, too
-	defer cancel()
-	late := time.AfterFunc(statementTimeout, cancel) // for a connection, too
-	tx, err := t.db.BeginTx(whole, nil)
 	if err != nil {
 		return v, fmt.Errorf("ask whose turn %s is: %w", j.Name, err)
 	}
-	defer func() { _ = tx.Rollback() }() // gives the lock up, as does the end of the connection
-	alone, err := store.Alone(whole, tx, j.Name)
-	switch {
-	case err != nil:
-		return v, err
-	case !alone:
-		return verdict{due: -1}, nil
-	case !late.Stop():
-		return v, fmt.Errorf("ask whose turn %s is: the database did not answer in time", j.Name)
-	}
-	if v, err = t.ifDue(ctx, tx, j); err != nil {
-		return v, err
-	}
-	if err := tx.Commit(); err != nil {
-		return v, fmt.Errorf("write down that %s was run: %w", j.Name, err)
-	}
-	return v, nil
+	defer func() { _ = lease.Release(ctx) }() // ifDue reports a loss
+	return t.ifDue(lease.Context(), j)        //nolint:contextcheck // it is a child of ctx
 }
 
-// ifDue runs a job if it is due. What failed is due again after the job's Retry.
-func (t *turns) ifDue(ctx context.Context, db querier, j Job) (v verdict, err error) {
-	last, err := t.last(ctx, db, j.Name)
+// ifDue runs a job if it is due. A failed one is due again after its Retry. One that failed
+// because ctx ended, with the process or with the lock, is due at once.
+func (t *turns) ifDue(ctx context.Context, j Job) (v verdict, err error) {
+	last, err := t.last(ctx, j.Name)
 	if err != nil {
 		return v, err
 	}
@@ -106,14 +70,15 @@ func (t *turns) ifDue(ctx context.Context, db querier, j Job) (v verdict, err er
 	counts := t.now()
 	switch {
 	case v.failed != nil && ctx.Err() != nil:
-		return v, nil // this process ends; another may go on at once
+		v.failed = errors.Join(v.failed, context.Cause(ctx))
+		return v, nil
 	case v.failed != nil:
 		counts = counts.Add(j.Retry - j.Every)
 	}
 	v.due = j.Every - t.now().Sub(counts)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
 	defer done()
-	if _, err := db.ExecContext(ctx, sqlfile.Statement(ranSQL), j.Name, strconv.FormatInt(counts.UnixMilli(), 10)); err != nil {
+	if _, err := t.db.ExecContext(ctx, sqlfile.Statement(ranSQL), j.Name, strconv.FormatInt(counts.UnixMilli(), 10)); err != nil {
 		return v, fmt.Errorf("write down that %s was run: %w", j.Name, err)
 	}
 	return v, nil
@@ -130,10 +95,10 @@ func run(ctx context.Context, j Job) (err error) {
 }
 
 // last is when a job was last run; the zero time if it never was.
-func (t *turns) last(ctx context.Context, db querier, name string) (last time.Time, err error) {
+func (t *turns) last(ctx context.Context, name string) (last time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	err = sqlfile.Each(ctx, db, sqlfile.Statement(lastSQL), []any{name}, func(rows *sql.Rows) error {
+	err = sqlfile.Each(ctx, t.db, sqlfile.Statement(lastSQL), []any{name}, func(rows *sql.Rows) error {
 		var text string
 		if err := rows.Scan(&text); err != nil {
 			return err
@@ -147,26 +112,6 @@ func (t *turns) last(ctx context.Context, db querier, name string) (last time.Ti
 		return last, fmt.Errorf("read when %s was last run: %w", name, err)
 	}
 	return last, nil
-}
-
-// begin reports false if another goroutine of this process is at the job.
-func (t *turns) begin(name string) bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.taken[name] {
-		return false
-	}
-	if t.taken == nil {
-		t.taken = map[string]bool{}
-	}
-	t.taken[name] = true
-	return true
-}
-
-func (t *turns) end(name string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	delete(t.taken, name)
 }
 
 var errNoWork = errors.New("a job needs a name, an interval and work")

@@ -3,7 +3,6 @@ package store
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,8 +10,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 func TestADataDirectoryHasOneHolder(t *testing.T) {
@@ -96,136 +93,5 @@ func TestADataDirectoryIsFreeAfterItsHolderDied(t *testing.T) {
 	}
 	if err := release(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-func TestAClaimIsHeldAloneOrShared(t *testing.T) {
-	dsn := testkit.Postgres(t)
-	a, b := openSQL(t, SQLConfig{URL: dsn}), openSQL(t, SQLConfig{URL: dsn})
-	const alone, shared = false, true
-	claim := func(db *SQL, name string, how, want bool) *Claim {
-		t.Helper()
-		c, err := db.Claim(t.Context(), name, how)
-		if err != nil && !errors.Is(err, ErrClaimed) {
-			t.Fatal(err)
-		}
-		if (err == nil) != want {
-			t.Fatalf("%s could be claimed: %v, want %v", name, err == nil, want)
-		}
-		return c
-	}
-	release := func(claims ...*Claim) {
-		t.Helper()
-		for _, c := range claims {
-			if err := c.Release(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	first := claim(a, "one", alone, true)
-	claim(b, "one", alone, false)
-	claim(a, "one", alone, false) // the same process, too
-	claim(b, "one", shared, false)
-	other := claim(b, "another", alone, true)
-	release(first, first, other) // twice does no harm
-	second, third := claim(a, "one", shared, true), claim(b, "one", shared, true)
-	claim(a, "one", alone, false)
-	release(second)
-	claim(a, "one", alone, false)
-	release(third)
-	release(claim(a, "one", alone, true))
-	if n := a.Stats().InUse + b.Stats().InUse; n != 0 {
-		t.Errorf("%d connections are still in use", n)
-	}
-}
-
-func TestALostClaimIsTakenAgainOrEndsItsHolder(t *testing.T) {
-	dsn := testkit.Postgres(t)
-	a, b := openSQL(t, SQLConfig{URL: dsn}), openSQL(t, SQLConfig{URL: dsn})
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	held, err := a.Claim(ctx, "one", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kill := func() {
-		t.Helper()
-		const query = `SELECT pg_terminate_backend(pid, 10000) FROM pg_locks
-			WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-		var dead bool
-		if err := b.QueryRowContext(ctx, query).Scan(&dead); err != nil || !dead {
-			t.Fatalf("the holder's connection lives: %v", err)
-		}
-	}
-	locks := func() (n int) { // seen, not taken: the holder is trying to
-		const query = `SELECT count(*) FROM pg_locks
-			WHERE locktype = 'advisory' AND granted AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-		if err := b.QueryRowContext(ctx, query).Scan(&n); err != nil {
-			t.Fatal(err)
-		}
-		return n
-	}
-	kill()
-	if locks() != 0 {
-		t.Fatal("the lock outlives its connection")
-	}
-	ended := make(chan error, 1)
-	go func() { ended <- held.Run(ctx) }()
-	testkit.Eventually(t, 10*time.Second, func() bool { return locks() == 1 })
-
-	kill()
-	var usurper *Claim
-	testkit.Eventually(t, 10*time.Second, func() bool {
-		usurper, err = b.Claim(ctx, "one", false)
-		return err == nil
-	})
-	select {
-	case err := <-ended:
-		if !errors.Is(err, ErrClaimed) {
-			t.Errorf("the holder ended with %v", err)
-		}
-	case <-time.After(10 * time.Second):
-		t.Error("the holder goes on although somebody else has its lock")
-	}
-	if err := held.Release(); err != nil {
-		t.Errorf("a late release: %v", err)
-	}
-	if _, err := a.Claim(ctx, "one", false); !errors.Is(err, ErrClaimed) {
-		t.Errorf("the late release freed the new holder's lock (%v)", err)
-	}
-	if err := usurper.Release(); err != nil {
-		t.Error(err)
-	}
-}
-
-// A server may be told to stop while the claim is being looked after.
-func TestAClaimIsReleasedWhenItsCareIsCutShort(t *testing.T) {
-	db := openSQL(t, SQLConfig{URL: testkit.Postgres(t)})
-	for round := range 300 {
-		held, err := db.Claim(t.Context(), "one", false)
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
-		ctx, stop := context.WithCancel(t.Context())
-		time.AfterFunc(time.Duration(round)*time.Microsecond, stop)
-		held.holds(ctx)
-		stop()
-		if err := held.Release(); err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
-	}
-}
-
-func TestAClaimDoesNotWaitForADatabaseThatIsAway(t *testing.T) {
-	db := openSQL(t, SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
-	conn, err := db.Conn(t.Context()) // no other is left
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = conn.Close() }()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
-	defer cancel()
-	if _, err := db.Claim(ctx, "one", false); err == nil || errors.Is(err, ErrClaimed) || !strings.Contains(err.Error(), `claim "one"`) {
-		t.Errorf("got %v", err)
 	}
 }

@@ -15,13 +15,16 @@ import (
 	"testing/fstest"
 	"time"
 
+	"entgo.io/ent/dialect"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/dblock"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
@@ -219,6 +222,7 @@ type Process struct {
 	SQL      *store.SQL // under DB
 	Dialect  string     // of both
 	Redis    redis.UniversalClient
+	Locks    *lock.Locker // of all processes on the database
 	Hub      *cache.Hub
 	Registry *prometheus.Registry
 	Log      *slog.Logger
@@ -245,8 +249,16 @@ func Open(t testing.TB, on Stores) Process {
 	if p.Hub, err = cache.NewHub(rdb, cache.Options{Prefix: Prefix, RedisTimeout: on.Redis.Timeout, Log: p.Log}); err != nil {
 		t.Fatal(err)
 	}
+	if p.Locks, err = openLocks(db, lock.Options{MaxHold: -1, Log: p.Log}); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
 		p.Hub.Wait()
+		closing, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		defer cancel()
+		if err := p.Locks.Close(closing); err != nil {
+			t.Errorf("close the locks: %v", err)
+		}
 		checkKeys(t, on.untouched)
 		_ = rdb.Close()
 		_ = db.Close()
@@ -255,6 +267,14 @@ func Open(t testing.TB, on Stores) Process {
 		}
 	})
 	return p
+}
+
+// openLocks opens locks in Postgres, or in this process for SQLite.
+func openLocks(db *store.SQL, o lock.Options) (*lock.Locker, error) {
+	if db.Dialect == dialect.Postgres {
+		return dblock.NewPostgres(db.DB, o)
+	}
+	return dblock.NewLocal(o)
 }
 
 // NewOutbox returns an outbox on the stores, without handlers. It does not run.

@@ -162,7 +162,8 @@ func salePanels() []panel {
 		{title: "Stock checks", unit: "reqps", about: "What the reconciler of sales had to set right, and what failed in the background.", queries: []query{{per("did", "sale_reconciled_total"), "{{did}}"}, {per("", "sale_errors_total"), "errors"}, {per("", "sale_incarnations_total"), "partitions compared"}}},
 		{title: "Doors", unit: "short", about: "Partitions to which servers admit nothing by Redis now, and servers that keep out of a Redis that evicts.", bad: 1, queries: []query{{sum("", of("sale_door_closed")), "closed"}, {sum("", of("sale_evicting")), "kept out"}, {per("", "voucher_edit_failures_total"), "edits that Redis did not hear of, a second"}}},
 		{title: "Orders", unit: "reqps", about: "What happened to orders: placed, paid, expired, refunded …", queries: one(per("event", "order_events_total"), "{{event}}")},
-		{title: "Numbers and locks", unit: "reqps", about: "Segments of numbers, and locks: refusals found it with somebody else, lost ended before they were released.", queries: rates("sequence_leases_total", "sequence_failures_total", "lock_attempts_total", "lock_grants_total", "lock_refusals_total", "lock_lost_total", "lock_max_hold_total")},
+		{title: "Numbers", unit: "reqps", about: "Segments of numbers.", queries: rates("sequence_leases_total", "sequence_failures_total")},
+		{title: "Locks of orders and jobs", unit: "reqps", about: "Locks in Redis (orders) and in Postgres (jobs). Failed: the store did not answer. Lost: the lock ended before its release.", queries: rates("lock_acquired_total", "lock_waited_total", "lock_failed_total", "lock_lost_total", "lock_max_hold_total")},
 	}
 }
 

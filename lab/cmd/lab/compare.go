@@ -131,7 +131,7 @@ func (c *commands) lockBench() *cobra.Command {
 			comparisonFlags(f, append([]string{ownTable}, lock.Tables()...)...)
 			c.settings(f, "redis-url", "database-url")
 			f.Int("handovers", 1000, "hand the lock over `NUMBER` times between two processes")
-			f.Int("waiters", 200, "run `NUMBER` waiters in three processes")
+			f.Int("waiters", 16, "run `NUMBER` waiters of one lock in several processes")
 			f.Int("cancelled", 10_000, "cancel `NUMBER` calls")
 			f.Int("leases", 1000, "hold `NUMBER` locks when Redis stops")
 			f.Int("rounds", 40, "run `NUMBER` rounds for the table handover")

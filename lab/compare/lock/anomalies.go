@@ -67,6 +67,7 @@ func Anomalies() []Anomaly {
 		{ID: "S5", Name: "somebody comes before the commit", arises: always, run: beforeCommit},
 		{ID: "S6", Name: "a holder dies: the lock is free again, not before its lease ended", arises: stored, run: holderDies},
 		{ID: "S7", Name: "a holder is paused for longer than its lease, and writes then", arises: always, run: lateWrite},
+		{ID: "S7b", Name: "the work takes longer than the lease; its holder is not paused", ttl: 2 * time.Second, arises: leased, run: longWork},
 		{ID: "S8", Name: "one store loses the lock: Redis is empty, or the session of the lock ends", arises: stored, run: storeLoses},
 		{ID: "S8b", Name: "the holder could not reach one node, and another loses the lock", arises: func(v Variant) bool { return v.Nodes > 1 }, run: twoNodesFail},
 		{ID: "S9", Name: "the lock is lost while its holder works: is it told?", ttl: time.Second, arises: func(v Variant) bool { return stored(v) && !v.InTx }, run: told},
@@ -333,6 +334,17 @@ func lateWrite(ctx context.Context, s *stage) error {
 		return err
 	}
 	return s.meet(ctx, first, s.p[1], "the late write was not refused")
+}
+
+func longWork(ctx context.Context, s *stage) error {
+	first, err := s.p[0].sit(ctx, s.name)
+	if err != nil {
+		return err
+	}
+	if err := clock.Sleep(ctx, s.p[0].TTL*5/4); err != nil {
+		return err
+	}
+	return s.meet(ctx, first, s.p[1], "the lease ended while its holder worked")
 }
 
 func storeLoses(ctx context.Context, s *stage) error {

@@ -1,10 +1,10 @@
-// Package lock sets the field's ways to lock over several processes beside the
-// one of Tandian, under one suite: recipes as they are taught, right ones and
-// wrong ones, a library, and the locks of the database itself.
+// Package lock compares locks over several processes under one suite: recipes as they are
+// taught, right ones and wrong ones, redsync, the locks of Postgres, and the locks of
+// Tandian, which are redsync and advisory locks with leases that are renewed.
 //
 // A [Scheme] is one process of such a way. The work under the lock is always
 // the same: one order for each user, counted first and inserted then, in one
-// transaction, with no unique index to help. [Anomalies] forces single
+// transaction, without a unique index, but for one scheme. [Anomalies] forces single
 // interleavings, in which a process is stopped, dies, is paused or has a wrong
 // clock, and says which scheme survives them: what counts is the orders, not
 // what a scheme believes. [Handover] measures what a lock costs and how long it

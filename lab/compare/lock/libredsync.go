@@ -13,8 +13,8 @@ import (
 // redsyncs is redsync with its own settings: a try every 50 to 250 ms, 32 at most,
 // no renewal.
 //
-// Right: owner and script; a majority of several nodes. What it leaves to the
-// caller: it has no fencing token (S7, S8), and a holder hears of nothing (S9).
+// Right: owner and script; a majority of several nodes. It leaves the rest to its caller:
+// the renewal (S7b), the paused holder (S7), and the notice of a loss (S9).
 type redsyncs struct {
 	Process
 	rs *redsync.Redsync

@@ -11,7 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.uber.org/goleak"
 
-	kit "github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -134,10 +133,28 @@ func TestALeaseKeepsNoLateWriterOut(t *testing.T) {
 	comesOut(t, s, "S7", "advisory, of the transaction", Passes)
 }
 
+func TestALeaseWithoutRenewalEndsDuringTheWork(t *testing.T) {
+	t.Parallel()
+	s := servers(t, 1)
+	comesOut(t, s, "S7b", right, TwoHolders)
+	comesOut(t, s, "S7b", "redsync, one node", TwoHolders)
+	comesOut(t, s, "S7b", "Tandian, one node", Passes)
+	comesOut(t, s, "S7b", "Tandian on Postgres", Passes)
+}
+
+func TestAUniqueIndexRefusesASecondHolder(t *testing.T) {
+	t.Parallel()
+	s := servers(t, 1)
+	for _, id := range []string{"S7", "S8"} {
+		comesOut(t, s, id, "Tandian, one node", TwoHolders)
+		comesOut(t, s, id, "Tandian, one node, unique index", Passes)
+	}
+}
+
 func TestARegisteredHolderThatWasOvertakenIsRefused(t *testing.T) {
 	t.Parallel()
 	s, ctx := servers(t, 1), t.Context()
-	st, err := s.stage(ctx, variant(t, "Tandian, one node, registered"), life, false)
+	st, err := s.stage(ctx, variant(t, "SET NX PX, fenced"), life, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,8 +167,8 @@ func TestARegisteredHolderThatWasOvertakenIsRefused(t *testing.T) {
 	if err := errors.Join(err, st.lapse(ctx), st.p[1].order(ctx, st.name)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.p[0].begin(ctx, h, st.name); !errors.Is(err, kit.ErrFenced) {
-		t.Errorf("its work begins: %v, want ErrFenced", err)
+	if _, err := st.p[0].begin(ctx, h, st.name); !errors.Is(err, errFenced) {
+		t.Errorf("its work begins: %v, want errFenced", err)
 	}
 }
 
@@ -168,25 +185,24 @@ func TestARedisThatForgetsGivesTheLockOutAgain(t *testing.T) {
 func TestEachVerdictIsWhatIsExpected(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, two, dead, untold, none string }{
-		{name: "SETNX, then EXPIRE", two: "S7 S8", dead: "S1", untold: "S9", none: "S2b S8b"},
-		{name: "SET NX PX, DEL", two: "S2 S7 S8", untold: "S9", none: "S2b S8b"},
-		{name: "SET NX PX, GET and DEL", two: "S2b S7 S8", untold: "S9", none: "S8b"},
-		{name: right, two: "S7 S8", untold: "S9", none: "S2b S8b"},
-		{name: "timestamp, DEL and SETNX", two: "S3 S3b S7 S8", untold: "S9", none: "S2b S8b"},
-		{name: "timestamp, GETSET", two: "S3 S7 S8", dead: "S3b", untold: "S9", none: "S2b S8b"},
-		{name: "mutex of the process", two: "S4", none: "S1 S2 S2b S3b S6 S8 S8b S9"},
-		{name: "unlocked before the commit", two: "S5 S7 S8", untold: "S9", none: "S2b S8b"},
-		{name: "redsync, one node", two: "S7 S8", untold: "S9", none: "S2b S8b"},
-		{name: "redsync, three nodes", two: "S7 S8b", untold: "S9", none: "S2b"},
-		{name: "row of a table", two: "S7", untold: "S9", none: "S1 S2b S8b"},
-		{name: "SELECT FOR UPDATE", none: "S1 S2 S2b S3b S8b S9"},
-		{name: "advisory, of the transaction", none: "S1 S2 S2b S3b S8b S9"},
+		{name: "SETNX, then EXPIRE", two: "S7 S7b S8", dead: "S1", untold: "S9", none: "S2b S8b"},
+		{name: "SET NX PX, DEL", two: "S2 S7 S7b S8", untold: "S9", none: "S2b S8b"},
+		{name: "SET NX PX, GET and DEL", two: "S2b S7 S7b S8", untold: "S9", none: "S8b"},
+		{name: right, two: "S7 S7b S8", untold: "S9", none: "S2b S8b"},
+		{name: "SET NX PX, fenced", untold: "S9", none: "S2b S8b"},
+		{name: "timestamp, DEL and SETNX", two: "S3 S3b S7 S7b S8", untold: "S9", none: "S2b S8b"},
+		{name: "timestamp, GETSET", two: "S3 S7 S7b S8", dead: "S3b", untold: "S9", none: "S2b S8b"},
+		{name: "mutex of the process", two: "S4", none: "S1 S2 S2b S3b S6 S7b S8 S8b S9"},
+		{name: "unlocked before the commit", two: "S5 S7 S7b S8", untold: "S9", none: "S2b S8b"},
+		{name: "redsync, one node", two: "S7 S7b S8", untold: "S9", none: "S2b S8b"},
+		{name: "redsync, three nodes", two: "S7 S7b S8b", untold: "S9", none: "S2b"},
+		{name: "row of a table", two: "S7 S7b", untold: "S9", none: "S1 S2b S8b"},
+		{name: "SELECT FOR UPDATE", none: "S1 S2 S2b S3b S7b S8b S9"},
+		{name: "advisory, of the transaction", none: "S1 S2 S2b S3b S7b S8b S9"},
 		{name: "Tandian, one node", two: "S7 S8", none: "S2b S8b"},
 		{name: "Tandian, three nodes", two: "S7 S8b", none: "S2b"},
-		{name: "Tandian, all of three", two: "S7", none: "S2b"},
-		{name: "Tandian, one node, registered", none: "S2b S8b"},
+		{name: "Tandian, one node, unique index", none: "S2b S8b"},
 		{name: "Tandian on Postgres", two: "S7 S8", none: "S1 S2b S8b"},
-		{name: "Tandian on Postgres, registered", none: "S1 S2b S8b"},
 	}
 	var names []string
 	for _, tt := range tests {

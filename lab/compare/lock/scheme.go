@@ -57,7 +57,7 @@ type Variant struct {
 	Session bool
 	// Early says that the work gives the lock back before it commits.
 	Early bool
-	// Twin says that the lock is another variant's, and only its use differs.
+	// Twin says that the lock takes as long as another variant's: only its use differs.
 	Twin bool
 	New  func(p Process) (Scheme, error)
 }
@@ -84,6 +84,7 @@ func Variants() []Variant {
 		{Name: "SET NX PX, DEL", Nodes: 1, Leased: true, New: newSetNX(setNX{release: plain})},
 		{Name: "SET NX PX, GET and DEL", Nodes: 1, Leased: true, New: newSetNX(setNX{release: checked})},
 		{Name: "SET NX PX, script", Nodes: 1, Leased: true, New: newSetNX(setNX{})},
+		{Name: "SET NX PX, fenced", Nodes: 1, SQL: true, Leased: true, Twin: true, New: newFenced},
 		{Name: "timestamp, DEL and SETNX", Nodes: 1, Leased: true, New: newStamp(false)},
 		{Name: "timestamp, GETSET", Nodes: 1, Leased: true, New: newStamp(true)},
 		{Name: "mutex of the process", Single: true, New: newMutexes},

@@ -51,12 +51,12 @@ func newSetNX(s setNX) func(Process) (Scheme, error) {
 }
 
 func (s *setNX) Try(ctx context.Context, name string) (Holding, error) {
-	h := &keyHeld{s, s.key(name), rand.Text()}
+	h := s.held(name)
 	life := s.TTL
 	if s.later {
 		life = 0
 	}
-	got, err := s.Nodes[0].SetNX(ctx, h.key, h.token, life).Result()
+	got, err := s.Nodes[0].SetNX(ctx, h.key, h.value, life).Result()
 	if err == nil && got && s.later {
 		err = s.Nodes[0].PExpire(ctx, h.key, s.TTL).Err()
 	}
@@ -69,6 +69,8 @@ func (s *setNX) Try(ctx context.Context, name string) (Holding, error) {
 	return h, nil
 }
 
+func (s *setNX) held(name string) *keyHeld { return &keyHeld{s, s.key(name), rand.Text()} }
+
 func (s *setNX) Lock(ctx context.Context, name string) (Holding, error) {
 	return poll(ctx, pollPause, func() (Holding, error) { return s.Try(ctx, name) })
 }
@@ -77,17 +79,17 @@ func (*setNX) Close(context.Context) error { return nil }
 
 type keyHeld struct {
 	*setNX
-	key, token string
+	key, value string
 }
 
 func (h *keyHeld) Unlock(ctx context.Context) error {
 	rdb := h.Nodes[0]
 	if h.release == scripted {
-		return h.unlock.Run(ctx, rdb, []string{h.key}, h.token).Err()
+		return h.unlock.Run(ctx, rdb, []string{h.key}, h.value).Err()
 	}
 	if h.release == checked {
 		owner, err := rdb.Get(ctx, h.key).Result()
-		if errors.Is(err, redis.Nil) || err == nil && owner != h.token {
+		if errors.Is(err, redis.Nil) || err == nil && owner != h.value {
 			return nil
 		}
 		if err != nil {

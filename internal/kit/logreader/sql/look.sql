@@ -1,11 +1,10 @@
--- look: how is the slot, and does anybody read it or make it ready?
+-- look: how is the slot, and does any process read it?
 --
 -- $1  name of the slot
 --
 -- returns one row: there; ours (of this database and for pgoutput; true if not there);
 --         active; lost (the server has removed WAL that it needs); bytes of WAL that
---         it holds back; the acknowledged position; whether a reader holds the lock
---         that lock.sql takes
+--         it holds back; the acknowledged position
 --
 -- Reads shared memory and catalogs only. It fails on a standby, which writes no WAL.
 SELECT s.slot_name IS NOT NULL,
@@ -13,11 +12,6 @@ SELECT s.slot_name IS NOT NULL,
        coalesce(s.active, false),
        coalesce(s.wal_status = 'lost', false),
        coalesce(pg_wal_lsn_diff(pg_current_wal_lsn(), s.restart_lsn), 0)::bigint,
-       coalesce(s.confirmed_flush_lsn, '0/0')::text,
-       EXISTS (
-         SELECT FROM pg_locks l
-         WHERE l.locktype = 'advisory' AND l.granted AND l.database = d.oid AND l.objsubid = 2
-           AND l.classid = hashtext('tandian log reader')::oid AND l.objid = hashtext($1)::oid
-       )
+       coalesce(s.confirmed_flush_lsn, '0/0')::text
 FROM pg_database d LEFT JOIN pg_replication_slots s ON s.slot_name = $1
 WHERE d.datname = current_database()

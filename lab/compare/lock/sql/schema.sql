@@ -1,9 +1,14 @@
--- schema: what the work and the locks in the database need, in a schema of their
--- own, which search_path names. There is no unique index on orders: the lock is
--- to be what keeps them apart.
+-- schema: the tables of the work and of the locks in the database, in a schema of their
+-- own, which search_path names. The unique index of orders counts only for the scheme
+-- that sets one_per_user: elsewhere the lock alone must prevent a second order.
 CREATE TABLE vouchers (name text PRIMARY KEY);
 
-CREATE TABLE orders (name text NOT NULL);
+CREATE TABLE orders (
+  name         text NOT NULL,
+  one_per_user boolean NOT NULL DEFAULT false
+);
+
+CREATE UNIQUE INDEX ON orders (name) WHERE one_per_user;
 
 CREATE TABLE lock_rows (
   name       text PRIMARY KEY,
@@ -12,7 +17,6 @@ CREATE TABLE lock_rows (
 );
 
 CREATE TABLE lock_fences (
-  name          text PRIMARY KEY,
-  token         bigint NOT NULL,
-  registered_at bigint NOT NULL
+  name  text PRIMARY KEY,
+  token bigint NOT NULL
 );

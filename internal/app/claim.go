@@ -1,0 +1,106 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/kit/store"
+)
+
+const (
+	claimName    = "tandian:redis"
+	claimTimeout = 2 * time.Second // of one attempt
+	claimEvery   = time.Second     // between attempts
+)
+
+// errClaimed is returned if another process holds the lock in a way that excludes ours.
+var errClaimed = errors.New("another process holds the lock")
+
+// claim is the lock that a process holds on its database for as long as it runs. Processes
+// that share a Redis may be many. One with a Redis of its own must be alone, because the
+// others would not see its changes.
+type claim struct {
+	locks  *lock.Locker
+	shared bool
+	lease  *lock.Lease
+}
+
+// claimDatabase takes the claim of a process, or returns [errClaimed] at once. It waits
+// while the database has no free connection, as the first connection does.
+func claimDatabase(ctx context.Context, locks *lock.Locker, shared bool, report func(error)) (*claim, error) {
+	c := &claim{locks: locks, shared: shared}
+	for {
+		err := c.take(ctx)
+		if err == nil {
+			return c, nil
+		}
+		if !strings.HasPrefix(store.SQLState(err), "53") {
+			return nil, err
+		}
+		report(err)
+		if clock.Sleep(ctx, claimEvery) != nil {
+			return nil, err
+		}
+	}
+}
+
+// take makes one attempt.
+func (c *claim) take(ctx context.Context) error {
+	options := []lock.Option{lock.WithWait(claimTimeout)}
+	if c.shared {
+		options = append(options, lock.Shared())
+	}
+	lease, err := c.locks.Try(context.WithoutCancel(ctx), claimName, options...) // the lease lasts longer than ctx
+	if err != nil {
+		if _, busy := errors.AsType[*lock.BusyError](err); busy {
+			err = errClaimed
+		}
+		return fmt.Errorf("claim %q: %w", claimName, err)
+	}
+	c.lease = lease
+	return nil
+}
+
+// run holds the claim until ctx ends. If the lock is lost with its connection (Postgres
+// restarted, failed over, ended the session), run takes it again as soon as it can. It
+// returns [errClaimed] if another process was faster: this one must stop.
+func (c *claim) run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-c.lease.Context().Done():
+			if err := c.takeAgain(ctx); err != nil {
+				return fmt.Errorf("the claim %q was lost with its connection: %w", claimName, err)
+			}
+		}
+	}
+	return nil
+}
+
+// takeAgain takes a lost claim. It returns nil if ctx ended, and else [errClaimed].
+func (c *claim) takeAgain(ctx context.Context) error {
+	_ = c.lease.Release(ctx) // its session would exclude the next one, if it is still there
+	for {
+		err := c.take(ctx)
+		if err == nil || errors.Is(err, errClaimed) {
+			return err
+		}
+		if clock.Sleep(ctx, claimEvery) != nil {
+			return nil //nolint:nilerr // the process stops
+		}
+	}
+}
+
+// release gives the claim up. Call it after the end of run.
+func (c *claim) release() error {
+	err := c.lease.Release(context.Background())
+	if errors.Is(err, lock.ErrLost) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,21 @@
+package lock
+
+import "sync/atomic"
+
+// counts are the counters of a Locker.
+type counts struct{ acquired, waited, failed, lost, maxHold atomic.Int64 }
+
+// Stats are counters since the start.
+type Stats struct {
+	Acquired int64 // locks taken, without nested leases
+	Waited   int64 // callers that waited, in line or for another process
+	Failed   int64 // calls that the store did not answer, or answered with an error
+	Lost     int64 // locks that ended before their release
+	MaxHold  int64 // locks that reached their longest time
+}
+
+// Stats returns the counters.
+func (l *Locker) Stats() Stats {
+	n := &l.count
+	return Stats{n.acquired.Load(), n.waited.Load(), n.failed.Load(), n.lost.Load(), n.maxHold.Load()}
+}

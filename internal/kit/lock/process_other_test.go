@@ -1,7 +1,0 @@
-//go:build !unix
-
-package lock_test
-
-const isHolder = ""
-
-func runHolder([]string) error { return nil }
