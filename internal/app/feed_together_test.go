@@ -146,7 +146,8 @@ func (g *together) enough() bool {
 	return len(g.pages) >= 50 && ended(g.notes) > 0 && ended(g.follows) > 0
 }
 
-// run has everybody work for a while. A busy machine gets more time, until enough happened.
+// run starts all readers and writers, and stops them after atLeast. On a busy machine it waits
+// longer, until enough happened, but at most atMost.
 func (g *together) run(t *testing.T, atLeast, atMost time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), atMost)

@@ -1,12 +1,73 @@
 package app
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"time"
 
+	"entgo.io/ent/dialect"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
 
+	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/dblock"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/kit/store"
 )
+
+// openExclusive opens the locks for work of one process at a time: jobs, the comparison of
+// sales, the log reader, the claim on the database. They are in Postgres, or in this process
+// with SQLite. Each work has its own bound, so a lock has none.
+func (h *House) openExclusive(reg prometheus.Registerer, log *slog.Logger) (err error) {
+	o, place := lock.Options{MaxHold: -1, Log: log}, "postgres"
+	if h.DB.Dialect == dialect.Postgres {
+		h.exclusive, err = dblock.NewPostgres(h.DB.DB, o)
+	} else {
+		place = "process"
+		h.exclusive, err = dblock.NewLocal(o)
+	}
+	if err != nil {
+		return fmt.Errorf("locks in the database: %w", err)
+	}
+	h.closeLocks(h.exclusive)
+	reg.MustRegister(lockMetrics{h.exclusive, place})
+	return nil
+}
+
+// openLocks opens the redsync locks of orders, on the state Redis or on nodes of their own.
+func (h *House) openLocks(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*lock.Locker, error) {
+	nodes := []redis.UniversalClient{h.State}
+	if len(cfg.RedisLockURLs) > 0 {
+		nodes = nil
+	}
+	for i, url := range cfg.RedisLockURLs {
+		node, err := store.OpenRedis(store.RedisConfig{
+			URL: url, Role: fmt.Sprintf("lock-%d", i+1), PoolSize: cfg.RedisPoolSize, PoolTimeout: cfg.RedisPoolTimeout, Log: log, TLS: cfg.RedisTLS(),
+		}, h.metrics)
+		if err != nil {
+			return nil, err
+		}
+		h.closers = append(h.closers, node.Close)
+		nodes = append(nodes, node)
+	}
+	locks, err := lock.NewRedis(nodes, lock.Options{Prefix: cfg.RedisPrefix, Log: log})
+	if err != nil {
+		return nil, fmt.Errorf("open locks: %w", err)
+	}
+	h.closeLocks(locks)
+	reg.MustRegister(lockMetrics{locks, "redis"})
+	return locks, nil
+}
+
+// closeLocks closes locks with the other parts.
+func (h *House) closeLocks(locks *lock.Locker) {
+	h.closers = append(h.closers, func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+		defer cancel()
+		return locks.Close(ctx)
+	})
+}
 
 // lockMetrics exports the counters of a locker. The label store names its place.
 type lockMetrics struct {

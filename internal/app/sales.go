@@ -16,7 +16,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/live"
-	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -30,40 +29,6 @@ import (
 // How the rooms of vouchers, sales and orders know each other: each says what it
 // needs of the others, and what stands here hands it on. Ids, times and plain
 // structs cross.
-
-// openLocks opens the redsync locks of orders, on the state Redis or on nodes of their own.
-func (h *House) openLocks(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*lock.Locker, error) {
-	nodes := []redis.UniversalClient{h.State}
-	if len(cfg.RedisLockURLs) > 0 {
-		nodes = nil
-	}
-	for i, url := range cfg.RedisLockURLs {
-		node, err := store.OpenRedis(store.RedisConfig{
-			URL: url, Role: fmt.Sprintf("lock-%d", i+1), PoolSize: cfg.RedisPoolSize, PoolTimeout: cfg.RedisPoolTimeout, Log: log, TLS: cfg.RedisTLS(),
-		}, h.metrics)
-		if err != nil {
-			return nil, err
-		}
-		h.closers = append(h.closers, node.Close)
-		nodes = append(nodes, node)
-	}
-	locks, err := lock.NewRedis(nodes, lock.Options{Prefix: cfg.RedisPrefix, Log: log})
-	if err != nil {
-		return nil, fmt.Errorf("open locks: %w", err)
-	}
-	h.closeLocks(locks)
-	reg.MustRegister(lockMetrics{locks, "redis"})
-	return locks, nil
-}
-
-// closeLocks closes locks with the other parts.
-func (h *House) closeLocks(locks *lock.Locker) {
-	h.closers = append(h.closers, func() error {
-		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
-		defer cancel()
-		return locks.Close(ctx)
-	})
-}
 
 // openSales builds the rooms of what is sold.
 func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) error {

@@ -42,8 +42,8 @@ func TestEveryMigrationHasAnUpgradeNote(t *testing.T) {
 	}
 }
 
-// What an old server reads or writes is not taken away below it. No old server writes
-// lock_fences, and one that runs beside the migration only fails to clean it.
+// A migration drops nothing that a running old server reads or writes. No server wrote
+// lock_fences; only the job that cleaned the table fails after its drop.
 func TestMigrationsOnlyAdd(t *testing.T) {
 	taking := regexp.MustCompile(`(?i)\b(DROP\s+(TABLE|COLUMN|INDEX|CONSTRAINT)|RENAME|SET\s+NOT\s+NULL|ALTER\s+COLUMN\s+\S+\s+(SET\s+DATA\s+)?TYPE)\b`)
 	files, err := filepath.Glob(filepath.Join(root, "ent/migrate/postgres/*.sql"))

@@ -264,7 +264,7 @@ func (c *Config) checkLockURLs(refuse func(name, format string, args ...any)) {
 	}
 }
 
-// minDBConns leaves one connection for requests beside those that hold locks.
+// minDBConns leaves one connection for requests in addition to three that hold locks.
 const minDBConns = 4
 
 // maxLockNodes bounds the nodes of locks: each lock waits for a majority.

@@ -332,7 +332,7 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 			c.RedisURL, c.RedisLockURLs = "redis://host", []string{"redis://a", "redis://b", "redis://a"}
 		}, "--redis-lock-urls: a node is listed twice"},
 		{"a cluster as a lock node", func(c *config.Config) { c.RedisURL, c.RedisLockURLs = "redis://host", []string{"redis+cluster://a"} }, "--redis-lock-urls: a node must be a single independent master"},
-		{"lock nodes beside an embedded Redis", func(c *config.Config) { c.RedisLockURLs = []string{"redis://a"} }, "--redis-lock-urls: it needs --redis-url too"},
+		{"lock nodes with an embedded Redis", func(c *config.Config) { c.RedisLockURLs = []string{"redis://a"} }, "--redis-lock-urls: it needs --redis-url too"},
 		{"no Redis for caches", func(c *config.Config) { c.RedisURL, c.RedisCacheURL = "redis://host", "x" }, "--redis-cache-url: it begins with redis://"},
 		{"a CA that cannot be read", func(c *config.Config) { c.RedisURL, c.RedisCA = "rediss://host", "none" }, "--redis-ca: read the CA: open none: "},
 		{"a CA of a Redis without TLS", func(c *config.Config) { c.RedisURL, c.RedisCA = "redis://host", "none" }, "--redis-ca: it needs a rediss:// URL"},

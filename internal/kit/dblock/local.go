@@ -53,8 +53,6 @@ func (s *local) Acquire(ctx context.Context, r lock.Request) (lock.Grant, error)
 	}
 }
 
-func (*local) Close() {}
-
 type localGrant struct {
 	s *local
 	lock.Request

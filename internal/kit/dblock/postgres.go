@@ -74,8 +74,6 @@ func (s postgres) Acquire(ctx context.Context, r lock.Request) (lock.Grant, erro
 	return h, nil
 }
 
-func (postgres) Close() {}
-
 // begin opens a session and tries to take the lock once. Connections that broke in the
 // pool are replaced.
 func (s postgres) begin(ctx context.Context, r lock.Request) (h *session, taken bool, err error) {

@@ -27,7 +27,6 @@ func (s *script) Try(_ context.Context, r Request) (Grant, error) {
 }
 
 func (s *script) Acquire(ctx context.Context, r Request) (Grant, error) { return s.Try(ctx, r) }
-func (s *script) Close()                                                {}
 
 type scripted struct{ *script }
 

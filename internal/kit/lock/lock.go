@@ -74,8 +74,6 @@ type Store interface {
 	Try(ctx context.Context, r Request) (Grant, error)
 	// Acquire waits for the lock. One caller of a process waits for a name at a time.
 	Acquire(ctx context.Context, r Request) (Grant, error)
-	// Close ends waits and subscriptions. Background work may go on for a moment.
-	Close()
 }
 
 // Request is one attempt to take a lock.
@@ -193,7 +191,6 @@ func (l *Locker) Do(ctx context.Context, name string, f func(context.Context, *L
 // ended or ctx ends. Locks that are still held are not renewed any more.
 func (l *Locker) Close(ctx context.Context) error {
 	l.end(ErrClosed)
-	l.store.Close()
 	return l.work.close(ctx)
 }
 

@@ -30,8 +30,7 @@ type nodes struct {
 	subscribers []*subscriber
 	prefix      string
 	timeout     time.Duration
-	life        context.Context //nolint:containedctx // ends repeated attempts when the Locker closes
-	end         context.CancelFunc
+	life        context.Context //nolint:containedctx // of the Locker: ends subscriptions and repeated attempts
 	work        *background
 	cleaning    chan struct{} // a slot for each lock that is being removed
 }
@@ -57,14 +56,13 @@ func NewRedis(clients []redis.UniversalClient, o Options) (*Locker, error) {
 	if o.Prefix != "" {
 		s.prefix = o.Prefix + ":" + s.prefix
 	}
-	s.life, s.end = context.WithCancel(context.Background())
 	for _, client := range clients {
 		s.pools = append(s.pools, goredis.NewPool(client))
 		s.subscribers = append(s.subscribers, &subscriber{client: client, channel: s.prefix + "released"})
 	}
 	l, err := New(s, o)
 	if err == nil {
-		s.work = l.work
+		s.work, s.life = l.work, l.life
 	}
 	return l, err
 }
@@ -196,8 +194,6 @@ func (s *nodes) left(ctx context.Context, name string) time.Duration {
 }
 
 func (s *nodes) majority() int { return len(s.clients)/2 + 1 }
-
-func (s *nodes) Close() { s.end() }
 
 // redisGrant is a lock on a majority of the nodes, or the attempt to get one.
 type redisGrant struct {
