@@ -9,6 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/note"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -36,10 +37,10 @@ func beside[P, V any](ctx context.Context, objs []*P, load func([]*P) ([]V, erro
 // besideAs is beside for several fields that are answered by one load, under one name,
 // which no client can give a field.
 func besideAs[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
-	field := graphql.GetFieldContext(ctx)
-	if field == nil { // a plan asks for all objects at once
-		return load(objs)
+	if values, ok, err := plan.Shared(ctx, name, objs, load); ok {
+		return values, err
 	}
+	field := graphql.GetFieldContext(ctx)
 	at, ok := standing(ctx, field.Parent)
 	if !ok || len(objs) == 0 {
 		return load(objs)

@@ -4,21 +4,13 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
 // Caches says what the caches of this process did since it started.
 type Caches interface {
 	Stats() []cache.Stats       // by name
-	Written() kept.Stats        // bytes that were written of what is in memory
 	Hot(top int) []cache.HotKey // at most top, the hottest first
-}
-
-// written shows what was done with the bytes of objects in memory, as one more cache: of
-// selections of their fields, how many were written from bytes and how many anew.
-func written(s kept.Stats) model.CacheStats {
-	return cacheStats(cache.Stats{Name: "written", LocalHits: s.Hits, Misses: s.Misses})
 }
 
 // cacheStats shows what one cache did.

@@ -12,7 +12,7 @@ import (
 )
 
 func (r *queryResolver) CacheStats(ctx context.Context) ([]model.CacheStats, error) {
-	return append(convert(r.rooms.Caches.Stats(), cacheStats), written(r.rooms.Caches.Written())), nil
+	return convert(r.rooms.Caches.Stats(), cacheStats), nil
 }
 
 func (r *queryResolver) HotKeys(ctx context.Context, top int) ([]model.HotKey, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/plan"
 )
 
 // A reader returns those of the objects of one type that exist and that the
@@ -74,7 +75,7 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 			absent++
 		}
 	}
-	door.CountAbsent(ctx, absent)
+	plan.After(ctx, func() { door.CountAbsent(ctx, absent) })
 	return out, nil
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/vektah/gqlparser/v2/ast"
 
+	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 )
@@ -144,7 +145,7 @@ type nullCase struct {
 
 func TestNullIsNoValueOfAnythingWithADefault(t *testing.T) {
 	for _, off := range []bool{false, true} {
-		es := plan.New(executable(), Plans(Rooms{}), plan.Options{Off: off})
+		es := plan.New(executable(), generated.Plans(New(Rooms{})), plan.Options{Off: off})
 		gate, err := door.New(es, door.Config{
 			Limits: door.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
 			Present: Present(slog.New(slog.DiscardHandler), func(context.Context) string { return "" }, func(error) bool { return false }),

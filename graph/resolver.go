@@ -27,7 +27,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-//go:generate go tool gqlgen generate
+//go:generate go run ../internal/tools/gqlgen
 
 // Rooms are what the graph asks.
 type Rooms struct {

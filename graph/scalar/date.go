@@ -1,8 +1,6 @@
 package scalar
 
 import (
-	"io"
-
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
@@ -11,7 +9,12 @@ import (
 
 // MarshalDate writes a day as yyyy-mm-dd.
 func MarshalDate(d calendar.Date) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) { _, _ = io.WriteString(w, `"`+d.String()+`"`) })
+	return written(d, AppendDate)
+}
+
+// AppendDate appends a day as [MarshalDate] writes it.
+func AppendDate(out []byte, d calendar.Date) []byte {
+	return append(append(append(out, '"'), d.String()...), '"')
 }
 
 // UnmarshalDate reads a day as yyyy-mm-dd. Anything else is a fault.

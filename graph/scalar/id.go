@@ -93,9 +93,17 @@ func (id ID) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(id
 // of the object whose field it is.
 func MarshalNum(n int64) graphql.ContextMarshaler {
 	return graphql.ContextWriterFunc(func(ctx context.Context, w io.Writer) error {
-		_, err := io.WriteString(w, strconv.Quote(ID{graphql.GetFieldContext(ctx).Object, n}.String()))
+		_, err := w.Write(AppendNum(nil, n, graphql.GetFieldContext(ctx).Object))
 		return err
 	})
+}
+
+// AppendNum appends the number of an object as [MarshalNum] writes it. object is the type of
+// the object.
+func AppendNum(out []byte, n int64, object string) []byte {
+	out = append(out, '"')
+	var text [64]byte
+	return append(AppendID(out, append(append(text[:0], object...), ':'), n), '"')
 }
 
 // UnmarshalNum is never used: an argument becomes an [ID], whose type a

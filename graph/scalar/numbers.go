@@ -17,7 +17,7 @@ const maxLong = 1<<53 - 1
 
 // MarshalInt writes a whole number of 32 bits. A number outside of that range
 // is written as the bound that it passed.
-func MarshalInt(n int) graphql.Marshaler { return whole(n, AppendInt) }
+func MarshalInt(n int) graphql.Marshaler { return written(n, AppendInt) }
 
 // UnmarshalInt reads a whole number of 32 bits. A string, a fraction or a
 // bigger number is a fault.
@@ -27,7 +27,7 @@ func UnmarshalInt(v any) (int, error) {
 
 // MarshalLong writes a whole number from -(2^53-1) to 2^53-1. A number outside
 // of that range is written as the bound that it passed.
-func MarshalLong(n int) graphql.Marshaler { return whole(n, AppendLong) }
+func MarshalLong(n int) graphql.Marshaler { return written(n, AppendLong) }
 
 // UnmarshalLong reads a whole number from -(2^53-1) to 2^53-1. A string, a
 // fraction or a bigger number is a fault.
@@ -45,8 +45,9 @@ func AppendLong(out []byte, n int) []byte {
 	return strconv.AppendInt(out, int64(min(max(n, -maxLong), maxLong)), 10)
 }
 
-func whole(n int, write func([]byte, int) []byte) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) { _, _ = w.Write(write(make([]byte, 0, 20), n)) })
+// written is the marshaler of what an append function writes.
+func written[V any](v V, write func([]byte, V) []byte) graphql.Marshaler {
+	return graphql.WriterFunc(func(w io.Writer) { _, _ = w.Write(write(make([]byte, 0, 24), v)) })
 }
 
 func unmarshalWhole(v any, least, most int64, want string) (int, error) {
@@ -76,15 +77,21 @@ func unmarshalWhole(v any, least, most int64, want string) (int, error) {
 	return int(n), nil
 }
 
-// MarshalFloat writes a finite number so that it reads back as the same.
+// MarshalFloat writes a finite number so that it reads back as the same, and null for
+// another one.
 func MarshalFloat(f float64) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) {
-		if math.IsNaN(f) || math.IsInf(f, 0) {
-			_, _ = io.WriteString(w, "null")
-			return
-		}
-		_, _ = io.WriteString(w, strconv.FormatFloat(f, 'g', -1, 64))
-	})
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return graphql.Null
+	}
+	return written(f, AppendFloat)
+}
+
+// AppendFloat appends a number as [MarshalFloat] writes it.
+func AppendFloat(out []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(out, "null"...)
+	}
+	return strconv.AppendFloat(out, f, 'g', -1, 64)
 }
 
 // UnmarshalFloat reads a finite number. A string or NaN is a fault.
@@ -113,9 +120,10 @@ func UnmarshalFloat(v any) (float64, error) {
 }
 
 // MarshalCursor writes a cursor.
-func MarshalCursor(c page.Cursor) graphql.Marshaler {
-	return graphql.WriterFunc(func(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(string(c))) })
-}
+func MarshalCursor(c page.Cursor) graphql.Marshaler { return written(c, AppendCursor) }
+
+// AppendCursor appends a cursor as [MarshalCursor] writes it.
+func AppendCursor(out []byte, c page.Cursor) []byte { return AppendString(out, string(c)) }
 
 // UnmarshalCursor reads a cursor; whether it fits the list is checked there.
 func UnmarshalCursor(v any) (page.Cursor, error) {

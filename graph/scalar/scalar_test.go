@@ -1,6 +1,7 @@
 package scalar_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"math"
@@ -8,11 +9,13 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/testkit"
@@ -363,6 +366,58 @@ func TestTimesAreMomentsThatCanBeWrittenAgain(t *testing.T) {
 	} {
 		if got, err := scalar.UnmarshalTime(v); fault.KindOf(err) != fault.BadUserInput {
 			t.Errorf("%v is %v, %v; want BAD_USER_INPUT", v, got, err)
+		}
+	}
+}
+func FuzzAStringIsAppendedAsGqlgenWritesIt(f *testing.F) {
+	for _, s := range []string{
+		"", "plain", `"quoted"`, `back\slash`, "line\nend\r\ttab", "\x00\x01\x1f\x7f", "吃饭", "😀", "<script>&amp;</script>",
+		"\u2028\u2029", "broken \xff\xfe utf-8 \xe4", "\"", "\\", "end\\", "\x00", strings.Repeat("é\"", 100),
+	} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		var want strings.Builder
+		graphql.MarshalString(s).MarshalGQL(&want)
+		if got := string(scalar.AppendString([]byte("before"), s)); got != "before"+want.String() {
+			t.Errorf("%q is written as %s, by gqlgen as %s", s, got, want.String())
+		}
+	})
+}
+
+func TestScalarsAreAppendedAsTheyAreMarshalled(t *testing.T) {
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	east := time.Date(2026, 3, 1, 12, 0, 0, 120_000_000, time.FixedZone("", 8*3600))
+	day, err := calendar.Parse("2026-03-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		name string
+		got  []byte
+		want graphql.Marshaler
+	}{
+		{"a number", scalar.AppendInt(nil, -42), scalar.MarshalInt(-42)},
+		{"a number beyond 32 bits", scalar.AppendInt(nil, 1<<40), scalar.MarshalInt(1 << 40)},
+		{"a long number", scalar.AppendLong(nil, 1<<60), scalar.MarshalLong(1 << 60)},
+		{"a fraction", scalar.AppendFloat(nil, 4.1), scalar.MarshalFloat(4.1)},
+		{"a whole Float", scalar.AppendFloat(nil, 5), scalar.MarshalFloat(5)},
+		{"a great Float", scalar.AppendFloat(nil, 1e21), scalar.MarshalFloat(1e21)},
+		{"a small Float", scalar.AppendFloat(nil, -1e-7), scalar.MarshalFloat(-1e-7)},
+		{"no number", scalar.AppendFloat(nil, math.NaN()), scalar.MarshalFloat(math.NaN())},
+		{"an infinite Float", scalar.AppendFloat(nil, math.Inf(1)), graphql.Null},
+		{"a moment", scalar.AppendTime(nil, noon), scalar.MarshalTime(noon)},
+		{"a moment in another zone", scalar.AppendTime(nil, east), scalar.MarshalTime(east)},
+		{"the zero moment", scalar.AppendTime(nil, time.Time{}), scalar.MarshalTime(time.Time{})},
+		{"a day", scalar.AppendDate(nil, day), scalar.MarshalDate(day)},
+		{"a cursor", scalar.AppendCursor(nil, "eyJhIjoxfQ"), scalar.MarshalCursor("eyJhIjoxfQ")},
+		{"an id", scalar.AppendNum(nil, 1<<63-1, "ShopType"), graphql.WriterFunc(scalar.ID{Type: "ShopType", N: 1<<63 - 1}.MarshalGQL)},
+	}
+	for _, tt := range tests {
+		var want bytes.Buffer
+		tt.want.MarshalGQL(&want)
+		if string(tt.got) != want.String() {
+			t.Errorf("%s is appended as %s, and marshalled as %s", tt.name, tt.got, want.String())
 		}
 	}
 }

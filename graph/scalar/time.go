@@ -11,6 +11,14 @@ import (
 // MarshalTime writes a moment as RFC 3339.
 func MarshalTime(t time.Time) graphql.Marshaler { return graphql.MarshalTime(t) }
 
+// AppendTime appends a moment as [MarshalTime] writes it, the zero one as null.
+func AppendTime(out []byte, t time.Time) []byte {
+	if t.IsZero() {
+		return append(out, "null"...)
+	}
+	return append(t.AppendFormat(append(out, '"'), time.RFC3339Nano), '"')
+}
+
 // UnmarshalTime reads a moment as RFC 3339 with a zone, of years that can be written
 // so in any zone. Anything else is a fault.
 func UnmarshalTime(v any) (time.Time, error) {

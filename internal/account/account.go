@@ -23,7 +23,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/calendar"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -84,7 +83,6 @@ type User struct {
 	Counts
 	Version int64 `json:"version"` // raised by every update
 
-	Kept *kept.Bytes `json:"-"` // what was written of it, of one that is in memory
 }
 
 // A Page is a part of a list of users.
@@ -235,6 +233,3 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*User, erro
 	}
 	return found, nil
 }
-
-// Hold has what will be written of it kept, within a budget.
-func (u *User) Hold(budget *kept.Budget) { u.Kept = kept.New(budget) }

@@ -41,8 +41,7 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 		off = []string{"shop"} // what is measured without
 	}
 	h.hub, err = cache.NewHub(h.Cache, cache.Options{
-		Off: off, Unwritten: slices.Contains(cfg.Without, "bytes"),
-		Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
+		Off: off, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
 		ReadOnly: h.gates[cacheRole].Refused,
 	})
 	if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/config"
-	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
@@ -50,9 +49,6 @@ func (h *House) ChangedAfterForeign(ctx context.Context, caches bool) {
 	h.foreign.Store(time.Now().UnixNano())
 	h.changed(ctx, slog.New(slog.DiscardHandler), caches)
 }
-
-// Written is what the server did with the bytes of values that it has in memory.
-func (h *House) Written() kept.Stats { return h.hub.Written() }
 
 // Whole is what answers the requests of an App that is ready, with all that stands around the
 // house, its metrics in reg and its log nowhere.

@@ -307,7 +307,8 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	}
 	observed := observe.NewGraphQL(a.reg)
 	present := graph.Present(a.log, observe.RequestID, store.Away)
-	planned := plan.New(generated.NewExecutableSchema(graph.New(house.Rooms)), graph.Plans(house.Rooms), plan.Options{
+	executable := graph.New(house.Rooms)
+	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
 		Told: live.Fed,
 		Off:  slices.Contains(a.cfg.Without, "plans"), Apart: observe.Traced, Root: observed.RootField,
 		Failed: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },

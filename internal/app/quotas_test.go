@@ -165,8 +165,8 @@ func TestDemoAccountsAreNotYoung(t *testing.T) {
 	}
 }
 
-// Finding 10 of the penetration test, as any visitor sent it. A cached answer or kept bytes
-// of the user's own must not reach others.
+// Finding 10 of the penetration test, as any visitor sent it. A cached answer of
+// the user's own must not reach others.
 func TestBirthdayGenderAndRoleArePrivate(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
@@ -197,7 +197,7 @@ func TestBirthdayGenderAndRoleArePrivate(t *testing.T) {
 				`query Q($id: ID!, $note: ID!) { x: user(id: $id) { id } note(id: $note) { author { nickname role } } }`:                 {"nickname", "role"},
 				`query Q($id: ID!, $note: ID!) { x: user(id: $id) { id } note(id: $note) { author { nickname role gender birthday } } }`: {"nickname", "birthday", "gender", "role"},
 			} {
-				for range 3 { // kept bytes are written when an object is read again
+				for range 3 { // from caches too
 					var got struct {
 						User map[string]any
 						Note struct{ Author map[string]any }

@@ -28,7 +28,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -48,8 +47,6 @@ type Comment struct {
 	ReplyCount int       `json:"replies,omitempty"` // below it; 0 of a reply
 	Version    int64     `json:"version"`           // raised by every update
 	CreatedAt  time.Time `json:"created_at"`
-
-	Kept *kept.Bytes `json:"-"` // what was written of it, of one that is in memory
 }
 
 // IsNode says that there is a global id.
@@ -186,6 +183,3 @@ func (s *Service) live(ctx context.Context, notes []int64) (map[int64]bool, erro
 	}
 	return live, nil
 }
-
-// Hold has what will be written of it kept, within a budget.
-func (c *Comment) Hold(budget *kept.Budget) { c.Kept = kept.New(budget) }

@@ -104,9 +104,9 @@ type Config struct {
 	LogLevel      string        // debug, info, warn, error
 }
 
-// Means are what Config.Without may name: the cache of shops, plans of queries, the bytes of
-// objects in memory, round trips to Redis that are shared.
-func Means() []string { return []string{"cache", "plans", "bytes", "together"} }
+// Means are what Config.Without may name: the cache of shops, plans of queries, round trips
+// to Redis that are shared.
+func Means() []string { return []string{"cache", "plans", "together"} }
 
 // Default returns the settings of a start without flags and environment.
 func Default() Config {

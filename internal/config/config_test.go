@@ -159,7 +159,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"limit":             {"depth=5,body=2MB", "depth=6"},
 
 		"run":           {"api", "workers"},
-		"without":       {"plans,bytes", "together"},
+		"without":       {"plans,cache", "together"},
 		"introspection": {"false", "true"},
 		"start-timeout": {"3s", "4s"},
 		"stop-timeout":  {"5s", "6s"},
@@ -177,7 +177,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		MediaURL: "file:///m1", UploadsPerUser: 151, DeletedTextRetention: 101 * time.Hour,
 		NotesPerUser: 161, CommentsPerUser: 171, LikesPerUser: 181, FollowsPerUser: 191, ShopsPerUser: 201, VouchersPerUser: 211,
 		RateAnonymous: 51, RateUser: 61, AbsentReads: 101, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
-		Run: []string{"api"}, Without: []string{"plans", "bytes"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
+		Run: []string{"api"}, Without: []string{"plans", "cache"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
 		LogFormat: "json", LogLevel: "debug",
 	}
 	fromFlags := config.Config{

@@ -183,7 +183,7 @@ func (c *Config) processFlags(s *settings) {
 	s.text(&c.Zone, "zone", "count days in the time zone `NAME`, such as Asia/Shanghai; that of the machine if empty")
 	s.duration(&c.StartTimeout, "start-timeout", "wait at most `DURATION` for the stores at the start")
 	s.duration(&c.StopTimeout, "stop-timeout", "wait at most `DURATION` for running requests at the stop")
-	s.list(&c.Without, "without", "disable `OPTIMIZATIONS`, to compare or to troubleshoot: cache (of shops), plans, bytes, together")
+	s.list(&c.Without, "without", "disable `OPTIMIZATIONS`, to compare or to troubleshoot: cache (of shops), plans, together")
 	s.text(&c.LogFormat, "log-format", "write logs in `FORMAT`: auto (text on a terminal, else json), json or text")
 	s.text(&c.LogLevel, "log-level", "write logs from `LEVEL` on: debug, info, warn or error")
 }

@@ -22,7 +22,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -41,8 +40,6 @@ type Note struct {
 	Images    []mediapath.Image `json:"images,omitempty"`
 	Seq       int64             `json:"seq"` // its place among all that was published or deleted
 	CreatedAt time.Time         `json:"created_at"`
-
-	Kept *kept.Bytes `json:"-"` // what was written of it, of one that is in memory
 }
 
 // Counts are what of a note is counted.
@@ -235,6 +232,3 @@ func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
 
 // IsNode says that there is a global id.
 func (Note) IsNode() {}
-
-// Hold has what will be written of it kept, within a budget.
-func (n *Note) Hold(budget *kept.Budget) { n.Kept = kept.New(budget) }

@@ -20,7 +20,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
-	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -43,8 +42,6 @@ type Shop struct {
 	Score        *float64          `json:"score,omitempty"` // 1.0 .. 5.0; nil until the shop is rated
 	Version      int64             `json:"version"`         // raised by every update
 	OpenHours    *string           `json:"open_hours,omitempty"`
-
-	Kept *kept.Bytes `json:"-"` // what was written of it, of one that is in memory
 }
 
 // A Type is a kind of shop.
@@ -157,6 +154,3 @@ func (s *Service) TypeByID(ctx context.Context, id int64) (*Type, error) {
 	}
 	return found, nil
 }
-
-// Hold has what will be written of it kept, within a budget.
-func (s *Shop) Hold(budget *kept.Budget) { s.Kept = kept.New(budget) }

@@ -19,7 +19,6 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/kept"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
@@ -36,7 +35,6 @@ type Options struct {
 	Alone        bool                  // no other process writes what is cached here: local entries and guards are always in sync
 	ReadLimit    int                   // round trips a second that reads may make to Redis, those of essential policies not counted; 0: any
 	MaxLoads     int                   // loader calls of all policies at a time; default 64
-	Unwritten    bool                  // keep no bytes that were written of values: see [Holder]
 	ReadOnly     func() bool           // whether Redis refuses writes, for long perhaps: stale entries then stand in only for rows that cannot be read; nil: never
 	Off          []string              // policies whose reads all ask the loader: to measure what the cache is good for
 }
@@ -53,9 +51,8 @@ type Hub struct {
 	log        *slog.Logger
 	metrics    []metric
 	localBytes int64
-	written    *kept.Budget // of what is written of values in the process
-	bus        stream.Bus   // nil: none
-	id         string       // on the bus
+	bus        stream.Bus // nil: none
+	id         string     // on the bus
 	maxAge     time.Duration
 	readOnly   func() bool
 	unsure     atomic.Bool   // whether Redis has the epoch: it may have lost it
@@ -122,7 +119,6 @@ func NewHub(rdb redis.Cmdable, o Options) (*Hub, error) {
 		log:        cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		metrics:    newMetrics(),
 		localBytes: o.LocalBytes,
-		written:    kept.NewBudget(writtenBytes(o)),
 		places:     semaphore.NewWeighted(int64(positiveOr(o.MaxLoads, 64))),
 		hot:        newTopKeys(),
 		bus:        o.Bus,
@@ -220,20 +216,6 @@ func (h *Hub) joined() []tended {
 	defer h.mu.Unlock()
 	return slices.Clone(h.caches)
 }
-
-// writtenShare is what the bytes written of values may take beside the local caches, as a
-// part of these.
-const writtenShare = 4
-
-func writtenBytes(o Options) int64 {
-	if o.Unwritten {
-		return 0
-	}
-	return o.LocalBytes / writtenShare
-}
-
-// Written returns what was done with the bytes of values so far.
-func (h *Hub) Written() kept.Stats { return h.written.Stats() }
 
 // Stats returns what each cache and window did in this process so far, by name.
 func (h *Hub) Stats() []Stats {

@@ -42,7 +42,7 @@ func TestMetricsArePresentFromTheStart(t *testing.T) {
 		}
 	}
 	for _, name := range []string{"local_bytes", "local_limit_bytes"} {
-		for _, policy := range []string{"row", "idle", "written"} {
+		for _, policy := range []string{"row", "idle"} {
 			want[fmt.Sprintf("tandian_cache_%s %s", name, policy)] = 0
 		}
 	}

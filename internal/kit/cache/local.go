@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 
 	"github.com/maypok86/otter/v2"
-
-	"github.com/tandian-dev/tandian/internal/kit/kept"
 )
 
 // local is one cache's part of the process's own memory (L1): decoded values,
@@ -25,17 +23,9 @@ type local[K comparable, V any] struct {
 	seed    maphash.Seed
 	stripes [256]stripe
 	pins    pins[K]
-	budget  *kept.Budget // for what is written of values that are a [Holder]; nil: nothing
 
 	most    uint64       // bytes
 	evicted atomic.Int64 // entries, because others needed the bytes
-}
-
-// A Holder is a value that has what is written of it kept with it, as long as it is in the
-// process's memory.
-type Holder interface {
-	// Hold is called once, before anybody else has the value.
-	Hold(budget *kept.Budget)
 }
 
 // entry is a value as it was some moment ago. It is never changed.
@@ -80,9 +70,6 @@ func localOf[K comparable, V any](h *Hub, p Policy) *local[K, V] {
 	}
 	l := newLocal[K, V](p, bytes, &h.clock)
 	l.early = int64(max(h.maxAge-p.Local.MaxAge, 0))
-	if _, holds := any(*new(V)).(Holder); holds {
-		l.budget = h.written
-	}
 	return l
 }
 
@@ -147,11 +134,6 @@ func (l *local[K, V]) stamp(k K) stamp {
 func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	if s.tick == stopped {
 		return
-	}
-	if l.budget != nil && !e.absent {
-		if h, holds := any(e.v).(Holder); holds {
-			h.Hold(l.budget)
-		}
 	}
 	e.born = s.tick
 	e.salt = uint8(l.hash(k) >> 8)

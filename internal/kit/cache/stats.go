@@ -4,8 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/tandian-dev/tandian/internal/kit/kept"
 )
 
 // Stats counts what one cache did since its process started. Every key that a
@@ -85,15 +83,14 @@ type metric struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	of   func(Stats) int64
-	kept func(kept.Stats) int64 // of what is written of values; nil: it has no such series
 }
 
 func newMetrics() []metric {
 	series := func(name, help string, of func(Stats) int64) metric {
-		return metric{prometheus.NewDesc("tandian_cache_"+name+"_total", help, []string{"policy"}, nil), prometheus.CounterValue, of, nil}
+		return metric{prometheus.NewDesc("tandian_cache_"+name+"_total", help, []string{"policy"}, nil), prometheus.CounterValue, of}
 	}
-	now := func(name, help string, of func(Stats) int64, written func(kept.Stats) int64) metric {
-		return metric{prometheus.NewDesc("tandian_cache_"+name, help, []string{"policy"}, nil), prometheus.GaugeValue, of, written}
+	now := func(name, help string, of func(Stats) int64) metric {
+		return metric{prometheus.NewDesc("tandian_cache_"+name, help, []string{"policy"}, nil), prometheus.GaugeValue, of}
 	}
 	return []metric{
 		series("local_hits", "Keys answered by the process's own memory.", func(s Stats) int64 { return s.LocalHits }),
@@ -113,8 +110,8 @@ func newMetrics() []metric {
 		series("redis_errors", "Round trips to Redis in which something failed.", func(s Stats) int64 { return s.RedisErrors }),
 		series("undecodable", "Records that could not be read, values that could not be written.", func(s Stats) int64 { return s.Undecodable }),
 		series("oversize", "Values found too big to be kept.", func(s Stats) int64 { return s.Oversize }),
-		now("local_bytes", "Bytes that entries in the process's own memory have, roughly; pinned ones not counted.", func(s Stats) int64 { return s.LocalBytes }, func(s kept.Stats) int64 { return s.Bytes }),
-		now("local_limit_bytes", "Bytes that entries in the process's own memory may have.", func(s Stats) int64 { return s.LocalMost }, func(s kept.Stats) int64 { return s.Most }),
+		now("local_bytes", "Bytes that entries in the process's own memory have, roughly; pinned ones not counted.", func(s Stats) int64 { return s.LocalBytes }),
+		now("local_limit_bytes", "Bytes that entries in the process's own memory may have.", func(s Stats) int64 { return s.LocalMost }),
 		series("local_evictions", "Entries that made place for others in the process's own memory.", func(s Stats) int64 { return s.LocalEvictions }),
 	}
 }
@@ -132,12 +129,6 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	for _, s := range c.hub.Stats() {
 		for _, m := range c.hub.metrics {
 			to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.of(s)), s.Name)
-		}
-	}
-	// Not its hits: they are no reads, and would be counted as such by who adds up policies.
-	for _, m := range c.hub.metrics {
-		if m.kept != nil {
-			to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.kept(c.hub.Written())), "written")
 		}
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"sync"
 )
 
-// After has something done that is no part of an answer, such as counting: once a plan has
-// answered, and not at all if it fails, as gqlgen then reads all again. Where ctx is that of
-// no plan, it is done at once.
+// After calls a function that is not part of an answer, such as counting, once a plan has
+// answered. If the plan fails it is not called, since gqlgen then reads everything again.
+// Outside a plan it is called at once.
 func After(ctx context.Context, do func()) {
-	run, ok := ctx.Value(runningKey{}).(*running)
-	if !ok {
+	run := runningOf(ctx)
+	if run == nil {
 		do()
 		return
 	}
@@ -19,22 +19,39 @@ func After(ctx context.Context, do func()) {
 	run.after = append(run.after, do)
 }
 
-// running is the context of a plan that runs.
-type running struct {
-	context.Context //nolint:containedctx // it is one
-	root            batch
-
-	mu    sync.Mutex
-	after []func()
-	first [1]func() // room for what there is, as a rule
+// Shared loads something for the same objects once, when several resolvers of a plan need
+// it. Objects are the same if they are the same slice. ok is false outside a plan, and load
+// was not called.
+func Shared[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) (values []V, ok bool, err error) {
+	run := runningOf(ctx)
+	if run == nil || len(objs) == 0 {
+		return nil, false, nil
+	}
+	run.mu.Lock()
+	key := share{name, objs[0], len(objs)}
+	s := run.shares[key]
+	if s == nil {
+		s = &shared{}
+		if run.shares == nil {
+			run.shares = map[share]*shared{}
+		}
+		run.shares[key] = s
+	}
+	run.mu.Unlock()
+	s.once.Do(func() { s.values, s.err = load(objs) })
+	values, _ = s.values.([]V)
+	return values, true, s.err
 }
 
-type runningKey struct{}
+// A share names what is loaded for a list of objects.
+type share struct {
+	name  string
+	first any
+	n     int
+}
 
-// Value implements context.Context.
-func (r *running) Value(key any) any {
-	if key == (runningKey{}) {
-		return r
-	}
-	return r.Context.Value(key)
+type shared struct {
+	once   sync.Once
+	values any
+	err    error
 }

@@ -2,21 +2,20 @@ package plan
 
 import (
 	"context"
-	"strconv"
+	"slices"
 	"sync"
 
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// A stage is the plan of a subscription: of what its field is for each thing that is told.
-// gqlgen begins the subscription, with all that its directives and its resolver decide.
+// A stage is the plan of a subscription: of its field for each event. gqlgen begins the
+// subscription, with its directives and its resolver.
 type stage struct {
 	name       []byte // of the field, as it is written: {"NAME":
 	selections ast.SelectionSet
-	union      *ast.Definition // that the field is of; nil if it is of an object
-	event      Event
-	sets       sync.Map // *Type → *set, nil: none
+	cases      []Case   // of the field's type
+	sets       sync.Map // *Type → *set, nil for none
 }
 
 // stageOf makes the plan of a subscription, nil if its field is in no table.
@@ -28,33 +27,23 @@ func (s *Schema) stageOf(selections ast.SelectionSet) *stage {
 	if !ok || len(f.Directives) > 0 || s.tables.Events[f.Name] == nil {
 		return nil
 	}
-	g := &stage{name: append(strconv.AppendQuote([]byte{'{'}, f.Alias), ':'), selections: f.SelectionSet, event: s.tables.Events[f.Name]}
-	if d := s.Schema().Types[f.Definition.Type.Name()]; d != nil && d.Kind == ast.Union {
-		g.union = d
-	}
-	return g
+	return &stage{name: append(append([]byte{'{'}, quoted(f.Alias)...), ':'), selections: f.SelectionSet, cases: s.tables.Events[f.Name]}
 }
 
-// setOf is what is selected of a type, nil if something is that no plan knows.
-func (g *stage) setOf(typ *Type) *set {
+// setOf is the selection set of a type, nil if no plan knows something in it.
+func (g *stage) setOf(ctx context.Context, typ *Type) *set {
 	if known, ok := g.sets.Load(typ); ok {
 		return known.(*set) //nolint:forcetypeassert // nothing else is in it
 	}
-	made, _ := g.compile(typ)
+	var made *set
+	if err := guarded(func() error { made, _ = compile(ctx, typ, g.selections); return nil }); err != nil { // see Schema.compile
+		made = nil
+	}
 	known, _ := g.sets.LoadOrStore(typ, made)
 	return known.(*set) //nolint:forcetypeassert // nothing else is in it
 }
 
-func (g *stage) compile(typ *Type) (made *set, ok bool) {
-	defer func() {
-		if recover() != nil { // see Schema.compile
-			made, ok = nil, false
-		}
-	}()
-	return compile(typ, g.selections, g.union)
-}
-
-// execEvents begins a subscription and answers what it is told.
+// execEvents begins a subscription and answers its events.
 func (s *Schema) execEvents(ctx context.Context, g *stage, oc *graphql.OperationContext) graphql.ResponseHandler {
 	inner := s.ExecutableSchema.Exec(ctx)
 	return func(ctx context.Context) *graphql.Response {
@@ -62,15 +51,15 @@ func (s *Schema) execEvents(ctx context.Context, g *stage, oc *graphql.Operation
 		if !ok {
 			return inner(ctx)
 		}
-		typ, objs := g.event(v)
-		if typ == nil {
+		n := slices.IndexFunc(g.cases, func(c Case) bool { return c.is(v) })
+		if n < 0 {
 			return inner(ctx)
 		}
-		set := g.setOf(typ)
+		set := g.setOf(ctx, g.cases[n].typ)
 		if set == nil {
 			return inner(ctx)
 		}
-		data, err := set.run(ctx, objs, oc.Variables, append(make([]byte, 0, set.ahead()), g.name...), []byte{'}'})
+		data, err := set.run(ctx, g.cases[n].list([]any{v}), oc.Variables, append(make([]byte, 0, set.ahead()), g.name...), []byte{'}'})
 		if err != nil {
 			s.failed(ctx, err)
 			return inner(ctx)

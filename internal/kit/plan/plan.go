@@ -11,37 +11,34 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// Options says what a [Schema] does beside answering.
+// Options says what a [Schema] does besides answering.
 type Options struct {
-	// Off leaves everything to gqlgen.
+	// Off leaves all operations to gqlgen.
 	Off bool
-	// Apart says that an operation is to be executed by gqlgen all the same, such as one
-	// whose fields are traced. May be nil.
+	// Apart reports that gqlgen must execute an operation, such as one whose fields are
+	// traced. May be nil.
 	Apart func(context.Context) bool
-	// Root is told how long a field of Query took, with all that is below it; of several
-	// that are read together, how long all took. May be nil.
+	// Root receives how long a field of Query took, with everything below it. Fields that
+	// were read together took as long as all of them. May be nil.
 	Root func(field string, took time.Duration)
-	// Failed is told why a plan could not be run to its end, before gqlgen executes the
-	// operation. May be nil.
+	// Failed receives why a plan failed, before gqlgen executes the operation. May be nil.
 	Failed func(context.Context, error)
-	// Told returns what the next response of a subscription's operation is to tell, within
-	// its context, and what takes it so that gqlgen is not told it too. It has one for each
-	// response of a subscription that a plan may answer. May be nil: then gqlgen answers all.
+	// Told returns the value of the next response of a subscription, within its context,
+	// and a function that takes it so that gqlgen does not get it too. ok is false if gqlgen
+	// must answer. May be nil: then gqlgen answers all.
 	Told func(context.Context) (v any, take func(), ok bool)
 }
 
-// Tables are what plans know.
+// Tables are what plans know. The generator writes them: see [plangen].
+//
+// [plangen]: https://pkg.go.dev/github.com/tandian-dev/tandian/internal/kit/plan/plangen
 type Tables struct {
-	Query  *Type            // the type of queries, with struct{} as its only object
-	Events map[string]Event // by the field of Subscription
+	Query  *Type             // its objects are []struct{}
+	Events map[string][]Case // the types of an event, by the field of Subscription
 }
 
-// An Event says what a subscription's field is for one thing that is told: the type of the
-// object, and a list that has it alone. A nil type leaves it to gqlgen.
-type Event func(v any) (typ *Type, objs any)
-
-// A Schema is an executable schema whose queries, and events of subscriptions, are answered
-// by plans where there are some. It is safe for concurrent use.
+// A Schema is an executable schema whose plans answer queries, and events of subscriptions.
+// gqlgen answers what plans do not know. It is safe for concurrent use.
 type Schema struct {
 	graphql.ExecutableSchema
 	tables Tables
@@ -67,7 +64,7 @@ func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 	if s.o.Off || s.o.Apart != nil && s.o.Apart(ctx) {
 		return s.ExecutableSchema.Exec(ctx)
 	}
-	switch plans := s.planOf(oc.Operation); {
+	switch plans := s.planOf(ctx, oc.Operation); {
 	case plans.query != nil:
 		return (&query{schema: s, plan: plans.query, variables: oc.Variables}).next
 	case plans.events != nil:
@@ -77,13 +74,13 @@ func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 	}
 }
 
-// A query is one that is being answered.
+// A query is being answered.
 type query struct {
 	schema    *Schema
 	plan      *set
 	variables map[string]any
 	begun     bool
-	after     graphql.ResponseHandler // gqlgen's, if it had to be asked
+	after     graphql.ResponseHandler // of gqlgen, after a failure
 }
 
 // next is a graphql.ResponseHandler.
@@ -110,35 +107,38 @@ func (s *Schema) failed(ctx context.Context, err error) {
 	}
 }
 
-// planOf is the plan of an operation. Operations are those of documents that are kept for
-// many requests; with them their plans go.
-func (s *Schema) planOf(op *ast.OperationDefinition) *planned {
+// planOf is the plan of an operation. Operations belong to documents that are kept for many
+// requests. A plan goes with its document.
+func (s *Schema) planOf(ctx context.Context, op *ast.OperationDefinition) *planned {
 	key := weak.Make(op)
 	if known, ok := s.plans.Load(key); ok {
 		return known.(*planned) //nolint:forcetypeassert // nothing else is in it
 	}
-	plan := s.compile(op)
+	plan := s.compile(context.WithoutCancel(ctx), op)
 	if _, known := s.plans.LoadOrStore(key, plan); !known {
 		runtime.AddCleanup(op, func(key weak.Pointer[ast.OperationDefinition]) { s.plans.Delete(key) }, key)
 	}
 	return plan
 }
 
-// compile makes the plan of an operation. It is empty if no plan knows it: also of one whose
-// arguments cannot be read, such as a number of twenty digits, at which gqlparser panics.
-func (s *Schema) compile(op *ast.OperationDefinition) (plan *planned) {
-	defer func() {
-		if recover() != nil {
-			plan = &planned{}
+// compile makes the plan of an operation. It is empty if something in the operation is in no
+// table, or its arguments cannot be read: gqlparser panics at a number of twenty digits.
+func (s *Schema) compile(ctx context.Context, op *ast.OperationDefinition) *planned {
+	plan := &planned{}
+	if len(op.Directives) > 0 {
+		return plan
+	}
+	err := guarded(func() error {
+		switch {
+		case op.Operation == ast.Query:
+			plan.query, _ = compile(ctx, s.tables.Query, op.SelectionSet)
+		case op.Operation == ast.Subscription && s.o.Told != nil:
+			plan.events = s.stageOf(op.SelectionSet)
 		}
-	}()
-	plan = &planned{}
-	switch {
-	case len(op.Directives) > 0:
-	case op.Operation == ast.Query:
-		plan.query, _ = compile(s.tables.Query, op.SelectionSet, nil)
-	case op.Operation == ast.Subscription && s.o.Told != nil:
-		plan.events = s.stageOf(op.SelectionSet)
+		return nil
+	})
+	if err != nil {
+		return &planned{}
 	}
 	return plan
 }
@@ -152,7 +152,7 @@ func (s *Schema) answer(ctx context.Context, plan *set, vars map[string]any) ([]
 	}
 	took := time.Since(begin)
 	for i := range plan.parts {
-		if plan.parts[i].run == nil {
+		if plan.parts[i].field != nil {
 			s.o.Root(plan.parts[i].def.Name, took)
 		}
 	}

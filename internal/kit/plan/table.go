@@ -3,192 +3,458 @@ package plan
 import (
 	"context"
 	"slices"
+	"strconv"
+	"sync"
 
-	"github.com/tandian-dev/tandian/internal/kit/kept"
+	"github.com/99designs/gqlgen/graphql"
 )
 
-// A Type is what a plan knows of an object type of the schema. The zero Fields is a type of
-// which nothing but __typename is known.
+// A Type is what plans know of an object type, an interface or a union of the schema.
 type Type struct {
 	Name   string
-	Fields map[string]*Field
-	// Kept is where the bytes of an object are kept, see [Keeps]. Nil keeps none.
-	Kept func(objs any, i int) *kept.Bytes
+	Is     []string          // the interfaces and unions that an object type belongs to
+	Fields map[string]*Field // of an object type
+	Cases  []Case            // of an interface or a union: its object types
 }
 
-// Keeps makes a Type.Kept of P.
-func Keeps[P any](of func(P) *kept.Bytes) func(objs any, i int) *kept.Bytes {
-	return func(objs any, i int) *kept.Bytes { return of(objs.([]P)[i]) } //nolint:forcetypeassert // the table says so
+// isAbstract reports whether objects of the type have one of several object types.
+func (t *Type) isAbstract() bool { return len(t.Cases) > 0 }
+
+// To returns the types of the fields' objects, or the object types of an abstract type. It
+// may return one several times.
+func (t *Type) To() (types []*Type) {
+	for _, f := range t.Fields {
+		if f.to != nil {
+			types = append(types, f.to)
+		}
+	}
+	for _, c := range t.Cases {
+		types = append(types, c.typ)
+	}
+	return types
 }
 
-// A Field is one of a [Type]: made by [Plain], [Inner], [Inners], [Leaf], [Link] or
-// [Links].
+// A Case is an object type of an interface or a union, made by [CaseOf] or [CaseOfValue].
+type Case struct {
+	typ  *Type
+	is   func(v any) bool
+	list func(values []any) any // []*C
+}
+
+// CaseOf is the case of values *C.
+func CaseOf[C any](typ *Type) Case {
+	return Case{
+		typ: typ,
+		is:  func(v any) bool { p, ok := v.(*C); return ok && p != nil },
+		list: func(values []any) any {
+			return mapped(values, func(v any) *C { return v.(*C) }) //nolint:forcetypeassert // is has checked it
+		},
+	}
+}
+
+// CaseOfValue is the case of values C.
+func CaseOfValue[C any](typ *Type) Case {
+	return Case{
+		typ: typ,
+		is:  func(v any) bool { _, ok := v.(C); return ok },
+		list: func(values []any) any {
+			return mapped(values, func(v any) *C { c := v.(C); return &c }) //nolint:forcetypeassert // is has checked it
+		},
+	}
+}
+
+// A Field is a field of an object type. It is made by [Plain], [Leaf], [Inner], [Inners],
+// [Link], [Links], [LinkAny] or [LinksAny]. P is the Go type of its objects.
 type Field struct {
-	plain    func(out []byte, objs any, i int) []byte // of the object alone
-	load     *loader
-	leaf     func(out []byte, values any, i int) []byte // of what was loaded
-	to       *Type                                      // of an object or of many
-	list     bool                                       // of many
+	plain func(out []byte, objs any, i int) []byte // of a field that only reads its object
+	load  func(ctx context.Context, objs any, args any) (values any, err error)
+	leaf  func(out []byte, values any, i int) []byte // of a loaded leaf
+
+	to       *Type // of objects
+	place    func(f *Field, values any) children
+	inner    bool // load only reads the objects
 	nullable bool
-	children func(values any) children
-	inner    func(objs any, i int) (values any) // of an object that is a part of another one: as load has them
-	gather   func(objs any) (values any)        // the same of all of them
-	args     func(map[string]any) (any, error)  // nil: there are none
+	sparse   bool // elements of the list may be null
+
+	args  func(ctx context.Context, raw map[string]any) (any, error) // nil: there are none
+	guard func(ctx context.Context, objs any) error                  // nil: there is none
 }
 
-// Viewerless says whether a field depends on its object alone.
-func (f *Field) Viewerless() bool { return f.load == nil }
-
-// A Shape is what a table and a schema both say of a field.
-type Shape struct {
-	To       *Type // nil: a leaf
-	List     bool  // of objects
-	Nullable bool  // an object
-	Args     bool  // there are some
-}
-
-// Shape returns it, for tests that compare both.
-func (f *Field) Shape() Shape { return Shape{f.to, f.list, f.nullable, f.args != nil} }
-
-// Nullable says that the field may be null.
+// Nullable marks a field that may be null.
 func (f *Field) Nullable() *Field { f.nullable = true; return f }
 
-// With says how the arguments are read, by their names: of a map that may have more than them,
-// and that nobody may change. An error leaves the query to gqlgen.
-func (f *Field) With(args func(map[string]any) (any, error)) *Field { f.args = args; return f }
+// Sparse marks a list of objects whose elements may be null.
+func (f *Field) Sparse() *Field { f.sparse = true; return f }
 
-// A loader reads something of all objects that stand in one place.
-type loader struct {
-	load func(ctx context.Context, objs, args any) (values any, err error)
+// With sets the function that reads the field's arguments. raw has their values by name, and
+// may have more than them. Loaders get what it returns. They must not change it: requests
+// share it.
+func (f *Field) With(args func(ctx context.Context, raw map[string]any) (any, error)) *Field {
+	f.args = args
+	return f
 }
 
-// Loader reads values of objects, in their order.
-type Loader[P, V any] func(ctx context.Context, objs []P) ([]V, error)
+// A Directive calls the function of a directive for one object.
+type Directive func(ctx context.Context, obj any, next graphql.Resolver) (any, error)
 
-// children are the objects of a field of several objects.
-type children struct {
-	objs any // []C
-	n    int
-	one  []int32 // of each parent: the place of its child, -1 for null
-	many []int32 // of each parent and one more: the place of its first child
-	null bool    // one of many is not there, which no list of ours allows
+// Guard runs a directive before the field is read. A directive that lets the field pass
+// unchanged lets the plan go on. After any other outcome gqlgen executes the query: an
+// error, a value in place of the field's, a changed value. P is the type of the objects.
+func Guard[P any](f *Field, directive Directive) *Field {
+	before := f.guard
+	f.guard = func(ctx context.Context, objs any) error {
+		if before != nil {
+			if err := before(ctx, objs); err != nil {
+				return err
+			}
+		}
+		for _, obj := range objs.([]P) { //nolint:forcetypeassert // the table says so
+			passed := new(int)
+			got, err := directive(ctx, obj, func(context.Context) (any, error) { return passed, nil })
+			if err != nil {
+				return err
+			}
+			if got != any(passed) {
+				return errDirective
+			}
+		}
+		return nil
+	}
+	return f
 }
 
-// Plain is a field whose value is written from its object.
+// Plain is a leaf that only reads its object.
 func Plain[P any](write func(out []byte, obj P) []byte) *Field {
 	return &Field{plain: func(out []byte, objs any, i int) []byte { return write(out, objs.([]P)[i]) }} //nolint:forcetypeassert // the table says so
 }
 
-// Inner is an object that is a part of its parent. It is null if it is nil.
+// A Loader reads one value for each object, in the order of the objects. args are those of
+// [Field.With], or nil.
+type Loader[P, V any] func(ctx context.Context, objs []P, args any) ([]V, error)
+
+// Leaf is a leaf that is loaded.
+func Leaf[P, V any](write func(out []byte, v V) []byte, load Loader[P, V]) *Field {
+	return &Field{
+		load: load.untyped,
+		leaf: func(out []byte, values any, i int) []byte { return write(out, values.([]V)[i]) }, //nolint:forcetypeassert // of this loader
+	}
+}
+
+// Inner is an object that is a part of its parent, nil for null.
 func Inner[P, C any](to *Type, get func(P) *C) *Field {
-	f := one[C](to)
-	f.inner = func(objs any, i int) any { return []*C{get(objs.([]P)[i])} } //nolint:forcetypeassert // the table says so
-	f.gather = func(objs any) any { return mapped(objs.([]P), get) }        //nolint:forcetypeassert // the table says so
+	f := Link(to, loaderOf(get))
+	f.inner = true
 	return f
 }
 
-// Inners are several objects that are a part of their parent.
+// Inners is a list of objects that are a part of their parent, nil for null.
 func Inners[P, C any](to *Type, get func(P) []*C) *Field {
-	f := many[C](to)
-	f.inner = func(objs any, i int) any { return [][]*C{get(objs.([]P)[i])} } //nolint:forcetypeassert // the table says so
-	f.gather = func(objs any) any { return mapped(objs.([]P), get) }          //nolint:forcetypeassert // the table says so
+	f := Links(to, loaderOf(get))
+	f.inner = true
 	return f
 }
 
-func mapped[P, V any](list []P, to func(P) V) []V {
-	out := make([]V, len(list))
+// Link is an object that is loaded, nil for null.
+func Link[P, C any](to *Type, load Loader[P, *C]) *Field {
+	return &Field{to: to, load: load.untyped, place: placeOne[C]}
+}
+
+// Links is a list of objects that is loaded, nil for null.
+func Links[P, C any](to *Type, load Loader[P, []*C]) *Field {
+	return &Field{to: to, load: load.untyped, place: placeMany[C]}
+}
+
+// LinkAny is an object of an interface or a union that is loaded, nil for null.
+func LinkAny[P, I any](to *Type, load Loader[P, I]) *Field {
+	return &Field{to: to, load: load.untyped, place: placeOneAny[I]}
+}
+
+// LinksAny is a list of objects of an interface or a union that is loaded, nil for null.
+func LinksAny[P, I any](to *Type, load Loader[P, []I]) *Field {
+	return &Field{to: to, load: load.untyped, place: placeManyAny[I]}
+}
+
+// untyped returns an error if the loader returned too few or too many values.
+func (load Loader[P, V]) untyped(ctx context.Context, objs any, args any) (any, error) {
+	of := objs.([]P) //nolint:forcetypeassert // the table says so
+	values, err := load(ctx, of, args)
+	if err == nil && len(values) != len(of) {
+		err = errCount
+	}
+	return values, err
+}
+
+// loaderOf is a loader that only reads the objects.
+func loaderOf[P, V any](get func(P) V) Loader[P, V] {
+	return func(_ context.Context, objs []P, _ any) ([]V, error) { return mapped(objs, get), nil }
+}
+
+// Each is the loader of a resolver of one object. Several objects are resolved at once, as
+// gqlgen does.
+func Each[P, V any](resolve func(ctx context.Context, obj P, args any) (V, error)) Loader[P, V] {
+	return func(ctx context.Context, objs []P, args any) ([]V, error) {
+		values := make([]V, len(objs))
+		if len(objs) == 1 {
+			var err error
+			values[0], err = resolve(ctx, objs[0], args)
+			return values, err
+		}
+		var all parallel
+		for i, obj := range objs {
+			all.run(func() (err error) {
+				values[i], err = resolve(ctx, obj, args)
+				return err
+			})
+		}
+		return values, all.wait()
+	}
+}
+
+// Refs is a loader of structs as a loader of pointers to them.
+func Refs[P, V any](load Loader[P, V]) Loader[P, *V] {
+	return func(ctx context.Context, objs []P, args any) ([]*V, error) {
+		values, err := load(ctx, objs, args)
+		return Pointers(values), err
+	}
+}
+
+// ListRefs is a loader of lists of structs as a loader of lists of pointers to them.
+func ListRefs[P, V any](load Loader[P, []V]) Loader[P, []*V] {
+	return func(ctx context.Context, objs []P, args any) ([][]*V, error) {
+		values, err := load(ctx, objs, args)
+		return mapped(values, Pointers[V]), err
+	}
+}
+
+// Pointers returns pointers to the elements of a list, nil for nil.
+func Pointers[V any](list []V) []*V {
+	if list == nil {
+		return nil
+	}
+	out := make([]*V, len(list))
+	for i := range list {
+		out[i] = &list[i]
+	}
+	return out
+}
+
+func mapped[F, T any](list []F, to func(F) T) []T {
+	out := make([]T, len(list))
 	for i, v := range list {
 		out[i] = to(v)
 	}
 	return out
 }
 
-// Leaves makes fields of one loader, which is called once for all of them.
-func Leaves[P, V any](load Loader[P, V]) func(write func(out []byte, v V) []byte) *Field {
-	l := &loader{func(ctx context.Context, objs, _ any) (any, error) {
-		of := objs.([]P) //nolint:forcetypeassert // the table says so
-		values, err := load(ctx, of)
-		return counted(of, values, err)
-	}}
-	return func(write func(out []byte, v V) []byte) *Field {
-		return &Field{load: l, leaf: func(out []byte, values any, i int) []byte { return write(out, values.([]V)[i]) }} //nolint:forcetypeassert // of this loader
-	}
+// A parallel runs functions at once. The zero value is ready.
+type parallel struct {
+	all sync.WaitGroup
+	mu  sync.Mutex
+	err error // the first one
 }
 
-// Leaf is one field of a loader of its own.
-func Leaf[P, V any](write func(out []byte, v V) []byte, load Loader[P, V]) *Field {
-	return Leaves(load)(write)
-}
-
-// Link is an object that is read.
-func Link[P, C, A any](to *Type, load func(ctx context.Context, objs []P, args A) ([]*C, error)) *Field {
-	f := one[C](to)
-	f.load = &loader{func(ctx context.Context, objs, args any) (any, error) {
-		a, _ := args.(A)
-		of := objs.([]P) //nolint:forcetypeassert // the table says so
-		values, err := load(ctx, of, a)
-		return counted(of, values, err)
-	}}
-	return f
-}
-
-// Links are several objects that are read.
-func Links[P, C, A any](to *Type, load func(ctx context.Context, objs []P, args A) ([][]*C, error)) *Field {
-	f := many[C](to)
-	f.load = &loader{func(ctx context.Context, objs, args any) (any, error) {
-		a, _ := args.(A)
-		of := objs.([]P) //nolint:forcetypeassert // the table says so
-		values, err := load(ctx, of, a)
-		return counted(of, values, err)
-	}}
-	return f
-}
-
-// counted makes a loader that forgot somebody an error.
-func counted[P, V any](objs []P, values []V, err error) (any, error) {
-	if err == nil && len(values) != len(objs) {
-		err = errCount
-	}
-	return values, err
-}
-
-// onlyFirst are the places of a single child. Nobody changes it.
-var onlyFirst = []int32{0} //nolint:gochecknoglobals // a constant that Go cannot say
-
-func one[C any](to *Type) *Field {
-	return &Field{to: to, children: func(values any) children {
-		list := values.([]*C) //nolint:forcetypeassert // of this field
-		if len(list) == 1 && list[0] != nil {
-			return children{objs: values, n: 1, one: onlyFirst}
-		}
-		c := children{one: make([]int32, len(list))}
-		objs := make([]*C, 0, len(list))
-		for i, v := range list {
-			if c.one[i] = -1; v != nil {
-				c.one[i] = int32(len(objs)) //nolint:gosec // an answer has fewer
-				objs = append(objs, v)
+func (p *parallel) run(f func() error) {
+	p.all.Go(func() {
+		if err := guarded(f); err != nil {
+			p.mu.Lock()
+			defer p.mu.Unlock()
+			if p.err == nil {
+				p.err = err
 			}
 		}
-		c.objs, c.n = objs, len(objs)
-		return c
-	}}
+	})
 }
 
-func many[C any](to *Type) *Field {
-	return &Field{to: to, list: true, children: func(values any) children {
-		lists := values.([][]*C) //nolint:forcetypeassert // of this field
-		c := children{many: make([]int32, 1, len(lists)+1)}
-		var objs []*C
-		if len(lists) == 1 {
-			objs = lists[0]
-			c.many = append(c.many, int32(len(objs))) //nolint:gosec // an answer has fewer
+// wait returns the first error when all functions have returned.
+func (p *parallel) wait() error {
+	p.all.Wait()
+	return p.err
+}
+
+// Children are the objects of a field of several parents. Places count all of them.
+type children struct {
+	objs   any     // []*C, of an object type
+	n      int     // of objs
+	groups []group // of an interface or a union: one for each case
+	one    []int32 // the place of each parent's child, -1 for null; nil for lists
+	many   []int32 // the place of each parent's first child, and the end
+	absent []bool  // lists that are null; nil for none
+	at     []slot  // where the object of a place is; nil: in objs, by its place
+	null   bool    // something is null that must not be
+}
+
+// A group is the objects of one case.
+type group struct {
+	objs any
+	n    int
+}
+
+// A slot is the position of an object in its group, or null.
+type slot struct{ group, i int32 }
+
+const nullGroup = -1
+
+func placeOne[C any](f *Field, values any) children {
+	list := values.([]*C) //nolint:forcetypeassert // of this field
+	if !slices.Contains(list, nil) {
+		return children{objs: list, n: len(list), one: counting(len(list))}
+	}
+	c := children{one: make([]int32, len(list)), null: !f.nullable}
+	objs := make([]*C, 0, len(list))
+	for i, v := range list {
+		if c.one[i] = -1; v != nil {
+			c.one[i] = int32(len(objs)) //nolint:gosec // an answer has fewer
+			objs = append(objs, v)
+		}
+	}
+	c.objs, c.n = objs, len(objs)
+	return c
+}
+
+func placeMany[C any](f *Field, values any) children {
+	all, c := concat(f, values.([][]*C)) //nolint:forcetypeassert // of this field
+	if !slices.Contains(all, nil) {
+		c.objs, c.n = all, len(all)
+		return c
+	}
+	c.null = c.null || !f.sparse
+	c.at = make([]slot, len(all))
+	objs := make([]*C, 0, len(all))
+	for i, v := range all {
+		if c.at[i] = (slot{group: nullGroup}); v != nil {
+			c.at[i] = slot{i: int32(len(objs))} //nolint:gosec // an answer has fewer
+			objs = append(objs, v)
+		}
+	}
+	c.objs, c.n = objs, len(objs)
+	return c
+}
+
+func placeOneAny[I any](f *Field, values any) children {
+	c := sorted(f, values.([]I), f.nullable) //nolint:forcetypeassert // of this field
+	c.one = counting(len(c.at))
+	return c
+}
+
+func placeManyAny[I any](f *Field, values any) children {
+	all, c := concat(f, values.([][]I)) //nolint:forcetypeassert // of this field
+	s := sorted(f, all, f.sparse)
+	c.groups, c.at, c.null = s.groups, s.at, c.null || s.null
+	return c
+}
+
+// concat joins the lists of all parents.
+func concat[V any](f *Field, lists [][]V) (all []V, c children) {
+	c.many = make([]int32, 1, len(lists)+1)
+	for i, list := range lists {
+		if list == nil && f.nullable {
+			if c.absent == nil {
+				c.absent = make([]bool, len(lists))
+			}
+			c.absent[i] = true
+		}
+		if all == nil {
+			all = list[:len(list):len(list)]
 		} else {
-			for _, list := range lists {
-				objs = append(objs, list...)
-				c.many = append(c.many, int32(len(objs))) //nolint:gosec // an answer has fewer
-			}
+			all = append(all, list...)
 		}
-		c.objs, c.n, c.null = objs, len(objs), slices.Contains(objs, nil)
-		return c
-	}}
+		c.many = append(c.many, int32(len(all))) //nolint:gosec // an answer has fewer
+	}
+	return all, c
 }
+
+// sorted sorts objects by the cases of the field's type. Null is a value that is in none.
+func sorted[I any](f *Field, list []I, nullable bool) (c children) {
+	cases := f.to.Cases
+	of := make([][]any, len(cases))
+	c.at = make([]slot, len(list))
+	for i, v := range list {
+		c.at[i].group = nullGroup
+		if n := slices.IndexFunc(cases, func(c Case) bool { return c.is(v) }); n >= 0 {
+			c.at[i] = slot{int32(n), int32(len(of[n]))} //nolint:gosec // an answer has fewer
+			of[n] = append(of[n], v)
+		} else {
+			c.null = c.null || !nullable
+		}
+	}
+	c.groups = make([]group, len(cases))
+	for n, objs := range of {
+		if len(objs) > 0 {
+			c.groups[n] = group{cases[n].list(objs), len(objs)}
+		}
+	}
+	return c
+}
+
+// counting returns 0, 1, 2 and so on. It must not be changed.
+func counting(n int) []int32 {
+	if n <= len(firstPlaces) {
+		return firstPlaces[:n:n]
+	}
+	out := make([]int32, n)
+	for i := range out {
+		out[i] = int32(i) //nolint:gosec // an answer has fewer
+	}
+	return out
+}
+
+// firstPlaces are the places of most lists. They are never changed.
+var firstPlaces = func() (places [256]int32) { //nolint:gochecknoglobals // a constant that Go cannot say
+	for i := range places {
+		places[i] = int32(i) //nolint:gosec // 256
+	}
+	return places
+}()
+
+// OrNull appends null for nil, and otherwise what write appends.
+func OrNull[V any](out []byte, v *V, write func([]byte, V) []byte) []byte {
+	if v == nil {
+		return append(out, "null"...)
+	}
+	return write(out, *v)
+}
+
+// NonNull returns the value of a leaf that must not be null. For nil it ends the plan, and
+// gqlgen answers.
+func NonNull[V any](v *V) V {
+	if v == nil {
+		panic(errNull)
+	}
+	return *v
+}
+
+// List appends a list of leaves.
+func List[V any](out []byte, list []V, write func([]byte, V) []byte) []byte {
+	out = append(out, '[')
+	for i, v := range list {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = write(out, v)
+	}
+	return append(out, ']')
+}
+
+// ListOrNull appends null for nil, and otherwise a list of leaves.
+func ListOrNull[V any](out []byte, list []V, write func([]byte, V) []byte) []byte {
+	if list == nil {
+		return append(out, "null"...)
+	}
+	return List(out, list, write)
+}
+
+// Marshal appends a leaf as its marshaler writes it.
+func Marshal(out []byte, m graphql.Marshaler) []byte {
+	w := writer(out)
+	m.MarshalGQL(&w)
+	return w
+}
+
+// A writer appends what is written to it.
+type writer []byte
+
+func (w *writer) Write(p []byte) (int, error) { *w = append(*w, p...); return len(p), nil }
+
+func (w *writer) WriteString(s string) (int, error) { *w = append(*w, s...); return len(s), nil }
+
+func quoted(name string) []byte { return strconv.AppendQuote(nil, name) }
