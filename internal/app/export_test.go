@@ -53,5 +53,5 @@ func (h *House) ChangedAfterForeign(ctx context.Context, caches bool) {
 // Whole is what answers the requests of an App that is ready, with all that stands around the
 // house, its metrics in reg and its log nowhere.
 func (a *App) Whole(reg prometheus.Registerer) http.Handler {
-	return a.tracing.HTTP(observe.HTTP(answering(*a.opened.Load()), reg, slog.New(slog.DiscardHandler)))
+	return a.tracing.HTTP(observe.HTTP(answering(*a.opened.Load()), reg, observe.RequestLog{Log: slog.New(slog.DiscardHandler)}))
 }

@@ -69,7 +69,8 @@ func (a *App) server() *http.Server {
 		mux.Handle("/", open)
 		all = graphQLFirst(open, mux)
 	}
-	return a.httpServer(a.tracing.HTTP(observe.HTTP(hardened(a.watchForwarded(answering(all))), a.reg, a.log)))
+	requests := observe.RequestLog{Log: a.log, Sample: a.cfg.LogSample, Slow: a.cfg.LogSlow}
+	return a.httpServer(a.tracing.HTTP(observe.HTTP(hardened(a.watchForwarded(answering(all))), a.reg, requests)))
 }
 
 // metricsServer is the HTTP server of --metrics-addr: metrics and probes.

@@ -25,6 +25,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/blob"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/e164"
+	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
@@ -102,6 +103,8 @@ type Config struct {
 	StopTimeout   time.Duration // how long to wait for requests at the end
 	LogFormat     string        // auto, json, text
 	LogLevel      string        // debug, info, warn, error
+	LogSample     int           // of the successful fast requests of a busy second, one in so many is logged; 1 is all
+	LogSlow       time.Duration // requests that take this long are always logged
 }
 
 // Means are what Config.Without may name: the cache of shops, plans of queries, round trips
@@ -121,7 +124,7 @@ func Default() Config {
 		RateAnonymous: 1000, RateUser: 200, AbsentReads: 50, ConnsPerAddress: 100, ConnsPerUser: 10, Conns: 5000,
 		Run: []string{"api", "workers"}, Introspection: true,
 		StartTimeout: time.Minute, StopTimeout: 15 * time.Second,
-		LogFormat: "auto", LogLevel: "info",
+		LogFormat: "auto", LogLevel: "info", LogSample: observe.DefaultLogSample, LogSlow: observe.DefaultLogSlow,
 	}
 }
 
@@ -181,7 +184,7 @@ func (c *Config) Check() error {
 		refuse("redis-pool-size", "%d is not 1 to 10000", c.RedisPoolSize)
 	}
 	for name, d := range map[string]time.Duration{
-		"redis-pool-timeout": c.RedisPoolTimeout, "start-timeout": c.StartTimeout, "stop-timeout": c.StopTimeout,
+		"redis-pool-timeout": c.RedisPoolTimeout, "start-timeout": c.StartTimeout, "stop-timeout": c.StopTimeout, "log-slow": c.LogSlow,
 	} {
 		if d <= 0 || d > time.Hour {
 			refuse(name, "%v is not above 0 and up to an hour", d)
@@ -234,6 +237,9 @@ func (c *Config) Check() error {
 	}
 	if _, err := c.Level(); err != nil {
 		refuse("log-level", "%q is not debug, info, warn or error", c.LogLevel)
+	}
+	if c.LogSample < 1 || c.LogSample > 1_000_000 {
+		refuse("log-sample", "%d is not 1 to 1000000", c.LogSample)
 	}
 	return errors.Join(bad...)
 }

@@ -165,6 +165,8 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		"stop-timeout":  {"5s", "6s"},
 		"log-format":    {"json", "text"},
 		"log-level":     {"debug", "error"},
+		"log-sample":    {"221", "222"},
+		"log-slow":      {"6s", "7s"},
 	}
 	fromEnv := config.Config{
 		Addr: ":1", MetricsAddr: "127.0.0.1:11", DataDir: "d1", DatabaseURL: "postgres://h1/d", RedisURL: "rediss://h1", RedisCacheURL: "redis://c1", RedisLockURLs: []string{"redis://l1"},
@@ -178,7 +180,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		NotesPerUser: 161, CommentsPerUser: 171, LikesPerUser: 181, FollowsPerUser: 191, ShopsPerUser: 201, VouchersPerUser: 211,
 		RateAnonymous: 51, RateUser: 61, AbsentReads: 101, ConnsPerAddress: 71, ConnsPerUser: 81, Conns: 91,
 		Run: []string{"api"}, Without: []string{"plans", "cache"}, Introspection: false, StartTimeout: 3 * time.Second, StopTimeout: 5 * time.Second,
-		LogFormat: "json", LogLevel: "debug",
+		LogFormat: "json", LogLevel: "debug", LogSample: 221, LogSlow: 6 * time.Second,
 	}
 	fromFlags := config.Config{
 		Addr: ":2", MetricsAddr: "127.0.0.1:12", DataDir: "d2", DatabaseURL: "postgres://h2/d", RedisURL: "rediss://h2", RedisCacheURL: "redis://c2", RedisLockURLs: []string{"redis://l2", "rediss://l3", "unix:///l4"},
@@ -193,7 +195,7 @@ func TestAFlagWinsOverTheEnvironmentAndBothOverTheDefault(t *testing.T) {
 		NotesPerUser: 162, CommentsPerUser: 172, LikesPerUser: 182, FollowsPerUser: 192, ShopsPerUser: 202, VouchersPerUser: 212,
 		RateAnonymous: 52, RateUser: 62, AbsentReads: 102, ConnsPerAddress: 72, ConnsPerUser: 82, Conns: 92,
 		Run: []string{"workers"}, Without: []string{"together"}, Introspection: true, StartTimeout: 4 * time.Second, StopTimeout: 6 * time.Second,
-		LogFormat: "text", LogLevel: "error",
+		LogFormat: "text", LogLevel: "error", LogSample: 222, LogSlow: 7 * time.Second,
 	}
 	env, flags := map[string]string{}, []string{}
 	c := config.Default()
@@ -401,6 +403,10 @@ func TestEachWrongValueIsNamedInOneLine(t *testing.T) {
 		{"a part that is none", func(c *config.Config) { c.Run = []string{"api", "cook"} }, `--run: "cook" is neither api nor workers`},
 		{"another log format", func(c *config.Config) { c.LogFormat = "xml" }, `--log-format: "xml" is not auto, json or text`},
 		{"another log level", func(c *config.Config) { c.LogLevel = "loud" }, `--log-level: "loud" is not debug`},
+		{"no sample", func(c *config.Config) { c.LogSample = 0 }, "--log-sample: 0 is not 1 to 1000000"},
+		{"too small a sample", func(c *config.Config) { c.LogSample = 1_000_001 }, "--log-sample: 1000001 is not 1 to 1000000"},
+		{"every request is slow", func(c *config.Config) { c.LogSlow = 0 }, "--log-slow: 0s is not above 0"},
+		{"no request is slow", func(c *config.Config) { c.LogSlow = time.Hour + 1 }, "--log-slow: 1h0m0.000000001s is not above 0"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -452,6 +458,8 @@ func TestSettingsAtTheirBoundsAreValid(t *testing.T) {
 		{"highest limits", func(c *config.Config) { c.CodesPerAddress, c.LoginsPerAddress = 1_000_000, 1_000_000 }},
 		{"a network and an address", func(c *config.Config) { c.TrustedProxies = []string{"fd00::/8", "192.0.2.1"} }},
 		{"an hour", func(c *config.Config) { c.StartTimeout, c.StopTimeout = time.Hour, 1 }},
+		{"every request is logged", func(c *config.Config) { c.LogSample, c.LogSlow = 1, 1 }},
+		{"hardly any request is logged", func(c *config.Config) { c.LogSample, c.LogSlow = 1_000_000, time.Hour }},
 		{"levels in any case", func(c *config.Config) { c.LogLevel = "WARN" }},
 	}
 	for _, tt := range tests {

@@ -186,4 +186,6 @@ func (c *Config) processFlags(s *settings) {
 	s.list(&c.Without, "without", "disable `OPTIMIZATIONS`, to compare or to troubleshoot: cache (of shops), plans, together")
 	s.text(&c.LogFormat, "log-format", "write logs in `FORMAT`: auto (text on a terminal, else json), json or text")
 	s.text(&c.LogLevel, "log-level", "write logs from `LEVEL` on: debug, info, warn or error")
+	s.number(&c.LogSample, "log-sample", "log the first 10 successful fast requests of each second and one in `NUMBER` after them; 1 logs all")
+	s.duration(&c.LogSlow, "log-slow", "log every request that takes at least `DURATION`, and every failed one")
 }

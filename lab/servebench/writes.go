@@ -131,8 +131,8 @@ func (w *writes) settleAndCopy(ctx context.Context) error {
 	return errors.Join(testbed.Settle(ctx, db), db.Close()) // the copies are on the disk then
 }
 
-// writeServer is the command of the server. It logs each request, to /dev/null. An order
-// waits for its commit, however long that takes.
+// writeServer returns the command of the server. It logs to /dev/null, at the default
+// level. An order waits for its commit, however long that takes.
 func (w *writes) writeServer() *exec.Cmd {
 	cmd := w.command("serve", append(withoutArguments(w.Without), "--log-level", "info", "--order-wait", "10s")...)
 	cmd.Stderr = nil

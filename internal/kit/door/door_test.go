@@ -35,7 +35,7 @@ func TestAnEventStreamFlushesBehindTheServersOtherHandlers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewServer(observe.HTTP(d, prometheus.NewRegistry(), log))
+	server := httptest.NewServer(observe.HTTP(d, prometheus.NewRegistry(), observe.RequestLog{Log: log}))
 	defer server.Close()
 	for _, encoding := range []string{"gzip", "identity", ""} {
 		ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -2,7 +2,6 @@ package observe
 
 import (
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -13,13 +12,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// request is what one HTTP request makes known of itself while it runs.
+// A request holds what the log tells of one HTTP request.
 type request struct {
 	id string
 
 	mu        sync.Mutex
 	operation string // of GraphQL, as the client named it
-	errors    int    // in the answer
+	errors    int    // in the response
 }
 
 type requestKey struct{}
@@ -76,27 +75,17 @@ func newID() string {
 	return string(text[:])
 }
 
-// An exchange is a request and its answer: the context of the one, which knows what it
-// makes known, and the writer of the other.
+// An exchange is one HTTP request and the writer of its response.
 type exchange struct {
-	context.Context
 	request request
 	ids     [1]string // the request's, as a header has it
 	out     statusWriter
 }
 
-// Value implements context.Context.
-func (e *exchange) Value(key any) any {
-	if _, ok := key.(requestKey); ok {
-		return &e.request
-	}
-	return e.Context.Value(key)
-}
-
 // HTTP gives every request an id (the client's X-Request-Id, if it is 8 to 64
-// letters, digits or dashes), which the answer repeats, and logs, counts and
-// times it. The label "route" is the pattern that served it.
-func HTTP(next http.Handler, reg prometheus.Registerer, log *slog.Logger) http.Handler {
+// letters, digits or dashes), returns it to the client, and logs, counts and
+// times the request. The label "route" is the pattern that served it.
+func HTTP(next http.Handler, reg prometheus.Registerer, log RequestLog) http.Handler {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tandian_http_request_seconds", Help: "Time of HTTP requests, by route and status class.",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
@@ -109,19 +98,20 @@ func HTTP(next http.Handler, reg prometheus.Registerer, log *slog.Logger) http.H
 		return seconds.WithLabelValues(k.route, strconv.Itoa(k.class)+"xx")
 	}}
 	by.of(answerKind{"/graphql", 2})
+	lines := newRequestLogger(log)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		e := &exchange{Context: r.Context(), out: statusWriter{ResponseWriter: w}}
+		e := &exchange{out: statusWriter{ResponseWriter: w}}
 		if e.request.id = r.Header.Get("X-Request-Id"); !goodID(e.request.id) {
 			e.request.id = newID()
 		}
 		e.ids[0] = e.request.id
 		w.Header()["X-Request-Id"] = e.ids[:]
 		outer := r
-		r = r.WithContext(e)                         //nolint:contextcheck // it is made of the request's
+		r = r.WithContext(context.WithValue(r.Context(), requestKey{}, &e.request))
 		defer func() { outer.Pattern = r.Pattern }() // for who is further out
 		inFlight.Inc()
 		defer inFlight.Dec()
-		defer e.served(r, time.Now(), by, log)
+		defer e.served(r, time.Now(), by, lines)
 		e.out.broken = true // until the handler returns: a panic passes by here
 		next.ServeHTTP(&e.out, r)
 		e.out.broken = false
@@ -134,31 +124,14 @@ type answerKind struct {
 	class int
 }
 
-// served counts, times and logs a request whose answer is written.
-func (e *exchange) served(r *http.Request, begin time.Time, by *observers[answerKind], log *slog.Logger) {
+// served counts, times and logs a request after its response is written.
+func (e *exchange) served(r *http.Request, begin time.Time, by *observers[answerKind], lines *requestLogger) {
 	took, status, route := time.Since(begin), e.out.code(), r.Pattern
 	if route == "" {
 		route = "none"
 	}
 	by.of(answerKind{route, status / 100}).Observe(took.Seconds())
-	if !log.Enabled(r.Context(), levelOf(route)) {
-		return
-	}
-	info := &e.request
-	info.mu.Lock()
-	defer info.mu.Unlock()
-	log.LogAttrs(r.Context(), levelOf(route), "request", slog.String("method", r.Method), slog.String("route", route),
-		slog.Int("status", status), slog.String("operation", info.operation), slog.Int("errors", info.errors),
-		slog.Float64("ms", float64(took.Microseconds())/1000))
-}
-
-// levelOf keeps the probes of an orchestrator out of the usual log.
-func levelOf(route string) slog.Level {
-	switch route {
-	case "/healthz", "/readyz", "/metrics":
-		return slog.LevelDebug
-	}
-	return slog.LevelInfo
+	lines.log(r, route, status, &e.request, begin, took)
 }
 
 // statusWriter remembers the status.

@@ -49,7 +49,7 @@ func newSite() *site {
 		w.WriteHeader(http.StatusEarlyHints)
 		w.WriteHeader(http.StatusNotFound)
 	})
-	s.handler = HTTP(mux, s.reg, log)
+	s.handler = HTTP(mux, s.reg, RequestLog{Log: log})
 	return s
 }
 
@@ -115,7 +115,7 @@ func TestWhatOutlivesARequestKeepsItsID(t *testing.T) {
 		if id := RequestID(kept); id != "honest-id" || kept.Value(key{}) != nil {
 			t.Errorf("the id is %q, and it keeps %v", id, kept.Value(key{}))
 		}
-	}), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	}), prometheus.NewRegistry(), RequestLog{Log: slog.New(slog.DiscardHandler)})
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	r.Header.Set("X-Request-Id", "honest-id")
 	handler.ServeHTTP(httptest.NewRecorder(), r)
@@ -159,7 +159,7 @@ func TestARequestIsOneLogLineWithoutWhatTheClientSent(t *testing.T) {
 			}
 			delete(got, "time")
 			delete(got, "ms")
-			want := map[string]any{"msg": "request", "request_id": "request-0001", "operation": "", "errors": 0.0}
+			want := map[string]any{"msg": "request", "request_id": "request-0001", "operation": "", "errors": 0.0, "count": 1.0}
 			maps.Copy(want, tt.want)
 			if d := cmp.Diff(want, got); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
@@ -228,7 +228,7 @@ func TestRequestsInFlightAreShownUntilTheyEndInAnyWay(t *testing.T) {
 			t.Errorf("%v in flight, want 1", n)
 		}
 		panic(http.ErrAbortHandler)
-	}), reg, slog.New(slog.DiscardHandler))
+	}), reg, RequestLog{Log: slog.New(slog.DiscardHandler)})
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -259,7 +259,7 @@ func TestHandlersReachTheConnectionThroughTheObserver(t *testing.T) {
 	var err error
 	handler := HTTP(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		err = http.NewResponseController(w).Flush()
-	}), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+	}), prometheus.NewRegistry(), RequestLog{Log: slog.New(slog.DiscardHandler)})
 	w := httptest.NewRecorder()
 	handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
 	if err != nil || !w.Flushed {
@@ -275,7 +275,7 @@ func operate(s *site, g *GraphQL, kind ast.Operation, name string, res *graphql.
 			Operation: &ast.OperationDefinition{Operation: kind, Name: name},
 		})
 		g.InterceptResponse(ctx, func(ctx context.Context) *graphql.Response { return res })
-	}), prometheus.NewRegistry(), NewLogger(&s.log, "json", slog.LevelInfo)).
+	}), prometheus.NewRegistry(), RequestLog{Log: NewLogger(&s.log, "json", slog.LevelInfo)}).
 		ServeHTTP(httptest.NewRecorder(), httptest.NewRequest(http.MethodPost, "/graphql", nil))
 }
 
@@ -402,7 +402,7 @@ func TestLogLinesAreJSONForMachinesAndTextForPeople(t *testing.T) {
 				log.DebugContext(r.Context(), "below the level")
 				log.With("room", "shop").InfoContext(r.Context(), "hello", "n", 7)
 				log.WithGroup("inner").InfoContext(r.Context(), "grouped")
-			}), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
+			}), prometheus.NewRegistry(), RequestLog{Log: slog.New(slog.DiscardHandler)})
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
 			r.Header.Set("X-Request-Id", "request-0001")
 			handler.ServeHTTP(httptest.NewRecorder(), r)

@@ -229,7 +229,7 @@ func TestSocketsAreNotTracedAndStreamsAreFlushed(t *testing.T) {
 		if err := http.NewResponseController(w).Flush(); err != nil {
 			t.Errorf("flush: %v", err)
 		}
-	}), prometheus.NewRegistry(), slog.New(slog.DiscardHandler))).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/graphql", nil))
+	}), prometheus.NewRegistry(), RequestLog{Log: slog.New(slog.DiscardHandler)})).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/graphql", nil))
 	if !w.Flushed || len(memory.GetSpans()) != 1 {
 		t.Errorf("flushed: %v, %d spans", w.Flushed, len(memory.GetSpans()))
 	}
