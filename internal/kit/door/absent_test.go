@@ -135,7 +135,7 @@ func TestAFloodOfCallersTakesNobodysBudget(t *testing.T) {
 // names nothing. It returns how many reads there were.
 func guard(d *Door) *atomic.Int64 {
 	var reads atomic.Int64
-	d.Use(aroundFields(func(ctx context.Context, next graphql.Resolver) (any, error) {
+	d.exec.AroundFields(func(ctx context.Context, next graphql.Resolver) (any, error) {
 		field := graphql.GetFieldContext(ctx)
 		if field.Object != "Query" || field.Field.Name != "item" {
 			return next(ctx)
@@ -150,7 +150,7 @@ func guard(d *Door) *atomic.Int64 {
 			return nil, nil //nolint:nilnil // null is the answer
 		}
 		return next(ctx)
-	}))
+	})
 	return &reads
 }
 

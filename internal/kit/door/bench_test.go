@@ -54,7 +54,7 @@ func BenchmarkCheck(b *testing.B) {
 		return errs
 	}
 	ours := func(ctx context.Context, params *graphql.RawParams) gqlerror.List {
-		_, errs := own.prepare(ctx, params, new(graphql.OperationContext))
+		_, _, errs := own.prepare(ctx, params)
 		return errs
 	}
 	for _, bench := range []struct {

@@ -105,10 +105,10 @@ func TestWhatIsBesideTheDoorSharesItsRate(t *testing.T) {
 func TestAnOperationKnowsItsCaller(t *testing.T) {
 	s := openHouse(t, Config{Admit: named})
 	var user, network string
-	s.door.Use(aroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+	s.door.exec.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 		user, network = CallerOf(ctx)
 		return next(ctx)
-	}))
+	})
 	s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer ann"})
 	if user != "ann" || network != "127.0.0.1/32" {
 		t.Errorf("user %q from %q", user, network)

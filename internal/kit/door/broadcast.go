@@ -99,7 +99,7 @@ func (m *member) follow(s live.Source) error {
 func (b *broadcasts) join(ctx context.Context, op *operation, to carrier) *member {
 	m := &member{broadcasts: b, carrier: to, ctx: ctx, params: op.params, caller: op.caller, held: op.caller.memory}
 	m.params.Headers, m.caller.memory = nil, nil
-	m.key, m.shares = selectionOf(&op.oc)
+	m.key, m.shares = selectionOf(op.oc)
 	b.enter(m)
 	return m
 }

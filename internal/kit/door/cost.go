@@ -21,7 +21,6 @@ type cost struct {
 	schema   int      // what its questions about the schema cost
 	twice    bool     // whether a field may stand twice in it that must not
 	deciding []string // the variables that decide on its points
-	strings  bool     // all its variables are strings or ids
 	nullable []string // variables that may be null and stand where null is not allowed
 
 	points atomic.Pointer[map[string]int] // by the values of those that decide
@@ -49,25 +48,7 @@ func (d *documents) newCost(op *ast.OperationDefinition) *cost {
 	c.twice = op.Operation == ast.Mutation && d.repeats(op.SelectionSet, map[string]bool{})
 	d.decide(c, op.SelectionSet, map[*ast.FragmentDefinition]bool{})
 	c.nullable = nullable(op)
-	c.strings = !slices.ContainsFunc(op.VariableDefinitions, func(v *ast.VariableDefinition) bool {
-		return v.Type.NamedType != "ID" && v.Type.NamedType != "String"
-	})
 	return c
-}
-
-// takes says whether the given values are those of an operation's variables as they are:
-// each of them is there and a string, and nothing else is. A subscription keeps those of its
-// request for operations that begin later, so it has its own.
-func (c *cost) takes(op *ast.OperationDefinition, given map[string]any) bool {
-	if !c.strings || op.Operation == ast.Subscription || len(given) != len(op.VariableDefinitions) {
-		return false
-	}
-	for _, v := range op.VariableDefinitions {
-		if _, ok := given[v.Variable].(string); !ok {
-			return false
-		}
-	}
-	return true
 }
 
 // repeats says whether a field that must stand at most once is written more than once,

@@ -42,8 +42,7 @@ func costly(t *testing.T) (library, *counting) {
 // measured is the operation of a request, which must be good, and what it costs.
 func (l library) measured(t *testing.T, text, operation string, variables map[string]any) (*graphql.OperationContext, points) {
 	t.Helper()
-	oc := new(graphql.OperationContext)
-	points, errs := l.prepare(t.Context(), &graphql.RawParams{Query: text, OperationName: operation, Variables: variables}, oc)
+	oc, points, errs := l.prepare(t.Context(), &graphql.RawParams{Query: text, OperationName: operation, Variables: variables})
 	if len(errs) > 0 {
 		t.Fatalf("%s %v: %v", text, variables, errs)
 	}

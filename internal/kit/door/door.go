@@ -147,12 +147,11 @@ func New(es graphql.ExecutableSchema, cfg Config) (*Door, error) {
 	return d, err
 }
 
-// Use adds a gqlgen extension, of those that intercept operations, responses or fields. It must
-// not be called once requests are served. An extension lets an operation go on once or not at
-// all, and changes no variables. Documents are the door's: it panics at an extension that
-// would change parameters or operation contexts (graphql.OperationParameterMutator,
-// graphql.OperationContextMutator), and what an operation costs is asked of [Complexity].
-func (d *Door) Use(extension graphql.HandlerExtension) { d.exec.use(extension) }
+// Use adds a gqlgen extension that intercepts operations, responses or fields. Call it
+// before the door serves requests. It panics at an extension that would change what the
+// door has checked (graphql.OperationParameterMutator, graphql.OperationContextMutator).
+// [Complexity] returns the points of an operation.
+func (d *Door) Use(extension graphql.HandlerExtension) { d.exec.Use(extension) }
 
 // ServeHTTP answers GET, POST, event streams and WebSockets.
 func (d *Door) ServeHTTP(w http.ResponseWriter, r *http.Request) { d.front.ServeHTTP(w, r) }

@@ -164,7 +164,7 @@ func (t *httpTransport) cacheControl(w http.ResponseWriter, r *http.Request, op 
 		return nobody
 	}
 	age := time.Duration(math.MaxInt64)
-	for _, f := range graphql.CollectFields(&op.oc, op.oc.Operation.SelectionSet, []string{t.queryType}) {
+	for _, f := range graphql.CollectFields(op.oc, op.oc.Operation.SelectionSet, []string{t.queryType}) {
 		if f.Name == "__typename" {
 			continue
 		}

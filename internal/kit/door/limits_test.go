@@ -447,7 +447,7 @@ func newLibrary(t *testing.T, cfg Config) library {
 
 // read reads a document, and says what is wrong.
 func (l library) read(ctx context.Context, params graphql.RawParams) gqlerror.List {
-	_, errs := l.prepare(ctx, &params, new(graphql.OperationContext))
+	_, _, errs := l.prepare(ctx, &params)
 	return errs
 }
 

@@ -71,9 +71,8 @@ func noMemory() *failure {
 	return &failure{http.StatusServiceUnavailable, later(codeUnavailable, "The server has too many large requests and answers.", time.Second)}
 }
 
-// weigh is what the variables of a request are taken to need as long as it runs,
-// once as they came and once as the schema has them, which may be the same, beyond a few that
-// are free.
+// weigh returns the bytes that the variables of a request count for while it runs:
+// once as they came and once as the schema has them, beyond a few that are free.
 func weigh(params *graphql.RawParams) int {
 	return max(0, 2*sizeOf(params.Variables)+sizeOf(params.Extensions)-freeValues)
 }

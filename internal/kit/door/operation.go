@@ -31,8 +31,7 @@ type caller struct {
 type operation struct {
 	door      *Door
 	caller    caller
-	oc        graphql.OperationContext
-	way       dispatch          // through the extensions
+	oc        *graphql.OperationContext
 	params    graphql.RawParams // of a subscription
 	ctx       context.Context   // ends with the operation
 	life      term              // what ctx is made of
@@ -75,12 +74,11 @@ func (d *Door) start(ctx context.Context, c caller, params *graphql.RawParams) (
 		ctx = c.admission.Enter(ctx)
 	}
 	op = &operation{door: d, caller: c}
-	points, errs := d.exec.prepare(ctx, params, &op.oc)
-	if len(errs) > 0 {
-		return nil, d.refused(graphql.WithOperationContext(ctx, &op.oc), errs)
+	var errs gqlerror.List
+	if op.oc, op.points, errs = d.exec.prepare(ctx, params); len(errs) > 0 {
+		return nil, d.refused(graphql.WithOperationContext(ctx, op.oc), errs)
 	}
-	of.complexity, op.points = points.complexity, points
-	op.way = dispatch{executor: d.exec, oc: &op.oc}
+	of.complexity = op.points.complexity
 	op.ctx = op.life.begin(ctx, -1)
 	if op.subscription() {
 		op.params = *params
@@ -102,13 +100,13 @@ func (op *operation) run() (refused *graphql.Response) {
 	}()
 	if err := op.enter(op.ctx); err != nil {
 		op.ended = true
-		return op.door.refused(graphql.WithOperationContext(op.ctx, &op.oc), gqlerror.List{err})
+		return op.door.refused(graphql.WithOperationContext(op.ctx, op.oc), gqlerror.List{err})
 	}
 	if op.subscription() {
 		op.joint = &live.Joint{LastEvent: op.lastEvent}
 		op.ctx = live.WithJoint(op.ctx, op.joint)
 	}
-	op.responses, op.ctx = op.way.run(op.ctx)
+	op.responses, op.ctx = op.door.exec.DispatchOperation(op.ctx, op.oc)
 	return nil
 }
 
@@ -234,7 +232,7 @@ func (op *operation) close() {
 // refused is the answer to a request that does not run.
 func (d *Door) refused(ctx context.Context, errs gqlerror.List) *graphql.Response {
 	d.metrics.refuse(errs[0])
-	res := d.exec.refuse(ctx, errs)
+	res := d.exec.DispatchError(ctx, errs)
 	res.Data = nil
 	return res
 }

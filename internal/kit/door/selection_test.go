@@ -21,7 +21,7 @@ func selectionsOf(t *testing.T, all ...graphql.RawParams) (list []string) {
 		if refused != nil {
 			t.Fatal(params.Query, refused.Errors)
 		}
-		key, ok := selectionOf(&op.oc)
+		key, ok := selectionOf(op.oc)
 		op.close()
 		if !ok {
 			list = append(list, "")
