@@ -38,24 +38,9 @@ type callerKey struct{}
 // server calls it once for each request, before execution. Without it, nobody
 // asks.
 func WithCaller(ctx context.Context, viewer account.Viewer, address string) context.Context {
-	c := &callerContext{Context: ctx, caller: Caller{address: address}, first: viewer}
-	c.caller.viewer.Store(&c.first)
-	return c
-}
-
-// A callerContext is the context of a request, with who asks and who did so at first.
-type callerContext struct {
-	context.Context
-	caller Caller
-	first  account.Viewer
-}
-
-// Value implements context.Context.
-func (c *callerContext) Value(key any) any {
-	if _, ok := key.(callerKey); ok {
-		return &c.caller
-	}
-	return c.Context.Value(key)
+	c := &Caller{address: address}
+	c.viewer.Store(&viewer)
+	return context.WithValue(ctx, callerKey{}, c)
 }
 
 // callerOf is the one way to know who asks: whatever asks it is answered for this

@@ -20,21 +20,7 @@ type visitorKey struct{}
 
 // With returns the context of an operation that v asks for.
 func With(ctx context.Context, v Visitor) context.Context {
-	return &visitorContext{ctx, v}
-}
-
-// A visitorContext is the context of an operation, which says who asks for it.
-type visitorContext struct {
-	context.Context
-	visitor Visitor
-}
-
-// Value implements context.Context.
-func (c *visitorContext) Value(key any) any {
-	if _, ok := key.(visitorKey); ok {
-		return &c.visitor
-	}
-	return c.Context.Value(key)
+	return context.WithValue(ctx, visitorKey{}, &v)
 }
 
 // Keys of visitors. The first letter keeps the kinds apart.

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -30,35 +29,19 @@ func readGet(cmd *redis.StringCmd) reply {
 	return reply{record: record, there: err == nil, err: err}
 }
 
-// within is a context that says a deadline and does not act on it. A client
-// with ContextTimeoutEnabled puts the deadline on its socket; the timer that
-// context.WithTimeout starts, and stops again, would be a good part of what a
-// hit costs.
-type within struct {
-	context.Context
-	until time.Time
-}
-
-func (w within) Deadline() (time.Time, bool) { return w.until, true }
-
-func (h *Hub) within(ctx context.Context) context.Context {
-	until := time.Now().Add(h.timeout)
-	if earlier, ok := ctx.Deadline(); ok && earlier.Before(until) {
-		return ctx
-	}
-	return within{ctx, until}
-}
-
 // get reads one record.
 func (h *Hub) get(ctx context.Context, key string) reply {
-	return readGet(h.rdb.Get(h.within(ctx), key))
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
+	return readGet(h.rdb.Get(ctx, key))
 }
 
 // getMany reads the records of up to 500 keys in one round trip: one MGET on a
 // single node, else a pipeline, which a cluster client splits by node. With a
 // generation, its counter and the records share a slot.
 func (h *Hub) getMany(ctx context.Context, keys []string, generation string) []reply {
-	ctx = h.within(ctx)
+	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+	defer cancel()
 	replies := make([]reply, len(keys))
 	if !h.single && generation == "" {
 		pipe := h.rdb.Pipeline()
