@@ -20,12 +20,12 @@ import (
 // bounded here. A refusal is JSON as the door's own are.
 func (d *Door) Beside(next http.Handler) http.Handler {
 	return d.crossOrigin(d.bodyTime(d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := d.welcome(r, new(term))
+		c, err := d.welcome(r)
 		if err != nil {
 			d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, mediaJSON), err)
 			return
 		}
-		ctx := withCaller(r.Context(), c)
+		ctx := withRequest(r.Context(), &request{caller: c})
 		if c.admission.Enter != nil {
 			ctx = c.admission.Enter(ctx)
 		}
@@ -39,7 +39,7 @@ func (d *Door) Beside(next http.Handler) http.Handler {
 // a place among what runs. If that network has no more of either, LookUp returns false
 // without running read: the request can be answered without. It never waits.
 func (d *Door) LookUp(r *http.Request, read func(context.Context)) bool {
-	c, ok := d.admit(r.Context(), new(term), d.stranger(r), "")
+	c, ok := d.admit(r.Context(), d.stranger(r), "")
 	if !ok || d.count(c) != nil {
 		return false
 	}
@@ -49,7 +49,7 @@ func (d *Door) LookUp(r *http.Request, read func(context.Context)) bool {
 	}
 	defer at.leave()
 	c.door = d
-	ctx := withCaller(r.Context(), c)
+	ctx := withRequest(r.Context(), &request{caller: c})
 	if c.admission.Enter != nil {
 		ctx = c.admission.Enter(ctx)
 	}

@@ -127,77 +127,59 @@ func isUpgrade(r *http.Request) bool {
 	return hasToken(r.Header["Upgrade"], "websocket")
 }
 
-// A callerContext is the context of a request or an operation, which says who sent it.
-type callerContext struct {
-	context.Context
+// A request is what a context tells of the request or the operation that it belongs to.
+type request struct {
 	caller     caller
-	complexity int // of the operation, in points; 0 before it is known
-	// Of a request by HTTP: what it takes as long as it runs, and what it takes until it is
-	// read, and its answer after that.
-	runs, held memory
-	asks       term                // in which it is found out who asks
+	complexity int                 // of the operation, in points; 0 before it is known
 	answer     http.ResponseWriter // of a request by HTTP; nil on a socket
-	request    *http.Request       // with answer
+	http       *http.Request       // with answer
 }
 
-type callerKey struct{}
+type requestKey struct{}
 
-func withCaller(ctx context.Context, c caller) context.Context {
-	return &callerContext{Context: ctx, caller: c}
+func withRequest(ctx context.Context, r *request) context.Context {
+	return context.WithValue(ctx, requestKey{}, r)
 }
 
-// Value implements context.Context.
-func (c *callerContext) Value(key any) any {
-	if _, ok := key.(callerKey); ok {
-		return c
+// requestOf returns an empty request if ctx belongs to none.
+func requestOf(ctx context.Context) *request {
+	if r, ok := ctx.Value(requestKey{}).(*request); ok {
+		return r
 	}
-	return c.Context.Value(key)
+	return &request{}
 }
 
-func callerOf(ctx context.Context) caller {
-	if of, ok := ctx.Value(callerKey{}).(*callerContext); ok {
-		return of.caller
-	}
-	return caller{}
-}
+func callerOf(ctx context.Context) caller { return requestOf(ctx).caller }
 
-// Complexity is that of the operation that ctx belongs to, in points; 0 if there is none.
-func Complexity(ctx context.Context) int {
-	if of, ok := ctx.Value(callerKey{}).(*callerContext); ok {
-		return of.complexity
-	}
-	return 0
-}
+// Complexity returns the points of the operation that ctx belongs to; 0 if there is none.
+func Complexity(ctx context.Context) int { return requestOf(ctx).complexity }
 
 // receive finds out who asks, counts the request, and hands it to a transport.
 func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
-	ctx := withCaller(r.Context(), caller{})
-	of, _ := ctx.(*callerContext) // withCaller made it
-	var refused *gqlerror.Error
-	if of.caller, refused = d.welcome(r, &of.asks); refused != nil {
+	c, refused := d.welcome(r)
+	if refused != nil {
 		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, mediaJSON), refused)
 		return
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			text, _ := json.Marshal(&graphql.Response{Errors: d.caught(ctx, p)})
+			text, _ := json.Marshal(&graphql.Response{Errors: d.caught(r.Context(), p)})
 			d.deadline(w, len(text))
 			w.WriteHeader(http.StatusInternalServerError)
 			_, _ = w.Write(text)
 		}
 	}()
 	if isUpgrade(r) {
-		d.sockets.Do(w, r.WithContext(ctx))
+		d.sockets.Do(w, r.WithContext(withRequest(r.Context(), &request{caller: c})))
 		return
 	}
-	of.answer, of.request = w, r
-	(&httpTransport{d}).serve(w, r, of)
+	(&httpTransport{d}).serve(w, r, c)
 }
 
 // welcome counts a request before anything of its body is read. Somebody with a
 // token counts as a user; who brings bad ones is soon not asked for them any
 // more, for each costs a look into the stores.
-func (d *Door) welcome(r *http.Request, asks *term) (caller, *gqlerror.Error) {
+func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
 	c := d.stranger(r)
 	token := bearer(first(r.Header["Authorization"]))
 	if isUpgrade(r) {
@@ -208,7 +190,7 @@ func (d *Door) welcome(r *http.Request, asks *term) (caller, *gqlerror.Error) {
 			return c, tooMany(wait)
 		}
 	}
-	c, ok := d.admit(r.Context(), asks, c, token)
+	c, ok := d.admit(r.Context(), c, token)
 	if !ok {
 		return c, refusal(codeInternal, "internal error")
 	}
@@ -233,9 +215,8 @@ func (d *Door) mayLook(c caller) (wait time.Duration, ok bool) {
 }
 
 // admit asks who has a token, or, without one, what nobody known gets. A panic of
-// Config.Admit is logged; then ok is false, and nobody knows who asks. It begins the term
-// and ends it.
-func (d *Door) admit(ctx context.Context, bounded *term, c caller, token string) (now caller, ok bool) {
+// Config.Admit is logged; then ok is false, and nobody knows who asks.
+func (d *Door) admit(ctx context.Context, c caller, token string) (now caller, ok bool) {
 	if d.cfg.Admit == nil {
 		return c, true
 	}
@@ -246,14 +227,14 @@ func (d *Door) admit(ctx context.Context, bounded *term, c caller, token string)
 			now.admission = Admission{Unknown: true}
 		}
 	}()
-	bounded.begin(ctx, admitTime)
-	defer bounded.end(nil)
+	bounded, cancel := context.WithTimeout(ctx, admitTime)
+	defer cancel()
 	now = c
 	asks := Credentials{Token: token, Addr: c.addr}
 	if c.addr.IsValid() {
 		asks.Network = strings.TrimPrefix(c.network, "a:")
 	}
-	now.admission = d.cfg.Admit(bounded, asks) //nolint:contextcheck // it is made of ctx
+	now.admission = d.cfg.Admit(bounded, asks)
 	now.key = c.network
 	if now.admission.User != "" {
 		now.key = "u:" + now.admission.User

@@ -18,11 +18,12 @@ import (
 // requests with files, and event streams.
 type httpTransport struct{ *Door }
 
-// serve answers whatever is no WebSocket. The context is made of the request's.
-func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, of *callerContext) {
-	c, held := of.caller, &of.held
-	of.runs, of.held = *t.memoryOf(c), *t.memoryOf(c)
-	c.memory = &of.runs
+// serve answers a request that opens no WebSocket. The memory of the caller is for what
+// the request takes while it runs. The other one is for the request until it is read, and
+// then for its response.
+func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, c caller) {
+	held := t.memoryOf(c)
+	c.memory = t.memoryOf(c)
 	defer c.memory.close()
 	defer held.close()
 	as := negotiate(r)
@@ -41,7 +42,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, of *caller
 		t.refuse(w, r, http.StatusServiceUnavailable, noMemory().Error)
 		return
 	}
-	op, refused := t.start(of, c, params)
+	op, refused := t.startFor(r.Context(), &request{caller: c, answer: w, http: r}, params)
 	if refused != nil {
 		t.answerRefused(w, as, refused)
 		return
@@ -55,7 +56,7 @@ func (t *httpTransport) serve(w http.ResponseWriter, r *http.Request, of *caller
 	case op.subscription() && !as.stream:
 		t.refuse(w, r, http.StatusNotAcceptable, refusal(codeAcceptable, "A subscription needs a WebSocket, or an event stream: Accept: text/event-stream."))
 	case op.subscription():
-		t.stream(of, w, r, as, op)
+		t.stream(w, r, as, op)
 	default:
 		t.answer(w, r, as, op, held)
 	}

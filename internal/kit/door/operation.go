@@ -32,12 +32,11 @@ type operation struct {
 	door      *Door
 	caller    caller
 	oc        *graphql.OperationContext
-	params    graphql.RawParams // of a subscription
-	ctx       context.Context   // ends with the operation
-	life      term              // what ctx is made of
-	time      term              // of a query or a mutation that runs
-	timed     bool              // it has a time now
-	place     place             // among what runs
+	params    graphql.RawParams       // of a subscription
+	ctx       context.Context         // ends with the operation
+	cancel    context.CancelCauseFunc // ends the operation from outside, for a reason or for none
+	stopTimer context.CancelFunc      // of a query or a mutation that runs; nil before and after
+	place     place                   // among what runs
 	points    points
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
@@ -57,29 +56,30 @@ func (d *Door) begin(ctx context.Context, c caller, params *graphql.RawParams) (
 	return d.start(ctx, c, params)
 }
 
-// start is begin for a request that was counted before it was read.
+// start is begin for a request that was counted before.
 func (d *Door) start(ctx context.Context, c caller, params *graphql.RawParams) (op *operation, res *graphql.Response) {
+	return d.startFor(ctx, &request{caller: c}, params)
+}
+
+// startFor is start for a request that belongs to this operation alone.
+func (d *Door) startFor(ctx context.Context, of *request, params *graphql.RawParams) (op *operation, res *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
 			op, res = nil, &graphql.Response{Errors: d.caught(ctx, p)}
 		}
 	}()
-	c.door = d
-	if _, ours := ctx.(*callerContext); !ours { // else it is the request's, which nobody else has yet
-		ctx = withCaller(ctx, c)
+	of.caller.door = d
+	ctx = withRequest(ctx, of)
+	if enter := of.caller.admission.Enter; enter != nil {
+		ctx = enter(ctx)
 	}
-	of, _ := ctx.(*callerContext)
-	of.caller = c
-	if c.admission.Enter != nil {
-		ctx = c.admission.Enter(ctx)
-	}
-	op = &operation{door: d, caller: c}
+	op = &operation{door: d, caller: of.caller}
 	var errs gqlerror.List
 	if op.oc, op.points, errs = d.exec.prepare(ctx, params); len(errs) > 0 {
 		return nil, d.refused(graphql.WithOperationContext(ctx, op.oc), errs)
 	}
 	of.complexity = op.points.complexity
-	op.ctx = op.life.begin(ctx, -1)
+	op.ctx, op.cancel = context.WithCancelCause(ctx)
 	if op.subscription() {
 		op.params = *params
 	}
@@ -141,16 +141,16 @@ func (op *operation) enter(ctx context.Context) *gqlerror.Error {
 	op.place, op.counted = at, true
 	op.door.metrics.points.Add(float64(points))
 	if !op.subscription() {
-		op.ctx, op.timed = op.time.begin(ctx, limits.OperationTime), true
+		op.ctx, op.stopTimer = timeout(ctx, limits.OperationTime)
 	}
 	return nil
 }
 
 // free gives the place back.
 func (op *operation) free() {
-	if op.timed {
-		op.time.end(nil)
-		op.timed = false
+	if op.stopTimer != nil {
+		op.stopTimer()
+		op.stopTimer = nil
 	}
 	op.place.leave()
 	if op.counted {
@@ -219,9 +219,6 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 
 // cause says why the operation was ended from outside, nil if it was not.
 func (op *operation) cause() error { return context.Cause(op.ctx) }
-
-// cancel ends the operation from outside, for a reason or for none.
-func (op *operation) cancel(cause error) { op.life.end(cause) }
 
 // close ends the operation and frees what it holds.
 func (op *operation) close() {

@@ -66,7 +66,7 @@ func (c *socket) introduce(token string) caller {
 	if token != "" {
 		who.admission = Admission{Unknown: true}
 		if _, ok := c.door.mayLook(who); ok {
-			who, _ = c.door.admit(c.ctx, new(term), who, token)
+			who, _ = c.door.admit(c.ctx, who, token)
 		}
 	}
 	c.mu.Lock()
@@ -94,7 +94,7 @@ func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Err
 // closes the socket if not: then ok is false. If it cannot be found out, whoever asks is
 // as unknown as in a request.
 func (c *socket) confirm(ctx context.Context, known caller, token string) (who caller, refused *gqlerror.Error, ok bool) {
-	who, _ = c.door.admit(ctx, new(term), known, token)
+	who, _ = c.door.admit(ctx, known, token)
 	switch {
 	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
 		return known, nil, false

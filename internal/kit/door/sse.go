@@ -22,7 +22,7 @@ import (
 
 // stream serves a subscription until it ends, the client goes or the server
 // stops.
-func (t *httpTransport) stream(ctx context.Context, w http.ResponseWriter, r *http.Request, as accepted, op *operation) {
+func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as accepted, op *operation) {
 	leave, failed := t.seat(op)
 	if failed != nil {
 		t.refuse(w, r, failed.status, failed.Error)
@@ -43,7 +43,7 @@ func (t *httpTransport) stream(ctx context.Context, w http.ResponseWriter, r *ht
 	token := bearer(r.Header.Get("Authorization"))
 	s.open()
 	if source := op.source(); source != nil { //nolint:contextcheck // the operation has its own
-		s.follow(ctx, token, op, source)
+		s.follow(r.Context(), token, op, source)
 		return
 	}
 	responses := make(chan *graphql.Response)
@@ -60,7 +60,7 @@ func (t *httpTransport) stream(ctx context.Context, w http.ResponseWriter, r *ht
 	})
 	defer pump.Wait()
 	defer op.cancel(nil)
-	s.run(ctx, token, op, responses)
+	s.run(r.Context(), token, op, responses)
 }
 
 const maxEventID = 1 * kb // of what a client saw last
@@ -183,7 +183,7 @@ func (s *eventStream) signedOut(ctx context.Context, c caller, token string) boo
 	if token == "" {
 		return false
 	}
-	who, _ := s.admit(ctx, new(term), c, token)
+	who, _ := s.admit(ctx, c, token)
 	if now := who.admission; !now.Refused && (now.Unknown || now.User == c.admission.User) {
 		return false
 	}
