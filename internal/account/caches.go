@@ -33,9 +33,12 @@ func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10
 
 func (s *Service) loadUsers(ctx context.Context, ids []int64) (map[int64]User, error) {
 	found := make(map[int64]User, len(ids))
+	scan := ent.Scanner[ent.User]()
 	err := s.sql.byIDs.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
-		u, err := scanUser(rows)
-		found[u.ID] = u
+		r, err := scan(rows)
+		if err == nil {
+			found[r.ID] = *fromRow(r)
+		}
 		return err
 	})
 	if err != nil {

@@ -41,15 +41,6 @@ func openStatements(dialect string) (s statements) {
 	return s
 }
 
-// scanUser reads a row of users.sql, as [fromRow] does one of ent.
-func scanUser(rows *stdsql.Rows) (u User, err error) {
-	var phone, birthday *string
-	err = rows.Scan(&u.ID, &phone, &u.Nickname, &u.AvatarURL, &u.Role, &u.City, &u.Bio, &u.Gender, &birthday,
-		&u.Points, &u.FollowerCount, &u.FolloweeCount, &u.NoteCount, &u.Version, &u.CreatedAt)
-	u.Phone, u.Birthday, u.CreatedAt = masked(phone), dateOf(birthday), u.CreatedAt.UTC()
-	return u, err
-}
-
 func fromRow(r *ent.User) *User {
 	return &User{
 		ID: r.ID, Nickname: r.Nickname, AvatarURL: r.AvatarURL, Phone: masked(r.Phone), Role: Role(r.Role), City: r.City, Bio: r.Bio,

@@ -39,6 +39,22 @@ func TestTheLookupOfUsersReadsWhatEntReads(t *testing.T) {
 	})
 }
 
+func TestEachColumnOfAUserIsReadIntoItsField(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		s, ctx := open(t, on, Config{}), t.Context()
+		create := s.db.User.Create().SetPhone(ann.E164()).SetRole(entuser.RoleMERCHANT).SetGender(entuser.GenderFEMALE).SetBirthday("2000-02-29")
+		storetest.FillRow(t, create.Mutation(), ent.User{}, entuser.Columns)
+		row := s.db.User.GetX(ctx, create.SaveX(ctx).ID)
+		got, err := s.loadUsers(ctx, []int64{row.ID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		masked := ann.Masked()
+		storetest.CheckRow(t, row, got[row.ID], map[string]any{"Phone": &masked, "Birthday": dateOf(row.Birthday)},
+			"ExternalID", "PasswordHash", "FollowVersion", "UpdatedAt")
+	})
+}
+
 func TestASessionsRowIsReadAsEntReadsIt(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, ctx, now := open(t, on, Config{}), t.Context(), time.Now()

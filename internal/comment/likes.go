@@ -75,12 +75,12 @@ func (s *Service) addCounts(ctx context.Context, tx *ent.Tx, likes, replies map[
 		return nil, nil
 	}
 	var changed []*Comment
+	scan := ent.Scanner[ent.Comment]()
 	err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.addCounts, []any{sqlfile.JSON(more)}, func(rows *sql.Rows) error {
-		var c Comment
-		var at int64
-		err := rows.Scan(&c.ID, &c.NoteID, &c.AuthorID, &c.RootID, &c.ParentID, &c.Content, &c.LikeCount, &c.ReplyCount, &c.Version, &at)
-		c.CreatedAt = moment(at)
-		changed = append(changed, &c)
+		r, err := scan(rows)
+		if err == nil {
+			changed = append(changed, fromRow(r))
+		}
 		return err
 	})
 	if err != nil {

@@ -49,9 +49,14 @@ func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10
 
 func (s *Service) load(ctx context.Context, ids []int64) (map[int64]Note, error) {
 	found := make(map[int64]Note, len(ids))
+	scan := ent.Scanner[ent.Note]()
 	err := s.sql.notes.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
-		n, err := scanNote(rows)
-		found[n.ID] = n
+		r, err := scan(rows)
+		if err != nil {
+			return err
+		}
+		n, err := fromRow(r)
+		found[r.ID] = *n
 		return err
 	})
 	if err != nil {
@@ -70,9 +75,7 @@ func (s *Service) all(ctx context.Context) iter.Seq2[int64, error] {
 func (s *Service) loadCounts(ctx context.Context, ids []int64) (map[int64]Counts, error) {
 	found := make(map[int64]Counts, len(ids))
 	err := s.sql.counted.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
-		var id int64
-		var c Counts
-		err := rows.Scan(&id, &c.Likes, &c.Comments, &c.Hot, &c.Version)
+		id, c, err := readCounts(rows)
 		found[id] = c
 		return err
 	})

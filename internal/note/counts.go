@@ -65,12 +65,9 @@ func (c *Counts) ReadJSON(text []byte) bool {
 
 // countRow is a row of note_counts, with the shop of the note.
 type countRow struct {
-	ID       int64 `json:"id"`
-	Likes    int   `json:"likes"`
-	Comments int   `json:"comments"`
-	Hot      int64 `json:"hot"`
-	Version  int64 `json:"version"`
-	shop     int64
+	ID int64 `json:"id"`
+	Counts
+	shop int64
 }
 
 // lockCounts locks the counts of notes until tx ends, in the order of their ids. It leaves
@@ -79,7 +76,8 @@ func (s *Service) lockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[
 	rows := make(map[int64]*countRow, len(ids))
 	err := s.sql.lockCounts.Each(ctx, tx, ids, func(found *sql.Rows) error {
 		var r countRow
-		err := found.Scan(&r.ID, &r.Likes, &r.Comments, &r.Hot, &r.Version, &r.shop)
+		var err error
+		r.ID, r.Counts, err = readCounts(found, &r.shop)
 		rows[r.ID] = &r
 		return err
 	})
@@ -154,7 +152,7 @@ func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow
 	}
 	for _, r := range rows {
 		r.Version++
-		counts[r.ID] = Counts{Likes: r.Likes, Comments: r.Comments, Hot: r.Hot, Version: r.Version}
+		counts[r.ID] = r.Counts
 	}
 	if _, err := tx.ExecContext(store.Prepared(ctx), s.sql.updateCounts, sqlfile.JSON(rows)); err != nil {
 		return nil, fmt.Errorf("update the counts of %d notes: %w", len(rows), err)

@@ -44,10 +44,10 @@ type Note struct {
 
 // Counts are what of a note is counted.
 type Counts struct {
-	Likes    int   `json:"likes,omitempty"`
-	Comments int   `json:"comments,omitempty"` // replies too
-	Hot      int64 `json:"hot"`                // see hot.go
-	Version  int64 `json:"version"`            // raised by every change
+	Likes    int   `json:"likes"`
+	Comments int   `json:"comments"` // replies too
+	Hot      int64 `json:"hot"`      // see hot.go
+	Version  int64 `json:"version"`  // raised by every change
 }
 
 // Shops are the shops, as notes need them.

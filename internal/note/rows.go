@@ -18,19 +18,6 @@ func fromRow(r *ent.Note) (*Note, error) {
 	}, err
 }
 
-// scanNote reads a row of notes.sql, as [fromRow] does one of ent.
-func scanNote(rows *sql.Rows) (n Note, err error) {
-	var images string
-	var seq sql.NullInt64
-	var created int64
-	err = rows.Scan(&n.ID, &n.AuthorID, &n.ShopID, &n.Title, &n.Content, &images, &seq, &created)
-	n.Seq, n.CreatedAt = seq.Int64, time.UnixMilli(created).UTC()
-	if err == nil {
-		n.Images, err = imagesOf(n.ID, images)
-	}
-	return n, err
-}
-
 // imagesOf decodes the images of a row. An error names the row.
 func imagesOf(id int64, column string) ([]mediapath.Image, error) {
 	images, err := mediapath.ImagesOf(column)
@@ -56,6 +43,8 @@ func shownBy(rows []*ent.Note, program bool) (map[int64]mediapath.Shown, error) 
 	return shown, nil
 }
 
-func countsOf(r *ent.NoteCount) Counts {
-	return Counts{Likes: r.Likes, Comments: r.Comments, Hot: r.Hot, Version: r.Version}
+// readCounts reads a row of note_counts: the note, its counts, and further columns.
+func readCounts(rows *sql.Rows, further ...any) (note int64, c Counts, err error) {
+	err = rows.Scan(append([]any{&note, &c.Likes, &c.Comments, &c.Hot, &c.Version}, further...)...)
+	return note, c, err
 }

@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/ent"
+	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -46,10 +49,48 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 
 		plain := s.db.NoteCount.Create().SetID(rows[0].ID).SetHot(0).SaveX(ctx)
 		full := s.db.NoteCount.Create().SetID(rows[1].ID).SetHot(1 << 50).SetLikes(7).SetComments(1 << 30).SetVersion(1 << 60).SetDeleted(true).SaveX(ctx)
-		wantCounts := map[int64]Counts{plain.ID: countsOf(plain), full.ID: countsOf(full)}
+		wantCounts := map[int64]Counts{plain.ID: {Version: plain.Version}, full.ID: {Likes: 7, Comments: 1 << 30, Hot: 1 << 50, Version: 1 << 60}}
 		counts, err := s.loadCounts(ctx, ids)
 		if d := cmp.Diff(wantCounts, counts); d != "" || err != nil {
 			t.Errorf("counts: %v (-want +got)\n%s", err, d)
+		}
+	})
+}
+
+func TestEachColumnIsReadIntoItsField(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		s, ctx := open(t, on), t.Context()
+		create := s.db.Note.Create().SetID(5).SetImages(mediapath.Column([]string{"/media/a.png"}, nil))
+		storetest.FillRow(t, create.Mutation(), ent.Note{}, entnote.Columns)
+		create.ExecX(ctx)
+		row := s.db.Note.GetX(ctx, 5)
+		s.db.Note.UpdateOneID(5).ClearDeletedAt().ExecX(ctx) // a deleted note is not loaded
+		notes, err := s.load(ctx, []int64{5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.CheckRow(t, row, notes[5], map[string]any{
+			"Images": []mediapath.Image{{URL: "/media/a.png", ThumbnailURL: "/media/a.png"}}, "CreatedAt": time.UnixMilli(row.CreatedAt).UTC(),
+		}, "ExternalID", "DeletedAt", "ClearedAt")
+
+		counts := s.db.NoteCount.Create().SetID(5)
+		storetest.FillRow(t, counts.Mutation(), ent.NoteCount{}, notecount.Columns)
+		counts.ExecX(ctx)
+		stored := s.db.NoteCount.GetX(ctx, 5)
+		loaded, err := s.loadCounts(ctx, []int64{5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.CheckRow(t, stored, loaded[5], nil, "ID", "Deleted")
+		s.db.NoteCount.UpdateOneID(5).SetDeleted(false).ExecX(ctx)
+		if err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
+			locked, err := s.lockCounts(ctx, tx, []int64{5})
+			if d := cmp.Diff(&countRow{ID: 5, Counts: loaded[5], shop: row.ShopID}, locked[5], cmp.AllowUnexported(countRow{})); d != "" {
+				t.Errorf("locked (-want +got)\n%s", d)
+			}
+			return err
+		}); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

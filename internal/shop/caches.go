@@ -54,9 +54,14 @@ func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10
 
 func (s *Service) loadShops(ctx context.Context, ids []int64) (map[int64]Shop, error) {
 	found := make(map[int64]Shop, len(ids))
+	scan := ent.Scanner[ent.Shop]()
 	err := s.sql.shops.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
-		shop, err := scanShop(rows)
-		found[shop.ID] = shop
+		r, err := scan(rows)
+		if err != nil {
+			return err
+		}
+		shop, err := fromRow(r)
+		found[r.ID] = *shop
 		return err
 	})
 	if err != nil {

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	stdsql "database/sql"
 	"embed"
 	"fmt"
 	"slices"
@@ -41,19 +40,6 @@ func openLookups(dialect string) lookups {
 	}
 	l.shops, l.types, l.lockCounts = store.NewLookup(dialect, shops), store.NewLookup(dialect, types), store.NewLookup(dialect, lockCounts)
 	return l
-}
-
-// scanShop reads a row of shops.sql, as [fromRow] does one of ent.
-func scanShop(rows *stdsql.Rows) (s Shop, err error) {
-	var images string
-	var score stdsql.NullFloat64 // the next release may store null for unrated
-	err = rows.Scan(&s.ID, &s.TypeID, &s.OwnerID, &s.Name, &images, &s.Area, &s.Address, &s.At.Lat, &s.At.Lng, &s.AvgPrice,
-		&s.Sold, &s.CommentCount, &score, &s.OpenHours, &s.Version)
-	if err == nil {
-		s.Score = optional.OrNil(score.Float64)
-		s.Images, err = imagesOf(s.ID, images)
-	}
-	return s, err
 }
 
 func fromRow(r *ent.Shop) (*Shop, error) {

@@ -8,8 +8,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/ent"
+	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 func TestLookupsReadWhatEntReads(t *testing.T) {
@@ -56,6 +59,31 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 		if d := cmp.Diff(wantTypes, types); d != "" || err != nil {
 			t.Errorf("types: %v (-want +got)\n%s", err, d)
 		}
+	})
+}
+
+func TestEachColumnIsReadIntoItsField(t *testing.T) {
+	eachStack(t, func(t *testing.T, process func() *Service) {
+		s, ctx := process(), t.Context()
+		owner := s.db.User.Create().SetID(2).SetNickname("merchant").SaveX(ctx)
+		kind := s.db.ShopType.Create().SetID(300)
+		storetest.FillRow(t, kind.Mutation(), ent.ShopType{}, shoptype.Columns)
+		column := mediapath.Column([]string{"/media/a.png"}, nil)
+		shop := s.db.Shop.Create().SetID(4).SetTypeID(kind.SaveX(ctx).ID).SetOwnerID(owner.ID).SetImages(column)
+		storetest.FillRow(t, shop.Mutation(), ent.Shop{}, entshop.Columns)
+		shop.ExecX(ctx)
+
+		types, err := s.loadTypes(ctx, []int64{300})
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.CheckRow(t, s.db.ShopType.GetX(ctx, 300), types[300], nil, "Key")
+		shops, err := s.loadShops(ctx, []int64{4})
+		if err != nil {
+			t.Fatal(err)
+		}
+		storetest.CheckRow(t, s.db.Shop.GetX(ctx, 4), shops[4], map[string]any{"Images": []mediapath.Image{{URL: "/media/a.png", ThumbnailURL: "/media/a.png"}}},
+			"ExternalID", "Geo", "Search", "CreatedAt", "UpdatedAt")
 	})
 }
 

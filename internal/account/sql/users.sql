@@ -2,6 +2,6 @@
 --
 -- $1  their ids
 --
--- returns  the columns in the order of scanUser in rows.go
+-- returns  the columns that fromRow in rows.go needs
 SELECT id, phone, nickname, avatar_url, role, city, bio, gender, birthday, points, follower_count, followee_count, note_count, version, created_at FROM users
 WHERE id = ANY($1)

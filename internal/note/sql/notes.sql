@@ -2,6 +2,6 @@
 --
 -- $1  their ids
 --
--- returns  the columns in the order of scanNote in rows.go
+-- returns  the columns that fromRow in rows.go needs
 SELECT id, author_id, shop_id, title, content, images, seq, created_at FROM notes
 WHERE id = ANY($1) AND deleted_at IS NULL

@@ -2,6 +2,6 @@
 --
 -- $1  their ids
 --
--- returns  the columns in the order of scanShop in rows.go
+-- returns  the columns that fromRow in rows.go needs
 SELECT id, type_id, owner_id, name, images, area, address, lat, lng, avg_price, sold, comment_count, score, open_hours, version FROM shops
 WHERE id = ANY($1)
