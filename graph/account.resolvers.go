@@ -61,7 +61,7 @@ func (r *mutationResolver) EndSession(ctx context.Context, id scalar.ID) (*model
 		return nil, err
 	}
 	caller := callerOf(ctx)
-	user, err := caller.is().User()
+	user, err := caller.is().User(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -76,7 +76,7 @@ func (r *mutationResolver) EndSession(ctx context.Context, id scalar.ID) (*model
 }
 
 func (r *mutationResolver) EndOtherSessions(ctx context.Context) (*model.EndOtherSessionsPayload, error) {
-	user, err := viewer(ctx).User()
+	user, err := viewer(ctx).User(ctx)
 	if err == nil {
 		err = r.rooms.Accounts.EndOtherSessions(ctx, viewer(ctx))
 	}
@@ -93,7 +93,7 @@ func (r *mutationResolver) UpdateProfile(ctx context.Context, input model.Update
 }
 
 func (r *queryResolver) Me(ctx context.Context) (*account.User, error) {
-	return viewer(ctx).User()
+	return viewer(ctx).User(ctx)
 }
 
 func (r *queryResolver) User(ctx context.Context, id scalar.ID) (*account.User, error) {

@@ -135,7 +135,7 @@ func related(ctx context.Context, field string, ids []int64, read func(context.C
 
 // auth is the directive @auth.
 func auth(ctx context.Context, _ any, next graphql.Resolver, role account.Role) (any, error) {
-	if err := viewer(ctx).Require(role); err != nil {
+	if err := viewer(ctx).Require(ctx, role); err != nil {
 		return nil, err
 	}
 	return next(ctx)

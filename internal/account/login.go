@@ -88,7 +88,7 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 		s.rehash(ctx, begun.row, *c.Password)
 	}
 	u := fromRow(begun.row)
-	return &Login{begun.token, s.devices.token(p, begun.device), u, viewerOf(u, begun.id)}, "ok", nil
+	return &Login{begun.token, s.devices.token(p, begun.device), u, s.viewerOf(u, begun.id)}, "ok", nil
 }
 
 // takeAttempt counts an attempt at a code or a password for the client's network. It

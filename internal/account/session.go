@@ -55,8 +55,8 @@ const (
 var (
 	//go:embed lua/session_fill.lua
 	sessionFillLua string
-	//go:embed lua/session_touch.lua
-	sessionTouchLua string
+	//go:embed lua/session_use.lua
+	sessionUseLua string
 	//go:embed lua/session_end.lua
 	sessionEndLua string
 	//go:embed sql/session.sql
@@ -65,22 +65,61 @@ var (
 
 // A Viewer is who asks. The zero value is somebody who is not signed in.
 type Viewer struct {
-	ID      int64 // 0 for nobody
-	Role    Role
-	user    *User  // as of the beginning of the request
+	ID      int64  // 0 for nobody
 	session string // its id
 	unknown error  // why it is not known who this is
+	who     *identity
+}
+
+// An identity is the user of a viewer, which is read when it is first needed: much of what is
+// asked for depends on nobody's role. It is safe for concurrent use.
+type identity struct {
+	accounts *Service
+	user     atomic.Pointer[User] // nil until it was read
+}
+
+// User is who the viewer is, nil for nobody. It stays the same for this viewer. It costs one
+// round trip to Redis at most. It returns a fault when it cannot be read at the moment.
+func (v Viewer) User(ctx context.Context) (*User, error) {
+	if v.unknown != nil {
+		return nil, unknownViewer(v.unknown)
+	}
+	if v.who == nil {
+		return nil, nil //nolint:nilnil // nobody is no error
+	}
+	if user := v.who.user.Load(); user != nil {
+		return user, nil
+	}
+	user, err := v.who.accounts.ByID(cache.Usual(ctx), v.ID)
+	if errors.Is(err, fault.ErrNotFound) {
+		// A session is of somebody. This process has not heard of an account yet that
+		// another one has just made.
+		user, err = v.who.accounts.ByID(cache.Fresh(ctx), v.ID)
+	}
+	if errors.Is(err, fault.ErrNotFound) {
+		return nil, nil //nolint:nilnil // as above
+	}
+	if err != nil {
+		return nil, unknownViewer(err)
+	}
+	v.who.user.CompareAndSwap(nil, user)
+	return v.who.user.Load(), nil
+}
+
+func unknownViewer(err error) error {
+	return fault.New(fault.Unavailable, "Who you are cannot be read at the moment. Try again.").Because(err)
 }
 
 // Require returns nil if the viewer has the role, else a fault that says what
 // is missing.
-func (v Viewer) Require(role Role) error {
+func (v Viewer) Require(ctx context.Context, role Role) error {
+	user, err := v.User(ctx)
 	switch {
-	case v.unknown != nil:
-		return fault.New(fault.Unavailable, "Who you are cannot be read at the moment. Try again.").Because(v.unknown)
-	case v.ID == 0:
+	case err != nil:
+		return err
+	case user == nil:
 		return fault.New(fault.Unauthenticated, "Sign in first.")
-	case !v.Role.Includes(role):
+	case !user.Role.Includes(role):
 		return fault.New(fault.Forbidden, "This is not for you.")
 	}
 	return nil
@@ -94,23 +133,13 @@ func (v Viewer) Session() string { return v.session }
 // whose it is.
 func (v Viewer) Unknown() bool { return v.unknown != nil }
 
-// User is who the viewer is, as of the beginning of the request; nil for nobody.
-// It returns a fault when that cannot be said at the moment.
-func (v Viewer) User() (*User, error) {
-	if v.unknown != nil {
-		return nil, v.Require(Customer)
-	}
-	return v.user, nil
-}
-
 // Authenticate says whose session a token is. A token that is none, or whose
 // session is over, is nobody's. If neither Redis nor the database can say, the
 // viewer is nobody either, but [Viewer.Require] then answers UNAVAILABLE: a
 // client must not take a moment without stores for having been signed out.
 //
-// For somebody who was here a moment ago it costs nothing; else one round trip to
-// Redis for the session and one for the user, and once a minute at most another
-// one.
+// For somebody who was here a moment ago it costs nothing; else one round trip to Redis. The
+// user is read when [Viewer.User] or [Viewer.Require] needs it.
 func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	ctx, span := observe.Span(ctx, "account.Authenticate")
 	defer span.End()
@@ -125,23 +154,14 @@ func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	if err != nil {
 		return Viewer{unknown: err}
 	}
-	user, err := s.ByID(ctx, userID)
-	if errors.Is(err, fault.ErrNotFound) {
-		// A session is of somebody. This process has not heard of an account yet that
-		// another one has just made.
-		user, err = s.ByID(cache.Fresh(ctx), userID)
-	}
-	if errors.Is(err, fault.ErrNotFound) {
-		return Viewer{}
-	}
-	if err != nil {
-		return Viewer{unknown: err}
-	}
-	return viewerOf(user, id)
+	return Viewer{ID: userID, session: id, who: &identity{accounts: s}}
 }
 
-func viewerOf(u *User, session string) Viewer {
-	return Viewer{ID: u.ID, Role: u.Role, user: u, session: session}
+// viewerOf is a viewer whose user was just read.
+func (s *Service) viewerOf(u *User, session string) Viewer {
+	v := Viewer{ID: u.ID, session: session, who: &identity{accounts: s}}
+	v.who.user.Store(u)
+	return v
 }
 
 // Logout ends the viewer's session: in this process at once, in the others within
@@ -213,7 +233,7 @@ type sessions struct {
 	rows    *semaphore.Weighted // readers of rows
 	waiting atomic.Int64        // for rows
 
-	fill, touch, mark *redis.Script
+	fill, use, mark *redis.Script
 
 	reads    *prometheus.CounterVec
 	failures *observe.Failures
@@ -223,7 +243,7 @@ func newSessions(db *ent.Client, rdb redis.Cmdable, hub *cache.Hub, box *outbox.
 	s := &sessions{
 		db: db, rdb: rdb, outbox: box, near: openNear(hub), devices: of, keys: k, ended: cfg.Ended, failures: failed, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(cfg.SessionRowsAtOnce, 8))),
-		fill: redis.NewScript(sessionFillLua), touch: redis.NewScript(sessionTouchLua), mark: redis.NewScript(sessionEndLua),
+		fill: redis.NewScript(sessionFillLua), use: redis.NewScript(sessionUseLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_session_reads_total", Help: "Looks for the session of a token, by what answered: redis, row, or nothing (none, failed).",
 		}, []string{"source"}),
@@ -233,14 +253,6 @@ func newSessions(db *ent.Client, rdb redis.Cmdable, hub *cache.Hub, box *outbox.
 		s.reads.WithLabelValues(source)
 	}
 	return s
-}
-
-// record is what Redis holds of a session.
-type record struct {
-	user       int64 // 0 if there is none
-	until, end time.Time
-	row        time.Time // sessionLife after the last use in the row, also beyond end
-	ended      bool
 }
 
 // openNear says how sessions are kept in the process's own memory. Each request
@@ -271,17 +283,19 @@ func (s *sessions) find(ctx context.Context, id string) (user int64, err error) 
 
 // findFar asks Redis, or the row of the session.
 func (s *sessions) findFar(ctx context.Context, id string) (found live, inRedis bool, err error) {
-	rec, err := s.read(ctx, id)
+	state, found, err := s.ask(ctx, id)
 	away := err != nil
-	if !away && rec.user != 0 && !rec.end.IsZero() {
+	if !away && state >= isLive {
 		s.reads.WithLabelValues("redis").Inc()
-		err = s.keep(ctx, id, rec)
-		return live{rec.user, rec.end}, true, err
+		if state == rowIsDue {
+			err = s.followUse(ctx, id, found)
+		}
+		return found, true, err
 	}
 	if away && ctx.Err() == nil {
 		s.failures.Note(ctx, "read", err)
 	}
-	if !rec.ended {
+	if state != isOver {
 		found, err = s.fromRow(ctx, id, !away)
 	}
 	switch {
@@ -296,24 +310,30 @@ func (s *sessions) findFar(ctx context.Context, id string) (found live, inRedis 
 	return live{}, false, fmt.Errorf("read session: %w", err)
 }
 
-// read asks Redis. A hash of an earlier version has no end: the row has it.
-func (s *sessions) read(ctx context.Context, id string) (rec record, err error) {
-	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
-	defer cancel()
-	fields, err := s.rdb.HMGet(ctx, s.keys.session(id), "user", "until", "row", "end", "ended").Result()
+// What session_use.lua says of a session.
+const (
+	isOver   = -1
+	isLive   = 1
+	rowIsDue = 2 // it is live, and the caller shall write the row
+)
+
+// ask reads a session from Redis, and extends it there if that is due.
+func (s *sessions) ask(ctx context.Context, id string) (state int64, found live, err error) {
+	answer, err := runScript(ctx, s.rdb, s.use, []string{s.keys.session(id)},
+		s.now().UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds()).Slice()
 	if err != nil {
-		return rec, fmt.Errorf("ask Redis for a session: %w", err)
+		return 0, live{}, fmt.Errorf("ask Redis for a session: %w", err)
+	}
+	state, _ = answer[0].(int64)
+	if state < isLive {
+		return state, live{}, nil
 	}
 	number := func(i int) int64 {
-		text, _ := fields[i].(string)
+		text, _ := answer[i].(string)
 		n, _ := strconv.ParseInt(text, 10, 64)
 		return n
 	}
-	rec = record{user: number(0), until: time.UnixMilli(number(1)), row: time.UnixMilli(number(2)), ended: fields[4] != nil}
-	if end := number(3); end != 0 {
-		rec.end = time.UnixMilli(end)
-	}
-	return rec, nil
+	return state, live{user: number(1), end: time.UnixMilli(number(2))}, nil
 }
 
 // lasts returns when a session that is used now ends unless it is used again.
@@ -324,26 +344,11 @@ func lasts(now, end time.Time) time.Time {
 	return end
 }
 
-// keep extends a session that is used. It returns [fault.ErrNotFound] if the session is
-// over.
-func (s *sessions) keep(ctx context.Context, id string, rec record) error {
+// followUse has the row of a session follow its use. It returns [fault.ErrNotFound] if the
+// session is over.
+func (s *sessions) followUse(ctx context.Context, id string, used live) error {
 	now := s.now()
-	if !now.Before(rec.end) {
-		return fault.ErrNotFound
-	}
-	until := lasts(now, rec.end)
-	if until.Sub(rec.until) < touchEvery && now.Add(sessionLife).Sub(rec.row) < rowEvery {
-		return nil
-	}
-	outcome, err := s.runScript(ctx, s.touch, id, now.UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
-	if err != nil {
-		s.failures.Note(ctx, "refresh", err)
-		return nil
-	}
-	if outcome != rowIsDue {
-		return nil // if it ended this very moment, this request was before that
-	}
-	there, err := s.keepRow(ctx, id, now, until)
+	there, err := s.keepRow(ctx, id, now, lasts(now, used.end))
 	if err != nil { // the row has at least 35 hours left
 		s.failures.Note(ctx, "refresh_row", err)
 		return nil
@@ -356,9 +361,6 @@ func (s *sessions) keep(ctx context.Context, id string, rec record) error {
 	}
 	return nil
 }
-
-// rowIsDue is what session_touch.lua answers to the one who shall write the row.
-const rowIsDue = 2
 
 // keepRow moves the end of a session's row, and reports whether there is one that is not
 // over.

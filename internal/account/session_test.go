@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -202,7 +203,7 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 		for i := range 20 {
 			all.Go(func() {
 				s := []process{p, q}[i%2].sessions
-				outcome, err := s.runScript(t.Context(), s.touch, id, time.Now().UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
+				outcome, _, err := s.ask(t.Context(), id)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -220,11 +221,32 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 		// The next one is not, a minute later.
 		now := time.Now()
 		p.rdb.HSet(t.Context(), key, "until", now.Add(sessionLife-2*time.Minute).UnixMilli())
-		outcome, err := p.sessions.runScript(t.Context(), p.sessions.touch, id, now.UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds())
+		outcome, _, err := p.sessions.ask(t.Context(), id)
 		if err != nil || outcome == rowIsDue {
 			t.Errorf("a minute later the row is due again: %d, %v", outcome, err)
 		}
 	})
+}
+
+// A Redis whose memory is full takes no extension, and still knows sessions.
+func TestAFullRedisKnowsSessions(t *testing.T) {
+	on := storetest.Real(t)
+	on.Redis.URL = testkit.Redis(t, "--maxmemory-policy", "noeviction")
+	p, q := open(t, on, Config{}), open(t, on, Config{})
+	in := p.login(t, ann)
+	old := time.Now().Add(sessionLife - 2*time.Hour).UnixMilli()
+	p.rdb.HSet(t.Context(), p.hash(t, in.Token), "until", old, "row", old)
+	full := testkit.AdminClient(t, p.rdb.(redis.UniversalClient)) //nolint:forcetypeassert // it is one server
+	if err := full.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	is(t, in.Token, in.User.ID, q)
+	if fromRedis, fromRow := q.readsOf(t); fromRedis != 1 || fromRow != 0 {
+		t.Errorf("%v sessions came from Redis and %v from rows, want 1 and 0", fromRedis, fromRow)
+	}
+	if got := p.rdb.HGet(t.Context(), p.hash(t, in.Token), "row").Val(); got != strconv.FormatInt(old, 10) {
+		t.Errorf("the row is due at %s, want %d", got, old)
+	}
 }
 
 // A Redis that was put back from an old copy may have sessions that ended.
@@ -277,7 +299,7 @@ func TestWhoAsksIsUnknownWithoutStores(t *testing.T) {
 		unknown := func(name string, ctx context.Context) {
 			t.Helper()
 			v := p.Authenticate(ctx, in.Token)
-			if _, err := v.User(); v.ID != 0 || fault.KindOf(v.Require(Customer)) != fault.Unavailable || fault.KindOf(err) != fault.Unavailable {
+			if _, err := v.User(ctx); v.ID != 0 || fault.KindOf(v.Require(ctx, Customer)) != fault.Unavailable || fault.KindOf(err) != fault.Unavailable {
 				t.Errorf("%s: %+v", name, v)
 			}
 		}

@@ -1,0 +1,67 @@
+package app_test
+
+import (
+	"math"
+	"testing"
+
+	"github.com/tandian-dev/tandian/internal/testkit/apptest"
+)
+
+// A signed-in user whom the server has not seen costs one round trip more than one whom it
+// has, and a second one where the user's row is needed.
+func TestAFirstVisitCostsOneRoundTripForTheSession(t *testing.T) {
+	t.Parallel()
+	const (
+		aShop  = `query S($id: ID!) { shop(id: $id) { id name score } }`
+		visits = 6 // the least counts: something is always done in the background
+	)
+	stack := apptest.Real(t) // an embedded Redis is as new as the server
+	m := opened(t, stack, 2+2*visits)
+	author, regular, visitors := m.customers[0], m.customers[1], m.customers[2:]
+	s := stack.Start(t)
+	shop, page := map[string]any{"id": m.shop}, map[string]any{"first": 10}
+	for _, reader := range m.customers[1:] {
+		follows(t, s, reader, author)
+	}
+	m.publishes(t, s, author, numbered("note", 3)...)
+	fannedOut(t, s)
+	for _, reader := range m.customers[1:] {
+		s.As(reader.token).Must(t, aFeed, page, nil) // Redis has the session, the user and the inbox
+	}
+	if err := s.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	stack.Config.Run = []string{"api"} // workers read on their own
+	s = stack.Start(t)
+	type cost struct{ statements, trips float64 }
+	least := func(who []person, query string, variables map[string]any) cost {
+		least := cost{math.Inf(1), math.Inf(1)}
+		for _, p := range who {
+			statements, trips := asked(t, s, func() { s.As(p.token).Must(t, query, variables, nil) })
+			least = cost{min(least.statements, statements), min(least.trips, trips)}
+		}
+		return least
+	}
+	same := make([]person, visits)
+	for i := range same {
+		same[i] = regular
+	}
+	warmShop, warmFeed := least(same, aShop, shop), least(same, aFeed, page)
+	if want := (cost{}); warmShop != want {
+		t.Errorf("a shop costs a regular %v, want %v", warmShop, want)
+	}
+	for _, tt := range []struct {
+		name, query string
+		variables   map[string]any
+		who         []person
+		want        cost
+	}{
+		{"a shop", aShop, shop, visitors[:visits], cost{0, 1}},
+		{"a feed", aFeed, page, visitors[visits:], cost{warmFeed.statements, warmFeed.trips + 2}},
+	} {
+		got := least(tt.who, tt.query, tt.variables)
+		if got != tt.want {
+			t.Errorf("%s costs a first visit %v of statements and round trips, want %v", tt.name, got, tt.want)
+		}
+	}
+}
