@@ -131,6 +131,12 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 		load{s.addr(), b.Connections, requests}.closed(ctx, warm, true)
 	}
 	for round := range b.Rounds {
+		if w.warm != "" && round > 0 {
+			s.process.Kill()
+			if s, err = b.serverFor(ctx, w); err != nil {
+				return nil, err
+			}
+		}
 		if !w.repeats && round > 0 {
 			if requests, err = w.requests(ctx, s); err != nil {
 				return nil, fmt.Errorf("prepare requests: %w", err)
@@ -141,7 +147,7 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 		}
 	}
 	f.discard()
-	if b.Tail > 0 {
+	if b.Tail > 0 && w.warm == "" {
 		if !w.repeats {
 			if requests, err = w.requests(ctx, s); err != nil {
 				return nil, fmt.Errorf("prepare requests: %w", err)
@@ -257,7 +263,7 @@ func report(out io.Writer, figures []*figure, ceiling []harness.Row) error {
 	failed := 0
 	for _, f := range figures {
 		share := median(f.share)
-		goal, met := f.work.verdict(f)
+		goal, met := f.work.verdict(f, figures)
 		_, _ = fmt.Fprintf(table, "%s\t%d\t%.0f\t%.3f\t%.3f\t%.3f\t%.2f\t%.2f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%s\t%s\t%d\t\n", f.work.name, f.bytes, median(f.rate), share,
 			slices.Min(f.share), slices.Max(f.share), harness.Millis(medianTime(f.p50)), harness.Millis(medianTime(f.p99)),
 			median(f.cpu), median(f.mallocs), median(f.redis), median(f.postgres), median(f.bareCPU), goal, met, f.wrong)

@@ -187,15 +187,18 @@ func (b *bench) startBy(ctx context.Context, command func() *exec.Cmd) (*target,
 }
 
 // command starts a process of this program, with the settings of a production on the stores
-// of this run. Each client has an address of its own. No limit is lifted.
+// of this run. Each client has an address of its own. No limit is lifted. A server logs each
+// request, to /dev/null.
 func (b *bench) command(process string, args ...string) *exec.Cmd {
 	cmd := b.Again(append([]string{
 		process, "--database-url", b.DatabaseURL, "--redis-url", b.RedisURL, "--addr", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1",
 		"--media-url", "file://" + filepath.Join(b.Dir, "media"), "--code-sender", "webhook", "--code-webhook-url", b.codes.URL,
-		"--zone", "UTC", "--l1-bytes", strconv.Itoa(256 << 20), "--log-format", "json", "--log-level", "warn",
+		"--zone", "UTC", "--l1-bytes", strconv.Itoa(256 << 20), "--log-format", "json",
 	}, args...)...)
 	cmd.Env = append(testbed.Environment(), "TANDIAN_CODE_WEBHOOK_SECRET="+b.codes.Secret)
-	cmd.Stderr = b.Progress
+	if process != "serve" {
+		cmd.Stderr = b.Progress
+	}
 	return cmd
 }
 

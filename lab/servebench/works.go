@@ -7,10 +7,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	mathrand "math/rand/v2"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/lab/testbed"
@@ -39,7 +42,9 @@ type work struct {
 	without []string // means that its server does without: one of its own
 	own     bool     // has to have stores of our own
 
-	repeats  bool // requests may be sent again
+	repeats  bool    // requests may be sent again
+	warm     string  // the work whose server CPU is the measure of this one's, which needs a new server each round
+	times    float64 // the multiple of that which meets the goal
 	requests func(ctx context.Context, s *target) ([]request, error)
 }
 
@@ -48,6 +53,8 @@ func (w *work) unmeasured(b *bench) string {
 	switch {
 	case w.own && b.At != "":
 		return "it needs a server of its own"
+	case w.warm != "" && len(b.people) < crowd+2+1000:
+		return "there are not enough people"
 	case w.name == "login" && b.codes == nil:
 		return "login codes go elsewhere"
 	case strings.HasPrefix(w.name, "uncached") && b.allShop == 0:
@@ -56,10 +63,17 @@ func (w *work) unmeasured(b *bench) string {
 	return ""
 }
 
-// verdict says what a work has to reach, and whether it does.
-func (w *work) verdict(f *figure) (goal, met string) {
+// verdict says what a work has to reach, and whether it does, beside all figures of a run.
+func (w *work) verdict(f *figure, all []*figure) (goal, met string) {
 	var ok bool
 	switch {
+	case w.warm != "":
+		i := slices.IndexFunc(all, func(of *figure) bool { return of.work.name == w.warm })
+		if i < 0 {
+			return "", ""
+		}
+		times := median(f.cpu) / median(all[i].cpu)
+		goal, ok = fmt.Sprintf("%.2f ≤ %g × %s", times, w.times, w.warm), times <= w.times
 	case w.goal > 0 && w.cpu > 0:
 		goal, ok = fmt.Sprintf("≥ %.2f or ≤ %.0f µs", w.goal, w.cpu), median(f.share) >= w.goal || median(f.cpu) <= w.cpu
 	case w.goal > 0:
@@ -91,6 +105,7 @@ func (b *bench) works() []*work {
 		b.reading("cached shop", "shop", func(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b.shops)]} }, 1, work{goal: 0.60, cpu: 30}),
 		{name: "uncached shop", most: [2]float64{210, 80}, bytes: 360, requests: b.shopsOnce},
 		{name: "uncached shop without cache", most: [2]float64{150, 80}, bytes: 360, requests: b.shopsOnce, without: []string{"cache"}, own: true},
+		b.visiting("first visit of a cached shop", "shop", func(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b.shops)]} }, 1, work{warm: "cached shop", times: 1.5, bytes: 328}),
 		b.reading("page of 20 shops", "shops", func(b *bench, n int) map[string]any { return vars{"type": b.types[n%len(b.types)]} }, 20, work{goal: 0.30}),
 		b.reading("shops near", "near", func(_ *bench, n int) map[string]any {
 			rnd := mathrand.New(mathrand.NewPCG(uint64(n%100), 1)) //nolint:gosec // a load is no secret
@@ -98,6 +113,7 @@ func (b *bench) works() []*work {
 		}, 0, work{}),
 		b.reading("hot notes", "hot", func(*bench, int) map[string]any { return nil }, 10, work{goal: 0.20}),
 		b.reading("feed page", "feed", func(*bench, int) map[string]any { return nil }, 10, work{goal: 0.12}),
+		b.visiting("first visit of a feed page", "feed", func(*bench, int) map[string]any { return nil }, 10, work{warm: "feed page", times: 2, bytes: 5234}),
 		{name: "note page", goal: 0.08, repeats: true, requests: b.notePages},
 		{name: "orderVoucher", goal: 0.35, bytes: 130, requests: b.orders},
 		{name: "checkIn", bytes: 110, requests: b.checkInOnce},
@@ -126,6 +142,60 @@ func (b *bench) reading(name, of string, variables func(b *bench, n int) map[str
 			}
 		}
 		if len(all) < variety/2 {
+			return nil, fmt.Errorf("only %d answers have %d nodes", len(all), nodes)
+		}
+		return all, nil
+	}
+	return &w
+}
+
+// visiting is a work that reads, with so many nodes in each answer, each time for a person
+// whom the server has not seen. Redis has what it caches of them: they come from another
+// server. The crowd comes before, so that the new server has at hand what many read.
+func (b *bench) visiting(name, of string, variables func(b *bench, n int) map[string]any, nodes int, w work) *work {
+	w.name, w.own = name, true
+	var visitors []person
+	w.requests = func(ctx context.Context, s *target) ([]request, error) {
+		text, all := document(of), []request(nil)
+		request := func(s *target, n int, p person) request {
+			return request{wire: wire(s, p, text, variables(b, n)), want: []byte(`{"data":{`)}
+		}
+		if visitors == nil {
+			others := b.people[2+crowd:]
+			seen := make([]bool, len(others)) // with that many nodes
+			var all errgroup.Group
+			for i := range b.Connections {
+				all.Go(func() error {
+					c := testbed.Conn{Addr: b.server.addr()}
+					defer c.Close()
+					for n := i; n < len(others); n += b.Connections {
+						answer, err := c.Ask(ctx, request(b.server, n, others[n]).wire)
+						if err != nil {
+							return err
+						}
+						seen[n] = nodesIn(answer) >= nodes
+					}
+					return nil
+				})
+			}
+			if err := all.Wait(); err != nil {
+				return nil, err
+			}
+			for n, p := range others {
+				if seen[n] {
+					visitors = append(visitors, p)
+				}
+			}
+		}
+		for n, p := range b.people[2 : 2+crowd] {
+			all = append(all, request(s, n, p))
+		}
+		load{s.addr(), b.Connections, all}.closed(ctx, time.Minute, false)
+		all = nil
+		for n, p := range visitors {
+			all = append(all, request(s, n, p))
+		}
+		if len(all) < 1000 {
 			return nil, fmt.Errorf("only %d answers have %d nodes", len(all), nodes)
 		}
 		return all, nil
@@ -299,7 +369,7 @@ func (b *bench) logIn(ctx context.Context, s *target) ([]request, error) {
 
 // serverFor is the server of a work.
 func (b *bench) serverFor(ctx context.Context, w *work) (*target, error) {
-	if len(w.without) == 0 {
+	if len(w.without) == 0 && w.warm == "" {
 		return b.server, nil
 	}
 	return b.start(ctx, append(w.without, b.Without...)...)

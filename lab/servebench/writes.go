@@ -134,9 +134,7 @@ func (w *writes) settleAndCopy(ctx context.Context) error {
 // writeServer returns the command of the server. It logs to /dev/null, at the default
 // level. An order waits for its commit, however long that takes.
 func (w *writes) writeServer() *exec.Cmd {
-	cmd := w.command("serve", append(withoutArguments(w.Without), "--log-level", "info", "--order-wait", "10s")...)
-	cmd.Stderr = nil
-	return cmd
+	return w.command("serve", append(withoutArguments(w.Without), "--order-wait", "10s")...)
 }
 
 // measureIdle measures the cost of a server without load.
