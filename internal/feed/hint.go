@@ -6,19 +6,6 @@ import (
 	"sync"
 )
 
-// An Event is what a number of the log is of, as its writer tells of it after the commit.
-type Event struct {
-	Seq, Note, Author int64
-	Removed           bool  // the note was deleted; else it was published
-	Star              bool  // its author became a star with it, or was one
-	Follows           int64 // how many transactions had follows begin before it
-	Row               any   // of the note, as [Notes.Rows] returns it; nil if it is not at hand
-}
-
-func (e Event) event() event {
-	return event{seq: e.Seq, note: e.Note, author: e.Author, added: !e.Removed, star: e.Star}
-}
-
 const (
 	hintEvents = 200   // of one hint at most
 	hintBytes  = 64000 // of the rows of a hint, about; what is beyond is read from the database
@@ -55,18 +42,9 @@ func (h *hints) take() (events []Event, lost bool) {
 // A hint is what processes tell each other. One that stands for more than it says is a
 // number alone, as decimal text.
 type hint struct {
-	Last   int64       `json:"last"`
-	Events []hintEvent `json:"events"`
-}
-
-type hintEvent struct {
-	Seq     int64           `json:"seq"`
-	Note    int64           `json:"note"`
-	Author  int64           `json:"author"`
-	Follows int64           `json:"follows"`
-	Removed bool            `json:"removed,omitempty"`
-	Star    bool            `json:"star,omitempty"`
-	Row     json.RawMessage `json:"row,omitempty"`
+	Last   int64                     `json:"last"`
+	Events []Event                   `json:"events"`
+	Rows   map[int64]json.RawMessage `json:"rows,omitempty"` // by note
 }
 
 // nextHint is what is to be announced, nil for nothing.
@@ -78,16 +56,14 @@ func (s *Service) nextHint() []byte {
 	case len(events) == 0:
 		return nil
 	}
-	h, size := hint{}, 0
+	h, size := hint{Events: events, Rows: map[int64]json.RawMessage{}}, 0
 	for _, e := range events {
 		h.Last = max(h.Last, e.Seq)
-		one := hintEvent{Seq: e.Seq, Note: e.Note, Author: e.Author, Follows: e.Follows, Removed: e.Removed, Star: e.Star}
 		if e.Row != nil && size < hintBytes {
 			if row, err := s.cfg.Notes.WriteRow(e.Row); err == nil { // else whoever hears it reads the row
-				one.Row, size = row, size+len(row)
+				h.Rows[e.Note], size = row, size+len(row)
 			}
 		}
-		h.Events = append(h.Events, one)
 	}
 	text, err := json.Marshal(h)
 	if err != nil { // a row that is no JSON
@@ -112,12 +88,10 @@ func (s *Service) Hear(text []byte) {
 	if s.hub.has(h.Last) { // a process hears itself too
 		return
 	}
-	events := make([]Event, len(h.Events))
 	for i, e := range h.Events {
-		events[i] = Event{Seq: e.Seq, Note: e.Note, Author: e.Author, Follows: e.Follows, Removed: e.Removed, Star: e.Star}
-		if len(e.Row) > 0 {
-			events[i].Row, _ = s.cfg.Notes.ReadRow(e.Row) // else it is read from the database
+		if row := h.Rows[e.Note]; len(row) > 0 && !e.Removed {
+			h.Events[i].Row, _ = s.cfg.Notes.ReadRow(row) // else it is read from the database
 		}
 	}
-	s.hub.announced(h.Last, events...)
+	s.hub.announced(h.Last, h.Events...)
 }

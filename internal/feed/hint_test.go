@@ -72,7 +72,7 @@ func TestAHintIsOfBoundedSize(t *testing.T) {
 					if e.Seq != 41+int64(i) {
 						t.Errorf("event %d has number %d", i, e.Seq)
 					}
-					if len(e.Row) > 0 {
+					if len(h.Rows[e.Note]) > 0 {
 						rows++
 					}
 				}

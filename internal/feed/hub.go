@@ -244,7 +244,7 @@ func (h *hub) tellHinted(hinted []Event) bool {
 		if !on || hint.Seq != pos+1 || hint.Follows != counted {
 			return false
 		}
-		e, next := h.s.tail.offer(hint.event())
+		e, next := h.s.tail.offer(hint)
 		if !next {
 			return false
 		}
@@ -252,7 +252,7 @@ func (h *hub) tellHinted(hinted []Event) bool {
 			h.s.rows.keep(hint.Note, hint.Row)
 		}
 		h.tell(e, now)
-		h.caughtUp(e.seq)
+		h.caughtUp(e.Seq)
 		h.s.m.liveHinted.Inc()
 	}
 	return true
@@ -368,14 +368,14 @@ func (h *hub) caughtUp(head int64) {
 }
 
 // tell pushes one event to those whom it is due, and moves on behind it.
-func (h *hub) tell(e event, now time.Time) {
+func (h *hub) tell(e Event, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.pos = e.seq
+	h.pos = e.Seq
 	var u *live.Update
 	told := 0
-	for _, v := range h.authors[e.author] {
-		if e.seq <= v.newest && !v.due(e) {
+	for _, v := range h.authors[e.Author] {
+		if e.Seq <= v.newest && !v.due(e) {
 			continue
 		}
 		for _, s := range v.sessions {
@@ -396,9 +396,9 @@ func (h *hub) tell(e event, now time.Time) {
 
 // update is what is told of an event, the same object to all as long as it is remembered.
 // The caller holds mu.
-func (h *hub) update(e event) *live.Update {
-	slot := &h.recent[e.seq%recentUpdates]
-	if *slot == nil || (*slot).Seq != placeOf(e.seq) {
+func (h *hub) update(e Event) *live.Update {
+	slot := &h.recent[e.Seq%recentUpdates]
+	if *slot == nil || (*slot).Seq != placeOf(e.Seq) {
 		*slot = h.s.updateOf(e)
 	}
 	return *slot
@@ -513,7 +513,7 @@ func (h *hub) replay(s *session, after int64) {
 		h.resync(s)
 		return
 	}
-	var due []event
+	var due []Event
 	for _, e := range events {
 		if s.viewer.due(e) {
 			due = append(due, e)

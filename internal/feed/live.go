@@ -68,18 +68,18 @@ func (l *liveFeed) Follow(r live.Receiver) (live.Following, error) {
 }
 
 // updateOf is what is told of an event.
-func (s *Service) updateOf(e event) *live.Update {
-	cursor := livePlace(e.seq)
-	u := &live.Update{Seq: placeOf(e.seq), Cursor: string(cursor)}
-	if !e.added {
-		u.Load = told(&Removed{cursor, e.note})
+func (s *Service) updateOf(e Event) *live.Update {
+	cursor := livePlace(e.Seq)
+	u := &live.Update{Seq: placeOf(e.Seq), Cursor: string(cursor)}
+	if e.Removed {
+		u.Load = told(&Removed{cursor, e.Note})
 		return u
 	}
 	u.Load = func(ctx context.Context) (any, error) {
-		if s.tail.gone(e.note) {
+		if s.tail.gone(e.Note) {
 			return nil, live.ErrGone
 		}
-		row, err := s.rows.read(ctx, e.note)
+		row, err := s.rows.read(ctx, e.Note)
 		if err != nil {
 			return nil, err
 		}

@@ -177,7 +177,7 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 	}
 	var authors []int64
 	for _, e := range open {
-		authors = append(authors, e.author)
+		authors = append(authors, e.Author)
 	}
 	slices.Sort(authors)
 	authors = slices.Compact(authors)
@@ -196,8 +196,8 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 		}
 	}
 	for _, e := range open {
-		if inbox.Has[decimal(e.author)] {
-			found[e.seq] = spot{e.seq, e.note, e.author}
+		if inbox.Has[decimal(e.Author)] {
+			found[e.Seq] = spot{e.Seq, e.Note, e.Author}
 		}
 	}
 	outs, err := s.outboxes(ctx, stars)
@@ -210,7 +210,7 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 			return nil, nil
 		}
 		for _, e := range newer {
-			found[e.seq] = spot{e.seq, e.note, star}
+			found[e.Seq] = spot{e.Seq, e.Note, star}
 		}
 		floor = max(floor, o.floor(s.cfg.OutboxSize))
 		taken := 0

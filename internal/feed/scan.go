@@ -126,7 +126,7 @@ func (s *Service) flawOf(ctx context.Context, inbox cache.Kept[int64]) (string, 
 	}
 	onItsWay := map[int64]bool{}
 	for _, e := range open {
-		onItsWay[e.note] = true
+		onItsWay[e.Note] = true
 	}
 	floor := int64(math.MinInt64)
 	has := map[spot]bool{}

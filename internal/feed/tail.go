@@ -28,11 +28,17 @@ const (
 	openAlways   = 5 * time.Second // what is done again after a Redis lost something is open anew
 )
 
-// An event is a line of the log: a note that was published or deleted.
-type event struct {
-	seq, note, author int64
-	added             bool
-	star              bool // the author is one
+// An Event is one entry of the log: a note that was published or deleted.
+type Event struct {
+	Seq     int64 `json:"seq"`
+	Note    int64 `json:"note"`
+	Author  int64 `json:"author"`
+	Removed bool  `json:"removed,omitempty"` // the note was deleted; else it was published
+	Star    bool  `json:"star,omitempty"`    // the author is one, perhaps since this note
+
+	// Only the writer of an event knows these.
+	Follows int64 `json:"follows"` // how many transactions had follows begin before it
+	Row     any   `json:"-"`       // of the note, as [Notes.Rows] returns it; nil if it is not at hand
 }
 
 // log is what the tail reads.
@@ -66,11 +72,11 @@ type tail struct {
 	beginning bool // it is being read from the database: nothing else may come in
 	// events has the numbers behind before, and head is the last one of them.
 	before, head int64
-	events       []event
+	events       []Event
 	removed      map[int64]int64   // note → number of its removal
-	open         []event           // notes whose fan-out is perhaps under way, in the order of numbers
+	open         []Event           // notes whose fan-out is perhaps under way, in the order of numbers
 	crowded      bool              // there are more than can be merged
-	ofStars      map[int64][]event // published by stars, in the order of numbers
+	ofStars      map[int64][]Event // published by stars, in the order of numbers
 	stars        []int64           // all, in the order in which this process heard of them; only added to
 	isStar       map[int64]bool
 }
@@ -135,7 +141,7 @@ func (t *tail) read(ctx context.Context) error {
 	defer cancel()
 	last, head := t.last()
 	from := head
-	if last.seq > 0 {
+	if last.Seq > 0 {
 		from-- // it comes once more, to see that it is still what it was
 	}
 	events, err := t.log.read(reading, from, tailStep)
@@ -144,24 +150,24 @@ func (t *tail) read(ctx context.Context) error {
 		return err
 	case len(events) == tailStep: // this process has not read for long
 		return t.begin(ctx)
-	case last.seq > 0 && (len(events) == 0 || !events[0].same(last)): // a database that went back
+	case last.Seq > 0 && (len(events) == 0 || !events[0].same(last)): // a database that went back
 		return t.begin(ctx)
-	case last.seq > 0:
+	case last.Seq > 0:
 		events = events[1:]
 	}
-	if len(events) > 0 && events[0].seq != head+1 { // the same, and nothing was known
+	if len(events) > 0 && events[0].Seq != head+1 { // the same, and nothing was known
 		return t.begin(ctx)
 	}
 	return t.add(events)
 }
 
 // same reports whether two events are one.
-func (e event) same(as event) bool {
-	return e.seq == as.seq && e.note == as.note && e.author == as.author && e.added == as.added
+func (e Event) same(as Event) bool {
+	return e.Seq == as.Seq && e.Note == as.Note && e.Author == as.Author && e.Removed == as.Removed
 }
 
 // last is the event at the head, without a number if none is known, and the head.
-func (t *tail) last() (e event, head int64) {
+func (t *tail) last() (e Event, head int64) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	if n := len(t.events); n > 0 {
@@ -207,7 +213,7 @@ func (t *tail) beginAnew(ctx context.Context) error {
 		return err
 	}
 	from := max(0, head-int64(t.size))
-	fresh := tail{before: from, head: from, removed: map[int64]int64{}, ofStars: map[int64][]event{}, isStar: map[int64]bool{}}
+	fresh := tail{before: from, head: from, removed: map[int64]int64{}, ofStars: map[int64][]Event{}, isStar: map[int64]bool{}}
 	if fresh.stars, err = t.log.stars(ctx); err != nil {
 		return err
 	}
@@ -237,7 +243,7 @@ func (t *tail) beginAnew(ctx context.Context) error {
 	for _, star := range fresh.stars { // those that are known keep their places
 		t.addStar(star)
 	}
-	t.open, t.crowded = slices.DeleteFunc(open, func(e event) bool { return e.seq > t.head }), crowded
+	t.open, t.crowded = slices.DeleteFunc(open, func(e Event) bool { return e.Seq > t.head }), crowded
 	return nil
 }
 
@@ -249,46 +255,47 @@ func (t *tail) setBeginning(is bool) {
 
 // offer takes in an event that was committed, if it is the one behind the head, and returns
 // it as the tail has it. It reports false if it is neither that nor known.
-func (t *tail) offer(e event) (event, bool) {
+func (t *tail) offer(e Event) (Event, bool) {
 	t.state.Lock()
 	defer t.state.Unlock()
 	switch {
-	case !t.begun || t.beginning || t.restored || e.seq > t.head+1 || e.seq <= t.before:
+	case !t.begun || t.beginning || t.restored || e.Seq > t.head+1 || e.Seq <= t.before:
 		return e, false
-	case e.seq <= t.head: // somebody has looked into the log before
-		known := t.events[e.seq-t.before-1]
-		return known, known.note == e.note && known.added == e.added
+	case e.Seq <= t.head: // somebody has looked into the log before
+		known := t.events[e.Seq-t.before-1]
+		return known, known.Note == e.Note && known.Removed == e.Removed
 	}
-	e.star = e.star || t.isStar[e.author] // all stars up to the head are known
+	e.Row = nil                           // not kept for as long as the event
+	e.Star = e.Star || t.isStar[e.Author] // all stars up to the head are known
 	t.addLocked(e)
 	return e, true
 }
 
 // add takes in what follows the head, and overlooks what is known.
-func (t *tail) add(events []event) error {
+func (t *tail) add(events []Event) error {
 	t.state.Lock()
 	defer t.state.Unlock()
 	for _, e := range events {
-		if e.seq <= t.head {
+		if e.Seq <= t.head {
 			continue
 		}
-		if e.seq != t.head+1 {
-			return fmt.Errorf("number %d follows %d", e.seq, t.head)
+		if e.Seq != t.head+1 {
+			return fmt.Errorf("number %d follows %d", e.Seq, t.head)
 		}
 		t.addLocked(e)
 	}
 	return nil
 }
 
-func (t *tail) addLocked(e event) {
-	t.head = e.seq
+func (t *tail) addLocked(e Event) {
+	t.head = e.Seq
 	t.events = append(t.events, e)
 	switch {
-	case !e.added:
-		t.removed[e.note] = e.seq
-	case e.star:
-		t.addStar(e.author)
-		t.ofStars[e.author] = append(t.ofStars[e.author], e)
+	case e.Removed:
+		t.removed[e.Note] = e.Seq
+	case e.Star:
+		t.addStar(e.Author)
+		t.ofStars[e.Author] = append(t.ofStars[e.Author], e)
 	default:
 		t.open = append(t.open, e)
 	}
@@ -316,15 +323,15 @@ func (t *tail) trim() {
 		return
 	}
 	gone := t.events[:len(t.events)-t.size]
-	t.before = gone[len(gone)-1].seq
+	t.before = gone[len(gone)-1].Seq
 	t.events = slices.Clone(t.events[len(gone):])
 	for _, e := range gone {
-		if t.removed[e.note] == e.seq {
-			delete(t.removed, e.note)
+		if t.removed[e.Note] == e.Seq {
+			delete(t.removed, e.Note)
 		}
 	}
 	for star, list := range t.ofStars {
-		list = slices.DeleteFunc(list, func(e event) bool { return e.seq <= t.before })
+		list = slices.DeleteFunc(list, func(e Event) bool { return e.Seq <= t.before })
 		if t.ofStars[star] = list; len(list) == 0 {
 			delete(t.ofStars, star)
 		}
@@ -347,7 +354,7 @@ func (t *tail) covers(seq int64) bool {
 
 // between returns the events behind a number and up to another one, which is not beyond the
 // head. It reports false if the tail does not go back to the first. They must not be changed.
-func (t *tail) between(behind, upTo int64) ([]event, bool) {
+func (t *tail) between(behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	if !t.begun || behind < t.before || upTo > t.head || behind > upTo {
@@ -358,15 +365,15 @@ func (t *tail) between(behind, upTo int64) ([]event, bool) {
 
 // underWay returns the notes up to a number that may not be pushed to all followers yet. It
 // reports false if they are too many.
-func (t *tail) underWay(upTo int64) ([]event, bool) {
+func (t *tail) underWay(upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	if t.crowded || !t.begun {
 		return nil, false
 	}
-	var open []event
+	var open []Event
 	for _, e := range t.open {
-		if e.seq <= upTo {
+		if e.Seq <= upTo {
 			open = append(open, e)
 		}
 	}
@@ -383,15 +390,15 @@ func (t *tail) starsSince(known int) (stars []int64, all int) {
 
 // ofStar returns what a star published behind a number and up to another. It reports false if
 // the tail does not go back to the first.
-func (t *tail) ofStar(star, behind, upTo int64) ([]event, bool) {
+func (t *tail) ofStar(star, behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	if behind < t.before {
 		return nil, false
 	}
-	var list []event
+	var list []Event
 	for _, e := range t.ofStars[star] {
-		if e.seq > behind && e.seq <= upTo {
+		if e.Seq > behind && e.Seq <= upTo {
 			list = append(list, e)
 		}
 	}
@@ -458,9 +465,9 @@ func (t *tail) look(ctx context.Context) error {
 	}
 	t.state.Lock()
 	defer t.state.Unlock()
-	open = slices.DeleteFunc(open, func(e event) bool { return e.seq > head })
+	open = slices.DeleteFunc(open, func(e Event) bool { return e.Seq > head })
 	for _, e := range t.open {
-		if e.seq > head {
+		if e.Seq > head {
 			open = append(open, e)
 		}
 	}
@@ -484,12 +491,12 @@ func (l log) stars(ctx context.Context) ([]int64, error) {
 	return ids, nil
 }
 
-func (l log) read(ctx context.Context, behind int64, most int) (events []event, err error) {
+func (l log) read(ctx context.Context, behind int64, most int) (events []Event, err error) {
 	err = sqlfile.Each(ctx, l.db, l.events, []any{behind, most}, func(rows *sql.Rows) error {
-		var e event
+		var e Event
 		var kind string
-		err := rows.Scan(&e.seq, &kind, &e.note, &e.author, &e.star)
-		e.added = kind == "ADDED"
+		err := rows.Scan(&e.Seq, &kind, &e.Note, &e.Author, &e.Star)
+		e.Removed = kind != "ADDED"
 		events = append(events, e)
 		return err
 	})
@@ -500,7 +507,7 @@ func (l log) read(ctx context.Context, behind int64, most int) (events []event, 
 }
 
 // open reads the notes whose fan-out is not known to be done, in the order of numbers.
-func (l log) open(ctx context.Context) (open []event, crowded bool, err error) {
+func (l log) open(ctx context.Context) (open []Event, crowded bool, err error) {
 	jobs, err := l.outbox.Undone(ctx, Topic, mostOpen)
 	if err != nil || len(jobs) == mostOpen {
 		return nil, true, err
@@ -522,7 +529,7 @@ func (l log) open(ctx context.Context) (open []event, crowded bool, err error) {
 		return nil, true, fmt.Errorf("select %d notes: %w", len(ids), err)
 	}
 	for _, r := range rows {
-		open = append(open, event{seq: *r.Seq, note: r.ID, author: r.AuthorID, added: true})
+		open = append(open, Event{Seq: *r.Seq, Note: r.ID, Author: r.AuthorID})
 	}
 	return open, false, nil
 }

@@ -36,9 +36,9 @@ type begun struct {
 }
 
 // due reports whether a viewer is to be told of an event.
-func (v *viewer) due(e event) bool {
-	i, follows := v.find(e.author)
-	return follows && v.follows[i].since < e.seq
+func (v *viewer) due(e Event) bool {
+	i, follows := v.find(e.Author)
+	return follows && v.follows[i].since < e.Seq
 }
 
 func (v *viewer) find(author int64) (int, bool) {
