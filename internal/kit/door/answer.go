@@ -44,7 +44,7 @@ func (d *Door) write(w http.ResponseWriter, media string, status int, res *graph
 	h := w.Header()
 	h["Content-Type"] = typeOf(media)
 	vary(h, varyAccept)
-	if first(h["Cache-Control"]) == "" {
+	if h.Get("Cache-Control") == "" {
 		h["Cache-Control"] = noStore
 	}
 	h["X-Content-Type-Options"] = noSniff

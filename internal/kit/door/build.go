@@ -99,21 +99,15 @@ func (b *builder) quoted() string {
 			b.at++
 		}
 	}
+	text := b.text[begin+1 : b.at]
 	b.at++
-	return unquoted(b.text[begin:b.at])
-}
-
-// unquoted is the text of a string in JSON that a [scan] found good. Half of a
-// surrogate pair becomes U+FFFD.
-func unquoted(quoted []byte) string {
-	text := quoted[1 : len(quoted)-1]
 	if bytes.IndexByte(text, '\\') < 0 {
 		return string(text)
 	}
 	return string(unescape(make([]byte, 0, len(text)), text))
 }
 
-// unescape appends a text without its escapes.
+// unescape appends a text without its escapes. Half of a surrogate pair becomes U+FFFD.
 func unescape(out, text []byte) []byte {
 	for {
 		i := bytes.IndexByte(text, '\\')

@@ -181,7 +181,7 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 // more, for each costs a look into the stores.
 func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
 	c := d.stranger(r)
-	token := bearer(first(r.Header["Authorization"]))
+	token := bearer(r.Header.Get("Authorization"))
 	if isUpgrade(r) {
 		token = "" // a socket says who it is once it is open
 	}
@@ -259,15 +259,6 @@ func (d *Door) count(c caller) *gqlerror.Error {
 
 func tooMany(wait time.Duration) *gqlerror.Error {
 	return later(codeRate, "Too many requests.", wait)
-}
-
-// first is the first value of a header, as [http.Header.Get] returns it: the name of the
-// header is known to be canonical, so it is not looked at letter by letter.
-func first(values []string) string {
-	if len(values) == 0 {
-		return ""
-	}
-	return values[0]
 }
 
 // bearer is the token of an Authorization header, or of what a socket sends in

@@ -75,10 +75,10 @@ func (t *httpTransport) read(w http.ResponseWriter, r *http.Request, c caller, h
 		w.Header().Set("Allow", "GET, POST")
 		return nil, done, fail(http.StatusMethodNotAllowed, codeMethod, "Requests are GET or POST.")
 	}
-	if encoding := first(r.Header["Content-Encoding"]); encoding != "" && !strings.EqualFold(encoding, "identity") {
+	if encoding := r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
 		return nil, done, fail(http.StatusUnsupportedMediaType, codeMediaType, "Requests are not compressed.")
 	}
-	kind, attributes, err := contentType(first(r.Header["Content-Type"]))
+	kind, attributes, err := contentType(r.Header.Get("Content-Type"))
 	switch {
 	case err == nil && kind == "multipart/form-data":
 		return t.readMultipart(w, r, c, attributes["boundary"], held)
