@@ -116,6 +116,6 @@ func flashChanges(in model.UpdateFlashVoucherInput) voucher.FlashChanges {
 		Changes: voucher.Changes{
 			Title: field(in.Title), SubTitle: field(in.SubTitle), Rules: field(in.Rules), Status: field(in.Status),
 		},
-		StockDelta: in.StockDelta, BeginsAt: field(in.BeginsAt), EndsAt: field(in.EndsAt),
+		StockDelta: in.StockDelta.Value(), BeginsAt: field(in.BeginsAt), EndsAt: field(in.EndsAt),
 	}
 }

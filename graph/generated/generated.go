@@ -20300,7 +20300,7 @@ func (ec *executionContext) unmarshalInputUpdateFlashVoucherInput(ctx context.Co
 			if err != nil {
 				return it, err
 			}
-			it.StockDelta = data
+			it.StockDelta = graphql.OmittableOf(data)
 		case "beginsAt":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("beginsAt"))
 			data, err := ec.unmarshalOTime2ᚖtimeᚐTime(ctx, v)

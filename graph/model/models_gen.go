@@ -429,7 +429,7 @@ type UpdateFlashVoucherInput struct {
 	// Pieces more, or fewer if it is negative. Pieces that are ordered cannot be taken away:
 	// VOUCHER_IN_USE. A sale can grow to 4000 pieces, sold ones included, for each 3000,
 	// rounded up, that it began with: beyond is INVALID_INPUT.
-	StockDelta *int `json:"stockDelta,omitempty"`
+	StockDelta graphql.Omittable[*int] `json:"stockDelta,omitempty"`
 	// When the sale opens. A window that shuts out live orders is VOUCHER_IN_USE.
 	BeginsAt graphql.Omittable[*time.Time] `json:"beginsAt,omitempty"`
 	// When it closes.

@@ -11,12 +11,10 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -28,41 +26,6 @@ const editTimeout = 5*time.Second - redisTimeout
 type Editor struct {
 	UserID int64
 	Any    bool // may change the shops of others: an administrator
-}
-
-// Details are a shop as a merchant describes it. Texts become one line each; a
-// nil or blank Area or OpenHours is unknown.
-type Details struct {
-	Name      string
-	TypeID    int64
-	Images    []string // at most [mediapath.MaxImages] paths below /media, each once
-	Area      *string  // the quarter it lies in
-	Address   string
-	At        geo.Point
-	AvgPrice  *int // minor units per person; nil is unknown
-	OpenHours *string
-}
-
-// Changes are what is to become of a shop's fields. Area, AvgPrice, OpenHours
-// and Images can be cleared, the others cannot.
-type Changes struct {
-	Name      patch.Field[string]
-	TypeID    patch.Field[int64]
-	Images    patch.Field[[]string]
-	Area      patch.Field[string]
-	Address   patch.Field[string]
-	At        patch.Field[geo.Point]
-	AvgPrice  patch.Field[int] // minor units per person
-	OpenHours patch.Field[string]
-}
-
-// changes says the same of a shop that has nothing yet.
-func (d Details) changes() Changes {
-	return Changes{
-		Name: patch.Set(d.Name), TypeID: patch.Set(d.TypeID), Images: patch.Set(d.Images),
-		Area: patch.Field[string]{Given: true, Value: d.Area}, Address: patch.Set(d.Address), At: patch.Set(d.At),
-		AvgPrice: patch.Field[int]{Given: true, Value: d.AvgPrice}, OpenHours: patch.Field[string]{Given: true, Value: d.OpenHours},
-	}
 }
 
 // Create stores a shop that belongs to its editor and returns it as stored.
@@ -205,36 +168,6 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	return after, job, err
 }
 
-// apply returns the row as checked changes make it.
-func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
-	set(&r.Name, c.Name)
-	set(&r.TypeID, c.TypeID)
-	set(&r.Address, c.Address)
-	setOrClear(&r.Area, c.Area)
-	setOrClear(&r.AvgPrice, c.AvgPrice)
-	setOrClear(&r.OpenHours, c.OpenHours)
-	at := geo.Point{Lat: r.Lat, Lng: r.Lng}
-	set(&at, c.At)
-	r.Lat, r.Lng, r.Geo = at.Lat, at.Lng, geo.Hash(at)
-	if c.Images.Given {
-		r.Images = mediapath.Column(optional.Value(c.Images.Value), known)
-	}
-	r.Search = searchText(r.Name, optional.Value(r.Area), r.Address)
-	return r
-}
-
-func set[T any](to *T, f patch.Field[T]) {
-	if f.Given {
-		*to = *f.Value
-	}
-}
-
-func setOrClear[T any](to **T, f patch.Field[T]) {
-	if f.Given {
-		*to = f.Value
-	}
-}
-
 // known returns those of the pictures in changes that the editor may show.
 func (s *Service) known(ctx context.Context, by mediapath.Editor, c Changes) (map[string]mediapath.Size, error) {
 	return s.pictures.Known(ctx, by, optional.Value(c.Images.Value))
@@ -259,30 +192,6 @@ func withOwn(known map[string]mediapath.Size, before *Shop, c Changes) (all map[
 		}
 	}
 	return all, shown
-}
-
-// write sets all columns that an edit decides, and no other: what sales and
-// comments count in the row is not the editor's.
-func write(m *ent.ShopMutation, r *ent.Shop) {
-	m.SetName(r.Name)
-	m.SetTypeID(r.TypeID)
-	m.SetImages(r.Images)
-	m.SetAddress(r.Address)
-	m.SetLat(r.Lat)
-	m.SetLng(r.Lng)
-	m.SetGeo(r.Geo)
-	m.SetSearch(r.Search)
-	writeOrClear(r.Area, m.SetArea, m.ClearArea)
-	writeOrClear(r.AvgPrice, m.SetAvgPrice, m.ClearAvgPrice)
-	writeOrClear(r.OpenHours, m.SetOpenHours, m.ClearOpenHours)
-}
-
-func writeOrClear[T any](v *T, set func(T), clearIt func()) {
-	if v == nil {
-		clearIt()
-		return
-	}
-	set(*v)
 }
 
 // DropImage removes a deleted picture from a shop. Every process sees the shop without it

@@ -12,9 +12,7 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
-	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -40,24 +38,6 @@ func openLookups(dialect string) lookups {
 	}
 	l.shops, l.types, l.lockCounts = store.NewLookup(dialect, shops), store.NewLookup(dialect, types), store.NewLookup(dialect, lockCounts)
 	return l
-}
-
-func fromRow(r *ent.Shop) (*Shop, error) {
-	images, err := imagesOf(r.ID, r.Images)
-	return &Shop{
-		ID: r.ID, TypeID: r.TypeID, OwnerID: r.OwnerID, Name: r.Name, Area: r.Area, Address: r.Address,
-		At: geo.Point{Lat: r.Lat, Lng: r.Lng}, AvgPrice: r.AvgPrice, Sold: r.Sold,
-		CommentCount: r.CommentCount, Score: optional.OrNil(r.Score), OpenHours: r.OpenHours, Version: r.Version, Images: images,
-	}, err
-}
-
-// imagesOf decodes the images of a row. An error names the row.
-func imagesOf(id int64, column string) ([]mediapath.Image, error) {
-	images, err := mediapath.ImagesOf(column)
-	if err != nil {
-		return nil, fmt.Errorf("read shop %d: %w", id, err)
-	}
-	return images, nil
 }
 
 // Types returns all types, in the order in which they are listed.

@@ -22,6 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 )
@@ -42,6 +43,25 @@ type Shop struct {
 	Score        *float64          `json:"score,omitempty"` // 1.0 .. 5.0; nil until the shop is rated
 	Version      int64             `json:"version"`         // raised by every update
 	OpenHours    *string           `json:"open_hours,omitempty"`
+}
+
+// fromRow returns a row of the table as a shop.
+func fromRow(r *ent.Shop) (*Shop, error) {
+	images, err := imagesOf(r.ID, r.Images)
+	return &Shop{
+		ID: r.ID, TypeID: r.TypeID, OwnerID: r.OwnerID, Name: r.Name, Area: r.Area, Address: r.Address,
+		At: geo.Point{Lat: r.Lat, Lng: r.Lng}, AvgPrice: r.AvgPrice, Sold: r.Sold,
+		CommentCount: r.CommentCount, Score: optional.OrNil(r.Score), OpenHours: r.OpenHours, Version: r.Version, Images: images,
+	}, err
+}
+
+// imagesOf decodes the images of a row. An error names the row.
+func imagesOf(id int64, column string) ([]mediapath.Image, error) {
+	images, err := mediapath.ImagesOf(column)
+	if err != nil {
+		return nil, fmt.Errorf("read shop %d: %w", id, err)
+	}
+	return images, nil
 }
 
 // A Type is a kind of shop.

@@ -187,8 +187,8 @@ func (b *bench) startBy(ctx context.Context, command func() *exec.Cmd) (*target,
 }
 
 // command starts a process of this program, with the settings of a production on the stores
-// of this run. Each client has an address of its own. No limit is lifted. A server logs each
-// request, to /dev/null.
+// of this run. Each client has an address of its own. No limit is lifted. A server logs at
+// its default settings, to /dev/null.
 func (b *bench) command(process string, args ...string) *exec.Cmd {
 	cmd := b.Again(append([]string{
 		process, "--database-url", b.DatabaseURL, "--redis-url", b.RedisURL, "--addr", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1",

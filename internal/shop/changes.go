@@ -1,0 +1,184 @@
+package shop
+
+import (
+	"cmp"
+	"context"
+
+	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/geo"
+	"github.com/tandian-dev/tandian/internal/kit/mediapath"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
+	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/text"
+)
+
+// Details are a shop as a merchant describes it. Texts become one line each; a
+// nil or blank Area or OpenHours is unknown.
+type Details struct {
+	Name      string
+	TypeID    int64
+	Images    []string // at most [mediapath.MaxImages] paths below /media, each once
+	Area      *string  // the quarter it lies in
+	Address   string
+	At        geo.Point
+	AvgPrice  *int // minor units per person; nil is unknown
+	OpenHours *string
+}
+
+// Changes are what is to become of a shop's fields. Area, AvgPrice, OpenHours
+// and Images can be cleared, the others cannot.
+type Changes struct {
+	Name      patch.Field[string]
+	TypeID    patch.Field[int64]
+	Images    patch.Field[[]string]
+	Area      patch.Field[string]
+	Address   patch.Field[string]
+	At        patch.Field[geo.Point]
+	AvgPrice  patch.Field[int] // minor units per person
+	OpenHours patch.Field[string]
+}
+
+// changes says the same of a shop that has nothing yet.
+func (d Details) changes() Changes {
+	return Changes{
+		Name: patch.Set(d.Name), TypeID: patch.Set(d.TypeID), Images: patch.Set(d.Images),
+		Area: patch.Field[string]{Given: true, Value: d.Area}, Address: patch.Set(d.Address), At: patch.Set(d.At),
+		AvgPrice: patch.Field[int]{Given: true, Value: d.AvgPrice}, OpenHours: patch.Field[string]{Given: true, Value: d.OpenHours},
+	}
+}
+
+// clean brings the texts into the form in which they are checked and stored.
+func (c Changes) clean() Changes {
+	c.Name, c.Address = line(c.Name), line(c.Address)
+	c.Area, c.OpenHours = lineOrClear(c.Area), lineOrClear(c.OpenHours)
+	return c
+}
+
+// hasType says whether the type that the changes name exists.
+func (s *Service) hasType(ctx context.Context, c Changes) (bool, error) {
+	id := optional.Value(c.TypeID.Value)
+	if id <= 0 {
+		return false, nil
+	}
+	return s.isKind(ctx, id)
+}
+
+// check says everything that is wrong with clean changes of a row; typed is
+// whether their type exists, known are those of their pictures that do. For a shop that is new the row is empty.
+func (c Changes) check(have *ent.Shop, typed bool, known map[string]mediapath.Size) fault.UserErrors {
+	var wrong fault.UserErrors
+	// An imported shop may have no address, and a form may send that back.
+	noAddress := have.ID != 0 && have.Address == "" && c.Address.Value != nil
+	checkText(&wrong, "name", "name", c.Name, true, MaxName)
+	if c.TypeID.Given && !typed {
+		wrong.Add(fault.InvalidInput, "typeId", "There is no such shop type.")
+	}
+	checkImages(&wrong, c.Images, known)
+	checkText(&wrong, "area", "area", c.Area, false, MaxArea)
+	checkText(&wrong, "address", "address", c.Address, !noAddress, MaxAddress)
+	if at := c.At; at.Given && (at.Value == nil || !at.Value.Valid()) {
+		wrong.Add(fault.InvalidInput, "location", "A location has a latitude of -%v to %[1]v and a longitude of -180 to 180 degrees.", geo.MaxLat)
+	}
+	if p := c.AvgPrice.Value; c.AvgPrice.Given && p != nil && !validPrice(*p) {
+		wrong.Add(fault.InvalidInput, "avgPrice", "The average price is 0 to %d.", MaxAvgPrice)
+	}
+	checkText(&wrong, "openHours", "opening hours", c.OpenHours, false, MaxOpenHours)
+	return wrong
+}
+
+// apply returns the row as checked changes make it.
+func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
+	set(&r.Name, c.Name)
+	set(&r.TypeID, c.TypeID)
+	set(&r.Address, c.Address)
+	setOrClear(&r.Area, c.Area)
+	setOrClear(&r.AvgPrice, c.AvgPrice)
+	setOrClear(&r.OpenHours, c.OpenHours)
+	at := geo.Point{Lat: r.Lat, Lng: r.Lng}
+	set(&at, c.At)
+	r.Lat, r.Lng, r.Geo = at.Lat, at.Lng, geo.Hash(at)
+	if c.Images.Given {
+		r.Images = mediapath.Column(optional.Value(c.Images.Value), known)
+	}
+	r.Search = searchText(r.Name, optional.Value(r.Area), r.Address)
+	return r
+}
+
+// write sets all columns that an edit decides, and no other: what sales and
+// comments count in the row is not the editor's.
+func write(m *ent.ShopMutation, r *ent.Shop) {
+	m.SetName(r.Name)
+	m.SetTypeID(r.TypeID)
+	m.SetImages(r.Images)
+	m.SetAddress(r.Address)
+	m.SetLat(r.Lat)
+	m.SetLng(r.Lng)
+	m.SetGeo(r.Geo)
+	m.SetSearch(r.Search)
+	writeOrClear(r.Area, m.SetArea, m.ClearArea)
+	writeOrClear(r.AvgPrice, m.SetAvgPrice, m.ClearAvgPrice)
+	writeOrClear(r.OpenHours, m.SetOpenHours, m.ClearOpenHours)
+}
+
+// line is a text in one line, "" if it shows nothing.
+func line(f patch.Field[string]) patch.Field[string] {
+	if !f.Given || f.Value == nil {
+		return f
+	}
+	s := text.Line(*f.Value)
+	if text.Blank(s) {
+		s = ""
+	}
+	return patch.Set(s)
+}
+
+// lineOrClear is the same, but for one that shows nothing it clears the field.
+func lineOrClear(f patch.Field[string]) patch.Field[string] {
+	f = line(f)
+	if f.Given && optional.Value(f.Value) == "" {
+		return patch.Clear[string]()
+	}
+	return f
+}
+
+// checkText checks a text; what is how the message calls it.
+func checkText(wrong *fault.UserErrors, field, what string, f patch.Field[string], required bool, most int) {
+	switch {
+	case !f.Given:
+	case required && optional.Value(f.Value) == "":
+		wrong.Add(fault.InvalidInput, field, "The %s must not be empty.", what)
+	case text.Len(optional.Value(f.Value)) > most:
+		wrong.Add(fault.InvalidInput, field, "Write at most %d characters for the %s.", most, what)
+	}
+}
+
+func checkImages(wrong *fault.UserErrors, f patch.Field[[]string], known map[string]mediapath.Size) {
+	paths := optional.Value(f.Value)
+	if why := cmp.Or(mediapath.Check(paths), mediapath.Missing(paths, known)); why != "" {
+		wrong.Add(mediapath.Rejected, "images", "%s", why)
+	}
+}
+
+func validPrice(p int) bool { return p >= 0 && p <= MaxAvgPrice }
+
+func set[T any](to *T, f patch.Field[T]) {
+	if f.Given {
+		*to = *f.Value
+	}
+}
+
+func setOrClear[T any](to **T, f patch.Field[T]) {
+	if f.Given {
+		*to = f.Value
+	}
+}
+
+func writeOrClear[T any](v *T, set func(T), clearIt func()) {
+	if v == nil {
+		clearIt()
+		return
+	}
+	set(*v)
+}
+
