@@ -33,7 +33,7 @@ func (p *process) together(t *testing.T, authors []int64) (notes []*Note, errs [
 		})
 		testkit.Eventually(t, 20*time.Second, func() bool { // they come one after the other
 			waiting, running := p.publishing.Waiting()
-			return running && waiting == i
+			return running == 1 && waiting == i
 		})
 	}
 	if err := held.Commit(); err != nil {
@@ -125,7 +125,7 @@ func TestTooManyPublishersAreSentAway(t *testing.T) {
 			}
 		})
 		if i == 0 {
-			testkit.Eventually(t, 20*time.Second, func() bool { _, running := p.publishing.Waiting(); return running && waiting() == 0 })
+			testkit.Eventually(t, 20*time.Second, func() bool { _, running := p.publishing.Waiting(); return running == 1 && waiting() == 0 })
 		}
 	}
 	testkit.Eventually(t, 20*time.Second, func() bool { return waiting() == mostWaiting })
@@ -146,7 +146,7 @@ func TestAPublisherWhoGoesInTimePublishesNothing(t *testing.T) {
 	waiting, release := p.holdUp(t)
 	var first sync.WaitGroup
 	first.Go(func() { p.publish(t, ann, "First") })
-	testkit.Eventually(t, 20*time.Second, func() bool { _, running := p.publishing.Waiting(); return running })
+	testkit.Eventually(t, 20*time.Second, func() bool { _, running := p.publishing.Waiting(); return running == 1 })
 	ctx, leave := context.WithCancel(t.Context())
 	left := make(chan error, 1)
 	go func() {

@@ -1,8 +1,8 @@
 // Package batch lets the callers of one moment share one piece of work, such as a
 // transaction.
 //
-// One group is under way at a time. Callers that arrive meanwhile form the next group,
-// so groups grow with the load and an idle batcher starts a group of one at once.
+// Callers that arrive while a group runs form the next one. So groups grow with the load,
+// and an idle batcher starts a group of one at once: no call waits for a timer.
 // Databases commit their logs this way: D. DeWitt et al., Implementation Techniques for
 // Main Memory Database Systems, SIGMOD 1984, section 5.2 (group commit).
 package batch
@@ -25,8 +25,23 @@ var ErrBusy = errors.New("too many callers wait for a group")
 type Config struct {
 	Max        int           // calls in one group; default 500
 	MaxWaiting int           // calls that wait for the next groups; default 2000
-	Timeout    time.Duration // of one group and what follows it; default 5 s
+	Timeout    time.Duration // of one group and what follows it; default 5 s, negative for none
 	Busy       error         // returned when MaxWaiting calls wait; default [ErrBusy]
+
+	// Groups is how many groups may run at once; default 1. A further group starts next to
+	// a running one when Backlog calls wait, or when the first of them has waited for
+	// Patience. The batcher checks that when a call arrives and when a group ends.
+	Groups   int
+	Backlog  int           // default Max
+	Patience time.Duration // default: unlimited
+
+	// Leave lets Join return as soon as its context ends, also while the group runs.
+	Leave bool
+	// Keep runs a call whose context has ended.
+	Keep bool
+	// Withdrawn returns the error of a call that never runs because its context ended. Its
+	// argument is the error of the context, and the default.
+	Withdrawn func(error) error
 
 	// Retryable reports whether a group that failed with an error may succeed when it runs
 	// again: a deadlock, for example. Such a group runs once more. Default: never.
@@ -44,12 +59,14 @@ type Call[In, Out any] struct {
 	Out Out   // set by Run
 	Err error // set by Run if this call fails and the others do not
 
-	ctx  context.Context // of the caller
-	done chan struct{}   // closed when Out and Err are final
+	ctx   context.Context       // of the caller
+	since time.Time             // zero without Config.Patience
+	done  chan []*Call[In, Out] // gets the group that the caller runs itself; closed when Out and Err are final
 }
 
 // Run does the work of a group, whose calls stand in the order of their arrival. Its
-// context has the values of the first caller's, and ends after Config.Timeout.
+// context has the values of the first caller's, and ends after Config.Timeout. With
+// Config.Groups, calls of it overlap.
 //
 // It sets Out or Err of each call. If it returns an error, it has changed nothing, and it
 // may be called again with the same calls or with some of them. after may be nil. It
@@ -64,7 +81,9 @@ type Batcher[In, Out any] struct {
 
 	mu      sync.Mutex
 	waiting []*Call[In, Out]
-	running bool
+	running int       // groups in run
+	serving int       // groups whose callers have not returned
+	ended   sync.Cond // serving became smaller
 }
 
 // New returns a Batcher. It starts no goroutine before the first call.
@@ -73,6 +92,11 @@ func New[In, Out any](run Run[In, Out], cfg Config) *Batcher[In, Out] {
 	cfg.MaxWaiting = cmp.Or(cfg.MaxWaiting, 2000)
 	cfg.Timeout = cmp.Or(cfg.Timeout, 5*time.Second)
 	cfg.Busy = cmp.Or(cfg.Busy, ErrBusy)
+	cfg.Groups = cmp.Or(cfg.Groups, 1)
+	cfg.Backlog = cmp.Or(cfg.Backlog, cfg.Max)
+	if cfg.Withdrawn == nil {
+		cfg.Withdrawn = func(err error) error { return err }
+	}
 	never := func(error) bool { return false }
 	if cfg.Retryable == nil {
 		cfg.Retryable = never
@@ -80,21 +104,28 @@ func New[In, Out any](run Run[In, Out], cfg Config) *Batcher[In, Out] {
 	if cfg.Shared == nil {
 		cfg.Shared = never
 	}
-	return &Batcher[In, Out]{run: run, cfg: cfg}
+	b := &Batcher[In, Out]{run: run, cfg: cfg}
+	b.ended.L = &b.mu
+	return b
 }
 
 // Join adds a call to the next group and returns its result.
 //
-// A call whose context ends before its group starts leaves the queue and changes nothing.
-// After that, Join returns the result of the group, or an error at the deadline of ctx: then
-// the outcome is unknown. A cancellation without a deadline does not end the wait, so a
-// caller always learns what a client that has hung up did.
+// If ctx ends before the group starts, the call leaves the queue and changes nothing. If a
+// cancelled ctx has no deadline, Join waits for the result of a group that has started, so a
+// caller learns what a client that has hung up did. At the deadline of ctx it returns an
+// error: then the outcome is unknown. Config.Leave and Config.Keep change this.
+//
+// A call whose context cannot end may run its group on its own goroutine.
 func (b *Batcher[In, Out]) Join(ctx context.Context, in In) (Out, error) {
 	var none Out
-	if err := ctx.Err(); err != nil {
-		return none, err
+	if err := ctx.Err(); err != nil && !b.cfg.Keep {
+		return none, b.cfg.Withdrawn(err)
 	}
-	c := &Call[In, Out]{In: in, ctx: ctx, done: make(chan struct{})}
+	c := &Call[In, Out]{In: in, ctx: ctx, done: make(chan []*Call[In, Out], 1)}
+	if b.cfg.Patience > 0 {
+		c.since = time.Now()
+	}
 	b.mu.Lock()
 	if len(b.waiting) >= b.cfg.MaxWaiting {
 		b.mu.Unlock()
@@ -104,11 +135,17 @@ func (b *Batcher[In, Out]) Join(ctx context.Context, in In) (Out, error) {
 	b.start()
 	b.mu.Unlock()
 	select {
-	case <-c.done:
+	case group := <-c.done:
+		if group != nil {
+			b.serve(group)
+		}
 		return c.Out, c.Err
 	case <-ctx.Done():
 	}
-	if b.withdraw(c) {
+	if !b.cfg.Keep && b.withdraw(c) {
+		return none, b.cfg.Withdrawn(ctx.Err())
+	}
+	if b.cfg.Leave {
 		return none, ctx.Err()
 	}
 	if deadline, ok := ctx.Deadline(); ok {
@@ -124,11 +161,20 @@ func (b *Batcher[In, Out]) Join(ctx context.Context, in In) (Out, error) {
 	return c.Out, c.Err
 }
 
-// Waiting returns how many calls wait for the next groups, and whether a group is under way.
-func (b *Batcher[In, Out]) Waiting() (calls int, running bool) {
+// Waiting returns how many calls wait for the next groups, and how many groups run.
+func (b *Batcher[In, Out]) Waiting() (calls, groups int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting), b.running
+}
+
+// Wait returns when no call waits and no group runs, nor what follows one.
+func (b *Batcher[In, Out]) Wait() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for b.serving > 0 {
+		b.ended.Wait()
+	}
 }
 
 // withdraw removes a call from the queue. It reports false if the call's group has started.
@@ -143,28 +189,41 @@ func (b *Batcher[In, Out]) withdraw(c *Call[In, Out]) bool {
 	return true
 }
 
-// start starts the next group unless one is under way. The caller holds mu.
+// start starts the next group if it may start now. The caller holds mu.
 func (b *Batcher[In, Out]) start() {
-	n := min(len(b.waiting), b.cfg.Max)
-	if n == 0 || b.running {
+	n := len(b.waiting)
+	if n == 0 || b.running >= b.cfg.Groups {
 		return
 	}
+	if b.running > 0 && n < b.cfg.Backlog && (b.cfg.Patience <= 0 || time.Since(b.waiting[0].since) < b.cfg.Patience) {
+		return
+	}
+	n = min(n, b.cfg.Max)
 	group := b.waiting[:n:n]
 	b.waiting = b.waiting[n:]
 	if len(b.waiting) == 0 {
 		b.waiting = nil
 	}
-	b.running = true
-	go b.serve(group)
+	b.running++
+	b.serving++
+	if first := group[0]; first.ctx.Done() == nil {
+		first.done <- group
+	} else {
+		go b.serve(group)
+	}
 }
 
 // serve runs one group from its start to the return of its callers.
 func (b *Batcher[In, Out]) serve(group []*Call[In, Out]) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(group[0].ctx), b.cfg.Timeout)
-	defer cancel()
+	ctx := context.WithoutCancel(group[0].ctx)
+	if b.cfg.Timeout > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, b.cfg.Timeout)
+		defer cancel()
+	}
 	after := b.complete(ctx, group)
 	b.mu.Lock()
-	b.running = false
+	b.running--
 	b.start()
 	b.mu.Unlock()
 	for _, f := range after {
@@ -177,6 +236,10 @@ func (b *Batcher[In, Out]) serve(group []*Call[In, Out]) {
 	for _, c := range group {
 		close(c.done)
 	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.serving--
+	b.ended.Broadcast()
 }
 
 // complete gives each call of a group its result. It returns what follows the commits.

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -91,6 +93,75 @@ func TestCallersOfOneMomentShareAGroup(t *testing.T) {
 			t.Error(diff)
 		}
 	})
+}
+
+func TestBacklogStartsAFurtherGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{}
+		b := New(r.run, Config{Max: 5, Groups: 2, Backlog: 3})
+		for i, got := range gather(t, b, r, 8) {
+			if got != (result{2 * i, nil}) {
+				t.Errorf("call %d returned %v", i, got)
+			}
+		}
+		if diff := cmp.Diff([][]int{{0}, {1, 2, 3}, {4, 5, 6, 7}}, r.groups); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestGroupsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		b := New(r.run, Config{Groups: 3, Backlog: 1})
+		for i := range 7 {
+			go func() { _, _ = b.Join(t.Context(), i) }()
+			synctest.Wait()
+		}
+		if calls, groups := b.Waiting(); calls != 4 || groups != 3 {
+			t.Errorf("%d calls wait, %d groups run", calls, groups)
+		}
+		close(r.hold)
+		synctest.Wait()
+		if diff := cmp.Diff([][]int{{0}, {1}, {2}, {3, 4, 5, 6}}, r.groups); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestPatienceStartsAFurtherGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		b := New(r.run, Config{Groups: 2, Patience: time.Second})
+		for i, pause := range []time.Duration{0, 0, time.Second - 1, 1} {
+			time.Sleep(pause) // the clock of the bubble
+			go func() { _, _ = b.Join(t.Context(), i) }()
+			synctest.Wait()
+		}
+		if diff := cmp.Diff([][]int{{0}, {1, 2, 3}}, r.groups); diff != "" {
+			t.Error(diff)
+		}
+		close(r.hold)
+		synctest.Wait()
+	})
+}
+
+// ownStack reports whether the calling goroutine runs a function whose name contains name.
+func ownStack(name string) bool {
+	return strings.Contains(string(debug.Stack()), name)
+}
+
+func TestCallWithoutEndRunsItsGroup(t *testing.T) {
+	var own bool
+	b := New(func(context.Context, []*Call[int, int]) (func(), error) {
+		own = ownStack("TestCallWithoutEndRunsItsGroup(")
+		return nil, nil
+	}, Config{})
+	for _, ctx := range []context.Context{context.WithoutCancel(t.Context()), t.Context()} {
+		if _, err := b.Join(ctx, 1); err != nil || own != (ctx.Done() == nil) {
+			t.Errorf("it ran there: %v, %v", own, err)
+		}
+	}
 }
 
 func TestBadCallFailsAlone(t *testing.T) {
@@ -193,8 +264,8 @@ func TestCallerThatLeavesInTimeChangesNothing(t *testing.T) {
 		if err := <-left; !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
-		if waiting, running := b.Waiting(); waiting != 0 || !running {
-			t.Errorf("%d wait, running is %v", waiting, running)
+		if waiting, running := b.Waiting(); waiting != 0 || running != 1 {
+			t.Errorf("%d wait, %d groups run", waiting, running)
 		}
 		close(r.hold)
 		synctest.Wait()
@@ -224,6 +295,103 @@ func TestCancelledCallerLearnsTheResultOfItsGroup(t *testing.T) {
 		if res := <-got; res != (result{4, nil}) {
 			t.Errorf("got %v", res)
 		}
+	})
+}
+
+func TestCallerMayLeaveARunningGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		b := New(r.run, Config{Leave: true})
+		go func() { _, _ = b.Join(t.Context(), 0) }()
+		synctest.Wait()
+		ctx, leave := context.WithCancel(t.Context())
+		left, stayed := make(chan error, 1), make(chan result, 1)
+		go func() {
+			_, err := b.Join(ctx, 1)
+			left <- err
+		}()
+		go func() {
+			out, err := b.Join(t.Context(), 2)
+			stayed <- result{out, err}
+		}()
+		synctest.Wait()
+		r.hold <- struct{}{}
+		synctest.Wait() // the second group runs
+		leave()
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		close(r.hold)
+		if got := <-stayed; got != (result{4, nil}) {
+			t.Errorf("got %v", got)
+		}
+		if len(r.groups) != 2 || len(r.groups[1]) != 2 {
+			t.Errorf("ran %v", r.groups)
+		}
+	})
+}
+
+func TestKeptCallRunsWithoutItsCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		b := New(r.run, Config{Leave: true, Keep: true})
+		go func() { _, _ = b.Join(t.Context(), 0) }()
+		synctest.Wait()
+		ctx, leave := context.WithCancel(t.Context())
+		defer leave()
+		left := make(chan error, 1)
+		for i := range 2 { // the context of the second call ended before
+			go func() {
+				_, err := b.Join(ctx, 1+i)
+				left <- err
+			}()
+			synctest.Wait()
+			leave()
+			if err := <-left; !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		}
+		close(r.hold)
+		synctest.Wait()
+		if diff := cmp.Diff([][]int{{0}, {1, 2}}, r.groups); diff != "" {
+			t.Error(diff)
+		}
+	})
+}
+
+func TestWithdrawnCallHasItsOwnError(t *testing.T) {
+	unsent := errors.New("unsent")
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		b := New(r.run, Config{Leave: true, Withdrawn: func(err error) error { return errors.Join(unsent, err) }})
+		ctx, leave := context.WithCancel(t.Context())
+		errs := make(chan error, 2)
+		for i := range 2 { // the first one runs
+			go func() {
+				_, err := b.Join(ctx, i)
+				errs <- err
+			}()
+			synctest.Wait()
+		}
+		leave()
+		var withdrawn int
+		for range 2 {
+			err := <-errs
+			if errors.Is(err, unsent) {
+				withdrawn++
+			}
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if withdrawn != 1 {
+			t.Errorf("%d calls were withdrawn", withdrawn)
+		}
+		if _, err := b.Join(ctx, 2); !errors.Is(err, unsent) || !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+		close(r.hold)
+		synctest.Wait()
 	})
 }
 
@@ -265,6 +433,20 @@ func TestGroupHasATimeout(t *testing.T) {
 			t.Errorf("took %v for groups %v", took, r.groups)
 		}
 	})
+}
+
+func TestNegativeTimeoutIsNone(t *testing.T) {
+	for timeout, limited := range map[time.Duration]bool{0: true, -1: false} {
+		b := New(func(ctx context.Context, _ []*Call[int, bool]) (func(), error) {
+			if _, ok := ctx.Deadline(); ok != limited {
+				t.Errorf("timeout %v: a deadline is %v", timeout, ok)
+			}
+			return nil, nil
+		}, Config{Timeout: timeout})
+		if _, err := b.Join(t.Context(), 1); err != nil {
+			t.Error(err)
+		}
+	}
 }
 
 func TestFullQueueIsBusy(t *testing.T) {
@@ -309,6 +491,41 @@ func TestAfterRunsNextToTheFollowingGroup(t *testing.T) {
 	})
 }
 
+func TestWaitEndsWithTheLastGroup(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := &recorder{hold: make(chan struct{})}
+		follows := make(chan struct{})
+		b := New(func(ctx context.Context, calls []*Call[int, int]) (func(), error) {
+			_, err := r.run(ctx, calls)
+			return func() { <-follows }, err
+		}, Config{})
+		b.Wait() // nothing runs
+		for i := range 2 {
+			go func() { _, _ = b.Join(t.Context(), i) }()
+			synctest.Wait()
+		}
+		var over atomic.Bool
+		go func() {
+			b.Wait()
+			over.Store(true)
+		}()
+		for _, step := range []func(){
+			func() {}, func() { r.hold <- struct{}{} }, func() { r.hold <- struct{}{} }, func() { follows <- struct{}{} },
+		} {
+			step()
+			synctest.Wait()
+			if over.Load() {
+				t.Fatal("it did not wait")
+			}
+		}
+		close(follows)
+		synctest.Wait()
+		if !over.Load() {
+			t.Error("it still waits")
+		}
+	})
+}
+
 func TestPanicIsAnError(t *testing.T) {
 	b := New(func(context.Context, []*Call[int, int]) (func(), error) { panic("oh") }, Config{})
 	if _, err := b.Join(t.Context(), 1); err == nil {
@@ -321,8 +538,17 @@ func TestPanicIsAnError(t *testing.T) {
 }
 
 // Callers come, leave and fail at random: each gets the result of its own call, at most
-// once, in the order of arrival.
+// once.
 func TestRandomCallersGetTheirOwnResults(t *testing.T) {
+	for name, cfg := range map[string]Config{
+		"one group": {Max: 20}, "several groups": {Max: 20, Groups: 3, Backlog: 4},
+	} {
+		t.Run(name, func(t *testing.T) { randomCallers(t, cfg) })
+	}
+}
+
+func randomCallers(t *testing.T, cfg Config) {
+	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 0))
@@ -342,17 +568,20 @@ func TestRandomCallersGetTheirOwnResults(t *testing.T) {
 			c.Out = -c.In
 		}
 		return nil, nil
-	}, Config{Max: 20})
+	}, cfg)
 	const callers, each = 32, 300
 	var all sync.WaitGroup
 	for i := range callers {
-		leaves := rnd.IntN(4) == 0
+		leaves, endless := rnd.IntN(4) == 0, rnd.IntN(3) == 0
 		all.Go(func() {
 			for n := range each {
 				in := 1 + i*each + n
 				ctx, cancel := context.WithCancel(t.Context())
-				if leaves {
+				switch {
+				case leaves:
 					go cancel()
+				case endless:
+					ctx = context.WithoutCancel(ctx)
 				}
 				out, err := b.Join(ctx, in)
 				cancel()
