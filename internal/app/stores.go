@@ -274,7 +274,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 	var err error
 	h.state, h.metrics = c, metrics
 	shared := c // those of requests; admissions to sales gather by themselves, and what watches goes alone
-	shared.Together = !slices.Contains(cfg.Without, "together")
+	shared.AutoPipeline = !slices.Contains(cfg.Without, "together")
 	if h.State, err = store.OpenRedis(shared, metrics); err != nil {
 		return err
 	}

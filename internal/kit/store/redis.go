@@ -37,9 +37,9 @@ type RedisConfig struct {
 	OnConnect func(ctx context.Context, conn *redis.Conn) error
 	// Gate, if any, keeps the client from a Redis that does not take writes.
 	Gate *WriteGate
-	// Together sends what many ask for at one moment in one pipeline: see together.go.
-	Together bool
-	TLS      RedisTLS // files of connections to a rediss:// URL
+	// AutoPipeline sends the commands of many callers in one pipeline: see autopipeline.go.
+	AutoPipeline bool
+	TLS          RedisTLS // files of connections to a rediss:// URL
 	// Dial replaces the network: the embedded Redis answers in the process.
 	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 	Log  *slog.Logger // hears when a node is cut off and when it answers again; nil for nobody
@@ -76,16 +76,16 @@ func OpenRedis(cfg RedisConfig, m *RedisMetrics) (redis.UniversalClient, error) 
 		m.watch(cfg.Role, client)
 		addGate(c, cfg.Gate)
 		c.AddHook(b) // behind the metrics, which count what it refuses
-		if cfg.Together {
-			bindTogether(c, cmp.Or(cfg.Timeout, readTimeout))
+		if cfg.AutoPipeline {
+			bindAutoPipeline(c, cmp.Or(cfg.Timeout, readTimeout))
 		}
 	case *redis.ClusterClient:
 		m.watch(cfg.Role, client)
 		addGate(c, cfg.Gate)
 		c.OnNewNode(func(node *redis.Client) {
 			node.AddHook(guard(node))
-			if cfg.Together {
-				bindTogether(node, cmp.Or(cfg.Timeout, readTimeout))
+			if cfg.AutoPipeline {
+				bindAutoPipeline(node, cmp.Or(cfg.Timeout, readTimeout))
 			}
 		})
 	}

@@ -12,10 +12,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// slowLine is a line to an embedded Redis that counts what is written to it, and passes on
-// nothing while it is held.
+// slowLine is a line to an embedded Redis. It counts writes, and passes on nothing while it
+// is held.
 type slowLine struct {
 	dial   func(ctx context.Context, network, addr string) (net.Conn, error)
 	writes atomic.Int64
@@ -39,10 +41,10 @@ func (c slowConn) Write(p []byte) (int, error) {
 	return c.Conn.Write(p)
 }
 
-func openTogether(t *testing.T, change func(*RedisConfig)) (redis.UniversalClient, *slowLine) {
+func openPipelined(t *testing.T, change func(*RedisConfig)) (redis.UniversalClient, *slowLine) {
 	t.Helper()
 	line := &slowLine{dial: embedded(t).Dial}
-	cfg := RedisConfig{URL: "redis://embedded", Role: "state", Dial: line.Dial, Together: true, Timeout: 5 * time.Second}
+	cfg := RedisConfig{URL: "redis://embedded", Role: "state", Dial: line.Dial, AutoPipeline: true, Timeout: 5 * time.Second}
 	if change != nil {
 		change(&cfg)
 	}
@@ -54,7 +56,7 @@ func openTogether(t *testing.T, change func(*RedisConfig)) (redis.UniversalClien
 	return client, line
 }
 
-// crowd has many callers ask at one moment: the line is held until all of them are there.
+// crowd lets many callers ask at one moment: it holds the line until all of them wait.
 func crowd(t *testing.T, line *slowLine, callers int, ask func(i int) error) {
 	t.Helper()
 	line.hold.Lock()
@@ -63,7 +65,7 @@ func crowd(t *testing.T, line *slowLine, callers int, ask func(i int) error) {
 	for i := range callers {
 		all.Go(func() { errs[i] = ask(i) })
 	}
-	time.Sleep(50 * time.Millisecond) // whoever is late goes with the next
+	time.Sleep(50 * time.Millisecond) // a late caller joins the next pipeline
 	line.hold.Unlock()
 	all.Wait()
 	if err := errors.Join(errs...); err != nil {
@@ -71,8 +73,8 @@ func crowd(t *testing.T, line *slowLine, callers int, ask func(i int) error) {
 	}
 }
 
-func TestWhoAsksAtOneMomentGoesTogetherAndGetsHisOwnAnswer(t *testing.T) {
-	client, line := openTogether(t, nil)
+func TestCallersOfOneMomentShareAPipeline(t *testing.T) {
+	client, line := openPipelined(t, nil)
 	const callers = 300
 	crowd(t, line, callers, func(int) error { return client.Incr(t.Context(), "n").Err() })
 	if writes := line.writes.Load(); writes > callers/5 {
@@ -105,10 +107,10 @@ func TestWhoAsksAtOneMomentGoesTogetherAndGetsHisOwnAnswer(t *testing.T) {
 }
 
 // go-redis gives a client's hooks to its connections too.
-func TestWhatIsSaidOnAConnectionStaysThere(t *testing.T) {
+func TestCommandsOfAConnectionStayThere(t *testing.T) {
 	var told atomic.Int64
-	client, line := openTogether(t, func(cfg *RedisConfig) {
-		cfg.PoolSize = 50
+	client, line := openPipelined(t, func(cfg *RedisConfig) {
+		cfg.PoolSize, cfg.PoolTimeout = 50, 5*time.Second
 		cfg.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
 			told.Add(1)
 			return conn.ClientSetName(ctx, "mine").Err()
@@ -124,13 +126,29 @@ func TestWhatIsSaidOnAConnectionStaysThere(t *testing.T) {
 	if n, err := client.Get(t.Context(), "n").Int(); err != nil || n != 400 {
 		t.Errorf("n is %d, %v", n, err)
 	}
+	conn := client.(*redis.Client).Conn() //nolint:forcetypeassert // of one server
+	defer func() { _ = conn.Close() }()
+	if err := conn.Ping(t.Context()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	line.hold.Lock()
+	before := line.writes.Load()
+	var others sync.WaitGroup
+	for range 20 {
+		others.Go(func() { _ = client.Get(t.Context(), "n").Err() })
+	}
+	testkit.Eventually(t, 4*time.Second, func() bool { return line.writes.Load() == before+maxPipelines })
+	others.Go(func() { _ = conn.Get(t.Context(), "n").Err() }) // it waits for no pipeline
+	testkit.Eventually(t, 4*time.Second, func() bool { return line.writes.Load() == before+maxPipelines+1 })
+	line.hold.Unlock()
+	others.Wait()
 	if told.Load() == 0 {
 		t.Error("no connection was asked about")
 	}
 }
 
-func TestATransactionGoesAlone(t *testing.T) {
-	client, line := openTogether(t, nil)
+func TestTransactionGoesAlone(t *testing.T) {
+	client, line := openPipelined(t, nil)
 	crowd(t, line, 100, func(i int) error {
 		if i%2 == 0 {
 			return client.Incr(t.Context(), "n").Err()
@@ -151,8 +169,40 @@ func TestATransactionGoesAlone(t *testing.T) {
 	}
 }
 
-func TestWhoHasLittleTimeDoesNotWaitForOthers(t *testing.T) {
-	client, line := openTogether(t, nil)
+func TestCommandsBeyondTheQueueGoAlone(t *testing.T) {
+	client, line := openPipelined(t, nil)
+	const waiting, beyond = 2000, 8 // batch.Config.MaxWaiting
+	line.hold.Lock()
+	var all sync.WaitGroup
+	errs := make([]error, maxPipelines+waiting+beyond)
+	for i := range errs {
+		all.Go(func() { errs[i] = client.Incr(t.Context(), "n").Err() })
+	}
+	testkit.Eventually(t, 4*time.Second, func() bool { return line.writes.Load() >= maxPipelines+beyond })
+	line.hold.Unlock()
+	all.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Error(err)
+	}
+	if n, err := client.Get(t.Context(), "n").Int(); err != nil || n != len(errs) {
+		t.Errorf("n is %d, %v", n, err)
+	}
+}
+
+func TestCancelledCommandIsNotSent(t *testing.T) {
+	client, _ := openPipelined(t, nil)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := client.Incr(ctx, "n").Err(); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := client.Get(t.Context(), "n").Err(); !errors.Is(err, redis.Nil) {
+		t.Errorf("it was sent: %v", err)
+	}
+}
+
+func TestShortDeadlineDoesNotWaitForOthers(t *testing.T) {
+	client, line := openPipelined(t, nil)
 	if err := client.Set(t.Context(), "k", "v", 0).Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -176,15 +226,15 @@ func TestWhoHasLittleTimeDoesNotWaitForOthers(t *testing.T) {
 	<-alone
 }
 
-// Nobody waits longer than the client's timeout, whether his commands were sent or waited.
-func TestNobodyWaitsForASilentRedisLongerThanTheTimeout(t *testing.T) {
-	const timeout = 200 * time.Millisecond
+// No caller waits for two timeouts of the client, whether its commands were sent or waited.
+func TestSilentRedisHoldsUpNoCallerBeyondTheTimeout(t *testing.T) {
+	const timeout = time.Second
 	silent, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = silent.Close() }()
-	client, err := OpenRedis(RedisConfig{URL: "redis://" + silent.Addr().String(), Role: "state", Together: true, Timeout: timeout}, NewRedisMetrics(prometheus.NewRegistry()))
+	client, err := OpenRedis(RedisConfig{URL: "redis://" + silent.Addr().String(), Role: "state", AutoPipeline: true, Timeout: timeout}, NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -199,7 +249,7 @@ func TestNobodyWaitsForASilentRedisLongerThanTheTimeout(t *testing.T) {
 		})
 	}
 	all.Wait()
-	if took := time.Since(begin); took > 10*timeout {
+	if took := time.Since(begin); took >= 2*timeout {
 		t.Errorf("it took %v", took)
 	}
 }
