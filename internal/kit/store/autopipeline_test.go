@@ -110,7 +110,7 @@ func TestCallersOfOneMomentShareAPipeline(t *testing.T) {
 func TestCommandsOfAConnectionStayThere(t *testing.T) {
 	var told atomic.Int64
 	client, line := openPipelined(t, func(cfg *RedisConfig) {
-		cfg.PoolSize, cfg.PoolTimeout = 50, 5*time.Second
+		cfg.PoolSize, cfg.PoolTimeout = 20, 5*time.Second
 		cfg.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
 			told.Add(1)
 			return conn.ClientSetName(ctx, "mine").Err()
