@@ -139,7 +139,7 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Co
 	s.m = newMetrics(s.cfg.Registerer)
 	s.tail = newTail(s.cfg.TailSize, log{db, box, s.sql.events})
 	s.hub, s.numbered = newHub(s), make(chan struct{}, 1)
-	s.rows = &rows{notes: s.cfg.Notes}
+	s.rows = newRows(s.cfg.Notes)
 	s.m.ofHub(s.cfg.Registerer, s.hub)
 	s.openInboxes(hub)
 	s.openOutboxes(hub)

@@ -5,36 +5,58 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 )
 
 const (
 	rowsTimeout = 4 * time.Second // of one read
-	rowsAtOnce  = 200             // notes of one read
-	mostKept    = 256             // notes at hand, of 8 KB at most
+	maxReadRows = 200             // notes of one read
+	maxReads    = 8               // at once: a further one starts when maxReadRows wait
+	maxWaiting  = 20_000          // calls beyond those; more fail
+	maxKept     = 256             // notes in memory, of 8 KB at most
 )
 
-// rows reads notes for live feeds, which need them one by one: who asks while a read is
-// under way shares the next one. It is safe for concurrent use.
+// rows reads notes for live feeds, which need them one by one. Callers that arrive while a
+// read is under way share the next one. It is safe for concurrent use.
 type rows struct {
-	notes Notes
-	reads sync.WaitGroup
+	reads *batch.Batcher[int64, any]
 
-	mu     sync.Mutex
-	next   *rowsRead // nil if nobody waits for one
-	flying bool
-	kept   map[int64]any // of notes that were just published
-	order  []int64       // the notes of kept, the oldest first
+	mu    sync.Mutex
+	kept  map[int64]any // of notes that were just published
+	order []int64       // the notes of kept, the oldest first
 }
 
-// keep has a note at hand that was just published: no read of it would show another row, as
+func newRows(notes Notes) *rows {
+	read := func(ctx context.Context, calls []*batch.Call[int64, any]) (func(), error) {
+		ids := make([]int64, len(calls))
+		for i, c := range calls {
+			ids[i] = c.In
+		}
+		found, err := notes.Rows(ctx, ids)
+		if err != nil {
+			return nil, fmt.Errorf("read the notes of live feeds: %w", err)
+		}
+		for _, c := range calls {
+			c.Out = found[c.In]
+		}
+		return nil, nil
+	}
+	return &rows{reads: batch.New(read, batch.Config{
+		Max: maxReadRows, MaxWaiting: maxWaiting, Groups: maxReads, Timeout: rowsTimeout,
+		Leave: true, Shared: func(error) bool { return true },
+	})}
+}
+
+// keep stores a note that was just published. No read of it would return another row, since
 // rows of notes do not change.
 func (r *rows) keep(id int64, row any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kept == nil {
-		r.kept = make(map[int64]any, mostKept)
+		r.kept = make(map[int64]any, maxKept)
 	}
-	if len(r.order) == mostKept {
+	if len(r.order) == maxKept {
 		delete(r.kept, r.order[0])
 		r.order = append(r.order[:0], r.order[1:]...)
 	}
@@ -42,15 +64,7 @@ func (r *rows) keep(id int64, row any) {
 	r.order = append(r.order, id)
 }
 
-// A rowsRead is one read for all who wait for it.
-type rowsRead struct {
-	ids   []int64
-	done  chan struct{}
-	found map[int64]any
-	err   error
-}
-
-// forget lets go of all that keep has: the log may be another one.
+// forget drops all that keep stored: the log may be another one.
 func (r *rows) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -58,53 +72,13 @@ func (r *rows) forget() {
 }
 
 // read returns a note, nil if there is none. It is as it was published, or not older than
-// the call; who calls knows whether it was deleted.
+// the call. The caller knows whether it was deleted.
 func (r *rows) read(ctx context.Context, id int64) (any, error) {
 	r.mu.Lock()
-	if row, ok := r.kept[id]; ok {
-		r.mu.Unlock()
+	row, ok := r.kept[id]
+	r.mu.Unlock()
+	if ok {
 		return row, nil
 	}
-	if r.next == nil {
-		r.next = &rowsRead{done: make(chan struct{})}
-	}
-	one := r.next
-	if one.ids = append(one.ids, id); len(one.ids) == rowsAtOnce {
-		r.next = nil
-		r.reads.Go(func() { one.run(context.WithoutCancel(ctx), r.notes) })
-	} else if !r.flying {
-		r.flying = true
-		r.reads.Go(func() { r.fly(context.WithoutCancel(ctx)) })
-	}
-	r.mu.Unlock()
-	select {
-	case <-one.done:
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	if one.err != nil {
-		return nil, fmt.Errorf("read the notes of live feeds: %w", one.err)
-	}
-	return one.found[id], nil
-}
-
-// fly reads until nobody waits.
-func (r *rows) fly(ctx context.Context) {
-	for {
-		r.mu.Lock()
-		one := r.next
-		r.next, r.flying = nil, one != nil
-		r.mu.Unlock()
-		if one == nil {
-			return
-		}
-		one.run(ctx, r.notes)
-	}
-}
-
-func (r *rowsRead) run(ctx context.Context, notes Notes) {
-	ctx, cancel := context.WithTimeout(ctx, rowsTimeout)
-	defer cancel()
-	defer close(r.done)
-	r.found, r.err = notes.Rows(ctx, r.ids)
+	return r.reads.Join(ctx, id)
 }
