@@ -9,108 +9,126 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// answerAll gives each admission its own order back.
-func answerAll(all []*asked) {
-	for _, a := range all {
-		a.cmd = redis.NewCmdResult(a.args[0], nil)
+type admitCalls = []*batch.Call[admitCall, *redis.Cmd]
+
+// answerAll returns the order of each admission to it.
+func answerAll(calls admitCalls) {
+	for _, c := range calls {
+		c.Out = redis.NewCmdResult(c.In.args[0], nil)
 	}
 }
 
-func TestCallersOfAMomentShareARoundTrip(t *testing.T) {
+// admitOf is the admission of order n.
+func admitOf(n int) admitCall { return admitCall{args: []any{n}} }
+
+func TestAdmissionsOfOneMomentShareARoundTrip(t *testing.T) {
 	const callers = 1000
 	release := make(chan struct{})
 	var trips, under, most, sent atomic.Int32
-	g := newTogether(func(_ context.Context, all []*asked) {
+	g := newAdmissions(func(_ context.Context, calls admitCalls) (func(), error) {
 		trips.Add(1)
-		sent.Add(int32(len(all)))
+		sent.Add(int32(len(calls))) //nolint:gosec // at most maxTripCalls
 		n := under.Add(1)
 		defer under.Add(-1)
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
-		if len(all) > mostAsk {
-			t.Errorf("%d in one", len(all))
+		if len(calls) > maxTripCalls {
+			t.Errorf("%d in one", len(calls))
 		}
 		<-release
-		answerAll(all)
+		answerAll(calls)
+		return nil, nil
 	})
 	var all sync.WaitGroup
 	for i := range callers {
 		all.Go(func() {
-			a := &asked{args: []any{i}}
-			if err := g.do(t.Context(), a); err != nil || a.cmd.Val() != i {
-				t.Errorf("caller %d was answered %v, %v", i, a.cmd.Val(), err)
+			if cmd, err := g.Join(t.Context(), admitOf(i)); err != nil || cmd.Val() != i {
+				t.Errorf("caller %d was answered %v, %v", i, cmd, err)
 			}
 		})
 	}
-	testkit.Eventually(t, patience, func() bool { // all of them are here: who comes later shares with nobody
-		g.mu.Lock()
-		defer g.mu.Unlock()
-		return g.trips == mostTrips && len(g.waiting)+int(sent.Load()) == callers
+	testkit.Eventually(t, patience, func() bool { // all of them wait: a later one shares with no other
+		waiting, trips := g.Waiting()
+		return trips == maxTrips && waiting+int(sent.Load()) == callers
 	})
 	close(release)
 	all.Wait()
-	g.wait()
-	if n := trips.Load(); n > callers/10 || n < callers/mostAsk {
+	g.Wait()
+	if n := trips.Load(); n > callers/10 || n < callers/maxTripCalls {
 		t.Errorf("%d round trips", n)
 	}
-	if n := most.Load(); n > mostTrips {
+	if n := most.Load(); n > maxTrips {
 		t.Errorf("%d at a time", n)
 	}
 }
 
-// A caller alone does not wait, and one who leaves does not take others along.
-func TestACallerWhoLeavesARoundTripIsAskedForAllTheSame(t *testing.T) {
-	release, entered := make(chan struct{}), make(chan []*asked, 2)
-	g := newTogether(func(ctx context.Context, all []*asked) {
-		entered <- all
+// A lone caller does not wait, and one that leaves does not take others along.
+func TestCallerThatLeavesARoundTripIsAdmittedAllTheSame(t *testing.T) {
+	release, entered := make(chan struct{}), make(chan admitCalls, 2)
+	g := newAdmissions(func(ctx context.Context, calls admitCalls) (func(), error) {
+		entered <- calls
 		<-release
-		answerAll(all)
+		answerAll(calls)
 		if ctx.Err() != nil {
 			t.Error("the trip ended with its caller")
 		}
+		return nil, nil
 	})
+	join := func(ctx context.Context, n int) (<-chan error, *any) {
+		got, answer := make(chan error, 1), new(any)
+		go func() {
+			cmd, err := g.Join(ctx, admitOf(n))
+			if err == nil {
+				*answer = cmd.Val()
+			}
+			got <- err
+		}()
+		return got, answer
+	}
 	leaver, leave := context.WithCancel(t.Context())
-	left := make(chan error, 1)
-	go func() { left <- g.do(leaver, &asked{args: []any{1}}) }()
+	left, _ := join(leaver, 1)
 	if n := len(<-entered); n != 1 {
 		t.Fatalf("%d in the trip of one", n)
 	}
-	stays := make(chan error, 1)
-	other := &asked{args: []any{2}}
-	go func() { stays <- g.do(t.Context(), other) }()
-	testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.waiting) == 1 })
+	stays, answer := join(t.Context(), 2)
+	testkit.Eventually(t, patience, func() bool { n, _ := g.Waiting(); return n == 1 })
 	leave()
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left heard %v", err)
+	if err := <-left; !errors.Is(err, context.Canceled) || store.Unsent(err) {
+		t.Errorf("the leaver got %v", err)
 	}
 	close(release)
-	if err := <-stays; err != nil || other.cmd.Val() != 2 {
-		t.Errorf("who stayed heard %v, %v", other.cmd.Val(), err)
+	if err := <-stays; err != nil || *answer != 2 {
+		t.Errorf("the other got %v, %v", *answer, err)
 	}
-	g.wait()
+	g.Wait()
 }
 
-// Who leaves before anybody asked for him is not asked for, and a crowd is sent away.
-func TestWhoWaitsForARoundTripMayLeaveOrFindACrowd(t *testing.T) {
+// A caller that leaves before its round trip is not admitted. A full queue refuses callers.
+func TestWaitingAdmissionsMayLeaveAndAreBounded(t *testing.T) {
 	release, sent := make(chan struct{}), atomic.Int32{}
-	g := newTogether(func(_ context.Context, all []*asked) {
-		sent.Add(int32(len(all))) //nolint:gosec // a few
+	g := newAdmissions(func(_ context.Context, calls admitCalls) (func(), error) {
+		sent.Add(int32(len(calls))) //nolint:gosec // a few
 		<-release
-		answerAll(all)
+		answerAll(calls)
+		return nil, nil
 	})
 	var all sync.WaitGroup
 	ask := func(ctx context.Context) <-chan error {
-		said := make(chan error, 1)
-		all.Go(func() { said <- g.do(ctx, &asked{args: []any{1}}) })
-		return said
+		got := make(chan error, 1)
+		all.Go(func() {
+			_, err := g.Join(ctx, admitOf(1))
+			got <- err
+		})
+		return got
 	}
 	waits := func(trips, n int) {
 		t.Helper()
-		testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.trips == trips && len(g.waiting) == n })
+		testkit.Eventually(t, patience, func() bool { waiting, running := g.Waiting(); return running == trips && waiting == n })
 	}
 	first := ask(t.Context())
 	waits(1, 0)
@@ -119,16 +137,15 @@ func TestWhoWaitsForARoundTripMayLeaveOrFindACrowd(t *testing.T) {
 	waits(1, 1)
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) || !store.Unsent(err) {
-		t.Errorf("who left heard %v", err)
+		t.Errorf("the leaver got %v", err)
 	}
 	waits(1, 0)
-
-	g.mu.Lock()
-	for range mostCrowd {
-		g.waiting = append(g.waiting, &asked{ctx: t.Context(), args: []any{1}, done: make(chan struct{})})
+	const more = (maxTrips-1)*tripBacklog + maxTripQueue
+	for range more {
+		ask(t.Context())
 	}
-	g.mu.Unlock()
-	if err := g.do(t.Context(), &asked{}); !errors.Is(err, errCrowded) {
+	waits(maxTrips, maxTripQueue)
+	if _, err := g.Join(t.Context(), admitCall{}); !errors.Is(err, errCrowded) {
 		t.Errorf("in a crowd: %v", err)
 	}
 	close(release)
@@ -136,8 +153,8 @@ func TestWhoWaitsForARoundTripMayLeaveOrFindACrowd(t *testing.T) {
 		t.Error(err)
 	}
 	all.Wait()
-	testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return g.trips == 0 })
-	if n := sent.Load(); n != mostCrowd+1 {
-		t.Errorf("%d were asked for, want %d", n, mostCrowd+1)
+	waits(0, 0)
+	if n := sent.Load(); n != more+1 {
+		t.Errorf("%d were sent, want %d", n, more+1)
 	}
 }

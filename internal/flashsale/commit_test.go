@@ -403,7 +403,19 @@ func TestAPanicOverAnOrderFailsThatOrderAlone(t *testing.T) {
 			batch[i] = r.attemptOf(t, v.by(int64(i+1)))
 		}
 		r.orders.poison = batch[2].Order
-		outcomes, errs, _ := r.commitDirect(t.Context(), batch)
+		release, once := make(chan struct{}), sync.Once{}
+		g := newGroupCommit(func(ctx context.Context, calls commitCalls) (func(), error) {
+			once.Do(func() { <-release })
+			return r.commitAll(ctx, calls)
+		})
+		outcomes, errs := make([]outcome, len(batch)), make([]error, len(batch))
+		var all sync.WaitGroup
+		for i, a := range batch {
+			all.Go(func() { outcomes[i], errs[i] = g.Join(t.Context(), a) })
+			testkit.Eventually(t, patience, func() bool { waiting, running := g.Waiting(); return running == 1 && waiting == i })
+		}
+		close(release) // the first one is alone, the others share a transaction
+		all.Wait()
 		for i := range batch {
 			if poison := i == 2; (errs[i] != nil) != poison || (outcomes[i].result == Stored) == poison {
 				t.Errorf("order %d: %v, %v", i, outcomes[i].result, errs[i])

@@ -199,7 +199,7 @@ func (c *consumer) read(ctx context.Context, partitions []int) error {
 		}
 	}
 	begin := time.Now()
-	if committed := c.decide(ctx, all); len(all) < manyWait {
+	if committed := c.decide(ctx, all); len(all) < commitBacklog {
 		gather(ctx, committed, begin)
 	}
 	return nil
@@ -213,7 +213,7 @@ func gather(ctx context.Context, committed <-chan struct{}, begin time.Time) {
 	if committed == nil {
 		return
 	}
-	long := time.NewTimer(longWait)
+	long := time.NewTimer(commitPatience)
 	defer long.Stop()
 	select {
 	case <-committed:

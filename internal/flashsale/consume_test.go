@@ -581,7 +581,7 @@ func TestOrdersGatherBehindASmallCommit(t *testing.T) {
 	}{
 		{"half of its time", 4 * time.Millisecond, wholeWait, 6 * time.Millisecond},
 		{"a moment after a long one", 60 * time.Millisecond, wholeWait, 60*time.Millisecond + mostGather},
-		{"not for one that hangs", wholeWait, wholeWait, longWait},
+		{"not for one that hangs", wholeWait, wholeWait, commitPatience},
 		{"not beyond the process", wholeWait, 3 * time.Millisecond, 3 * time.Millisecond},
 		{"not beyond the process while it gathers", 8 * time.Millisecond, 9 * time.Millisecond, 9 * time.Millisecond},
 	} {
@@ -619,7 +619,7 @@ func TestASmallCommitIsOverBeforeMoreIsRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			stored, err := r.DB.Order.Query().Where(entorder.ID(number)).Exist(t.Context())
-			if took := time.Since(begin); err != nil || !stored && took < longWait {
+			if took := time.Since(begin); err != nil || !stored && took < commitPatience {
 				t.Errorf("order %d is not stored after %v: %v", user, took, err)
 			}
 		}

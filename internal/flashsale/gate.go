@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 
 	_ "embed" // the scripts
@@ -65,6 +66,14 @@ const (
 	tripPatience  = 2 * time.Second        // of one round trip, the retry of the client included
 )
 
+// Bounds of shared round trips of admissions.
+const (
+	maxTrips     = 4   // at once
+	tripBacklog  = 16  // admissions that start a further one
+	maxTripCalls = 128 // in one round trip: all of them wait for its end
+	maxTripQueue = 2000
+)
+
 // A code is what admit.lua answers.
 type code int
 
@@ -104,7 +113,7 @@ type gate struct {
 	partitions int
 	backlog    int
 	certs      *certificates
-	asking     *together // admissions
+	asking     *admissions
 
 	mu      sync.Mutex
 	soldOut map[int64]time.Time // when a voucher was answered so
@@ -126,15 +135,11 @@ func (g *gate) admit(ctx context.Context, a admission) (verdict, error) {
 		return verdict{}, fmt.Errorf("admit: %w", errUncertified)
 	}
 	keys, args := g.admission(a, marker)
-	asking := &asked{keys: keys, args: args}
 	doubtful := g.lately(a.VoucherID)
-	if !doubtful && a.queued != "" {
-		asking.queued = func(ctx context.Context, pipe redis.Pipeliner) { queue(ctx, pipe, a) }
-	}
-	if err := g.asking.do(ctx, asking); err != nil {
+	cmd, err := g.asking.Join(ctx, admitCall{keys, args, a, !doubtful && a.queued != ""})
+	if err != nil {
 		return verdict{}, fmt.Errorf("admit: %w", err)
 	}
-	cmd := asking.cmd
 	v, err := readVerdict(cmd, a.order)
 	if err != nil {
 		return verdict{}, fmt.Errorf("admit: %w", err)
@@ -176,24 +181,56 @@ func (s *Service) Admission(t Try, number int64) (script string, keys []string, 
 	return admitLua, keys, args
 }
 
-// askTogether asks for admissions in one pipeline.
-func (g *gate) askTogether(ctx context.Context, all []*asked) {
+// admissions let admissions of one moment share a round trip to Redis.
+type admissions = batch.Batcher[admitCall, *redis.Cmd]
+
+// An admitCall is one run of admit.lua.
+type admitCall struct {
+	keys []string
+	args []any
+	admission
+	lists bool // whether the order joins those that its user waits for, right behind the script
+}
+
+// errCrowded is returned when too many admissions wait. It does not blame Redis.
+var errCrowded = errors.New("too many admissions wait for Redis")
+
+// unsentError is the end of a context whose admission was not sent.
+type unsentError struct{ error }
+
+func (unsentError) Unsent() bool { return true }
+
+func (e unsentError) Unwrap() error { return e.error }
+
+// newAdmissions returns a batcher of round trips. Its callers return when their contexts end.
+// The error says whether Redis may have seen the admission.
+func newAdmissions(run batch.Run[admitCall, *redis.Cmd]) *admissions {
+	return batch.New(run, batch.Config{
+		Max: maxTripCalls, MaxWaiting: maxTripQueue, Groups: maxTrips, Backlog: tripBacklog, Timeout: tripPatience,
+		Leave: true, Busy: errCrowded, Withdrawn: func(err error) error { return unsentError{err} },
+		Shared: func(error) bool { return true }, // never send an admission twice
+	})
+}
+
+// admitAll asks for admissions in one pipeline. Each gets its own answer and its own error.
+func (g *gate) admitAll(ctx context.Context, calls []*batch.Call[admitCall, *redis.Cmd]) (func(), error) {
 	pipe := g.sale.Pipeline()
-	for _, a := range all {
-		a.cmd = admitScript.EvalSha(ctx, pipe, a.keys, a.args...)
-		if a.queued != nil {
-			a.queued(ctx, pipe)
+	for _, c := range calls {
+		c.Out = admitScript.EvalSha(ctx, pipe, c.In.keys, c.In.args...)
+		if c.In.lists {
+			queue(ctx, pipe, c.In.admission)
 		}
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error; the queue is a help for lists: what is lost there is found by number
-	for _, a := range all {
-		if redis.HasErrorPrefix(a.cmd.Err(), "NOSCRIPT") {
-			a.cmd = admitScript.Eval(ctx, pipe, a.keys, a.args...)
+	for _, c := range calls {
+		if redis.HasErrorPrefix(c.Out.Err(), "NOSCRIPT") {
+			c.Out = admitScript.Eval(ctx, pipe, c.In.keys, c.In.args...)
 		}
 	}
 	if pipe.Len() > 0 {
 		_, _ = pipe.Exec(ctx)
 	}
+	return nil, nil
 }
 
 // queue adds an order to those that its user waits for.

@@ -6,9 +6,12 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/batch"
+	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,6 +34,19 @@ const (
 	enterPatience = 300 * time.Millisecond // for Redis to hear of what was stored past it
 )
 
+// Bounds of shared transactions past Redis. Two about one sale wait for its row one after
+// the other. So a second one is for many callers, and for when the first one hangs.
+const (
+	maxCommits     = 2 // at once
+	commitBacklog  = 200
+	commitPatience = 100 * time.Millisecond
+	maxCommitQueue = 2000
+	groupTimeout   = 4 * commitTimeout // of a group, with its halves when it is split
+)
+
+// errBusy is returned when too many orders wait.
+var errBusy = fault.New(fault.Unavailable, "Too many orders at the moment. Please try again.").In(time.Second)
+
 // What the queue and the database side fail at in the background and try again, for
 // the log.
 const (
@@ -52,6 +68,7 @@ const (
 type queueing struct {
 	ledger   *ledger
 	group    *groupCommit
+	entering sync.WaitGroup // Redis hears of what was stored past it
 	detours  *detours
 	pending  *pending
 	block    time.Duration // longest wait for new entries
@@ -71,7 +88,7 @@ func (s *Service) openQueue(reg prometheus.Registerer) error {
 			return outbox.AddBatch(ctx, s.outbox, tx, topicReserve, orders...)
 		},
 	}
-	s.group = newGroupCommit(s.commitDirect)
+	s.group = newGroupCommit(s.commitAll)
 	s.detours = &detours{look: func(ctx context.Context) (bool, error) { return s.outbox.Waits(ctx, topicReserve) }}
 	s.pending = newPending(s.cfg.Now)
 	s.block, s.idle = readBlock, consumerIdle
@@ -261,7 +278,7 @@ func (s *Service) direct(ctx context.Context, t Try, number int64, arrived bool)
 			return a, nil
 		}
 	}
-	o, err := s.group.do(ctx, attempt{
+	o, err := s.group.Join(ctx, attempt{
 		Entry: Entry{Order: number, User: t.UserID, Voucher: t.VoucherID, Shop: t.ShopID, Price: t.Price},
 		key:   t.Key, direct: true, final: arrived,
 	})
@@ -301,48 +318,58 @@ func (s *Service) soldOut(ctx context.Context, t Try) (Answer, bool) {
 	return Answer{Result: OutOfStock}, true
 }
 
-// commitDirect is what the group commit does. What cannot be stored is found by
-// halves; the others do not suffer.
-func (s *Service) commitDirect(ctx context.Context, batch []attempt) (outcomes []outcome, errs []error, after func()) {
-	outcomes, errs = make([]outcome, len(batch)), make([]error, len(batch))
-	var stored []Hold
-	var jobs []outbox.Ticket
-	var commit func(from, to int)
-	commit = func(from, to int) {
-		done, err := s.ledger.commit(ctx, batch[from:to])
-		switch {
-		case err == nil:
-			copy(outcomes[from:to], done.outcomes)
-			jobs = append(jobs, done.bypassed...)
-			s.announce(ctx, done)
-		case isData(err) && to-from > 1:
-			s.ledger.m.event(eventBisected)
-			commit(from, (from+to)/2)
-			commit((from+to)/2, to)
-		default:
-			for i := from; i < to; i++ {
-				errs[i] = err
-			}
-		}
+// groupCommit lets callers of one moment share a transaction.
+type groupCommit = batch.Batcher[attempt, outcome]
+
+// newGroupCommit returns a batcher of transactions. A caller returns when its context ends. Its
+// attempt is decided all the same, since Redis may have admitted it.
+func newGroupCommit(run batch.Run[attempt, outcome]) *groupCommit {
+	return batch.New(run, batch.Config{
+		Max: maxBatch, MaxWaiting: maxCommitQueue, Groups: maxCommits, Backlog: commitBacklog, Patience: commitPatience,
+		Timeout: groupTimeout, Leave: true, Keep: true, Busy: errBusy, Shared: func(err error) bool { return !isData(err) },
+	})
+}
+
+// commitAll decides attempts in one transaction. It does not wait for Redis, which may not
+// answer.
+func (s *Service) commitAll(ctx context.Context, calls []*batch.Call[attempt, outcome]) (after func(), err error) {
+	attempts := make([]attempt, len(calls))
+	for i, c := range calls {
+		attempts[i] = c.In
 	}
-	commit(0, len(batch))
-	for i, o := range outcomes {
+	done, err := s.ledger.commit(ctx, attempts)
+	if err != nil {
+		if isData(err) && len(calls) > 1 {
+			s.ledger.m.event(eventBisected)
+		}
+		return nil, err
+	}
+	s.announce(ctx, done)
+	var stored []Hold
+	for i, o := range done.outcomes {
+		calls[i].Out = o
 		if o.alien {
-			s.alarm(ctx, batch[i].Entry)
+			s.alarm(ctx, attempts[i].Entry)
 		}
 		if o.fresh && o.result == Stored {
-			stored = append(stored, batch[i].hold())
+			stored = append(stored, attempts[i].hold())
 		}
 	}
-	return outcomes, errs, func() { s.enterBypassed(ctx, stored, jobs) }
+	if len(stored) > 0 {
+		s.entering.Go(func() { s.enterBypassed(context.WithoutCancel(ctx), stored, done.bypassed) })
+	}
+	return nil, nil
+}
+
+// awaitCommits returns when no transaction is under way, and Redis has heard of the last one.
+func (s *Service) awaitCommits() {
+	s.group.Wait()
+	s.entering.Wait()
 }
 
 // enterBypassed has Redis hear of orders that were stored past it. If it cannot, the outbox
 // will; and this process admits nothing to their partitions before it compared the two.
 func (s *Service) enterBypassed(ctx context.Context, stored []Hold, jobs []outbox.Ticket) {
-	if len(stored) == 0 {
-		return
-	}
 	ctx, cancel := context.WithTimeout(ctx, enterPatience)
 	defer cancel()
 	err := s.reserve(ctx, stored)

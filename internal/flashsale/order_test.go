@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/testkit"
@@ -167,7 +168,7 @@ func TestWindow02TheSameWishAgainIsTheSameOrder(t *testing.T) {
 		for _, key := range []string{"", "0123456789012345678901234567890123456789012"} {
 			at := b.attemptOf(t, v)
 			at.key, at.direct, at.final = key, true, false
-			o, err := direct.do(t.Context(), at)
+			o, err := direct.Join(t.Context(), at)
 			want := map[string]Result{"": Held}[key]
 			if key != "" {
 				want = Repeated
@@ -323,7 +324,7 @@ func TestTheOutboxTellsRedisWhatWasSoldPastIt(t *testing.T) {
 		if got := r.order(t, v.by(1)); got.Result != Stored {
 			t.Errorf("got %+v", got)
 		}
-		r.group.wait()
+		r.awaitCommits()
 		wire.become(wireWhole)
 		storetest.Relay(t, r.box) // and no reconciler
 		testkit.Eventually(t, patience, func() bool { stock, buyers := r.redisStock(t, v); return stock == 4 && buyers == 1 })
@@ -394,9 +395,9 @@ func TestWindow20NobodyIsToldOfANumberThatOnlyThisProcessKnows(t *testing.T) {
 		r.hopeless.Store(time.Now().Add(time.Hour).UnixNano())
 		whole, away := r.group, errors.New("the database is away")
 		var asked Entry
-		r.group = newGroupCommit(func(_ context.Context, batch []attempt) ([]outcome, []error, func()) {
-			asked = batch[0].Entry
-			return make([]outcome, len(batch)), slices.Repeat([]error{away}, len(batch)), func() {}
+		r.group = newGroupCommit(func(_ context.Context, calls commitCalls) (func(), error) {
+			asked = calls[0].In.Entry
+			return nil, away
 		})
 		wire.become(wireMute)
 		if got, err := r.Order(t.Context(), v.by(1)); !errors.Is(err, away) {
@@ -444,79 +445,104 @@ func TestCallersOfAMomentShareTransactions(t *testing.T) {
 	})
 }
 
-func TestACallerWhoLeavesDoesNotTakeOthersAlong(t *testing.T) {
-	release, entered := make(chan struct{}), make(chan []attempt, 2)
-	g := newGroupCommit(func(ctx context.Context, batch []attempt) ([]outcome, []error, func()) {
-		entered <- batch
+type commitCalls = []*batch.Call[attempt, outcome]
+
+func TestCallerThatLeavesDoesNotTakeOthersAlong(t *testing.T) {
+	release, entered := make(chan struct{}), make(chan commitCalls, 3)
+	g := newGroupCommit(func(ctx context.Context, calls commitCalls) (func(), error) {
+		entered <- calls
 		<-release
-		outcomes, errs := make([]outcome, len(batch)), make([]error, len(batch))
-		for i := range outcomes {
-			outcomes[i] = outcome{result: Stored}
-			errs[i] = ctx.Err()
+		for _, c := range calls {
+			c.Out, c.Err = outcome{result: Stored}, ctx.Err()
 		}
-		return outcomes, errs, func() {}
+		return nil, nil
 	})
 	leaver, leave := context.WithCancel(t.Context())
 	left := make(chan error)
-	go func() { _, err := g.do(leaver, attempt{}); left <- err }()
+	go func() { _, err := g.Join(leaver, attempt{}); left <- err }()
 	<-entered // its transaction is under way
+	go func() { _, err := g.Join(leaver, attempt{}); left <- err }()
 	var stays sync.WaitGroup
 	for range 3 {
 		stays.Go(func() {
-			if o, err := g.do(t.Context(), attempt{}); err != nil || o.result != Stored {
-				t.Errorf("who stayed: %+v, %v", o, err)
+			if o, err := g.Join(t.Context(), attempt{}); err != nil || o.result != Stored {
+				t.Errorf("a caller that stayed got %+v, %v", o, err)
 			}
 		})
 	}
-	testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.waiting)+g.flights >= 2 })
+	testkit.Eventually(t, patience, func() bool { waiting, running := g.Waiting(); return waiting+len(entered) >= 2 && running >= 1 })
 	leave()
-	if err := <-left; !errors.Is(err, context.Canceled) {
-		t.Errorf("who left: %v", err)
+	for range 2 {
+		if err := <-left; !errors.Is(err, context.Canceled) {
+			t.Errorf("a leaver got %v", err)
+		}
 	}
 	close(release)
 	stays.Wait()
-	g.wait()
+	g.Wait()
+	decided := 1
+	for len(entered) > 0 {
+		decided += len(<-entered)
+	}
+	if decided != 5 {
+		t.Errorf("%d attempts were decided, want also those of callers that left", decided)
+	}
+}
+
+// heldPipelines is a hook of a Redis client that answers no pipeline before it is closed.
+type heldPipelines chan struct{}
+
+func (heldPipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (heldPipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h heldPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		<-h
+		return next(ctx, cmds)
+	}
 }
 
 // A Redis that does not answer holds up what follows a commit, and no further commit.
-func TestWhatFollowsACommitHoldsUpNoOther(t *testing.T) {
-	release := make(chan struct{})
-	g := newGroupCommit(func(_ context.Context, batch []attempt) ([]outcome, []error, func()) {
-		return make([]outcome, len(batch)), make([]error, len(batch)), func() { <-release }
-	})
-	for range 3 * mostFlights {
-		if _, err := g.do(t.Context(), attempt{}); err != nil {
-			t.Fatal(err)
+func TestSilentRedisHoldsUpNoCommit(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		r := newRig(t, on, rigOptions{})
+		v := r.open(t, 3*maxCommits)
+		release := make(heldPipelines)
+		r.cfg.State.AddHook(release)
+		for i := range int64(3 * maxCommits) {
+			a := r.attemptOf(t, v.by(1+i))
+			if o, err := r.group.Join(t.Context(), a); err != nil || o.result != Stored {
+				t.Errorf("got %+v, %v", o, err)
+			}
 		}
-	}
-	over := make(chan struct{})
-	go func() { g.wait(); close(over) }()
-	select {
-	case <-over:
-		t.Error("wait did not wait for what follows")
-	default:
-	}
-	close(release)
-	<-over
+		over := make(chan struct{})
+		go func() { r.awaitCommits(); close(over) }()
+		select {
+		case <-over:
+			t.Error("it did not wait for what follows")
+		default:
+		}
+		close(release)
+		<-over
+	})
 }
 
-func TestAGroupCommitThatIsFullSendsCallersAway(t *testing.T) {
+func TestFullGroupCommitSendsCallersAway(t *testing.T) {
 	release := make(chan struct{})
-	g := newGroupCommit(func(_ context.Context, batch []attempt) ([]outcome, []error, func()) {
+	g := newGroupCommit(func(context.Context, commitCalls) (func(), error) {
 		<-release
-		return make([]outcome, len(batch)), make([]error, len(batch)), func() {}
+		return nil, nil
 	})
 	var all sync.WaitGroup
-	for range mostWaiting + mostFlights*maxBatch {
-		all.Go(func() { _, _ = g.do(t.Context(), attempt{}) })
+	for range maxCommitQueue + maxCommits*maxBatch {
+		all.Go(func() { _, _ = g.Join(t.Context(), attempt{}) })
 	}
-	testkit.Eventually(t, patience, func() bool { g.mu.Lock(); defer g.mu.Unlock(); return len(g.waiting) == mostWaiting })
-	if _, err := g.do(t.Context(), attempt{}); !errors.Is(err, errBusy) {
+	testkit.Eventually(t, patience, func() bool { waiting, _ := g.Waiting(); return waiting == maxCommitQueue })
+	if _, err := g.Join(t.Context(), attempt{}); !errors.Is(err, errBusy) {
 		t.Errorf("got %v, want busy", err)
 	}
 	close(release)
 	all.Wait()
-	g.wait()
+	g.Wait()
 }
 
 // Windows 11 and 12: a piece comes back once, however often that is said.

@@ -93,7 +93,7 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, numbers Numbers, 
 		state: cfg.State, keys: keys{cfg.Prefix}, partitions: partitions, backlog: cfg.Backlog,
 		certs: newCertificates(partitions), soldOut: map[int64]time.Time{},
 	}
-	s.gate.asking = newTogether(s.gate.askTogether)
+	s.gate.asking = newAdmissions(s.gate.admitAll)
 	if err := s.openQueue(reg); err != nil {
 		return nil, err
 	}
@@ -106,8 +106,8 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, numbers Numbers, 
 // Close waits for the commits that callers of Order have left, and closes the client
 // of admissions.
 func (s *Service) Close() error {
-	s.gate.asking.wait()
-	s.group.wait()
+	s.gate.asking.Wait()
+	s.awaitCommits()
 	if err := s.gate.sale.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
 		return fmt.Errorf("close the Redis client of sales: %w", err)
 	}
