@@ -129,12 +129,6 @@ func (h *House) partitions(cfg *config.Config) int {
 // them, and they before the sales.
 type joint struct{ *flashsale.Service }
 
-// Order has somebody try for a piece.
-func (j *joint) Order(ctx context.Context, t order.Try) (order.Answer, error) {
-	a, err := j.Service.Order(ctx, flashsale.Try(t))
-	return order.Answer{Result: order.Result(a.Result), Order: a.Order, At: a.At, PayBefore: a.PayBefore}, err
-}
-
 // Entries returns the orders that wait for their commit.
 func (j *joint) Entries(ctx context.Context, numbers []int64) (map[int64]*order.Order, error) {
 	entries, err := j.Service.Entries(ctx, numbers)
@@ -146,24 +140,6 @@ func (j *joint) Entries(ctx context.Context, numbers []int64) (map[int64]*order.
 		}
 	}
 	return found, err
-}
-
-// Return gives pieces back in the transaction that ends their orders.
-func (j *joint) Return(ctx context.Context, tx outbox.Execer, holds []order.Hold) ([]outbox.Ticket, error) {
-	return j.Service.Return(ctx, tx, holdsOf(holds))
-}
-
-// Returned does the rest of it after the commit.
-func (j *joint) Returned(ctx context.Context, holds []order.Hold, tickets []outbox.Ticket) {
-	j.Service.Returned(ctx, holdsOf(holds), tickets)
-}
-
-func holdsOf(holds []order.Hold) []flashsale.Hold {
-	out := make([]flashsale.Hold, len(holds))
-	for i, h := range holds {
-		out[i] = flashsale.Hold(h)
-	}
-	return out
 }
 
 // announced is the orders as flash sales need them.

@@ -30,6 +30,8 @@ var places = []place{
 	{prefix: "ent", floor: 0},          // rows
 	{prefix: "internal/kit", floor: 0}, // tools that know no noun of ours
 
+	{prefix: "internal/sale", floor: 0, only: []string{}}, // nouns that two rooms share
+
 	{prefix: "internal/config", floor: 1, only: []string{"internal/kit"}},
 	{prefix: "internal/web", floor: 1, only: []string{"internal/kit"}},
 	{prefix: "graph/scalar", floor: 1, only: []string{"internal/kit"}},
@@ -170,6 +172,10 @@ func TestForbidden(t *testing.T) {
 		{"a room does not know the graph", edge{"internal/shop", code, "graph/model"}, false},
 		{"a room does not know scalars", edge{"internal/shop", code, "graph/scalar"}, false},
 		{"a room does not know the hall", edge{"internal/shop", code, "internal/app"}, false},
+		{"a room knows nouns that it shares", edge{"internal/order", code, "internal/sale"}, true},
+		{"shared nouns know no room", edge{"internal/sale", code, "internal/order"}, false},
+		{"shared nouns know no rows", edge{"internal/sale", code, "ent"}, false},
+		{"rows know no shared nouns", edge{"ent/schema", code, "internal/sale"}, false},
 		{"a room may use Redis", edge{"internal/flashsale", code, goRedis + "/v9"}, true},
 		{"a room may use what others wrote", edge{"internal/shop", code, "golang.org/x/sync/errgroup"}, true},
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -75,14 +76,14 @@ func benchmark(b *testing.B, run func(*testing.B, *rig)) {
 }
 
 // numbered is the order of user i+1.
-func numbered(v Try, i int) attempt {
+func numbered(v sale.Request, i int) attempt {
 	return attempt{Entry: Entry{
 		Order: int64(i+1)<<partitionBits | int64(v.Partition), User: int64(i + 1), Voucher: v.VoucherID, Shop: v.ShopID, Price: v.Price, At: time.Now(),
 	}, final: true}
 }
 
 // fill puts entries into the stream of a sale as admit.lua does.
-func fill(b *testing.B, r *rig, v Try, n int) {
+func fill(b *testing.B, r *rig, v sale.Request, n int) {
 	b.Helper()
 	for from := 0; from < n; from += 500 {
 		pipe := r.Redis.Pipeline()

@@ -14,6 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 // maxBatch is how many orders one transaction stores at most: beyond, a row costs
@@ -87,12 +88,12 @@ type attempt struct {
 
 // An outcome is what a commit made of an attempt.
 type outcome struct {
-	Decided        // meaningful if row
-	row     bool   // the number has a row: an order, or a tombstone
-	fresh   bool   // which this commit inserted
-	result  Result // Stored, Failed, or why it was refused
-	other   int64  // the order of Held and Repeated
-	alien   bool   // the row is somebody else's: the number was given out twice
+	Decided             // meaningful if row
+	row     bool        // the number has a row: an order, or a tombstone
+	fresh   bool        // which this commit inserted
+	result  sale.Result // Stored, Failed, or why it was refused
+	other   int64       // the order of Held and Repeated
+	alien   bool        // the row is somebody else's: the number was given out twice
 }
 
 // A committed batch is what came of it, in its order.
@@ -187,7 +188,7 @@ func (l *ledger) note(ctx context.Context, tx outbox.Execer, outcomes []outcome)
 func (l *ledger) noteBypassed(ctx context.Context, tx outbox.Execer, batch []attempt, outcomes []outcome) ([]outbox.Ticket, error) {
 	var ids []int64
 	for i, o := range outcomes {
-		if o.fresh && o.result == Stored && batch[i].direct {
+		if o.fresh && o.result == sale.Stored && batch[i].direct {
 			ids = append(ids, o.Order)
 		}
 	}
@@ -286,7 +287,7 @@ func (l *ledger) store(ctx context.Context, tx outbox.Execer, batch []attempt, l
 		}
 		delete(stored, a.Order) // the same number once more finds the row
 		taken[a.Voucher]++
-		outcomes[n] = outcome{Decided: a.decided(is.at, ""), row: true, fresh: true, result: Stored}
+		outcomes[n] = outcome{Decided: a.decided(is.at, ""), row: true, fresh: true, result: sale.Stored}
 		outcomes[n].PayBefore = is.payBefore
 	}
 	if l.sql.taken == "" || len(taken) == 0 {
@@ -360,19 +361,19 @@ func (f finding) outcome(a *attempt) outcome {
 	case f.status.Valid:
 		return f.row(a)
 	case f.repeated.Valid && a.direct:
-		return outcome{result: Repeated, other: f.repeated.Int64}
+		return outcome{result: sale.Repeated, other: f.repeated.Int64}
 	case f.holder.Valid:
-		return outcome{result: Held, other: f.holder.Int64}
+		return outcome{result: sale.Held, other: f.holder.Int64}
 	case f.repeated.Valid:
-		return outcome{result: Repeated, other: f.repeated.Int64}
+		return outcome{result: sale.Repeated, other: f.repeated.Int64}
 	case f.sale == "none", a.direct && f.sale == "off":
-		return outcome{result: OffSale}
+		return outcome{result: sale.OffSale}
 	case a.direct && f.sale == "early":
-		return outcome{result: NotStarted}
+		return outcome{result: sale.NotStarted}
 	case a.direct && f.sale == "late":
-		return outcome{result: Ended}
+		return outcome{result: sale.Ended}
 	case f.stock <= 0:
-		return outcome{result: OutOfStock}
+		return outcome{result: sale.OutOfStock}
 	}
 	return outcome{}
 }
@@ -380,11 +381,11 @@ func (f finding) outcome(a *attempt) outcome {
 // row is the outcome of a number that has a row already.
 func (f finding) row(a *attempt) outcome {
 	if f.user.Int64 != a.User || f.voucher.Int64 != a.Voucher {
-		return outcome{alien: true, row: true, result: Failed}
+		return outcome{alien: true, row: true, result: sale.Failed}
 	}
-	o := outcome{Decided: a.decided(timeOf(f.at.Int64), f.failure.String), row: true, result: Stored}
+	o := outcome{Decided: a.decided(timeOf(f.at.Int64), f.failure.String), row: true, result: sale.Stored}
 	if f.status.String == statusFailed {
-		o.result = Failed
+		o.result = sale.Failed
 	}
 	return o
 }
@@ -416,7 +417,7 @@ func (l *ledger) plant(ctx context.Context, tx outbox.Execer, batch []attempt, r
 		delete(planted, a.Order)
 		o.Decided, o.row, o.fresh = a.decided(is.at, codeOf(o.result)), true, true
 		if !a.direct {
-			o.result = Failed
+			o.result = sale.Failed
 		}
 	}
 	return lost, nil
@@ -431,11 +432,11 @@ func (l *ledger) insertTombstones(ctx context.Context, tx outbox.Execer, list []
 }
 
 // codeOf is the code of a tombstone for what was refused so.
-func codeOf(r Result) string {
+func codeOf(r sale.Result) string {
 	switch r {
-	case OutOfStock:
+	case sale.OutOfStock:
 		return codeOutOfStock
-	case Held:
+	case sale.Held:
 		return codeAlreadyOrdered
 	default:
 		return codeNotCompleted
@@ -463,7 +464,7 @@ func (l *ledger) tombstone(ctx context.Context, entries []Entry) (committed, err
 			if is, ok := planted[e.Order]; ok {
 				delete(planted, e.Order)
 				a := attempt{Entry: e}
-				done.outcomes = append(done.outcomes, outcome{Decided: a.decided(is.at, codeNotCompleted), row: true, fresh: true, result: Failed})
+				done.outcomes = append(done.outcomes, outcome{Decided: a.decided(is.at, codeNotCompleted), row: true, fresh: true, result: sale.Failed})
 			}
 		}
 		done.tickets, err = l.note(ctx, tx, done.outcomes)

@@ -7,6 +7,7 @@ import (
 
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -22,7 +23,7 @@ func TestAPieceThatComesBackWhileACommitWaitsForItIsSold(t *testing.T) {
 	}
 	defer func() { _ = db.Close() }()
 	v := r.open(t, 1)
-	first, second := r.attemptOf(t, v.by(1)), r.attemptOf(t, v.by(2))
+	first, second := r.attemptOf(t, by(v, 1)), r.attemptOf(t, by(v, 2))
 	commitAll(t, r, first)
 	type result struct {
 		done committed
@@ -33,7 +34,7 @@ func TestAPieceThatComesBackWhileACommitWaitsForItIsSold(t *testing.T) {
 		if err := tx.Order.UpdateOneID(first.Order).SetStatus(entorder.StatusCANCELLED).Exec(t.Context()); err != nil {
 			return err
 		}
-		if _, err := r.Return(t.Context(), tx, []Hold{first.hold()}); err != nil {
+		if _, err := r.Return(t.Context(), tx, []sale.Reservation{first.hold()}); err != nil {
 			return err
 		}
 		go func() {
@@ -47,7 +48,7 @@ func TestAPieceThatComesBackWhileACommitWaitsForItIsSold(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := <-ended
-	if got.err != nil || got.done.outcomes[0].result != Stored {
+	if got.err != nil || got.done.outcomes[0].result != sale.Stored {
 		t.Errorf("%+v, %v", got.done.outcomes, got.err)
 	}
 	if left := r.stock(t, v); left != 0 {

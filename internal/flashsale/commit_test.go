@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 // told is what a test compares of an outcome.
 type told struct {
-	Result  Result
+	Result  sale.Result
 	Failure string
 	Row     bool
 	Fresh   bool
@@ -38,7 +39,7 @@ func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
 	keyed := func(key string) func(attempt) attempt {
 		return func(a attempt) attempt { a.key = key; return a }
 	}
-	stored := told{Result: Stored, Row: true, Fresh: true}
+	stored := told{Result: sale.Stored, Row: true, Fresh: true}
 	tests := []struct {
 		name   string
 		stock  int
@@ -55,15 +56,15 @@ func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
 		{name: "takes a piece for each", stock: 3, users: []int64{ann, bob}, want: []told{stored, stored}, left: 1},
 		{
 			name: "sold out in the batch, in its order", stock: 1, users: []int64{bob, ann},
-			want: []told{stored, {Result: Failed, Failure: codeOutOfStock, Row: true, Fresh: true}},
+			want: []told{stored, {Result: sale.Failed, Failure: codeOutOfStock, Row: true, Fresh: true}},
 		},
 		{
 			name: "the same user twice in a batch, a piece stays for the next", stock: 2, users: []int64{ann, ann, bob},
-			want: []told{stored, {Result: Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}, stored},
+			want: []told{stored, {Result: sale.Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}, stored},
 		},
 		{
 			name: "who has one already", stock: 5, before: []int64{ann}, users: []int64{ann},
-			want: []told{{Result: Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}}, left: 4,
+			want: []told{{Result: sale.Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}}, left: 4,
 		},
 		{name: "whose order was cancelled", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann}, want: []told{stored}, left: 3},
 		{
@@ -73,37 +74,37 @@ func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
 		{
 			name: "the client's word made a dead order before", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann},
 			as:   []func(attempt) attempt{keyed("word")},
-			want: []told{{Result: Failed, Failure: codeNotCompleted, Row: true, Fresh: true, Other: true}}, left: 4,
+			want: []told{{Result: sale.Failed, Failure: codeNotCompleted, Row: true, Fresh: true, Other: true}}, left: 4,
 		},
 		{name: "directly", stock: 1, users: []int64{ann}, as: []func(attempt) attempt{direct}, want: []told{stored}},
 		{
 			name: "directly, too early", stock: 1, begins: time.Hour, ends: 2 * time.Hour, users: []int64{ann},
-			as: []func(attempt) attempt{direct}, want: []told{{Result: NotStarted}}, left: 1,
+			as: []func(attempt) attempt{direct}, want: []told{{Result: sale.NotStarted}}, left: 1,
 		},
 		{
 			name: "directly, too late", stock: 1, begins: -2 * time.Hour, ends: -time.Hour, users: []int64{ann},
-			as: []func(attempt) attempt{direct}, want: []told{{Result: Ended}}, left: 1,
+			as: []func(attempt) attempt{direct}, want: []told{{Result: sale.Ended}}, left: 1,
 		},
 		{
 			name: "directly, off sale", stock: 1, off: true, users: []int64{ann},
-			as: []func(attempt) attempt{direct}, want: []told{{Result: OffSale}}, left: 1,
+			as: []func(attempt) attempt{direct}, want: []told{{Result: sale.OffSale}}, left: 1,
 		},
 		{
 			name: "directly, sold out", stock: 0, users: []int64{ann},
-			as: []func(attempt) attempt{direct}, want: []told{{Result: OutOfStock}},
+			as: []func(attempt) attempt{direct}, want: []told{{Result: sale.OutOfStock}},
 		},
 		{
 			name: "directly, a holder is told so even when nothing is left", stock: 1, before: []int64{ann}, users: []int64{ann, bob},
-			as: []func(attempt) attempt{direct, direct}, want: []told{{Result: Held, Other: true}, {Result: OutOfStock}},
+			as: []func(attempt) attempt{direct, direct}, want: []told{{Result: sale.Held, Other: true}, {Result: sale.OutOfStock}},
 		},
 		{
 			name: "directly, the client's word again", stock: 5, before: []int64{ann}, users: []int64{ann},
 			as:   []func(attempt) attempt{func(a attempt) attempt { return direct(keyed("word")(a)) }},
-			want: []told{{Result: Repeated, Other: true}}, left: 4,
+			want: []told{{Result: sale.Repeated, Other: true}}, left: 4,
 		},
 		{
 			name: "refused after Redis may have heard of it: a row all the same", stock: 0, users: []int64{ann},
-			as: []func(attempt) attempt{arrived}, want: []told{{Result: OutOfStock, Failure: codeOutOfStock, Row: true, Fresh: true}},
+			as: []func(attempt) attempt{arrived}, want: []told{{Result: sale.OutOfStock, Failure: codeOutOfStock, Row: true, Fresh: true}},
 		},
 		{
 			name: "directly and by the queue in one batch", stock: 3, users: []int64{ann, bob, cid},
@@ -129,7 +130,7 @@ func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
 					return a
 				}
 				for _, user := range tt.before {
-					a := unique(keyed("word")(r.attemptOf(t, v.by(user))))
+					a := unique(keyed("word")(r.attemptOf(t, by(v, user))))
 					commitAll(t, r, a)
 					if first == 0 {
 						first = a.Order
@@ -140,7 +141,7 @@ func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
 				}
 				var batch []attempt
 				for i, user := range tt.users {
-					a := r.attemptOf(t, v.by(user))
+					a := r.attemptOf(t, by(v, user))
 					if i < len(tt.as) {
 						a = unique(tt.as[i](a))
 					}
@@ -189,7 +190,7 @@ func TestAnOrderIsStoredAsItWasAdmitted(t *testing.T) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.PayWithin = 10 * time.Minute }})
 		v := r.sale(t, 5, -time.Hour, time.Hour)
 		v.Key = "word"
-		a, b := r.attemptOf(t, v.by(1)), r.attemptOf(t, v.by(2))
+		a, b := r.attemptOf(t, by(v, 1)), r.attemptOf(t, by(v, 2))
 		b.key, b.direct, b.At = "", true, time.Time{}
 		from := time.Now().Add(-time.Minute)
 		done := commitAll(t, r, a, b)
@@ -220,14 +221,14 @@ func TestSalesSellOutExactlyUnderFourWorkers(t *testing.T) {
 		random := rand.New(rand.NewPCG(testkit.Seed(t), 9)) //nolint:gosec // a test
 		const users = 400
 		stocks := []int{50, 120, 400}
-		var sales []Try
+		var sales []sale.Request
 		var all []attempt
 		for _, stock := range stocks {
 			v := r.sale(t, stock, -time.Hour, time.Hour)
 			sales = append(sales, v)
 			for user := range int64(users) {
 				for range 2 { // each user twice
-					a := r.attemptOf(t, v.by(user+1))
+					a := r.attemptOf(t, by(v, user+1))
 					a.direct, a.final = random.IntN(2) == 0, random.IntN(2) == 0
 					a.final = a.final || !a.direct
 					all = append(all, a)
@@ -270,11 +271,11 @@ func TestWindow03AnOrderThatIsDeliveredAgainIsStoredOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 2, -time.Hour, time.Hour)
-		a := r.attemptOf(t, v.by(1))
+		a := r.attemptOf(t, by(v, 1))
 		for i := range 3 {
 			o := commitAll(t, r, a, a).outcomes
 			for j := range o {
-				if o[j].result != Stored || o[j].Order != a.Order || o[j].fresh != (i == 0 && j == 0) {
+				if o[j].result != sale.Stored || o[j].Order != a.Order || o[j].fresh != (i == 0 && j == 0) {
 					t.Errorf("delivery %d: %+v", i, o[j])
 				}
 			}
@@ -290,10 +291,10 @@ func TestWindow16ANumberOfAnotherUserIsAnAlarm(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 5, -time.Hour, time.Hour)
-		a := r.attemptOf(t, v.by(1))
+		a := r.attemptOf(t, by(v, 1))
 		commitAll(t, r, a)
 		a.User = 2
-		if got, want := toldOf(commitAll(t, r, a).outcomes[0], 0), (told{Result: Failed, Row: true, Alien: true}); got != want {
+		if got, want := toldOf(commitAll(t, r, a).outcomes[0], 0), (told{Result: sale.Failed, Row: true, Alien: true}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		if n := counterOf(t, r, "tandian_sale_number_clashes_total"); n != 1 {
@@ -313,7 +314,7 @@ func TestWindow17AnOrderThatComesAfterItsTombstoneStaysFailed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 5, -time.Hour, time.Hour)
-		a := r.attemptOf(t, v.by(1))
+		a := r.attemptOf(t, by(v, 1))
 		bare := Entry{Order: a.Order, User: 1, Voucher: v.VoucherID} // as the reconciler knows it
 		for i, want := range []int{1, 0} {
 			planted, err := r.tombstone(t.Context(), []Entry{bare})
@@ -321,7 +322,7 @@ func TestWindow17AnOrderThatComesAfterItsTombstoneStaysFailed(t *testing.T) {
 				t.Errorf("planting %d: %v, %v", i, planted, err)
 			}
 		}
-		if got, want := toldOf(commitAll(t, r, a).outcomes[0], 0), (told{Result: Failed, Failure: codeNotCompleted, Row: true}); got != want {
+		if got, want := toldOf(commitAll(t, r, a).outcomes[0], 0), (told{Result: sale.Failed, Failure: codeNotCompleted, Row: true}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		row := r.DB.Order.GetX(t.Context(), a.Order)
@@ -332,7 +333,7 @@ func TestWindow17AnOrderThatComesAfterItsTombstoneStaysFailed(t *testing.T) {
 			t.Errorf("%d left, want 5", left)
 		}
 		// and the other way round: a row keeps tombstones away
-		b := r.attemptOf(t, v.by(2))
+		b := r.attemptOf(t, by(v, 2))
 		commitAll(t, r, b)
 		if planted, err := r.tombstone(t.Context(), []Entry{b.Entry}); err != nil || len(planted) != 0 {
 			t.Errorf("planted %v, %v over an order", planted, err)
@@ -346,7 +347,7 @@ func TestATombstoneAndItsOrderAtOnceLeaveOneOfThem(t *testing.T) {
 	var all []attempt
 	var entries []Entry
 	for user := range int64(200) {
-		a := r.attemptOf(t, v.by(user+1))
+		a := r.attemptOf(t, by(v, user+1))
 		all, entries = append(all, a), append(entries, a.Entry)
 	}
 	var both sync.WaitGroup
@@ -380,7 +381,7 @@ func TestTheDatabaseRefusesDataAndFailsOtherwise(t *testing.T) {
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = r.ledger.commit(ended, []attempt{r.attemptOf(t, v.by(1))})
+		_, err = r.ledger.commit(ended, []attempt{r.attemptOf(t, by(v, 1))})
 		if err == nil || isData(err) {
 			t.Errorf("ended context: %v", err)
 		}
@@ -400,7 +401,7 @@ func TestAPanicOverAnOrderFailsThatOrderAlone(t *testing.T) {
 		v := r.sale(t, 5, -time.Hour, time.Hour)
 		batch := make([]attempt, 4)
 		for i := range batch {
-			batch[i] = r.attemptOf(t, v.by(int64(i+1)))
+			batch[i] = r.attemptOf(t, by(v, int64(i+1)))
 		}
 		r.orders.poison = batch[2].Order
 		release, once := make(chan struct{}), sync.Once{}
@@ -417,7 +418,7 @@ func TestAPanicOverAnOrderFailsThatOrderAlone(t *testing.T) {
 		close(release) // the first one is alone, the others share a transaction
 		all.Wait()
 		for i := range batch {
-			if poison := i == 2; (errs[i] != nil) != poison || (outcomes[i].result == Stored) == poison {
+			if poison := i == 2; (errs[i] != nil) != poison || (outcomes[i].result == sale.Stored) == poison {
 				t.Errorf("order %d: %v, %v", i, outcomes[i].result, errs[i])
 			}
 		}

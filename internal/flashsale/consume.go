@@ -15,6 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 const (
@@ -397,7 +398,7 @@ func (c *consumer) enterAgain(ctx context.Context, batch []delivery, outcomes []
 	var markers map[int]string
 	for i, d := range batch {
 		o := outcomes[i]
-		if !o.row || o.result != Stored || o.alien {
+		if !o.row || o.result != sale.Stored || o.alien {
 			continue
 		}
 		if markers == nil {
@@ -416,12 +417,14 @@ func (c *consumer) enterAgain(ctx context.Context, batch []delivery, outcomes []
 	return c.s.reserveRows(ctx, numbers...)
 }
 
-func (e Entry) hold() Hold { return Hold{Order: e.Order, User: e.User, Voucher: e.Voucher} }
+func (e Entry) hold() sale.Reservation {
+	return sale.Reservation{Order: e.Order, User: e.User, Voucher: e.Voucher}
+}
 
 func (c *consumer) releaseRefused(ctx context.Context, batch []delivery, outcomes []outcome) error {
-	var holds []Hold
+	var holds []sale.Reservation
 	for i, o := range outcomes {
-		if o.result != Stored {
+		if o.result != sale.Stored {
 			holds = append(holds, batch[i].hold())
 		}
 	}

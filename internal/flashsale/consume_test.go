@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -42,12 +43,12 @@ func TestWindow04APoisonEntryIsFoundOutAndParked(t *testing.T) {
 		var bad int64
 		for user := range int64(20) {
 			if user == 7 {
-				bad = r.order(t, v.by(666)).Order
+				bad = r.order(t, by(v, 666)).Order
 				add(t, r, stream, "anything", "goes")
 			}
-			r.order(t, v.by(user+1))
+			r.order(t, by(v, user+1))
 		}
-		a := r.attemptOf(t, v.by(667)) // its number can be read, its price cannot
+		a := r.attemptOf(t, by(v, 667)) // its number can be read, its price cannot
 		add(t, r, stream, "o", a.Order, "v", v.VoucherID, "u", 667, "s", v.ShopID, "p", "dear", "t", 1)
 		add(t, r, stream, "o", a.Order^1, "v", v.VoucherID, "u", 668, "s", 1, "p", 1, "t", 1) // of another partition
 		r.run(t, r.Consume)
@@ -107,7 +108,7 @@ func TestWindow05And09NothingIsAcknowledgedWhileTheDatabaseIsAway(t *testing.T) 
 		rename("orders", "gone")
 		var numbers []int64
 		for user := range int64(9) {
-			numbers = append(numbers, r.order(t, v.by(user+1)).Order)
+			numbers = append(numbers, r.order(t, by(v, user+1)).Order)
 		}
 		r.run(t, r.Consume)
 		testkit.Eventually(t, patience, func() bool { return counterOf(t, r, "tandian_sale_commit_failures_total") >= 3 })
@@ -146,7 +147,7 @@ func TestWindow10TwoConsumersOfOneEntryStoreItOnce(t *testing.T) {
 		v := r.open(t, 30)
 		r.openDoor(t)
 		for user := range int64(40) { // ten of them find nothing left
-			r.order(t, v.by(user+1))
+			r.order(t, by(v, user+1))
 		}
 		entries := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()
 		var both sync.WaitGroup
@@ -181,7 +182,7 @@ func TestWindow03AnotherConsumerEndsWhatADeadOneLeft(t *testing.T) {
 		v := r.open(t, 30)
 		r.openDoor(t)
 		for user := range int64(10) {
-			r.order(t, v.by(user+1))
+			r.order(t, by(v, user+1))
 		}
 		stream := r.gate.keys.orders(v.Partition)
 		if err := r.Redis.XGroupCreateMkStream(t.Context(), stream, group, "0").Err(); err != nil {
@@ -238,7 +239,7 @@ func TestConsumersThatAreGoneAreForgotten(t *testing.T) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 30)
 		r.openDoor(t)
-		r.order(t, v.by(1))
+		r.order(t, by(v, 1))
 		stream := r.gate.keys.orders(v.Partition)
 		for p := range r.gate.partitions {
 			if err := r.Redis.XGroupCreateMkStream(t.Context(), r.gate.keys.orders(p), group, "0").Err(); err != nil {
@@ -290,7 +291,7 @@ func TestAConsumerThatWaitsForEntriesStopsAtOnce(t *testing.T) {
 		v := r.open(t, 1)
 		r.openDoor(t)
 		stop := r.run(t, r.Consume)
-		r.order(t, v.by(1))
+		r.order(t, by(v, 1))
 		r.settled(t) // now it waits for more
 		begin := time.Now()
 		stop()
@@ -304,7 +305,7 @@ func TestAConsumerThatWaitsForEntriesStopsAtOnce(t *testing.T) {
 func testReadersOfPartitionsDoNotWaitForEachOther(t *testing.T, on storetest.Stores) {
 	r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Partitions = PartitionsCluster }})
 	r.block = 2 * time.Second
-	sales := make([]Try, PartitionsCluster)
+	sales := make([]sale.Request, PartitionsCluster)
 	for i := range sales {
 		sales[i] = r.open(t, 5)
 	}
@@ -315,7 +316,7 @@ func testReadersOfPartitionsDoNotWaitForEachOther(t *testing.T, on storetest.Sto
 	})
 	begin := time.Now()
 	for _, v := range sales {
-		if got := r.order(t, v.by(1)); got.Result != Stored {
+		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 			t.Errorf("partition %d: %+v", v.Partition, got)
 		}
 	}
@@ -333,8 +334,8 @@ func TestAnEntryThatWasDeliveredTooOftenIsTriedAlone(t *testing.T) {
 		unwanted(t, r)
 		v := r.open(t, 30)
 		r.openDoor(t)
-		r.order(t, v.by(1))
-		r.order(t, v.by(666))
+		r.order(t, by(v, 1))
+		r.order(t, by(v, 666))
 		stream := r.gate.keys.orders(v.Partition)
 		if err := r.Redis.XGroupCreateMkStream(t.Context(), stream, group, "0").Err(); err != nil {
 			t.Fatal(err)
@@ -366,7 +367,7 @@ func TestAFlushDoesNotMakeConsumersSpin(t *testing.T) {
 	v := r.open(t, 30)
 	r.run(t, r.Consume, r.Certify)
 	r.awaitDoor(t)
-	if got := r.order(t, v.by(1)); got.Result != Stored {
+	if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 		t.Errorf("before: %+v", got)
 	}
 	if err := testkit.AdminClient(t, r.Redis).FlushAll(t.Context()).Err(); err != nil {
@@ -375,8 +376,8 @@ func TestAFlushDoesNotMakeConsumersSpin(t *testing.T) {
 	testkit.AdminClient(t, r.Redis).ConfigResetStat(t.Context())
 	begin := time.Now()
 	testkit.Eventually(t, patience, func() bool {
-		got, err := r.Order(t.Context(), v.by(2))
-		return err == nil && (got.Result == Stored || got.Result == Held)
+		got, err := r.Order(t.Context(), by(v, 2))
+		return err == nil && (got.Result == sale.Stored || got.Result == sale.Held)
 	})
 	for i := range 3 { // the groups alone go, again and again
 		testkit.Eventually(t, patience, func() bool {
@@ -387,7 +388,7 @@ func TestAFlushDoesNotMakeConsumersSpin(t *testing.T) {
 		})
 	}
 	for user := range int64(3) {
-		if got := r.order(t, v.by(user+10)); got.Result != Stored && got.Result != Queued {
+		if got := r.order(t, by(v, user+10)); got.Result != sale.Stored && got.Result != sale.Queued {
 			t.Errorf("after: %+v", got)
 		}
 	}
@@ -412,7 +413,7 @@ func TestWhatWasReadFromAnotherIncarnationIsReservedAgain(t *testing.T) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 30)
 		r.openDoor(t)
-		r.order(t, v.by(1))
+		r.order(t, by(v, 1))
 		m := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()[0]
 		r.Redis.HDel(t.Context(), r.gate.keys.bucket(v.Partition, v.VoucherID, 0), "1")
 		r.Redis.Incr(t.Context(), r.gate.keys.stock(v.Partition, v.VoucherID))
@@ -431,7 +432,7 @@ func TestWindow15AnotherProcessCertifiedBeforeTheCommit(t *testing.T) {
 	v := r.open(t, 30)
 	stop := r.run(t, r.Certify)
 	r.awaitDoor(t)
-	r.order(t, v.by(1))
+	r.order(t, by(v, 1))
 	m := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()[0]
 	d := deliveryOf(v.Partition, r.gate.expected(v.Partition), m)
 	stop()
@@ -446,7 +447,7 @@ func TestWindow15AnotherProcessCertifiedBeforeTheCommit(t *testing.T) {
 	c := newConsumer(r.Service, nil)
 	c.decide(t.Context(), []delivery{d})
 	c.commits.Wait()
-	if got, err := other.Order(t.Context(), v.by(1)); err != nil || got.Result != Held || got.Order != d.Order {
+	if got, err := other.Order(t.Context(), by(v, 1)); err != nil || got.Result != sale.Held || got.Order != d.Order {
 		t.Errorf("who holds order %d hears %+v, %v", d.Order, got, err)
 	}
 	r.whole(t, v, 30)
@@ -460,7 +461,7 @@ func TestWhatTheDatabaseRefusesIsReleasedInRedis(t *testing.T) {
 		v := r.open(t, 5)
 		r.openDoor(t)
 		for user := range int64(5) {
-			r.order(t, v.by(user+1))
+			r.order(t, by(v, user+1))
 		}
 		r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(2).ExecX(t.Context())
 		r.run(t, r.Consume)
@@ -486,7 +487,7 @@ func TestAConsumerThatStopsFinishesTheBatchInHand(t *testing.T) {
 		v := r.open(t, 900)
 		r.openDoor(t)
 		for user := range int64(300) {
-			r.order(t, v.by(user+1))
+			r.order(t, by(v, user+1))
 		}
 		stop := r.run(t, r.Consume)
 		testkit.Eventually(t, patience, func() bool {
@@ -519,7 +520,7 @@ func TestStatsSayHowTheQueuesDo(t *testing.T) {
 		}
 		r.openDoor(t)
 		for user := range int64(5) {
-			r.order(t, v.by(user+1))
+			r.order(t, by(v, user+1))
 		}
 		add(t, r, r.gate.keys.parked(v.Partition), "why", "a test")
 		stream := r.gate.keys.orders(v.Partition)
@@ -613,7 +614,7 @@ func TestASmallCommitIsOverBeforeMoreIsRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		for user := range int64(20) {
-			number := r.order(t, v.by(user+1)).Order
+			number := r.order(t, by(v, user+1)).Order
 			begin := time.Now()
 			if err := c.read(t.Context(), partitions); err != nil {
 				t.Fatal(err)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -14,18 +15,18 @@ func TestWhoBoughtPastRedisIsNotToldThatAllAreSold(t *testing.T) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = 100 * time.Millisecond }}) // nothing commits here
 		v := r.open(t, 2)
 		r.openDoor(t)
-		past := r.attemptOf(t, v.by(1))
+		past := r.attemptOf(t, by(v, 1))
 		past.direct = true
 		commitAll(t, r, past) // and dies, or waits, before Redis hears of it
 		for user := range int64(2) {
-			if got := r.order(t, v.by(10+user)); got.Result != Queued {
+			if got := r.order(t, by(v, 10+user)); got.Result != sale.Queued {
 				t.Fatalf("by Redis: %+v", got)
 			}
 		}
-		if got := r.order(t, v.by(2)); got.Result != OutOfStock {
+		if got := r.order(t, by(v, 2)); got.Result != sale.OutOfStock {
 			t.Errorf("who has none: %+v", got)
 		}
-		if got := r.order(t, v.by(1)); got.Result != Held || got.Order != past.Order {
+		if got := r.order(t, by(v, 1)); got.Result != sale.Held || got.Order != past.Order {
 			t.Errorf("who has one: %+v, want order %d", got, past.Order)
 		}
 	})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
+	"github.com/tandian-dev/tandian/internal/sale"
 
 	_ "embed" // the scripts
 
@@ -74,25 +75,33 @@ const (
 	maxTripQueue = 2000
 )
 
-// A code is what admit.lua answers.
-type code int
+// A code is a reply of admit.lua.
+type code string
 
 const (
-	admitted code = iota + 1 // verdict.order is the caller's own
-	held                     // the user has verdict.order
-	repeated                 // the client's key made verdict.order before
-	notStarted
-	ended
-	offSale
-	outOfStock
-	busy    // too many orders wait for their commit
-	noState // meta, stock or marker is missing, or the marker is of another incarnation
+	admitted   code = "admitted" // verdict.order is the caller's own
+	held       code = "held"     // the user has verdict.order
+	repeated   code = "repeated" // the client's key made verdict.order before
+	notStarted code = "not_started"
+	ended      code = "ended"
+	offSale    code = "off_sale"
+	outOfStock code = "out_of_stock"
+	busy       code = "busy"     // too many orders wait for their commit
+	noState    code = "no_state" // meta, stock or marker is missing, or the marker is of another incarnation
+)
+
+// Replies of the scripts that edit a sale.
+const (
+	replyDone     = "done"
+	replyRefused  = "refused"  // too few pieces are left, or there was another edit
+	replyMissing  = "missing"  // meta or stock
+	replyComplete = "complete" // open.lua: nothing was done
 )
 
 // An admission is what is asked of the gate: a try, with the number that its order
 // would have.
 type admission struct {
-	Try
+	sale.Request
 	order  int64
 	queued string // the whole key of the user's queued orders; "" for none
 }
@@ -176,8 +185,8 @@ func (g *gate) admission(a admission, marker string) (keys []string, args []any)
 
 // Admission is what this process would have Redis run to admit a try under a number,
 // for programs that measure what the script costs by itself. It does nothing.
-func (s *Service) Admission(t Try, number int64) (script string, keys []string, args []any) {
-	keys, args = s.gate.admission(admission{Try: t, order: number}, s.gate.expected(t.Partition))
+func (s *Service) Admission(t sale.Request, number int64) (script string, keys []string, args []any) {
+	keys, args = s.gate.admission(admission{Request: t, order: number}, s.gate.expected(t.Partition))
 	return admitLua, keys, args
 }
 
@@ -250,9 +259,9 @@ func readVerdict(cmd *redis.Cmd, own int64) (verdict, error) {
 	if len(reply) != 4 {
 		return verdict{}, fmt.Errorf("admit.lua answered %d values", len(reply))
 	}
-	n, _ := reply[0].(int64)
+	text, _ := reply[0].(string)
 	backlog, _ := reply[3].(int64)
-	v := verdict{code: code(n), backlog: int(backlog)}
+	v := verdict{code: code(text), backlog: int(backlog)}
 	if text, _ := reply[1].(string); text != "" {
 		if v.order, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return verdict{}, fmt.Errorf("admit.lua answered an order: %w", err)
@@ -265,11 +274,14 @@ func readVerdict(cmd *redis.Cmd, own int64) (verdict, error) {
 		}
 		v.at = time.UnixMilli(ms)
 	}
-	if v.code < admitted || v.code > noState {
-		return verdict{}, fmt.Errorf("admit.lua answered the code %d", n)
-	}
-	if v.code == repeated && v.order == own {
-		v.code = admitted // its first call was, and the order was released since
+	switch v.code {
+	case admitted, held, notStarted, ended, offSale, outOfStock, busy, noState:
+	case repeated:
+		if v.order == own {
+			v.code = admitted // its first call was, and the order was released since
+		}
+	default:
+		return verdict{}, fmt.Errorf("admit.lua answered the unknown code %q", text)
 	}
 	return v, nil
 }
@@ -300,13 +312,13 @@ func (g *gate) forget(voucher int64) {
 
 // reserve enters buyers who have no order of the sale, and returns how many it
 // entered. It may be repeated.
-func (g *gate) reserve(ctx context.Context, at place, holds []Hold) (moved int, err error) {
+func (g *gate) reserve(ctx context.Context, at place, holds []sale.Reservation) (moved int, err error) {
 	return g.move(ctx, reserveScript, "reserve", at, holds)
 }
 
 // release removes buyers who have exactly these orders, and returns how many it
 // removed. It may be repeated.
-func (g *gate) release(ctx context.Context, at place, holds []Hold) (moved int, err error) {
+func (g *gate) release(ctx context.Context, at place, holds []sale.Reservation) (moved int, err error) {
 	moved, err = g.move(ctx, releaseScript, "release", at, holds)
 	if moved > 0 {
 		g.forget(at.voucher)
@@ -314,7 +326,7 @@ func (g *gate) release(ctx context.Context, at place, holds []Hold) (moved int, 
 	return moved, err
 }
 
-func (g *gate) move(ctx context.Context, s *redis.Script, what string, at place, holds []Hold) (moved int, err error) {
+func (g *gate) move(ctx context.Context, s *redis.Script, what string, at place, holds []sale.Reservation) (moved int, err error) {
 	buckets := map[int][]any{}
 	for _, h := range holds {
 		i := at.bucketOf(h.User)
@@ -357,11 +369,11 @@ func (v version) args() []any {
 // open sets meta and stock of a sale whose buyers are entered. It reports false, and
 // does nothing, if it is complete.
 func (g *gate) open(ctx context.Context, v version) (opened bool, err error) {
-	n, err := g.one(ctx, openScript, g.keys.whole(v.place), v.args()...).Int()
+	reply, err := g.one(ctx, openScript, g.keys.whole(v.place), v.args()...).Text()
 	if err != nil {
 		return false, fmt.Errorf("open sale %d in Redis: %w", v.voucher, err)
 	}
-	return n == 1, nil
+	return reply == replyDone, nil
 }
 
 // edit brings sales to what their rows say, at most as far back as force allows. It
@@ -376,11 +388,11 @@ func (g *gate) edit(ctx context.Context, force bool, all ...version) (incomplete
 		calls[i] = call{g.keys.whole(v.place)[:2], append(v.args(), last)}
 	}
 	for i, cmd := range g.run(ctx, editScript, calls) {
-		n, e := cmd.Int()
+		reply, e := cmd.Text()
 		switch {
 		case e != nil:
 			err = errors.Join(err, fmt.Errorf("edit sale %d in Redis: %w", all[i].voucher, e))
-		case n < 0:
+		case reply == replyMissing:
 			incomplete = append(incomplete, all[i])
 		default:
 			g.forget(all[i].voucher)
@@ -392,20 +404,20 @@ func (g *gate) edit(ctx context.Context, force bool, all ...version) (incomplete
 // lower takes pieces out, and reports false if there are not so many. The error is
 // errNoState if the sale is not complete.
 func (g *gate) lower(ctx context.Context, at place, by int, edit int64) (bool, error) {
-	n, err := g.one(ctx, lowerScript, g.keys.whole(at)[:2], by, edit).Int()
-	if err == nil && n < 0 {
+	reply, err := g.one(ctx, lowerScript, g.keys.whole(at)[:2], by, edit).Text()
+	if err == nil && reply == replyMissing {
 		err = errNoState
 	}
 	if err != nil {
 		return false, fmt.Errorf("lower the stock of sale %d in Redis: %w", at.voucher, err)
 	}
-	return n == 1, nil
+	return reply == replyDone, nil
 }
 
 // restore takes back what lower did for an edit.
 func (g *gate) restore(ctx context.Context, at place, by int, edit int64) error {
-	n, err := g.one(ctx, restoreScript, g.keys.whole(at)[:2], by, edit).Int()
-	if err == nil && n < 0 {
+	reply, err := g.one(ctx, restoreScript, g.keys.whole(at)[:2], by, edit).Text()
+	if err == nil && reply == replyMissing {
 		err = errNoState
 	}
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -26,7 +27,7 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 	const mine, other = 100, 200
 	tests := []struct {
 		name  string
-		sale  sale
+		sale  stagedSale
 		key   string
 		spoil func(g *stage, at place, number int64)
 		want  code
@@ -42,30 +43,30 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 			}
 		}},
 		{name: "the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
-			g.reserves(at, Hold{Order: 5 << partitionBits, User: mine})
+			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
 		{name: "another user of the bucket has one", want: admitted, spoil: func(g *stage, at place, _ int64) {
-			g.reserves(at, Hold{Order: 5 << partitionBits, User: other})
+			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: other})
 		}},
 		{name: "the key made an order", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at place, _ int64) {
 			g.set(g.gate.keys.idem(at.partition, "wanted"), 6<<partitionBits)
 		}},
 		{name: "the key made an order, and the user has another", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at place, _ int64) {
 			g.set(g.gate.keys.idem(at.partition, "wanted"), 6<<partitionBits)
-			g.reserves(at, Hold{Order: 5 << partitionBits, User: mine})
+			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
 		{name: "sold out", want: outOfStock, spoil: func(g *stage, at place, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), 0) }},
 		{name: "more than sold out", want: outOfStock, spoil: func(g *stage, at place, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), -3) }},
 		{name: "sold out, and the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
-			g.reserves(at, Hold{Order: 5 << partitionBits, User: mine})
+			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 			g.set(g.gate.keys.stock(at.partition, at.voucher), 0)
 		}},
-		{name: "early", sale: sale{begin: time.Minute}, want: notStarted},
-		{name: "late", sale: sale{begin: -time.Hour, end: -time.Minute}, want: ended},
-		{name: "late, and the user has an order", sale: sale{begin: -time.Hour, end: -time.Minute}, want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
-			g.reserves(at, Hold{Order: 5 << partitionBits, User: mine})
+		{name: "early", sale: stagedSale{begin: time.Minute}, want: notStarted},
+		{name: "late", sale: stagedSale{begin: -time.Hour, end: -time.Minute}, want: ended},
+		{name: "late, and the user has an order", sale: stagedSale{begin: -time.Hour, end: -time.Minute}, want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
-		{name: "off sale", sale: sale{off: true}, want: offSale},
+		{name: "off sale", sale: stagedSale{off: true}, want: offSale},
 		{name: "too many wait", want: busy, spoil: func(g *stage, at place, _ int64) {
 			for range 3 {
 				if err := g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []string{"o", "1"}}).Err(); err != nil {
@@ -100,7 +101,7 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 				t.Errorf("told of order %d, want %d or one's own", got.order, want)
 			}
 			if got.code != tt.want {
-				t.Errorf("the code is %d, want %d", got.code, tt.want)
+				t.Errorf("the code is %s, want %s", got.code, tt.want)
 			}
 			after, fresh := g.tally(at), tt.want == admitted && tt.name != "the same call again"
 			if want := map[bool]int{true: 1}[fresh]; after.buyers-before.buyers != want || before.stock-after.stock != want {
@@ -114,7 +115,7 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 	}
 }
 
-func (g *stage) reserves(at place, holds ...Hold) {
+func (g *stage) reserves(at place, holds ...sale.Reservation) {
 	g.t.Helper()
 	if _, err := g.gate.reserve(g.t.Context(), at, holds); err != nil {
 		g.t.Fatal(err)
@@ -144,7 +145,7 @@ func TestAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T) {
 
 func testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T, on storetest.Stores) {
 	g := newStage(t, on)
-	at := g.open(sale{stock: 1})
+	at := g.open(stagedSale{stock: 1})
 	number := g.number(at)
 	try := g.try(at, 42, number)
 	try.Key = "digest"
@@ -192,11 +193,11 @@ func TestLosersOfASoldOutSaleAreNotQueued(t *testing.T) {
 
 func testLosersOfASoldOutSaleAreNotQueued(t *testing.T, on storetest.Stores) {
 	g := newStage(t, on)
-	at := g.open(sale{stock: 1})
+	at := g.open(stagedSale{stock: 1})
 	g.admits(at, 1001, g.number(at))
 	g.admits(at, 1002, g.number(at)) // from here on it is known
 	if v := g.admits(at, 1003, g.number(at)); v.code != outOfStock {
-		t.Fatalf("the code is %d", v.code)
+		t.Fatalf("the code is %s", v.code)
 	}
 	if n, err := g.Redis.Exists(t.Context(), g.cfg.Queued(1003)).Result(); n != 0 || err != nil {
 		t.Errorf("the loser has %d queues, %v", n, err)
@@ -204,7 +205,7 @@ func testLosersOfASoldOutSaleAreNotQueued(t *testing.T, on storetest.Stores) {
 	g.set(g.gate.keys.stock(at.partition, at.voucher), 1)
 	g.gate.remember(at.voucher) // as if it were still believed
 	if v := g.admits(at, 1004, g.number(at)); v.code != admitted {
-		t.Fatalf("with a piece back the code is %d", v.code)
+		t.Fatalf("with a piece back the code is %s", v.code)
 	}
 	if n, err := g.Redis.ZCard(t.Context(), g.cfg.Queued(1004)).Result(); n != 1 || err != nil {
 		t.Errorf("who was admitted all the same has %d queued orders, %v", n, err)
@@ -249,7 +250,7 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 			return len(left), err
 		},
 		"sold past": func(g *stage, at place) (any, error) {
-			g.reserves(at, Hold{Order: 4, User: 4}, Hold{Order: 5, User: 5}, Hold{Order: 6, User: 6}, Hold{Order: 7, User: 7})
+			g.reserves(at, sale.Reservation{Order: 4, User: 4}, sale.Reservation{Order: 5, User: 5}, sale.Reservation{Order: 6, User: 6}, sale.Reservation{Order: 7, User: 7})
 			return nil, nil
 		},
 		"restore": func(g *stage, at place) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by, 2) },
@@ -302,8 +303,8 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g.t = t
-			at := g.open(sale{stock: 10, buckets: 2})
-			g.reserves(at, Hold{Order: 1, User: 1}, Hold{Order: 2, User: 2}, Hold{Order: 3, User: 3})
+			at := g.open(stagedSale{stock: 10, buckets: 2})
+			g.reserves(at, sale.Reservation{Order: 1, User: 1}, sale.Reservation{Order: 2, User: 2}, sale.Reservation{Order: 3, User: 3})
 			for i, step := range tt.steps {
 				said, err := steps[step](g, at)
 				if err != nil {
@@ -324,7 +325,7 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 func TestWhatLowersAnIncompleteSaleIsAnError(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.put(sale{stock: 10})
+		at := g.put(stagedSale{stock: 10})
 		for name, do := range map[string]func() error{
 			"lower":   func() error { _, err := g.Lower(t.Context(), at.voucher, 1, 2); return err },
 			"restore": func() error { return g.Restore(t.Context(), at.voucher, 1, 2) },
@@ -344,7 +345,7 @@ func TestStockMovesOnlyWithItsBuyer(t *testing.T) { storetest.Each(t, testStockM
 func testStockMovesOnlyWithItsBuyer(t *testing.T, on storetest.Stores) {
 	g := newStage(t, on)
 	random := rand.New(rand.NewPCG(testkit.Seed(t), 0))
-	at := g.open(sale{stock: 20, buckets: 3})
+	at := g.open(stagedSale{stock: 20, buckets: 3})
 	has := map[int64]int64{}
 	for step := range 600 {
 		user, number := random.Int64N(30)+1, random.Int64N(3)<<partitionBits|int64(at.partition)
@@ -364,13 +365,13 @@ func testStockMovesOnlyWithItsBuyer(t *testing.T, on storetest.Stores) {
 				has[user] = number
 			}
 		case 2:
-			moved, err := g.gate.release(t.Context(), at, []Hold{{Order: number, User: user}})
+			moved, err := g.gate.release(t.Context(), at, []sale.Reservation{{Order: number, User: user}})
 			assert(t, step, err == nil && (moved == 1) == (has[user] == number), "released if it is that order", moved, err)
 			if moved == 1 {
 				delete(has, user)
 			}
 		case 3:
-			moved, err := g.gate.reserve(t.Context(), at, []Hold{{Order: number, User: user}})
+			moved, err := g.gate.reserve(t.Context(), at, []sale.Reservation{{Order: number, User: user}})
 			assert(t, step, err == nil && (moved == 1) == (has[user] == 0), "reserved if there was none", moved, err)
 			if moved == 1 {
 				has[user] = number
@@ -398,10 +399,10 @@ func TestManyHoldsMoveInBatches(t *testing.T) { storetest.Each(t, testManyHoldsM
 
 func testManyHoldsMoveInBatches(t *testing.T, on storetest.Stores) {
 	g := newStage(t, on)
-	at := g.open(sale{stock: 3000, buckets: 2})
-	holds := make([]Hold, 1201)
+	at := g.open(stagedSale{stock: 3000, buckets: 2})
+	holds := make([]sale.Reservation, 1201)
 	for i := range holds {
-		holds[i] = Hold{Order: int64(i) + 1, User: int64(i) + 1}
+		holds[i] = sale.Reservation{Order: int64(i) + 1, User: int64(i) + 1}
 	}
 	for _, want := range []int{1201, 0} {
 		if moved, err := g.gate.reserve(t.Context(), at, holds); err != nil || moved != want {
@@ -421,10 +422,10 @@ func TestWindow18ALostAnswerIsNoLostOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var lose atomic.Int32
 		g := newStage(t, on, func(_ *Config, sale *store.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
-		at := g.open(sale{stock: 1})
+		at := g.open(stagedSale{stock: 1})
 		g.admits(at, 9, g.number(at)) // the connection is there, the script known
 		for i := range 5 {
-			at := g.open(sale{stock: 1})
+			at := g.open(stagedSale{stock: 1})
 			number := g.number(at)
 			lose.Store(1)
 			v := g.admits(at, 1, number)
@@ -449,9 +450,9 @@ func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var lose atomic.Int32
 		g := newStage(t, on, func(_ *Config, sale *store.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
-		first := g.open(sale{stock: 1})
+		first := g.open(stagedSale{stock: 1})
 		g.admits(first, 9, g.number(first))
-		at := g.open(sale{stock: 1})
+		at := g.open(stagedSale{stock: 1})
 		number := g.number(at)
 		lose.Store(1 << 20)
 		_, err := g.gate.admit(t.Context(), g.try(at, 1, number))
@@ -476,7 +477,7 @@ func TestWindow14TheSaleHasOneClock(t *testing.T) {
 			g := newStage(t, on, func(c *Config, _ *store.RedisConfig) {
 				c.Now = func() time.Time { return time.Now().Add(offset) }
 			})
-			for want, window := range map[code]sale{
+			for want, window := range map[code]stagedSale{
 				notStarted: {stock: 1, begin: time.Minute},
 				admitted:   {stock: 1, begin: -time.Minute},
 				ended:      {stock: 1, begin: -time.Hour, end: -time.Minute},
@@ -488,7 +489,7 @@ func TestWindow14TheSaleHasOneClock(t *testing.T) {
 				}
 				g.certified()
 				if v := g.admits(at, 1, g.number(at)); v.code != want {
-					t.Errorf("the clock of the process is off by %v: the code is %d, want %d", offset, v.code, want)
+					t.Errorf("the clock of the process is off by %v: the code is %s, want %s", offset, v.code, want)
 				}
 			}
 		})
@@ -505,7 +506,7 @@ func TestASaleBeginsAndEndsByTheMillisecond(t *testing.T) {
 			if lead > time.Minute {
 				t.Fatalf("seen of all these sales: %v", seen)
 			}
-			at := g.open(sale{stock: 1000, begin: lead, end: 2 * lead})
+			at := g.open(stagedSale{stock: 1000, begin: lead, end: 2 * lead})
 			row := g.DB.FlashSale.Query().Where(flashsale.ID(at.voucher)).OnlyX(t.Context())
 			for over := false; !over; {
 				user++

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 // keys makes the Redis keys of sales. Those of one partition share its tag: one
@@ -55,13 +56,13 @@ func (k keys) whole(at place) []string {
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
 // holdOf reads a field of a bucket: user and order.
-func holdOf(voucher int64, pair []string) (Hold, error) {
+func holdOf(voucher int64, pair []string) (sale.Reservation, error) {
 	if len(pair) == 2 {
 		user, errUser := strconv.ParseInt(pair[0], 10, 64)
 		order, errOrder := strconv.ParseInt(pair[1], 10, 64)
 		if errUser == nil && errOrder == nil {
-			return Hold{Order: order, User: user, Voucher: voucher}, nil
+			return sale.Reservation{Order: order, User: user, Voucher: voucher}, nil
 		}
 	}
-	return Hold{}, fmt.Errorf("a buyer of voucher %d is %q", voucher, pair)
+	return sale.Reservation{}, fmt.Errorf("a buyer of voucher %d is %q", voucher, pair)
 }

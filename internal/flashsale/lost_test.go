@@ -17,6 +17,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -163,7 +164,7 @@ func (g *stage) whole(at place, initial, buyers int) {
 func TestWindow06APowerCutLosesTheTailOfAllOfASale(t *testing.T) {
 	m := newMortal(t)
 	g := newStage(t, m.on(t))
-	at := g.open(sale{stock: 50})
+	at := g.open(stagedSale{stock: 50})
 	orders := g.sell(at, 1, 10, 10)
 	kept := m.size()
 	tail := g.sell(at, 11, 15, 20)
@@ -192,7 +193,7 @@ func TestWindow06APowerCutLosesTheTailOfAllOfASale(t *testing.T) {
 func TestWindow15WhoHoldsAnOrderHearsOfItFromARedisThatWasRolledBack(t *testing.T) {
 	m := newMortal(t)
 	g := newStage(t, m.on(t))
-	at := g.open(sale{stock: 3})
+	at := g.open(stagedSale{stock: 3})
 	older, err := os.ReadFile(m.log())
 	if err != nil {
 		t.Fatal(err)
@@ -232,7 +233,7 @@ func TestWindow07AReplicaThatWasBehindIsPromoted(t *testing.T) {
 		return new(net.Dialer).DialContext(ctx, "tcp", *to.Load())
 	}
 	g := newStage(t, on)
-	at := g.open(sale{stock: 50})
+	at := g.open(stagedSale{stock: 50})
 	replica := second.client()
 	port, cut := forward(t, first.addr())
 	orders := g.sell(at, 1, 10, 10)
@@ -338,7 +339,7 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				g.t = t
-				at := g.open(sale{stock: 12, buckets: 3})
+				at := g.open(stagedSale{stock: 12, buckets: 3})
 				orders := g.sell(at, 1, 6, 9)
 				if tt.keys == nil {
 					g.forgetAll()
@@ -398,7 +399,7 @@ func (g *stage) forgetAll() {
 func TestNothingIsAdmittedWithoutACertificate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.put(sale{stock: 5})
+		at := g.put(stagedSale{stock: 5})
 		if err := g.Apply(t.Context(), at.voucher); err != nil {
 			t.Fatal(err)
 		}
@@ -424,7 +425,7 @@ func TestNothingIsAdmittedWithoutACertificate(t *testing.T) {
 func TestASuspicionDuringAComparisonIsNotLost(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.open(sale{stock: 5})
+		at := g.open(stagedSale{stock: 5})
 		doubts := g.gate.certs.begin()
 		cert := g.gate.certs.now.Load()
 		g.suspect(at.partition)
@@ -443,9 +444,9 @@ func TestASuspicionDuringAComparisonIsNotLost(t *testing.T) {
 func TestASuspicionIsOfItsPartitionAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		spoilt, sound := g.open(sale{stock: 5}), g.open(sale{stock: 5})
+		spoilt, sound := g.open(stagedSale{stock: 5}), g.open(stagedSale{stock: 5})
 		for sound.partition == spoilt.partition {
-			sound = g.open(sale{stock: 5})
+			sound = g.open(stagedSale{stock: 5})
 		}
 		marker := g.gate.expected(sound.partition)
 		bucket := g.gate.keys.bucket(spoilt.partition, spoilt.voucher, 0)
@@ -472,7 +473,7 @@ func TestASuspicionIsOfItsPartitionAlone(t *testing.T) {
 func TestAnotherProcessCertifiesByTheMarker(t *testing.T) {
 	on := storetest.Real(t)
 	g := newStage(t, on)
-	at := g.open(sale{stock: 5})
+	at := g.open(stagedSale{stock: 5})
 	other := newStage(t, on)
 	other.certified()
 	if a, b := g.gate.expected(at.partition), other.gate.expected(at.partition); a != b || a == "" {
@@ -502,7 +503,7 @@ func TestARedisThatEvictsSellsNothing(t *testing.T) {
 			on := storetest.Real(t)
 			on.Redis.URL = testkit.Redis(t, "--maxmemory-policy", policy)
 			g := newStage(t, on)
-			at := g.open(sale{stock: 1})
+			at := g.open(stagedSale{stock: 1})
 			if open := g.gate.expected(at.partition) != ""; open != sells {
 				t.Errorf("the door is open: %v, want %v", open, sells)
 			}
@@ -520,7 +521,7 @@ func TestARedisThatEvictsSellsNothing(t *testing.T) {
 func TestTheCertificateIsKeptByItself(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.put(sale{stock: 5})
+		at := g.put(stagedSale{stock: 5})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- g.Certify(ctx) }()
@@ -582,7 +583,7 @@ func TestALookThatSeesNothingTakesNoCertificate(t *testing.T) {
 			return dial(ctx, network, addr)
 		}
 		g := newStage(t, on)
-		at := g.open(sale{stock: 3})
+		at := g.open(stagedSale{stock: 3})
 		marker := g.gate.expected(at.partition)
 		g.sell(at, 9, 0, 9)
 		_ = g.Redis.(*redis.Client).Close() // its connections
@@ -606,7 +607,7 @@ func TestAFullRedisLosesNoOrder(t *testing.T) {
 	v := r.open(t, pieces)
 	r.openDoor(t)
 	stop := r.run(t, r.Consume, r.Watch)
-	if got := r.order(t, v.by(1)); got.Result != Stored {
+	if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 		t.Fatalf("before: %+v", got)
 	}
 	r.settled(t)
@@ -621,13 +622,13 @@ func TestAFullRedisLosesNoOrder(t *testing.T) {
 	if err := r.Redis.Set(t.Context(), "test:more", "x", 0).Err(); !redis.HasErrorPrefix(err, "OOM") {
 		t.Fatalf("it is not full: %v", err)
 	}
-	told := map[int64]Answer{}
+	told := map[int64]sale.Response{}
 	for user := int64(2); user <= 11; user++ {
-		got, err := r.Order(t.Context(), v.by(user))
+		got, err := r.Order(t.Context(), by(v, user))
 		if err == nil {
 			told[user] = got
 		}
-		if err == nil && got.Result != Stored && got.Result != Queued {
+		if err == nil && got.Result != sale.Stored && got.Result != sale.Queued {
 			t.Errorf("user %d: %+v", user, got)
 		}
 	}
@@ -640,11 +641,11 @@ func TestAFullRedisLosesNoOrder(t *testing.T) {
 			n, err := r.DB.Order.Query().Where(order.ID(answer.Order), order.StatusIn(order.StatusUNPAID, order.StatusPAID)).Count(t.Context())
 			return err == nil && n == 1
 		})
-		if got := r.order(t, v.by(user)); got.Result != Held {
+		if got := r.order(t, by(v, user)); got.Result != sale.Held {
 			t.Errorf("user %d, who was told of order %d: %+v", user, answer.Order, got)
 		}
 	}
-	if got := r.order(t, v.by(500)); got.Result != Stored {
+	if got := r.order(t, by(v, 500)); got.Result != sale.Stored {
 		t.Errorf("after: %+v", got)
 	}
 	r.settled(t)

@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 // ledgerMetrics count what the database side and the queue do.
@@ -34,14 +35,6 @@ const (
 	answerBusy  = "busy"
 	answerError = "error"
 )
-
-// label is the result as the label answer says it.
-func (r Result) label() string {
-	return [...]string{
-		Stored: "stored", Queued: "queued", Held: "held", Repeated: "repeated", Failed: "failed",
-		NotStarted: "not_started", Ended: "ended", OffSale: "off_sale", OutOfStock: "out_of_stock",
-	}[r]
-}
 
 func newLedgerMetrics() *ledgerMetrics {
 	counter := func(name, help string) prometheus.Counter {
@@ -77,8 +70,8 @@ func newLedgerMetrics() *ledgerMetrics {
 	for _, code := range []string{codeNotCompleted, codeOutOfStock, codeAlreadyOrdered} {
 		m.tombstones.WithLabelValues(code)
 	}
-	for r := Stored; r <= OutOfStock; r++ {
-		m.tries.WithLabelValues(r.label())
+	for r := sale.Stored; r <= sale.OutOfStock; r++ {
+		m.tries.WithLabelValues(r.String())
 	}
 	m.tries.WithLabelValues(answerBusy)
 	m.tries.WithLabelValues(answerError)
@@ -91,8 +84,8 @@ func newLedgerMetrics() *ledgerMetrics {
 func (m *ledgerMetrics) event(event string) { m.queue.WithLabelValues(event).Inc() }
 
 // tried counts what a user was told.
-func (m *ledgerMetrics) tried(a Answer, err error) {
-	answer := a.Result.label()
+func (m *ledgerMetrics) tried(a sale.Response, err error) {
+	answer := a.Result.String()
 	switch {
 	case err != nil && fault.KindOf(err) == fault.Unavailable:
 		answer = answerBusy

@@ -22,6 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 const (
@@ -108,8 +109,8 @@ func (s *Service) openQueue(reg prometheus.Registerer) error {
 // Redis admits in one round trip. While it is away, or was not compared with the
 // database yet, the database decides by itself. An error is a [fault.Unavailable]
 // that may be tried again, or means that the database failed, or that ctx ended:
-// then there may be an order, which the same Try finds.
-func (s *Service) Order(ctx context.Context, t Try) (a Answer, err error) {
+// then there may be an order, which the same request finds.
+func (s *Service) Order(ctx context.Context, t sale.Request) (a sale.Response, err error) {
 	defer func() { s.ledger.m.tried(a, err) }()
 	for range 2 {
 		a, again, err := s.once(ctx, t)
@@ -117,15 +118,15 @@ func (s *Service) Order(ctx context.Context, t Try) (a Answer, err error) {
 			return a, err
 		}
 	}
-	return Answer{}, errBusy
+	return sale.Response{}, errBusy
 }
 
 // once is one go of Order, with a number of its own. again: what stood in the way was
 // removed.
-func (s *Service) once(ctx context.Context, t Try) (a Answer, again bool, err error) {
+func (s *Service) once(ctx context.Context, t sale.Request) (a sale.Response, again bool, err error) {
 	number, err := s.numbers.Next(ctx, t.Partition)
 	if err != nil {
-		return Answer{}, false, fmt.Errorf("make a number for an order: %w", err)
+		return sale.Response{}, false, fmt.Errorf("make a number for an order: %w", err)
 	}
 	e := Entry{Order: number, User: t.UserID, Voucher: t.VoucherID, Shop: t.ShopID, Price: t.Price, At: s.cfg.Now()}
 	w, ok := s.pending.add(e)
@@ -136,10 +137,10 @@ func (s *Service) once(ctx context.Context, t Try) (a Answer, again bool, err er
 	switch {
 	case !arrived && (errors.Is(err, errCrowded) || errors.Is(err, redis.ErrPoolTimeout)): // Redis is not to blame
 		s.pending.drop(number)
-		return Answer{}, false, errBusy.Because(err)
+		return sale.Response{}, false, errBusy.Because(err)
 	case !arrived && ctx.Err() != nil: // nobody waits for an answer
 		s.pending.drop(number)
-		return Answer{}, false, ctx.Err()
+		return sale.Response{}, false, ctx.Err()
 	case err != nil, v.code == noState:
 		a, err = s.direct(ctx, t, number, arrived)
 		return a, false, err
@@ -162,41 +163,41 @@ func (s *Service) once(ctx context.Context, t Try) (a Answer, again bool, err er
 // boughtPast finds the order of who bought past Redis a moment ago: Redis may not have
 // heard of it yet, and say that all are sold. While the database cannot be asked nobody
 // buys past Redis, and its word stands.
-func (s *Service) boughtPast(ctx context.Context, t Try) (Answer, bool) {
+func (s *Service) boughtPast(ctx context.Context, t sale.Request) (sale.Response, bool) {
 	detour, err := s.detours.underWay(ctx)
 	if err != nil {
 		s.complain(ctx, askingOrder, err)
 	}
 	if !detour {
-		return Answer{}, false
+		return sale.Response{}, false
 	}
 	a, ok := s.soldOut(ctx, t)
-	return a, ok && a.Result == Held
+	return a, ok && a.Result == sale.Held
 }
 
 // refusal is the answer to who was not admitted.
-func refusal(v verdict) (Answer, error) {
+func refusal(v verdict) (sale.Response, error) {
 	switch v.code {
 	case repeated:
-		return Answer{Result: Repeated, Order: v.order}, nil
+		return sale.Response{Result: sale.Repeated, Order: v.order}, nil
 	case notStarted:
-		return Answer{Result: NotStarted}, nil
+		return sale.Response{Result: sale.NotStarted}, nil
 	case ended:
-		return Answer{Result: Ended}, nil
+		return sale.Response{Result: sale.Ended}, nil
 	case offSale:
-		return Answer{Result: OffSale}, nil
+		return sale.Response{Result: sale.OffSale}, nil
 	case outOfStock:
-		return Answer{Result: OutOfStock}, nil
+		return sale.Response{Result: sale.OutOfStock}, nil
 	default:
-		return Answer{}, errBusy
+		return sale.Response{}, errBusy
 	}
 }
 
 // admit asks Redis. If the door is closed because that Redis is being compared with
 // the database, which takes a moment, it waits and asks again; not if Redis is away.
 // arrived: with an error, Redis may have heard it all the same.
-func (s *Service) admit(ctx context.Context, t Try, number int64) (v verdict, arrived bool, err error) {
-	a := admission{Try: t, order: number}
+func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v verdict, arrived bool, err error) {
+	a := admission{Request: t, order: number}
 	if s.cfg.Queued != nil {
 		a.queued = s.cfg.Queued(t.UserID)
 	}
@@ -229,9 +230,9 @@ func (s *Service) admit(ctx context.Context, t Try, number int64) (v verdict, ar
 }
 
 // await waits for the commit of an admitted order, if that is near.
-func (s *Service) await(ctx context.Context, w *watched, v verdict) Answer {
+func (s *Service) await(ctx context.Context, w *watched, v verdict) sale.Response {
 	s.pending.admitted(w.Order, v.at)
-	a := Answer{Result: Queued, Order: w.Order, At: v.at}
+	a := sale.Response{Result: sale.Queued, Order: w.Order, At: v.at}
 	if v.backlog > shortBacklog || s.cfg.Wait <= 0 {
 		return a
 	}
@@ -239,9 +240,9 @@ func (s *Service) await(ctx context.Context, w *watched, v verdict) Answer {
 	defer cancel()
 	select {
 	case <-w.decided:
-		a.Result, a.PayBefore = Stored, w.payBefore
+		a.Result, a.PayBefore = sale.Stored, w.payBefore
 		if w.failure != "" {
-			a.Result = Failed
+			a.Result = sale.Failed
 		}
 	case <-ctx.Done():
 	}
@@ -250,8 +251,8 @@ func (s *Service) await(ctx context.Context, w *watched, v verdict) Answer {
 
 // holder answers who has an order already. One that is dead only stands in the way,
 // since its piece did not come back to Redis yet.
-func (s *Service) holder(ctx context.Context, t Try, other int64) (a Answer, again bool, err error) {
-	a = Answer{Result: Held, Order: other}
+func (s *Service) holder(ctx context.Context, t sale.Request, other int64) (a sale.Response, again bool, err error) {
+	a = sale.Response{Result: sale.Held, Order: other}
 	rows, err := s.rowsOf(ctx, []int64{other})
 	if err != nil { // then Redis is right: it says so until it hears otherwise
 		s.complain(ctx, askingOrder, err)
@@ -262,15 +263,15 @@ func (s *Service) holder(ctx context.Context, t Try, other int64) (a Answer, aga
 		return a, false, nil
 	}
 	at := place{t.VoucherID, t.Partition, t.Buckets}
-	if _, err := s.gate.release(ctx, at, []Hold{{Order: other, User: t.UserID, Voucher: t.VoucherID}}); err != nil {
-		return Answer{}, false, errBusy.Because(err)
+	if _, err := s.gate.release(ctx, at, []sale.Reservation{{Order: other, User: t.UserID, Voucher: t.VoucherID}}); err != nil {
+		return sale.Response{}, false, errBusy.Because(err)
 	}
-	return Answer{}, true, nil
+	return sale.Response{}, true, nil
 }
 
 // direct has the database decide. A number of which Redis may have heard becomes a
 // row either way, so that no consumer makes an order of what was refused.
-func (s *Service) direct(ctx context.Context, t Try, number int64, arrived bool) (Answer, error) {
+func (s *Service) direct(ctx context.Context, t sale.Request, number int64, arrived bool) (sale.Response, error) {
 	s.ledger.m.event(eventDirect)
 	if !arrived && s.gate.lately(t.VoucherID) {
 		if a, ok := s.soldOut(ctx, t); ok {
@@ -288,16 +289,16 @@ func (s *Service) direct(ctx context.Context, t Try, number int64, arrived bool)
 		if !arrived {
 			s.pending.drop(number)
 		}
-		return Answer{}, err
+		return sale.Response{}, err
 	}
 	s.pending.drop(number)
-	a := Answer{Result: o.result, Order: o.other}
+	a := sale.Response{Result: o.result, Order: o.other}
 	switch {
 	case o.alien:
-		return Answer{}, errBusy
-	case o.result == Stored, o.result == Failed:
+		return sale.Response{}, errBusy
+	case o.result == sale.Stored, o.result == sale.Failed:
 		a.Order, a.At, a.PayBefore = number, o.At, o.PayBefore
-	case o.result == OutOfStock:
+	case o.result == sale.OutOfStock:
 		s.gate.remember(t.VoucherID)
 	}
 	return a, nil
@@ -305,17 +306,17 @@ func (s *Service) direct(ctx context.Context, t Try, number int64, arrived bool)
 
 // soldOut answers for a sale that was sold out a moment ago, without asking it:
 // holders first.
-func (s *Service) soldOut(ctx context.Context, t Try) (Answer, bool) {
+func (s *Service) soldOut(ctx context.Context, t sale.Request) (sale.Response, bool) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	id, err := s.db.Order.Query().Where(entorder.VoucherID(t.VoucherID), entorder.UserID(t.UserID), live).FirstID(ctx)
 	switch {
 	case err == nil:
-		return Answer{Result: Held, Order: id}, true
+		return sale.Response{Result: sale.Held, Order: id}, true
 	case !ent.IsNotFound(err), t.Key != "": // the statement looks for the key too
-		return Answer{}, false
+		return sale.Response{}, false
 	}
-	return Answer{Result: OutOfStock}, true
+	return sale.Response{Result: sale.OutOfStock}, true
 }
 
 // groupCommit lets callers of one moment share a transaction.
@@ -345,13 +346,13 @@ func (s *Service) commitAll(ctx context.Context, calls []*batch.Call[attempt, ou
 		return nil, err
 	}
 	s.announce(ctx, done)
-	var stored []Hold
+	var stored []sale.Reservation
 	for i, o := range done.outcomes {
 		calls[i].Out = o
 		if o.alien {
 			s.alarm(ctx, attempts[i].Entry)
 		}
-		if o.fresh && o.result == Stored {
+		if o.fresh && o.result == sale.Stored {
 			stored = append(stored, attempts[i].hold())
 		}
 	}
@@ -369,7 +370,7 @@ func (s *Service) awaitCommits() {
 
 // enterBypassed has Redis hear of orders that were stored past it. If it cannot, the outbox
 // will; and this process admits nothing to their partitions before it compared the two.
-func (s *Service) enterBypassed(ctx context.Context, stored []Hold, jobs []outbox.Ticket) {
+func (s *Service) enterBypassed(ctx context.Context, stored []sale.Reservation, jobs []outbox.Ticket) {
 	ctx, cancel := context.WithTimeout(ctx, enterPatience)
 	defer cancel()
 	err := s.reserve(ctx, stored)
@@ -402,10 +403,10 @@ func (s *Service) alarm(ctx context.Context, e Entry) {
 
 // releaseFailed gives back in Redis what failed orders hold there.
 func (s *Service) releaseFailed(ctx context.Context, outcomes []outcome) error {
-	var holds []Hold
+	var holds []sale.Reservation
 	for _, o := range outcomes {
 		if o.row && o.Failure != "" {
-			holds = append(holds, Hold{Order: o.Order, User: o.User, Voucher: o.Voucher})
+			holds = append(holds, sale.Reservation{Order: o.Order, User: o.User, Voucher: o.Voucher})
 		}
 	}
 	return s.release(ctx, holds)

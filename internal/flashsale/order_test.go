@@ -15,6 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -41,7 +42,7 @@ func (r *rig) awaitDoor(t *testing.T) {
 }
 
 // order orders and fails the test if that fails.
-func (r *rig) order(t *testing.T, v Try) Answer {
+func (r *rig) order(t *testing.T, v sale.Request) sale.Response {
 	t.Helper()
 	a, err := r.Order(t.Context(), v)
 	if err != nil {
@@ -69,7 +70,7 @@ func (r *rig) settled(t *testing.T) {
 
 // whole holds a sale to its invariants, in both stores: stock and live orders are
 // what there was, no user has two, Redis has the same, and nothing stays in the streams.
-func (r *rig) whole(t *testing.T, v Try, initial int) {
+func (r *rig) whole(t *testing.T, v sale.Request, initial int) {
 	t.Helper()
 	r.settled(t) // an entry is acknowledged after its order was told to be stored
 	counts := r.counts(t, v)
@@ -96,11 +97,11 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 		b.run(t, b.Consume)
 		var all sync.WaitGroup
 		var mu sync.Mutex
-		results, orders := map[Result]int{}, map[int64]map[int64]bool{}
+		results, orders := map[sale.Result]int{}, map[int64]map[int64]bool{}
 		for i := range int64(2 * users) {
 			user, r := i%users+1, []*rig{a, b}[i%3%2]
 			all.Go(func() {
-				got := r.order(t, v.by(user))
+				got := r.order(t, by(v, user))
 				mu.Lock()
 				defer mu.Unlock()
 				results[got.Result]++
@@ -114,14 +115,14 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 		}
 		all.Wait()
 		a.settled(t)
-		if results[Stored]+results[Queued] != pieces || results[Failed] > 0 || results[OutOfStock] != 2*users-pieces-results[Held] {
+		if results[sale.Stored]+results[sale.Queued] != pieces || results[sale.Failed] > 0 || results[sale.OutOfStock] != 2*users-pieces-results[sale.Held] {
 			t.Errorf("results %v, %v and %v past Redis", results,
 				counterOf(t, a, "tandian_sale_queue_events_total", eventDirect), counterOf(t, b, "tandian_sale_queue_events_total", eventDirect))
 		}
-		for r := Stored; r <= OutOfStock; r++ {
-			n := counterOf(t, a, "tandian_sale_tries_total", r.label()) + counterOf(t, b, "tandian_sale_tries_total", r.label())
+		for r := sale.Stored; r <= sale.OutOfStock; r++ {
+			n := counterOf(t, a, "tandian_sale_tries_total", r.String()) + counterOf(t, b, "tandian_sale_tries_total", r.String())
 			if n != float64(results[r]) {
-				t.Errorf("%v tries are counted as %s, want %d", n, r.label(), results[r])
+				t.Errorf("%v tries are counted as %s, want %d", n, r.String(), results[r])
 			}
 		}
 		for user, all := range orders {
@@ -131,7 +132,7 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 		}
 		a.whole(t, v, pieces)
 		for user := range orders { // holders are told so although nothing is left
-			if got := b.order(t, v.by(user)); got.Result != Held || !orders[user][got.Order] {
+			if got := b.order(t, by(v, user)); got.Result != sale.Held || !orders[user][got.Order] {
 				t.Errorf("user %d who has %v: got %+v", user, orders[user], got)
 			}
 		}
@@ -144,20 +145,20 @@ func TestWindow02TheSameWishAgainIsTheSameOrder(t *testing.T) {
 		bus := stream.NewLocal()
 		shared := rigOptions{cfg: func(c *Config) { c.Bus = bus }}
 		a, b := newRig(t, on, shared), newRig(t, on, shared)
-		v := a.open(t, 5).by(1)
+		v := by(a.open(t, 5), 1)
 		v.Key = "0123456789012345678901234567890123456789012"
 		a.openDoor(t)
 		b.openDoor(t)
 		a.run(t, a.Consume)
 		first := a.order(t, v)
-		if first.Result != Stored {
+		if first.Result != sale.Stored {
 			t.Fatalf("got %+v, want an order", first)
 		}
-		if again := b.order(t, v); again.Result != Repeated || again.Order != first.Order {
+		if again := b.order(t, v); again.Result != sale.Repeated || again.Order != first.Order {
 			t.Errorf("the same key again: %+v, want order %d", again, first.Order)
 		}
 		v.Key = ""
-		if again := b.order(t, v); again.Result != Held || again.Order != first.Order {
+		if again := b.order(t, v); again.Result != sale.Held || again.Order != first.Order {
 			t.Errorf("without a key: %+v, want order %d", again, first.Order)
 		}
 		// the way past Redis says the same
@@ -169,9 +170,9 @@ func TestWindow02TheSameWishAgainIsTheSameOrder(t *testing.T) {
 			at := b.attemptOf(t, v)
 			at.key, at.direct, at.final = key, true, false
 			o, err := direct.Join(t.Context(), at)
-			want := map[string]Result{"": Held}[key]
+			want := map[string]sale.Result{"": sale.Held}[key]
 			if key != "" {
-				want = Repeated
+				want = sale.Repeated
 			}
 			if err != nil || o.result != want || o.other != first.Order {
 				t.Errorf("directly, key %q: %+v, %v; want %d", key, o, err, first.Order)
@@ -186,10 +187,10 @@ func TestAnOrderThatIsQueuedIsFoundByItsNumberAnywhere(t *testing.T) {
 		bus := stream.NewLocal()
 		shared := rigOptions{cfg: func(c *Config) { c.Bus, c.Wait = bus, -1 }}
 		a, b := newRig(t, on, shared), newRig(t, on, shared)
-		v := a.open(t, 5).by(7)
+		v := by(a.open(t, 5), 7)
 		a.openDoor(t)
 		got := a.order(t, v)
-		if got.Result != Queued || got.Order == 0 || got.At.IsZero() {
+		if got.Result != sale.Queued || got.Order == 0 || got.At.IsZero() {
 			t.Fatalf("got %+v, want it queued", got)
 		}
 		for name, r := range map[string]*rig{"here": a, "elsewhere": b} {
@@ -222,11 +223,11 @@ func TestAFullQueueSendsUsersAwayForAMoment(t *testing.T) {
 		v := r.open(t, 9)
 		r.openDoor(t)
 		for user := range int64(3) {
-			if got := r.order(t, v.by(user+1)); got.Result != Queued {
+			if got := r.order(t, by(v, user+1)); got.Result != sale.Queued {
 				t.Errorf("got %+v", got)
 			}
 		}
-		_, err := r.Order(t.Context(), v.by(9))
+		_, err := r.Order(t.Context(), by(v, 9))
 		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Unavailable || f.RetryAfter != time.Second {
 			t.Errorf("got %v, want it unavailable for a second", err)
 		}
@@ -235,7 +236,7 @@ func TestAFullQueueSendsUsersAwayForAMoment(t *testing.T) {
 		}
 		r.run(t, r.Consume)
 		r.settled(t)
-		if got := r.order(t, v.by(9)); got.Result != Queued {
+		if got := r.order(t, by(v, 9)); got.Result != sale.Queued {
 			t.Errorf("got %+v once there is room", got)
 		}
 	})
@@ -249,7 +250,7 @@ func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
 		v := r.open(t, pieces)
 		r.openDoor(t)
 		stop := r.run(t, r.Consume, r.Watch)
-		if got := r.order(t, v.by(1)); got.Result != Stored {
+		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 			t.Errorf("before: %+v", got)
 		}
 		r.settled(t)
@@ -258,16 +259,16 @@ func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
 		var all sync.WaitGroup
 		for user := range int64(10) {
 			all.Go(func() {
-				if got := r.order(t, v.by(user+100)); got.Result != Stored {
+				if got := r.order(t, by(v, user+100)); got.Result != sale.Stored {
 					t.Errorf("while it is away: %+v", got)
 				}
 			})
 		}
 		all.Wait()
-		if got := r.order(t, v.by(1)); got.Result != Held {
+		if got := r.order(t, by(v, 1)); got.Result != sale.Held {
 			t.Errorf("who has one: %+v", got)
 		}
-		if got := r.order(t, v.by(105)); got.Result != Held {
+		if got := r.order(t, by(v, 105)); got.Result != sale.Held {
 			t.Errorf("who got one just now: %+v", got)
 		}
 		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventDirect); n < 12 {
@@ -281,10 +282,10 @@ func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
 			t.Errorf("the door is open, and Redis has %d left and %d buyers", stock, buyers)
 		}
 		r.hopeless.Store(0)
-		if got := r.order(t, v.by(103)); got.Result != Held {
+		if got := r.order(t, by(v, 103)); got.Result != sale.Held {
 			t.Errorf("who got one meanwhile: %+v", got)
 		}
-		if got := r.order(t, v.by(500)); got.Result != Stored {
+		if got := r.order(t, by(v, 500)); got.Result != sale.Stored {
 			t.Errorf("after: %+v", got)
 		}
 		r.settled(t)
@@ -302,7 +303,7 @@ func TestNobodyWaitsForTheDoorOfARedisThatIsAway(t *testing.T) {
 		wire.become(wireCut)
 		r.suspect(v.Partition)
 		testkit.Eventually(t, patience, func() bool { return r.gate.certs.away(v.Partition) })
-		if got := r.order(t, v.by(1)); got.Result != Stored {
+		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 			t.Errorf("while it is away: %+v", got)
 		}
 		if r.hopeless.Load() != 0 {
@@ -321,7 +322,7 @@ func TestTheOutboxTellsRedisWhatWasSoldPastIt(t *testing.T) {
 		r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial)})
 		v := r.open(t, 5)
 		wire.become(wireCut)
-		if got := r.order(t, v.by(1)); got.Result != Stored {
+		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 			t.Errorf("got %+v", got)
 		}
 		r.awaitCommits()
@@ -347,15 +348,15 @@ func TestWindow01ALostAnswerIsDecidedUnderItsNumber(t *testing.T) {
 			stop := r.run(t, r.Certify)
 			r.awaitDoor(t)
 			stop()
-			if got := r.order(t, v.by(99)); got.Result != Queued { // opens a connection of the sale client
+			if got := r.order(t, by(v, 99)); got.Result != sale.Queued { // opens a connection of the sale client
 				t.Fatalf("got %+v", got)
 			}
 			wire.become(wireMute)
 			r.hopeless.Store(time.Now().Add(time.Hour).UnixNano())
-			got := r.order(t, v.by(1))
-			want := Stored
+			got := r.order(t, by(v, 1))
+			want := sale.Stored
 			if pieces == 0 {
-				want = OutOfStock
+				want = sale.OutOfStock
 			}
 			if got.Result != want {
 				t.Errorf("got %+v, want %v", got, want)
@@ -391,7 +392,7 @@ func TestWindow20NobodyIsToldOfANumberThatOnlyThisProcessKnows(t *testing.T) {
 		stop := r.run(t, r.Certify)
 		r.awaitDoor(t)
 		stop()
-		r.order(t, v.by(99)) // opens a connection of the sale client
+		r.order(t, by(v, 99)) // opens a connection of the sale client
 		r.hopeless.Store(time.Now().Add(time.Hour).UnixNano())
 		whole, away := r.group, errors.New("the database is away")
 		var asked Entry
@@ -400,7 +401,7 @@ func TestWindow20NobodyIsToldOfANumberThatOnlyThisProcessKnows(t *testing.T) {
 			return nil, away
 		})
 		wire.become(wireMute)
-		if got, err := r.Order(t.Context(), v.by(1)); !errors.Is(err, away) {
+		if got, err := r.Order(t.Context(), by(v, 1)); !errors.Is(err, away) {
 			t.Errorf("both stores are away: %+v, %v", got, err)
 		}
 		if _, ok := r.pending.entry(asked.Order); !ok {
@@ -409,7 +410,7 @@ func TestWindow20NobodyIsToldOfANumberThatOnlyThisProcessKnows(t *testing.T) {
 		r.group = whole
 		wire.become(wireCut)
 		wire.become(wireWhole)
-		if got := r.order(t, v.by(1)); got.Result != Stored && got.Result != Held && got.Result != Queued {
+		if got := r.order(t, by(v, 1)); got.Result != sale.Stored && got.Result != sale.Held && got.Result != sale.Queued {
 			t.Errorf("again: %+v", got)
 		}
 	})
@@ -423,17 +424,17 @@ func TestCallersOfAMomentShareTransactions(t *testing.T) {
 		v := r.sale(t, 400, -time.Hour, time.Hour)
 		var all sync.WaitGroup
 		var mu sync.Mutex
-		results := map[Result]int{}
+		results := map[sale.Result]int{}
 		for user := range int64(users) {
 			all.Go(func() {
-				got := r.order(t, v.by(user+1))
+				got := r.order(t, by(v, user+1))
 				mu.Lock()
 				results[got.Result]++
 				mu.Unlock()
 			})
 		}
 		all.Wait()
-		if d := cmp.Diff(map[Result]int{Stored: 400, OutOfStock: 200}, results); d != "" {
+		if d := cmp.Diff(map[sale.Result]int{sale.Stored: 400, sale.OutOfStock: 200}, results); d != "" {
 			t.Errorf("(-want +got)\n%s", d)
 		}
 		if n := counterOf(t, r, "tandian_sale_commits_total"); n > users/10 {
@@ -453,7 +454,7 @@ func TestCallerThatLeavesDoesNotTakeOthersAlong(t *testing.T) {
 		entered <- calls
 		<-release
 		for _, c := range calls {
-			c.Out, c.Err = outcome{result: Stored}, ctx.Err()
+			c.Out, c.Err = outcome{result: sale.Stored}, ctx.Err()
 		}
 		return nil, nil
 	})
@@ -465,7 +466,7 @@ func TestCallerThatLeavesDoesNotTakeOthersAlong(t *testing.T) {
 	var stays sync.WaitGroup
 	for range 3 {
 		stays.Go(func() {
-			if o, err := g.Join(t.Context(), attempt{}); err != nil || o.result != Stored {
+			if o, err := g.Join(t.Context(), attempt{}); err != nil || o.result != sale.Stored {
 				t.Errorf("a caller that stayed got %+v, %v", o, err)
 			}
 		})
@@ -509,8 +510,8 @@ func TestSilentRedisHoldsUpNoCommit(t *testing.T) {
 		release := make(heldPipelines)
 		r.cfg.State.AddHook(release)
 		for i := range int64(3 * maxCommits) {
-			a := r.attemptOf(t, v.by(1+i))
-			if o, err := r.group.Join(t.Context(), a); err != nil || o.result != Stored {
+			a := r.attemptOf(t, by(v, 1+i))
+			if o, err := r.group.Join(t.Context(), a); err != nil || o.result != sale.Stored {
 				t.Errorf("got %+v, %v", o, err)
 			}
 		}
@@ -552,15 +553,15 @@ func TestWindow12APieceThatIsReturnedTwiceComesBackOnce(t *testing.T) {
 		v := r.open(t, 3)
 		r.openDoor(t)
 		r.run(t, r.Consume)
-		a, b := r.order(t, v.by(1)), r.order(t, v.by(2))
+		a, b := r.order(t, by(v, 1)), r.order(t, by(v, 2))
 		r.settled(t)
-		hold := Hold{Order: a.Order, User: 1, Voucher: v.VoucherID}
+		hold := sale.Reservation{Order: a.Order, User: 1, Voucher: v.VoucherID}
 		var enders sync.WaitGroup
 		for range 4 { // a cancel by the user and one by time, on two servers
 			enders.Go(func() { cancelOrder(t, r, hold) })
 		}
 		enders.Wait()
-		r.Returned(t.Context(), []Hold{hold}, nil) // and the outbox once more
+		r.Returned(t.Context(), []sale.Reservation{hold}, nil) // and the outbox once more
 		if err := r.releaseWires(t.Context(), holdWire{hold.Order, hold.User, hold.Voucher}); err != nil {
 			t.Error(err)
 		}
@@ -570,16 +571,16 @@ func TestWindow12APieceThatIsReturnedTwiceComesBackOnce(t *testing.T) {
 		if stock, buyers := r.redisStock(t, v); stock != 2 || buyers != 1 {
 			t.Errorf("Redis has %d left and %d buyers, want 2 and 1", stock, buyers)
 		}
-		again := r.order(t, v.by(1))
-		if again.Result != Stored || again.Order == a.Order {
+		again := r.order(t, by(v, 1))
+		if again.Result != sale.Stored || again.Order == a.Order {
 			t.Errorf("who cancelled orders again: %+v", again)
 		}
 		// The release of the first order, late, does not touch the second.
-		r.Returned(t.Context(), []Hold{hold}, nil)
-		if got := r.order(t, v.by(1)); got.Result != Held || got.Order != again.Order {
+		r.Returned(t.Context(), []sale.Reservation{hold}, nil)
+		if got := r.order(t, by(v, 1)); got.Result != sale.Held || got.Order != again.Order {
 			t.Errorf("got %+v, want order %d", got, again.Order)
 		}
-		if got := r.order(t, v.by(2)); got.Result != Held || got.Order != b.Order {
+		if got := r.order(t, by(v, 2)); got.Result != sale.Held || got.Order != b.Order {
 			t.Errorf("got %+v, want order %d", got, b.Order)
 		}
 		r.settled(t)
@@ -594,17 +595,17 @@ func TestWindow11ADeadOrderDoesNotStandInTheWay(t *testing.T) {
 		v := r.open(t, 1)
 		r.openDoor(t)
 		r.run(t, r.Consume)
-		first := r.order(t, v.by(1))
+		first := r.order(t, by(v, 1))
 		r.settled(t)
 		err := entTx(t, r, func(tx rigTx) error {
 			tx.Order.UpdateOneID(first.Order).SetStatus(entorder.StatusCANCELLED).ExecX(t.Context())
-			_, err := r.Return(t.Context(), tx, []Hold{{first.Order, 1, v.VoucherID}})
+			_, err := r.Return(t.Context(), tx, []sale.Reservation{{Order: first.Order, User: 1, Voucher: v.VoucherID}})
 			return err
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := r.order(t, v.by(1)); got.Result != Stored || got.Order == first.Order {
+		if got := r.order(t, by(v, 1)); got.Result != sale.Stored || got.Order == first.Order {
 			t.Errorf("got %+v, want a new order", got)
 		}
 		r.settled(t)
@@ -613,7 +614,7 @@ func TestWindow11ADeadOrderDoesNotStandInTheWay(t *testing.T) {
 }
 
 // cancelOrder is what the room of orders does: it ends the order if it is live.
-func cancelOrder(t *testing.T, r *rig, h Hold) {
+func cancelOrder(t *testing.T, r *rig, h sale.Reservation) {
 	t.Helper()
 	var won bool
 	var tickets []ticket
@@ -622,13 +623,13 @@ func cancelOrder(t *testing.T, r *rig, h Hold) {
 		if won = n == 1; err != nil || !won {
 			return err
 		}
-		tickets, err = r.Return(t.Context(), tx, []Hold{h})
+		tickets, err = r.Return(t.Context(), tx, []sale.Reservation{h})
 		return err
 	})
 	if err != nil {
 		t.Error(err)
 	}
 	if won {
-		r.Returned(t.Context(), []Hold{h}, tickets)
+		r.Returned(t.Context(), []sale.Reservation{h}, tickets)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
+	"github.com/tandian-dev/tandian/internal/sale"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -56,7 +57,7 @@ func (c *consumer) bury(ctx context.Context, d delivery) error {
 	if _, err := c.s.tombstone(ctx, []Entry{e}); err != nil {
 		return err
 	}
-	return c.s.release(ctx, []Hold{e.hold()})
+	return c.s.release(ctx, []sale.Reservation{e.hold()})
 }
 
 func (c *consumer) setAside(ctx context.Context, d delivery, why error) error {

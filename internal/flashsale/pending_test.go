@@ -17,7 +17,7 @@ func TestWindow06AQueuedOrderThatRedisForgotFails(t *testing.T) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Now = -1, now.now }})
 		v := r.open(t, 5)
 		r.openDoor(t)
-		lost, queued := r.order(t, v.by(1)), r.order(t, v.by(2))
+		lost, queued := r.order(t, by(v, 1)), r.order(t, by(v, 2))
 		r.Redis.Unlink(t.Context(), r.gate.keys.order(lost.Order))
 		look := func(after time.Duration, want int) {
 			t.Helper()
@@ -65,7 +65,7 @@ func TestWithoutRedisAQueuedOrderIsGivenUpLater(t *testing.T) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Now = -1, now.now }, dial: wire.around(on.Redis.Dial)})
 		v := r.open(t, 5)
 		r.openDoor(t)
-		a := r.order(t, v.by(1))
+		a := r.order(t, by(v, 1))
 		wire.become(wireCut)
 		for after, want := range map[time.Duration]int{7 * time.Second: 0} {
 			now.add(after)

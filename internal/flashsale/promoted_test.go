@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -13,12 +14,12 @@ import (
 func TestWindow19WhatRedisKnowsBeyondAPromotedDatabaseIsTakenBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.open(sale{stock: 5})
+		at := g.open(stagedSale{stock: 5})
 		holder, buyer := int64(7), int64(8)
 		g.n.ago = time.Minute // long enough to be presumed lost
 		kept, lost := g.number(at), g.number(at)
 		g.row(at, holder, kept, order.StatusUNPAID)
-		g.reserves(at, Hold{Order: lost, User: buyer})
+		g.reserves(at, sale.Reservation{Order: lost, User: buyer})
 		g.certified()
 		if g.holder(at, holder) != "" || g.holder(at, buyer) == "" {
 			t.Fatal("it was compared before anybody doubted it")

@@ -19,6 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 const (
@@ -269,9 +270,9 @@ func (s *Service) reserveAll(ctx context.Context, at place, q queues) error {
 			return fmt.Errorf("read the live orders of sale %d: %w", at.voucher, err)
 		}
 		for part := range slices.Chunk(rows, atOnce) {
-			holds := make([]Hold, len(part))
+			holds := make([]sale.Reservation, len(part))
 			for i, r := range part {
-				holds[i] = Hold{Order: r.ID, User: r.UserID, Voucher: at.voucher}
+				holds[i] = sale.Reservation{Order: r.ID, User: r.UserID, Voucher: at.voucher}
 			}
 			if err := s.enter(ctx, didReserve, at, holds); err != nil {
 				return err
@@ -307,7 +308,7 @@ func (s *Service) liveAfter(ctx context.Context, voucher, user int64) (rows []*e
 // live is LiveOrder as the index order_live has it: of those that exclude another.
 func live(s *entsql.Selector) { s.Where(entsql.ExprP("one_per_user AND " + schema.LiveOrder)) }
 
-func (s *Service) enter(ctx context.Context, did string, at place, holds []Hold) error {
+func (s *Service) enter(ctx context.Context, did string, at place, holds []sale.Reservation) error {
 	moved, err := s.gate.reserve(ctx, at, holds)
 	s.m.did(did, moved)
 	return err
@@ -332,11 +333,11 @@ func (s *Service) reserveQueued(ctx context.Context, at place, q queues) error {
 // several sales reads them: each partition once, when the first of its sales asks. Who
 // was decided since is released by the same comparison, or has his row; who came since
 // was entered by his admission.
-type queues map[int]map[int64][]Hold
+type queues map[int]map[int64][]sale.Reservation
 
-func (q queues) of(ctx context.Context, s *Service, at place) ([]Hold, error) {
+func (q queues) of(ctx context.Context, s *Service, at place) ([]sale.Reservation, error) {
 	if q[at.partition] == nil {
-		all := map[int64][]Hold{}
+		all := map[int64][]sale.Reservation{}
 		err := s.eachQueued(ctx, at.partition, func(page []delivery) error {
 			for _, d := range page {
 				if d.malformed == nil {
@@ -404,7 +405,7 @@ func (s *Service) releaseDead(ctx context.Context, at place, bucket int) error {
 }
 
 // buyers reads a part of a bucket.
-func (g *gate) buyers(ctx context.Context, at place, bucket int, cursor uint64) (holds []Hold, next uint64, err error) {
+func (g *gate) buyers(ctx context.Context, at place, bucket int, cursor uint64) (holds []sale.Reservation, next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	flat, next, err := g.state.HScan(ctx, g.keys.bucket(at.partition, at.voucher, bucket), cursor, "", atOnce).Result()
@@ -421,7 +422,7 @@ func (g *gate) buyers(ctx context.Context, at place, bucket int, cursor uint64) 
 	return holds, next, nil
 }
 
-func (s *Service) releaseDeadOf(ctx context.Context, at place, holds []Hold) error {
+func (s *Service) releaseDeadOf(ctx context.Context, at place, holds []sale.Reservation) error {
 	numbers := make([]int64, len(holds))
 	for i, h := range holds {
 		numbers[i] = h.Order
@@ -430,7 +431,7 @@ func (s *Service) releaseDeadOf(ctx context.Context, at place, holds []Hold) err
 	if err != nil {
 		return err
 	}
-	var dead, unknown []Hold
+	var dead, unknown []sale.Reservation
 	for _, h := range holds {
 		row := rows[h.Order]
 		switch {
@@ -450,7 +451,7 @@ func (s *Service) releaseDeadOf(ctx context.Context, at place, holds []Hold) err
 
 // reenter enters the live orders of users whose dead ones were in their way: a Redis that
 // lost its last second has the order before the one that lives.
-func (s *Service) reenter(ctx context.Context, at place, released []Hold) error {
+func (s *Service) reenter(ctx context.Context, at place, released []sale.Reservation) error {
 	users := make([]int64, len(released))
 	for i, h := range released {
 		users[i] = h.User
@@ -460,16 +461,16 @@ func (s *Service) reenter(ctx context.Context, at place, released []Hold) error 
 	if err != nil {
 		return fmt.Errorf("read the live orders of %d users of sale %d: %w", len(users), at.voucher, err)
 	}
-	holds := make([]Hold, len(rows))
+	holds := make([]sale.Reservation, len(rows))
 	for i, r := range rows {
-		holds[i] = Hold{Order: r.ID, User: r.UserID, Voucher: at.voucher}
+		holds[i] = sale.Reservation{Order: r.ID, User: r.UserID, Voucher: at.voucher}
 	}
 	return s.enter(ctx, didReserve, at, holds)
 }
 
 // abort ends orders that have a piece in Redis, but neither a row nor an entry
 // there: presumed abort. The tombstone decides: who has a row by now keeps the piece.
-func (s *Service) abort(ctx context.Context, holds []Hold) error {
+func (s *Service) abort(ctx context.Context, holds []sale.Reservation) error {
 	if len(holds) == 0 {
 		return nil
 	}

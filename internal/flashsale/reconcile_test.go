@@ -19,6 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/voucher"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -55,21 +56,21 @@ func TestTheReconcilerSetsBuyersAndStockRight(t *testing.T) {
 		}},
 		{name: "an order that ended is", did: didRelease, spoil: func(g *stage, at place, n int64) {
 			g.row(at, user, n, order.StatusCANCELLED)
-			g.reserves(at, Hold{Order: n, User: user})
+			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
 		{name: "an order that failed is", did: didRelease, spoil: func(g *stage, at place, n int64) {
 			g.row(at, user, n, order.StatusFAILED)
-			g.reserves(at, Hold{Order: n, User: user})
+			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
 		{name: "an order of somebody else is", did: didRelease, spoil: func(g *stage, at place, n int64) {
 			g.row(at, user+1, n, order.StatusCANCELLED)
-			g.reserves(at, Hold{Order: n, User: user})
+			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
 		{name: "nobody knows of an order", ago: time.Minute, did: didAbort, status: order.StatusFAILED, spoil: func(g *stage, at place, n int64) {
-			g.reserves(at, Hold{Order: n, User: user})
+			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
 		{name: "nobody knows of an order yet", holder: true, spoil: func(g *stage, at place, n int64) {
-			g.reserves(at, Hold{Order: n, User: user})
+			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
 		{name: "an order waits for a slow database", ago: time.Minute, holder: true, spoil: func(g *stage, at place, n int64) {
 			g.admits(at, user, n)
@@ -90,7 +91,7 @@ func TestTheReconcilerSetsBuyersAndStockRight(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				g.t, g.n.ago = t, tt.ago
-				at := g.open(sale{stock: 10, buckets: 2})
+				at := g.open(stagedSale{stock: 10, buckets: 2})
 				number := g.number(at)
 				tt.spoil(g, at, number)
 				did := func() float64 {
@@ -125,7 +126,7 @@ func TestWhatTheReconcilerCannotExplainItDoesNotLookAtForEver(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := time.Now()
 		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Now = func() time.Time { return now } })
-		at := g.open(sale{stock: 10})
+		at := g.open(stagedSale{stock: 10})
 		g.DB.FlashSale.UpdateOneID(at.voucher).SetStock(9).ExecX(t.Context()) // no order has it
 		r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
 		var deep []int
@@ -150,7 +151,7 @@ func TestWhatTheReconcilerCannotExplainItDoesNotLookAtForEver(t *testing.T) {
 func TestASaleThatCannotBeCountedDoesNotStopTheOthers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		spoilt, at := g.open(sale{stock: 10}), g.open(sale{stock: 10})
+		spoilt, at := g.open(stagedSale{stock: 10}), g.open(stagedSale{stock: 10})
 		bucket := g.gate.keys.bucket(spoilt.partition, spoilt.voucher, 0)
 		g.set(bucket, 1)
 		defer g.unlink(bucket)
@@ -173,7 +174,7 @@ func TestASaleThatCannotBeCountedDoesNotStopTheOthers(t *testing.T) {
 func TestASaleIsSetRightAlthoughItsPartitionIsNeverQuiet(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.open(sale{stock: 10})
+		at := g.open(stagedSale{stock: 10})
 		if err := g.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []any{"an", "order"}}).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -195,7 +196,7 @@ func TestASaleIsSetRightAlthoughItsPartitionIsNeverQuiet(t *testing.T) {
 func TestWindow13AnEditThatWasNotStoredIsTakenBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.open(sale{stock: 10})
+		at := g.open(stagedSale{stock: 10})
 		g.sell(at, 1, 3, 3)
 		g.unlink(g.gate.keys.orders(at.partition))
 		if ok, err := g.Lower(t.Context(), at.voucher, 4, 2); !ok || err != nil {
@@ -211,7 +212,7 @@ func TestWindow13AnEditThatWasNotStoredIsTakenBack(t *testing.T) {
 
 func TestWindow13AnEditUnderWayIsLeftAlone(t *testing.T) {
 	g := newStage(t, storetest.Real(t)) // on SQLite nobody can look meanwhile
-	at := g.open(sale{stock: 10})
+	at := g.open(stagedSale{stock: 10})
 	tx, err := g.DB.Tx(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -260,7 +261,7 @@ func TestWindow13ARunningSaleIsEdited(t *testing.T) {
 			for way, bring := range ways {
 				t.Run(tt.name+" "+way, func(t *testing.T) {
 					g.t = t
-					at := g.open(sale{stock: 2, begin: -time.Minute})
+					at := g.open(stagedSale{stock: 2, begin: -time.Minute})
 					orders := g.sell(at, 1, 2, 2)
 					edit := g.DB.FlashSale.UpdateOneID(at.voucher).AddEditSeq(1)
 					tt.change(edit)
@@ -273,7 +274,7 @@ func TestWindow13ARunningSaleIsEdited(t *testing.T) {
 					}
 					g.told(at, orders, 1, 2)
 					if v := g.admits(at, 3, g.number(at)); v.code != tt.want {
-						t.Errorf("the code is %d, want %d", v.code, tt.want)
+						t.Errorf("the code is %s, want %s", v.code, tt.want)
 					}
 				})
 			}
@@ -284,7 +285,7 @@ func TestWindow13ARunningSaleIsEdited(t *testing.T) {
 func TestStocksAreRedisesOrElseTheRows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		open, absent, over := g.open(sale{stock: 5}), g.put(sale{stock: 7}), g.open(sale{stock: 3})
+		open, absent, over := g.open(stagedSale{stock: 5}), g.put(stagedSale{stock: 7}), g.open(stagedSale{stock: 3})
 		g.sell(open, 1, 0, 2)
 		g.set(g.gate.keys.stock(over.partition, over.voucher), -1)
 		got, err := g.Stocks(t.Context(), []int64{open.voucher, absent.voucher, over.voucher, 1 << 40})
@@ -301,7 +302,7 @@ func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := time.Now()
 		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Now = func() time.Time { return now } })
-		at := g.open(sale{stock: 5, buckets: 2})
+		at := g.open(stagedSale{stock: 5, buckets: 2})
 		g.sell(at, 1, 3, 3)
 		there := func() int64 {
 			var n int64
@@ -413,7 +414,7 @@ func TestARoundOverSalesThatAreRightCostsLittle(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		for range 20 {
-			at := g.open(sale{stock: 10})
+			at := g.open(stagedSale{stock: 10})
 			g.sell(at, 1, 5, 5)
 			g.unlink(g.gate.keys.orders(at.partition))
 		}
@@ -453,7 +454,7 @@ func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
 	testkit.Long(t)
 	const buyers = 100_000
 	g := newStage(t, storetest.Real(t))
-	at := g.put(sale{stock: 120_000})
+	at := g.put(stagedSale{stock: 120_000})
 	if _, err := g.SQL.ExecContext(t.Context(), fmt.Sprintf(`
 		INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, version, tallied, created_at, pay_before)
 		SELECT 1000000000 + n, n, %d, 7, 'UNPAID', true, true, 1000, 1, false, 1, 1 FROM generate_series(1, %d) AS n`, at.voucher, buyers)); err != nil {
@@ -478,11 +479,11 @@ func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
 func TestWindow15AHolderWhoseDeadOrderCameBackIsEntered(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.open(sale{stock: 5})
+		at := g.open(stagedSale{stock: 5})
 		dead, alive := g.number(at), g.number(at)
 		g.row(at, 9, dead, order.StatusCANCELLED)
 		g.row(at, 9, alive, order.StatusPAID)
-		g.reserves(at, Hold{Order: dead, User: 9})
+		g.reserves(at, sale.Reservation{Order: dead, User: 9})
 		if err := g.deep(t.Context(), g.sale(at), queues{}); err != nil {
 			t.Fatal(err)
 		}
@@ -496,7 +497,7 @@ func TestWindow15AHolderWhoseDeadOrderCameBackIsEntered(t *testing.T) {
 func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		big := sale{stock: 1_000_000, begin: time.Hour, end: 2 * time.Hour}
+		big := stagedSale{stock: 1_000_000, begin: time.Hour, end: 2 * time.Hour}
 		first := g.open(big)
 		last := first
 		for range roundBuckets / first.buckets {
@@ -544,7 +545,7 @@ func TestAnErrorForEachSaleIsAShortLine(t *testing.T) {
 func TestTwoProcessesRebuildASaleTogether(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		a, b := newStage(t, on), newStage(t, on)
-		at := a.put(sale{stock: 700, buckets: 3})
+		at := a.put(stagedSale{stock: 700, buckets: 3})
 		for user := int64(1); user <= 600; user++ {
 			a.row(at, user, a.number(at), order.StatusUNPAID)
 		}
@@ -565,7 +566,7 @@ func TestTwoProcessesRebuildASaleTogether(t *testing.T) {
 func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.open(sale{stock: 400, buckets: 2})
+		at := g.open(stagedSale{stock: 400, buckets: 2})
 		row := g.sale(at)
 		ctx, stop := context.WithCancel(t.Context())
 		var compared sync.WaitGroup
@@ -585,7 +586,7 @@ func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 						t.Errorf("user %d: %+v, %v", user, v, err)
 					}
 					if user%3 == 0 {
-						if _, err := g.gate.release(t.Context(), at, []Hold{{Order: number, User: user}}); err != nil {
+						if _, err := g.gate.release(t.Context(), at, []sale.Reservation{{Order: number, User: user}}); err != nil {
 							t.Error(err)
 						}
 						g.unlink(g.gate.keys.order(number))
@@ -609,7 +610,7 @@ func TestAQueueIsReadOncePerComparison(t *testing.T) {
 		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Partitions = 1 })
 		var sales []place
 		for range 5 {
-			sales = append(sales, g.open(sale{stock: 5}))
+			sales = append(sales, g.open(stagedSale{stock: 5}))
 		}
 		for i, at := range sales {
 			g.admits(at, int64(i+1), g.number(at))
@@ -634,7 +635,7 @@ func TestAQueueIsReadOncePerComparison(t *testing.T) {
 func TestReconcileRunsUntilItIsStopped(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.put(sale{stock: 5})
+		at := g.put(stagedSale{stock: 5})
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- g.Reconcile(ctx) }()

@@ -8,6 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 // Topics of this room's jobs in the outbox.
@@ -31,14 +32,14 @@ func (s *Service) reserveAgain(ctx context.Context, numbers ...int64) error {
 	return s.reserveRows(ctx, numbers...)
 }
 
-// holdWire is a [Hold] in a job: order, user, voucher.
+// holdWire is a [sale.Reservation] in a job: order, user, voucher.
 type holdWire [3]int64
 
 // Return gives pieces back to their sales, in the transaction that ends their
 // orders: tx must change the status of each, on the condition that it is live, so
 // that a piece comes back once. After the commit call [Service.Returned]. After an
 // error the transaction is to be undone.
-func (s *Service) Return(ctx context.Context, tx outbox.Execer, holds []Hold) ([]outbox.Ticket, error) {
+func (s *Service) Return(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error) {
 	if len(holds) == 0 {
 		return nil, nil
 	}
@@ -60,14 +61,14 @@ func (s *Service) Return(ctx context.Context, tx outbox.Execer, holds []Hold) ([
 
 // Returned does in Redis, after the commit, what Return did in the database. It
 // does not fail: what it cannot do, the outbox does.
-func (s *Service) Returned(ctx context.Context, holds []Hold, tickets []outbox.Ticket) {
+func (s *Service) Returned(ctx context.Context, holds []sale.Reservation, tickets []outbox.Ticket) {
 	s.outbox.Settle(ctx, s.release(ctx, holds), tickets...)
 }
 
 func (s *Service) releaseWires(ctx context.Context, wires ...holdWire) error {
-	holds := make([]Hold, len(wires))
+	holds := make([]sale.Reservation, len(wires))
 	for i, w := range wires {
-		holds[i] = Hold{Order: w[0], User: w[1], Voucher: w[2]}
+		holds[i] = sale.Reservation{Order: w[0], User: w[1], Voucher: w[2]}
 	}
 	return outbox.Later(s.release(ctx, holds))
 }
@@ -78,31 +79,31 @@ func (s *Service) reserveRows(ctx context.Context, numbers ...int64) error {
 	if err != nil {
 		return outbox.Later(err)
 	}
-	var holds []Hold
+	var holds []sale.Reservation
 	for _, r := range rows {
 		if isLive(r) {
-			holds = append(holds, Hold{Order: r.ID, User: r.UserID, Voucher: r.VoucherID})
+			holds = append(holds, sale.Reservation{Order: r.ID, User: r.UserID, Voucher: r.VoucherID})
 		}
 	}
 	return outbox.Later(s.reserve(ctx, holds))
 }
 
 // release frees the pieces of exactly these orders in Redis. It may be repeated.
-func (s *Service) release(ctx context.Context, holds []Hold) error {
+func (s *Service) release(ctx context.Context, holds []sale.Reservation) error {
 	return s.move(ctx, holds, s.gate.release)
 }
 
 // reserve takes a piece for each of these orders in Redis, unless its user has one.
 // It may be repeated.
-func (s *Service) reserve(ctx context.Context, holds []Hold) error {
+func (s *Service) reserve(ctx context.Context, holds []sale.Reservation) error {
 	return s.move(ctx, holds, s.gate.reserve)
 }
 
-func (s *Service) move(ctx context.Context, holds []Hold, by func(context.Context, place, []Hold) (int, error)) error {
+func (s *Service) move(ctx context.Context, holds []sale.Reservation, by func(context.Context, place, []sale.Reservation) (int, error)) error {
 	if len(holds) == 0 {
 		return nil
 	}
-	sales := map[int64][]Hold{}
+	sales := map[int64][]sale.Reservation{}
 	for _, h := range holds {
 		sales[h.Voucher] = append(sales[h.Voucher], h)
 	}

@@ -18,6 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -91,7 +92,7 @@ func (r *rig) run(t testing.TB, workers ...func(context.Context) error) (stop fu
 }
 
 // open makes a sale of this stock, that is open, in the database and in Redis.
-func (r *rig) open(t testing.TB, stock int) Try {
+func (r *rig) open(t testing.TB, stock int) sale.Request {
 	t.Helper()
 	v := r.sale(t, stock, -time.Hour, time.Hour)
 	if err := r.Apply(t.Context(), v.VoucherID); err != nil {
@@ -101,7 +102,7 @@ func (r *rig) open(t testing.TB, stock int) Try {
 }
 
 // sale makes a sale in the database.
-func (r *rig) sale(t testing.TB, stock int, begins, ends time.Duration) Try {
+func (r *rig) sale(t testing.TB, stock int, begins, ends time.Duration) sale.Request {
 	t.Helper()
 	ctx := t.Context()
 	kind, err := r.DB.ShopType.Query().FirstID(ctx)
@@ -116,14 +117,14 @@ func (r *rig) sale(t testing.TB, stock int, begins, ends time.Duration) Try {
 	now := time.Now()
 	r.DB.FlashSale.Create().SetID(v.ID).SetVoucherID(v.ID).SetStock(stock).SetInitialStock(stock).SetPartition(partition).SetBuckets(buckets).
 		SetBeginsAt(now.Add(begins).UnixMilli()).SetEndsAt(now.Add(ends).UnixMilli()).SaveX(ctx)
-	return Try{VoucherID: v.ID, ShopID: shop.ID, Price: 500, Partition: partition, Buckets: buckets}
+	return sale.Request{VoucherID: v.ID, ShopID: shop.ID, Price: 500, Partition: partition, Buckets: buckets}
 }
 
 // by is the same try of a user.
-func (t Try) by(user int64) Try { t.UserID = user; return t }
+func by(t sale.Request, user int64) sale.Request { t.UserID = user; return t }
 
 // attemptOf is an attempt as the queue brings it.
-func (r *rig) attemptOf(t testing.TB, v Try) attempt {
+func (r *rig) attemptOf(t testing.TB, v sale.Request) attempt {
 	t.Helper()
 	number, err := r.numbers.Next(t.Context(), v.Partition)
 	if err != nil {
@@ -136,13 +137,13 @@ func (r *rig) attemptOf(t testing.TB, v Try) attempt {
 }
 
 // stock is what the database says is left.
-func (r *rig) stock(t testing.TB, v Try) int {
+func (r *rig) stock(t testing.TB, v sale.Request) int {
 	t.Helper()
 	return r.DB.FlashSale.GetX(t.Context(), v.VoucherID).Stock
 }
 
 // counts are the orders of a sale, by status, with "rows" their sum.
-func (r *rig) counts(t testing.TB, v Try) map[entorder.Status]int {
+func (r *rig) counts(t testing.TB, v sale.Request) map[entorder.Status]int {
 	t.Helper()
 	all := map[entorder.Status]int{}
 	for _, o := range r.DB.Order.Query().Where(entorder.VoucherID(v.VoucherID)).AllX(t.Context()) {
@@ -152,7 +153,7 @@ func (r *rig) counts(t testing.TB, v Try) map[entorder.Status]int {
 }
 
 // redisStock is what Redis says is left, and how many buyers it has.
-func (r *rig) redisStock(t testing.TB, v Try) (stock, buyers int) {
+func (r *rig) redisStock(t testing.TB, v sale.Request) (stock, buyers int) {
 	t.Helper()
 	stock, _ = r.Redis.Get(t.Context(), r.gate.keys.stock(v.Partition, v.VoucherID)).Int()
 	for i := range v.Buckets {

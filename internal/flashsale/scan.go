@@ -17,6 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 const (
@@ -224,9 +225,9 @@ func (s *Service) inspectLive(ctx context.Context, at place, pace func(n int) er
 			return err
 		}
 		for part := range slices.Chunk(rows, atOnce) {
-			holds := make([]Hold, len(part))
+			holds := make([]sale.Reservation, len(part))
 			for i, r := range part {
-				holds[i] = Hold{Order: r.ID, User: r.UserID, Voucher: at.voucher}
+				holds[i] = sale.Reservation{Order: r.ID, User: r.UserID, Voucher: at.voucher}
 			}
 			absent, err := s.gate.absent(ctx, map[int64]place{at.voucher: at}, holds)
 			if err != nil {
@@ -246,7 +247,7 @@ func (s *Service) inspectLive(ctx context.Context, at place, pace func(n int) er
 // inspectBuyers looks for buyers in Redis whose orders do not live, or are another's.
 // Those of whose orders there is no row are for [Service.scanQueues].
 func (s *Service) inspectBuyers(ctx context.Context, at place, pace func(n int) error, found flaws) error {
-	return s.eachBuyers(ctx, at, func(holds []Hold) error {
+	return s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := pace(len(holds)); err != nil {
 			return err
 		}
@@ -255,7 +256,7 @@ func (s *Service) inspectBuyers(ctx context.Context, at place, pace func(n int) 
 			return err
 		}
 		for _, h := range holds {
-			if row := rows[h.Order]; row != nil && !h.livesAs(row) {
+			if row := rows[h.Order]; row != nil && !livesAs(h, row) {
 				found["dead "+decimal(h.User)+" "+decimal(h.Order)] = fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which is %s", at.voucher, h.User, h.Order, row.Status)
 			}
 		}
@@ -264,7 +265,7 @@ func (s *Service) inspectBuyers(ctx context.Context, at place, pace func(n int) 
 }
 
 // eachBuyers walks over the buyers of a sale in Redis, at most 500 at a time.
-func (s *Service) eachBuyers(ctx context.Context, at place, do func([]Hold) error) error {
+func (s *Service) eachBuyers(ctx context.Context, at place, do func([]sale.Reservation) error) error {
 	for bucket := range at.buckets {
 		for cursor, begun := uint64(0), false; cursor != 0 || !begun; begun = true {
 			holds, next, err := s.gate.buyers(ctx, at, bucket, cursor)
@@ -284,7 +285,7 @@ func (s *Service) eachBuyers(ctx context.Context, at place, do func([]Hold) erro
 
 // absent returns those of the holds that Redis does not have, of sales at these
 // places; other sales are passed over.
-func (g *gate) absent(ctx context.Context, places map[int64]place, holds []Hold) ([]Hold, error) {
+func (g *gate) absent(ctx context.Context, places map[int64]place, holds []sale.Reservation) ([]sale.Reservation, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	pipe := g.state.Pipeline()
@@ -295,7 +296,7 @@ func (g *gate) absent(ctx context.Context, places map[int64]place, holds []Hold)
 		}
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	var absent []Hold
+	var absent []sale.Reservation
 	for i, cmd := range cmds {
 		if cmd == nil {
 			continue
@@ -312,11 +313,11 @@ func (g *gate) absent(ctx context.Context, places map[int64]place, holds []Hold)
 }
 
 // livesAs reports whether a row is of this order, and alive.
-func (h Hold) livesAs(row *ent.Order) bool {
+func livesAs(h sale.Reservation, row *ent.Order) bool {
 	return isLive(row) && row.UserID == h.User && row.VoucherID == h.Voucher
 }
 
-func numbersOf(holds []Hold) []int64 {
+func numbersOf(holds []sale.Reservation) []int64 {
 	numbers := make([]int64, len(holds))
 	for i, h := range holds {
 		numbers[i] = h.Order

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 const (
@@ -32,9 +33,9 @@ func (s *Service) scanQueues(ctx context.Context, r *reconcile.Run) error {
 
 // A backlog is what is wrong with a page of a queue.
 type backlog struct {
-	ended    []delivery // whose orders have rows
-	late     []delivery // that have none for too long, or cannot be read
-	homeless []Hold     // that have no piece
+	ended    []delivery         // whose orders have rows
+	late     []delivery         // that have none for too long, or cannot be read
+	homeless []sale.Reservation // that have no piece
 }
 
 func (b backlog) tell(r *reconcile.Run, p int) {
@@ -125,7 +126,7 @@ func (g *gate) queuedBetween(ctx context.Context, partition int, from, last stri
 // inspectQueue says what is wrong with a page of a queue. The pieces are looked for
 // before the rows: an order that has no row has not given its piece back.
 func (s *Service) inspectQueue(ctx context.Context, page []delivery) (b backlog, err error) {
-	var holds []Hold
+	var holds []sale.Reservation
 	for _, d := range page {
 		if d.malformed == nil {
 			holds = append(holds, d.hold())
@@ -139,7 +140,7 @@ func (s *Service) inspectQueue(ctx context.Context, page []delivery) (b backlog,
 	if err != nil {
 		return b, err
 	}
-	b.homeless = slices.DeleteFunc(absent, func(h Hold) bool { return rows[h.Order] != nil })
+	b.homeless = slices.DeleteFunc(absent, func(h sale.Reservation) bool { return rows[h.Order] != nil })
 	for _, d := range page {
 		switch {
 		case s.cfg.Now().Sub(writtenAt(d.id)) < lateAfter:
@@ -153,7 +154,7 @@ func (s *Service) inspectQueue(ctx context.Context, page []delivery) (b backlog,
 }
 
 // absent returns those of the holds that whole sales in Redis do not have.
-func (s *Service) absent(ctx context.Context, holds []Hold) ([]Hold, error) {
+func (s *Service) absent(ctx context.Context, holds []sale.Reservation) ([]sale.Reservation, error) {
 	var vouchers []int64
 	for _, h := range holds {
 		vouchers = append(vouchers, h.Voucher)
@@ -213,7 +214,7 @@ func (s *Service) storeLate(ctx context.Context, p int, late []delivery) (int, e
 // scanLost looks for buyers in the sales of a partition whose orders have neither a
 // row nor an entry in its queue: they were lost, and fail.
 func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
-	var doubtful []Hold // without a row: few, unless the database is far behind
+	var doubtful []sale.Reservation // without a row: few, unless the database is far behind
 	for after, n := int64(0), scanPage; n == scanPage; {
 		sales, err := s.running(ctx, p, after, scanPage)
 		if err != nil {
@@ -246,8 +247,8 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 }
 
 // doubtfulOf returns the buyers of a sale whose orders have had no row for too long.
-func (s *Service) doubtfulOf(ctx context.Context, r *reconcile.Run, at place) (doubtful []Hold, err error) {
-	err = s.eachBuyers(ctx, at, func(holds []Hold) error {
+func (s *Service) doubtfulOf(ctx context.Context, r *reconcile.Run, at place) (doubtful []sale.Reservation, err error) {
+	err = s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := r.Compare(ctx, len(holds)); err != nil {
 			return err
 		}
@@ -268,7 +269,7 @@ func (s *Service) doubtfulOf(ctx context.Context, r *reconcile.Run, at place) (d
 // lostOf returns those of the holds, all of one partition, whose orders have neither
 // an entry nor a row. Who got his piece has his entry, which leaves the queue when its row
 // is there: so the queue is read after the buyers and before the rows.
-func (s *Service) lostOf(ctx context.Context, p int, holds []Hold) (lost []Hold, err error) {
+func (s *Service) lostOf(ctx context.Context, p int, holds []sale.Reservation) (lost []sale.Reservation, err error) {
 	if len(holds) == 0 {
 		return nil, nil
 	}
@@ -304,7 +305,7 @@ func (s *Service) waiting(ctx context.Context, p int) (map[int64]bool, error) {
 
 // failLost makes tombstones of lost orders, gives back their pieces, and removes what
 // is told of them. It returns how many are decided then.
-func (s *Service) failLost(ctx context.Context, p int, lost []Hold) (mended int, err error) {
+func (s *Service) failLost(ctx context.Context, p int, lost []sale.Reservation) (mended int, err error) {
 	for part := range slices.Chunk(lost, maxBatch) {
 		entries := make([]Entry, len(part))
 		for i, h := range part {

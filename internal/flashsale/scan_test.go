@@ -15,6 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -61,19 +62,19 @@ func harms() []harm {
 		}},
 		{name: "a dead buyer", scan: "sales", found: 1, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at place, orders [3]int64) {
 			g.row(at, 3, orders[2], order.StatusCANCELLED)
-			g.reserves(at, Hold{Order: orders[2], User: 3})
+			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
 		{name: "a dead buyer beside a live one that is gone", scan: "sales", found: 2, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at place, orders [3]int64) {
 			g.row(at, 3, orders[2], order.StatusCANCELLED)
-			g.reserves(at, Hold{Order: orders[2], User: 3})
-			g.releases(at, Hold{Order: orders[0], User: 1})
+			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
+			g.releases(at, sale.Reservation{Order: orders[0], User: 1})
 		}},
 		{name: "a dead order in the place of the live one", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at place, orders [3]int64) {
 			g.row(at, 1, orders[2], order.StatusREFUNDED)
 			g.must(g.Redis.HSet(g.t.Context(), bucket(g, at, 1), "1", decimal(orders[2])).Err())
 		}, status: order.StatusREFUNDED},
 		{name: "an order of somebody else", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at place, orders [3]int64) {
-			g.reserves(at, Hold{Order: orders[0], User: 3})
+			g.reserves(at, sale.Reservation{Order: orders[0], User: 3})
 		}},
 		{name: "no sale at all", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
 			g.unlink(g.gate.keys.whole(at)...)
@@ -106,13 +107,13 @@ func harms() []harm {
 		}},
 		{name: "an entry without a piece", scan: "queues", found: 1, buyers: 3, do: func(g *stage, at place, orders [3]int64) {
 			g.admits(at, 3, orders[2])
-			g.releases(at, Hold{Order: orders[2], User: 3})
+			g.releases(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
 		{name: "an entry that cannot be read", scan: "queues", old: true, found: 1, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
 			g.must(g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []any{"o", "nonsense"}}).Err())
 		}},
 		{name: "a buyer without row and entry", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at place, orders [3]int64) {
-			g.reserves(at, Hold{Order: orders[2], User: 3})
+			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
 		{name: "an order whose entry is gone", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at place, orders [3]int64) {
 			g.admits(at, 3, orders[2])
@@ -133,7 +134,7 @@ func (g *stage) must(err error) {
 	}
 }
 
-func (g *stage) releases(at place, holds ...Hold) {
+func (g *stage) releases(at place, holds ...sale.Reservation) {
 	g.t.Helper()
 	if n, err := g.gate.release(g.t.Context(), at, holds); err != nil || n != len(holds) {
 		g.t.Fatal(n, err)
@@ -152,11 +153,11 @@ func TestScansFindAndMendWhatIsWrongWithSales(t *testing.T) {
 			t.Run(h.name, func(t *testing.T) {
 				g.t = t
 				ahead.Store(0)
-				at := g.open(sale{stock: 10, buckets: 2})
+				at := g.open(stagedSale{stock: 10, buckets: 2})
 				orders := [3]int64{g.number(at), g.number(at), g.number(at)}
 				for i, user := range []int64{1, 2} {
 					g.row(at, user, orders[i], order.StatusUNPAID)
-					g.reserves(at, Hold{Order: orders[i], User: user})
+					g.reserves(at, sale.Reservation{Order: orders[i], User: user})
 				}
 				h.do(g, at, orders)
 				if h.old {
@@ -214,7 +215,7 @@ func TestATimeOfAnEntryIsReadFromItsID(t *testing.T) {
 func TestAScanOfAQueueEndsUnderTraffic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		at := g.open(sale{stock: 10})
+		at := g.open(stagedSale{stock: 10})
 		write := func(n int) {
 			pipe := g.Redis.Pipeline()
 			for range n {
@@ -247,11 +248,11 @@ func TestAllLooksOfAScanKeepToItsRate(t *testing.T) {
 		g := newStage(t, on)
 		g.doubt = 0
 		const buyers, perSecond, free = 300, 500, 500
-		at := g.open(sale{stock: buyers, buckets: 1})
+		at := g.open(stagedSale{stock: buyers, buckets: 1})
 		for user := range int64(buyers) {
 			number := g.number(at)
 			g.row(at, user+1, number, order.StatusUNPAID)
-			g.reserves(at, Hold{Order: number, User: user + 1})
+			g.reserves(at, sale.Reservation{Order: number, User: user + 1})
 		}
 		g.must(g.Redis.Incr(t.Context(), g.gate.keys.stock(at.partition, at.voucher)).Err())
 		scans := reconcile.New(prometheus.NewRegistry(), g.Log)
@@ -293,8 +294,8 @@ func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
 		const sales = 3 * manyPartitions
 		var places []place
 		for range sales {
-			at := g.open(sale{stock: 10})
-			g.reserves(at, Hold{Order: g.number(at), User: 1})
+			at := g.open(stagedSale{stock: 10})
+			g.reserves(at, sale.Reservation{Order: g.number(at), User: 1})
 			places = append(places, at)
 		}
 		c := &traffic{named: map[string]int{}}

@@ -16,6 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/voucher"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -80,8 +81,8 @@ func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
 	return g
 }
 
-// A sale to be put up.
-type sale struct {
+// A stagedSale is to be put up.
+type stagedSale struct {
 	stock, buckets int           // 0 buckets: as many as it takes
 	begin, end     time.Duration // from now; 0 end: an hour
 	off            bool
@@ -96,7 +97,7 @@ func (g *stage) shop() int64 {
 }
 
 // put makes rows of a sale; Redis does not know of it.
-func (g *stage) put(of sale) place {
+func (g *stage) put(of stagedSale) place {
 	g.t.Helper()
 	ctx, now := g.t.Context(), time.Now()
 	status := voucher.StatusON_SALE
@@ -119,7 +120,7 @@ func (g *stage) put(of sale) place {
 }
 
 // open puts a sale up, in Redis too, which is certified.
-func (g *stage) open(of sale) place {
+func (g *stage) open(of stagedSale) place {
 	g.t.Helper()
 	at := g.put(of)
 	if err := g.Apply(g.t.Context(), at.voucher); err != nil {
@@ -151,8 +152,8 @@ func (g *stage) number(at place) int64 {
 
 func (g *stage) try(at place, user, number int64) admission {
 	return admission{
-		Try:   Try{UserID: user, VoucherID: at.voucher, ShopID: 7, Price: 1000, Partition: at.partition, Buckets: at.buckets},
-		order: number, queued: g.cfg.Queued(user),
+		Request: sale.Request{UserID: user, VoucherID: at.voucher, ShopID: 7, Price: 1000, Partition: at.partition, Buckets: at.buckets},
+		order:   number, queued: g.cfg.Queued(user),
 	}
 }
 

@@ -19,12 +19,12 @@ func TestOrdersKeepTermsOfTheirInsert(t *testing.T) {
 			t.Helper()
 			return optional.Value(r.DB.Order.GetX(ctx, order).TermsID)
 		}
-		first := r.attemptOf(t, v.by(ann))
+		first := r.attemptOf(t, by(v, ann))
 		commitAll(t, r, first)
 		for _, id := range []int64{v.VoucherID, sold.VoucherID} {
 			r.DB.Voucher.UpdateOneID(id).SetFirstTermsID(70).SetTermsID(id + 70).ExecX(ctx)
 		}
-		second, past, failed, lost := r.attemptOf(t, v.by(bob)), r.attemptOf(t, v.by(cid)), r.attemptOf(t, sold.by(ann)), r.attemptOf(t, v.by(dan))
+		second, past, failed, lost := r.attemptOf(t, by(v, bob)), r.attemptOf(t, by(v, cid)), r.attemptOf(t, by(sold, ann)), r.attemptOf(t, by(v, dan))
 		past.direct, past.final = true, false
 		commitAll(t, r, second, past, failed)
 		if _, err := r.ledger.tombstone(ctx, []Entry{lost.Entry}); err != nil {

@@ -26,6 +26,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -56,10 +57,10 @@ type town struct {
 	mu       sync.Mutex
 	vouchers map[int64]*Voucher
 	entries  map[int64]*Order // queued
-	answers  []Answer         // of the sale, in turn
-	asked    []Try
+	answers  []sale.Response  // of the sale, in turn
+	asked    []sale.Request
 	failSold error
-	returned []Hold
+	returned []sale.Reservation
 	hints    []string
 }
 
@@ -95,12 +96,12 @@ func (w *town) VoucherByID(_ context.Context, id int64) (*Voucher, error) {
 	return nil, fault.ErrNotFound
 }
 
-func (w *town) Order(_ context.Context, t Try) (Answer, error) {
+func (w *town) Order(_ context.Context, t sale.Request) (sale.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.asked = append(w.asked, t)
 	if len(w.answers) == 0 {
-		return Answer{}, errors.New("nobody said what the sale answers")
+		return sale.Response{}, errors.New("nobody said what the sale answers")
 	}
 	a := w.answers[0]
 	w.answers = w.answers[1:]
@@ -120,7 +121,7 @@ func (w *town) Entries(_ context.Context, numbers []int64) (map[int64]*Order, er
 }
 
 // Return does what the flash sales do to the database.
-func (w *town) Return(ctx context.Context, tx outbox.Execer, holds []Hold) ([]outbox.Ticket, error) {
+func (w *town) Return(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error) {
 	for _, h := range holds {
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("UPDATE flash_sales SET stock = stock + 1 WHERE id = %d", h.Voucher)); err != nil {
 			return nil, err
@@ -129,7 +130,7 @@ func (w *town) Return(ctx context.Context, tx outbox.Execer, holds []Hold) ([]ou
 	return nil, nil
 }
 
-func (w *town) Returned(_ context.Context, holds []Hold, _ []outbox.Ticket) {
+func (w *town) Returned(_ context.Context, holds []sale.Reservation, _ []outbox.Ticket) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.returned = append(w.returned, holds...)
@@ -152,7 +153,7 @@ func (w *town) told(key string) bool {
 	return slices.Contains(w.hints, key)
 }
 
-func (w *town) answer(a ...Answer) {
+func (w *town) answer(a ...sale.Response) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answers = a

@@ -14,6 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 // The life of an order:
@@ -194,7 +195,7 @@ type turn struct {
 	to     Status
 	rows   []*ent.Order // as they are then
 	jobs   []outbox.Ticket
-	holds  []Hold // pieces that go back
+	holds  []sale.Reservation // pieces that go back
 	pieces []outbox.Ticket
 }
 
@@ -206,11 +207,13 @@ func (s *Service) turn(ctx context.Context, tx *ent.Tx, rows []*ent.Order, to St
 	for i, r := range rows {
 		ids[i] = r.ID
 		if r.Flash && (to == Cancelled || to == Refunded) {
-			t.holds = append(t.holds, Hold{Order: r.ID, User: r.UserID, Voucher: r.VoucherID})
+			t.holds = append(t.holds, sale.Reservation{Order: r.ID, User: r.UserID, Voucher: r.VoucherID})
 		}
 	}
 	if len(t.holds) > 0 {
-		slices.SortFunc(t.holds, func(a, b Hold) int { return cmp.Or(cmp.Compare(a.Voucher, b.Voucher), cmp.Compare(a.Order, b.Order)) })
+		slices.SortFunc(t.holds, func(a, b sale.Reservation) int {
+			return cmp.Or(cmp.Compare(a.Voucher, b.Voucher), cmp.Compare(a.Order, b.Order))
+		})
 		if t.pieces, err = s.cfg.Sales.Return(ctx, tx, t.holds); err != nil {
 			return nil, fmt.Errorf("return %d pieces: %w", len(t.holds), err)
 		}

@@ -19,6 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -274,7 +275,7 @@ func TestASaleThatCannotTakeAPieceBackEndsNoOrder(t *testing.T) {
 		if row := p.db.Order.GetX(t.Context(), o.ID); Status(row.Status) != Unpaid || row.Version != o.Version {
 			t.Errorf("it is %v", row)
 		}
-		if slices.ContainsFunc(w.returned, func(h Hold) bool { return h.Order == o.ID }) {
+		if slices.ContainsFunc(w.returned, func(h sale.Reservation) bool { return h.Order == o.ID }) {
 			t.Error("its piece was announced")
 		}
 	})

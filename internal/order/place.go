@@ -18,6 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 // MaxKey is how many characters a client's word for what it wants once may have.
@@ -103,12 +104,12 @@ func digest(user, voucher int64, key string) string {
 }
 
 func (s *Service) grant(ctx context.Context, w wish) (*Order, error) {
-	sale := w.voucher.Sale
-	over := sale != nil && sale.EndsAt.Add(closedFor).Before(s.now())
+	of := w.voucher.Sale
+	over := of != nil && of.EndsAt.Add(closedFor).Before(s.now())
 	switch {
 	case w.voucher.Owner == w.user:
 		return s.closed(ctx, w, OwnShop, "You can't buy from your own shop.")
-	case sale != nil && !over: // taken off it too: the sale may know what the client's key made
+	case of != nil && !over: // taken off it too: the sale may know what the client's key made
 		return s.placeFlash(ctx, w)
 	case w.voucher.Off:
 		return s.closed(ctx, w, OffSale, "This voucher is not on sale any more.")
@@ -158,7 +159,7 @@ func orNone(row *ent.Order, err error) (*Order, error) {
 // placeFlash lets the sale decide.
 func (s *Service) placeFlash(ctx context.Context, w wish) (*Order, error) {
 	v := w.voucher
-	answer, err := s.cfg.Sales.Order(ctx, Try{
+	answer, err := s.cfg.Sales.Order(ctx, sale.Request{
 		UserID: w.user, VoucherID: v.ID, ShopID: v.ShopID, Price: v.Price,
 		Partition: v.Sale.Partition, Buckets: v.Sale.Buckets, Key: w.digest,
 	})
@@ -166,33 +167,33 @@ func (s *Service) placeFlash(ctx context.Context, w wish) (*Order, error) {
 		return nil, err
 	}
 	switch answer.Result {
-	case ResultQueued:
+	case sale.Queued:
 		return w.queued(answer, s.now()), nil
-	case ResultStored:
+	case sale.Stored:
 		if answer.PayBefore.IsZero() {
 			return s.decided(ctx, w, answer)
 		}
 		return w.stored(answer), nil
-	case ResultRepeated:
+	case sale.Repeated:
 		return s.decided(ctx, w, answer)
-	case ResultHeld:
+	case sale.Held:
 		order, err := s.decided(ctx, w, answer)
 		if err != nil {
 			return nil, err
 		}
 		return order, alreadyOrdered()
-	case ResultFailed:
+	case sale.Failed:
 		return s.failed(ctx, w, answer)
-	case ResultNotStarted:
+	case sale.NotStarted:
 		return nil, refused(SaleNotStarted, "The sale has not begun yet.")
-	case ResultEnded:
+	case sale.Ended:
 		return nil, refused(SaleEnded, "The sale is over.")
-	case ResultOffSale:
+	case sale.OffSale:
 		return nil, refused(OffSale, "This voucher is not on sale any more.")
-	case ResultOutOfStock:
+	case sale.OutOfStock:
 		return nil, refused(OutOfStock, "All pieces are sold.")
 	}
-	return nil, fmt.Errorf("the sale answered %d, which means nothing", answer.Result)
+	return nil, fmt.Errorf("place order: unknown result %v of the sale", answer.Result)
 }
 
 func alreadyOrdered() fault.UserErrors {
@@ -200,7 +201,7 @@ func alreadyOrdered() fault.UserErrors {
 }
 
 // queued is an order that the sale has admitted.
-func (w wish) queued(a Answer, now time.Time) *Order {
+func (w wish) queued(a sale.Response, now time.Time) *Order {
 	at := a.At
 	if at.IsZero() {
 		at = now
@@ -214,7 +215,7 @@ func (w wish) queued(a Answer, now time.Time) *Order {
 
 // stored returns an order that the sale has just stored. It equals its row, except for
 // the terms.
-func (w wish) stored(a Answer) *Order {
+func (w wish) stored(a sale.Response) *Order {
 	o := w.queued(a, a.At)
 	o.Status, o.Version, o.PayBefore, o.TermsUnknown = Unpaid, 1, &a.PayBefore, true
 	return o
@@ -222,7 +223,7 @@ func (w wish) stored(a Answer) *Order {
 
 // decided returns the order that a sale answered with: its row, or while there is
 // none it is queued.
-func (s *Service) decided(ctx context.Context, w wish, a Answer) (*Order, error) {
+func (s *Service) decided(ctx context.Context, w wish, a sale.Response) (*Order, error) {
 	found, err := s.find(ctx, []int64{a.Order})
 	if err != nil {
 		return nil, err
@@ -235,7 +236,7 @@ func (s *Service) decided(ctx context.Context, w wish, a Answer) (*Order, error)
 
 // failed answers with a tombstone. One that was planted because the user holds
 // another order is answered with that.
-func (s *Service) failed(ctx context.Context, w wish, a Answer) (*Order, error) {
+func (s *Service) failed(ctx context.Context, w wish, a sale.Response) (*Order, error) {
 	order, err := s.decided(ctx, w, a)
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -215,24 +216,24 @@ func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
 		failed.ID, failed.Status, failed.FailureCode = w.number(3), Failed, NotCompleted
 		for _, tt := range []struct {
 			name   string
-			answer Answer
+			answer sale.Response
 			order  *Order
 			code   fault.Code
 		}{
-			{"stored", Answer{Result: ResultStored, Order: live.ID, At: at}, live, ""},
-			{"queued", Answer{Result: ResultQueued, Order: waits.ID, At: at}, waits, ""},
-			{"held, a row", Answer{Result: ResultHeld, Order: live.ID}, live, AlreadyOrdered},
-			{"held, queued", Answer{Result: ResultHeld, Order: waits.ID}, waits, AlreadyOrdered},
-			{"repeated, cancelled since", Answer{Result: ResultRepeated, Order: dead.ID}, dead, ""},
-			{"repeated, queued", Answer{Result: ResultRepeated, Order: waits.ID}, waits, ""},
-			{"failed", Answer{Result: ResultFailed, Order: broken.ID, At: at}, broken, NotCompleted},
-			{"failed, sold out", Answer{Result: ResultFailed, Order: late.ID, At: at}, late, OutOfStock},
-			{"failed, ordered already", Answer{Result: ResultFailed, Order: second.ID, At: at}, live, AlreadyOrdered},
-			{"failed, not to be seen yet", Answer{Result: ResultFailed, Order: failed.ID, At: at}, &failed, NotCompleted},
-			{"not started", Answer{Result: ResultNotStarted}, nil, SaleNotStarted},
-			{"ended", Answer{Result: ResultEnded}, nil, SaleEnded},
-			{"off sale", Answer{Result: ResultOffSale}, nil, OffSale},
-			{"out of stock", Answer{Result: ResultOutOfStock}, nil, OutOfStock},
+			{"stored", sale.Response{Result: sale.Stored, Order: live.ID, At: at}, live, ""},
+			{"queued", sale.Response{Result: sale.Queued, Order: waits.ID, At: at}, waits, ""},
+			{"held, a row", sale.Response{Result: sale.Held, Order: live.ID}, live, AlreadyOrdered},
+			{"held, queued", sale.Response{Result: sale.Held, Order: waits.ID}, waits, AlreadyOrdered},
+			{"repeated, cancelled since", sale.Response{Result: sale.Repeated, Order: dead.ID}, dead, ""},
+			{"repeated, queued", sale.Response{Result: sale.Repeated, Order: waits.ID}, waits, ""},
+			{"failed", sale.Response{Result: sale.Failed, Order: broken.ID, At: at}, broken, NotCompleted},
+			{"failed, sold out", sale.Response{Result: sale.Failed, Order: late.ID, At: at}, late, OutOfStock},
+			{"failed, ordered already", sale.Response{Result: sale.Failed, Order: second.ID, At: at}, live, AlreadyOrdered},
+			{"failed, not to be seen yet", sale.Response{Result: sale.Failed, Order: failed.ID, At: at}, &failed, NotCompleted},
+			{"not started", sale.Response{Result: sale.NotStarted}, nil, SaleNotStarted},
+			{"ended", sale.Response{Result: sale.Ended}, nil, SaleEnded},
+			{"off sale", sale.Response{Result: sale.OffSale}, nil, OffSale},
+			{"out of stock", sale.Response{Result: sale.OutOfStock}, nil, OutOfStock},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				w.answer(tt.answer)
@@ -246,7 +247,7 @@ func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
 				}
 			})
 		}
-		want := Try{UserID: ann, VoucherID: flash, ShopID: shopID, Price: 1000, Partition: 3, Buckets: 2, Key: digest(ann, flash, "k")}
+		want := sale.Request{UserID: ann, VoucherID: flash, ShopID: shopID, Price: 1000, Partition: 3, Buckets: 2, Key: digest(ann, flash, "k")}
 		if diff := cmp.Diff(want, w.asked[0]); diff != "" || len(want.Key) != 43 {
 			t.Errorf("%s, a key of %d bytes", diff, len(want.Key))
 		}
@@ -428,7 +429,7 @@ func TestAKeyFindsItsQueuedOrderAfterTheEndOfSale(t *testing.T) {
 		p := w.process(t)
 		w.vouchers[flash].Off = true
 		number := w.number(3)
-		w.answer(Answer{Result: ResultRepeated, Order: number}, Answer{Result: ResultOffSale})
+		w.answer(sale.Response{Result: sale.Repeated, Order: number}, sale.Response{Result: sale.OffSale})
 		if o, err := p.Place(t.Context(), ann, flash, "k"); err != nil || o.ID != number || o.Status != Queued {
 			t.Errorf("the retry: %+v, %v", o, err)
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 // A Voucher is what this room needs to know of one.
@@ -32,45 +33,6 @@ type Sale struct {
 	BeginsAt, EndsAt   time.Time
 }
 
-// A Result says what became of a [Try] at a flash sale.
-type Result int
-
-// All results.
-const (
-	ResultStored     Result = iota + 1 // the order is in the database, unpaid
-	ResultQueued                       // admitted; the number will become an order, or a failed one
-	ResultHeld                         // the user has a live order of this voucher, or one that is queued: Answer.Order
-	ResultRepeated                     // the client's key made an order before: Answer.Order, whatever became of it
-	ResultFailed                       // admitted, and then failed for a reason of ours: Answer.Order is a tombstone
-	ResultNotStarted                   // the sale opens later
-	ResultEnded                        // the sale is over
-	ResultOffSale                      // the merchant took it off sale
-	ResultOutOfStock                   // no piece is left
-)
-
-// A Try is one user who wants one piece of a flash sale.
-type Try struct {
-	UserID, VoucherID, ShopID int64
-	Price                     int // minor units
-	Partition, Buckets        int // the sale's
-	// Key names what the client wants once, over retries: a digest of at most 43
-	// bytes. "" is none.
-	Key string
-}
-
-// An Answer is what became of a [Try].
-type Answer struct {
-	Result Result
-	Order  int64     // the number; 0 if there is none
-	At     time.Time // when it was admitted; zero if it was not, or is not known
-	// PayBefore is until when it may be paid, of what was stored just now; zero if that is
-	// not known.
-	PayBefore time.Time
-}
-
-// A Hold is a piece of a flash sale that an order has.
-type Hold struct{ Order, User, Voucher int64 }
-
 // Vouchers knows what can be ordered.
 type Vouchers interface {
 	// VoucherByID returns [fault.ErrNotFound] if there is none.
@@ -79,14 +41,14 @@ type Vouchers interface {
 
 // Sales are the flash sales.
 type Sales interface {
-	Order(ctx context.Context, t Try) (Answer, error)
+	Order(ctx context.Context, t sale.Request) (sale.Response, error)
 	// Entries returns those of the numbers that wait for their commit, as QUEUED orders.
 	Entries(ctx context.Context, numbers []int64) (map[int64]*Order, error)
 	// Return gives pieces back in the transaction that ends their orders. It locks
 	// the sales' rows: a caller has written no row of an order before.
-	Return(ctx context.Context, tx outbox.Execer, holds []Hold) ([]outbox.Ticket, error)
+	Return(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error)
 	// Returned does the rest of it after the commit, and settles the tickets.
-	Returned(ctx context.Context, holds []Hold, tickets []outbox.Ticket)
+	Returned(ctx context.Context, holds []sale.Reservation, tickets []outbox.Ticket)
 }
 
 // Shops know who owns them, and count what they sold.

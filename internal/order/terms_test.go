@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -51,7 +52,7 @@ func TestTermsOfStoredFlashOrdersAreRead(t *testing.T) {
 		if _, err := p.db.ExecContext(ctx, "UPDATE orders SET terms_id = 7 WHERE id = $1", row.ID); err != nil {
 			t.Fatal(err)
 		}
-		w.answer(Answer{Result: ResultStored, Order: row.ID, At: row.CreatedAt, PayBefore: *row.PayBefore})
+		w.answer(sale.Response{Result: sale.Stored, Order: row.ID, At: row.CreatedAt, PayBefore: *row.PayBefore})
 		placed := ordered(t, p, ann, flash, "")
 		got, err := p.TermsIDs(ctx, []*Order{placed})
 		if err != nil {

@@ -464,7 +464,7 @@ func (b *doorBench) script(ctx context.Context) (float64, error) {
 	took, err := harness.Storm(ctx, b.Connections, b.Users, func(ctx context.Context) error {
 		a := &all[n.Add(1)-1]
 		answer, err := s.EvalSha(ctx, b.rdb, a.keys, a.args...).Slice()
-		if err == nil && answer[0] != int64(1) {
+		if err == nil && answer[0] != "admitted" {
 			err = fmt.Errorf("the script answered %v", answer)
 		}
 		return err

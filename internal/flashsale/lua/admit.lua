@@ -20,53 +20,56 @@
 --
 -- returns  { code, order, milliseconds, entries of the stream }, the middle ones
 --          as strings, '' for none. Codes, in the order in which they are tested:
---          9 something is missing, or was not reconciled   3 the client's key made this order before
---          2 the user has this order   6 off sale   4 opens later   5 over
---          7 no piece left   8 the stream is full   1 admitted
+--          no_state      something is missing, or was not reconciled
+--          repeated      the client's key made this order before
+--          held          the user has this order
+--          off_sale, not_started, ended, out_of_stock
+--          busy          the stream is full
+--          admitted
 --
 -- The buyer is tested before the stock: a call that is sent again finds its own
 -- order, and is admitted. The clock of a sale is this server's. All keys share the
 -- tag {pN}: one slot. O(1).
 local user, order = ARGV[2], ARGV[3]
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
-  return { 9, '', '', 0 }
+  return { 'no_state', '', '', 0 }
 end
 local held = redis.call('HGET', KEYS[4], user)
 if held == order then
   local at = redis.call('HGET', KEYS[5], 't')
-  return { 1, order, at or '', redis.call('XLEN', KEYS[6]) }
+  return { 'admitted', order, at or '', redis.call('XLEN', KEYS[6]) }
 end
 if KEYS[7] then
   local made = redis.call('GET', KEYS[7])
   if made then
-    return { 3, made, '', 0 }
+    return { 'repeated', made, '', 0 }
   end
 end
 if held then
-  return { 2, held, '', 0 }
+  return { 'held', held, '', 0 }
 end
 local meta = redis.call('HMGET', KEYS[2], 'begin', 'end', 'on')
 local stock = tonumber(redis.call('GET', KEYS[3]) or '')
 if not (stock and meta[1] and meta[2] and meta[3]) then
-  return { 9, '', '', 0 }
+  return { 'no_state', '', '', 0 }
 end
 if meta[3] ~= '1' then
-  return { 6, '', '', 0 }
+  return { 'off_sale', '', '', 0 }
 end
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 if now < tonumber(meta[1]) then
-  return { 4, '', '', 0 }
+  return { 'not_started', '', '', 0 }
 end
 if now >= tonumber(meta[2]) then
-  return { 5, '', '', 0 }
+  return { 'ended', '', '', 0 }
 end
 if stock <= 0 then
-  return { 7, '', '', 0 }
+  return { 'out_of_stock', '', '', 0 }
 end
 local backlog = redis.call('XLEN', KEYS[6])
 if backlog >= tonumber(ARGV[7]) then
-  return { 8, '', '', backlog }
+  return { 'busy', '', '', backlog }
 end
 local at = string.format('%.0f', now)
 redis.call('DECR', KEYS[3])
@@ -77,4 +80,4 @@ if KEYS[7] then
   redis.call('SET', KEYS[7], order, 'EX', ARGV[9])
 end
 redis.call('XADD', KEYS[6], '*', 'v', ARGV[4], 'u', user, 'o', order, 's', ARGV[5], 'p', ARGV[6], 't', at, 'k', ARGV[8])
-return { 1, order, at, backlog + 1 }
+return { 'admitted', order, at, backlog + 1 }

@@ -10,15 +10,15 @@
 -- ARGV[5]  number of the edit that the row has
 -- ARGV[6]  '1' to go back to it from a later edit, which was never stored; else '0'
 --
--- returns  1 done   0 a later edit is here   -1 meta or stock is missing
+-- returns  done, refused: a later edit is here, missing: meta or stock
 --
 -- It may be repeated. Both keys share the tag {pN}: one slot. O(1).
 local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq')
 if not (meta[1] and meta[2]) or redis.call('EXISTS', KEYS[2]) == 0 then
-  return -1
+  return 'missing'
 end
 if tonumber(meta[2]) > tonumber(ARGV[5]) and ARGV[6] ~= '1' then
-  return 0
+  return 'refused'
 end
 local more = tonumber(ARGV[1]) - tonumber(meta[1])
 if more ~= 0 then
@@ -26,4 +26,4 @@ if more ~= 0 then
 end
 redis.call('HSET', KEYS[1], 'initial', ARGV[1], 'begin', ARGV[2], 'end', ARGV[3], 'on', ARGV[4], 'seq', ARGV[5])
 redis.call('HDEL', KEYS[1], 'by')
-return 1
+return 'done'

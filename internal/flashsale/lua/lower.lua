@@ -5,7 +5,7 @@
 -- ARGV[1]  pieces
 -- ARGV[2]  number of the edit
 --
--- returns  1 done, or done before   0 not so many are left, or a later edit is here   -1 meta or stock is missing
+-- returns  done, also before; refused: not so many are left, or a later edit is here; missing: meta or stock
 --
 -- An edit that failed, and whose pieces were not restored, leaves its number to the next
 -- one: what it took is in meta as "by", and the next moves the difference alone, in either
@@ -13,18 +13,18 @@
 local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq', 'by')
 local stock = tonumber(redis.call('GET', KEYS[2]) or '')
 if not (stock and meta[1] and meta[2]) then
-  return -1
+  return 'missing'
 end
 local seq, edit, more = tonumber(meta[2]), tonumber(ARGV[2]), tonumber(ARGV[1])
 if seq == edit then
   more = more - tonumber(meta[3] or ARGV[1])
 end
 if seq == edit and more == 0 then
-  return 1
+  return 'done'
 end
 if seq > edit or more > 0 and stock < more then
-  return 0
+  return 'refused'
 end
 redis.call('HSET', KEYS[1], 'initial', string.format('%.0f', meta[1] - more), 'seq', ARGV[2], 'by', ARGV[1])
 redis.call('DECRBY', KEYS[2], string.format('%.0f', more))
-return 1
+return 'done'

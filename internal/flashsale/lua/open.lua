@@ -11,11 +11,11 @@
 -- ARGV[4]  '1' on sale, '0' not
 -- ARGV[5]  number of the edit that the row has
 --
--- returns  1 opened   0 it is complete: nothing was done
+-- returns  done, complete: nothing was done
 --
 -- All keys share the tag {pN}: one slot. O(buckets).
 if redis.call('EXISTS', KEYS[1], KEYS[2]) == 2 then
-  return 0
+  return 'complete'
 end
 local buyers = 0
 for i = 3, #KEYS do
@@ -24,4 +24,4 @@ end
 redis.call('HSET', KEYS[1], 'initial', ARGV[1], 'begin', ARGV[2], 'end', ARGV[3], 'on', ARGV[4], 'seq', ARGV[5])
 redis.call('HDEL', KEYS[1], 'by')
 redis.call('SET', KEYS[2], string.format('%.0f', ARGV[1] - buyers))
-return 1
+return 'done'

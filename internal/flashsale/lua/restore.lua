@@ -5,18 +5,18 @@
 -- ARGV[1]  pieces
 -- ARGV[2]  number of the edit
 --
--- returns  1 done   0 that edit is not the last one here, or it took other pieces: it is the
---          next one, which has its number; or it was stored meanwhile   -1 meta or stock is missing
+-- returns  done; refused: that edit is not the last one here, or it took other pieces: it is the
+--          next one, which has its number; or it was stored meanwhile; missing: meta or stock
 --
 -- It may be repeated. Both keys share the tag {pN}: one slot. O(1).
 local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq', 'by')
 if not (meta[1] and meta[2]) or redis.call('EXISTS', KEYS[2]) == 0 then
-  return -1
+  return 'missing'
 end
 if tonumber(meta[2]) ~= tonumber(ARGV[2]) or tonumber(meta[3] or '') ~= tonumber(ARGV[1]) then
-  return 0
+  return 'refused'
 end
 redis.call('HSET', KEYS[1], 'initial', string.format('%.0f', meta[1] + ARGV[1]), 'seq', string.format('%.0f', ARGV[2] - 1))
 redis.call('HDEL', KEYS[1], 'by')
 redis.call('INCRBY', KEYS[2], ARGV[1])
-return 1
+return 'done'

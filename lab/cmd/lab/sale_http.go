@@ -11,8 +11,8 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/config"
-	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/town"
 	"github.com/tandian-dev/tandian/lab/salebench"
 	"github.com/tandian-dev/tandian/lab/testbed"
@@ -99,12 +99,12 @@ func (s *saleStage) Open(ctx context.Context, stock int) (salebench.Sale, string
 }
 
 // Admission is that of a sale that is opened apart.
-func (s *saleStage) Admission(ctx context.Context, sale salebench.Sale, user, number int64) (string, []string, []any, error) {
-	v, err := s.apart.Vouchers.ByID(ctx, sale.Voucher())
+func (s *saleStage) Admission(ctx context.Context, of salebench.Sale, user, number int64) (string, []string, []any, error) {
+	v, err := s.apart.Vouchers.ByID(ctx, of.Voucher())
 	if err != nil {
 		return "", nil, nil, err
 	}
-	script, keys, args := s.apart.Sales().Admission(flashsale.Try{
+	script, keys, args := s.apart.Sales().Admission(sale.Request{
 		UserID: user, VoucherID: v.ID, ShopID: v.ShopID, Price: v.PayValue, Partition: v.Sale.Partition, Buckets: v.Sale.Buckets,
 	}, number+int64(v.Sale.Partition))
 	return script, keys, args, nil

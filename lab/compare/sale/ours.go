@@ -24,6 +24,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/order"
+	"github.com/tandian-dev/tandian/internal/sale"
 )
 
 // This file is all that knows internal/flashsale and what it needs.
@@ -39,7 +40,7 @@ type ours struct {
 	several  Admitter
 	service  *flashsale.Service
 	sale     Sale
-	try      flashsale.Try
+	try      sale.Request
 	admitted atomic.Int64
 	stop     context.CancelFunc
 	workers  sync.WaitGroup
@@ -175,7 +176,7 @@ func (o *ours) Open(ctx context.Context, s Sale) error {
 		return o.several.Open(ctx, s)
 	}
 	partition, buckets := o.Place(s.Voucher, s.Stock)
-	o.try = flashsale.Try{VoucherID: s.Voucher, ShopID: s.Shop, Price: 100, Partition: partition, Buckets: buckets}
+	o.try = sale.Request{VoucherID: s.Voucher, ShopID: s.Shop, Price: 100, Partition: partition, Buckets: buckets}
 	if o.away {
 		return nil
 	}
@@ -199,15 +200,15 @@ func (o *ours) Admit(ctx context.Context, w Wish) (Answer, error) {
 			return Answer{}, err
 		}
 		switch a.Result {
-		case flashsale.Stored, flashsale.Queued:
+		case sale.Stored, sale.Queued:
 			o.admitted.Add(1)
 			return Answer{Admitted, a.Order}, nil
-		case flashsale.Held:
+		case sale.Held:
 			return Answer{Held, a.Order}, nil
-		case flashsale.OutOfStock:
+		case sale.OutOfStock:
 			return Answer{Decision: SoldOut}, nil
 		default:
-			return Answer{}, fmt.Errorf("the answer to an order is %d", a.Result)
+			return Answer{}, fmt.Errorf("the answer to an order is %v", a.Result)
 		}
 	}
 }
