@@ -369,6 +369,7 @@ func TestTimesAreMomentsThatCanBeWrittenAgain(t *testing.T) {
 		}
 	}
 }
+
 func FuzzAStringIsAppendedAsGqlgenWritesIt(f *testing.F) {
 	for _, s := range []string{
 		"", "plain", `"quoted"`, `back\slash`, "line\nend\r\ttab", "\x00\x01\x1f\x7f", "吃饭", "😀", "<script>&amp;</script>",

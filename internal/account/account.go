@@ -82,7 +82,6 @@ type User struct {
 	CreatedAt time.Time      `json:"created_at"`       // zero if an older release cached it
 	Counts
 	Version int64 `json:"version"` // raised by every update
-
 }
 
 // A Page is a part of a list of users.

@@ -236,7 +236,7 @@ func TestAFullRedisKnowsSessions(t *testing.T) {
 	in := p.login(t, ann)
 	old := time.Now().Add(sessionLife - 2*time.Hour).UnixMilli()
 	p.rdb.HSet(t.Context(), p.hash(t, in.Token), "until", old, "row", old)
-	full := testkit.AdminClient(t, p.rdb.(redis.UniversalClient)) //nolint:forcetypeassert // it is one server
+	full := testkit.AdminClient(t, p.rdb)
 	if err := full.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}

@@ -181,4 +181,3 @@ func writeOrClear[T any](v *T, set func(T), clearIt func()) {
 	}
 	set(*v)
 }
-

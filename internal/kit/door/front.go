@@ -161,7 +161,7 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, mediaJSON), refused)
 		return
 	}
-	defer func() {
+	defer func() { //nolint:contextcheck // the context is that of the request
 		if p := recover(); p != nil {
 			text, _ := json.Marshal(&graphql.Response{Errors: d.caught(r.Context(), p)})
 			d.deadline(w, len(text))

@@ -354,7 +354,7 @@ func concat[V any](f *Field, lists [][]V) (all []V, c children) {
 			c.absent[i] = true
 		}
 		if all == nil {
-			all = list[:len(list):len(list)]
+			all = slices.Clip(list)
 		} else {
 			all = append(all, list...)
 		}

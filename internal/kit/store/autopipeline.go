@@ -130,16 +130,8 @@ func (p *autoPipeline) run(ctx context.Context, calls []*batch.Call[commands, st
 			cmds = append(cmds, c.In.cmds...)
 		}
 	}
-	_ = p.pipeline(until{ctx, calls[0].In.ends}, cmds)
+	ctx, cancel := context.WithDeadline(ctx, calls[0].In.ends)
+	defer cancel()
+	_ = p.pipeline(ctx, cmds)
 	return nil, nil
 }
-
-// until is a context with a deadline at which it does not end. A client puts the deadline on
-// its socket.
-type until struct {
-	context.Context
-	ends time.Time
-}
-
-// Deadline returns that of the first caller, whose context the others share.
-func (u until) Deadline() (time.Time, bool) { return u.ends, true }

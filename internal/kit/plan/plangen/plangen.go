@@ -237,7 +237,8 @@ func objects(f *codegen.Field) (code, why string) {
 		elem = tr.Elem()
 	}
 	abstract, isStruct := tr.Definition.IsAbstractType(), elem.IsStruct()
-	if !abstract && !isStruct && !(elem.IsPtr() && elem.Elem().IsStruct()) || abstract && !types.IsInterface(elem.GO) {
+	isPointer := elem.IsPtr() && elem.Elem().IsStruct()
+	if !abstract && !isStruct && !isPointer || abstract && !types.IsInterface(elem.GO) {
 		return "", "its objects are no structs"
 	}
 	to := variable(tr.Definition.Name)
