@@ -14,7 +14,7 @@ SHORT ?= -short
 
 # The packages whose own code is concurrent: they run under the race detector. Their tests
 # wait a good deal, so more packages than processors run at once. Add a package that gets goroutines.
-RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(batch|cache|dblock|door|embedredis|kept|live|lock|logreader|observe|outbox|plan|quota|schedule|sequence|store|stream))(/|$$)
+RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(batch|cache|dblock|door|embedredis|live|lock|logreader|observe|outbox|plan|quota|schedule|sequence|store|stream))(/|$$)
 
 # What `make check` does, in this order.
 CHECKS := fresh lint web-fresh race
@@ -108,6 +108,10 @@ compare: lab ## the anomalies and losses of other schemes and libraries, next to
 nightly: ## everything that CI leaves out, part by part: PARTS="faulttest mutants"
 	scripts/nightly.sh $(PARTS)
 .PHONY: nightly
+
+recipe: servers ## do what CONTRIBUTING.md says under "Add a field", in a copy of the tree
+	scripts/recipe.sh
+.PHONY: recipe
 
 check: $(CHECKS) ## generated code, format, lint, web app, race detector
 

@@ -15,6 +15,7 @@ declare -A parts=(
   [tests]="go-test SHORT="
   [race]="race SHORT="
   [labtest]="labtest"
+  [recipe]="recipe"
   [deploytest]="deploytest"
   [e2e]="e2e"
   [faulttest]="faulttest"
@@ -26,7 +27,7 @@ declare -A parts=(
   [soak]="soak"
   [compare]="compare"
 )
-order=(vuln tests race labtest deploytest e2e faulttest embedded livetest test-cluster soak compare mutants live-mutants)
+order=(vuln tests race recipe labtest deploytest e2e faulttest embedded livetest test-cluster soak compare mutants live-mutants)
 
 for name in "$@"; do
   if [[ ! -v parts[$name] ]]; then
