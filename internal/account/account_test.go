@@ -541,7 +541,7 @@ func TestARoleCountsFromTheNextRequestOn(t *testing.T) {
 	})
 }
 
-// roleOf is the role of a viewer, "" for nobody.
+// roleOf returns the role of a viewer, "" for a visitor.
 func roleOf(t *testing.T, v Viewer) Role {
 	t.Helper()
 	user, err := v.User(t.Context())

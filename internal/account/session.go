@@ -63,37 +63,37 @@ var (
 	sessionSQL string
 )
 
-// A Viewer is who asks. The zero value is somebody who is not signed in.
+// A Viewer is the user of a request. The zero value is a visitor who is not signed in.
 type Viewer struct {
-	ID      int64  // 0 for nobody
+	ID      int64  // 0 for a visitor who is not signed in
 	session string // its id
 	unknown error  // why it is not known who this is
 	who     *identity
 }
 
-// An identity is the user of a viewer, which is read when it is first needed: much of what is
-// asked for depends on nobody's role. It is safe for concurrent use.
+// An identity is the user of a viewer, which is read when it is first needed: most fields
+// do not depend on a role. It is safe for concurrent use.
 type identity struct {
 	accounts *Service
 	user     atomic.Pointer[User] // nil until it was read
 }
 
-// User is who the viewer is, nil for nobody. It stays the same for this viewer. It costs one
-// round trip to Redis at most. It returns a fault when it cannot be read at the moment.
+// User returns the viewer's user, nil for a visitor. It stays the same for this viewer. It
+// costs at most one round trip to Redis. It returns a fault when it cannot be read at the moment.
 func (v Viewer) User(ctx context.Context) (*User, error) {
 	if v.unknown != nil {
 		return nil, unknownViewer(v.unknown)
 	}
 	if v.who == nil {
-		return nil, nil //nolint:nilnil // nobody is no error
+		return nil, nil //nolint:nilnil // a visitor is no error
 	}
 	if user := v.who.user.Load(); user != nil {
 		return user, nil
 	}
 	user, err := v.who.accounts.ByID(cache.Usual(ctx), v.ID)
 	if errors.Is(err, fault.ErrNotFound) {
-		// A session is of somebody. This process has not heard of an account yet that
-		// another one has just made.
+		// Each session has a user. Another process may have just made the account, and
+		// this one has not received the message yet.
 		user, err = v.who.accounts.ByID(cache.Fresh(ctx), v.ID)
 	}
 	if errors.Is(err, fault.ErrNotFound) {
@@ -138,7 +138,7 @@ func (v Viewer) Unknown() bool { return v.unknown != nil }
 // viewer is nobody either, but [Viewer.Require] then answers UNAVAILABLE: a
 // client must not take a moment without stores for having been signed out.
 //
-// For somebody who was here a moment ago it costs nothing; else one round trip to Redis. The
+// For a user of the last seconds it costs nothing, otherwise one round trip to Redis. The
 // user is read when [Viewer.User] or [Viewer.Require] needs it.
 func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	ctx, span := observe.Span(ctx, "account.Authenticate")
@@ -314,7 +314,7 @@ func (s *sessions) findFar(ctx context.Context, id string) (found live, inRedis 
 const (
 	isOver   = -1
 	isLive   = 1
-	rowIsDue = 2 // it is live, and the caller shall write the row
+	rowIsDue = 2 // it is live, and the caller must write the row
 )
 
 // ask reads a session from Redis, and extends it there if that is due.

@@ -31,19 +31,6 @@ type part struct {
 	quick atomic.Bool
 }
 
-// sameAs returns the index of the first part that loads the same leaf, -1 for none.
-func (p *part) sameAs(parts []part) int {
-	if p.field == nil || p.field.leaf == nil {
-		return -1
-	}
-	for i := range parts {
-		if parts[i].field == p.field && sameArguments(parts[i].def.Arguments, p.def.Arguments) {
-			return i
-		}
-	}
-	return -1
-}
-
 // loads reports whether the part reads more than its objects.
 func (p *part) loads() bool { return p.field != nil && p.field.load != nil && !p.field.inner }
 
@@ -55,17 +42,26 @@ type selected struct {
 
 // compile makes a set. ok is false if no plan knows something in it.
 func compile(ctx context.Context, typ *Type, selections ast.SelectionSet) (s *set, ok bool) {
-	var fields []*selected
-	if fields, ok = collect(nil, typ, selections); !ok {
+	fields := collection{byAlias: map[string]*selected{}}
+	if !fields.collect(typ, selections) {
 		return nil, false
 	}
-	s = &set{parts: make([]part, len(fields)), plain: true}
-	for i, f := range fields {
+	s = &set{parts: make([]part, len(fields.all)), plain: true}
+	loaded := map[*Field]int{} // the first part of each loaded leaf
+	for i, f := range fields.all {
 		p := &s.parts[i]
 		if !p.compile(ctx, typ, f) {
 			return nil, false
 		}
-		p.same = p.sameAs(s.parts[:i])
+		p.same = -1
+		if p.field != nil && p.field.leaf != nil {
+			first, known := loaded[p.field]
+			if !known {
+				loaded[p.field] = i
+			} else if sameArguments(s.parts[first].def.Arguments, p.def.Arguments) {
+				p.same = first
+			}
+		}
 		if p.loads() && p.same < 0 {
 			s.last = i
 		}
@@ -75,48 +71,54 @@ func compile(ctx context.Context, typ *Type, selections ast.SelectionSet) (s *se
 	return s, true
 }
 
-// collect adds the fields of a selection set and of its fragments, one for each alias. A
-// directive is left to gqlgen.
-func collect(fields []*selected, typ *Type, selections ast.SelectionSet) (_ []*selected, ok bool) {
+// A collection is the fields of a selection set and of its fragments, one for each alias.
+type collection struct {
+	all     []*selected
+	byAlias map[string]*selected
+}
+
+// collect adds the fields of a selection set. A directive is left to gqlgen.
+func (c *collection) collect(typ *Type, selections ast.SelectionSet) (ok bool) {
 	for _, selection := range selections {
 		ok := true
 		switch f := selection.(type) {
 		case *ast.Field:
-			fields, ok = add(fields, f)
+			ok = c.add(f)
 		case *ast.InlineFragment:
 			if ok = len(f.Directives) == 0; ok && typ.matches(f.TypeCondition) {
-				fields, ok = collect(fields, typ, f.SelectionSet)
+				ok = c.collect(typ, f.SelectionSet)
 			}
 		case *ast.FragmentSpread:
 			if ok = len(f.Directives) == 0 && f.Definition != nil && len(f.Definition.Directives) == 0; ok && typ.matches(f.Definition.TypeCondition) {
-				fields, ok = collect(fields, typ, f.Definition.SelectionSet)
+				ok = c.collect(typ, f.Definition.SelectionSet)
 			}
 		}
 		if !ok {
-			return nil, false
+			return false
 		}
 	}
-	return fields, true
+	return true
 }
 
 // matches reports whether a fragment on a type applies to the objects of this one.
 func (t *Type) matches(on string) bool { return on == "" || on == t.Name || slices.Contains(t.Is, on) }
 
-// add adds a field, or merges it with one that has its alias.
-func add(fields []*selected, f *ast.Field) (_ []*selected, ok bool) {
+// add adds a field, or merges it with the field that has its alias.
+func (c *collection) add(f *ast.Field) (ok bool) {
 	if len(f.Directives) > 0 {
-		return nil, false
+		return false
 	}
-	n := slices.IndexFunc(fields, func(s *selected) bool { return s.def.Alias == f.Alias })
-	if n < 0 {
-		return append(fields, &selected{f, slices.Clip(f.SelectionSet)}), true
+	twin := c.byAlias[f.Alias]
+	if twin == nil {
+		twin = &selected{f, slices.Clip(f.SelectionSet)}
+		c.byAlias[f.Alias], c.all = twin, append(c.all, twin)
+		return true
 	}
-	twin := fields[n]
 	if twin.def.Name != f.Name || !sameArguments(twin.def.Arguments, f.Arguments) {
-		return nil, false
+		return false
 	}
 	twin.subs = append(twin.subs, f.SelectionSet...)
-	return fields, true
+	return true
 }
 
 func sameArguments(a, b ast.ArgumentList) bool {
