@@ -111,7 +111,7 @@ func (p Proxies) trusts(a netip.Addr) bool {
 // parseHop reads an address with or without a port: "192.0.2.1",
 // "192.0.2.1:80", "2001:db8::1", "[2001:db8::1]", "[2001:db8::1]:80".
 func parseHop(s string) (netip.Addr, bool) {
-	s = strings.Trim(s, " \t")
+	s = strings.TrimSpace(s)
 	if len(s) > maxHopLen {
 		return netip.Addr{}, false
 	}

