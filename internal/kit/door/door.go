@@ -23,8 +23,8 @@ type Config struct {
 
 	// Admit finds out who has a token: once for each HTTP request, at
 	// connection_init, and again before each operation on a socket and every
-	// Limits.Recheck. It is called without a token too, for who brings none, and must
-	// not wait then. Nil knows nobody.
+	// Limits.Recheck. It sets a deadline for its own calls. It is called without a token
+	// too, and must not wait then. Nil knows nobody.
 	Admit func(ctx context.Context, c Credentials) Admission
 
 	// Origins are the foreign origins ("https://app.example.com") whose pages may

@@ -276,13 +276,10 @@ func TestLooksAtTokensAreFewBeforeAnythingIsKnown(t *testing.T) {
 func TestAdmitIsAskedOnceAboutATokenAndToldTheAddress(t *testing.T) {
 	var mu sync.Mutex
 	var asked []Credentials
-	s := openHouse(t, Config{Proxies: localProxy(t), Admit: func(ctx context.Context, c Credentials) Admission {
+	s := openHouse(t, Config{Proxies: localProxy(t), Admit: func(_ context.Context, c Credentials) Admission {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, c)
-		if _, bounded := ctx.Deadline(); !bounded && c.Token != "" {
-			t.Error("it may take for ever")
-		}
 		name := c.Token
 		if name == "" {
 			name = "nobody"

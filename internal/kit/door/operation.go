@@ -34,7 +34,7 @@ type operation struct {
 	oc        *graphql.OperationContext
 	params    graphql.RawParams       // of a subscription
 	ctx       context.Context         // ends with the operation
-	cancel    context.CancelCauseFunc // ends the operation from outside, for a reason or for none
+	cancel    context.CancelCauseFunc // ends a subscription, for a reason or for none; else nil
 	stopTimer context.CancelFunc      // of a query or a mutation that runs; nil before and after
 	place     place                   // among what runs
 	points    points
@@ -79,8 +79,9 @@ func (d *Door) startFor(ctx context.Context, of *request, params *graphql.RawPar
 		return nil, d.refused(graphql.WithOperationContext(ctx, op.oc), errs)
 	}
 	of.complexity = op.points.complexity
-	op.ctx, op.cancel = context.WithCancelCause(ctx)
+	op.ctx = ctx
 	if op.subscription() {
+		op.ctx, op.cancel = context.WithCancelCause(ctx)
 		op.params = *params
 	}
 	return op, nil
@@ -217,12 +218,14 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 	return res
 }
 
-// cause says why the operation was ended from outside, nil if it was not.
+// cause returns the reason for which a subscription was cancelled, or nil.
 func (op *operation) cause() error { return context.Cause(op.ctx) }
 
 // close ends the operation and frees what it holds.
 func (op *operation) close() {
-	op.cancel(nil)
+	if op.cancel != nil {
+		op.cancel(nil)
+	}
 	op.free()
 }
 
