@@ -119,7 +119,7 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 	if w.bytes > 0 {
 		f.bytes = w.bytes
 	}
-	bare, err := testbed.Start(ctx, func() *exec.Cmd { return b.Again("serve") }, testbed.Setting{Bare: f.bytes})
+	bare, err := b.besides(ctx, w, f.bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +131,7 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 		load{s.addr(), b.Connections, requests}.closed(ctx, warm, true)
 	}
 	for round := range b.Rounds {
-		if w.warm != "" && round > 0 {
+		if w.fresh && round > 0 {
 			s.process.Kill()
 			if s, err = b.serverFor(ctx, w); err != nil {
 				return nil, err
@@ -147,7 +147,7 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 		}
 	}
 	f.discard()
-	if b.Tail > 0 && w.warm == "" {
+	if b.Tail > 0 && !w.fresh {
 		if !w.repeats {
 			if requests, err = w.requests(ctx, s); err != nil {
 				return nil, fmt.Errorf("prepare requests: %w", err)
@@ -161,13 +161,44 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 	return f, ctx.Err()
 }
 
-// round is the bare handler, and then the server.
+// besides starts the server that a work is compared with: the bare handler, but for few works.
+func (b *bench) besides(ctx context.Context, w *work, size int) (*testbed.Server, error) {
+	if w.beside == nil {
+		return testbed.Start(ctx, func() *exec.Cmd { return b.Again("serve") }, testbed.Setting{Bare: size})
+	}
+	s, err := b.startBy(ctx, func() *exec.Cmd { return b.command("serve", w.beside...) })
+	if err != nil {
+		return nil, err
+	}
+	return s.process, nil
+}
+
+// round loads the bare handler and the server, in turn the one and the other first.
 func (b *bench) round(ctx context.Context, f *figure, s *target, bare *testbed.Server, least load, requests []request, round int) error {
+	loads := []func() error{
+		func() error { return b.loadBare(ctx, f, bare, least) },
+		func() error { return b.loadServer(ctx, f, s, load{s.addr(), b.Connections, requests}, round) },
+	}
+	if round%2 == 1 {
+		slices.Reverse(loads)
+	}
+	for _, load := range loads {
+		runtime.GC()
+		if err := load(); err != nil {
+			return err
+		}
+	}
+	rate, of := f.rate[len(f.rate)-1], f.bare[len(f.bare)-1]
+	f.share = append(f.share, rate/of)
+	fmt.Fprintf(b.Progress, "  %.0f/s, %.2f of %.0f/s; %.0f µs\n", rate, rate/of, of, f.cpu[len(f.cpu)-1])
+	return nil
+}
+
+func (b *bench) loadBare(ctx context.Context, f *figure, bare *testbed.Server, least load) error {
 	before, err := bare.Ask(ctx, testbed.Question{})
 	if err != nil {
 		return err
 	}
-	runtime.GC()
 	o := least.closed(ctx, b.Dur, true)
 	after, err := bare.Ask(ctx, testbed.Question{})
 	if err != nil {
@@ -177,6 +208,10 @@ func (b *bench) round(ctx context.Context, f *figure, s *target, bare *testbed.S
 		return fmt.Errorf("the bare handler: %d of %d answers are wrong: %s", o.wrong, o.n+o.wrong, o.example)
 	}
 	f.bare, f.bareCPU = append(f.bare, o.rate()), append(f.bareCPU, micros(after.CPU-before.CPU, o.n))
+	return nil
+}
+
+func (b *bench) loadServer(ctx context.Context, f *figure, s *target, l load, round int) error {
 	profiled, err := b.profile(ctx, s, f.work.name, round)
 	if err != nil {
 		return err
@@ -185,8 +220,7 @@ func (b *bench) round(ctx context.Context, f *figure, s *target, bare *testbed.S
 	if err != nil {
 		return err
 	}
-	runtime.GC()
-	got := load{s.addr(), b.Connections, requests}.closed(ctx, b.Dur, f.work.repeats)
+	got := l.closed(ctx, b.Dur, f.work.repeats)
 	used, err := b.costs(ctx, s)
 	if err != nil {
 		return err
@@ -198,12 +232,11 @@ func (b *bench) round(ctx context.Context, f *figure, s *target, bare *testbed.S
 		return fmt.Errorf("no right answer: %s", got.example)
 	}
 	used = used.since(cost)
-	f.rate, f.share = append(f.rate, got.rate()), append(f.share, got.rate()/o.rate())
+	f.rate = append(f.rate, got.rate())
 	f.p50, f.p99 = append(f.p50, got.took.Percentile(50)), append(f.p99, got.took.Percentile(99))
 	f.cpu, f.mallocs = append(f.cpu, micros(used.server, got.n)), append(f.mallocs, used.mallocs/float64(got.n))
 	f.redis, f.postgres = append(f.redis, micros(used.stores.Redis, got.n)), append(f.postgres, micros(used.stores.Postgres, got.n))
 	f.note(got)
-	fmt.Fprintf(b.Progress, "  %.0f/s, %.2f of %.0f/s; %.0f µs\n", got.rate(), got.rate()/o.rate(), o.rate(), f.cpu[len(f.cpu)-1])
 	return nil
 }
 
