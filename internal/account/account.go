@@ -120,9 +120,10 @@ type Pictures interface {
 	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
 }
 
-// Config tunes a Service. All but Pictures may be left out: then it sends no codes and has
-// no limits by address.
+// Config holds the dependencies and limits of a Service. Redis, Pictures, Registerer and
+// Log are required. The zero value of the rest sends no codes and sets no limits by address.
 type Config struct {
+	Redis             redis.Cmdable
 	Prefix            string // of the Redis keys
 	Pictures          Pictures
 	Sender            Sender   // of login codes; nil for none
@@ -139,6 +140,9 @@ type Config struct {
 	// Ended hears of sessions that ended, by [Viewer.Session], after the commit and after
 	// this process has forgotten them. With an error it is called again. It may be nil.
 	Ended func(ctx context.Context, sessions ...string) error
+
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
 }
 
 // Service answers for accounts. It is safe for concurrent use.
@@ -161,16 +165,15 @@ type Service struct {
 	failures  *observe.Failures
 }
 
-// New builds a Service. It starts nothing and closes nothing: what it is given
-// belongs to the caller. Its background work is [Service.Run]. The dialect is that of db, as ent
-// calls it.
-func New(db *ent.Client, dialect string, rdb redis.Cmdable, hub *cache.Hub, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
-	names, often, failed := keys{cfg.Prefix}, newLimits(rdb), newFailures(reg, log)
+// New returns a Service. It starts nothing, and the caller closes the dependencies.
+// [Service.Run] does the background work.
+func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+	names, often, failed := keys{cfg.Prefix}, newLimits(cfg.Redis), newFailures(cfg.Registerer, cfg.Log)
 	known := &devices{db: db, failures: failed, now: time.Now}
 	s := &Service{
-		db: db, devices: known, sql: openStatements(dialect), hub: hub, outbox: box, log: log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
-		sessions:  newSessions(db, rdb, hub, box, known, names, cfg, reg, failed),
-		codes:     newCodes(rdb, names, often, cfg),
+		db: db, devices: known, sql: openStatements(db.Dialect()), hub: hub, outbox: box, log: cfg.Log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
+		sessions:  newSessions(db, hub, box, sessionConfig{Config: cfg, keys: names, devices: known, failures: failed}),
+		codes:     newCodes(cfg.Redis, names, often, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_logins_total", Help: "Attempts to log in, and refused proofs of setPassword, by method and outcome. An invalid phone or code is compared with nothing.",
@@ -178,7 +181,7 @@ func New(db *ent.Client, dialect string, rdb redis.Cmdable, hub *cache.Hub, box 
 	}
 	s.openCaches(hub)
 	s.openOutbox()
-	reg.MustRegister(s.logins, s.codes.sent, s.codes.delivered, s.codes.refused, s.codes.unseen)
+	cfg.Registerer.MustRegister(s.logins, s.codes.sent, s.codes.delivered, s.codes.refused, s.codes.unseen)
 	for _, method := range []string{"code", "password"} {
 		for _, outcome := range []string{"ok", "wrong", "invalid", "dead", "throttled", "failed"} {
 			s.logins.WithLabelValues(method, outcome)

@@ -78,11 +78,12 @@ func open(t *testing.T, on storetest.Stores, cfg Config) process {
 		from.Secrets.Add(password)
 	}
 	outbox := &mailbox{heard: from.Secrets}
-	cfg.Prefix, cfg.Pictures = storetest.Prefix, storetest.AnyPictures{}
+	cfg.Redis, cfg.Prefix, cfg.Pictures = from.Redis, storetest.Prefix, storetest.AnyPictures{}
+	cfg.Registerer, cfg.Log = from.Registry, from.Log
 	if cfg.Sender == nil {
 		cfg.Sender = outbox
 	}
-	s := New(from.DB, from.Dialect, from.Redis, from.Hub, from.NewOutbox(t), cfg, from.Registry, from.Log)
+	s := New(from.DB, from.Hub, from.NewOutbox(t), cfg)
 	if err := s.LearnSecret(t.Context()); err != nil {
 		t.Fatal(err)
 	}

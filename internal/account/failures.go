@@ -9,9 +9,10 @@ import (
 )
 
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.Failures {
-	return observe.NewFailures(reg, log, prometheus.CounterOpts{
+	return observe.NewFailures(reg, log, observe.FailureOpts{
 		Name: "tandian_account_failures_total",
 		Help: "What failed in the background of accounts, by what was being done: sessions in Redis (read, refresh, fill), " +
 			"their rows (refresh_row), known devices in their rows (device).",
-	}, "accounts: something failed in the background", "read", "refresh", "fill", "refresh_row", "device")
+		Message: "accounts: something failed in the background", Doings: []string{"read", "refresh", "fill", "refresh_row", "device"},
+	})
 }

@@ -239,16 +239,24 @@ type sessions struct {
 	failures *observe.Failures
 }
 
-func newSessions(db *ent.Client, rdb redis.Cmdable, hub *cache.Hub, box *outbox.Box, of *devices, k keys, cfg Config, reg prometheus.Registerer, failed *observe.Failures) *sessions {
+// sessionConfig is the Config of a Service, with the parts that its sessions share.
+type sessionConfig struct {
+	Config
+	keys     keys
+	devices  *devices
+	failures *observe.Failures
+}
+
+func newSessions(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg sessionConfig) *sessions {
 	s := &sessions{
-		db: db, rdb: rdb, outbox: box, near: openNear(hub), devices: of, keys: k, ended: cfg.Ended, failures: failed, now: time.Now,
+		db: db, rdb: cfg.Redis, outbox: box, near: openNear(hub), devices: cfg.devices, keys: cfg.keys, ended: cfg.Ended, failures: cfg.failures, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(cfg.SessionRowsAtOnce, 8))),
 		fill: redis.NewScript(sessionFillLua), use: redis.NewScript(sessionUseLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_session_reads_total", Help: "Looks for the session of a token, by what answered: redis, row, or nothing (none, failed).",
 		}, []string{"source"}),
 	}
-	reg.MustRegister(s.reads)
+	cfg.Registerer.MustRegister(s.reads)
 	for _, source := range []string{"redis", "row", "none", "failed"} {
 		s.reads.WithLabelValues(source)
 	}

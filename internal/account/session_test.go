@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"entgo.io/ent/dialect"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
@@ -372,6 +373,51 @@ func TestASessionThatRedisKnowsIsNotPurged(t *testing.T) {
 			t.Errorf("%d rows left", n)
 		}
 	})
+}
+
+// The caller sets no deadline here, as the server does not.
+func TestAuthenticateEndsWhenStoresAreSilent(t *testing.T) {
+	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
+		p, q := open(t, on, Config{}), open(t, on, Config{})
+		in := p.login(t, ann)
+		q.rdb.AddHook(silent{})
+		ctx := context.WithoutCancel(t.Context())
+		if v := q.Authenticate(ctx, in.Token); v.ID != in.User.ID {
+			t.Errorf("with a silent Redis: %+v, want user %d", v, in.User.ID)
+		}
+		if p.db.Dialect() != dialect.Postgres {
+			return
+		}
+		tx, err := p.db.Tx(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.ExecContext(ctx, "LOCK TABLE sessions IN ACCESS EXCLUSIVE MODE"); err != nil {
+			t.Fatal(err)
+		}
+		q.DropSessions()
+		if v := q.Authenticate(ctx, in.Token); !v.Unknown() {
+			t.Errorf("with a silent database: %+v, want unknown", v)
+		}
+	})
+}
+
+// silent is a Redis that never answers.
+type silent struct{}
+
+func (silent) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (silent) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		<-ctx.Done()
+		cmd.SetErr(ctx.Err())
+		return ctx.Err()
+	}
+}
+
+func (silent) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, _ []redis.Cmder) error { <-ctx.Done(); return ctx.Err() }
 }
 
 // What lies on a node of a cluster that is away does not keep the sessions on

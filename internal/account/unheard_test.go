@@ -25,7 +25,9 @@ func reviewAlone(t *testing.T, from storetest.Process) (*Service, *mailbox) {
 		t.Fatal(err)
 	}
 	box := &mailbox{heard: from.Secrets}
-	s := New(from.DB, from.Dialect, from.Redis, hub, from.NewOutbox(t), Config{Prefix: storetest.Prefix, Pictures: storetest.AnyPictures{}, Sender: box, CodesPerAddress: 0, LoginsPerAddress: 0}, prometheus.NewRegistry(), from.Log)
+	s := New(from.DB, hub, from.NewOutbox(t), Config{
+		Redis: from.Redis, Prefix: storetest.Prefix, Pictures: storetest.AnyPictures{}, Sender: box, Registerer: prometheus.NewRegistry(), Log: from.Log,
+	})
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
 	g.Go(func() { _ = hub.Run(ctx) })
@@ -92,7 +94,9 @@ func TestANewcomerIsKnownToAProcessThatHasNotHeardOfTheAccount(t *testing.T) {
 func TestRetireIsMendedByRepeatingIt(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
-		p := New(from.DB, from.Dialect, from.Redis, from.Hub, from.NewOutbox(t), Config{Prefix: storetest.Prefix, Pictures: storetest.AnyPictures{}, Sender: &mailbox{heard: from.Secrets}}, from.Registry, from.Log)
+		p := New(from.DB, from.Hub, from.NewOutbox(t), Config{
+			Redis: from.Redis, Prefix: storetest.Prefix, Pictures: storetest.AnyPictures{}, Sender: &mailbox{heard: from.Secrets}, Registerer: from.Registry, Log: from.Log,
+		})
 		phone, err := ParsePhone("+84901234567")
 		if err != nil {
 			t.Fatal(err)

@@ -73,12 +73,12 @@ func openFeed(t *testing.T, on storetest.Process, wire *storetest.Wire, caches c
 	if p.box, err = outbox.New(on.SQL.DB, jobs); err != nil {
 		t.Fatal(err)
 	}
-	p.Accounts = account.New(on.DB, on.Dialect, on.Redis, p.hub, p.box, account.Config{Prefix: storetest.Prefix}, p.reg, on.Log)
+	p.Accounts = account.New(on.DB, p.hub, p.box, account.Config{Redis: on.Redis, Prefix: storetest.Prefix, Registerer: p.reg, Log: on.Log})
 	users, feeds := app.CountedUsers{Service: p.Accounts}, mortal{app.FeedRoomsOf(&p.House), p}
-	p.Notes = note.New(on.DB, on.Dialect, p.hub, p.box, anyShops{}, users, slowPictures{}, feeds, nil)
-	p.Follows = follow.New(on.DB, on.Dialect, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.Head})
+	p.Notes = note.New(on.DB, p.hub, p.box, note.Config{Shops: anyShops{}, Users: users, Pictures: slowPictures{}, Feed: feeds})
+	p.Follows = follow.New(on.DB, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.Head})
 	cfg.Notes, cfg.Follows, cfg.Registerer, cfg.Log = feeds, feeds, p.reg, on.Log
-	p.Feed = feed.New(on.DB, on.Dialect, p.hub, p.box, cfg)
+	p.Feed = feed.New(on.DB, p.hub, p.box, cfg)
 	t.Cleanup(p.close)
 	return p
 }

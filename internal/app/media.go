@@ -26,7 +26,7 @@ func (h *House) openMedia(ctx context.Context, cfg *config.Config, client *ent.C
 	if err != nil {
 		return nil, fmt.Errorf("pictures: %w", err)
 	}
-	s := media.New(client, blobs, h.outbox, media.Config{PerHour: cfg.UploadsPerUser}, reg, log)
+	s := media.New(client, h.outbox, media.Config{Blobs: blobs, PerHour: cfg.UploadsPerUser, Registerer: reg, Log: log})
 	s.OnDelete(media.OfNote, func(ctx context.Context, id int64, path string) error { return h.Notes.DropImage(ctx, id, path) })
 	s.OnDelete(media.OfShop, func(ctx context.Context, id int64, path string) error { return h.Shops.DropImage(ctx, id, path) })
 	s.OnDelete(media.OfUser, func(ctx context.Context, id int64, path string) error { return h.Accounts.DropAvatar(ctx, id, path) })

@@ -30,16 +30,18 @@ import (
 func (h *House) openPeople(cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) {
 	counted := countedUsers{h.Accounts}
 	feeds := feedRooms{h}
-	h.Notes = note.New(client, h.DB.Dialect, h.hub, h.outbox, h.Shops, counted, h.Media.For(media.OfNote), feeds, limits.Limit("notes", cfg.NotesPerUser))
+	h.Notes = note.New(client, h.hub, h.outbox, note.Config{
+		Shops: h.Shops, Users: counted, Pictures: h.Media.For(media.OfNote), Feed: feeds, Quota: limits.Limit("notes", cfg.NotesPerUser),
+	})
 	likes := limits.Limit("likes", cfg.LikesPerUser) // of notes and comments together
-	h.NoteLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Note, h.Notes, likes, nil)
-	h.Comments = comment.New(client, h.DB.Dialect, h.hub, h.outbox, h.Notes, h.Shops, limits.Limit("comments", cfg.CommentsPerUser), nil)
-	h.CommentLikes = like.New(client, h.DB.Dialect, h.hub, h.outbox, like.Comment, h.Comments, likes, nil)
-	h.Follows = follow.New(client, h.DB.Dialect, h.hub, h.outbox, follow.Config{
+	h.NoteLikes = like.New(client, h.hub, h.outbox, like.Config{Kind: like.Note, Target: h.Notes, Quota: likes})
+	h.Comments = comment.New(client, h.hub, h.outbox, comment.Config{Notes: h.Notes, Shops: h.Shops, Quota: limits.Limit("comments", cfg.CommentsPerUser)})
+	h.CommentLikes = like.New(client, h.hub, h.outbox, like.Config{Kind: like.Comment, Target: h.Comments, Quota: likes})
+	h.Follows = follow.New(client, h.hub, h.outbox, follow.Config{
 		Users: counted, Head: h.Notes.Head, Tell: h.tellFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
 	})
 	hints := h.feedHints(cfg, reg, log)
-	h.Feed = feed.New(client, h.DB.Dialect, h.hub, h.outbox, feed.Config{
+	h.Feed = feed.New(client, h.hub, h.outbox, feed.Config{
 		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Announce: hints.Publish, Registerer: reg, Log: log,
 	})
 	h.chores["feed"] = h.Feed.Run

@@ -16,7 +16,6 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -34,11 +33,10 @@ const (
 // A mark in the state Redis says for which timeline all this was made up for, so that a
 // process knows that starts when all others have ended.
 type promotions struct {
-	h       *House
-	db      *ent.Client
-	numbers *sequence.Sequence
-	key     string
-	log     *slog.Logger
+	h   *House
+	db  *ent.Client
+	key string
+	log *slog.Logger
 
 	known      string // the timeline that this process saw last
 	seen       prometheus.Counter
@@ -47,9 +45,9 @@ type promotions struct {
 	scans      sync.WaitGroup
 }
 
-func newPromotions(h *House, db *ent.Client, numbers *sequence.Sequence, prefix string, reg prometheus.Registerer, log *slog.Logger) *promotions {
+func newPromotions(h *House, db *ent.Client, reg prometheus.Registerer, log *slog.Logger) *promotions {
 	p := &promotions{
-		h: h, db: db, numbers: numbers, key: prefix + ":timeline", log: log,
+		h: h, db: db, key: h.prefix + ":timeline", log: log,
 		seen: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tandian_database_promotions_total",
 			Help: "Times that this process found the database on another timeline than before: a standby was promoted, or a backup restored.",
@@ -145,7 +143,7 @@ func (p *promotions) doubt(ctx context.Context, now string, everybodys bool) err
 	if everybodys {
 		repairing, cancel := context.WithTimeout(ctx, promotedRepair)
 		defer cancel()
-		if err := p.numbers.Skip(repairing); err != nil {
+		if err := p.h.numbers.Skip(repairing); err != nil {
 			return err
 		}
 		if err := p.h.forgetAll(repairing, true, true); err != nil {

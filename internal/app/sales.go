@@ -46,20 +46,23 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	h.chores["live hints"] = h.Live.Run
 
 	joint := &joint{}
-	h.Vouchers = voucher.New(client, h.DB.Dialect, h.hub, h.outbox, joint, h.Shops, voucher.Config{
+	h.Vouchers = voucher.New(client, h.hub, h.outbox, voucher.Config{
+		Sales: joint, Shops: h.Shops,
 		Changed: func(ids ...int64) { h.Live.Tell(stocksOf(ids)...) }, Live: h.Live, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
 	})
 	h.Balances = balance.New(client, nil)
-	h.Orders = order.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, locks, order.Config{
+	h.Orders = order.New(client, h.hub, h.outbox, order.Config{
+		Redis: h.State, Locks: locks, Registerer: reg, Log: log,
 		Prefix: cfg.RedisPrefix, Vouchers: orderedVouchers{h.Vouchers, h.Shops}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
 		Ledger: h.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
 		Tell: h.Live.Tell, StockKey: voucher.StockKey,
-	}, reg, log)
-	sales, err := flashsale.New(ctx, client, h.outbox, numbers, announced{h.Orders}, flashsale.Config{
-		Prefix: cfg.RedisPrefix, Dialect: h.DB.Dialect, Locks: h.exclusive, State: h.State, Partitions: h.partitions(cfg),
+	})
+	sales, err := flashsale.New(ctx, client, h.outbox, flashsale.Config{
+		Numbers: numbers, Orders: announced{h.Orders}, Registerer: reg, Log: log,
+		Prefix: cfg.RedisPrefix, Locks: h.exclusive, State: h.State, Partitions: h.partitions(cfg),
 		Instance: rand.Text(), Wait: orderWait(cfg), PayWithin: cfg.PayWithin, Bus: h.bus, MadeAt: sequence.At, Queued: h.Orders.QueuedKey,
 		Dial: h.dialSales,
-	}, reg, log)
+	})
 	if err != nil {
 		return fmt.Errorf("flash sales: %w", err)
 	}

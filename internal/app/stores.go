@@ -45,6 +45,7 @@ type House struct {
 	graph.Rooms
 
 	exclusive  *lock.Locker   // of what one process does at a time
+	prefix     string         // of the Redis keys
 	zone       *time.Location // whose days count
 	bus        stream.Bus
 	hub        *cache.Hub
@@ -117,6 +118,7 @@ func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 // build builds the rooms and says what they do in the background.
 func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
 	var err error
+	h.prefix = cfg.RedisPrefix
 	if h.zone, err = cfg.Location(); err != nil {
 		return fmt.Errorf("zone: %w", err)
 	}
@@ -135,12 +137,16 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	limits := h.openQuotas(cfg, reg, log)
 	h.Rooms = graph.Rooms{
 		Media: pictures,
-		Accounts: account.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, account.Config{
+		Accounts: account.New(client, h.hub, h.outbox, account.Config{
+			Redis: h.State, Registerer: reg, Log: log,
 			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.For(media.OfUser),
 			CodeCountries: countries, CodesPerHour: cfg.CodesPerHour, DemoPhones: cfg.CodeSender != "webhook",
 			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, WrongCodesPerHour: cfg.WrongCodesPerHour, Ended: h.tellEnded,
-		}, reg, log),
-		Shops:  shop.New(client, h.DB.Dialect, h.State, h.hub, h.outbox, pictures.For(media.OfShop), pictures.For(media.OfShopType), limits.Limit("shops", cfg.ShopsPerUser), cfg.RedisPrefix, reg, log),
+		}),
+		Shops: shop.New(client, h.hub, h.outbox, shop.Config{
+			Redis: h.State, Prefix: cfg.RedisPrefix, Pictures: pictures.For(media.OfShop), Icons: pictures.For(media.OfShopType),
+			Quota: limits.Limit("shops", cfg.ShopsPerUser), Registerer: reg, Log: log,
+		}),
 		Caches: h.hub,
 	}
 	if err := h.openSales(ctx, cfg, client, limits, reg, log); err != nil {
@@ -153,7 +159,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	h.warmer = newWarmer(h, reg, log)
 	h.openSchedule(cfg, reg, log)
 	if cfg.DatabaseURL != "" {
-		h.chores["watch over the database"] = newPromotions(h, client, h.numbers, cfg.RedisPrefix, reg, log).run
+		h.chores["watch over the database"] = newPromotions(h, client, reg, log).run
 	}
 	h.Queues = queues{h.outbox, h.sales, h.Feed, log}
 	h.chores["caches"] = h.hub.Run

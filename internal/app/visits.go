@@ -21,7 +21,9 @@ import (
 
 // openVisits builds the room that counts visits.
 func (h *House) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
-	h.Visits = visit.New(client, h.State, visit.Config{Prefix: cfg.RedisPrefix, Zone: h.zone, Shops: visitedShops{h.Shops}}, reg, log)
+	h.Visits = visit.New(client, visit.Config{
+		Redis: h.State, Prefix: cfg.RedisPrefix, Zone: h.zone, Shops: visitedShops{h.Shops}, Registerer: reg, Log: log,
+	})
 	h.chores["visits"] = h.Visits.Run
 	if cfg.RedisURL == "" {
 		// This Redis ends with the process, so all of it goes to the rows: after the last

@@ -60,7 +60,6 @@ type Users interface {
 // Config is what a Service needs besides its stores.
 type Config struct {
 	Prefix   string           // of the keys in Redis
-	Dialect  string           // of the database, as ent calls it
 	Zone     *time.Location   // whose days count; default UTC
 	Users    Users            // required
 	Now      func() time.Time // default time.Now
@@ -97,7 +96,7 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if err := sqlfile.Read(files, cfg.Dialect, map[string]*string{"months": &s.sql.months, "plant": &s.sql.plant}); err != nil {
+	if err := sqlfile.Read(files, client.Dialect(), map[string]*string{"months": &s.sql.months, "plant": &s.sql.plant}); err != nil {
 		panic(fmt.Sprintf("checkin: %v", err))
 	}
 	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away})

@@ -70,7 +70,7 @@ func open(t *testing.T, on storetest.Stores, zone string) *process {
 	p := &process{people: &people{}, wire: &storetest.Wire{}, box: from.NewOutbox(t), from: from}
 	from.Redis.AddHook(p.wire)
 	p.Service = New(from.DB, from.Redis, p.box, Config{
-		Prefix: storetest.Prefix, Dialect: from.Dialect, Zone: loc, Users: p.people, Bitfield: on.Redis.Dial == nil,
+		Prefix: storetest.Prefix, Zone: loc, Users: p.people, Bitfield: on.Redis.Dial == nil,
 		Now: func() time.Time { return *p.clock.Load() },
 	})
 	p.pause = 0

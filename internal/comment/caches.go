@@ -31,8 +31,8 @@ func (s *Service) openCaches(hub *cache.Hub) {
 	list := func(name string) cache.Policy {
 		return cache.Policy{Name: name, Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1}
 	}
-	s.onNotes = cache.NewHeads(hub, list("note-comments"), headSize, decimal, parseDecimal, s.loadOnNotes)
-	s.below = cache.NewHeads(hub, list("comment-replies"), headSize, decimal, parseDecimal, s.loadBelow)
+	s.onNotes = cache.NewHeads(hub, list("note-comments"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadOnNotes})
+	s.below = cache.NewHeads(hub, list("comment-replies"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadBelow})
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

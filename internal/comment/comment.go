@@ -99,14 +99,19 @@ type statements struct {
 //go:embed sql/*.sql
 var files embed.FS
 
-// New builds a Service. It starts nothing and closes nothing: what it is given belongs to
-// the caller. A nil limit allows any number of comments. dialect is that of db, as ent
-// calls it; now is the clock, nil for [time.Now]. It panics if the dialect is none: a
-// mistake in the program.
-func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, notes Notes, shops Shops, limit *quota.Limit, now func() time.Time) *Service {
-	s := &Service{db: db, outbox: box, notes: notes, shops: shops, quota: limit, now: now}
+// Config holds the dependencies of a Service. Notes and Shops are required.
+type Config struct {
+	Notes Notes
+	Shops Shops
+	Quota *quota.Limit     // of new comments of a user; nil for no limit
+	Now   func() time.Time // default [time.Now]
+}
+
+// New returns a Service. It starts nothing, and the caller closes the dependencies.
+func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+	s := &Service{db: db, outbox: box, notes: cfg.Notes, shops: cfg.Shops, quota: cfg.Quota, now: cfg.Now}
 	var lockNotes, lockComments string
-	err := sqlfile.Read(files, dialect, map[string]*string{
+	err := sqlfile.Read(files, db.Dialect(), map[string]*string{
 		"insert": &s.sql.insert, "add_counts": &s.sql.addCounts, "lock_notes": &lockNotes, "lock_comments": &lockComments,
 		"onnotes": &s.sql.onNotes, "below": &s.sql.below,
 		"count_notes": &s.sql.countNotes, "count_shops": &s.sql.countShops, "count_replies": &s.sql.countReplies,
@@ -114,7 +119,7 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, notes 
 	if err != nil {
 		panic(fmt.Sprintf("comment: %v", err))
 	}
-	s.sql.lockNotes, s.sql.lockComments = store.NewLookup(dialect, lockNotes), store.NewLookup(dialect, lockComments)
+	s.sql.lockNotes, s.sql.lockComments = store.NewLookup(db.Dialect(), lockNotes), store.NewLookup(db.Dialect(), lockComments)
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -112,7 +112,7 @@ type process struct {
 func (w *town) process(t *testing.T) *process {
 	t.Helper()
 	p := storetest.Open(t, w.on)
-	return &process{New(p.DB, p.Dialect, p.Hub, p.NewOutbox(t), notes{w, p.DB}, shops{w}, nil, func() time.Time { return noon }), w, p}
+	return &process{New(p.DB, p.Hub, p.NewOutbox(t), Config{Notes: notes{w, p.DB}, Shops: shops{w}, Now: func() time.Time { return noon }}), w, p}
 }
 
 // each runs a test on both pairs of stores, with two processes.

@@ -126,12 +126,11 @@ var files embed.FS
 
 type statements struct{ newest, events, begun, followees string }
 
-// New builds a Service. It starts nothing but reads of the log, which end by themselves, and
-// closes nothing: what it is given belongs to the caller. dialect is that of db, as ent calls
-// it.
-func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+// New returns a Service. It starts short reads of the feed log only, and the caller closes
+// the dependencies after [Service.Wait].
+func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce), queries: make(chan struct{}, queriesAtOnce)}
-	if err := sqlfile.Read(files, dialect, map[string]*string{
+	if err := sqlfile.Read(files, db.Dialect(), map[string]*string{
 		"newest": &s.sql.newest, "events": &s.sql.events, "begun": &s.sql.begun, "followees": &s.sql.followees,
 	}); err != nil {
 		panic(fmt.Sprintf("feed: %v", err)) // the files are part of the program

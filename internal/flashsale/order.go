@@ -79,7 +79,7 @@ type queueing struct {
 
 // openQueue builds the part of the Service that stores orders.
 func (s *Service) openQueue(reg prometheus.Registerer) error {
-	texts, err := statementsOf(s.cfg.Dialect)
+	texts, err := statementsOf(s.db.Dialect())
 	if err != nil {
 		return err
 	}

@@ -292,7 +292,7 @@ func (s *Service) liveAfter(ctx context.Context, voucher, user int64) (rows []*e
 			Order(order.ByUserID()).Limit(livePage).Select(order.FieldID, order.FieldUserID).All(ctx)
 		return err
 	}
-	if s.cfg.Dialect != dialect.Postgres {
+	if s.db.Dialect() != dialect.Postgres {
 		return rows, page(s.db.Order)
 	}
 	return rows, ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {

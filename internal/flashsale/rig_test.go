@@ -52,7 +52,8 @@ func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 	r.box.Handle("orders-decided", outbox.Handler{Do: outbox.DoBatch(func(context.Context, ...int64) error { return nil })})
 	n := rigs.Add(1)
 	cfg := Config{
-		Prefix: storetest.Prefix, Dialect: p.Dialect, Locks: p.Locks, Instance: fmt.Sprintf("rig-%d", n), State: p.Redis, Partitions: 2, Bus: stream.NewLocal(),
+		Numbers: &rigNumbers{salt: n}, Orders: r.orders, Registerer: r.reg, Log: p.Log,
+		Prefix: storetest.Prefix, Locks: p.Locks, Instance: fmt.Sprintf("rig-%d", n), State: p.Redis, Partitions: 2, Bus: stream.NewLocal(),
 		MadeAt: func(number int64) time.Time { return time.UnixMilli(number >> 20) },
 		Dial: func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 			sale := on.Redis
@@ -64,7 +65,7 @@ func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 	if o.cfg != nil {
 		o.cfg(&cfg)
 	}
-	s, err := New(t.Context(), p.DB, r.box, &rigNumbers{salt: n}, r.orders, cfg, r.reg, p.Log)
+	s, err := New(t.Context(), p.DB, r.box, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,11 +20,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
-// Config is what a Service works with. The zero value of each number is a good
-// setting.
+// Config holds the dependencies and settings of a Service. The zero value of each number is
+// a good setting.
 type Config struct {
+	Numbers    Numbers               // required
+	Orders     Orders                // required
 	Prefix     string                // of all Redis keys
-	Dialect    string                // of the database, as ent calls it
 	Instance   string                // names this process, to others and over its life alone
 	State      redis.UniversalClient // where the sales lie
 	Partitions int                   // that a first start chooses; see PartitionsServer
@@ -45,6 +46,9 @@ type Config struct {
 
 	PayWithin time.Duration // that an order may stay unpaid; default 15 min
 	Wait      time.Duration // of Order for a commit that is near; default 150 ms, negative is none
+
+	Registerer prometheus.Registerer // required
+	Log        *slog.Logger          // required
 }
 
 const defaultBacklog = 20_000
@@ -70,7 +74,7 @@ type Service struct {
 // partitions there are. It starts nothing: every process that admits runs
 // [Service.Certify] and [Service.Watch], the workers are [Service.Consume] and
 // [Service.Reconcile]. Close it.
-func New(ctx context.Context, db *ent.Client, box *outbox.Box, numbers Numbers, orders Orders, cfg Config, reg prometheus.Registerer, log *slog.Logger) (*Service, error) {
+func New(ctx context.Context, db *ent.Client, box *outbox.Box, cfg Config) (*Service, error) {
 	cfg.Backlog = cmp.Or(cfg.Backlog, defaultBacklog)
 	if cfg.Now == nil {
 		cfg.Now = time.Now
@@ -78,7 +82,7 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, numbers Numbers, 
 	cfg.PayWithin = cmp.Or(cfg.PayWithin, defaultPay)
 	cfg.Wait = cmp.Or(cfg.Wait, defaultWait)
 	if cfg.Locks == nil {
-		locks, err := dblock.NewLocal(lock.Options{MaxHold: -1, Log: log})
+		locks, err := dblock.NewLocal(lock.Options{MaxHold: -1, Log: cfg.Log})
 		if err != nil {
 			return nil, fmt.Errorf("open locks: %w", err)
 		}
@@ -88,13 +92,13 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, numbers Numbers, 
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: db, cfg: cfg, numbers: numbers, orders: orders, outbox: box, log: log, m: newMetrics(reg, partitions), doubt: secondLook}
+	s := &Service{db: db, cfg: cfg, numbers: cfg.Numbers, orders: cfg.Orders, outbox: box, log: cfg.Log, m: newMetrics(cfg.Registerer, partitions), doubt: secondLook}
 	s.gate = &gate{
 		state: cfg.State, keys: keys{cfg.Prefix}, partitions: partitions, backlog: cfg.Backlog,
 		certs: newCertificates(partitions), soldOut: map[int64]time.Time{},
 	}
 	s.gate.asking = newAdmissions(s.gate.admitAll)
-	if err := s.openQueue(reg); err != nil {
+	if err := s.openQueue(cfg.Registerer); err != nil {
 		return nil, err
 	}
 	if s.gate.sale, err = cfg.Dial(s.allow); err != nil {

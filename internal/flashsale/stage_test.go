@@ -62,7 +62,8 @@ func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
 	sale := on.Redis
 	sale.Role, sale.Retries = "sale", 1
 	cfg := Config{
-		Prefix: storetest.Prefix, Dialect: g.Dialect, Locks: g.Locks, Instance: t.Name(), State: g.Redis, Partitions: manyPartitions,
+		Numbers: &g.n, Orders: silent{}, Registerer: g.Registry, Log: g.Log,
+		Prefix: storetest.Prefix, Locks: g.Locks, Instance: t.Name(), State: g.Redis, Partitions: manyPartitions,
 		MadeAt: madeAt, Queued: func(user int64) string { return fmt.Sprintf("%s:order:queued:{%d}", storetest.Prefix, user) },
 	}
 	for _, set := range tunings {
@@ -72,7 +73,7 @@ func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
 		sale.OnConnect = certify
 		return store.OpenRedis(sale, store.NewRedisMetrics(prometheus.NewRegistry()))
 	}
-	s, err := New(t.Context(), g.DB, g.NewOutbox(t), &g.n, silent{}, cfg, g.Registry, g.Log)
+	s, err := New(t.Context(), g.DB, g.NewOutbox(t), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -30,7 +30,7 @@ func (s *Service) openCaches(hub *cache.Hub) {
 	// for that in the process's own memory.
 	s.followers = cache.NewHeads(hub, cache.Policy{
 		Name: "followers", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1,
-	}, headSize, decimal, parseDecimal, s.loadFollowers)
+	}, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadFollowers})
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

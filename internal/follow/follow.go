@@ -94,16 +94,15 @@ type Service struct {
 	begins, ends *batch.Batcher[pair, struct{}]
 }
 
-// New builds a Service. It starts nothing and closes nothing: what it is given belongs to
-// the caller. dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+// New returns a Service. It starts nothing, and the caller closes the dependencies.
+func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
 	cfg.limit = cmp.Or(cfg.limit, MaxFollowees)
 	cfg.ask = cmp.Or(cfg.ask, askAtOnce)
 	cfg.settle = cmp.Or(cfg.settle, time.Second)
-	s := &Service{db: db, outbox: box, cfg: cfg, sql: statementsOf(dialect)}
+	s := &Service{db: db, outbox: box, cfg: cfg, sql: statementsOf(db.Dialect())}
 	s.begins, s.ends = newBatcher(s.followAll), newBatcher(s.unfollowAll)
 	s.openCaches(hub)
 	s.openOutbox()

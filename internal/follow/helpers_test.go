@@ -129,7 +129,7 @@ func open(t *testing.T, on storetest.Stores, bus stream.Bus, change ...func(*Con
 	for _, c := range change {
 		c(&cfg)
 	}
-	p.Service = New(from.DB, from.Dialect, hub, p.box, cfg)
+	p.Service = New(from.DB, hub, p.box, cfg)
 	return p
 }
 

@@ -166,8 +166,8 @@ func open(t *testing.T, on storetest.Stores) *process {
 	p := &process{db: from.DB, from: from, wire: &storetest.Wire{}, box: from.NewOutbox(t)}
 	from.Redis.AddHook(p.wire)
 	p.note, p.comment = &targets{db: p.db, kind: Note}, &targets{db: p.db, kind: Comment}
-	p.notes = New(p.db, from.Dialect, from.Hub, p.box, Note, p.note, nil, nil)
-	p.comments = New(p.db, from.Dialect, from.Hub, p.box, Comment, p.comment, nil, nil)
+	p.notes = New(p.db, from.Hub, p.box, Config{Kind: Note, Target: p.note})
+	p.comments = New(p.db, from.Hub, p.box, Config{Kind: Comment, Target: p.comment})
 	p.notes.pause, p.comments.pause = 0, 0
 	p.notes.querier = hooked{p.db, p.note}
 	return p

@@ -94,20 +94,27 @@ type statements struct {
 //go:embed sql/*.sql
 var files embed.FS
 
-// New builds the Service of one kind of target, of which a hub and a box have one. It
-// starts nothing and closes nothing: what it is given belongs to the caller. dialect is
-// that of db, as ent calls it; now may be nil for time.Now. A nil limit allows any number
-// of likes.
-func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, kind Kind, target Target, limit *quota.Limit, now func() time.Time) *Service {
-	if now == nil {
-		now = time.Now
+// Config holds the dependencies of a Service. Kind and Target are required.
+type Config struct {
+	Kind   Kind
+	Target Target           // a [NoteTarget] if Kind is [Note]
+	Quota  *quota.Limit     // of new likes of a user; nil for no limit
+	Now    func() time.Time // default [time.Now]
+}
+
+// New returns the Service of one kind of target. A hub and a box take one of each kind. It
+// starts nothing, and the caller closes the dependencies. It panics if the target does not
+// suit the kind.
+func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+	s := &Service{db: db, querier: db, hub: hub, outbox: box, kind: cfg.Kind, target: cfg.Target, quota: cfg.Quota, now: cfg.Now, pause: secondLook}
+	if s.now == nil {
+		s.now = time.Now
 	}
-	s := &Service{db: db, querier: db, hub: hub, outbox: box, kind: kind, target: target, quota: limit, now: now, pause: secondLook}
 	likedName, count := likedNotes, "count_notes"
-	switch kind {
+	switch s.kind {
 	case Note:
 		var ok bool
-		if s.notes, ok = target.(NoteTarget); !ok {
+		if s.notes, ok = s.target.(NoteTarget); !ok {
 			panic("like: the target of likes of notes is no NoteTarget")
 		}
 		policy := cache.WindowPolicy{Name: likersName, Size: likersSize, Life: setLife, LoadTimeout: readTimeout}
@@ -115,17 +122,17 @@ func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, kind K
 	case Comment:
 		likedName, count = likedComments, "count_comments"
 	default:
-		panic(fmt.Sprintf("like: there is no kind %q", kind))
+		panic(fmt.Sprintf("like: there is no kind %q", s.kind))
 	}
 	policy := cache.WindowPolicy{Name: likedName, Size: likedSize, Life: setLife, LoadTimeout: readTimeout}
 	s.liked = cache.NewWindow(hub, policy, decimal, s.loadLiked)
 	texts := map[string]*string{
 		"first": &s.sql.first, "newest": &s.sql.newest, "find": &s.sql.find, "plant": &s.sql.plant, "remove": &s.sql.remove, count: &s.sql.count,
 	}
-	if kind == Note && dialect == "postgres" {
+	if s.kind == Note && db.Dialect() == "postgres" {
 		texts["like_notes"] = &s.sql.likeNotes
 	}
-	if err := sqlfile.Read(files, dialect, texts); err != nil {
+	if err := sqlfile.Read(files, db.Dialect(), texts); err != nil {
 		panic(fmt.Sprintf("like: %v", err))
 	}
 	s.likes, s.unlikes = newBatcher(s.likeAll), newBatcher(s.unlikeAll)

@@ -47,7 +47,7 @@ func open(t *testing.T, on storetest.Stores, dir string) *process {
 		t.Fatal(err)
 	}
 	p := &process{Process: from, box: from.NewOutbox(t), files: &breakable{Store: folder}}
-	p.Service = New(from.DB, p.files, p.box, Config{}, prometheus.NewRegistry(), from.Log)
+	p.Service = New(from.DB, p.box, Config{Blobs: p.files, Registerer: prometheus.NewRegistry(), Log: from.Log})
 	return p
 }
 

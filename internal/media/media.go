@@ -38,9 +38,12 @@ const (
 	writeTimeout = 8 * time.Second
 )
 
-// Config tunes a Service.
+// Config holds the dependencies and limits of a Service. All but PerHour are required.
 type Config struct {
-	PerHour int // pictures that a user may add in an hour; 0 is any number
+	Blobs      blob.Store
+	PerHour    int // pictures that a user may add in an hour; 0 for no limit
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
 }
 
 // Service answers for pictures. It is safe for concurrent use.
@@ -70,11 +73,10 @@ const (
 	uploadFailed   = "failed"
 )
 
-// New builds a Service. It starts nothing and closes nothing: what it is given belongs to
-// the caller.
-func New(db *ent.Client, blobs blob.Store, box *outbox.Box, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+// New returns a Service. It starts nothing, and the caller closes the dependencies.
+func New(db *ent.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
-		db: db, blobs: blobs, outbox: box, cfg: cfg, log: log, slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, onDelete: map[Kind]func(context.Context, int64, string) error{},
+		db: db, blobs: cfg.Blobs, outbox: box, cfg: cfg, log: cfg.Log, slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, onDelete: map[Kind]func(context.Context, int64, string) error{},
 		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_media_uploads_total", Help: "Pictures that were sent, by what became of them.",
 		}, []string{"outcome"}),
@@ -85,7 +87,7 @@ func New(db *ent.Client, blobs blob.Store, box *outbox.Box, cfg Config, reg prom
 	for _, outcome := range []string{uploadStored, uploadRejected, uploadBusy, uploadFailed} {
 		s.uploads.WithLabelValues(outcome)
 	}
-	reg.MustRegister(s.uploads, s.gone)
+	cfg.Registerer.MustRegister(s.uploads, s.gone)
 	s.openOutbox()
 	return s
 }

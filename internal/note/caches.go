@@ -33,9 +33,9 @@ func (s *Service) openCaches(hub *cache.Hub) {
 		Local: cache.Local{Share: 0.02, Suits: cache.SeldomChanged | cache.Small | cache.MayBeStale},
 	}
 	lists.Name = "author-notes"
-	s.byAuthor = cache.NewHeads(hub, lists, headSize, decimal, parseDecimal, s.lister(s.sql.byAuthors))
+	s.byAuthor = cache.NewHeads(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byAuthors)})
 	lists.Name = "shop-notes"
-	s.atShop = cache.NewHeads(hub, lists, headSize, decimal, parseDecimal, s.lister(s.sql.atShops))
+	s.atShop = cache.NewHeads(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.atShops)})
 	s.hot = cache.New(hub, cache.Policy{
 		// A ranking stays as it was made. Every visitor reads the present one.
 		Name: "hot-notes", Fresh: rankingKept, Negative: hotEvery, StaleIfError: rankingLife,

@@ -117,7 +117,7 @@ func open(t *testing.T, on storetest.Stores) *process {
 	from := storetest.Open(t, on)
 	p := &process{others: &others{comments: map[int64]int{}, delivered: map[int64]int64{}}, wire: &storetest.Wire{}, box: from.NewOutbox(t), hub: from.Hub}
 	from.Redis.AddHook(p.wire)
-	p.Service = New(from.DB, from.Dialect, from.Hub, p.box, p.others, p.others, storetest.AnyPictures{}, p.others, nil)
+	p.Service = New(from.DB, from.Hub, p.box, Config{Shops: p.others, Users: p.others, Pictures: storetest.AnyPictures{}, Feed: p.others})
 	p.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load()) * time.Millisecond) }
 	return p
 }

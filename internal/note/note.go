@@ -135,24 +135,35 @@ type Service struct {
 	publishing *batch.Batcher[publication, *Note]
 }
 
-// New builds a Service. It starts nothing and closes nothing: what it is given belongs
-// to the caller. A nil limit allows any number of notes. The dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialectOf string, hub *cache.Hub, box *outbox.Box, shops Shops, users Users, pictures Pictures, feed Feed, limit *quota.Limit) *Service {
-	s := &Service{db: db, postgres: dialectOf == dialect.Postgres, outbox: box, shops: shops, users: users, pictures: pictures, feed: feed, quota: limit, now: time.Now}
+// Config holds the dependencies of a Service. All but Quota are required.
+type Config struct {
+	Shops    Shops
+	Users    Users
+	Pictures Pictures
+	Feed     Feed
+	Quota    *quota.Limit // of new notes of a user; nil for no limit
+}
+
+// New returns a Service. It starts nothing, and the caller closes the dependencies.
+func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+	s := &Service{
+		db: db, postgres: db.Dialect() == dialect.Postgres, outbox: box,
+		shops: cfg.Shops, users: cfg.Users, pictures: cfg.Pictures, feed: cfg.Feed, quota: cfg.Quota, now: time.Now,
+	}
 	var notes, counted, lockCounts string
-	err := sqlfile.Read(files, dialectOf, map[string]*string{
+	err := sqlfile.Read(files, db.Dialect(), map[string]*string{
 		"notes": &notes, "counted": &counted, "lock_counts": &lockCounts, "update_counts": &s.sql.updateCounts,
 		"insert": &s.sql.insert, "insert_counts": &s.sql.insertCounts,
 		"take": &s.sql.take, "head": &s.sql.head, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
 	})
 	if err == nil && s.postgres {
-		err = sqlfile.Read(files, dialectOf, map[string]*string{"number": &s.sql.number})
+		err = sqlfile.Read(files, db.Dialect(), map[string]*string{"number": &s.sql.number})
 	}
 	if err != nil {
 		panic(fmt.Sprintf("note: %v", err)) // the files are part of the program
 	}
-	s.sql.notes, s.sql.counted = store.NewLookup(dialectOf, notes), store.NewLookup(dialectOf, counted)
-	s.sql.lockCounts = store.NewLookup(dialectOf, lockCounts)
+	s.sql.notes, s.sql.counted = store.NewLookup(db.Dialect(), notes), store.NewLookup(db.Dialect(), counted)
+	s.sql.lockCounts = store.NewLookup(db.Dialect(), lockCounts)
 	s.publishing = batch.New(s.publishAll, batch.Config{
 		Max: mostTogether, MaxWaiting: mostWaiting, Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away,
 	})

@@ -217,7 +217,7 @@ func TestTheConditionOfTheTallyIsThatOfItsIndex(t *testing.T) {
 		}
 		defer func() { _ = tx.Rollback() }()
 		explain := "EXPLAIN QUERY PLAN "
-		if p.dialect == "postgres" {
+		if p.db.Dialect() == "postgres" {
 			explain = "EXPLAIN "
 			if _, err := tx.ExecContext(t.Context(), "SET LOCAL enable_seqscan = off"); err != nil {
 				t.Fatal(err)

@@ -254,6 +254,7 @@ func (w *town) process(t *testing.T, change ...func(*Config)) process {
 		_ = locks.Close(ctx)
 	})
 	cfg := Config{
+		Redis: from.Redis, Locks: locks, Registerer: from.Registry, Log: from.Log,
 		Prefix: storetest.Prefix, Vouchers: w, Sales: w, Shops: shopsRoom{w}, Users: usersRoom{w}, Numbers: w,
 		Ledger: ledger{}, StockKey: stockKey, Provider: w.provider, Tell: w.tell, Now: w.now,
 	}
@@ -261,7 +262,7 @@ func (w *town) process(t *testing.T, change ...func(*Config)) process {
 		c(&cfg)
 	}
 	box := from.NewOutbox(t)
-	s := New(from.DB, from.Dialect, from.Redis, from.Hub, box, locks, cfg, from.Registry, from.Log)
+	s := New(from.DB, from.Hub, box, cfg)
 	return process{s, from.Redis, box, from}
 }
 

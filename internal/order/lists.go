@@ -63,20 +63,14 @@ const (
 	addPause     = 10 * time.Millisecond // after the first try, doubled by each further one
 )
 
-// listConfig is what lists are built from.
-type listConfig struct {
-	prefix        string
-	size, stripes int
-}
-
-func newLists(db *ent.Client, rdb redis.Cmdable, hub *cache.Hub, locks *lock.Locker, c listConfig, m *listMetrics) *lists {
+func newLists(db *ent.Client, hub *cache.Hub, cfg Config, m *listMetrics) *lists {
 	l := &lists{
-		rdb: rdb, keys: keys{c.prefix}, locks: locks, stripes: c.stripes, wait: rebuildWait, metrics: m,
+		rdb: cfg.Redis, keys: keys{cfg.Prefix}, locks: cfg.Locks, stripes: cfg.Stripes, wait: rebuildWait, metrics: m,
 		read: func(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
 			return newestPlaces(ctx, db, user, limit)
 		},
 	}
-	policy := cache.WindowPolicy{Name: listName, Size: c.size, LoadTimeout: rebuildWait + readLimit}
+	policy := cache.WindowPolicy{Name: listName, Size: cfg.ListSize, LoadTimeout: rebuildWait + readLimit}
 	l.window = cache.NewWindow(hub, policy, decimal, l.rebuild)
 	return l
 }

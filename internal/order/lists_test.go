@@ -96,6 +96,7 @@ func openShelf(t *testing.T, on storetest.Stores, cfg Config) *shelf {
 		}
 	})
 	sh := &shelf{p: p, box: p.NewOutbox(t), queue: &queue{orders: map[int64]*Order{}}}
+	cfg.Redis, cfg.Locks, cfg.Registerer, cfg.Log = p.Redis, locks, p.Registry, p.Log
 	cfg.Prefix, cfg.Sales, cfg.StockKey = storetest.Prefix, sh.queue, stockKey
 	if cfg.Shops == nil {
 		cfg.Shops = owners{}
@@ -103,7 +104,7 @@ func openShelf(t *testing.T, on storetest.Stores, cfg Config) *shelf {
 	if cfg.Users == nil {
 		cfg.Users = usersRoom{}
 	}
-	sh.Service = New(p.DB, p.Dialect, p.Redis, hub, sh.box, locks, cfg, p.Registry, p.Log)
+	sh.Service = New(p.DB, hub, sh.box, cfg)
 	sh.lists.wait = patience
 	return sh
 }

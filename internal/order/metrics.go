@@ -24,10 +24,11 @@ func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
 			Name: "tandian_order_events_total",
 			Help: "What happened to orders in this process: placed (ordinary ones), attempted, refused, abandoned and mismatched (payments, and notices that name another amount), paid, used, disputed (redemptions, by their buyers), cancelled, expired, refunding, refunded, void (payments of orders that had ended, to be given back), tallied.",
 		}, []string{"event"}),
-		failures: observe.NewFailures(reg, log, prometheus.CounterOpts{
-			Name: "tandian_order_failures_total",
-			Help: "What failed in the background of orders, by what was being done: " + strings.Join(doings, ", ") + ".",
-		}, "orders: something failed in the background", doings...),
+		failures: observe.NewFailures(reg, log, observe.FailureOpts{
+			Name:    "tandian_order_failures_total",
+			Help:    "What failed in the background of orders, by what was being done: " + strings.Join(doings, ", ") + ".",
+			Message: "orders: something failed in the background", Doings: doings,
+		}),
 	}
 	reg.MustRegister(m.events)
 	for _, event := range []string{"placed", "attempted", "refused", "abandoned", "mismatched", "paid", "used", "disputed", "cancelled", "expired", "refunding", "refunded", "void", "tallied"} {

@@ -58,7 +58,7 @@ func (s *Service) SalesByDay(ctx context.Context, shopID *int64, from, to calend
 		at[b[0]] = &days[i]
 	}
 	orders, paid := salesOrdersSQLite, salesPaidSQLite
-	if s.dialect == dialect.Postgres {
+	if s.db.Dialect() == dialect.Postgres {
 		orders, paid = salesOrdersPostgres, salesPaidPostgres
 	}
 	var begin int64

@@ -87,10 +87,12 @@ type Numbers interface {
 // ordinary is the partition of numbers that no flash sale made.
 const ordinary = 63
 
-// Config joins a Service with the other rooms, and tunes it. Vouchers, Sales, Shops,
-// Users, Numbers, Ledger and StockKey are required; the zero value of the rest is a good setting.
+// Config holds the dependencies and settings of a Service. The dependencies without a
+// default are required.
 type Config struct {
-	Prefix   string // of the Redis keys
+	Redis    redis.Cmdable
+	Prefix   string       // of the Redis keys
+	Locks    *lock.Locker // of all processes
 	Vouchers Vouchers
 	Sales    Sales
 	Shops    Shops
@@ -111,13 +113,15 @@ type Config struct {
 	Tell func(keys ...string)
 	Now  func() time.Time // default time.Now
 
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+
 	payWait time.Duration // how long Pay waits for a confirmation; default 2 s
 }
 
 // Service answers for orders. It is safe for concurrent use.
 type Service struct {
 	db       *ent.Client
-	dialect  string // of db
 	outbox   *outbox.Box
 	locks    *lock.Locker
 	cfg      Config
@@ -128,10 +132,9 @@ type Service struct {
 	digested int64 // milliseconds: no older order has a digest; of the job order.digests alone
 }
 
-// New builds a Service. It starts nothing and closes nothing: what it is given
-// belongs to the caller. dialect is that of db, as ent calls it. Its background work
-// is [Service.Expire], [Service.Tally] and [Service.Jobs].
-func New(db *ent.Client, dialect string, rdb redis.Cmdable, hub *cache.Hub, box *outbox.Box, locks *lock.Locker, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+// New returns a Service. It starts nothing, and the caller closes the dependencies.
+// [Service.Expire], [Service.Tally] and [Service.Jobs] do the background work.
+func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
 	cfg.PayWithin = cmp.Or(cfg.PayWithin, 15*time.Minute)
 	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
 	cfg.ListSize = cmp.Or(cfg.ListSize, 200)
@@ -147,11 +150,11 @@ func New(db *ent.Client, dialect string, rdb redis.Cmdable, hub *cache.Hub, box 
 		cfg.Provider = noProvider{}
 	}
 	s := &Service{
-		db: db, dialect: dialect, outbox: box, locks: locks, cfg: cfg,
-		tries: door.NewUserRate(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(reg, log),
+		db: db, outbox: box, locks: cfg.Locks, cfg: cfg,
+		tries: door.NewUserRate(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(cfg.Registerer, cfg.Log),
 	}
 	s.openCaches(hub)
-	s.lists = newLists(db, rdb, hub, locks, listConfig{prefix: cfg.Prefix, size: cfg.ListSize, stripes: cfg.Stripes}, newListMetrics(reg, s.metrics.failed))
+	s.lists = newLists(db, hub, cfg, newListMetrics(cfg.Registerer, s.metrics.failed))
 	s.openOutbox()
 	return s
 }

@@ -77,9 +77,9 @@ type cellID struct {
 	cell   geo.Cell
 }
 
-func newCells(db *ent.Client, rdb redis.Cmdable, k keys, reg prometheus.Registerer, log *slog.Logger) *cells {
+func newCells(db *ent.Client, cfg Config) *cells {
 	c := &cells{
-		db: db, rdb: rdb, keys: k, log: log, max: cellMembers,
+		db: db, rdb: cfg.Redis, keys: keys{cfg.Prefix}, log: cfg.Log, max: cellMembers,
 		add:     redis.NewScript(cellAddLua),
 		fill:    redis.NewScript(cellFillLua),
 		publish: redis.NewScript(cellPublishLua),
@@ -92,7 +92,7 @@ func newCells(db *ent.Client, rdb redis.Cmdable, k keys, reg prometheus.Register
 		queue:  make(chan cellID, buildQueue),
 		queued: map[cellID]bool{},
 	}
-	reg.MustRegister(c.sources, c.built)
+	cfg.Registerer.MustRegister(c.sources, c.built)
 	for _, s := range []string{"geo", "sql"} {
 		c.sources.WithLabelValues(s)
 	}

@@ -50,7 +50,7 @@ func processes(t *testing.T, on storetest.Stores) func(*wire) *Service {
 		over := on
 		over.Redis.Dial = w.around(on.Redis.Dial)
 		from := storetest.Open(t, over)
-		s := New(from.DB, from.Dialect, from.Redis, from.Hub, from.NewOutbox(t), storetest.AnyPictures{}, storetest.AnyPictures{}, nil, storetest.Prefix, from.Registry, from.Log)
+		s := New(from.DB, from.Hub, from.NewOutbox(t), configOf(from, from.Registry))
 		if err := s.PlantCatalogue(t.Context()); err != nil {
 			t.Fatal(err)
 		}

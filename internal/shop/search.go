@@ -101,7 +101,7 @@ const (
 // whole word does. So the choice is made by trying: a bounded walk, and if that
 // does not fill the page, the word is rare. SQLite looks at every row.
 func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
-	if s.dialect != dialect.Postgres {
+	if s.db.Dialect() != dialect.Postgres {
 		return s.read(ctx, q, append(where, contains(q)))
 	}
 	rows, err := s.db.Shop.Query().Where(contains(q)).Order(q.sorted).Limit(q.First + 1).

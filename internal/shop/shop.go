@@ -74,17 +74,16 @@ type Type struct {
 
 // Service answers for shops. It is safe for concurrent use.
 type Service struct {
-	db      *ent.Client
-	dialect string // of db
-	sql     lookups
-	shops   *cache.Cache[int64, Shop]
-	types   *cache.Cache[int64, Type]
-	heads   *cache.Queries[head, key]           // of lists of shops
-	kinds   *cache.Queries[struct{}, int64]     // the list of types
-	tables  struct{ shops, types *cache.Table } // whose writes end those lists
-	cells   *cells
-	outbox  *outbox.Box
-	log     *slog.Logger
+	db     *ent.Client
+	sql    lookups
+	shops  *cache.Cache[int64, Shop]
+	types  *cache.Cache[int64, Type]
+	heads  *cache.Queries[head, key]           // of lists of shops
+	kinds  *cache.Queries[struct{}, int64]     // the list of types
+	tables struct{ shops, types *cache.Table } // whose writes end those lists
+	cells  *cells
+	outbox *outbox.Box
+	log    *slog.Logger
 
 	pictures Pictures     // of shops
 	icons    Pictures     // of types
@@ -102,13 +101,23 @@ type Pictures interface {
 	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
 }
 
-// New builds a Service. It starts nothing and closes nothing: what it is given
-// belongs to the caller. A nil limit allows any number of new shops. Its background work
-// is [Service.Run]. Redis keys
-// begin with prefix; dialect is that of db, as ent calls it.
-func New(db *ent.Client, dialect string, rdb redis.Cmdable, hub *cache.Hub, box *outbox.Box, pictures, icons Pictures, limit *quota.Limit, prefix string, reg prometheus.Registerer, log *slog.Logger) *Service {
+// Config holds the dependencies of a Service. All but Quota are required.
+type Config struct {
+	Redis      redis.Cmdable // of the GEO cells
+	Prefix     string        // of the Redis keys
+	Pictures   Pictures      // of shops
+	Icons      Pictures      // of shop types
+	Quota      *quota.Limit  // of new shops of a user; nil for no limit
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+}
+
+// New returns a Service. It starts nothing, and the caller closes the dependencies.
+// [Service.Run] does the background work.
+func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
-		db: db, dialect: dialect, sql: openLookups(dialect), cells: newCells(db, rdb, keys{prefix}, reg, log), outbox: box, pictures: pictures, icons: icons, quota: limit, log: log,
+		db: db, sql: openLookups(db.Dialect()), cells: newCells(db, cfg), outbox: box,
+		pictures: cfg.Pictures, icons: cfg.Icons, quota: cfg.Quota, log: cfg.Log,
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
 	}
 	s.openCaches(hub)

@@ -17,13 +17,20 @@ import (
 )
 
 // alone is a Service as the embedded mode has it: L1 and guard on.
+func configOf(from storetest.Process, reg prometheus.Registerer) Config {
+	return Config{
+		Redis: from.Redis, Prefix: storetest.Prefix, Pictures: storetest.AnyPictures{}, Icons: storetest.AnyPictures{},
+		Registerer: reg, Log: from.Log,
+	}
+}
+
 func alone(t *testing.T, from storetest.Process) *Service {
 	t.Helper()
 	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, Log: from.Log, Alone: true, LocalBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := New(from.DB, from.Dialect, from.Redis, hub, from.NewOutbox(t), storetest.AnyPictures{}, storetest.AnyPictures{}, nil, storetest.Prefix, prometheus.NewRegistry(), from.Log)
+	s := New(from.DB, hub, from.NewOutbox(t), configOf(from, prometheus.NewRegistry()))
 	if err := s.PlantCatalogue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +45,7 @@ func alone(t *testing.T, from storetest.Process) *Service {
 func TestANewTypeIsListedAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
-		s := New(from.DB, from.Dialect, from.Redis, from.Hub, from.NewOutbox(t), storetest.AnyPictures{}, storetest.AnyPictures{}, nil, storetest.Prefix, from.Registry, from.Log)
+		s := New(from.DB, from.Hub, from.NewOutbox(t), configOf(from, from.Registry))
 		if _, err := s.TypesByID(t.Context(), []int64{1, 2, 3}); err != nil {
 			t.Fatal(err)
 		}

@@ -81,11 +81,11 @@ func open(t *testing.T, on storetest.Stores, clock *hand, change ...func(*Config
 	t.Helper()
 	from := storetest.Open(t, on)
 	p := process{from: from, shops: &shops{}, clock: clock}
-	cfg := Config{Prefix: storetest.Prefix, Shops: p.shops, Now: clock.Now}
+	cfg := Config{Redis: from.Redis, Registerer: from.Registry, Log: from.Log, Prefix: storetest.Prefix, Shops: p.shops, Now: clock.Now}
 	for _, c := range change {
 		c(&cfg)
 	}
-	p.Service = New(from.DB, from.Redis, cfg, from.Registry, from.Log)
+	p.Service = New(from.DB, cfg)
 	must(t, p.LearnSecret(t.Context()))
 	return p
 }

@@ -33,9 +33,10 @@ const (
 )
 
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.Failures {
-	return observe.NewFailures(reg, log, prometheus.CounterOpts{
+	return observe.NewFailures(reg, log, observe.FailureOpts{
 		Name: "tandian_visit_failures_total",
 		Help: "What failed in the background of visits and is tried again: sending them to Redis (flush); " +
 			"or bytes of visitors that cannot be read (read).",
-	}, "visits: something failed in the background", doingFlush, doingRead)
+		Message: "visits: something failed in the background", Doings: []string{doingFlush, doingRead},
+	})
 }

@@ -50,13 +50,16 @@ type Shops interface {
 	Known(ctx context.Context, ids []int64) (map[int64]bool, error)
 }
 
-// Config joins a Service with the shops, and tunes it. Shops is required; the zero value
-// of the rest is a good setting.
+// Config holds the dependencies of a Service. Redis, Prefix, Shops, Registerer and Log are
+// required.
 type Config struct {
-	Prefix string // of the Redis keys
-	Shops  Shops
-	Zone   *time.Location   // whose days count; default UTC
-	Now    func() time.Time // default time.Now
+	Redis      redis.Cmdable
+	Prefix     string // of the Redis keys
+	Shops      Shops
+	Zone       *time.Location // of the days that visits count for; default UTC
+	Registerer prometheus.Registerer
+	Log        *slog.Logger
+	Now        func() time.Time // default [time.Now]
 
 	most int // visitors and shops that wait for a flush; default 50 000
 }
@@ -78,10 +81,9 @@ type Service struct {
 //go:embed lua/rolled.lua
 var rolledLua string
 
-// New builds a Service. It starts nothing and closes nothing: what it is given belongs to
-// the caller. Its background work is [Service.Run], in each process that answers, and
-// [Service.Work], in any.
-func New(db *ent.Client, rdb redis.Cmdable, cfg Config, reg prometheus.Registerer, log *slog.Logger) *Service {
+// New returns a Service. It starts nothing, and the caller closes the dependencies. Each
+// process that answers requests needs [Service.Run]; [Service.Work] may run in any.
+func New(db *ent.Client, cfg Config) *Service {
 	if cfg.Zone == nil {
 		cfg.Zone = time.UTC
 	}
@@ -91,11 +93,11 @@ func New(db *ent.Client, rdb redis.Cmdable, cfg Config, reg prometheus.Registere
 	if cfg.most == 0 {
 		cfg.most = 50_000
 	}
-	counts := newCounts(reg)
+	counts := newCounts(cfg.Registerer)
 	return &Service{
-		db: db, rdb: rdb, keys: keys{cfg.Prefix}, cfg: cfg,
+		db: db, rdb: cfg.Redis, keys: keys{cfg.Prefix}, cfg: cfg,
 		waiting: newWaiting(cfg.most, counts.full), seen: newSeen(cfg.most), strangers: newStrangers(cfg.most),
-		counts: counts, failures: newFailures(reg, log), rolled: redis.NewScript(rolledLua),
+		counts: counts, failures: newFailures(cfg.Registerer, cfg.Log), rolled: redis.NewScript(rolledLua),
 	}
 }
 

@@ -202,7 +202,8 @@ func eachStack(t *testing.T, test func(t *testing.T, w *town, process func() *Se
 		process := func() *Service {
 			t.Helper()
 			from := storetest.Open(t, on)
-			return New(from.DB, from.Dialect, from.Hub, from.NewOutbox(t), of{w.sales, from.DB}, owners{from.DB}, Config{
+			return New(from.DB, from.Hub, from.NewOutbox(t), Config{
+				Sales: of{w.sales, from.DB}, Shops: owners{from.DB},
 				Changed: func(ids ...int64) {
 					for _, id := range ids {
 						w.told.Store(id, true)

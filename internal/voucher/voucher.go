@@ -126,8 +126,10 @@ type Shops interface {
 	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
 }
 
-// Config tunes a Service. The zero value is a good one.
+// Config holds the dependencies of a Service. Sales and Shops are required.
 type Config struct {
+	Sales Sales
+	Shops Shops
 	// Changed hears of vouchers that were added or changed, after Redis has: for
 	// who watches a sale live. It may be called twice for one change, and must not
 	// block. Nil: nobody does.
@@ -158,13 +160,11 @@ type Service struct {
 	troubles *troubles
 }
 
-// New builds a Service. It starts nothing and closes nothing: what it is given
-// belongs to the caller. dialect is that of db, as ent calls it. It panics if the
-// dialect is none, or if the Registerer has these metrics already: mistakes in the
-// program.
-func New(db *ent.Client, dialect string, hub *cache.Hub, box *outbox.Box, sales Sales, shops Shops, c Config) *Service {
+// New returns a Service. It starts nothing, and the caller closes the dependencies. It
+// panics if the Registerer has these metrics already.
+func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, c Config) *Service {
 	s := &Service{
-		db: db, ofShops: ofShops(dialect), outbox: box, sales: sales, shops: shops,
+		db: db, ofShops: ofShops(db.Dialect()), outbox: box, sales: c.Sales, shops: c.Shops,
 		live: live.NewStates[*State](c.Live), changed: c.Changed, now: c.Now, quota: c.Quota, troubles: newTroubles(c.Registerer, c.Log),
 	}
 	if s.changed == nil {

@@ -47,25 +47,29 @@ type Heads[K comparable] struct {
 	load  func(ctx context.Context, asks []Ask[K]) (map[K][]Spot, error)
 }
 
-// NewHeads builds the heads of one kind of list, of size spots each: two or three pages.
-// The functions key and parse are those of a [Source]. load reads parts of lists from
-// the truth, each owner's in the order of the list; an owner that it leaves out has no
-// spots there. All owners of a call have the same Below and Most. What a [Loader] must
-// do, it must do, too.
+// HeadSource names the owners of lists and loads their spots.
+type HeadSource[K comparable] struct {
+	Key   func(K) string // as in a [Source]
+	Parse func(string) (K, error)
+	// Load reads parts of lists from the database, each owner's in the order of the list. An
+	// owner that it leaves out has no spots there. All asks of a call have the same Below and
+	// Most. It follows the rules of a [Loader].
+	Load func(ctx context.Context, asks []Ask[K]) (map[K][]Spot, error)
+}
+
+// NewHeads returns the heads of one kind of list, of size spots each: two or three pages.
 //
 // NewHeads panics as [New] does, or if the size is not positive. A policy without
 // MaxBytes gets what a head may need.
-func NewHeads[K comparable](hub *Hub, p Policy, size int, key func(K) string, parse func(string) (K, error),
-	load func(ctx context.Context, asks []Ask[K]) (map[K][]Spot, error),
-) *Heads[K] {
+func NewHeads[K comparable](hub *Hub, p Policy, size int, src HeadSource[K]) *Heads[K] {
 	if size < 1 {
 		panic(fmt.Sprintf("cache: heads %s of %d spots", p.Name, size))
 	}
 	if p.MaxBytes <= 0 {
 		p.MaxBytes = max(16<<10, headerSize+size*spotBytes+len("[]"))
 	}
-	h := &Heads[K]{size: size, load: load}
-	h.heads = New(hub, p, Source[K, spots]{Key: key, Parse: parse, Load: h.loadHeads})
+	h := &Heads[K]{size: size, load: src.Load}
+	h.heads = New(hub, p, Source[K, spots]{Key: src.Key, Parse: src.Parse, Load: h.loadHeads})
 	return h
 }
 

@@ -109,7 +109,7 @@ func (b *board) wantAsked(t *testing.T, what string, want ...[]Ask[int]) {
 
 func headsOf(h *Hub, b *board, size int, p Policy) *Heads[int] {
 	p.Name = "heads"
-	return NewHeads(h, p.withTestTimes(), size, strconv.Itoa, strconv.Atoi, b.load)
+	return NewHeads(h, p.withTestTimes(), size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 }
 
 func wantSpots(t *testing.T, h *Heads[int], owners []int, below int64, first int, want map[int]Spots) {
@@ -291,9 +291,9 @@ func unorderedHeads(t *testing.T, w *world) {
 	if names := w.names(t); len(names) != 1 {
 		t.Errorf("keys %q, want one head, in order", names)
 	}
-	rude := NewHeads(w.process(t), Policy{Name: "rude"}, 2, strconv.Itoa, strconv.Atoi, func(context.Context, []Ask[int]) (map[int][]Spot, error) {
+	rude := NewHeads(w.process(t), Policy{Name: "rude"}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []Ask[int]) (map[int][]Spot, error) {
 		return map[int][]Spot{1: spotsAt(3, 2, 1)}, nil
-	})
+	}})
 	if got, err := rude.Pages(t.Context(), []int{1}, math.MaxInt64, 1); err == nil {
 		t.Errorf("more than was asked for: %v", got)
 	}
@@ -334,14 +334,14 @@ func TestALargeHeadIsKept(t *testing.T) {
 	const size = 1000
 	w := startMini(t).world(t)
 	asked := 0
-	h := NewHeads(w.process(t), Policy{Name: "large"}, size, strconv.Itoa, strconv.Atoi, func(context.Context, []Ask[int]) (map[int][]Spot, error) {
+	h := NewHeads(w.process(t), Policy{Name: "large"}, size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []Ask[int]) (map[int][]Spot, error) {
 		asked++
 		list := make([]Spot, size)
 		for i := range list {
 			list[i] = Spot{math.MinInt64 + size - int64(i), math.MinInt64}
 		}
 		return map[int][]Spot{1: list}, nil
-	})
+	}})
 	for range 2 {
 		got, err := h.Pages(t.Context(), []int{1}, math.MaxInt64, size-1)
 		must(t, err)
@@ -358,7 +358,7 @@ func TestALargeHeadIsKept(t *testing.T) {
 func TestReadsBeyondAHeadTakePlaces(t *testing.T) {
 	w := startMini(t).world(t)
 	b := variousLists()
-	h := NewHeads(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, strconv.Itoa, strconv.Atoi, b.load)
+	h := NewHeads(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 	wantTruth(t, h, b, 1) // each read gives its place back
 	must(t, h.heads.inside().places.Acquire(t.Context(), 1))
 	if _, err := h.Pages(t.Context(), []int{1}, 7, 2); !errors.Is(err, ErrBusy) {

@@ -40,8 +40,9 @@ func ExampleHeads() {
 	ctx := context.Background()
 	notes := map[int64][]cache.Spot{7: {{At: 30, ID: 3}, {At: 20, ID: 2}, {At: 10, ID: 1}}} // of shops, newest first
 	parse := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
-	newest := cache.NewHeads(hub, cache.Policy{Name: "note-list"}, 2, key, parse,
-		func(_ context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	newest := cache.NewHeads(hub, cache.Policy{Name: "note-list"}, 2, cache.HeadSource[int64]{
+		Key: key, Parse: parse,
+		Load: func(_ context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
 			found := make(map[int64][]cache.Spot)
 			for _, a := range asks {
 				fmt.Println("SELECT … WHERE shop_id =", a.Of, "ORDER BY … LIMIT", a.Most)
@@ -52,7 +53,8 @@ func ExampleHeads() {
 				}
 			}
 			return found, nil
-		})
+		},
+	})
 	for range 2 {
 		pages, _ := newest.Pages(ctx, []int64{7, 8}, math.MaxInt64, 1)
 		fmt.Println(pages[7], pages[8])

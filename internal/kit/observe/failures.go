@@ -19,14 +19,21 @@ type Failures struct {
 	seldom  map[string]*clock.Seldom // by doing; not written any more
 }
 
-// NewFailures registers a counter by the label "doing". message is what the log says
-// of each; doings are all that can fail.
-func NewFailures(reg prometheus.Registerer, log *slog.Logger, metric prometheus.CounterOpts, message string, doings ...string) *Failures {
+// FailureOpts describe the failures of a package. All fields are required.
+type FailureOpts struct {
+	Name, Help string   // of the counter, by the label "doing"
+	Message    string   // of the log entries
+	Doings     []string // the operations that can fail
+}
+
+// NewFailures registers the counter.
+func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *Failures {
 	f := &Failures{
-		log: log, message: message, total: prometheus.NewCounterVec(metric, []string{"doing"}), seldom: map[string]*clock.Seldom{},
+		log: log, message: o.Message, seldom: map[string]*clock.Seldom{},
+		total: prometheus.NewCounterVec(prometheus.CounterOpts{Name: o.Name, Help: o.Help}, []string{"doing"}),
 	}
 	reg.MustRegister(f.total)
-	for _, doing := range doings {
+	for _, doing := range o.Doings {
 		f.total.WithLabelValues(doing)
 		f.seldom[doing] = &clock.Seldom{}
 	}

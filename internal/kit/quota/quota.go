@@ -74,10 +74,11 @@ func NewSet(cfg Config) *Set {
 	}
 	s := &Set{
 		cfg: cfg, take: redis.NewScript(takeLua), release: redis.NewScript(releaseLua),
-		failures: observe.NewFailures(cfg.Registerer, cfg.Log, prometheus.CounterOpts{
-			Name: "tandian_quota_failures_total",
-			Help: "Failed operations of hourly limits: count a write (take), take it back (release), read the age of an account (age). A write goes on without its limit.",
-		}, "hourly limits are not enforced", doingTake, doingRelease, doingAge),
+		failures: observe.NewFailures(cfg.Registerer, cfg.Log, observe.FailureOpts{
+			Name:    "tandian_quota_failures_total",
+			Help:    "Failed operations of hourly limits: count a write (take), take it back (release), read the age of an account (age). A write goes on without its limit.",
+			Message: "hourly limits are not enforced", Doings: []string{doingTake, doingRelease, doingAge},
+		}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_quota_refused_total", Help: "Writes that were refused by an hourly limit, by kind.",
 		}, []string{"kind"}),

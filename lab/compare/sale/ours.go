@@ -95,19 +95,21 @@ func (o *ours) start(ctx context.Context) error {
 		return fmt.Errorf("locks: %w", err)
 	}
 	o.closers = append(o.closers, locks.Close)
-	orders := order.New(o.rows, "postgres", state, hub, box, locks, order.Config{
+	orders := order.New(o.rows, hub, box, order.Config{
+		Redis: state, Locks: locks, Registerer: reg, Log: log,
 		Prefix: prefix, Numbers: o.numbers, StockKey: func(voucher int64) string { return fmt.Sprint("stock:", voucher) },
-	}, reg, log)
+	})
 	wait := time.Duration(-1)
 	if o.waits {
 		wait = waiting
 	}
-	o.service, err = flashsale.New(ctx, o.rows, box, o.numbers, announced{orders}, flashsale.Config{
-		Prefix: prefix, Dialect: "postgres", State: state, Instance: prefix, Wait: wait, Bus: stream.NewLocal(), MadeAt: sequence.At, Queued: orders.QueuedKey,
+	o.service, err = flashsale.New(ctx, o.rows, box, flashsale.Config{
+		Numbers: o.numbers, Orders: announced{orders}, Registerer: prometheus.NewRegistry(), Log: log,
+		Prefix: prefix, State: state, Instance: prefix, Wait: wait, Bus: stream.NewLocal(), MadeAt: sequence.At, Queued: orders.QueuedKey,
 		Dial: func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 			return o.client("sale", certify)
 		},
-	}, prometheus.NewRegistry(), log)
+	})
 	if err != nil {
 		return fmt.Errorf("flash sales: %w", err)
 	}
