@@ -7,6 +7,7 @@ package servebench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -66,13 +67,14 @@ type figure struct {
 // Run measures and prints a table.
 func Run(ctx context.Context, o Options, out io.Writer) error {
 	figures, ceiling, err := run(ctx, o)
-	if err != nil {
-		return err
+	if len(figures) > 0 {
+		err = errors.Join(err, report(out, figures, ceiling))
 	}
-	return report(out, figures, ceiling)
+	return err
 }
 
-// run measures all works that are asked for.
+// run measures all works that are asked for. With an error it returns the figures of those
+// before the one that failed.
 func run(ctx context.Context, o Options) (figures []*figure, ceiling []harness.Row, err error) {
 	b := &bench{Options: o}
 	defer b.close()
@@ -97,7 +99,7 @@ func run(ctx context.Context, o Options) (figures []*figure, ceiling []harness.R
 		fmt.Fprintf(o.Progress, "bench serve: %s\n", w.name)
 		f, err := b.measure(ctx, w)
 		if err != nil {
-			return nil, nil, fmt.Errorf("measure %s: %w", w.name, err)
+			return figures, ceiling, fmt.Errorf("measure %s: %w", w.name, err)
 		}
 		figures = append(figures, f)
 	}

@@ -186,14 +186,14 @@ func (b *bench) startBy(ctx context.Context, command func() *exec.Cmd) (*target,
 	return s, b.settle(ctx, s)
 }
 
-// command starts a process of this program, with the settings of a production on the stores
-// of this run. Each client has an address of its own. No limit is lifted. A server logs at
-// its default settings, to /dev/null.
+// command returns the command of a process of this program, with production settings on the
+// stores of this run. Each client has an address of its own. The only limit that it lifts is
+// that of login codes an hour. A server logs at its default settings, to /dev/null.
 func (b *bench) command(process string, args ...string) *exec.Cmd {
 	cmd := b.Again(append([]string{
 		process, "--database-url", b.DatabaseURL, "--redis-url", b.RedisURL, "--addr", "127.0.0.1:0", "--trusted-proxies", "127.0.0.1",
 		"--media-url", "file://" + filepath.Join(b.Dir, "media"), "--code-sender", "webhook", "--code-webhook-url", b.codes.URL,
-		"--zone", "UTC", "--l1-bytes", strconv.Itoa(256 << 20), "--log-format", "json",
+		"--zone", "UTC", "--l1-bytes", strconv.Itoa(256 << 20), "--log-format", "json", "--codes-per-hour", "0",
 	}, args...)...)
 	cmd.Env = append(testbed.Environment(), "TANDIAN_CODE_WEBHOOK_SECRET="+b.codes.Secret)
 	if process != "serve" {

@@ -92,7 +92,7 @@ const (
 	variety   = 1024             // different requests of a read
 	crowd     = 2000             // people who send them
 	tries     = 20_000           // of a sale
-	checkIns  = 6_000            // of a round
+	checkIns  = 6_000            // of a round, at most
 	logins    = 1_000            // of a round
 	patience  = 10 * time.Second // for a login code
 	commented = 40               // notes, and by how many
@@ -332,7 +332,8 @@ func (b *bench) orders(ctx context.Context, s *target) ([]request, error) {
 
 // checkInOnce are check-ins of people who have none today.
 func (b *bench) checkInOnce(ctx context.Context, s *target) ([]request, error) {
-	people := b.people[min(2+b.checkedIn, len(b.people)):min(2+b.checkedIn+checkIns, len(b.people))]
+	n := min(checkIns, (len(b.people)-2)/(b.Rounds+1)) // in each round, and in the tail
+	people := b.people[2+b.checkedIn:][:n]
 	if len(people) < 100 {
 		return nil, errors.New("there are not enough people")
 	}
@@ -353,8 +354,11 @@ func (b *bench) logIn(ctx context.Context, s *target) ([]request, error) {
 		who.Token = ""
 		message := b.codes.Expect(phone)
 		var sent struct{ SendLoginCode struct{ UserErrors []any } }
-		if err := b.ask(ctx, who, document("sendcode"), vars{"phone": phone}, &sent); err != nil || len(sent.SendLoginCode.UserErrors) > 0 {
-			return nil, fmt.Errorf("send a code: %v, %w", sent.SendLoginCode.UserErrors, err)
+		if err := b.ask(ctx, who, document("sendcode"), vars{"phone": phone}, &sent); err != nil {
+			return nil, fmt.Errorf("send a code: %w", err)
+		}
+		if len(sent.SendLoginCode.UserErrors) > 0 {
+			return nil, fmt.Errorf("send a code: %v", sent.SendLoginCode.UserErrors)
 		}
 		select {
 		case code := <-message:
