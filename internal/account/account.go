@@ -151,7 +151,6 @@ type Service struct {
 	sql       statements
 	hub       *cache.Hub
 	outbox    *outbox.Box
-	log       *slog.Logger
 	cfg       Config
 	users     *cache.Cache[int64, User]
 	sessions  *sessions
@@ -171,7 +170,7 @@ func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
 	names, often, failed := keys{cfg.Prefix}, newLimits(cfg.Redis), newFailures(cfg.Registerer, cfg.Log)
 	known := &devices{db: db, failures: failed, now: time.Now}
 	s := &Service{
-		db: db, devices: known, sql: openStatements(db.Dialect()), hub: hub, outbox: box, log: cfg.Log, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
+		db: db, devices: known, sql: openStatements(db.Dialect()), hub: hub, outbox: box, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
 		sessions:  newSessions(db, hub, box, sessionConfig{Config: cfg, keys: names, devices: known, failures: failed}),
 		codes:     newCodes(cfg.Redis, names, often, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),

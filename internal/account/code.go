@@ -69,7 +69,7 @@ func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life
 		s.codes.refused.WithLabelValues(byCountry).Inc()
 		return 0, fault.Refuse(InvalidPhone, "This server sends no codes to phones of this country.", "phone")
 	}
-	outcome, err := s.codes.send(ctx, s.log, p, s.client(ctx, p, written, from))
+	outcome, err := s.codes.send(ctx, s.cfg.Log, p, s.client(ctx, p, written, from))
 	s.codes.sent.WithLabelValues(outcome).Inc()
 	return codeLife, err
 }

@@ -11,7 +11,7 @@ import (
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.Failures {
 	return observe.NewFailures(reg, log, observe.FailureOpts{
 		Name: "tandian_account_failures_total",
-		Help: "What failed in the background of accounts, by what was being done: sessions in Redis (read, refresh, fill), " +
+		Help: "Failed background operations of accounts: sessions in Redis (read, refresh, fill), " +
 			"their rows (refresh_row), known devices in their rows (device).",
 		Message: "accounts: something failed in the background", Doings: []string{"read", "refresh", "fill", "refresh_row", "device"},
 	})

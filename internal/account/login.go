@@ -121,7 +121,7 @@ func (s *Service) byCode(ctx context.Context, p, written Phone, by client, text 
 		return nil, "failed", fmt.Errorf("log in by code: %w", err)
 	}
 	if fresh {
-		s.log.InfoContext(ctx, "new user", "user", row.ID)
+		s.cfg.Log.InfoContext(ctx, "new user", "user", row.ID)
 	}
 	return row, "ok", nil
 }
@@ -204,7 +204,7 @@ func (s *Service) rehash(ctx context.Context, row *ent.User, password string) {
 		err = s.db.User.Update().Where(entuser.ID(row.ID), entuser.PasswordHash(*row.PasswordHash)).SetPasswordHash(hash).Exec(ctx)
 	}
 	if err != nil {
-		s.log.WarnContext(ctx, "password not hashed anew", "user", row.ID, "err", err)
+		s.cfg.Log.WarnContext(ctx, "password not hashed anew", "user", row.ID, "err", err)
 	}
 }
 

@@ -450,14 +450,14 @@ func (s *Service) warn(ctx context.Context, seen []sighting) {
 	for _, is := range seen {
 		evicts = evicts || is.evicts()
 		if is.err == nil && is.policy == "" && s.unreadable.CompareAndSwap(false, true) {
-			s.log.WarnContext(ctx, "this Redis does not tell its maxmemory-policy; sales need one that is not allkeys-*")
+			s.cfg.Log.WarnContext(ctx, "this Redis does not tell its maxmemory-policy; sales need one that is not allkeys-*")
 		}
 	}
 	s.m.evicting.Set(0)
 	if evicts {
 		s.m.evicting.Set(1)
 		if s.evictions.Due() {
-			s.log.ErrorContext(ctx, "this Redis may evict any key, so sales go through the database alone; set maxmemory-policy to noeviction")
+			s.cfg.Log.ErrorContext(ctx, "this Redis may evict any key, so sales go through the database alone; set maxmemory-policy to noeviction")
 		}
 	}
 }
@@ -466,6 +466,6 @@ func (s *Service) warn(ctx context.Context, seen []sighting) {
 func (s *Service) complain(ctx context.Context, doing string, err error) {
 	s.m.errors.Inc()
 	if s.failures.Due() {
-		s.log.WarnContext(ctx, "flash sales failed in the background; it is tried again", "doing", doing, "err", err)
+		s.cfg.Log.WarnContext(ctx, "flash sales failed in the background; it is tried again", "doing", doing, "err", err)
 	}
 }

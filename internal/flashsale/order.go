@@ -124,7 +124,7 @@ func (s *Service) Order(ctx context.Context, t sale.Request) (a sale.Response, e
 // once is one go of Order, with a number of its own. again: what stood in the way was
 // removed.
 func (s *Service) once(ctx context.Context, t sale.Request) (a sale.Response, again bool, err error) {
-	number, err := s.numbers.Next(ctx, t.Partition)
+	number, err := s.cfg.Numbers.Next(ctx, t.Partition)
 	if err != nil {
 		return sale.Response{}, false, fmt.Errorf("make a number for an order: %w", err)
 	}
@@ -398,7 +398,7 @@ func (s *Service) announce(ctx context.Context, done committed) {
 
 // alarm says that a number was given out twice, which the numbers exclude.
 func (s *Service) alarm(ctx context.Context, e Entry) {
-	s.log.ErrorContext(ctx, "the number of an order was given out twice: it is another user's; this order fails", "order", e.Order, "user", e.User, "voucher", e.Voucher)
+	s.cfg.Log.ErrorContext(ctx, "the number of an order was given out twice: it is another user's; this order fails", "order", e.Order, "user", e.User, "voucher", e.Voucher)
 }
 
 // releaseFailed gives back in Redis what failed orders hold there.

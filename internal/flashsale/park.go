@@ -33,7 +33,7 @@ func (c *consumer) park(ctx context.Context, d delivery, why error) {
 		return
 	}
 	c.s.ledger.m.event(eventParked)
-	c.s.log.WarnContext(ctx, "an order could not be stored and was parked", "partition", d.partition, "entry", d.id, "order", d.Order, "err", why)
+	c.s.cfg.Log.WarnContext(ctx, "an order could not be stored and was parked", "partition", d.partition, "entry", d.id, "order", d.Order, "err", why)
 }
 
 // bury makes a tombstone of the order of an entry. Without a number and a user in

@@ -127,7 +127,7 @@ func by(t sale.Request, user int64) sale.Request { t.UserID = user; return t }
 // attemptOf is an attempt as the queue brings it.
 func (r *rig) attemptOf(t testing.TB, v sale.Request) attempt {
 	t.Helper()
-	number, err := r.numbers.Next(t.Context(), v.Partition)
+	number, err := r.cfg.Numbers.Next(t.Context(), v.Partition)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,14 +55,12 @@ const defaultBacklog = 20_000
 
 // Service is the race for limited vouchers. It is safe for concurrent use.
 type Service struct {
-	db      *ent.Client
-	cfg     Config
-	numbers Numbers
-	orders  Orders
-	outbox  *outbox.Box
-	log     *slog.Logger
-	m       *metrics
-	gate    *gate
+	db     *ent.Client
+	cfg    Config
+	orders Orders
+	outbox *outbox.Box
+	m      *metrics
+	gate   *gate
 	queueing
 
 	doubt               time.Duration // between two looks of a scan
@@ -92,7 +90,7 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, cfg Config) (*Ser
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: db, cfg: cfg, numbers: cfg.Numbers, orders: cfg.Orders, outbox: box, log: cfg.Log, m: newMetrics(cfg.Registerer, partitions), doubt: secondLook}
+	s := &Service{db: db, cfg: cfg, orders: cfg.Orders, outbox: box, m: newMetrics(cfg.Registerer, partitions), doubt: secondLook}
 	s.gate = &gate{
 		state: cfg.State, keys: keys{cfg.Prefix}, partitions: partitions, backlog: cfg.Backlog,
 		certs: newCertificates(partitions), soldOut: map[int64]time.Time{},

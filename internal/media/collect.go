@@ -137,7 +137,7 @@ func (s *Service) deleteFiles(ctx context.Context, files ...string) error {
 			return fmt.Errorf("%q is no picture", file)
 		}
 		name.Small = true
-		err = errors.Join(err, s.blobs.Delete(ctx, file), s.blobs.Delete(ctx, name.File()))
+		err = errors.Join(err, s.cfg.Blobs.Delete(ctx, file), s.cfg.Blobs.Delete(ctx, name.File()))
 	}
 	return outbox.Later(err)
 }

@@ -95,7 +95,7 @@ func (b *breakable) Delete(ctx context.Context, name string) error {
 
 // bare is a Service that decodes, and keeps nothing.
 func bare() *Service {
-	return &Service{slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, log: slog.New(slog.DiscardHandler)}
+	return &Service{slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, cfg: Config{Log: slog.New(slog.DiscardHandler)}}
 }
 
 // refusedFor is the code of the first reason why something was refused, "" for none.

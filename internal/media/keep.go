@@ -101,7 +101,7 @@ func (s *Service) checkStored(ctx context.Context, ids []int64, names []mediapat
 const filesAtOnce = 8
 
 func (s *Service) put(ctx context.Context, name mediapath.Name, content []byte) error {
-	return s.blobs.Put(ctx, name.File(), name.Type(), content)
+	return s.cfg.Blobs.Put(ctx, name.File(), name.Type(), content)
 }
 
 // rows has a row for each picture, and returns their names. One that is there is touched: it

@@ -49,10 +49,8 @@ type Config struct {
 // Service answers for pictures. It is safe for concurrent use.
 type Service struct {
 	db      *ent.Client
-	blobs   blob.Store
 	outbox  *outbox.Box
 	cfg     Config
-	log     *slog.Logger
 	turns   turns
 	tries   tries
 	slot    chan struct{} // who has it decodes
@@ -76,7 +74,7 @@ const (
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
 func New(db *ent.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
-		db: db, blobs: cfg.Blobs, outbox: box, cfg: cfg, log: cfg.Log, slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, onDelete: map[Kind]func(context.Context, int64, string) error{},
+		db: db, outbox: box, cfg: cfg, slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, onDelete: map[Kind]func(context.Context, int64, string) error{},
 		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_media_uploads_total", Help: "Pictures that were sent, by what became of them.",
 		}, []string{"outcome"}),

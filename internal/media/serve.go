@@ -33,14 +33,14 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), serveTimeout)
 	defer cancel()
-	file, err := s.blobs.Get(ctx, name.File())
+	file, err := s.cfg.Blobs.Get(ctx, name.File())
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
 		http.Error(w, "there is no such picture", http.StatusNotFound)
 		return
 	case err != nil:
 		if r.Context().Err() == nil {
-			s.log.WarnContext(ctx, "a picture could not be served", "file", name.File(), "err", err)
+			s.cfg.Log.WarnContext(ctx, "a picture could not be served", "file", name.File(), "err", err)
 		}
 		h.Set("Retry-After", "1")
 		http.Error(w, "pictures cannot be read now", http.StatusServiceUnavailable)

@@ -561,7 +561,7 @@ func TestALockThatIsNotFreeInTimeIsDoneWithout(t *testing.T) {
 		sh, other := openShelf(t, on, Config{}), openShelf(t, on, Config{})
 		sh.lists.wait = rebuildWait
 		sh.insert(t, at(1, 1))
-		lease, err := other.locks.Try(t.Context(), lockOf(ann, 128))
+		lease, err := other.cfg.Locks.Try(t.Context(), lockOf(ann, 128))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -129,7 +129,7 @@ func TestRacingOrdersLeaveOneForEachUser(t *testing.T) {
 	callersDone.Wait()
 	faults.Wait()
 	for _, p := range all {
-		stats := p.locks.Stats()
+		stats := p.cfg.Locks.Stats()
 		unlocked.Add(stats.Failed)
 		t.Logf("%+v", stats)
 	}

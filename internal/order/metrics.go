@@ -26,7 +26,7 @@ func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
 		}, []string{"event"}),
 		failures: observe.NewFailures(reg, log, observe.FailureOpts{
 			Name:    "tandian_order_failures_total",
-			Help:    "What failed in the background of orders, by what was being done: " + strings.Join(doings, ", ") + ".",
+			Help:    "Failed background operations of orders: " + strings.Join(doings, ", ") + ".",
 			Message: "orders: something failed in the background", Doings: doings,
 		}),
 	}

@@ -63,7 +63,7 @@ func (s *Service) placeOrdinary(ctx context.Context, w wish) (*Order, error) {
 // lockOrder takes the redsync mutex of a user and a voucher, and waits for it at most
 // lockWait.
 func (s *Service) lockOrder(ctx, whole context.Context, w wish) (release func()) {
-	lease, err := s.locks.Acquire(ctx, fmt.Sprintf("order:%d:%d", w.voucher.ID, w.user), lock.WithWait(lockWait))
+	lease, err := s.cfg.Locks.Acquire(ctx, fmt.Sprintf("order:%d:%d", w.voucher.ID, w.user), lock.WithWait(lockWait))
 	if err != nil {
 		if _, busy := errors.AsType[*lock.BusyError](err); !busy {
 			s.metrics.failed(ctx, "lock", err)

@@ -123,7 +123,6 @@ type Config struct {
 type Service struct {
 	db       *ent.Client
 	outbox   *outbox.Box
-	locks    *lock.Locker
 	cfg      Config
 	rows     *cache.Cache[int64, Order]
 	lists    *lists
@@ -150,7 +149,7 @@ func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
 		cfg.Provider = noProvider{}
 	}
 	s := &Service{
-		db: db, outbox: box, locks: cfg.Locks, cfg: cfg,
+		db: db, outbox: box, cfg: cfg,
 		tries: door.NewUserRate(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(cfg.Registerer, cfg.Log),
 	}
 	s.openCaches(hub)

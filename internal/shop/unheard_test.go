@@ -17,6 +17,7 @@ import (
 )
 
 // alone is a Service as the embedded mode has it: L1 and guard on.
+// configOf returns the Config of a Service on the stores of a process.
 func configOf(from storetest.Process, reg prometheus.Registerer) Config {
 	return Config{
 		Redis: from.Redis, Prefix: storetest.Prefix, Pictures: storetest.AnyPictures{}, Icons: storetest.AnyPictures{},

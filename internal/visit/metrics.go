@@ -35,7 +35,7 @@ const (
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.Failures {
 	return observe.NewFailures(reg, log, observe.FailureOpts{
 		Name: "tandian_visit_failures_total",
-		Help: "What failed in the background of visits and is tried again: sending them to Redis (flush); " +
+		Help: "Failed background operations of visits, which are retried: sending them to Redis (flush); " +
 			"or bytes of visitors that cannot be read (read).",
 		Message: "visits: something failed in the background", Doings: []string{doingFlush, doingRead},
 	})

@@ -73,8 +73,8 @@ func Run(ctx context.Context, o Options, out io.Writer) error {
 	return err
 }
 
-// run measures all works that are asked for. With an error it returns the figures of those
-// before the one that failed.
+// run measures the selected works. With an error it returns the figures of the works before
+// the failed one.
 func run(ctx context.Context, o Options) (figures []*figure, ceiling []harness.Row, err error) {
 	b := &bench{Options: o}
 	defer b.close()
@@ -106,7 +106,7 @@ func run(ctx context.Context, o Options) (figures []*figure, ceiling []harness.R
 	return figures, ceiling, nil
 }
 
-// measure measures a work in rounds, each beside the bare handler.
+// measure measures a work and its baseline in rounds.
 func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 	f := &figure{work: w}
 	s, err := b.serverFor(ctx, w)
@@ -121,7 +121,7 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 	if w.bytes > 0 {
 		f.bytes = w.bytes
 	}
-	bare, err := b.besides(ctx, w, f.bytes)
+	bare, err := b.startBaseline(ctx, w, f.bytes)
 	if err != nil {
 		return nil, err
 	}
@@ -163,19 +163,19 @@ func (b *bench) measure(ctx context.Context, w *work) (*figure, error) {
 	return f, ctx.Err()
 }
 
-// besides starts the server that a work is compared with: the bare handler, but for few works.
-func (b *bench) besides(ctx context.Context, w *work, size int) (*testbed.Server, error) {
-	if w.beside == nil {
+// startBaseline starts the server that a work is compared with.
+func (b *bench) startBaseline(ctx context.Context, w *work, size int) (*testbed.Server, error) {
+	if w.baseline == nil {
 		return testbed.Start(ctx, func() *exec.Cmd { return b.Again("serve") }, testbed.Setting{Bare: size})
 	}
-	s, err := b.startBy(ctx, func() *exec.Cmd { return b.command("serve", w.beside...) })
+	s, err := b.startBy(ctx, func() *exec.Cmd { return b.command("serve", w.baseline...) })
 	if err != nil {
 		return nil, err
 	}
 	return s.process, nil
 }
 
-// round loads the bare handler and the server, in turn the one and the other first.
+// round loads the bare handler and the server. They come first in alternate rounds.
 func (b *bench) round(ctx context.Context, f *figure, s *target, bare *testbed.Server, least load, requests []request, round int) error {
 	loads := []func() error{
 		func() error { return b.loadBare(ctx, f, bare, least) },

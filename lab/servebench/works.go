@@ -41,12 +41,12 @@ type work struct {
 	without []string // means that its server does without: one of its own
 	own     bool     // has to have stores of our own
 
-	repeats  bool     // requests may be sent again
-	fresh    bool     // each round has a new server
-	base     string   // the work whose server CPU this one is compared with
-	times    float64  // the most times that CPU; 0 is no goal
-	beside   []string // arguments of a server that takes the place of the bare handler
-	requests func(ctx context.Context, s *target) ([]request, error)
+	repeats   bool     // requests may be sent again
+	fresh     bool     // each round has a new server
+	reference string   // the work whose server CPU this one is compared with
+	times     float64  // the largest multiple of that CPU that meets the goal
+	baseline  []string // arguments of a server that replaces the bare handler; nil for that handler
+	requests  func(ctx context.Context, s *target) ([]request, error)
 }
 
 // unmeasured says why a work is not measured, "" if it is.
@@ -64,17 +64,17 @@ func (w *work) unmeasured(b *bench) string {
 	return ""
 }
 
-// verdict says what a work has to reach, and whether it does, beside all figures of a run.
+// verdict returns the goal of a work and whether the figures of a run meet it.
 func (w *work) verdict(f *figure, all []*figure) (goal, met string) {
 	var ok bool
 	switch {
-	case w.base != "":
-		i := slices.IndexFunc(all, func(of *figure) bool { return of.work.name == w.base })
+	case w.reference != "":
+		i := slices.IndexFunc(all, func(of *figure) bool { return of.work.name == w.reference })
 		if i < 0 {
 			return "", ""
 		}
 		times := median(f.cpu) / median(all[i].cpu)
-		goal, ok = fmt.Sprintf("%.2f ≤ %g × %s", times, w.times, w.base), times <= w.times
+		goal, ok = fmt.Sprintf("%.2f ≤ %g × %s", times, w.times, w.reference), times <= w.times
 	case w.goal > 0:
 		goal, ok = fmt.Sprintf("≥ %.2f", w.goal), median(f.share) >= w.goal
 	case w.most != [2]float64{}:
@@ -101,12 +101,12 @@ const (
 
 func (b *bench) works() []*work {
 	return []*work{
-		b.reading("cached shop", "shop", func(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b.shops)]} }, 1, work{goal: 0.45}),
-		b.reading("cached shop ÷ one without request log", "shop", func(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b.shops)]} }, 1,
-			work{goal: 0.97, own: true, beside: []string{"--log-level", "warn"}}),
+		b.reading("cached shop", "shop", oneShop, 1, work{goal: 0.45}),
+		b.reading("request log of a cached shop", "shop", oneShop, 1,
+			work{goal: 0.97, own: true, baseline: []string{"--log-level", "warn"}}),
 		{name: "uncached shop", most: [2]float64{190, 75}, bytes: 360, requests: b.shopsOnce},
 		{name: "uncached shop without cache", most: [2]float64{150, 80}, bytes: 360, requests: b.shopsOnce, without: []string{"cache"}, own: true},
-		b.visiting("first visit of a cached shop", "shop", func(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b.shops)]} }, 1, work{base: "cached shop", times: 1.5, bytes: 328}),
+		b.visiting("first visit of a cached shop", "shop", oneShop, 1, work{reference: "cached shop", times: 1.5, bytes: 328}),
 		b.reading("page of 20 shops", "shops", func(b *bench, n int) map[string]any { return vars{"type": b.types[n%len(b.types)]} }, 20, work{goal: 0.36}),
 		b.reading("shops near", "near", func(_ *bench, n int) map[string]any {
 			rnd := mathrand.New(mathrand.NewPCG(uint64(n%100), 1)) //nolint:gosec // a load is no secret
@@ -114,13 +114,15 @@ func (b *bench) works() []*work {
 		}, 0, work{}),
 		b.reading("hot notes", "hot", func(*bench, int) map[string]any { return nil }, 10, work{goal: 0.22}),
 		b.reading("feed page", "feed", func(*bench, int) map[string]any { return nil }, 10, work{goal: 0.11}),
-		b.visiting("first visit of a feed page", "feed", func(*bench, int) map[string]any { return nil }, 10, work{base: "feed page", times: 2, bytes: 5234}),
+		b.visiting("first visit of a feed page", "feed", func(*bench, int) map[string]any { return nil }, 10, work{reference: "feed page", times: 2, bytes: 5234}),
 		{name: "note page", goal: 0.08, repeats: true, requests: b.notePages},
 		{name: "orderVoucher", goal: 0.35, bytes: 130, requests: b.orders},
 		{name: "checkIn", bytes: 110, requests: b.checkInOnce},
 		{name: "login", bytes: 160, requests: b.logIn},
 	}
 }
+
+func oneShop(b *bench, n int) map[string]any { return vars{"id": b.shops[n%len(b.shops)]} }
 
 // vars are the variables of a document.
 type vars = map[string]any
@@ -332,11 +334,11 @@ func (b *bench) orders(ctx context.Context, s *target) ([]request, error) {
 
 // checkInOnce are check-ins of people who have none today.
 func (b *bench) checkInOnce(ctx context.Context, s *target) ([]request, error) {
-	n := min(checkIns, (len(b.people)-2)/(b.Rounds+1)) // in each round, and in the tail
-	people := b.people[2+b.checkedIn:][:n]
-	if len(people) < 100 {
+	n := min(checkIns, (len(b.people)-2)/(b.Rounds+1)) // the tail is one more round
+	if n < 100 {
 		return nil, errors.New("there are not enough people")
 	}
+	people := b.people[2+b.checkedIn:][:n]
 	b.checkedIn += len(people)
 	text, all := document("checkin"), make([]request, len(people))
 	for i, p := range people {
@@ -374,7 +376,7 @@ func (b *bench) logIn(ctx context.Context, s *target) ([]request, error) {
 
 // serverFor is the server of a work.
 func (b *bench) serverFor(ctx context.Context, w *work) (*target, error) {
-	if len(w.without) == 0 && !w.fresh && w.beside == nil {
+	if len(w.without) == 0 && !w.fresh && w.baseline == nil {
 		return b.server, nil
 	}
 	return b.start(ctx, append(w.without, b.Without...)...)

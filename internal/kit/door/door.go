@@ -21,10 +21,10 @@ type Config struct {
 	Limits  Limits
 	Proxies Proxies // whose X-Forwarded-For is believed
 
-	// Admit finds out who has a token: once for each HTTP request, at
-	// connection_init, and again before each operation on a socket and every
-	// Limits.Recheck. It sets a deadline for its own calls. It is called without a token
-	// too, and must not wait then. Nil knows nobody.
+	// Admit authenticates a token: once for each HTTP request, at connection_init, before
+	// each operation on a socket and every Limits.Recheck. The door sets no deadline, so
+	// Admit bounds its own calls. Without a token it must not wait. Nil admits every client
+	// as anonymous.
 	Admit func(ctx context.Context, c Credentials) Admission
 
 	// Origins are the foreign origins ("https://app.example.com") whose pages may

@@ -64,7 +64,7 @@ func Encode(order string, key ...any) Cursor {
 
 // appendJSON appends the same text as encoding/json, without an allocation for a number or a
 // plain string: v does not escape. A page of 20 shops had 80 allocations for its cursors, and
-// costs a tenth less without them.
+// costs 7 % less without them.
 func appendJSON(b []byte, v any) []byte {
 	var text []byte
 	var err error
