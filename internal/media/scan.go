@@ -107,9 +107,9 @@ func (s *Service) scanUses(ctx context.Context, r *reconcile.Run, k Kind) error 
 		if err != nil {
 			return err
 		}
-		for _, owner := range owners {
-			if !slices.ContainsFunc(there, func(t thing) bool { return t.id == owner }) {
-				if err := s.settle(ctx, r, k, owner); err != nil {
+		for _, id := range owners {
+			if !slices.ContainsFunc(there, func(t thing) bool { return t.id == id }) {
+				if err := s.settle(ctx, r, k, id); err != nil {
 					return err
 				}
 			}
