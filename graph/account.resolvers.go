@@ -19,7 +19,7 @@ import (
 )
 
 func (r *mutationResolver) SendLoginCode(ctx context.Context, phone string) (*model.SendLoginCodePayload, error) {
-	life, err := r.rooms.Accounts.SendCode(ctx, phone, originOf(ctx))
+	life, err := r.services.Accounts.SendCode(ctx, phone, originOf(ctx))
 	if wrong, err := userErrors(err); wrong != nil || err != nil {
 		return &model.SendLoginCodePayload{UserErrors: wrong}, err
 	}
@@ -29,7 +29,7 @@ func (r *mutationResolver) SendLoginCode(ctx context.Context, phone string) (*mo
 
 func (r *mutationResolver) Login(ctx context.Context, input model.LoginInput) (*model.LoginPayload, error) {
 	caller := callerOf(ctx)
-	login, err := r.rooms.Accounts.Login(ctx, account.Credentials{Phone: input.Phone, Code: input.Code, Password: input.Password, From: originOf(ctx)})
+	login, err := r.services.Accounts.Login(ctx, account.Credentials{Phone: input.Phone, Code: input.Code, Password: input.Password, From: originOf(ctx)})
 	if wrong, err := userErrors(err); wrong != nil || err != nil {
 		return &model.LoginPayload{UserErrors: wrong}, err
 	}
@@ -40,7 +40,7 @@ func (r *mutationResolver) Login(ctx context.Context, input model.LoginInput) (*
 
 func (r *mutationResolver) Logout(ctx context.Context) (*model.LogoutPayload, error) {
 	caller := callerOf(ctx)
-	if err := r.rooms.Accounts.Logout(ctx, caller.is()); err != nil {
+	if err := r.services.Accounts.Logout(ctx, caller.is()); err != nil {
 		return nil, err
 	}
 	caller.become(account.Viewer{})
@@ -48,7 +48,7 @@ func (r *mutationResolver) Logout(ctx context.Context) (*model.LogoutPayload, er
 }
 
 func (r *mutationResolver) SetPassword(ctx context.Context, password string, currentPassword *string, code *string) (*model.SetPasswordPayload, error) {
-	user, err := r.rooms.Accounts.SetPassword(ctx, viewer(ctx), account.PasswordChange{
+	user, err := r.services.Accounts.SetPassword(ctx, viewer(ctx), account.PasswordChange{
 		Password: password, Current: currentPassword, Code: code, From: originOf(ctx),
 	})
 	wrong, err := userErrors(err)
@@ -65,7 +65,7 @@ func (r *mutationResolver) EndSession(ctx context.Context, id scalar.ID) (*model
 	if err != nil {
 		return nil, err
 	}
-	own, err := r.rooms.Accounts.EndSession(ctx, caller.is(), n)
+	own, err := r.services.Accounts.EndSession(ctx, caller.is(), n)
 	if wrong, err := userErrors(err); wrong != nil || err != nil {
 		return &model.EndSessionPayload{UserErrors: wrong}, err
 	}
@@ -78,7 +78,7 @@ func (r *mutationResolver) EndSession(ctx context.Context, id scalar.ID) (*model
 func (r *mutationResolver) EndOtherSessions(ctx context.Context) (*model.EndOtherSessionsPayload, error) {
 	user, err := viewer(ctx).User(ctx)
 	if err == nil {
-		err = r.rooms.Accounts.EndOtherSessions(ctx, viewer(ctx))
+		err = r.services.Accounts.EndOtherSessions(ctx, viewer(ctx))
 	}
 	if err != nil {
 		return nil, err
@@ -87,7 +87,7 @@ func (r *mutationResolver) EndOtherSessions(ctx context.Context) (*model.EndOthe
 }
 
 func (r *mutationResolver) UpdateProfile(ctx context.Context, input model.UpdateProfileInput) (*model.UpdateProfilePayload, error) {
-	user, err := r.rooms.Accounts.UpdateProfile(ctx, viewer(ctx), profileChanges(input))
+	user, err := r.services.Accounts.UpdateProfile(ctx, viewer(ctx), profileChanges(input))
 	wrong, err := userErrors(err)
 	return &model.UpdateProfilePayload{User: user, UserErrors: wrong}, err
 }
@@ -101,7 +101,7 @@ func (r *queryResolver) User(ctx context.Context, id scalar.ID) (*account.User, 
 	if err != nil {
 		return nil, err
 	}
-	return byKey(ctx, n, r.rooms.Accounts.ByID)
+	return byKey(ctx, n, r.services.Accounts.ByID)
 }
 
 func (r *userResolver) Phone(ctx context.Context, obj *account.User) (*string, error) {
@@ -133,14 +133,14 @@ func (r *userResolver) Birthday(ctx context.Context, obj *account.User) (*calend
 func (r *userResolver) Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error) {
 	pages := make([]*shop.Page, len(objs))
 	return pages, ofViewer(ctx, objs, pages, func(me int64) (*shop.Page, error) {
-		return r.rooms.Shops.List(ctx, shop.Query{OwnerID: me, Order: shop.ByNewest, First: first, After: optional.Value(after)})
+		return r.services.Shops.List(ctx, shop.Query{OwnerID: me, Order: shop.ByNewest, First: first, After: optional.Value(after)})
 	})
 }
 
 func (r *userResolver) Sessions(ctx context.Context, objs []*account.User) ([][]account.Session, error) {
 	lists := make([]*[]account.Session, len(objs))
 	err := ofViewer(ctx, objs, lists, func(int64) (*[]account.Session, error) {
-		own, err := r.rooms.Accounts.Sessions(ctx, viewer(ctx))
+		own, err := r.services.Accounts.Sessions(ctx, viewer(ctx))
 		return &own, err
 	})
 	out := make([][]account.Session, len(objs))

@@ -23,11 +23,11 @@ func (r *mutationResolver) AdjustBalance(ctx context.Context, userID scalar.ID, 
 	}
 	// Read the user before the change. If this failed after the commit, the client would
 	// adjust the balance again.
-	user, err := r.rooms.Accounts.ByID(ctx, n)
+	user, err := r.services.Accounts.ByID(ctx, n)
 	if err != nil && !errors.Is(err, fault.ErrNotFound) {
 		return nil, err
 	}
-	balance, err := r.rooms.Balances.Adjust(ctx, balance.Adjustment{UserID: n, Amount: int64(amount), Reason: reason, ActorID: viewer(ctx).ID})
+	balance, err := r.services.Balances.Adjust(ctx, balance.Adjustment{UserID: n, Amount: int64(amount), Reason: reason, ActorID: viewer(ctx).ID})
 	if wrong, err := userErrors(err); wrong != nil || err != nil {
 		return &model.AdjustBalancePayload{UserErrors: wrong}, err
 	}
@@ -38,7 +38,7 @@ func (r *mutationResolver) AdjustBalance(ctx context.Context, userID scalar.ID, 
 func (r *userResolver) Balance(ctx context.Context, objs []*account.User) ([]*int, error) {
 	out := make([]*int, len(objs))
 	return out, ofViewer(ctx, objs, out, func(me int64) (*int, error) {
-		amount, err := r.rooms.Balances.Of(ctx, me)
+		amount, err := r.services.Balances.Of(ctx, me)
 		n := int(amount)
 		return &n, err
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// beside answers a batch field for all objects of the request that stand in the same
+// loadSiblings answers a batch field for all objects of the request that stand in the same
 // place: for all nodes of a connection, for the authors of all these nodes, for the
 // comments on all of them.
 //
@@ -26,22 +26,22 @@ import (
 // field "node" is a batch field only so that gqlgen keeps the list at hand). So the
 // first object that asks loads for all of them, and the others take their part. A
 // dataloader would have to wait, and to guess when the page is complete.
-func beside[P, V any](ctx context.Context, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
+func loadSiblings[P, V any](ctx context.Context, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
 	field := graphql.GetFieldContext(ctx)
 	if field == nil { // a plan asks for all objects at once
 		return load(objs)
 	}
-	return besideAs(ctx, field.Field.Alias, objs, load)
+	return loadSiblingsAs(ctx, field.Field.Alias, objs, load)
 }
 
-// besideAs is beside for several fields that are answered by one load, under one name,
+// loadSiblingsAs is beside for several fields that are answered by one load, under one name,
 // which no client can give a field.
-func besideAs[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
+func loadSiblingsAs[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
 	if values, ok, err := plan.Shared(ctx, name, objs, load); ok {
 		return values, err
 	}
 	field := graphql.GetFieldContext(ctx)
-	at, ok := standing(ctx, field.Parent)
+	at, ok := siblingsOf(ctx, field.Parent)
 	if !ok || len(objs) == 0 {
 		return load(objs)
 	}
@@ -88,21 +88,21 @@ func distinct[P any](among any) (all []*P, index map[*P]int) {
 	return all, index
 }
 
-// A place is where an object stands, with those beside it.
-type place struct {
+// A siblings is where an object stands, with those beside it.
+type siblings struct {
 	answers *answers // of all objects that stand there
 	path    string   // to them, from the edges that have answers, by the names that the client gave
 	among   any      // what they are found in: see each
 }
 
-// standing finds the place of the object whose context this is: that of the field that
+// siblingsOf finds the place of the object whose context this is: that of the field that
 // it answers, or of an element of it.
-func standing(ctx context.Context, of *graphql.FieldContext) (place, bool) {
+func siblingsOf(ctx context.Context, of *graphql.FieldContext) (siblings, bool) {
 	if of != nil && of.Index != nil {
 		of = of.Parent // the list
 	}
 	if of == nil || of.Field.Field == nil || of.Parent == nil {
-		return place{}, false
+		return siblings{}, false
 	}
 	edge := of.Parent
 	if of.Field.Name != "node" || edge.Index == nil {
@@ -116,21 +116,21 @@ func standing(ctx context.Context, of *graphql.FieldContext) (place, bool) {
 	}
 	group := graphql.GetBatchParentGroup(ctx, of.Object)
 	if group == nil {
-		return place{}, false
+		return siblings{}, false
 	}
-	return place{answersOf(group), of.Field.Alias, group.Parents}, true
+	return siblings{answersOf(group), of.Field.Alias, group.Parents}, true
 }
 
 // answered is the place of objects that beside answered a field with.
-func answered(ctx context.Context, field *graphql.FieldContext) (place, bool) {
-	at, ok := standing(ctx, field.Parent)
+func answered(ctx context.Context, field *graphql.FieldContext) (siblings, bool) {
+	at, ok := siblingsOf(ctx, field.Parent)
 	if !ok {
-		return place{}, false
+		return siblings{}, false
 	}
 	at.path += below(field.Object, field.Field.Alias)
 	a := at.answers.known(at.path)
 	if a == nil {
-		return place{}, false
+		return siblings{}, false
 	}
 	at.among = a.values
 	return at, true

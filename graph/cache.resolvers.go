@@ -12,12 +12,12 @@ import (
 )
 
 func (r *queryResolver) CacheStats(ctx context.Context) ([]model.CacheStats, error) {
-	return convert(r.rooms.Caches.Stats(), cacheStats), nil
+	return convert(r.services.Caches.Stats(), cacheStats), nil
 }
 
 func (r *queryResolver) HotKeys(ctx context.Context, top int) ([]model.HotKey, error) {
 	if err := checkTop(top); err != nil {
 		return nil, err
 	}
-	return convert(r.rooms.Caches.Hot(top), hotKey), nil
+	return convert(r.services.Caches.Hot(top), hotKey), nil
 }

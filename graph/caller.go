@@ -32,7 +32,7 @@ type relation struct {
 	id     int64 // of the object
 }
 
-type callerKey struct{}
+type viewerKey struct{}
 
 // WithCaller returns a context in which viewer asks, from a client address. The
 // server calls it once for each request, before execution. Without it, nobody
@@ -40,14 +40,14 @@ type callerKey struct{}
 func WithCaller(ctx context.Context, viewer account.Viewer, address string) context.Context {
 	c := &Caller{address: address}
 	c.viewer.Store(&viewer)
-	return context.WithValue(ctx, callerKey{}, c)
+	return context.WithValue(ctx, viewerKey{}, c)
 }
 
 // callerOf is the one way to know who asks: whatever asks it is answered for this
 // caller alone, also in a subscription.
 func callerOf(ctx context.Context) *Caller {
 	live.Personal(ctx)
-	if c, ok := ctx.Value(callerKey{}).(*Caller); ok {
+	if c, ok := ctx.Value(viewerKey{}).(*Caller); ok {
 		return c
 	}
 	return &Caller{}
@@ -94,7 +94,7 @@ func (c *Caller) rememberLikes(note int64, likes int, known bool) {
 // countedLikes returns the likes of notes if mutations of the request have counted all of
 // them. It does not depend on who asks, so it does not use callerOf.
 func countedLikes(ctx context.Context, notes []*note.Note) (likes []int, ok bool) {
-	c, ok := ctx.Value(callerKey{}).(*Caller)
+	c, ok := ctx.Value(viewerKey{}).(*Caller)
 	if !ok {
 		return nil, false
 	}

@@ -15,7 +15,7 @@ import (
 )
 
 func (r *mutationResolver) CheckIn(ctx context.Context) (*model.CheckInPayload, error) {
-	month, earned, err := r.rooms.CheckIns.CheckIn(ctx, viewer(ctx).ID)
+	month, earned, err := r.services.CheckIns.CheckIn(ctx, viewer(ctx).ID)
 	if err != nil {
 		return nil, err
 	}
@@ -25,6 +25,6 @@ func (r *mutationResolver) CheckIn(ctx context.Context) (*model.CheckInPayload, 
 func (r *userResolver) CheckIns(ctx context.Context, objs []*account.User, month *string) ([]*checkin.Month, error) {
 	months := make([]*checkin.Month, len(objs))
 	return months, ofViewer(ctx, objs, months, func(me int64) (*checkin.Month, error) {
-		return r.rooms.CheckIns.Month(ctx, me, optional.Value(month))
+		return r.services.CheckIns.Month(ctx, me, optional.Value(month))
 	})
 }

@@ -31,7 +31,7 @@ func (r *Resolver) parents(ctx context.Context, all []*comment.Comment) ([]*comm
 	if len(ids) == 0 {
 		return make([]*comment.Comment, len(all)), nil
 	}
-	found, err := r.rooms.Comments.ByIDs(ctx, ids)
+	found, err := r.services.Comments.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

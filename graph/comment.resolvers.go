@@ -19,35 +19,35 @@ import (
 )
 
 func (r *commentResolver) Author(ctx context.Context, objs []*comment.Comment) ([]*account.User, error) {
-	return beside(ctx, objs, func(all []*comment.Comment) ([]*account.User, error) {
+	return loadSiblings(ctx, objs, func(all []*comment.Comment) ([]*account.User, error) {
 		return r.authors(ctx, convert(all, func(c *comment.Comment) int64 { return c.AuthorID }))
 	})
 }
 
 func (r *commentResolver) Note(ctx context.Context, objs []*comment.Comment) ([]*note.Note, error) {
-	return beside(ctx, objs, func(all []*comment.Comment) ([]*note.Note, error) {
-		return readBy(ctx, all, func(c *comment.Comment) int64 { return c.NoteID }, r.rooms.Notes.Even)
+	return loadSiblings(ctx, objs, func(all []*comment.Comment) ([]*note.Note, error) {
+		return readBy(ctx, all, func(c *comment.Comment) int64 { return c.NoteID }, r.services.Notes.Even)
 	})
 }
 
 func (r *commentResolver) Parent(ctx context.Context, objs []*comment.Comment) ([]*comment.Comment, error) {
-	return beside(ctx, objs, func(all []*comment.Comment) ([]*comment.Comment, error) {
+	return loadSiblings(ctx, objs, func(all []*comment.Comment) ([]*comment.Comment, error) {
 		return r.parents(ctx, all)
 	})
 }
 
 func (r *commentResolver) IsLiked(ctx context.Context, objs []*comment.Comment) ([]bool, error) {
-	return beside(ctx, objs, func(all []*comment.Comment) ([]bool, error) {
+	return loadSiblings(ctx, objs, func(all []*comment.Comment) ([]bool, error) {
 		return readBy(ctx, all, commentID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
-			return related(ctx, commentLiked, ids, r.rooms.CommentLikes.Liked)
+			return related(ctx, commentLiked, ids, r.services.CommentLikes.Liked)
 		})
 	})
 }
 
 func (r *commentResolver) Replies(ctx context.Context, objs []*comment.Comment, first int, after *page.Cursor) ([]*comment.Page, error) {
-	return beside(ctx, objs, func(all []*comment.Comment) ([]*comment.Page, error) {
+	return loadSiblings(ctx, objs, func(all []*comment.Comment) ([]*comment.Page, error) {
 		return readBy(ctx, all, commentID, func(ctx context.Context, ids []int64) (map[int64]*comment.Page, error) {
-			return r.rooms.Comments.Replies(ctx, ids, first, optional.Value(after))
+			return r.services.Comments.Replies(ctx, ids, first, optional.Value(after))
 		})
 	})
 }
@@ -61,7 +61,7 @@ func (r *mutationResolver) AddComment(ctx context.Context, input model.AddCommen
 	if err != nil {
 		return nil, err
 	}
-	made, err := r.rooms.Comments.Add(ctx, viewer(ctx).ID, draft)
+	made, err := r.services.Comments.Add(ctx, viewer(ctx).ID, draft)
 	if err == nil {
 		callerOf(ctx).remember(commentLiked, made.ID, false)
 	}
@@ -74,7 +74,7 @@ func (r *mutationResolver) LikeComment(ctx context.Context, id scalar.ID) (*mode
 	if err != nil {
 		return nil, err
 	}
-	liked, wrong, err := afterLike(ctx, commentLiked, n, true, r.rooms.CommentLikes.Like, r.rooms.Comments.ByID)
+	liked, wrong, err := afterLike(ctx, commentLiked, n, true, r.services.CommentLikes.Like, r.services.Comments.ByID)
 	return &model.LikeCommentPayload{Comment: liked, UserErrors: wrong}, err
 }
 
@@ -83,14 +83,14 @@ func (r *mutationResolver) UnlikeComment(ctx context.Context, id scalar.ID) (*mo
 	if err != nil {
 		return nil, err
 	}
-	liked, wrong, err := afterLike(ctx, commentLiked, n, false, r.rooms.CommentLikes.Unlike, r.rooms.Comments.ByID)
+	liked, wrong, err := afterLike(ctx, commentLiked, n, false, r.services.CommentLikes.Unlike, r.services.Comments.ByID)
 	return &model.UnlikeCommentPayload{Comment: liked, UserErrors: wrong}, err
 }
 
 func (r *noteResolver) Comments(ctx context.Context, objs []*note.Note, first int, after *page.Cursor) ([]*comment.Page, error) {
-	return beside(ctx, objs, func(all []*note.Note) ([]*comment.Page, error) {
+	return loadSiblings(ctx, objs, func(all []*note.Note) ([]*comment.Page, error) {
 		return readBy(ctx, all, noteID, func(ctx context.Context, ids []int64) (map[int64]*comment.Page, error) {
-			return r.rooms.Comments.OfNotes(ctx, ids, first, optional.Value(after))
+			return r.services.Comments.OfNotes(ctx, ids, first, optional.Value(after))
 		})
 	})
 }

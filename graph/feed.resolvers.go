@@ -35,7 +35,7 @@ func (r *subscriptionResolver) FeedUpdates(ctx context.Context, after *page.Curs
 	if from == "" {
 		from = page.Cursor(live.LastEventID(ctx))
 	}
-	source, err := r.rooms.Feed.Live(viewer(ctx).ID, from)
+	source, err := r.services.Feed.Live(viewer(ctx).ID, from)
 	if err != nil {
 		return nil, err
 	}
@@ -45,7 +45,7 @@ func (r *subscriptionResolver) FeedUpdates(ctx context.Context, after *page.Curs
 func (r *userResolver) Feed(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*feed.Page, error) {
 	pages := make([]*feed.Page, len(objs))
 	return pages, ofViewer(ctx, objs, pages, func(me int64) (*feed.Page, error) {
-		return r.rooms.Feed.Page(ctx, me, first, optional.Value(after))
+		return r.services.Feed.Page(ctx, me, first, optional.Value(after))
 	})
 }
 

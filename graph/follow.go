@@ -23,7 +23,7 @@ func (r *Resolver) people(ctx context.Context, of []*account.User, read func(con
 			ids = append(ids, e.User)
 		}
 	}
-	found, err := r.rooms.Accounts.ByIDs(ctx, ids)
+	found, err := r.services.Accounts.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (r *Resolver) common(ctx context.Context, users []int64, first int, after p
 	me := viewer(ctx).ID
 	found := make(map[int64]*follow.Page, len(users))
 	for _, id := range users {
-		p, err := r.rooms.Follows.Common(ctx, me, id, first, after)
+		p, err := r.services.Follows.Common(ctx, me, id, first, after)
 		if err != nil {
 			return nil, err
 		}

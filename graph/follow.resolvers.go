@@ -22,11 +22,11 @@ func (r *mutationResolver) Follow(ctx context.Context, userID scalar.ID) (*model
 	if err != nil {
 		return nil, err
 	}
-	if wrong, err := userErrors(r.rooms.Follows.Follow(ctx, viewer(ctx).ID, n)); wrong != nil || err != nil {
+	if wrong, err := userErrors(r.services.Follows.Follow(ctx, viewer(ctx).ID, n)); wrong != nil || err != nil {
 		return &model.FollowPayload{UserErrors: wrong}, err
 	}
 	callerOf(ctx).remember(userFollowed, n, true)
-	user, err := orNil(r.rooms.Accounts.ByID(ctx, n))
+	user, err := orNil(r.services.Accounts.ByID(ctx, n))
 	return &model.FollowPayload{User: user}, err
 }
 
@@ -35,40 +35,40 @@ func (r *mutationResolver) Unfollow(ctx context.Context, userID scalar.ID) (*mod
 	if err != nil {
 		return nil, err
 	}
-	if wrong, err := userErrors(r.rooms.Follows.Unfollow(ctx, viewer(ctx).ID, n)); wrong != nil || err != nil {
+	if wrong, err := userErrors(r.services.Follows.Unfollow(ctx, viewer(ctx).ID, n)); wrong != nil || err != nil {
 		return &model.UnfollowPayload{UserErrors: wrong}, err
 	}
 	callerOf(ctx).remember(userFollowed, n, false)
-	user, err := orNil(r.rooms.Accounts.ByID(ctx, n))
+	user, err := orNil(r.services.Accounts.ByID(ctx, n))
 	return &model.UnfollowPayload{User: user}, err
 }
 
 func (r *userResolver) IsFollowed(ctx context.Context, objs []*account.User) ([]bool, error) {
-	return beside(ctx, objs, func(all []*account.User) ([]bool, error) {
+	return loadSiblings(ctx, objs, func(all []*account.User) ([]bool, error) {
 		return readBy(ctx, all, userID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
-			return related(ctx, userFollowed, ids, r.rooms.Follows.Followed)
+			return related(ctx, userFollowed, ids, r.services.Follows.Followed)
 		})
 	})
 }
 
 func (r *userResolver) Followers(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*account.Page, error) {
-	return beside(ctx, objs, func(all []*account.User) ([]*account.Page, error) {
+	return loadSiblings(ctx, objs, func(all []*account.User) ([]*account.Page, error) {
 		return r.people(ctx, all, func(ctx context.Context, ids []int64) (map[int64]*follow.Page, error) {
-			return r.rooms.Follows.Followers(ctx, ids, first, optional.Value(after))
+			return r.services.Follows.Followers(ctx, ids, first, optional.Value(after))
 		})
 	})
 }
 
 func (r *userResolver) Followees(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*account.Page, error) {
-	return beside(ctx, objs, func(all []*account.User) ([]*account.Page, error) {
+	return loadSiblings(ctx, objs, func(all []*account.User) ([]*account.Page, error) {
 		return r.people(ctx, all, func(ctx context.Context, ids []int64) (map[int64]*follow.Page, error) {
-			return r.rooms.Follows.Followees(ctx, ids, first, optional.Value(after))
+			return r.services.Follows.Followees(ctx, ids, first, optional.Value(after))
 		})
 	})
 }
 
 func (r *userResolver) CommonFollowees(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*account.Page, error) {
-	return beside(ctx, objs, func(all []*account.User) ([]*account.Page, error) {
+	return loadSiblings(ctx, objs, func(all []*account.User) ([]*account.Page, error) {
 		return r.people(ctx, all, func(ctx context.Context, ids []int64) (map[int64]*follow.Page, error) {
 			return r.common(ctx, ids, first, optional.Value(after))
 		})

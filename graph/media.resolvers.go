@@ -14,14 +14,14 @@ import (
 )
 
 func (r *mutationResolver) DeleteImage(ctx context.Context, url string) (*model.DeleteImagePayload, error) {
-	if wrong, err := userErrors(r.rooms.Media.Delete(ctx, media.Editor(editor(ctx)), url)); wrong != nil || err != nil {
+	if wrong, err := userErrors(r.services.Media.Delete(ctx, media.Editor(editor(ctx)), url)); wrong != nil || err != nil {
 		return &model.DeleteImagePayload{UserErrors: wrong}, err
 	}
 	return &model.DeleteImagePayload{DeletedURL: &url}, nil
 }
 
 func (r *mutationResolver) UploadImage(ctx context.Context, file scalar.Upload) (*model.UploadImagePayload, error) {
-	image, err := r.rooms.Media.Upload(ctx, viewer(ctx).ID, file.File)
+	image, err := r.services.Media.Upload(ctx, viewer(ctx).ID, file.File)
 	wrong, err := userErrors(err)
 	return &model.UploadImagePayload{Image: image, UserErrors: wrong}, err
 }

@@ -19,12 +19,12 @@ type reader func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, e
 // readers names the types that `node` and `nodes` know: one line for each noun.
 func (r *Resolver) readers() map[string]reader {
 	return map[string]reader{
-		"Shop":     reads(r.rooms.Shops.ByIDs),
-		"User":     reads(r.rooms.Accounts.ByIDs),
-		"ShopType": reads(r.rooms.Shops.TypesByID),
+		"Shop":     reads(r.services.Shops.ByIDs),
+		"User":     reads(r.services.Accounts.ByIDs),
+		"ShopType": reads(r.services.Shops.TypesByID),
 		"Order":    reads(r.readOrders),
-		"Note":     reads(r.rooms.Notes.ByIDs),
-		"Comment":  reads(r.rooms.Comments.ByIDs),
+		"Note":     reads(r.services.Notes.ByIDs),
+		"Comment":  reads(r.services.Comments.ByIDs),
 
 		ordinaryVoucher: r.readsVouchers(ordinaryVoucher),
 		flashVoucher:    r.readsVouchers(flashVoucher),
@@ -82,8 +82,8 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 // Exists reports whether an object exists and the caller may see it. It is read and
 // counted as by the field node: an error says only that it cannot be known now, or
 // that node does not know the type.
-func Exists(ctx context.Context, rooms Rooms, id scalar.ID) (bool, error) {
-	found, err := (&Resolver{rooms}).byIDs(ctx, []scalar.ID{id})
+func Exists(ctx context.Context, services Services, id scalar.ID) (bool, error) {
+	found, err := (&Resolver{services}).byIDs(ctx, []scalar.ID{id})
 	return err == nil && found[0] != nil, err
 }
 

@@ -42,15 +42,15 @@ func afterLike[V any](ctx context.Context, field string, id int64, likes bool, c
 
 // noteCounts reads what is counted of notes, once for all fields that show it.
 func (r *Resolver) noteCounts(ctx context.Context, objs []*note.Note) ([]note.Counts, error) {
-	return besideAs(ctx, "(counts)", objs, func(all []*note.Note) ([]note.Counts, error) {
-		return readBy(ctx, all, noteID, r.rooms.Notes.Counts)
+	return loadSiblingsAs(ctx, "(counts)", objs, func(all []*note.Note) ([]note.Counts, error) {
+		return readBy(ctx, all, noteID, r.services.Notes.Counts)
 	})
 }
 
 // authors reads who wrote something. Somebody whose row is gone is shown without a name:
 // what he wrote stays.
 func (r *Resolver) authors(ctx context.Context, ids []int64) ([]*account.User, error) {
-	found, err := r.rooms.Accounts.ByIDs(ctx, ids)
+	found, err := r.services.Accounts.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,7 @@ func (r *Resolver) authors(ctx context.Context, ids []int64) ([]*account.User, e
 
 // firstLikers reads who liked notes first, those who still exist.
 func (r *Resolver) firstLikers(ctx context.Context, notes []int64, first int) ([][]account.User, error) {
-	lists, err := r.rooms.NoteLikes.First(ctx, notes, first)
+	lists, err := r.services.NoteLikes.First(ctx, notes, first)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (r *Resolver) firstLikers(ctx context.Context, notes []int64, first int) ([
 	for _, list := range lists {
 		ids = append(ids, list...)
 	}
-	found, err := r.rooms.Accounts.ByIDs(ctx, ids)
+	found, err := r.services.Accounts.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

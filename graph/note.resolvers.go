@@ -24,7 +24,7 @@ func (r *mutationResolver) PublishNote(ctx context.Context, input model.PublishN
 	if err != nil {
 		return nil, err
 	}
-	made, err := r.rooms.Notes.Publish(ctx, viewer(ctx).ID, note.Draft{ShopID: shopID, Title: input.Title, Content: input.Content, Images: input.Images})
+	made, err := r.services.Notes.Publish(ctx, viewer(ctx).ID, note.Draft{ShopID: shopID, Title: input.Title, Content: input.Content, Images: input.Images})
 	wrong, err := userErrors(err)
 	return &model.PublishNotePayload{Note: made, UserErrors: wrong}, err
 }
@@ -34,7 +34,7 @@ func (r *mutationResolver) DeleteNote(ctx context.Context, id scalar.ID) (*model
 	if err != nil {
 		return nil, err
 	}
-	if wrong, err := userErrors(r.rooms.Notes.Delete(ctx, note.Editor(editor(ctx)), n)); wrong != nil || err != nil {
+	if wrong, err := userErrors(r.services.Notes.Delete(ctx, note.Editor(editor(ctx)), n)); wrong != nil || err != nil {
 		return &model.DeleteNotePayload{UserErrors: wrong}, err
 	}
 	return &model.DeleteNotePayload{DeletedNoteID: &id}, nil
@@ -46,13 +46,13 @@ func (r *mutationResolver) LikeNote(ctx context.Context, id scalar.ID) (*model.L
 		return nil, err
 	}
 	like := func(ctx context.Context, user, id int64) error {
-		likes, known, err := r.rooms.NoteLikes.LikeAndCount(ctx, user, id)
+		likes, known, err := r.services.NoteLikes.LikeAndCount(ctx, user, id)
 		callerOf(ctx).rememberLikes(id, likes, known)
 		return err
 	}
 	// A note does not change, and a like of a deleted one is refused.
 	read := func(ctx context.Context, id int64) (*note.Note, error) {
-		return r.rooms.Notes.ByID(cache.Usual(ctx), id)
+		return r.services.Notes.ByID(cache.Usual(ctx), id)
 	}
 	liked, wrong, err := afterLike(ctx, noteLiked, n, true, like, read)
 	return &model.LikeNotePayload{Note: liked, UserErrors: wrong}, err
@@ -64,19 +64,19 @@ func (r *mutationResolver) UnlikeNote(ctx context.Context, id scalar.ID) (*model
 		return nil, err
 	}
 	callerOf(ctx).rememberLikes(n, 0, false)
-	liked, wrong, err := afterLike(ctx, noteLiked, n, false, r.rooms.NoteLikes.Unlike, r.rooms.Notes.ByID)
+	liked, wrong, err := afterLike(ctx, noteLiked, n, false, r.services.NoteLikes.Unlike, r.services.Notes.ByID)
 	return &model.UnlikeNotePayload{Note: liked, UserErrors: wrong}, err
 }
 
 func (r *noteResolver) Author(ctx context.Context, objs []*note.Note) ([]*account.User, error) {
-	return beside(ctx, objs, func(all []*note.Note) ([]*account.User, error) {
+	return loadSiblings(ctx, objs, func(all []*note.Note) ([]*account.User, error) {
 		return r.authors(ctx, convert(all, func(n *note.Note) int64 { return n.AuthorID }))
 	})
 }
 
 func (r *noteResolver) Shop(ctx context.Context, objs []*note.Note) ([]*shop.Shop, error) {
-	return beside(ctx, objs, func(all []*note.Note) ([]*shop.Shop, error) {
-		return readBy(ctx, all, func(n *note.Note) int64 { return n.ShopID }, r.rooms.Shops.ByIDs)
+	return loadSiblings(ctx, objs, func(all []*note.Note) ([]*shop.Shop, error) {
+		return readBy(ctx, all, func(n *note.Note) int64 { return n.ShopID }, r.services.Shops.ByIDs)
 	})
 }
 
@@ -94,15 +94,15 @@ func (r *noteResolver) CommentCount(ctx context.Context, objs []*note.Note) ([]i
 }
 
 func (r *noteResolver) IsLiked(ctx context.Context, objs []*note.Note) ([]bool, error) {
-	return beside(ctx, objs, func(all []*note.Note) ([]bool, error) {
+	return loadSiblings(ctx, objs, func(all []*note.Note) ([]bool, error) {
 		return readBy(ctx, all, noteID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
-			return related(ctx, noteLiked, ids, r.rooms.NoteLikes.Liked)
+			return related(ctx, noteLiked, ids, r.services.NoteLikes.Liked)
 		})
 	})
 }
 
 func (r *noteResolver) FirstLikers(ctx context.Context, objs []*note.Note, first int) ([][]account.User, error) {
-	return beside(ctx, objs, func(all []*note.Note) ([][]account.User, error) {
+	return loadSiblings(ctx, objs, func(all []*note.Note) ([][]account.User, error) {
 		return r.firstLikers(ctx, convert(all, noteID), first)
 	})
 }
@@ -116,25 +116,25 @@ func (r *queryResolver) Note(ctx context.Context, id scalar.ID) (*note.Note, err
 	if err != nil {
 		return nil, err
 	}
-	return byKey(ctx, n, r.rooms.Notes.ByID)
+	return byKey(ctx, n, r.services.Notes.ByID)
 }
 
 func (r *queryResolver) HotNotes(ctx context.Context, first int, after *page.Cursor) (*note.Page, error) {
-	return r.rooms.Notes.Hot(ctx, first, optional.Value(after))
+	return r.services.Notes.Hot(ctx, first, optional.Value(after))
 }
 
 func (r *shopResolver) Notes(ctx context.Context, objs []*shop.Shop, first int, after *page.Cursor) ([]*note.Page, error) {
-	return beside(ctx, objs, func(all []*shop.Shop) ([]*note.Page, error) {
+	return loadSiblings(ctx, objs, func(all []*shop.Shop) ([]*note.Page, error) {
 		return readBy(ctx, all, func(s *shop.Shop) int64 { return s.ID }, func(ctx context.Context, ids []int64) (map[int64]*note.Page, error) {
-			return r.rooms.Notes.OfShops(ctx, ids, first, optional.Value(after))
+			return r.services.Notes.OfShops(ctx, ids, first, optional.Value(after))
 		})
 	})
 }
 
 func (r *userResolver) Notes(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*note.Page, error) {
-	return beside(ctx, objs, func(all []*account.User) ([]*note.Page, error) {
+	return loadSiblings(ctx, objs, func(all []*account.User) ([]*note.Page, error) {
 		return readBy(ctx, all, userID, func(ctx context.Context, ids []int64) (map[int64]*note.Page, error) {
-			return r.rooms.Notes.OfAuthors(ctx, ids, first, optional.Value(after))
+			return r.services.Notes.OfAuthors(ctx, ids, first, optional.Value(after))
 		})
 	})
 }

@@ -22,16 +22,16 @@ func (r *Resolver) readOrders(ctx context.Context, numbers []int64) (map[int64]*
 	if viewer(ctx).ID == 0 {
 		return nil, nil //nolint:nilnil // nobody's
 	}
-	return r.rooms.Orders.ByIDs(ctx, orderViewer(ctx), numbers)
+	return r.services.Orders.ByIDs(ctx, orderViewer(ctx), numbers)
 }
 
 // readTerms returns the terms of orders. A queued order has those of its voucher now.
 func (r *Resolver) readTerms(ctx context.Context, orders []*order.Order) ([]*voucher.Terms, error) {
-	ids, err := r.rooms.Orders.TermsIDs(ctx, orders)
+	ids, err := r.services.Orders.TermsIDs(ctx, orders)
 	if err != nil {
 		return nil, err
 	}
-	vouchers, err := readBy(ctx, orders, func(o *order.Order) int64 { return o.VoucherID }, r.rooms.Vouchers.ByIDs)
+	vouchers, err := readBy(ctx, orders, func(o *order.Order) int64 { return o.VoucherID }, r.services.Vouchers.ByIDs)
 	if err != nil {
 		return nil, err
 	}
@@ -40,7 +40,7 @@ func (r *Resolver) readTerms(ctx context.Context, orders []*order.Order) ([]*vou
 			ids[o.ID] = v.FirstTermsID
 		}
 	}
-	stored, err := r.rooms.Vouchers.TermsByIDs(ctx, slices.Collect(maps.Values(ids)))
+	stored, err := r.services.Vouchers.TermsByIDs(ctx, slices.Collect(maps.Values(ids)))
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func (r *Resolver) readRedeemers(ctx context.Context, orders []*order.Order) ([]
 	if len(ids) == 0 {
 		return users, nil
 	}
-	found, err := r.rooms.Accounts.ByIDs(ctx, ids)
+	found, err := r.services.Accounts.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}

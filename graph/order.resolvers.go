@@ -29,7 +29,7 @@ func (r *mutationResolver) OrderVoucher(ctx context.Context, voucherID scalar.ID
 	if voucherID.Type == flashVoucher {
 		kind = order.Flash
 	}
-	placed, err := r.rooms.Orders.PlaceKind(ctx, kind, viewer(ctx).ID, n, optional.Value(idempotencyKey))
+	placed, err := r.services.Orders.PlaceKind(ctx, kind, viewer(ctx).ID, n, optional.Value(idempotencyKey))
 	wrong, err := userErrors(err)
 	return &model.OrderVoucherPayload{Order: placed, UserErrors: wrong}, err
 }
@@ -39,7 +39,7 @@ func (r *mutationResolver) PayOrder(ctx context.Context, orderID scalar.ID, meth
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.rooms.Orders.Pay(ctx, viewer(ctx).ID, n, method)
+	found, err := r.services.Orders.Pay(ctx, viewer(ctx).ID, n, method)
 	wrong, err := userErrors(err)
 	return &model.PayOrderPayload{Order: found, UserErrors: wrong}, err
 }
@@ -49,7 +49,7 @@ func (r *mutationResolver) CancelOrder(ctx context.Context, orderID scalar.ID) (
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.rooms.Orders.Cancel(ctx, viewer(ctx).ID, n)
+	found, err := r.services.Orders.Cancel(ctx, viewer(ctx).ID, n)
 	wrong, err := userErrors(err)
 	return &model.CancelOrderPayload{Order: found, UserErrors: wrong}, err
 }
@@ -59,7 +59,7 @@ func (r *mutationResolver) RefundOrder(ctx context.Context, orderID scalar.ID) (
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.rooms.Orders.Refund(ctx, viewer(ctx).ID, n)
+	found, err := r.services.Orders.Refund(ctx, viewer(ctx).ID, n)
 	wrong, err := userErrors(err)
 	return &model.RefundOrderPayload{Order: found, UserErrors: wrong}, err
 }
@@ -69,7 +69,7 @@ func (r *mutationResolver) DisputeRedemption(ctx context.Context, orderID scalar
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.rooms.Orders.Dispute(ctx, viewer(ctx).ID, n)
+	found, err := r.services.Orders.Dispute(ctx, viewer(ctx).ID, n)
 	wrong, err := userErrors(err)
 	return &model.DisputeRedemptionPayload{Order: found, UserErrors: wrong}, err
 }
@@ -79,7 +79,7 @@ func (r *mutationResolver) RefundDisputedOrder(ctx context.Context, orderID scal
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.rooms.Orders.RefundDisputed(ctx, n)
+	found, err := r.services.Orders.RefundDisputed(ctx, n)
 	wrong, err := userErrors(err)
 	return &model.RefundDisputedOrderPayload{Order: found, UserErrors: wrong}, err
 }
@@ -89,24 +89,24 @@ func (r *mutationResolver) RedeemOrder(ctx context.Context, orderID scalar.ID) (
 	if err != nil {
 		return nil, err
 	}
-	found, err := r.rooms.Orders.Redeem(ctx, orderViewer(ctx), n)
+	found, err := r.services.Orders.Redeem(ctx, orderViewer(ctx), n)
 	wrong, err := userErrors(err)
 	return &model.RedeemOrderPayload{Order: found, UserErrors: wrong}, err
 }
 
 func (r *orderResolver) Voucher(ctx context.Context, objs []*order.Order) ([]voucher.Kind, error) {
-	return beside(ctx, objs, func(all []*order.Order) ([]voucher.Kind, error) {
-		found, err := readBy(ctx, all, func(o *order.Order) int64 { return o.VoucherID }, r.rooms.Vouchers.ByIDs)
+	return loadSiblings(ctx, objs, func(all []*order.Order) ([]voucher.Kind, error) {
+		found, err := readBy(ctx, all, func(o *order.Order) int64 { return o.VoucherID }, r.services.Vouchers.ByIDs)
 		return convert(found, voucherNode), err
 	})
 }
 
 func (r *orderResolver) Terms(ctx context.Context, objs []*order.Order) ([]*voucher.Terms, error) {
-	return beside(ctx, objs, func(all []*order.Order) ([]*voucher.Terms, error) { return r.readTerms(ctx, all) })
+	return loadSiblings(ctx, objs, func(all []*order.Order) ([]*voucher.Terms, error) { return r.readTerms(ctx, all) })
 }
 
 func (r *orderResolver) RedeemedBy(ctx context.Context, objs []*order.Order) ([]*account.User, error) {
-	return beside(ctx, objs, func(all []*order.Order) ([]*account.User, error) { return r.readRedeemers(ctx, all) })
+	return loadSiblings(ctx, objs, func(all []*order.Order) ([]*account.User, error) { return r.readRedeemers(ctx, all) })
 }
 
 func (r *orderEdgeResolver) Node(ctx context.Context, objs []*order.Edge) ([]*order.Order, error) {
@@ -119,36 +119,36 @@ func (r *queryResolver) Order(ctx context.Context, id scalar.ID) (*order.Order, 
 		return nil, err
 	}
 	return byKey(ctx, n, func(ctx context.Context, n int64) (*order.Order, error) {
-		return r.rooms.Orders.ByID(ctx, orderViewer(ctx), n)
+		return r.services.Orders.ByID(ctx, orderViewer(ctx), n)
 	})
 }
 
 func (r *queryResolver) DisputedOrders(ctx context.Context, status []order.Status, first int, after *page.Cursor) (*order.Page, error) {
-	return r.rooms.Orders.Disputed(ctx, order.Filter{Status: status, First: first, After: optional.Value(after)})
+	return r.services.Orders.Disputed(ctx, order.Filter{Status: status, First: first, After: optional.Value(after)})
 }
 
 func (r *queryResolver) OrderByNumber(ctx context.Context, number string) (*order.Order, error) {
 	return byKey(ctx, number, func(ctx context.Context, number string) (*order.Order, error) {
-		return r.rooms.Orders.ByNumber(ctx, orderViewer(ctx), number)
+		return r.services.Orders.ByNumber(ctx, orderViewer(ctx), number)
 	})
 }
 
 func (r *queryResolver) SalesByDay(ctx context.Context, from calendar.Date, to calendar.Date) ([]order.DaySales, error) {
-	return r.rooms.Orders.SalesByDay(ctx, nil, from, to)
+	return r.services.Orders.SalesByDay(ctx, nil, from, to)
 }
 
 func (r *shopResolver) Orders(ctx context.Context, obj *shop.Shop, status []order.Status, first int, after *page.Cursor) (*order.Page, error) {
-	if err := r.rooms.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
+	if err := r.services.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
 		return nil, err
 	}
-	return r.rooms.Orders.OfShop(ctx, obj.ID, order.Filter{Status: status, First: first, After: optional.Value(after)})
+	return r.services.Orders.OfShop(ctx, obj.ID, order.Filter{Status: status, First: first, After: optional.Value(after)})
 }
 
 func (r *shopResolver) SalesByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]order.DaySales, error) {
-	if err := r.rooms.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
+	if err := r.services.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
 		return nil, err
 	}
-	return r.rooms.Orders.SalesByDay(ctx, &obj.ID, from, to)
+	return r.services.Orders.SalesByDay(ctx, &obj.ID, from, to)
 }
 
 func (r *subscriptionResolver) OrderUpdates(ctx context.Context, orderID *scalar.ID) (<-chan *order.Order, error) {
@@ -156,13 +156,13 @@ func (r *subscriptionResolver) OrderUpdates(ctx context.Context, orderID *scalar
 	if err != nil {
 		return nil, err
 	}
-	return r.rooms.Orders.Updates(ctx, r.rooms.Live, orderViewer(ctx), n)
+	return r.services.Orders.Updates(ctx, r.services.Notifier, orderViewer(ctx), n)
 }
 
 func (r *userResolver) Orders(ctx context.Context, objs []*account.User, status []order.Status, first int, after *page.Cursor) ([]*order.Page, error) {
 	pages := make([]*order.Page, len(objs))
 	return pages, ofViewer(ctx, objs, pages, func(me int64) (*order.Page, error) {
-		return r.rooms.Orders.OfUser(ctx, me, order.Filter{Status: status, First: first, After: optional.Value(after)})
+		return r.services.Orders.OfUser(ctx, me, order.Filter{Status: status, First: first, After: optional.Value(after)})
 	})
 }
 

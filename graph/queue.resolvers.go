@@ -12,6 +12,6 @@ import (
 )
 
 func (r *queryResolver) QueueStats(ctx context.Context) ([]model.QueueStats, error) {
-	list, err := r.rooms.Queues.QueueStats(ctx)
+	list, err := r.services.Queues.QueueStats(ctx)
 	return convert(list, queueStats), err
 }

@@ -29,8 +29,8 @@ import (
 
 //go:generate go run ../internal/tools/gqlgen
 
-// Rooms are what the graph asks.
-type Rooms struct {
+// Services are what the graph asks.
+type Services struct {
 	Accounts     *account.Service
 	Shops        *shop.Service
 	Vouchers     *voucher.Service
@@ -45,19 +45,19 @@ type Rooms struct {
 	Media        *media.Service
 	CheckIns     *checkin.Service
 	Visits       *visit.Service
-	Live         *live.Hub
+	Notifier     *live.Hub
 	Caches       Caches
 	Queues       Queues
 }
 
 // Resolver is the root of all resolvers. Its only field has a name that no
 // type of the schema has: the resolvers embed it.
-type Resolver struct{ rooms Rooms }
+type Resolver struct{ services Services }
 
 // New returns what an executable schema is made of: resolvers over the rooms,
 // directives, and what fields cost.
-func New(rooms Rooms) generated.Config {
-	cfg := generated.Config{Resolvers: &Resolver{rooms}, Directives: generated.DirectiveRoot{Auth: auth}}
+func New(services Services) generated.Config {
+	cfg := generated.Config{Resolvers: &Resolver{services}, Directives: generated.DirectiveRoot{Auth: auth}}
 	cfg.Schema = door.WithoutDefer(generated.NewExecutableSchema(cfg).Schema())
 	complexity(&cfg.Complexity)
 	return cfg

@@ -24,7 +24,7 @@ var Update = flag.Bool("update", false, "rewrite the golden files")
 
 // executable is the schema as the server runs it, over no rooms.
 func executable() graphql.ExecutableSchema {
-	return generated.NewExecutableSchema(New(Rooms{}))
+	return generated.NewExecutableSchema(New(Services{}))
 }
 
 // types are the types of a schema but for those that GraphQL itself has.

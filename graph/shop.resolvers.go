@@ -21,7 +21,7 @@ func (r *mutationResolver) CreateShop(ctx context.Context, input model.CreateSho
 	if err != nil {
 		return nil, err
 	}
-	made, err := r.rooms.Shops.Create(ctx, editor(ctx), details)
+	made, err := r.services.Shops.Create(ctx, editor(ctx), details)
 	wrong, err := userErrors(err)
 	return &model.CreateShopPayload{Shop: made, UserErrors: wrong}, err
 }
@@ -31,13 +31,13 @@ func (r *mutationResolver) UpdateShop(ctx context.Context, input model.UpdateSho
 	if err != nil {
 		return nil, err
 	}
-	changed, err := r.rooms.Shops.Update(ctx, editor(ctx), n, changes)
+	changed, err := r.services.Shops.Update(ctx, editor(ctx), n, changes)
 	wrong, err := userErrors(err)
 	return &model.UpdateShopPayload{Shop: changed, UserErrors: wrong}, err
 }
 
 func (r *queryResolver) ShopTypes(ctx context.Context) ([]shop.Type, error) {
-	return r.rooms.Shops.Types(ctx)
+	return r.services.Shops.Types(ctx)
 }
 
 func (r *queryResolver) Shop(ctx context.Context, id scalar.ID) (*shop.Shop, error) {
@@ -45,9 +45,9 @@ func (r *queryResolver) Shop(ctx context.Context, id scalar.ID) (*shop.Shop, err
 	if err != nil {
 		return nil, err
 	}
-	found, err := byKey(ctx, n, r.rooms.Shops.ByID)
+	found, err := byKey(ctx, n, r.services.Shops.ByID)
 	if found != nil {
-		plan.After(ctx, func() { r.rooms.Visits.SawShop(ctx, n) })
+		plan.After(ctx, func() { r.services.Visits.SawShop(ctx, n) })
 	}
 	return found, err
 }
@@ -57,12 +57,12 @@ func (r *queryResolver) Shops(ctx context.Context, filter *model.ShopFilter, nea
 	if err != nil {
 		return nil, err
 	}
-	return r.rooms.Shops.List(ctx, q)
+	return r.services.Shops.List(ctx, q)
 }
 
 func (r *shopResolver) Type(ctx context.Context, objs []*shop.Shop) ([]*shop.Type, error) {
-	return beside(ctx, objs, func(all []*shop.Shop) ([]*shop.Type, error) {
-		return readShared(ctx, all, func(s *shop.Shop) int64 { return s.TypeID }, r.rooms.Shops.TypeByID, r.rooms.Shops.TypesByID)
+	return loadSiblings(ctx, objs, func(all []*shop.Shop) ([]*shop.Type, error) {
+		return readShared(ctx, all, func(s *shop.Shop) int64 { return s.TypeID }, r.services.Shops.TypeByID, r.services.Shops.TypesByID)
 	})
 }
 

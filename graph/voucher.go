@@ -47,7 +47,7 @@ func flashNode(e *voucher.Edge) *voucher.Flash { return (*voucher.Flash)(e.Node)
 // readsVouchers is the reader of one of the two types.
 func (r *Resolver) readsVouchers(typ string) reader {
 	return func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, error) {
-		found, err := r.rooms.Vouchers.ByIDs(ctx, numbers)
+		found, err := r.services.Vouchers.ByIDs(ctx, numbers)
 		if err != nil {
 			return nil, err
 		}
@@ -70,7 +70,7 @@ func (r *Resolver) vouchersOf(ctx context.Context, shops []*shop.Shop) ([][]vouc
 		ids[i] = s.ID
 		owned[s.ID] = by.Any || by.UserID != 0 && optional.Value(s.OwnerID) == by.UserID
 	}
-	found, err := r.rooms.Vouchers.OfShops(ctx, ids, func(id int64) bool { return owned[id] })
+	found, err := r.services.Vouchers.OfShops(ctx, ids, func(id int64) bool { return owned[id] })
 	if err != nil {
 		return nil, err
 	}

@@ -24,8 +24,8 @@ func (r *flashSaleResolver) VoucherID(ctx context.Context, obj *voucher.State) (
 }
 
 func (r *flashVoucherResolver) Shop(ctx context.Context, objs []*voucher.Flash) ([]*shop.Shop, error) {
-	return beside(ctx, objs, func(all []*voucher.Flash) ([]*shop.Shop, error) {
-		return readBy(ctx, all, func(v *voucher.Flash) int64 { return v.ShopID }, r.rooms.Shops.ByIDs)
+	return loadSiblings(ctx, objs, func(all []*voucher.Flash) ([]*shop.Shop, error) {
+		return readBy(ctx, all, func(v *voucher.Flash) int64 { return v.ShopID }, r.services.Shops.ByIDs)
 	})
 }
 
@@ -34,8 +34,8 @@ func (r *flashVoucherResolver) Status(ctx context.Context, obj *voucher.Flash) (
 }
 
 func (r *flashVoucherResolver) Sale(ctx context.Context, objs []*voucher.Flash) ([]*voucher.State, error) {
-	return beside(ctx, objs, func(all []*voucher.Flash) ([]*voucher.State, error) {
-		return r.rooms.Vouchers.States(ctx, convert(all, (*voucher.Flash).Voucher))
+	return loadSiblings(ctx, objs, func(all []*voucher.Flash) ([]*voucher.State, error) {
+		return r.services.Vouchers.States(ctx, convert(all, (*voucher.Flash).Voucher))
 	})
 }
 
@@ -48,7 +48,7 @@ func (r *mutationResolver) CreateVoucher(ctx context.Context, input model.Create
 	if err != nil {
 		return nil, err
 	}
-	made, err := r.rooms.Vouchers.Create(ctx, voucherEditor(ctx), details)
+	made, err := r.services.Vouchers.Create(ctx, voucherEditor(ctx), details)
 	wrong, err := userErrors(err)
 	return &model.CreateVoucherPayload{Voucher: voucherNode(made), UserErrors: wrong}, err
 }
@@ -58,7 +58,7 @@ func (r *mutationResolver) CreateFlashVoucher(ctx context.Context, input model.C
 	if err != nil {
 		return nil, err
 	}
-	made, err := r.rooms.Vouchers.CreateFlash(ctx, voucherEditor(ctx), details)
+	made, err := r.services.Vouchers.CreateFlash(ctx, voucherEditor(ctx), details)
 	wrong, err := userErrors(err)
 	return &model.CreateFlashVoucherPayload{Voucher: voucherNode(made), UserErrors: wrong}, err
 }
@@ -68,7 +68,7 @@ func (r *mutationResolver) UpdateVoucher(ctx context.Context, input model.Update
 	if err != nil {
 		return nil, err
 	}
-	changed, err := r.rooms.Vouchers.Update(ctx, voucherEditor(ctx), n, voucherChanges(input))
+	changed, err := r.services.Vouchers.Update(ctx, voucherEditor(ctx), n, voucherChanges(input))
 	wrong, err := userErrors(err)
 	return &model.UpdateVoucherPayload{Voucher: voucherNode(changed), UserErrors: wrong}, err
 }
@@ -78,14 +78,14 @@ func (r *mutationResolver) UpdateFlashVoucher(ctx context.Context, input model.U
 	if err != nil {
 		return nil, err
 	}
-	changed, err := r.rooms.Vouchers.UpdateFlash(ctx, voucherEditor(ctx), n, flashChanges(input))
+	changed, err := r.services.Vouchers.UpdateFlash(ctx, voucherEditor(ctx), n, flashChanges(input))
 	wrong, err := userErrors(err)
 	return &model.UpdateFlashVoucherPayload{Voucher: voucherNode(changed), UserErrors: wrong}, err
 }
 
 func (r *ordinaryVoucherResolver) Shop(ctx context.Context, objs []*voucher.Ordinary) ([]*shop.Shop, error) {
-	return beside(ctx, objs, func(all []*voucher.Ordinary) ([]*shop.Shop, error) {
-		return readBy(ctx, all, func(v *voucher.Ordinary) int64 { return v.ShopID }, r.rooms.Shops.ByIDs)
+	return loadSiblings(ctx, objs, func(all []*voucher.Ordinary) ([]*shop.Shop, error) {
+		return readBy(ctx, all, func(v *voucher.Ordinary) int64 { return v.ShopID }, r.services.Shops.ByIDs)
 	})
 }
 
@@ -98,12 +98,12 @@ func (r *queryResolver) Voucher(ctx context.Context, id scalar.ID) (voucher.Kind
 	if err != nil {
 		return nil, err
 	}
-	found, err := byKey(ctx, n, r.rooms.Vouchers.ByID)
+	found, err := byKey(ctx, n, r.services.Vouchers.ByID)
 	return voucherOfType(found, id.Type), err
 }
 
 func (r *queryResolver) FlashSales(ctx context.Context, phase []voucher.Phase, first int, after *page.Cursor) (*voucher.Page, error) {
-	return r.rooms.Vouchers.FlashSales(ctx, voucher.Query{Phases: phase, First: first, After: optional.Value(after)})
+	return r.services.Vouchers.FlashSales(ctx, voucher.Query{Phases: phase, First: first, After: optional.Value(after)})
 }
 
 func (r *queryResolver) ServerTime(ctx context.Context) (*time.Time, error) {
@@ -112,7 +112,7 @@ func (r *queryResolver) ServerTime(ctx context.Context) (*time.Time, error) {
 }
 
 func (r *shopResolver) Vouchers(ctx context.Context, objs []*shop.Shop) ([][]voucher.Kind, error) {
-	return beside(ctx, objs, func(all []*shop.Shop) ([][]voucher.Kind, error) { return r.vouchersOf(ctx, all) })
+	return loadSiblings(ctx, objs, func(all []*shop.Shop) ([][]voucher.Kind, error) { return r.vouchersOf(ctx, all) })
 }
 
 func (r *subscriptionResolver) StockUpdates(ctx context.Context, voucherID scalar.ID) (<-chan *voucher.State, error) {
@@ -120,7 +120,7 @@ func (r *subscriptionResolver) StockUpdates(ctx context.Context, voucherID scala
 	if err != nil {
 		return nil, err
 	}
-	source, err := r.rooms.Vouchers.Live(ctx, n)
+	source, err := r.services.Vouchers.Live(ctx, n)
 	if err != nil {
 		return nil, err
 	}

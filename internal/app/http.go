@@ -287,7 +287,7 @@ func (a *App) linked(house *House, gate *door.Door) web.Exists {
 		gate.LookUp(r, func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, linkTimeout)
 			defer cancel()
-			found, err := graph.Exists(ctx, house.Rooms, named)
+			found, err := graph.Exists(ctx, house.Services, named)
 			if err != nil {
 				a.log.DebugContext(ctx, "cannot look up the object of a link", "err", err)
 			}
@@ -308,7 +308,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	}
 	observed := observe.NewGraphQL(a.reg)
 	present := graph.Present(a.log, observe.RequestID, store.Away)
-	executable := graph.New(house.Rooms)
+	executable := graph.New(house.Services)
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
 		Told: live.Fed,
 		Off:  slices.Contains(a.cfg.Without, "plans"), Apart: observe.Traced, Root: observed.RootField,

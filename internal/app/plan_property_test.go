@@ -329,7 +329,7 @@ func TestPlansAnswerAsGqlgenDoes(t *testing.T) {
 	}
 	m := market{people[0], people[1], people[2:], ids["Shop"][0]}
 	numbers := sells(t, a, m, ids)
-	schema := generated.NewExecutableSchema(graph.New(graph.Rooms{})).Schema()
+	schema := generated.NewExecutableSchema(graph.New(graph.Services{})).Schema()
 	random := func(n uint64) (text string, vars map[string]any, token string) {
 		rnd := rand.New(rand.NewPCG(seed, n)) //nolint:gosec // a test is no secret
 		q := &question{rnd: rnd, schema: schema, ids: ids, number: numbers, vars: map[string]any{}}

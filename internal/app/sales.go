@@ -42,20 +42,20 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	if err != nil {
 		return err
 	}
-	h.Live = live.New(h.bus, live.Options{Registerer: reg, Log: log})
-	h.chores["live hints"] = h.Live.Run
+	h.Notifier = live.New(h.bus, live.Options{Registerer: reg, Log: log})
+	h.chores["live hints"] = h.Notifier.Run
 
 	joint := &joint{}
 	h.Vouchers = voucher.New(client, h.hub, h.outbox, voucher.Config{
 		Sales: joint, Shops: h.Shops,
-		Changed: func(ids ...int64) { h.Live.Tell(stocksOf(ids)...) }, Live: h.Live, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
+		Changed: func(ids ...int64) { h.Notifier.Tell(stocksOf(ids)...) }, Live: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
 	})
 	h.Balances = balance.New(client, nil)
 	h.Orders = order.New(client, h.hub, h.outbox, order.Config{
 		Redis: h.State, Locks: locks, Registerer: reg, Log: log,
 		Prefix: cfg.RedisPrefix, Vouchers: orderedVouchers{h.Vouchers, h.Shops}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
 		Ledger: h.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
-		Tell: h.Live.Tell, StockKey: voucher.StockKey,
+		Tell: h.Notifier.Tell, StockKey: voucher.StockKey,
 	})
 	sales, err := flashsale.New(ctx, client, h.outbox, flashsale.Config{
 		Numbers: numbers, Orders: announced{h.Orders}, Registerer: reg, Log: log,

@@ -81,7 +81,7 @@ func blamed(answer string) bool {
 // fails or finds that nobody is signed in, subscriptions too.
 func complaints(t *testing.T, documents map[string]string) (all []string) {
 	t.Helper()
-	config := graph.New(graph.Rooms{})
+	config := graph.New(graph.Services{})
 	d, err := door.New(generated.NewExecutableSchema(config), door.Config{
 		Documents: documents, Limits: door.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
 	})

@@ -42,7 +42,7 @@ type House struct {
 	DB    *store.SQL
 	State redis.UniversalClient // sessions, sale, streams, GEO cells
 	Cache redis.UniversalClient // what may be evicted; may be the same client
-	graph.Rooms
+	graph.Services
 
 	exclusive  *lock.Locker   // of what one process does at a time
 	prefix     string         // of the Redis keys
@@ -135,7 +135,7 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 		return err
 	}
 	limits := h.openQuotas(cfg, reg, log)
-	h.Rooms = graph.Rooms{
+	h.Services = graph.Services{
 		Media: pictures,
 		Accounts: account.New(client, h.hub, h.outbox, account.Config{
 			Redis: h.State, Registerer: reg, Log: log,
@@ -363,8 +363,8 @@ func (h *House) AddRedisHook(hook redis.Hook) {
 // Close waits for loads that are under way and closes what Open opened, the
 // last first.
 func (h *House) Close() error {
-	if h.Live != nil {
-		h.Live.Wait()
+	if h.Notifier != nil {
+		h.Notifier.Wait()
 	}
 	if h.Feed != nil {
 		h.Feed.Wait()

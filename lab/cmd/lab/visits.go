@@ -55,7 +55,7 @@ func openVisitHouse(ctx context.Context, redisURL string) (_ bench.VisitCounter,
 	if err := house.Visits.LearnSecret(ctx); err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
-	gate, err := door.New(generated.NewExecutableSchema(graph.New(house.Rooms)), door.Config{
+	gate, err := door.New(generated.NewExecutableSchema(graph.New(house.Services)), door.Config{
 		Admit: func(_ context.Context, c door.Credentials) door.Admission { return door.Admission{User: c.Token} },
 	})
 	if err != nil {
