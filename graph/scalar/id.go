@@ -47,14 +47,14 @@ func ParseID(s string) (ID, error) {
 	return ID{}, fault.BadInput("this is no id of ours")
 }
 
-// mostID is the length of the longest id, in characters.
-const mostID = 128
+// maxID is the length of the longest id, in characters.
+const maxID = 128
 
 func parseID(s string) (ID, bool) {
-	if len(s) > mostID {
+	if len(s) > maxID {
 		return ID{}, false
 	}
-	var text, again [mostID]byte
+	var text, again [maxID]byte
 	b, err := base64.RawURLEncoding.AppendDecode(text[:0], []byte(s))
 	if err != nil {
 		return ID{}, false
