@@ -58,7 +58,7 @@ func (r *Resolver) authors(ctx context.Context, ids []int64) ([]*account.User, e
 		if u := found[id]; u != nil {
 			return u
 		}
-		return account.Gone(id)
+		return account.DeletedUser(id)
 	}), nil
 }
 

@@ -707,11 +707,11 @@ func TestSyntheticUsersAreStoredOnce(t *testing.T) {
 			drafts = append(drafts, Draft{ExternalID: fmt.Sprintf("seed:1:%d", i), Nickname: fmt.Sprint("n", i), Role: Roles()[i%3], City: []string{"", "Hanoi"}[i%2]})
 		}
 		progress := 0
-		ids, err := p.Plant(t.Context(), drafts[:700], func(n int) { progress = n })
+		ids, err := p.BulkInsert(t.Context(), drafts[:700], func(n int) { progress = n })
 		if err != nil || len(ids) != 700 || progress != 700 {
 			t.Fatalf("%d ids, %v, progress %d", len(ids), err, progress)
 		}
-		again, err := p.Plant(t.Context(), drafts, func(int) {})
+		again, err := p.BulkInsert(t.Context(), drafts, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -727,7 +727,7 @@ func TestSyntheticUsersAreStoredOnce(t *testing.T) {
 				t.Errorf("user %d is %+v", i, u)
 			}
 		}
-		tokens, err := p.Issue(t.Context(), again)
+		tokens, err := p.CreateSessions(t.Context(), again)
 		if err != nil || len(tokens) != len(again) {
 			t.Fatalf("%d tokens, %v", len(tokens), err)
 		}

@@ -24,13 +24,13 @@ const endBatch = 250 // sessions that Redis is told of, or that are deleted, in 
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(usersChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Changed), All: s.hub.ForgetAll})
+	s.outbox.Handle(usersChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Invalidate), All: s.hub.ForgetAll})
 	s.outbox.Handle(sessionsEnded, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.sessions.tell)})
 }
 
-// Changed tells Redis and the other processes that rows of users were inserted,
+// Invalidate tells Redis and the other processes that rows of users were inserted,
 // changed or deleted, by whomever. It may be repeated.
-func (s *Service) Changed(ctx context.Context, ids ...int64) error {
+func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	return outbox.Later(s.users.Invalidate(ctx, ids...)) // Redis is away
 }
 
@@ -43,12 +43,12 @@ func (s *Service) show(ctx context.Context, row *ent.User, job []outbox.Ticket) 
 
 // forget is show for rows that are not at hand.
 func (s *Service) forget(ctx context.Context, job []outbox.Ticket, ids ...int64) {
-	s.outbox.Settle(ctx, s.Changed(ctx, ids...), job...)
+	s.outbox.Settle(ctx, s.Invalidate(ctx, ids...), job...)
 }
 
-// SessionsChanged tells Redis and the other processes of those of these sessions
+// InvalidateSessions tells Redis and the other processes of those of these sessions
 // that are over: their rows say so, or are gone. It may be repeated.
-func (s *Service) SessionsChanged(ctx context.Context, ids ...string) error {
+func (s *Service) InvalidateSessions(ctx context.Context, ids ...string) error {
 	live, err := s.db.Session.Query().Where(entsession.IDIn(ids...), entsession.EndedAtIsNil()).IDs(ctx)
 	if err != nil {
 		return fmt.Errorf("select %d sessions: %w", len(ids), err)
@@ -60,14 +60,14 @@ func (s *Service) SessionsChanged(ctx context.Context, ids ...string) error {
 // all invalidations of sessions.
 var ErrNotInvalidated = errors.New("invalidate ended sessions in other processes")
 
-// EndAgain repeats the end marks in Redis and invalidates the sessions in all
+// RepublishEnded repeats the end marks in Redis and invalidates the sessions in all
 // processes. It covers the sessions that ended within about an hour, by their rows.
 // Use it for a Redis that lost marks of an unknown age. An older session is found to
 // have ended at its next use.
 //
 // It returns [ErrNotInvalidated] if only the invalidation failed. Another process
 // then serves a session from memory for at most a second after its bus stops.
-func (s *Service) EndAgain(ctx context.Context) error {
+func (s *Service) RepublishEnded(ctx context.Context) error {
 	var notInvalidated error
 	for from := ""; ; {
 		ids, err := s.db.Session.Query().Where(entsession.EndedAtNotNil(), entsession.IDGT(from)).Order(entsession.ByID()).Limit(endBatch).IDs(ctx)

@@ -13,7 +13,7 @@ import (
 func TestWhatIsCountedOfUsers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, stores storetest.Stores) {
 		s := open(t, stores, Config{})
-		ids, err := s.Plant(t.Context(), []Draft{{ExternalID: "a", Nickname: "Ann", Role: Customer}, {ExternalID: "b", Nickname: "Bob", Role: Customer}}, func(int) {})
+		ids, err := s.BulkInsert(t.Context(), []Draft{{ExternalID: "a", Nickname: "Ann", Role: Customer}, {ExternalID: "b", Nickname: "Bob", Role: Customer}}, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -28,7 +28,7 @@ func TestWhatIsCountedOfUsers(t *testing.T) {
 			}); err != nil {
 				t.Fatal(err)
 			}
-			s.Announce(t.Context(), []int64{ann, ben}, tickets)
+			s.AfterCommit(t.Context(), []int64{ann, ben}, tickets)
 			return now
 		}
 		const nobody = 1 << 40

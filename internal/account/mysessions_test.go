@@ -247,7 +247,7 @@ func TestAPasswordNeedsMoreThanASession(t *testing.T) {
 		}
 		// Another account has no phone to send a code to.
 		seeded := p.db.User.Create().SetNickname("seeded").SetExternalID("x:1").SaveX(t.Context())
-		tokens, err := p.Issue(t.Context(), []int64{seeded.ID})
+		tokens, err := p.CreateSessions(t.Context(), []int64{seeded.ID})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/e164"
 )
 
-// ErrPhone is what [ParsePhone] says of everything that is no phone number.
-var ErrPhone = errors.New("no phone number")
+// ErrInvalidPhone is what [ParsePhone] says of everything that is no phone number.
+var ErrInvalidPhone = errors.New("no phone number")
 
 // A Phone is a telephone number as ITU-T E.164 writes it, with a plus sign;
 // "" is none.
@@ -37,7 +37,7 @@ const demoPrefix = "+99900"
 // 19, alone or after 86. Every spelling of a number is the same Phone, see
 // [e164.Canonical]: trunk prefixes, separators, characters that nobody sees and
 // the script of the digits do not count, and tel: links are read. The error is
-// [ErrPhone], and shows nothing of s.
+// [ErrInvalidPhone], and shows nothing of s.
 func ParsePhone(s string) (Phone, error) {
 	p, _, err := readPhone(s)
 	return p, err
@@ -45,23 +45,23 @@ func ParsePhone(s string) (Phone, error) {
 
 // readPhone returns the phone that s is a spelling of, and the number as earlier
 // versions stored it for s: with all digits that were written. That is "" if
-// they refused it, and may be a number although the error is [ErrPhone].
+// they refused it, and may be a number although the error is [ErrInvalidPhone].
 func readPhone(s string) (p, written Phone, err error) {
 	if len(s) > maxPhoneInput {
-		return "", "", ErrPhone
+		return "", "", ErrInvalidPhone
 	}
 	text, international, ok := e164.Unwrap(s)
 	digits, clean := e164.Digits(text)
 	if !ok || !clean {
-		return "", "", ErrPhone
+		return "", "", ErrInvalidPhone
 	}
 	if !international {
 		if digits, ok = withCountry(digits); !ok {
-			return "", "", ErrPhone
+			return "", "", ErrInvalidPhone
 		}
 	}
 	if len(digits) < minDigits || digits[0] == '0' {
-		return "", "", ErrPhone
+		return "", "", ErrInvalidPhone
 	}
 	if len(digits) <= maxDigits && (mainland(digits) || !strings.HasPrefix(digits, "861")) {
 		written = Phone("+" + digits)
@@ -71,7 +71,7 @@ func readPhone(s string) (p, written Phone, err error) {
 	}
 	number, err := e164.Canonical(digits)
 	if err != nil || len(number) <= minDigits || strings.HasPrefix(number, "+861") && !mainland(number[1:]) {
-		return "", written, ErrPhone
+		return "", written, ErrInvalidPhone
 	}
 	return Phone(number), written, nil
 }

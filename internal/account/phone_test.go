@@ -77,7 +77,7 @@ func TestParsePhoneReadsWhatPeopleWrite(t *testing.T) {
 			if got.E164() != tt.want.E164() || (err == nil) != (tt.want != "") {
 				t.Fatalf("got %s, %v; want %s", got.E164(), err, tt.want.E164())
 			}
-			if err != nil && !errors.Is(err, ErrPhone) {
+			if err != nil && !errors.Is(err, ErrInvalidPhone) {
 				t.Errorf("got %v, want ErrPhone", err)
 			}
 		})

@@ -23,8 +23,8 @@ const (
 	PhoneInvalid   PhoneState = "invalid"
 )
 
-// A PhoneFinding is a phone that is not stored as [ParsePhone] returns it.
-type PhoneFinding struct {
+// A PhoneIssue is a phone that is not stored as [ParsePhone] returns it.
+type PhoneIssue struct {
 	State PhoneState
 	Phone Phone   // as it should be stored; as it is stored if it is invalid
 	Users []int64 // ascending; several share a phone
@@ -35,7 +35,7 @@ type PhoneFinding struct {
 // first users. With rewrite it stores those that no other account has under their
 // own spelling. It is safe beside running servers of this version; servers of an
 // earlier one find rewritten accounts by their own spelling alone.
-func (s *Service) CheckPhones(ctx context.Context, rewrite bool) (checked int, found []PhoneFinding, err error) {
+func (s *Service) CheckPhones(ctx context.Context, rewrite bool) (checked int, found []PhoneIssue, err error) {
 	ctx, span := observe.Span(ctx, "account.CheckPhones")
 	defer span.End()
 	odd := map[Phone][]int64{} // users by the phone that they should have
@@ -49,7 +49,7 @@ func (s *Service) CheckPhones(ctx context.Context, rewrite bool) (checked int, f
 			stored := Phone(*row.Phone)
 			switch p, err := ParsePhone(stored.E164()); {
 			case err != nil:
-				found = append(found, PhoneFinding{PhoneInvalid, stored, []int64{row.ID}})
+				found = append(found, PhoneIssue{PhoneInvalid, stored, []int64{row.ID}})
 			case p != stored:
 				odd[p] = append(odd[p], row.ID)
 			}
@@ -67,17 +67,17 @@ func (s *Service) CheckPhones(ctx context.Context, rewrite bool) (checked int, f
 		}
 		found = append(found, f)
 	}
-	slices.SortFunc(found, func(a, b PhoneFinding) int { return cmp.Compare(a.Users[0], b.Users[0]) })
+	slices.SortFunc(found, func(a, b PhoneIssue) int { return cmp.Compare(a.Users[0], b.Users[0]) })
 	return checked, found, nil
 }
 
 // checkPhone checks a phone that users have under other spellings.
-func (s *Service) checkPhone(ctx context.Context, p Phone, users []int64, rewrite bool) (PhoneFinding, error) {
+func (s *Service) checkPhone(ctx context.Context, p Phone, users []int64, rewrite bool) (PhoneIssue, error) {
 	ids, err := s.db.User.Query().Where(entuser.Phone(p.E164())).IDs(ctx)
 	if err != nil {
-		return PhoneFinding{}, fmt.Errorf("select user by phone: %w", err)
+		return PhoneIssue{}, fmt.Errorf("select user by phone: %w", err)
 	}
-	f := PhoneFinding{PhoneSpelling, p, append(ids, users...)}
+	f := PhoneIssue{PhoneSpelling, p, append(ids, users...)}
 	slices.Sort(f.Users)
 	switch {
 	case len(f.Users) > 1:

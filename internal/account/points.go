@@ -24,7 +24,7 @@ func Level(points int) int {
 // AddPoints adds to the points of users, by id, negative numbers too. Users that do
 // not exist are overlooked. What adds here has to be in the sum that the scan of points
 // compares, of paid orders and check-ins (internal/order/sql/count_points.sql): else the
-// scan takes it back. After the commit the tickets go to [Service.Announce].
+// scan takes it back. After the commit the tickets go to [Service.AfterCommit].
 func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error) {
 	if len(points) > 1 { // in one order, so that two transactions do not wait for each other
 		if _, err := s.LockCounts(ctx, tx, slices.Collect(maps.Keys(points))); err != nil {
@@ -42,9 +42,9 @@ func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]in
 	return outbox.AddBatch(ctx, s.outbox, tx, usersChanged, slices.Sorted(maps.Keys(now))...)
 }
 
-// Announce is [Service.Changed] for the writer of a change, after its commit: what
+// AfterCommit is [Service.Invalidate] for the writer of a change, after its commit: what
 // cannot be told now is left to the outbox.
-func (s *Service) Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket) {
+func (s *Service) AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket) {
 	s.forget(ctx, tickets, ids...)
 }
 

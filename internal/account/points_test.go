@@ -23,7 +23,7 @@ func TestLevelsBeginAtTheirPoints(t *testing.T) {
 func TestPointsAreSeenByEveryProcess(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, other := open(t, on, Config{}), open(t, on, Config{})
-		ids, err := s.Plant(t.Context(), []Draft{{ExternalID: "a", Nickname: "Ann", Role: Customer}, {ExternalID: "b", Nickname: "Bob", Role: Customer}}, func(int) {})
+		ids, err := s.BulkInsert(t.Context(), []Draft{{ExternalID: "a", Nickname: "Ann", Role: Customer}, {ExternalID: "b", Nickname: "Bob", Role: Customer}}, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -39,7 +39,7 @@ func TestPointsAreSeenByEveryProcess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Announce(t.Context(), ids, jobs)
+			s.AfterCommit(t.Context(), ids, jobs)
 		}
 		found, err := other.ByIDs(t.Context(), ids)
 		if err != nil {

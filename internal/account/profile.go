@@ -199,8 +199,8 @@ func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh
 	return fromRow(row), fresh, nil
 }
 
-// Furnished is an account that an installation for trying has from the start.
-type Furnished struct {
+// DemoAccount is an account that an installation for trying has from the start.
+type DemoAccount struct {
 	Phone    Phone
 	Nickname string
 	Role     Role
@@ -209,10 +209,10 @@ type Furnished struct {
 // demoAge is the age of a new demo account. Young accounts may write little in an hour.
 const demoAge = 30 * 24 * time.Hour
 
-// Furnish makes sure that each phone has an account with this role and nickname,
+// EnsureDemoAccounts makes sure that each phone has an account with this role and nickname,
 // all with one password, which is hashed once, and returns them in their order:
 // for logins that are printed.
-func (s *Service) Furnish(ctx context.Context, password string, accounts ...Furnished) ([]*User, error) {
+func (s *Service) EnsureDemoAccounts(ctx context.Context, password string, accounts ...DemoAccount) ([]*User, error) {
 	hash, err := s.passwords.hash(ctx, password)
 	if err != nil {
 		return nil, fmt.Errorf("furnish accounts: %w", err)
@@ -234,9 +234,9 @@ func (s *Service) Furnish(ctx context.Context, password string, accounts ...Furn
 	return users, nil
 }
 
-// Retire makes accounts that were furnished ordinary ones again, which nobody can
+// DisableDemoAccounts makes accounts that were furnished ordinary ones again, which nobody can
 // come in with: their passwords go, their roles, their sessions.
-func (s *Service) Retire(ctx context.Context, phones ...Phone) error {
+func (s *Service) DisableDemoAccounts(ctx context.Context, phones ...Phone) error {
 	numbers := make([]string, len(phones))
 	for i, p := range phones {
 		numbers[i] = p.E164()

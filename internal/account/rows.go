@@ -148,9 +148,9 @@ type Draft struct {
 
 const bulk = 500 // rows in one statement
 
-// Plant stores the drafts that are not stored yet, all in one transaction, and
+// BulkInsert stores the drafts that are not stored yet, all in one transaction, and
 // returns the ids of all of them, in their order. Stored users stay as they are.
-func (s *Service) Plant(ctx context.Context, drafts []Draft, progress func(done int)) ([]int64, error) {
+func (s *Service) BulkInsert(ctx context.Context, drafts []Draft, progress func(done int)) ([]int64, error) {
 	ids := make([]int64, 0, len(drafts))
 	var jobs []outbox.Ticket
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
@@ -212,7 +212,7 @@ func (s *Service) plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]i
 // IsNode says that there is a global id.
 func (User) IsNode() {}
 
-// Gone is shown in the place of somebody whose row is gone, of whom something is left.
-func Gone(id int64) *User {
+// DeletedUser is shown in the place of somebody whose row is gone, of whom something is left.
+func DeletedUser(id int64) *User {
 	return &User{ID: id, Nickname: "—", Role: Customer, Gender: Unspecified}
 }

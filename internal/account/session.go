@@ -546,10 +546,10 @@ func (s *sessions) runScript(ctx context.Context, script *redis.Script, id strin
 	return runScript(ctx, s.rdb, script, []string{s.keys.session(id)}, args...).Int()
 }
 
-// Issue begins a session for each of the users and returns the tokens, in their
+// CreateSessions begins a session for each of the users and returns the tokens, in their
 // order. It writes rows alone, in bulk: each goes to Redis when it is first
 // used. It is for seeds, not for people.
-func (s *Service) Issue(ctx context.Context, users []int64) ([]string, error) {
+func (s *Service) CreateSessions(ctx context.Context, users []int64) ([]string, error) {
 	tokens := make([]string, 0, len(users))
 	for batch := range slices.Chunk(users, bulk) {
 		writes := make([]*ent.SessionCreate, len(batch))

@@ -538,7 +538,7 @@ func TestAUserHasAHundredSessionsAtMost(t *testing.T) {
 		first := p.login(t, ann)
 		id, _ := sessionOf(first.Token)
 		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(sessionLife - time.Hour).UTC()).ExecX(t.Context())
-		tokens, err := p.Issue(t.Context(), slices.Repeat([]int64{first.User.ID}, sessionsPerUser-1))
+		tokens, err := p.CreateSessions(t.Context(), slices.Repeat([]int64{first.User.ID}, sessionsPerUser-1))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -626,7 +626,7 @@ func TestAChangeOfThePasswordIsWholeWhenTheClientHangsUp(t *testing.T) {
 		changed := 0
 		for round := range 60 {
 			p.rdb.Unlink(t.Context(), p.keys.passwordSets(in.User.ID))
-			tokens, err := p.Issue(t.Context(), []int64{in.User.ID})
+			tokens, err := p.CreateSessions(t.Context(), []int64{in.User.ID})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -692,7 +692,7 @@ func TestABusyServerEatsNoTries(t *testing.T) {
 func TestRetiredAccountsLetNobodyIn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
-		if _, err := p.Furnish(t.Context(), "correct horse", Furnished{ann, "Demo admin", Admin}); err != nil {
+		if _, err := p.EnsureDemoAccounts(t.Context(), "correct horse", DemoAccount{ann, "Demo admin", Admin}); err != nil {
 			t.Fatal(err)
 		}
 		other := p.login(t, ben)
@@ -702,7 +702,7 @@ func TestRetiredAccountsLetNobodyIn(t *testing.T) {
 			t.Fatalf("%+v, %v", in, err)
 		}
 		for range 2 {
-			if err := p.Retire(t.Context(), ann); err != nil {
+			if err := p.DisableDemoAccounts(t.Context(), ann); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -723,7 +723,7 @@ func TestManySessionsEndTogether(t *testing.T) {
 		for i := range users {
 			users[i] = in.User.ID
 		}
-		tokens, err := p.Issue(t.Context(), users)
+		tokens, err := p.CreateSessions(t.Context(), users)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -338,15 +338,15 @@ func TestCheckPhonesFindsSharedOnesAndRewritesOthers(t *testing.T) {
 		if u, err := p.ByID(t.Context(), alone); err != nil || *u.Phone != Phone("+330612345678").Masked() {
 			t.Fatal(u, err)
 		}
-		want := func(state PhoneState) []PhoneFinding {
-			return []PhoneFinding{
+		want := func(state PhoneState) []PhoneIssue {
+			return []PhoneIssue{
 				{PhoneShared, "+447911123456", []int64{zero, plain}},
 				{PhoneShared, "+525512345678", []int64{one, lada}},
 				{state, french, []int64{alone}},
 				{PhoneInvalid, "+999123456789", []int64{nobody}},
 			}
 		}
-		check := func(rewrite bool, want []PhoneFinding) {
+		check := func(rewrite bool, want []PhoneIssue) {
 			t.Helper()
 			checked, found, err := p.CheckPhones(t.Context(), rewrite)
 			if diff := cmp.Diff(want, found); diff != "" || checked != 8 || err != nil {
@@ -355,7 +355,7 @@ func TestCheckPhonesFindsSharedOnesAndRewritesOthers(t *testing.T) {
 		}
 		check(false, want(PhoneSpelling))
 		check(true, want(PhoneRewritten))
-		check(true, slices.DeleteFunc(want(""), func(f PhoneFinding) bool { return f.State == "" }))
+		check(true, slices.DeleteFunc(want(""), func(f PhoneIssue) bool { return f.State == "" }))
 		if u, err := p.ByID(t.Context(), alone); err != nil || *u.Phone != french.Masked() {
 			t.Errorf("the profile shows %s, %v", *u.Phone, err)
 		}

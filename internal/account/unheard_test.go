@@ -101,7 +101,7 @@ func TestRetireIsMendedByRepeatingIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		us, err := p.Furnish(t.Context(), "correct horse", Furnished{Phone: phone, Nickname: "Boss", Role: Admin})
+		us, err := p.EnsureDemoAccounts(t.Context(), "correct horse", DemoAccount{Phone: phone, Nickname: "Boss", Role: Admin})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,11 +122,11 @@ func TestRetireIsMendedByRepeatingIt(t *testing.T) {
 			})
 		})
 		fail.Store(true)
-		if err := p.Retire(t.Context(), phone); err == nil {
+		if err := p.DisableDemoAccounts(t.Context(), phone); err == nil {
 			t.Fatal("no error")
 		}
 		fail.Store(false)
-		if err := p.Retire(t.Context(), phone); err != nil {
+		if err := p.DisableDemoAccounts(t.Context(), phone); err != nil {
 			t.Fatal(err)
 		}
 		if row := from.DB.User.Query().Where(entuser.ID(us[0].ID)).OnlyX(t.Context()); Role(row.Role) != Customer {

@@ -185,7 +185,7 @@ func (h *House) forgetAll(ctx context.Context, caches, sessions bool) error {
 	}
 	var err error
 	if sessions {
-		err = h.Accounts.EndAgain(ctx)
+		err = h.Accounts.RepublishEnded(ctx)
 		if err != nil && !errors.Is(err, account.ErrNotInvalidated) {
 			return err // each retry would empty the caches again
 		}

@@ -17,8 +17,8 @@ const demoBalance = 100_000
 
 // demoLogins are one account of each role, with phones of a country that does
 // not exist.
-func demoLogins() []account.Furnished {
-	return []account.Furnished{
+func demoLogins() []account.DemoAccount {
+	return []account.DemoAccount{
 		{Phone: "+99900000001", Nickname: "Demo admin", Role: account.Admin},
 		{Phone: "+99900000002", Nickname: "Demo merchant", Role: account.Merchant},
 		{Phone: "+99900000003", Nickname: "Demo customer", Role: account.Customer},
@@ -47,10 +47,10 @@ func (a *App) settle(ctx context.Context, house *House) error {
 		for _, l := range logins {
 			phones = append(phones, l.Phone)
 		}
-		return house.Accounts.Retire(ctx, phones...)
+		return house.Accounts.DisableDemoAccounts(ctx, phones...)
 	}
 	a.demoPassword = strings.ToLower(rand.Text()[:10])
-	users, err := house.Accounts.Furnish(ctx, a.demoPassword, logins...)
+	users, err := house.Accounts.EnsureDemoAccounts(ctx, a.demoPassword, logins...)
 	if err != nil {
 		return fmt.Errorf("demo logins: %w", err)
 	}
@@ -67,7 +67,7 @@ func (a *App) settle(ctx context.Context, house *House) error {
 		return err
 	}
 	by := func(role account.Role) int64 {
-		return users[slices.IndexFunc(logins, func(l account.Furnished) bool { return l.Role == role })].ID
+		return users[slices.IndexFunc(logins, func(l account.DemoAccount) bool { return l.Role == role })].ID
 	}
 	return a.buildDemoTown(ctx, house, by(account.Merchant), by(account.Customer))
 }

@@ -24,13 +24,13 @@ func (h *House) readLog(ctx context.Context, url string, reg prometheus.Register
 	r, err := logreader.New(h.DB.DB, logreader.Options{
 		URL: url, Locks: h.exclusive, Registerer: reg, Log: log,
 		Tables: []logreader.Table{
-			h.cached("users", h.Accounts.Changed),
+			h.cached("users", h.Accounts.Invalidate),
 			h.cached("shops", h.Shops.Changed),
 			h.cached("shop_types", h.Shops.TypesChanged),
 			h.cached("notes", h.Notes.Changed),
 			h.cached("note_counts", h.Notes.LikesChanged),
 			h.cached("comments", h.Comments.Changed),
-			{Name: "sessions", Changed: func(ctx context.Context, ids []string) error { return h.Accounts.SessionsChanged(ctx, ids...) }},
+			{Name: "sessions", Changed: func(ctx context.Context, ids []string) error { return h.Accounts.InvalidateSessions(ctx, ids...) }},
 		},
 		Outbox: "outbox_jobs", // finds jobs that others insert by its own poll
 		Missed: func(ctx context.Context) error { return h.forgetAll(ctx, true, true) },

@@ -112,7 +112,7 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, che
 		if len(written) > 0 {
 			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
 			s.outbox.Settle(ctx, s.bitmaps.add(ctx, written...), jobs...)
-			s.users.Announce(ctx, slices.Sorted(maps.Keys(points)), users)
+			s.users.AfterCommit(ctx, slices.Sorted(maps.Keys(points)), users)
 		}
 		// The writer of a repeated check-in may not have updated Redis yet, and the caller is to
 		// see the day. A failure is the writer's, whose outbox job covers it.

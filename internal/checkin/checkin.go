@@ -53,8 +53,8 @@ func (m *Month) Count() int { return len(m.Days) }
 type Users interface {
 	// AddPoints adds to the points of users, by id, and locks their rows until tx ends.
 	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error)
-	// Announce tells of it after the commit.
-	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	// AfterCommit tells of it after the commit.
+	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket)
 }
 
 // Config is what a Service needs besides its stores.

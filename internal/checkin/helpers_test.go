@@ -44,7 +44,7 @@ func (p *people) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int
 	return nil, nil
 }
 
-func (p *people) Announce(_ context.Context, ids []int64, _ []outbox.Ticket) {
+func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.Ticket) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.told = append(p.told, ids...)

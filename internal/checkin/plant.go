@@ -71,7 +71,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 	}
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer end()
-	s.users.Announce(ctx, slices.Sorted(maps.Keys(more)), users)
+	s.users.AfterCommit(ctx, slices.Sorted(maps.Keys(more)), users)
 	var errs []error
 	for part := range slices.Chunk(changed, plantBatch) {
 		errs = append(errs, s.changed(ctx, part...))

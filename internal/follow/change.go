@@ -207,7 +207,7 @@ func (s *Service) run(ctx context.Context, group calls, w *work, change func(con
 		if len(w.done) > 0 {
 			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
 			s.outbox.Settle(ctx, s.tell(ctx, w.done...), w.own...)
-			s.cfg.Users.Announce(ctx, usersOf(w.done), w.users)
+			s.cfg.Users.AfterCommit(ctx, usersOf(w.done), w.users)
 		}
 		if len(repeats) > 0 {
 			s.tellAgain(ctx, repeats)
@@ -221,7 +221,7 @@ func (s *Service) run(ctx context.Context, group calls, w *work, change func(con
 func (s *Service) tellAgain(ctx context.Context, repeats []pair) {
 	changes := changesOf(repeats)
 	_ = s.tell(ctx, changes...)
-	s.cfg.Users.Announce(ctx, usersOf(changes), nil)
+	s.cfg.Users.AfterCommit(ctx, usersOf(changes), nil)
 }
 
 // begin stores follows. Locks: the users, then the head of the feed, which keeps all

@@ -48,8 +48,8 @@ type Users interface {
 	AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error)
 	// Followees says how many each follows, from the cache. Who is missing is no user.
 	Followees(ctx context.Context, ids []int64) (map[int64]int, error)
-	// Announce tells of changed counts after the commit.
-	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	// AfterCommit tells of changed counts after the commit.
+	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket)
 }
 
 // Config joins a Service with the other rooms, and tunes it. Users and Head are required.

@@ -87,7 +87,7 @@ func (p *people) Followees(ctx context.Context, ids []int64) (map[int64]int, err
 	return counts, err
 }
 
-func (p *people) Announce(_ context.Context, ids []int64, _ []outbox.Ticket) {
+func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.Ticket) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.told = append(p.told, ids...)

@@ -44,7 +44,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 	}
 	changes := changesOf(stored)
 	s.outbox.Settle(ctx, s.tell(ctx, changes...), own...)
-	s.cfg.Users.Announce(ctx, usersOf(changes), users)
+	s.cfg.Users.AfterCommit(ctx, usersOf(changes), users)
 	return len(stored), nil
 }
 

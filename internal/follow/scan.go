@@ -96,7 +96,7 @@ func (s *Service) removeOrphan(ctx context.Context, p pair, row int64) error {
 		return fmt.Errorf("delete follow %d: %w", row, err)
 	}
 	s.outbox.Settle(ctx, s.tell(ctx, w.done...), w.own...)
-	s.cfg.Users.Announce(ctx, usersOf(w.done), w.users)
+	s.cfg.Users.AfterCommit(ctx, usersOf(w.done), w.users)
 	return nil
 }
 
@@ -170,7 +170,7 @@ func (s *Service) mend(ctx context.Context, user int64) error {
 	if err != nil {
 		return fmt.Errorf("set the counts of user %d right: %w", user, err)
 	}
-	s.cfg.Users.Announce(ctx, []int64{user}, tickets)
+	s.cfg.Users.AfterCommit(ctx, []int64{user}, tickets)
 	return nil
 }
 

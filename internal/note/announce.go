@@ -84,7 +84,7 @@ func (s *Service) announce(ctx context.Context, a announcement) {
 	}
 	s.feed.Numbered(a.last, a.events)
 	s.outbox.Settle(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
-	s.users.Announce(ctx, a.authors, a.userTickets)
+	s.users.AfterCommit(ctx, a.authors, a.userTickets)
 	if a.counted {
 		s.shops.AnnounceCounts(ctx, a.shops, a.shopTickets)
 	}

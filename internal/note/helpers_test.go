@@ -98,7 +98,7 @@ func (o *others) Numbered(last int64, events []Event) {
 	o.events = append(o.events, events)
 }
 
-func (o *others) Announce(context.Context, []int64, []outbox.Ticket) {}
+func (o *others) AfterCommit(context.Context, []int64, []outbox.Ticket) {}
 
 var errFails = errors.New("this user cannot be counted to")
 

@@ -67,8 +67,8 @@ type Users interface {
 	// locked. It returns how many follow each of them. Users that do not exist are
 	// overlooked.
 	AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, tickets []outbox.Ticket, err error)
-	// Announce tells of that after the commit.
-	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	// AfterCommit tells of that after the commit.
+	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket)
 }
 
 // Pictures are those that notes show.

@@ -88,7 +88,7 @@ func (s *Service) mend(ctx context.Context, user int64) error {
 	if err != nil {
 		return fmt.Errorf("set the notes of user %d right: %w", user, err)
 	}
-	s.users.Announce(ctx, []int64{user}, tickets)
+	s.users.AfterCommit(ctx, []int64{user}, tickets)
 	return nil
 }
 

@@ -199,7 +199,7 @@ func (usersRoom) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int
 	return nil, nil
 }
 
-func (usersRoom) Announce(context.Context, []int64, []outbox.Ticket) {}
+func (usersRoom) AfterCommit(context.Context, []int64, []outbox.Ticket) {}
 
 // ledger has balances as rows, without entries.
 type ledger struct{}

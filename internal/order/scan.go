@@ -219,7 +219,7 @@ func (s *Service) pointsCounter() counter {
 			_, err := row.IDs(ctx)
 			return err
 		},
-		add: s.cfg.Users.AddPoints, announce: s.cfg.Users.Announce,
+		add: s.cfg.Users.AddPoints, announce: s.cfg.Users.AfterCommit,
 	}
 }
 

@@ -65,8 +65,8 @@ type Shops interface {
 type Users interface {
 	// AddPoints adds to the points of users, by id, negative numbers too.
 	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error)
-	// Announce tells of that after the commit.
-	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	// AfterCommit tells of that after the commit.
+	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket)
 }
 
 // A Ledger has users' balances. Both calls write in the caller's transaction, which has

@@ -102,7 +102,7 @@ func (s *Service) tally(ctx context.Context) (n int, err error) {
 		s.cfg.Shops.Announce(ctx, slices.Collect(maps.Keys(c.sold)), shops)
 	}
 	if len(c.points) > 0 {
-		s.cfg.Users.Announce(ctx, slices.Collect(maps.Keys(c.points)), users)
+		s.cfg.Users.AfterCommit(ctx, slices.Collect(maps.Keys(c.points)), users)
 	}
 	return n, nil
 }

@@ -116,7 +116,7 @@ func (d *demoPlanter) people(ctx context.Context) error {
 	for i, p := range d.talk.People {
 		drafts[i] = account.Draft{ExternalID: "demo:" + p.Name, Nickname: p.Nickname, Role: account.Customer, City: p.City, Bio: p.Bio, AvatarURL: d.drawn.path(motifs[i])}
 	}
-	ids, err := d.rooms.Accounts.Plant(ctx, drafts, func(int) {})
+	ids, err := d.rooms.Accounts.BulkInsert(ctx, drafts, func(int) {})
 	if err != nil {
 		return err
 	}

@@ -83,13 +83,13 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, drawn *album,
 		if err := portray(ctx, drawn, chunk, done); err != nil {
 			return err
 		}
-		ids, err := accounts.Plant(ctx, chunk, func(more int) { progress.Set(done + more) })
+		ids, err := accounts.BulkInsert(ctx, chunk, func(more int) { progress.Set(done + more) })
 		if err != nil {
 			return fmt.Errorf("seed users %d to %d of %d: %w", done, done+len(chunk), plan.Users, err)
 		}
 		people = append(people, ids...)
 		if tokens != nil {
-			issued, err := accounts.Issue(ctx, ids)
+			issued, err := accounts.CreateSessions(ctx, ids)
 			if err == nil {
 				err = tokens.write(ids, chunk, issued)
 			}

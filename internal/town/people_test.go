@@ -59,7 +59,7 @@ type fakeAccounts struct {
 	calls, issues   int
 }
 
-func (f *fakeAccounts) Plant(_ context.Context, drafts []account.Draft, progress func(int)) ([]int64, error) {
+func (f *fakeAccounts) BulkInsert(_ context.Context, drafts []account.Draft, progress func(int)) ([]int64, error) {
 	if f.calls++; f.calls == f.failAt {
 		return nil, errSink
 	}
@@ -72,7 +72,7 @@ func (f *fakeAccounts) Plant(_ context.Context, drafts []account.Draft, progress
 	return ids, nil
 }
 
-func (f *fakeAccounts) Issue(_ context.Context, users []int64) ([]string, error) {
+func (f *fakeAccounts) CreateSessions(_ context.Context, users []int64) ([]string, error) {
 	if f.issues++; f.issues == f.issueAt {
 		return nil, errSink
 	}

@@ -50,11 +50,11 @@ type Shops interface {
 
 // Accounts store users and sign them in.
 type Accounts interface {
-	// Plant stores the drafts that are not stored yet, in one transaction, and
+	// BulkInsert stores the drafts that are not stored yet, in one transaction, and
 	// returns the ids of all of them, in their order.
-	Plant(ctx context.Context, drafts []account.Draft, progress func(done int)) ([]int64, error)
-	// Issue begins a session for each user and returns the tokens, in their order.
-	Issue(ctx context.Context, users []int64) ([]string, error)
+	BulkInsert(ctx context.Context, drafts []account.Draft, progress func(done int)) ([]int64, error)
+	// CreateSessions begins a session for each user and returns the tokens, in their order.
+	CreateSessions(ctx context.Context, users []int64) ([]string, error)
 }
 
 // Notes store what people write.

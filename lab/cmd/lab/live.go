@@ -51,7 +51,7 @@ func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) 
 		if err != nil {
 			return nil, err
 		}
-		return ids, house.Accounts.Changed(ctx, ids...) // or servers that know all users take them for nobody
+		return ids, house.Accounts.Invalidate(ctx, ids...) // or servers that know all users take them for nobody
 	}
 	authors, err := people(ctx, livebench.People{Number: 1})
 	if err != nil {
@@ -79,7 +79,7 @@ func openLiveAuthor(ctx context.Context, s livebench.Setting, log *slog.Logger) 
 			if err != nil {
 				return nil, err
 			}
-			return house.Accounts.Issue(ctx, ids)
+			return house.Accounts.CreateSessions(ctx, ids)
 		},
 		Publish: publish,
 	}, nil

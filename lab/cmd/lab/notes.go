@@ -38,7 +38,7 @@ func openNoteHouse(ctx context.Context, databaseURL, redisURL string) (bench.Wri
 	for i := range drafts {
 		drafts[i] = account.Draft{ExternalID: fmt.Sprint(i), Nickname: fmt.Sprint(i), Role: account.Customer}
 	}
-	people, err := house.Accounts.Plant(ctx, drafts, func(int) {})
+	people, err := house.Accounts.BulkInsert(ctx, drafts, func(int) {})
 	if err != nil {
 		return nil, nil, errors.Join(err, house.Close())
 	}

@@ -56,7 +56,7 @@ func furnished(ctx context.Context, cfg *config.Config) (*saleHouse, error) {
 	if err != nil {
 		return nil, errors.Join(err, house.Close())
 	}
-	people, err := house.Accounts.Furnish(ctx, rand.Text(), account.Furnished{Phone: "+99900000002", Nickname: "Merchant", Role: account.Merchant})
+	people, err := house.Accounts.EnsureDemoAccounts(ctx, rand.Text(), account.DemoAccount{Phone: "+99900000002", Nickname: "Merchant", Role: account.Merchant})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a merchant: %w", err), house.Close())
 	}

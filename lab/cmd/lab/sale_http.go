@@ -77,11 +77,11 @@ func (s *saleStage) Close() error {
 // People are users with a session each.
 func (s *saleStage) People(ctx context.Context, n int) ([]string, error) {
 	drafts := slices.Collect(town.People(n, 1))
-	ids, err := s.house.Accounts.Plant(ctx, drafts, func(int) {})
+	ids, err := s.house.Accounts.BulkInsert(ctx, drafts, func(int) {})
 	if err != nil {
 		return nil, err
 	}
-	return s.house.Accounts.Issue(ctx, ids)
+	return s.house.Accounts.CreateSessions(ctx, ids)
 }
 
 // OpenApart opens a sale that no server sells.
