@@ -30,7 +30,7 @@ func (c *commands) accountsCommands() *cobra.Command {
 var errPhonesLeft = errors.New("some accounts share a phone, or have it under another spelling")
 
 func (c *commands) checkPhones(ctx context.Context, rewrite bool) error {
-	return c.withHouse(ctx, func(h *House) error {
+	return c.withHouse(ctx, func(h *Components) error {
 		checked, found, err := h.Accounts.CheckPhones(ctx, rewrite)
 		if err != nil {
 			return err

@@ -102,7 +102,7 @@ func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
 		all.Wait()
 	}
 	check("at first")
-	if err := testkit.AdminClient(t, a.House().State).FlushAll(t.Context()).Err(); err != nil {
+	if err := testkit.AdminClient(t, a.Components().State).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	check("after Redis was emptied")
@@ -113,7 +113,7 @@ func TestARedisThatLostEverythingSignsNobodyOut(t *testing.T) {
 	if after := a.Counter(t, "tandian_session_reads_total", "source", "row") + b.Counter(t, "tandian_session_reads_total", "source", "row"); after != before {
 		t.Errorf("%v sessions were read from their rows once more", after-before)
 	}
-	if err := testkit.AdminClient(t, a.House().State).Do(context.WithoutCancel(t.Context()), "SHUTDOWN", "NOSAVE").Err(); err == nil {
+	if err := testkit.AdminClient(t, a.Components().State).Do(context.WithoutCancel(t.Context()), "SHUTDOWN", "NOSAVE").Err(); err == nil {
 		t.Fatal("Redis is still there")
 	}
 	check("with Redis away")
@@ -690,10 +690,10 @@ func TestWhoAsksIsUnknownWithoutTheDatabase(t *testing.T) {
 	if me(t, ann) != id {
 		t.Fatal("not logged in")
 	}
-	if err := testkit.AdminClient(t, s.House().State).FlushAll(t.Context()).Err(); err != nil {
+	if err := testkit.AdminClient(t, s.Components().State).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.House().DB.Close(); err != nil {
+	if err := s.Components().DB.Close(); err != nil {
 		t.Fatal(err)
 	}
 	// Until the process has heard that its Redis lost everything, it knows who asks.

@@ -40,7 +40,7 @@ type App struct {
 	ready        chan struct{}                // closed when requests are answered
 	ending       chan struct{}                // closed when no more will come
 	opened       atomic.Pointer[http.Handler] // what answers once the house is open
-	house        atomic.Pointer[House]
+	components   atomic.Pointer[Components]
 	addr         atomic.Pointer[net.TCPAddr]
 	metricsAddr  atomic.Pointer[net.TCPAddr] // nil: metrics are at addr
 }
@@ -82,8 +82,8 @@ func (a *App) MetricsAddr() string {
 	return a.Addr()
 }
 
-// House is what the server works on, once it is ready.
-func (a *App) House() *House { return a.house.Load() }
+// Components is what the server works on, once it is ready.
+func (a *App) Components() *Components { return a.components.Load() }
 
 // Metrics is what /metrics shows.
 func (a *App) Metrics() prometheus.Gatherer { return a.reg }
@@ -175,37 +175,37 @@ func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Door) e
 // work opens the house, serves from it until ctx ends or something fails, and
 // closes it again; drain ends the requests.
 func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Door) error) error {
-	house, err := Open(ctx, a.cfg, a.out, a.reg, a.log)
+	components, err := Open(ctx, a.cfg, a.out, a.reg, a.log)
 	if err != nil {
-		return errors.Join(unlessStopped(ctx, err), drain(nil))
+		return errors.Join(ignoreShutdown(ctx, err), drain(nil))
 	}
-	handler, gate, err := a.api(house)
+	handler, gate, err := a.api(components)
 	if err == nil {
-		err = house.Visits.LearnSecret(ctx)
-	}
-	if err == nil {
-		err = house.Accounts.LearnSecret(ctx)
+		err = components.Visits.LearnSecret(ctx)
 	}
 	if err == nil {
-		err = a.settle(ctx, house)
+		err = components.Accounts.LearnSecret(ctx)
+	}
+	if err == nil {
+		err = a.settle(ctx, components)
 	}
 	if err != nil {
-		return errors.Join(unlessStopped(ctx, err), drain(gate), house.Close())
+		return errors.Join(ignoreShutdown(ctx, err), drain(gate), components.Close())
 	}
 	workers, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	group, groupCtx := errgroup.WithContext(workers)
-	house.start(groupCtx, group, a.cfg.Runs("workers"))
-	a.house.Store(house)
+	components.start(groupCtx, group, a.cfg.Runs("workers"))
+	a.components.Store(components)
 	var broken error
-	for warm, late := a.warm(groupCtx, group, house); ; warm, late = nil, nil {
+	for warm, late := a.warm(groupCtx, group, components); ; warm, late = nil, nil {
 		select {
 		case <-warm:
-			a.open(house, handler)
+			a.open(components, handler)
 			continue
 		case <-late:
 			a.log.WarnContext(ctx, "ready before the caches are warm; that goes on", "after", a.warmWait)
-			a.open(house, handler)
+			a.open(components, handler)
 			continue
 		case <-ctx.Done():
 			a.log.InfoContext(ctx, "stopping: no new connections, running requests finish")
@@ -216,19 +216,19 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Do
 	}
 	drained := drain(gate)
 	stop()
-	return errors.Join(broken, drained, group.Wait(), house.Close())
+	return errors.Join(broken, drained, group.Wait(), components.Close())
 }
 
 // warm begins to warm the caches, which never fails the start. One of the channels says
 // when requests may come.
-func (a *App) warm(ctx context.Context, group *errgroup.Group, house *House) (warm <-chan struct{}, late <-chan time.Time) {
+func (a *App) warm(ctx context.Context, group *errgroup.Group, components *Components) (warm <-chan struct{}, late <-chan time.Time) {
 	if a.warmWait < 0 {
 		now := make(chan struct{})
 		close(now)
 		return now, nil
 	}
-	group.Go(func() error { return house.warmer.run(ctx) })
-	return house.warmer.done, time.After(a.warmWait)
+	group.Go(func() error { return components.warmer.run(ctx) })
+	return components.warmer.done, time.After(a.warmWait)
 }
 
 // WarmWithin says how long a server that starts may stay unready while its caches are
@@ -236,9 +236,9 @@ func (a *App) warm(ctx context.Context, group *errgroup.Group, house *House) (wa
 // is read. Call it before Run.
 func (a *App) WarmWithin(d time.Duration) { a.warmWait = d }
 
-// unlessStopped is err, or nil if it only says that the server was stopped
+// ignoreShutdown is err, or nil if it only says that the server was stopped
 // while it started.
-func unlessStopped(ctx context.Context, err error) error {
+func ignoreShutdown(ctx context.Context, err error) error {
 	select {
 	case <-ctx.Done():
 		return nil
@@ -248,7 +248,7 @@ func unlessStopped(ctx context.Context, err error) error {
 }
 
 // open lets requests in.
-func (a *App) open(house *House, handler http.Handler) {
+func (a *App) open(components *Components, handler http.Handler) {
 	a.opened.Store(&handler)
 	a.warnOfCodes()
 	a.warnOfPayments()
@@ -259,7 +259,7 @@ func (a *App) open(house *House, handler http.Handler) {
 		playground = "  playground  " + base + "/playground\n"
 	}
 	metrics := "http://" + shownAddr(cmp.Or(a.metricsAddr.Load(), a.addr.Load()))
-	a.log.Info("ready", "addr", a.Addr(), "database", house.DB.Name, "embedded", a.cfg.Embedded())
+	a.log.Info("ready", "addr", a.Addr(), "database", components.DB.Name, "embedded", a.cfg.Embedded())
 	_, _ = fmt.Fprintf(a.out, "\nTandian is ready.\n\n  app         %s/\n%s  API         %s/graphql\n  metrics     %s/metrics\n%s\n%s\nCtrl-C stops.\n\n",
 		base, playground, base, metrics, a.shownLogins(), a.dataNote())
 	close(a.ready)
@@ -294,7 +294,7 @@ func (a *App) dataNote() string {
 		}
 		return note
 	}
-	return "Data is kept in " + a.House().DB.Name + "."
+	return "Data is kept in " + a.Components().DB.Name + "."
 }
 
 // shownAddr is an address that a browser on this machine can open.

@@ -28,7 +28,7 @@ import (
 
 // openChanges opens what changes spread by: the bus, the caches that hear it, the
 // outbox.
-func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (err error) {
+func (h *Components) openChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (err error) {
 	h.bus = stream.NewLocal()
 	if cfg.RedisURL != "" {
 		// Where the caches are: what loses an invalidation loses its message too.
@@ -54,17 +54,17 @@ func (h *House) openChanges(cfg *config.Config, reg prometheus.Registerer, log *
 }
 
 // spreadChanges says what is done in the background for changes to be known.
-func (h *House) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
-	h.chores["bus"] = h.bus.Run
+func (h *Components) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
+	h.localWorkers["bus"] = h.bus.Run
 	// Invalidations pass the gates, because a closed gate waits for them.
-	h.workers["outbox"] = func(ctx context.Context) error { return h.outbox.Run(store.IgnoreGate(ctx)) }
+	h.sharedWorkers["outbox"] = func(ctx context.Context) error { return h.outbox.Run(store.IgnoreGate(ctx)) }
 	if cfg.DatabaseURL != "" && cfg.LogReader == "auto" {
-		h.workers["log reader"] = func(ctx context.Context) error { return h.readLog(store.IgnoreGate(ctx), cfg.DatabaseURL, reg, log) }
+		h.sharedWorkers["log reader"] = func(ctx context.Context) error { return h.readLog(store.IgnoreGate(ctx), cfg.DatabaseURL, reg, log) }
 	}
 	if cfg.RedisURL == "" {
 		return // an embedded one ends with this process
 	}
-	h.chores["polling without bus"] = func(ctx context.Context) error { return h.pollWithoutBus(ctx, log) }
+	h.localWorkers["polling without bus"] = func(ctx context.Context) error { return h.pollWithoutBus(ctx, log) }
 	h.watch(cacheRole, cfg, reg, log)
 	if cfg.RedisCacheURL != "" {
 		h.watch(stateRole, cfg, reg, log)
@@ -72,14 +72,14 @@ func (h *House) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log
 }
 
 // watch has a Redis watched for what it may have lost.
-func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
+func (h *Components) watch(role string, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	w := stream.NewWatch(h.watched[role], stream.WatchOptions{Key: cfg.RedisPrefix + ":incarnation", Role: role, Registerer: reg, Log: log})
 	caches, sessions := role == cacheRole, role == stateRole || cfg.RedisCacheURL == ""
 	repair := func(ctx context.Context, lost stream.Loss) error {
-		return h.recover(ctx, recoverTime, lost, caches, sessions)
+		return h.repairRedis(ctx, recoverTime, lost, caches, sessions)
 	}
 	changed := func(ctx context.Context) { h.changed(ctx, log, caches) }
-	h.chores["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(store.IgnoreGate(ctx), repair, changed) }
+	h.localWorkers["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(store.IgnoreGate(ctx), repair, changed) }
 	closed := func() {}
 	if sessions {
 		closed = h.Accounts.DropSessions // the bus drops what is cached
@@ -93,7 +93,7 @@ func (h *House) watch(role string, cfg *config.Config, reg prometheus.Registerer
 		}
 		return err
 	}
-	h.chores["write gate of the "+role+" Redis"] = func(ctx context.Context) error {
+	h.localWorkers["write gate of the "+role+" Redis"] = func(ctx context.Context) error {
 		return h.gates[role].Run(ctx, h.watched[role], closed, func(ctx context.Context, since time.Time) error {
 			return h.reopen(ctx, w, since, forget)
 		})
@@ -118,7 +118,7 @@ var errUnsettled = errors.New("this Redis is not recovered yet")
 //
 // since is zero for a Redis that only did not answer. It is already in use, so reopen
 // only runs jobs, and the outbox retries the rest.
-func (h *House) reopen(ctx context.Context, w *stream.Watch, since time.Time, forget func(context.Context) error) error {
+func (h *Components) reopen(ctx context.Context, w *stream.Watch, since time.Time, forget func(context.Context) error) error {
 	within := finishAway
 	if refused := !since.IsZero(); refused {
 		within = finishRefused
@@ -148,7 +148,7 @@ const (
 	recoverTime = 30 * time.Second
 )
 
-// recover makes up for what a Redis lost: all jobs since then are done again. If
+// repairRedis makes up for what a Redis lost: all jobs since then are done again. If
 // nobody knows since when, or it is too long ago, all that is cached ends too, and
 // all sessions that ended of late do so again, as far as this Redis had them: the
 // one must not wait for a Redis that has the other.
@@ -156,7 +156,7 @@ const (
 // It is repeated until it succeeds. That is when the jobs wait to be done: what
 // cannot be done within the given time stays with the outbox. That is no failure: to
 // begin again would end all that was cached meanwhile, and so make more work for all.
-func (h *House) recover(ctx context.Context, within time.Duration, lost stream.Loss, caches, sessions bool) error {
+func (h *Components) repairRedis(ctx context.Context, within time.Duration, lost stream.Loss, caches, sessions bool) error {
 	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -179,7 +179,7 @@ func (h *House) recover(ctx context.Context, within time.Duration, lost stream.L
 // forgetAll is for when nobody knows what went by unheard: all that is cached ends,
 // and all sessions that ended of late do so again. While nothing can be loaded,
 // nothing is forgotten: who calls this repeats it.
-func (h *House) forgetAll(ctx context.Context, caches, sessions bool) error {
+func (h *Components) forgetAll(ctx context.Context, caches, sessions bool) error {
 	if err := h.DB.PingContext(ctx); err != nil {
 		return fmt.Errorf("ask for the database: %w", err)
 	}
@@ -199,7 +199,7 @@ func (h *House) forgetAll(ctx context.Context, caches, sessions bool) error {
 // changed forgets what this process holds of a Redis that is another one now. What
 // the log reader told it of late has no job that could be done again. A Redis without
 // the caches told none of that: they stay.
-func (h *House) changed(ctx context.Context, log *slog.Logger, caches bool) {
+func (h *Components) changed(ctx context.Context, log *slog.Logger, caches bool) {
 	if s, ok := h.bus.(*stream.Stream); ok && caches {
 		s.Suspect()
 	}

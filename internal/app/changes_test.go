@@ -24,14 +24,14 @@ import (
 // rename changes the name of a shop on a server.
 func rename(t *testing.T, on *apptest.Server, id int64, name string) {
 	t.Helper()
-	if _, err := on.House().Shops.Update(t.Context(), shop.Editor{Any: true}, id, shop.Changes{Name: patch.Set(name)}); err != nil {
+	if _, err := on.Components().Shops.Update(t.Context(), shop.Editor{Any: true}, id, shop.Changes{Name: patch.Set(name)}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func nameOn(t *testing.T, s *apptest.Server, id int64) string {
 	t.Helper()
-	one, err := s.House().Shops.ByID(t.Context(), id)
+	one, err := s.Components().Shops.ByID(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +58,7 @@ func heat(t *testing.T, s *apptest.Server, id int64) {
 		for range 100 {
 			nameOn(t, s, id)
 		}
-		for _, p := range s.House().Caches.Stats() {
+		for _, p := range s.Components().Caches.Stats() {
 			if p.Name == "shop" {
 				return p.LocalHits > 0
 			}
@@ -103,7 +103,7 @@ func TestAChangeOnOneServerIsSeenOnAnother(t *testing.T) {
 	})
 	measure("a list of shops", func(i int) time.Duration {
 		count := func(s *apptest.Server) int {
-			page, err := s.House().Shops.List(t.Context(), shop.Query{First: 100})
+			page, err := s.Components().Shops.List(t.Context(), shop.Query{First: 100})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestAChangeOnOneServerIsSeenOnAnother(t *testing.T) {
 	me(t, onB)
 	measure("a role", func(i int) time.Duration {
 		role := []account.Role{account.Merchant, account.Customer}[i%2]
-		if _, _, err := a.House().Accounts.Grant(t.Context(), "+8613800001111", role); err != nil {
+		if _, _, err := a.Components().Accounts.Grant(t.Context(), "+8613800001111", role); err != nil {
 			t.Fatal(err)
 		}
 		return until(t, func() bool {
@@ -261,7 +261,7 @@ func TestOldValuesAfterAFailoverAreGoneWithinASecond(t *testing.T) {
 	sawOld, sawSession := false, false
 	testkit.Eventually(t, 10*time.Second, func() bool {
 		for _, server := range []*apptest.Server{s, near} {
-			if one, err := server.House().Shops.ByID(t.Context(), id); err == nil && one.Name == "Old" {
+			if one, err := server.Components().Shops.ByID(t.Context(), id); err == nil && one.Name == "Old" {
 				old, sawOld = time.Now(), true
 			}
 		}
@@ -316,7 +316,7 @@ func TestALogoutIsSeenWithinASecondWithoutTheBus(t *testing.T) {
 	ann, _ := a.Login(t, "13800001111")
 	onB := ann.At(b)
 	near := func() int64 {
-		for _, p := range b.House().Caches.Stats() {
+		for _, p := range b.Components().Caches.Stats() {
 			if p.Name == "session" {
 				return p.LocalHits
 			}
@@ -347,7 +347,7 @@ func TestAChangeInPsqlIsSeen(t *testing.T) {
 	ann, _ := a.Login(t, "13800001111")
 	psql := func(query string, args ...any) {
 		t.Helper()
-		if _, err := a.House().DB.ExecContext(t.Context(), query, args...); err != nil {
+		if _, err := a.Components().DB.ExecContext(t.Context(), query, args...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -390,7 +390,7 @@ func TestARedisThatIsEmptiedIsFilledAgain(t *testing.T) {
 	ann.Must(t, `mutation { logout { userErrors { code } } }`, nil, nil)
 	var p shopPage
 	a.Must(t, listQuery, map[string]any{"first": 20}, &p)
-	if err := testkit.AdminClient(t, a.House().State).FlushAll(context.WithoutCancel(t.Context())).Err(); err != nil {
+	if err := testkit.AdminClient(t, a.Components().State).FlushAll(context.WithoutCancel(t.Context())).Err(); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range []*apptest.Server{a, b} {
@@ -420,7 +420,7 @@ func TestARecoveryWhoseJobsTakeLongerEndsAllTheSame(t *testing.T) {
 		t.Fatal(err)
 	}
 	begin := time.Now()
-	if err := a.House().Recover(t.Context(), 300*time.Millisecond); err != nil {
+	if err := a.Components().Recover(t.Context(), 300*time.Millisecond); err != nil {
 		t.Errorf("after %v: %v", time.Since(begin), err)
 	}
 	if took := time.Since(begin); took < 300*time.Millisecond {
@@ -435,13 +435,15 @@ func TestCachesEndWithTheRedisThatHasThem(t *testing.T) {
 	stack := apptest.Real(t)
 	a := stack.Start(t)
 	quiet(t, a)
-	epoch := func() string { return a.House().Cache.Get(t.Context(), stack.Config.RedisPrefix+":cache-epoch").Val() }
+	epoch := func() string {
+		return a.Components().Cache.Get(t.Context(), stack.Config.RedisPrefix+":cache-epoch").Val()
+	}
 	before := epoch()
-	a.House().ChangedAfterForeign(t.Context(), false)
+	a.Components().ChangedAfterForeign(t.Context(), false)
 	if after := epoch(); after != before {
 		t.Errorf("the epoch of the caches went from %s to %s with the Redis for state", before, after)
 	}
-	a.House().ChangedAfterForeign(t.Context(), true)
+	a.Components().ChangedAfterForeign(t.Context(), true)
 	if after := epoch(); after == before {
 		t.Errorf("the epoch of the caches is still %s", after)
 	}

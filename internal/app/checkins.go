@@ -7,7 +7,7 @@ import (
 )
 
 // openCheckIns builds the room of check-ins, which earn points.
-func (h *House) openCheckIns(cfg *config.Config, client *ent.Client) {
+func (h *Components) openCheckIns(cfg *config.Config, client *ent.Client) {
 	h.CheckIns = checkin.New(client, h.State, h.outbox, checkin.Config{
 		Prefix: cfg.RedisPrefix, Zone: h.zone, Users: h.Accounts, Bitfield: cfg.RedisURL != "",
 	})

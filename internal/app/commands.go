@@ -113,7 +113,7 @@ func (c *commands) serve(cmd *cobra.Command, _ []string) error {
 }
 
 func (c *commands) migrate(cmd *cobra.Command, _ []string) error {
-	return c.withHouse(cmd.Context(), func(h *House) error {
+	return c.withHouse(cmd.Context(), func(h *Components) error {
 		_, err := fmt.Fprintf(c.stdout, "%s is up to date.\n", h.DB.Name)
 		return err
 	})
@@ -182,7 +182,7 @@ func (c *commands) seed(ctx context.Context, plan town.Plan) error {
 	if err := plan.Check(); err != nil {
 		return cmdline.UsageError{Err: err}
 	}
-	return c.withHouse(ctx, func(h *House) error {
+	return c.withHouse(ctx, func(h *Components) error {
 		plan.Today = calendar.DateOf(time.Now().In(h.zone))
 		return town.Seed(ctx, h.town(), plan, c.stdout)
 	})
@@ -216,7 +216,7 @@ func (c *commands) grant(cmd *cobra.Command, args []string) error {
 	if !slices.Contains(account.Roles(), role) {
 		return cmdline.Refuse("unknown role %q (want one of %v)", role, account.Roles())
 	}
-	return c.withHouse(ctx, func(h *House) error {
+	return c.withHouse(ctx, func(h *Components) error {
 		_, fresh, err := h.Accounts.Grant(ctx, phone, role)
 		if err != nil {
 			return err
@@ -231,7 +231,7 @@ func (c *commands) grant(cmd *cobra.Command, args []string) error {
 }
 
 // withHouse opens the stores for one piece of work.
-func (c *commands) withHouse(ctx context.Context, work func(*House) error) error {
+func (c *commands) withHouse(ctx context.Context, work func(*Components) error) error {
 	h, err := Open(ctx, &c.cfg, c.stdout, newRegistry(), c.log)
 	if err != nil {
 		return err

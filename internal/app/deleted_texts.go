@@ -19,7 +19,7 @@ const (
 // retention, and of their comments. Readers see neither since the deletion. A note is
 // marked after its comments, so a job that was stopped goes on with the same notes. Two
 // processes may run it at once: they clear the same rows twice.
-func (h *House) clearTexts(cfg *config.Config, reg prometheus.Registerer) schedule.Job {
+func (h *Components) clearTexts(cfg *config.Config, reg prometheus.Registerer) schedule.Job {
 	cleared := prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "tandian_deleted_notes_cleared_total", Help: "Deleted notes whose texts were cleared, with those of their comments.",
 	})

@@ -26,7 +26,7 @@ func demoLogins() []account.DemoAccount {
 }
 
 // town is where a town is stored.
-func (h *House) town() town.Rooms {
+func (h *Components) town() town.Rooms {
 	return town.Rooms{
 		Shops: h.Shops, Accounts: h.Accounts, Notes: h.Notes, Likes: h.NoteLikes, Follows: h.Follows, Comments: h.Comments,
 		Pictures: h.Media, Icons: h.Shops, CheckIns: h.CheckIns, Visits: h.Visits,
@@ -37,7 +37,7 @@ func (h *House) town() town.Rooms {
 // town, which the merchant owns, with people who talk about it. The logins share a password, a new one at every
 // start: what is printed here opens nothing elsewhere. A database that was
 // embedded once and is served with a real Redis now loses them.
-func (a *App) settle(ctx context.Context, house *House) error {
+func (a *App) settle(ctx context.Context, components *Components) error {
 	logins := demoLogins()
 	if !a.cfg.Embedded() {
 		if a.cfg.DatabaseURL != "" {
@@ -47,10 +47,10 @@ func (a *App) settle(ctx context.Context, house *House) error {
 		for _, l := range logins {
 			phones = append(phones, l.Phone)
 		}
-		return house.Accounts.DisableDemoAccounts(ctx, phones...)
+		return components.Accounts.DisableDemoAccounts(ctx, phones...)
 	}
 	a.demoPassword = strings.ToLower(rand.Text()[:10])
-	users, err := house.Accounts.EnsureDemoAccounts(ctx, a.demoPassword, logins...)
+	users, err := components.Accounts.EnsureDemoAccounts(ctx, a.demoPassword, logins...)
 	if err != nil {
 		return fmt.Errorf("demo logins: %w", err)
 	}
@@ -58,37 +58,37 @@ func (a *App) settle(ctx context.Context, house *House) error {
 		if logins[i].Role == account.Admin {
 			continue
 		}
-		if err := house.Balances.Welcome(ctx, u.ID, demoBalance); err != nil {
+		if err := components.Balances.Welcome(ctx, u.ID, demoBalance); err != nil {
 			return fmt.Errorf("demo balance: %w", err)
 		}
 	}
-	n, err := house.Shops.Count(ctx)
+	n, err := components.Shops.Count(ctx)
 	if err != nil || n > 0 {
 		return err
 	}
 	by := func(role account.Role) int64 {
 		return users[slices.IndexFunc(logins, func(l account.DemoAccount) bool { return l.Role == role })].ID
 	}
-	return a.buildDemoTown(ctx, house, by(account.Merchant), by(account.Customer))
+	return a.buildDemoTown(ctx, components, by(account.Merchant), by(account.Customer))
 }
 
 // buildDemoTown fills an empty installation. The merchant owns the shops, the customer
 // follows some of the people.
-func (a *App) buildDemoTown(ctx context.Context, house *House, merchant, customer int64) error {
+func (a *App) buildDemoTown(ctx context.Context, components *Components, merchant, customer int64) error {
 	begin := time.Now()
-	rooms := house.town()
+	services := components.town()
 	if !a.cfg.DemoPictures {
-		rooms.Pictures = nil
+		services.Pictures = nil
 	}
-	tally, err := town.PlantDemo(ctx, rooms, merchant)
+	tally, err := town.PlantDemo(ctx, services, merchant)
 	if err != nil {
 		return err
 	}
-	sold, err := house.Vouchers.Plant(ctx, town.DemoVouchers(begin))
+	sold, err := components.Vouchers.Plant(ctx, town.DemoVouchers(begin))
 	if err != nil {
 		return fmt.Errorf("vouchers of the demo town: %w", err)
 	}
-	talk, err := town.PlantDemoTalk(ctx, rooms, customer, begin.In(house.zone))
+	talk, err := town.PlantDemoTalk(ctx, services, customer, begin.In(components.zone))
 	if err != nil {
 		return err
 	}

@@ -252,7 +252,7 @@ func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
 	first := batch * (5 + rnd.Int64N(15))
 	second := first + batch*(1+rnd.Int64N(25))
 	g.does(t, "INSERT INTO gate VALUES ($1)", first)
-	made, err := s.House().Notes.Publish(t.Context(), author, note.Draft{ShopID: numberIn(t, m.shop), Title: "Tea", Content: "Good tea."})
+	made, err := s.Components().Notes.Publish(t.Context(), author, note.Draft{ShopID: numberIn(t, m.shop), Title: "Tea", Content: "Good tea."})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -263,7 +263,7 @@ func TestAFanOutThatIsKilledTwiceIsComplete(t *testing.T) {
 	member := fmt.Sprintf("%d/%d", author, made.ID)
 	seen := func(when string, user int64) {
 		t.Helper()
-		p, err := s.House().Feed.Page(t.Context(), user, 10, "")
+		p, err := s.Components().Feed.Page(t.Context(), user, 10, "")
 		if err != nil {
 			t.Fatal(err)
 		}

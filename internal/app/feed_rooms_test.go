@@ -35,7 +35,7 @@ var feedSmall = feed.Config{Threshold: 4, InboxSize: 8, OutboxSize: 6, TailSize:
 // feedProcess is the rooms of a feed as one of several processes has them, without what
 // runs in the background.
 type feedProcess struct {
-	app.House
+	app.Components
 	on     storetest.Process
 	box    *outbox.Box
 	hub    *cache.Hub
@@ -74,7 +74,7 @@ func openFeed(t *testing.T, on storetest.Process, wire *storetest.Wire, caches c
 		t.Fatal(err)
 	}
 	p.Accounts = account.New(on.DB, p.hub, p.box, account.Config{Redis: on.Redis, Prefix: storetest.Prefix, Registerer: p.reg, Log: on.Log})
-	users, feeds := app.CountedUsers{Service: p.Accounts}, mortal{app.FeedRoomsOf(&p.House), p}
+	users, feeds := app.CountedUsers{Service: p.Accounts}, mortal{app.FeedRoomsOf(&p.Components), p}
 	p.Notes = note.New(on.DB, p.hub, p.box, note.Config{Shops: anyShops{}, Users: users, Pictures: slowPictures{}, Feed: feeds})
 	p.Follows = follow.New(on.DB, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.Head})
 	cfg.Notes, cfg.Follows, cfg.Registerer, cfg.Log = feeds, feeds, p.reg, on.Log

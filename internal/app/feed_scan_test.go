@@ -35,17 +35,17 @@ func TestTheScanFindsInboxesThatLackNotes(t *testing.T) {
 		}
 		titles(t, reader, 100)
 		inbox := fmt.Sprintf("td:feed:in:{%d}", numberIn(t, m.customers[0].id))
-		rdb := s.House().State
+		rdb := s.Components().State
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			return rdb.ZCard(t.Context(), inbox).Val() == 4 // and the mark
 		})
-		scans, err := s.House().Scans().Named("feed-inboxes")
+		scans, err := s.Components().Scans().Named("feed-inboxes")
 		if err != nil {
 			t.Fatal(err)
 		}
 		scan := func(dry bool) (reconcile.Outcome, string) {
 			t.Helper()
-			o, err := s.House().Scans().Once(t.Context(), scans[0], reconcile.Options{Dry: dry, Rate: -1})
+			o, err := s.Components().Scans().Once(t.Context(), scans[0], reconcile.Options{Dry: dry, Rate: -1})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -93,7 +93,7 @@ func TestAFeedShowsWhatThoseWriteWhomOneFollows(t *testing.T) {
 func (m market) publishes(t *testing.T, s *apptest.Server, by person, titles ...string) (notes []int64) {
 	t.Helper()
 	for _, title := range titles {
-		made, err := s.House().Notes.Publish(t.Context(), numberIn(t, by.id), note.Draft{ShopID: numberIn(t, m.shop), Title: title, Content: "Good."})
+		made, err := s.Components().Notes.Publish(t.Context(), numberIn(t, by.id), note.Draft{ShopID: numberIn(t, m.shop), Title: title, Content: "Good."})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,7 +106,7 @@ func (m market) publishes(t *testing.T, s *apptest.Server, by person, titles ...
 func follows(t *testing.T, s *apptest.Server, follower person, followees ...person) {
 	t.Helper()
 	for _, f := range followees {
-		if err := s.House().Follows.Follow(t.Context(), numberIn(t, follower.id), numberIn(t, f.id)); err != nil {
+		if err := s.Components().Follows.Follow(t.Context(), numberIn(t, follower.id), numberIn(t, f.id)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -115,7 +115,7 @@ func follows(t *testing.T, s *apptest.Server, follower person, followees ...pers
 // countOf is what a statement that counts says.
 func countOf(t *testing.T, s *apptest.Server, statement string, args ...any) (n int) {
 	t.Helper()
-	if err := s.House().DB.QueryRowContext(t.Context(), statement, args...).Scan(&n); err != nil {
+	if err := s.Components().DB.QueryRowContext(t.Context(), statement, args...).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
@@ -144,7 +144,7 @@ type place struct {
 // truth is what the database says a feed has below a number.
 func truth(t *testing.T, s *apptest.Server, reader person, below int64, most int) (list []place) {
 	t.Helper()
-	rows, err := s.House().DB.QueryContext(t.Context(), `SELECT n.seq, n.id, n.title FROM notes AS n JOIN follows AS f ON f.followee_id = n.author_id
+	rows, err := s.Components().DB.QueryContext(t.Context(), `SELECT n.seq, n.id, n.title FROM notes AS n JOIN follows AS f ON f.followee_id = n.author_id
 		WHERE f.follower_id = $1 AND n.deleted_at IS NULL AND n.seq < $2 ORDER BY n.seq DESC LIMIT $3`, numberIn(t, reader.id), below, most)
 	if err != nil {
 		t.Fatal(err)
@@ -355,7 +355,7 @@ func TestTheLiveCursorMovesWithTheLog(t *testing.T) {
 			{"an unfollow", func() { s.As(ann.token).Must(t, unfollow, map[string]any{"id": stranger.id}, nil) }, false},
 			{"a stranger publishes", func() { m.publishes(t, other, stranger, "two") }, true},
 			{"a note is deleted", func() {
-				if err := other.House().Notes.Delete(t.Context(), note.Editor{Any: true}, theirs[0]); err != nil {
+				if err := other.Components().Notes.Delete(t.Context(), note.Editor{Any: true}, theirs[0]); err != nil {
 					t.Fatal(err)
 				}
 			}, true},
@@ -407,12 +407,12 @@ func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
 			real bool // the embedded Redis cannot
 		}{
 			{"nothing", func() {}, false},
-			{"the inbox", func() { redis(s.House().Cache.Unlink(t.Context(), key).Err()) }, false},
-			{"which follow was the newest", func() { redis(s.House().Cache.Unlink(t.Context(), key+":s").Err()) }, false},
+			{"the inbox", func() { redis(s.Components().Cache.Unlink(t.Context(), key).Err()) }, false},
+			{"which follow was the newest", func() { redis(s.Components().Cache.Unlink(t.Context(), key+":s").Err()) }, false},
 			{"whom the reader follows", func() {
-				redis(s.House().Cache.Unlink(t.Context(), fmt.Sprintf("td:follow:out:{%d}", numberIn(t, reader.id))).Err())
+				redis(s.Components().Cache.Unlink(t.Context(), fmt.Sprintf("td:follow:out:{%d}", numberIn(t, reader.id))).Err())
 			}, false},
-			{"everything", func() { redis(testkit.AdminClient(t, s.House().Cache).FlushAll(t.Context()).Err()) }, true},
+			{"everything", func() { redis(testkit.AdminClient(t, s.Components().Cache).FlushAll(t.Context()).Err()) }, true},
 		}
 		for _, loss := range losses {
 			if loss.real && stack.Name != "real" {
@@ -449,7 +449,7 @@ func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
 					m.publishes(t, other, authors[published%len(authors)], fmt.Sprint("meanwhile ", published))
 					published++
 					for _, gone := range []int64{next[0].note, next[inPage].note} {
-						redis(other.House().Notes.Delete(t.Context(), note.Editor{Any: true}, gone))
+						redis(other.Components().Notes.Delete(t.Context(), note.Editor{Any: true}, gone))
 					}
 				}
 			}
@@ -479,14 +479,14 @@ func TestAnAuthorBecomesAStarAndIsOneNoMore(t *testing.T) {
 			inboxes := map[string]int64{} // entries, and the mark
 			for _, fan := range followers {
 				titles(t, s.As(fan.token), 100) // the inbox is there
-				inboxes[fan.id] = s.House().Cache.ZCard(t.Context(), inboxOf(t, fan)).Val()
+				inboxes[fan.id] = s.Components().Cache.ZCard(t.Context(), inboxOf(t, fan)).Val()
 			}
 			was := s.Counter(t, "tandian_feed_pushed_total")
 			m.publishes(t, s, author, stage+" a", stage+" b")
 			published = append([]string{stage + " b", stage + " a"}, published...)
 			fannedOut(t, s)
 			for i, fan := range followers {
-				now, err := s.House().Cache.ZCard(t.Context(), inboxOf(t, fan)).Result()
+				now, err := s.Components().Cache.ZCard(t.Context(), inboxOf(t, fan)).Result()
 				if want := inboxes[fan.id] + int64(pushed); err != nil || now != want {
 					t.Errorf("%s: the inbox of fan %d has %d members, %v, want %d", stage, i, now, err, want)
 				}

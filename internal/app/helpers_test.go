@@ -41,7 +41,7 @@ func drafts(rnd *rand.Rand, from, to int) []draft {
 
 func upsert(t *testing.T, s *apptest.Server, list []draft) {
 	t.Helper()
-	if _, err := s.House().Shops.Upsert(t.Context(), list, func(int) {}); err != nil {
+	if _, err := s.Components().Shops.Upsert(t.Context(), list, func(int) {}); err != nil {
 		t.Error(err)
 	}
 }

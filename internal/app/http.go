@@ -59,7 +59,7 @@ func (a *App) server() *http.Server {
 	var all http.Handler = mux
 	if a.cfg.Runs("api") {
 		open := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if open := a.awaitOpen(r); open != nil {
+			if open := a.waitReady(r); open != nil {
 				(*open).ServeHTTP(w, r)
 				return
 			}
@@ -67,10 +67,10 @@ func (a *App) server() *http.Server {
 			say(w, http.StatusServiceUnavailable, "starting")
 		})
 		mux.Handle("/", open)
-		all = graphQLFirst(open, mux)
+		all = routeGraphQL(open, mux)
 	}
 	requests := observe.RequestLog{Log: a.log, Sample: a.cfg.LogSample, Slow: a.cfg.LogSlow}
-	return a.httpServer(a.tracing.HTTP(observe.HTTP(hardened(a.watchForwarded(answering(all))), a.reg, requests)))
+	return a.httpServer(a.tracing.HTTP(observe.HTTP(hardened(a.watchForwarded(withWriteTimeout(all))), a.reg, requests)))
 }
 
 // metricsServer is the HTTP server of --metrics-addr: metrics and probes.
@@ -78,7 +78,7 @@ func (a *App) metricsServer() *http.Server {
 	mux := http.NewServeMux()
 	a.handleProbes(mux)
 	mux.Handle("/metrics", a.metricsHandler())
-	return a.httpServer(hardened(answering(mux)))
+	return a.httpServer(hardened(withWriteTimeout(mux)))
 }
 
 // httpServer returns a server with the limits that all listeners have.
@@ -142,9 +142,9 @@ func (a *App) watchForwarded(next http.Handler) http.Handler {
 	})
 }
 
-// graphQLFirst gives requests to the path of GraphQL to a handler and all others to another
+// routeGraphQL gives requests to the path of GraphQL to a handler and all others to another
 // one. A ServeMux would find the same, but looks for longer than much of what is asked takes.
-func graphQLFirst(to, others http.Handler) http.Handler {
+func routeGraphQL(to, others http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == graphQLPath && r.Method != http.MethodConnect {
 			r.Pattern = graphQLPath
@@ -155,11 +155,11 @@ func graphQLFirst(to, others http.Handler) http.Handler {
 	})
 }
 
-// awaitOpen is what answers, and nil if the house is not open. A GET is told so at once:
+// waitReady is what answers, and nil if the house is not open. A GET is told so at once:
 // a balancer gives it to another server. It cannot do so with anything else, which may be
 // done twice then; and as it prefers who is least busy, it would send nearly all of that to
 // a server that refuses at once. So that waits a moment.
-func (a *App) awaitOpen(r *http.Request) *http.Handler {
+func (a *App) waitReady(r *http.Request) *http.Handler {
 	open := a.opened.Load()
 	if open != nil || r.Method == http.MethodGet || r.Method == http.MethodHead {
 		return open
@@ -191,12 +191,12 @@ func (a *App) bounded(listener net.Listener) net.Listener {
 // the sockets and streams that it may have.
 const connsPerSocket = 10
 
-// answering bounds the time to write an answer: a client that does not read
+// withWriteTimeout bounds the time to write an answer: a client that does not read
 // would keep its request, and the end of the server, waiting. A stream sets
 // deadlines of its own, one for each write.
-func answering(next http.Handler) http.Handler {
+func withWriteTimeout(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !byDoor(r) {
+		if !setsOwnDeadline(r) {
 			// A connection that cannot have a deadline is not one of ours: a test's.
 			_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(answerTimeout))
 		}
@@ -204,11 +204,11 @@ func answering(next http.Handler) http.Handler {
 	})
 }
 
-// byDoor reports whether nobody but the door writes the answer to a request, which sets a
+// setsOwnDeadline reports whether nobody but the door writes the answer to a request, which sets a
 // deadline for each write. Others write without: who allows pages of other origins to ask,
 // who refuses to make a socket of a connection, and net/http to a client that waits to be
 // told to go on.
-func byDoor(r *http.Request) bool {
+func setsOwnDeadline(r *http.Request) bool {
 	return r.Method == http.MethodPost && r.URL.Path == graphQLPath && len(r.Header["Expect"]) == 0 && len(r.Header["Upgrade"]) == 0
 }
 
@@ -223,8 +223,8 @@ func say(w http.ResponseWriter, status int, text string) {
 // for long enough, and its database still answers. A Redis that went away later is named but keeps the instance
 // in: it serves from the rows, and so would all the others.
 func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
-	house := a.House()
-	if house == nil {
+	components := a.Components()
+	if components == nil {
 		say(w, http.StatusServiceUnavailable, "starting")
 		return
 	}
@@ -234,37 +234,37 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), time.Second)
 	defer cancel()
-	if err := house.DB.PingContext(ctx); err != nil {
+	if err := components.DB.PingContext(ctx); err != nil {
 		a.log.WarnContext(ctx, "not ready: the database does not answer", "err", err)
 		say(w, http.StatusServiceUnavailable, "the database does not answer")
 		return
 	}
 	text := "ready"
-	if err := house.State.Ping(ctx).Err(); err != nil {
+	if err := components.State.Ping(ctx).Err(); err != nil {
 		text += ", without the state Redis"
 	}
-	if err := house.Cache.Ping(ctx).Err(); err != nil {
+	if err := components.Cache.Ping(ctx).Err(); err != nil {
 		text += ", without the cache Redis"
 	}
 	say(w, http.StatusOK, text)
 }
 
 // api is what needs an open house: GraphQL, pictures and the pages.
-func (a *App) api(house *House) (http.Handler, *door.Door, error) {
-	graphQL, err := a.graphQL(house)
+func (a *App) api(components *Components) (http.Handler, *door.Door, error) {
+	graphQL, err := a.graphQL(components)
 	if err != nil {
 		return nil, nil, err
 	}
 	recheck := graphQL.Recheck
-	house.sessionsEnded.Store(&recheck)
+	components.sessionsEnded.Store(&recheck)
 	mux := http.NewServeMux()
 	mux.Handle(graphQLPath, graphQL)
-	mux.Handle("/visit", a.beacon(house, graphQL))
-	mux.Handle("/webhooks/payment", house.Orders.Webhook(a.cfg.PaymentWebhookSecret))
-	mux.Handle("/media/", house.Media)
+	mux.Handle("/visit", a.beacon(components, graphQL))
+	mux.Handle("/webhooks/payment", components.Orders.Webhook(a.cfg.PaymentWebhookSecret))
+	mux.Handle("/media/", components.Media)
 	mux.HandleFunc("GET /demo/logins", a.serveLogins)
-	a.site.Register(mux, a.linked(house, graphQL), "graphql", "visit", "webhooks", "media", "demo", "healthz", "readyz", "metrics")
-	return graphQLFirst(graphQL, mux), graphQL, nil
+	a.site.Register(mux, a.linked(components, graphQL), "graphql", "visit", "webhooks", "media", "demo", "healthz", "readyz", "metrics")
+	return routeGraphQL(graphQL, mux), graphQL, nil
 }
 
 // linkTimeout bounds the look-up of what a link names: the page is worth more than
@@ -274,7 +274,7 @@ const linkTimeout = 500 * time.Millisecond
 // linked returns a function that finds what the app's pages are about. What takes
 // too long or fails is taken to exist, and so is every order: a request for a page
 // carries no token, and nobody else may learn which orders exist.
-func (a *App) linked(house *House, gate *door.Door) web.Exists {
+func (a *App) linked(components *Components, gate *door.Door) web.Exists {
 	return func(r *http.Request, types []string, id string) bool {
 		named, err := scalar.ParseID(id)
 		if err != nil || !slices.Contains(types, named.Type) {
@@ -287,7 +287,7 @@ func (a *App) linked(house *House, gate *door.Door) web.Exists {
 		gate.LookUp(r, func(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, linkTimeout)
 			defer cancel()
-			found, err := graph.Exists(ctx, house.Services, named)
+			found, err := graph.Exists(ctx, components.Services, named)
 			if err != nil {
 				a.log.DebugContext(ctx, "cannot look up the object of a link", "err", err)
 			}
@@ -301,14 +301,14 @@ func (a *App) linked(house *House, gate *door.Door) web.Exists {
 const publicAge = time.Minute
 
 // graphQL is the door to the schema.
-func (a *App) graphQL(house *House) (*door.Door, error) {
+func (a *App) graphQL(components *Components) (*door.Door, error) {
 	limits, err := a.cfg.DoorLimits()
 	if err != nil {
 		return nil, err
 	}
 	observed := observe.NewGraphQL(a.reg)
 	present := graph.Present(a.log, observe.RequestID, store.Away)
-	executable := graph.New(house.Services)
+	executable := graph.New(components.Services)
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
 		Told: live.Fed,
 		Off:  slices.Contains(a.cfg.Without, "plans"), Apart: observe.Traced, Root: observed.RootField,
@@ -316,7 +316,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	})
 	d, err := door.New(planned, door.Config{
 		Limits: limits, Proxies: a.proxies, Origins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
-		Admit:     admit(house),
+		Admit:     admit(components),
 		Public:    map[string]time.Duration{"shopTypes": publicAge},
 		Documents: a.site.Documents(),
 		Once:      []string{"sendLoginCode", "login", "setPassword"},
@@ -333,7 +333,7 @@ func (a *App) graphQL(house *House) (*door.Door, error) {
 	}
 	d.Use(observed)
 	d.Use(freshMutations{})
-	d.Use(VisitCounter{house.Visits})
+	d.Use(VisitCounter{components.Visits})
 	if traces := a.tracing.GraphQL(door.Complexity); traces != nil {
 		d.Use(traces)
 	}
@@ -359,11 +359,11 @@ func (freshMutations) InterceptOperation(ctx context.Context, next graphql.Opera
 }
 
 // admit finds out who asks.
-func admit(house *House) func(context.Context, door.Credentials) door.Admission {
+func admit(components *Components) func(context.Context, door.Credentials) door.Admission {
 	return func(ctx context.Context, c door.Credentials) door.Admission {
 		var viewer account.Viewer
 		if c.Token != "" {
-			viewer = house.Accounts.Authenticate(ctx, c.Token)
+			viewer = components.Accounts.Authenticate(ctx, c.Token)
 		}
 		admission := door.Admission{
 			Session: viewer.Session(),

@@ -32,7 +32,7 @@ func (c *commands) importShops(ctx context.Context, source string, files []strin
 			return cmdline.UsageError{Err: err}
 		}
 	}
-	return c.withHouse(ctx, func(h *House) error {
+	return c.withHouse(ctx, func(h *Components) error {
 		return town.Import(ctx, h.Shops, source, files, c.stdout)
 	})
 }

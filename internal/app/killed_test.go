@@ -148,7 +148,7 @@ func TestAWriterKilledAfterItsCommitIsMadeUpFor(t *testing.T) {
 			importCSV(t, stack, 1)
 			s := stack.Start(t)
 			quiet(t, s)
-			shops := s.House().Shops
+			shops := s.Components().Shops
 			id := onlyShop(t, s)
 			var gone []time.Duration
 			for i := range kills {
@@ -192,7 +192,7 @@ func TestAWriterKilledAfterItsCommitIsMadeUpFor(t *testing.T) {
 // onlyShop is the id of the one shop that there is.
 func onlyShop(t *testing.T, s *apptest.Server) int64 {
 	t.Helper()
-	page, err := s.House().Shops.List(t.Context(), shop.Query{First: 2})
+	page, err := s.Components().Shops.List(t.Context(), shop.Query{First: 2})
 	if err != nil || len(page.Edges) != 1 {
 		t.Fatalf("%+v, %v", page, err)
 	}

@@ -249,7 +249,7 @@ func TestReadyzFollowsTheDatabase(t *testing.T) {
 		if code, text := get(); code != 200 || text != "ready" {
 			t.Errorf("readyz = %d %q", code, text)
 		}
-		_ = s.House().DB.Close()
+		_ = s.Components().DB.Close()
 		if code, _ := get(); code != 503 {
 			t.Errorf("readyz = %d without the database, want 503", code)
 		}
@@ -489,7 +489,7 @@ func TestAProbeSaysWhetherTheServerIsReady(t *testing.T) {
 	if _, errs, code := stack.Command(t, "probe"); code != 0 {
 		t.Errorf("on every interface: %d %q", code, errs)
 	}
-	_ = s.House().DB.Close()
+	_ = s.Components().DB.Close()
 	if out, errs, code := stack.Command(t, "probe"); code != 1 || !strings.Contains(errs, "not ready: the database does not answer") {
 		t.Errorf("of one without a database: %d %q %q", code, out, errs)
 	}

@@ -31,7 +31,7 @@ const (
 
 // feedHints are what processes tell each other of new notes. With an embedded Redis there
 // is one process.
-func (h *House) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *live.Hints {
+func (h *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *live.Hints {
 	var rdb redis.UniversalClient
 	if cfg.RedisURL != "" {
 		rdb = h.State
@@ -41,7 +41,7 @@ func (h *House) feedHints(cfg *config.Config, reg prometheus.Registerer, log *sl
 }
 
 // hearLive has this process hear the topics.
-func (h *House) hearLive() {
+func (h *Components) hearLive() {
 	h.bus.Subscribe(followsTopic, func(_ context.Context, bodies [][]byte) {
 		for _, body := range bodies {
 			var followers []int64
@@ -64,7 +64,7 @@ func (h *House) hearLive() {
 
 // followsFollower has live feeds look at whom their viewers follow when messages of that
 // may be missing.
-type followsFollower struct{ h *House }
+type followsFollower struct{ h *Components }
 
 // Reset tells of a gap.
 func (f followsFollower) Reset(context.Context, stream.Gap) { f.h.Feed.FollowsMissed() }
@@ -73,13 +73,13 @@ func (f followsFollower) Reset(context.Context, stream.Gap) { f.h.Feed.FollowsMi
 func (f followsFollower) Synced(time.Time) {}
 
 // tellFollows tells the live feeds of all processes that users follow others than before.
-func (h *House) tellFollows(ctx context.Context, followers ...int64) error {
+func (h *Components) tellFollows(ctx context.Context, followers ...int64) error {
 	h.Feed.FollowsChanged(followers...)
 	return tellIDs(ctx, h.bus, followsTopic, followers)
 }
 
 // tellEnded has all processes look at once whether sessions still are.
-func (h *House) tellEnded(ctx context.Context, sessions ...string) error {
+func (h *Components) tellEnded(ctx context.Context, sessions ...string) error {
 	h.recheck(sessions...)
 	return tellIDs(ctx, h.bus, sessionsTopic, sessions)
 }
@@ -93,7 +93,7 @@ const (
 // bus, this process cannot receive that sessions ended or follows changed. Without the
 // state Redis, end marks may be missing. It rechecks live connections of ended sessions,
 // and the follows of live feeds.
-func (h *House) pollWithoutBus(ctx context.Context, log *slog.Logger) error {
+func (h *Components) pollWithoutBus(ctx context.Context, log *slog.Logger) error {
 	for wasOpen := true; ctx.Err() == nil; _ = clock.Sleep(ctx, pollEvery) {
 		bus := h.gates[cacheRole].Open()
 		open := bus && h.gates[stateRole].Open()
@@ -113,14 +113,14 @@ func (h *House) pollWithoutBus(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-func (h *House) endedLately(ctx context.Context) ([]string, error) {
+func (h *Components) endedLately(ctx context.Context) ([]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, pollEvery)
 	defer cancel()
 	return h.Accounts.EndedSince(ctx, time.Now().Add(-endedOverlap))
 }
 
 // recheck has the door look whether sessions still are, if there is one.
-func (h *House) recheck(sessions ...string) {
+func (h *Components) recheck(sessions ...string) {
 	if look := h.sessionsEnded.Load(); look != nil {
 		(*look)(sessions...)
 	}

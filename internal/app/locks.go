@@ -19,7 +19,7 @@ import (
 // openExclusive opens the locks for work of one process at a time: jobs, the comparison of
 // sales, the log reader, the claim on the database. They are in Postgres, or in this process
 // with SQLite. Each work has its own bound, so a lock has none.
-func (h *House) openExclusive(reg prometheus.Registerer, log *slog.Logger) (err error) {
+func (h *Components) openExclusive(reg prometheus.Registerer, log *slog.Logger) (err error) {
 	o, place := lock.Options{MaxHold: -1, Log: log}, "postgres"
 	if h.DB.Dialect == dialect.Postgres {
 		h.exclusive, err = dblock.NewPostgres(h.DB.DB, o)
@@ -36,7 +36,7 @@ func (h *House) openExclusive(reg prometheus.Registerer, log *slog.Logger) (err 
 }
 
 // openLocks opens the redsync locks of orders, on the state Redis or on nodes of their own.
-func (h *House) openLocks(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*lock.Locker, error) {
+func (h *Components) openLocks(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (*lock.Locker, error) {
 	nodes := []redis.UniversalClient{h.State}
 	if len(cfg.RedisLockURLs) > 0 {
 		nodes = nil
@@ -61,7 +61,7 @@ func (h *House) openLocks(cfg *config.Config, reg prometheus.Registerer, log *sl
 }
 
 // closeLocks closes locks with the other parts.
-func (h *House) closeLocks(locks *lock.Locker) {
+func (h *Components) closeLocks(locks *lock.Locker) {
 	h.closers = append(h.closers, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
 		defer cancel()

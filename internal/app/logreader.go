@@ -17,7 +17,7 @@ import (
 // readLog tells of changes that were made past this program, in psql for
 // instance, from the log of Postgres, until ctx ends. Where that cannot be read it
 // says so once and returns.
-func (h *House) readLog(ctx context.Context, url string, reg prometheus.Registerer, log *slog.Logger) error {
+func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Registerer, log *slog.Logger) error {
 	if !h.canReadLog(ctx, log) {
 		return nil
 	}
@@ -42,7 +42,7 @@ func (h *House) readLog(ctx context.Context, url string, reg prometheus.Register
 }
 
 // canReadLog asks the database, until it answers.
-func (h *House) canReadLog(ctx context.Context, log *slog.Logger) bool {
+func (h *Components) canReadLog(ctx context.Context, log *slog.Logger) bool {
 	for ctx.Err() == nil {
 		reason, ok, err := logreader.Check(ctx, h.DB.DB)
 		if err != nil {
@@ -61,7 +61,7 @@ func (h *House) canReadLog(ctx context.Context, log *slog.Logger) bool {
 // cached is a table whose rows are cached by their ids, and the room that tells of
 // their changes. When one was told of is noted: no job of the outbox tells of it
 // again.
-func (h *House) cached(table string, tell func(context.Context, ...int64) error) logreader.Table {
+func (h *Components) cached(table string, tell func(context.Context, ...int64) error) logreader.Table {
 	return logreader.Table{Name: table, Changed: func(ctx context.Context, keys []string) error {
 		ids := make([]int64, len(keys))
 		var wrong error

@@ -17,7 +17,7 @@ import (
 )
 
 // openMedia opens the blob store, waits for it, and builds the room of pictures.
-func (h *House) openMedia(ctx context.Context, cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) (*media.Service, error) {
+func (h *Components) openMedia(ctx context.Context, cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) (*media.Service, error) {
 	place, err := cfg.Media()
 	if err != nil {
 		return nil, fmt.Errorf("where pictures are kept: %w", err)

@@ -352,7 +352,7 @@ func TestTheAvatarThatIsShownIsWrittenDown(t *testing.T) {
 			t.Errorf("%+v", a.Errors)
 		}
 	}
-	scans, err := s.House().Scans().Named("picture-uses")
+	scans, err := s.Components().Scans().Named("picture-uses")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestTheAvatarThatIsShownIsWrittenDown(t *testing.T) {
 			both.Go(func() { set(url) })
 		}
 		both.Wait()
-		found, err := s.House().Scans().Once(t.Context(), scans[0], reconcile.Options{Dry: true, Rate: -1})
+		found, err := s.Components().Scans().Once(t.Context(), scans[0], reconcile.Options{Dry: true, Rate: -1})
 		if err != nil || found.Found > 0 {
 			t.Fatalf("%v, %v", found.Lines, err)
 		}
@@ -378,7 +378,7 @@ func TestAShopKeepsThePicturesThatItHas(t *testing.T) {
 		s := stack.Start(t)
 		owner := s.As(m.owner.token)
 		const old = "/media/2025/old.webp" // of an earlier release
-		if _, err := s.House().DB.ExecContext(t.Context(), `UPDATE shops SET images = $1, version = version + 1`, `[{"url": "`+old+`", "width": 7}]`); err != nil {
+		if _, err := s.Components().DB.ExecContext(t.Context(), `UPDATE shops SET images = $1, version = version + 1`, `[{"url": "`+old+`", "width": 7}]`); err != nil {
 			t.Fatal(err)
 		}
 		fresh := uploadURL(t, owner, 30)

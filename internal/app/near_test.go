@@ -276,7 +276,7 @@ func TestRedisAwayTheRowsAnswer(t *testing.T) {
 	s := stack.Start(t)
 	settled(t, s, here)
 	want, _ := walk(t, s, here, nil, 10)
-	if err := testkit.AdminClient(t, s.House().State).Do(context.Background(), "SHUTDOWN", "NOSAVE").Err(); err == nil {
+	if err := testkit.AdminClient(t, s.Components().State).Do(context.Background(), "SHUTDOWN", "NOSAVE").Err(); err == nil {
 		t.Fatal("Redis is still there")
 	}
 	got, _ := walk(t, s, here, nil, 10)

@@ -135,7 +135,7 @@ func TestLikesNeverDrift(t *testing.T) {
 					}
 				}
 			}
-			set, err := servers[0].House().State.ZRevRange(t.Context(), fmt.Sprintf("td:note:likers:{%d}", numberIn(t, id)), 0, -1).Result()
+			set, err := servers[0].Components().State.ZRevRange(t.Context(), fmt.Sprintf("td:note:likers:{%d}", numberIn(t, id)), 0, -1).Result()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -155,7 +155,7 @@ func TestLikesNeverDrift(t *testing.T) {
 func likersOf(t *testing.T, s *apptest.Server, note int64) []string {
 	t.Helper()
 	ids := []string{}
-	rows, err := s.House().DB.QueryContext(t.Context(), "SELECT user_id FROM likes WHERE kind = 'NOTE' AND target_id = $1 ORDER BY id", note)
+	rows, err := s.Components().DB.QueryContext(t.Context(), "SELECT user_id FROM likes WHERE kind = 'NOTE' AND target_id = $1 ORDER BY id", note)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func likersOf(t *testing.T, s *apptest.Server, note int64) []string {
 		ids = append(ids, scalar.ID{Type: "User", N: n}.String())
 	}
 	var counted int
-	if err := s.House().DB.QueryRowContext(t.Context(), "SELECT likes FROM note_counts WHERE id = $1", note).Scan(&counted); err != nil || rows.Err() != nil {
+	if err := s.Components().DB.QueryRowContext(t.Context(), "SELECT likes FROM note_counts WHERE id = $1", note).Scan(&counted); err != nil || rows.Err() != nil {
 		t.Fatal(err, rows.Err())
 	}
 	if counted != len(ids) {
@@ -403,12 +403,12 @@ func TestFollowing(t *testing.T) {
 		key := fmt.Sprintf("td:follow:out:{%d}", numberIn(t, people[0].id))
 		testkit.Eventually(t, 20*time.Second, func() bool { // a set that was read while somebody followed is not kept, but the next one is
 			does(bob, `query U($id: ID!) { user(id: $id) { followees { edges { node { id } } } } }`, people[0].id, people[1].id)
-			return s.House().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Err() == nil
+			return s.Components().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Err() == nil
 		})
 		for range 2 {
 			does(ann, unfollow, people[1].id, `{"user":{"isFollowed":false,"followerCount":0},"userErrors":[]}`)
 		}
-		if n, err := s.House().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Result(); err == nil {
+		if n, err := s.Components().State.ZScore(t.Context(), key, fmt.Sprint(numberIn(t, people[1].id))).Result(); err == nil {
 			t.Errorf("the set in Redis keeps who is not followed any more: %v", n)
 		}
 	})

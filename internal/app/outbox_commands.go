@@ -29,7 +29,7 @@ func (c *commands) outboxCommands() *cobra.Command {
 
 func (c *commands) outboxStatus(cmd *cobra.Command, _ []string) error {
 	ctx := cmd.Context()
-	return c.withHouse(ctx, func(h *House) error {
+	return c.withHouse(ctx, func(h *Components) error {
 		list, err := h.outbox.Stats(ctx)
 		if err != nil {
 			return err
@@ -48,7 +48,7 @@ func (c *commands) outboxReplay(cmd *cobra.Command, args []string) error {
 	if len(args) == 1 {
 		topic = args[0]
 	}
-	return c.withHouse(ctx, func(h *House) error {
+	return c.withHouse(ctx, func(h *Components) error {
 		n, err := h.outbox.Unpark(ctx, topic)
 		if err != nil {
 			return err

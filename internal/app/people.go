@@ -27,9 +27,9 @@ import (
 // notes, shops, users, the head of the feed.
 
 // openPeople builds the rooms of what people write and whom they follow.
-func (h *House) openPeople(cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) {
-	counted := countedUsers{h.Accounts}
-	feeds := feedRooms{h}
+func (h *Components) openPeople(cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) {
+	counted := userCounters{h.Accounts}
+	feeds := feedAdapter{h}
 	h.Notes = note.New(client, h.hub, h.outbox, note.Config{
 		Shops: h.Shops, Users: counted, Pictures: h.Media.For(media.OfNote), Feed: feeds, Quota: limits.Limit("notes", cfg.NotesPerUser),
 	})
@@ -44,17 +44,17 @@ func (h *House) openPeople(cfg *config.Config, client *ent.Client, limits *quota
 	h.Feed = feed.New(client, h.hub, h.outbox, feed.Config{
 		Notes: feeds, Follows: feeds, Threshold: cfg.FeedPushThreshold, Announce: hints.Publish, Registerer: reg, Log: log,
 	})
-	h.chores["feed"] = h.Feed.Run
-	h.chores["feed hints"] = hints.Run
+	h.localWorkers["feed"] = h.Feed.Run
+	h.localWorkers["feed hints"] = hints.Run
 	h.hearLive()
 }
 
-// feedRooms are the rooms that the feed joins, and the feed as notes need it: they know each
+// feedAdapter are the rooms that the feed joins, and the feed as notes need it: they know each
 // other once all are built.
-type feedRooms struct{ h *House }
+type feedAdapter struct{ h *Components }
 
 // Rows are the notes with some ids.
-func (f feedRooms) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
+func (f feedAdapter) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
 	found, err := f.h.Notes.Listed(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func (f feedRooms) Rows(ctx context.Context, ids []int64) (map[int64]any, error)
 }
 
 // WriteRow has a note cross to another process.
-func (feedRooms) WriteRow(row any) ([]byte, error) {
+func (feedAdapter) WriteRow(row any) ([]byte, error) {
 	text, err := json.Marshal(row)
 	if err != nil {
 		return nil, fmt.Errorf("write down a note: %w", err)
@@ -76,7 +76,7 @@ func (feedRooms) WriteRow(row any) ([]byte, error) {
 }
 
 // ReadRow reads what WriteRow wrote.
-func (feedRooms) ReadRow(text []byte) (any, error) {
+func (feedAdapter) ReadRow(text []byte) (any, error) {
 	n := new(note.Note)
 	if err := json.Unmarshal(text, n); err != nil {
 		return nil, fmt.Errorf("read a note: %w", err)
@@ -85,28 +85,28 @@ func (feedRooms) ReadRow(text []byte) (any, error) {
 }
 
 // Newest are the newest notes of authors.
-func (f feedRooms) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error) {
+func (f feedAdapter) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error) {
 	return f.h.Notes.Newest(ctx, authors, most)
 }
 
 // Window has whom each user follows.
-func (f feedRooms) Window() *cache.Window[int64] { return f.h.Follows.Window() }
+func (f feedAdapter) Window() *cache.Window[int64] { return f.h.Follows.Window() }
 
 // Followers are parts of the lists of followers.
-func (f feedRooms) Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func (f feedAdapter) Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
 	return f.h.Follows.ReadFollowers(ctx, asks)
 }
 
 // Deliver has tx bring notes to followers.
-func (f feedRooms) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
+func (f feedAdapter) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
 	return f.h.Feed.Deliver(ctx, tx, authors, followers)
 }
 
 // Delivered follows the commit of that.
-func (f feedRooms) Delivered() { f.h.Feed.Delivered() }
+func (f feedAdapter) Delivered() { f.h.Feed.Delivered() }
 
 // Numbered follows each commit that took numbers.
-func (f feedRooms) Numbered(last int64, events []note.Event) {
+func (f feedAdapter) Numbered(last int64, events []note.Event) {
 	told := make([]feed.Event, len(events))
 	for i, e := range events {
 		told[i] = feed.Event{Seq: e.Seq, Note: e.NoteID, Author: e.AuthorID, Removed: e.Note == nil, Star: e.Star, Follows: e.Follows}
@@ -117,11 +117,11 @@ func (f feedRooms) Numbered(last int64, events []note.Event) {
 	f.h.Feed.Numbered(last, told...)
 }
 
-// countedUsers are the users as those need them who count something of them.
-type countedUsers struct{ *account.Service }
+// userCounters are the users as those need them who count something of them.
+type userCounters struct{ *account.Service }
 
 // AddNotes adds to how many notes users have, and says how many follow each.
-func (u countedUsers) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, _ []outbox.Ticket, err error) {
+func (u userCounters) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, _ []outbox.Ticket, err error) {
 	more := make(map[int64]account.Counts, len(notes))
 	for id, n := range notes {
 		more[id] = account.Counts{NoteCount: n}
@@ -135,7 +135,7 @@ func (u countedUsers) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]
 }
 
 // LockFollows locks users and returns how many others each follows.
-func (u countedUsers) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (followees map[int64]int, err error) {
+func (u userCounters) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (followees map[int64]int, err error) {
 	now, err := u.LockCounts(ctx, tx, ids)
 	followees = make(map[int64]int, len(now))
 	for id, c := range now {
@@ -145,7 +145,7 @@ func (u countedUsers) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) 
 }
 
 // AddFollows counts follows of locked users.
-func (u countedUsers) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error) {
+func (u userCounters) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error) {
 	more := make(map[int64]account.Counts, len(followers)+len(followees))
 	for id, n := range followers {
 		more[id] = account.Counts{FolloweeCount: n}
@@ -160,7 +160,7 @@ func (u countedUsers) AddFollows(ctx context.Context, tx *ent.Tx, followers, fol
 }
 
 // Followees says how many users follow.
-func (u countedUsers) Followees(ctx context.Context, ids []int64) (map[int64]int, error) {
+func (u userCounters) Followees(ctx context.Context, ids []int64) (map[int64]int, error) {
 	found, err := u.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err

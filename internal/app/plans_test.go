@@ -213,7 +213,7 @@ func TestStatementsFindTheirRowsByAnIndex(t *testing.T) {
 }
 
 // reads are the calls of the rooms by which clients and workers read.
-func reads(h *app.House) map[string]func(context.Context) error {
+func reads(h *app.Components) map[string]func(context.Context) error {
 	calls := map[string]func(context.Context) error{}
 	add := func(name string, call func(context.Context) error) { calls[name] = call }
 	some := []int64{11, 12, 13}

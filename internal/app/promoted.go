@@ -26,14 +26,14 @@ const (
 	promotedRepair  = 30 * time.Second       // of making up for what is missing
 )
 
-// promotions finds out when the database is another one than before: a standby was
+// failoverMonitor finds out when the database is another one than before: a standby was
 // promoted, or a backup restored to a moment. Commits that were acknowledged may be
 // missing then, while Redis and this process know of them.
 //
 // A mark in the state Redis says for which timeline all this was made up for, so that a
 // process knows that starts when all others have ended.
-type promotions struct {
-	h   *House
+type failoverMonitor struct {
+	h   *Components
 	db  *ent.Client
 	key string
 	log *slog.Logger
@@ -45,8 +45,8 @@ type promotions struct {
 	scans      sync.WaitGroup
 }
 
-func newPromotions(h *House, db *ent.Client, reg prometheus.Registerer, log *slog.Logger) *promotions {
-	p := &promotions{
+func newPromotions(h *Components, db *ent.Client, reg prometheus.Registerer, log *slog.Logger) *failoverMonitor {
+	p := &failoverMonitor{
 		h: h, db: db, key: h.prefix + ":timeline", log: log,
 		seen: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tandian_database_promotions_total",
@@ -62,7 +62,7 @@ func newPromotions(h *House, db *ent.Client, reg prometheus.Registerer, log *slo
 }
 
 // run looks until ctx ends.
-func (p *promotions) run(ctx context.Context) error {
+func (p *failoverMonitor) run(ctx context.Context) error {
 	defer p.scans.Wait()
 	for ctx.Err() == nil {
 		err := p.look(ctx)
@@ -84,7 +84,7 @@ func (p *promotions) run(ctx context.Context) error {
 
 // look compares the timeline with what this process, and the mark, say. A database that
 // does not answer is no failure of this: others tell of it.
-func (p *promotions) look(ctx context.Context) error {
+func (p *failoverMonitor) look(ctx context.Context) error {
 	now, err := p.timeline(ctx)
 	switch {
 	case store.Away(err), errors.Is(err, context.DeadlineExceeded):
@@ -116,14 +116,14 @@ func (p *promotions) look(ctx context.Context) error {
 	return nil
 }
 
-func (p *promotions) timeline(ctx context.Context) (string, error) {
+func (p *failoverMonitor) timeline(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, promotedTimeout)
 	defer cancel()
 	return p.h.DB.Timeline(ctx)
 }
 
 // mark is for which timeline Redis was mended, "" if it does not say.
-func (p *promotions) mark(ctx context.Context) (string, error) {
+func (p *failoverMonitor) mark(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, promotedTimeout)
 	defer cancel()
 	mark, err := p.h.State.Get(ctx, p.key).Result()
@@ -136,7 +136,7 @@ func (p *promotions) mark(ctx context.Context) (string, error) {
 // doubt has nothing be believed of what was known of the former database. What is known
 // by this process is its own affair; what is in Redis, and the numbers, are everybody's,
 // and first made up for by whoever comes first. All of it may be repeated.
-func (p *promotions) doubt(ctx context.Context, now string, everybodys bool) error {
+func (p *failoverMonitor) doubt(ctx context.Context, now string, everybodys bool) error {
 	p.log.WarnContext(ctx, "the database has another history than before: commits may be missing, and what is known of them is compared", "timeline", now, "before", p.known)
 	p.h.Feed.Doubt()
 	p.h.sales.Doubt()

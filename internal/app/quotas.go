@@ -14,7 +14,7 @@ import (
 
 // openQuotas returns the hourly limits on what users write. The age of an account is in
 // its cached row.
-func (h *House) openQuotas(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *quota.Set {
+func (h *Components) openQuotas(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *quota.Set {
 	return quota.NewSet(quota.Config{
 		Redis: h.State, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log,
 		CreatedAt: func(ctx context.Context, user int64) (time.Time, error) {

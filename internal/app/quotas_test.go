@@ -280,7 +280,7 @@ func TestPicturesOfOthersAreRejected(t *testing.T) {
 			t.Errorf("an administrator loses the pictures of the shop: %+v", e)
 		}
 		var uses int
-		if err := s.House().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM picture_uses WHERE kind = 'SHOP'").Scan(&uses); err != nil || uses != 1 {
+		if err := s.Components().DB.QueryRowContext(t.Context(), "SELECT count(*) FROM picture_uses WHERE kind = 'SHOP'").Scan(&uses); err != nil || uses != 1 {
 			t.Errorf("%d uses are recorded, %v", uses, err)
 		}
 	})
@@ -381,7 +381,7 @@ func TestTextsOfDeletedNotesAreCleared(t *testing.T) {
 				ann.Must(t, deleteNote, map[string]any{"id": id}, nil)
 			}
 		}
-		db, ctx := s.House().DB, t.Context()
+		db, ctx := s.Components().DB, t.Context()
 		long := time.Now().Add(-stack.Config.DeletedTextRetention - time.Minute).UnixMilli()
 		if _, err := db.ExecContext(ctx, "UPDATE notes SET deleted_at = $1 WHERE id = $2", long, notes[0]); err != nil {
 			t.Fatal(err)
@@ -431,7 +431,7 @@ func TestTextsOfDeletedNotesAreCleared(t *testing.T) {
 // runJob runs a scheduled job once.
 func runJob(t *testing.T, s *apptest.Server, name string) error {
 	t.Helper()
-	for _, job := range s.House().Schedule().Jobs() {
+	for _, job := range s.Components().Schedule().Jobs() {
 		if job.Name == name {
 			return job.Do(t.Context())
 		}

@@ -9,7 +9,7 @@ import (
 )
 
 // openScans gathers what the rooms compare. A noun adds its scans here, by one line.
-func (h *House) openScans(reg prometheus.Registerer, log *slog.Logger) {
+func (h *Components) openScans(reg prometheus.Registerer, log *slog.Logger) {
 	h.scans = reconcile.New(reg, log)
 	h.scans.Add(h.sales.Scans()...)
 	h.scans.Add(h.Orders.Scans()...)
@@ -26,4 +26,4 @@ func (h *House) openScans(reg prometheus.Registerer, log *slog.Logger) {
 
 // Scans are what `tandian reconcile` runs, and what any process with workers runs on a
 // schedule.
-func (h *House) Scans() *reconcile.Scans { return h.scans }
+func (h *Components) Scans() *reconcile.Scans { return h.scans }

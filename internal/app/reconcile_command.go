@@ -48,7 +48,7 @@ func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only stri
 			return err
 		}
 	}
-	return c.withHouse(ctx, func(h *House) error {
+	return c.withHouse(ctx, func(h *Components) error {
 		scans := h.Scans().All()
 		if only != "" {
 			var err error

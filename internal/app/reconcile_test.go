@@ -127,14 +127,14 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 		}
 	}
 	exec("UPDATE orders SET created_at = created_at - 120000")
-	if err := s.House().Orders.OrdersChanged(ctx, number(t, first.ID), number(t, dead.ID)); err != nil {
+	if err := s.Components().Orders.OrdersChanged(ctx, number(t, first.ID), number(t, dead.ID)); err != nil {
 		t.Fatal(err) // a cached row that is not where the list has it has the list dropped
 	}
 	for _, who := range m.customers {
 		key := fmt.Sprintf("td:order:list:{%d}", number(t, who.id))
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			s.As(who.token).Must(t, myOrders, nil, nil)
-			return s.House().Cache.Exists(t.Context(), key).Val() == 1
+			return s.Components().Cache.Exists(t.Context(), key).Val() == 1
 		})
 	}
 	if err := s.Stop(); err != nil {
@@ -283,7 +283,7 @@ func TestADryRunIsNoFirstStart(t *testing.T) {
 // look runs the scans of a server that are due.
 func look(t *testing.T, s *apptest.Server) {
 	t.Helper()
-	s.House().Schedule().Look(t.Context(), s.House().Scans().Jobs()...)
+	s.Components().Schedule().Look(t.Context(), s.Components().Scans().Jobs()...)
 }
 
 // A scan that fails, which may take its time, is not run again at each look.
@@ -291,7 +291,7 @@ func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
 	t.Parallel()
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
-		scans, ran := s.House().Scans(), 0
+		scans, ran := s.Components().Scans(), 0
 		scans.Add(reconcile.Scan{Name: "broken", What: "nothing", Every: 10 * time.Hour, Run: func(context.Context, *reconcile.Run) error {
 			ran++
 			return errors.New("no luck")
@@ -366,7 +366,7 @@ func TestOneProcessScansAtATime(t *testing.T) {
 	a, b := stack.Start(t), stack.Start(t)
 	begun, goOn := make(chan string, 2), make(chan struct{})
 	for name, s := range map[string]*apptest.Server{"a": a, "b": b} {
-		s.House().Scans().Add(reconcile.Scan{Name: "slow", What: "nothing", Run: func(ctx context.Context, r *reconcile.Run) error {
+		s.Components().Scans().Add(reconcile.Scan{Name: "slow", What: "nothing", Run: func(ctx context.Context, r *reconcile.Run) error {
 			begun <- name
 			<-goOn
 			return r.Compare(ctx, 1)

@@ -91,7 +91,7 @@ func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	s := stack.Start(t)
 	table, seen := keytable.Read(t), watchKeys(t, stack.Config.RedisURL)
 	sent := traffic(t, stack, s) + saleTraffic(t, m, s) + noteTraffic(t, m, s) + visitTraffic(t, m, s) + uploadTraffic(t, m, s)
-	hub, ok := s.House().Caches.(*cache.Hub)
+	hub, ok := s.Components().Caches.(*cache.Hub)
 	if !ok {
 		t.Fatal("the caches are no hub")
 	}
@@ -102,7 +102,7 @@ func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 			t.Errorf("the traffic does not ask for %s", field)
 		}
 	}
-	wrong, err := table.Scan(t.Context(), s.House().State, "td")
+	wrong, err := table.Scan(t.Context(), s.Components().State, "td")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -349,7 +349,7 @@ func askedFor(t *testing.T, s *apptest.Server) {
 	t.Helper()
 	// What every connection begins with or a transaction is made of, and what this test does.
 	besides := []string{"hello", "auth", "client|setname", "multi", "discard", "exec", "monitor", "acl|setuser"}
-	admin := testkit.AdminClient(t, s.House().State)
+	admin := testkit.AdminClient(t, s.Components().State)
 	text, err := admin.Info(t.Context(), "commandstats").Result()
 	if err != nil {
 		t.Fatal(err)
@@ -363,7 +363,7 @@ func askedFor(t *testing.T, s *apptest.Server) {
 		if err := admin.Do(t.Context(), "ACL", "SETUSER", "lacking", "reset", "on", "nopass", "~*", "&*", "+@all", "-"+m[1]).Err(); err != nil {
 			t.Fatal(err)
 		}
-		o := *s.House().State.(*redis.Client).Options() //nolint:forcetypeassert // it is one server
+		o := *s.Components().State.(*redis.Client).Options() //nolint:forcetypeassert // it is one server
 		o.Username, o.Password = "lacking", "any"
 		lacking := redis.NewClient(&o)
 		if err := store.CheckRights(t.Context(), lacking, "td"); err == nil {
@@ -380,7 +380,7 @@ func askedFor(t *testing.T, s *apptest.Server) {
 func catAll(t *testing.T, stack *apptest.Stack, s *apptest.Server) {
 	t.Helper()
 	var keys []string
-	iter := s.House().State.Scan(t.Context(), 0, "td:*", 500).Iterator()
+	iter := s.Components().State.Scan(t.Context(), 0, "td:*", 500).Iterator()
 	for iter.Next(t.Context()) {
 		keys = append(keys, iter.Val())
 	}
@@ -418,7 +418,7 @@ func TestAnOperatorSeesWhatFillsRedis(t *testing.T) {
 	stack := apptest.Real(t)
 	s := stack.Start(t)
 	_, _ = s.Login(t, "+8613800001111")
-	state := s.House().State
+	state := s.Components().State
 	for i := range 30 {
 		if err := state.Set(t.Context(), fmt.Sprintf("test:many:{%d}", i), "0123456789", 0).Err(); err != nil {
 			t.Fatal(err)
@@ -449,7 +449,7 @@ func TestCatShowsARecordAndMasksSecrets(t *testing.T) {
 	ann.Must(t, meQuery, nil, nil)
 	key := func(pattern string) string {
 		t.Helper()
-		keys, _, err := s.House().State.Scan(t.Context(), 0, pattern, 10_000).Result()
+		keys, _, err := s.Components().State.Scan(t.Context(), 0, pattern, 10_000).Result()
 		if err != nil || len(keys) == 0 {
 			t.Fatalf("no key %s, %v", pattern, err)
 		}
@@ -484,7 +484,7 @@ func TestCatShowsARecordAndMasksSecrets(t *testing.T) {
 		for i := range members {
 			members[i] = fmt.Sprintf("line\n%d", i)
 		}
-		if err := s.House().State.SAdd(t.Context(), "test:set", members...).Err(); err != nil {
+		if err := s.Components().State.SAdd(t.Context(), "test:set", members...).Err(); err != nil {
 			t.Fatal(err)
 		}
 		other := *stack

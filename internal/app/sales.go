@@ -31,7 +31,7 @@ import (
 // structs cross.
 
 // openSales builds the rooms of what is sold.
-func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) error {
+func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *ent.Client, limits *quota.Set, reg prometheus.Registerer, log *slog.Logger) error {
 	numbers, err := sequence.New(h.DB.DB, sequence.Options{Dialect: h.DB.Dialect, Name: "orders", Registerer: reg, Log: log})
 	if err != nil {
 		return fmt.Errorf("numbers of orders: %w", err)
@@ -43,9 +43,9 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 		return err
 	}
 	h.Notifier = live.New(h.bus, live.Options{Registerer: reg, Log: log})
-	h.chores["live hints"] = h.Notifier.Run
+	h.localWorkers["live hints"] = h.Notifier.Run
 
-	joint := &joint{}
+	joint := &saleAdapter{}
 	h.Vouchers = voucher.New(client, h.hub, h.outbox, voucher.Config{
 		Sales: joint, Shops: h.Shops,
 		Changed: func(ids ...int64) { h.Notifier.Tell(stocksOf(ids)...) }, Live: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
@@ -53,12 +53,12 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	h.Balances = balance.New(client, nil)
 	h.Orders = order.New(client, h.hub, h.outbox, order.Config{
 		Redis: h.State, Locks: locks, Registerer: reg, Log: log,
-		Prefix: cfg.RedisPrefix, Vouchers: orderedVouchers{h.Vouchers, h.Shops}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
+		Prefix: cfg.RedisPrefix, Vouchers: voucherAdapter{h.Vouchers, h.Shops}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
 		Ledger: h.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
 		Tell: h.Notifier.Tell, StockKey: voucher.StockKey,
 	})
 	sales, err := flashsale.New(ctx, client, h.outbox, flashsale.Config{
-		Numbers: numbers, Orders: announced{h.Orders}, Registerer: reg, Log: log,
+		Numbers: numbers, Orders: orderAdapter{h.Orders}, Registerer: reg, Log: log,
 		Prefix: cfg.RedisPrefix, Locks: h.exclusive, State: h.State, Partitions: h.partitions(cfg),
 		Instance: rand.Text(), Wait: orderWait(cfg), PayWithin: cfg.PayWithin, Bus: h.bus, MadeAt: sequence.At, Queued: h.Orders.QueuedKey,
 		Dial: h.dialSales,
@@ -68,12 +68,12 @@ func (h *House) openSales(ctx context.Context, cfg *config.Config, client *ent.C
 	}
 	joint.Service = sales
 	h.sales = sales
-	h.chores["sale certificates"] = sales.Certify
-	h.chores["queued orders"] = sales.Watch
-	h.workers["sale reconciler"] = sales.Reconcile
-	h.workers["sale orders"] = sales.Consume
-	h.workers["unpaid orders"] = h.Orders.Expire
-	h.workers["paid orders"] = h.Orders.Tally
+	h.localWorkers["sale certificates"] = sales.Certify
+	h.localWorkers["queued orders"] = sales.Watch
+	h.sharedWorkers["sale reconciler"] = sales.Reconcile
+	h.sharedWorkers["sale orders"] = sales.Consume
+	h.sharedWorkers["unpaid orders"] = h.Orders.Expire
+	h.sharedWorkers["paid orders"] = h.Orders.Tally
 	h.closers = append(h.closers, sales.Close)
 	return nil
 }
@@ -108,7 +108,7 @@ func paymentProvider(cfg *config.Config) order.Provider {
 const salePatience = 2 * time.Second
 
 // dialSales opens the client by which orders are admitted.
-func (h *House) dialSales(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
+func (h *Components) dialSales(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 	c := h.state
 	c.Role, c.Retries, c.OnConnect, c.MinIdle = "sale", 1, certify, 0
 	c.PoolTimeout = salePatience // a burst waits its turn; the way past Redis is for a Redis that is away
@@ -118,7 +118,7 @@ func (h *House) dialSales(certify func(context.Context, *redis.Conn) error) (red
 }
 
 // partitions is how many partitions a first start chooses.
-func (h *House) partitions(cfg *config.Config) int {
+func (h *Components) partitions(cfg *config.Config) int {
 	if cfg.RedisURL == "" {
 		return flashsale.PartitionsEmbedded
 	}
@@ -128,12 +128,12 @@ func (h *House) partitions(cfg *config.Config) int {
 	return flashsale.PartitionsServer
 }
 
-// joint is the flash sales as vouchers and orders need them. It is built before
+// saleAdapter is the flash sales as vouchers and orders need them. It is built before
 // them, and they before the sales.
-type joint struct{ *flashsale.Service }
+type saleAdapter struct{ *flashsale.Service }
 
 // Entries returns the orders that wait for their commit.
-func (j *joint) Entries(ctx context.Context, numbers []int64) (map[int64]*order.Order, error) {
+func (j *saleAdapter) Entries(ctx context.Context, numbers []int64) (map[int64]*order.Order, error) {
 	entries, err := j.Service.Entries(ctx, numbers)
 	found := make(map[int64]*order.Order, len(entries))
 	for n, e := range entries {
@@ -145,11 +145,11 @@ func (j *joint) Entries(ctx context.Context, numbers []int64) (map[int64]*order.
 	return found, err
 }
 
-// announced is the orders as flash sales need them.
-type announced struct{ *order.Service }
+// orderAdapter is the orders as flash sales need them.
+type orderAdapter struct{ *order.Service }
 
 // Announce does what must happen after the commit of decided orders.
-func (a announced) Announce(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
+func (a orderAdapter) Announce(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
 	changed := make([]order.Changed, len(decided))
 	for i, d := range decided {
 		changed[i] = order.Changed{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
@@ -157,8 +157,8 @@ func (a announced) Announce(ctx context.Context, decided []flashsale.Decided, ti
 	a.Service.Announce(ctx, changed, tickets)
 }
 
-// orderedVouchers are the vouchers as orders need them.
-type orderedVouchers struct {
+// voucherAdapter are the vouchers as orders need them.
+type voucherAdapter struct {
 	*voucher.Service
 	shops *shop.Service
 }
@@ -166,7 +166,7 @@ type orderedVouchers struct {
 // VoucherByID returns what an order needs to know of a voucher. Of one that is in a sale
 // which is not over, what this process holds will do: shop, price and place of the sale
 // never change, and whether it is on sale the sale is asked itself.
-func (v orderedVouchers) VoucherByID(ctx context.Context, id int64) (*order.Voucher, error) {
+func (v voucherAdapter) VoucherByID(ctx context.Context, id int64) (*order.Voucher, error) {
 	found, err := v.ByID(cache.Usual(ctx), id)
 	if err != nil || found.Sale == nil || found.Sale.EndsAt.Before(time.Now()) {
 		found, err = v.ByID(ctx, id)

@@ -16,7 +16,7 @@ const outboxSweepEvery = 10 * time.Second
 
 // openSchedule gathers what is due every so often, once for all processes. A noun adds its
 // jobs here, by one line. ARCHITECTURE.md has a table of them.
-func (h *House) openSchedule(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
+func (h *Components) openSchedule(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	h.schedule = schedule.New(schedule.Options{DB: h.DB.DB, Locks: h.exclusive, Registerer: reg, Log: log})
 	// What is short does not wait for scans, some of which take hours.
 	var short []schedule.Job
@@ -32,19 +32,19 @@ func (h *House) openSchedule(cfg *config.Config, reg prometheus.Registerer, log 
 	h.schedule.Add(short...)
 	h.schedule.Add(h.scans.Jobs()...)
 	h.schedule.Add(h.Shops.SearchTexts()) // does not wait for them
-	h.workers["schedule"] = h.schedule.Run
+	h.sharedWorkers["schedule"] = h.schedule.Run
 	h.searchable = make(chan struct{})
-	h.workers["search texts"] = h.rewriteSearchTexts
+	h.sharedWorkers["search texts"] = h.rewriteSearchTexts
 }
 
 // rewriteSearchTexts runs that job at the start if it is due, so that after an
 // upgrade shops are found by the new rules at once and not within minutes. It
 // does nothing while another process runs the job.
-func (h *House) rewriteSearchTexts(ctx context.Context) error {
+func (h *Components) rewriteSearchTexts(ctx context.Context) error {
 	defer close(h.searchable)
 	h.schedule.Look(ctx, h.Shops.SearchTexts())
 	return nil
 }
 
 // Schedule is what any process with workers runs when it is due.
-func (h *House) Schedule() *schedule.Schedule { return h.schedule }
+func (h *Components) Schedule() *schedule.Schedule { return h.schedule }

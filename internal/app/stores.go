@@ -36,35 +36,35 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// House is the stores and the rooms over them: what the server and the other
+// Components is the stores and the rooms over them: what the server and the other
 // commands work on.
-type House struct {
+type Components struct {
 	DB    *store.SQL
 	State redis.UniversalClient // sessions, sale, streams, GEO cells
 	Cache redis.UniversalClient // what may be evicted; may be the same client
 	graph.Services
 
-	exclusive  *lock.Locker   // of what one process does at a time
-	prefix     string         // of the Redis keys
-	zone       *time.Location // whose days count
-	bus        stream.Bus
-	hub        *cache.Hub
-	outbox     *outbox.Box
-	sales      *flashsale.Service
-	scans      *reconcile.Scans
-	numbers    *sequence.Sequence
-	schedule   *schedule.Schedule
-	warmer     *warmer
-	admissions redis.UniversalClient                  // of sales alone
-	state      store.RedisConfig                      // of State
-	metrics    *store.RedisMetrics                    // of all clients
-	watched    map[string]redis.UniversalClient       // by role: for the watches alone; none of an embedded Redis
-	gates      map[string]*store.WriteGate            // by role; both are one if both Redis are. None of an embedded Redis
-	foreign    atomic.Int64                           // when the log reader told of a change, unix nanoseconds
-	workers    map[string]func(context.Context) error // that any process may run for all
-	chores     map[string]func(context.Context) error // that each process runs for itself
-	closers    []func() error
-	searchable chan struct{} // closed when search texts were rewritten at the start
+	exclusive     *lock.Locker   // of what one process does at a time
+	prefix        string         // of the Redis keys
+	zone          *time.Location // whose days count
+	bus           stream.Bus
+	hub           *cache.Hub
+	outbox        *outbox.Box
+	sales         *flashsale.Service
+	scans         *reconcile.Scans
+	numbers       *sequence.Sequence
+	schedule      *schedule.Schedule
+	warmer        *warmer
+	admissions    redis.UniversalClient                  // of sales alone
+	state         store.RedisConfig                      // of State
+	metrics       *store.RedisMetrics                    // of all clients
+	watched       map[string]redis.UniversalClient       // by role: for the watches alone; none of an embedded Redis
+	gates         map[string]*store.WriteGate            // by role; both are one if both Redis are. None of an embedded Redis
+	foreign       atomic.Int64                           // when the log reader told of a change, unix nanoseconds
+	sharedWorkers map[string]func(context.Context) error // that any process may run for all
+	localWorkers  map[string]func(context.Context) error // that each process runs for itself
+	closers       []func() error
+	searchable    chan struct{} // closed when search texts were rewritten at the start
 
 	sessionsEnded atomic.Pointer[func(sessions ...string)] // of the door; nil without one
 }
@@ -74,14 +74,14 @@ type House struct {
 // real stores. Embedded stores admit one process: a second one gets an error
 // that says who holds them. Login codes that are delivered to the terminal go to
 // out.
-func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger) (*House, error) {
+func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger) (*Components, error) {
 	return open(ctx, cfg, out, reg, log, func(d dialect.Driver) dialect.Driver { return d })
 }
 
 // open is Open; the statements of the rooms go through what around returns.
-func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger, around func(dialect.Driver) dialect.Driver) (h *House, err error) {
-	h = &House{
-		workers: map[string]func(context.Context) error{}, chores: map[string]func(context.Context) error{},
+func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger, around func(dialect.Driver) dialect.Driver) (h *Components, err error) {
+	h = &Components{
+		sharedWorkers: map[string]func(context.Context) error{}, localWorkers: map[string]func(context.Context) error{},
 		watched: map[string]redis.UniversalClient{}, gates: map[string]*store.WriteGate{},
 	}
 	defer func() {
@@ -116,7 +116,7 @@ func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 }
 
 // build builds the rooms and says what they do in the background.
-func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
+func (h *Components) build(ctx context.Context, cfg *config.Config, client *ent.Client, out io.Writer, reg prometheus.Registerer, log *slog.Logger) error {
 	var err error
 	h.prefix = cfg.RedisPrefix
 	if h.zone, err = cfg.Location(); err != nil {
@@ -159,17 +159,17 @@ func (h *House) build(ctx context.Context, cfg *config.Config, client *ent.Clien
 	h.warmer = newWarmer(h, reg, log)
 	h.openSchedule(cfg, reg, log)
 	if cfg.DatabaseURL != "" {
-		h.chores["watch over the database"] = newPromotions(h, client, reg, log).run
+		h.localWorkers["watch over the database"] = newPromotions(h, client, reg, log).run
 	}
 	h.Queues = queues{h.outbox, h.sales, h.Feed, log}
-	h.chores["caches"] = h.hub.Run
-	h.chores["shops"] = h.Shops.Run // what its own readers missed
+	h.localWorkers["caches"] = h.hub.Run
+	h.localWorkers["shops"] = h.Shops.Run // what its own readers missed
 	h.spreadChanges(cfg, reg, log)
 	return nil
 }
 
 // codeSender is what delivers login codes, nil for nothing.
-func (h *House) codeSender(cfg *config.Config, out io.Writer) (account.Sender, error) {
+func (h *Components) codeSender(cfg *config.Config, out io.Writer) (account.Sender, error) {
 	switch {
 	case cfg.CodeSender == "webhook":
 		sender, err := account.Webhook(account.WebhookConfig{URL: cfg.CodeWebhookURL, Secret: cfg.CodeWebhookSecret})
@@ -184,7 +184,7 @@ func (h *House) codeSender(cfg *config.Config, out io.Writer) (account.Sender, e
 	return nil, nil //nolint:nilnil // no sender
 }
 
-func (h *House) openSQL(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
+func (h *Components) openSQL(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
 	if cfg.DatabaseURL == "" {
 		release, err := store.LockDir(cfg.DataDir, fmt.Sprintf("process %d", os.Getpid()))
 		if err != nil {
@@ -220,7 +220,7 @@ func (h *House) openSQL(ctx context.Context, cfg *config.Config, reg prometheus.
 		return err
 	}
 	h.closers = append(h.closers, claim.release)
-	h.chores["database claim"] = claim.run
+	h.localWorkers["database claim"] = claim.run
 	return nil
 }
 
@@ -233,7 +233,7 @@ func waiting(ctx context.Context, log *slog.Logger) func(error) {
 // takes minutes, and one that is cut short would be begun anew for ever.
 const migrateTimeout = time.Hour
 
-func (h *House) migrate(ctx context.Context, log *slog.Logger) error {
+func (h *Components) migrate(ctx context.Context, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, migrateTimeout)
 	defer cancel()
 	files, err := migrate.Files(h.DB.Dialect)
@@ -250,7 +250,7 @@ func (h *House) migrate(ctx context.Context, log *slog.Logger) error {
 	return nil
 }
 
-func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
+func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
 	metrics := store.NewRedisMetrics(reg)
 	c := store.RedisConfig{
 		URL: cfg.RedisURL, Role: "state",
@@ -323,7 +323,7 @@ func (h *House) openRedis(ctx context.Context, cfg *config.Config, reg prometheu
 
 // start begins what is done in the background: the chores, and the workers if this
 // process has any. The first that fails ends the group.
-func (h *House) start(ctx context.Context, group *errgroup.Group, workers bool) {
+func (h *Components) start(ctx context.Context, group *errgroup.Group, workers bool) {
 	begin := func(ctx context.Context, all map[string]func(context.Context) error) {
 		for name, run := range all {
 			group.Go(func() error {
@@ -334,9 +334,9 @@ func (h *House) start(ctx context.Context, group *errgroup.Group, workers bool) 
 			})
 		}
 	}
-	begin(ctx, h.chores)
+	begin(ctx, h.localWorkers)
 	if workers {
-		begin(store.Worker(ctx), h.workers)
+		begin(store.Worker(ctx), h.sharedWorkers)
 	} else {
 		close(h.searchable) // another process rewrites
 	}
@@ -344,25 +344,25 @@ func (h *House) start(ctx context.Context, group *errgroup.Group, workers bool) 
 
 // Run does the background work of a server without its HTTP side, until ctx ends or a part
 // of it fails. workers adds the work that one process does for all. Call it once.
-func (h *House) Run(ctx context.Context, workers bool) error {
+func (h *Components) Run(ctx context.Context, workers bool) error {
 	group, ctx := errgroup.WithContext(ctx)
 	h.start(ctx, group, workers)
 	return group.Wait()
 }
 
 // Sales returns the flash sales of the installation.
-func (h *House) Sales() *flashsale.Service { return h.sales }
+func (h *Components) Sales() *flashsale.Service { return h.sales }
 
 // AddRedisHook adds a hook to the clients of the state Redis, also to that of flash sales.
 // Call it before anything uses them.
-func (h *House) AddRedisHook(hook redis.Hook) {
+func (h *Components) AddRedisHook(hook redis.Hook) {
 	h.State.AddHook(hook)
 	h.admissions.AddHook(hook)
 }
 
 // Close waits for loads that are under way and closes what Open opened, the
 // last first.
-func (h *House) Close() error {
+func (h *Components) Close() error {
 	if h.Notifier != nil {
 		h.Notifier.Wait()
 	}

@@ -20,11 +20,11 @@ import (
 // How visits are counted at the door: who sends a request, and what counts.
 
 // openVisits builds the room that counts visits.
-func (h *House) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
+func (h *Components) openVisits(cfg *config.Config, client *ent.Client, reg prometheus.Registerer, log *slog.Logger) {
 	h.Visits = visit.New(client, visit.Config{
-		Redis: h.State, Prefix: cfg.RedisPrefix, Zone: h.zone, Shops: visitedShops{h.Shops}, Registerer: reg, Log: log,
+		Redis: h.State, Prefix: cfg.RedisPrefix, Zone: h.zone, Shops: shopVisits{h.Shops}, Registerer: reg, Log: log,
 	})
-	h.chores["visits"] = h.Visits.Run
+	h.localWorkers["visits"] = h.Visits.Run
 	if cfg.RedisURL == "" {
 		// This Redis ends with the process, so all of it goes to the rows: after the last
 		// flush, which ended with the chores.
@@ -36,11 +36,11 @@ func (h *House) openVisits(cfg *config.Config, client *ent.Client, reg prometheu
 	}
 }
 
-// visitedShops are the shops as visits need them.
-type visitedShops struct{ *shop.Service }
+// shopVisits are the shops as visits need them.
+type shopVisits struct{ *shop.Service }
 
 // Known returns those of the shops that exist.
-func (s visitedShops) Known(ctx context.Context, ids []int64) (map[int64]bool, error) {
+func (s shopVisits) Known(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -53,8 +53,8 @@ func (s visitedShops) Known(ctx context.Context, ids []int64) (map[int64]bool, e
 }
 
 // beacon takes POST /visit.
-func (a *App) beacon(house *House, gate *door.Door) http.Handler {
-	return gate.Beside(house.Visits.Beacon(a.proxies, func(id string) (int64, error) {
+func (a *App) beacon(components *Components, gate *door.Door) http.Handler {
+	return gate.Beside(components.Visits.Beacon(a.proxies, func(id string) (int64, error) {
 		parsed, err := scalar.ParseID(id)
 		if err != nil {
 			return 0, err

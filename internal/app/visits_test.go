@@ -36,7 +36,7 @@ type counted struct {
 // shop; yesterday and tomorrow too, in case that it is midnight.
 func visited(t *testing.T, m market, s *apptest.Server) (site, shop counted) {
 	t.Helper()
-	if err := s.House().Visits.Flush(t.Context()); err != nil {
+	if err := s.Components().Visits.Flush(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	var shown struct {
@@ -166,10 +166,10 @@ func TestVisitsOfTenThousandPeopleOverThreeServers(t *testing.T) {
 		}
 	}
 	check("in Redis")
-	if err := servers[1].House().Visits.RollUp(t.Context()); err != nil {
+	if err := servers[1].Components().Visits.RollUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if err := testkit.AdminClient(t, servers[0].House().State).FlushAll(t.Context()).Err(); err != nil {
+	if err := testkit.AdminClient(t, servers[0].Components().State).FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
 	check("after Redis forgot all")
@@ -345,7 +345,7 @@ func visitTraffic(t *testing.T, m market, s *apptest.Server) (sent string) {
 		_, shop := visited(t, m, s)
 		return shop.Views > 0
 	})
-	if err := s.House().Visits.RollUp(t.Context()); err != nil {
+	if err := s.Components().Visits.RollUp(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return visitsQuery

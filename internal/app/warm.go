@@ -41,18 +41,18 @@ const (
 
 // warmer keeps the caches of this process warm.
 type warmer struct {
-	house    *House
-	log      *slog.Logger
-	done     chan struct{} // closed after the first warm-up
-	entries  *prometheus.CounterVec
-	failures *prometheus.CounterVec
-	seconds  prometheus.Gauge
-	finished prometheus.Gauge
+	components *Components
+	log        *slog.Logger
+	done       chan struct{} // closed after the first warm-up
+	entries    *prometheus.CounterVec
+	failures   *prometheus.CounterVec
+	seconds    prometheus.Gauge
+	finished   prometheus.Gauge
 }
 
-func newWarmer(h *House, reg prometheus.Registerer, log *slog.Logger) *warmer {
+func newWarmer(h *Components, reg prometheus.Registerer, log *slog.Logger) *warmer {
 	w := &warmer{
-		house: h, log: log, done: make(chan struct{}),
+		components: h, log: log, done: make(chan struct{}),
 		entries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_warmup_entries_total", Help: "What was read before anybody asked for it: open sales, shop types, shops of first pages, keys that were hot yesterday or today.",
 		}, []string{"what"}),
@@ -86,14 +86,14 @@ func (w *warmer) jobs() []schedule.Job {
 // run warms up, and again every minute, about, until ctx ends. It returns nil.
 func (w *warmer) run(ctx context.Context) error {
 	begun := time.Now()
-	w.house.hub.Await(ctx, listenWait)
+	w.components.hub.Await(ctx, listenWait)
 	w.some(ctx, warmSales, warmTypes, warmPages, warmRemembered)
 	if ctx.Err() == nil {
 		w.seconds.Set(time.Since(begun).Seconds())
 		w.finished.Set(1)
 	}
 	select {
-	case <-w.house.searchable:
+	case <-w.components.searchable:
 	case <-time.After(searchWait):
 	case <-ctx.Done():
 	}
@@ -121,9 +121,9 @@ func (w *warmer) some(ctx context.Context, whats ...string) {
 
 // sales pins what open sales will be asked for: vouchers with their sales, and shops.
 func (w *warmer) sales(ctx context.Context) (int, error) {
-	n, shops, err := w.house.Vouchers.PinSales(ctx, pinAhead)
+	n, shops, err := w.components.Vouchers.PinSales(ctx, pinAhead)
 	for end, ids := range shops {
-		if failed := w.house.Shops.Pin(ctx, end, ids...); err == nil {
+		if failed := w.components.Shops.Pin(ctx, end, ids...); err == nil {
 			err = failed
 		}
 	}
@@ -131,20 +131,20 @@ func (w *warmer) sales(ctx context.Context) (int, error) {
 }
 
 func (w *warmer) types(ctx context.Context) (int, error) {
-	return w.house.Shops.PinTypes(ctx, time.Now().Add(pinTypes))
+	return w.components.Shops.PinTypes(ctx, time.Now().Add(pinTypes))
 }
 
 func (w *warmer) pages(ctx context.Context) (int, error) {
-	shops, err := w.house.Shops.WarmPages(ctx, firstPage)
+	shops, err := w.components.Shops.WarmPages(ctx, firstPage)
 	if err != nil {
 		return len(shops), err
 	}
-	_, err = w.house.Vouchers.OfShops(cache.Ahead(ctx), shops, nil) // which their pages show
+	_, err = w.components.Vouchers.OfShops(cache.Ahead(ctx), shops, nil) // which their pages show
 	return len(shops), err
 }
 
 func (w *warmer) remembered(ctx context.Context) (n int, err error) {
-	read, err := w.house.hub.Warm(ctx)
+	read, err := w.components.hub.Warm(ctx)
 	for _, of := range read {
 		n += of
 	}

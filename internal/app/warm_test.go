@@ -97,7 +97,7 @@ func TestAWarmUpThatFailsIsTold(t *testing.T) {
 	stack := apptest.Real(t)
 	s := stack.Start(t)
 	key := "td:warm:shop:" + time.Now().UTC().Format("20060102")
-	if err := s.House().Cache.Set(t.Context(), key, "no list", time.Hour).Err(); err != nil {
+	if err := s.Components().Cache.Set(t.Context(), key, "no list", time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
 	next := *stack
@@ -109,7 +109,7 @@ func TestAWarmUpThatFailsIsTold(t *testing.T) {
 	if s.Counter(t, "tandian_warmup_finished") != 1 || s.Counter(t, "tandian_warmup_entries_total", "what", "shop-types") != 14 {
 		t.Errorf("the rest is cold:\n%s", s.Log)
 	}
-	s.House().Cache.Del(t.Context(), key) // it follows no rule of the table of keys
+	s.Components().Cache.Del(t.Context(), key) // it follows no rule of the table of keys
 }
 
 // A server with nothing to warm is not kept waiting.
@@ -135,7 +135,7 @@ func TestAColdServerKnowsYesterdaysKeys(t *testing.T) {
 	first.Warm = time.Minute
 	s := first.Start(t)
 	s.Recovered(t)
-	rdb, record := s.House().Cache, func(n int64) string { return fmt.Sprintf("td:cache:shop:{%d}", n) }
+	rdb, record := s.Components().Cache, func(n int64) string { return fmt.Sprintf("td:cache:shop:{%d}", n) }
 	var cold []int64 // that stand on no first page
 	for n := int64(1); n <= 1500 && len(cold) < 2; n++ {
 		if rdb.Exists(t.Context(), record(n)).Val() == 0 {
@@ -159,7 +159,7 @@ func TestAColdServerKnowsYesterdaysKeys(t *testing.T) {
 	today, yesterday := "td:warm:shop:"+now.Format("20060102"), "td:warm:shop:"+now.AddDate(0, 0, -1).Format("20060102")
 	clean := *stack
 	probe := clean.Start(t) // a client of Redis, and a cold server
-	rdb = probe.House().Cache
+	rdb = probe.Components().Cache
 	if n := rdb.ZScore(t.Context(), today, strconv.FormatInt(hot, 10)).Val(); n < 10 {
 		t.Fatalf("the shop has %v hits in what is remembered", n)
 	}
@@ -199,7 +199,7 @@ func TestASaleThatOpensSoonIsPinned(t *testing.T) {
 			name, voucher string
 			near          bool
 		}{{"it opens soon", soon, true}, {"it is open", open, true}, {"it opens late", late, false}} {
-			house, id := s.House(), number(t, tt.voucher)
+			house, id := s.Components(), number(t, tt.voucher)
 			near := func() bool {
 				before := localHits(s, "voucher")
 				v, err := house.Vouchers.ByID(t.Context(), id)
@@ -225,7 +225,7 @@ func TestASaleThatOpensSoonIsPinned(t *testing.T) {
 
 // localHits are those of a policy in a server.
 func localHits(s *apptest.Server, policy string) int64 {
-	for _, of := range s.House().Caches.Stats() {
+	for _, of := range s.Components().Caches.Stats() {
 		if of.Name == policy {
 			return of.LocalHits
 		}

@@ -211,7 +211,7 @@ func (s *Stack) Start(tb testing.TB) *Server {
 // done to where there can be others.
 func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 	if cfg.RedisURL == "" {
-		if one, ok := a.House().State.(*redis.Client); ok {
+		if one, ok := a.Components().State.(*redis.Client); ok {
 			keytable.Check(tb, one.WithTimeout(keytable.Patience), cfg.RedisPrefix)
 		}
 		return
@@ -235,7 +235,7 @@ func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 // outbox again, also where it runs no workers. Nothing watches the embedded Redis.
 func (s *Server) Recovered(tb testing.TB) {
 	tb.Helper()
-	for url, rdb := range map[string]redis.UniversalClient{s.cfg.RedisURL: s.House().State, s.cfg.RedisCacheURL: s.House().Cache} {
+	for url, rdb := range map[string]redis.UniversalClient{s.cfg.RedisURL: s.Components().State, s.cfg.RedisCacheURL: s.Components().Cache} {
 		if url == "" {
 			continue
 		}

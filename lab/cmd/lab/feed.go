@@ -66,4 +66,4 @@ func (h *feedHouse) Inbox(user int64) string {
 }
 
 // DB is the database.
-func (h *feedHouse) DB() *sql.DB { return h.House.DB.DB }
+func (h *feedHouse) DB() *sql.DB { return h.Components.DB.DB }

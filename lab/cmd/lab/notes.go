@@ -63,4 +63,4 @@ func (h *noteHouse) Like(ctx context.Context, user, id int64, likes bool) error 
 }
 
 // DB is the database.
-func (h *noteHouse) DB() *sql.DB { return h.House.DB.DB }
+func (h *noteHouse) DB() *sql.DB { return h.Components.DB.DB }

@@ -23,7 +23,7 @@ import (
 
 // saleHouse is a server without its HTTP face.
 type saleHouse struct {
-	*app.House
+	*app.Components
 	shop int64
 }
 
@@ -68,7 +68,7 @@ func furnished(ctx context.Context, cfg *config.Config) (*saleHouse, error) {
 }
 
 // Run does the background work of the server.
-func (h *saleHouse) Run(ctx context.Context) error { return h.House.Run(ctx, true) }
+func (h *saleHouse) Run(ctx context.Context) error { return h.Components.Run(ctx, true) }
 
 // begin runs the background work of the server. stop ends it and closes the stores.
 func (h *saleHouse) begin(ctx context.Context) (stop func() error) {

@@ -63,7 +63,7 @@ func openSaleStage(ctx context.Context, on salebench.Stores) (salebench.Stage, e
 	background, stop := context.WithCancel(context.WithoutCancel(ctx))
 	group, background := errgroup.WithContext(background)
 	for _, h := range []*saleHouse{house, apart} {
-		group.Go(func() error { return h.House.Run(background, false) })
+		group.Go(func() error { return h.Components.Run(background, false) })
 	}
 	return &saleStage{house, apart, stop, group}, nil
 }

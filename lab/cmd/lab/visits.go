@@ -33,7 +33,7 @@ func (c *commands) benchVisits(ctx context.Context, cmd *call) error {
 
 // visitHouse is what counts visits in a server that nobody else asks.
 type visitHouse struct {
-	*app.House
+	*app.Components
 	gate *door.Door // for which a token is a user
 }
 
