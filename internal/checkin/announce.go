@@ -12,7 +12,7 @@ const topic = "check-ins"
 
 // changed tells Redis what a writer could not, or what it lost: it completes the bitmaps
 // of months by their rows. It may be repeated, late too, and in any order.
-func (s *Service) changed(ctx context.Context, places ...place) error {
+func (s *Service) changed(ctx context.Context, places ...bitRef) error {
 	rows, err := s.rowsOf(ctx, s.db, places)
 	if err != nil {
 		return outbox.Later(err)

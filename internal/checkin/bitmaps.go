@@ -18,8 +18,8 @@ var (
 	fillLua string
 )
 
-// A place is a month of a user.
-type place struct {
+// A bitRef is a month of a user.
+type bitRef struct {
 	User  int64 `json:"user"`
 	Month month `json:"month"`
 }
@@ -28,7 +28,7 @@ type place struct {
 type bitmaps struct {
 	rdb           redis.Cmdable
 	keys          keys
-	look          look
+	look          bitmapRead
 	checkIn, fill *redis.Script
 }
 
@@ -40,9 +40,9 @@ func newBitmaps(rdb redis.Cmdable, prefix string, bitfield bool) bitmaps {
 	return b
 }
 
-// A look reads one bitmap in a pipeline. After that its result says what was found, 0 for
+// A bitmapRead reads one bitmap in a pipeline. After that its result says what was found, 0 for
 // a bitmap that is not there.
-type look func(ctx context.Context, pipe redis.Pipeliner, key string) (result func() (days, error))
+type bitmapRead func(ctx context.Context, pipe redis.Pipeliner, key string) (result func() (days, error))
 
 // byBitfield has Redis make a number of the first 32 bits.
 func byBitfield(ctx context.Context, pipe redis.Pipeliner, key string) func() (days, error) {
@@ -83,8 +83,8 @@ func fromBits(number uint32) days { return days(bits.Reverse32(number)) }
 
 // read reads bitmaps in one round trip, each with its mark or without. The error means
 // that Redis is away.
-func (b bitmaps) read(ctx context.Context, places []place) (map[place]days, error) {
-	found := make(map[place]days, len(places))
+func (b bitmaps) read(ctx context.Context, places []bitRef) (map[bitRef]days, error) {
+	found := make(map[bitRef]days, len(places))
 	if len(places) == 0 {
 		return found, nil
 	}
@@ -152,7 +152,7 @@ func (b bitmaps) orDrop(ctx context.Context, err error, names ...string) error {
 }
 
 // drop removes the bitmap of a month.
-func (b bitmaps) drop(ctx context.Context, p place) error {
+func (b bitmaps) drop(ctx context.Context, p bitRef) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := b.rdb.Unlink(ctx, b.keys.month(p.User, p.Month)).Err(); err != nil {

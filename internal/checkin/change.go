@@ -34,7 +34,7 @@ func (s *Service) CheckIn(ctx context.Context, user int64) (m *Month, earned int
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	this := monthOf(today)
-	b := book{s: s, user: user, this: this, months: map[month]days{this: done.days}, from: this}
+	b := monthReader{s: s, user: user, this: this, months: map[month]days{this: done.days}, from: this}
 	streak, err := b.streak(ctx, today)
 	if err != nil {
 		return nil, 0, err
@@ -70,7 +70,7 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, che
 	if err != nil {
 		return nil, err
 	}
-	earned := map[place]days{}
+	earned := map[bitRef]days{}
 	points := map[int64]int{}
 	var users, jobs []outbox.Ticket
 	if len(fresh) > 0 {
@@ -79,10 +79,10 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, che
 			if err != nil || len(stored) == 0 {
 				return err
 			}
-			places := make([]place, len(stored))
+			places := make([]bitRef, len(stored))
 			for i, d := range stored {
-				places[i] = d.place
-				earned[d.place] = d.Days
+				places[i] = d.bitRef
+				earned[d.bitRef] = d.Days
 				points[d.User] += d.Points
 			}
 			if users, err = s.earn(ctx, tx, points); err != nil {
@@ -97,7 +97,7 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, che
 	}
 	var written, repeated []Draft
 	for _, c := range group {
-		d, p := c.In, place{c.In.User, monthOf(c.In.Day)}
+		d, p := c.In, bitRef{c.In.User, monthOf(c.In.Day)}
 		rows[p] |= only(d.Day.Day)
 		c.Out.days = rows[p]
 		if !earned[p].has(d.Day.Day) {

@@ -143,7 +143,7 @@ func (p *process) plants(t *testing.T, user int64, from, to string) {
 	for at, end := date(t, from), date(t, to); !end.Before(at); at = at.Add(1) {
 		drafts = append(drafts, Draft{user, at})
 	}
-	if _, err := p.Plant(t.Context(), drafts); err != nil {
+	if _, err := p.BulkInsert(t.Context(), drafts); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -170,11 +170,11 @@ func (p *process) flush(t *testing.T, user int64) {
 // kept is what Redis has of a month, with the mark.
 func (p *process) kept(t *testing.T, user int64, m month) days {
 	t.Helper()
-	found, err := p.bitmaps.read(t.Context(), []place{{user, m}})
+	found, err := p.bitmaps.read(t.Context(), []bitRef{{user, m}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return found[place{user, m}]
+	return found[bitRef{user, m}]
 }
 
 // cost is what do asks of the stores: round trips to Redis, and statements.

@@ -29,10 +29,10 @@ func (k keys) month(user int64, m month) string {
 func (k keys) all() string { return k.prefix + ":checkin:{" }
 
 // parse is the opposite of month; false for any other key.
-func (k keys) parse(key string) (place, bool) {
+func (k keys) parse(key string) (bitRef, bool) {
 	id, rest, _ := strings.Cut(strings.TrimPrefix(key, k.all()), "}:")
 	user, badUser := strconv.ParseInt(id, 10, 64)
 	m, badMonth := strconv.Atoi(rest)
-	p := place{user, month(m)}
+	p := bitRef{user, month(m)}
 	return p, badUser == nil && badMonth == nil && k.month(p.User, p.Month) == key
 }

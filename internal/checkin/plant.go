@@ -28,11 +28,11 @@ type Draft struct {
 	Day  calendar.Date
 }
 
-// Plant stores check-ins with their points, and returns how many were added: a day that is
+// BulkInsert stores check-ins with their points, and returns how many were added: a day that is
 // there stays, and earns nothing. It is one transaction, with two statements for 500
 // months, and it locks the users until its end. So a call of some thousand drafts is a
 // good size, and to repeat one that failed does no harm.
-func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err error) {
+func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
 	defer cancel()
 	all, err := draftedMonths(drafts)
@@ -40,7 +40,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 		return 0, err
 	}
 	var more map[int64]int // points by user
-	var changed []place
+	var changed []bitRef
 	var users, jobs []outbox.Ticket
 	err = ent.WithTxAgain(ctx, s.db, store.Undone, func(tx *ent.Tx) error {
 		more, changed, users, jobs = make(map[int64]int), nil, nil, nil
@@ -56,7 +56,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 			for _, d := range stored {
 				more[d.User] += d.Points
 				if d.Month >= s.oldest() { // what is older is never read from Redis
-					changed = append(changed, d.place)
+					changed = append(changed, d.bitRef)
 				}
 			}
 		}
@@ -88,7 +88,7 @@ func (s *Service) oldest() month { return monthOf(s.today()).before(recent - 1) 
 
 // A draftedMonth is a month of a user with its drafts, as sql/plant takes it.
 type draftedMonth struct {
-	place
+	bitRef
 	Days   days `json:"days"`
 	Points int  `json:"points"`
 }
@@ -96,9 +96,9 @@ type draftedMonth struct {
 // draftedMonths puts drafts together by month, in the order of users: in one order, lest
 // two calls wait for each other.
 func draftedMonths(drafts []Draft) ([]draftedMonth, error) {
-	of := make(map[place]days)
+	of := make(map[bitRef]days)
 	for _, d := range drafts {
-		p := place{d.User, monthOf(d.Day)}
+		p := bitRef{d.User, monthOf(d.Day)}
 		if d.Day.Day < 1 || d.Day.Day > p.Month.last() {
 			return nil, fmt.Errorf("plant check-ins: user %d has one on %v, which is no day", d.User, d.Day)
 		}
@@ -106,7 +106,7 @@ func draftedMonths(drafts []Draft) ([]draftedMonth, error) {
 	}
 	all := make([]draftedMonth, 0, len(of))
 	for p, d := range of {
-		all = append(all, draftedMonth{place: p, Days: d})
+		all = append(all, draftedMonth{bitRef: p, Days: d})
 	}
 	slices.SortFunc(all, func(a, b draftedMonth) int {
 		return cmp.Or(cmp.Compare(a.User, b.User), cmp.Compare(a.Month, b.Month))
@@ -125,7 +125,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) 
 		}
 		var rest []draftedMonth
 		for _, d := range fresh {
-			if done[d.place] {
+			if done[d.bitRef] {
 				stored = append(stored, d)
 			} else {
 				rest = append(rest, d)
@@ -140,16 +140,16 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) 
 
 // unknown returns the days of months that the rows do not have yet, with their points, and
 // the days that the rows have.
-func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []draftedMonth) (fresh []draftedMonth, rows map[place]days, err error) {
-	places := make([]place, len(all))
+func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []draftedMonth) (fresh []draftedMonth, rows map[bitRef]days, err error) {
+	places := make([]bitRef, len(all))
 	for i, d := range all {
-		places[i] = d.place
+		places[i] = d.bitRef
 	}
 	if rows, err = s.rowsOf(ctx, db, places); err != nil {
 		return nil, nil, err
 	}
 	for _, d := range all {
-		if d.Days &^= rows[d.place]; d.Days != 0 {
+		if d.Days &^= rows[d.bitRef]; d.Days != 0 {
 			d.Points = Points * d.Days.count()
 			fresh = append(fresh, d)
 		}
@@ -159,10 +159,10 @@ func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []drafted
 
 // upsert stores months by one statement, and says which: not those that have one of the
 // days by now.
-func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (done map[place]bool, err error) {
-	done = make(map[place]bool, len(all))
+func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (done map[bitRef]bool, err error) {
+	done = make(map[bitRef]bool, len(all))
 	return done, sqlfile.Each(store.Prepared(ctx), tx, s.sql.plant, []any{sqlfile.JSON(all)}, func(rows *sql.Rows) error {
-		var p place
+		var p bitRef
 		err := rows.Scan(&p.User, &p.Month)
 		done[p] = true
 		return err

@@ -21,7 +21,7 @@ func TestPlantedCheckInsAreAddedOnce(t *testing.T) {
 			drafts = append(drafts, Draft{ann + 1 + user, date(t, "2026-11-01")})
 		}
 		for _, want := range []int{users + 3, 0} {
-			if n, err := p.Plant(t.Context(), drafts); n != want || err != nil {
+			if n, err := p.BulkInsert(t.Context(), drafts); n != want || err != nil {
 				t.Errorf("%d were added, %v, want %d", n, err, want)
 			}
 		}
@@ -35,7 +35,7 @@ func TestPlantedCheckInsAreAddedOnce(t *testing.T) {
 		if n := p.waits(t); n != 0 {
 			t.Errorf("%d jobs wait", n)
 		}
-		if _, err := p.Plant(t.Context(), []Draft{{ann, calendar.Date{Year: 2026, Month: 2, Day: 29}}}); err == nil {
+		if _, err := p.BulkInsert(t.Context(), []Draft{{ann, calendar.Date{Year: 2026, Month: 2, Day: 29}}}); err == nil {
 			t.Error("there is no such day")
 		}
 	})
@@ -54,7 +54,7 @@ func TestPlantsAndTapsAtOnceEarnOnce(t *testing.T) {
 		}
 		var g errgroup.Group
 		for range 2 {
-			g.Go(func() error { _, err := p.Plant(t.Context(), drafts); return err })
+			g.Go(func() error { _, err := p.BulkInsert(t.Context(), drafts); return err })
 		}
 		for _, id := range ids {
 			g.Go(func() error { _, _, err := p.CheckIn(t.Context(), id); return err })

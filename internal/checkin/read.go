@@ -34,7 +34,7 @@ func (s *Service) Month(ctx context.Context, user int64, text string) (*Month, e
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	this := monthOf(today)
-	b := book{s: s, user: user, this: this, months: map[month]days{}}
+	b := monthReader{s: s, user: user, this: this, months: map[month]days{}}
 	if err := b.load(ctx, asked, this, this.before(1)); err != nil {
 		return nil, err
 	}
@@ -46,8 +46,8 @@ func (s *Service) Month(ctx context.Context, user int64, text string) (*Month, e
 	return &Month{Month: asked.String(), Days: b.months[asked].list(), Streak: streak, Today: today}, nil
 }
 
-// A book is what one answer has read of a user's months.
-type book struct {
+// A monthReader is what one answer has read of a user's months.
+type monthReader struct {
 	s      *Service
 	user   int64
 	this   month // that of today
@@ -58,7 +58,7 @@ type book struct {
 
 // streak counts the days in a row up to today, or up to yesterday as long as today is
 // open. It reads as far back as it must.
-func (b *book) streak(ctx context.Context, today calendar.Date) (int, error) {
+func (b *monthReader) streak(ctx context.Context, today calendar.Date) (int, error) {
 	m, day := b.this, today.Day
 	if !b.months[m].has(day) {
 		day--
@@ -78,7 +78,7 @@ func (b *book) streak(ctx context.Context, today calendar.Date) (int, error) {
 }
 
 // reach reads on until it has a month: first what else Redis keeps, then all that is older.
-func (b *book) reach(ctx context.Context, m month) error {
+func (b *monthReader) reach(ctx context.Context, m month) error {
 	oldest := b.this.before(recent - 1)
 	if !b.all && m < b.from && m >= oldest {
 		var months []month
@@ -99,11 +99,11 @@ func (b *book) reach(ctx context.Context, m month) error {
 // load reads months: the recent ones from Redis, in one round trip; what is missing
 // there, and older ones, by one statement. What was missing is filled in. If Redis is
 // away it reads all rows of the user, by one statement: there is one for a month.
-func (b *book) load(ctx context.Context, months ...month) error {
+func (b *monthReader) load(ctx context.Context, months ...month) error {
 	slices.Sort(months)
-	var kept, rest []place
+	var kept, rest []bitRef
 	for _, m := range slices.Compact(months) {
-		p := place{b.user, m}
+		p := bitRef{b.user, m}
 		switch {
 		case m > b.this: // nobody has checked in there
 		case m < b.this.before(recent-1):
@@ -116,7 +116,7 @@ func (b *book) load(ctx context.Context, months ...month) error {
 	if err != nil {
 		return b.loadBefore(ctx, b.this.before(-1))
 	}
-	var missing []place
+	var missing []bitRef
 	for p, d := range found {
 		if b.months[p.Month] = d &^ whole; d&whole == 0 {
 			missing = append(missing, p)
@@ -138,7 +138,7 @@ func (b *book) load(ctx context.Context, months ...month) error {
 }
 
 // loadBefore reads all months before one from the rows.
-func (b *book) loadBefore(ctx context.Context, m month) error {
+func (b *monthReader) loadBefore(ctx context.Context, m month) error {
 	rows, err := b.s.rowsBefore(ctx, b.user, m)
 	if err != nil {
 		return err

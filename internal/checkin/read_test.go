@@ -124,12 +124,12 @@ func TestASlowRebuildTakesNoCheckInBack(t *testing.T) {
 			ann := p.user(t)
 			p.plants(t, ann, "2026-11-20", "2026-11-20")
 			p.flush(t, ann)
-			rows, err := p.rowsOf(t.Context(), p.db, []place{{ann, 202611}})
+			rows, err := p.rowsOf(t.Context(), p.db, []bitRef{{ann, 202611}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			told(ann)
-			if err := p.bitmaps.complete(t.Context(), ann, map[month]days{202611: rows[place{ann, 202611}]}); err != nil {
+			if err := p.bitmaps.complete(t.Context(), ann, map[month]days{202611: rows[bitRef{ann, 202611}]}); err != nil {
 				t.Fatal(err)
 			}
 			if d := p.kept(t, ann, 202611); d != whole|only(20)|only(23) {
@@ -184,15 +184,15 @@ func TestBitfieldAndGetReadTheSame(t *testing.T) {
 		if day == 32 {
 			want |= only(16)
 		}
-		places := []place{{int64(day + 1), 202611}, {int64(day + 1), 202610}}
-		for name, l := range map[string]look{"BITFIELD_RO": byBitfield, "GET": byGet} {
+		places := []bitRef{{int64(day + 1), 202611}, {int64(day + 1), 202610}}
+		for name, l := range map[string]bitmapRead{"BITFIELD_RO": byBitfield, "GET": byGet} {
 			b := p.bitmaps
 			b.look = l
 			got, err := b.read(ctx, places)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(map[place]days{places[0]: want, places[1]: 0}, got); d != "" {
+			if d := cmp.Diff(map[bitRef]days{places[0]: want, places[1]: 0}, got); d != "" {
 				t.Errorf("%s of bit %d (-want +got):\n%s", name, day, d)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 )
 
 // rowsOf reads the days of months of users with one statement; 0 for a month without a row.
-func (s *Service) rowsOf(ctx context.Context, db sqlfile.Querier, places []place) (map[place]days, error) {
-	found := make(map[place]days, len(places))
+func (s *Service) rowsOf(ctx context.Context, db sqlfile.Querier, places []bitRef) (map[bitRef]days, error) {
+	found := make(map[bitRef]days, len(places))
 	if len(places) == 0 {
 		return found, nil
 	}
@@ -20,7 +20,7 @@ func (s *Service) rowsOf(ctx context.Context, db sqlfile.Querier, places []place
 		found[p] = 0
 	}
 	err := sqlfile.Each(store.Prepared(ctx), db, s.sql.months, []any{sqlfile.JSON(places)}, func(rows *sql.Rows) error {
-		var p place
+		var p bitRef
 		var bits int64
 		err := rows.Scan(&p.User, &p.Month, &bits)
 		found[p] = daysOf(bits)

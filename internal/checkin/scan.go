@@ -29,7 +29,7 @@ func (s *Service) Scans() []reconcile.Scan {
 // scan walks over the bitmaps in Redis and compares those that are marked as whole with
 // the rows. One that is not there, or has no mark, is right.
 func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
-	var page []place
+	var page []bitRef
 	for k, err := range (store.KeyScan{Prefix: s.bitmaps.keys.all()}).All(ctx, s.bitmaps.rdb) {
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 // comparePage finds the wrong ones of some bitmaps, and mends them. Between a commit and
 // what it tells Redis a bitmap is behind, and right: so one is wrong only if after a while
 // it is still the same, and wrong in the same way.
-func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []place) error {
+func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []bitRef) error {
 	if err := r.Compare(ctx, len(page)); err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []plac
 	if err := clock.Sleep(ctx, s.pause); err != nil {
 		return err
 	}
-	wrong := make([]place, 0, len(before))
+	wrong := make([]bitRef, 0, len(before))
 	for _, p := range page {
 		if _, ok := before[p]; ok {
 			wrong = append(wrong, p)
@@ -92,10 +92,10 @@ func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []plac
 	return nil
 }
 
-// A flaw is how a bitmap differs from its row.
-type flaw struct{ extra, missing days }
+// A mismatch is how a bitmap differs from its row.
+type mismatch struct{ extra, missing days }
 
-func (f flaw) String() string {
+func (f mismatch) String() string {
 	switch {
 	case f.missing == 0:
 		return fmt.Sprintf("the bitmap has days %v, and the row has not", f.extra.list())
@@ -107,7 +107,7 @@ func (f flaw) String() string {
 
 // flaws compares bitmaps with the rows, and returns the wrong ones. The bitmaps are read
 // first: what is told meanwhile looks missing, and never extra.
-func (s *Service) flaws(ctx context.Context, page []place) (map[place]flaw, error) {
+func (s *Service) flaws(ctx context.Context, page []bitRef) (map[bitRef]mismatch, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
 	kept, err := s.bitmaps.read(ctx, page)
@@ -118,10 +118,10 @@ func (s *Service) flaws(ctx context.Context, page []place) (map[place]flaw, erro
 	if err != nil {
 		return nil, err
 	}
-	wrong := make(map[place]flaw)
+	wrong := make(map[bitRef]mismatch)
 	for p, is := range kept {
-		f := flaw{extra: is &^ rows[p] &^ whole, missing: rows[p] &^ is}
-		if is&whole != 0 && f != (flaw{}) {
+		f := mismatch{extra: is &^ rows[p] &^ whole, missing: rows[p] &^ is}
+		if is&whole != 0 && f != (mismatch{}) {
 			wrong[p] = f
 		}
 	}
@@ -130,11 +130,11 @@ func (s *Service) flaws(ctx context.Context, page []place) (map[place]flaw, erro
 
 // mend drops a bitmap, and completes it from the row at once: a reader who read the row
 // before a check-in that the dropped bitmap had would mark it as whole without that.
-func (s *Service) mend(ctx context.Context, r *reconcile.Run, p place) error {
+func (s *Service) mend(ctx context.Context, r *reconcile.Run, p bitRef) error {
 	if err := errors.Join(s.bitmaps.drop(ctx, p), s.changed(ctx, p)); err != nil {
 		return fmt.Errorf("mend a wrong bitmap: %w", err)
 	}
-	again, err := s.flaws(ctx, []place{p})
+	again, err := s.flaws(ctx, []bitRef{p})
 	if err == nil && len(again) == 0 {
 		r.Mend(1)
 	}

@@ -86,7 +86,7 @@ func TestTheScanWalksOverManyPages(t *testing.T) {
 		for user := range int64(users) {
 			drafts = append(drafts, Draft{user + 1, p.today()})
 		}
-		if _, err := p.Plant(t.Context(), drafts); err != nil {
+		if _, err := p.BulkInsert(t.Context(), drafts); err != nil {
 			t.Fatal(err)
 		}
 		for _, user := range []int64{1, 100, 101, users} {
@@ -108,7 +108,7 @@ func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 		if _, err := p.db.CheckInMonth.Update().SetDays(int64(only(20) | only(23))).Save(t.Context()); err != nil { // committed, and not told yet
 			t.Fatal(err)
 		}
-		if wrong, err := p.flaws(t.Context(), []place{{1, 202611}}); err != nil || len(wrong) != 1 {
+		if wrong, err := p.flaws(t.Context(), []bitRef{{1, 202611}}); err != nil || len(wrong) != 1 {
 			t.Fatalf("%v, %v: the test tests nothing", wrong, err)
 		}
 		told := func() {
@@ -119,7 +119,7 @@ func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 		scans := reconcile.New(prometheus.NewRegistry(), nil)
 		scan := reconcile.Scan{Name: "page", What: "one", Run: func(ctx context.Context, r *reconcile.Run) error {
 			p.wire.After.Store(&told) // behind the first look
-			return p.comparePage(ctx, r, []place{{1, 202611}})
+			return p.comparePage(ctx, r, []bitRef{{1, 202611}})
 		}}
 		if o, err := scans.Once(t.Context(), scan, reconcile.Options{}); err != nil || o.Compared != 1 || o.Found != 0 {
 			t.Errorf("%+v, %v", o, err)

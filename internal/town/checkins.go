@@ -46,7 +46,7 @@ func seedCheckIns(ctx context.Context, into CheckIns, plan Plan, users []int64, 
 	}
 	added, done := 0, 0
 	for some := range slices.Chunk(drafts, checkInsAtOnce) {
-		n, err := into.Plant(ctx, some)
+		n, err := into.BulkInsert(ctx, some)
 		if err != nil {
 			return fmt.Errorf("seed check-ins %d to %d of %d: %w", done, done+len(some), len(drafts), err)
 		}

@@ -265,7 +265,7 @@ func (d *demoPlanter) checkIns(ctx context.Context) error {
 		drafts = append(drafts, checkInsOf(d.users[p.Name], today, rnd)...)
 	}
 	var err error
-	d.done.CheckIns, err = d.rooms.CheckIns.Plant(ctx, drafts)
+	d.done.CheckIns, err = d.rooms.CheckIns.BulkInsert(ctx, drafts)
 	return err
 }
 

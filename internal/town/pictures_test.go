@@ -42,7 +42,7 @@ func (f *fakeIcons) PlantIcons(_ context.Context, paths map[string]string) error
 
 type fakeCheckIns struct{ drafts []checkin.Draft }
 
-func (f *fakeCheckIns) Plant(_ context.Context, drafts []checkin.Draft) (int, error) {
+func (f *fakeCheckIns) BulkInsert(_ context.Context, drafts []checkin.Draft) (int, error) {
 	f.drafts = append(f.drafts, drafts...)
 	return len(drafts), nil
 }

@@ -94,9 +94,9 @@ type Icons interface {
 
 // CheckIns store who checks in.
 type CheckIns interface {
-	// Plant stores the check-ins that are not stored yet, with the points that they earn, in
+	// BulkInsert stores the check-ins that are not stored yet, with the points that they earn, in
 	// one transaction, and returns how many are new.
-	Plant(ctx context.Context, drafts []checkin.Draft) (added int, err error)
+	BulkInsert(ctx context.Context, drafts []checkin.Draft) (added int, err error)
 }
 
 // Visits store how often shops and the site were visited.
