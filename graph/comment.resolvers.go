@@ -90,7 +90,7 @@ func (r *mutationResolver) UnlikeComment(ctx context.Context, id scalar.ID) (*mo
 func (r *noteResolver) Comments(ctx context.Context, objs []*note.Note, first int, after *page.Cursor) ([]*comment.Page, error) {
 	return loadSiblings(ctx, objs, func(all []*note.Note) ([]*comment.Page, error) {
 		return readBy(ctx, all, noteID, func(ctx context.Context, ids []int64) (map[int64]*comment.Page, error) {
-			return r.services.Comments.OfNotes(ctx, ids, first, optional.Value(after))
+			return r.services.Comments.ByNotes(ctx, ids, first, optional.Value(after))
 		})
 	})
 }

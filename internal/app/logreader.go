@@ -29,7 +29,7 @@ func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Reg
 			h.cached("shop_types", h.Shops.TypesChanged),
 			h.cached("notes", h.Notes.Changed),
 			h.cached("note_counts", h.Notes.LikesChanged),
-			h.cached("comments", h.Comments.Changed),
+			h.cached("comments", h.Comments.Invalidate),
 			{Name: "sessions", Changed: func(ctx context.Context, ids []string) error { return h.Accounts.InvalidateSessions(ctx, ids...) }},
 		},
 		Outbox: "outbox_jobs", // finds jobs that others insert by its own poll

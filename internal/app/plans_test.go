@@ -273,7 +273,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	add("notes past the cache", func(ctx context.Context) error { _, err := h.Notes.Even(ctx, some); return err })
 	add("hot notes", func(ctx context.Context) error { _, err := h.Notes.Hot(ctx, 20, ""); return err })
 	add("comments", func(ctx context.Context) error { _, err := h.Comments.ByIDs(ctx, some); return err })
-	add("comments of notes", func(ctx context.Context) error { _, err := h.Comments.OfNotes(ctx, some, 20, ""); return err })
+	add("comments of notes", func(ctx context.Context) error { _, err := h.Comments.ByNotes(ctx, some, 20, ""); return err })
 	add("replies", func(ctx context.Context) error { _, err := h.Comments.Replies(ctx, some, 20, ""); return err })
 	add("what a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 11, some); return err })
 	add("old notes that a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 1, []int64{1, 2, 3}); return err })

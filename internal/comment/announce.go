@@ -24,11 +24,11 @@ func (s *Service) openOutbox() {
 	})})
 }
 
-// Changed tells Redis that rows of comments were inserted, changed or deleted, by
+// Invalidate tells Redis that rows of comments were inserted, changed or deleted, by
 // whomever: what is cached of them and of their roots is dropped, and the lists that they
 // stand in. It may be repeated, late too. The list of a row that is gone keeps its id
 // until it ends; readers leave it out.
-func (s *Service) Changed(ctx context.Context, ids ...int64) error {
+func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	_, err := s.changed(ctx, ids)
 	return err
 }

@@ -444,8 +444,8 @@ func TestRowsThatAreChangedPastTheProgramAreSeen(t *testing.T) {
 			t.Fatalf("the lists are not cached: the test tests nothing:\n%s", d)
 		}
 		ids := []int64{on, root.ID}
-		must(t, s.Changed(t.Context(), ids...))
-		must(t, s.Changed(t.Context(), below))
+		must(t, s.Invalidate(t.Context(), ids...))
+		must(t, s.Invalidate(t.Context(), below))
 		if d := cmp.Diff([]int64{on, root.ID}, ids); d != "" {
 			t.Errorf("the caller's ids are changed (-want +got):\n%s", d)
 		}
@@ -456,7 +456,7 @@ func TestRowsThatAreChangedPastTheProgramAreSeen(t *testing.T) {
 			t.Errorf("the root has %d replies, want 2", got)
 		}
 		s.db.Comment.Delete().Where(entcomment.IDIn(on, below)).ExecX(t.Context())
-		must(t, s.Changed(t.Context(), on, below))
+		must(t, s.Invalidate(t.Context(), on, below))
 		if d := cmp.Diff([][]int64{{root.ID}, {reply.ID}}, shown()); d != "" {
 			t.Errorf("after they were deleted (-want +got):\n%s", d)
 		}
@@ -468,11 +468,11 @@ func TestPlantedCommentsAreCountedAndListed(t *testing.T) {
 		one, two := s.shop(t), s.shop(t)
 		a, b, c := s.note(t, one), s.note(t, one), s.note(t, two)
 		at := func(n int) time.Time { return noon.Add(time.Duration(n) * time.Minute) }
-		ids, err := s.Plant(t.Context(), []Planted{
+		ids, err := s.BulkInsert(t.Context(), []Seed{
 			{Draft{b, nil, "1"}, ann, at(1)}, {Draft{a, nil, "2"}, bob, at(2)}, {Draft{c, nil, "3"}, ann, at(3)}, {Draft{a, nil, "4"}, bob, at(4)},
 		})
 		must(t, err)
-		replies, err := s.Plant(t.Context(), []Planted{
+		replies, err := s.BulkInsert(t.Context(), []Seed{
 			{Draft{a, &ids[3], "5"}, ann, at(5)}, {Draft{b, &ids[0], "6"}, ann, at(6)}, {Draft{a, &ids[3], "7"}, bob, at(7)},
 		})
 		must(t, err)
@@ -506,10 +506,10 @@ func TestPlantedCommentsAreCountedAndListed(t *testing.T) {
 		}
 		s.outbox.Wait()
 		before := storetest.Snapshot(t, s.p.SQL.DB, nil)
-		if _, err := s.Plant(t.Context(), []Planted{{Draft{a, nil, "8"}, ann, noon}, {Draft{a, nil, " "}, ann, noon}}); err == nil {
+		if _, err := s.BulkInsert(t.Context(), []Seed{{Draft{a, nil, "8"}, ann, noon}, {Draft{a, nil, " "}, ann, noon}}); err == nil {
 			t.Error("a blank comment is planted")
 		}
-		if none, err := s.Plant(t.Context(), nil); none != nil || err != nil {
+		if none, err := s.BulkInsert(t.Context(), nil); none != nil || err != nil {
 			t.Error(none, err)
 		}
 		if d := cmp.Diff(before, storetest.Snapshot(t, s.p.SQL.DB, nil)); d != "" {

@@ -169,11 +169,11 @@ func (p *process) add(t *testing.T, note int64, parent *int64) *Comment {
 // plant stores n comments and returns their ids, the oldest first.
 func (p *process) plant(t *testing.T, note int64, parent *int64, n int) []int64 {
 	t.Helper()
-	all := make([]Planted, n)
+	all := make([]Seed, n)
 	for i := range all {
-		all[i] = Planted{Draft{note, parent, fmt.Sprint("number ", i)}, ann, noon.Add(time.Duration(i) * time.Second)}
+		all[i] = Seed{Draft{note, parent, fmt.Sprint("number ", i)}, ann, noon.Add(time.Duration(i) * time.Second)}
 	}
-	ids, err := p.Plant(t.Context(), all)
+	ids, err := p.BulkInsert(t.Context(), all)
 	must(t, err)
 	return ids
 }
@@ -195,7 +195,7 @@ type list struct {
 	owner int64
 }
 
-func (p *process) onNote(note int64) list { return list{p.OfNotes, note} }
+func (p *process) onNote(note int64) list { return list{p.ByNotes, note} }
 
 func (p *process) replies(root int64) list { return list{p.Replies, root} }
 

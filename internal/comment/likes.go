@@ -18,7 +18,7 @@ import (
 //
 // add adds to the likes of these comments. It returns what the caller calls after the
 // commit, to update the cache. If that fails, the caller's outbox job calls
-// [Service.LikesChanged].
+// [Service.InvalidateLikes].
 func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error,
 ) {

@@ -32,7 +32,7 @@ type Edge struct {
 	Node   *Comment
 }
 
-// OfNotes returns a page of the comments on each note that are no replies, newest first,
+// ByNotes returns a page of the comments on each note that are no replies, newest first,
 // as fresh as [Service.ByID]. A note that is not there, or was deleted, has an empty page.
 // Of several notes with a cursor, each has those of its comments that are older than the
 // cursor's. A size or a cursor that makes no sense is a fault.
@@ -40,7 +40,7 @@ type Edge struct {
 // Whatever the number of notes, it is one look at them, one round trip to the cache for
 // the lists and one for the rows, and at most one statement each for what these lack. A
 // page that goes beyond the newest 50 is one statement for all notes.
-func (s *Service) OfNotes(ctx context.Context, notes []int64, first int, after page.Cursor) (map[int64]*Page, error) {
+func (s *Service) ByNotes(ctx context.Context, notes []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "comment.OfNotes")
 	defer span.End()
 	if err := page.CheckFirst(first); err != nil {
@@ -68,7 +68,7 @@ func (s *Service) OfNotes(ctx context.Context, notes []int64, first int, after p
 
 // Replies returns a page of all replies below each comment, oldest first, as fresh as
 // [Service.ByID]. Below a reply, or what is not there, it is empty. Cursors and faults are
-// as those of [Service.OfNotes], and so is the cost, with one more round trip for the
+// as those of [Service.ByNotes], and so is the cost, with one more round trip for the
 // comments themselves: those that have no reply ask for no list.
 func (s *Service) Replies(ctx context.Context, roots []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "comment.Replies")

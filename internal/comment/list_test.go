@@ -129,11 +129,11 @@ func TestCommentsOfManyNotesCostOneRoundTripOrOneStatement(t *testing.T) {
 			}
 		}
 		// The look at the notes is a statement of the notes' own.
-		on := list{read: other.OfNotes}
+		on := list{read: other.ByNotes}
 		read(on, notes, want, 1+2, 0, "comments, cold")
 		read(on, notes, want, 1, 2, "comments, warm")
 		below := list{read: other.Replies}
-		must(t, s.Changed(t.Context(), roots...))
+		must(t, s.Invalidate(t.Context(), roots...))
 		read(below, roots, answers, 1+3, 0, "replies, cold")
 		read(below, roots, answers, 1, 3, "replies, warm")
 		// Comments without a reply, and what is not there, have no list to ask for.

@@ -13,18 +13,18 @@ import (
 // plantTimeout bounds one call of Plant.
 const plantTimeout = time.Minute
 
-// A Planted is a comment of a demo town.
-type Planted struct {
+// A Seed is a comment of a demo town.
+type Seed struct {
 	Draft
 	Author int64
 	At     time.Time
 }
 
-// Plant stores comments in one transaction, all or none of them, and returns their ids in
+// BulkInsert stores comments in one transaction, all or none of them, and returns their ids in
 // the order of the drafts, which is the one in which they are listed: the oldest comes
 // first. What they answer was stored by an earlier call. A draft that [Service.Add] would
 // refuse is an error. Calling it again stores them again.
-func (s *Service) Plant(ctx context.Context, drafts []Planted) ([]int64, error) {
+func (s *Service) BulkInsert(ctx context.Context, drafts []Seed) ([]int64, error) {
 	if len(drafts) == 0 {
 		return nil, nil
 	}

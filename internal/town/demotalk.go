@@ -223,7 +223,7 @@ func (d *demoPlanter) comments(ctx context.Context) error {
 		level = append(level, said{note: d.noteIDs[i], comments: n.Comments})
 	}
 	for len(level) > 0 {
-		var drafts []comment.Planted
+		var drafts []comment.Seed
 		var replies []said
 		for _, s := range level {
 			for _, c := range s.comments {
@@ -232,11 +232,11 @@ func (d *demoPlanter) comments(ctx context.Context) error {
 					return err
 				}
 				draft := comment.Draft{NoteID: s.note, ParentID: s.parent, Content: c.Content}
-				drafts = append(drafts, comment.Planted{Draft: draft, Author: author, At: d.ago(c.HoursAgo)})
+				drafts = append(drafts, comment.Seed{Draft: draft, Author: author, At: d.ago(c.HoursAgo)})
 				replies = append(replies, said{note: s.note, comments: c.Replies})
 			}
 		}
-		ids, err := d.rooms.Comments.Plant(ctx, drafts)
+		ids, err := d.rooms.Comments.BulkInsert(ctx, drafts)
 		if err != nil {
 			return err
 		}

@@ -20,12 +20,12 @@ import (
 
 // fakeComments numbers what it keeps from 3001.
 type fakeComments struct {
-	drafts []comment.Planted
+	drafts []comment.Seed
 	calls  int
 	fails  bool
 }
 
-func (f *fakeComments) Plant(_ context.Context, drafts []comment.Planted) ([]int64, error) {
+func (f *fakeComments) BulkInsert(_ context.Context, drafts []comment.Seed) ([]int64, error) {
 	if f.calls++; f.fails {
 		return nil, errSink
 	}
@@ -131,7 +131,7 @@ func checkDemoFollows(t *testing.T, follows []follow.Draft, people map[int64]boo
 
 // checkDemoComments also looks whether what is listed together stands there in the order
 // of its times, and after what it answers.
-func checkDemoComments(t *testing.T, comments []comment.Planted, notes []note.Seedling, people map[int64]bool, now time.Time) {
+func checkDemoComments(t *testing.T, comments []comment.Seed, notes []note.Seedling, people map[int64]bool, now time.Time) {
 	t.Helper()
 	type list struct{ note, root int64 }
 	last, roots, depths := map[list]time.Time{}, map[int64]int64{}, map[int]int{}

@@ -107,7 +107,7 @@ type Visits interface {
 
 // Comments store what people say about notes.
 type Comments interface {
-	// Plant stores comments in one transaction and returns their ids, in their order.
+	// BulkInsert stores comments in one transaction and returns their ids, in their order.
 	// What they answer is stored already.
-	Plant(ctx context.Context, drafts []comment.Planted) ([]int64, error)
+	BulkInsert(ctx context.Context, drafts []comment.Seed) ([]int64, error)
 }
