@@ -302,7 +302,7 @@ const publicAge = time.Minute
 
 // graphQL is the door to the schema.
 func (a *App) graphQL(components *Components) (*door.Door, error) {
-	limits, err := a.cfg.DoorLimits()
+	limits, err := a.cfg.ServerLimits()
 	if err != nil {
 		return nil, err
 	}

@@ -107,9 +107,9 @@ type Config struct {
 	LogSlow       time.Duration // requests that take this long are always logged
 }
 
-// Means are what Config.Without may name: the cache of shops, plans of queries, round trips
+// Features are what Config.Without may name: the cache of shops, plans of queries, round trips
 // to Redis that are shared.
-func Means() []string { return []string{"cache", "plans", "together"} }
+func Features() []string { return []string{"cache", "plans", "together"} }
 
 // Default returns the settings of a start without flags and environment.
 func Default() Config {
@@ -221,15 +221,15 @@ func (c *Config) Check() error {
 	if _, err := door.ParseProxies(c.TrustedProxies); err != nil {
 		refuse("trusted-proxies", "%v", err)
 	}
-	c.checkDoor(refuse)
+	c.checkServer(refuse)
 	for _, r := range c.Run {
 		if r != "api" && r != "workers" {
 			refuse("run", "%q is neither api nor workers", r)
 		}
 	}
 	for _, means := range c.Without {
-		if !slices.Contains(Means(), means) {
-			refuse("without", "%q is none of %s", means, strings.Join(Means(), ", "))
+		if !slices.Contains(Features(), means) {
+			refuse("without", "%q is none of %s", means, strings.Join(Features(), ", "))
 		}
 	}
 	if c.LogFormat != "auto" && c.LogFormat != "json" && c.LogFormat != "text" {
@@ -305,8 +305,8 @@ func (c *Config) RedisTLS() store.RedisTLS {
 	return store.RedisTLS{CA: c.RedisCA, Cert: c.RedisCert, Key: c.RedisKey}
 }
 
-// checkDoor checks the settings of who may ask, and how much.
-func (c *Config) checkDoor(refuse func(name, format string, args ...any)) {
+// checkServer checks the settings of who may ask, and how much.
+func (c *Config) checkServer(refuse func(name, format string, args ...any)) {
 	for name, n := range map[string]int{
 		"rate-anonymous": c.RateAnonymous, "rate-user": c.RateUser, "absent-reads": c.AbsentReads,
 		"conns-per-address": c.ConnsPerAddress, "conns-per-user": c.ConnsPerUser, "conns": c.Conns,
@@ -320,13 +320,13 @@ func (c *Config) checkDoor(refuse func(name, format string, args ...any)) {
 			refuse("cors-origins", "%v", err)
 		}
 	}
-	if _, err := c.DoorLimits(); err != nil {
+	if _, err := c.ServerLimits(); err != nil {
 		refuse("limit", "%v", err)
 	}
 }
 
-// DoorLimits is the limits of requests.
-func (c *Config) DoorLimits() (door.Limits, error) {
+// ServerLimits is the limits of requests.
+func (c *Config) ServerLimits() (door.Limits, error) {
 	orNone := func(n int) int { return cmp.Or(n, -1) }
 	l := door.Limits{
 		AnonymousRate: orNone(c.RateAnonymous), AnonymousBurst: orNone(2 * c.RateAnonymous),

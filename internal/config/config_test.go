@@ -476,7 +476,7 @@ func TestLimitsOfTheDoorAreWhatTheSettingsSay(t *testing.T) {
 	c := config.Default()
 	c.RateAnonymous, c.RateUser, c.ConnsPerAddress, c.ConnsPerUser, c.AbsentReads = 7, 0, 8, 0, 9
 	c.Limits = []string{"depth=20", "body=2MB", "message=32KB", "body-time=1m", "aliases=off", "ping=off"}
-	got, err := c.DoorLimits()
+	got, err := c.ServerLimits()
 	if err != nil {
 		t.Fatal(err)
 	}
