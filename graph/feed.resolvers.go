@@ -35,7 +35,7 @@ func (r *subscriptionResolver) FeedUpdates(ctx context.Context, after *page.Curs
 	if from == "" {
 		from = page.Cursor(live.LastEventID(ctx))
 	}
-	source, err := r.services.Feed.Live(viewer(ctx).ID, from)
+	source, err := r.services.Feed.Subscribe(viewer(ctx).ID, from)
 	if err != nil {
 		return nil, err
 	}

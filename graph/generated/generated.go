@@ -8976,7 +8976,7 @@ func (ec *executionContext) _FeedConnection_liveCursor(ctx context.Context, fiel
 			return ec.fieldContext_FeedConnection_liveCursor(ctx, field)
 		},
 		func(ctx context.Context) (any, error) {
-			return obj.Live, nil
+			return obj.LogPosition, nil
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v page.Cursor) graphql.Marshaler {

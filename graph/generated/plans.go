@@ -188,7 +188,7 @@ func Plans(cfg Config) plan.Tables {
 		typeFeedConnection.Fields = map[string]*plan.Field{
 			"edges":      plan.Inners(typeFeedEdge, func(obj *feed.Page) []*feed.Edge { return obj.Edges }),
 			"pageInfo":   plan.Inner(typePageInfo, func(obj *feed.Page) *page.Info { return &obj.Info }),
-			"liveCursor": plan.Plain(func(out []byte, obj *feed.Page) []byte { return scalar.AppendCursor(out, obj.Live) }),
+			"liveCursor": plan.Plain(func(out []byte, obj *feed.Page) []byte { return scalar.AppendCursor(out, obj.LogPosition) }),
 		}
 	}
 	{

@@ -167,13 +167,13 @@ func (h *Components) repairRedis(ctx context.Context, within time.Duration, lost
 			return err
 		}
 	}
-	if err := h.Feed.BeginAnew(ctx); err != nil {
+	if err := h.Feed.ResetFanOut(ctx); err != nil {
 		return err
 	}
 	if _, err := h.outbox.Replay(ctx, since); err != nil && !errors.Is(err, outbox.ErrLeft) {
 		return err
 	}
-	return h.Feed.Look(whole) // has a time of its own: that of the jobs may be over
+	return h.Feed.RefreshFanOuts(whole) // has a time of its own: that of the jobs may be over
 }
 
 // forgetAll is for when nobody knows what went by unheard: all that is cached ends,
@@ -203,7 +203,7 @@ func (h *Components) changed(ctx context.Context, log *slog.Logger, caches bool)
 	if s, ok := h.bus.(*stream.Stream); ok && caches {
 		s.Suspect()
 	}
-	if err := h.Feed.Look(ctx); err != nil {
+	if err := h.Feed.RefreshFanOuts(ctx); err != nil {
 		log.WarnContext(ctx, "which fan-outs are under way cannot be seen", "err", err)
 	}
 	if !caches || time.Since(time.Unix(0, h.foreign.Load())) > replayable {

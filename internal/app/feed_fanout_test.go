@@ -97,7 +97,7 @@ func TestAFanOutThatRedisForgotBeginsAnew(t *testing.T) {
 		for _, fan := range fans { // as a replica that was behind
 			p.on.Redis.ZRem(t.Context(), fmt.Sprintf("%s:feed:in:{%d}", storetest.Prefix, fan), fmt.Sprintf("%d/%d", author, n.ID))
 		}
-		if err := p.Feed.BeginAnew(t.Context()); err != nil {
+		if err := p.Feed.ResetFanOut(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := p.box.Replay(t.Context(), time.Minute); err != nil {

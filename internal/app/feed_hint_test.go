@@ -32,7 +32,7 @@ func (r *liveRig) hints(t *testing.T) (list [][]byte) {
 func (r *liveRig) tell(t *testing.T) {
 	t.Helper()
 	for _, hint := range r.hints(t) {
-		r.b.Feed.Hear(hint)
+		r.b.Feed.ReceiveHint(hint)
 	}
 }
 
@@ -120,14 +120,14 @@ func TestHintsNeedNotBeRight(t *testing.T) {
 			r.tell(t)
 			tape.await(t, want...)
 			for _, hint := range old {
-				r.b.Feed.Hear(hint)
+				r.b.Feed.ReceiveHint(hint)
 			}
 			for _, nonsense := range []string{"", "x", "{", `{"last":"1"}`, `{"last":0}`, `{"last":9,"events":[{}]}`, fmt.Sprintf(`{"last":%d,"events":[]}`, r.head)} {
-				r.b.Feed.Hear([]byte(nonsense))
+				r.b.Feed.ReceiveHint([]byte(nonsense))
 			}
 			publish(r.authors[0])
 			for range 2 {
-				r.b.Feed.Hear(slices.Concat([]byte("  "), r.hints(t)[0])) // as a number that is none
+				r.b.Feed.ReceiveHint(slices.Concat([]byte("  "), r.hints(t)[0])) // as a number that is none
 				publish(r.authors[1])
 			}
 			if _, err := r.b.Feed.Page(t.Context(), r.viewer, 10, ""); err != nil { // the process knows, and its live feeds do not yet
@@ -154,8 +154,8 @@ func TestAnAnnouncedEventIsDueToFollowsThatNobodyToldOf(t *testing.T) {
 			if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[2]); err != nil {
 				t.Fatal(err)
 			}
-			r.b.Feed.FollowsChanged(r.viewer) // how ends are heard of
-			testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.Followed(r.viewer) == 2 })
+			r.b.Feed.RefreshFollows(r.viewer) // how ends are heard of
+			testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.FolloweeCount(r.viewer) == 2 })
 		}
 	})
 }

@@ -153,7 +153,7 @@ func (r *liveRig) follow(t *testing.T, p *feedProcess, authors ...int64) {
 // listen follows the viewer's live feed in a process.
 func (r *liveRig) listen(t *testing.T, p *feedProcess, after page.Cursor) *liveTape {
 	t.Helper()
-	source, err := p.Feed.Live(r.viewer, after)
+	source, err := p.Feed.Subscribe(r.viewer, after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,12 +213,12 @@ func TestAFollowCountsFromItsCommitOnWithoutAWord(t *testing.T) {
 			r.follow(t, r.a, r.authors[0])
 			r.publish(t, r.a, r.authors[0], r.authors[1])
 			want = append(want, plus(r.head-1), plus(r.head))
-			r.b.Feed.Hear(nil)
+			r.b.Feed.ReceiveHint(nil)
 			tape.await(t, want...)
 			if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[0]); err != nil {
 				t.Fatal(err)
 			}
-			r.b.Feed.FollowsMissed() // how ends are heard of
+			r.b.Feed.MarkFollowsStale() // how ends are heard of
 			waitForFollows(t, r)
 		}
 	})
@@ -227,7 +227,7 @@ func TestAFollowCountsFromItsCommitOnWithoutAWord(t *testing.T) {
 // waitForFollows waits until the process of the viewer knows that only one author is followed.
 func waitForFollows(t *testing.T, r *liveRig) {
 	t.Helper()
-	testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.Followed(r.viewer) == 1 })
+	testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.FolloweeCount(r.viewer) == 1 })
 }
 
 func TestAnEndedFollowIsHeardOf(t *testing.T) {
@@ -241,7 +241,7 @@ func TestAnEndedFollowIsHeardOf(t *testing.T) {
 		if err := r.a.Follows.Unfollow(t.Context(), r.viewer, r.authors[0]); err != nil {
 			t.Fatal(err)
 		}
-		r.b.Feed.FollowsChanged(r.viewer, 12345)
+		r.b.Feed.RefreshFollows(r.viewer, 12345)
 		waitForFollows(t, r)
 		r.publish(t, r.a, r.authors[0], r.authors[1])
 		tape.await(t, readyAt(begin), plus(begin+2))
@@ -251,14 +251,14 @@ func TestAnEndedFollowIsHeardOf(t *testing.T) {
 func TestWhereALiveFeedGoesOn(t *testing.T) {
 	t.Parallel()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		r := newLiveRig(t, on, feed.Config{TailSize: 40})
+		r := newLiveRig(t, on, feed.Config{LogTailSize: 40})
 		r.follow(t, r.a, r.authors[0])
 		first := r.head
 		r.listen(t, r.b, "").await(t, readyAt(first))
 		for range 100 {
 			r.publish(t, r.a, r.authors[0])
 		}
-		r.b.Feed.Hear([]byte(fmt.Sprint(r.head)))
+		r.b.Feed.ReceiveHint([]byte(fmt.Sprint(r.head)))
 		testkit.Eventually(t, 20*time.Second, func() bool { return r.b.Feed.Lag().Numbers == 0 })
 		t.Run("behind what the process remembers", func(t *testing.T) {
 			r.listen(t, r.b, cursorOf(first)).await(t, fmt.Sprint("resync ", r.head), readyAt(r.head))
@@ -280,7 +280,7 @@ func TestWhereALiveFeedGoesOn(t *testing.T) {
 		})
 		t.Run("nowhere", func(t *testing.T) {
 			for _, c := range []page.Cursor{"x", page.Encode("FEED", 1), page.Encode("LIVE", "one")} {
-				_, err := r.b.Feed.Live(r.viewer, c)
+				_, err := r.b.Feed.Subscribe(r.viewer, c)
 				if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.BadUserInput {
 					t.Errorf("%q: %v", c, err)
 				}
@@ -308,10 +308,10 @@ func TestANumberAloneAnnouncesAllBelow(t *testing.T) {
 		tape := r.listen(t, r.b, "")
 		tape.await(t, readyAt(r.head))
 		r.publish(t, r.a, r.authors[0], r.authors[0])
-		r.b.Feed.Hear([]byte(fmt.Sprint(r.head)))
-		r.b.Feed.Hear([]byte("what another version says"))
+		r.b.Feed.ReceiveHint([]byte(fmt.Sprint(r.head)))
+		r.b.Feed.ReceiveHint([]byte("what another version says"))
 		tape.await(t, readyAt(r.head-2), plus(r.head-1), plus(r.head))
-		r.a.Feed.Numbered(r.head) // of what it says no more, as of a thousand notes
+		r.a.Feed.SeqCommitted(r.head) // of what it says no more, as of a thousand notes
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			r.mu.Lock()
 			defer r.mu.Unlock()

@@ -64,7 +64,7 @@ func TestAFeedFollowsADatabaseThatWentBack(t *testing.T) {
 					t.Fatal(err)
 				}
 				if told {
-					p.Feed.Doubt()
+					p.Feed.MarkSuspect()
 				} else {
 					shows("with the head gone")
 				}

@@ -204,7 +204,7 @@ func (s *feedStory) start(ctx context.Context, i int) {
 		// What it has in memory may be as old as the story, so it remembers all that long
 		// what was deleted.
 		caches.LocalBytes, caches.Alone = 4<<20, true
-		cfg.TailSize = 2 * feedSteps
+		cfg.LogTailSize = 2 * feedSteps
 	}
 	p := openFeed(s.t, s.on[i], s.wires[i], caches, outbox.Options{Batch: 1}, cfg)
 	p.deaf = s.deaf

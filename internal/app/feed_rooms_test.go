@@ -30,7 +30,7 @@ import (
 
 // feedSmall are sizes by which floors, crossings and trims happen all the time. Who is no star
 // has up to two batches of followers.
-var feedSmall = feed.Config{Threshold: 4, InboxSize: 8, OutboxSize: 6, TailSize: 40, Batch: 2}
+var feedSmall = feed.Config{Threshold: 4, InboxSize: 8, OutboxSize: 6, LogTailSize: 40, Batch: 2}
 
 // feedProcess is the rooms of a feed as one of several processes has them, without what
 // runs in the background.

@@ -37,7 +37,7 @@ func (h *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, lo
 		rdb = h.State
 	}
 	return live.NewHints(rdb, live.HintOptions{Channel: cfg.RedisPrefix + ":feed", Registerer: reg, Log: log},
-		func(hint []byte) { h.Feed.Hear(hint) }, func() { h.Feed.HintsMissed() })
+		func(hint []byte) { h.Feed.ReceiveHint(hint) }, func() { h.Feed.CheckLog() })
 }
 
 // hearLive has this process hear the topics.
@@ -46,9 +46,9 @@ func (h *Components) hearLive() {
 		for _, body := range bodies {
 			var followers []int64
 			if json.Unmarshal(body, &followers) != nil { // of another version
-				h.Feed.FollowsMissed()
+				h.Feed.MarkFollowsStale()
 			}
-			h.Feed.FollowsChanged(followers...)
+			h.Feed.RefreshFollows(followers...)
 		}
 	})
 	h.bus.Subscribe(sessionsTopic, func(_ context.Context, bodies [][]byte) {
@@ -67,14 +67,14 @@ func (h *Components) hearLive() {
 type followsFollower struct{ h *Components }
 
 // Reset tells of a gap.
-func (f followsFollower) Reset(context.Context, stream.Gap) { f.h.Feed.FollowsMissed() }
+func (f followsFollower) Reset(context.Context, stream.Gap) { f.h.Feed.MarkFollowsStale() }
 
 // Synced says nothing here.
 func (f followsFollower) Synced(time.Time) {}
 
 // tellFollows tells the live feeds of all processes that users follow others than before.
 func (h *Components) tellFollows(ctx context.Context, followers ...int64) error {
-	h.Feed.FollowsChanged(followers...)
+	h.Feed.RefreshFollows(followers...)
 	return tellIDs(ctx, h.bus, followsTopic, followers)
 }
 
@@ -98,7 +98,7 @@ func (h *Components) pollWithoutBus(ctx context.Context, log *slog.Logger) error
 		bus := h.gates[cacheRole].Open()
 		open := bus && h.gates[stateRole].Open()
 		if !bus {
-			h.Feed.FollowsMissed() // the reset of the bus repeats it at the end
+			h.Feed.MarkFollowsStale() // the reset of the bus repeats it at the end
 		}
 		if open && wasOpen {
 			continue

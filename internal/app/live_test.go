@@ -71,7 +71,7 @@ func TestAFeedIsFollowedLive(t *testing.T) {
 		}
 		town.ann.Must(t, unfollow, map[string]any{"id": town.customers[1].id}, nil)
 		ann := numberIn(t, town.customers[0].id)
-		testkit.Eventually(t, 20*time.Second, func() bool { return town.s.Components().Feed.Followed(ann) == 0 })
+		testkit.Eventually(t, 20*time.Second, func() bool { return town.s.Components().Feed.FolloweeCount(ann) == 0 })
 		town.note(t, bob, "Unfollowed")
 		town.ann.Must(t, followUser, map[string]any{"id": town.customers[1].id}, nil)
 		town.note(t, bob, "Followed")

@@ -99,22 +99,22 @@ func (f feedAdapter) Followers(ctx context.Context, asks []cache.Ask[int64]) (ma
 
 // Deliver has tx bring notes to followers.
 func (f feedAdapter) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
-	return f.h.Feed.Deliver(ctx, tx, authors, followers)
+	return f.h.Feed.EnqueueFanOut(ctx, tx, authors, followers)
 }
 
 // Delivered follows the commit of that.
-func (f feedAdapter) Delivered() { f.h.Feed.Delivered() }
+func (f feedAdapter) Delivered() { f.h.Feed.FanOutCommitted() }
 
 // Numbered follows each commit that took numbers.
 func (f feedAdapter) Numbered(last int64, events []note.Event) {
 	told := make([]feed.Event, len(events))
 	for i, e := range events {
-		told[i] = feed.Event{Seq: e.Seq, Note: e.NoteID, Author: e.AuthorID, Removed: e.Note == nil, Star: e.Star, Follows: e.Follows}
+		told[i] = feed.Event{Seq: e.Seq, Note: e.NoteID, Author: e.AuthorID, Removed: e.Note == nil, Celebrity: e.Star, Follows: e.Follows}
 		if e.Note != nil {
 			told[i].Row = e.Note
 		}
 	}
-	f.h.Feed.Numbered(last, told...)
+	f.h.Feed.SeqCommitted(last, told...)
 }
 
 // userCounters are the users as those need them who count something of them.

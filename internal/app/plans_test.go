@@ -282,7 +282,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	add("followers", func(ctx context.Context) error { _, err := h.Follows.Followers(ctx, some, 20, ""); return err })
 	add("followees", func(ctx context.Context) error { _, err := h.Follows.Followees(ctx, some, 20, ""); return err })
 	add("followees in common", func(ctx context.Context) error { _, err := h.Follows.Common(ctx, 11, 12, 20, ""); return err })
-	add("the newest notes", func(ctx context.Context) error { return h.Feed.Look(ctx) })
+	add("the newest notes", func(ctx context.Context) error { return h.Feed.RefreshFanOuts(ctx) })
 	add("a feed", func(ctx context.Context) error { _, err := h.Feed.Page(ctx, 11, 20, ""); return err })
 	add("a feed with thousands of followees", func(ctx context.Context) error {
 		// The test needs the statements and not the page, which takes many of them.

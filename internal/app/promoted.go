@@ -138,7 +138,7 @@ func (p *failoverMonitor) mark(ctx context.Context) (string, error) {
 // and first made up for by whoever comes first. All of it may be repeated.
 func (p *failoverMonitor) doubt(ctx context.Context, now string, everybodys bool) error {
 	p.log.WarnContext(ctx, "the database has another history than before: commits may be missing, and what is known of them is compared", "timeline", now, "before", p.known)
-	p.h.Feed.Doubt()
+	p.h.Feed.MarkSuspect()
 	p.h.sales.Doubt()
 	if everybodys {
 		repairing, cancel := context.WithTimeout(ctx, promotedRepair)

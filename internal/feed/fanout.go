@@ -33,13 +33,13 @@ const roundsAtOnce = 2
 // goes on behind its last batch.
 var errGoesOn = errors.New("the fan-out goes on")
 
-// Deliver has tx bring notes to those who follow their authors: after its commit they are in
+// EnqueueFanOut has tx bring notes to those who follow their authors: after its commit they are in
 // every feed at once, and on their way to the inboxes. authors has the author of each note,
 // whose rows tx holds locked, followers how many follow each of them.
 //
 // Who has too many followers is a star from this note on, in the same transaction: so
 // whoever sees the note knows that it was not pushed. It returns those.
-func (s *Service) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
+func (s *Service) EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
 	var push []int64
 	stars = map[int64]bool{}
 	for note, author := range authors {
@@ -79,12 +79,12 @@ func (s *Service) promote(ctx context.Context, tx *ent.Tx, authors []int64) erro
 	return nil
 }
 
-// Delivered is called after the commit of Deliver's transaction. It does not wait.
-func (s *Service) Delivered() { s.outbox.Kick() }
+// FanOutCommitted is called after the commit of Deliver's transaction. It does not wait.
+func (s *Service) FanOutCommitted() { s.outbox.Kick() }
 
-// A push is a note on its way to the followers of its author.
-type push struct {
-	spot
+// A fanOutJob is a note on its way to the followers of its author.
+type fanOutJob struct {
+	entry
 	created int64 // milliseconds since 1970
 	below   int64 // follows with lower ids are to come
 	begun   bool  // there is a row of its progress
@@ -117,10 +117,10 @@ func (s *Service) fanOut(ctx context.Context, notes ...int64) error {
 
 // remember writes down which notes of a job are done, before its turn ends: the next one goes
 // on with the others.
-func (s *Service) remember(ctx context.Context, notes []int64, left []push) error {
+func (s *Service) remember(ctx context.Context, notes []int64, left []fanOutJob) error {
 	var writes []*ent.FanOutCreate
 	for _, note := range notes {
-		if !slices.ContainsFunc(left, func(p push) bool { return p.note == note }) {
+		if !slices.ContainsFunc(left, func(p fanOutJob) bool { return p.note == note }) {
 			writes = append(writes, s.db.FanOut.Create().SetID(note).SetBelow(0).SetPushed(0))
 		}
 	}
@@ -133,9 +133,9 @@ func (s *Service) remember(ctx context.Context, notes []int64, left []push) erro
 	return nil
 }
 
-// BeginAnew forgets how far fan-outs are: a Redis lost what they had pushed. Jobs that are
+// ResetFanOut forgets how far fan-outs are: a Redis lost what they had pushed. Jobs that are
 // replayed after it begin with the first follower.
-func (s *Service) BeginAnew(ctx context.Context) error {
+func (s *Service) ResetFanOut(ctx context.Context) error {
 	if _, err := s.db.FanOut.Delete().Exec(ctx); err != nil {
 		return fmt.Errorf("forget how far fan-outs are: %w", err)
 	}
@@ -153,7 +153,7 @@ func endOfTurn(ctx context.Context) time.Time {
 }
 
 // pushes reads the notes and how far they are. What was deleted is not pushed.
-func (s *Service) pushes(ctx context.Context, notes []int64) ([]push, error) {
+func (s *Service) pushes(ctx context.Context, notes []int64) ([]fanOutJob, error) {
 	rows, err := s.db.Note.Query().Where(entnote.IDIn(notes...), entnote.DeletedAtIsNil(), entnote.SeqNotNil()).
 		Select(entnote.FieldID, entnote.FieldSeq, entnote.FieldAuthorID, entnote.FieldCreatedAt).All(ctx)
 	if err != nil {
@@ -167,9 +167,9 @@ func (s *Service) pushes(ctx context.Context, notes []int64) ([]push, error) {
 	for _, p := range progress {
 		far[p.ID] = p
 	}
-	pushes := make([]push, 0, len(rows))
+	pushes := make([]fanOutJob, 0, len(rows))
 	for _, r := range rows {
-		one := push{spot: spot{seq: *r.Seq, note: r.ID, author: r.AuthorID}, created: r.CreatedAt, below: math.MaxInt64}
+		one := fanOutJob{entry: entry{seq: *r.Seq, note: r.ID, author: r.AuthorID}, created: r.CreatedAt, below: math.MaxInt64}
 		if p := far[r.ID]; p != nil {
 			one.below, one.begun = p.Below, true
 		}
@@ -182,15 +182,15 @@ func (s *Service) pushes(ctx context.Context, notes []int64) ([]push, error) {
 
 // round pushes a batch of some of the notes, writes down how far they are, and returns those
 // that are not done.
-func (s *Service) round(ctx context.Context, pushes []push) (left []push, err error) {
+func (s *Service) round(ctx context.Context, pushes []fanOutJob) (left []fanOutJob, err error) {
 	// Those that are nearest to their beginning come first, so that the notes of one author
 	// go on together; of each author those that are equally far.
-	slices.SortFunc(pushes, func(a, b push) int {
+	slices.SortFunc(pushes, func(a, b fanOutJob) int {
 		return cmp.Or(cmp.Compare(b.below, a.below), cmp.Compare(a.author, b.author), cmp.Compare(a.seq, b.seq))
 	})
 	var asks []cache.Ask[int64]
 	at := map[int64]int64{} // author → below
-	var now []push
+	var now []fanOutJob
 	for _, p := range pushes {
 		below, taken := at[p.author]
 		switch {
@@ -244,7 +244,7 @@ var errElsewhere = errors.New("another attempt pushes this note")
 
 // progress writes down that followers of a note were done, down to a follow. It fails if what
 // is written there is not what this attempt left.
-func (s *Service) progress(ctx context.Context, p *push, below int64, pushed int) error {
+func (s *Service) progress(ctx context.Context, p *fanOutJob, below int64, pushed int) error {
 	if !p.begun {
 		err := s.db.FanOut.Create().SetID(p.note).SetBelow(below).SetPushed(pushed).Exec(ctx)
 		if ent.IsConstraintError(err) {

@@ -71,12 +71,12 @@ type Config struct {
 	Notes   Notes
 	Follows Follows
 
-	Threshold  int           // followers that make an author a star; default [Threshold]
-	InboxSize  int           // entries of an inbox; default 500
-	InboxLife  time.Duration // without a read, an inbox is kept for as long, and by a third longer at most; default 14 days
-	OutboxSize int           // entries of a star's outbox; default 200
-	TailSize   int           // numbers that a process remembers at least; default 65 536
-	Batch      int           // followers of one batch of a fan-out; default 1000
+	Threshold   int           // followers that make an author a star; default [Threshold]
+	InboxSize   int           // entries of an inbox; default 500
+	InboxLife   time.Duration // without a read, an inbox is kept for as long, and by a third longer at most; default 14 days
+	OutboxSize  int           // entries of a star's outbox; default 200
+	LogTailSize int           // numbers that a process remembers at least; default 65 536
+	Batch       int           // followers of one batch of a fan-out; default 1000
 
 	// Announce tells other processes, whose Hear gets it, what is new for live feeds. It may
 	// fail, and what it said may be lost. Nil if there are none.
@@ -92,7 +92,7 @@ func (c Config) withDefaults() Config {
 	c.InboxSize = cmp.Or(c.InboxSize, 500)
 	c.InboxLife = cmp.Or(c.InboxLife, 14*24*time.Hour)
 	c.OutboxSize = cmp.Or(c.OutboxSize, 200)
-	c.TailSize = cmp.Or(c.TailSize, 65_536)
+	c.LogTailSize = cmp.Or(c.LogTailSize, 65_536)
 	c.Batch = cmp.Or(c.Batch, 1000)
 	if c.Now == nil {
 		c.Now = time.Now
@@ -109,14 +109,14 @@ type Service struct {
 	sql    statements
 	m      metrics
 
-	tail     *tail
-	hub      *hub
-	rows     *rows         // for what live feeds tell
+	tail     *logTail
+	hub      *liveHub
+	rows     *noteLoader   // for what live feeds tell
 	numbered chan struct{} // of capacity 1: there is something to announce
-	hints    hints         // what that is
+	hints    pendingHints  // what that is
 	inboxes  *cache.Union[int64]
-	outs     *cache.Cache[int64, out]
-	stars    followedStars
+	outs     *cache.Cache[int64, authorTimeline]
+	stars    celebrityCache
 	rounds   chan struct{} // a place for each round of a fan-out that may be under way
 	queries  chan struct{} // a place for each feed that may be read from the database
 }
@@ -136,7 +136,7 @@ func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
 		panic(fmt.Sprintf("feed: %v", err)) // the files are part of the program
 	}
 	s.m = newMetrics(s.cfg.Registerer)
-	s.tail = newTail(s.cfg.TailSize, log{db, box, s.sql.events})
+	s.tail = newTail(s.cfg.LogTailSize, eventLog{db, box, s.sql.events})
 	s.hub, s.numbered = newHub(s), make(chan struct{}, 1)
 	s.rows = newRows(s.cfg.Notes)
 	s.m.ofHub(s.cfg.Registerer, s.hub)
@@ -157,15 +157,15 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// Look looks anew which fan-outs are under way: after jobs were replayed.
-func (s *Service) Look(ctx context.Context) error { return s.tail.look(ctx) }
+// RefreshFanOuts looks anew which fan-outs are under way: after jobs were replayed.
+func (s *Service) RefreshFanOuts(ctx context.Context) error { return s.tail.look(ctx) }
 
-// Doubt is for a database that was promoted or restored: it may lack the end of the log.
+// MarkSuspect is for a database that was promoted or restored: it may lack the end of the log.
 // What this process knows of it is read anew before a page or a live feed says anything
 // more, and those who follow live feeds are told to read theirs anew.
-func (s *Service) Doubt() {
+func (s *Service) MarkSuspect() {
 	s.tail.doubt()
-	s.hub.doubt()
+	s.hub.markSuspect()
 }
 
 // Wait returns when no read of the log is under way. Call it before the database closes.

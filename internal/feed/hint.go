@@ -11,16 +11,16 @@ const (
 	hintBytes  = 64000 // of the rows of a hint, about; what is beyond is read from the database
 )
 
-// hints are events that wait to be announced to other processes. They are safe for
+// pendingHints are events that wait to be announced to other processes. They are safe for
 // concurrent use.
-type hints struct {
+type pendingHints struct {
 	mu     sync.Mutex
 	events []Event
 	lost   bool // there were too many: it is left to the log
 }
 
 // add lets events wait. None stand for more than can be told.
-func (h *hints) add(events []Event) {
+func (h *pendingHints) add(events []Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.lost = h.lost || len(events) == 0 || len(h.events)+len(events) > hintEvents; h.lost {
@@ -31,7 +31,7 @@ func (h *hints) add(events []Event) {
 }
 
 // take returns what waits: events, or that there were too many, or neither.
-func (h *hints) take() (events []Event, lost bool) {
+func (h *pendingHints) take() (events []Event, lost bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	events, lost = h.events, h.lost
@@ -72,9 +72,9 @@ func (s *Service) nextHint() []byte {
 	return text
 }
 
-// Hear takes in what another process announced by Config.Announce, or this one. Of one that
+// ReceiveHint takes in what another process announced by Config.Announce, or this one. Of one that
 // makes no sense, as of another version, it hears that there is something.
-func (s *Service) Hear(text []byte) {
+func (s *Service) ReceiveHint(text []byte) {
 	if len(text) == 0 || text[0] != '{' {
 		number, _ := strconv.ParseInt(string(text), 10, 64) // 0: there is something
 		s.hub.announced(number)

@@ -21,15 +21,15 @@ const (
 	retryAfter     = 100 * time.Millisecond
 	viewersAtOnce  = 64               // viewers whose follows one statement reads
 	versionsAtOnce = 500              // viewers whose versions one statement reads
-	mostReplayed   = 1000             // due events of one replay; beyond, the client reads the feed anew
-	mostLookedAt   = 20_000           // numbers that a replay looks through, while nobody is told anything
-	mostBegun      = 10_000           // follows that began since the last event; beyond, all viewers are read anew
+	maxReplayed    = 1000             // due events of one replay; beyond, the client reads the feed anew
+	maxChecked     = 20_000           // numbers that a replay looks through, while nobody is told anything
+	maxBegun       = 10_000           // follows that began since the last event; beyond, all viewers are read anew
 	viewerLife     = 30 * time.Second // of what is known of a viewer who has gone
-	mostHinted     = 1000             // announced events that wait; beyond, the log is read
+	maxHinted      = 1000             // announced events that wait; beyond, the log is read
 	recentUpdates  = 4096             // events of which those who come back get the same object
 )
 
-// A hub tells the live feeds of a process what is published and deleted. It is a position
+// A liveHub tells the live feeds of a process what is published and deleted. It is a position
 // in the log of notes: all numbers up to it were told to those whom they are due. What
 // follows is read from the log, but for what is known without; so a hint that is lost costs
 // time and nothing else.
@@ -45,7 +45,7 @@ const (
 //
 // One goroutine, run, reads and tells, one thing after the other. It is safe for concurrent
 // use.
-type hub struct {
+type liveHub struct {
 	s     *Service
 	wake  chan struct{} // of capacity 1: there is something to do
 	heard atomic.Int64  // the highest number that somebody announced
@@ -71,12 +71,12 @@ type hub struct {
 	readied, resynced *live.Update // what was told last of a position
 }
 
-func newHub(s *Service) *hub {
-	return &hub{s: s, wake: make(chan struct{}, 1), counted: -1, viewers: map[int64]*viewer{}, authors: map[int64][]*viewer{}, dirty: map[int64]bool{}}
+func newHub(s *Service) *liveHub {
+	return &liveHub{s: s, wake: make(chan struct{}, 1), counted: -1, viewers: map[int64]*viewer{}, authors: map[int64][]*viewer{}, dirty: map[int64]bool{}}
 }
 
-// poke has run look what there is to do.
-func (h *hub) poke() {
+// signal has run look what there is to do.
+func (h *liveHub) signal() {
 	select {
 	case h.wake <- struct{}{}:
 	default:
@@ -85,13 +85,13 @@ func (h *hub) poke() {
 
 // announced says that the log goes as far as a number, or, with 0, farther than it was, and
 // what the last numbers are of, if that is known.
-func (h *hub) announced(number int64, events ...Event) {
+func (h *liveHub) announced(number int64, events ...Event) {
 	for last := h.heard.Load(); number > last && !h.heard.CompareAndSwap(last, number); last = h.heard.Load() {
 	}
 	h.mu.Lock()
 	news := h.on && (number == 0 || number > h.pos)
 	if news {
-		if len(events) > 0 && len(h.hinted)+len(events) <= mostHinted {
+		if len(events) > 0 && len(h.hinted)+len(events) <= maxHinted {
 			h.hinted = append(h.hinted, events...)
 		} else {
 			h.look = true
@@ -102,19 +102,19 @@ func (h *hub) announced(number int64, events ...Event) {
 	}
 	h.mu.Unlock()
 	if news {
-		h.poke()
+		h.signal()
 	}
 }
 
 // has reports whether all numbers up to one are told.
-func (h *hub) has(number int64) bool {
+func (h *liveHub) has(number int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.on && number <= h.pos
 }
 
 // run tells until ctx ends.
-func (h *hub) run(ctx context.Context) {
+func (h *liveHub) run(ctx context.Context) {
 	check := time.NewTimer(clock.About(checkEvery))
 	defer check.Stop()
 	for {
@@ -146,7 +146,7 @@ func (h *hub) run(ctx context.Context) {
 }
 
 // tick has the log looked at, and forgets who has been gone for long.
-func (h *hub) tick() {
+func (h *liveHub) tick() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.look = true
@@ -163,7 +163,7 @@ func (h *hub) tick() {
 // step does the most urgent thing that there is to do, and reports whether there is more:
 // what is new comes before those who join, and they before the follows that changed, some
 // of them at a time.
-func (h *hub) step(ctx context.Context) (more bool, err error) {
+func (h *liveHub) step(ctx context.Context) (more bool, err error) {
 	h.mu.Lock()
 	look, hinted := h.look, h.hinted
 	h.look, h.hinted = false, nil
@@ -207,7 +207,7 @@ func (h *hub) step(ctx context.Context) (more bool, err error) {
 // waiting returns some of the users whose follows are to be read: of who joins, then of
 // those that changed; and whether somebody who joins has seen more than was told yet. The
 // caller holds mu.
-func (h *hub) waiting() (users []int64, ahead bool) {
+func (h *liveHub) waiting() (users []int64, ahead bool) {
 	for _, s := range h.joining {
 		ahead = ahead || s.after > h.pos
 		if v := s.viewer; !v.loaded && len(users) < viewersAtOnce && !slices.Contains(users, v.user) {
@@ -228,7 +228,7 @@ func (h *hub) waiting() (users []int64, ahead bool) {
 // tellHinted tells what was announced, as far as that is just what stands in the log behind
 // the position, and nobody follows an author since then unheard. It reports false if the log
 // has to be looked at.
-func (h *hub) tellHinted(hinted []Event) bool {
+func (h *liveHub) tellHinted(hinted []Event) bool {
 	if h.doubted.Load() {
 		return false
 	}
@@ -251,7 +251,7 @@ func (h *hub) tellHinted(hinted []Event) bool {
 		if hint.Row != nil {
 			h.s.rows.keep(hint.Note, hint.Row)
 		}
-		h.tell(e, now)
+		h.deliver(e, now)
 		h.caughtUp(e.Seq)
 		h.s.m.liveHinted.Inc()
 	}
@@ -259,7 +259,7 @@ func (h *hub) tellHinted(hinted []Event) bool {
 }
 
 // advance tells what is in the log behind the position.
-func (h *hub) advance(ctx context.Context) error {
+func (h *liveHub) advance(ctx context.Context) error {
 	doubted := h.doubted.Load() // before: what is doubted later is looked at once more
 	head, err := h.s.tail.sync(ctx)
 	if err != nil {
@@ -288,7 +288,7 @@ func (h *hub) advance(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if len(begun) >= mostBegun {
+	if len(begun) >= maxBegun {
 		if err := h.loadAll(ctx); err != nil {
 			return err
 		}
@@ -308,24 +308,24 @@ func (h *hub) advance(ctx context.Context) error {
 	}
 	now := time.Now()
 	for _, e := range events {
-		h.tell(e, now)
+		h.deliver(e, now)
 	}
 	h.caughtUp(head)
 	return nil
 }
 
-// doubt has everybody read the feed anew: what was told may never have happened.
-func (h *hub) doubt() {
+// markSuspect has everybody read the feed anew: what was told may never have happened.
+func (h *liveHub) markSuspect() {
 	h.doubted.Store(true)
 	h.mu.Lock()
 	h.look = true
 	h.mu.Unlock()
-	h.poke()
+	h.signal()
 }
 
 // believe begins anew at the head of a log that may be another one. What was announced of
 // the former one counts no more.
-func (h *hub) believe(ctx context.Context, head int64) error {
+func (h *liveHub) believe(ctx context.Context, head int64) error {
 	h.doubted.Store(false)
 	h.mu.Lock()
 	h.on = true
@@ -339,7 +339,7 @@ func (h *hub) believe(ctx context.Context, head int64) error {
 }
 
 // skip has all read their feeds anew: the log cannot be told from the position on.
-func (h *hub) skip(ctx context.Context, head int64) error {
+func (h *liveHub) skip(ctx context.Context, head int64) error {
 	if err := h.loadAll(ctx); err != nil { // first: follows that began meanwhile are read nowhere else
 		return err
 	}
@@ -359,7 +359,7 @@ func (h *hub) skip(ctx context.Context, head int64) error {
 	return nil
 }
 
-func (h *hub) caughtUp(head int64) {
+func (h *liveHub) caughtUp(head int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.heard.Load() <= head {
@@ -367,8 +367,8 @@ func (h *hub) caughtUp(head int64) {
 	}
 }
 
-// tell pushes one event to those whom it is due, and moves on behind it.
-func (h *hub) tell(e Event, now time.Time) {
+// deliver pushes one event to those whom it is due, and moves on behind it.
+func (h *liveHub) deliver(e Event, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pos = e.Seq
@@ -396,7 +396,7 @@ func (h *hub) tell(e Event, now time.Time) {
 
 // update is what is told of an event, the same object to all as long as it is remembered.
 // The caller holds mu.
-func (h *hub) update(e Event) *live.Update {
+func (h *liveHub) update(e Event) *live.Update {
 	slot := &h.recent[e.Seq%recentUpdates]
 	if *slot == nil || (*slot).Seq != placeOf(e.Seq) {
 		*slot = h.s.updateOf(e)
@@ -413,7 +413,7 @@ func numberAt(place int64) int64  { return place / 4 }
 
 // A session is one subscription to a feed.
 type session struct {
-	hub    *hub
+	hub    *liveHub
 	viewer *viewer
 	r      live.Receiver
 	after  int64 // it has seen everything up to here; -1 if it has not said
@@ -425,7 +425,7 @@ type session struct {
 }
 
 // join begins a session: at once, if all is there that its beginning needs.
-func (h *hub) join(user, after int64, r live.Receiver) *session {
+func (h *liveHub) join(user, after int64, r live.Receiver) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := h.viewers[user]
@@ -441,13 +441,13 @@ func (h *hub) join(user, after int64, r live.Receiver) *session {
 		return s
 	}
 	h.joining = append(h.joining, s)
-	h.poke()
+	h.signal()
 	return s
 }
 
 // admitAll admits those who join and whose follows are known. The log was looked at since
 // they came if they claim to be ahead of it. The caller holds mu.
-func (h *hub) admitAll() {
+func (h *liveHub) admitAll() {
 	h.joining = slices.DeleteFunc(h.joining, func(s *session) bool {
 		switch {
 		case s.closed:
@@ -471,7 +471,7 @@ func (s *session) looked() (before bool) {
 }
 
 // admit tells a session what it missed, and that it is ready. The caller holds mu.
-func (h *hub) admit(s *session) {
+func (h *liveHub) admit(s *session) {
 	s.joined = true
 	switch {
 	case s.after < 0:
@@ -484,13 +484,13 @@ func (h *hub) admit(s *session) {
 	h.pushReady(s)
 }
 
-func (h *hub) pushReady(s *session) {
+func (h *liveHub) pushReady(s *session) {
 	s.r.Push(h.standing(&h.readied, s.ready, func(c page.Cursor) Update { return &Ready{Cursor: c} }))
 }
 
 // standing is what is told of a position itself, the same object to all who are told it. The
 // caller holds mu.
-func (h *hub) standing(last **live.Update, place int64, of func(page.Cursor) Update) *live.Update {
+func (h *liveHub) standing(last **live.Update, place int64, of func(page.Cursor) Update) *live.Update {
 	if *last == nil || (*last).Seq != place {
 		cursor := livePlace(numberAt(place))
 		*last = &live.Update{Seq: place, Cursor: string(cursor), Load: told(of(cursor))}
@@ -499,7 +499,7 @@ func (h *hub) standing(last **live.Update, place int64, of func(page.Cursor) Upd
 }
 
 // resync has a session read the feed anew. The caller holds mu.
-func (h *hub) resync(s *session) {
+func (h *liveHub) resync(s *session) {
 	h.s.m.liveReplays.WithLabelValues("resync").Inc()
 	s.told = resyncAt(h.pos)
 	s.r.Push(h.standing(&h.resynced, s.told, func(c page.Cursor) Update { return &Resync{Cursor: c} }))
@@ -507,9 +507,9 @@ func (h *hub) resync(s *session) {
 
 // replay tells a session what is due to it behind a number, up to the position. The caller
 // holds mu.
-func (h *hub) replay(s *session, after int64) {
+func (h *liveHub) replay(s *session, after int64) {
 	events, ok := h.s.tail.between(after, h.pos)
-	if !ok || len(events) > mostLookedAt {
+	if !ok || len(events) > maxChecked {
 		h.resync(s)
 		return
 	}
@@ -519,7 +519,7 @@ func (h *hub) replay(s *session, after int64) {
 			due = append(due, e)
 		}
 	}
-	if len(due) > mostReplayed {
+	if len(due) > maxReplayed {
 		h.resync(s)
 		return
 	}
@@ -569,7 +569,7 @@ func (s *session) Close() {
 
 // lag is how many numbers are announced, or known, and not told yet, since when, and how
 // many sessions wait for their beginning.
-func (h *hub) lag() (numbers int64, oldest time.Duration, joining int) {
+func (h *liveHub) lag() (numbers int64, oldest time.Duration, joining int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.on {
@@ -583,15 +583,15 @@ func (h *hub) lag() (numbers int64, oldest time.Duration, joining int) {
 
 // readBegun reads the follows that began since the log had a number, and how many
 // transactions had any begin so far.
-func (s *Service) readBegun(ctx context.Context, from int64) (list []begun, counted int64, err error) {
+func (s *Service) readBegun(ctx context.Context, from int64) (list []followStart, counted int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
 	counted = -1 // there always is a row
-	err = sqlfile.Each(ctx, s.db, s.sql.begun, []any{from, mostBegun}, func(rows *sql.Rows) error {
+	err = sqlfile.Each(ctx, s.db, s.sql.begun, []any{from, maxBegun}, func(rows *sql.Rows) error {
 		var user, author, since sql.NullInt64
 		err := rows.Scan(&counted, &user, &author, &since)
 		if user.Valid {
-			list = append(list, begun{user.Int64, followed{author.Int64, since.Int64}})
+			list = append(list, followStart{user.Int64, followed{author.Int64, since.Int64}})
 		}
 		return err
 	})

@@ -44,19 +44,19 @@ func (s *Service) openInboxes(hub *cache.Hub) {
 	}, s.cfg.Follows.Window(), s.loadInbox)
 }
 
-// A spot is a note's place in a feed.
-type spot struct{ seq, note, author int64 }
+// A entry is a note's place in a feed.
+type entry struct{ seq, note, author int64 }
 
-func (p spot) entry() cache.Entry {
+func (p entry) entry() cache.Entry {
 	return cache.UnionEntry(decimal(p.author), decimal(p.note), p.seq)
 }
 
 // spotOf is the opposite of entry. It reports false of what is nothing of ours.
-func spotOf(e cache.Entry) (spot, bool) {
+func spotOf(e cache.Entry) (entry, bool) {
 	author, note, found := strings.Cut(e.Member, "/")
 	a, err := parseDecimal(author)
 	n, err2 := parseDecimal(note)
-	return spot{seq: e.Score, note: n, author: a}, found && err == nil && err2 == nil
+	return entry{seq: e.Score, note: n, author: a}, found && err == nil && err2 == nil
 }
 
 // loadInbox is the loader of the inboxes: a source is a followee, its score the follow's id.
@@ -71,7 +71,7 @@ func (s *Service) loadInbox(ctx context.Context, user, above int64, limit int) (
 
 // newest reads from the database the newest notes below a number of whom a user follows,
 // those whose follows have ids above one; and the newest of these ids.
-func (s *Service) newest(ctx context.Context, user, below int64, most, ofEach int, above int64) (spots []spot, newest int64, err error) {
+func (s *Service) newest(ctx context.Context, user, below int64, most, ofEach int, above int64) (spots []entry, newest int64, err error) {
 	select {
 	case s.queries <- struct{}{}:
 		defer func() { <-s.queries }()
@@ -86,7 +86,7 @@ func (s *Service) newest(ctx context.Context, user, below int64, most, ofEach in
 			return err
 		}
 		if note.Valid {
-			spots = append(spots, spot{seq: seq.Int64, note: note.Int64, author: author.Int64})
+			spots = append(spots, entry{seq: seq.Int64, note: note.Int64, author: author.Int64})
 		}
 		return nil
 	})

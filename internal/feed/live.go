@@ -39,13 +39,13 @@ func (*Resync) isUpdate()  {}
 // livePlace is the cursor of a number of the log.
 func livePlace(number int64) page.Cursor { return page.Encode(liveCursor, number) }
 
-// Live is a user's feed as it happens: what was published and deleted behind a cursor, which
+// Subscribe is a user's feed as it happens: what was published and deleted behind a cursor, which
 // is that of a page or of the last update that was seen, then [Ready], then what happens.
 // Without a cursor it begins with [Ready]. Nothing is missed and nothing repeated, in the order
 // of the log; a client that is too far behind for that is told [Resync].
 //
 // What is told is the same for all. A cursor that makes no sense is a fault.
-func (s *Service) Live(user int64, after page.Cursor) (live.Source, error) {
+func (s *Service) Subscribe(user int64, after page.Cursor) (live.Source, error) {
 	l := &liveFeed{s.hub, user, -1}
 	if after != "" {
 		if err := page.Decode(after, liveCursor, &l.after); err != nil {
@@ -57,7 +57,7 @@ func (s *Service) Live(user int64, after page.Cursor) (live.Source, error) {
 }
 
 type liveFeed struct {
-	hub   *hub
+	hub   *liveHub
 	user  int64
 	after int64
 }
@@ -95,10 +95,10 @@ func told(u Update) func(context.Context) (any, error) {
 	return func(context.Context) (any, error) { return u, nil }
 }
 
-// Numbered is called after a commit that took numbers of the log, with the last of them, and
+// SeqCommitted is called after a commit that took numbers of the log, with the last of them, and
 // what they are of, or nothing if that is much. It tells the live feeds of all processes,
 // and does not wait.
-func (s *Service) Numbered(last int64, events ...Event) {
+func (s *Service) SeqCommitted(last int64, events ...Event) {
 	s.hub.announced(last, events...)
 	if s.cfg.Announce == nil {
 		return
@@ -110,20 +110,20 @@ func (s *Service) Numbered(last int64, events ...Event) {
 	}
 }
 
-// HintsMissed says that announcements may have been lost: the log is looked at.
-func (s *Service) HintsMissed() { s.hub.announced(0) }
+// CheckLog says that announcements may have been lost: the log is looked at.
+func (s *Service) CheckLog() { s.hub.announced(0) }
 
-// FollowsChanged says that users follow others than before, after the commit. It does not
+// RefreshFollows says that users follow others than before, after the commit. It does not
 // wait; their live feeds follow within moments.
-func (s *Service) FollowsChanged(users ...int64) { s.hub.followsChanged(users...) }
+func (s *Service) RefreshFollows(users ...int64) { s.hub.followsChanged(users...) }
 
-// FollowsMissed says that follows may have changed unheard: those of live feeds are looked
+// MarkFollowsStale says that follows may have changed unheard: those of live feeds are looked
 // at.
-func (s *Service) FollowsMissed() { s.hub.followsMissed() }
+func (s *Service) MarkFollowsStale() { s.hub.followsMissed() }
 
-// Followed is how many authors the live feed of a user knows that he follows, -1 if this
+// FolloweeCount is how many authors the live feed of a user knows that he follows, -1 if this
 // process does not know: for whoever waits until a change is heard of.
-func (s *Service) Followed(user int64) int {
+func (s *Service) FolloweeCount(user int64) int {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	if v := s.hub.viewers[user]; v != nil && v.loaded {

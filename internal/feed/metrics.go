@@ -52,7 +52,7 @@ func newMetrics(reg prometheus.Registerer) metrics {
 }
 
 // ofHub shows how far the live feeds are behind.
-func (m metrics) ofHub(reg prometheus.Registerer, h *hub) {
+func (m metrics) ofHub(reg prometheus.Registerer, h *liveHub) {
 	if reg == nil {
 		return
 	}

@@ -24,16 +24,16 @@ const (
 // out to be deleted.
 const spare = 8
 
-// mostAtOnce is how many places one turn of a page takes at most: more than the largest page.
-const mostAtOnce = 128
+// maxAtOnce is how many places one turn of a page takes at most: more than the largest page.
+const maxAtOnce = 128
 
 // A Page is a part of a feed.
 type Page struct {
 	Edges []*Edge
 	Info  page.Info
-	// Live is the place in the log that a page without a cursor shows the feed of. What
+	// LogPosition is the place in the log that a page without a cursor shows the feed of. What
 	// happens behind it is told by the live feed.
-	Live page.Cursor
+	LogPosition page.Cursor
 }
 
 // An Edge is a note's place in a feed.
@@ -94,12 +94,12 @@ func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page,
 		r.synced = true
 	}
 	r.upTo = min(r.upTo, head)
-	p := &Page{Live: page.Encode(liveCursor, head), Edges: make([]*Edge, 0, first)}
+	p := &Page{LogPosition: page.Encode(liveCursor, head), Edges: make([]*Edge, 0, first)}
 	more := false
 	for turn := 0; !r.end && !more; turn++ {
 		want := first + 1 - len(p.Edges)
 		if turn > 0 { // much was deleted here, and there may be more of that
-			want = max(want, min(spare<<turn, mostAtOnce))
+			want = max(want, min(spare<<turn, maxAtOnce))
 		}
 		spots, err := r.next(ctx, want)
 		if err != nil {
@@ -140,7 +140,7 @@ func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page,
 
 // next returns the next places of the feed, most of them if there are so many, and moves on
 // behind them.
-func (r *reader) next(ctx context.Context, most int) ([]spot, error) {
+func (r *reader) next(ctx context.Context, most int) ([]entry, error) {
 	if !r.plain {
 		spots, err := r.merged(ctx, most)
 		if err != nil {
@@ -159,7 +159,7 @@ func (r *reader) next(ctx context.Context, most int) ([]spot, error) {
 	return spots, err
 }
 
-func (r *reader) passed(spots []spot) {
+func (r *reader) passed(spots []entry) {
 	r.first = false
 	if n := len(spots); n > 0 {
 		r.upTo = spots[n-1].seq - 1
@@ -169,7 +169,7 @@ func (r *reader) passed(spots []spot) {
 // merged returns the next places from the inbox, from what is on its way there, and from the
 // outboxes of stars. If they are fewer than most and that is not the end, the inbox does not
 // hold the page.
-func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
+func (r *reader) merged(ctx context.Context, most int) ([]entry, error) {
 	s := r.s
 	open, ok := s.tail.underWay(r.upTo)
 	if !ok {
@@ -189,7 +189,7 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 	if n := len(inbox.Entries); n == most+spare {
 		floor = inbox.Entries[n-1].Score
 	}
-	found := map[int64]spot{}
+	found := map[int64]entry{}
 	for _, e := range inbox.Entries {
 		if at, ours := spotOf(e); ours {
 			found[at.seq] = at
@@ -197,7 +197,7 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 	}
 	for _, e := range open {
 		if inbox.Has[decimal(e.Author)] {
-			found[e.Seq] = spot{e.Seq, e.Note, e.Author}
+			found[e.Seq] = entry{e.Seq, e.Note, e.Author}
 		}
 	}
 	outs, err := s.outboxes(ctx, stars)
@@ -210,11 +210,11 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 			return nil, nil
 		}
 		for _, e := range newer {
-			found[e.Seq] = spot{e.Seq, e.Note, star}
+			found[e.Seq] = entry{e.Seq, e.Note, star}
 		}
 		floor = max(floor, o.floor(s.cfg.OutboxSize))
 		taken := 0
-		for _, at := range o.Spots {
+		for _, at := range o.Entries {
 			if at[0] > r.upTo {
 				continue
 			}
@@ -222,17 +222,17 @@ func (r *reader) merged(ctx context.Context, most int) ([]spot, error) {
 				floor = max(floor, at[0]+1)
 				break
 			}
-			found[at[0]] = spot{at[0], at[1], star}
+			found[at[0]] = entry{at[0], at[1], star}
 			taken++
 		}
 	}
-	spots := make([]spot, 0, len(found))
+	spots := make([]entry, 0, len(found))
 	for _, at := range found {
 		if at.seq >= floor {
 			spots = append(spots, at)
 		}
 	}
-	slices.SortFunc(spots, func(a, b spot) int { return cmp.Compare(b.seq, a.seq) })
+	slices.SortFunc(spots, func(a, b entry) int { return cmp.Compare(b.seq, a.seq) })
 	if len(spots) > most {
 		return spots[:most], nil
 	}
@@ -257,20 +257,20 @@ func (r *reader) inbox(ctx context.Context, most int, asked []string) (cache.Uni
 	if known && kept.of != inbox.Sources {
 		// Whom the user follows has changed: all stars are asked for again.
 		fresh, all = s.tail.starsSince(0)
-		kept = starsOf{}
+		kept = followedCelebrities{}
 		if inbox, err = s.inboxes.Page(ctx, r.user, r.upTo, most, append(asked, names(fresh)...)); err != nil || !inbox.Known {
 			return inbox, nil, err
 		}
 	}
 	if all > 0 && (!known || all != kept.known || kept.of != inbox.Sources) {
-		kept = starsOf{of: inbox.Sources, known: all, stars: append(slices.Clone(kept.stars), those(fresh, inbox.Has)...)}
+		kept = followedCelebrities{of: inbox.Sources, known: all, stars: append(slices.Clone(kept.stars), those(fresh, inbox.Has)...)}
 		s.stars.put(r.user, kept)
 	}
 	return inbox, kept.stars, nil
 }
 
 // rows reads the notes of places. What was deleted is not among them.
-func (r *reader) rows(ctx context.Context, spots []spot) (map[int64]any, error) {
+func (r *reader) rows(ctx context.Context, spots []entry) (map[int64]any, error) {
 	ids := make([]int64, len(spots))
 	for i, at := range spots {
 		ids[i] = at.note

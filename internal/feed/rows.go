@@ -17,9 +17,9 @@ const (
 	maxKept     = 256             // notes in memory, of 8 KB at most
 )
 
-// rows reads notes for live feeds, which need them one by one. Callers that arrive while a
+// noteLoader reads notes for live feeds, which need them one by one. Callers that arrive while a
 // read is under way share the next one. It is safe for concurrent use.
-type rows struct {
+type noteLoader struct {
 	reads *batch.Batcher[int64, any]
 
 	mu    sync.Mutex
@@ -27,7 +27,7 @@ type rows struct {
 	order []int64       // the notes of kept, the oldest first
 }
 
-func newRows(notes Notes) *rows {
+func newRows(notes Notes) *noteLoader {
 	read := func(ctx context.Context, calls []*batch.Call[int64, any]) (func(), error) {
 		ids := make([]int64, len(calls))
 		for i, c := range calls {
@@ -42,7 +42,7 @@ func newRows(notes Notes) *rows {
 		}
 		return nil, nil
 	}
-	return &rows{reads: batch.New(read, batch.Config{
+	return &noteLoader{reads: batch.New(read, batch.Config{
 		Max: maxReadRows, MaxWaiting: maxWaiting, Groups: maxReads, Timeout: rowsTimeout,
 		Leave: true, Shared: func(error) bool { return true },
 	})}
@@ -50,7 +50,7 @@ func newRows(notes Notes) *rows {
 
 // keep stores a note that was just published. No read of it would return another row, since
 // rows of notes do not change.
-func (r *rows) keep(id int64, row any) {
+func (r *noteLoader) keep(id int64, row any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.kept == nil {
@@ -65,7 +65,7 @@ func (r *rows) keep(id int64, row any) {
 }
 
 // forget drops all that keep stored: the log may be another one.
-func (r *rows) forget() {
+func (r *noteLoader) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.kept, r.order = nil, nil
@@ -73,7 +73,7 @@ func (r *rows) forget() {
 
 // read returns a note, nil if there is none. It is as it was published, or not older than
 // the call. The caller knows whether it was deleted.
-func (r *rows) read(ctx context.Context, id int64) (any, error) {
+func (r *noteLoader) read(ctx context.Context, id int64) (any, error) {
 	r.mu.Lock()
 	row, ok := r.kept[id]
 	r.mu.Unlock()

@@ -129,7 +129,7 @@ func (s *Service) flawOf(ctx context.Context, inbox cache.Kept[int64]) (string, 
 		onItsWay[e.Note] = true
 	}
 	floor := int64(math.MinInt64)
-	has := map[spot]bool{}
+	has := map[entry]bool{}
 	for _, e := range inbox.Entries {
 		if at, ours := spotOf(e); ours {
 			has[at] = true

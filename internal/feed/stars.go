@@ -11,20 +11,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// An out is the outbox of a star: the author's newest notes as of a number. What was
+// An authorTimeline is the outbox of a star: the author's newest notes as of a number. What was
 // published behind that number is in the tail, so an outbox that is cached for a while, in
 // any memory, is never too old: nobody has to be told of anything.
-type out struct {
-	AsOf  int64      `json:"as_of"`
-	Spots [][2]int64 `json:"spots"` // number and note, newest first; fewer than fit are all
+type authorTimeline struct {
+	AsOf    int64      `json:"as_of"`
+	Entries [][2]int64 `json:"spots"` // number and note, newest first; fewer than fit are all
 }
 
 // floor is the number from which on the outbox has everything, 0 if it has all.
-func (o out) floor(size int) int64 {
-	if len(o.Spots) < size {
+func (o authorTimeline) floor(size int) int64 {
+	if len(o.Entries) < size {
 		return 0
 	}
-	return o.Spots[len(o.Spots)-1][0]
+	return o.Entries[len(o.Entries)-1][0]
 }
 
 func (s *Service) openOutboxes(hub *cache.Hub) {
@@ -33,12 +33,12 @@ func (s *Service) openOutboxes(hub *cache.Hub) {
 		Name: "feed-out", Fresh: 15 * time.Second, Grace: 15 * time.Second, Beta: 1,
 		MaxBytes: max(16<<10, 64+48*s.cfg.OutboxSize),
 		Local:    cache.Local{Share: 0.02, Suits: cache.Hot | cache.Small | cache.MayBeStale},
-	}, cache.Source[int64, out]{Key: decimal, Load: s.loadOutboxes, Parse: parseDecimal})
+	}, cache.Source[int64, authorTimeline]{Key: decimal, Load: s.loadOutboxes, Parse: parseDecimal})
 }
 
 // loadOutboxes reads the head of the feed before the notes: what came between is in the
 // outbox and in the tail.
-func (s *Service) loadOutboxes(ctx context.Context, authors []int64) (map[int64]out, error) {
+func (s *Service) loadOutboxes(ctx context.Context, authors []int64) (map[int64]authorTimeline, error) {
 	head, err := s.tail.log.head(ctx)
 	if err != nil {
 		return nil, err
@@ -47,11 +47,11 @@ func (s *Service) loadOutboxes(ctx context.Context, authors []int64) (map[int64]
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[int64]out, len(authors))
+	found := make(map[int64]authorTimeline, len(authors))
 	for _, author := range authors {
-		o := out{AsOf: head, Spots: make([][2]int64, len(lists[author]))}
+		o := authorTimeline{AsOf: head, Entries: make([][2]int64, len(lists[author]))}
 		for i, at := range lists[author] {
-			o.Spots[i] = [2]int64{at.At, at.ID}
+			o.Entries[i] = [2]int64{at.At, at.ID}
 		}
 		found[author] = o
 	}
@@ -59,7 +59,7 @@ func (s *Service) loadOutboxes(ctx context.Context, authors []int64) (map[int64]
 }
 
 // outboxes returns the outboxes of stars, each as of a number that the tail goes back to.
-func (s *Service) outboxes(ctx context.Context, stars []int64) (map[int64]out, error) {
+func (s *Service) outboxes(ctx context.Context, stars []int64) (map[int64]authorTimeline, error) {
 	if len(stars) == 0 {
 		return nil, nil
 	}
@@ -81,23 +81,23 @@ func (s *Service) outboxes(ctx context.Context, stars []int64) (map[int64]out, e
 	return found, err
 }
 
-// followedStars remembers which stars users follow, for as long as they follow the same
+// celebrityCache remembers which stars users follow, for as long as they follow the same
 // people. It is safe for concurrent use.
-type followedStars struct {
+type celebrityCache struct {
 	mu         sync.Mutex
-	young, old map[int64]starsOf // two generations: when one is full the older one goes
+	young, old map[int64]followedCelebrities // two generations: when one is full the older one goes
 }
 
 // generation is how many users one generation of followedStars has.
 const generation = 50_000
 
-type starsOf struct {
+type followedCelebrities struct {
 	of    cache.Sources // whom the user follows
-	known int           // how many stars there were then, of [tail.stars]
+	known int           // how many stars there were then, of [logTail.stars]
 	stars []int64
 }
 
-func (f *followedStars) get(user int64) (starsOf, bool) {
+func (f *celebrityCache) get(user int64) (followedCelebrities, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	kept, ok := f.young[user]
@@ -107,11 +107,11 @@ func (f *followedStars) get(user int64) (starsOf, bool) {
 	return kept, ok
 }
 
-func (f *followedStars) put(user int64, kept starsOf) {
+func (f *celebrityCache) put(user int64, kept followedCelebrities) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.young == nil || len(f.young) >= generation {
-		f.young, f.old = map[int64]starsOf{}, f.young
+		f.young, f.old = map[int64]followedCelebrities{}, f.young
 	}
 	f.young[user] = kept
 }

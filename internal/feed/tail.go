@@ -23,32 +23,32 @@ const (
 	tailTimeout  = 2 * time.Second  // of one read of the log
 	beginTimeout = 10 * time.Second // of reading all that a process remembers of it
 	tailStep     = 5000             // numbers in one statement
-	mostOpen     = 2000             // notes that are merged because their fan-out may be under way; beyond, pages come from the database
+	maxOpen      = 2000             // notes that are merged because their fan-out may be under way; beyond, pages come from the database
 	openEvery    = 100 * time.Millisecond
 	openAlways   = 5 * time.Second // what is done again after a Redis lost something is open anew
 )
 
 // An Event is one entry of the log: a note that was published or deleted.
 type Event struct {
-	Seq     int64 `json:"seq"`
-	Note    int64 `json:"note"`
-	Author  int64 `json:"author"`
-	Removed bool  `json:"removed,omitempty"` // the note was deleted; else it was published
-	Star    bool  `json:"star,omitempty"`    // the author is one, perhaps since this note
+	Seq       int64 `json:"seq"`
+	Note      int64 `json:"note"`
+	Author    int64 `json:"author"`
+	Removed   bool  `json:"removed,omitempty"` // the note was deleted; else it was published
+	Celebrity bool  `json:"star,omitempty"`    // the author is one, perhaps since this note
 
 	// Only the writer of an event knows these.
 	Follows int64 `json:"follows"` // how many transactions had follows begin before it
 	Row     any   `json:"-"`       // of the note, as [Notes.Rows] returns it; nil if it is not at hand
 }
 
-// log is what the tail reads.
-type log struct {
+// eventLog is what the tail reads.
+type eventLog struct {
 	db     *ent.Client
 	outbox *outbox.Box
 	events string // the statement
 }
 
-// A tail is what a process knows of the end of the log of notes, in memory: all numbers from
+// A logTail is what a process knows of the end of the log of notes, in memory: all numbers from
 // some place to the head, with which notes were deleted, which may not be pushed to all
 // followers yet, and who the stars are.
 //
@@ -56,13 +56,13 @@ type log struct {
 // moment: who comes while it is under way waits for the next one, so what was committed
 // before a reader came is always in. The numbers have no holes, and whoever sees one sees all
 // below it; so what is known up to the head is known exactly. It is safe for concurrent use.
-type tail struct {
-	log  log
+type logTail struct {
+	log  eventLog
 	size int // events that are kept at least, if there are so many
 
 	flights sync.WaitGroup
 	mu      sync.Mutex
-	next    *flight // that those who come now wait for; nil if nobody has come
+	next    *logRead // that those who come now wait for; nil if nobody has come
 	flying  bool
 	asked   chan struct{} // of capacity 1: events came
 
@@ -81,24 +81,24 @@ type tail struct {
 	isStar       map[int64]bool
 }
 
-// A flight is one read of the log for all who wait for it.
-type flight struct {
+// A logRead is one read of the log for all who wait for it.
+type logRead struct {
 	done chan struct{}
 	err  error
 }
 
-func newTail(size int, l log) *tail {
-	return &tail{log: l, size: size, asked: make(chan struct{}, 1)}
+func newTail(size int, l eventLog) *logTail {
+	return &logTail{log: l, size: size, asked: make(chan struct{}, 1)}
 }
 
-func (t *tail) wait() { t.flights.Wait() }
+func (t *logTail) wait() { t.flights.Wait() }
 
 // sync returns the head of the feed: the tail then knows everything that was committed
 // before the call.
-func (t *tail) sync(ctx context.Context) (head int64, err error) {
+func (t *logTail) sync(ctx context.Context) (head int64, err error) {
 	t.mu.Lock()
 	if t.next == nil {
-		t.next = &flight{done: make(chan struct{})}
+		t.next = &logRead{done: make(chan struct{})}
 	}
 	f := t.next
 	if !t.flying {
@@ -118,7 +118,7 @@ func (t *tail) sync(ctx context.Context) (head int64, err error) {
 }
 
 // fly reads the log until nobody waits.
-func (t *tail) fly(ctx context.Context) {
+func (t *logTail) fly(ctx context.Context) {
 	for {
 		t.mu.Lock()
 		f := t.next
@@ -133,7 +133,7 @@ func (t *tail) fly(ctx context.Context) {
 }
 
 // read reads what is behind the head. Only one flight at a time does.
-func (t *tail) read(ctx context.Context) error {
+func (t *logTail) read(ctx context.Context) error {
 	if !t.begun || t.mustBegin() {
 		return t.begin(ctx)
 	}
@@ -167,7 +167,7 @@ func (e Event) same(as Event) bool {
 }
 
 // last is the event at the head, without a number if none is known, and the head.
-func (t *tail) last() (e Event, head int64) {
+func (t *logTail) last() (e Event, head int64) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	if n := len(t.events); n > 0 {
@@ -178,20 +178,20 @@ func (t *tail) last() (e Event, head int64) {
 
 // doubt has the log read anew before anything is known of it: the database is another one,
 // and may lack what was known. Nothing is taken in until then.
-func (t *tail) doubt() {
+func (t *logTail) doubt() {
 	t.state.Lock()
 	defer t.state.Unlock()
 	t.restored = true
 }
 
-func (t *tail) mustBegin() bool {
+func (t *logTail) mustBegin() bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	return t.restored
 }
 
 // begin reads the end of the log, and which fan-outs of it are under way.
-func (t *tail) begin(ctx context.Context) error {
+func (t *logTail) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	t.setBeginning(true)
@@ -207,13 +207,13 @@ func (t *tail) begin(ctx context.Context) error {
 	return err
 }
 
-func (t *tail) beginAnew(ctx context.Context) error {
+func (t *logTail) beginAnew(ctx context.Context) error {
 	head, err := t.log.head(ctx)
 	if err != nil {
 		return err
 	}
 	from := max(0, head-int64(t.size))
-	fresh := tail{before: from, head: from, removed: map[int64]int64{}, ofStars: map[int64][]Event{}, isStar: map[int64]bool{}}
+	fresh := logTail{before: from, head: from, removed: map[int64]int64{}, ofStars: map[int64][]Event{}, isStar: map[int64]bool{}}
 	if fresh.stars, err = t.log.stars(ctx); err != nil {
 		return err
 	}
@@ -247,7 +247,7 @@ func (t *tail) beginAnew(ctx context.Context) error {
 	return nil
 }
 
-func (t *tail) setBeginning(is bool) {
+func (t *logTail) setBeginning(is bool) {
 	t.state.Lock()
 	defer t.state.Unlock()
 	t.beginning = is
@@ -255,7 +255,7 @@ func (t *tail) setBeginning(is bool) {
 
 // offer takes in an event that was committed, if it is the one behind the head, and returns
 // it as the tail has it. It reports false if it is neither that nor known.
-func (t *tail) offer(e Event) (Event, bool) {
+func (t *logTail) offer(e Event) (Event, bool) {
 	t.state.Lock()
 	defer t.state.Unlock()
 	switch {
@@ -265,14 +265,14 @@ func (t *tail) offer(e Event) (Event, bool) {
 		known := t.events[e.Seq-t.before-1]
 		return known, known.Note == e.Note && known.Removed == e.Removed
 	}
-	e.Row = nil                           // not kept for as long as the event
-	e.Star = e.Star || t.isStar[e.Author] // all stars up to the head are known
+	e.Row = nil                                     // not kept for as long as the event
+	e.Celebrity = e.Celebrity || t.isStar[e.Author] // all stars up to the head are known
 	t.addLocked(e)
 	return e, true
 }
 
 // add takes in what follows the head, and overlooks what is known.
-func (t *tail) add(events []Event) error {
+func (t *logTail) add(events []Event) error {
 	t.state.Lock()
 	defer t.state.Unlock()
 	for _, e := range events {
@@ -287,19 +287,19 @@ func (t *tail) add(events []Event) error {
 	return nil
 }
 
-func (t *tail) addLocked(e Event) {
+func (t *logTail) addLocked(e Event) {
 	t.head = e.Seq
 	t.events = append(t.events, e)
 	switch {
 	case e.Removed:
 		t.removed[e.Note] = e.Seq
-	case e.Star:
+	case e.Celebrity:
 		t.addStar(e.Author)
 		t.ofStars[e.Author] = append(t.ofStars[e.Author], e)
 	default:
 		t.open = append(t.open, e)
 	}
-	t.crowded = t.crowded || len(t.open) > mostOpen
+	t.crowded = t.crowded || len(t.open) > maxOpen
 	t.trim()
 	select {
 	case t.asked <- struct{}{}:
@@ -307,7 +307,7 @@ func (t *tail) addLocked(e Event) {
 	}
 }
 
-func (t *tail) addStar(author int64) {
+func (t *logTail) addStar(author int64) {
 	if t.isStar == nil {
 		t.isStar = map[int64]bool{}
 	}
@@ -318,7 +318,7 @@ func (t *tail) addStar(author int64) {
 }
 
 // trim forgets the older half when there are twice as many events as are kept.
-func (t *tail) trim() {
+func (t *logTail) trim() {
 	if t.size == 0 || len(t.events) < 2*t.size {
 		return
 	}
@@ -339,14 +339,14 @@ func (t *tail) trim() {
 }
 
 // known is the head as far as this process knows, 0 if it knows nothing.
-func (t *tail) known() int64 {
+func (t *logTail) known() int64 {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	return t.head
 }
 
 // covers reports whether the tail has all numbers behind one.
-func (t *tail) covers(seq int64) bool {
+func (t *logTail) covers(seq int64) bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	return t.begun && seq >= t.before
@@ -354,7 +354,7 @@ func (t *tail) covers(seq int64) bool {
 
 // between returns the events behind a number and up to another one, which is not beyond the
 // head. It reports false if the tail does not go back to the first. They must not be changed.
-func (t *tail) between(behind, upTo int64) ([]Event, bool) {
+func (t *logTail) between(behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	if !t.begun || behind < t.before || upTo > t.head || behind > upTo {
@@ -365,7 +365,7 @@ func (t *tail) between(behind, upTo int64) ([]Event, bool) {
 
 // underWay returns the notes up to a number that may not be pushed to all followers yet. It
 // reports false if they are too many.
-func (t *tail) underWay(upTo int64) ([]Event, bool) {
+func (t *logTail) underWay(upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	if t.crowded || !t.begun {
@@ -382,7 +382,7 @@ func (t *tail) underWay(upTo int64) ([]Event, bool) {
 
 // starsSince returns the stars but for the first ones, which a caller knows, and how many
 // there are.
-func (t *tail) starsSince(known int) (stars []int64, all int) {
+func (t *logTail) starsSince(known int) (stars []int64, all int) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	return t.stars[min(known, len(t.stars)):len(t.stars):len(t.stars)], len(t.stars)
@@ -390,7 +390,7 @@ func (t *tail) starsSince(known int) (stars []int64, all int) {
 
 // ofStar returns what a star published behind a number and up to another. It reports false if
 // the tail does not go back to the first.
-func (t *tail) ofStar(star, behind, upTo int64) ([]Event, bool) {
+func (t *logTail) ofStar(star, behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	if behind < t.before {
@@ -406,14 +406,14 @@ func (t *tail) ofStar(star, behind, upTo int64) ([]Event, bool) {
 }
 
 // knowsStar reports whether an author is a star.
-func (t *tail) knowsStar(author int64) bool {
+func (t *logTail) knowsStar(author int64) bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	return t.isStar[author]
 }
 
 // gone reports whether a note is known to be deleted.
-func (t *tail) gone(note int64) bool {
+func (t *logTail) gone(note int64) bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	_, gone := t.removed[note]
@@ -421,7 +421,7 @@ func (t *tail) gone(note int64) bool {
 }
 
 // run looks which fan-outs have ended: soon after there were any, and now and then.
-func (t *tail) run(ctx context.Context, log *slog.Logger) {
+func (t *logTail) run(ctx context.Context, log *slog.Logger) {
 	for ctx.Err() == nil {
 		pause := openAlways
 		if t.hasOpen() {
@@ -443,14 +443,14 @@ func (t *tail) run(ctx context.Context, log *slog.Logger) {
 	}
 }
 
-func (t *tail) hasOpen() bool {
+func (t *logTail) hasOpen() bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	return t.crowded || len(t.open) > 0
 }
 
 // look reads which fan-outs are under way. What was published since it began is open still.
-func (t *tail) look(ctx context.Context) error {
+func (t *logTail) look(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
 	t.state.RLock()
@@ -471,11 +471,11 @@ func (t *tail) look(ctx context.Context) error {
 			open = append(open, e)
 		}
 	}
-	t.open, t.crowded = open, crowded || len(open) > mostOpen
+	t.open, t.crowded = open, crowded || len(open) > maxOpen
 	return nil
 }
 
-func (l log) head(ctx context.Context) (int64, error) {
+func (l eventLog) head(ctx context.Context) (int64, error) {
 	row, err := l.db.FeedHead.Query().Where(feedhead.ID(1)).Only(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read the head of the feed: %w", err)
@@ -483,7 +483,7 @@ func (l log) head(ctx context.Context) (int64, error) {
 	return row.Seq, nil
 }
 
-func (l log) stars(ctx context.Context) ([]int64, error) {
+func (l eventLog) stars(ctx context.Context) ([]int64, error) {
 	ids, err := l.db.FeedStar.Query().Order(feedstar.ByID()).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select stars: %w", err)
@@ -491,11 +491,11 @@ func (l log) stars(ctx context.Context) ([]int64, error) {
 	return ids, nil
 }
 
-func (l log) read(ctx context.Context, behind int64, most int) (events []Event, err error) {
+func (l eventLog) read(ctx context.Context, behind int64, most int) (events []Event, err error) {
 	err = sqlfile.Each(ctx, l.db, l.events, []any{behind, most}, func(rows *sql.Rows) error {
 		var e Event
 		var kind string
-		err := rows.Scan(&e.Seq, &kind, &e.Note, &e.Author, &e.Star)
+		err := rows.Scan(&e.Seq, &kind, &e.Note, &e.Author, &e.Celebrity)
 		e.Removed = kind != "ADDED"
 		events = append(events, e)
 		return err
@@ -507,9 +507,9 @@ func (l log) read(ctx context.Context, behind int64, most int) (events []Event, 
 }
 
 // open reads the notes whose fan-out is not known to be done, in the order of numbers.
-func (l log) open(ctx context.Context) (open []Event, crowded bool, err error) {
-	jobs, err := l.outbox.Undone(ctx, Topic, mostOpen)
-	if err != nil || len(jobs) == mostOpen {
+func (l eventLog) open(ctx context.Context) (open []Event, crowded bool, err error) {
+	jobs, err := l.outbox.Undone(ctx, Topic, maxOpen)
+	if err != nil || len(jobs) == maxOpen {
 		return nil, true, err
 	}
 	var ids []int64
@@ -520,7 +520,7 @@ func (l log) open(ctx context.Context) (open []Event, crowded bool, err error) {
 		}
 		ids = append(ids, some...)
 	}
-	if len(ids) == 0 || len(ids) > mostOpen {
+	if len(ids) == 0 || len(ids) > maxOpen {
 		return nil, len(ids) > 0, nil
 	}
 	rows, err := l.db.Note.Query().Where(entnote.IDIn(ids...), entnote.DeletedAtIsNil(), entnote.SeqNotNil()).

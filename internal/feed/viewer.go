@@ -29,8 +29,8 @@ type viewer struct {
 // A followed is an author and the number at which his notes became new to a viewer.
 type followed struct{ author, since int64 }
 
-// A begun is a follow of a user.
-type begun struct {
+// A followStart is a follow of a user.
+type followStart struct {
 	user int64
 	followed
 }
@@ -46,7 +46,7 @@ func (v *viewer) find(author int64) (int, bool) {
 }
 
 // begin takes in that a viewer follows an author. The caller holds mu.
-func (h *hub) begin(v *viewer, f followed) {
+func (h *liveHub) begin(v *viewer, f followed) {
 	v.newest = max(v.newest, f.since)
 	i, follows := v.find(f.author)
 	if follows {
@@ -58,7 +58,7 @@ func (h *hub) begin(v *viewer, f followed) {
 }
 
 // setFollows says anew whom a viewer follows, by author. The caller holds mu.
-func (h *hub) setFollows(v *viewer, fresh []followed) {
+func (h *liveHub) setFollows(v *viewer, fresh []followed) {
 	old := v.follows
 	for _, f := range old {
 		if _, still := slices.BinarySearchFunc(fresh, f.author, func(f followed, author int64) int { return cmp.Compare(f.author, author) }); !still {
@@ -76,7 +76,7 @@ func (h *hub) setFollows(v *viewer, fresh []followed) {
 }
 
 // drop takes a viewer out of the index of an author.
-func (h *hub) drop(author int64, v *viewer) {
+func (h *liveHub) drop(author int64, v *viewer) {
 	list := h.authors[author]
 	i := slices.Index(list, v)
 	if i < 0 {
@@ -90,26 +90,26 @@ func (h *hub) drop(author int64, v *viewer) {
 }
 
 // followsChanged has the follows of users read anew, of those who are here.
-func (h *hub) followsChanged(users ...int64) {
+func (h *liveHub) followsChanged(users ...int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, u := range users {
 		if h.viewers[u] != nil {
 			h.dirty[u] = true
-			h.poke()
+			h.signal()
 		}
 	}
 }
 
 // followsMissed has it looked whose follows have changed.
-func (h *hub) followsMissed() {
+func (h *liveHub) followsMissed() {
 	h.begun.Store(true)
-	h.poke()
+	h.signal()
 }
 
 // load reads the follows of users anew. Only run calls it: nothing is told meanwhile, so
 // what is read is not older than what was told of.
-func (h *hub) load(ctx context.Context, users []int64) error {
+func (h *liveHub) load(ctx context.Context, users []int64) error {
 	slices.Sort(users)
 	h.mu.Lock()
 	for _, u := range users { // what is told from now on is read once more
@@ -117,7 +117,7 @@ func (h *hub) load(ctx context.Context, users []int64) error {
 	}
 	h.mu.Unlock()
 	versions, err := h.s.versions(ctx, users) // before the rows: they are at least as new
-	var rows []begun
+	var rows []followStart
 	if err == nil {
 		rows, err = h.s.followsOf(ctx, users)
 	}
@@ -150,7 +150,7 @@ func (h *hub) load(ctx context.Context, users []int64) error {
 }
 
 // loadAll reads the follows of all viewers anew, before anything else is told.
-func (h *hub) loadAll(ctx context.Context) error {
+func (h *liveHub) loadAll(ctx context.Context) error {
 	h.mu.Lock()
 	users := slices.Collect(maps.Keys(h.viewers))
 	h.mu.Unlock()
@@ -163,7 +163,7 @@ func (h *hub) loadAll(ctx context.Context) error {
 }
 
 // checkVersions has the follows of those read anew whose version is another one.
-func (h *hub) checkVersions(ctx context.Context) error {
+func (h *liveHub) checkVersions(ctx context.Context) error {
 	h.mu.Lock()
 	users := make([]int64, 0, len(h.viewers))
 	for u, v := range h.viewers {
@@ -204,7 +204,7 @@ func (s *Service) versions(ctx context.Context, users []int64) (map[int64]int64,
 }
 
 // followsOf reads whom users follow, by user and author.
-func (s *Service) followsOf(ctx context.Context, users []int64) (list []begun, err error) {
+func (s *Service) followsOf(ctx context.Context, users []int64) (list []followStart, err error) {
 	ids, err := json.Marshal(users)
 	if err != nil {
 		return nil, fmt.Errorf("write down %d users: %w", len(users), err)
@@ -212,7 +212,7 @@ func (s *Service) followsOf(ctx context.Context, users []int64) (list []begun, e
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
 	err = sqlfile.Each(ctx, s.db, s.sql.followees, []any{string(ids)}, func(rows *sql.Rows) error {
-		var b begun
+		var b followStart
 		err := rows.Scan(&b.user, &b.author, &b.since)
 		list = append(list, b)
 		return err
