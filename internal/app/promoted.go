@@ -139,7 +139,7 @@ func (p *failoverMonitor) mark(ctx context.Context) (string, error) {
 func (p *failoverMonitor) doubt(ctx context.Context, now string, everybodys bool) error {
 	p.log.WarnContext(ctx, "the database has another history than before: commits may be missing, and what is known of them is compared", "timeline", now, "before", p.known)
 	p.h.Feed.MarkSuspect()
-	p.h.sales.Doubt()
+	p.h.sales.MarkSuspect()
 	if everybodys {
 		repairing, cancel := context.WithTimeout(ctx, promotedRepair)
 		defer cancel()

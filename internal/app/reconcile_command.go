@@ -91,7 +91,7 @@ func (c *commands) upToDate(ctx context.Context) error {
 			return fmt.Errorf("%s lacks the migration %s, and a dry run applies none: see tandian migrate", db.Name, m.Name)
 		}
 	}
-	settled, err := flashsale.Settled(ctx, ent.NewClient(ent.Driver(entsql.OpenDB(db.Dialect, db.DB))))
+	settled, err := flashsale.PartitionsFixed(ctx, ent.NewClient(ent.Driver(entsql.OpenDB(db.Dialect, db.DB))))
 	if err == nil && !settled {
 		err = fmt.Errorf("no server has started on %s yet, and a dry run writes none of what the first start does", db.Name)
 	}

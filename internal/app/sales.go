@@ -69,7 +69,7 @@ func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *
 	joint.Service = sales
 	h.sales = sales
 	h.localWorkers["sale certificates"] = sales.Certify
-	h.localWorkers["queued orders"] = sales.Watch
+	h.localWorkers["queued orders"] = sales.WatchPending
 	h.sharedWorkers["sale reconciler"] = sales.Reconcile
 	h.sharedWorkers["sale orders"] = sales.Consume
 	h.sharedWorkers["unpaid orders"] = h.Orders.Expire
@@ -148,8 +148,8 @@ func (j *saleAdapter) Entries(ctx context.Context, numbers []int64) (map[int64]*
 // orderAdapter is the orders as flash sales need them.
 type orderAdapter struct{ *order.Service }
 
-// Announce does what must happen after the commit of decided orders.
-func (a orderAdapter) Announce(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
+// AfterCommit does what must happen after the commit of decided orders.
+func (a orderAdapter) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
 	changed := make([]order.Changed, len(decided))
 	for i, d := range decided {
 		changed[i] = order.Changed{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}

@@ -60,8 +60,8 @@ func statementsOf(dialect string) (statements, error) {
 	return s, nil
 }
 
-// A ledger writes what becomes of orders into the database.
-type ledger struct {
+// A orderWriter writes what becomes of orders into the database.
+type orderWriter struct {
 	db        *ent.Client
 	sql       statements
 	orders    Orders
@@ -112,7 +112,7 @@ var errUndecided = errors.New("others keep changing the same orders")
 //
 // With an error nothing is decided, or it is not known: repeat it. [isData] tells
 // whether something in the batch is at fault.
-func (l *ledger) commit(ctx context.Context, batch []attempt) (committed, error) {
+func (l *orderWriter) commit(ctx context.Context, batch []attempt) (committed, error) {
 	ctx, cancel := context.WithTimeout(store.Prepared(ctx), commitTimeout) // its statements have fixed texts
 	defer cancel()
 	begin := time.Now()
@@ -128,7 +128,7 @@ func (l *ledger) commit(ctx context.Context, batch []attempt) (committed, error)
 	return done, nil
 }
 
-func (l *ledger) attempt(ctx context.Context, batch []attempt) (done committed, err error) {
+func (l *orderWriter) attempt(ctx context.Context, batch []attempt) (done committed, err error) {
 	err = l.tx(ctx, func(tx *ent.Tx) (err error) {
 		if done.outcomes, err = l.decide(ctx, tx, batch); err != nil {
 			return err
@@ -144,7 +144,7 @@ func (l *ledger) attempt(ctx context.Context, batch []attempt) (done committed, 
 
 // tx runs work in a transaction whose statements are bounded by the server too: the
 // end of a context that cannot reach it would end nothing.
-func (l *ledger) tx(ctx context.Context, work func(*ent.Tx) error) error {
+func (l *orderWriter) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	return ent.WithTx(ctx, l.db, func(tx *ent.Tx) error {
 		if l.sql.timeout != "" {
 			if _, err := tx.ExecContext(ctx, l.sql.timeout); err != nil {
@@ -172,7 +172,7 @@ type panicError struct{ value any }
 
 func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-func (l *ledger) note(ctx context.Context, tx outbox.Execer, outcomes []outcome) ([]outbox.Ticket, error) {
+func (l *orderWriter) note(ctx context.Context, tx outbox.Execer, outcomes []outcome) ([]outbox.Ticket, error) {
 	var ids []int64
 	for _, o := range outcomes {
 		if o.fresh {
@@ -185,7 +185,7 @@ func (l *ledger) note(ctx context.Context, tx outbox.Execer, outcomes []outcome)
 	return l.orders.Note(ctx, tx, ids)
 }
 
-func (l *ledger) noteBypassed(ctx context.Context, tx outbox.Execer, batch []attempt, outcomes []outcome) ([]outbox.Ticket, error) {
+func (l *orderWriter) noteBypassed(ctx context.Context, tx outbox.Execer, batch []attempt, outcomes []outcome) ([]outbox.Ticket, error) {
 	var ids []int64
 	for i, o := range outcomes {
 		if o.fresh && o.result == sale.Stored && batch[i].direct {
@@ -202,7 +202,7 @@ func (l *ledger) noteBypassed(ctx context.Context, tx outbox.Execer, batch []att
 // first waited for its locks, the others what was planted meanwhile.
 const passes = 4
 
-func (l *ledger) decide(ctx context.Context, tx outbox.Execer, batch []attempt) ([]outcome, error) {
+func (l *orderWriter) decide(ctx context.Context, tx outbox.Execer, batch []attempt) ([]outcome, error) {
 	outcomes := make([]outcome, len(batch))
 	left := make([]int, len(batch)) // positions in batch
 	for i := range batch {
@@ -267,7 +267,7 @@ func asJSON(v any) (string, error) {
 }
 
 // store inserts what can be an order, and returns what was not inserted.
-func (l *ledger) store(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) ([]int, error) {
+func (l *orderWriter) store(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) ([]int, error) {
 	text, err := inputs(batch, left)
 	if err != nil {
 		return nil, err
@@ -318,8 +318,8 @@ func movePieces(ctx context.Context, tx outbox.Execer, statement string, byVouch
 	return err
 }
 
-// A finding is what stands in the way of an attempt.
-type finding struct {
+// A conflict is what stands in the way of an attempt.
+type conflict struct {
 	n                 int
 	sale              string // see sql/look
 	stock             int
@@ -330,13 +330,13 @@ type finding struct {
 
 // look says why attempts were not stored. It returns those that nothing stands in
 // the way of any more, and those that are to become tombstones.
-func (l *ledger) look(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) (again, refused []int, err error) {
+func (l *orderWriter) look(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) (again, refused []int, err error) {
 	text, err := inputs(batch, left)
 	if err != nil {
 		return nil, nil, err
 	}
 	err = sqlfile.Each(ctx, tx, l.sql.look, []any{text}, func(rows *sql.Rows) error {
-		var f finding
+		var f conflict
 		err := rows.Scan(&f.n, &f.sale, &f.stock, &f.user, &f.voucher, &f.status, &f.failure, &f.at, &f.holder, &f.repeated)
 		if err != nil {
 			return err
@@ -356,7 +356,7 @@ func (l *ledger) look(ctx context.Context, tx outbox.Execer, batch []attempt, le
 
 // outcome is what a finding makes of an attempt. Its result is 0 if nothing stands in
 // the way.
-func (f finding) outcome(a *attempt) outcome {
+func (f conflict) outcome(a *attempt) outcome {
 	switch {
 	case f.status.Valid:
 		return f.row(a)
@@ -379,7 +379,7 @@ func (f finding) outcome(a *attempt) outcome {
 }
 
 // row is the outcome of a number that has a row already.
-func (f finding) row(a *attempt) outcome {
+func (f conflict) row(a *attempt) outcome {
 	if f.user.Int64 != a.User || f.voucher.Int64 != a.Voucher {
 		return outcome{alien: true, row: true, result: sale.Failed}
 	}
@@ -394,7 +394,7 @@ const statusFailed = "FAILED"
 
 // plant makes tombstones of refused attempts. It returns those whose numbers have
 // been given rows meanwhile.
-func (l *ledger) plant(ctx context.Context, tx outbox.Execer, batch []attempt, refused []int, outcomes []outcome) (lost []int, err error) {
+func (l *orderWriter) plant(ctx context.Context, tx outbox.Execer, batch []attempt, refused []int, outcomes []outcome) (lost []int, err error) {
 	if len(refused) == 0 {
 		return nil, nil
 	}
@@ -423,7 +423,7 @@ func (l *ledger) plant(ctx context.Context, tx outbox.Execer, batch []attempt, r
 	return lost, nil
 }
 
-func (l *ledger) insertTombstones(ctx context.Context, tx outbox.Execer, list []input) (map[int64]stamps, error) {
+func (l *orderWriter) insertTombstones(ctx context.Context, tx outbox.Execer, list []input) (map[int64]stamps, error) {
 	text, err := asJSON(list)
 	if err != nil {
 		return nil, err
@@ -445,7 +445,7 @@ func codeOf(r sale.Result) string {
 
 // tombstone stores orders that were not completed, at most [maxBatch], and says which:
 // the others have rows, which own the numbers.
-func (l *ledger) tombstone(ctx context.Context, entries []Entry) (committed, error) {
+func (l *orderWriter) tombstone(ctx context.Context, entries []Entry) (committed, error) {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
 	var done committed
@@ -480,7 +480,7 @@ func (l *ledger) tombstone(ctx context.Context, entries []Entry) (committed, err
 }
 
 // count counts what a commit did.
-func (l *ledger) count(outcomes []outcome, took time.Duration) {
+func (l *orderWriter) count(outcomes []outcome, took time.Duration) {
 	l.m.batches.Inc()
 	l.m.seconds.Observe(took.Seconds())
 	for _, o := range outcomes {

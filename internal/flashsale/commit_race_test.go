@@ -34,7 +34,7 @@ func TestAPieceThatComesBackWhileACommitWaitsForItIsSold(t *testing.T) {
 		if err := tx.Order.UpdateOneID(first.Order).SetStatus(entorder.StatusCANCELLED).Exec(t.Context()); err != nil {
 			return err
 		}
-		if _, err := r.Return(t.Context(), tx, []sale.Reservation{first.hold()}); err != nil {
+		if _, err := r.Release(t.Context(), tx, []sale.Reservation{first.hold()}); err != nil {
 			return err
 		}
 		go func() {

@@ -26,9 +26,9 @@ const (
 	tidyEvery      = 60                   // looks for such entries
 	consumerIdle   = 10 * time.Minute     // that a consumer without entries is remembered
 	commitsAtOnce  = 2                    // of a process
-	mostGather     = 5 * time.Millisecond // that orders gather behind a small commit
+	maxGather      = 5 * time.Millisecond // that orders gather behind a small commit
 	finishesAtOnce = 4                    // batches that are committed, and told and acknowledged beside the next commits
-	mostDeliveries = 5                    // beyond, an entry is suspected of killing consumers
+	maxDeliveries  = 5                    // beyond, an entry is suspected of killing consumers
 	maxPause       = time.Second
 )
 
@@ -218,7 +218,7 @@ func gather(ctx context.Context, committed <-chan struct{}, begin time.Time) {
 	defer long.Stop()
 	select {
 	case <-committed:
-		_ = clock.Sleep(ctx, min(time.Since(begin)/2, mostGather)) // the loop sees that ctx ended
+		_ = clock.Sleep(ctx, min(time.Since(begin)/2, maxGather)) // the loop sees that ctx ended
 	case <-long.C:
 	case <-ctx.Done():
 	}
@@ -253,7 +253,7 @@ func (c *consumer) decide(ctx context.Context, all []delivery) (committed <-chan
 	all = c.take(all)
 	var sound []delivery
 	for _, d := range all {
-		if d.malformed != nil || d.times > mostDeliveries {
+		if d.malformed != nil || d.times > maxDeliveries {
 			committed = c.launch(ctx, []delivery{d})
 			continue
 		}

@@ -581,7 +581,7 @@ func TestOrdersGatherBehindASmallCommit(t *testing.T) {
 		commit, end, want time.Duration // how long the commit takes, and when the process ends
 	}{
 		{"half of its time", 4 * time.Millisecond, wholeWait, 6 * time.Millisecond},
-		{"a moment after a long one", 60 * time.Millisecond, wholeWait, 60*time.Millisecond + mostGather},
+		{"a moment after a long one", 60 * time.Millisecond, wholeWait, 60*time.Millisecond + maxGather},
 		{"not for one that hangs", wholeWait, wholeWait, commitPatience},
 		{"not beyond the process", wholeWait, 3 * time.Millisecond, 3 * time.Millisecond},
 		{"not beyond the process while it gathers", 8 * time.Millisecond, 9 * time.Millisecond, 9 * time.Millisecond},

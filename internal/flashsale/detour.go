@@ -11,11 +11,11 @@ const (
 	detourPatience = 250 * time.Millisecond // of a look
 )
 
-// detours says whether pieces were sold past Redis of which it did not hear yet: by a
+// bypassCheck says whether pieces were sold past Redis of which it did not hear yet: by a
 // process that is cut off from it, while this one is not. Then Redis may say of a holder's
 // sale that all are sold. It is safe for concurrent use; those who ask at one moment share
 // a look.
-type detours struct {
+type bypassCheck struct {
 	look func(ctx context.Context) (bool, error) // at the jobs of topicReserve, rows of the orders' own transactions
 
 	mu  sync.Mutex
@@ -24,7 +24,7 @@ type detours struct {
 }
 
 // underWay reports whether there are any. Of an error it returns what was known before.
-func (d *detours) underWay(ctx context.Context) (bool, error) {
+func (d *bypassCheck) underWay(ctx context.Context) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if time.Since(d.at) < detourFresh {

@@ -26,9 +26,9 @@ type Entry struct {
 	At                         time.Time
 }
 
-// Numbers makes the numbers of orders: positive, never twice, the partition in the
+// NumberSource makes the numbers of orders: positive, never twice, the partition in the
 // low six bits.
-type Numbers interface {
+type NumberSource interface {
 	Next(ctx context.Context, partition int) (int64, error)
 }
 
@@ -36,7 +36,7 @@ type Numbers interface {
 type Orders interface {
 	// Note adds to tx what must happen after its commit about these orders.
 	Note(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.Ticket, error)
-	// Announce does that, after the commit, and settles the tickets. It does not fail:
+	// AfterCommit does that, after the commit, and settles the tickets. It does not fail:
 	// what it cannot do, the outbox does.
-	Announce(ctx context.Context, decided []Decided, tickets []outbox.Ticket)
+	AfterCommit(ctx context.Context, decided []Decided, tickets []outbox.Ticket)
 }

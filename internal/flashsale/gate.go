@@ -59,7 +59,7 @@ const (
 	group         = "orders"               // of consumers, on each partition's stream
 	orderLife     = 24 * time.Hour         // of the entry of an order, and of what a client's key made
 	queuedLife    = 10 * time.Minute       // of the list of a user's queued orders
-	mostQueued    = 1000                   // of its members
+	maxQueued     = 1000                   // of its members
 	soldOutLife   = 200 * time.Millisecond // that a process remembers that a sale is sold out
 	bucketsAtOnce = 2000                   // counted in one pipeline: some milliseconds of Redis, of which admissions want their share
 	atOnce        = 500                    // orders of one script call, commands of one pipeline
@@ -106,16 +106,16 @@ type admission struct {
 	queued string // the whole key of the user's queued orders; "" for none
 }
 
-// A verdict is what the gate says.
-type verdict struct {
+// A decision is what the gate says.
+type decision struct {
 	code    code
 	order   int64     // see the codes; else 0
 	at      time.Time // of one that was admitted, by the clock of Redis; zero if it is not known any more
 	backlog int       // entries of the partition's stream after this one
 }
 
-// gate is the sale as Redis holds it. Its methods are safe for concurrent use.
-type gate struct {
+// admitter is the sale as Redis holds it. Its methods are safe for concurrent use.
+type admitter struct {
 	sale       redis.UniversalClient // reaches only certified servers: admissions
 	state      redis.UniversalClient // everything else
 	keys       keys
@@ -133,25 +133,25 @@ var errNoState = errors.New("the sale is not complete in Redis")
 
 // expected returns the marker that is certified for a partition, "" while there is
 // none.
-func (g *gate) expected(partition int) string { return g.certs.expected(partition) }
+func (g *admitter) expected(partition int) string { return g.certs.expected(partition) }
 
 // admit asks for a piece, in one round trip that it may share with others. If the error has an Unsent() that is
 // true, Redis never saw it; unless it is errUncertified although there was a
 // certificate before: then a first attempt may have been seen.
-func (g *gate) admit(ctx context.Context, a admission) (verdict, error) {
+func (g *admitter) admit(ctx context.Context, a admission) (decision, error) {
 	marker := g.expected(a.Partition)
 	if marker == "" {
-		return verdict{}, fmt.Errorf("admit: %w", errUncertified)
+		return decision{}, fmt.Errorf("admit: %w", errUncertified)
 	}
 	keys, args := g.admission(a, marker)
 	doubtful := g.lately(a.VoucherID)
 	cmd, err := g.asking.Join(ctx, admitCall{keys, args, a, !doubtful && a.queued != ""})
 	if err != nil {
-		return verdict{}, fmt.Errorf("admit: %w", err)
+		return decision{}, fmt.Errorf("admit: %w", err)
 	}
 	v, err := readVerdict(cmd, a.order)
 	if err != nil {
-		return verdict{}, fmt.Errorf("admit: %w", err)
+		return decision{}, fmt.Errorf("admit: %w", err)
 	}
 	switch {
 	case v.code == outOfStock:
@@ -169,8 +169,8 @@ func (g *gate) admit(ctx context.Context, a admission) (verdict, error) {
 }
 
 // admission is what admit.lua takes.
-func (g *gate) admission(a admission, marker string) (keys []string, args []any) {
-	at := place{a.VoucherID, a.Partition, a.Buckets}
+func (g *admitter) admission(a admission, marker string) (keys []string, args []any) {
+	at := location{a.VoucherID, a.Partition, a.Buckets}
 	keys = []string{
 		g.keys.open(a.Partition), g.keys.meta(a.Partition, a.VoucherID), g.keys.stock(a.Partition, a.VoucherID),
 		g.keys.bucket(a.Partition, a.VoucherID, at.bucketOf(a.UserID)), g.keys.order(a.order), g.keys.orders(a.Partition),
@@ -222,7 +222,7 @@ func newAdmissions(run batch.Run[admitCall, *redis.Cmd]) *admissions {
 }
 
 // admitAll asks for admissions in one pipeline. Each gets its own answer and its own error.
-func (g *gate) admitAll(ctx context.Context, calls []*batch.Call[admitCall, *redis.Cmd]) (func(), error) {
+func (g *admitter) admitAll(ctx context.Context, calls []*batch.Call[admitCall, *redis.Cmd]) (func(), error) {
 	pipe := g.sale.Pipeline()
 	for _, c := range calls {
 		c.Out = admitScript.EvalSha(ctx, pipe, c.In.keys, c.In.args...)
@@ -245,32 +245,32 @@ func (g *gate) admitAll(ctx context.Context, calls []*batch.Call[admitCall, *red
 // queue adds an order to those that its user waits for.
 func queue(ctx context.Context, pipe redis.Pipeliner, a admission) {
 	pipe.ZAdd(ctx, a.queued, redis.Z{Score: float64(time.Now().UnixMilli()), Member: decimal(a.order)})
-	pipe.ZRemRangeByRank(ctx, a.queued, 0, -mostQueued-1)
+	pipe.ZRemRangeByRank(ctx, a.queued, 0, -maxQueued-1)
 	pipe.Expire(ctx, a.queued, queuedLife)
 }
 
-func readVerdict(cmd *redis.Cmd, own int64) (verdict, error) {
+func readVerdict(cmd *redis.Cmd, own int64) (decision, error) {
 	reply, answered := cmd.Val().([]any) // also where what failed later in its pipeline is its error
 	if !answered {
 		_, err := cmd.Slice()
-		return verdict{}, err
+		return decision{}, err
 	}
 	var err error
 	if len(reply) != 4 {
-		return verdict{}, fmt.Errorf("admit.lua answered %d values", len(reply))
+		return decision{}, fmt.Errorf("admit.lua answered %d values", len(reply))
 	}
 	text, _ := reply[0].(string)
 	backlog, _ := reply[3].(int64)
-	v := verdict{code: code(text), backlog: int(backlog)}
+	v := decision{code: code(text), backlog: int(backlog)}
 	if text, _ := reply[1].(string); text != "" {
 		if v.order, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return verdict{}, fmt.Errorf("admit.lua answered an order: %w", err)
+			return decision{}, fmt.Errorf("admit.lua answered an order: %w", err)
 		}
 	}
 	if text, _ := reply[2].(string); text != "" {
 		ms, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return verdict{}, fmt.Errorf("admit.lua answered a time: %w", err)
+			return decision{}, fmt.Errorf("admit.lua answered a time: %w", err)
 		}
 		v.at = time.UnixMilli(ms)
 	}
@@ -281,20 +281,20 @@ func readVerdict(cmd *redis.Cmd, own int64) (verdict, error) {
 			v.code = admitted // its first call was, and the order was released since
 		}
 	default:
-		return verdict{}, fmt.Errorf("admit.lua answered the unknown code %q", text)
+		return decision{}, fmt.Errorf("admit.lua answered the unknown code %q", text)
 	}
 	return v, nil
 }
 
 // lately reports whether a sale was answered sold out a moment ago.
-func (g *gate) lately(voucher int64) bool {
+func (g *admitter) lately(voucher int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at, ok := g.soldOut[voucher]
 	return ok && time.Since(at) < soldOutLife
 }
 
-func (g *gate) remember(voucher int64) {
+func (g *admitter) remember(voucher int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.soldOut) >= atOnce { // seldom: so many sales at once
@@ -304,7 +304,7 @@ func (g *gate) remember(voucher int64) {
 }
 
 // forget has the next call for a voucher believe that there may be pieces.
-func (g *gate) forget(voucher int64) {
+func (g *admitter) forget(voucher int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.soldOut, voucher)
@@ -312,13 +312,13 @@ func (g *gate) forget(voucher int64) {
 
 // reserve enters buyers who have no order of the sale, and returns how many it
 // entered. It may be repeated.
-func (g *gate) reserve(ctx context.Context, at place, holds []sale.Reservation) (moved int, err error) {
+func (g *admitter) reserve(ctx context.Context, at location, holds []sale.Reservation) (moved int, err error) {
 	return g.move(ctx, reserveScript, "reserve", at, holds)
 }
 
 // release removes buyers who have exactly these orders, and returns how many it
 // removed. It may be repeated.
-func (g *gate) release(ctx context.Context, at place, holds []sale.Reservation) (moved int, err error) {
+func (g *admitter) release(ctx context.Context, at location, holds []sale.Reservation) (moved int, err error) {
 	moved, err = g.move(ctx, releaseScript, "release", at, holds)
 	if moved > 0 {
 		g.forget(at.voucher)
@@ -326,7 +326,7 @@ func (g *gate) release(ctx context.Context, at place, holds []sale.Reservation) 
 	return moved, err
 }
 
-func (g *gate) move(ctx context.Context, s *redis.Script, what string, at place, holds []sale.Reservation) (moved int, err error) {
+func (g *admitter) move(ctx context.Context, s *redis.Script, what string, at location, holds []sale.Reservation) (moved int, err error) {
 	buckets := map[int][]any{}
 	for _, h := range holds {
 		i := at.bucketOf(h.User)
@@ -351,7 +351,7 @@ func (g *gate) move(ctx context.Context, s *redis.Script, what string, at place,
 
 // A version of a sale is what its row says.
 type version struct {
-	place
+	location
 	initial    int
 	begin, end int64 // milliseconds
 	on         bool
@@ -368,8 +368,8 @@ func (v version) args() []any {
 
 // open sets meta and stock of a sale whose buyers are entered. It reports false, and
 // does nothing, if it is complete.
-func (g *gate) open(ctx context.Context, v version) (opened bool, err error) {
-	reply, err := g.one(ctx, openScript, g.keys.whole(v.place), v.args()...).Text()
+func (g *admitter) open(ctx context.Context, v version) (opened bool, err error) {
+	reply, err := g.one(ctx, openScript, g.keys.whole(v.location), v.args()...).Text()
 	if err != nil {
 		return false, fmt.Errorf("open sale %d in Redis: %w", v.voucher, err)
 	}
@@ -378,14 +378,14 @@ func (g *gate) open(ctx context.Context, v version) (opened bool, err error) {
 
 // edit brings sales to what their rows say, at most as far back as force allows. It
 // returns those that are not complete in Redis.
-func (g *gate) edit(ctx context.Context, force bool, all ...version) (incomplete []version, err error) {
+func (g *admitter) edit(ctx context.Context, force bool, all ...version) (incomplete []version, err error) {
 	calls := make([]call, len(all))
 	for i, v := range all {
 		last := "0"
 		if force {
 			last = "1"
 		}
-		calls[i] = call{g.keys.whole(v.place)[:2], append(v.args(), last)}
+		calls[i] = call{g.keys.whole(v.location)[:2], append(v.args(), last)}
 	}
 	for i, cmd := range g.run(ctx, editScript, calls) {
 		reply, e := cmd.Text()
@@ -403,7 +403,7 @@ func (g *gate) edit(ctx context.Context, force bool, all ...version) (incomplete
 
 // lower takes pieces out, and reports false if there are not so many. The error is
 // errNoState if the sale is not complete.
-func (g *gate) lower(ctx context.Context, at place, by int, edit int64) (bool, error) {
+func (g *admitter) lower(ctx context.Context, at location, by int, edit int64) (bool, error) {
 	reply, err := g.one(ctx, lowerScript, g.keys.whole(at)[:2], by, edit).Text()
 	if err == nil && reply == replyMissing {
 		err = errNoState
@@ -415,7 +415,7 @@ func (g *gate) lower(ctx context.Context, at place, by int, edit int64) (bool, e
 }
 
 // restore takes back what lower did for an edit.
-func (g *gate) restore(ctx context.Context, at place, by int, edit int64) error {
+func (g *admitter) restore(ctx context.Context, at location, by int, edit int64) error {
 	reply, err := g.one(ctx, restoreScript, g.keys.whole(at)[:2], by, edit).Text()
 	if err == nil && reply == replyMissing {
 		err = errNoState
@@ -428,7 +428,7 @@ func (g *gate) restore(ctx context.Context, at place, by int, edit int64) error 
 }
 
 // settle sets the stock to what the buyers leave, and returns by how much it was too high.
-func (g *gate) settle(ctx context.Context, at place) (drift int, err error) {
+func (g *admitter) settle(ctx context.Context, at location) (drift int, err error) {
 	text, err := g.one(ctx, settleScript, g.keys.whole(at)).Text()
 	if err == nil && text == "" {
 		err = errNoState
@@ -442,8 +442,8 @@ func (g *gate) settle(ctx context.Context, at place) (drift int, err error) {
 	return drift, nil
 }
 
-// A tally is what a sale comes to in Redis, at one moment.
-type tally struct {
+// A stockCount is what a sale comes to in Redis, at one moment.
+type stockCount struct {
 	whole                  bool // meta and stock are there
 	buyers, stock, initial int
 	seq                    int64
@@ -451,7 +451,7 @@ type tally struct {
 }
 
 // count counts sales, in pipelines of 500 or 2000 buckets. One that cannot be counted has an error of its own.
-func (g *gate) count(ctx context.Context, all []place) []tally {
+func (g *admitter) count(ctx context.Context, all []location) []stockCount {
 	cmds := make([]*redis.Cmd, 0, len(all))
 	var part []call
 	buckets := 0
@@ -462,7 +462,7 @@ func (g *gate) count(ctx context.Context, all []place) []tally {
 			part, buckets = nil, 0
 		}
 	}
-	tallies := make([]tally, len(all))
+	tallies := make([]stockCount, len(all))
 	for i, cmd := range cmds {
 		n, err := cmd.Int64Slice()
 		if err == nil && len(n) != 5 {
@@ -472,14 +472,14 @@ func (g *gate) count(ctx context.Context, all []place) []tally {
 			tallies[i].err = fmt.Errorf("count sale %d in Redis: %w", all[i].voucher, err)
 			continue
 		}
-		tallies[i] = tally{whole: n[0] == 1, buyers: int(n[1]), stock: int(n[2]), initial: int(n[3]), seq: n[4]}
+		tallies[i] = stockCount{whole: n[0] == 1, buyers: int(n[1]), stock: int(n[2]), initial: int(n[3]), seq: n[4]}
 	}
 	return tallies
 }
 
 // entries returns orders that were admitted and are not in the database yet; it
 // leaves out those that Redis has not.
-func (g *gate) entries(ctx context.Context, orders []int64) (map[int64]*Entry, error) {
+func (g *admitter) entries(ctx context.Context, orders []int64) (map[int64]*Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	found := make(map[int64]*Entry, len(orders))
@@ -519,7 +519,7 @@ func readEntry(order int64, values []any) *Entry {
 }
 
 // done ends entries of a partition's stream whose orders are decided.
-func (g *gate) done(ctx context.Context, partition int, ids []string, orders []int64) error {
+func (g *admitter) done(ctx context.Context, partition int, ids []string, orders []int64) error {
 	if len(ids)+len(orders) == 0 {
 		return nil
 	}
@@ -547,7 +547,7 @@ func (g *gate) done(ctx context.Context, partition int, ids []string, orders []i
 }
 
 // tidy forgets consumers that have asked for nothing for so long, and have nothing.
-func (g *gate) tidy(ctx context.Context, idle time.Duration) error {
+func (g *admitter) tidy(ctx context.Context, idle time.Duration) error {
 	calls := make([]call, g.partitions)
 	for p := range calls {
 		calls[p] = call{[]string{g.keys.orders(p)}, []any{group, idle.Milliseconds()}}
@@ -570,7 +570,7 @@ type call struct {
 // run sends calls of a script, at most 500 a round trip, and returns one command
 // for each. A server that does not know the script, because it is new or was promoted,
 // gets its text with the affected calls.
-func (g *gate) run(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
+func (g *admitter) run(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, 0, len(calls))
 	for part := range slices.Chunk(calls, atOnce) {
 		cmds = append(cmds, g.send(ctx, s, part)...)
@@ -578,11 +578,11 @@ func (g *gate) run(ctx context.Context, s *redis.Script, calls []call) []*redis.
 	return cmds
 }
 
-func (g *gate) one(ctx context.Context, s *redis.Script, keys []string, args ...any) *redis.Cmd {
+func (g *admitter) one(ctx context.Context, s *redis.Script, keys []string, args ...any) *redis.Cmd {
 	return g.run(ctx, s, []call{{keys, args}})[0]
 }
 
-func (g *gate) send(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
+func (g *admitter) send(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	cmds := make([]*redis.Cmd, len(calls))

@@ -29,55 +29,55 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 		name  string
 		sale  stagedSale
 		key   string
-		spoil func(g *stage, at place, number int64)
+		spoil func(g *stage, at location, number int64)
 		want  code
 		order int64 // that is told; 0: the caller's own if it was admitted
 	}{
 		{name: "a piece is there", want: admitted},
 		{name: "the client names what it wants", key: "wanted", want: admitted},
-		{name: "the same call again", key: "wanted", want: admitted, spoil: func(g *stage, at place, n int64) {
+		{name: "the same call again", key: "wanted", want: admitted, spoil: func(g *stage, at location, n int64) {
 			again := g.try(at, mine, n)
 			again.Key = "wanted"
 			if _, err := g.gate.admit(g.t.Context(), again); err != nil {
 				g.t.Fatal(err)
 			}
 		}},
-		{name: "the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+		{name: "the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
-		{name: "another user of the bucket has one", want: admitted, spoil: func(g *stage, at place, _ int64) {
+		{name: "another user of the bucket has one", want: admitted, spoil: func(g *stage, at location, _ int64) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: other})
 		}},
-		{name: "the key made an order", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+		{name: "the key made an order", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.set(g.gate.keys.idem(at.partition, "wanted"), 6<<partitionBits)
 		}},
-		{name: "the key made an order, and the user has another", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+		{name: "the key made an order, and the user has another", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.set(g.gate.keys.idem(at.partition, "wanted"), 6<<partitionBits)
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
-		{name: "sold out", want: outOfStock, spoil: func(g *stage, at place, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), 0) }},
-		{name: "more than sold out", want: outOfStock, spoil: func(g *stage, at place, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), -3) }},
-		{name: "sold out, and the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+		{name: "sold out", want: outOfStock, spoil: func(g *stage, at location, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), 0) }},
+		{name: "more than sold out", want: outOfStock, spoil: func(g *stage, at location, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), -3) }},
+		{name: "sold out, and the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 			g.set(g.gate.keys.stock(at.partition, at.voucher), 0)
 		}},
 		{name: "early", sale: stagedSale{begin: time.Minute}, want: notStarted},
 		{name: "late", sale: stagedSale{begin: -time.Hour, end: -time.Minute}, want: ended},
-		{name: "late, and the user has an order", sale: stagedSale{begin: -time.Hour, end: -time.Minute}, want: held, order: 5 << partitionBits, spoil: func(g *stage, at place, _ int64) {
+		{name: "late, and the user has an order", sale: stagedSale{begin: -time.Hour, end: -time.Minute}, want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
 		{name: "off sale", sale: stagedSale{off: true}, want: offSale},
-		{name: "too many wait", want: busy, spoil: func(g *stage, at place, _ int64) {
+		{name: "too many wait", want: busy, spoil: func(g *stage, at location, _ int64) {
 			for range 3 {
 				if err := g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []string{"o", "1"}}).Err(); err != nil {
 					g.t.Fatal(err)
 				}
 			}
 		}},
-		{name: "no stock", want: noState, spoil: func(g *stage, at place, _ int64) { g.unlink(g.gate.keys.stock(at.partition, at.voucher)) }},
-		{name: "no meta", want: noState, spoil: func(g *stage, at place, _ int64) { g.unlink(g.gate.keys.meta(at.partition, at.voucher)) }},
-		{name: "no marker", want: noState, spoil: func(g *stage, at place, _ int64) { g.unlink(g.gate.keys.open(at.partition)) }},
-		{name: "the marker of another incarnation", want: noState, spoil: func(g *stage, at place, _ int64) { g.set(g.gate.keys.open(at.partition), "another one") }},
+		{name: "no stock", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.gate.keys.stock(at.partition, at.voucher)) }},
+		{name: "no meta", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.gate.keys.meta(at.partition, at.voucher)) }},
+		{name: "no marker", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.gate.keys.open(at.partition)) }},
+		{name: "the marker of another incarnation", want: noState, spoil: func(g *stage, at location, _ int64) { g.set(g.gate.keys.open(at.partition), "another one") }},
 	}
 	g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Backlog, c.Partitions = 3, 60 })
 	for _, tt := range tests {
@@ -115,7 +115,7 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 	}
 }
 
-func (g *stage) reserves(at place, holds ...sale.Reservation) {
+func (g *stage) reserves(at location, holds ...sale.Reservation) {
 	g.t.Helper()
 	if _, err := g.gate.reserve(g.t.Context(), at, holds); err != nil {
 		g.t.Fatal(err)
@@ -222,47 +222,47 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 		Seq            int64
 	}
 	const by = 4
-	steps := map[string]func(g *stage, at place) (any, error){
-		"raise": func(g *stage, at place) (any, error) {
+	steps := map[string]func(g *stage, at location) (any, error){
+		"raise": func(g *stage, at location) (any, error) {
 			left, err := g.gate.edit(g.t.Context(), false, version{at, 15, 1, 2, true, 2})
 			return len(left), err
 		},
-		"old edit": func(g *stage, at place) (any, error) {
+		"old edit": func(g *stage, at location) (any, error) {
 			left, err := g.gate.edit(g.t.Context(), false, version{at, 99, 1, 2, true, 0})
 			return len(left), err
 		},
-		"forced": func(g *stage, at place) (any, error) {
+		"forced": func(g *stage, at location) (any, error) {
 			left, err := g.gate.edit(g.t.Context(), true, version{at, 9, 1, 2, true, 0})
 			return len(left), err
 		},
-		"lower":           func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by, 2) },
-		"lower too much":  func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, 8, 2) },
-		"lower more":      func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by+2, 2) },
-		"lower less":      func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by-2, 2) },
-		"restore more":    func(g *stage, at place) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by+2, 2) },
-		"lower for later": func(g *stage, at place) (any, error) { return g.gate.lower(g.t.Context(), at, by, 3) },
-		"edit on": func(g *stage, at place) (any, error) {
+		"lower":           func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, by, 2) },
+		"lower too much":  func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, 8, 2) },
+		"lower more":      func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, by+2, 2) },
+		"lower less":      func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, by-2, 2) },
+		"restore more":    func(g *stage, at location) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by+2, 2) },
+		"lower for later": func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, by, 3) },
+		"edit on": func(g *stage, at location) (any, error) {
 			left, err := g.gate.edit(g.t.Context(), false, version{at, 12, 1, 2, true, 3})
 			return len(left), err
 		},
-		"stored": func(g *stage, at place) (any, error) {
+		"stored": func(g *stage, at location) (any, error) {
 			left, err := g.gate.edit(g.t.Context(), false, version{at, 6, 1, 2, true, 2})
 			return len(left), err
 		},
-		"sold past": func(g *stage, at place) (any, error) {
+		"sold past": func(g *stage, at location) (any, error) {
 			g.reserves(at, sale.Reservation{Order: 4, User: 4}, sale.Reservation{Order: 5, User: 5}, sale.Reservation{Order: 6, User: 6}, sale.Reservation{Order: 7, User: 7})
 			return nil, nil
 		},
-		"restore": func(g *stage, at place) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by, 2) },
-		"settle":  func(g *stage, at place) (any, error) { return g.gate.settle(g.t.Context(), at) },
-		"spoil": func(g *stage, at place) (any, error) {
+		"restore": func(g *stage, at location) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by, 2) },
+		"settle":  func(g *stage, at location) (any, error) { return g.gate.settle(g.t.Context(), at) },
+		"spoil": func(g *stage, at location) (any, error) {
 			g.set(g.gate.keys.stock(at.partition, at.voucher), 10)
 			return nil, nil
 		},
-		"open": func(g *stage, at place) (any, error) {
+		"open": func(g *stage, at location) (any, error) {
 			return g.gate.open(g.t.Context(), version{at, 99, 1, 2, true, 9})
 		},
-		"lose the stock": func(g *stage, at place) (any, error) {
+		"lose the stock": func(g *stage, at location) (any, error) {
 			g.unlink(g.gate.keys.stock(at.partition, at.voucher))
 			return nil, nil
 		},
@@ -327,8 +327,8 @@ func TestWhatLowersAnIncompleteSaleIsAnError(t *testing.T) {
 		g := newStage(t, on)
 		at := g.put(stagedSale{stock: 10})
 		for name, do := range map[string]func() error{
-			"lower":   func() error { _, err := g.Lower(t.Context(), at.voucher, 1, 2); return err },
-			"restore": func() error { return g.Restore(t.Context(), at.voucher, 1, 2) },
+			"lower":   func() error { _, err := g.DecreaseStock(t.Context(), at.voucher, 1, 2); return err },
+			"restore": func() error { return g.UndoDecrease(t.Context(), at.voucher, 1, 2) },
 			"settle":  func() error { _, err := g.gate.settle(t.Context(), at); return err },
 		} {
 			if err := do(); !errors.Is(err, errNoState) {
@@ -528,7 +528,7 @@ func TestAVoucherHasItsPlaceForLife(t *testing.T) {
 			{1, 1, 1, 1}, {4, 3000, 0, 1}, {5, 3001, 1, 2}, {6, 1_000_000, 2, 334},
 		} {
 			for _, s := range []*stage{g, later} { // which was started with another setting
-				p, buckets := s.Place(int64(tt.voucher), tt.stock)
+				p, buckets := s.PartitionFor(int64(tt.voucher), tt.stock)
 				if p != tt.partition || buckets != tt.buckets {
 					t.Errorf("%+v lies in partition %d, %d buckets", tt, p, buckets)
 				}

@@ -47,12 +47,12 @@ type certificates struct {
 	kicked chan struct{}          // holds one if somebody wants them looked at
 
 	mu         sync.Mutex
-	doubts     []doubt        // of each partition
-	incomplete map[int64]bool // vouchers that admit.lua found so
+	doubts     []suspectPartition // of each partition
+	incomplete map[int64]bool     // vouchers that admit.lua found so
 }
 
-// A doubt is about a partition in which orders may have been made past Redis.
-type doubt struct {
+// A suspectPartition is about a partition in which orders may have been made past Redis.
+type suspectPartition struct {
 	raised int  // by each suspicion: what was begun before it certifies nothing
 	is     bool // a certificate needs a comparison of this process's own
 }
@@ -64,7 +64,7 @@ type certificate struct {
 }
 
 func newCertificates(partitions int) *certificates {
-	c := &certificates{kicked: make(chan struct{}, 1), doubts: make([]doubt, partitions), incomplete: map[int64]bool{}}
+	c := &certificates{kicked: make(chan struct{}, 1), doubts: make([]suspectPartition, partitions), incomplete: map[int64]bool{}}
 	c.now.Store(&certificate{})
 	c.unseen.Store(&[]bool{})
 	return c
@@ -88,7 +88,7 @@ func (c *certificates) away(partition int) bool {
 }
 
 // saw notes which partitions answered a look.
-func (c *certificates) saw(seen []sighting) {
+func (c *certificates) saw(seen []partitionState) {
 	unseen := make([]bool, len(seen))
 	for p, is := range seen {
 		unseen[p] = is.err != nil
@@ -142,7 +142,7 @@ func (c *certificates) suspect(partitions ...int) {
 	c.kick()
 }
 
-func (c *certificates) begin() []doubt {
+func (c *certificates) begin() []suspectPartition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.doubts)
@@ -151,7 +151,7 @@ func (c *certificates) begin() []doubt {
 // publish makes a certificate hold, and ends the doubts about what it covers. It leaves
 // out the partitions of which there was a suspicion since it was begun, and reports false
 // if there are any.
-func (c *certificates) publish(begun []doubt, cert *certificate) (all bool) {
+func (c *certificates) publish(begun []suspectPartition, cert *certificate) (all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all = true
@@ -175,10 +175,10 @@ func (s *Service) suspect(partitions ...int) {
 	}
 }
 
-// Doubt has this process admit nothing by Redis before it has compared all running sales
+// MarkSuspect has this process admit nothing by Redis before it has compared all running sales
 // with the database, which may have lost its latest commits: a standby was promoted that
 // was behind. Until then orders go past Redis.
-func (s *Service) Doubt() {
+func (s *Service) MarkSuspect() {
 	all := make([]int, s.gate.partitions)
 	for p := range all {
 		all[p] = p
@@ -239,8 +239,8 @@ func identify(ctx context.Context, conn *redis.Conn) (server, error) {
 	return server{incarnation: info["run_id"] + ":" + info["master_replid"], policy: info["maxmemory_policy"]}, nil
 }
 
-// A sighting is what one look showed of a partition.
-type sighting struct {
+// A partitionState is what one look showed of a partition.
+type partitionState struct {
 	server
 	marker string
 	err    error // why nothing was seen
@@ -248,11 +248,11 @@ type sighting struct {
 
 // look asks for all partitions who holds them, and how they are marked. A server
 // that does not answer hides its own partitions alone.
-func (g *gate) look(ctx context.Context) []sighting {
+func (g *admitter) look(ctx context.Context) []partitionState {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
-	known := map[string]sighting{}
-	seen := make([]sighting, g.partitions)
+	known := map[string]partitionState{}
+	seen := make([]partitionState, g.partitions)
 	pipe := g.state.Pipeline()
 	markers := make([]*redis.StringCmd, g.partitions)
 	for p := range seen {
@@ -267,7 +267,7 @@ func (g *gate) look(ctx context.Context) []sighting {
 			conn := node.Conn()
 			is, err := identify(ctx, conn)
 			_ = conn.Close()
-			known[addr] = sighting{server: is, err: err}
+			known[addr] = partitionState{server: is, err: err}
 		}
 		seen[p] = known[addr]
 	}
@@ -282,7 +282,7 @@ func (g *gate) look(ctx context.Context) []sighting {
 }
 
 // nodeOf is the client of the server where a partition lies.
-func (g *gate) nodeOf(ctx context.Context, p int) (*redis.Client, error) {
+func (g *admitter) nodeOf(ctx context.Context, p int) (*redis.Client, error) {
 	switch c := g.state.(type) {
 	case *redis.Client:
 		return c, nil
@@ -296,7 +296,7 @@ func (g *gate) nodeOf(ctx context.Context, p int) (*redis.Client, error) {
 	return nil, fmt.Errorf("a Redis client of type %T cannot hold sales", g.state)
 }
 
-func (g *gate) mark(ctx context.Context, p int, marker string) error {
+func (g *admitter) mark(ctx context.Context, p int, marker string) error {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	if err := g.state.Set(ctx, g.keys.open(p), marker, 0).Err(); err != nil {
@@ -306,7 +306,7 @@ func (g *gate) mark(ctx context.Context, p int, marker string) error {
 }
 
 // markers reads the markers of the partitions of a batch, "" where there is none.
-func (g *gate) markers(ctx context.Context, batch []delivery) (map[int]string, error) {
+func (g *admitter) markers(ctx context.Context, batch []delivery) (map[int]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	pipe := g.state.Pipeline()
@@ -445,7 +445,7 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 }
 
 // warn says what an operator has to change.
-func (s *Service) warn(ctx context.Context, seen []sighting) {
+func (s *Service) warn(ctx context.Context, seen []partitionState) {
 	evicts := false
 	for _, is := range seen {
 		evicts = evicts || is.evicts()

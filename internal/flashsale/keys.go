@@ -44,7 +44,7 @@ func (k keys) bucket(p int, voucher int64, i int) string {
 func (k keys) sale(p int, voucher int64) string { return k.partition(p) + decimal(voucher) + ":" }
 
 // whole are all keys of a sale: meta, stock, buckets.
-func (k keys) whole(at place) []string {
+func (k keys) whole(at location) []string {
 	all := make([]string, 0, 2+at.buckets)
 	all = append(all, k.meta(at.partition, at.voucher), k.stock(at.partition, at.voucher))
 	for i := range at.buckets {

@@ -119,7 +119,7 @@ func (m *mortal) on(t *testing.T) storetest.Stores {
 }
 
 // sell has users ordered: those up to stored have a row, the others are queued.
-func (g *stage) sell(at place, from, stored, to int64) (orders map[int64]int64) {
+func (g *stage) sell(at location, from, stored, to int64) (orders map[int64]int64) {
 	g.t.Helper()
 	orders = map[int64]int64{}
 	for user := from; user <= to; user++ {
@@ -135,7 +135,7 @@ func (g *stage) sell(at place, from, stored, to int64) (orders map[int64]int64) 
 }
 
 // refuses fails the test unless nothing is admitted, without a word of a piece.
-func (g *stage) refuses(at place, user int64) {
+func (g *stage) refuses(at location, user int64) {
 	g.t.Helper()
 	v, err := g.gate.admit(g.t.Context(), g.try(at, user, g.number(at)))
 	if err == nil && v.code != noState {
@@ -144,7 +144,7 @@ func (g *stage) refuses(at place, user int64) {
 }
 
 // told fails the test unless holders hear of their orders.
-func (g *stage) told(at place, orders map[int64]int64, users ...int64) {
+func (g *stage) told(at location, orders map[int64]int64, users ...int64) {
 	g.t.Helper()
 	for _, user := range users {
 		if v := g.admits(at, user, g.number(at)); v.code != held || v.order != orders[user] {
@@ -154,7 +154,7 @@ func (g *stage) told(at place, orders map[int64]int64, users ...int64) {
 }
 
 // whole fails the test unless stock and buyers make the initial stock.
-func (g *stage) whole(at place, initial, buyers int) {
+func (g *stage) whole(at location, initial, buyers int) {
 	g.t.Helper()
 	if got := g.tally(at); !got.whole || got.stock+got.buyers != initial || got.initial != initial || got.buyers != buyers {
 		g.t.Errorf("Redis has %+v, want %d buyers of %d", got, buyers, initial)
@@ -324,14 +324,14 @@ func (e *ends) cut() {
 func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 	tests := []struct {
 		name  string
-		keys  func(k keys, at place) []string // nil: all
-		blind bool                            // admissions cannot see that it is gone
+		keys  func(k keys, at location) []string // nil: all
+		blind bool                               // admissions cannot see that it is gone
 	}{
-		{name: "stock", keys: func(k keys, at place) []string { return []string{k.stock(at.partition, at.voucher)} }},
-		{name: "meta", keys: func(k keys, at place) []string { return []string{k.meta(at.partition, at.voucher)} }},
-		{name: "marker", keys: func(k keys, at place) []string { return []string{k.open(at.partition)} }},
-		{name: "the whole sale", keys: func(k keys, at place) []string { return k.whole(at) }},
-		{name: "one bucket", keys: func(k keys, at place) []string { return k.whole(at)[3:4] }, blind: true},
+		{name: "stock", keys: func(k keys, at location) []string { return []string{k.stock(at.partition, at.voucher)} }},
+		{name: "meta", keys: func(k keys, at location) []string { return []string{k.meta(at.partition, at.voucher)} }},
+		{name: "marker", keys: func(k keys, at location) []string { return []string{k.open(at.partition)} }},
+		{name: "the whole sale", keys: func(k keys, at location) []string { return k.whole(at) }},
+		{name: "one bucket", keys: func(k keys, at location) []string { return k.whole(at)[3:4] }, blind: true},
 		{name: "all there is"},
 	}
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -355,7 +355,7 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 				if err := g.complete(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
+				r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
 				for range 2 {
 					if err := r.round(t.Context()); err != nil {
 						t.Fatal(err)
@@ -378,7 +378,7 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 }
 
 // refusesOrTells fails the test unless a user hears of his own order, or nothing.
-func (g *stage) refusesOrTells(at place, orders map[int64]int64, user int64) {
+func (g *stage) refusesOrTells(at location, orders map[int64]int64, user int64) {
 	g.t.Helper()
 	v, err := g.gate.admit(g.t.Context(), g.try(at, user, g.number(at)))
 	if err != nil || v.code != noState && (v.code != held || v.order != orders[user]) {
@@ -606,7 +606,7 @@ func TestAFullRedisLosesNoOrder(t *testing.T) {
 	const pieces = 30
 	v := r.open(t, pieces)
 	r.openDoor(t)
-	stop := r.run(t, r.Consume, r.Watch)
+	stop := r.run(t, r.Consume, r.WatchPending)
 	if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 		t.Fatalf("before: %+v", got)
 	}

@@ -20,13 +20,13 @@ import (
 const keepAfter = 24 * time.Hour
 
 // at is where a row's sale lies.
-func at(row *ent.FlashSale) place { return place{row.ID, row.Partition, row.Buckets} }
+func at(row *ent.FlashSale) location { return location{row.ID, row.Partition, row.Buckets} }
 
 // versionOf reads what a row says. Its voucher must have been read with it, or after it:
 // whether it is on sale may be newer than the number of the edit then, and never older.
 func versionOf(row *ent.FlashSale) version {
 	return version{
-		place: at(row), initial: row.InitialStock, begin: row.BeginsAt, end: row.EndsAt,
+		location: at(row), initial: row.InitialStock, begin: row.BeginsAt, end: row.EndsAt,
 		on: row.Edges.Voucher.Status == voucher.StatusON_SALE, seq: row.EditSeq,
 	}
 }
@@ -87,7 +87,7 @@ func (s *Service) unsweep(ctx context.Context, id int64) error {
 }
 
 // rebuild opens a sale that is not complete in Redis: its buyers first, by
-// [gate.reserve], then what counts them. Others who do that wait; it reports false
+// [admitter.reserve], then what counts them. Others who do that wait; it reports false
 // if they were faster.
 //
 // What is decided meanwhile is no loss: a piece moves with its buyer, before the
@@ -102,7 +102,7 @@ func (s *Service) rebuild(ctx context.Context, id int64, q queues) (opened bool,
 		if incomplete, err := s.gate.edit(ctx, false, v); err != nil || len(incomplete) == 0 {
 			return err // another was faster
 		}
-		if err := s.reserveAll(ctx, v.place, q); err != nil {
+		if err := s.reserveAll(ctx, v.location, q); err != nil {
 			return err
 		}
 		if opened, err = s.gate.open(ctx, v); opened {
@@ -128,16 +128,16 @@ func (s *Service) complete(ctx context.Context) error {
 	return s.Apply(ctx, ids...)
 }
 
-// Lower takes pieces out of a sale in Redis before the database does. It reports
+// DecreaseStock takes pieces out of a sale in Redis before the database does. It reports
 // false if there are not so many left. From then on, edit is the number of the edit
 // that the sale has there. With an error nobody knows whether it was done; the
 // reconciler sets it right.
-func (s *Service) Lower(ctx context.Context, voucherID int64, by int, edit int64) (bool, error) {
+func (s *Service) DecreaseStock(ctx context.Context, voucherID int64, by int, edit int64) (bool, error) {
 	return s.gate.lower(ctx, s.gate.whereabouts(voucherID), by, edit)
 }
 
-// Restore takes a [Service.Lower] back whose edit was not stored.
-func (s *Service) Restore(ctx context.Context, voucherID int64, by int, edit int64) error {
+// UndoDecrease takes a [Service.DecreaseStock] back whose edit was not stored.
+func (s *Service) UndoDecrease(ctx context.Context, voucherID int64, by int, edit int64) error {
 	return s.gate.restore(ctx, s.gate.whereabouts(voucherID), by, edit)
 }
 
@@ -159,7 +159,7 @@ func (s *Service) Stocks(ctx context.Context, voucherIDs []int64) (map[int64]int
 }
 
 // stocks asks Redis, and returns those of which it knows nothing too.
-func (g *gate) stocks(ctx context.Context, ids []int64) (left map[int64]int, unknown []int64) {
+func (g *admitter) stocks(ctx context.Context, ids []int64) (left map[int64]int, unknown []int64) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	left = make(map[int64]int, len(ids))
@@ -208,7 +208,7 @@ func (s *Service) sweepEnded(ctx context.Context) error {
 }
 
 // remove deletes all keys of a sale.
-func (g *gate) remove(ctx context.Context, at place) error {
+func (g *admitter) remove(ctx context.Context, at location) error {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	if err := g.state.Unlink(ctx, g.keys.whole(at)...).Err(); err != nil {

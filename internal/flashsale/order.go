@@ -67,10 +67,10 @@ const (
 
 // queueing is the part of a Service that stores orders.
 type queueing struct {
-	ledger   *ledger
+	ledger   *orderWriter
 	group    *groupCommit
 	entering sync.WaitGroup // Redis hears of what was stored past it
-	detours  *detours
+	detours  *bypassCheck
 	pending  *pending
 	block    time.Duration // longest wait for new entries
 	idle     time.Duration // that a consumer without entries is remembered
@@ -83,14 +83,14 @@ func (s *Service) openQueue(reg prometheus.Registerer) error {
 	if err != nil {
 		return err
 	}
-	s.ledger = &ledger{
+	s.ledger = &orderWriter{
 		db: s.db, sql: texts, orders: s.orders, payWithin: s.cfg.PayWithin, m: newLedgerMetrics(),
 		bypassed: func(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.Ticket, error) {
 			return outbox.AddBatch(ctx, s.outbox, tx, topicReserve, orders...)
 		},
 	}
 	s.group = newGroupCommit(s.commitAll)
-	s.detours = &detours{look: func(ctx context.Context) (bool, error) { return s.outbox.Waits(ctx, topicReserve) }}
+	s.detours = &bypassCheck{look: func(ctx context.Context) (bool, error) { return s.outbox.Waits(ctx, topicReserve) }}
 	s.pending = newPending(s.cfg.Now)
 	s.block, s.idle = readBlock, consumerIdle
 	s.openOutbox()
@@ -176,7 +176,7 @@ func (s *Service) boughtPast(ctx context.Context, t sale.Request) (sale.Response
 }
 
 // refusal is the answer to who was not admitted.
-func refusal(v verdict) (sale.Response, error) {
+func refusal(v decision) (sale.Response, error) {
 	switch v.code {
 	case repeated:
 		return sale.Response{Result: sale.Repeated, Order: v.order}, nil
@@ -196,7 +196,7 @@ func refusal(v verdict) (sale.Response, error) {
 // admit asks Redis. If the door is closed because that Redis is being compared with
 // the database, which takes a moment, it waits and asks again; not if Redis is away.
 // arrived: with an error, Redis may have heard it all the same.
-func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v verdict, arrived bool, err error) {
+func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v decision, arrived bool, err error) {
 	a := admission{Request: t, order: number}
 	if s.cfg.Queued != nil {
 		a.queued = s.cfg.Queued(t.UserID)
@@ -230,7 +230,7 @@ func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v ve
 }
 
 // await waits for the commit of an admitted order, if that is near.
-func (s *Service) await(ctx context.Context, w *watched, v verdict) sale.Response {
+func (s *Service) await(ctx context.Context, w *watched, v decision) sale.Response {
 	s.pending.admitted(w.Order, v.at)
 	a := sale.Response{Result: sale.Queued, Order: w.Order, At: v.at}
 	if v.backlog > shortBacklog || s.cfg.Wait <= 0 {
@@ -262,7 +262,7 @@ func (s *Service) holder(ctx context.Context, t sale.Request, other int64) (a sa
 	if r == nil || isLive(r) {
 		return a, false, nil
 	}
-	at := place{t.VoucherID, t.Partition, t.Buckets}
+	at := location{t.VoucherID, t.Partition, t.Buckets}
 	if _, err := s.gate.release(ctx, at, []sale.Reservation{{Order: other, User: t.UserID, Voucher: t.VoucherID}}); err != nil {
 		return sale.Response{}, false, errBusy.Because(err)
 	}
@@ -393,7 +393,7 @@ func (s *Service) announce(ctx context.Context, done committed) {
 		}
 	}
 	s.tell(ctx, decided)
-	s.orders.Announce(ctx, decided, done.tickets)
+	s.orders.AfterCommit(ctx, decided, done.tickets)
 }
 
 // alarm says that a number was given out twice, which the numbers exclude.

@@ -249,7 +249,7 @@ func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
 		const pieces = 30
 		v := r.open(t, pieces)
 		r.openDoor(t)
-		stop := r.run(t, r.Consume, r.Watch)
+		stop := r.run(t, r.Consume, r.WatchPending)
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 			t.Errorf("before: %+v", got)
 		}
@@ -561,7 +561,7 @@ func TestWindow12APieceThatIsReturnedTwiceComesBackOnce(t *testing.T) {
 			enders.Go(func() { cancelOrder(t, r, hold) })
 		}
 		enders.Wait()
-		r.Returned(t.Context(), []sale.Reservation{hold}, nil) // and the outbox once more
+		r.AfterRelease(t.Context(), []sale.Reservation{hold}, nil) // and the outbox once more
 		if err := r.releaseWires(t.Context(), holdWire{hold.Order, hold.User, hold.Voucher}); err != nil {
 			t.Error(err)
 		}
@@ -576,7 +576,7 @@ func TestWindow12APieceThatIsReturnedTwiceComesBackOnce(t *testing.T) {
 			t.Errorf("who cancelled orders again: %+v", again)
 		}
 		// The release of the first order, late, does not touch the second.
-		r.Returned(t.Context(), []sale.Reservation{hold}, nil)
+		r.AfterRelease(t.Context(), []sale.Reservation{hold}, nil)
 		if got := r.order(t, by(v, 1)); got.Result != sale.Held || got.Order != again.Order {
 			t.Errorf("got %+v, want order %d", got, again.Order)
 		}
@@ -599,7 +599,7 @@ func TestWindow11ADeadOrderDoesNotStandInTheWay(t *testing.T) {
 		r.settled(t)
 		err := entTx(t, r, func(tx rigTx) error {
 			tx.Order.UpdateOneID(first.Order).SetStatus(entorder.StatusCANCELLED).ExecX(t.Context())
-			_, err := r.Return(t.Context(), tx, []sale.Reservation{{Order: first.Order, User: 1, Voucher: v.VoucherID}})
+			_, err := r.Release(t.Context(), tx, []sale.Reservation{{Order: first.Order, User: 1, Voucher: v.VoucherID}})
 			return err
 		})
 		if err != nil {
@@ -623,13 +623,13 @@ func cancelOrder(t *testing.T, r *rig, h sale.Reservation) {
 		if won = n == 1; err != nil || !won {
 			return err
 		}
-		tickets, err = r.Return(t.Context(), tx, []sale.Reservation{h})
+		tickets, err = r.Release(t.Context(), tx, []sale.Reservation{h})
 		return err
 	})
 	if err != nil {
 		t.Error(err)
 	}
 	if won {
-		r.Returned(t.Context(), []sale.Reservation{h}, tickets)
+		r.AfterRelease(t.Context(), []sale.Reservation{h}, tickets)
 	}
 }

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	mostParked = 1000 // entries of a partition's parked stream
-	mostReason = 200  // bytes of why
+	maxParked = 1000 // entries of a partition's parked stream
+	maxReason = 200  // bytes of why
 )
 
 // park puts an entry aside that cannot be stored: its order becomes a tombstone, as
@@ -37,7 +37,7 @@ func (c *consumer) park(ctx context.Context, d delivery, why error) {
 }
 
 // bury makes a tombstone of the order of an entry. Without a number and a user in
-// it there is none to be made: what was told of such an order ends by [Service.Watch]
+// it there is none to be made: what was told of such an order ends by [Service.WatchPending]
 // and the reconciler.
 func (c *consumer) bury(ctx context.Context, d delivery) error {
 	if d.Order <= 0 || sequence.Partition(d.Order) != d.partition {
@@ -63,10 +63,10 @@ func (c *consumer) bury(ctx context.Context, d delivery) error {
 func (c *consumer) setAside(ctx context.Context, d delivery, why error) error {
 	reason := why.Error()
 	err := c.s.gate.state.XAdd(ctx, &redis.XAddArgs{
-		Stream: c.s.gate.keys.parked(d.partition), MaxLen: mostParked, Approx: true,
+		Stream: c.s.gate.keys.parked(d.partition), MaxLen: maxParked, Approx: true,
 		Values: []any{
 			"entry", d.id, "order", d.Order, "user", d.User, "voucher", d.Voucher,
-			"why", reason[:min(len(reason), mostReason)], "at", time.Now().UnixMilli(),
+			"why", reason[:min(len(reason), maxReason)], "at", time.Now().UnixMilli(),
 		},
 	}).Err()
 	if err != nil {

@@ -27,23 +27,23 @@ const (
 	buyersOfBucket    = 3000 // on average, of a sale that is sold out
 )
 
-// place is where a sale lies in Redis: fixed for its life.
-type place struct {
+// location is where a sale lies in Redis: fixed for its life.
+type location struct {
 	voucher            int64
 	partition, buckets int
 }
 
 // bucketOf is the bucket of a user.
-func (at place) bucketOf(user int64) int { return int(user % int64(at.buckets)) }
+func (at location) bucketOf(user int64) int { return int(user % int64(at.buckets)) }
 
 // whereabouts is where a sale lies, without its buckets: they are its row's.
-func (g *gate) whereabouts(voucher int64) place {
-	return place{voucher: voucher, partition: int(voucher % int64(g.partitions))}
+func (g *admitter) whereabouts(voucher int64) location {
+	return location{voucher: voucher, partition: int(voucher % int64(g.partitions))}
 }
 
-// Place says where the keys of a new sale will lie: in which partition, and over
+// PartitionFor says where the keys of a new sale will lie: in which partition, and over
 // how many buckets its buyers are spread.
-func (s *Service) Place(voucherID int64, stock int) (partition, buckets int) {
+func (s *Service) PartitionFor(voucherID int64, stock int) (partition, buckets int) {
 	return s.gate.whereabouts(voucherID).partition, max(1, (stock+buyersOfBucket-1)/buyersOfBucket)
 }
 
@@ -66,9 +66,9 @@ func partitionsOf(ctx context.Context, db *ent.Client, want int) (int, error) {
 	return n, err
 }
 
-// Settled reports whether a process has settled how many partitions there are: else
+// PartitionsFixed reports whether a process has settled how many partitions there are: else
 // [New] writes it down.
-func Settled(ctx context.Context, db *ent.Client) (bool, error) {
+func PartitionsFixed(ctx context.Context, db *ent.Client) (bool, error) {
 	n, err := settled(ctx, db)
 	return n > 0, err
 }

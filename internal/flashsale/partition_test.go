@@ -21,7 +21,7 @@ func TestPartitionsAreWrittenByTheFirstStartAlone(t *testing.T) {
 				return next.Mutate(ctx, m)
 			})
 		})
-		if ok, err := Settled(t.Context(), p.DB); ok || err != nil {
+		if ok, err := PartitionsFixed(t.Context(), p.DB); ok || err != nil {
 			t.Errorf("before the first start: %t, %v", ok, err)
 		}
 		for _, want := range []int{4, 8} {
@@ -29,7 +29,7 @@ func TestPartitionsAreWrittenByTheFirstStartAlone(t *testing.T) {
 				t.Errorf("who wants %d partitions gets %d, %v, after %d writes", want, n, err, writes)
 			}
 		}
-		if ok, err := Settled(t.Context(), p.DB); !ok || err != nil {
+		if ok, err := PartitionsFixed(t.Context(), p.DB); !ok || err != nil {
 			t.Errorf("after it: %t, %v", ok, err)
 		}
 	})

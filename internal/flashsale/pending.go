@@ -23,7 +23,7 @@ const (
 	sweepEvery   = time.Second
 	lookAtMost   = 8 * time.Second // between two looks at one late order
 	statsEvery   = 5               // sweeps
-	mostPending  = 100_000         // more than all streams hold at the bound of the backlog
+	maxPending   = 100_000         // more than all streams hold at the bound of the backlog
 )
 
 // topicDecided is the topic of the bus on which processes tell each other which
@@ -60,7 +60,7 @@ func (p *pending) add(e Entry) (*watched, bool) {
 	w := &watched{Entry: e, since: now, next: now.Add(presumeAfter), pause: sweepEvery, decided: make(chan struct{})}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if len(p.all) >= mostPending {
+	if len(p.all) >= maxPending {
 		return w, false
 	}
 	p.all[e.Order] = w
@@ -181,12 +181,12 @@ func (s *Service) hear(ctx context.Context, bodies [][]byte) {
 	}
 }
 
-// Watch makes sure that what this process told somebody is queued comes to its
+// WatchPending makes sure that what this process told somebody is queued comes to its
 // end, until ctx ends. An order that has been without a row for six seconds, and
 // that Redis has not any more either, becomes a tombstone; if Redis cannot be asked,
 // after 25. While the database is away nothing is presumed. It keeps the gauges of the
 // queues too.
-func (s *Service) Watch(ctx context.Context) error {
+func (s *Service) WatchPending(ctx context.Context) error {
 	for n := 0; clock.Sleep(ctx, sweepEvery) == nil; n++ {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
 			s.complain(ctx, watching, err)

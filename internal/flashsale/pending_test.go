@@ -109,16 +109,16 @@ func TestALateOrderIsLookedAtMoreAndMoreSeldom(t *testing.T) {
 
 func TestPendingOrdersAreBounded(t *testing.T) {
 	p := newPending(time.Now)
-	for n := range int64(mostPending) {
+	for n := range int64(maxPending) {
 		if _, ok := p.add(Entry{Order: n + 1}); !ok {
 			t.Fatalf("no room for order %d", n)
 		}
 	}
-	if w, ok := p.add(Entry{Order: mostPending + 1}); ok || w == nil {
+	if w, ok := p.add(Entry{Order: maxPending + 1}); ok || w == nil {
 		t.Error("there is no bound")
 	}
 	p.resolve(5, "WHY", time.Time{})
-	if _, ok := p.add(Entry{Order: mostPending + 1}); !ok {
+	if _, ok := p.add(Entry{Order: maxPending + 1}); !ok {
 		t.Error("what is decided still takes room")
 	}
 }

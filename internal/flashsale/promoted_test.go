@@ -24,7 +24,7 @@ func TestWindow19WhatRedisKnowsBeyondAPromotedDatabaseIsTakenBack(t *testing.T) 
 		if g.holder(at, holder) != "" || g.holder(at, buyer) == "" {
 			t.Fatal("it was compared before anybody doubted it")
 		}
-		g.Doubt()
+		g.MarkSuspect()
 		for p := range g.gate.partitions {
 			if g.gate.certs.expected(p) != "" {
 				t.Fatalf("partition %d admits by Redis before it was compared", p)

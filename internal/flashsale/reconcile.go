@@ -37,12 +37,12 @@ const (
 type reconciler struct {
 	s       *Service
 	after   int64 // voucher behind which the next round begins
-	suspect map[int64]suspicion
+	suspect map[int64]mismatch
 }
 
-// A suspicion is a sale whose buyers are not as many as its row says. Orders under
+// A mismatch is a sale whose buyers are not as many as its row says. Orders under
 // way look so too.
-type suspicion struct {
+type mismatch struct {
 	before bool          // the round before found it too, with nothing under way
 	noisy  int           // rounds in which something was
 	pause  time.Duration // after the last deep comparison
@@ -54,7 +54,7 @@ type suspicion struct {
 // pipelines, or a few for many buckets; of more than 2000 sales or 20 000 buckets it looks
 // at the next ones only. Any number of processes may run it: they take turns.
 func (s *Service) Reconcile(ctx context.Context) error {
-	r := &reconciler{s: s, suspect: map[int64]suspicion{}}
+	r := &reconciler{s: s, suspect: map[int64]mismatch{}}
 	for clock.Sleep(ctx, reconcileEvery) == nil {
 		_, err := s.alone(ctx, "sale.reconcile", r.round)
 		if err != nil && ctx.Err() == nil {
@@ -73,7 +73,7 @@ func (r *reconciler) round(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	places := make([]place, len(sales))
+	places := make([]location, len(sales))
 	for i, row := range sales {
 		places[i] = at(row)
 	}
@@ -133,7 +133,7 @@ func few(errs []error) error {
 
 // check sets one sale right. quiet says that no order of its partition waits for its
 // commit: others may, for as long as the partition has traffic.
-func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, is tally, quiet bool, q queues) error {
+func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, is stockCount, quiet bool, q queues) error {
 	s := r.s
 	switch {
 	case !is.whole:
@@ -188,7 +188,7 @@ func (s *Service) running(ctx context.Context, partition int, after int64, limit
 }
 
 // backlogs is how many entries the stream of each partition has, -1 if it does not say.
-func (g *gate) backlogs(ctx context.Context) ([]int64, error) {
+func (g *admitter) backlogs(ctx context.Context) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	pipe := g.state.Pipeline()
@@ -210,8 +210,8 @@ func (g *gate) backlogs(ctx context.Context) ([]int64, error) {
 }
 
 // revert brings a sale back to its row that is at an edit which was never stored: its
-// writer died after [Service.Lower]. While the row is locked the edit may still come.
-func (s *Service) revert(ctx context.Context, id int64, is tally) error {
+// writer died after [Service.DecreaseStock]. While the row is locked the edit may still come.
+func (s *Service) revert(ctx context.Context, id int64, is stockCount) error {
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		rows, err := tx.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Modify(store.ForUpdateSkipLocked).All(ctx)
 		if err != nil {
@@ -230,7 +230,7 @@ func (s *Service) revert(ctx context.Context, id int64, is tally) error {
 	return nil
 }
 
-func (s *Service) settle(ctx context.Context, at place) error {
+func (s *Service) settle(ctx context.Context, at location) error {
 	drift, err := s.gate.settle(ctx, at)
 	if errors.Is(err, errNoState) {
 		return nil // gone meanwhile: the next round rebuilds it
@@ -263,7 +263,7 @@ func (s *Service) deep(ctx context.Context, row *ent.FlashSale, q queues) error 
 }
 
 // reserveAll enters who has a live order, or one that is queued.
-func (s *Service) reserveAll(ctx context.Context, at place, q queues) error {
+func (s *Service) reserveAll(ctx context.Context, at location, q queues) error {
 	for user := int64(0); ; {
 		rows, err := s.liveAfter(ctx, at.voucher, user)
 		if err != nil {
@@ -308,7 +308,7 @@ func (s *Service) liveAfter(ctx context.Context, voucher, user int64) (rows []*e
 // live is LiveOrder as the index order_live has it: of those that exclude another.
 func live(s *entsql.Selector) { s.Where(entsql.ExprP("one_per_user AND " + schema.LiveOrder)) }
 
-func (s *Service) enter(ctx context.Context, did string, at place, holds []sale.Reservation) error {
+func (s *Service) enter(ctx context.Context, did string, at location, holds []sale.Reservation) error {
 	moved, err := s.gate.reserve(ctx, at, holds)
 	s.m.did(did, moved)
 	return err
@@ -316,7 +316,7 @@ func (s *Service) enter(ctx context.Context, did string, at place, holds []sale.
 
 // reserveQueued enters the buyers of a sale whose orders wait for their commit: a
 // bucket that was lost had them.
-func (s *Service) reserveQueued(ctx context.Context, at place, q queues) error {
+func (s *Service) reserveQueued(ctx context.Context, at location, q queues) error {
 	holds, err := q.of(ctx, s, at)
 	if err != nil {
 		return err
@@ -335,7 +335,7 @@ func (s *Service) reserveQueued(ctx context.Context, at place, q queues) error {
 // was entered by his admission.
 type queues map[int]map[int64][]sale.Reservation
 
-func (q queues) of(ctx context.Context, s *Service, at place) ([]sale.Reservation, error) {
+func (q queues) of(ctx context.Context, s *Service, at location) ([]sale.Reservation, error) {
 	if q[at.partition] == nil {
 		all := map[int64][]sale.Reservation{}
 		err := s.eachQueued(ctx, at.partition, func(page []delivery) error {
@@ -376,7 +376,7 @@ func (s *Service) eachQueued(ctx context.Context, p int, do func([]delivery) err
 }
 
 // queued reads a page of a partition's stream.
-func (g *gate) queued(ctx context.Context, partition int, from string) ([]redis.XMessage, error) {
+func (g *admitter) queued(ctx context.Context, partition int, from string) ([]redis.XMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, "+", atOnce).Result()
@@ -388,7 +388,7 @@ func (g *gate) queued(ctx context.Context, partition int, from string) ([]redis.
 
 // releaseDead removes buyers of one bucket whose orders do not live, and ends those
 // of which nobody knows.
-func (s *Service) releaseDead(ctx context.Context, at place, bucket int) error {
+func (s *Service) releaseDead(ctx context.Context, at location, bucket int) error {
 	for cursor, begun := uint64(0), false; cursor != 0 || !begun; begun = true {
 		holds, next, err := s.gate.buyers(ctx, at, bucket, cursor)
 		if err != nil {
@@ -405,7 +405,7 @@ func (s *Service) releaseDead(ctx context.Context, at place, bucket int) error {
 }
 
 // buyers reads a part of a bucket.
-func (g *gate) buyers(ctx context.Context, at place, bucket int, cursor uint64) (holds []sale.Reservation, next uint64, err error) {
+func (g *admitter) buyers(ctx context.Context, at location, bucket int, cursor uint64) (holds []sale.Reservation, next uint64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	flat, next, err := g.state.HScan(ctx, g.keys.bucket(at.partition, at.voucher, bucket), cursor, "", atOnce).Result()
@@ -422,7 +422,7 @@ func (g *gate) buyers(ctx context.Context, at place, bucket int, cursor uint64) 
 	return holds, next, nil
 }
 
-func (s *Service) releaseDeadOf(ctx context.Context, at place, holds []sale.Reservation) error {
+func (s *Service) releaseDeadOf(ctx context.Context, at location, holds []sale.Reservation) error {
 	numbers := make([]int64, len(holds))
 	for i, h := range holds {
 		numbers[i] = h.Order
@@ -451,7 +451,7 @@ func (s *Service) releaseDeadOf(ctx context.Context, at place, holds []sale.Rese
 
 // reenter enters the live orders of users whose dead ones were in their way: a Redis that
 // lost its last second has the order before the one that lives.
-func (s *Service) reenter(ctx context.Context, at place, released []sale.Reservation) error {
+func (s *Service) reenter(ctx context.Context, at location, released []sale.Reservation) error {
 	users := make([]int64, len(released))
 	for i, h := range released {
 		users[i] = h.User

@@ -27,7 +27,7 @@ import (
 // rounds has a reconciler look n times.
 func (g *stage) rounds(n int) {
 	g.t.Helper()
-	r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
+	r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
 	for range n {
 		if err := r.round(g.t.Context()); err != nil {
 			g.t.Fatal(err)
@@ -36,7 +36,7 @@ func (g *stage) rounds(n int) {
 }
 
 // sale reads a row.
-func (g *stage) sale(at place) *ent.FlashSale {
+func (g *stage) sale(at location) *ent.FlashSale {
 	g.t.Helper()
 	return g.DB.FlashSale.Query().Where(flashsale.ID(at.voucher)).OnlyX(g.t.Context())
 }
@@ -45,44 +45,44 @@ func TestTheReconcilerSetsBuyersAndStockRight(t *testing.T) {
 	const user = 5
 	tests := []struct {
 		name   string
-		spoil  func(g *stage, at place, number int64)
+		spoil  func(g *stage, at location, number int64)
 		ago    time.Duration // that the number was made
 		holder bool          // whether the user holds the order afterwards
 		did    string
 		status order.Status // of the row, if one is made here
 	}{
-		{name: "a live order is not in Redis", holder: true, did: didReserve, spoil: func(g *stage, at place, n int64) {
+		{name: "a live order is not in Redis", holder: true, did: didReserve, spoil: func(g *stage, at location, n int64) {
 			g.row(at, user, n, order.StatusPAID)
 		}},
-		{name: "an order that ended is", did: didRelease, spoil: func(g *stage, at place, n int64) {
+		{name: "an order that ended is", did: didRelease, spoil: func(g *stage, at location, n int64) {
 			g.row(at, user, n, order.StatusCANCELLED)
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "an order that failed is", did: didRelease, spoil: func(g *stage, at place, n int64) {
+		{name: "an order that failed is", did: didRelease, spoil: func(g *stage, at location, n int64) {
 			g.row(at, user, n, order.StatusFAILED)
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "an order of somebody else is", did: didRelease, spoil: func(g *stage, at place, n int64) {
+		{name: "an order of somebody else is", did: didRelease, spoil: func(g *stage, at location, n int64) {
 			g.row(at, user+1, n, order.StatusCANCELLED)
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "nobody knows of an order", ago: time.Minute, did: didAbort, status: order.StatusFAILED, spoil: func(g *stage, at place, n int64) {
+		{name: "nobody knows of an order", ago: time.Minute, did: didAbort, status: order.StatusFAILED, spoil: func(g *stage, at location, n int64) {
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "nobody knows of an order yet", holder: true, spoil: func(g *stage, at place, n int64) {
+		{name: "nobody knows of an order yet", holder: true, spoil: func(g *stage, at location, n int64) {
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "an order waits for a slow database", ago: time.Minute, holder: true, spoil: func(g *stage, at place, n int64) {
+		{name: "an order waits for a slow database", ago: time.Minute, holder: true, spoil: func(g *stage, at location, n int64) {
 			g.admits(at, user, n)
 			g.unlink(g.gate.keys.orders(at.partition)) // it is in a consumer's hands
 		}},
-		{name: "the stock is too high", did: didSettle, spoil: func(g *stage, at place, _ int64) {
+		{name: "the stock is too high", did: didSettle, spoil: func(g *stage, at location, _ int64) {
 			g.set(g.gate.keys.stock(at.partition, at.voucher), 99)
 		}},
-		{name: "the stock is too low", did: didSettle, spoil: func(g *stage, at place, _ int64) {
+		{name: "the stock is too low", did: didSettle, spoil: func(g *stage, at location, _ int64) {
 			g.set(g.gate.keys.stock(at.partition, at.voucher), 0)
 		}},
-		{name: "a sale is not in Redis", did: didRebuild, spoil: func(g *stage, at place, _ int64) {
+		{name: "a sale is not in Redis", did: didRebuild, spoil: func(g *stage, at location, _ int64) {
 			g.unlink(g.gate.keys.whole(at)...)
 		}},
 	}
@@ -128,7 +128,7 @@ func TestWhatTheReconcilerCannotExplainItDoesNotLookAtForEver(t *testing.T) {
 		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Now = func() time.Time { return now } })
 		at := g.open(stagedSale{stock: 10})
 		g.DB.FlashSale.UpdateOneID(at.voucher).SetStock(9).ExecX(t.Context()) // no order has it
-		r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
+		r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
 		var deep []int
 		for round := range 40 {
 			before := r.suspect[at.voucher].rest
@@ -157,7 +157,7 @@ func TestASaleThatCannotBeCountedDoesNotStopTheOthers(t *testing.T) {
 		defer g.unlink(bucket)
 		n := g.number(at)
 		g.row(at, 5, n, order.StatusPAID)
-		r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
+		r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
 		for range 2 {
 			if err := r.round(t.Context()); err == nil {
 				t.Error("nobody hears of the one that cannot be counted")
@@ -199,7 +199,7 @@ func TestWindow13AnEditThatWasNotStoredIsTakenBack(t *testing.T) {
 		at := g.open(stagedSale{stock: 10})
 		g.sell(at, 1, 3, 3)
 		g.unlink(g.gate.keys.orders(at.partition))
-		if ok, err := g.Lower(t.Context(), at.voucher, 4, 2); !ok || err != nil {
+		if ok, err := g.DecreaseStock(t.Context(), at.voucher, 4, 2); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
 		g.rounds(1)
@@ -219,7 +219,7 @@ func TestWindow13AnEditUnderWayIsLeftAlone(t *testing.T) {
 	}
 	defer func() { _ = tx.Rollback() }()
 	tx.FlashSale.Query().Where(flashsale.ID(at.voucher)).Modify(store.ForUpdate).OnlyX(t.Context())
-	if ok, err := g.Lower(t.Context(), at.voucher, 4, 2); !ok || err != nil {
+	if ok, err := g.DecreaseStock(t.Context(), at.voucher, 4, 2); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	g.rounds(3)
@@ -248,10 +248,10 @@ func TestWindow13ARunningSaleIsEdited(t *testing.T) {
 		{name: "taken off sale", change: func(*ent.FlashSaleUpdateOne) {}, off: true, want: offSale},
 		{name: "not changed", change: func(*ent.FlashSaleUpdateOne) {}, want: outOfStock},
 	}
-	ways := map[string]func(g *stage, at place) error{
-		"by its writer":     func(g *stage, at place) error { return g.Apply(g.t.Context(), at.voucher) },
-		"by the reconciler": func(g *stage, _ place) error { g.rounds(1); return nil },
-		"twice": func(g *stage, at place) error {
+	ways := map[string]func(g *stage, at location) error{
+		"by its writer":     func(g *stage, at location) error { return g.Apply(g.t.Context(), at.voucher) },
+		"by the reconciler": func(g *stage, _ location) error { g.rounds(1); return nil },
+		"twice": func(g *stage, at location) error {
 			return g.Apply(g.t.Context(), at.voucher, at.voucher)
 		},
 	}
@@ -503,11 +503,11 @@ func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
 		for range roundBuckets / first.buckets {
 			last = g.open(big)
 		}
-		spoil := func(at place) { g.set(g.gate.keys.stock(at.partition, at.voucher), 5) }
-		stock := func(at place) int { return g.tally(at).stock }
+		spoil := func(at location) { g.set(g.gate.keys.stock(at.partition, at.voucher), 5) }
+		stock := func(at location) int { return g.tally(at).stock }
 		c := new(traffic)
 		g.Redis.AddHook(c)
-		r := &reconciler{s: g.Service, suspect: map[int64]suspicion{}}
+		r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
 		spoil(first)
 		spoil(last)
 		for round, want := range [][2]int{{1_000_000, 5}, {1_000_000, 1_000_000}} {
@@ -608,7 +608,7 @@ func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 func TestAQueueIsReadOncePerComparison(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Partitions = 1 })
-		var sales []place
+		var sales []location
 		for range 5 {
 			sales = append(sales, g.open(stagedSale{stock: 5}))
 		}
@@ -649,7 +649,7 @@ func TestReconcileRunsUntilItIsStopped(t *testing.T) {
 
 func TestKeysOfAPartitionLieInOneSlot(t *testing.T) {
 	k := keys{"td"}
-	at := place{42, 3, 2}
+	at := location{42, 3, 2}
 	all := append(k.whole(at), k.open(3), k.orders(3), k.parked(3), k.order(7<<partitionBits|3), k.idem(3, "h"))
 	for _, key := range all {
 		if !strings.HasPrefix(key, "td:sale:{p3}:") {

@@ -35,11 +35,11 @@ func (s *Service) reserveAgain(ctx context.Context, numbers ...int64) error {
 // holdWire is a [sale.Reservation] in a job: order, user, voucher.
 type holdWire [3]int64
 
-// Return gives pieces back to their sales, in the transaction that ends their
+// Release gives pieces back to their sales, in the transaction that ends their
 // orders: tx must change the status of each, on the condition that it is live, so
-// that a piece comes back once. After the commit call [Service.Returned]. After an
+// that a piece comes back once. After the commit call [Service.AfterRelease]. After an
 // error the transaction is to be undone.
-func (s *Service) Return(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error) {
+func (s *Service) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error) {
 	if len(holds) == 0 {
 		return nil, nil
 	}
@@ -59,9 +59,9 @@ func (s *Service) Return(ctx context.Context, tx outbox.Execer, holds []sale.Res
 	return tickets, nil
 }
 
-// Returned does in Redis, after the commit, what Return did in the database. It
+// AfterRelease does in Redis, after the commit, what Return did in the database. It
 // does not fail: what it cannot do, the outbox does.
-func (s *Service) Returned(ctx context.Context, holds []sale.Reservation, tickets []outbox.Ticket) {
+func (s *Service) AfterRelease(ctx context.Context, holds []sale.Reservation, tickets []outbox.Ticket) {
 	s.outbox.Settle(ctx, s.release(ctx, holds), tickets...)
 }
 
@@ -99,7 +99,7 @@ func (s *Service) reserve(ctx context.Context, holds []sale.Reservation) error {
 	return s.move(ctx, holds, s.gate.reserve)
 }
 
-func (s *Service) move(ctx context.Context, holds []sale.Reservation, by func(context.Context, place, []sale.Reservation) (int, error)) error {
+func (s *Service) move(ctx context.Context, holds []sale.Reservation, by func(context.Context, location, []sale.Reservation) (int, error)) error {
 	if len(holds) == 0 {
 		return nil
 	}
@@ -129,7 +129,7 @@ func (s *Service) move(ctx context.Context, holds []sale.Reservation, by func(co
 
 // placesOf returns where sales lie in Redis; those whose keys were removed for good
 // lie nowhere.
-func (s *Service) placesOf(ctx context.Context, vouchers []int64) (map[int64]place, error) {
+func (s *Service) placesOf(ctx context.Context, vouchers []int64) (map[int64]location, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	rows, err := s.db.FlashSale.Query().
@@ -138,7 +138,7 @@ func (s *Service) placesOf(ctx context.Context, vouchers []int64) (map[int64]pla
 	if err != nil {
 		return nil, fmt.Errorf("select where %d sales lie: %w", len(vouchers), err)
 	}
-	places := make(map[int64]place, len(rows))
+	places := make(map[int64]location, len(rows))
 	for _, r := range rows {
 		places[r.ID] = at(r)
 	}

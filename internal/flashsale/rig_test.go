@@ -114,7 +114,7 @@ func (r *rig) sale(t testing.TB, stock int, begins, ends time.Duration) sale.Req
 	}
 	shop := r.DB.Shop.Create().SetTypeID(kind).SetName("Shop").SetLat(1).SetLng(1).SetGeo(1).SetSearch("shop").SaveX(ctx)
 	v := r.DB.Voucher.Create().SetShopID(shop.ID).SetKind("FLASH").SetTitle("Tea").SetPayValue(500).SetFaceValue(900).SetOnePerUser(true).SaveX(ctx)
-	partition, buckets := r.Place(v.ID, stock)
+	partition, buckets := r.PartitionFor(v.ID, stock)
 	now := time.Now()
 	r.DB.FlashSale.Create().SetID(v.ID).SetVoucherID(v.ID).SetStock(stock).SetInitialStock(stock).SetPartition(partition).SetBuckets(buckets).
 		SetBeginsAt(now.Add(begins).UnixMilli()).SetEndsAt(now.Add(ends).UnixMilli()).SaveX(ctx)
@@ -190,7 +190,7 @@ func (h *heardOrders) Note(ctx context.Context, tx outbox.Execer, orders []int64
 	return outbox.AddBatch(ctx, h.box, tx, "orders-decided", orders...)
 }
 
-func (h *heardOrders) Announce(ctx context.Context, decided []Decided, tickets []outbox.Ticket) {
+func (h *heardOrders) AfterCommit(ctx context.Context, decided []Decided, tickets []outbox.Ticket) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.decided == nil {

@@ -154,7 +154,7 @@ func (s *Service) mendSale(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	is := s.gate.count(ctx, []place{at(row)})[0]
+	is := s.gate.count(ctx, []location{at(row)})[0]
 	if is.err != nil {
 		return is.err
 	}
@@ -181,7 +181,7 @@ func (s *Service) inspect(ctx context.Context, id int64, pace func(n int) error)
 	case s.over(row):
 		return nil, nil
 	}
-	is := s.gate.count(ctx, []place{at(row)})[0]
+	is := s.gate.count(ctx, []location{at(row)})[0]
 	if is.err != nil {
 		return nil, is.err
 	}
@@ -203,7 +203,7 @@ func (s *Service) inspect(ctx context.Context, id int64, pace func(n int) error)
 }
 
 // hasWindow reports whether Redis has the window and the status of a version.
-func (g *gate) hasWindow(ctx context.Context, v version) (bool, error) {
+func (g *admitter) hasWindow(ctx context.Context, v version) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	is, err := g.state.HMGet(ctx, g.keys.meta(v.partition, v.voucher), "begin", "end", "on").Result()
@@ -215,7 +215,7 @@ func (g *gate) hasWindow(ctx context.Context, v version) (bool, error) {
 }
 
 // inspectLive looks for live orders that have no piece in Redis.
-func (s *Service) inspectLive(ctx context.Context, at place, pace func(n int) error, found flaws) error {
+func (s *Service) inspectLive(ctx context.Context, at location, pace func(n int) error, found flaws) error {
 	for user := int64(0); ; {
 		rows, err := s.liveAfter(ctx, at.voucher, user)
 		if err != nil {
@@ -229,7 +229,7 @@ func (s *Service) inspectLive(ctx context.Context, at place, pace func(n int) er
 			for i, r := range part {
 				holds[i] = sale.Reservation{Order: r.ID, User: r.UserID, Voucher: at.voucher}
 			}
-			absent, err := s.gate.absent(ctx, map[int64]place{at.voucher: at}, holds)
+			absent, err := s.gate.absent(ctx, map[int64]location{at.voucher: at}, holds)
 			if err != nil {
 				return err
 			}
@@ -246,7 +246,7 @@ func (s *Service) inspectLive(ctx context.Context, at place, pace func(n int) er
 
 // inspectBuyers looks for buyers in Redis whose orders do not live, or are another's.
 // Those of whose orders there is no row are for [Service.scanQueues].
-func (s *Service) inspectBuyers(ctx context.Context, at place, pace func(n int) error, found flaws) error {
+func (s *Service) inspectBuyers(ctx context.Context, at location, pace func(n int) error, found flaws) error {
 	return s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := pace(len(holds)); err != nil {
 			return err
@@ -265,7 +265,7 @@ func (s *Service) inspectBuyers(ctx context.Context, at place, pace func(n int) 
 }
 
 // eachBuyers walks over the buyers of a sale in Redis, at most 500 at a time.
-func (s *Service) eachBuyers(ctx context.Context, at place, do func([]sale.Reservation) error) error {
+func (s *Service) eachBuyers(ctx context.Context, at location, do func([]sale.Reservation) error) error {
 	for bucket := range at.buckets {
 		for cursor, begun := uint64(0), false; cursor != 0 || !begun; begun = true {
 			holds, next, err := s.gate.buyers(ctx, at, bucket, cursor)
@@ -285,7 +285,7 @@ func (s *Service) eachBuyers(ctx context.Context, at place, do func([]sale.Reser
 
 // absent returns those of the holds that Redis does not have, of sales at these
 // places; other sales are passed over.
-func (g *gate) absent(ctx context.Context, places map[int64]place, holds []sale.Reservation) ([]sale.Reservation, error) {
+func (g *admitter) absent(ctx context.Context, places map[int64]location, holds []sale.Reservation) ([]sale.Reservation, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	pipe := g.state.Pipeline()

@@ -99,7 +99,7 @@ func (s *Service) eachQueuedSoFar(ctx context.Context, p int, do func([]delivery
 }
 
 // lastQueued is the id of the newest entry of a partition's stream, "" of an empty one.
-func (g *gate) lastQueued(ctx context.Context, partition int) (string, error) {
+func (g *admitter) lastQueued(ctx context.Context, partition int) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	last, err := g.state.XRevRangeN(ctx, g.keys.orders(partition), "+", "-", 1).Result()
@@ -113,7 +113,7 @@ func (g *gate) lastQueued(ctx context.Context, partition int) (string, error) {
 }
 
 // queuedBetween reads a page of a partition's stream, no further than an id.
-func (g *gate) queuedBetween(ctx context.Context, partition int, from, last string) ([]redis.XMessage, error) {
+func (g *admitter) queuedBetween(ctx context.Context, partition int, from, last string) ([]redis.XMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripPatience)
 	defer cancel()
 	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, last, atOnce).Result()
@@ -247,7 +247,7 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 }
 
 // doubtfulOf returns the buyers of a sale whose orders have had no row for too long.
-func (s *Service) doubtfulOf(ctx context.Context, r *reconcile.Run, at place) (doubtful []sale.Reservation, err error) {
+func (s *Service) doubtfulOf(ctx context.Context, r *reconcile.Run, at location) (doubtful []sale.Reservation, err error) {
 	err = s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := r.Compare(ctx, len(holds)); err != nil {
 			return err

@@ -40,7 +40,7 @@ func (g *stage) scan(name string, dry bool) reconcile.Outcome {
 type harm struct {
 	name   string
 	scan   string
-	do     func(g *stage, at place, orders [3]int64)
+	do     func(g *stage, at location, orders [3]int64)
 	old    bool // it happened two minutes ago
 	found  int
 	left   int          // that is told and not mended
@@ -49,79 +49,79 @@ type harm struct {
 }
 
 func harms() []harm {
-	bucket := func(g *stage, at place, user int64) string {
+	bucket := func(g *stage, at location, user int64) string {
 		return g.gate.keys.bucket(at.partition, at.voucher, at.bucketOf(user))
 	}
 	return []harm{
-		{name: "nothing", scan: "sales", buyers: 2, do: func(*stage, place, [3]int64) {}},
-		{name: "a buyer is gone", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
+		{name: "nothing", scan: "sales", buyers: 2, do: func(*stage, location, [3]int64) {}},
+		{name: "a buyer is gone", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.must(g.Redis.HDel(g.t.Context(), bucket(g, at, 1), "1").Err())
 		}},
-		{name: "a piece too many", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
+		{name: "a piece too many", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.must(g.Redis.Incr(g.t.Context(), g.gate.keys.stock(at.partition, at.voucher)).Err())
 		}},
-		{name: "a dead buyer", scan: "sales", found: 1, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at place, orders [3]int64) {
+		{name: "a dead buyer", scan: "sales", found: 1, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at location, orders [3]int64) {
 			g.row(at, 3, orders[2], order.StatusCANCELLED)
 			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
-		{name: "a dead buyer beside a live one that is gone", scan: "sales", found: 2, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at place, orders [3]int64) {
+		{name: "a dead buyer beside a live one that is gone", scan: "sales", found: 2, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at location, orders [3]int64) {
 			g.row(at, 3, orders[2], order.StatusCANCELLED)
 			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
 			g.releases(at, sale.Reservation{Order: orders[0], User: 1})
 		}},
-		{name: "a dead order in the place of the live one", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at place, orders [3]int64) {
+		{name: "a dead order in the place of the live one", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at location, orders [3]int64) {
 			g.row(at, 1, orders[2], order.StatusREFUNDED)
 			g.must(g.Redis.HSet(g.t.Context(), bucket(g, at, 1), "1", decimal(orders[2])).Err())
 		}, status: order.StatusREFUNDED},
-		{name: "an order of somebody else", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at place, orders [3]int64) {
+		{name: "an order of somebody else", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, orders [3]int64) {
 			g.reserves(at, sale.Reservation{Order: orders[0], User: 3})
 		}},
-		{name: "no sale at all", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
+		{name: "no sale at all", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.unlink(g.gate.keys.whole(at)...)
 		}},
-		{name: "an edit that was never stored", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
-			if ok, err := g.Lower(g.t.Context(), at.voucher, 4, 2); err != nil || !ok {
+		{name: "an edit that was never stored", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
+			if ok, err := g.DecreaseStock(g.t.Context(), at.voucher, 4, 2); err != nil || !ok {
 				g.t.Fatal(ok, err)
 			}
 		}},
-		{name: "an edit that Redis was not told of", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
+		{name: "an edit that Redis was not told of", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.DB.FlashSale.UpdateOneID(at.voucher).AddEditSeq(1).ExecX(g.t.Context())
 		}},
-		{name: "another window", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
+		{name: "another window", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.must(g.Redis.HSet(g.t.Context(), g.gate.keys.meta(at.partition, at.voucher), "end", "9999999999999").Err())
 		}},
 
-		{name: "a young entry", scan: "queues", buyers: 3, do: func(g *stage, at place, orders [3]int64) {
+		{name: "a young entry", scan: "queues", buyers: 3, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 		}},
-		{name: "an entry whose order has its row", scan: "queues", old: true, found: 1, buyers: 3, status: order.StatusUNPAID, do: func(g *stage, at place, orders [3]int64) {
+		{name: "an entry whose order has its row", scan: "queues", old: true, found: 1, buyers: 3, status: order.StatusUNPAID, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 			g.row(at, 3, orders[2], order.StatusUNPAID)
 		}},
-		{name: "an entry of a tombstone that has its piece", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at place, orders [3]int64) {
+		{name: "an entry of a tombstone that has its piece", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 			g.row(at, 3, orders[2], order.StatusFAILED)
 		}},
-		{name: "an entry that nobody takes", scan: "queues", old: true, found: 1, buyers: 3, status: order.StatusUNPAID, do: func(g *stage, at place, orders [3]int64) {
+		{name: "an entry that nobody takes", scan: "queues", old: true, found: 1, buyers: 3, status: order.StatusUNPAID, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 		}},
-		{name: "an entry without a piece", scan: "queues", found: 1, buyers: 3, do: func(g *stage, at place, orders [3]int64) {
+		{name: "an entry without a piece", scan: "queues", found: 1, buyers: 3, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 			g.releases(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
-		{name: "an entry that cannot be read", scan: "queues", old: true, found: 1, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
+		{name: "an entry that cannot be read", scan: "queues", old: true, found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.must(g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []any{"o", "nonsense"}}).Err())
 		}},
-		{name: "a buyer without row and entry", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at place, orders [3]int64) {
+		{name: "a buyer without row and entry", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
 			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
-		{name: "an order whose entry is gone", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at place, orders [3]int64) {
+		{name: "an order whose entry is gone", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 			g.unlink(g.gate.keys.orders(at.partition))
 		}},
 
-		{name: "pieces that are where they should be", scan: "pieces", buyers: 2, do: func(*stage, place, [3]int64) {}},
-		{name: "a piece that no order has", scan: "pieces", found: 1, left: 1, buyers: 2, do: func(g *stage, at place, _ [3]int64) {
+		{name: "pieces that are where they should be", scan: "pieces", buyers: 2, do: func(*stage, location, [3]int64) {}},
+		{name: "a piece that no order has", scan: "pieces", found: 1, left: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.DB.FlashSale.UpdateOneID(at.voucher).AddStock(-1).ExecX(g.t.Context())
 		}},
 	}
@@ -134,7 +134,7 @@ func (g *stage) must(err error) {
 	}
 }
 
-func (g *stage) releases(at place, holds ...sale.Reservation) {
+func (g *stage) releases(at location, holds ...sale.Reservation) {
 	g.t.Helper()
 	if n, err := g.gate.release(g.t.Context(), at, holds); err != nil || n != len(holds) {
 		g.t.Fatal(n, err)
@@ -279,7 +279,7 @@ func (d *deadlines) QueryContext(ctx context.Context, _ string, _ ...any) (*sql.
 
 func TestPiecesAreCountedInTime(t *testing.T) {
 	var db deadlines
-	s := &Service{queueing: queueing{ledger: &ledger{}}}
+	s := &Service{queueing: queueing{ledger: &orderWriter{}}}
 	if _, _, err := s.scanPiecesPage(context.Background(), &db, &reconcile.Run{}, 0); err == nil || db.left <= 0 || db.left > countPatience {
 		t.Errorf("a page may take %v: %v", db.left, err)
 	}
@@ -292,7 +292,7 @@ func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
 			c.Now = func() time.Time { return time.Now().Add(2 * time.Minute) }
 		})
 		const sales = 3 * manyPartitions
-		var places []place
+		var places []location
 		for range sales {
 			at := g.open(stagedSale{stock: 10})
 			g.reserves(at, sale.Reservation{Order: g.number(at), User: 1})

@@ -23,7 +23,7 @@ import (
 // Config holds the dependencies and settings of a Service. The zero value of each number is
 // a good setting.
 type Config struct {
-	Numbers    Numbers               // required
+	Numbers    NumberSource          // required
 	Orders     Orders                // required
 	Prefix     string                // of all Redis keys
 	Instance   string                // names this process, to others and over its life alone
@@ -60,7 +60,7 @@ type Service struct {
 	orders Orders
 	outbox *outbox.Box
 	m      *metrics
-	gate   *gate
+	gate   *admitter
 	queueing
 
 	doubt               time.Duration // between two looks of a scan
@@ -70,7 +70,7 @@ type Service struct {
 
 // New builds a Service. It reads, or at the first start of all writes, how many
 // partitions there are. It starts nothing: every process that admits runs
-// [Service.Certify] and [Service.Watch], the workers are [Service.Consume] and
+// [Service.Certify] and [Service.WatchPending], the workers are [Service.Consume] and
 // [Service.Reconcile]. Close it.
 func New(ctx context.Context, db *ent.Client, box *outbox.Box, cfg Config) (*Service, error) {
 	cfg.Backlog = cmp.Or(cfg.Backlog, defaultBacklog)
@@ -91,7 +91,7 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, cfg Config) (*Ser
 		return nil, err
 	}
 	s := &Service{db: db, cfg: cfg, orders: cfg.Orders, outbox: box, m: newMetrics(cfg.Registerer, partitions), doubt: secondLook}
-	s.gate = &gate{
+	s.gate = &admitter{
 		state: cfg.State, keys: keys{cfg.Prefix}, partitions: partitions, backlog: cfg.Backlog,
 		certs: newCertificates(partitions), soldOut: map[int64]time.Time{},
 	}

@@ -38,7 +38,7 @@ func (n *numbers) Next(_ context.Context, partition int) (int64, error) {
 type silent struct{}
 
 func (silent) Note(context.Context, outbox.Execer, []int64) ([]outbox.Ticket, error) { return nil, nil }
-func (silent) Announce(context.Context, []Decided, []outbox.Ticket)                  {}
+func (silent) AfterCommit(context.Context, []Decided, []outbox.Ticket)               {}
 
 const manyPartitions = 4
 
@@ -98,7 +98,7 @@ func (g *stage) shop() int64 {
 }
 
 // put makes rows of a sale; Redis does not know of it.
-func (g *stage) put(of stagedSale) place {
+func (g *stage) put(of stagedSale) location {
 	g.t.Helper()
 	ctx, now := g.t.Context(), time.Now()
 	status := voucher.StatusON_SALE
@@ -110,18 +110,18 @@ func (g *stage) put(of stagedSale) place {
 	}
 	v := g.DB.Voucher.Create().SetShopID(g.shop()).SetKind(voucher.KindFLASH).SetTitle("tea").SetPayValue(1000).SetFaceValue(2000).
 		SetOnePerUser(true).SetStatus(status).SaveX(ctx)
-	p, buckets := g.Place(v.ID, of.stock)
+	p, buckets := g.PartitionFor(v.ID, of.stock)
 	if of.buckets > 0 {
 		buckets = of.buckets
 	}
 	g.DB.FlashSale.Create().SetID(v.ID).SetVoucherID(v.ID).SetStock(of.stock).SetInitialStock(of.stock).
 		SetBeginsAt(now.Add(of.begin).UnixMilli()).SetEndsAt(now.Add(of.end).UnixMilli()).
 		SetPartition(p).SetBuckets(buckets).ExecX(ctx)
-	return place{v.ID, p, buckets}
+	return location{v.ID, p, buckets}
 }
 
 // open puts a sale up, in Redis too, which is certified.
-func (g *stage) open(of stagedSale) place {
+func (g *stage) open(of stagedSale) location {
 	g.t.Helper()
 	at := g.put(of)
 	if err := g.Apply(g.t.Context(), at.voucher); err != nil {
@@ -146,12 +146,12 @@ func (g *stage) certified() {
 }
 
 // number makes the number of an order.
-func (g *stage) number(at place) int64 {
+func (g *stage) number(at location) int64 {
 	n, _ := g.n.Next(g.t.Context(), at.partition)
 	return n
 }
 
-func (g *stage) try(at place, user, number int64) admission {
+func (g *stage) try(at location, user, number int64) admission {
 	return admission{
 		Request: sale.Request{UserID: user, VoucherID: at.voucher, ShopID: 7, Price: 1000, Partition: at.partition, Buckets: at.buckets},
 		order:   number, queued: g.cfg.Queued(user),
@@ -165,7 +165,7 @@ func (g *stage) entry(number int64) (*Entry, error) {
 }
 
 // admits asks for a piece, and fails the test if there is no answer.
-func (g *stage) admits(at place, user, number int64) verdict {
+func (g *stage) admits(at location, user, number int64) decision {
 	g.t.Helper()
 	v, err := g.gate.admit(g.t.Context(), g.try(at, user, number))
 	for end := time.Now().Add(20 * time.Second); store.Unsent(err) && time.Now().Before(end); {
@@ -179,7 +179,7 @@ func (g *stage) admits(at place, user, number int64) verdict {
 }
 
 // row stores an order, and takes its piece if it lives.
-func (g *stage) row(at place, user, number int64, status order.Status) {
+func (g *stage) row(at location, user, number int64, status order.Status) {
 	g.t.Helper()
 	ctx := g.t.Context()
 	g.DB.Order.Create().SetID(number).SetUserID(user).SetVoucherID(at.voucher).SetShopID(7).SetStatus(status).
@@ -192,9 +192,9 @@ func (g *stage) row(at place, user, number int64, status order.Status) {
 }
 
 // tally is what a sale comes to in Redis.
-func (g *stage) tally(at place) tally {
+func (g *stage) tally(at location) stockCount {
 	g.t.Helper()
-	is := g.gate.count(g.t.Context(), []place{at})[0]
+	is := g.gate.count(g.t.Context(), []location{at})[0]
 	if is.err != nil {
 		g.t.Fatal(is.err)
 	}
@@ -202,7 +202,7 @@ func (g *stage) tally(at place) tally {
 }
 
 // holder is the order that a user has of a sale in Redis; "" if none.
-func (g *stage) holder(at place, user int64) string {
+func (g *stage) holder(at location, user int64) string {
 	g.t.Helper()
 	held, err := g.Redis.HGet(g.t.Context(), g.gate.keys.bucket(at.partition, at.voucher, at.bucketOf(user)), decimal(user)).Result()
 	if err != nil && err != redis.Nil { //nolint:errorlint // it is not wrapped

@@ -120,8 +120,8 @@ func (w *town) Entries(_ context.Context, numbers []int64) (map[int64]*Order, er
 	return found, nil
 }
 
-// Return does what the flash sales do to the database.
-func (w *town) Return(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error) {
+// Release does what the flash sales do to the database.
+func (w *town) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error) {
 	for _, h := range holds {
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("UPDATE flash_sales SET stock = stock + 1 WHERE id = %d", h.Voucher)); err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (w *town) Return(ctx context.Context, tx outbox.Execer, holds []sale.Reserv
 	return nil, nil
 }
 
-func (w *town) Returned(_ context.Context, holds []sale.Reservation, _ []outbox.Ticket) {
+func (w *town) AfterRelease(_ context.Context, holds []sale.Reservation, _ []outbox.Ticket) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.returned = append(w.returned, holds...)

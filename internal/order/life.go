@@ -214,7 +214,7 @@ func (s *Service) turn(ctx context.Context, tx *ent.Tx, rows []*ent.Order, to St
 		slices.SortFunc(t.holds, func(a, b sale.Reservation) int {
 			return cmp.Or(cmp.Compare(a.Voucher, b.Voucher), cmp.Compare(a.Order, b.Order))
 		})
-		if t.pieces, err = s.cfg.Sales.Return(ctx, tx, t.holds); err != nil {
+		if t.pieces, err = s.cfg.Sales.Release(ctx, tx, t.holds); err != nil {
 			return nil, fmt.Errorf("return %d pieces: %w", len(t.holds), err)
 		}
 	}
@@ -269,7 +269,7 @@ func (s *Service) turned(ctx context.Context, t *turn) {
 		err = s.rows.Invalidate(ctx, ids...)
 	}
 	if len(t.holds) > 0 {
-		s.cfg.Sales.Returned(ctx, t.holds, t.pieces)
+		s.cfg.Sales.AfterRelease(ctx, t.holds, t.pieces)
 		for _, h := range t.holds {
 			hints[s.cfg.StockKey(h.Voucher)] = true
 		}

@@ -44,11 +44,11 @@ type Sales interface {
 	Order(ctx context.Context, t sale.Request) (sale.Response, error)
 	// Entries returns those of the numbers that wait for their commit, as QUEUED orders.
 	Entries(ctx context.Context, numbers []int64) (map[int64]*Order, error)
-	// Return gives pieces back in the transaction that ends their orders. It locks
+	// Release gives pieces back in the transaction that ends their orders. It locks
 	// the sales' rows: a caller has written no row of an order before.
-	Return(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error)
-	// Returned does the rest of it after the commit, and settles the tickets.
-	Returned(ctx context.Context, holds []sale.Reservation, tickets []outbox.Ticket)
+	Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error)
+	// AfterRelease does the rest of it after the commit, and settles the tickets.
+	AfterRelease(ctx context.Context, holds []sale.Reservation, tickets []outbox.Ticket)
 }
 
 // Shops know who owns them, and count what they sold.

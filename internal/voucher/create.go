@@ -131,7 +131,7 @@ func (s *Service) insertFlash(ctx context.Context, tx *ent.Tx, d FlashDetails, e
 	if err != nil {
 		return nil, err
 	}
-	partition, buckets := s.sales.Place(row.ID, d.Stock)
+	partition, buckets := s.sales.PartitionFor(row.ID, d.Stock)
 	sale, err := tx.FlashSale.Create().SetID(row.ID).SetVoucherID(row.ID).SetStock(d.Stock).SetInitialStock(d.Stock).
 		SetBeginsAt(d.BeginsAt.UnixMilli()).SetEndsAt(d.EndsAt.UnixMilli()).SetPartition(partition).SetBuckets(buckets).Save(ctx)
 	if err != nil {

@@ -75,7 +75,7 @@ func TestEachBoundOfAVoucherHolds(t *testing.T) {
 			}
 			want := expected(d.Details, v.ID)
 			want.OnePerUser, want.Version = true, 1
-			partition, buckets := w.sales.Place(v.ID, d.Stock)
+			partition, buckets := w.sales.PartitionFor(v.ID, d.Stock)
 			want.Sale = &Sale{
 				VoucherID: v.ID, InitialStock: d.Stock, BeginsAt: d.BeginsAt.Truncate(time.Millisecond), EndsAt: d.EndsAt.Truncate(time.Millisecond),
 				Partition: partition, Buckets: buckets, EditSeq: 1,

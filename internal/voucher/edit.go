@@ -253,7 +253,7 @@ func (s *Service) takeBack(ctx context.Context, id int64, by int, seq int64) {
 		if err != nil || sale.EditSeq >= seq { // committed after all, or another edit has this number
 			return err
 		}
-		return s.sales.Restore(ctx, id, by, seq)
+		return s.sales.UndoDecrease(ctx, id, by, seq)
 	})
 	if err == nil {
 		err = s.apply(ctx, []int64{id})
@@ -402,7 +402,7 @@ func (e *edit) lower(ctx context.Context, by int) error {
 	ctx, cancel := context.WithTimeout(ctx, lowerTimeout)
 	defer cancel()
 	e.lowered, e.seq = by, e.sale.EditSeq+1
-	done, err := e.s.sales.Lower(ctx, e.id, by, e.seq)
+	done, err := e.s.sales.DecreaseStock(ctx, e.id, by, e.seq)
 	switch {
 	case err != nil: // Redis is away: the row, which is locked, decides
 		e.s.troubles.note(ctx, lowering, e.id, err)

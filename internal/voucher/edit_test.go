@@ -419,7 +419,7 @@ func TestAnEditThatFailsGivesThePiecesBack(t *testing.T) {
 func unheardCommitStands(t *testing.T, w *town, process func() *Service) {
 	s := process()
 	v := createFlash(t, s, w, dinner(w, 10))
-	if ok, err := w.sales.Lower(t.Context(), v.ID, 4, 2); !ok || err != nil {
+	if ok, err := w.sales.DecreaseStock(t.Context(), v.ID, 4, 2); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	s.db.FlashSale.UpdateOneID(v.ID).AddStock(-4).AddInitialStock(-4).AddEditSeq(1).ExecX(t.Context())

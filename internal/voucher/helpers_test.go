@@ -55,11 +55,11 @@ type of struct {
 	db *ent.Client
 }
 
-func (s *sales) Place(voucherID int64, stock int) (partition, buckets int) {
+func (s *sales) PartitionFor(voucherID int64, stock int) (partition, buckets int) {
 	return int(voucherID % 8), max(1, (stock+2999)/3000)
 }
 
-func (s *sales) Lower(_ context.Context, id int64, by int, edit int64) (bool, error) {
+func (s *sales) DecreaseStock(_ context.Context, id int64, by int, edit int64) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k, ok := s.there[id]
@@ -79,7 +79,7 @@ func (s *sales) Lower(_ context.Context, id int64, by int, edit int64) (bool, er
 	return true, nil
 }
 
-func (s *sales) Restore(_ context.Context, id int64, by int, edit int64) error {
+func (s *sales) UndoDecrease(_ context.Context, id int64, by int, edit int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {

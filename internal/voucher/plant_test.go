@@ -35,7 +35,7 @@ func TestPlantStoresOnceWhatIsMissing(t *testing.T) {
 		if diff := cmp.Diff(want, a); diff != "" {
 			t.Error(diff)
 		}
-		partition, _ := w.sales.Place(b.ID, 3)
+		partition, _ := w.sales.PartitionFor(b.ID, 3)
 		want = &Voucher{
 			ID: b.ID, ShopID: w.shop, Title: "B", SubTitle: new("b"), Rules: new("c\nd"), PayValue: 1, FaceValue: 2, OnePerUser: true, Version: 1,
 			Sale: &Sale{VoucherID: b.ID, InitialStock: 3, BeginsAt: noon, EndsAt: noon.Add(time.Hour), Partition: partition, Buckets: 1, EditSeq: 1},

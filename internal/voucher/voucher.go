@@ -105,15 +105,15 @@ func (s *Sale) Phase(now time.Time, stock int) Phase {
 
 // Sales is what the room of flash sales does for this one.
 type Sales interface {
-	// Place says where the keys of a new sale lie: fixed for its life.
-	Place(voucherID int64, stock int) (partition, buckets int)
-	// Lower takes pieces out of a sale in Redis before the database does: false if
+	// PartitionFor says where the keys of a new sale lie: fixed for its life.
+	PartitionFor(voucherID int64, stock int) (partition, buckets int)
+	// DecreaseStock takes pieces out of a sale in Redis before the database does: false if
 	// there are not so many left. edit is the sale's edit_seq from then on. A sale
 	// that Redis does not have is an error.
-	Lower(ctx context.Context, voucherID int64, by int, edit int64) (bool, error)
-	// Restore takes a Lower back whose transaction failed. It does nothing if the
+	DecreaseStock(ctx context.Context, voucherID int64, by int, edit int64) (bool, error)
+	// UndoDecrease takes a Lower back whose transaction failed. It does nothing if the
 	// sale's edit is another one: the Lower was never done.
-	Restore(ctx context.Context, voucherID int64, by int, edit int64) error
+	UndoDecrease(ctx context.Context, voucherID int64, by int, edit int64) error
 	// Apply brings sales in Redis to what their rows say. It may be repeated.
 	Apply(ctx context.Context, voucherIDs ...int64) error
 	// Stocks returns the pieces left right now.

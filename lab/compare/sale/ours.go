@@ -119,7 +119,7 @@ func (o *ours) start(ctx context.Context) error {
 		hub.Wait()
 		return err
 	})
-	o.run(ctx, box.Run, o.service.Certify, o.service.Watch, o.service.Consume, o.service.Reconcile)
+	o.run(ctx, box.Run, o.service.Certify, o.service.WatchPending, o.service.Consume, o.service.Reconcile)
 	return nil
 }
 
@@ -156,8 +156,8 @@ var errAway = errors.New("the Redis is away")
 // announced is the room of orders as that of sales needs it.
 type announced struct{ *order.Service }
 
-// Announce tells of decided orders.
-func (a announced) Announce(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
+// AfterCommit tells of decided orders.
+func (a announced) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
 	changed := make([]order.Changed, len(decided))
 	for i, d := range decided {
 		changed[i] = order.Changed{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
@@ -167,7 +167,7 @@ func (a announced) Announce(ctx context.Context, decided []flashsale.Decided, ti
 
 // Place says where a sale lies in Redis.
 func (o *ours) Place(voucher int64, stock int) (partition, buckets int) {
-	return o.service.Place(voucher, stock)
+	return o.service.PartitionFor(voucher, stock)
 }
 
 // Open is as [Admitter] says.
