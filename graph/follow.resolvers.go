@@ -46,7 +46,7 @@ func (r *mutationResolver) Unfollow(ctx context.Context, userID scalar.ID) (*mod
 func (r *userResolver) IsFollowed(ctx context.Context, objs []*account.User) ([]bool, error) {
 	return loadSiblings(ctx, objs, func(all []*account.User) ([]bool, error) {
 		return readBy(ctx, all, userID, func(ctx context.Context, ids []int64) (map[int64]bool, error) {
-			return related(ctx, userFollowed, ids, r.services.Follows.Followed)
+			return related(ctx, userFollowed, ids, r.services.Follows.IsFollowed)
 		})
 	})
 }

@@ -38,7 +38,7 @@ func (h *Components) openPeople(cfg *config.Config, client *ent.Client, limits *
 	h.Comments = comment.New(client, h.hub, h.outbox, comment.Config{Notes: h.Notes, Shops: h.Shops, Quota: limits.Limit("comments", cfg.CommentsPerUser)})
 	h.CommentLikes = like.New(client, h.hub, h.outbox, like.Config{Kind: like.Comment, Target: h.Comments, Quota: likes})
 	h.Follows = follow.New(client, h.hub, h.outbox, follow.Config{
-		Users: counted, Head: h.Notes.Head, Tell: h.tellFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
+		Users: counted, Head: h.Notes.Head, Notify: h.tellFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
 	})
 	hints := h.feedHints(cfg, reg, log)
 	h.Feed = feed.New(client, h.hub, h.outbox, feed.Config{

@@ -48,8 +48,8 @@ func (s *Service) tell(ctx context.Context, changes ...change) error {
 	all.Go(func() error { return s.followers.Invalidate(ctx, each(followees)...) })
 	all.Go(func() error { return s.out.RemoveEach(ctx, ended) })
 	err := all.Wait()
-	if s.cfg.Tell != nil {
-		err = errors.Join(err, s.cfg.Tell(ctx, each(followers)...))
+	if s.cfg.Notify != nil {
+		err = errors.Join(err, s.cfg.Notify(ctx, each(followers)...))
 	}
 	if err != nil {
 		err = fmt.Errorf("tell of %d follows: %w", len(changes), err)

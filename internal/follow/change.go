@@ -35,7 +35,7 @@ var (
 //
 // An existing follow is found without a lock, and nothing is written. Otherwise the users'
 // rows are locked and counted before anything else, which makes the limit exact. When Follow
-// returns nil, lists and [Service.Followed] show it in every process; if Redis was away, as
+// returns nil, lists and [Service.IsFollowed] show it in every process; if Redis was away, as
 // soon as the outbox reaches it.
 //
 // It refuses, as [fault.UserErrors], to follow oneself, a user that does not exist, more
@@ -57,7 +57,7 @@ func (s *Service) Follow(ctx context.Context, follower, followee int64) error {
 // can be unfollowed. Without such a user and without a follow of it, it refuses as
 // [Service.Follow] does.
 //
-// When it returns nil, no list has it and [Service.Followed] denies it in every process;
+// When it returns nil, no list has it and [Service.IsFollowed] denies it in every process;
 // if Redis was away, as soon as the outbox reaches it.
 func (s *Service) Unfollow(ctx context.Context, follower, followee int64) error {
 	ctx, span := observe.Span(ctx, "follow.Unfollow")

@@ -61,9 +61,9 @@ type Config struct {
 	Head  func(ctx context.Context, tx *ent.Tx) (int64, error)
 	Now   func() time.Time // default time.Now
 	Quota *quota.Limit     // default no limit
-	// Tell tells whoever wants to know, in all processes, that these users follow others than
+	// Notify tells whoever wants to know, in all processes, that these users follow others than
 	// before, after the commit. With an error it is done again. It may be nil.
-	Tell func(ctx context.Context, followers ...int64) error
+	Notify func(ctx context.Context, followers ...int64) error
 
 	limit  int           // of followees, and the size of a set; default MaxFollowees
 	ask    int           // members of one set that the other is asked for at first; default askAtOnce

@@ -235,7 +235,7 @@ func everybody() (ids []int64) {
 // followed is whom of everybody a user follows, in the order of ids.
 func (p process) followed(t *testing.T, viewer int64) []int64 {
 	t.Helper()
-	found, err := p.Followed(t.Context(), viewer, everybody())
+	found, err := p.IsFollowed(t.Context(), viewer, everybody())
 	must(t, err)
 	return slices.Sorted(maps.Keys(found))
 }

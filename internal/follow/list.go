@@ -18,12 +18,12 @@ const (
 	commonOrder    = "common-followees"
 )
 
-// Followed says which of these users the viewer follows; viewer 0 is nobody.
+// IsFollowed says which of these users the viewer follows; viewer 0 is nobody.
 //
 // It is asked of what the viewer follows, not of who follows the users: one key, one round
 // trip for a whole page, whatever the users' fame. What the viewer's set cannot say, of
 // one that does not hold all, is one statement.
-func (s *Service) Followed(ctx context.Context, viewer int64, users []int64) (map[int64]bool, error) {
+func (s *Service) IsFollowed(ctx context.Context, viewer int64, users []int64) (map[int64]bool, error) {
 	ctx, span := observe.Span(ctx, "follow.Followed")
 	defer span.End()
 	if viewer == 0 || len(users) == 0 {

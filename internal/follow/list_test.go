@@ -83,7 +83,7 @@ func TestFollowersGoOnBelowTheirHead(t *testing.T) {
 			drafts = append(drafts, Draft{id, ann})
 			want = append([]int64{id}, want...)
 		}
-		if n, err := p.Plant(t.Context(), drafts); err != nil || n != 79 {
+		if n, err := p.BulkInsert(t.Context(), drafts); err != nil || n != 79 {
 			t.Fatalf("%d planted, %v", n, err)
 		}
 		for _, first := range []int{20, 49, 50, 51, 79, 100} {

@@ -19,7 +19,7 @@ const (
 // A Draft is a follow as a seed describes it.
 type Draft struct{ Follower, Followee int64 }
 
-// Plant stores the follows that are not stored yet, in the order of the drafts and in one
+// BulkInsert stores the follows that are not stored yet, in the order of the drafts and in one
 // transaction, and returns how many. Those of users who do not exist are left out, and so
 // is who would follow himself. It does not look at the limit: a seed keeps within
 // [MaxFollowees], or lists show the newest of them alone.
@@ -27,7 +27,7 @@ type Draft struct{ Follower, Followee int64 }
 // The users are locked first, all in the order of ids: what is stored is counted before
 // anybody else counts, and since nobody else can begin to follow or end it meanwhile, each
 // row that is stored is one more.
-func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err error) {
+func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
 	defer cancel()
 	var stored []pair

@@ -27,7 +27,7 @@ func TestSeedsPlantFollowsOnce(t *testing.T) {
 		a.followed(t, ann) // her set is there
 		drafts := []Draft{{ann, dan}, {ann, bob}, {ann, cid}, {bob, ann}, {ann, ann}, {ann, nobody}, {nobody, ann}, {ann, dan}}
 		for i, want := range []int{3, 0} {
-			if n, err := []process{b, a}[i].Plant(ctx, drafts); n != want || err != nil {
+			if n, err := []process{b, a}[i].BulkInsert(ctx, drafts); n != want || err != nil {
 				t.Errorf("%d planted, %v, want %d", n, err, want)
 			}
 			a.wantCounted(t, ann, 1, 3)
@@ -43,7 +43,7 @@ func TestSeedsPlantFollowsOnce(t *testing.T) {
 			}
 		}
 		same(t, "who was told of", []int64{ann, bob, cid, dan}, b.people.told)
-		if n, err := a.Plant(ctx, nil); n != 0 || err != nil {
+		if n, err := a.BulkInsert(ctx, nil); n != 0 || err != nil {
 			t.Errorf("%d of no drafts, %v", n, err)
 		}
 		b.box.Wait() // their jobs lie in one table
@@ -65,7 +65,7 @@ func TestSeedsPlantManyFollowsInTheirOrder(t *testing.T) {
 			want = append(want, id)
 		}
 		slices.Reverse(want)
-		if n, err := p.Plant(t.Context(), drafts); n != 1200 || err != nil {
+		if n, err := p.BulkInsert(t.Context(), drafts); n != 1200 || err != nil {
 			t.Fatalf("%d planted, %v", n, err)
 		}
 		p.wantCounted(t, ann, 0, 600)

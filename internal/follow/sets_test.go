@@ -151,7 +151,7 @@ func costOfReading(t *testing.T, p, _ process) {
 	p.follows(t, ann, bob, cid, dan)
 	ctx := t.Context()
 	ten := everybody()[:10]
-	followed := func() error { _, err := p.Followed(ctx, ann, ten); return err }
+	followed := func() error { _, err := p.IsFollowed(ctx, ann, ten); return err }
 	followees := func() error { _, err := p.Followees(ctx, ten, 2, ""); return err }
 	followers := func() error { _, err := p.Followers(ctx, ten, 2, ""); return err }
 	must(t, followed()) // the scripts are known then
@@ -165,7 +165,7 @@ func costOfReading(t *testing.T, p, _ process) {
 		want string
 	}{
 		{"a page of ten that Ann may follow", followed, "1 round trips, 0 statements"},
-		{"nobody asks", func() error { _, err := p.Followed(ctx, 0, ten); return err }, "0 round trips, 0 statements"},
+		{"nobody asks", func() error { _, err := p.IsFollowed(ctx, 0, ten); return err }, "0 round trips, 0 statements"},
 		{"whom ten follow", followees, "1 round trips, 0 statements"},
 		{"who follows ten", followers, "1 round trips, 0 statements"},
 		{"all sets are dropped", func() error { return p.out.Invalidate(ctx, ten...) }, "1 round trips, 0 statements"},
@@ -231,12 +231,12 @@ func hammerBy(t *testing.T, a, b process, hands, steps int) {
 				if err := act(t.Context(), here, begin, x, y); err != nil {
 					t.Errorf("user %d and user %d: %v", x, y, err)
 				}
-				found, err := there.Followed(t.Context(), x, []int64{y})
+				found, err := there.IsFollowed(t.Context(), x, []int64{y})
 				if err != nil || owner(x, y) == hand && found[y] != begin {
 					t.Errorf("user %d follows user %d: %v, %v, want %v", x, y, found[y], err, begin)
 				}
 				if rng.IntN(10) == 0 {
-					if _, err := there.Plant(t.Context(), []Draft{{15, 18}, {18, 15}, {3, 6}}); err != nil { // everybody's
+					if _, err := there.BulkInsert(t.Context(), []Draft{{15, 18}, {18, 15}, {3, 6}}); err != nil { // everybody's
 						t.Errorf("plant: %v", err)
 					}
 				}

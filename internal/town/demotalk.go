@@ -144,7 +144,7 @@ func (d *demoPlanter) follows(ctx context.Context) error {
 		}
 	}
 	var err error
-	d.done.Follows, err = d.rooms.Follows.Plant(ctx, drafts)
+	d.done.Follows, err = d.rooms.Follows.BulkInsert(ctx, drafts)
 	return err
 }
 

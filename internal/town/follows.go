@@ -89,7 +89,7 @@ func seedFollows(ctx context.Context, into Follows, plan Plan, users []int64, ou
 		for i, b := range chunk {
 			drafts[i] = follow.Draft{Follower: users[b.Follower], Followee: users[b.Followee]}
 		}
-		more, err := into.Plant(ctx, drafts)
+		more, err := into.BulkInsert(ctx, drafts)
 		if err != nil {
 			return fmt.Errorf("seed follows %d to %d of %d: %w", done, done+len(chunk), plan.Follows, err)
 		}

@@ -108,7 +108,7 @@ type fakeFollows struct {
 	stored int // of each call: there from before
 }
 
-func (f *fakeFollows) Plant(_ context.Context, drafts []follow.Draft) (int, error) {
+func (f *fakeFollows) BulkInsert(_ context.Context, drafts []follow.Draft) (int, error) {
 	if f.calls = append(f.calls, slices.Clone(drafts)); len(f.calls) == f.failAt {
 		return 0, errSink
 	}

@@ -73,9 +73,9 @@ type Likes interface {
 
 // Follows store who follows whom.
 type Follows interface {
-	// Plant stores the follows that are not stored yet, in one transaction and in their
+	// BulkInsert stores the follows that are not stored yet, in one transaction and in their
 	// order, and returns how many are new.
-	Plant(ctx context.Context, drafts []follow.Draft) (added int, err error)
+	BulkInsert(ctx context.Context, drafts []follow.Draft) (added int, err error)
 }
 
 // Pictures keep what is drawn.
