@@ -327,7 +327,7 @@ type groupCommit = batch.Batcher[attempt, outcome]
 func newGroupCommit(run batch.Run[attempt, outcome]) *groupCommit {
 	return batch.New(run, batch.Config{
 		Max: maxBatch, MaxWaiting: maxCommitQueue, Groups: maxCommits, Backlog: commitBacklog, Patience: commitPatience,
-		Timeout: groupTimeout, Leave: true, Keep: true, Busy: errBusy, Shared: func(err error) bool { return !isData(err) },
+		Timeout: groupTimeout, Leave: true, RunCanceled: true, Busy: errBusy, Shared: func(err error) bool { return !isData(err) },
 	})
 }
 

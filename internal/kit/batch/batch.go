@@ -37,8 +37,8 @@ type Config struct {
 
 	// Leave lets Join return as soon as its context ends, also while the group runs.
 	Leave bool
-	// Keep runs a call whose context has ended.
-	Keep bool
+	// RunCanceled runs a call whose context has ended.
+	RunCanceled bool
 	// Withdrawn returns the error of a call that never runs because its context ended. Its
 	// argument is the error of the context, and the default.
 	Withdrawn func(error) error
@@ -119,7 +119,7 @@ func New[In, Out any](run Run[In, Out], cfg Config) *Batcher[In, Out] {
 // A call whose context cannot end may run its group on its own goroutine.
 func (b *Batcher[In, Out]) Join(ctx context.Context, in In) (Out, error) {
 	var none Out
-	if err := ctx.Err(); err != nil && !b.cfg.Keep {
+	if err := ctx.Err(); err != nil && !b.cfg.RunCanceled {
 		return none, b.cfg.Withdrawn(err)
 	}
 	c := &Call[In, Out]{In: in, ctx: ctx, done: make(chan []*Call[In, Out], 1)}
@@ -142,7 +142,7 @@ func (b *Batcher[In, Out]) Join(ctx context.Context, in In) (Out, error) {
 		return c.Out, c.Err
 	case <-ctx.Done():
 	}
-	if !b.cfg.Keep && b.withdraw(c) {
+	if !b.cfg.RunCanceled && b.withdraw(c) {
 		return none, b.cfg.Withdrawn(ctx.Err())
 	}
 	if b.cfg.Leave {

@@ -334,7 +334,7 @@ func TestCallerMayLeaveARunningGroup(t *testing.T) {
 func TestKeptCallRunsWithoutItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{hold: make(chan struct{})}
-		b := New(r.run, Config{Leave: true, Keep: true})
+		b := New(r.run, Config{Leave: true, RunCanceled: true})
 		go func() { _, _ = b.Join(t.Context(), 0) }()
 		synctest.Wait()
 		ctx, leave := context.WithCancel(t.Context())
