@@ -39,7 +39,7 @@ const blobPause = time.Second // between two tries to open a bucket
 func awaitBlobs(ctx context.Context, place string, log *slog.Logger) (blob.Store, error) {
 	for {
 		blobs, err := blob.Open(ctx, place)
-		if err == nil || !errors.Is(err, blob.ErrAway) {
+		if err == nil || !errors.Is(err, blob.ErrUnavailable) {
 			return blobs, err
 		}
 		log.WarnContext(ctx, "waiting for the blob store", "err", err)

@@ -16,8 +16,8 @@ import (
 // ErrNotFound says that there is no file of a name.
 var ErrNotFound = errors.New("there is no such file")
 
-// ErrAway says that a store does not answer now.
-var ErrAway = errors.New("the blob store does not answer")
+// ErrUnavailable says that a store does not answer now.
+var ErrUnavailable = errors.New("the blob store does not answer")
 
 // A Store keeps files. It is safe for concurrent use. Names are letters, digits, dots,
 // dashes and underscores, and begin with a letter or a digit: what is not is refused.
@@ -39,7 +39,7 @@ type File struct {
 }
 
 // Open opens the store that a URL names. It creates a folder, but no bucket. A
-// bucket that cannot be asked now is [ErrAway].
+// bucket that cannot be asked now is [ErrUnavailable].
 //
 //	file:///var/lib/tandian/media    a folder; also a path without a scheme
 //	s3://BUCKET/PREFIX?endpoint=https://minio.example.com&region=us-east-1

@@ -78,7 +78,7 @@ func openBucket(ctx context.Context, u *url.URL) (*bucket, error) {
 	defer cancel()
 	switch there, err := client.BucketExists(ctx, b.name); {
 	case err != nil:
-		return nil, fmt.Errorf("look for the bucket %s: %w: %w", b.name, ErrAway, err)
+		return nil, fmt.Errorf("look for the bucket %s: %w: %w", b.name, ErrUnavailable, err)
 	case !there:
 		return nil, fmt.Errorf("there is no bucket %s", b.name)
 	}
