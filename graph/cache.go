@@ -9,8 +9,8 @@ import (
 
 // Caches says what the caches of this process did since it started.
 type Caches interface {
-	Stats() []cache.Stats       // by name
-	Hot(top int) []cache.HotKey // at most top, the hottest first
+	Stats() []cache.Stats           // by name
+	HotKeys(top int) []cache.HotKey // at most top, the hottest first
 }
 
 // cacheStats shows what one cache did.

@@ -19,5 +19,5 @@ func (r *queryResolver) HotKeys(ctx context.Context, top int) ([]model.HotKey, e
 	if err := checkTop(top); err != nil {
 		return nil, err
 	}
-	return convert(r.services.Caches.Hot(top), hotKey), nil
+	return convert(r.services.Caches.HotKeys(top), hotKey), nil
 }

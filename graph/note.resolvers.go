@@ -52,7 +52,7 @@ func (r *mutationResolver) LikeNote(ctx context.Context, id scalar.ID) (*model.L
 	}
 	// A note does not change, and a like of a deleted one is refused.
 	read := func(ctx context.Context, id int64) (*note.Note, error) {
-		return r.services.Notes.ByID(cache.Usual(ctx), id)
+		return r.services.Notes.ByID(cache.AllowLocal(ctx), id)
 	}
 	liked, wrong, err := afterLike(ctx, noteLiked, n, true, like, read)
 	return &model.LikeNotePayload{Note: liked, UserErrors: wrong}, err

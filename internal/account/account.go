@@ -149,7 +149,7 @@ type Config struct {
 type Service struct {
 	db        *ent.Client
 	sql       statements
-	hub       *cache.Hub
+	hub       *cache.Client
 	outbox    *outbox.Box
 	cfg       Config
 	users     *cache.Cache[int64, User]
@@ -166,7 +166,7 @@ type Service struct {
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
 // [Service.Run] does the background work.
-func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	names, often, failed := keys{cfg.Prefix}, newLimits(cfg.Redis), newFailures(cfg.Registerer, cfg.Log)
 	known := &devices{db: db, failures: failed, now: time.Now}
 	s := &Service{

@@ -24,7 +24,7 @@ const endBatch = 250 // sessions that Redis is told of, or that are deleted, in 
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(usersChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Invalidate), All: s.hub.ForgetAll})
+	s.outbox.Handle(usersChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Invalidate), All: s.hub.InvalidateAll})
 	s.outbox.Handle(sessionsEnded, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.sessions.tell)})
 }
 

@@ -15,12 +15,12 @@ import (
 
 // openCaches says how users are cached. Every request of somebody who is logged
 // in reads one, for the role: that may not end because others read too much.
-func (s *Service) openCaches(hub *cache.Hub) {
+func (s *Service) openCaches(hub *cache.Client) {
 	s.users = cache.New(hub, cache.Policy{
-		Name: "user", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: time.Minute, Essential: true,
+		Name: "user", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, Essential: true,
 		// Those who are here now are read all the time. No stale entry stands in
 		// when the stores are away: it could be of an administrator that was.
-		Local: cache.Local{Share: 0.2, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		Local: cache.Local{Share: 0.2, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, User]{
 		Key: decimal, Load: s.loadUsers, All: s.allUsers, Parse: parseDecimal,
 		Version: func(u User) int64 { return u.Version },

@@ -88,7 +88,7 @@ func (s *Service) byPhone(ctx context.Context, p, written Phone) (*ent.User, err
 			}
 		}
 	}
-	s.users.Known(row.ID) // who made it may have ended before saying so
+	s.users.MarkExisting(row.ID) // who made it may have ended before saying so
 	return row, nil
 }
 

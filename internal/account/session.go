@@ -90,11 +90,11 @@ func (v Viewer) User(ctx context.Context) (*User, error) {
 	if user := v.who.user.Load(); user != nil {
 		return user, nil
 	}
-	user, err := v.who.accounts.ByID(cache.Usual(ctx), v.ID)
+	user, err := v.who.accounts.ByID(cache.AllowLocal(ctx), v.ID)
 	if errors.Is(err, fault.ErrNotFound) {
 		// Each session has a user. Another process may have just made the account, and
 		// this one has not received the message yet.
-		user, err = v.who.accounts.ByID(cache.Fresh(ctx), v.ID)
+		user, err = v.who.accounts.ByID(cache.SkipLocal(ctx), v.ID)
 	}
 	if errors.Is(err, fault.ErrNotFound) {
 		return nil, nil //nolint:nilnil // as above
@@ -225,7 +225,7 @@ type sessions struct {
 	db      *ent.Client
 	rdb     redis.Cmdable
 	outbox  *outbox.Box
-	near    *cache.Nearby[string, int64] // the users of sessions
+	near    *cache.Memory[string, int64] // the users of sessions
 	devices *devices
 	keys    keys
 	ended   func(ctx context.Context, ids ...string) error
@@ -247,7 +247,7 @@ type sessionConfig struct {
 	failures *observe.Failures
 }
 
-func newSessions(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg sessionConfig) *sessions {
+func newSessions(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg sessionConfig) *sessions {
 	s := &sessions{
 		db: db, rdb: cfg.Redis, outbox: box, near: openNear(hub), devices: cfg.devices, keys: cfg.keys, ended: cfg.Ended, failures: cfg.failures, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(cfg.SessionRowsAtOnce, 8))),
@@ -267,11 +267,11 @@ func newSessions(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg sessionCon
 // of somebody who is logged in asks for one; that a session ended elsewhere is
 // heard within moments, and within a second if the processes are cut off from each
 // other.
-func openNear(hub *cache.Hub) *cache.Nearby[string, int64] {
+func openNear(hub *cache.Client) *cache.Memory[string, int64] {
 	same := func(id string) string { return id }
-	return cache.NewNearby[string, int64](hub, cache.Policy{
-		Name: "session", Fresh: nearLife,
-		Local: cache.Local{Share: 0.1, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	return cache.NewMemory[string, int64](hub, cache.Policy{
+		Name: "session", TTL: nearLife,
+		Local: cache.Local{Share: 0.1, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, same, func(text string) (string, error) { return text, nil })
 }
 

@@ -40,8 +40,8 @@ func (h *Components) openChanges(cfg *config.Config, reg prometheus.Registerer, 
 	if slices.Contains(cfg.Without, "cache") {
 		off = []string{"shop"} // what is measured without
 	}
-	h.hub, err = cache.NewHub(h.Cache, cache.Options{
-		Off: off, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
+	h.hub, err = cache.NewClient(h.Cache, cache.Options{
+		Disabled: off, Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, ReadLimit: cfg.RedisReadLimit, Bus: h.bus, LocalBytes: cfg.LocalBytes(),
 		ReadOnly: h.gates[cacheRole].Refused,
 	})
 	if err != nil {
@@ -191,7 +191,7 @@ func (h *Components) forgetAll(ctx context.Context, caches, sessions bool) error
 		}
 	}
 	if caches {
-		err = errors.Join(err, h.hub.ForgetAll(ctx))
+		err = errors.Join(err, h.hub.InvalidateAll(ctx))
 	}
 	return err
 }
@@ -209,7 +209,7 @@ func (h *Components) changed(ctx context.Context, log *slog.Logger, caches bool)
 	if !caches || time.Since(time.Unix(0, h.foreign.Load())) > replayable {
 		return
 	}
-	if err := h.hub.ForgetAll(ctx); err != nil {
+	if err := h.hub.InvalidateAll(ctx); err != nil {
 		log.WarnContext(ctx, "what others changed in the database may be cached as it was", "err", err)
 	}
 }

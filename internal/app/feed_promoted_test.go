@@ -60,7 +60,7 @@ func TestAFeedFollowsADatabaseThatWentBack(t *testing.T) {
 				p.on.DB.Note.Delete().Where(entnote.SeqGT(kept)).ExecX(ctx)
 				p.on.DB.NoteEvent.Delete().Where(noteevent.IDGT(kept)).ExecX(ctx)
 				p.on.DB.FeedHead.Update().Where(feedhead.ID(1)).SetSeq(kept).ExecX(ctx)
-				if err := p.hub.ForgetAll(ctx); err != nil {
+				if err := p.hub.InvalidateAll(ctx); err != nil {
 					t.Fatal(err)
 				}
 				if told {

@@ -203,7 +203,7 @@ func (s *feedStory) start(ctx context.Context, i int) {
 	if s.deaf {
 		// What it has in memory may be as old as the story, so it remembers all that long
 		// what was deleted.
-		caches.LocalBytes, caches.Alone = 4<<20, true
+		caches.LocalBytes, caches.SingleProcess = 4<<20, true
 		cfg.LogTailSize = 2 * feedSteps
 	}
 	p := openFeed(s.t, s.on[i], s.wires[i], caches, outbox.Options{Batch: 1}, cfg)

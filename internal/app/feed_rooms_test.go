@@ -38,7 +38,7 @@ type feedProcess struct {
 	app.Components
 	on     storetest.Process
 	box    *outbox.Box
-	hub    *cache.Hub
+	hub    *cache.Client
 	reg    *prometheus.Registry
 	wire   *storetest.Wire
 	closed bool
@@ -66,7 +66,7 @@ func openFeed(t *testing.T, on storetest.Process, wire *storetest.Wire, caches c
 	p.batches.Store(-1)
 	var err error
 	caches.Prefix, caches.RedisTimeout, caches.Log = storetest.Prefix, 5*time.Second, on.Log
-	if p.hub, err = cache.NewHub(on.Redis, caches); err != nil {
+	if p.hub, err = cache.NewClient(on.Redis, caches); err != nil {
 		t.Fatal(err)
 	}
 	jobs.Dialect, jobs.Log = on.Dialect, on.Log
@@ -117,7 +117,7 @@ type mortal struct {
 	p *feedProcess
 }
 
-func (m mortal) Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func (m mortal) Followers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	switch left := m.p.batches.Load(); {
 	case left == 0:
 		m.p.died()

@@ -116,7 +116,7 @@ func newTogether(t *testing.T, on storetest.Stores) *together {
 	for i := range g.ps {
 		cfg, caches := feedSmall, cache.Options{}
 		if i == 1 { // what this one has in memory may be as old as the test
-			cfg.LogTailSize, caches.LocalBytes, caches.Alone = 100_000, 4<<20, true
+			cfg.LogTailSize, caches.LocalBytes, caches.SingleProcess = 100_000, 4<<20, true
 		}
 		g.ps[i] = openFeed(t, w.on[i], w.wires[i], caches, jobs, cfg)
 		g.ps[i].deaf, g.ps[i].died = i == 1, func() {}

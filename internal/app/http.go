@@ -353,7 +353,7 @@ func (freshMutations) Validate(graphql.ExecutableSchema) error { return nil }
 // InterceptOperation passes over what this process holds itself.
 func (freshMutations) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	if graphql.GetOperationContext(ctx).Operation.Operation == ast.Mutation {
-		ctx = cache.Fresh(ctx)
+		ctx = cache.SkipLocal(ctx)
 	}
 	return next(ctx)
 }

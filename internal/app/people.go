@@ -85,7 +85,7 @@ func (feedAdapter) ReadRow(text []byte) (any, error) {
 }
 
 // Newest are the newest notes of authors.
-func (f feedAdapter) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error) {
+func (f feedAdapter) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.ListItem, error) {
 	return f.h.Notes.Newest(ctx, authors, most)
 }
 
@@ -93,7 +93,7 @@ func (f feedAdapter) Newest(ctx context.Context, authors []int64, most int) (map
 func (f feedAdapter) Window() *cache.Window[int64] { return f.h.Follows.Window() }
 
 // Followers are parts of the lists of followers.
-func (f feedAdapter) Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func (f feedAdapter) Followers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	return f.h.Follows.ReadFollowers(ctx, asks)
 }
 

@@ -91,11 +91,11 @@ func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	s := stack.Start(t)
 	table, seen := keytable.Read(t), watchKeys(t, stack.Config.RedisURL)
 	sent := traffic(t, stack, s) + saleTraffic(t, m, s) + noteTraffic(t, m, s) + visitTraffic(t, m, s) + uploadTraffic(t, m, s)
-	hub, ok := s.Components().Caches.(*cache.Hub)
+	hub, ok := s.Components().Caches.(*cache.Client)
 	if !ok {
 		t.Fatal("the caches are no hub")
 	}
-	hub.Remember(t.Context()) // which it does once a minute by itself
+	hub.SaveHotKeys(t.Context()) // which it does once a minute by itself
 
 	for _, field := range rootFields(t, s) {
 		if !regexp.MustCompile(`\b` + field + `\b`).MatchString(sent) {

@@ -167,7 +167,7 @@ type voucherAdapter struct {
 // which is not over, what this process holds will do: shop, price and place of the sale
 // never change, and whether it is on sale the sale is asked itself.
 func (v voucherAdapter) VoucherByID(ctx context.Context, id int64) (*order.Voucher, error) {
-	found, err := v.ByID(cache.Usual(ctx), id)
+	found, err := v.ByID(cache.AllowLocal(ctx), id)
 	if err != nil || found.Sale == nil || found.Sale.EndsAt.Before(time.Now()) {
 		found, err = v.ByID(ctx, id)
 	}
@@ -175,7 +175,7 @@ func (v voucherAdapter) VoucherByID(ctx context.Context, id int64) (*order.Vouch
 		return nil, err
 	}
 	// The cached owner may be slightly old; that is enough here.
-	owner, _, err := v.shops.OwnerOf(cache.Usual(ctx), found.ShopID)
+	owner, _, err := v.shops.OwnerOf(cache.AllowLocal(ctx), found.ShopID)
 	if err != nil {
 		return nil, err
 	}

@@ -48,7 +48,7 @@ type Components struct {
 	prefix        string         // of the Redis keys
 	zone          *time.Location // whose days count
 	bus           stream.Bus
-	hub           *cache.Hub
+	hub           *cache.Client
 	outbox        *outbox.Box
 	sales         *flashsale.Service
 	scans         *reconcile.Scans

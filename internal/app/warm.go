@@ -86,7 +86,7 @@ func (w *warmer) jobs() []schedule.Job {
 // run warms up, and again every minute, about, until ctx ends. It returns nil.
 func (w *warmer) run(ctx context.Context) error {
 	begun := time.Now()
-	w.components.hub.Await(ctx, listenWait)
+	w.components.hub.WaitReady(ctx, listenWait)
 	w.some(ctx, warmSales, warmTypes, warmPages, warmRemembered)
 	if ctx.Err() == nil {
 		w.seconds.Set(time.Since(begun).Seconds())
@@ -139,7 +139,7 @@ func (w *warmer) pages(ctx context.Context) (int, error) {
 	if err != nil {
 		return len(shops), err
 	}
-	_, err = w.components.Vouchers.OfShops(cache.Ahead(ctx), shops, nil) // which their pages show
+	_, err = w.components.Vouchers.OfShops(cache.ForWarmup(ctx), shops, nil) // which their pages show
 	return len(shops), err
 }
 

@@ -18,21 +18,21 @@ const headSize = 50
 //
 // Nothing is kept in the process: who wrote or liked wants to see it, and a comment that
 // everybody reads is one that is liked all the time.
-func (s *Service) openCaches(hub *cache.Hub) {
+func (s *Service) openCaches(hub *cache.Client) {
 	s.comments = cache.New(hub, cache.Policy{
 		// That there is no such comment is not kept: a list has the id of a new one as soon
 		// as it is committed, and its row must be found then, whether its insert was told or
 		// not. Who asks for made-up ids is slowed down where he asks.
-		Name: "comment", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: -1,
+		Name: "comment", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: -1,
 	}, cache.Source[int64, Comment]{
 		Key: decimal, Load: s.load, Parse: parseDecimal,
 		Version: func(c Comment) int64 { return c.Version },
 	})
 	list := func(name string) cache.Policy {
-		return cache.Policy{Name: name, Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1}
+		return cache.Policy{Name: name, TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1}
 	}
-	s.onNotes = cache.NewHeads(hub, list("note-comments"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadOnNotes})
-	s.below = cache.NewHeads(hub, list("comment-replies"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadBelow})
+	s.onNotes = cache.NewFirstPages(hub, list("note-comments"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadOnNotes})
+	s.below = cache.NewFirstPages(hub, list("comment-replies"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadBelow})
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

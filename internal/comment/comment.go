@@ -77,8 +77,8 @@ type Shops interface {
 type Service struct {
 	db       *ent.Client
 	comments *cache.Cache[int64, Comment]
-	onNotes  *cache.Heads[int64] // lists of comments on a note, by note
-	below    *cache.Heads[int64] // lists of replies, by root
+	onNotes  *cache.FirstPages[int64] // lists of comments on a note, by note
+	below    *cache.FirstPages[int64] // lists of replies, by root
 	sql      statements
 	outbox   *outbox.Box
 	notes    Notes
@@ -108,7 +108,7 @@ type Config struct {
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
-func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, outbox: box, notes: cfg.Notes, shops: cfg.Shops, quota: cfg.Quota, now: cfg.Now}
 	var lockNotes, lockComments string
 	err := sqlfile.Read(files, db.Dialect(), map[string]*string{

@@ -117,10 +117,10 @@ func keep(ids []int64, good func(int64) bool) (kept []int64) {
 }
 
 // pages makes pages of lists, one for each owner.
-func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cache.Spots, order string, after page.Cursor) (map[int64]*Page, error) {
+func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cache.ListPage, order string, after page.Cursor) (map[int64]*Page, error) {
 	var ids []int64
 	for _, list := range lists {
-		for _, spot := range list.Spots {
+		for _, spot := range list.Items {
 			ids = append(ids, spot.ID)
 		}
 	}
@@ -138,24 +138,24 @@ func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cac
 // pageOf is one of pages. An id without a row is left out: somebody deleted the row past
 // this program. The next page begins behind it all the same, so that a page of such ids
 // alone does not end the list.
-func pageOf(list cache.Spots, rows map[int64]*Comment, order string, after page.Cursor) *Page {
-	p := &Page{Edges: make([]*Edge, 0, len(list.Spots))}
+func pageOf(list cache.ListPage, rows map[int64]*Comment, order string, after page.Cursor) *Page {
+	p := &Page{Edges: make([]*Edge, 0, len(list.Items))}
 	var cursors []page.Cursor
-	for _, spot := range list.Spots {
+	for _, spot := range list.Items {
 		if row, ok := rows[spot.ID]; ok {
 			cursors = append(cursors, page.Encode(order, spot.ID))
 			p.Edges = append(p.Edges, &Edge{Cursor: cursors[len(cursors)-1], Node: row})
 		}
 	}
 	p.Info = page.InfoOf(cursors, after, list.More)
-	if n := len(list.Spots); n > 0 && list.More {
-		p.Info.EndCursor = new(page.Encode(order, list.Spots[n-1].ID))
+	if n := len(list.Items); n > 0 && list.More {
+		p.Info.EndCursor = new(page.Encode(order, list.Items[n-1].ID))
 	}
 	return p
 }
 
 // loadOnNotes reads parts of the lists of notes with one statement.
-func (s *Service) loadOnNotes(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func (s *Service) loadOnNotes(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Note  int64 `json:"note"`
 		Below int64 `json:"below"`
@@ -163,7 +163,7 @@ func (s *Service) loadOnNotes(ctx context.Context, asks []cache.Ask[int64]) (map
 	}
 	arguments := make([]argument, len(asks))
 	for i, a := range asks {
-		arguments[i] = argument{a.Of, a.Below, a.Most}
+		arguments[i] = argument{a.Owner, a.Before, a.Limit}
 	}
 	found, err := s.spots(ctx, s.sql.onNotes, arguments, func(id int64) int64 { return id })
 	if err != nil {
@@ -174,7 +174,7 @@ func (s *Service) loadOnNotes(ctx context.Context, asks []cache.Ask[int64]) (map
 
 // loadBelow reads parts of the lists of replies with one statement. The highest place
 // comes first in a list, and the oldest reply here: its place is its id below zero.
-func (s *Service) loadBelow(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func (s *Service) loadBelow(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Root  int64 `json:"root"`
 		After int64 `json:"after"`
@@ -182,7 +182,7 @@ func (s *Service) loadBelow(ctx context.Context, asks []cache.Ask[int64]) (map[i
 	}
 	arguments := make([]argument, len(asks))
 	for i, a := range asks {
-		arguments[i] = argument{a.Of, -a.Below, a.Most}
+		arguments[i] = argument{a.Owner, -a.Before, a.Limit}
 	}
 	found, err := s.spots(ctx, s.sql.below, arguments, func(id int64) int64 { return -id })
 	if err != nil {
@@ -192,18 +192,18 @@ func (s *Service) loadBelow(ctx context.Context, asks []cache.Ask[int64]) (map[i
 }
 
 // spots runs the statement of a list for many owners.
-func (s *Service) spots(ctx context.Context, statement string, arguments any, at func(id int64) int64) (map[int64][]cache.Spot, error) {
+func (s *Service) spots(ctx context.Context, statement string, arguments any, at func(id int64) int64) (map[int64][]cache.ListItem, error) {
 	text, err := json.Marshal(arguments)
 	if err != nil {
 		return nil, fmt.Errorf("write down what is asked for: %w", err)
 	}
-	found := map[int64][]cache.Spot{}
+	found := map[int64][]cache.ListItem{}
 	err = sqlfile.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {
 		var owner, id int64
 		if err := rows.Scan(&owner, &id); err != nil {
 			return err
 		}
-		found[owner] = append(found[owner], cache.Spot{At: at(id), ID: id})
+		found[owner] = append(found[owner], cache.ListItem{Pos: at(id), ID: id})
 		return nil
 	})
 	return found, err

@@ -188,7 +188,7 @@ func (s *Service) round(ctx context.Context, pushes []fanOutJob) (left []fanOutJ
 	slices.SortFunc(pushes, func(a, b fanOutJob) int {
 		return cmp.Or(cmp.Compare(b.below, a.below), cmp.Compare(a.author, b.author), cmp.Compare(a.seq, b.seq))
 	})
-	var asks []cache.Ask[int64]
+	var asks []cache.ListRange[int64]
 	at := map[int64]int64{} // author → below
 	var now []fanOutJob
 	for _, p := range pushes {
@@ -196,9 +196,9 @@ func (s *Service) round(ctx context.Context, pushes []fanOutJob) (left []fanOutJ
 		switch {
 		case taken && below == p.below:
 			now = append(now, p)
-		case !taken && len(at) < authorsAtOnce && (len(asks) == 0 || asks[0].Below == p.below):
+		case !taken && len(at) < authorsAtOnce && (len(asks) == 0 || asks[0].Before == p.below):
 			at[p.author] = p.below
-			asks = append(asks, cache.Ask[int64]{Of: p.author, Below: p.below, Most: s.cfg.Batch})
+			asks = append(asks, cache.ListRange[int64]{Owner: p.author, Before: p.below, Limit: s.cfg.Batch})
 			now = append(now, p)
 		default:
 			left = append(left, p)
@@ -230,7 +230,7 @@ func (s *Service) round(ctx context.Context, pushes []fanOutJob) (left []fanOutJ
 			s.m.fanOuts.Observe(s.cfg.Now().Sub(time.UnixMilli(p.created)).Seconds())
 			continue
 		}
-		if err := s.progress(ctx, &p, some[len(some)-1].At, len(some)); err != nil {
+		if err := s.progress(ctx, &p, some[len(some)-1].Pos, len(some)); err != nil {
 			return nil, err
 		}
 		left = append(left, p)

@@ -54,7 +54,7 @@ type Notes interface {
 	WriteRow(row any) ([]byte, error)
 	ReadRow(text []byte) (row any, err error)
 	// Newest reads the newest notes of some authors from the database, by author.
-	Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error)
+	Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.ListItem, error)
 }
 
 // Follows are the follows, as feeds need them.
@@ -63,7 +63,7 @@ type Follows interface {
 	Window() *cache.Window[int64]
 	// Followers reads parts of the lists of followers from the database: id of the follow and
 	// follower, the newest first.
-	Followers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error)
+	Followers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error)
 }
 
 // Config joins a Service with the other rooms, and tunes it. Notes and Follows are required.
@@ -128,7 +128,7 @@ type statements struct{ newest, events, begun, followees string }
 
 // New returns a Service. It starts short reads of the feed log only, and the caller closes
 // the dependencies after [Service.Wait].
-func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce), queries: make(chan struct{}, queriesAtOnce)}
 	if err := sqlfile.Read(files, db.Dialect(), map[string]*string{
 		"newest": &s.sql.newest, "events": &s.sql.events, "begun": &s.sql.begun, "followees": &s.sql.followees,

@@ -16,7 +16,7 @@ type wide int
 
 func (wide) Rows(context.Context, []int64) (map[int64]any, error) { return nil, errors.ErrUnsupported }
 
-func (wide) Newest(context.Context, []int64, int) (map[int64][]cache.Spot, error) {
+func (wide) Newest(context.Context, []int64, int) (map[int64][]cache.ListItem, error) {
 	return nil, errors.ErrUnsupported
 }
 func (wide) ReadRow([]byte) (any, error) { return nil, errors.ErrUnsupported }

@@ -37,10 +37,10 @@ func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 
 func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
-func (s *Service) openInboxes(hub *cache.Hub) {
+func (s *Service) openInboxes(hub *cache.Client) {
 	s.inboxes = cache.NewUnion(hub, cache.WindowPolicy{
 		// A window that is not read lives for three quarters of its life at least.
-		Name: inboxName, Size: s.cfg.InboxSize, Life: s.cfg.InboxLife * 4 / 3, LoadTimeout: loadTimeout,
+		Name: inboxName, Size: s.cfg.InboxSize, TTL: s.cfg.InboxLife * 4 / 3, LoadTimeout: loadTimeout,
 	}, s.cfg.Follows.Window(), s.loadInbox)
 }
 

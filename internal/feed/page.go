@@ -240,7 +240,7 @@ func (r *reader) merged(ctx context.Context, most int) ([]entry, error) {
 	if r.first && len(spots) < most && floor == inbox.Floor && !r.end {
 		// Most of it is by people whom the user follows no more. Whoever comes next fills it
 		// again; if Redis cannot be told, after the next one.
-		_ = s.inboxes.Forget(ctx, r.user)
+		_ = s.inboxes.Invalidate(ctx, r.user)
 	}
 	return spots, nil
 }

@@ -30,8 +30,8 @@ func (s *Service) Scans() []reconcile.Scan {
 // scan walks over the inboxes. One that is not there is right. None is kept for longer because
 // it was seen.
 func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
-	for at, begun := (cache.Place{}), false; !begun || at != (cache.Place{}); begun = true {
-		kept, next, err := s.inboxes.Window().Walk(ctx, at, parseDecimal)
+	for at, begun := (cache.ScanCursor{}), false; !begun || at != (cache.ScanCursor{}); begun = true {
+		kept, next, err := s.inboxes.Window().Scan(ctx, at, parseDecimal)
 		if err != nil {
 			return fmt.Errorf("walk over the inboxes: %w", err)
 		}
@@ -91,7 +91,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 		if r.Dry {
 			continue
 		}
-		if err := s.inboxes.Forget(ctx, user); err != nil {
+		if err := s.inboxes.Invalidate(ctx, user); err != nil {
 			return fmt.Errorf("drop the wrong inbox of user %d: %w", user, err)
 		}
 		if again, err = s.look(ctx, user); err != nil { // a reader was quick
@@ -106,7 +106,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 
 // look says what is wrong with a user's inbox now, "" for nothing.
 func (s *Service) look(ctx context.Context, user int64) (string, error) {
-	kept, err := s.inboxes.Window().Look(ctx, user)
+	kept, err := s.inboxes.Window().Peek(ctx, user)
 	if err != nil || len(kept) == 0 {
 		return "", err
 	}
@@ -116,7 +116,7 @@ func (s *Service) look(ctx context.Context, user int64) (string, error) {
 // flawOf says what an inbox lacks. It may have more than its owner sees: what was deleted,
 // and what those wrote whom he follows no more. It need not have what is still pushed to it,
 // what stars wrote, nor what those wrote whom he has followed since it was last read.
-func (s *Service) flawOf(ctx context.Context, inbox cache.Kept[int64]) (string, error) {
+func (s *Service) flawOf(ctx context.Context, inbox cache.WindowSnapshot[int64]) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
 	head := s.tail.known()
@@ -164,7 +164,7 @@ func (s *Service) flawOf(ctx context.Context, inbox cache.Kept[int64]) (string, 
 
 // followedSince reports whether a user has followed an author since his inbox was last read.
 func (s *Service) followedSince(ctx context.Context, user, author int64) (bool, error) {
-	seen, err := s.inboxes.Seen(ctx, user)
+	seen, err := s.inboxes.NewestSource(ctx, user)
 	if err != nil {
 		return false, fmt.Errorf("read up to which follow the inbox of user %d goes: %w", user, err)
 	}

@@ -27,12 +27,12 @@ func (o authorTimeline) floor(size int) int64 {
 	return o.Entries[len(o.Entries)-1][0]
 }
 
-func (s *Service) openOutboxes(hub *cache.Hub) {
+func (s *Service) openOutboxes(hub *cache.Client) {
 	s.outs = cache.New(hub, cache.Policy{
 		// Every page of millions reads the same few. They end by themselves alone.
-		Name: "feed-out", Fresh: 15 * time.Second, Grace: 15 * time.Second, Beta: 1,
+		Name: "feed-out", TTL: 15 * time.Second, StaleTTL: 15 * time.Second, Beta: 1,
 		MaxBytes: max(16<<10, 64+48*s.cfg.OutboxSize),
-		Local:    cache.Local{Share: 0.02, Suits: cache.Hot | cache.Small | cache.MayBeStale},
+		Local:    cache.Local{Share: 0.02, Criteria: cache.Hot | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, authorTimeline]{Key: decimal, Load: s.loadOutboxes, Parse: parseDecimal})
 }
 
@@ -51,7 +51,7 @@ func (s *Service) loadOutboxes(ctx context.Context, authors []int64) (map[int64]
 	for _, author := range authors {
 		o := authorTimeline{AsOf: head, Entries: make([][2]int64, len(lists[author]))}
 		for i, at := range lists[author] {
-			o.Entries[i] = [2]int64{at.At, at.ID}
+			o.Entries[i] = [2]int64{at.Pos, at.ID}
 		}
 		found[author] = o
 	}
@@ -92,8 +92,8 @@ type celebrityCache struct {
 const generation = 50_000
 
 type followedCelebrities struct {
-	of    cache.Sources // whom the user follows
-	known int           // how many stars there were then, of [logTail.stars]
+	of    cache.SourceSet // whom the user follows
+	known int             // how many stars there were then, of [logTail.stars]
 	stars []int64
 }
 

@@ -40,7 +40,7 @@ func (s *Service) tell(ctx context.Context, changes ...change) error {
 		if c.row() == 0 {
 			began = append(began, c.follower())
 		} else {
-			ended[c.follower()] = append(ended[c.follower()], entry(cache.Spot{At: c.row(), ID: c.followee()}))
+			ended[c.follower()] = append(ended[c.follower()], entry(cache.ListItem{Pos: c.row(), ID: c.followee()}))
 		}
 	}
 	var all errgroup.Group // at once, which makes them share round trips

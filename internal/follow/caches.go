@@ -24,12 +24,12 @@ const headSize = 50
 
 // openCaches says how each kind is cached. What a write does to them stands in
 // announce.go.
-func (s *Service) openCaches(hub *cache.Hub) {
-	s.out = cache.NewWindow(hub, cache.WindowPolicy{Name: outName, Size: s.cfg.limit, Life: 24 * time.Hour}, decimal, s.loadOut)
+func (s *Service) openCaches(hub *cache.Client) {
+	s.out = cache.NewWindow(hub, cache.WindowPolicy{Name: outName, Size: s.cfg.limit, TTL: 24 * time.Hour}, decimal, s.loadOut)
 	// Who is followed by many gains and loses followers all the time: there is no place
 	// for that in the process's own memory.
-	s.followers = cache.NewHeads(hub, cache.Policy{
-		Name: "followers", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1,
+	s.followers = cache.NewFirstPages(hub, cache.Policy{
+		Name: "followers", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1,
 	}, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadFollowers})
 }
 
@@ -38,26 +38,26 @@ func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
 // entry is where a set has a follow.
-func entry(at cache.Spot) cache.Entry { return cache.Entry{Member: decimal(at.ID), Score: at.At} }
+func entry(at cache.ListItem) cache.Entry { return cache.Entry{Member: decimal(at.ID), Score: at.Pos} }
 
 // spotsIn is the opposite of entry. It reports false if one of them is nothing of ours.
-func spotsIn(entries []cache.Entry) ([]cache.Spot, bool) {
-	spots := make([]cache.Spot, len(entries))
+func spotsIn(entries []cache.Entry) ([]cache.ListItem, bool) {
+	spots := make([]cache.ListItem, len(entries))
 	for i, e := range entries {
 		id, err := parseDecimal(e.Member)
 		if err != nil {
 			return nil, false
 		}
-		spots[i] = cache.Spot{At: e.Score, ID: id}
+		spots[i] = cache.ListItem{Pos: e.Score, ID: id}
 	}
 	return spots, true
 }
 
 // loadOut reads whom users follow, the last followed first.
 func (s *Service) loadOut(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
-	asks := make([]cache.Ask[int64], len(users))
+	asks := make([]cache.ListRange[int64], len(users))
 	for i, user := range users {
-		asks[i] = cache.Ask[int64]{Of: user, Below: math.MaxInt64, Most: limit}
+		asks[i] = cache.ListRange[int64]{Owner: user, Before: math.MaxInt64, Limit: limit}
 	}
 	lists, err := s.loadFollowees(ctx, asks)
 	if err != nil {
@@ -72,16 +72,16 @@ func (s *Service) loadOut(ctx context.Context, users []int64, limit int) (map[in
 	return found, nil
 }
 
-func (s *Service) loadFollowees(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func (s *Service) loadFollowees(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	return listed(ctx, s.db, s.sql.followees, asks)
 }
 
-func (s *Service) loadFollowers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func (s *Service) loadFollowers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	return listed(ctx, s.db, s.sql.followers, asks)
 }
 
 // listed reads parts of lists with one statement.
-func listed(ctx context.Context, db sqlfile.Querier, statement string, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func listed(ctx context.Context, db sqlfile.Querier, statement string, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Of    int64 `json:"of"`
 		Below int64 `json:"below"`
@@ -95,11 +95,11 @@ func listed(ctx context.Context, db sqlfile.Querier, statement string, asks []ca
 	if err != nil {
 		return nil, fmt.Errorf("write down %d users: %w", len(asks), err)
 	}
-	found := make(map[int64][]cache.Spot, len(asks))
+	found := make(map[int64][]cache.ListItem, len(asks))
 	err = sqlfile.Each(ctx, db, statement, []any{string(text)}, func(rows *sql.Rows) error {
 		var of int64
-		var at cache.Spot
-		err := rows.Scan(&of, &at.At, &at.ID)
+		var at cache.ListItem
+		err := rows.Scan(&of, &at.Pos, &at.ID)
 		found[of] = append(found[of], at)
 		return err
 	})

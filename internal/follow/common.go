@@ -43,7 +43,7 @@ func (s *Service) Common(ctx context.Context, viewer, user int64, first int, aft
 
 // common returns the most highest ids below a place that both users follow, each at its
 // own id.
-func (s *Service) common(ctx context.Context, viewer, user, below int64, most int) ([]cache.Spot, error) {
+func (s *Service) common(ctx context.Context, viewer, user, below int64, most int) ([]cache.ListItem, error) {
 	counts, err := s.cfg.Users.Followees(ctx, []int64{viewer, user})
 	if err != nil {
 		return nil, fmt.Errorf("read how many each follows: %w", err)
@@ -56,7 +56,7 @@ func (s *Service) common(ctx context.Context, viewer, user, below int64, most in
 	if err != nil {
 		return nil, err
 	}
-	var common []cache.Spot
+	var common []cache.ListItem
 	for n := s.cfg.ask; len(candidates) > 0 && len(common) < most; n = len(candidates) {
 		n = min(n, len(candidates))
 		both, err := s.among(ctx, large, candidates[:n])
@@ -65,7 +65,7 @@ func (s *Service) common(ctx context.Context, viewer, user, below int64, most in
 		}
 		for _, id := range candidates[:n] {
 			if both[id] {
-				common = append(common, cache.Spot{At: id, ID: id})
+				common = append(common, cache.ListItem{Pos: id, ID: id})
 			}
 		}
 		candidates = candidates[n:]

@@ -88,14 +88,14 @@ type Service struct {
 	outbox    *outbox.Box
 	cfg       Config
 	sql       statements
-	out       *cache.Window[int64] // whom each follows
-	followers *cache.Heads[int64]  // the newest followers of each
+	out       *cache.Window[int64]     // whom each follows
+	followers *cache.FirstPages[int64] // the newest followers of each
 
 	begins, ends *batch.Batcher[pair, struct{}]
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
-func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}

@@ -118,7 +118,7 @@ type process struct {
 func open(t *testing.T, on storetest.Stores, bus stream.Bus, change ...func(*Config)) process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: from.Log, Bus: bus})
+	hub, err := cache.NewClient(from.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: from.Log, Bus: bus})
 	if err != nil {
 		t.Fatal(err)
 	}

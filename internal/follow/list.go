@@ -82,7 +82,7 @@ func (s *Service) Followers(ctx context.Context, users []int64, first int, after
 	}
 	pages := make(map[int64]*Page, len(users))
 	for _, user := range users {
-		pages[user] = pageOf(followersOrder, heads[user].Spots, after, heads[user].More)
+		pages[user] = pageOf(followersOrder, heads[user].Items, after, heads[user].More)
 	}
 	return pages, nil
 }
@@ -116,28 +116,28 @@ func (s *Service) Window() *cache.Window[int64] { return s.out }
 
 // ReadFollowers reads parts of the lists of followers from the database: ids of follows, and
 // the followers, the newest first.
-func (s *Service) ReadFollowers(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func (s *Service) ReadFollowers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	return s.loadFollowers(ctx, asks)
 }
 
 // newest reads the most newest follows of each user that lie below a place: from the sets,
 // and what lies below these from the database.
-func (s *Service) newest(ctx context.Context, users []int64, below int64, most int) (map[int64][]cache.Spot, error) {
+func (s *Service) newest(ctx context.Context, users []int64, below int64, most int) (map[int64][]cache.ListItem, error) {
 	parts, err := s.sets(ctx, users, below, most)
 	if err != nil {
 		return nil, err
 	}
-	lists := make(map[int64][]cache.Spot, len(users))
-	var asks []cache.Ask[int64]
+	lists := make(map[int64][]cache.ListItem, len(users))
+	var asks []cache.ListRange[int64]
 	for _, user := range users {
 		spots, ours := spotsIn(parts[user].Entries)
 		lists[user] = spots
 		if parts[user].Complete && ours || len(spots) >= most {
 			continue
 		}
-		ask := cache.Ask[int64]{Of: user, Below: below, Most: most - len(spots)}
+		ask := cache.ListRange[int64]{Owner: user, Before: below, Limit: most - len(spots)}
 		if n := len(spots); n > 0 {
-			ask.Below = spots[n-1].At
+			ask.Before = spots[n-1].Pos
 		}
 		asks = append(asks, ask)
 	}
@@ -179,11 +179,11 @@ func placeOf(order string, first int, after page.Cursor) (below int64, err error
 }
 
 // pageOf describes users in their order.
-func pageOf(order string, spots []cache.Spot, after page.Cursor, more bool) *Page {
+func pageOf(order string, spots []cache.ListItem, after page.Cursor, more bool) *Page {
 	p := &Page{Edges: make([]Edge, len(spots))}
 	cursors := make([]page.Cursor, len(spots))
 	for i, at := range spots {
-		cursors[i] = page.Encode(order, at.At)
+		cursors[i] = page.Encode(order, at.Pos)
 		p.Edges[i] = Edge{Cursor: cursors[i], User: at.ID}
 	}
 	p.Info = page.InfoOf(cursors, after, more)

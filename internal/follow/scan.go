@@ -176,8 +176,8 @@ func (s *Service) mend(ctx context.Context, user int64) error {
 
 // scanSets walks over the sets in Redis. A set that is not there is right.
 func (s *Service) scanSets(ctx context.Context, r *reconcile.Run) error {
-	for at, begun := (cache.Place{}), false; !begun || at != (cache.Place{}); begun = true {
-		kept, next, err := s.out.Walk(ctx, at, parseDecimal)
+	for at, begun := (cache.ScanCursor{}), false; !begun || at != (cache.ScanCursor{}); begun = true {
+		kept, next, err := s.out.Scan(ctx, at, parseDecimal)
 		if err != nil {
 			return fmt.Errorf("walk over the sets of whom users follow: %w", err)
 		}
@@ -236,7 +236,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 
 // look says what is wrong with a user's set now, "" for nothing.
 func (s *Service) look(ctx context.Context, user int64) (string, error) {
-	kept, err := s.out.Look(ctx, user)
+	kept, err := s.out.Peek(ctx, user)
 	if err != nil {
 		return "", fmt.Errorf("look at the set of user %d: %w", user, err)
 	}
@@ -245,7 +245,7 @@ func (s *Service) look(ctx context.Context, user int64) (string, error) {
 }
 
 // flaws says what is wrong with sets, by user. One that is right is left out.
-func (s *Service) flaws(ctx context.Context, kept []cache.Kept[int64]) (map[int64]string, error) {
+func (s *Service) flaws(ctx context.Context, kept []cache.WindowSnapshot[int64]) (map[int64]string, error) {
 	flaws := map[int64]string{}
 	for _, one := range kept {
 		flaw, err := s.flawOf(ctx, one)
@@ -260,11 +260,11 @@ func (s *Service) flaws(ctx context.Context, kept []cache.Kept[int64]) (map[int6
 }
 
 // flawOf compares a set with the rows: followees, ids of follows, and what the marker says.
-func (s *Service) flawOf(ctx context.Context, kept cache.Kept[int64]) (string, error) {
+func (s *Service) flawOf(ctx context.Context, kept cache.WindowSnapshot[int64]) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, pageLimit)
 	defer cancel()
 	n := len(kept.Entries)
-	rows, err := s.loadFollowees(ctx, []cache.Ask[int64]{{Of: kept.Key, Below: math.MaxInt64, Most: n + 1}})
+	rows, err := s.loadFollowees(ctx, []cache.ListRange[int64]{{Owner: kept.Key, Before: math.MaxInt64, Limit: n + 1}})
 	if err != nil {
 		return "", err
 	}

@@ -152,7 +152,7 @@ func TestTheScanOfSetsLooksTwice(t *testing.T) {
 		p.db.Follow.DeleteOneID(row).ExecX(t.Context())
 		scans := reconcile.New(prometheus.NewRegistry(), nil)
 		o, err := scans.Once(t.Context(), reconcile.Scan{Name: "follow-sets", Run: func(ctx context.Context, r *reconcile.Run) error {
-			kept, err := p.out.Look(ctx, ann)
+			kept, err := p.out.Peek(ctx, ann)
 			must(t, err)
 			flaws, err := p.flaws(ctx, kept)
 			must(t, err)

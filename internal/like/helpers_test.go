@@ -300,9 +300,9 @@ func likedKey(s *Service, user int64) string {
 }
 
 // kept is what Redis has of a window, nil if there is none.
-func kept(t *testing.T, w *cache.Window[int64], key int64) *cache.Kept[int64] {
+func kept(t *testing.T, w *cache.Window[int64], key int64) *cache.WindowSnapshot[int64] {
 	t.Helper()
-	found, err := w.Look(t.Context(), key)
+	found, err := w.Peek(t.Context(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ const (
 // Service answers for the likes of one kind of target. It is safe for concurrent use.
 type Service struct {
 	db     *ent.Client
-	hub    *cache.Hub
+	hub    *cache.Client
 	outbox *outbox.Box
 	kind   Kind
 	target Target
@@ -105,7 +105,7 @@ type Config struct {
 // New returns the Service of one kind of target. A hub and a box take one of each kind. It
 // starts nothing, and the caller closes the dependencies. It panics if the target does not
 // suit the kind.
-func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, querier: db, hub: hub, outbox: box, kind: cfg.Kind, target: cfg.Target, quota: cfg.Quota, now: cfg.Now, pause: secondLook}
 	if s.now == nil {
 		s.now = time.Now
@@ -117,14 +117,14 @@ func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
 		if s.notes, ok = s.target.(NoteTarget); !ok {
 			panic("like: the target of likes of notes is no NoteTarget")
 		}
-		policy := cache.WindowPolicy{Name: likersName, Size: likersSize, Life: setLife, LoadTimeout: readTimeout}
+		policy := cache.WindowPolicy{Name: likersName, Size: likersSize, TTL: setLife, LoadTimeout: readTimeout}
 		s.likers = cache.NewWindow(hub, policy, decimal, s.loadLikers)
 	case Comment:
 		likedName, count = likedComments, "count_comments"
 	default:
 		panic(fmt.Sprintf("like: there is no kind %q", s.kind))
 	}
-	policy := cache.WindowPolicy{Name: likedName, Size: likedSize, Life: setLife, LoadTimeout: readTimeout}
+	policy := cache.WindowPolicy{Name: likedName, Size: likedSize, TTL: setLife, LoadTimeout: readTimeout}
 	s.liked = cache.NewWindow(hub, policy, decimal, s.loadLiked)
 	texts := map[string]*string{
 		"first": &s.sql.first, "newest": &s.sql.newest, "find": &s.sql.find, "plant": &s.sql.plant, "remove": &s.sql.remove, count: &s.sql.count,

@@ -126,8 +126,8 @@ type sets struct {
 // scanSets walks over the sets in Redis and compares them with the rows. A set that is
 // not there is right.
 func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of sets) error {
-	for at := (cache.Place{}); ; {
-		kept, next, err := of.window.Walk(ctx, at, parseDecimal)
+	for at := (cache.ScanCursor{}); ; {
+		kept, next, err := of.window.Scan(ctx, at, parseDecimal)
 		if err != nil {
 			return err
 		}
@@ -139,7 +139,7 @@ func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of sets) error
 				return err
 			}
 		}
-		if at = next; at == (cache.Place{}) {
+		if at = next; at == (cache.ScanCursor{}) {
 			return nil
 		}
 	}
@@ -148,7 +148,7 @@ func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of sets) error
 // compareSets finds the wrong ones of some sets, and drops them. Between a commit and
 // what it tells Redis a set is behind, and right: so one is wrong only if after a while
 // it is still the same, and wrong in the same way.
-func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of sets, kept []cache.Kept[int64]) error {
+func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of sets, kept []cache.WindowSnapshot[int64]) error {
 	before, err := of.flaws(ctx, kept)
 	if err != nil || len(before) == 0 {
 		return err
@@ -185,7 +185,7 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of sets, ke
 
 // A flaw is what is wrong with a set.
 type flaw struct {
-	set  cache.Kept[int64]
+	set  cache.WindowSnapshot[int64]
 	text string
 }
 
@@ -195,7 +195,7 @@ func (of sets) look(ctx context.Context, wrong map[int64]flaw) (map[int64]flaw, 
 	for id := range wrong {
 		ids = append(ids, id)
 	}
-	kept, err := of.window.Look(ctx, ids...)
+	kept, err := of.window.Peek(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func (of sets) look(ctx context.Context, wrong map[int64]flaw) (map[int64]flaw, 
 }
 
 // flaws compares sets with the rows, and returns the wrong ones.
-func (of sets) flaws(ctx context.Context, kept []cache.Kept[int64]) (map[int64]flaw, error) {
+func (of sets) flaws(ctx context.Context, kept []cache.WindowSnapshot[int64]) (map[int64]flaw, error) {
 	if len(kept) == 0 {
 		return nil, nil
 	}
@@ -227,7 +227,7 @@ func (of sets) flaws(ctx context.Context, kept []cache.Kept[int64]) (map[int64]f
 }
 
 // flawOf says what is wrong with a set, "" for nothing.
-func flawOf(kept cache.Kept[int64], want []cache.Entry) string {
+func flawOf(kept cache.WindowSnapshot[int64], want []cache.Entry) string {
 	n, i := len(kept.Entries), 0
 	if !kept.Whole {
 		want = want[:min(len(want), n)]

@@ -18,29 +18,29 @@ const headSize = 50
 
 // openCaches says how each kind is cached. What a write does to them stands in
 // announce.go.
-func (s *Service) openCaches(hub *cache.Hub) {
+func (s *Service) openCaches(hub *cache.Client) {
 	s.notes = cache.New(hub, cache.Policy{
-		Name: "note", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: time.Minute, StaleIfError: 10 * time.Minute,
+		Name: "note", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
 		// A note changes only when it is deleted or loses a picture; a short delay is harmless.
-		Local: cache.Local{Share: 0.1, Suits: cache.Hot | cache.SeldomChanged | cache.MayBeStale},
+		Local: cache.Local{Share: 0.1, Criteria: cache.Hot | cache.RarelyChanged | cache.MayBeStale},
 	}, cache.Source[int64, Note]{Key: decimal, Load: s.load, All: s.all, Parse: parseDecimal})
 	s.counts = cache.New(hub, cache.Policy{
 		// With each like another one: nothing is kept in the process.
-		Name: "note-count", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: -1,
+		Name: "note-count", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: -1,
 	}, cache.Source[int64, Counts]{Key: decimal, Load: s.loadCounts, Parse: parseDecimal, Version: func(c Counts) int64 { return c.Version }})
 	lists := cache.Policy{
-		Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
-		Local: cache.Local{Share: 0.02, Suits: cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
+		Local: cache.Local{Share: 0.02, Criteria: cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}
 	lists.Name = "author-notes"
-	s.byAuthor = cache.NewHeads(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byAuthors)})
+	s.byAuthor = cache.NewFirstPages(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byAuthors)})
 	lists.Name = "shop-notes"
-	s.atShop = cache.NewHeads(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.atShops)})
+	s.atShop = cache.NewFirstPages(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.atShops)})
 	s.hot = cache.New(hub, cache.Policy{
 		// A ranking stays as it was made. Every visitor reads the present one.
-		Name: "hot-notes", Fresh: rankingKept, Negative: hotEvery, StaleIfError: rankingLife,
-		Local: cache.Local{Share: 0.02, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
-	}, cache.Source[int64, []spot]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal, Passing: true})
+		Name: "hot-notes", TTL: rankingKept, NegativeTTL: hotEvery, StaleIfError: rankingLife,
+		Local: cache.Local{Share: 0.02, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
+	}, cache.Source[int64, []spot]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal, Ephemeral: true})
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

@@ -108,7 +108,7 @@ type process struct {
 	others *others
 	wire   *storetest.Wire
 	box    *outbox.Box
-	hub    *cache.Hub
+	hub    *cache.Client
 	ahead  atomic.Int64 // milliseconds that its clock is ahead
 }
 

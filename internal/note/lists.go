@@ -50,7 +50,7 @@ func (s *Service) OfShops(ctx context.Context, shops []int64, first int, after p
 	return s.pages(ctx, s.atShop, shops, first, after)
 }
 
-func (s *Service) pages(ctx context.Context, lists *cache.Heads[int64], owners []int64, first int, after page.Cursor) (map[int64]*Page, error) {
+func (s *Service) pages(ctx context.Context, lists *cache.FirstPages[int64], owners []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	if err := page.CheckFirst(first); err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (s *Service) pages(ctx context.Context, lists *cache.Heads[int64], owners [
 	}
 	var ids []int64
 	for _, p := range parts {
-		for _, at := range p.Spots {
+		for _, at := range p.Items {
 			ids = append(ids, at.ID)
 		}
 	}
@@ -77,15 +77,15 @@ func (s *Service) pages(ctx context.Context, lists *cache.Heads[int64], owners [
 	found := make(map[int64]*Page, len(owners))
 	for _, owner := range owners {
 		p := parts[owner]
-		edges := make([]*Edge, 0, len(p.Spots))
-		for _, at := range p.Spots {
+		edges := make([]*Edge, 0, len(p.Items))
+		for _, at := range p.Items {
 			if n := rows[at.ID]; n != nil { // the row may be newer than the list
-				edges = append(edges, &Edge{Cursor: page.Encode(listCursor, at.At), Node: n})
+				edges = append(edges, &Edge{Cursor: page.Encode(listCursor, at.Pos), Node: n})
 			}
 		}
 		found[owner] = pageOf(edges, first, after, p.More)
 		if p.More { // behind what was looked at, though its row may be gone
-			end := page.Encode(listCursor, p.Spots[len(p.Spots)-1].At)
+			end := page.Encode(listCursor, p.Items[len(p.Items)-1].Pos)
 			found[owner].Info.EndCursor = &end
 		}
 	}
@@ -106,7 +106,7 @@ func pageOf(edges []*Edge, first int, after page.Cursor, more bool) *Page {
 // Listed is [Service.ByIDs] for notes that stand in some list: what the cache calls absent, because it has not heard
 // of the insert yet, comes from the rows.
 func (s *Service) Listed(ctx context.Context, ids []int64) (map[int64]*Note, error) {
-	s.notes.Known(ids...) // a list has them
+	s.notes.MarkExisting(ids...) // a list has them
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -127,22 +127,22 @@ func (s *Service) Listed(ctx context.Context, ids []int64) (map[int64]*Note, err
 
 // Newest reads the newest notes of each author from the database, most of them if there are
 // so many.
-func (s *Service) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.Spot, error) {
-	asks := make([]cache.Ask[int64], len(authors))
+func (s *Service) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.ListItem, error) {
+	asks := make([]cache.ListRange[int64], len(authors))
 	for i, author := range authors {
-		asks[i] = cache.Ask[int64]{Of: author, Below: math.MaxInt64, Most: most}
+		asks[i] = cache.ListRange[int64]{Owner: author, Before: math.MaxInt64, Limit: most}
 	}
 	return s.lister(s.sql.byAuthors)(ctx, asks)
 }
 
 // lister reads parts of lists by a statement.
-func (s *Service) lister(statement string) func(context.Context, []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+func (s *Service) lister(statement string) func(context.Context, []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Of    int64 `json:"of"`
 		Below int64 `json:"below"`
 		Most  int   `json:"most"`
 	}
-	return func(ctx context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
+	return func(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 		arguments := make([]argument, len(asks))
 		for i, a := range asks {
 			arguments[i] = argument(a)
@@ -151,11 +151,11 @@ func (s *Service) lister(statement string) func(context.Context, []cache.Ask[int
 		if err != nil {
 			return nil, fmt.Errorf("write down %d lists: %w", len(asks), err)
 		}
-		found := make(map[int64][]cache.Spot, len(asks))
+		found := make(map[int64][]cache.ListItem, len(asks))
 		err = sqlfile.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {
 			var of int64
-			var at cache.Spot
-			if err := rows.Scan(&of, &at.At, &at.ID); err != nil {
+			var at cache.ListItem
+			if err := rows.Scan(&of, &at.Pos, &at.ID); err != nil {
 				return err
 			}
 			found[of] = append(found[of], at)

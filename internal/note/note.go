@@ -128,8 +128,8 @@ type Service struct {
 
 	notes    *cache.Cache[int64, Note]
 	counts   *cache.Cache[int64, Counts]
-	byAuthor *cache.Heads[int64]
-	atShop   *cache.Heads[int64]
+	byAuthor *cache.FirstPages[int64]
+	atShop   *cache.FirstPages[int64]
 	hot      *cache.Cache[int64, []spot] // rankings, by their number
 
 	publishing *batch.Batcher[publication, *Note]
@@ -145,7 +145,7 @@ type Config struct {
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
-func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
 		db: db, postgres: db.Dialect() == dialect.Postgres, outbox: box,
 		shops: cfg.Shops, users: cfg.Users, pictures: cfg.Pictures, feed: cfg.Feed, quota: cfg.Quota, now: time.Now,

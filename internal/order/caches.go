@@ -12,12 +12,12 @@ import (
 
 // openCaches says how orders are cached. What a change does to them stands in
 // announce.go.
-func (s *Service) openCaches(hub *cache.Hub) {
+func (s *Service) openCaches(hub *cache.Client) {
 	s.rows = cache.New(hub, cache.Policy{
 		// A client that was told QUEUED asks for what is not there yet. That it is not there
 		// is not kept, so the commits of a sale have nothing to tell this cache. Nothing is
 		// kept in the process: an order has one reader, who wants to see it change.
-		Name: "order", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: -1,
+		Name: "order", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: -1,
 	}, cache.Source[int64, Order]{
 		Key: decimal, Load: s.loadOrders,
 		Version: func(o Order) int64 { return o.Version },

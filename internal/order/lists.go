@@ -63,7 +63,7 @@ const (
 	addPause     = 10 * time.Millisecond // after the first try, doubled by each further one
 )
 
-func newLists(db *ent.Client, hub *cache.Hub, cfg Config, m *listMetrics) *lists {
+func newLists(db *ent.Client, hub *cache.Client, cfg Config, m *listMetrics) *lists {
 	l := &lists{
 		rdb: cfg.Redis, keys: keys{cfg.Prefix}, locks: cfg.Locks, stripes: cfg.Stripes, wait: rebuildWait, metrics: m,
 		read: func(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {

@@ -79,7 +79,7 @@ func openShelf(t *testing.T, on storetest.Stores, cfg Config) *shelf {
 	t.Helper()
 	on.Redis.Timeout, on.Redis.PoolTimeout = patience, patience
 	p := storetest.Open(t, on)
-	hub, err := cache.NewHub(p.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: p.Log})
+	hub, err := cache.NewClient(p.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: p.Log})
 	if err != nil {
 		t.Fatal(err)
 	}

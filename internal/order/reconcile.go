@@ -28,7 +28,7 @@ const (
 //
 // order.digests clears the digests of clients' keys that are older than a day.
 func (s *Service) Jobs() []schedule.Job {
-	var at cache.Place
+	var at cache.ScanCursor
 	compare := func(ctx context.Context) (err error) {
 		at, err = s.compareSome(ctx, s.db, at)
 		return err
@@ -40,10 +40,10 @@ func (s *Service) Jobs() []schedule.Job {
 }
 
 // compareSome is one run, from a place of the walk to the next.
-func (s *Service) compareSome(ctx context.Context, db *ent.Client, at cache.Place) (cache.Place, error) {
+func (s *Service) compareSome(ctx context.Context, db *ent.Client, at cache.ScanCursor) (cache.ScanCursor, error) {
 	seen := 0
 	for range compareSteps {
-		kept, next, err := s.lists.window.Walk(ctx, at, parseDecimal)
+		kept, next, err := s.lists.window.Scan(ctx, at, parseDecimal)
 		if err != nil {
 			return at, fmt.Errorf("walk over order lists: %w", err)
 		}
@@ -53,7 +53,7 @@ func (s *Service) compareSome(ctx context.Context, db *ent.Client, at cache.Plac
 			}
 		}
 		at, seen = next, seen+len(kept)
-		if seen >= compareLists || at == (cache.Place{}) {
+		if seen >= compareLists || at == (cache.ScanCursor{}) {
 			break
 		}
 	}
@@ -61,7 +61,7 @@ func (s *Service) compareSome(ctx context.Context, db *ent.Client, at cache.Plac
 }
 
 // compare drops a list that is not what the rows say.
-func (s *Service) compare(ctx context.Context, db *ent.Client, kept cache.Kept[int64]) error {
+func (s *Service) compare(ctx context.Context, db *ent.Client, kept cache.WindowSnapshot[int64]) error {
 	flaw, err := s.flawOf(ctx, db, kept)
 	if err != nil {
 		return err
@@ -85,7 +85,7 @@ func (s *Service) dropList(ctx context.Context, user int64) error {
 // flawOf says what is wrong with a list, "" for nothing: ids, order and marker are
 // compared. Where an order is so young that it may be on its way into the list, the next
 // who compares will see.
-func (s *Service) flawOf(ctx context.Context, db *ent.Client, kept cache.Kept[int64]) (string, error) {
+func (s *Service) flawOf(ctx context.Context, db *ent.Client, kept cache.WindowSnapshot[int64]) (string, error) {
 	n := len(kept.Entries)
 	want, err := newestPlaces(ctx, db, kept.Key, n+1)
 	if err != nil {

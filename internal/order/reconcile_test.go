@@ -14,8 +14,8 @@ import (
 // compareAll walks over all lists once.
 func (sh *shelf) compareAll(t *testing.T) {
 	t.Helper()
-	at, err := sh.compareSome(t.Context(), sh.p.DB, cache.Place{})
-	for ; err == nil && at != (cache.Place{}); at, err = sh.compareSome(t.Context(), sh.p.DB, at) {
+	at, err := sh.compareSome(t.Context(), sh.p.DB, cache.ScanCursor{})
+	for ; err == nil && at != (cache.ScanCursor{}); at, err = sh.compareSome(t.Context(), sh.p.DB, at) {
 		if t.Context().Err() != nil {
 			t.Fatal("the walk does not end")
 		}

@@ -81,7 +81,7 @@ func (s *Service) scanLists(ctx context.Context, r *reconcile.Run) error {
 
 // scanListsOf compares the lists of users. A list that is not in Redis is right.
 func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int64) error {
-	kept, err := s.lists.window.Look(ctx, users...)
+	kept, err := s.lists.window.Peek(ctx, users...)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int
 		if err := s.dropList(ctx, list.Key); err != nil {
 			return err
 		}
-		again, err := s.lists.window.Look(ctx, list.Key)
+		again, err := s.lists.window.Peek(ctx, list.Key)
 		if err != nil {
 			return err
 		}

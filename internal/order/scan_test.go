@@ -315,7 +315,7 @@ func TestAWrongListIsDescribed(t *testing.T) {
 		{"more", is(3, 2, 1, 0), true, "it has order " + zeros + "0, and there are no more than 3"},
 		{"a hole", is(3, 1), false, "in place 2 it has order " + zeros + "1, and should have " + zeros + "2"},
 	} {
-		got, err := sh.flawOf(t.Context(), sh.db, cache.Kept[int64]{Key: ann, Entries: c.list, Whole: c.whole})
+		got, err := sh.flawOf(t.Context(), sh.db, cache.WindowSnapshot[int64]{Key: ann, Entries: c.list, Whole: c.whole})
 		if err != nil || got != c.want {
 			t.Errorf("%s: %q, %v, want %q", c.name, got, err, c.want)
 		}

@@ -133,7 +133,7 @@ type Service struct {
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
 // [Service.Expire], [Service.Tally] and [Service.Jobs] do the background work.
-func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	cfg.PayWithin = cmp.Or(cfg.PayWithin, 15*time.Minute)
 	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
 	cfg.ListSize = cmp.Or(cfg.ListSize, 200)

@@ -45,13 +45,13 @@ func placedOf(r *ent.Shop) placed {
 }
 
 func (s *Service) tell(ctx context.Context, ids []int64, there []placed) error {
-	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, there), s.tables.shops.Changed(ctx))
+	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, there), s.tables.shops.Invalidate(ctx))
 	return outbox.Later(err) // Redis is away
 }
 
 // TypesChanged is [Service.Changed] for types.
 func (s *Service) TypesChanged(ctx context.Context, ids ...int64) error {
-	return outbox.Later(errors.Join(s.types.Invalidate(ctx, ids...), s.tables.types.Changed(ctx)))
+	return outbox.Later(errors.Join(s.types.Invalidate(ctx, ids...), s.tables.types.Invalidate(ctx)))
 }
 
 // announceEdit tells of one shop that was committed. A cached row is replaced,
@@ -67,6 +67,6 @@ func (s *Service) announceEdit(ctx context.Context, shop *Shop, job []outbox.Tic
 		return
 	}
 	_, err := s.shops.Put(ctx, shop.ID, *shop)
-	err = errors.Join(err, s.cells.place(ctx, there), s.tables.shops.Changed(ctx))
+	err = errors.Join(err, s.cells.place(ctx, there), s.tables.shops.Invalidate(ctx))
 	s.outbox.Settle(ctx, err, job...)
 }

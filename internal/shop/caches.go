@@ -19,32 +19,32 @@ import (
 //
 // What changes with every order or comment (sold, commentCount) must not stay in
 // the cached row this long once something writes it.
-func (s *Service) openCaches(hub *cache.Hub) {
+func (s *Service) openCaches(hub *cache.Client) {
 	s.shops = cache.New(hub, cache.Policy{
-		Name: "shop", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: time.Minute, StaleIfError: 10 * time.Minute,
+		Name: "shop", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
 		// Of a million shops the memory keeps those that are asked for again; a moment's
 		// delay of a new opening hour harms nobody.
-		Local: cache.Local{Share: 0.4, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		Local: cache.Local{Share: 0.4, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Shop]{
 		Key: decimal, Load: s.loadShops, All: s.allShops, Parse: parseDecimal,
 		Version: func(shop Shop) int64 { return shop.Version },
 	})
 	s.types = cache.New(hub, cache.Policy{
-		Name: "shop-type", Fresh: time.Hour, Grace: time.Hour, Beta: 1, Negative: time.Minute, StaleIfError: time.Hour,
+		Name: "shop-type", TTL: time.Hour, StaleTTL: time.Hour, Beta: 1, NegativeTTL: time.Minute, StaleIfError: time.Hour,
 		// A few dozen, on every page, that only a release changes.
-		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Type]{Key: decimal, Load: s.loadTypes, Parse: parseDecimal})
 
 	s.tables.shops, s.tables.types = hub.Table("shops"), hub.Table("shop_types")
-	s.heads = cache.NewQueries(s.tables.shops, cache.Policy{
-		Name: "shop-list", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
+	s.heads = cache.NewQueryCache(s.tables.shops, cache.Policy{
+		Name: "shop-list", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
 		// What every visitor sees first: a few dozen lists, small together. Any new
 		// shop ends them all, which all processes hear.
-		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, head.statement, s.loadHead)
-	s.kinds = cache.NewQueries(s.tables.types, cache.Policy{
-		Name: "shop-type-list", Fresh: 30 * time.Minute, Grace: time.Hour, Beta: 1, StaleIfError: time.Hour,
-		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+	s.kinds = cache.NewQueryCache(s.tables.types, cache.Policy{
+		Name: "shop-type-list", TTL: 30 * time.Minute, StaleTTL: time.Hour, Beta: 1, StaleIfError: time.Hour,
+		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, func(struct{}) string { return "all types" }, s.loadKinds)
 }
 

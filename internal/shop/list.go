@@ -266,7 +266,7 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 	}
 	edges := make([]Edge, len(rows))
 	for i, r := range rows {
-		s.shops.Known(r.ID) // what is shown can be asked for
+		s.shops.MarkExisting(r.ID) // what is shown can be asked for
 		shop, err := fromRow(r)
 		if err != nil {
 			return nil, fmt.Errorf("list shops by %s: %w", q.Order, err)

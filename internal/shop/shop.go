@@ -78,8 +78,8 @@ type Service struct {
 	sql    lookups
 	shops  *cache.Cache[int64, Shop]
 	types  *cache.Cache[int64, Type]
-	heads  *cache.Queries[head, key]           // of lists of shops
-	kinds  *cache.Queries[struct{}, int64]     // the list of types
+	heads  *cache.QueryCache[head, key]        // of lists of shops
+	kinds  *cache.QueryCache[struct{}, int64]  // the list of types
 	tables struct{ shops, types *cache.Table } // whose writes end those lists
 	cells  *cells
 	outbox *outbox.Box
@@ -114,7 +114,7 @@ type Config struct {
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
 // [Service.Run] does the background work.
-func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, cfg Config) *Service {
+func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
 		db: db, sql: openLookups(db.Dialect()), cells: newCells(db, cfg), outbox: box,
 		pictures: cfg.Pictures, icons: cfg.Icons, quota: cfg.Quota, log: cfg.Log,

@@ -27,7 +27,7 @@ func configOf(from storetest.Process, reg prometheus.Registerer) Config {
 
 func alone(t *testing.T, from storetest.Process) *Service {
 	t.Helper()
-	hub, err := cache.NewHub(from.Redis, cache.Options{Prefix: storetest.Prefix, Log: from.Log, Alone: true, LocalBytes: 1 << 20})
+	hub, err := cache.NewClient(from.Redis, cache.Options{Prefix: storetest.Prefix, Log: from.Log, SingleProcess: true, LocalBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}

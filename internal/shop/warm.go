@@ -11,7 +11,7 @@ import (
 // PinTypes keeps all types and their list near until a time, and returns how many there
 // are: every page shows some.
 func (s *Service) PinTypes(ctx context.Context, until time.Time) (types int, err error) {
-	ctx = cache.Ahead(ctx)
+	ctx = cache.ForWarmup(ctx)
 	if err := s.kinds.Pin(ctx, until, struct{}{}); err != nil {
 		return 0, fmt.Errorf("pin the list of shop types: %w", err)
 	}
@@ -28,7 +28,7 @@ func (s *Service) PinTypes(ctx context.Context, until time.Time) (types int, err
 // WarmPages reads the first shops of the lists of each type, and of all types, in each
 // order: what visitors see first. It returns the shops, each once.
 func (s *Service) WarmPages(ctx context.Context, first int) (shops []int64, err error) {
-	ctx = cache.Ahead(ctx)
+	ctx = cache.ForWarmup(ctx)
 	types, err := s.kinds.Get(ctx, struct{}{})
 	if err != nil {
 		return nil, fmt.Errorf("read the list of shop types: %w", err)

@@ -42,7 +42,7 @@ func (s *Service) Changed(ctx context.Context, ids ...int64) error {
 		}
 		lists = append(lists, listsOfShop(r.ShopID)...)
 	}
-	err = errors.Join(s.apply(ctx, flash), s.vouchers.Invalidate(ctx, ids...), s.lists.Invalidate(ctx, lists...), s.table.Changed(ctx))
+	err = errors.Join(s.apply(ctx, flash), s.vouchers.Invalidate(ctx, ids...), s.lists.Invalidate(ctx, lists...), s.table.Invalidate(ctx))
 	s.changed(ids...)
 	return outbox.Later(err) // Redis is away
 }
@@ -79,7 +79,7 @@ func (s *Service) announce(ctx context.Context, v *Voucher, job []outbox.Ticket)
 		_, putErr := s.vouchers.Put(ctx, v.ID, *v)
 		err = errors.Join(err, putErr)
 	}
-	err = errors.Join(err, s.lists.Invalidate(ctx, listsOfShop(v.ShopID)...), s.table.Changed(ctx))
+	err = errors.Join(err, s.lists.Invalidate(ctx, listsOfShop(v.ShopID)...), s.table.Invalidate(ctx))
 	s.changed(v.ID)
 	s.outbox.Settle(ctx, err, job...)
 }

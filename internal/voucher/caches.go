@@ -15,32 +15,32 @@ import (
 // openCaches says how each kind is cached. What a write does to them stands in
 // announce.go. The pieces that are left are in none of them: they change with every
 // order.
-func (s *Service) openCaches(hub *cache.Hub) {
+func (s *Service) openCaches(hub *cache.Client) {
 	s.vouchers = cache.New(hub, cache.Policy{
-		Name: "voucher", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: time.Minute, StaleIfError: 10 * time.Minute,
+		Name: "voucher", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
 		// The voucher of a sale that everybody waits for is read by all of them.
 		// A moment's delay of an edit harms nobody: admission does not ask here.
-		Local: cache.Local{Share: 0.05, Suits: cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		Local: cache.Local{Share: 0.05, Criteria: cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Voucher]{
 		Key: decimal, Load: s.load, All: s.all, Parse: parseDecimal,
 		Version: func(v Voucher) int64 { return v.Version },
 	})
 	// Rows of terms never change, and an id is not read before its row is committed.
 	s.terms = cache.New(hub, cache.Policy{
-		Name: "voucher-terms", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, Negative: -1, StaleIfError: 10 * time.Minute,
-		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		Name: "voucher-terms", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: -1, StaleIfError: 10 * time.Minute,
+		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Terms]{Key: decimal, Load: s.loadTerms})
 	// A write to a voucher changes the lists of its shop alone: a sale that a merchant makes
 	// known must not cost all other shops theirs.
 	s.lists = cache.New(hub, cache.Policy{
-		Name: "voucher-list", Fresh: 30 * time.Minute, Grace: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
-		Local: cache.Local{Share: 0.01, Suits: cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		Name: "voucher-list", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
+		Local: cache.Local{Share: 0.01, Criteria: cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[shopList, []listed]{Key: shopList.key, Load: s.loadLists, Parse: parseShopList})
 	s.table = hub.Table("vouchers")
-	s.running = cache.NewQueries(s.table, cache.Policy{
-		Name: "sale-list", Fresh: 10 * time.Minute, Grace: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
+	s.running = cache.NewQueryCache(s.table, cache.Policy{
+		Name: "sale-list", TTL: 10 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
 		// One list, on the first page that anybody sees.
-		Local: cache.Local{Share: 0.01, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale},
+		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, func(struct{}) string { return fmt.Sprintf("first %d sales that have not ended", headSize) }, s.loadRunning)
 }
 

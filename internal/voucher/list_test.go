@@ -246,7 +246,7 @@ func fair(t *testing.T, s *Service, w *town, rnd *rand.Rand, n int) (model []*Vo
 	slices.SortFunc(model, func(a, b *Voucher) int {
 		return place{a.ID, 0, a.Sale.EndsAt.UnixMilli()}.compare(place{b.ID, 0, b.Sale.EndsAt.UnixMilli()})
 	})
-	if err := s.table.Changed(t.Context()); err != nil {
+	if err := s.table.Invalidate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return model, left

@@ -196,7 +196,7 @@ func (s *Service) stored(ctx context.Context, ids []int64) (map[int64]*Voucher, 
 	if len(unheard) == 0 {
 		return found, nil
 	}
-	s.vouchers.Known(unheard...)
+	s.vouchers.MarkExisting(unheard...)
 	rows, err := s.load(ctx, unheard)
 	maps.Copy(found, cache.Pointers(rows))
 	return found, err

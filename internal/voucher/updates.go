@@ -48,7 +48,7 @@ func (s *Service) certain(ctx context.Context, id int64) (*State, error) {
 	if err != nil || state.Phase != Ended {
 		return state, err
 	}
-	return s.State(cache.Fresh(ctx), id)
+	return s.State(cache.SkipLocal(ctx), id)
 }
 
 func (s *State) same(other *State) bool {

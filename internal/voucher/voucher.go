@@ -146,10 +146,10 @@ type Service struct {
 	db       *ent.Client
 	vouchers *cache.Cache[int64, Voucher]
 	terms    *cache.Cache[int64, Terms]
-	lists    *cache.Cache[shopList, []listed] // of shops
-	running  *cache.Queries[struct{}, place]  // the sales that have not ended
-	table    *cache.Table                     // whose writes end that list
-	ofShops  string                           // the statement of lists
+	lists    *cache.Cache[shopList, []listed]   // of shops
+	running  *cache.QueryCache[struct{}, place] // the sales that have not ended
+	table    *cache.Table                       // whose writes end that list
+	ofShops  string                             // the statement of lists
 	outbox   *outbox.Box
 	sales    Sales
 	shops    Shops
@@ -162,7 +162,7 @@ type Service struct {
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies. It
 // panics if the Registerer has these metrics already.
-func New(db *ent.Client, hub *cache.Hub, box *outbox.Box, c Config) *Service {
+func New(db *ent.Client, hub *cache.Client, box *outbox.Box, c Config) *Service {
 	s := &Service{
 		db: db, ofShops: ofShops(db.Dialect()), outbox: box, sales: c.Sales, shops: c.Shops,
 		live: live.NewStates[*State](c.Live), changed: c.Changed, now: c.Now, quota: c.Quota, troubles: newTroubles(c.Registerer, c.Log),

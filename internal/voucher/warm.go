@@ -18,7 +18,7 @@ const mostPinned = 1000
 // sale are part of its voucher; the pieces left are not: these only Redis knows. It returns
 // how many it pinned, and until when their shops will be asked for.
 func (s *Service) PinSales(ctx context.Context, soon time.Duration) (sales int, shops map[time.Time][]int64, err error) {
-	ctx = cache.Ahead(ctx)
+	ctx = cache.ForWarmup(ctx)
 	now := s.now()
 	if err := s.running.Pin(ctx, now.Add(2*soon), struct{}{}); err != nil {
 		return 0, nil, fmt.Errorf("pin the list of sales: %w", err)

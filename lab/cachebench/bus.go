@@ -96,13 +96,13 @@ func (x *busPair) process(ctx context.Context, url, busURL string) (c *versions,
 		return nil, nil, errors.Join(err, rdb.Close())
 	}
 	bus := stream.New(busRdb, store.Blocking, stream.Options{Prefix: x.prefix})
-	h, err := cache.NewHub(rdb, cache.Options{Prefix: x.prefix, LocalBytes: 1 << 20, MaxAge: busMaxAge, Bus: bus})
+	h, err := cache.NewClient(rdb, cache.Options{Prefix: x.prefix, LocalBytes: 1 << 20, MaxAge: busMaxAge, Bus: bus})
 	if err != nil {
 		return nil, nil, errors.Join(err, rdb.Close(), busRdb.Close())
 	}
 	c = cache.New(h, cache.Policy{
-		Name: "row", Fresh: time.Hour,
-		Local: cache.Local{Share: 1, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale, MaxAge: busMaxAge},
+		Name: "row", TTL: time.Hour,
+		Local: cache.Local{Share: 1, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale, MaxAge: busMaxAge},
 	}, cache.Source[int, int64]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []int) (map[int]int64, error) {
 		return map[int]int64{1: x.version.Load()}, nil
 	}})

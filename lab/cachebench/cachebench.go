@@ -84,15 +84,15 @@ type cacheBench struct {
 }
 
 // hub is a new one, of a process as it were, with keys of its own.
-func (b *cacheBench) hub(rdb redis.UniversalClient, o cache.Options) (*cache.Hub, error) {
+func (b *cacheBench) hub(rdb redis.UniversalClient, o cache.Options) (*cache.Client, error) {
 	b.hubs++
 	o.Prefix = fmt.Sprintf("%s-%d", b.prefix, b.hubs)
-	return cache.NewHub(rdb, o)
+	return cache.NewClient(rdb, o)
 }
 
 // running runs a hub until the function that it returns is called, which waits
 // for all that the hub does.
-func running(ctx context.Context, h *cache.Hub) (stop func()) {
+func running(ctx context.Context, h *cache.Client) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
 	go func() {

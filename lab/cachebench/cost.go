@@ -123,13 +123,13 @@ func (b *cacheBench) plain(ctx context.Context, keys ...string) error {
 
 func (b *cacheBench) localHit(ctx context.Context) ([]harness.Row, error) {
 	const keys = 1024
-	h, err := b.hub(b.rdb, cache.Options{RedisTimeout: subprocess.Patience, LocalBytes: 64 << 20, Alone: true})
+	h, err := b.hub(b.rdb, cache.Options{RedisTimeout: subprocess.Patience, LocalBytes: 64 << 20, SingleProcess: true})
 	if err != nil {
 		return nil, err
 	}
 	defer running(ctx, h)()
-	c := cache.New(h, cache.Policy{Name: "page", Fresh: time.Hour, Local: cache.Local{
-		Share: 1, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale,
+	c := cache.New(h, cache.Policy{Name: "page", TTL: time.Hour, Local: cache.Local{
+		Share: 1, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale,
 	}}, cache.Source[int, blob]{Key: strconv.Itoa, Load: blobs})
 	alone := otter.Must(&otter.Options[int, *blob]{MaximumWeight: 64 << 20, Weigher: func(int, *blob) uint32 { return 1000 }})
 	ids := make([]int, keys)

@@ -31,7 +31,7 @@ func (b *cacheBench) fleet(p cache.Policy, localBytes int64) (*cachetest.Fleet, 
 // for the same expiry.
 func (b *cacheBench) expiries(ctx context.Context) (rows []harness.Row, err error) {
 	const fresh, load, slow = 200 * time.Millisecond, 400 * time.Millisecond, 390 * time.Millisecond
-	f, err := b.fleet(cache.Policy{Name: "hot", Fresh: fresh, Grace: time.Minute, Jitter: -1}, 0)
+	f, err := b.fleet(cache.Policy{Name: "hot", TTL: fresh, StaleTTL: time.Minute, Jitter: -1}, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +73,10 @@ func (b *cacheBench) expiries(ctx context.Context) (rows []harness.Row, err erro
 // the reads without local caches and half past them.
 func (b *cacheBench) strict(ctx context.Context) ([]harness.Row, error) {
 	short := cache.Policy{
-		Name: "race", Fresh: 50 * time.Millisecond, Grace: 50 * time.Millisecond, Beta: 1, Negative: 50 * time.Millisecond, LeaseTTL: 100 * time.Millisecond,
+		Name: "race", TTL: 50 * time.Millisecond, StaleTTL: 50 * time.Millisecond, Beta: 1, NegativeTTL: 50 * time.Millisecond, LeaseTTL: 100 * time.Millisecond,
 	}
 	local := short
-	local.Local = cache.Local{Share: 1, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale}
+	local.Local = cache.Local{Share: 1, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale}
 	var all race
 	for i, p := range []cache.Policy{short, local} {
 		r, err := b.race(ctx, p, int64(i)*(1<<20), b.Seed+uint64(i))
@@ -130,7 +130,7 @@ func (b *cacheBench) race(ctx context.Context, p cache.Policy, localBytes int64,
 func (b *cacheBench) absent(ctx context.Context) ([]harness.Row, error) {
 	const exist, asked, falsePositives = 100_000, 10_000, 0.01
 	ask := func(all func(context.Context) iter.Seq2[int, error], ids func() int) (loads int64, err error) {
-		h, err := b.hub(b.rdb, cache.Options{Alone: true, RedisTimeout: subprocess.Patience})
+		h, err := b.hub(b.rdb, cache.Options{SingleProcess: true, RedisTimeout: subprocess.Patience})
 		if err != nil {
 			return 0, err
 		}

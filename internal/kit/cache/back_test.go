@@ -15,7 +15,7 @@ func TestNoReaderGoesBackInTime(t *testing.T) {
 	one, p := w.connected(t, on, Options{}), on.port()
 	two := w.hands(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
 	two.inSyncFor(time.Hour)
-	here, there := heardRows(one.Hub, localPolicy(), rows), heardRows(two.Hub, localPolicy(), rows)
+	here, there := heardRows(one.Client, localPolicy(), rows), heardRows(two.Client, localPolicy(), rows)
 	mustGet(t, here, 1)
 	late.on.Store(true)
 	first := getLater(t.Context(), there, 1) // Redis said version 1
@@ -23,7 +23,7 @@ func TestNoReaderGoesBackInTime(t *testing.T) {
 	late.on.Store(false)
 	r := rows.commit(1)
 	mustPut(t, here, r) // which P2 does not hear of
-	if got := versionOf(Fresh(t.Context()), t, there, 1); got != 2 {
+	if got := versionOf(SkipLocal(t.Context()), t, there, 1); got != 2 {
 		t.Fatalf("a fresh read got version %d, want 2", got)
 	}
 	close(release)
@@ -33,7 +33,7 @@ func TestNoReaderGoesBackInTime(t *testing.T) {
 
 func TestAListOfAnOlderGenerationDoesNotReplaceAYoungerOne(t *testing.T) {
 	x := mini(t).connected(t, new(wire), Options{})
-	lists := localListsOf(x.Hub, newTable(1), 1).lists
+	lists := localListsOf(x.Client, newTable(1), 1).lists
 	k := shelf{1, 10}
 	entryOf := func(generation int64, ids ...int) *entry[*[]int] {
 		return &entry[*[]int]{v: &ids, version: generation, until: int64(time.Hour), weight: 300}
@@ -58,12 +58,12 @@ func TestNoReaderGoesBackBehindALoadThatWasRefused(t *testing.T) {
 	w, rows := mini(t), newTable(1)
 	two := w.connected(t, new(wire), Options{}) // which hears nothing
 	load, nextLoad := rows.pausing(t)
-	here, there := rowsOf(w.process(t), Policy{}, rows.load), heardFrom(two.Hub, localPolicy(), rows, load)
+	here, there := rowsOf(w.process(t), Policy{}, rows.load), heardFrom(two.Client, localPolicy(), rows, load)
 	mustGet(t, here, 1)
 	mustGet(t, there, 1)
 	rows.commit(1)
 	mustInvalidate(t, here, 1)
-	fresh := getLater(Fresh(t.Context()), there, 1)
+	fresh := getLater(SkipLocal(t.Context()), there, 1)
 	p := nextLoad() // of version 2
 	mustInvalidate(t, here, 1)
 	p.end <- nil
@@ -91,8 +91,8 @@ func TestWhatIsNotKeptLeavesNothingOlder(t *testing.T) {
 			w, rows := mini(t), newTable(1)
 			x := w.connected(t, new(wire), Options{})
 			p := localPolicy()
-			p.Local.Suits = test.suits
-			here, there := rowsOf(w.process(t), Policy{}, rows.load), heardRows(x.Hub, p, rows)
+			p.Local.Criteria = test.suits
+			here, there := rowsOf(w.process(t), Policy{}, rows.load), heardRows(x.Client, p, rows)
 			x.hot.add(there.inside().nameOf(1), 2*hotEnough)
 			mustGet(t, there, 1)
 			if len(own(t, there, 1)) == 0 {
@@ -101,7 +101,7 @@ func TestWhatIsNotKeptLeavesNothingOlder(t *testing.T) {
 			test.spoil(x, there)
 			rows.commit(1)
 			mustInvalidate(t, here, 1)
-			if got := versionOf(Fresh(t.Context()), t, there, 1); got != 2 {
+			if got := versionOf(SkipLocal(t.Context()), t, there, 1); got != 2 {
 				t.Fatalf("a fresh read got version %d, want 2", got)
 			}
 			wantVersion(t, "the read after it", there, 1, 2)
@@ -129,7 +129,7 @@ func TestOfTwoAnswersTheHigherVersionStays(t *testing.T) {
 			x := mini(t).connected(t, new(wire), Options{MaxAge: time.Hour})
 			p := localPolicy()
 			p.Local.MaxAge = time.Hour
-			c := heardRows(x.Hub, p, newTable())
+			c := heardRows(x.Client, p, newTable())
 			entryOf := func(version int, asked string) *entry[*row] {
 				return &entry[*row]{v: &row{1, version}, version: int64(version), name: asked, until: int64(time.Hour), weight: 300}
 			}
@@ -158,7 +158,7 @@ func TestOfTwoAnswersTheHigherVersionStays(t *testing.T) {
 func TestOfOneVersionAskedForAtOnceTheLongerLifeStays(t *testing.T) {
 	for _, lives := range [][2]time.Duration{{time.Second, time.Hour}, {time.Hour, time.Second}} {
 		x := mini(t).connected(t, new(wire), Options{})
-		c := heardRows(x.Hub, localPolicy(), newTable())
+		c := heardRows(x.Client, localPolicy(), newTable())
 		at := c.inside().local.stamp(1)
 		for _, life := range lives {
 			c.inside().local.put(1, at, &entry[*row]{v: &row{1, 1}, version: 1, until: int64(life), weight: 300})
@@ -185,7 +185,7 @@ func TestAnOvertakenAnswerEndsAnOlderEntry(t *testing.T) {
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			x := mini(t).connected(t, new(wire), Options{})
-			c := heardRows(x.Hub, localPolicy(), newTable())
+			c := heardRows(x.Client, localPolicy(), newTable())
 			entryOf := func(version int) *entry[*row] {
 				return &entry[*row]{v: &row{1, version}, version: int64(version), until: int64(time.Hour), weight: 300}
 			}

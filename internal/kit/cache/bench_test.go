@@ -20,7 +20,7 @@ func BenchmarkHit(b *testing.B) {
 	r := startRedis(b)
 	rdb := r.client()
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{})
+	h, err := NewClient(rdb, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -96,12 +96,12 @@ func BenchmarkHit(b *testing.B) {
 
 // BenchmarkLocalHit sets a hit in the process beside the otter that it is in.
 func BenchmarkLocalHit(b *testing.B) {
-	h, err := NewHub(newClient("tcp", "localhost:0"), Options{LocalBytes: 1 << 20, Alone: true}) // nobody asks it
+	h, err := NewClient(newClient("tcp", "localhost:0"), Options{LocalBytes: 1 << 20, SingleProcess: true}) // nobody asks it
 	if err != nil {
 		b.Fatal(err)
 	}
 	h.clock.now.Store(1)
-	c := newCache(h, Policy{Name: "profile", Local: Local{Share: 1, Suits: Hot | SeldomChanged | Small | MayBeStale}},
+	c := newCache(h, Policy{Name: "profile", Local: Local{Share: 1, Criteria: Hot | RarelyChanged | Small | MayBeStale}},
 		func(id int64) string { return strconv.FormatInt(id, 10) },
 		func(_ context.Context, ids []int64) (map[int64]profile, error) { return nil, nil })
 	const keys = 1000

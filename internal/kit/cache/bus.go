@@ -17,8 +17,8 @@ import (
 // Topic is that of the caches' messages on a bus.
 const Topic = "cache"
 
-// word is a message of one hub to the others: what they hold is not true any more.
-type word struct {
+// busMessage is a message of one hub to the others: what they hold is not true any more.
+type busMessage struct {
 	From   string   `json:"f"`           // the hub that says so: it has acted already
 	Policy string   `json:"p,omitempty"` // of the keys
 	Keys   []string `json:"k,omitempty"` // as Source.Key says them; none: all keys of the policy
@@ -31,32 +31,32 @@ const (
 	manyKeys  = 2000    // of one invalidation, above which the others forget all of its policy
 )
 
-// sayKeys tells the other processes that keys of a policy changed. What they
+// publishKeys tells the other processes that keys of a policy changed. What they
 // would find in Redis must be gone before.
-func (h *Hub) sayKeys(ctx context.Context, policy string, keys []string) error {
+func (h *Client) publishKeys(ctx context.Context, policy string, keys []string) error {
 	if h.bus == nil || len(keys) == 0 {
 		return nil
 	}
 	if slices.ContainsFunc(keys, unsayable) {
-		return h.say(ctx, word{Policy: policy})
+		return h.publish(ctx, busMessage{Policy: policy})
 	}
-	var words []word
+	var words []busMessage
 	for room := -1; len(keys) > 0; keys = keys[1:] {
 		if room < len(keys[0]) {
-			words, room = append(words, word{Policy: policy}), wordBytes
+			words, room = append(words, busMessage{Policy: policy}), wordBytes
 		}
 		last := &words[len(words)-1]
 		last.Keys = append(last.Keys, keys[0])
 		room -= len(keys[0]) + len(`"",`)
 	}
-	return h.say(ctx, words...)
+	return h.publish(ctx, words...)
 }
 
 // unsayable reports that a word cannot carry a key as it is: JSON would write
 // another text, or it is too long.
 func unsayable(key string) bool { return len(key) > wordBytes || !utf8.ValidString(key) }
 
-func (h *Hub) say(ctx context.Context, words ...word) error {
+func (h *Client) publish(ctx context.Context, words ...busMessage) error {
 	if h.bus == nil {
 		return nil
 	}
@@ -75,13 +75,13 @@ func (h *Hub) say(ctx context.Context, words ...word) error {
 	return nil
 }
 
-// hear acts on what other hubs said.
-func (h *Hub) hear(ctx context.Context, bodies [][]byte) {
+// receive acts on what other hubs said.
+func (h *Client) receive(ctx context.Context, bodies [][]byte) {
 	for _, body := range bodies {
-		var w word
+		var w busMessage
 		if err := json.Unmarshal(body, &w); err != nil { // what a later release says: better nothing than something old
-			h.complain(ctx, "reading a message", "", err)
-			h.forgetNear(member.reset)
+			h.logFailure(ctx, "reading a message", "", err)
+			h.dropLocal(member.reset)
 			continue
 		}
 		if w.From == h.id {
@@ -93,7 +93,7 @@ func (h *Hub) hear(ctx context.Context, bodies [][]byte) {
 		switch {
 		case w.Epoch != 0:
 			h.adopt(w.Epoch)
-			h.forgetNear(member.reset) // also where no epoch was known: somebody began this one now
+			h.dropLocal(member.reset) // also where no epoch was known: somebody began this one now
 		case w.Table != "":
 			for _, t := range tables {
 				t.forgetAll()
@@ -107,20 +107,20 @@ func (h *Hub) hear(ctx context.Context, bodies [][]byte) {
 }
 
 // Reset is for the bus: this process may have missed something.
-func (h *Hub) Reset(context.Context, stream.Gap) {
+func (h *Client) Reset(context.Context, stream.Gap) {
 	h.unsure.Store(true)
 	h.clock.synced.Store(0)
-	h.forgetNear(member.reset)
+	h.dropLocal(member.reset)
 }
 
 // Synced is for the bus: this process heard everything that was said before at.
 // For maxAge from then on it counts as in sync.
-func (h *Hub) Synced(at time.Time) {
+func (h *Client) Synced(at time.Time) {
 	h.clock.synced.Store(int64(at.Sub(h.clock.zero) + h.maxAge))
 }
 
-// forgetNear has each member forget what this process holds itself.
-func (h *Hub) forgetNear(forget func(member)) {
+// dropLocal has each member forget what this process holds itself.
+func (h *Client) dropLocal(forget func(member)) {
 	h.mu.Lock()
 	members := make([]member, 0, len(h.members))
 	for _, m := range h.members {
@@ -137,7 +137,7 @@ var epochLua string
 
 var epochScript = redis.NewScript(epochLua)
 
-// ForgetAll begins a new epoch: whatever is cached, in Redis and in any process,
+// InvalidateAll begins a new epoch: whatever is cached, in Redis and in any process,
 // counts as absent from now on, and is loaded anew when it is asked for. Limits
 // on loads bound what that costs the database. It is for when nobody knows what
 // was missed: a Redis that came back from an old snapshot, a log of changes that
@@ -147,20 +147,20 @@ var epochScript = redis.NewScript(epochLua)
 // that it reads, and asks for it about once a second while it is out of sync.
 // With an error it may or may not have happened; repeat it. Windows have no
 // epoch: they are left as they are.
-func (h *Hub) ForgetAll(ctx context.Context) error {
+func (h *Client) InvalidateAll(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	e, err := h.askEpoch(ctx, "raise")
 	if err != nil {
 		return fmt.Errorf("begin a new epoch of what is cached: %w", err)
 	}
 	h.adopt(e)
-	return h.say(ctx, word{Epoch: e})
+	return h.publish(ctx, busMessage{Epoch: e})
 }
 
-// LearnEpoch asks Redis for the epoch, as Run does by itself when it begins and
+// RefreshEpoch asks Redis for the epoch, as Run does by itself when it begins and
 // whenever a new one may have gone by unheard. What is loaded before it is known is
 // loaded again by the processes that know it.
-func (h *Hub) LearnEpoch(ctx context.Context) error {
+func (h *Client) RefreshEpoch(ctx context.Context) error {
 	e, err := h.askEpoch(ctx, "read")
 	if err != nil {
 		return fmt.Errorf("read the epoch of what is cached: %w", err)
@@ -169,7 +169,7 @@ func (h *Hub) LearnEpoch(ctx context.Context) error {
 	return nil
 }
 
-func (h *Hub) askEpoch(ctx context.Context, what string) (uint32, error) {
+func (h *Client) askEpoch(ctx context.Context, what string) (uint32, error) {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	e, err := epochScript.Run(ctx, h.rdb, []string{h.root + "cache-epoch"}, what, h.epoch.Load()).Int64()
@@ -178,15 +178,15 @@ func (h *Hub) askEpoch(ctx context.Context, what string) (uint32, error) {
 
 // adopt takes an epoch over if it is later than the own one, and then forgets
 // what this process holds.
-func (h *Hub) adopt(e uint32) {
+func (h *Client) adopt(e uint32) {
 	for old := h.epoch.Load(); e > old; old = h.epoch.Load() {
 		if !h.epoch.CompareAndSwap(old, e) {
 			continue
 		}
 		if old == 0 { // learnt, not begun: no change went by unheard
-			h.forgetNear(member.forgetAll)
+			h.dropLocal(member.forgetAll)
 		} else {
-			h.forgetNear(member.reset)
+			h.dropLocal(member.reset)
 		}
 		return
 	}

@@ -31,7 +31,7 @@ func TestAnInsertElsewhereIsFound(t *testing.T) {
 			return versionOf(t.Context(), t, x.there, id)
 		}, 1},
 		{"at once by a fresh read", func(t *testing.T, x *pair, id int) int {
-			return versionOf(Fresh(t.Context()), t, x.there, id)
+			return versionOf(SkipLocal(t.Context()), t, x.there, id)
 		}, 1},
 	}
 	for _, held := range []string{"in its own memory", "by its guard"} {
@@ -57,7 +57,7 @@ func TestAnInsertElsewhereIsFound(t *testing.T) {
 }
 
 // excludedBy is a key that a guard knows to be absent.
-func excludedBy(t *testing.T, g *guard[int]) int {
+func excludedBy(t *testing.T, g *existenceFilter[int]) int {
 	t.Helper()
 	for id := 1000; id < 2000; id++ {
 		if g.excludes(id) {
@@ -76,7 +76,7 @@ func TestAReplyUnderWayWhenAnotherProcessInvalidatesIsNotKept(t *testing.T) {
 	one, p := w.connected(t, on, Options{}), on.port()
 	two := w.hands(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
 	two.inSyncFor(time.Hour)
-	here, there := heardRows(one.Hub, localPolicy(), rows), heardRows(two.Hub, localPolicy(), rows)
+	here, there := heardRows(one.Client, localPolicy(), rows), heardRows(two.Client, localPolicy(), rows)
 	mustGet(t, here, 1) // Redis has it
 	late.on.Store(true)
 	first := getLater(t.Context(), there, 1)
@@ -98,7 +98,7 @@ func TestALoadUnderWayIsNotJoinedAfterAnInvalidationWasHeard(t *testing.T) {
 	w, on, rows := mini(t), new(wire), newTable(1)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 	load, nextLoad := rows.pausing(t)
-	here, there := heardRows(one.Hub, localPolicy(), rows), heardFrom(two.Hub, localPolicy(), rows, load)
+	here, there := heardRows(one.Client, localPolicy(), rows), heardFrom(two.Client, localPolicy(), rows, load)
 	first := getLater(t.Context(), there, 1)
 	old := nextLoad()
 	rows.commit(1)
@@ -164,13 +164,13 @@ func TestWordsMayComeTwiceAndInAnyOrder(t *testing.T) {
 func TestAWriteToATableEndsItsListsElsewhere(t *testing.T) {
 	w, on, rows := mini(t), new(wire), newTable(1)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
-	here, there := localLists(one.Hub, rows), localLists(two.Hub, rows)
+	here, there := localLists(one.Client, rows), localLists(two.Client, rows)
 	mustList(t, there.lists, shelf{1, 10}, 1)
 	mustList(t, there.other, shelf{1, 10}, 1)
 	rows.commit(2)
 	mustChange(t, here.table)
 	mustList(t, there.lists, shelf{1, 10}, 1) // an own hit: nothing was heard
-	if got, err := there.lists.lists.Get(Fresh(t.Context()), shelf{1, 10}); err != nil || !cmp.Equal([]int{1, 2}, got) {
+	if got, err := there.lists.lists.Get(SkipLocal(t.Context()), shelf{1, 10}); err != nil || !cmp.Equal([]int{1, 2}, got) {
 		t.Errorf("a fresh read: %v, %v", got, err)
 	}
 	two.deliver(t.Context())
@@ -181,13 +181,13 @@ func TestAWriteToATableEndsItsListsElsewhere(t *testing.T) {
 // shelves are the lists of a table in one process, by two kinds of query.
 type shelves struct {
 	table        *Table
-	lists, other *Queries[shelf, int]
+	lists, other *QueryCache[shelf, int]
 }
 
-func localLists(h *Hub, rows *table) shelves {
+func localLists(h *Client, rows *table) shelves {
 	t, p := h.Table("rows"), localPolicy()
 	p.Name, p.Local.Share = "list", 0.5
 	q := p
 	q.Name = "other"
-	return shelves{t, NewQueries(t, p.withTestTimes(), shelf.text, rows.list), NewQueries(t, q.withTestTimes(), shelf.text, rows.list)}
+	return shelves{t, NewQueryCache(t, p.withTestTimes(), shelf.text, rows.list), NewQueryCache(t, q.withTestTimes(), shelf.text, rows.list)}
 }

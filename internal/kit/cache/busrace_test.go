@@ -106,8 +106,8 @@ func threeOnABus(t *testing.T, maxAge time.Duration, reorder bool) *cachetest.Fl
 	f, err := cachetest.Start(3, cachetest.Setting{
 		URL: url, BusURL: url, Prefix: "t", LocalBytes: 1 << 20, RedisTimeout: patience, MaxAge: maxAge, Reorder: reorder,
 		Policy: cache.Policy{
-			Name: "row", Fresh: 5 * time.Minute, Negative: 5 * time.Minute, LoadTimeout: patience, LeaseTTL: patience,
-			Local: cache.Local{Share: 1, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale, MaxAge: maxAge},
+			Name: "row", TTL: 5 * time.Minute, NegativeTTL: 5 * time.Minute, LoadTimeout: patience, LeaseTTL: patience,
+			Local: cache.Local{Share: 1, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale, MaxAge: maxAge},
 		},
 	}, fleetProcess)
 	if err != nil {

@@ -44,8 +44,8 @@ type Source[K comparable, V any] struct {
 	// Parse is the reverse of Key. With it, the keys that are read most are
 	// remembered in Redis, and Warm reads them.
 	Parse func(string) (K, error)
-	// Passing says that a key is of no use tomorrow: none is remembered.
-	Passing bool
+	// Ephemeral says that a key is of no use tomorrow: none is remembered.
+	Ephemeral bool
 }
 
 // Cache keeps values of one kind. It is safe for concurrent use. The values that
@@ -78,14 +78,14 @@ type caching[K comparable, P any] interface {
 // New panics if the policy makes no sense, if its name is taken in this hub, or
 // if the shares of the local cache exceed the whole: these are mistakes in the
 // program.
-func New[K comparable, V any](hub *Hub, p Policy, s Source[K, V]) *Cache[K, V] {
+func New[K comparable, V any](hub *Client, p Policy, s Source[K, V]) *Cache[K, V] {
 	return build(hub, p, s, nil)
 }
 
 // build is New, also of lists of a table.
-func build[K comparable, V any](hub *Hub, p Policy, s Source[K, V], t *Table) *Cache[K, V] {
+func build[K comparable, V any](hub *Client, p Policy, s Source[K, V], t *Table) *Cache[K, V] {
 	from := origin[K, *V]{
-		key: s.Key, all: s.All, parse: s.Parse, passing: s.Passing,
+		key: s.Key, all: s.All, parse: s.Parse, passing: s.Ephemeral,
 		load: func(ctx context.Context, ks []K) (map[K]*V, error) {
 			found, err := s.Load(ctx, ks)
 			return Pointers(found), err
@@ -164,9 +164,9 @@ func (c *Cache[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 	return c.core.invalidate(ctx, ks)
 }
 
-// Known says that keys exist, to the guard alone: for rows that were read past
+// MarkExisting says that keys exist, to the guard alone: for rows that were read past
 // the cache, of whose insert it may not have heard.
-func (c *Cache[K, V]) Known(ks ...K) { c.core.known(ks) }
+func (c *Cache[K, V]) MarkExisting(ks ...K) { c.core.known(ks) }
 
 // Put keeps a value that was just committed, so that a key that is read all the
 // time needs no load after its update. Source.Version must say its version. Of
@@ -211,7 +211,7 @@ func (c *Cache[K, V]) Pin(ctx context.Context, until time.Time, ks ...K) error {
 // Warm reads the keys that processes on this Redis read most: the thousand of yesterday,
 // and those of today that are not among them, each the hottest first. It returns how many
 // keys these were. It needs Source.Parse, and does nothing without, or where keys are
-// passing; keys that cannot be parsed are overlooked. See [Hub.Warm].
+// passing; keys that cannot be parsed are overlooked. See [Client.Warm].
 func (c *Cache[K, V]) Warm(ctx context.Context) (read int, err error) { return c.core.Warm(ctx) }
 
 // Stats returns what this cache did in this process so far.
@@ -219,28 +219,28 @@ func (c *Cache[K, V]) Stats() Stats { return c.core.Stats() }
 
 type freshKey struct{}
 
-// Fresh returns a context in which reads pass over what this process holds
+// SkipLocal returns a context in which reads pass over what this process holds
 // itself, entries and guard: they see every invalidation that returned before,
 // wherever it was made.
-func Fresh(ctx context.Context) context.Context {
+func SkipLocal(ctx context.Context) context.Context {
 	return context.WithValue(ctx, freshKey{}, true)
 }
 
-type aheadKey struct{}
+type warmupKey struct{}
 
-// Ahead returns a context of reads that nobody asked for, which are made so that what is
+// ForWarmup returns a context of reads that nobody asked for, which are made so that what is
 // read is there when somebody does: they do not make a key hot. Else what was hot once
 // would be read at each start, be remembered for that, and stay hot for ever.
-func Ahead(ctx context.Context) context.Context { return context.WithValue(ctx, aheadKey{}, true) }
+func ForWarmup(ctx context.Context) context.Context { return context.WithValue(ctx, warmupKey{}, true) }
 
-func isAhead(ctx context.Context) bool {
-	ahead, _ := ctx.Value(aheadKey{}).(bool)
+func isForWarmup(ctx context.Context) bool {
+	ahead, _ := ctx.Value(warmupKey{}).(bool)
 	return ahead
 }
 
-// Usual takes [Fresh] back: reads are answered by what this process holds, where it
+// AllowLocal takes [SkipLocal] back: reads are answered by what this process holds, where it
 // does. It is for what cannot have changed, or is asked again elsewhere.
-func Usual(ctx context.Context) context.Context {
+func AllowLocal(ctx context.Context) context.Context {
 	if !isFresh(ctx) {
 		return ctx
 	}

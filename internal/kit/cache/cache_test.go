@@ -306,7 +306,7 @@ func insertClearsTheNegativeEntry(t *testing.T, w *world) {
 
 func absenceThatIsNotKeptIsAskedForEachTime(t *testing.T, w *world) {
 	rows := newTable()
-	c := cacheOf(w.process(t), rows.load, Policy{Negative: -1})
+	c := cacheOf(w.process(t), rows.load, Policy{NegativeTTL: -1})
 	for range 2 {
 		if _, err := c.Get(t.Context(), 1); !errors.Is(err, ErrNotFound) {
 			t.Fatalf("got %v, want ErrNotFound", err)
@@ -330,7 +330,7 @@ func livesAreSpread(t *testing.T, w *world) {
 		ids[i] = i
 	}
 	rows := newTable(ids[:n]...)
-	c := cacheOf(w.process(t), rows.load, Policy{Fresh: 100 * time.Minute, Negative: 10 * time.Minute, Jitter: 0.5})
+	c := cacheOf(w.process(t), rows.load, Policy{TTL: 100 * time.Minute, NegativeTTL: 10 * time.Minute, Jitter: 0.5})
 	if _, err := c.GetMany(t.Context(), ids); err != nil {
 		t.Fatal(err)
 	}

@@ -21,17 +21,17 @@ type core[K comparable, V any] struct {
 	loading
 	source     origin[K, V]
 	prefix     string
-	local      *local[K, V] // nil: none
-	guard      *guard[K]    // nil: none
+	local      *local[K, V]        // nil: none
+	guard      *existenceFilter[K] // nil: none
 	flights    flights[K, V]
 	refreshing sync.Map // K, those that are refreshed in the background
-	table      *Table   // whose generation counts, for [Queries]; nil: none
-	off        bool     // see [Options.Off]
+	table      *Table   // whose generation counts, for [QueryCache]; nil: none
+	off        bool     // see [Options.Disabled]
 }
 
 // loading is what bounds and counts the loader calls of one policy.
 type loading struct {
-	hub    *Hub
+	hub    *Client
 	policy Policy
 	counts *counters
 	places *semaphore.Weighted // of loader calls
@@ -52,7 +52,7 @@ type origin[K comparable, V any] struct {
 	unpack  func(codec byte, payload []byte) (V, error)
 }
 
-func newCore[K comparable, V any](hub *Hub, p Policy, s origin[K, V], t *Table) *core[K, V] {
+func newCore[K comparable, V any](hub *Client, p Policy, s origin[K, V], t *Table) *core[K, V] {
 	p = p.withDefaults()
 	prefix := hub.prefix + p.Name + ":{"
 	if t != nil {
@@ -125,7 +125,7 @@ func (c *core[K, V]) countNear(ctx context.Context, e *entry[V]) {
 		n = 1
 	}
 	c.counts.localHits.Add(n)
-	if !isAhead(ctx) {
+	if !isForWarmup(ctx) {
 		c.hub.hot.add(e.name, n)
 	}
 }
@@ -298,7 +298,7 @@ func (c *core[K, V]) remove(ctx context.Context, all []want[K]) error {
 		}
 	}
 	if len(all) > manyKeys && c.holds() {
-		return c.hub.say(ctx, word{Policy: c.policy.Name})
+		return c.hub.publish(ctx, busMessage{Policy: c.policy.Name})
 	}
 	return nil
 }
@@ -316,7 +316,7 @@ func (c *core[K, V]) say(ctx context.Context, wants []want[K]) error {
 	for i, w := range wants {
 		texts[i] = c.source.key(w.k)
 	}
-	return c.hub.sayKeys(ctx, c.policy.Name, texts)
+	return c.hub.publishKeys(ctx, c.policy.Name, texts)
 }
 
 // removeAgain is the second deletion of those who ask for it. The ctx does not
@@ -333,7 +333,7 @@ func (c *core[K, V]) removeAgain(ctx context.Context, all []want[K]) {
 		case <-c.hub.closing:
 		}
 		if err := c.remove(ctx, all); err != nil {
-			c.hub.complain(ctx, "deleting a second time", c.policy.Name, err)
+			c.hub.logFailure(ctx, "deleting a second time", c.policy.Name, err)
 		}
 	})
 }
@@ -364,7 +364,7 @@ func (c *core[K, V]) reset() {
 	}
 }
 
-// known is [Cache.Known].
+// known is [Cache.MarkExisting].
 func (c *core[K, V]) known(ks []K) {
 	if c.guard != nil {
 		c.guard.add(ks...)
@@ -377,7 +377,7 @@ func (c *core[K, V]) pipeline() *Pipeline { return c.hub.Pipeline() }
 // values that Redis kept.
 func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, kept func(n int)) {
 	var wants []want[K]
-	var calls []call
+	var calls []scriptCall
 	var others []K // that Redis can only drop
 	for i, k := range ks {
 		f := c.encode(context.Background(), vs[i], true, time.Now(), header{epoch: c.hub.epoch.Load()})
@@ -387,7 +387,7 @@ func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, kept func(n int)) {
 		}
 		w := c.want(k)
 		wants = append(wants, w)
-		calls = append(calls, call{script: putScript, key: w.name, args: []any{f.record, f.life.Milliseconds()}})
+		calls = append(calls, scriptCall{script: putScript, key: w.name, args: []any{f.record, f.life.Milliseconds()}})
 	}
 	p.add(calls, func(ctx context.Context, answers []*redis.Cmd) error {
 		n, full, err := c.putEnd(ctx, wants, answers)
@@ -448,7 +448,7 @@ func (c *core[K, V]) pin(ctx context.Context, until time.Time, ks []K) error {
 			c.local.remove(k) // to be kept again, as pinned
 		}
 	}
-	_, err := c.findMany(Ahead(ctx), ks)
+	_, err := c.findMany(ForWarmup(ctx), ks)
 	return err
 }
 
@@ -536,15 +536,15 @@ func (c *core[K, V]) keep(w *want[K], f result[V]) {
 	if c.local == nil {
 		return
 	}
-	suits := c.policy.Local.Suits
+	suits := c.policy.Local.Criteria
 	if f.flags&flagBare != 0 || suits&Small == 0 && len(f.record) > smallBytes ||
 		suits&Hot == 0 && !c.hub.hot.hot(w.name) && !c.local.pins.holds(w.k, c.hub.clock.now.Load()) {
 		c.local.passBy(w.k, f.version)
 		return
 	}
-	longest := c.policy.Fresh
+	longest := c.policy.TTL
 	if f.is == negative {
-		longest = c.policy.Negative
+		longest = c.policy.NegativeTTL
 	}
 	left := min(f.created.Add(f.soft).Sub(c.hub.wall()), longest) // the clock of who wrote it may be ahead
 	c.local.put(w.k, w.stamp, &entry[V]{
@@ -614,7 +614,7 @@ func leaseOf(name string) string { return name + ":l" }
 // look takes the first answer of Redis for one key and counts it.
 func (c *core[K, V]) look(ctx context.Context, w *want[K], r reply) result[V] {
 	switch {
-	case isAhead(ctx): // nobody asked
+	case isForWarmup(ctx): // nobody asked
 	case c.counts.hits.Load() < exactly:
 		c.hub.hot.add(w.name, 1)
 	case rand.Uint32()%farSample == 0:
@@ -658,7 +658,7 @@ func (c *core[K, V]) read(ctx context.Context, w *want[K], r reply) (f result[V]
 	f.v, f.header, f.is, err = decode(r.record, c.source.unpack)
 	if err != nil {
 		c.counts.undecodable.Add(1)
-		c.hub.complain(ctx, "reading a record", c.policy.Name, err)
+		c.hub.logFailure(ctx, "reading a record", c.policy.Name, err)
 	}
 	if known := c.hub.epoch.Load(); f.is != nothing && f.epoch < known {
 		return result[V]{}
@@ -717,5 +717,5 @@ func ended(ctx context.Context) bool {
 // redisFailed notes a failure that no reader hears of.
 func (c *core[K, V]) redisFailed(ctx context.Context, err error) {
 	c.counts.redisErrors.Add(1)
-	c.hub.complain(ctx, "asking Redis", c.policy.Name, err)
+	c.hub.logFailure(ctx, "asking Redis", c.policy.Name, err)
 }

@@ -18,7 +18,7 @@
 //
 // # Use
 //
-// One [Hub] per process holds what caches share; a [Cache] is one kind of value
+// One [Client] per process holds what caches share; a [Cache] is one kind of value
 // under one [Policy], with a [Source]. Any comparable type is a key, any type that
 // survives a round trip through JSON a value:
 //
@@ -32,9 +32,9 @@
 //	page, err := shops.GetMany(ctx, []int64{…}) // one MGET, one SELECT for the misses
 //	err = shops.Invalidate(ctx, 7)              // after the commit that changed row 7
 //
-// Lists of rows are cached by [Queries], under a generation that any write to the
+// Lists of rows are cached by [QueryCache], under a generation that any write to the
 // table ends, the newest entries of a list that grows by [Window], and the first
-// pages of the lists of many owners by [Heads].
+// pages of the lists of many owners by [FirstPages].
 //
 // # The way of a read
 //
@@ -53,10 +53,10 @@
 // load. It asks that loaders read the primary database and that Redis is read
 // from its masters: a lagging replica of either is outside of it, and so is an
 // invalidation that Redis acknowledged and then lost in a failover; for that,
-// [Hub.ForgetAll] has everything loaded anew. What the process holds itself follows
+// [Client.InvalidateAll] has everything loaded anew. What the process holds itself follows
 // its own invalidations at once, and those of others as soon as it hears of them on
 // the bus ([Options]), or after MaxAge ([Local]) if it hears nothing. No reader of a
-// process is shown an older version than one before it was. [Fresh] passes over what
+// process is shown an older version than one before it was. [SkipLocal] passes over what
 // the process holds.
 //
 // Invalidate belongs after the commit. Before it, another reader can load and

@@ -29,9 +29,9 @@ func TestEpoch(t *testing.T) {
 	})
 }
 
-func mustLearn(t *testing.T, h *Hub) uint32 {
+func mustLearn(t *testing.T, h *Client) uint32 {
 	t.Helper()
-	if err := h.LearnEpoch(t.Context()); err != nil {
+	if err := h.RefreshEpoch(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	return h.epoch.Load()
@@ -86,7 +86,7 @@ func lostEpochIsRaised(t *testing.T, w *world) {
 type listening struct {
 	connected
 	rows  *Cache[int, row]
-	lists *Queries[shelf, int]
+	lists *QueryCache[shelf, int]
 }
 
 func (w *world) listening(t *testing.T, on *wire, rows *table) listening {
@@ -94,8 +94,8 @@ func (w *world) listening(t *testing.T, on *wire, rows *table) listening {
 	x := w.connected(t, on, Options{})
 	p := localPolicy()
 	p.Local.Share = 0.5
-	mustLearn(t, x.Hub)
-	return listening{x, heardRows(x.Hub, p, rows), localListsOf(x.Hub, rows, 0.5)}
+	mustLearn(t, x.Client)
+	return listening{x, heardRows(x.Client, p, rows), localListsOf(x.Client, rows, 0.5)}
 }
 
 func everythingMissesOnce(t *testing.T, w *world) {
@@ -117,7 +117,7 @@ func everythingMissesOnce(t *testing.T, w *world) {
 	if got := loads(); got != 4 {
 		t.Fatalf("%d loads at first, want 4", got)
 	}
-	mustForgetAll(t, all[0].Hub)
+	mustForgetAll(t, all[0].Client)
 	all[1].deliver(t.Context())
 	for _, p := range all {
 		if got := own(t, p.rows, 1, 2, 9); len(got) > 0 {
@@ -177,13 +177,13 @@ func epochIsLearntFromARecord(t *testing.T, w *world) {
 	for _, id := range []int{1, 2} {
 		mustGet(t, deaf.rows, id)
 	}
-	mustForgetAll(t, one.Hub)
+	mustForgetAll(t, one.Client)
 	mustGet(t, one.rows, 1)
 	before := len(rows.loads())
 	if got := own(t, deaf.rows, 1, 2); len(got) != 2 {
 		t.Fatalf("%v are held, want both: this test shows nothing", got)
 	}
-	if _, err := deaf.rows.Get(Fresh(t.Context()), 1); err != nil { // a record of the new epoch
+	if _, err := deaf.rows.Get(SkipLocal(t.Context()), 1); err != nil { // a record of the new epoch
 		t.Fatal(err)
 	}
 	if got, want := deaf.epoch.Load(), one.epoch.Load(); got != want {

@@ -22,7 +22,7 @@ type shop struct {
 // A value is loaded once and gone after Fresh.
 func Example_setWithTTL() {
 	hub, source, _ := town()
-	shops := cache.New(hub, cache.Policy{Name: "shop", Fresh: 10 * time.Minute}, source)
+	shops := cache.New(hub, cache.Policy{Name: "shop", TTL: 10 * time.Minute}, source)
 	for range 2 {
 		one, _ := shops.Get(context.Background(), 1)
 		fmt.Println(one.Name)
@@ -36,7 +36,7 @@ func Example_setWithTTL() {
 // With Grace, a value is not gone after Fresh but due, for Grace more.
 func Example_setWithLogicalExpiry() {
 	hub, source, _ := town()
-	policy := cache.Policy{Name: "shop", Fresh: 10 * time.Minute, Grace: time.Hour, Beta: 1}
+	policy := cache.Policy{Name: "shop", TTL: 10 * time.Minute, StaleTTL: time.Hour, Beta: 1}
 	shops := cache.New(hub, policy, source)
 	one, _ := shops.Get(context.Background(), 1) // missing: loaded, not "none"
 	fmt.Println(one.Name)
@@ -48,7 +48,7 @@ func Example_setWithLogicalExpiry() {
 // Absence is remembered, until the insert ends it.
 func Example_getWithNullCaching() {
 	hub, source, rows := town()
-	shops := cache.New(hub, cache.Policy{Name: "shop", Negative: time.Minute}, source)
+	shops := cache.New(hub, cache.Policy{Name: "shop", NegativeTTL: time.Minute}, source)
 	_, first := shops.Get(context.Background(), 3)
 	_, second := shops.Get(context.Background(), 3)
 	rows[3] = shop{3, "Hot pot"} // INSERT … COMMIT, and then:
@@ -64,7 +64,7 @@ func Example_getWithNullCaching() {
 // What is due is served at once, while it is loaded anew behind the reader.
 func Example_getWithLogicalExpiry() {
 	hub, source, rows := town()
-	shops := cache.New(hub, cache.Policy{Name: "shop", Fresh: 50 * time.Millisecond, Grace: time.Hour}, source)
+	shops := cache.New(hub, cache.Policy{Name: "shop", TTL: 50 * time.Millisecond, StaleTTL: time.Hour}, source)
 	fmt.Println(name(shops.Get(context.Background(), 1)))
 	rows[1] = shop{1, "Noodle bar"}   // a change that nobody told the cache of
 	time.Sleep(60 * time.Millisecond) // until the value is due
@@ -96,10 +96,10 @@ func ExampleCache_GetMany() {
 func ExampleQueries() {
 	hub, _, _ := town()
 	table := hub.Table("shops")
-	byType := cache.NewQueries(table, cache.Policy{Name: "shops-by-type"}, strconv.Itoa, shopsOfType)
+	byType := cache.NewQueryCache(table, cache.Policy{Name: "shops-by-type"}, strconv.Itoa, shopsOfType)
 	first, _ := byType.Get(context.Background(), 5)
 	again, _ := byType.Get(context.Background(), 5)
-	err := table.Changed(context.Background()) // after the commit of any write to the table
+	err := table.Invalidate(context.Background()) // after the commit of any write to the table
 	anew, _ := byType.Get(context.Background(), 5)
 	fmt.Println(first, again, anew, err)
 	// Output:
@@ -114,7 +114,7 @@ func shopsOfType(_ context.Context, kind int) ([]int64, error) {
 }
 
 // town is a hub on a Redis of its own, and a table of shops.
-func town() (*cache.Hub, cache.Source[int64, shop], map[int64]shop) {
+func town() (*cache.Client, cache.Source[int64, shop], map[int64]shop) {
 	rows := map[int64]shop{1: {1, "Noodles"}, 2: {2, "Dumplings"}}
 	load := func(_ context.Context, ids []int64) (map[int64]shop, error) {
 		fmt.Println("SELECT … WHERE id IN", ids)
@@ -129,14 +129,14 @@ func town() (*cache.Hub, cache.Source[int64, shop], map[int64]shop) {
 	return hub(), cache.Source[int64, shop]{Key: decimal, Load: load}, rows
 }
 
-func hub() *cache.Hub {
+func hub() *cache.Client {
 	server, err := miniredis.Run()
 	if err != nil {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
 	towns = append(towns, func() { _ = rdb.Close(); server.Close() })
-	h, err := cache.NewHub(rdb, cache.Options{Prefix: "td", RedisTimeout: 10 * time.Second})
+	h, err := cache.NewClient(rdb, cache.Options{Prefix: "td", RedisTimeout: 10 * time.Second})
 	if err != nil {
 		panic(err)
 	}

@@ -59,15 +59,15 @@ func TestAFreshReadIsNeverServedAnEntryOfThisProcess(t *testing.T) {
 			p := localPolicy()
 			p.StaleIfError = time.Hour
 			rows := newTable(1)
-			c, there := rowsOf(x.Hub, p, rows.load), cacheOf(w.process(t), rows.load, Policy{})
+			c, there := rowsOf(x.Client, p, rows.load), cacheOf(w.process(t), rows.load, Policy{})
 			mustGet(t, c, 1)
 			rows.commit(1)
 			mustInvalidate(t, there, 1)
 			refuse(x, away)
-			if r, err := c.Get(Fresh(t.Context()), 1); err == nil && r.Version != 2 {
+			if r, err := c.Get(SkipLocal(t.Context()), 1); err == nil && r.Version != 2 {
 				t.Errorf("Get: version %d, want 2 or an error", r.Version)
 			}
-			if m, err := c.GetMany(Fresh(t.Context()), []int{1}); err == nil && m[1].Version != 2 {
+			if m, err := c.GetMany(SkipLocal(t.Context()), []int{1}); err == nil && m[1].Version != 2 {
 				t.Errorf("GetMany: version %d, want 2 or an error", m[1].Version)
 			}
 		})
@@ -80,11 +80,11 @@ func TestAStaleEntryDoesNotStandInForAKeyThatIsKnownToBeAbsent(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20})
 	p := localPolicy()
-	p.Local.Suits &^= Hot
+	p.Local.Criteria &^= Hot
 	p.StaleIfError = 3 * time.Hour
 	var broken atomic.Bool
 	rows := newTable(1, 2)
-	c, there := rowsOf(x.Hub, p, rows.failingAfter(&broken)), cacheOf(w.process(t), rows.load, Policy{})
+	c, there := rowsOf(x.Client, p, rows.failingAfter(&broken)), cacheOf(w.process(t), rows.load, Policy{})
 	x.hot.add(c.inside().nameOf(1), 2*hotEnough)
 	mustGet(t, c, 1)
 	x.hot = newTopKeys() // not hot any more
@@ -107,11 +107,11 @@ func TestAStaleEntryDoesNotStandInForAKeyThatIsKnownToBeAbsent(t *testing.T) {
 // back, though every key was answered.
 func TestAnAbsentKeyDoesNotSpoilStaleOnes(t *testing.T) {
 	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.StaleIfError = 3 * time.Hour
 	var broken atomic.Bool
-	c := rowsOf(x.Hub, p, newTable(1).failingAfter(&broken))
+	c := rowsOf(x.Client, p, newTable(1).failingAfter(&broken))
 	mustGet(t, c, 1)
 	ownHit(t, c, 9) // absent
 	w.expire(t, c.inside().nameOf(1))
@@ -127,19 +127,19 @@ func TestAnAbsentKeyDoesNotSpoilStaleOnes(t *testing.T) {
 // after Fresh and could never be replaced. Run starts the clock beside Warm.
 func TestAnEntryFromBeforeTheClockMovedCanBeReplaced(t *testing.T) {
 	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	x.clock.start(true)
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	p := localPolicy()
-	p.Grace = time.Hour
-	warm, c := rowsOf(w.process(t), p, rows.load), rowsOf(x.Hub, p, load)
+	p.StaleTTL = time.Hour
+	warm, c := rowsOf(w.process(t), p, rows.load), rowsOf(x.Client, p, load)
 	mustGet(t, warm, 1)
 	late := c.inside().want(1) // asked for while the clock stands
 	r := c.inside().ask(t.Context(), late.name)
 	x.pass(0) // Run
 	c.inside().look(t.Context(), &late, r)
-	x.pass(p.Fresh + time.Minute) // it is over
+	x.pass(p.TTL + time.Minute) // it is over
 	mustGet(t, c, 1)
 	nextLoad().end <- nil // the refresh
 	x.Wait()
@@ -151,9 +151,9 @@ func TestAnEntryFromBeforeTheClockMovedCanBeReplaced(t *testing.T) {
 // Before the hub's clock moves its time is the end of time, at which every pin
 // was over. Run starts the clock beside the tending.
 func TestAPinFromBeforeRunIsKept(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	x.clock.start(true)
-	c := rowsOf(x.Hub, localPolicy(), newTable(1).load)
+	c := rowsOf(x.Client, localPolicy(), newTable(1).load)
 	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1); err != nil {
 		t.Fatal(err)
 	}
@@ -170,15 +170,15 @@ func TestAPinFromBeforeRunIsKept(t *testing.T) {
 func TestAPinnedEntryIsRefreshedBeforeItsEnd(t *testing.T) {
 	for name, grace := range map[string]time.Duration{"with Grace": time.Hour, "without": 0} {
 		t.Run(name, func(t *testing.T) {
-			x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+			x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 			p := localPolicy()
-			p.Grace = grace
+			p.StaleTTL = grace
 			rows := newTable(1)
-			c := rowsOf(x.Hub, p, rows.load)
+			c := rowsOf(x.Client, p, rows.load)
 			if err := c.Pin(t.Context(), time.Now().Add(10*time.Hour), 1); err != nil {
 				t.Fatal(err)
 			}
-			x.pass(p.Fresh - tendEvery)
+			x.pass(p.TTL - tendEvery)
 			c.inside().tend(t.Context())
 			x.Wait()
 			x.pass(tendEvery)
@@ -194,7 +194,7 @@ func TestAPinnedEntryIsRefreshedBeforeItsEnd(t *testing.T) {
 func TestALoaderThatEndsItsGoroutineGivesItsPlaceAndItsLeaseBack(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{})
-	c := rowsOf(x.Hub, Policy{MaxLoads: 1}, func(context.Context, []int) (map[int]row, error) {
+	c := rowsOf(x.Client, Policy{MaxLoads: 1}, func(context.Context, []int) (map[int]row, error) {
 		runtime.Goexit()
 		return nil, nil
 	})
@@ -216,14 +216,14 @@ func TestALoaderThatEndsItsGoroutineGivesItsPlaceAndItsLeaseBack(t *testing.T) {
 func TestALocalEntryEndsByFreshWhateverTheWritersClock(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1)
-	ahead, x := w.hands(t, Options{}), w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	ahead, x := w.hands(t, Options{}), w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	ahead.pass(time.Hour)
 	p := localPolicy()
-	p.Fresh = 10 * time.Minute
-	c := rowsOf(x.Hub, p, rows.load)
-	mustGet(t, rowsOf(ahead.Hub, p, rows.load), 1)
+	p.TTL = 10 * time.Minute
+	c := rowsOf(x.Client, p, rows.load)
+	mustGet(t, rowsOf(ahead.Client, p, rows.load), 1)
 	mustGet(t, c, 1)
-	x.pass(p.Fresh)
+	x.pass(p.TTL)
 	if _, _, ok := c.inside().local.get(1); ok {
 		t.Error("still served after Fresh")
 	}
@@ -242,7 +242,7 @@ func TestOnlyWhatTheGuardLetThroughIsMeasured(t *testing.T) {
 	}
 	c.inside().guard.measure()
 	for range 5 {
-		_, _ = c.Get(Fresh(t.Context()), absent)
+		_, _ = c.Get(SkipLocal(t.Context()), absent)
 	}
 	x.clock.synced.Store(0)
 	for range 5 {
@@ -282,7 +282,7 @@ func TestAReadThatEndsIsNotAnsweredWithStaleValues(t *testing.T) {
 	p := localPolicy()
 	p.StaleIfError = time.Hour
 	rows := newTable(1)
-	c := rowsOf(x.Hub, p, rows.load)
+	c := rowsOf(x.Client, p, rows.load)
 	mustGet(t, c, 1)
 	x.pass(2 * time.Second)
 	gone, leave := context.WithCancel(t.Context())

@@ -14,8 +14,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// longestPause ends the doubling of the pauses between two looks at a busy key.
-const longestPause = 20 * time.Millisecond
+// maxPause ends the doubling of the pauses between two looks at a busy key.
+const maxPause = 20 * time.Millisecond
 
 // fill finds the wants and adds them to found, absent ones excepted. It joins
 // loads of this process that are under way and begins one for the rest. It
@@ -26,7 +26,7 @@ func (c *core[K, V]) fill(ctx context.Context, wants []want[K], found map[K]V) (
 		if err := ctx.Err(); err != nil {
 			return failed, err
 		}
-		seats, own, begun := c.flights.board(ctx, wants)
+		seats, own, begun := c.flights.join(ctx, wants)
 		if begun != nil {
 			c.hub.loads.Go(func() { c.fly(begun, own) })
 		}
@@ -67,7 +67,7 @@ func (c *core[K, V]) fly(l *load, list []*flight[K, V]) {
 	defer l.cancel()
 	defer func() { c.bury(l, token, all, recover()) }()
 	var patience time.Time
-	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
+	for pause := time.Millisecond; ; pause = min(2*pause, maxPause) {
 		c.begin(list)
 		granted, direct, busy, lease := c.acquire(l, token, list)
 		c.run(l, token, granted, direct)
@@ -150,13 +150,13 @@ func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (grant
 		}
 	}
 	for part := range slices.Chunk(ask, batch) {
-		calls := make([]call, len(part))
+		calls := make([]scriptCall, len(part))
 		for i, at := range part {
 			rejects := ""
 			if at.rejected != nil {
 				rejects = "1"
 			}
-			calls[i] = call{script: acquireScript, key: at.name, args: []any{token, c.policy.LeaseTTL.Milliseconds(), at.rejected, rejects}}
+			calls[i] = scriptCall{script: acquireScript, key: at.name, args: []any{token, c.policy.LeaseTTL.Milliseconds(), at.rejected, rejects}}
 		}
 		var failed error
 		for i, cmd := range c.hub.run(l.ctx, calls) {
@@ -305,10 +305,10 @@ func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[
 	kept := make([]bool, len(granted))
 	for start := 0; start < len(granted); start += batch {
 		part := granted[start:min(start+batch, len(granted))]
-		calls := make([]call, len(part))
+		calls := make([]scriptCall, len(part))
 		for i, at := range part {
 			r := records[start+i]
-			calls[i] = call{script: storeScript, key: at.name, args: []any{token, r.record, r.life.Milliseconds()}}
+			calls[i] = scriptCall{script: storeScript, key: at.name, args: []any{token, r.record, r.life.Milliseconds()}}
 		}
 		var failed error
 		for i, cmd := range c.hub.run(ctx, calls) {
@@ -343,7 +343,7 @@ type result[V any] struct {
 func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, h header) result[V] {
 	h.created, h.delta = c.hub.wall(), time.Since(began)
 	f := result[V]{v: v, is: value, header: h}
-	if !ok && c.policy.Negative < 0 {
+	if !ok && c.policy.NegativeTTL < 0 {
 		f.is = negative
 		return f // without a record, the lease alone is given back
 	}
@@ -357,13 +357,13 @@ func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, 
 	codec, payload, err := c.source.pack(v)
 	if err != nil {
 		c.counts.undecodable.Add(1)
-		c.hub.complain(ctx, "writing a value", c.policy.Name, err)
+		c.hub.logFailure(ctx, "writing a value", c.policy.Name, err)
 	} else if headerSize+len(payload) > c.policy.MaxBytes {
 		c.counts.oversize.Add(1)
 	} else {
 		f.codec = codec
-		f.soft = spread(c.policy.Fresh, c.policy.Jitter, mathrand.Float64())
-		f.life = f.soft + c.policy.Grace
+		f.soft = spread(c.policy.TTL, c.policy.Jitter, mathrand.Float64())
+		f.life = f.soft + c.policy.StaleTTL
 		if c.source.version != nil {
 			f.version = c.source.version(v)
 		}
@@ -377,10 +377,10 @@ func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, 
 
 // brief is how long a record lives that says there is nothing to serve.
 func (p Policy) brief() time.Duration {
-	if p.Negative < 0 {
+	if p.NegativeTTL < 0 {
 		return time.Second
 	}
-	return p.Negative
+	return p.NegativeTTL
 }
 
 // refresh loads keys anew whose values are served meanwhile, in the background,
@@ -406,7 +406,7 @@ func (c *core[K, V]) refresh(ctx context.Context, wants []want[K]) {
 			for _, at := range list {
 				pause := refreshPause
 				if at.err == nil || errors.Is(at.err, errDeserted) || errors.Is(at.err, errFull) {
-					pause = longestPause // somebody else refreshes it, or nobody can now
+					pause = maxPause // somebody else refreshes it, or nobody can now
 				}
 				time.AfterFunc(pause, func() { c.refreshing.Delete(at.k) })
 			}

@@ -57,25 +57,25 @@ type flights[K comparable, V any] struct {
 	under map[K]*flight[K, V]
 }
 
-// seat is a reader's place in a flight.
-type seat[K comparable, V any] struct {
+// waiter is a reader's place in a flight.
+type waiter[K comparable, V any] struct {
 	*flight[K, V]
 	asked want[K] // what the reader wants, as it was before the flight
 	own   bool    // the flight began for this reader
 	since int     // the round in which the reader joined
 }
 
-// board finds a seat for each want, in a flight under way or in one of a new
+// join finds a seat for each want, in a flight under way or in one of a new
 // load, which is nil if none had to begin. Nobody joins a flight of another
 // generation, for what counts for the one may be over for the other, nor one
 // that was given up.
-func (f *flights[K, V]) board(ctx context.Context, wants []want[K]) (seats []seat[K, V], own []*flight[K, V], begun *load) {
+func (f *flights[K, V]) join(ctx context.Context, wants []want[K]) (seats []waiter[K, V], own []*flight[K, V], begun *load) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range wants {
 		if at, ok := f.under[w.k]; ok && at.generation == w.generation && at.load.ctx.Err() == nil {
 			at.load.readers++
-			seats = append(seats, seat[K, V]{flight: at, asked: w, since: at.round})
+			seats = append(seats, waiter[K, V]{flight: at, asked: w, since: at.round})
 			continue
 		}
 		if begun == nil {
@@ -86,7 +86,7 @@ func (f *flights[K, V]) board(ctx context.Context, wants []want[K]) (seats []sea
 		at := newFlight[K, V](w, begun)
 		f.under[w.k] = at
 		own = append(own, at)
-		seats = append(seats, seat[K, V]{flight: at, asked: w, own: true})
+		seats = append(seats, waiter[K, V]{flight: at, asked: w, own: true})
 	}
 	return seats, own, begun
 }
@@ -103,7 +103,7 @@ func newFlight[K comparable, V any](w want[K], l *load) *flight[K, V] {
 
 // leave gives a seat back. A load that nobody waits for any more, and that would
 // keep nothing, ends.
-func (f *flights[K, V]) leave(s seat[K, V]) {
+func (f *flights[K, V]) leave(s waiter[K, V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.load.readers--
@@ -173,7 +173,7 @@ func (at *flight[K, V]) over() bool {
 }
 
 // counts reports whether the outcome may be served to the reader in this seat.
-func (s seat[K, V]) counts() bool { return s.own || s.since < s.decided }
+func (s waiter[K, V]) counts() bool { return s.own || s.since < s.decided }
 
 var (
 	errExited   = errors.New("the loader's goroutine exited")

@@ -102,7 +102,7 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 	x := w.hands(t, Options{MaxLoads: 1}, away)
 	rows := newTable(1, 2)
 	load, nextLoad := rows.pausing(t)
-	c := cacheOf(x.Hub, load, Policy{})
+	c := cacheOf(x.Client, load, Policy{})
 	away.on.Store(true) // what is loaded now nobody keeps
 	holder := getLater(t.Context(), c, 2)
 	held := nextLoad()
@@ -137,7 +137,7 @@ func nobodyJoinsALoadWithoutALease(t *testing.T, w *world) {
 	x := w.hands(t, Options{}, away)
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
-	c := cacheOf(x.Hub, load, Policy{})
+	c := cacheOf(x.Client, load, Policy{})
 	away.on.Store(true)
 	first := getLater(t.Context(), c, 1)
 	old := nextLoad()

@@ -16,7 +16,7 @@ import (
 func TestANewEpochEndsTheGuardOfWhoKnewNone(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	buildGuard(t, x.there.inside().guard)
-	mustForgetAll(t, x.one.Hub)
+	mustForgetAll(t, x.one.Client)
 	x.two.deliver(t.Context())
 	if x.there.inside().guard.built() {
 		t.Error("the guard is still in use")
@@ -30,7 +30,7 @@ func TestANewEpochEndsTheGuardOfWhoKnewNone(t *testing.T) {
 func TestAnEpochThatIsLearntLeavesTheGuard(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	buildGuard(t, x.there.inside().guard)
-	mustLearn(t, x.two.Hub)
+	mustLearn(t, x.two.Client)
 	if !x.there.inside().guard.built() {
 		t.Error("the guard is gone")
 	}
@@ -41,7 +41,7 @@ func TestAProcessOutOfSyncAsksForTheEpoch(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	x.two.knowEpoch(t.Context())
 	first := x.two.epoch.Load()
-	mustForgetAll(t, x.one.Hub)
+	mustForgetAll(t, x.one.Client)
 	x.two.knowEpoch(t.Context())
 	if got := x.two.epoch.Load(); got != first {
 		t.Errorf("in sync: epoch %d, want %d until it is heard", got, first)

@@ -13,11 +13,11 @@ import (
 )
 
 // onBus is one more process, which runs, on a bus through Redis.
-func (w *world) onBus(t *testing.T) *Hub {
+func (w *world) onBus(t *testing.T) *Client {
 	t.Helper()
 	rdb := w.client()
 	bus := stream.New(rdb, store.Blocking, stream.Options{Prefix: w.prefix})
-	h, err := NewHub(rdb, Options{Prefix: w.prefix, Bus: bus, LocalBytes: 1 << 20})
+	h, err := NewClient(rdb, Options{Prefix: w.prefix, Bus: bus, LocalBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,9 +43,9 @@ func TestAFullRedisStillLetsGo(t *testing.T) {
 	rows := newTable(1)
 	mine, theirs := rowsOf(here, localPolicy(), rows.load), rowsOf(there, localPolicy(), rows.load)
 	version := 0
-	lists := func(h *Hub) (*Table, *Queries[int, int]) {
+	lists := func(h *Client) (*Table, *QueryCache[int, int]) {
 		table := h.Table("rows")
-		return table, NewQueries(table, Policy{Name: "list", Jitter: -1}, func(int) string { return "all" }, func(context.Context, int) ([]int, error) {
+		return table, NewQueryCache(table, Policy{Name: "list", Jitter: -1}, func(int) string { return "all" }, func(context.Context, int) ([]int, error) {
 			return []int{version}, nil
 		})
 	}
@@ -67,7 +67,7 @@ func TestAFullRedisStillLetsGo(t *testing.T) {
 	if err := mine.Invalidate(t.Context(), 1); err != nil {
 		t.Error(err)
 	}
-	if err := table.Changed(t.Context()); err != nil {
+	if err := table.Invalidate(t.Context()); err != nil {
 		t.Error(err)
 	}
 	eventually(t, "the other process reads the new row", func() bool { return mustGet(t, theirs, 1) == want })

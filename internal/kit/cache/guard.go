@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// guard knows which keys exist, approximately: it may take an absent key for one
+// existenceFilter knows which keys exist, approximately: it may take an absent key for one
 // that exists, never the other way round. So keys that somebody makes up cost
 // neither Redis nor the database anything. It is a Bloom filter over all keys,
 // kept right by every Invalidate and Put, and built anew when deletions or
@@ -20,7 +20,7 @@ import (
 //
 // A key that is added while a new filter is being built is in both: a snapshot
 // of the rows that is older than the insert cannot lose it.
-type guard[K comparable] struct {
+type existenceFilter[K comparable] struct {
 	all    func(ctx context.Context) iter.Seq2[K, error]
 	filter atomic.Pointer[filter] // nil until the first is built: every key may exist
 
@@ -42,17 +42,17 @@ const (
 	buildEvery     = 10 * time.Minute // whether it is worn or not: what nobody told it of is hidden for no longer
 )
 
-func newGuard[K comparable](all func(context.Context) iter.Seq2[K, error]) *guard[K] {
-	g := &guard[K]{all: all}
+func newGuard[K comparable](all func(context.Context) iter.Seq2[K, error]) *existenceFilter[K] {
+	g := &existenceFilter[K]{all: all}
 	g.lastTried.Store(never)
 	return g
 }
 
 // built reports whether there is a filter.
-func (g *guard[K]) built() bool { return g.filter.Load() != nil }
+func (g *existenceFilter[K]) built() bool { return g.filter.Load() != nil }
 
 // excludes reports that there is no such key, for certain.
-func (g *guard[K]) excludes(k K) bool {
+func (g *existenceFilter[K]) excludes(k K) bool {
 	f := g.filter.Load()
 	if f == nil || f.has(maphash.Comparable(f.seed, k)) {
 		return false
@@ -62,10 +62,10 @@ func (g *guard[K]) excludes(k K) bool {
 }
 
 // foundAbsent says that a key which the guard let through does not exist.
-func (g *guard[K]) foundAbsent() { g.passed.Add(1) }
+func (g *existenceFilter[K]) foundAbsent() { g.passed.Add(1) }
 
 // add makes keys known, before anybody may look for them.
-func (g *guard[K]) add(ks ...K) {
+func (g *existenceFilter[K]) add(ks ...K) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if f := g.filter.Load(); f != nil {
@@ -80,7 +80,7 @@ func (g *guard[K]) add(ks ...K) {
 
 // forget ends the filter: inserts may have gone by unheard. The next one is built
 // when it is due.
-func (g *guard[K]) forget() {
+func (g *existenceFilter[K]) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.missed = true
@@ -89,7 +89,7 @@ func (g *guard[K]) forget() {
 
 // worn reports whether it is time to build a filter. A measurement that found
 // nothing wrong begins anew.
-func (g *guard[K]) worn() bool {
+func (g *existenceFilter[K]) worn() bool {
 	f := g.filter.Load()
 	if f == nil || f.keys.Load() > f.room {
 		return true
@@ -107,7 +107,7 @@ func (g *guard[K]) worn() bool {
 }
 
 // isDue reports whether it is time to build a filter, and notes the time if so.
-func (g *guard[K]) isDue(now int64) bool {
+func (g *existenceFilter[K]) isDue(now int64) bool {
 	last := g.lastTried.Load()
 	since := time.Duration(now - last)
 	if last != never && since < buildEvery && (since < buildPause || !g.worn()) {
@@ -118,14 +118,14 @@ func (g *guard[K]) isDue(now int64) bool {
 }
 
 // measure begins to count anew.
-func (g *guard[K]) measure() {
+func (g *existenceFilter[K]) measure() {
 	g.excluded.Store(0)
 	g.passed.Store(0)
 }
 
 // claim begins a build, which has to follow. From here on it hears of what is
 // added. It reports false if one is under way.
-func (g *guard[K]) claim() bool {
+func (g *existenceFilter[K]) claim() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.building {
@@ -137,7 +137,7 @@ func (g *guard[K]) claim() bool {
 
 // build reads all keys and exchanges the filter, after a claim. With an error
 // the old one stays.
-func (g *guard[K]) build(ctx context.Context) error {
+func (g *existenceFilter[K]) build(ctx context.Context) error {
 	seed := maphash.MakeSeed() // another one, so that a key that is let through by chance is not so for ever
 	hashes, err := g.collect(ctx, seed)
 	g.mu.Lock()
@@ -161,7 +161,7 @@ func (g *guard[K]) build(ctx context.Context) error {
 	return nil
 }
 
-func (g *guard[K]) collect(ctx context.Context, seed maphash.Seed) ([]uint64, error) {
+func (g *existenceFilter[K]) collect(ctx context.Context, seed maphash.Seed) ([]uint64, error) {
 	var hashes []uint64
 	for k, err := range g.all(ctx) {
 		if err != nil {

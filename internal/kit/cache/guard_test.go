@@ -17,8 +17,8 @@ import (
 func guarded(t *testing.T, w *world, rows *table, all func(context.Context) iter.Seq2[int, error]) (*hands, *Cache[int, row], *tally) {
 	t.Helper()
 	sent := new(tally)
-	x := w.hands(t, Options{Alone: true}, sent)
-	c := New(x.Hub, Policy{Name: "row"}.withTestTimes(), Source[int, row]{
+	x := w.hands(t, Options{SingleProcess: true}, sent)
+	c := New(x.Client, Policy{Name: "row"}.withTestTimes(), Source[int, row]{
 		Key: strconv.Itoa, Load: rows.load, All: all, Version: func(r row) int64 { return int64(r.Version) },
 	})
 	return x, c, sent
@@ -101,10 +101,10 @@ func TestAGuardThatMayHaveMissedAnInsertExcludesNothing(t *testing.T) {
 	if !isAbsent(t, c, added) {
 		t.Fatal("found in sync: this test shows nothing")
 	}
-	if _, err := c.Get(Fresh(t.Context()), added); err != nil {
+	if _, err := c.Get(SkipLocal(t.Context()), added); err != nil {
 		t.Errorf("a fresh read: %v", err)
 	}
-	if got, err := c.GetMany(Fresh(t.Context()), []int{added}); err != nil || len(got) != 1 {
+	if got, err := c.GetMany(SkipLocal(t.Context()), []int{added}); err != nil || len(got) != 1 {
 		t.Errorf("a fresh read: %v, %v", got, err)
 	}
 	x.clock.synced.Store(0)
@@ -249,7 +249,7 @@ func countTo(n int) func(context.Context) iter.Seq2[int, error] {
 	}
 }
 
-func buildGuard(t *testing.T, g *guard[int]) {
+func buildGuard(t *testing.T, g *existenceFilter[int]) {
 	t.Helper()
 	if !g.claim() {
 		t.Fatal("another build is under way")

@@ -14,7 +14,7 @@ import (
 // hands are the clocks of a hub that does not run, moved by the test: the one
 // of its local entries and the one that its records are written and read by.
 type hands struct {
-	*Hub
+	*Client
 	began  time.Time
 	passed atomic.Int64
 }
@@ -28,7 +28,7 @@ func (w *world) hands(t *testing.T, o Options, hooks ...redis.Hook) *hands {
 		rdb.AddHook(hook)
 	}
 	o.Prefix, o.RedisTimeout = w.prefix, 10*time.Second
-	h, err := NewHub(rdb, o)
+	h, err := NewClient(rdb, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func (w *world) hands(t *testing.T, o Options, hooks ...redis.Hook) *hands {
 		h.Wait()
 		_ = rdb.Close()
 	})
-	x := &hands{Hub: h, began: time.Now()}
+	x := &hands{Client: h, began: time.Now()}
 	h.wall = func() time.Time { return x.began.Add(time.Duration(x.passed.Load())) }
 	h.clock.now.Store(0)
 	return x
@@ -56,15 +56,15 @@ func mini(t *testing.T) *world {
 	return startMini(t).world(t)
 }
 
-const everyCriterion = Hot | SeldomChanged | Small | MayBeStale
+const everyCriterion = Hot | RarelyChanged | Small | MayBeStale
 
 // localPolicy keeps rows locally, whole lives long.
 func localPolicy() Policy {
-	return Policy{Name: "row", Fresh: time.Hour, Negative: 10 * time.Minute, Jitter: -1, Local: Local{Share: 1, Suits: everyCriterion}}
+	return Policy{Name: "row", TTL: time.Hour, NegativeTTL: 10 * time.Minute, Jitter: -1, Local: Local{Share: 1, Criteria: everyCriterion}}
 }
 
 // rowsOf is a cache of rows with their versions.
-func rowsOf(h *Hub, p Policy, load Loader[int, row]) *Cache[int, row] {
+func rowsOf(h *Client, p Policy, load Loader[int, row]) *Cache[int, row] {
 	if p.Name == "" {
 		p.Name = "row"
 	}

@@ -8,43 +8,43 @@ import (
 	"slices"
 )
 
-// Spot is a place in a list: lists are ordered by At, the highest first.
-type Spot struct {
-	At int64 // unique in a list, below math.MaxInt64
-	ID int64 // of what stands there
+// ListItem is a place in a list: lists are ordered by At, the highest first.
+type ListItem struct {
+	Pos int64 // unique in a list, below math.MaxInt64
+	ID  int64 // of what stands there
 }
 
-// Spots is a page of a list.
-type Spots struct {
-	Spots []Spot // the highest first
-	More  bool   // the list goes on below them
+// ListPage is a page of a list.
+type ListPage struct {
+	Items []ListItem // the highest first
+	More  bool       // the list goes on below them
 }
 
-// Ask is a part of a list that is to be read from the truth: the first Most spots
+// ListRange is a part of a list that is to be read from the truth: the first Most spots
 // below Below.
-type Ask[K comparable] struct {
-	Of    K
-	Below int64 // math.MaxInt64: from the start
-	Most  int   // at least 1
+type ListRange[K comparable] struct {
+	Owner  K
+	Before int64 // math.MaxInt64: from the start
+	Limit  int   // at least 1
 }
 
-// spots are the first of a list, as pairs of At and ID: a record is "[[9,4],[7,1]]".
-type spots [][2]int64
+// listItems are the first of a list, as pairs of At and ID: a record is "[[9,4],[7,1]]".
+type listItems [][2]int64
 
 // spotBytes is the longest text of a spot in a record, with a comma.
 const spotBytes = len("[-9223372036854775808,-9223372036854775808],")
 
-// Heads keeps the first places of many lists of one kind, each under its owner, for
+// FirstPages keeps the first places of many lists of one kind, each under its owner, for
 // lists that are read in pages of many owners at once: the newest notes of the shops of
 // a page, the comments of its notes. It is safe for concurrent use.
 //
 // A head is a record of a [Cache], with all that its policy can say. It holds the first
 // spots of its list; fewer than a head can hold are the whole list, so an empty list is
 // a value like any other. What does not lie within the head is read from the truth.
-type Heads[K comparable] struct {
-	heads *Cache[K, spots]
+type FirstPages[K comparable] struct {
+	heads *Cache[K, listItems]
 	size  int
-	load  func(ctx context.Context, asks []Ask[K]) (map[K][]Spot, error)
+	load  func(ctx context.Context, asks []ListRange[K]) (map[K][]ListItem, error)
 }
 
 // HeadSource names the owners of lists and loads their spots.
@@ -54,22 +54,22 @@ type HeadSource[K comparable] struct {
 	// Load reads parts of lists from the database, each owner's in the order of the list. An
 	// owner that it leaves out has no spots there. All asks of a call have the same Below and
 	// Most. It follows the rules of a [Loader].
-	Load func(ctx context.Context, asks []Ask[K]) (map[K][]Spot, error)
+	Load func(ctx context.Context, asks []ListRange[K]) (map[K][]ListItem, error)
 }
 
-// NewHeads returns the heads of one kind of list, of size spots each: two or three pages.
+// NewFirstPages returns the heads of one kind of list, of size spots each: two or three pages.
 //
 // NewHeads panics as [New] does, or if the size is not positive. A policy without
 // MaxBytes gets what a head may need.
-func NewHeads[K comparable](hub *Hub, p Policy, size int, src HeadSource[K]) *Heads[K] {
+func NewFirstPages[K comparable](hub *Client, p Policy, size int, src HeadSource[K]) *FirstPages[K] {
 	if size < 1 {
 		panic(fmt.Sprintf("cache: heads %s of %d spots", p.Name, size))
 	}
 	if p.MaxBytes <= 0 {
 		p.MaxBytes = max(16<<10, headerSize+size*spotBytes+len("[]"))
 	}
-	h := &Heads[K]{size: size, load: src.Load}
-	h.heads = New(hub, p, Source[K, spots]{Key: src.Key, Parse: src.Parse, Load: h.loadHeads})
+	h := &FirstPages[K]{size: size, load: src.Load}
+	h.heads = New(hub, p, Source[K, listItems]{Key: src.Key, Parse: src.Parse, Load: h.loadHeads})
 	return h
 }
 
@@ -83,17 +83,17 @@ func NewHeads[K comparable](hub *Hub, p Policy, size int, src HeadSource[K]) *He
 //
 // With an error, a loader's, [ErrBusy] or that of ctx, the map holds the pages that could
 // be had all the same.
-func (h *Heads[K]) Pages(ctx context.Context, owners []K, below int64, first int) (map[K]Spots, error) {
-	pages := make(map[K]Spots, len(owners))
+func (h *FirstPages[K]) Pages(ctx context.Context, owners []K, below int64, first int) (map[K]ListPage, error) {
+	pages := make(map[K]ListPage, len(owners))
 	if first < 1 {
 		for _, k := range owners {
-			pages[k] = Spots{}
+			pages[k] = ListPage{}
 		}
 		return pages, nil
 	}
 	owners = once(owners)
 	heads, failed := h.heads.GetMany(ctx, owners)
-	var asks []Ask[K]
+	var asks []ListRange[K]
 	for _, k := range owners {
 		found, ok := heads[k]
 		if !ok {
@@ -103,7 +103,7 @@ func (h *Heads[K]) Pages(ctx context.Context, owners []K, below int64, first int
 		if within {
 			pages[k] = page
 		} else {
-			asks = append(asks, Ask[K]{k, below, first + 1})
+			asks = append(asks, ListRange[K]{k, below, first + 1})
 		}
 	}
 	if len(asks) == 0 {
@@ -112,14 +112,14 @@ func (h *Heads[K]) Pages(ctx context.Context, owners []K, below int64, first int
 	read, err := h.beyond(ctx, asks)
 	for _, a := range asks {
 		if err == nil {
-			part := read[a.Of]
-			pages[a.Of] = Spots{Spots: part[:min(first, len(part))], More: len(part) > first}
+			part := read[a.Owner]
+			pages[a.Owner] = ListPage{Items: part[:min(first, len(part))], More: len(part) > first}
 		}
 	}
 	return pages, h.wrap(cmp.Or(failed, err))
 }
 
-func (h *Heads[K]) wrap(err error) error {
+func (h *FirstPages[K]) wrap(err error) error {
 	if err != nil {
 		return fmt.Errorf("pages of %s: %w", h.heads.core.limits().policy.Name, err)
 	}
@@ -127,17 +127,17 @@ func (h *Heads[K]) wrap(err error) error {
 }
 
 // page reports false if a head does not hold all that the page has to say.
-func (f spots) page(below int64, first int, whole bool) (Spots, bool) {
+func (f listItems) page(below int64, first int, whole bool) (ListPage, bool) {
 	skip, _ := slices.BinarySearchFunc(f, below, func(s [2]int64, below int64) int {
 		return cmp.Or(cmp.Compare(below, s[0]), -1) // the place itself is not below itself
 	})
 	rest := f[skip:]
 	if len(rest) <= first && !whole {
-		return Spots{}, false
+		return ListPage{}, false
 	}
-	page := Spots{More: len(rest) > first}
+	page := ListPage{More: len(rest) > first}
 	for _, s := range rest[:min(first, len(rest))] {
-		page.Spots = append(page.Spots, Spot{At: s[0], ID: s[1]})
+		page.Items = append(page.Items, ListItem{Pos: s[0], ID: s[1]})
 	}
 	return page, true
 }
@@ -145,29 +145,29 @@ func (f spots) page(below int64, first int, whole bool) (Spots, bool) {
 // Invalidate forgets the heads of these owners. Call it after the commit of whatever
 // put something into their lists, took it out or gave it another place. Its promise and
 // its error are those of [Cache.Invalidate].
-func (h *Heads[K]) Invalidate(ctx context.Context, owners ...K) error {
+func (h *FirstPages[K]) Invalidate(ctx context.Context, owners ...K) error {
 	return h.heads.Invalidate(ctx, owners...)
 }
 
 // Stats returns what these heads did in this process so far. Reads of the truth beyond
 // them are among its loads.
-func (h *Heads[K]) Stats() Stats { return h.heads.Stats() }
+func (h *FirstPages[K]) Stats() Stats { return h.heads.Stats() }
 
 // loadHeads is the loader of the cache. Each owner has a head, if only an empty one.
-func (h *Heads[K]) loadHeads(ctx context.Context, owners []K) (map[K]spots, error) {
-	asks := make([]Ask[K], len(owners))
+func (h *FirstPages[K]) loadHeads(ctx context.Context, owners []K) (map[K]listItems, error) {
+	asks := make([]ListRange[K], len(owners))
 	for i, k := range owners {
-		asks[i] = Ask[K]{k, math.MaxInt64, h.size}
+		asks[i] = ListRange[K]{k, math.MaxInt64, h.size}
 	}
 	lists, err := h.read(ctx, asks)
 	if err != nil {
 		return nil, err
 	}
-	heads := make(map[K]spots, len(owners))
+	heads := make(map[K]listItems, len(owners))
 	for _, k := range owners {
-		found := make(spots, len(lists[k]))
+		found := make(listItems, len(lists[k]))
 		for i, s := range lists[k] {
-			found[i] = [2]int64{s.At, s.ID}
+			found[i] = [2]int64{s.Pos, s.ID}
 		}
 		heads[k] = found
 	}
@@ -176,7 +176,7 @@ func (h *Heads[K]) loadHeads(ctx context.Context, owners []K) (map[K]spots, erro
 
 // beyond reads parts of lists for one reader. Its place among the loads and its
 // deadline are those of any load; it keeps nothing, so it ends with its reader.
-func (h *Heads[K]) beyond(ctx context.Context, asks []Ask[K]) (map[K][]Spot, error) {
+func (h *FirstPages[K]) beyond(ctx context.Context, asks []ListRange[K]) (map[K][]ListItem, error) {
 	c := h.heads.core.limits()
 	limited, cancel := context.WithTimeout(ctx, c.policy.LoadTimeout)
 	defer cancel()
@@ -196,21 +196,21 @@ func (h *Heads[K]) beyond(ctx context.Context, asks []Ask[K]) (map[K][]Spot, err
 
 // read calls the loader and checks what it returned: spots out of order would be pages
 // with holes, and nobody would ever see that.
-func (h *Heads[K]) read(ctx context.Context, asks []Ask[K]) (map[K][]Spot, error) {
+func (h *FirstPages[K]) read(ctx context.Context, asks []ListRange[K]) (map[K][]ListItem, error) {
 	lists, err := h.load(ctx, asks)
 	if err != nil {
 		return nil, err
 	}
 	for _, a := range asks {
-		if len(lists[a.Of]) > a.Most {
-			return nil, fmt.Errorf("%d spots, want at most %d", len(lists[a.Of]), a.Most)
+		if len(lists[a.Owner]) > a.Limit {
+			return nil, fmt.Errorf("%d spots, want at most %d", len(lists[a.Owner]), a.Limit)
 		}
-		above := a.Below
-		for _, s := range lists[a.Of] {
-			if s.At >= above {
-				return nil, fmt.Errorf("a spot at %d comes after %d, want the highest first and each once", s.At, above)
+		above := a.Before
+		for _, s := range lists[a.Owner] {
+			if s.Pos >= above {
+				return nil, fmt.Errorf("a spot at %d comes after %d, want the highest first and each once", s.Pos, above)
 			}
-			above = s.At
+			above = s.Pos
 		}
 	}
 	return lists, nil

@@ -41,40 +41,40 @@ func TestHeads(t *testing.T) {
 // board stands for a table of the database with a list for each owner.
 type board struct {
 	mu    sync.Mutex
-	of    map[int][]Spot // the highest first
-	asked [][]Ask[int]
+	of    map[int][]ListItem // the highest first
+	asked [][]ListRange[int]
 	fails error
 }
 
 // newBoard has lists with these Ats. The ids are unlike them.
 func newBoard(lists map[int][]int64) *board {
-	b := &board{of: make(map[int][]Spot)}
+	b := &board{of: make(map[int][]ListItem)}
 	for owner, ats := range lists {
 		b.of[owner] = spotsAt(ats...)
 	}
 	return b
 }
 
-func spotsAt(ats ...int64) []Spot {
-	list := make([]Spot, len(ats))
+func spotsAt(ats ...int64) []ListItem {
+	list := make([]ListItem, len(ats))
 	for i, at := range ats {
-		list[i] = Spot{at, 1000 - at}
+		list[i] = ListItem{at, 1000 - at}
 	}
 	return list
 }
 
-func (b *board) load(_ context.Context, asks []Ask[int]) (map[int][]Spot, error) {
+func (b *board) load(_ context.Context, asks []ListRange[int]) (map[int][]ListItem, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.asked = append(b.asked, asks)
 	if b.fails != nil {
 		return nil, b.fails
 	}
-	found := make(map[int][]Spot)
+	found := make(map[int][]ListItem)
 	for _, a := range asks {
-		for _, s := range b.of[a.Of] {
-			if s.At < a.Below && len(found[a.Of]) < a.Most {
-				found[a.Of] = append(found[a.Of], s)
+		for _, s := range b.of[a.Owner] {
+			if s.Pos < a.Before && len(found[a.Owner]) < a.Limit {
+				found[a.Owner] = append(found[a.Owner], s)
 			}
 		}
 	}
@@ -89,15 +89,15 @@ func (b *board) put(owner int, ats ...int64) {
 }
 
 // page is what the truth says.
-func (b *board) page(owner int, below int64, first int) Spots {
+func (b *board) page(owner int, below int64, first int) ListPage {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	rest := slices.DeleteFunc(slices.Clone(b.of[owner]), func(s Spot) bool { return s.At >= below })
-	return Spots{rest[:min(first, len(rest))], len(rest) > first}
+	rest := slices.DeleteFunc(slices.Clone(b.of[owner]), func(s ListItem) bool { return s.Pos >= below })
+	return ListPage{rest[:min(first, len(rest))], len(rest) > first}
 }
 
 // wantAsked compares what was asked for since the last time.
-func (b *board) wantAsked(t *testing.T, what string, want ...[]Ask[int]) {
+func (b *board) wantAsked(t *testing.T, what string, want ...[]ListRange[int]) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,12 +107,12 @@ func (b *board) wantAsked(t *testing.T, what string, want ...[]Ask[int]) {
 	b.asked = nil
 }
 
-func headsOf(h *Hub, b *board, size int, p Policy) *Heads[int] {
+func headsOf(h *Client, b *board, size int, p Policy) *FirstPages[int] {
 	p.Name = "heads"
-	return NewHeads(h, p.withTestTimes(), size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
+	return NewFirstPages(h, p.withTestTimes(), size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 }
 
-func wantSpots(t *testing.T, h *Heads[int], owners []int, below int64, first int, want map[int]Spots) {
+func wantSpots(t *testing.T, h *FirstPages[int], owners []int, below int64, first int, want map[int]ListPage) {
 	t.Helper()
 	got, err := h.Pages(t.Context(), owners, below, first)
 	must(t, err)
@@ -122,15 +122,15 @@ func wantSpots(t *testing.T, h *Heads[int], owners []int, below int64, first int
 }
 
 // wantTruth compares pages of all sizes at all places with the truth.
-func wantTruth(t *testing.T, h *Heads[int], b *board, owners ...int) {
+func wantTruth(t *testing.T, h *FirstPages[int], b *board, owners ...int) {
 	t.Helper()
 	for _, below := range []int64{math.MaxInt64, 100, 9, 8, 7, 6, 5, 4, 2, 1, 0, -1, -8, math.MinInt64} {
 		for first := range 9 {
-			want := make(map[int]Spots)
+			want := make(map[int]ListPage)
 			for _, owner := range owners {
 				want[owner] = b.page(owner, below, first)
 				if first == 0 {
-					want[owner] = Spots{}
+					want[owner] = ListPage{}
 				}
 			}
 			wantSpots(t, h, owners, below, first, want)
@@ -151,46 +151,46 @@ func pagesOfHeads(t *testing.T, w *world) {
 		wantTruth(t, headsOf(w.process(t), b, size, Policy{}), b, 5, 4, 3, 2, 1)
 	}
 	h := headsOf(w.process(t), b, 4, Policy{})
-	wantSpots(t, h, []int{1, 2, 1}, 9, 2, map[int]Spots{1: {spotsAt(8, 7), true}, 2: {spotsAt(8, 5), true}})
+	wantSpots(t, h, []int{1, 2, 1}, 9, 2, map[int]ListPage{1: {spotsAt(8, 7), true}, 2: {spotsAt(8, 5), true}})
 }
 
 func wholeListIsInItsHead(t *testing.T, w *world) {
 	b := variousLists()
 	h := headsOf(w.process(t), b, 4, Policy{})
-	wantSpots(t, h, []int{2}, math.MaxInt64, 3, map[int]Spots{2: {spotsAt(8, 5, 2), false}})
-	b.wantAsked(t, "the first time", []Ask[int]{{2, math.MaxInt64, 4}})
-	wantSpots(t, h, []int{2}, math.MaxInt64, 100, map[int]Spots{2: {spotsAt(8, 5, 2), false}})
-	wantSpots(t, h, []int{2}, 5, 100, map[int]Spots{2: {spotsAt(2), false}})
-	wantSpots(t, h, []int{2}, 2, 100, map[int]Spots{2: {}})
+	wantSpots(t, h, []int{2}, math.MaxInt64, 3, map[int]ListPage{2: {spotsAt(8, 5, 2), false}})
+	b.wantAsked(t, "the first time", []ListRange[int]{{2, math.MaxInt64, 4}})
+	wantSpots(t, h, []int{2}, math.MaxInt64, 100, map[int]ListPage{2: {spotsAt(8, 5, 2), false}})
+	wantSpots(t, h, []int{2}, 5, 100, map[int]ListPage{2: {spotsAt(2), false}})
+	wantSpots(t, h, []int{2}, 2, 100, map[int]ListPage{2: {}})
 	b.wantAsked(t, "then")
 }
 
 func emptyHeadIsAValue(t *testing.T, w *world) {
 	b := newBoard(nil)
-	p := Policy{Negative: -1} // no absence is kept
-	wantSpots(t, headsOf(w.process(t), b, 4, p), []int{7}, math.MaxInt64, 3, map[int]Spots{7: {}})
-	b.wantAsked(t, "the first time", []Ask[int]{{7, math.MaxInt64, 4}})
+	p := Policy{NegativeTTL: -1} // no absence is kept
+	wantSpots(t, headsOf(w.process(t), b, 4, p), []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {}})
+	b.wantAsked(t, "the first time", []ListRange[int]{{7, math.MaxInt64, 4}})
 	there := headsOf(w.process(t), b, 4, p)
-	wantSpots(t, there, []int{7}, math.MaxInt64, 3, map[int]Spots{7: {}})
-	wantSpots(t, there, []int{7}, 3, 100, map[int]Spots{7: {}})
+	wantSpots(t, there, []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {}})
+	wantSpots(t, there, []int{7}, 3, 100, map[int]ListPage{7: {}})
 	b.wantAsked(t, "then")
 	b.put(7, 1)
 	must(t, there.Invalidate(t.Context(), 7))
-	wantSpots(t, there, []int{7}, math.MaxInt64, 3, map[int]Spots{7: {spotsAt(1), false}})
+	wantSpots(t, there, []int{7}, math.MaxInt64, 3, map[int]ListPage{7: {spotsAt(1), false}})
 }
 
 func ownersAreLoadedTogether(t *testing.T, w *world) {
 	b := variousLists()
 	h := headsOf(w.process(t), b, 3, Policy{})
-	page := map[int]Spots{1: {spotsAt(9, 8), true}, 3: {spotsAt(9, 7), true}, 4: {spotsAt(5), false}}
+	page := map[int]ListPage{1: {spotsAt(9, 8), true}, 3: {spotsAt(9, 7), true}, 4: {spotsAt(5), false}}
 	wantSpots(t, h, []int{1, 3, 1, 4}, math.MaxInt64, 2, page)
-	b.wantAsked(t, "heads", []Ask[int]{{1, math.MaxInt64, 3}, {3, math.MaxInt64, 3}, {4, math.MaxInt64, 3}})
-	wantSpots(t, h, []int{1, 4, 3, 1}, 8, 2, map[int]Spots{1: {spotsAt(7, 6), true}, 3: {spotsAt(7, 6), true}, 4: {spotsAt(5), false}})
-	b.wantAsked(t, "beyond the heads", []Ask[int]{{1, 8, 3}, {3, 8, 3}})
-	wantSpots(t, h, []int{2, 3}, 2, 1, map[int]Spots{2: {}, 3: {spotsAt(1), false}})
-	b.wantAsked(t, "a head, and below them", []Ask[int]{{2, math.MaxInt64, 3}}, []Ask[int]{{2, 2, 2}, {3, 2, 2}})
+	b.wantAsked(t, "heads", []ListRange[int]{{1, math.MaxInt64, 3}, {3, math.MaxInt64, 3}, {4, math.MaxInt64, 3}})
+	wantSpots(t, h, []int{1, 4, 3, 1}, 8, 2, map[int]ListPage{1: {spotsAt(7, 6), true}, 3: {spotsAt(7, 6), true}, 4: {spotsAt(5), false}})
+	b.wantAsked(t, "beyond the heads", []ListRange[int]{{1, 8, 3}, {3, 8, 3}})
+	wantSpots(t, h, []int{2, 3}, 2, 1, map[int]ListPage{2: {}, 3: {spotsAt(1), false}})
+	b.wantAsked(t, "a head, and below them", []ListRange[int]{{2, math.MaxInt64, 3}}, []ListRange[int]{{2, 2, 2}, {3, 2, 2}})
 	wantSpots(t, h, nil, 8, 2, nil)
-	wantSpots(t, h, []int{9}, 8, 0, map[int]Spots{9: {}})
+	wantSpots(t, h, []int{9}, 8, 0, map[int]ListPage{9: {}})
 	b.wantAsked(t, "nobody, and nothing")
 }
 
@@ -247,7 +247,7 @@ func headRoundTrips(t *testing.T, w *world) {
 func failedHeads(t *testing.T, w *world) {
 	b := variousLists()
 	h := headsOf(w.process(t), b, 3, Policy{})
-	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 1, map[int]Spots{1: {spotsAt(9), true}, 2: {spotsAt(8), true}})
+	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 1, map[int]ListPage{1: {spotsAt(9), true}, 2: {spotsAt(8), true}})
 	b.fails = errDatabase
 	for name, ask := range map[string]struct {
 		owners []int
@@ -291,8 +291,8 @@ func unorderedHeads(t *testing.T, w *world) {
 	if names := w.names(t); len(names) != 1 {
 		t.Errorf("keys %q, want one head, in order", names)
 	}
-	rude := NewHeads(w.process(t), Policy{Name: "rude"}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []Ask[int]) (map[int][]Spot, error) {
-		return map[int][]Spot{1: spotsAt(3, 2, 1)}, nil
+	rude := NewFirstPages(w.process(t), Policy{Name: "rude"}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
+		return map[int][]ListItem{1: spotsAt(3, 2, 1)}, nil
 	}})
 	if got, err := rude.Pages(t.Context(), []int{1}, math.MaxInt64, 1); err == nil {
 		t.Errorf("more than was asked for: %v", got)
@@ -302,11 +302,11 @@ func unorderedHeads(t *testing.T, w *world) {
 func TestHeadsInThisProcessCostNothing(t *testing.T) {
 	b := variousLists()
 	sent := new(tally)
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true}, sent)
-	h := headsOf(x.Hub, b, 4, Policy{Local: Local{Share: 1, Suits: everyCriterion}})
-	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]Spots{1: {spotsAt(9, 8), true}, 2: {spotsAt(8, 5), true}})
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
+	h := headsOf(x.Client, b, 4, Policy{Local: Local{Share: 1, Criteria: everyCriterion}})
+	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]ListPage{1: {spotsAt(9, 8), true}, 2: {spotsAt(8, 5), true}})
 	sent.reset()
-	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]Spots{1: {spotsAt(9, 8), true}, 2: {spotsAt(8, 5), true}})
+	wantSpots(t, h, []int{1, 2}, math.MaxInt64, 2, map[int]ListPage{1: {spotsAt(9, 8), true}, 2: {spotsAt(8, 5), true}})
 	if sent.roundTrips != 0 {
 		t.Errorf("%d round trips, want none", sent.roundTrips)
 	}
@@ -318,7 +318,7 @@ func TestHeadsInThisProcessCostNothing(t *testing.T) {
 func TestHeadsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
 	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
 	defer func() { _ = rdb.Close() }()
-	hub, err := NewHub(rdb, Options{})
+	hub, err := NewClient(rdb, Options{})
 	must(t, err)
 	b := variousLists()
 	h := headsOf(hub, b, 3, Policy{})
@@ -334,19 +334,19 @@ func TestALargeHeadIsKept(t *testing.T) {
 	const size = 1000
 	w := startMini(t).world(t)
 	asked := 0
-	h := NewHeads(w.process(t), Policy{Name: "large"}, size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []Ask[int]) (map[int][]Spot, error) {
+	h := NewFirstPages(w.process(t), Policy{Name: "large"}, size, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: func(context.Context, []ListRange[int]) (map[int][]ListItem, error) {
 		asked++
-		list := make([]Spot, size)
+		list := make([]ListItem, size)
 		for i := range list {
-			list[i] = Spot{math.MinInt64 + size - int64(i), math.MinInt64}
+			list[i] = ListItem{math.MinInt64 + size - int64(i), math.MinInt64}
 		}
-		return map[int][]Spot{1: list}, nil
+		return map[int][]ListItem{1: list}, nil
 	}})
 	for range 2 {
 		got, err := h.Pages(t.Context(), []int{1}, math.MaxInt64, size-1)
 		must(t, err)
-		if len(got[1].Spots) != size-1 || !got[1].More {
-			t.Errorf("%d spots, and more: %v", len(got[1].Spots), got[1].More)
+		if len(got[1].Items) != size-1 || !got[1].More {
+			t.Errorf("%d spots, and more: %v", len(got[1].Items), got[1].More)
 		}
 	}
 	if asked != 1 {
@@ -358,15 +358,15 @@ func TestALargeHeadIsKept(t *testing.T) {
 func TestReadsBeyondAHeadTakePlaces(t *testing.T) {
 	w := startMini(t).world(t)
 	b := variousLists()
-	h := NewHeads(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
+	h := NewFirstPages(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 	wantTruth(t, h, b, 1) // each read gives its place back
 	must(t, h.heads.inside().places.Acquire(t.Context(), 1))
 	if _, err := h.Pages(t.Context(), []int{1}, 7, 2); !errors.Is(err, ErrBusy) {
 		t.Errorf("without a place: %v, want ErrBusy", err)
 	}
-	wantSpots(t, h, []int{1}, math.MaxInt64, 1, map[int]Spots{1: {spotsAt(9), true}})
+	wantSpots(t, h, []int{1}, math.MaxInt64, 1, map[int]ListPage{1: {spotsAt(9), true}})
 	h.heads.inside().places.Release(1)
-	wantSpots(t, h, []int{1}, 7, 2, map[int]Spots{1: {spotsAt(6, 5), true}})
+	wantSpots(t, h, []int{1}, 7, 2, map[int]ListPage{1: {spotsAt(6, 5), true}})
 }
 
 func TestHeadsWithoutASizeAreAMistake(t *testing.T) {

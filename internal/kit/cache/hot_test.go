@@ -140,23 +140,23 @@ func TestAHubKnowsItsHotKeys(t *testing.T) {
 	const reads = exactly / 2 // with those of the other key fewer than are counted one by one
 	for _, local := range []bool{true, false} {
 		t.Run(fmt.Sprintf("local %v", local), func(t *testing.T) {
-			o := Options{Alone: true}
+			o := Options{SingleProcess: true}
 			if local {
 				o.LocalBytes = 1 << 20
 			}
 			x := mini(t).hands(t, o)
-			c := rowsOf(x.Hub, localPolicy(), newTable(1, 2).load)
+			c := rowsOf(x.Client, localPolicy(), newTable(1, 2).load)
 			for i := range reads {
 				mustGet(t, c, 1)
 				if i%4 == 0 {
 					mustGet(t, c, 2)
 				}
 			}
-			got := x.Hot(1)
+			got := x.HotKeys(1)
 			if len(got) != 1 || got[0].Key != c.inside().nameOf(1) || got[0].Hits < reads*9/10 || got[0].Hits > reads*11/10 {
 				t.Errorf("the hottest is %v, want %s with about %d hits", got, c.inside().nameOf(1), reads)
 			}
-			if got := x.Hot(10); len(got) != 2 {
+			if got := x.HotKeys(10); len(got) != 2 {
 				t.Errorf("got %v, want two keys", got)
 			}
 		})
@@ -167,8 +167,8 @@ func TestAHubKnowsItsHotKeys(t *testing.T) {
 // about right.
 func TestManyLocalHitsAreEstimated(t *testing.T) {
 	const reads = 400_000
-	x := mini(t).hands(t, Options{Alone: true, LocalBytes: 1 << 20})
-	c := rowsOf(x.Hub, localPolicy(), newTable(1).load)
+	x := mini(t).hands(t, Options{SingleProcess: true, LocalBytes: 1 << 20})
+	c := rowsOf(x.Client, localPolicy(), newTable(1).load)
 	for i := range reads + 1 {
 		if i%100 == 0 {
 			x.pass(tickEvery)
@@ -180,20 +180,20 @@ func TestManyLocalHitsAreEstimated(t *testing.T) {
 	if got := c.Stats().LocalHits; got < reads*9/10 || got > reads*11/10 {
 		t.Errorf("%d local hits, want about %d", got, reads)
 	}
-	if got := x.Hot(1); len(got) != 1 || got[0].Hits < reads*9/10 || got[0].Hits > reads*11/10 {
+	if got := x.HotKeys(1); len(got) != 1 || got[0].Hits < reads*9/10 || got[0].Hits > reads*11/10 {
 		t.Errorf("the hottest is %v, want about %d hits", got, reads)
 	}
 }
 
 func TestAbsentKeysAreCountedAsHotToo(t *testing.T) {
-	x := mini(t).hands(t, Options{Alone: true})
-	c := rowsOf(x.Hub, localPolicy(), newTable().load)
+	x := mini(t).hands(t, Options{SingleProcess: true})
+	c := rowsOf(x.Client, localPolicy(), newTable().load)
 	for range 1000 {
 		if _, err := c.Get(context.WithoutCancel(t.Context()), 7); !errors.Is(err, ErrNotFound) {
 			t.Fatal(err)
 		}
 	}
-	if got := x.Hot(1); len(got) != 1 || got[0].Key != c.inside().nameOf(7) {
+	if got := x.HotKeys(1); len(got) != 1 || got[0].Key != c.inside().nameOf(7) {
 		t.Errorf("the hottest is %v", got)
 	}
 }

@@ -25,23 +25,23 @@ import (
 // Options tunes a Hub. The zero value is a good setting, except that it shows no
 // metrics and keeps nothing in the process's own memory.
 type Options struct {
-	Prefix       string                // begins every key; default "td"
-	Registerer   prometheus.Registerer // where the metrics are shown; nil for nowhere
-	Log          *slog.Logger          // default slog.DiscardHandler
-	RedisTimeout time.Duration         // deadline of one round trip; default 250ms
-	LocalBytes   int64                 // for the local caches of all policies together; 0: none
-	Bus          stream.Bus            // tells the other processes what changed, and this one what they changed; nil: nobody is told
-	MaxAge       time.Duration         // how long after the last word of the bus a process counts as in sync; default 1s
-	Alone        bool                  // no other process writes what is cached here: local entries and guards are always in sync
-	ReadLimit    int                   // round trips a second that reads may make to Redis, those of essential policies not counted; 0: any
-	MaxLoads     int                   // loader calls of all policies at a time; default 64
-	ReadOnly     func() bool           // whether Redis refuses writes, for long perhaps: stale entries then stand in only for rows that cannot be read; nil: never
-	Off          []string              // policies whose reads all ask the loader: to measure what the cache is good for
+	Prefix        string                // begins every key; default "td"
+	Registerer    prometheus.Registerer // where the metrics are shown; nil for nowhere
+	Log           *slog.Logger          // default slog.DiscardHandler
+	RedisTimeout  time.Duration         // deadline of one round trip; default 250ms
+	LocalBytes    int64                 // for the local caches of all policies together; 0: none
+	Bus           stream.Bus            // tells the other processes what changed, and this one what they changed; nil: nobody is told
+	MaxAge        time.Duration         // how long after the last word of the bus a process counts as in sync; default 1s
+	SingleProcess bool                  // no other process writes what is cached here: local entries and guards are always in sync
+	ReadLimit     int                   // round trips a second that reads may make to Redis, those of essential policies not counted; 0: any
+	MaxLoads      int                   // loader calls of all policies at a time; default 64
+	ReadOnly      func() bool           // whether Redis refuses writes, for long perhaps: stale entries then stand in only for rows that cannot be read; nil: never
+	Disabled      []string              // policies whose reads all ask the loader: to measure what the cache is good for
 }
 
-// Hub is what the caches of one process share: the Redis, the key prefix, the
+// Client is what the caches of one process share: the Redis, the key prefix, the
 // limits, the metrics. It is safe for concurrent use.
-type Hub struct {
+type Client struct {
 	rdb        redis.Cmdable
 	off        []string
 	single     bool   // one node, where a command may name keys of all slots
@@ -60,7 +60,7 @@ type Hub struct {
 	reads      *rate.Limiter // nil: no limit
 	places     *semaphore.Weighted
 	hot        *topKeys
-	clock      ticker
+	clock      syncClock
 	wall       func() time.Time // what records say about time
 
 	loads      sync.WaitGroup
@@ -70,14 +70,14 @@ type Hub struct {
 
 	mu      sync.Mutex
 	counts  map[string]*counters // by policy
-	caches  []tended
+	caches  []maintained
 	members map[string]member   // by policy
 	tables  map[string][]*Table // by name
 	shares  float64             // of localBytes, that are given away
 }
 
-// tended is a cache, for the hub that looks after it.
-type tended interface {
+// maintained is a cache, for the hub that looks after it.
+type maintained interface {
 	Stats() Stats
 	// tend does what is to be done about once a second.
 	tend(ctx context.Context)
@@ -99,22 +99,22 @@ type member interface {
 	reset()
 }
 
-// NewHub builds a Hub on rdb. It starts nothing, sends nothing and closes
+// NewClient builds a Hub on rdb. It starts nothing, sends nothing and closes
 // nothing: rdb belongs to the caller. It returns an error if the prefix has a
 // brace, which would move the hash tag of every key, or if the Registerer has
 // these metrics already.
-func NewHub(rdb redis.Cmdable, o Options) (*Hub, error) {
+func NewClient(rdb redis.Cmdable, o Options) (*Client, error) {
 	if strings.ContainsAny(o.Prefix, "{}") {
 		return nil, fmt.Errorf("cache: prefix %q has a brace", o.Prefix)
 	}
 	_, single := rdb.(*redis.Client)
 	root := cmp.Or(o.Prefix, "td") + ":"
-	h := &Hub{
+	h := &Client{
 		rdb:        rdb,
 		single:     single,
 		root:       root,
 		prefix:     root + "cache:",
-		off:        o.Off,
+		off:        o.Disabled,
 		timeout:    positiveOr(o.RedisTimeout, 250*time.Millisecond),
 		log:        cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		metrics:    newMetrics(),
@@ -135,9 +135,9 @@ func NewHub(rdb redis.Cmdable, o Options) (*Hub, error) {
 		h.readOnly = func() bool { return false }
 	}
 	h.close = sync.OnceFunc(func() { close(h.closing) })
-	h.clock.start(o.Alone)
+	h.clock.start(o.SingleProcess)
 	if h.bus != nil {
-		h.bus.Subscribe(Topic, h.hear)
+		h.bus.Subscribe(Topic, h.receive)
 		h.bus.Follow(h)
 	}
 	if o.ReadLimit > 0 {
@@ -155,18 +155,18 @@ func NewHub(rdb redis.Cmdable, o Options) (*Hub, error) {
 // Run moves the clock of the local caches, which serve nothing without it, builds
 // guards, keeps what is pinned, and remembers which keys are hot, until ctx ends.
 // It returns nil.
-func (h *Hub) Run(ctx context.Context) error {
+func (h *Client) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { h.clock.run(ctx) })
 	all.Go(func() { h.tend(ctx) })
 	all.Wait()
-	h.Remember(context.WithoutCancel(ctx))
+	h.SaveHotKeys(context.WithoutCancel(ctx))
 	return nil
 }
 
-// Await waits until a Hub that runs keeps what is read near: its clock moves, and it hears
+// WaitReady waits until a Hub that runs keeps what is read near: its clock moves, and it hears
 // of every invalidation; or for a time, if it does not hear the bus.
-func (h *Hub) Await(ctx context.Context, most time.Duration) {
+func (h *Client) WaitReady(ctx context.Context, most time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	for !h.clock.inSync() && clock.Sleep(ctx, tickEvery) == nil { // a clock that stands still is not in sync
@@ -178,7 +178,7 @@ const (
 	fadeEvery = time.Minute
 )
 
-func (h *Hub) tend(ctx context.Context) {
+func (h *Client) tend(ctx context.Context) {
 	h.knowEpoch(ctx)
 	next := time.Now().Add(fadeEvery)
 	for ctx.Err() == nil {
@@ -187,7 +187,7 @@ func (h *Hub) tend(ctx context.Context) {
 		}
 		if !time.Now().Before(next) {
 			next = time.Now().Add(fadeEvery)
-			h.Remember(ctx)
+			h.SaveHotKeys(ctx)
 			h.hot.fade()
 		}
 		if clock.Sleep(ctx, tendEvery) == nil {
@@ -197,28 +197,28 @@ func (h *Hub) tend(ctx context.Context) {
 }
 
 // knowEpoch learns the epoch, if it is not known or may have gone by unheard.
-func (h *Hub) knowEpoch(ctx context.Context) {
+func (h *Client) knowEpoch(ctx context.Context) {
 	now := h.clock.now.Load()
 	heard := now < h.clock.synced.Load() || now == stopped // then nothing is kept here anyway
 	if h.epoch.Load() != 0 && heard && !h.unsure.Load() {
 		return
 	}
 	h.unsure.Store(false)
-	if err := h.LearnEpoch(ctx); err != nil {
+	if err := h.RefreshEpoch(ctx); err != nil {
 		h.unsure.Store(true)
-		h.complain(ctx, "reading the epoch", "", err)
+		h.logFailure(ctx, "reading the epoch", "", err)
 	}
 }
 
 // joined returns the caches.
-func (h *Hub) joined() []tended {
+func (h *Client) joined() []maintained {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.caches)
 }
 
 // Stats returns what each cache and window did in this process so far, by name.
-func (h *Hub) Stats() []Stats {
+func (h *Client) Stats() []Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	list := make([]Stats, 0, len(h.counts))
@@ -228,21 +228,21 @@ func (h *Hub) Stats() []Stats {
 	return list
 }
 
-// Hot returns up to n keys that this process reads most, the hottest first.
-func (h *Hub) Hot(n int) []HotKey { return h.hot.top(n) }
+// HotKeys returns up to n keys that this process reads most, the hottest first.
+func (h *Client) HotKeys(n int) []HotKey { return h.hot.top(n) }
 
 // Wait returns when no load is under way any more. Call it at the stop, after the
 // last read and before the stores close: a load outlives the read that began it,
 // by at most its LoadTimeout and two round trips. Second deletions that were to
 // come later are made at once.
-func (h *Hub) Wait() {
+func (h *Client) Wait() {
 	h.close()
 	h.loads.Wait()
 }
 
 // join takes a policy in, with what holds something in this process under it and
 // with the cache that wants to be looked after, if any.
-func (h *Hub) join(p Policy, m member, c tended) *counters {
+func (h *Client) join(p Policy, m member, c maintained) *counters {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if err := p.check(); err != nil {
@@ -264,8 +264,8 @@ func (h *Hub) join(p Policy, m member, c tended) *counters {
 	return h.counts[p.Name]
 }
 
-// complain logs a failure that no caller will hear of, at most every ten seconds.
-func (h *Hub) complain(ctx context.Context, doing, policy string, err error) {
+// logFailure logs a failure that no caller will hear of, at most every ten seconds.
+func (h *Client) logFailure(ctx context.Context, doing, policy string, err error) {
 	if h.complaints.Due() {
 		h.log.WarnContext(ctx, "cache failed; the loader answers", "doing", doing, "policy", policy, "err", err)
 	}

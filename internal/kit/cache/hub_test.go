@@ -23,7 +23,7 @@ func TestMetricsArePresentFromTheStart(t *testing.T) {
 	rdb := newClient("tcp", m.Addr())
 	defer func() { _ = rdb.Close() }()
 	reg := prometheus.NewPedanticRegistry()
-	h, err := NewHub(rdb, Options{Registerer: reg})
+	h, err := NewClient(rdb, Options{Registerer: reg})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func TestMetricsArePresentFromTheStart(t *testing.T) {
 	if diff := cmp.Diff(want, gather(t, reg)); diff != "" {
 		t.Error("after three reads", diff)
 	}
-	if _, err := NewHub(rdb, Options{Registerer: reg}); err == nil {
+	if _, err := NewClient(rdb, Options{Registerer: reg}); err == nil {
 		t.Error("a second hub on one registry is no error")
 	}
 }
@@ -80,7 +80,7 @@ func gather(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 }
 
 func TestNewRefusesANameThatCannotBe(t *testing.T) {
-	h, err := NewHub(newClient("tcp", "localhost:0"), Options{})
+	h, err := NewClient(newClient("tcp", "localhost:0"), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestNewRefusesANameThatCannotBe(t *testing.T) {
 			newCache(h, Policy{Name: name}, strconv.Itoa, rows.load)
 		}()
 	}
-	if _, err := NewHub(h.rdb, Options{Prefix: "td{1}"}); err == nil {
+	if _, err := NewClient(h.rdb, Options{Prefix: "td{1}"}); err == nil {
 		t.Error("NewHub took a prefix with braces")
 	}
 }
@@ -108,7 +108,7 @@ func TestReadsGoToTheLoaderWhenRedisIsAway(t *testing.T) {
 	var logged bytes.Buffer
 	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	h, err := NewClient(rdb, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +150,7 @@ func TestReadsGoToTheLoaderWhenRedisIsAway(t *testing.T) {
 func TestALoadWithoutRedisEndsWithItsReader(t *testing.T) {
 	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{})
+	h, err := NewClient(rdb, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestReadsSurviveARedisThatFallsDuringALoad(t *testing.T) {
 	m := miniredis.RunT(t)
 	rdb := newClient("tcp", m.Addr())
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{})
+	h, err := NewClient(rdb, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -195,7 +195,7 @@ func TestReadsSurviveARedisThatFallsDuringALoad(t *testing.T) {
 func TestAHungRedisCostsOneTimeout(t *testing.T) {
 	rdb := newClient("unix", hungServer(t))
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{RedisTimeout: 50 * time.Millisecond})
+	h, err := NewClient(rdb, Options{RedisTimeout: 50 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

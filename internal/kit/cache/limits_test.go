@@ -43,7 +43,7 @@ func endsAreSpread(t *testing.T, w *world) {
 	for i := range ids {
 		ids[i] = i
 	}
-	c := rowsOf(w.process(t), Policy{Fresh: fresh, Jitter: jitter}, newTable(ids...).load)
+	c := rowsOf(w.process(t), Policy{TTL: fresh, Jitter: jitter}, newTable(ids...).load)
 	if _, err := c.GetMany(t.Context(), ids); err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func (g *gauge) mostEver() int {
 
 func lossIsBounded(t *testing.T, w *world) {
 	const keys, readers, each, ofOne, ofAll = 40, 12, 40, 4, 6
-	h := w.hands(t, Options{MaxLoads: ofAll}).Hub
+	h := w.hands(t, Options{MaxLoads: ofAll}).Client
 	var all gauge
 	build := func(name string) (*Cache[int, row], *gauge) {
 		rows, own := newTable(), new(gauge)
@@ -166,7 +166,7 @@ func lossIsBounded(t *testing.T, w *world) {
 // still until the last place is taken.
 func TestLoadsAtATimeReachTheirBoundsAndNoMore(t *testing.T) {
 	const ofOne, ofAll, readers = 3, 5, 12
-	h := mini(t).hands(t, Options{MaxLoads: ofAll}).Hub
+	h := mini(t).hands(t, Options{MaxLoads: ofAll}).Client
 	var all gauge
 	release := make(chan struct{})
 	build := func(name string) (*Cache[int, row], *gauge) {
@@ -209,10 +209,10 @@ func TestAReadThatFindsNoPlaceInTimeIsBusy(t *testing.T) {
 			x := w.hands(t, o)
 			rows := newTable(1, 2)
 			load, nextLoad := rows.pausing(t)
-			c := rowsOf(x.Hub, p, load)
+			c := rowsOf(x.Client, p, load)
 			holder := c
 			if of == "process" {
-				holder = rowsOf(x.Hub, Policy{Name: "other"}, load)
+				holder = rowsOf(x.Client, Policy{Name: "other"}, load)
 			}
 			first := getLater(t.Context(), holder, 1)
 			held := nextLoad()
@@ -242,7 +242,7 @@ func TestAReadThatFindsNoPlaceInTimeIsBusy(t *testing.T) {
 }
 
 func TestALoaderThatPanicsGivesItsPlaceBack(t *testing.T) {
-	h := mini(t).hands(t, Options{MaxLoads: 1}).Hub
+	h := mini(t).hands(t, Options{MaxLoads: 1}).Client
 	rows, calls := newTable(1), 0
 	c := rowsOf(h, Policy{MaxLoads: 1}, func(ctx context.Context, ids []int) (map[int]row, error) {
 		if calls++; calls < 3 {
@@ -260,13 +260,13 @@ func TestALoaderThatPanicsGivesItsPlaceBack(t *testing.T) {
 
 func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 	setUp := func(t *testing.T, p Policy, reads int) (*hands, *Cache[int, row], *table) {
-		x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true, ReadLimit: 20})
+		x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true, ReadLimit: 20})
 		if x.reads.Limit() != 20 {
 			t.Errorf("the limit is %v, want 20", x.reads.Limit())
 		}
 		x.reads = rate.NewLimiter(0, reads) // these and no more
 		rows := newTable(1, 2, 3)
-		return x, rowsOf(x.Hub, p, rows.load), rows
+		return x, rowsOf(x.Client, p, rows.load), rows
 	}
 	t.Run("the read above, and that read alone", func(t *testing.T) {
 		_, c, _ := setUp(t, localPolicy(), 2)
@@ -302,7 +302,7 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 		p.StaleIfError = time.Minute
 		x, c, _ := setUp(t, p, 1)
 		mustGet(t, c, 1)
-		x.pass(p.Fresh + time.Minute - 1)
+		x.pass(p.TTL + time.Minute - 1)
 		mustGet(t, c, 1)
 		found, err := c.GetMany(t.Context(), []int{1})
 		if diff := cmp.Diff(map[int]row{1: {1, 1}}, found); err != nil || diff != "" {
@@ -383,13 +383,13 @@ func TestStaleIfError(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, Redis away %v", test.name, redisToo), func(t *testing.T) {
 				w := mini(t)
 				s := &setting{w: w, rows: newTable(1), away: new(outage)}
-				s.x = w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, s.away)
+				s.x = w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, s.away)
 				p := localPolicy()
 				p.StaleIfError = stale
 				if test.local != nil {
 					test.local(&p)
 				}
-				s.c = rowsOf(s.x.Hub, p, s.rows.failingAfter(&s.broken))
+				s.c = rowsOf(s.x.Client, p, s.rows.failingAfter(&s.broken))
 				ownHit(t, s.c, test.id)
 				if test.before != nil {
 					test.before(t, s)
@@ -425,7 +425,7 @@ func TestStaleIfErrorCountsFromWhereTheEntryWasGood(t *testing.T) {
 	p := localPolicy()
 	p.StaleIfError, p.Local.MaxAge = time.Minute, time.Second
 	var broken atomic.Bool
-	c := rowsOf(x.Hub, p, newTable(1).failingAfter(&broken))
+	c := rowsOf(x.Client, p, newTable(1).failingAfter(&broken))
 	mustGet(t, c, 1)
 	away.on.Store(true)
 	broken.Store(true)
@@ -443,11 +443,11 @@ func TestStaleIfErrorCountsFromWhereTheEntryWasGood(t *testing.T) {
 // leaves the error.
 func TestStaleIfErrorOfMany(t *testing.T) {
 	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.StaleIfError = time.Hour
 	var broken atomic.Bool
-	c := rowsOf(x.Hub, p, newTable(1, 2, 3).failingAfter(&broken))
+	c := rowsOf(x.Client, p, newTable(1, 2, 3).failingAfter(&broken))
 	mustGet(t, c, 1)
 	mustGet(t, c, 2)
 	broken.Store(true)
@@ -468,7 +468,7 @@ func TestStaleIfErrorOfMany(t *testing.T) {
 
 func TestDefaultsOfALimitAreGoodSettings(t *testing.T) {
 	x := mini(t).hands(t, Options{})
-	c := newCache(x.Hub, Policy{Name: "p"}, strconv.Itoa, newTable().load)
+	c := newCache(x.Client, Policy{Name: "p"}, strconv.Itoa, newTable().load)
 	if !x.places.TryAcquire(64) || x.places.TryAcquire(1) {
 		t.Error("not 64 loads of a process")
 	}

@@ -17,12 +17,12 @@ import (
 // costs a hit more than all of ours.
 type local[K comparable, V any] struct {
 	entries bounded[K]
-	clock   *ticker
+	clock   *syncClock
 	policy  Policy
 	early   int64 // by how much the policy trusts a sync for less than the hub
 	seed    maphash.Seed
-	stripes [256]stripe
-	pins    pins[K]
+	stripes [256]versionStripe
+	pins    pinnedKeys[K]
 
 	most    uint64       // bytes
 	evicted atomic.Int64 // entries, because others needed the bytes
@@ -47,8 +47,8 @@ func (old *entry[V]) bytes() uint32 { return old.cost }
 // overhead is what an entry takes beside its payload, roughly.
 const overhead = 256
 
-// stripe orders puts of entries and invalidations of their keys.
-type stripe struct {
+// versionStripe orders puts of entries and invalidations of their keys.
+type versionStripe struct {
 	mu   sync.Mutex
 	seen atomic.Uint64 // invalidations of keys of this stripe
 	_    [40]byte      // a cache line of its own
@@ -63,7 +63,7 @@ type stamp struct {
 
 // localOf is the policy's part of what the hub's local caches may have, nil if it
 // has none.
-func localOf[K comparable, V any](h *Hub, p Policy) *local[K, V] {
+func localOf[K comparable, V any](h *Client, p Policy) *local[K, V] {
 	bytes := uint64(float64(h.localBytes) * max(p.Local.Share, 0))
 	if bytes == 0 {
 		return nil
@@ -73,8 +73,8 @@ func localOf[K comparable, V any](h *Hub, p Policy) *local[K, V] {
 	return l
 }
 
-func newLocal[K comparable, V any](p Policy, bytes uint64, clock *ticker) *local[K, V] {
-	l := &local[K, V]{clock: clock, policy: p, most: bytes, seed: maphash.MakeSeed(), pins: pins[K]{until: make(map[K]int64)}}
+func newLocal[K comparable, V any](p Policy, bytes uint64, clock *syncClock) *local[K, V] {
+	l := &local[K, V]{clock: clock, policy: p, most: bytes, seed: maphash.MakeSeed(), pins: pinnedKeys[K]{until: make(map[K]int64)}}
 	l.entries = newBounded[K](bytes, &l.evicted)
 	return l
 }
@@ -122,7 +122,7 @@ func (l *local[K, V]) stale(k K) (*entry[V], bool) {
 
 func (l *local[K, V]) hash(k K) uint64 { return maphash.Comparable(l.seed, k) }
 
-func (l *local[K, V]) stripe(k K) *stripe { return &l.stripes[l.hash(k)%uint64(len(l.stripes))] }
+func (l *local[K, V]) stripe(k K) *versionStripe { return &l.stripes[l.hash(k)%uint64(len(l.stripes))] }
 
 // stamp is to be taken before Redis is asked, and handed to put.
 func (l *local[K, V]) stamp(k K) stamp {
@@ -138,7 +138,7 @@ func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	e.born = s.tick
 	e.salt = uint8(l.hash(k) >> 8)
 	e.alone = s.tick + int64(l.policy.Local.MaxAge)
-	if l.policy.Local.Suits&SeldomChanged == 0 {
+	if l.policy.Local.Criteria&RarelyChanged == 0 {
 		e.until = min(e.until, e.alone)
 	}
 	at := l.stripe(k)
@@ -215,20 +215,20 @@ func (l *local[K, V]) weigh(k K, e *entry[V]) uint32 {
 	return e.weight
 }
 
-// pins are the keys that stay until a time.
-type pins[K comparable] struct {
+// pinnedKeys are the keys that stay until a time.
+type pinnedKeys[K comparable] struct {
 	mu    sync.RWMutex
 	until map[K]int64 // ticks
 }
 
-func (p *pins[K]) holds(k K, now int64) bool {
+func (p *pinnedKeys[K]) holds(k K, now int64) bool {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	return now < p.until[k]
 }
 
 // set pins keys; the later end of two counts. It returns those that were not pinned.
-func (p *pins[K]) set(now, until int64, ks []K) (anew []K) {
+func (p *pinnedKeys[K]) set(now, until int64, ks []K) (anew []K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range ks {
@@ -242,7 +242,7 @@ func (p *pins[K]) set(now, until int64, ks []K) (anew []K) {
 
 // sort returns those that are pinned and those whose time is over, which it
 // forgets.
-func (p *pins[K]) sort(now int64) (held, over []K) {
+func (p *pinnedKeys[K]) sort(now int64) (held, over []K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k, until := range p.until {

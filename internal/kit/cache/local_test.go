@@ -16,8 +16,8 @@ func TestALocalHitCostsNeitherRedisNorAllocations(t *testing.T) {
 	w := mini(t)
 	sent := new(tally)
 	rows := newTable(1)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, sent)
-	c := rowsOf(x.Hub, localPolicy(), rows.load)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
+	c := rowsOf(x.Client, localPolicy(), rows.load)
 	mustGet(t, c, 1)
 	if _, err := c.Get(t.Context(), 9); !errors.Is(err, ErrNotFound) {
 		t.Fatal(err)
@@ -66,20 +66,20 @@ func TestALocalEntryLives(t *testing.T) {
 		{name: "to the end of the sync", inSync: time.Minute, suits: everyCriterion, id: 1, want: time.Minute},
 		{name: "for MaxAge out of sync", suits: everyCriterion, id: 1, want: maxAge},
 		{name: "for MaxAge if the sync ends before", inSync: time.Second, suits: everyCriterion, id: 1, want: maxAge},
-		{name: "for MaxAge in sync if it is not seldom changed", inSync: 2 * fresh, suits: everyCriterion &^ SeldomChanged, id: 1, want: maxAge},
-		{name: "for MaxAge alone if it is not seldom changed", alone: true, suits: everyCriterion &^ SeldomChanged, id: 1, want: maxAge},
+		{name: "for MaxAge in sync if it is not seldom changed", inSync: 2 * fresh, suits: everyCriterion &^ RarelyChanged, id: 1, want: maxAge},
+		{name: "for MaxAge alone if it is not seldom changed", alone: true, suits: everyCriterion &^ RarelyChanged, id: 1, want: maxAge},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			w := mini(t)
-			x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: test.alone})
+			x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: test.alone})
 			x.pass(time.Minute)
 			if !test.alone {
 				x.inSyncFor(test.inSync)
 			}
 			p := localPolicy()
-			p.Local.Suits, p.Local.MaxAge = test.suits, maxAge
-			c := rowsOf(x.Hub, p, newTable(1).load)
+			p.Local.Criteria, p.Local.MaxAge = test.suits, maxAge
+			c := rowsOf(x.Client, p, newTable(1).load)
 			if ownHit(t, c, test.id) {
 				t.Fatal("the first read was a local hit")
 			}
@@ -104,7 +104,7 @@ func TestAnEntrysAgeBeginsBeforeItsRead(t *testing.T) {
 	p.Local.MaxAge = time.Second
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
-	c := rowsOf(x.Hub, p, load)
+	c := rowsOf(x.Client, p, load)
 	first := getLater(t.Context(), c, 1)
 	loading := nextLoad()
 	x.pass(900 * time.Millisecond)
@@ -121,7 +121,7 @@ func TestAnEntrysAgeBeginsBeforeItsRead(t *testing.T) {
 
 func TestNothingIsServedLocallyUnlessTheHubRuns(t *testing.T) {
 	w := mini(t)
-	h := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}).Hub
+	h := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}).Client
 	h.clock.start(true) // as NewHub leaves it
 	c := rowsOf(h, localPolicy(), newTable(1).load)
 	for range 3 {
@@ -144,13 +144,13 @@ func TestNothingIsServedLocallyUnlessTheHubRuns(t *testing.T) {
 
 func TestWithoutLocalBytesOrAShareNothingIsKept(t *testing.T) {
 	w := mini(t)
-	none := w.hands(t, Options{Alone: true})
-	some := w.hands(t, Options{Alone: true, LocalBytes: 1 << 20})
+	none := w.hands(t, Options{SingleProcess: true})
+	some := w.hands(t, Options{SingleProcess: true, LocalBytes: 1 << 20})
 	unshared := localPolicy()
 	unshared.Local.Share = 0
 	for name, c := range map[string]*Cache[int, row]{
-		"no bytes": rowsOf(none.Hub, localPolicy(), newTable(1).load),
-		"no share": rowsOf(some.Hub, unshared, newTable(1).load),
+		"no bytes": rowsOf(none.Client, localPolicy(), newTable(1).load),
+		"no share": rowsOf(some.Client, unshared, newTable(1).load),
 	} {
 		for range 3 {
 			if ownHit(t, c, 1) {
@@ -168,9 +168,9 @@ func TestOwnWritesAreSeenAtOnce(t *testing.T) {
 	for name, write := range writes {
 		t.Run(name, func(t *testing.T) {
 			w := mini(t)
-			x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+			x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 			rows := newTable(1)
-			c := rowsOf(x.Hub, localPolicy(), rows.load)
+			c := rowsOf(x.Client, localPolicy(), rows.load)
 			for _, id := range []int{1, 2} { // 2 is absent (A8)
 				ownHit(t, c, id)
 				if !ownHit(t, c, id) {
@@ -190,9 +190,9 @@ func TestOwnWritesAreSeenAtOnce(t *testing.T) {
 func TestAReplyUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
 	w := mini(t)
 	late := &lateReply{held: make(chan chan struct{})}
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, late)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, late)
 	rows := newTable(1)
-	c := rowsOf(x.Hub, localPolicy(), rows.load)
+	c := rowsOf(x.Client, localPolicy(), rows.load)
 	mustGet(t, c, 1)
 	c.inside().local.remove(1) // Redis has it, the process has not
 	late.on.Store(true)
@@ -214,10 +214,10 @@ func TestAReplyUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
 func TestALoadUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
 	w := mini(t)
 	away := new(outage)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, away)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, away)
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
-	c := rowsOf(x.Hub, localPolicy(), load)
+	c := rowsOf(x.Client, localPolicy(), load)
 	away.on.Store(true) // loaded without a lease, kept for a moment
 	first := getLater(t.Context(), c, 1)
 	p := nextLoad()
@@ -234,8 +234,8 @@ func TestALoadUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
 }
 
 func TestAnOlderAnswerDoesNotReplaceANewerEntry(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
-	c := rowsOf(x.Hub, localPolicy(), newTable().load)
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	c := rowsOf(x.Client, localPolicy(), newTable().load)
 	entryOf := func(version int) *entry[*row] {
 		return &entry[*row]{v: &row{1, version}, until: int64(time.Hour), weight: 300}
 	}
@@ -254,10 +254,10 @@ func TestAnOlderAnswerDoesNotReplaceANewerEntry(t *testing.T) {
 
 func TestAHotKindsKeysAreAllKeptAndOthersOnlyWhenHot(t *testing.T) {
 	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
-	p.Local.Suits &^= Hot
-	c := rowsOf(x.Hub, p, newTable(1, 2).load)
+	p.Local.Criteria &^= Hot
+	c := rowsOf(x.Client, p, newTable(1, 2).load)
 	for range 3 {
 		if ownHit(t, c, 1) {
 			t.Fatal("kept though nobody found it hot")
@@ -289,11 +289,11 @@ func TestBigValuesStayOutUnlessTheKindIsSmall(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+			x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 			p := localPolicy()
-			p.Local.Suits = test.suits
+			p.Local.Criteria = test.suits
 			text := strings.Repeat("x", test.bytes-headerSize)
-			c := newCache(x.Hub, p, strconv.Itoa, func(context.Context, []int) (map[int]string, error) {
+			c := newCache(x.Client, p, strconv.Itoa, func(context.Context, []int) (map[int]string, error) {
 				return map[int]string{1: text}, nil
 			})
 			for range 3 {
@@ -310,10 +310,10 @@ func TestBigValuesStayOutUnlessTheKindIsSmall(t *testing.T) {
 
 func TestNewRefusesALocalPartThatMakesNoSense(t *testing.T) {
 	cases := map[string][]Local{
-		"what may not be stale": {{Share: 0.1, Suits: everyCriterion &^ MayBeStale}},
-		"a share above one":     {{Share: 1.1, Suits: everyCriterion}},
-		"a negative share":      {{Share: -0.1, Suits: everyCriterion}},
-		"shares above one":      {{Share: 0.6, Suits: everyCriterion}, {Share: 0.5, Suits: everyCriterion}},
+		"what may not be stale": {{Share: 0.1, Criteria: everyCriterion &^ MayBeStale}},
+		"a share above one":     {{Share: 1.1, Criteria: everyCriterion}},
+		"a negative share":      {{Share: -0.1, Criteria: everyCriterion}},
+		"shares above one":      {{Share: 0.6, Criteria: everyCriterion}, {Share: 0.5, Criteria: everyCriterion}},
 	}
 	for name, locals := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -324,23 +324,23 @@ func TestNewRefusesALocalPartThatMakesNoSense(t *testing.T) {
 				}
 			}()
 			for i, l := range locals {
-				rowsOf(x.Hub, Policy{Name: "p" + strconv.Itoa(i), Local: l}, newTable().load)
+				rowsOf(x.Client, Policy{Name: "p" + strconv.Itoa(i), Local: l}, newTable().load)
 			}
 		})
 	}
 	x := mini(t).hands(t, Options{LocalBytes: 1 << 20})
 	for i := range 10 {
-		rowsOf(x.Hub, Policy{Name: "tenth" + strconv.Itoa(i), Local: Local{Share: 0.1, Suits: everyCriterion}}, newTable().load)
+		rowsOf(x.Client, Policy{Name: "tenth" + strconv.Itoa(i), Local: Local{Share: 0.1, Criteria: everyCriterion}}, newTable().load)
 	}
 }
 
 func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
 	const bytes, share, n = 200_000, 0.25, 2000
-	x := mini(t).hands(t, Options{LocalBytes: bytes, Alone: true})
+	x := mini(t).hands(t, Options{LocalBytes: bytes, SingleProcess: true})
 	p := localPolicy()
 	p.Local.Share = share
 	text := strings.Repeat("x", 1000)
-	c := newCache(x.Hub, p, strconv.Itoa, func(_ context.Context, ids []int) (map[int]string, error) {
+	c := newCache(x.Client, p, strconv.Itoa, func(_ context.Context, ids []int) (map[int]string, error) {
 		m := make(map[int]string)
 		for _, id := range ids {
 			m[id] = text
@@ -363,8 +363,8 @@ func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
 		t.Errorf("%d bytes of text kept, want a good part of %d", size, most)
 	}
 	stats := x.Stats()[0]
-	if stats.LocalBytes < int64(size) || stats.LocalBytes > stats.LocalMost || stats.LocalMost != int64(bytes*share) {
-		t.Errorf("%d of %d bytes in the statistics, for %d bytes of text", stats.LocalBytes, stats.LocalMost, size)
+	if stats.LocalBytes < int64(size) || stats.LocalBytes > stats.LocalMax || stats.LocalMax != int64(bytes*share) {
+		t.Errorf("%d of %d bytes in the statistics, for %d bytes of text", stats.LocalBytes, stats.LocalMax, size)
 	}
 	kept := 0
 	for range c.inside().local.entries.settled() {
@@ -385,7 +385,7 @@ func TestAFreshReadSeesWhatOthersInvalidated(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20})
 	rows := newTable(1, 2)
-	c, there := rowsOf(x.Hub, localPolicy(), rows.load), cacheOf(w.process(t), rows.load, Policy{})
+	c, there := rowsOf(x.Client, localPolicy(), rows.load), cacheOf(w.process(t), rows.load, Policy{})
 	read := func(ctx context.Context, id int) int {
 		r, err := c.Get(ctx, id)
 		if err != nil {
@@ -401,13 +401,13 @@ func TestAFreshReadSeesWhatOthersInvalidated(t *testing.T) {
 	if got := read(t.Context(), 1); got != 1 {
 		t.Errorf("a read of an entry out of sync got version %d, want 1: this test shows nothing", got)
 	}
-	if got := read(Fresh(t.Context()), 1); got != 2 {
+	if got := read(SkipLocal(t.Context()), 1); got != 2 {
 		t.Errorf("a fresh read got version %d, want 2", got)
 	}
 	if got := read(t.Context(), 1); got != 2 {
 		t.Errorf("the read after a fresh one got version %d, want 2", got)
 	}
-	got, err := c.GetMany(Fresh(t.Context()), []int{1, 2})
+	got, err := c.GetMany(SkipLocal(t.Context()), []int{1, 2})
 	if diff := cmp.Diff(rows.all(), got); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
@@ -424,7 +424,7 @@ func TestWhatWasLoadedWithoutRedisIsKeptForAMoment(t *testing.T) {
 		p := localPolicy()
 		p.Local.MaxAge = time.Second
 		rows := newTable(1)
-		c := rowsOf(x.Hub, p, rows.load)
+		c := rowsOf(x.Client, p, rows.load)
 		away.on.Store(true)
 		ownHit(t, c, id)
 		x.pass(time.Second - 1)
@@ -441,10 +441,10 @@ func TestWhatWasLoadedWithoutRedisIsKeptForAMoment(t *testing.T) {
 // A store that Redis refused says that somebody invalidated the key elsewhere.
 func TestARefusedStoreIsNotKeptLocally(t *testing.T) {
 	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
-	c, there := rowsOf(x.Hub, localPolicy(), load), cacheOf(w.process(t), rows.load, Policy{})
+	c, there := rowsOf(x.Client, localPolicy(), load), cacheOf(w.process(t), rows.load, Policy{})
 	first := getLater(t.Context(), c, 1)
 	p := nextLoad()
 	rows.commit(1)
@@ -460,14 +460,14 @@ func TestARefusedStoreIsNotKeptLocally(t *testing.T) {
 
 func TestARefreshReplacesTheLocalEntry(t *testing.T) {
 	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
-	p.Grace = time.Hour
+	p.StaleTTL = time.Hour
 	var broken atomic.Bool
 	rows := newTable(1)
-	c := rowsOf(x.Hub, p, rows.failingAfter(&broken))
+	c := rowsOf(x.Client, p, rows.failingAfter(&broken))
 	mustGet(t, c, 1)
-	x.pass(p.Fresh)
+	x.pass(p.TTL)
 	rows.commit(1)
 	if got := mustGet(t, c, 1); got.Version != 1 || c.Stats().LocalHits != 0 {
 		t.Errorf("got %v with %d local hits, want version 1 out of Redis", got, c.Stats().LocalHits)
@@ -482,10 +482,10 @@ func TestARefreshReplacesTheLocalEntry(t *testing.T) {
 // then loads: since when it may be kept is counted from that load.
 func TestWhatALaterReaderLoadsIsKept(t *testing.T) {
 	w := mini(t)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
-	c := rowsOf(x.Hub, localPolicy(), load)
+	c := rowsOf(x.Client, localPolicy(), load)
 	mustInvalidate(t, c, 1)
 	first := getLater(t.Context(), c, 1)
 	p := nextLoad()
@@ -505,8 +505,8 @@ func TestPointersAreToWhatIsHere(t *testing.T) {
 	w := mini(t)
 	sent := new(tally)
 	rows := newTable(1, 2, 3)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, sent)
-	c := rowsOf(x.Hub, localPolicy(), rows.load)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
+	c := rowsOf(x.Client, localPolicy(), rows.load)
 	ctx := t.Context()
 	far, err := c.Refs(ctx, []int{1, 9, 2, 1})
 	if diff := cmp.Diff(map[int]*row{1: {1, 1}, 2: {2, 1}}, far); err != nil || diff != "" {

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-// Nearby keeps values in this process alone: of what lies in Redis, or
+// Memory keeps values in this process alone: of what lies in Redis, or
 // elsewhere, under rules of its own, so that a record beside it would be one copy
 // too many. An entry is good as one of a [Cache] is: in sync for its life, else
 // for the policy's MaxAge. "There is none" is not kept. It is safe for concurrent
 // use; values are for reading only.
-type Nearby[K comparable, V any] struct {
-	hub    *Hub
+type Memory[K comparable, V any] struct {
+	hub    *Client
 	policy Policy
 	key    func(K) string
 	parse  func(string) (K, error)
@@ -21,12 +21,12 @@ type Nearby[K comparable, V any] struct {
 	local  *local[K, V] // nil: none
 }
 
-// NewNearby builds one, under the policy's Name, Fresh (the longest life of an
+// NewMemory builds one, under the policy's Name, Fresh (the longest life of an
 // entry) and Local. It panics as [New] does. The functions give each key a text,
 // the same in every process, and back.
-func NewNearby[K comparable, V any](hub *Hub, p Policy, key func(K) string, parse func(string) (K, error)) *Nearby[K, V] {
+func NewMemory[K comparable, V any](hub *Client, p Policy, key func(K) string, parse func(string) (K, error)) *Memory[K, V] {
 	p = p.withDefaults()
-	n := &Nearby[K, V]{hub: hub, policy: p, key: key, parse: parse, local: localOf[K, V](hub, p)}
+	n := &Memory[K, V]{hub: hub, policy: p, key: key, parse: parse, local: localOf[K, V](hub, p)}
 	n.counts = hub.join(p, n, nil)
 	return n
 }
@@ -40,9 +40,9 @@ type Loaded[V any] struct {
 
 // Get returns the value of a key: the entry of this process, or what load
 // returns, which is kept for its life at most. It is at least as new as the last
-// [Nearby.Invalidate] that returned in this process before, and in another one
+// [Memory.Invalidate] that returned in this process before, and in another one
 // while this one is in sync; else MaxAge old at most. Readers at once each load.
-func (n *Nearby[K, V]) Get(ctx context.Context, k K, load func(ctx context.Context) (Loaded[V], error)) (V, error) {
+func (n *Memory[K, V]) Get(ctx context.Context, k K, load func(ctx context.Context) (Loaded[V], error)) (V, error) {
 	if n.local == nil {
 		found, err := load(ctx)
 		return found.Value, err
@@ -61,20 +61,20 @@ func (n *Nearby[K, V]) Get(ctx context.Context, k K, load func(ctx context.Conte
 	if err != nil || found.Life <= 0 {
 		return found.Value, err
 	}
-	n.local.put(k, s, &entry[V]{v: found.Value, until: s.tick + int64(min(found.Life, n.policy.Fresh)), weight: overhead + uint32(len(n.key(k)))})
+	n.local.put(k, s, &entry[V]{v: found.Value, until: s.tick + int64(min(found.Life, n.policy.TTL)), weight: overhead + uint32(len(n.key(k)))})
 	return found.Value, nil
 }
 
 // Invalidate forgets keys, in this process and in those that hear of it. Call it
 // when what load reads has changed for good. With an error the others may not
 // have heard: repeat it.
-func (n *Nearby[K, V]) Invalidate(ctx context.Context, ks ...K) error {
+func (n *Memory[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
 		n.drop(k)
 		texts[i] = n.key(k)
 	}
-	if err := n.hub.sayKeys(context.WithoutCancel(ctx), n.policy.Name, texts); err != nil {
+	if err := n.hub.publishKeys(context.WithoutCancel(ctx), n.policy.Name, texts); err != nil {
 		return fmt.Errorf("invalidate %d keys of %s: %w", len(ks), n.policy.Name, err)
 	}
 	return nil
@@ -82,18 +82,18 @@ func (n *Nearby[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 
 // DropAll drops all entries of this process, and what reads under way will find.
 // It is for a source that turned out to be out of date.
-func (n *Nearby[K, V]) DropAll() { n.forgetAll() }
+func (n *Memory[K, V]) DropAll() { n.forgetAll() }
 
 // Stats returns what it did in this process so far.
-func (n *Nearby[K, V]) Stats() Stats { return n.counts.snapshot() }
+func (n *Memory[K, V]) Stats() Stats { return n.counts.snapshot() }
 
-func (n *Nearby[K, V]) drop(k K) {
+func (n *Memory[K, V]) drop(k K) {
 	if n.local != nil {
 		n.local.drop(k)
 	}
 }
 
-func (n *Nearby[K, V]) heard(texts []string) {
+func (n *Memory[K, V]) heard(texts []string) {
 	var wrong error
 	for _, text := range texts {
 		k, err := n.parse(text)
@@ -107,9 +107,9 @@ func (n *Nearby[K, V]) heard(texts []string) {
 	}
 }
 
-func (n *Nearby[K, V]) reset() { n.forgetAll() }
+func (n *Memory[K, V]) reset() { n.forgetAll() }
 
-func (n *Nearby[K, V]) forgetAll() {
+func (n *Memory[K, V]) forgetAll() {
 	if n.local != nil {
 		n.local.dropAll()
 	}

@@ -11,11 +11,11 @@ import (
 )
 
 // nearbyOf keeps texts by number.
-func nearbyOf(h *Hub, l Local) *Nearby[int, string] {
-	return NewNearby[int, string](h, Policy{Name: "near", Fresh: time.Hour, Local: l}, strconv.Itoa, strconv.Atoi)
+func nearbyOf(h *Client, l Local) *Memory[int, string] {
+	return NewMemory[int, string](h, Policy{Name: "near", TTL: time.Hour, Local: l}, strconv.Itoa, strconv.Atoi)
 }
 
-var wholeMemory = Local{Share: 1, Suits: everyCriterion}
+var wholeMemory = Local{Share: 1, Criteria: everyCriterion}
 
 // well is where nearby values come from.
 type well struct {
@@ -31,7 +31,7 @@ func (w *well) load(context.Context) (Loaded[string], error) {
 	return Loaded[string]{w.text, w.life, w.remote}, w.err
 }
 
-func wantNear(t *testing.T, what string, n *Nearby[int, string], from *well, want string) {
+func wantNear(t *testing.T, what string, n *Memory[int, string], from *well, want string) {
 	t.Helper()
 	got, err := n.Get(t.Context(), 1, from.load)
 	if err != nil || got != want {
@@ -41,7 +41,7 @@ func wantNear(t *testing.T, what string, n *Nearby[int, string], from *well, wan
 
 func TestANearbyHitCallsNobody(t *testing.T) {
 	x := mini(t).connected(t, new(wire), Options{})
-	n, from := nearbyOf(x.Hub, wholeMemory), &well{text: "a", life: time.Minute}
+	n, from := nearbyOf(x.Client, wholeMemory), &well{text: "a", life: time.Minute}
 	for range 3 {
 		wantNear(t, "in sync", n, from, "a")
 	}
@@ -51,7 +51,7 @@ func TestANearbyHitCallsNobody(t *testing.T) {
 	if s := n.Stats(); s.LocalHits != 2 || s.Misses != 1 {
 		t.Errorf("%d hits and %d misses counted, want 2 and 1", s.LocalHits, s.Misses)
 	}
-	if _, err := n.Get(Fresh(t.Context()), 1, from.load); err != nil || from.calls != 2 {
+	if _, err := n.Get(SkipLocal(t.Context()), 1, from.load); err != nil || from.calls != 2 {
 		t.Errorf("a fresh read: %v, %d loads, want it to load", err, from.calls)
 	}
 	if allocs := testing.AllocsPerRun(100, func() { _, _ = n.Get(t.Context(), 1, from.load) }); allocs > 1 { // the method value
@@ -62,7 +62,7 @@ func TestANearbyHitCallsNobody(t *testing.T) {
 // What Redis had is a hit, as it is one of a cache.
 func TestANearbyLoadThatRedisAnsweredIsAHit(t *testing.T) {
 	x := mini(t).connected(t, new(wire), Options{})
-	n, from := nearbyOf(x.Hub, wholeMemory), &well{text: "a", remote: true}
+	n, from := nearbyOf(x.Client, wholeMemory), &well{text: "a", remote: true}
 	wantNear(t, "from Redis", n, from, "a")
 	from.remote = false
 	wantNear(t, "from elsewhere", n, from, "a")
@@ -86,7 +86,7 @@ func TestANearbyEntryLives(t *testing.T) {
 		{name: "to the end of Fresh at most", life: 3 * time.Hour, inSync: 2 * time.Hour, suits: everyCriterion, want: time.Hour},
 		{name: "to the end of the sync", life: time.Minute, inSync: 10 * time.Second, suits: everyCriterion, want: 10 * time.Second},
 		{name: "for MaxAge out of sync", life: time.Minute, suits: everyCriterion, maxAge: 500 * time.Millisecond, want: 500 * time.Millisecond},
-		{name: "for MaxAge if it is not seldom changed", life: time.Minute, inSync: time.Hour, suits: everyCriterion &^ SeldomChanged, want: time.Second},
+		{name: "for MaxAge if it is not seldom changed", life: time.Minute, inSync: time.Hour, suits: everyCriterion &^ RarelyChanged, want: time.Second},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestANearbyEntryLives(t *testing.T) {
 			if test.maxAge > 0 { // its policy trusts a sync for so much less than the hub
 				x.inSyncFor(test.inSync + x.maxAge - test.maxAge)
 			}
-			n := nearbyOf(x.Hub, Local{Share: 1, Suits: test.suits, MaxAge: test.maxAge})
+			n := nearbyOf(x.Client, Local{Share: 1, Criteria: test.suits, MaxAge: test.maxAge})
 			from := &well{text: "a", life: test.life}
 			wantNear(t, "at first", n, from, "a")
 			from.text = "b"
@@ -118,7 +118,7 @@ func TestWhatNearbyDoesNotKeep(t *testing.T) {
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
-			n, from := nearbyOf(mini(t).connected(t, new(wire), Options{}).Hub, wholeMemory), test.from
+			n, from := nearbyOf(mini(t).connected(t, new(wire), Options{}).Client, wholeMemory), test.from
 			for range 2 {
 				if got, err := n.Get(t.Context(), 1, from.load); !errors.Is(err, from.err) || got != from.text {
 					t.Errorf("got %q, %v, want what load returned", got, err)
@@ -134,7 +134,7 @@ func TestWhatNearbyDoesNotKeep(t *testing.T) {
 func TestWithoutMemoryNearbyPassesThrough(t *testing.T) {
 	on := new(wire)
 	x := mini(t).hands(t, Options{Bus: on.port()})
-	n, from := nearbyOf(x.Hub, wholeMemory), &well{text: "a", life: time.Minute}
+	n, from := nearbyOf(x.Client, wholeMemory), &well{text: "a", life: time.Minute}
 	wantNear(t, "at first", n, from, "a")
 	wantNear(t, "again", n, from, "a")
 	if from.calls != 2 {
@@ -152,19 +152,19 @@ func TestWithoutMemoryNearbyPassesThrough(t *testing.T) {
 
 // What load found before an Invalidate is not kept after it.
 func TestANearbyValueUnderWayAtAnInvalidateIsNotKept(t *testing.T) {
-	forget := map[string]func(t *testing.T, x connected, n *Nearby[int, string]){
-		"of its own process": func(t *testing.T, _ connected, n *Nearby[int, string]) {
+	forget := map[string]func(t *testing.T, x connected, n *Memory[int, string]){
+		"of its own process": func(t *testing.T, _ connected, n *Memory[int, string]) {
 			if err := n.Invalidate(t.Context(), 1); err != nil {
 				t.Error(err)
 			}
 		},
-		"of another process": func(t *testing.T, x connected, _ *Nearby[int, string]) {
+		"of another process": func(t *testing.T, x connected, _ *Memory[int, string]) {
 			x.hear(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["1"]}`)})
 		},
-		"of keys that cannot be parsed": func(t *testing.T, x connected, _ *Nearby[int, string]) {
+		"of keys that cannot be parsed": func(t *testing.T, x connected, _ *Memory[int, string]) {
 			x.hear(t.Context(), [][]byte{[]byte(`{"f":"other","p":"near","k":["one"]}`)})
 		},
-		"of all, by a reset": func(t *testing.T, x connected, _ *Nearby[int, string]) {
+		"of all, by a reset": func(t *testing.T, x connected, _ *Memory[int, string]) {
 			x.follower.Reset(t.Context(), "test")
 			x.inSyncSince(0)
 		},
@@ -172,7 +172,7 @@ func TestANearbyValueUnderWayAtAnInvalidateIsNotKept(t *testing.T) {
 	for name, forget := range forget {
 		t.Run(name, func(t *testing.T) {
 			x := mini(t).connected(t, new(wire), Options{})
-			n := nearbyOf(x.Hub, wholeMemory)
+			n := nearbyOf(x.Client, wholeMemory)
 			got, err := n.Get(t.Context(), 1, func(context.Context) (Loaded[string], error) {
 				forget(t, x, n) // after it was read, before it is kept
 				return Loaded[string]{Value: "old", Life: time.Minute}, nil
@@ -188,7 +188,7 @@ func TestANearbyValueUnderWayAtAnInvalidateIsNotKept(t *testing.T) {
 func TestANearbyInvalidateIsHeardElsewhere(t *testing.T) {
 	w, on := mini(t), new(wire)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
-	here, there := nearbyOf(one.Hub, wholeMemory), nearbyOf(two.Hub, wholeMemory)
+	here, there := nearbyOf(one.Client, wholeMemory), nearbyOf(two.Client, wholeMemory)
 	from := &well{text: "a", life: time.Minute}
 	wantNear(t, "at first", there, from, "a")
 	kept := &well{text: "kept", life: time.Minute}
@@ -205,7 +205,7 @@ func TestANearbyInvalidateIsHeardElsewhere(t *testing.T) {
 	if _, err := there.Get(t.Context(), 2, kept.load); err != nil || kept.calls != 1 {
 		t.Errorf("another key was loaded %d times, want once; %v", kept.calls, err)
 	}
-	want := []word{{From: one.id, Policy: "near", Keys: []string{"1", "3"}}}
+	want := []busMessage{{From: one.id, Policy: "near", Keys: []string{"1", "3"}}}
 	if diff := cmp.Diff(want, on.words(t)); diff != "" {
 		t.Error(diff)
 	}

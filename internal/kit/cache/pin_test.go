@@ -27,14 +27,14 @@ func flood(t *testing.T, c *Cache[int, row], rows *table) {
 }
 
 func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 20_000, Alone: true})
+	x := mini(t).hands(t, Options{LocalBytes: 20_000, SingleProcess: true})
 	rows := newTable()
 	var ids []int
 	for id := range 40 {
 		rows.commit(id)
 		ids = append(ids, id)
 	}
-	c := rowsOf(x.Hub, localPolicy(), rows.load)
+	c := rowsOf(x.Client, localPolicy(), rows.load)
 	here := func() (n int) {
 		for _, id := range ids {
 			if _, _, ok := c.inside().local.get(id); ok {
@@ -74,11 +74,11 @@ func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
 // A pin is a promise that a key is here: it holds for kinds of which only hot
 // keys are, and after an invalidation.
 func TestWhatIsPinnedIsReadAgainWhenItIsGone(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
-	p.Local.Suits &^= Hot
+	p.Local.Criteria &^= Hot
 	rows := newTable(1)
-	c := rowsOf(x.Hub, p, rows.load)
+	c := rowsOf(x.Client, p, rows.load)
 	until := time.Now().Add(30 * time.Minute)
 	if err := c.Pin(t.Context(), until, 1); err != nil {
 		t.Fatal(err)
@@ -105,11 +105,11 @@ func TestWhatIsPinnedIsReadAgainWhenItIsGone(t *testing.T) {
 
 // Where an entry is good for MaxAge only, it is read anew each time.
 func TestAPinnedEntryThatEndsSoonIsReadAnewInTime(t *testing.T) {
-	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, Alone: true})
+	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
-	p.Local.Suits &^= SeldomChanged
+	p.Local.Criteria &^= RarelyChanged
 	p.Local.MaxAge = 10 * time.Second
-	c := rowsOf(x.Hub, p, newTable(1).load)
+	c := rowsOf(x.Client, p, newTable(1).load)
 	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1); err != nil {
 		t.Fatal(err)
 	}

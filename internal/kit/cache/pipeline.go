@@ -12,8 +12,8 @@ import (
 // one round trip for each 500 keys. Fill it after the commit, by methods that end in "In",
 // and call [Pipeline.Exec] once. It is not safe for concurrent use.
 type Pipeline struct {
-	hub   *Hub
-	calls []call
+	hub   *Client
+	calls []scriptCall
 	parts []part
 }
 
@@ -24,10 +24,10 @@ type part struct {
 }
 
 // Pipeline returns an empty pipeline.
-func (h *Hub) Pipeline() *Pipeline { return &Pipeline{hub: h} }
+func (h *Client) Pipeline() *Pipeline { return &Pipeline{hub: h} }
 
 // add adds calls whose answers end takes.
-func (p *Pipeline) add(calls []call, end func(ctx context.Context, answers []*redis.Cmd) error) {
+func (p *Pipeline) add(calls []scriptCall, end func(ctx context.Context, answers []*redis.Cmd) error) {
 	p.calls, p.parts = append(p.calls, calls...), append(p.parts, part{len(calls), end})
 }
 

@@ -80,7 +80,7 @@ func TestAnOnlyRemoteCacheSendsNoMessages(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	published := 0
 	x.wire.before = func(ms []stream.Message) error { published += len(ms); return nil }
-	far := rowsOf(x.one.Hub, Policy{Name: "far"}, x.rows.load)
+	far := rowsOf(x.one.Client, Policy{Name: "far"}, x.rows.load)
 	mustInvalidate(t, far, 1)
 	if published != 0 {
 		t.Errorf("%d messages for a cache without a local one", published)

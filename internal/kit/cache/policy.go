@@ -14,11 +14,11 @@ import (
 type Policy struct {
 	Name string // names the kind in keys and metrics: lower-case letters, digits, '-', '_'; unique in a Hub
 
-	Fresh    time.Duration // how long a value is current; default 10m
-	Grace    time.Duration // how much longer it is served while one load refreshes it (logical expiry); 0: it is gone after Fresh
-	Beta     float64       // how eagerly a value is refreshed before Fresh is over (XFetch), 1 is usual; 0: never before
-	Negative time.Duration // longest life of "there is none"; default 30s; negative: it is not kept, and an insert need tell nobody
-	Jitter   float64       // lives are spread over [life·(1−Jitter), life]; default 0.1, at most 1, negative for none
+	TTL         time.Duration // how long a value is current; default 10m
+	StaleTTL    time.Duration // how much longer it is served while one load refreshes it (logical expiry); 0: it is gone after Fresh
+	Beta        float64       // how eagerly a value is refreshed before Fresh is over (XFetch), 1 is usual; 0: never before
+	NegativeTTL time.Duration // longest life of "there is none"; default 30s; negative: it is not kept, and an insert need tell nobody
+	Jitter      float64       // lives are spread over [life·(1−Jitter), life]; default 0.1, at most 1, negative for none
 
 	LeaseTTL    time.Duration // how long other readers rely on one load that says nothing; default LoadTimeout + 1s
 	LoadTimeout time.Duration // longest wait for a place among the loads and the loader call, together; default 2s
@@ -39,9 +39,9 @@ type Policy struct {
 // Local is a kind's part of the local cache (L1), which spares the round trip
 // to Redis.
 type Local struct {
-	Share  float64       // part of the hub's LocalBytes, 0 to 1
-	Suits  Criteria      // why this kind may live there
-	MaxAge time.Duration // how old an entry may be while the process cannot know of invalidations elsewhere; default 1s
+	Share    float64       // part of the hub's LocalBytes, 0 to 1
+	Criteria Criteria      // why this kind may live there
+	MaxAge   time.Duration // how old an entry may be while the process cannot know of invalidations elsewhere; default 1s
 }
 
 // Criteria are the four by which one judges whether a kind of value may live in
@@ -51,7 +51,7 @@ type Criteria uint8
 // The criteria.
 const (
 	Hot           Criteria = 1 << iota // read all the time; without it only those keys are kept that were found hot
-	SeldomChanged                      // without it an entry lives for MaxAge at most, in sync or not
+	RarelyChanged                      // without it an entry lives for MaxAge at most, in sync or not
 	Small                              // without it values above 2 KB stay out
 	MayBeStale                         // for a moment an older value does no harm; without it New panics if there is a Share
 )
@@ -61,11 +61,11 @@ const (
 const smallBytes = 2 << 10
 
 func (p Policy) withDefaults() Policy {
-	p.Fresh = wholeMillis(positiveOr(p.Fresh, 10*time.Minute))
-	p.Grace = max(p.Grace.Truncate(time.Millisecond), 0)
+	p.TTL = wholeMillis(positiveOr(p.TTL, 10*time.Minute))
+	p.StaleTTL = max(p.StaleTTL.Truncate(time.Millisecond), 0)
 	p.Beta = max(p.Beta, 0)
-	if p.Negative >= 0 {
-		p.Negative = wholeMillis(positiveOr(p.Negative, 30*time.Second))
+	if p.NegativeTTL >= 0 {
+		p.NegativeTTL = wholeMillis(positiveOr(p.NegativeTTL, 30*time.Second))
 	}
 	p.LoadTimeout = wholeMillis(positiveOr(p.LoadTimeout, 2*time.Second))
 	p.LeaseTTL = wholeMillis(positiveOr(p.LeaseTTL, p.LoadTimeout+time.Second))
@@ -84,7 +84,7 @@ func (p Policy) check() error {
 	if p.Local.Share < 0 || p.Local.Share > 1 {
 		return fmt.Errorf("policy %s: a share of the local cache is 0 to 1, not %v", p.Name, p.Local.Share)
 	}
-	if p.Local.Share > 0 && p.Local.Suits&MayBeStale == 0 {
+	if p.Local.Share > 0 && p.Local.Criteria&MayBeStale == 0 {
 		return fmt.Errorf("policy %s: what may not be stale for a moment has no place in the local cache", p.Name)
 	}
 	return nil

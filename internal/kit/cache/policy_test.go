@@ -10,7 +10,7 @@ import (
 
 func TestZeroPolicyIsAGoodSetting(t *testing.T) {
 	want := Policy{
-		Name: "shop", Fresh: 10 * time.Minute, Negative: 30 * time.Second, LeaseTTL: 3 * time.Second,
+		Name: "shop", TTL: 10 * time.Minute, NegativeTTL: 30 * time.Second, LeaseTTL: 3 * time.Second,
 		LoadTimeout: 2 * time.Second, Jitter: 0.1, MaxLoads: 32, MaxBytes: 16384, Local: Local{MaxAge: time.Second},
 	}
 	if diff := cmp.Diff(want, Policy{Name: "shop"}.withDefaults()); diff != "" {
@@ -19,8 +19,8 @@ func TestZeroPolicyIsAGoodSetting(t *testing.T) {
 }
 
 func TestPolicyIsCutToWhatRedisCanCount(t *testing.T) {
-	got := Policy{Fresh: time.Microsecond, Negative: 2500 * time.Microsecond, Jitter: 7}.withDefaults()
-	if got.Fresh != time.Millisecond || got.Negative != 2*time.Millisecond || got.Jitter != 1 {
+	got := Policy{TTL: time.Microsecond, NegativeTTL: 2500 * time.Microsecond, Jitter: 7}.withDefaults()
+	if got.TTL != time.Millisecond || got.NegativeTTL != 2*time.Millisecond || got.Jitter != 1 {
 		t.Errorf("got %+v", got)
 	}
 	if got := (Policy{Jitter: -1}).withDefaults().Jitter; got != 0 {
@@ -36,11 +36,11 @@ func TestSpreadStaysInItsRange(t *testing.T) {
 	const year = 365 * 24 * time.Hour
 	check := func(life time.Duration, jitter, at float64) {
 		t.Helper()
-		p := Policy{Fresh: life, Jitter: jitter}.withDefaults()
-		got := spread(p.Fresh, p.Jitter, at)
-		least := float64(p.Fresh) * (1 - p.Jitter)
-		if got < time.Millisecond || got > p.Fresh || float64(got) < least-1 || got%time.Millisecond != 0 {
-			t.Errorf("life %v, jitter %v, draw %v: %v is not whole milliseconds in [%v, %v]", life, jitter, at, got, time.Duration(least), p.Fresh)
+		p := Policy{TTL: life, Jitter: jitter}.withDefaults()
+		got := spread(p.TTL, p.Jitter, at)
+		least := float64(p.TTL) * (1 - p.Jitter)
+		if got < time.Millisecond || got > p.TTL || float64(got) < least-1 || got%time.Millisecond != 0 {
+			t.Errorf("life %v, jitter %v, draw %v: %v is not whole milliseconds in [%v, %v]", life, jitter, at, got, time.Duration(least), p.TTL)
 		}
 	}
 	const almostOne = 1 - 1.0/(1<<53)

@@ -112,7 +112,7 @@ func TestThreeProcessesLoadAHotKeyOncePerExpiry(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel() // they mostly wait
 			f, _ := three(t, cache.Policy{
-				Fresh: fresh, Grace: time.Minute, Jitter: -1, Beta: tt.beta, LoadTimeout: patience, LeaseTTL: patience,
+				TTL: fresh, StaleTTL: time.Minute, Jitter: -1, Beta: tt.beta, LoadTimeout: patience, LeaseTTL: patience,
 			}, 0)
 			truth := f.Truth()
 			truth.Version[7].Store(1)
@@ -252,11 +252,11 @@ func putAll(ctx context.Context, f *cachetest.Fleet, key int, newest int64, atOn
 // before the read began, in any process. What the killed ones did counts too.
 func TestNoReadIsStaleWhileProcessesAreKilled(t *testing.T) {
 	short := cache.Policy{
-		Fresh: 50 * time.Millisecond, Grace: 50 * time.Millisecond, Beta: 1, Negative: 50 * time.Millisecond,
+		TTL: 50 * time.Millisecond, StaleTTL: 50 * time.Millisecond, Beta: 1, NegativeTTL: 50 * time.Millisecond,
 		LeaseTTL: 100 * time.Millisecond, LoadTimeout: patience, // so that what the killed ones held is free soon
 	}
 	local := short
-	local.Local = cache.Local{Share: 1, Suits: cache.Hot | cache.SeldomChanged | cache.Small | cache.MayBeStale}
+	local.Local = cache.Local{Share: 1, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale}
 	tests := []struct {
 		name   string
 		policy cache.Policy

@@ -13,7 +13,7 @@ import (
 // Who hears of a change must not find in Redis what it ends.
 func TestTheRecordIsGoneWhenTheWordIsOnTheBus(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
-	rowsTable, _ := queriesOf(x.one.Hub, x.rows.list)
+	rowsTable, _ := queriesOf(x.one.Client, x.rows.list)
 	raw := func(key string) string { return x.world.rdb.Get(t.Context(), key).Val() }
 	cases := []struct {
 		name string
@@ -36,7 +36,7 @@ func TestTheRecordIsGoneWhenTheWordIsOnTheBus(t *testing.T) {
 			},
 			func() string { return strconv.FormatBool(len(raw(rowsTable.generation)) > 1) }, "true",
 		},
-		{"ForgetAll", func(t *testing.T) { mustForgetAll(t, x.one.Hub) }, func() string {
+		{"ForgetAll", func(t *testing.T) { mustForgetAll(t, x.one.Client) }, func() string {
 			return strconv.FormatBool(raw(x.one.root+"cache-epoch") != "")
 		}, "true"},
 	}
@@ -58,15 +58,15 @@ var errNoBus = errors.New("the bus is away")
 // A publish that fails is an error, whose repetition tells the others.
 func TestAWordThatCouldNotBeSaidIsAnError(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
-	rowsTable, _ := queriesOf(x.one.Hub, x.rows.list)
-	near := nearbyOf(x.one.Hub, Local{})
+	rowsTable, _ := queriesOf(x.one.Client, x.rows.list)
+	near := nearbyOf(x.one.Client, Local{})
 	deeds := map[string]func() error{
 		"Invalidate":        func() error { return x.here.Invalidate(t.Context(), 1) },
 		"Invalidate many":   func() error { return x.here.Invalidate(t.Context(), slices.Collect(numbers(manyKeys+1))...) },
 		"Put":               func() error { _, err := x.here.Put(t.Context(), 1, row{1, 2}); return err },
-		"Changed":           func() error { return rowsTable.Changed(t.Context()) },
+		"Changed":           func() error { return rowsTable.Invalidate(t.Context()) },
 		"Nearby.Invalidate": func() error { return near.Invalidate(t.Context(), 1) },
-		"ForgetAll":         func() error { return x.one.ForgetAll(t.Context()) },
+		"ForgetAll":         func() error { return x.one.InvalidateAll(t.Context()) },
 	}
 	for name, do := range deeds {
 		t.Run(name, func(t *testing.T) {
@@ -96,9 +96,9 @@ func numbers(n int) iter.Seq[int] {
 	}
 }
 
-func mustForgetAll(t *testing.T, h *Hub) {
+func mustForgetAll(t *testing.T, h *Client) {
 	t.Helper()
-	if err := h.ForgetAll(t.Context()); err != nil {
+	if err := h.InvalidateAll(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }

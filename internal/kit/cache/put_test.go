@@ -170,9 +170,9 @@ func putOvertakesALoad(t *testing.T, w *world) {
 func putOvertakesARefresh(t *testing.T, w *world) {
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
-	p := Policy{Fresh: time.Minute, Grace: time.Hour, Jitter: -1}
+	p := Policy{TTL: time.Minute, StaleTTL: time.Hour, Jitter: -1}
 	x := w.hands(t, Options{})
-	here, there := rowsOf(x.Hub, p, load), rowsOf(w.process(t), p, rows.load)
+	here, there := rowsOf(x.Client, p, load), rowsOf(w.process(t), p, rows.load)
 	mustGet(t, there, 1)
 	x.pass(2 * time.Minute)
 	mustGet(t, here, 1)
@@ -248,7 +248,7 @@ func unkeepableIsInvalidated(t *testing.T, w *world) {
 
 func putHasALife(t *testing.T, w *world) {
 	rows := newTable(1)
-	c := rowsOf(w.process(t), Policy{Fresh: time.Hour, Grace: time.Hour, Jitter: -1}, rows.load)
+	c := rowsOf(w.process(t), Policy{TTL: time.Hour, StaleTTL: time.Hour, Jitter: -1}, rows.load)
 	mustGet(t, c, 1)
 	if err := w.rdb.Persist(t.Context(), c.inside().nameOf(1)).Err(); err != nil {
 		t.Fatal(err)
@@ -321,9 +321,9 @@ func putMany(t *testing.T, w *world) {
 func TestAPutThatDoesNotReachRedisIsAnErrorAndForgetsAllTheSame(t *testing.T) {
 	w := mini(t)
 	away := new(outage)
-	x := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}, away)
+	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, away)
 	rows := newTable(1)
-	c := rowsOf(x.Hub, localPolicy(), rows.load)
+	c := rowsOf(x.Client, localPolicy(), rows.load)
 	mustGet(t, c, 1)
 	away.on.Store(true)
 	r := rows.commit(1)

@@ -24,7 +24,7 @@ var generationScript = redis.NewScript(generationLua)
 // is more than anybody can say in general, and objects are read far more often
 // than lists. It is safe for concurrent use.
 type Table struct {
-	hub        *Hub
+	hub        *Client
 	name       string
 	generation string // the key of the counter
 
@@ -34,7 +34,7 @@ type Table struct {
 
 // Table returns a table. All processes name it alike; a name cannot have a brace.
 // Of one name there should be one Table in a hub.
-func (h *Hub) Table(name string) *Table {
+func (h *Client) Table(name string) *Table {
 	if name == "" || strings.ContainsAny(name, "{}") {
 		panic(fmt.Sprintf("cache: %q cannot be the name of a table", name))
 	}
@@ -45,9 +45,9 @@ func (h *Hub) Table(name string) *Table {
 	return t
 }
 
-// Changed forgets all cached lists of the table. Call it after the commit of
+// Invalidate forgets all cached lists of the table. Call it after the commit of
 // every write to it. Its promise and its error are those of [Cache.Invalidate].
-func (t *Table) Changed(ctx context.Context) error {
+func (t *Table) Invalidate(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	t.forgetAll()
 	_, err := t.ask(ctx, "raise")
@@ -55,7 +55,7 @@ func (t *Table) Changed(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("raise the generation of table %s: %w", t.name, err)
 	}
-	if err := t.hub.say(ctx, word{Table: t.name}); err != nil {
+	if err := t.hub.publish(ctx, busMessage{Table: t.name}); err != nil {
 		return fmt.Errorf("table %s changed: %w", t.name, err)
 	}
 	return nil
@@ -79,7 +79,7 @@ func (t *Table) ask(ctx context.Context, what string) (int64, error) {
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// Queries caches what list queries of a table return: the ids of rows in their
+// QueryCache caches what list queries of a table return: the ids of rows in their
 // order, or what else places a row in a list, never the rows themselves, which
 // come from their own cache. A list is kept under the statement and the
 // arguments that A stands for; a write to the table ends them all.
@@ -87,14 +87,14 @@ func (t *Table) ask(ctx context.Context, what string) (int64, error) {
 // It is a [Cache] of lists, with all that a policy can say, in which a record
 // also counts only under the table's present generation: one round trip reads
 // both. It is safe for concurrent use.
-type Queries[A comparable, R any] struct {
+type QueryCache[A comparable, R any] struct {
 	lists *Cache[A, []R]
 }
 
-// NewQueries builds the cache of one kind of query. The function statement names
+// NewQueryCache builds the cache of one kind of query. The function statement names
 // the query and its arguments in a text, the same in every process; load runs
 // it, as a [Loader] would: it must begin to read after it is called.
-func NewQueries[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, args A) ([]R, error)) *Queries[A, R] {
+func NewQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, args A) ([]R, error)) *QueryCache[A, R] {
 	return NewQueriesOfMany(t, p, statement, func(ctx context.Context, all []A) (map[A][]R, error) {
 		found := make(map[A][]R, len(all))
 		for _, args := range all {
@@ -108,9 +108,9 @@ func NewQueries[A comparable, R any](t *Table, p Policy, statement func(A) strin
 	})
 }
 
-// NewQueriesOfMany is [NewQueries] with a load that runs several queries at once,
-// for [Queries.GetMany]. A list that it leaves out is empty.
-func NewQueriesOfMany[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, all []A) (map[A][]R, error)) *Queries[A, R] {
+// NewQueriesOfMany is [NewQueryCache] with a load that runs several queries at once,
+// for [QueryCache.GetMany]. A list that it leaves out is empty.
+func NewQueriesOfMany[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, all []A) (map[A][]R, error)) *QueryCache[A, R] {
 	lists := build(t.hub, p, Source[A, []R]{
 		Key: func(args A) string {
 			sum := sha256.Sum256([]byte(statement(args)))
@@ -131,12 +131,12 @@ func NewQueriesOfMany[A comparable, R any](t *Table, p Policy, statement func(A)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.forget = append(t.forget, lists.core.forgetAll)
-	return &Queries[A, R]{lists}
+	return &QueryCache[A, R]{lists}
 }
 
 // Get returns the list of a query. It is as fresh, and its errors are those, of
-// [Cache.Get]; what [Cache.Invalidate] is there, [Table.Changed] is here.
-func (q *Queries[A, R]) Get(ctx context.Context, args A) ([]R, error) {
+// [Cache.Get]; what [Cache.Invalidate] is there, [Table.Invalidate] is here.
+func (q *QueryCache[A, R]) Get(ctx context.Context, args A) ([]R, error) {
 	list, err := q.lists.Get(ctx, args)
 	if err != nil {
 		return nil, fmt.Errorf("list: %w", err)
@@ -144,9 +144,9 @@ func (q *Queries[A, R]) Get(ctx context.Context, args A) ([]R, error) {
 	return list, nil
 }
 
-// GetMany returns the lists of several queries, each as fresh as [Queries.Get]
+// GetMany returns the lists of several queries, each as fresh as [QueryCache.Get]
 // would return it, with as many round trips and loader calls as [Cache.GetMany].
-func (q *Queries[A, R]) GetMany(ctx context.Context, all []A) (map[A][]R, error) {
+func (q *QueryCache[A, R]) GetMany(ctx context.Context, all []A) (map[A][]R, error) {
 	lists, err := q.lists.GetMany(ctx, all)
 	if err != nil {
 		return lists, fmt.Errorf("list: %w", err)
@@ -156,7 +156,7 @@ func (q *Queries[A, R]) GetMany(ctx context.Context, all []A) (map[A][]R, error)
 
 // Pin is [Cache.Pin] for the lists of some queries. After a write to the table they are
 // read anew within a second or so.
-func (q *Queries[A, R]) Pin(ctx context.Context, until time.Time, all ...A) error {
+func (q *QueryCache[A, R]) Pin(ctx context.Context, until time.Time, all ...A) error {
 	if err := q.lists.Pin(ctx, until, all...); err != nil {
 		return fmt.Errorf("pin %d lists: %w", len(all), err)
 	}

@@ -31,12 +31,12 @@ func (t *table) list(_ context.Context, s shelf) ([]int, error) {
 	return ids[:min(len(ids), s.Limit)], nil
 }
 
-func queriesOf(h *Hub, load func(context.Context, shelf) ([]int, error)) (*Table, *Queries[shelf, int]) {
+func queriesOf(h *Client, load func(context.Context, shelf) ([]int, error)) (*Table, *QueryCache[shelf, int]) {
 	t := h.Table("rows")
-	return t, NewQueries(t, Policy{Name: "list"}.withTestTimes(), shelf.text, load)
+	return t, NewQueryCache(t, Policy{Name: "list"}.withTestTimes(), shelf.text, load)
 }
 
-func mustList(t *testing.T, q *Queries[shelf, int], s shelf, want ...int) {
+func mustList(t *testing.T, q *QueryCache[shelf, int], s shelf, want ...int) {
 	t.Helper()
 	got, err := q.Get(t.Context(), s)
 	if err != nil {
@@ -49,7 +49,7 @@ func mustList(t *testing.T, q *Queries[shelf, int], s shelf, want ...int) {
 
 func mustChange(t *testing.T, table *Table) {
 	t.Helper()
-	if err := table.Changed(t.Context()); err != nil {
+	if err := table.Invalidate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -114,7 +114,7 @@ type listed struct {
 	err error
 }
 
-func listLater(ctx context.Context, q *Queries[shelf, int], s shelf) <-chan listed {
+func listLater(ctx context.Context, q *QueryCache[shelf, int], s shelf) <-chan listed {
 	done := make(chan listed, 1)
 	go func() {
 		ids, err := q.Get(ctx, s)
@@ -288,15 +288,15 @@ func TestListsInThisProcessEndWithAWriteOfThisProcess(t *testing.T) {
 	b := startMini(t)
 	rdb := b.client()
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{LocalBytes: 1 << 20, Alone: true})
+	h, err := NewClient(rdb, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	h.clock.now.Store(int64(time.Second))
 	rows := newTable(1)
 	table := h.Table("rows")
-	p := Policy{Name: "list", Local: Local{Share: 1, Suits: Hot | SeldomChanged | Small | MayBeStale}}
-	lists := NewQueries(table, p, shelf.text, rows.list)
+	p := Policy{Name: "list", Local: Local{Share: 1, Criteria: Hot | RarelyChanged | Small | MayBeStale}}
+	lists := NewQueryCache(table, p, shelf.text, rows.list)
 	for range 3 {
 		mustList(t, lists, shelf{0, 10}, 1)
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // logical is a policy of logical expiry: a minute current, an hour served.
-func logical() Policy { return Policy{Fresh: time.Minute, Grace: time.Hour, Jitter: -1} }
+func logical() Policy { return Policy{TTL: time.Minute, StaleTTL: time.Hour, Jitter: -1} }
 
 func TestLogicalExpiry(t *testing.T) {
 	cases := []struct {
@@ -46,7 +46,7 @@ func nobodyWaitsForARefresh(t *testing.T, w *world) {
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	x := w.hands(t, Options{})
-	here := rowsOf(x.Hub, logical(), load)
+	here := rowsOf(x.Client, logical(), load)
 	mustGet(t, rowsOf(w.process(t), logical(), rows.load), 1)
 	x.pass(time.Minute - time.Second)
 	mustGet(t, here, 1)
@@ -82,7 +82,7 @@ func processesRefreshOnce(t *testing.T, w *world) {
 	rows := newTable(1)
 	load, nextLoad := rows.pausing(t)
 	x, y := w.hands(t, Options{}), w.hands(t, Options{})
-	here, there := rowsOf(x.Hub, logical(), load), rowsOf(y.Hub, logical(), rows.load)
+	here, there := rowsOf(x.Client, logical(), load), rowsOf(y.Client, logical(), rows.load)
 	mustGet(t, there, 1)
 	x.pass(2 * time.Minute)
 	y.pass(2 * time.Minute)
@@ -103,7 +103,7 @@ func processesRefreshOnce(t *testing.T, w *world) {
 func lateRefreshLoadsNothing(t *testing.T, w *world) {
 	rows := newTable(1)
 	x, y := w.hands(t, Options{}), w.hands(t, Options{})
-	here, there := rowsOf(x.Hub, logical(), rows.load), rowsOf(y.Hub, logical(), rows.load)
+	here, there := rowsOf(x.Client, logical(), rows.load), rowsOf(y.Client, logical(), rows.load)
 	mustGet(t, here, 1)
 	x.pass(2 * time.Minute)
 	y.pass(2 * time.Minute)
@@ -134,7 +134,7 @@ func failingRefreshEnds(t *testing.T, w *world) {
 	var broken atomic.Bool
 	rows := newTable(1)
 	x := w.hands(t, Options{})
-	c := rowsOf(x.Hub, logical(), rows.failingAfter(&broken))
+	c := rowsOf(x.Client, logical(), rows.failingAfter(&broken))
 	mustGet(t, c, 1)
 	if left := w.rdb.PTTL(t.Context(), c.inside().nameOf(1)).Val(); left > 61*time.Minute || left < 31*time.Minute {
 		t.Errorf("%v left in Redis, want Fresh + Grace", left)
@@ -144,7 +144,7 @@ func failingRefreshEnds(t *testing.T, w *world) {
 	for began, tries := time.Now(), int64(0); ; began = time.Now() {
 		tries++
 		eventually(t, "a refresh fails", func() bool { mustGet(t, c, 1); x.Wait(); return c.Stats().LoadErrors == tries })
-		for failed := time.Now(); time.Since(failed) < 5*longestPause; { // much more than a key is left alone otherwise
+		for failed := time.Now(); time.Since(failed) < 5*maxPause; { // much more than a key is left alone otherwise
 			mustGet(t, c, 1)
 			x.Wait()
 		}
@@ -166,7 +166,7 @@ func failingRefreshEnds(t *testing.T, w *world) {
 func refreshOfManyIsOneCall(t *testing.T, w *world) {
 	rows := newTable(1, 2, 3)
 	x := w.hands(t, Options{})
-	c := rowsOf(x.Hub, logical(), rows.load)
+	c := rowsOf(x.Client, logical(), rows.load)
 	ids := []int{1, 2, 3}
 	for range 2 {
 		if got, err := c.GetMany(t.Context(), ids); err != nil || len(got) != 3 {
@@ -182,7 +182,7 @@ func refreshOfManyIsOneCall(t *testing.T, w *world) {
 
 func withoutGraceNothingIsServed(t *testing.T, w *world) {
 	p := logical()
-	p.Grace = 0
+	p.StaleTTL = 0
 	c := rowsOf(w.process(t), p, newTable(1).load)
 	mustGet(t, c, 1)
 	if left := w.rdb.PTTL(t.Context(), c.inside().nameOf(1)).Val(); left > time.Minute || left <= 0 {
@@ -195,9 +195,9 @@ func earlyRefreshIsOneLoad(t *testing.T, w *world) {
 	load, nextLoad := rows.pausing(t)
 	p := logical()
 	x, y := w.hands(t, Options{}), w.hands(t, Options{})
-	plain := rowsOf(w.hands(t, Options{}).Hub, p, rows.load)
+	plain := rowsOf(w.hands(t, Options{}).Client, p, rows.load)
 	p.Beta = 1e9 // any load is long enough to begin at once
-	here, there := rowsOf(x.Hub, p, load), rowsOf(y.Hub, p, load)
+	here, there := rowsOf(x.Client, p, load), rowsOf(y.Client, p, load)
 	payload, err := json.Marshal(row{1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -235,7 +235,7 @@ func skewMovesSoftExpiryAlone(t *testing.T, w *world) {
 			x, y := w.hands(t, Options{}), w.hands(t, Options{})
 			y.began = x.began
 			x.passed.Store(int64(writer))
-			there, here := rowsOf(x.Hub, logical(), rows.load), rowsOf(y.Hub, logical(), rows.load)
+			there, here := rowsOf(x.Client, logical(), rows.load), rowsOf(y.Client, logical(), rows.load)
 			mustInvalidate(t, there, 1)
 			mustGet(t, there, 1)
 			if left := w.rdb.PTTL(t.Context(), there.inside().nameOf(1)).Val(); left > 61*time.Minute || left < 60*time.Minute {
@@ -261,7 +261,7 @@ func skewDoesNotTouchInvalidation(t *testing.T, w *world) {
 	for _, skew := range []time.Duration{-5 * time.Second, 0, 5 * time.Second} {
 		x := w.hands(t, Options{})
 		x.passed.Store(int64(skew))
-		caches = append(caches, rowsOf(x.Hub, Policy{Fresh: time.Second, Grace: time.Hour}, rows.load))
+		caches = append(caches, rowsOf(x.Client, Policy{TTL: time.Second, StaleTTL: time.Hour}, rows.load))
 	}
 	for i := range 9 {
 		for _, c := range caches {
@@ -284,7 +284,7 @@ func skewDoesNotTouchInvalidation(t *testing.T, w *world) {
 func refreshFindsNoRow(t *testing.T, w *world) {
 	rows := newTable(1)
 	x := w.hands(t, Options{})
-	c := rowsOf(x.Hub, logical(), rows.load)
+	c := rowsOf(x.Client, logical(), rows.load)
 	mustGet(t, c, 1)
 	rows.mu.Lock()
 	delete(rows.rows, 1)
@@ -319,10 +319,10 @@ func TestARefreshGivesUpWhereItWouldBeInTheWay(t *testing.T) {
 			p.MaxLoads = 1
 			rows := newTable(1, 2)
 			load, nextLoad := rows.pausing(t)
-			c := rowsOf(x.Hub, p, load)
+			c := rowsOf(x.Client, p, load)
 			other := c
 			if !test.own {
-				other = cacheOf2(x.Hub, "other", load)
+				other = cacheOf2(x.Client, "other", load)
 			}
 			mustGet(t, rowsOf(w.process(t), p, rows.load), 1)
 			x.pass(2 * time.Minute)
@@ -364,7 +364,7 @@ func TestARefreshGivesUpWhereItWouldBeInTheWay(t *testing.T) {
 	}
 }
 
-func cacheOf2(h *Hub, name string, load Loader[int, row]) *Cache[int, row] {
+func cacheOf2(h *Client, name string, load Loader[int, row]) *Cache[int, row] {
 	return rowsOf(h, Policy{Name: name}, load)
 }
 

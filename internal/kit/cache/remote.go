@@ -30,7 +30,7 @@ func readGet(cmd *redis.StringCmd) reply {
 }
 
 // get reads one record.
-func (h *Hub) get(ctx context.Context, key string) reply {
+func (h *Client) get(ctx context.Context, key string) reply {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	return readGet(h.rdb.Get(ctx, key))
@@ -39,7 +39,7 @@ func (h *Hub) get(ctx context.Context, key string) reply {
 // getMany reads the records of up to 500 keys in one round trip: one MGET on a
 // single node, else a pipeline, which a cluster client splits by node. With a
 // generation, its counter and the records share a slot.
-func (h *Hub) getMany(ctx context.Context, keys []string, generation string) []reply {
+func (h *Client) getMany(ctx context.Context, keys []string, generation string) []reply {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	replies := make([]reply, len(keys))
@@ -77,7 +77,7 @@ func (h *Hub) getMany(ctx context.Context, keys []string, generation string) []r
 }
 
 // remove deletes up to 500 keys with their leases in one round trip.
-func (h *Hub) remove(ctx context.Context, keys []string) error {
+func (h *Client) remove(ctx context.Context, keys []string) error {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	pipe := h.rdb.Pipeline()

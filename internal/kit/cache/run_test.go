@@ -29,7 +29,7 @@ func TestAHubThatRunsTendsItsCaches(t *testing.T) {
 			return nil, errors.New("nobody is to ask")
 		}})
 		defer func() { _ = rdb.Close() }()
-		h, err := NewHub(rdb, Options{Alone: true})
+		h, err := NewClient(rdb, Options{SingleProcess: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -55,7 +55,7 @@ func TestAHubThatRunsTendsItsCaches(t *testing.T) {
 		if diff := cmp.Diff(&attended{Tended: 121, Remembered: 3}, m); diff != "" {
 			t.Error(diff)
 		}
-		if diff := cmp.Diff([]HotKey{{"key", 100}}, h.Hot(1)); diff != "" {
+		if diff := cmp.Diff([]HotKey{{"key", 100}}, h.HotKeys(1)); diff != "" {
 			t.Error(diff)
 		}
 		if got := h.clock.now.Load(); got != math.MaxInt64 {

@@ -22,9 +22,9 @@ var (
 	storeScript   = redis.NewScript(storeLua)
 )
 
-// call is one run of a script on one key, its lease and more keys of its slot, with these
+// scriptCall is one run of a script on one key, its lease and more keys of its slot, with these
 // arguments. Without a script it removes key and lease.
-type call struct {
+type scriptCall struct {
 	script *redis.Script
 	key    string
 	args   []any
@@ -34,9 +34,9 @@ type call struct {
 // run sends up to 500 calls in one round trip and returns one command per call, each with
 // its own error. A server that does not know a script, because it is new or was promoted,
 // is taught it once and gets the affected calls again.
-func (h *Hub) run(ctx context.Context, calls []call) []*redis.Cmd {
+func (h *Client) run(ctx context.Context, calls []scriptCall) []*redis.Cmd {
 	cmds := h.send(ctx, calls)
-	var again []call
+	var again []scriptCall
 	var at []int
 	for i, cmd := range cmds {
 		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
@@ -46,7 +46,7 @@ func (h *Hub) run(ctx context.Context, calls []call) []*redis.Cmd {
 	if len(again) == 0 {
 		return cmds
 	}
-	if err := h.teach(ctx, again); err != nil {
+	if err := h.loadScript(ctx, again); err != nil {
 		for _, i := range at {
 			cmds[i].SetErr(err)
 		}
@@ -58,7 +58,7 @@ func (h *Hub) run(ctx context.Context, calls []call) []*redis.Cmd {
 	return cmds
 }
 
-func (h *Hub) send(ctx context.Context, calls []call) []*redis.Cmd {
+func (h *Client) send(ctx context.Context, calls []scriptCall) []*redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	pipe := h.rdb.Pipeline()
@@ -74,8 +74,8 @@ func (h *Hub) send(ctx context.Context, calls []call) []*redis.Cmd {
 	return cmds
 }
 
-// teach loads the scripts of calls, on a cluster into all masters.
-func (h *Hub) teach(ctx context.Context, calls []call) error {
+// loadScript loads the scripts of calls, on a cluster into all masters.
+func (h *Client) loadScript(ctx context.Context, calls []scriptCall) error {
 	ctx, cancel := context.WithTimeout(ctx, h.timeout)
 	defer cancel()
 	loaded := map[*redis.Script]bool{}

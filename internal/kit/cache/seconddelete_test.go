@@ -36,9 +36,9 @@ func TestAReplicaThatLagsAndTheSecondDeletion(t *testing.T) {
 			w, on, lag := mini(t), new(wire), newLagging(1)
 			one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 			p := localPolicy()
-			p.Fresh, p.SecondDelete = fresh, test.second
-			here := heardFrom(one.Hub, p, lag.primary, lag.replica.load)
-			there := heardFrom(two.Hub, p, lag.primary, lag.replica.load)
+			p.TTL, p.SecondDelete = fresh, test.second
+			here := heardFrom(one.Client, p, lag.primary, lag.replica.load)
+			there := heardFrom(two.Client, p, lag.primary, lag.replica.load)
 			wantVersion(t, "at first", there, 1, 1)
 			lag.primary.commit(1)
 			mustInvalidate(t, here, 1)
@@ -117,7 +117,7 @@ func TestSecondDeletions(t *testing.T) {
 	t.Run("are not owed where the first failed", func(t *testing.T) {
 		w, away := mini(t), new(outage)
 		x := w.hands(t, Options{}, away)
-		c := rowsOf(x.Hub, Policy{SecondDelete: time.Hour}, newTable(1).load)
+		c := rowsOf(x.Client, Policy{SecondDelete: time.Hour}, newTable(1).load)
 		away.on.Store(true)
 		if err := c.Invalidate(t.Context(), 1); err == nil {
 			t.Error("no error")

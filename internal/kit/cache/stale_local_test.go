@@ -57,9 +57,9 @@ func TestNoReadIsOlderThanAWriteOfItsOwnProcess(t *testing.T) {
 	})
 }
 
-func newLocalRace(t *testing.T, w *world) (*race, *Hub) {
+func newLocalRace(t *testing.T, w *world) (*race, *Client) {
 	t.Helper()
-	h := w.hands(t, Options{LocalBytes: 1 << 20, Alone: true}).Hub
+	h := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}).Client
 	h.clock.start(true)
 	h.wall = time.Now
 	r := &race{rows: newTable()}
@@ -67,7 +67,7 @@ func newLocalRace(t *testing.T, w *world) (*race, *Hub) {
 		r.rows.commit(id)
 	}
 	p := localPolicy()
-	p.Fresh, p.Grace, p.Negative = 20*time.Millisecond, time.Minute, 20*time.Millisecond
+	p.TTL, p.StaleTTL, p.NegativeTTL = 20*time.Millisecond, time.Minute, 20*time.Millisecond
 	c := New(h, p.withTestTimes(), Source[int, row]{
 		Key: strconv.Itoa, All: r.rows.ids, Version: func(r row) int64 { return int64(r.Version) },
 		Load: func(ctx context.Context, ids []int) (map[int]row, error) {

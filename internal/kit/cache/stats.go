@@ -30,7 +30,7 @@ type Stats struct {
 	Oversize      int64  // values found too big to be kept
 
 	LocalBytes     int64 // that entries in this process's own memory have now; pinned ones not counted
-	LocalMost      int64 // that they may have; 0: none are kept
+	LocalMax       int64 // that they may have; 0: none are kept
 	LocalEvictions int64 // entries that made place for others there
 }
 
@@ -73,7 +73,7 @@ func (c *counters) snapshot() Stats {
 		Oversize:      c.oversize.Load(),
 	}
 	if f := c.fill.Load(); f != nil {
-		s.LocalBytes, s.LocalMost, s.LocalEvictions = f.of()
+		s.LocalBytes, s.LocalMax, s.LocalEvictions = f.of()
 	}
 	return s
 }
@@ -111,13 +111,13 @@ func newMetrics() []metric {
 		series("undecodable", "Records that could not be read, values that could not be written.", func(s Stats) int64 { return s.Undecodable }),
 		series("oversize", "Values found too big to be kept.", func(s Stats) int64 { return s.Oversize }),
 		now("local_bytes", "Bytes that entries in the process's own memory have, roughly; pinned ones not counted.", func(s Stats) int64 { return s.LocalBytes }),
-		now("local_limit_bytes", "Bytes that entries in the process's own memory may have.", func(s Stats) int64 { return s.LocalMost }),
+		now("local_limit_bytes", "Bytes that entries in the process's own memory may have.", func(s Stats) int64 { return s.LocalMax }),
 		series("local_evictions", "Entries that made place for others in the process's own memory.", func(s Stats) int64 { return s.LocalEvictions }),
 	}
 }
 
 // collector shows the counters of all caches of a hub, from their first moment.
-type collector struct{ hub *Hub }
+type collector struct{ hub *Client }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
 	for _, m := range c.hub.metrics {

@@ -41,7 +41,7 @@ func (b *backend) world(t *testing.T) *world {
 
 // process is the hub of one more process on the same Redis, with hooks on its
 // client. Loads still under way at the end of the test are waited for.
-func (w *world) process(t *testing.T, hooks ...redis.Hook) *Hub {
+func (w *world) process(t *testing.T, hooks ...redis.Hook) *Client {
 	t.Helper()
 	rdb := w.client()
 	for _, hook := range hooks {
@@ -49,7 +49,7 @@ func (w *world) process(t *testing.T, hooks ...redis.Hook) *Hub {
 	}
 	// Three servers and the tests of a neighbour may share two cores: a longer
 	// time-out than in production keeps a busy machine from looking like a fault.
-	h, err := NewHub(rdb, Options{Prefix: w.prefix, RedisTimeout: 10 * time.Second})
+	h, err := NewClient(rdb, Options{Prefix: w.prefix, RedisTimeout: 10 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -33,8 +33,8 @@ func TestASyncIsTrustedFor(t *testing.T) {
 			w, on, rows := mini(t), new(wire), newTable(1)
 			two := w.connected(t, on, Options{MaxAge: test.hub})
 			p := localPolicy()
-			p.Fresh, p.Local.MaxAge = 10*time.Hour, test.policy
-			there := heardRows(two.Hub, p, rows)
+			p.TTL, p.Local.MaxAge = 10*time.Hour, test.policy
+			there := heardRows(two.Client, p, rows)
 			mustGet(t, there, 1)
 			if diff := cmp.Diff([]int{1}, own(t, there, 1)); diff != "" {
 				t.Fatal(diff)
@@ -58,10 +58,10 @@ func TestAResetEndsWhatAProcessHolds(t *testing.T) {
 	w, on, rows := mini(t), new(wire), newTable(1)
 	two := w.connected(t, on, Options{})
 	p := localPolicy()
-	p.Fresh, p.Local.Share = 30*time.Minute, 0.3
-	c := heardRows(two.Hub, p, rows)
-	lists := localListsOf(two.Hub, rows, 0.3)
-	near, from := nearbyOf(two.Hub, Local{Share: 0.3, Suits: everyCriterion}), &well{text: "a", life: time.Minute}
+	p.TTL, p.Local.Share = 30*time.Minute, 0.3
+	c := heardRows(two.Client, p, rows)
+	lists := localListsOf(two.Client, rows, 0.3)
+	near, from := nearbyOf(two.Client, Local{Share: 0.3, Criteria: everyCriterion}), &well{text: "a", life: time.Minute}
 	buildGuard(t, c.inside().guard)
 	mustGet(t, c, 1)
 	if !isAbsent(t, c, 9) {
@@ -76,7 +76,7 @@ func TestAResetEndsWhatAProcessHolds(t *testing.T) {
 	rows.commit(absent)
 	from.text = "b"
 	// All of it is lost on its way: Redis knows it, this process does not hear it.
-	writer := heardRows(w.connected(t, new(wire), Options{}).Hub, localPolicy(), rows)
+	writer := heardRows(w.connected(t, new(wire), Options{}).Client, localPolicy(), rows)
 	mustInvalidate(t, writer, 1, 2, 9, absent)
 	mustChange(t, writer.inside().hub.Table("rows"))
 
@@ -93,10 +93,10 @@ func TestAResetEndsWhatAProcessHolds(t *testing.T) {
 	wantNear(t, "after the reset", near, from, "b")
 }
 
-func localListsOf(h *Hub, rows *table, share float64) *Queries[shelf, int] {
+func localListsOf(h *Client, rows *table, share float64) *QueryCache[shelf, int] {
 	p := localPolicy()
 	p.Name, p.Local.Share = "list", share
-	return NewQueries(h.Table("rows"), p.withTestTimes(), shelf.text, rows.list)
+	return NewQueryCache(h.Table("rows"), p.withTestTimes(), shelf.text, rows.list)
 }
 
 // What was asked before the gap and comes after it is not kept.
@@ -105,7 +105,7 @@ func TestAReplyUnderWayAtAResetIsNotKept(t *testing.T) {
 	p, late := new(wire).port(), &lateReply{held: make(chan chan struct{})}
 	x := w.hands(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
 	x.inSyncFor(time.Hour)
-	c := heardRows(x.Hub, localPolicy(), rows)
+	c := heardRows(x.Client, localPolicy(), rows)
 	mustGet(t, c, 1)
 	c.inside().local.remove(1)
 	late.on.Store(true)
@@ -223,7 +223,7 @@ func TestAGuardThatIsBeingBuilt(t *testing.T) {
 // Nothing is in sync before the bus says so.
 func TestAHubWithABusBeginsOutOfSync(t *testing.T) {
 	x := mini(t).hands(t, Options{Bus: new(wire).port(), LocalBytes: 1 << 20})
-	c := heardRows(x.Hub, localPolicy(), newTable(1))
+	c := heardRows(x.Client, localPolicy(), newTable(1))
 	mustGet(t, c, 1)
 	x.pass(time.Second - 1)
 	if !ownHit(t, c, 1) {

@@ -104,13 +104,13 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	}
 }
 
-func newCache[K comparable, V any](h *Hub, p Policy, key func(K) string, load Loader[K, V]) *Cache[K, V] {
+func newCache[K comparable, V any](h *Client, p Policy, key func(K) string, load Loader[K, V]) *Cache[K, V] {
 	return New(h, p, Source[K, V]{Key: key, Load: load})
 }
 
 // cacheOf builds a cache of rows as one process has it. Its times are so long
 // that nothing expires unless the test says so.
-func cacheOf(h *Hub, load Loader[int, row], p Policy) *Cache[int, row] {
+func cacheOf(h *Client, load Loader[int, row], p Policy) *Cache[int, row] {
 	p.Name = "row"
 	return newCache(h, p.withTestTimes(), strconv.Itoa, load)
 }

@@ -28,7 +28,7 @@ func (c *core[K, V]) tend(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, guardTimeout)
 			defer cancel()
 			if err := c.guard.build(ctx); err != nil {
-				c.hub.complain(ctx, "building the guard", c.policy.Name, err)
+				c.hub.logFailure(ctx, "building the guard", c.policy.Name, err)
 			}
 		})
 	}
@@ -54,10 +54,10 @@ func (c *core[K, V]) tendPins(ctx context.Context) {
 	if len(ending) == 0 {
 		return
 	}
-	ctx = Ahead(ctx)
+	ctx = ForWarmup(ctx)
 	c.refreshEnding(ctx, ending)
-	if _, err := c.findMany(Fresh(ctx), ending); err != nil && ctx.Err() == nil {
-		c.hub.complain(ctx, "reading what is pinned", c.policy.Name, err)
+	if _, err := c.findMany(SkipLocal(ctx), ending); err != nil && ctx.Err() == nil {
+		c.hub.logFailure(ctx, "reading what is pinned", c.policy.Name, err)
 	}
 }
 
@@ -81,7 +81,7 @@ func (c *core[K, V]) remembers() (prefix string, ok bool) {
 	return c.prefix, c.source.parse != nil && !c.source.passing
 }
 
-// Remember notes in Redis which keys this process read most of late, for those
+// SaveHotKeys notes in Redis which keys this process read most of late, for those
 // processes that start later. A Hub that runs does so each minute and at its end.
 //
 // Each policy has a list for each day, of UTC, in which a key has the most hits that any
@@ -89,7 +89,7 @@ func (c *core[K, V]) remembers() (prefix string, ok bool) {
 // times, by any number of processes, and a key that becomes hot late in the day needs
 // nobody to make room for it. The list of yesterday is whole, so what was hot then is known
 // all day long, however quiet it is today.
-func (h *Hub) Remember(ctx context.Context) {
+func (h *Client) SaveHotKeys(ctx context.Context) {
 	hottest := h.hot.certain()
 	now := h.wall()
 	for _, m := range h.joined() {
@@ -115,13 +115,13 @@ func (h *Hub) Remember(ctx context.Context) {
 		_, err := pipe.Exec(ctx)
 		cancel()
 		if err != nil {
-			h.complain(ctx, "remembering what is hot", m.Stats().Name, err)
+			h.logFailure(ctx, "remembering what is hot", m.Stats().Name, err)
 		}
 	}
 }
 
 // warmKey is the list of a policy for the day of a time.
-func (h *Hub) warmKey(policy string, day time.Time) string {
+func (h *Client) warmKey(policy string, day time.Time) string {
 	return h.root + "warm:" + policy + ":" + day.UTC().Format("20060102")
 }
 
@@ -131,7 +131,7 @@ func (h *Hub) warmKey(policy string, day time.Time) string {
 // not keep the others from it; one whose Redis is away fails each, so it ends with ctx.
 //
 // Call it at the start, once the Hub runs, before there are clients.
-func (h *Hub) Warm(ctx context.Context) (read map[string]int, err error) {
+func (h *Client) Warm(ctx context.Context) (read map[string]int, err error) {
 	read = map[string]int{}
 	for _, m := range h.joined() {
 		if _, ok := m.remembers(); !ok {
@@ -151,7 +151,7 @@ func (c *core[K, V]) Warm(ctx context.Context) (read int, err error) {
 	if _, ok := c.remembers(); !ok {
 		return 0, nil
 	}
-	ctx = Ahead(ctx)
+	ctx = ForWarmup(ctx)
 	ks, err := c.remembered(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read which keys of cache %s were hot: %w", c.policy.Name, err)

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// ticker is a clock that a hit can afford: reading the system's costs more than
+// syncClock is a clock that a hit can afford: reading the system's costs more than
 // finding the entry. Ticks are nanoseconds since the hub was built, on the
 // monotonic clock, at most [tickEvery] behind while a Hub runs,
 // and more in a process that was stopped, until its ticker runs again.
-type ticker struct {
+type syncClock struct {
 	zero   time.Time
 	now    atomic.Int64 // stopped while nobody moves it: no entry is good
 	synced atomic.Int64 // until when this process hears of every invalidation
@@ -26,7 +26,7 @@ const (
 const stopped = math.MaxInt64
 
 // start sets the clock to a time in which no entry is good: nobody moves it yet.
-func (t *ticker) start(alone bool) {
+func (t *syncClock) start(alone bool) {
 	t.zero = time.Now()
 	t.now.Store(stopped)
 	if alone {
@@ -35,7 +35,7 @@ func (t *ticker) start(alone bool) {
 }
 
 // run moves the clock until ctx ends.
-func (t *ticker) run(ctx context.Context) {
+func (t *syncClock) run(ctx context.Context) {
 	every := time.NewTicker(tickEvery)
 	defer every.Stop()
 	defer t.now.Store(stopped)
@@ -50,7 +50,7 @@ func (t *ticker) run(ctx context.Context) {
 }
 
 // at is the tick of a time, as far as the wall clock does not jump.
-func (t *ticker) at(when time.Time) int64 { return int64(time.Since(t.zero) + time.Until(when)) }
+func (t *syncClock) at(when time.Time) int64 { return int64(time.Since(t.zero) + time.Until(when)) }
 
 // inSync reports whether this process hears of every invalidation.
-func (t *ticker) inSync() bool { return t.now.Load() < t.synced.Load() }
+func (t *syncClock) inSync() bool { return t.now.Load() < t.synced.Load() }

@@ -15,7 +15,7 @@ func TestNobodyBoardsACancelledLoad(t *testing.T) {
 	c := rowsOf(h, Policy{Name: "row"}, newTable(1).load)
 	wn := c.inside().want(1)
 	wn.direct = true
-	seats, own, begun := c.inside().flights.board(t.Context(), []want[int]{wn})
+	seats, own, begun := c.inside().flights.join(t.Context(), []want[int]{wn})
 	c.inside().flights.leave(seats[0]) // the first reader hangs up before its goroutine runs
 	if begun.ctx.Err() == nil {
 		t.Fatal("not cancelled")
@@ -51,7 +51,7 @@ func TestNobodyBoardsACancelledLoad(t *testing.T) {
 // A share of a few bytes holds nothing, and is no reason to end.
 func TestAShareOfAFewBytesIsNone(t *testing.T) {
 	w := mini(t)
-	h, err := NewHub(w.rdb, Options{Prefix: "x", LocalBytes: 50, Alone: true})
+	h, err := NewClient(w.rdb, Options{Prefix: "x", LocalBytes: 50, SingleProcess: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +69,7 @@ func TestAShareOfAFewBytesIsNone(t *testing.T) {
 func TestEveryKeyIsInOneClass(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{ReadLimit: 1})
-	c := rowsOf(x.Hub, Policy{Name: "row"}, newTable(1).load)
+	c := rowsOf(x.Client, Policy{Name: "row"}, newTable(1).load)
 	ctx := context.Background()
 	for range 3 {
 		_, err := c.GetMany(ctx, []int{1, 2, 3, 4})
@@ -87,9 +87,9 @@ func TestEveryKeyIsInOneClass(t *testing.T) {
 func TestAFailedInvalidateStillTellsTheGuard(t *testing.T) {
 	w := mini(t)
 	away := &outage{}
-	x := w.hands(t, Options{Alone: true}, away)
+	x := w.hands(t, Options{SingleProcess: true}, away)
 	rows := newTable(1)
-	c := New(x.Hub, Policy{Name: "row"}.withTestTimes(), Source[int, row]{
+	c := New(x.Client, Policy{Name: "row"}.withTestTimes(), Source[int, row]{
 		Key: func(k int) string { return time.Duration(k).String() }, Load: rows.load,
 		All: func(context.Context) iter.Seq2[int, error] { return func(func(int, error) bool) {} },
 	})

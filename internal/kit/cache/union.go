@@ -51,7 +51,7 @@ type Union[K comparable] struct {
 
 // NewUnion builds the unions of one kind. Their keys have the same texts as those of
 // sources, so both lie in one slot of a cluster. What is said of NewWindow holds here too.
-func NewUnion[K comparable](hub *Hub, p WindowPolicy, sources *Window[K], load UnionLoader[K]) *Union[K] {
+func NewUnion[K comparable](hub *Client, p WindowPolicy, sources *Window[K], load UnionLoader[K]) *Union[K] {
 	all := func(context.Context, []K, int) (map[K][]Entry, error) { return nil, errNotAlone }
 	return &Union[K]{window: NewWindow(hub, p, sources.key, all), sources: sources, load: load}
 }
@@ -63,9 +63,9 @@ var errNotAlone = errors.New("a union is read with its sources")
 // readers are those of the union.
 func (u *Union[K]) Window() *Window[K] { return u.window }
 
-// Sources says which sources a list has, without naming them: two answers about one list
+// SourceSet says which sources a list has, without naming them: two answers about one list
 // are equal if and only if its sources are the same.
-type Sources struct {
+type SourceSet struct {
 	Newest int64 // score of the newest one
 	Count  int
 }
@@ -78,7 +78,7 @@ type UnionPage struct {
 	Entries []Entry // newest first, of sources that the list has
 	// Floor is the score from which on Entries is all there is, below what was asked for.
 	Floor   int64
-	Sources Sources
+	Sources SourceSet
 	Has     map[string]bool // those of the names that were asked for and are sources: true
 }
 
@@ -115,12 +115,14 @@ func (u *Union[K]) Page(ctx context.Context, k K, from int64, most int, names []
 	return UnionPage{}, ctx.Err()
 }
 
-// Forget drops the unions of lists, for the next reader to load.
-func (u *Union[K]) Forget(ctx context.Context, ks ...K) error { return u.window.Invalidate(ctx, ks...) }
+// Invalidate drops the unions of lists, for the next reader to load.
+func (u *Union[K]) Invalidate(ctx context.Context, ks ...K) error {
+	return u.window.Invalidate(ctx, ks...)
+}
 
-// Seen is the score of the newest source whose entries the union of a list holds, 0 if there is
+// NewestSource is the score of the newest source whose entries the union of a list holds, 0 if there is
 // no union. It changes nothing, not even how long the union is kept.
-func (u *Union[K]) Seen(ctx context.Context, k K) (int64, error) {
+func (u *Union[K]) NewestSource(ctx context.Context, k K) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, u.window.hub.timeout)
 	defer cancel()
 	seen, err := u.window.hub.rdb.Get(ctx, u.window.nameOf(k)+":s").Int64()
@@ -153,8 +155,8 @@ func (u *Union[K]) read(ctx context.Context, k K, from int64, most int, names []
 	for _, name := range names {
 		args = append(args, stored(name))
 	}
-	one := call{script: unionReadScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s", u.sources.nameOf(k)}}
-	a, err := readUnion(w.hub.run(ctx, []call{one})[0], names)
+	one := scriptCall{script: unionReadScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s", u.sources.nameOf(k)}}
+	a, err := readUnion(w.hub.run(ctx, []scriptCall{one})[0], names)
 	if err != nil && !ended(ctx) {
 		w.redisFailed(ctx, err)
 	}
@@ -315,7 +317,7 @@ func (u *Union[K]) fill(ctx context.Context, k K) (again bool, err error) {
 	}
 	life, _ := w.lives()
 	args := appendEntries([]any{token, mark, life, newest}, entries)
-	cmd := w.hub.run(ctx, []call{{script: windowStoreScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
+	cmd := w.hub.run(ctx, []scriptCall{{script: windowStoreScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
 	kept, failed := cmd.Int()
 	switch {
 	case failed != nil:
@@ -339,7 +341,7 @@ func (u *Union[K]) join(ctx context.Context, k K, a unionAnswer) (again bool, er
 		return false, err
 	}
 	args := appendEntries([]any{w.policy.Size, markCut, a.seen, max(newest, a.newest)}, entries)
-	cmd := w.hub.run(ctx, []call{{script: unionJoinScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
+	cmd := w.hub.run(ctx, []scriptCall{{script: unionJoinScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
 	if err := cmd.Err(); err != nil {
 		w.redisFailed(ctx, err)
 		return false, nil

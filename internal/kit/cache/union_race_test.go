@@ -67,7 +67,7 @@ func TestUnionsShowTheTruth(t *testing.T) {
 				f.publish(t, source)
 				f.follow(t, user, source)
 			case n == 21:
-				must(t, f.Forget(t.Context(), user))
+				must(t, f.Invalidate(t.Context(), user))
 			case n < 24:
 				w.drop(t, []string{k.window, k.seen, k.lease, k.sources}[draw.IntN(4)])
 			default:
@@ -104,7 +104,7 @@ func (a *authors) begin() {
 
 // page is what a page has to be whose union is all there is from floor on.
 func (a *authors) page(user int, from int64, most int, floor int64) UnionPage {
-	p := UnionPage{Known: true, Floor: floor, Has: make(map[string]bool), Sources: Sources{Count: len(a.of[user])}}
+	p := UnionPage{Known: true, Floor: floor, Has: make(map[string]bool), Sources: SourceSet{Count: len(a.of[user])}}
 	for source, score := range a.of[user] {
 		p.Has[source] = true
 		p.Sources.Newest = max(p.Sources.Newest, score)
@@ -246,7 +246,7 @@ func (r *unionRace) write(ctx context.Context, t *testing.T, f *feeds, draw *ran
 		case n < 16:
 			err = r.turn(ctx, f, user, source, pause)
 		case n == 16:
-			err = f.Forget(ctx, user)
+			err = f.Invalidate(ctx, user)
 		default:
 			k := f.keys(user)
 			lost := []string{k.window, k.seen, k.lease, k.sources}[draw.IntN(4)]

@@ -196,16 +196,16 @@ func (a *authors) pausing(t *testing.T, first int64) (UnionLoader[int], func() p
 // feeds is the unions and their sources as one process has them.
 type feeds struct {
 	*Union[int]
-	hub   *Hub
+	hub   *Client
 	truth *authors
 }
 
 // feedsOf builds feeds whose times are so long that nothing expires unless the test says so.
-func feedsOf(h *Hub, a *authors, load UnionLoader[int], p WindowPolicy) *feeds {
+func feedsOf(h *Client, a *authors, load UnionLoader[int], p WindowPolicy) *feeds {
 	p.Name = "feed:in"
 	p.LoadTimeout = positiveOr(p.LoadTimeout, slow)
 	p.LeaseTTL = positiveOr(p.LeaseTTL, slow)
-	sources := windowOf(h, a.list, WindowPolicy{Size: 8, Life: 2 * p.Life})
+	sources := windowOf(h, a.list, WindowPolicy{Size: 8, TTL: 2 * p.TTL})
 	return &feeds{Union: NewUnion(h, p, sources, load), hub: h, truth: a}
 }
 
@@ -328,7 +328,7 @@ func unionShowsItsSources(t *testing.T, w *world) {
 	a.join(2, "Z") // another user
 	here.follow(t, 1, "A", "B")
 	a.write("A", "Z", "B", "A")
-	must(t, here.Forget(t.Context(), 1))
+	must(t, here.Invalidate(t.Context(), 1))
 	for _, f := range []*feeds{here, here, there} {
 		wantFeed(t, "loaded", f, 1, "A/4 B/3 A/1, all")
 		wantFeed(t, "of another", f, 2, "Z/2, all")
@@ -368,7 +368,7 @@ func unionPagesBeginAndEnd(t *testing.T, w *world) {
 		whole: func(i int) string { return tests[i].whole },
 		cut:   func(i int) string { return tests[i].cut },
 	} {
-		must(t, f.Forget(t.Context(), 1))
+		must(t, f.Invalidate(t.Context(), 1))
 		for i, test := range tests {
 			if got := f.mustPage(t, 1, test.from, test.most).describe(); got != want(i) {
 				t.Errorf("%d from %d: %q, want %q", test.most, test.from, got, want(i))
@@ -443,18 +443,18 @@ func unionSourceJoins(t *testing.T, w *world) {
 }
 
 func unionSourceScores(t *testing.T, w *world) {
-	for _, last := range []int64{8, 99_998, 1_699_999_999_998, largestScore - 2} { // before one more digit, and as 1.7e+12
+	for _, last := range []int64{8, 99_998, 1_699_999_999_998, maxScore - 2} { // before one more digit, and as 1.7e+12
 		a := newAuthors()
 		a.joined = last
 		f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
-		must(t, f.Forget(t.Context(), 1))
+		must(t, f.Invalidate(t.Context(), 1))
 		f.follow(t, 1, "A")
 		a.write("A", "B")
 		wantFeed(t, fmt.Sprint("one after ", last), f, 1, "A/1, all")
 		f.follow(t, 1, "B")
 		wantFeed(t, fmt.Sprint("two after ", last), f, 1, "B/2 A/1, all")
 		a.wantCalls(t, fmt.Sprint("after ", last), 2, 2)
-		if got, want := f.mustPage(t, 1, newestOfAll, 1).Sources, (Sources{last + 2, 2}); got != want {
+		if got, want := f.mustPage(t, 1, newestOfAll, 1).Sources, (SourceSet{last + 2, 2}); got != want {
 			t.Errorf("%+v, want %+v", got, want)
 		}
 	}
@@ -477,7 +477,7 @@ func unionJoinCuts(t *testing.T, w *world) {
 	for _, test := range tests {
 		a := newAuthors()
 		f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: 4})
-		must(t, f.Forget(t.Context(), 1))
+		must(t, f.Invalidate(t.Context(), 1))
 		f.follow(t, 1, "A")
 		a.write(test.before...)
 		f.mustPage(t, 1, newestOfAll, 1)
@@ -496,7 +496,7 @@ func unionFullAtOnce(t *testing.T, w *world) {
 		if want == "" {
 			continue
 		}
-		must(t, f.Forget(t.Context(), 1))
+		must(t, f.Invalidate(t.Context(), 1))
 		f.follow(t, 1, "A")
 		a.write(slices.Repeat([]string{"A"}, n)...)
 		wantFeed(t, strconv.Itoa(n), f, 1, want)
@@ -526,7 +526,7 @@ func unionFloorHolds(t *testing.T, w *world) {
 }
 
 func unionLargeJoin(t *testing.T, w *world) {
-	const size = largestWindow
+	const size = maxWindow
 	a := newAuthors()
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{Size: size})
 	f.follow(t, 1, "A")
@@ -593,14 +593,14 @@ func unionSourcesAreTold(t *testing.T, w *world) {
 	f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
 	steps := []struct {
 		do   func()
-		want Sources
+		want SourceSet
 	}{
-		{func() {}, Sources{0, 0}},
-		{func() { f.follow(t, 1, "A", "B", "C") }, Sources{3, 3}},
-		{func() { f.unfollow(t, 1, "A") }, Sources{3, 2}},
-		{func() { f.unfollow(t, 1, "C") }, Sources{2, 1}},
-		{func() { f.follow(t, 1, "A") }, Sources{4, 2}},
-		{func() { f.unfollow(t, 1, "A"); f.unfollow(t, 1, "B") }, Sources{0, 0}},
+		{func() {}, SourceSet{0, 0}},
+		{func() { f.follow(t, 1, "A", "B", "C") }, SourceSet{3, 3}},
+		{func() { f.unfollow(t, 1, "A") }, SourceSet{3, 2}},
+		{func() { f.unfollow(t, 1, "C") }, SourceSet{2, 1}},
+		{func() { f.follow(t, 1, "A") }, SourceSet{4, 2}},
+		{func() { f.unfollow(t, 1, "A"); f.unfollow(t, 1, "B") }, SourceSet{0, 0}},
 	}
 	for i, step := range steps {
 		step.do()
@@ -622,7 +622,7 @@ func unionOvertakenLoad(t *testing.T, w *world) {
 		a := newAuthors()
 		load, nextLoad := a.pausing(t, 1)
 		here, there := feedsOf(w.process(t), a, load, WindowPolicy{}), feedsOf(w.process(t), a, a.load, WindowPolicy{})
-		must(t, there.Forget(t.Context(), 1))
+		must(t, there.Invalidate(t.Context(), 1))
 		there.follow(t, 1, "A")
 		a.write("A")
 		there.mustPage(t, 1, newestOfAll, 1)
@@ -692,7 +692,7 @@ func unionJoinOfWhatIsLost(t *testing.T, w *world) {
 		p.end <- nil
 		must(t, receive(t, reader).err)
 		wantFeed(t, name, there, 1, "B/2 A/1, all")
-		must(t, there.Forget(t.Context(), 1))
+		must(t, there.Invalidate(t.Context(), 1))
 	}
 }
 
@@ -831,7 +831,7 @@ func unionAnySource(t *testing.T, w *world) {
 	for _, source := range []string{"\x00", "\x00a", "a b\r\n", "ä", "\xff", "%d", "-inf", "{1}"} {
 		a := newAuthors()
 		f := feedsOf(w.process(t), a, a.load, WindowPolicy{})
-		must(t, f.Forget(t.Context(), 1))
+		must(t, f.Invalidate(t.Context(), 1))
 		f.follow(t, 1, source)
 		a.write(source)
 		wantFeed(t, "loaded", f, 1, source+"/1, all")
@@ -852,8 +852,8 @@ func unionLives(t *testing.T, w *world) {
 	const life = time.Hour
 	a := newAuthors()
 	load, nextLoad := a.pausing(t, 1)
-	here := feedsOf(w.process(t), a, load, WindowPolicy{Life: life, LeaseTTL: time.Minute})
-	f := feedsOf(w.process(t), a, a.load, WindowPolicy{Life: life})
+	here := feedsOf(w.process(t), a, load, WindowPolicy{TTL: life, LeaseTTL: time.Minute})
+	f := feedsOf(w.process(t), a, a.load, WindowPolicy{TTL: life})
 	f.follow(t, 1, "A")
 	k := f.keys(1)
 	left := func(name string) time.Duration { return w.rdb.PTTL(t.Context(), name).Val() }
@@ -928,7 +928,7 @@ func unionRoundTrips(t *testing.T, w *world) {
 		{"teach removing and adding", func() { f.unfollow(t, 1, "B"); f.publish(t, "A") }, 0},
 		{"a page", page, 1},
 		{"a page of much", func() { f.mustPage(t, 1, newestOfAll, 5000, make([]string, 3000)...) }, 1},
-		{"forgetting", func() { must(t, f.Forget(t.Context(), 1)) }, 1},
+		{"forgetting", func() { must(t, f.Invalidate(t.Context(), 1)) }, 1},
 		{"a load", page, 4},
 		{"a source that joins", func() { f.follow(t, 1, "B") }, 1},
 		{"loading the sources and joining", page, 7}, // a look, the sources in three, a look, the join, a look
@@ -1005,7 +1005,7 @@ func unionFailedJoin(t *testing.T, w *world) {
 		"an error": func() error { return errDatabase },
 		"a panic":  func() error { panic(errDatabase) },
 	} {
-		must(t, good.Forget(t.Context(), 1))
+		must(t, good.Invalidate(t.Context(), 1))
 		good.mustPage(t, 1, newestOfAll, 10)
 		f := feedsOf(w.process(t), a, func(context.Context, int, int64, int) ([]Entry, int64, error) { return nil, 0, fail() }, WindowPolicy{})
 		good.follow(t, 1, "B")
@@ -1040,7 +1040,7 @@ func unionRefusesToKeep(t *testing.T, w *world) {
 	}{
 		{"out of order", numbered(1, 2), 9, "newest first"},
 		{"twice", numbered(2, 2), 9, "each once"},
-		{"a score too large", []Entry{{"A/1", largestScore + 1}}, 9, "2^53"},
+		{"a score too large", []Entry{{"A/1", maxScore + 1}}, 9, "2^53"},
 		{"a source before all", nil, -1, "positive"},
 	}
 	a := newAuthors()
@@ -1049,7 +1049,7 @@ func unionRefusesToKeep(t *testing.T, w *world) {
 		bad := feedsOf(w.process(t), a, func(context.Context, int, int64, int) ([]Entry, int64, error) {
 			return test.entries, test.newest, nil
 		}, WindowPolicy{Size: 2})
-		must(t, good.Forget(t.Context(), 1))
+		must(t, good.Invalidate(t.Context(), 1))
 		for _, what := range []string{"load", "join"} {
 			good.follow(t, 1, "A")
 			if _, err := bad.Page(t.Context(), 1, newestOfAll, 10, nil); err == nil || !strings.Contains(err.Error(), test.want) {
@@ -1094,7 +1094,7 @@ func unionReaderLeavesEarly(t *testing.T, w *world) {
 	f := feedsOf(w.process(t, hook), a, a.load, WindowPolicy{})
 	f.follow(t, 1, "A")
 	f.mustPage(t, 1, newestOfAll, 1) // teaches the scripts
-	must(t, f.Forget(t.Context(), 1))
+	must(t, f.Invalidate(t.Context(), 1))
 	ctx, leave := context.WithCancel(t.Context())
 	hook.mu.Lock()
 	hook.leave = leave
@@ -1169,7 +1169,7 @@ func unionAsksTwice(t *testing.T, w *world) {
 	a.write("A", "B")
 	f.mustPage(t, 1, newestOfAll, 1)
 	hook.on.Store(true)
-	must(t, f.Forget(t.Context(), 1))
+	must(t, f.Invalidate(t.Context(), 1))
 	wantFeed(t, "loaded", f, 1, "A/1, all")
 	f.follow(t, 1, "B")
 	wantFeed(t, "joined", f, 1, "B/2 A/1, all")
@@ -1190,7 +1190,7 @@ func TestAUnionIsNotKnownWhenRedisIsAway(t *testing.T) {
 	away.on.Store(true)
 	wantFeed(t, "away", f, 1, "unknown")
 	a.wantCalls(t, "away", 0, 0)
-	if err := f.Forget(t.Context(), 1); !errors.Is(err, errAway) {
+	if err := f.Invalidate(t.Context(), 1); !errors.Is(err, errAway) {
 		t.Errorf("Forget: %v", err)
 	}
 	away.on.Store(false)
@@ -1204,7 +1204,7 @@ func TestAUnionSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
 	for _, what := range []string{"load", "join"} {
 		m := miniredis.RunT(t)
 		rdb := newClient("tcp", m.Addr())
-		h, err := NewHub(rdb, Options{})
+		h, err := NewClient(rdb, Options{})
 		must(t, err)
 		a := newAuthors()
 		falls := what == "load"

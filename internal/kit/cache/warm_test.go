@@ -12,7 +12,7 @@ import (
 )
 
 // recalled is a cache of texts under any key, whose hot keys are remembered.
-func recalled(h *Hub, name string, load Loader[string, string], parse func(string) (string, error)) *Cache[string, string] {
+func recalled(h *Client, name string, load Loader[string, string], parse func(string) (string, error)) *Cache[string, string] {
 	return New(h, Policy{Name: name}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: load, Parse: parse})
 }
 
@@ -22,12 +22,12 @@ func TestWhatWasHotIsReadAtTheNextStart(t *testing.T) {
 		texts := echo{}
 		before := w.hands(t, Options{})
 		odd := []string{"plain", "", "_", "}", "_x", "a}b", "店"}
-		with, without := recalled(before.Hub, "with", texts.load, asItIs), recalled(before.Hub, "without", texts.load, nil)
+		with, without := recalled(before.Client, "with", texts.load, asItIs), recalled(before.Client, "without", texts.load, nil)
 		for i, text := range odd {
 			before.hot.add(with.inside().nameOf(text), int64(100-i))
 			before.hot.add(without.inside().nameOf(text), 100)
 		}
-		before.Remember(t.Context())
+		before.SaveHotKeys(t.Context())
 		if n := w.rdb.Exists(t.Context(), before.warmKey("without", before.wall())).Val(); n != 0 {
 			t.Error("remembered what nobody can parse")
 		}
@@ -37,7 +37,7 @@ func TestWhatWasHotIsReadAtTheNextStart(t *testing.T) {
 
 		var loaded echo
 		after := w.hands(t, Options{LocalBytes: 1 << 20})
-		c := recalled(after.Hub, "with", loaded.load, func(text string) (string, error) {
+		c := recalled(after.Client, "with", loaded.load, func(text string) (string, error) {
 			if text == "a}b" {
 				return "what cannot be parsed", errors.New("no such key")
 			}
@@ -50,7 +50,7 @@ func TestWhatWasHotIsReadAtTheNextStart(t *testing.T) {
 		if diff := cmp.Diff(want, loaded.calls); diff != "" {
 			t.Error("the hottest first, those that parse", diff)
 		}
-		if _, err := recalled(after.Hub, "without", loaded.load, nil).Warm(t.Context()); err != nil || len(loaded.calls) != 1 {
+		if _, err := recalled(after.Client, "without", loaded.load, nil).Warm(t.Context()); err != nil || len(loaded.calls) != 1 {
 			t.Error("warmed without Parse", err)
 		}
 	})
@@ -69,7 +69,7 @@ func TestWhatWasHotYesterdayIsReadToday(t *testing.T) {
 		x := w.hands(t, Options{})
 		noon := time.Now().UTC().Truncate(24 * time.Hour).Add(12 * time.Hour)
 		x.wall = func() time.Time { return noon.Add(time.Duration(x.passed.Load())) }
-		c := recalled(x.Hub, "texts", func(ctx context.Context, keys []string) (map[string]string, error) {
+		c := recalled(x.Client, "texts", func(ctx context.Context, keys []string) (map[string]string, error) {
 			return new(echo).load(ctx, keys) // what is read late in its life is loaded in the background, too
 		}, asItIs)
 		read := func(hour int, keys int, name string, hits int64) {
@@ -79,7 +79,7 @@ func TestWhatWasHotYesterdayIsReadToday(t *testing.T) {
 				for i := from; i < min(keys, from+hotTracked); i++ {
 					x.hot.add(c.inside().nameOf(name+strconv.Itoa(i)), hits)
 				}
-				x.Remember(t.Context())
+				x.SaveHotKeys(t.Context())
 			}
 		}
 		warmed := func() (of map[string]int) {
@@ -137,11 +137,11 @@ func TestTheBusiestMomentOfAKeyCounts(t *testing.T) {
 	}{{one, 100}, {other, 300}, {one, 200}, {other, 1}} {
 		c := step.x.caches
 		if len(c) == 0 {
-			recalled(step.x.Hub, "texts", texts.load, asItIs)
+			recalled(step.x.Client, "texts", texts.load, asItIs)
 		}
 		step.x.hot = newTopKeys()
 		step.x.hot.add(tagged(step.x.prefix+"texts:{", "k"), step.hits)
-		step.x.Remember(t.Context())
+		step.x.SaveHotKeys(t.Context())
 	}
 	if got := w.rdb.ZScore(t.Context(), one.warmKey("texts", one.wall()), "k").Val(); got != 300 {
 		t.Errorf("it has %v hits, want 300", got)
@@ -153,9 +153,9 @@ func TestPassingKeysAreNotRemembered(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{})
 	var texts echo
-	c := New(x.Hub, Policy{Name: "texts"}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: texts.load, Parse: asItIs, Passing: true})
+	c := New(x.Client, Policy{Name: "texts"}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: texts.load, Parse: asItIs, Ephemeral: true})
 	x.hot.add(c.inside().nameOf("k"), 100)
-	x.Remember(t.Context())
+	x.SaveHotKeys(t.Context())
 	if n := w.rdb.Exists(t.Context(), x.warmKey("texts", x.wall())).Val(); n != 0 {
 		t.Error("it is remembered")
 	}
@@ -168,15 +168,15 @@ func TestAThousandKeysAreRememberedAtMost(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{})
 	var texts echo
-	c := recalled(x.Hub, "texts", texts.load, asItIs)
-	other := recalled(x.Hub, "texts-and-more", texts.load, asItIs)
+	c := recalled(x.Client, "texts", texts.load, asItIs)
+	other := recalled(x.Client, "texts-and-more", texts.load, asItIs)
 	for round := range 3 {
 		x.hot = newTopKeys()
 		for i := range hotTracked - 1 {
 			x.hot.add(c.inside().nameOf(strconv.Itoa(1000*round+i)), int64(1+round))
 		}
 		x.hot.add(other.inside().nameOf("other"), 5)
-		x.Remember(t.Context())
+		x.SaveHotKeys(t.Context())
 	}
 	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts", x.wall())).Val(); got != warmKeys {
 		t.Errorf("%d keys remembered, want %d", got, warmKeys)
@@ -207,7 +207,7 @@ func TestWarmReturnsWhatFailed(t *testing.T) {
 	away := new(outage)
 	x := mini(t).hands(t, Options{}, away)
 	var texts echo
-	c := recalled(x.Hub, "texts", texts.load, asItIs)
+	c := recalled(x.Client, "texts", texts.load, asItIs)
 	away.on.Store(true)
 	if _, err := c.Warm(t.Context()); !errors.Is(err, errAway) {
 		t.Errorf("got %v", err)

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	largestWindow = 5000      // a collection that is read whole has no more members
-	largestScore  = 1<<53 - 1 // a float64 tells larger ones no longer apart
+	maxWindow = 5000      // a collection that is read whole has no more members
+	maxScore  = 1<<53 - 1 // a float64 tells larger ones no longer apart
 
 	// The scores of the marker, both below every entry's.
 	markWhole = "-inf"   // the window holds the whole list
@@ -39,14 +39,14 @@ func (e Entry) Compare(other Entry) int {
 type WindowPolicy struct {
 	Name        string        // begins the keys after the hub's prefix, as "order:list"; with '-' for ':' the policy in metrics
 	Size        int           // most entries of one window; default 200, at most 5000
-	Life        time.Duration // a window that is not read lives for three quarters of this at least, and for all of it at most; default 7 days
+	TTL         time.Duration // a window that is not read lives for three quarters of this at least, and for all of it at most; default 7 days
 	LeaseTTL    time.Duration // how long other readers rely on one load that says nothing; default LoadTimeout + 1s
 	LoadTimeout time.Duration // deadline of one loader call; default 2s
 }
 
 func (p WindowPolicy) withDefaults() WindowPolicy {
 	p.Size = positiveOr(p.Size, 200)
-	p.Life = wholeMillis(positiveOr(p.Life, 7*24*time.Hour))
+	p.TTL = wholeMillis(positiveOr(p.TTL, 7*24*time.Hour))
 	p.LoadTimeout = wholeMillis(positiveOr(p.LoadTimeout, 2*time.Second))
 	p.LeaseTTL = wholeMillis(positiveOr(p.LeaseTTL, p.LoadTimeout+time.Second))
 	return p
@@ -74,7 +74,7 @@ type WindowLoader[K comparable] func(ctx context.Context, ks []K, limit int) (ma
 // did, in every process, because loads store under the lease of [Cache]. When
 // Redis is away, reads go to the loader; an error of Redis is never theirs.
 type Window[K comparable] struct {
-	hub    *Hub
+	hub    *Client
 	policy WindowPolicy
 	prefix string
 	key    func(K) string
@@ -87,10 +87,10 @@ type Window[K comparable] struct {
 //
 // NewWindow panics if the policy's name cannot stand in a key or is taken in this
 // hub, or if its size is above 5000: these are mistakes in the program.
-func NewWindow[K comparable](hub *Hub, p WindowPolicy, key func(K) string, load WindowLoader[K]) *Window[K] {
+func NewWindow[K comparable](hub *Client, p WindowPolicy, key func(K) string, load WindowLoader[K]) *Window[K] {
 	p = p.withDefaults()
-	if p.Size > largestWindow {
-		panic(fmt.Sprintf("cache: window %s of %d entries, want at most %d", p.Name, p.Size, largestWindow))
+	if p.Size > maxWindow {
+		panic(fmt.Sprintf("cache: window %s of %d entries, want at most %d", p.Name, p.Size, maxWindow))
 	}
 	return &Window[K]{
 		hub:    hub,
@@ -204,12 +204,12 @@ func (w *Window[K]) Add(ctx context.Context, k K, entries ...Entry) error {
 // AddEach is [Window.Add] for many lists: a round trip carries up to 500 of them, and
 // one more before it asks which of them Redis has.
 func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
-	calls, n, most := make([]call, 0, len(lists)), 0, 1
+	calls, n, most := make([]scriptCall, 0, len(lists)), 0, 1
 	var err error
 	for k, entries := range lists {
 		err = cmp.Or(err, checkScores(entries))
 		for part := range slices.Chunk(entries, batch) {
-			calls = append(calls, call{script: windowAddScript, key: w.nameOf(k), args: appendEntries([]any{w.policy.Size, markCut}, part)})
+			calls = append(calls, scriptCall{script: windowAddScript, key: w.nameOf(k), args: appendEntries([]any{w.policy.Size, markCut}, part)})
 			most = max(most, len(part))
 		}
 		n += len(entries)
@@ -231,10 +231,10 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 // known leaves out the calls about lists of which Redis has neither a window nor the lease
 // of a load: a load that begins now finds what was committed before. Asking is cheap
 // beside a script, and of most lists Redis has nothing.
-func (w *Window[K]) known(ctx context.Context, calls []call) ([]call, error) {
+func (w *Window[K]) known(ctx context.Context, calls []scriptCall) ([]scriptCall, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.hub.timeout)
 	defer cancel()
-	var known []call
+	var known []scriptCall
 	for part := range slices.Chunk(calls, batch) {
 		pipe := w.hub.rdb.Pipeline()
 		there := make([]*redis.IntCmd, len(part))
@@ -303,10 +303,10 @@ func (w *Window[K]) RemoveEachIn(p *Pipeline, lists map[K][]Entry) {
 // removeIn sends pairs of a score, or "" for any, and a member.
 func (w *Window[K]) removeIn(p *Pipeline, lists map[K][]any) {
 	fewest := (w.policy.Size + 1) / 2
-	calls, n := make([]call, 0, len(lists)), 0
+	calls, n := make([]scriptCall, 0, len(lists)), 0
 	for k, pairs := range lists {
 		for part := range slices.Chunk(pairs, 2*batch) {
-			calls = append(calls, call{script: windowRemoveScript, key: w.nameOf(k), args: append([]any{fewest}, part...)})
+			calls = append(calls, scriptCall{script: windowRemoveScript, key: w.nameOf(k), args: append([]any{fewest}, part...)})
 		}
 		n += len(pairs) / 2
 	}
@@ -329,9 +329,9 @@ func (w *Window[K]) Invalidate(ctx context.Context, ks ...K) error {
 
 // InvalidateIn is [Window.Invalidate] as a part of a pipeline.
 func (w *Window[K]) InvalidateIn(p *Pipeline, ks ...K) {
-	calls := make([]call, len(ks))
+	calls := make([]scriptCall, len(ks))
 	for i, k := range ks {
-		calls[i] = call{key: w.nameOf(k)}
+		calls[i] = scriptCall{key: w.nameOf(k)}
 	}
 	p.add(calls, func(_ context.Context, answers []*redis.Cmd) error {
 		if err := w.failed(answers); err != nil {
@@ -341,7 +341,7 @@ func (w *Window[K]) InvalidateIn(p *Pipeline, ks ...K) {
 	})
 }
 
-func (w *Window[K]) write(ctx context.Context, calls []call) error {
+func (w *Window[K]) write(ctx context.Context, calls []scriptCall) error {
 	return w.failed(w.hub.run(context.WithoutCancel(ctx), calls))
 }
 

@@ -12,7 +12,7 @@ func BenchmarkWindow(b *testing.B) {
 	r := startRedis(b)
 	rdb := r.client()
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{})
+	h, err := NewClient(rdb, Options{})
 	if err != nil {
 		b.Fatal(err)
 	}

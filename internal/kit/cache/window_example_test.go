@@ -38,17 +38,17 @@ func ExampleHeads() {
 	hub, stop := exampleHub()
 	defer stop()
 	ctx := context.Background()
-	notes := map[int64][]cache.Spot{7: {{At: 30, ID: 3}, {At: 20, ID: 2}, {At: 10, ID: 1}}} // of shops, newest first
+	notes := map[int64][]cache.ListItem{7: {{Pos: 30, ID: 3}, {Pos: 20, ID: 2}, {Pos: 10, ID: 1}}} // of shops, newest first
 	parse := func(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
-	newest := cache.NewHeads(hub, cache.Policy{Name: "note-list"}, 2, cache.HeadSource[int64]{
+	newest := cache.NewFirstPages(hub, cache.Policy{Name: "note-list"}, 2, cache.HeadSource[int64]{
 		Key: key, Parse: parse,
-		Load: func(_ context.Context, asks []cache.Ask[int64]) (map[int64][]cache.Spot, error) {
-			found := make(map[int64][]cache.Spot)
+		Load: func(_ context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+			found := make(map[int64][]cache.ListItem)
 			for _, a := range asks {
-				fmt.Println("SELECT … WHERE shop_id =", a.Of, "ORDER BY … LIMIT", a.Most)
-				for _, s := range notes[a.Of] {
-					if s.At < a.Below && len(found[a.Of]) < a.Most {
-						found[a.Of] = append(found[a.Of], s)
+				fmt.Println("SELECT … WHERE shop_id =", a.Owner, "ORDER BY … LIMIT", a.Limit)
+				for _, s := range notes[a.Owner] {
+					if s.Pos < a.Before && len(found[a.Owner]) < a.Limit {
+						found[a.Owner] = append(found[a.Owner], s)
 					}
 				}
 			}
@@ -74,13 +74,13 @@ func ExampleHeads() {
 func key(id int64) string { return strconv.FormatInt(id, 10) }
 
 // exampleHub is a hub on a Redis of its own, and what ends both.
-func exampleHub() (hub *cache.Hub, stop func()) {
+func exampleHub() (hub *cache.Client, stop func()) {
 	server, err := miniredis.Run()
 	if err != nil {
 		panic(err)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true, MaxRetries: -1})
-	hub, err = cache.NewHub(rdb, cache.Options{})
+	hub, err = cache.NewClient(rdb, cache.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -32,7 +32,7 @@ func (w *Window[K]) Has(ctx context.Context, k K, members []string) (Membership,
 	if is == windowFound {
 		return m, nil
 	}
-	w.fill(ctx, []K{k}, newest(largestWindow), answers)
+	w.fill(ctx, []K{k}, newest(maxWindow), answers)
 	if err := answers[0].err; err != nil {
 		return Membership{}, err
 	}
@@ -65,14 +65,14 @@ func (w *Window[K]) ask(ctx context.Context, k K, members []string) (Membership,
 	if len(parts) == 0 {
 		parts = [][]string{nil}
 	}
-	name, calls := w.nameOf(k), make([]call, len(parts))
+	name, calls := w.nameOf(k), make([]scriptCall, len(parts))
 	for i, part := range parts {
 		life, renew := w.lives()
 		args := append(make([]any, 0, 2+len(part)), life, renew)
 		for _, member := range part {
 			args = append(args, stored(member))
 		}
-		calls[i] = call{script: windowHasScript, key: name, args: args}
+		calls[i] = scriptCall{script: windowHasScript, key: name, args: args}
 	}
 	m, cut := Membership{Has: make(map[string]bool), Whole: true}, false
 	for i, cmd := range w.hub.run(ctx, calls) {

@@ -81,15 +81,15 @@ type pageRange struct {
 }
 
 // newest is the range of a first page.
-func newest(first int) pageRange { return pageRange{from: "+inf", count: min(first, largestWindow)} }
+func newest(first int) pageRange { return pageRange{from: "+inf", count: min(first, maxWindow)} }
 
 // read looks at up to 500 windows in one round trip, and with a token asks for the
 // leases of missing ones. Its answers are in the order of ks.
 func (w *Window[K]) read(ctx context.Context, ks []K, part pageRange, token string) []windowAnswer {
-	calls := make([]call, len(ks))
+	calls := make([]scriptCall, len(ks))
 	for i, k := range ks {
 		life, renew := w.lives()
-		calls[i] = call{script: windowReadScript, key: w.nameOf(k), args: []any{part.from, part.count, life, renew, token, w.policy.LeaseTTL.Milliseconds()}}
+		calls[i] = scriptCall{script: windowReadScript, key: w.nameOf(k), args: []any{part.from, part.count, life, renew, token, w.policy.LeaseTTL.Milliseconds()}}
 	}
 	answers := make([]windowAnswer, len(ks))
 	var failed error
@@ -108,7 +108,7 @@ func (w *Window[K]) read(ctx context.Context, ks []K, part pageRange, token stri
 // given a new one by a read, in milliseconds. Windows that were loaded together shall
 // not expire together, and a hot one shall not be written at every read.
 func (w *Window[K]) lives() (life, renew int64) {
-	return spread(w.policy.Life, 0.1, mathrand.Float64()).Milliseconds(), (w.policy.Life * 3 / 4).Milliseconds()
+	return spread(w.policy.TTL, 0.1, mathrand.Float64()).Milliseconds(), (w.policy.TTL * 3 / 4).Milliseconds()
 }
 
 // count counts what a first look at windows found.
@@ -179,7 +179,7 @@ func appendEntries(args []any, entries []Entry) []any {
 
 func checkScores(entries []Entry) error {
 	for _, e := range entries {
-		if e.Score > largestScore || e.Score < -largestScore {
+		if e.Score > maxScore || e.Score < -maxScore {
 			return fmt.Errorf("the score %d of %q is beyond 2^53", e.Score, e.Member)
 		}
 	}
@@ -194,7 +194,7 @@ func (w *Window[K]) fill(ctx context.Context, ks []K, part pageRange, answers []
 	load := func(some []K) []windowAnswer { return w.call(ctx, some) }
 	start := func(some []K) []windowAnswer { return w.start(ctx, some, part) }
 	var patience time.Time
-	for pause := time.Millisecond; ; pause = min(2*pause, longestPause) {
+	for pause := time.Millisecond; ; pause = min(2*pause, maxPause) {
 		again(ks, answers, those(answers, windowFailed), load)
 		busy := those(answers, windowBusy)
 		open := append(those(answers, windowAbsent), busy...)
@@ -203,7 +203,7 @@ func (w *Window[K]) fill(ctx context.Context, ks []K, part pageRange, answers []
 		}
 		if len(busy) > 0 && patience.IsZero() {
 			w.counts.waits.Add(int64(len(busy)))
-			patience = time.Now().Add(min(longestLease(answers), w.policy.LeaseTTL) + w.policy.LoadTimeout)
+			patience = time.Now().Add(min(maxLease(answers), w.policy.LeaseTTL) + w.policy.LoadTimeout)
 		}
 		if len(busy) > 0 && (time.Now().After(patience) || clock.Sleep(ctx, pause) != nil) {
 			again(ks, answers, open, load)
@@ -224,7 +224,7 @@ func those(answers []windowAnswer, is windowState) []int {
 	return at
 }
 
-func longestLease(answers []windowAnswer) (lease time.Duration) {
+func maxLease(answers []windowAnswer) (lease time.Duration) {
 	for _, a := range answers {
 		lease = max(lease, a.busy)
 	}
@@ -345,7 +345,7 @@ func (w *Window[K]) store(ctx context.Context, token string, ks []K, loaded []wi
 
 // storeSome is one round trip of store.
 func (w *Window[K]) storeSome(ctx context.Context, token string, ks []K, loaded []windowAnswer) {
-	calls := make([]call, len(ks))
+	calls := make([]scriptCall, len(ks))
 	for i, k := range ks {
 		mark := markCut
 		switch a := loaded[i]; {
@@ -355,7 +355,7 @@ func (w *Window[K]) storeSome(ctx context.Context, token string, ks []K, loaded 
 			mark = markWhole
 		}
 		life, _ := w.lives()
-		calls[i] = call{script: windowStoreScript, key: w.nameOf(k), args: appendEntries([]any{token, mark, life, ""}, loaded[i].entries)}
+		calls[i] = scriptCall{script: windowStoreScript, key: w.nameOf(k), args: appendEntries([]any{token, mark, life, ""}, loaded[i].entries)}
 	}
 	var failed error
 	for i, cmd := range w.hub.run(ctx, calls) {
@@ -372,5 +372,5 @@ func (w *Window[K]) storeSome(ctx context.Context, token string, ks []K, loaded 
 
 func (w *Window[K]) redisFailed(ctx context.Context, err error) {
 	w.counts.redisErrors.Add(1)
-	w.hub.complain(ctx, "asking Redis for a window", w.policy.Name, err)
+	w.hub.logFailure(ctx, "asking Redis for a window", w.policy.Name, err)
 }

@@ -149,7 +149,7 @@ func failedListIsItsOwnMatter(t *testing.T, w *world) {
 		if slices.Contains(users, 9) {
 			return nil, errDatabase
 		}
-		return map[int][]Entry{1: numbered(2, 1), 2: numbered(1, 2), 3: {{"x", largestScore + 1}}}, nil
+		return map[int][]Entry{1: numbered(2, 1), 2: numbered(1, 2), 3: {{"x", maxScore + 1}}}, nil
 	}, WindowPolicy{})
 	got, err := win.Pages(t.Context(), []int{1, 2, 3}, 5)
 	if err == nil || !strings.Contains(err.Error(), "order:list") {
@@ -232,7 +232,7 @@ func anyMemberIsFound(t *testing.T, w *world) {
 		all = append(all, Entry{strconv.Itoa(i), 1_700_000_000_000 + int64(i)})
 	}
 	l := newLists(1, all...)
-	win := windowOf(w.process(t), l.load, WindowPolicy{Size: largestWindow})
+	win := windowOf(w.process(t), l.load, WindowPolicy{Size: maxWindow})
 	want := Membership{Has: make(map[string]bool), Whole: true}
 	var members []string
 	for _, e := range all {
@@ -247,7 +247,7 @@ func anyMemberIsFound(t *testing.T, w *world) {
 
 func removedExactly(t *testing.T, w *world) {
 	ms := func(n int64) Entry { return Entry{fmt.Sprintf("m%d", n), 1_700_000_000_000 + n} }
-	all := newestFirst([]Entry{ms(1), ms(2), ms(3), {"neg", -5}, {"zero", 0}, {"most", largestScore}, {"", 9}})
+	all := newestFirst([]Entry{ms(1), ms(2), ms(3), {"neg", -5}, {"zero", 0}, {"most", maxScore}, {"", 9}})
 	l := newLists(1, all...)
 	win := windowOf(w.process(t), l.load, WindowPolicy{})
 	mustPage(t, win, 1, nil, 1)
@@ -258,7 +258,7 @@ func removedExactly(t *testing.T, w *world) {
 	must(t, win.RemoveExactly(t.Context(), 1, append(wrong, Entry{"unknown", 1})...))
 	wantPage(t, "nothing under other scores", shown{all, true}, mustPage(t, win, 1, nil, 100))
 	for range 2 {
-		must(t, win.RemoveExactly(t.Context(), 1, ms(2), Entry{"", 9}, Entry{"most", largestScore}, Entry{"neg", -5}))
+		must(t, win.RemoveExactly(t.Context(), 1, ms(2), Entry{"", 9}, Entry{"most", maxScore}, Entry{"neg", -5}))
 		wantPage(t, "removed", shown{newestFirst([]Entry{ms(1), ms(3), {"zero", 0}}), true}, mustPage(t, win, 1, nil, 100))
 	}
 	must(t, win.RemoveExactly(t.Context(), 1))

@@ -155,7 +155,7 @@ func (o *unordered) check(t *testing.T, round int, seed uint64) {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	kept, err := o.windows[0].Look(t.Context(), 0, 1, 2, 3)
+	kept, err := o.windows[0].Peek(t.Context(), 0, 1, 2, 3)
 	must(t, err)
 	o.kept += len(kept)
 	for _, k := range kept {

@@ -157,7 +157,7 @@ func numbered(scores ...int) []Entry {
 
 // windowOf builds windows as one process has them. Its times are so long that
 // nothing expires unless the test says so.
-func windowOf(h *Hub, load WindowLoader[int], p WindowPolicy) *Window[int] {
+func windowOf(h *Client, load WindowLoader[int], p WindowPolicy) *Window[int] {
 	p.Name = "order:list"
 	p.LoadTimeout = positiveOr(p.LoadTimeout, slow)
 	p.LeaseTTL = positiveOr(p.LeaseTTL, slow)
@@ -332,14 +332,14 @@ func cursorAt(all []Entry, i int) *Entry {
 
 func scoresAreExact(t *testing.T, w *world) {
 	all := newestFirst([]Entry{
-		{"a", largestScore},
-		{"b", largestScore - 1},
+		{"a", maxScore},
+		{"b", maxScore - 1},
 		{"c", 1_700_000_000_000},
 		{"d", 1_700_000_000_001},
 		{"e", 1_795_303_468_123},
 		{"f", 0},
 		{"g", -1},
-		{"h", -largestScore},
+		{"h", -maxScore},
 	})
 	l := newLists(1, all[:4]...)
 	win := windowOf(w.process(t), l.load, WindowPolicy{})
@@ -349,7 +349,7 @@ func scoresAreExact(t *testing.T, w *world) {
 	for i := range all {
 		wantPage(t, "one by one", shown{all[i : i+1], true}, mustPage(t, win, 1, cursorAt(all, i-1), 1))
 	}
-	for _, score := range []int64{largestScore + 1, -largestScore - 1} {
+	for _, score := range []int64{maxScore + 1, -maxScore - 1} {
 		if err := win.Add(t.Context(), 1, Entry{"x", 1}, Entry{"y", score}); err == nil || !strings.Contains(err.Error(), "2^53") {
 			t.Errorf("Add of score %d: %v", score, err)
 		}
@@ -663,7 +663,7 @@ func windowHasALife(t *testing.T, w *world) {
 func windowLivesSlide(t *testing.T, w *world) {
 	const life = time.Hour
 	l := newLists(1)
-	win := windowOf(w.process(t), l.load, WindowPolicy{Life: life})
+	win := windowOf(w.process(t), l.load, WindowPolicy{TTL: life})
 	least, most := life, time.Duration(0)
 	for user := range 100 {
 		mustPage(t, win, user, nil, 10)
@@ -907,12 +907,12 @@ func walkShowsWhatIsKept(t *testing.T, w *world) {
 	must(t, w.rdb.Set(t.Context(), leaseOf(win.nameOf(7)), "a token", time.Minute).Err())
 	must(t, w.rdb.PExpire(t.Context(), win.nameOf(1), time.Minute).Err())
 
-	got := map[int]Kept[int]{}
-	var at Place
-	for steps := 0; steps == 0 || at != (Place{}); steps++ {
-		var kept []Kept[int]
+	got := map[int]WindowSnapshot[int]{}
+	var at ScanCursor
+	for steps := 0; steps == 0 || at != (ScanCursor{}); steps++ {
+		var kept []WindowSnapshot[int]
 		var err error
-		kept, at, err = win.Walk(t.Context(), at, strconv.Atoi)
+		kept, at, err = win.Scan(t.Context(), at, strconv.Atoi)
 		must(t, err)
 		for _, k := range kept {
 			got[k.Key] = k
@@ -921,7 +921,7 @@ func walkShowsWhatIsKept(t *testing.T, w *world) {
 			t.Fatal("the walk does not end")
 		}
 	}
-	want := map[int]Kept[int]{
+	want := map[int]WindowSnapshot[int]{
 		0: {Key: 0, Entries: []Entry{}, Whole: true},
 		1: {Key: 1, Entries: numbered(2, 1), Whole: true},
 		2: {Key: 2, Entries: numbered(5, 4, 3)},
@@ -938,7 +938,7 @@ func walkShowsWhatIsKept(t *testing.T, w *world) {
 func TestWindowsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
 	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{})
+	h, err := NewClient(rdb, Options{})
 	must(t, err)
 	l := newLists(1, numbered(1, 2, 3)...)
 	win := windowOf(h, l.load, WindowPolicy{Size: 2})
@@ -974,7 +974,7 @@ func TestAWindowSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
 	m := miniredis.RunT(t)
 	rdb := newClient("tcp", m.Addr())
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{})
+	h, err := NewClient(rdb, Options{})
 	must(t, err)
 	l := newLists(1, numbered(1)...)
 	win := windowOf(h, func(ctx context.Context, users []int, limit int) (map[int][]Entry, error) {
@@ -990,11 +990,11 @@ func TestAWindowSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
 func TestNewWindowRefusesWhatCannotBe(t *testing.T) {
 	rdb := newClient("tcp", "localhost:0")
 	defer func() { _ = rdb.Close() }()
-	h, err := NewHub(rdb, Options{})
+	h, err := NewClient(rdb, Options{})
 	must(t, err)
 	l := newLists(1)
-	NewWindow(h, WindowPolicy{Name: "taken:list", Size: largestWindow}, strconv.Itoa, l.load)
-	for _, p := range []WindowPolicy{{}, {Name: "taken:list"}, {Name: "a{b}"}, {Name: "Order"}, {Name: "large", Size: largestWindow + 1}} {
+	NewWindow(h, WindowPolicy{Name: "taken:list", Size: maxWindow}, strconv.Itoa, l.load)
+	for _, p := range []WindowPolicy{{}, {Name: "taken:list"}, {Name: "a{b}"}, {Name: "Order"}, {Name: "large", Size: maxWindow + 1}} {
 		func() {
 			defer func() {
 				if recover() == nil {

@@ -19,33 +19,33 @@ const walkStep = batch
 // must come in the hub's time, or the walk would not get past it.
 const lookEntries = 20_000
 
-// Place is where a walk over windows has come. The zero value is its beginning.
-type Place struct {
+// ScanCursor is where a walk over windows has come. The zero value is its beginning.
+type ScanCursor struct {
 	node   int // of the masters, by address
 	cursor uint64
 }
 
-// Kept is a window as it lies in Redis.
-type Kept[K comparable] struct {
+// WindowSnapshot is a window as it lies in Redis.
+type WindowSnapshot[K comparable] struct {
 	Key     K
 	Entries []Entry // newest first
 	Whole   bool    // the list does not go on below them
 }
 
-// Walk looks at the windows among the next few hundred keys of Redis, and says
+// Scan looks at the windows among the next few hundred keys of Redis, and says
 // where to go on: at the zero Place the walk is over. A window that is kept all the
 // while is seen; on a cluster that changes its masters, perhaps not. None is kept for
 // longer because it was seen. It is for comparing windows with the truth: between
 // the two looks a list may change.
 //
 // parse is the opposite of the windows' key. What it refuses is overlooked.
-func (w *Window[K]) Walk(ctx context.Context, at Place, parse func(string) (K, error)) (kept []Kept[K], next Place, err error) {
+func (w *Window[K]) Scan(ctx context.Context, at ScanCursor, parse func(string) (K, error)) (kept []WindowSnapshot[K], next ScanCursor, err error) {
 	nodes, err := w.hub.masters(ctx)
 	if err != nil {
 		return nil, at, fmt.Errorf("walk over windows %s: %w", w.policy.Name, err)
 	}
 	if at.node >= len(nodes) {
-		return nil, Place{}, nil
+		return nil, ScanCursor{}, nil
 	}
 	scanning, cancel := context.WithTimeout(ctx, w.hub.timeout)
 	defer cancel()
@@ -60,23 +60,23 @@ func (w *Window[K]) Walk(ctx context.Context, at Place, parse func(string) (K, e
 			of = append(of, k)
 		}
 	}
-	if kept, err = w.Look(ctx, of...); err != nil {
+	if kept, err = w.Peek(ctx, of...); err != nil {
 		return nil, at, err
 	}
-	next = Place{at.node, cursor}
+	next = ScanCursor{at.node, cursor}
 	if cursor == 0 {
 		next.node++
 	}
-	if next == (Place{node: len(nodes)}) {
-		next = Place{}
+	if next == (ScanCursor{node: len(nodes)}) {
+		next = ScanCursor{}
 	}
 	return kept, next, nil
 }
 
-// Look returns the windows of these lists, of those that Redis has, for comparing them
-// with the truth as [Window.Walk] does. It changes nothing, not even how long they are kept.
-func (w *Window[K]) Look(ctx context.Context, ks ...K) ([]Kept[K], error) {
-	var kept []Kept[K]
+// Peek returns the windows of these lists, of those that Redis has, for comparing them
+// with the truth as [Window.Scan] does. It changes nothing, not even how long they are kept.
+func (w *Window[K]) Peek(ctx context.Context, ks ...K) ([]WindowSnapshot[K], error) {
+	var kept []WindowSnapshot[K]
 	for part := range slices.Chunk(ks, max(1, lookEntries/w.policy.Size)) {
 		some, err := w.look(ctx, part)
 		if err != nil {
@@ -88,16 +88,16 @@ func (w *Window[K]) Look(ctx context.Context, ks ...K) ([]Kept[K], error) {
 }
 
 // look reads windows in one round trip.
-func (w *Window[K]) look(ctx context.Context, of []K) ([]Kept[K], error) {
+func (w *Window[K]) look(ctx context.Context, of []K) ([]WindowSnapshot[K], error) {
 	ctx, cancel := context.WithTimeout(ctx, w.hub.timeout)
 	defer cancel()
 	pipe := w.hub.rdb.Pipeline()
 	cmds := make([]*redis.ZSliceCmd, len(of))
 	for i, k := range of {
-		cmds[i] = pipe.ZRevRangeWithScores(ctx, w.nameOf(k), 0, largestWindow)
+		cmds[i] = pipe.ZRevRangeWithScores(ctx, w.nameOf(k), 0, maxWindow)
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	kept := make([]Kept[K], 0, len(of))
+	kept := make([]WindowSnapshot[K], 0, len(of))
 	for i, cmd := range cmds {
 		found, err := cmd.Result()
 		if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
@@ -111,12 +111,12 @@ func (w *Window[K]) look(ctx context.Context, of []K) ([]Kept[K], error) {
 }
 
 // keptOf reports false for what has no marker.
-func keptOf[K comparable](k K, found []redis.Z) (Kept[K], bool) {
+func keptOf[K comparable](k K, found []redis.Z) (WindowSnapshot[K], bool) {
 	last := len(found) - 1
 	if last < 0 || found[last].Member != "" {
-		return Kept[K]{}, false
+		return WindowSnapshot[K]{}, false
 	}
-	kept := Kept[K]{Key: k, Entries: make([]Entry, last), Whole: math.IsInf(found[last].Score, -1)}
+	kept := WindowSnapshot[K]{Key: k, Entries: make([]Entry, last), Whole: math.IsInf(found[last].Score, -1)}
 	for i, z := range found[:last] {
 		member, _ := z.Member.(string)
 		kept.Entries[i] = Entry{Member: strings.TrimPrefix(member, "\x00"), Score: int64(z.Score)}
@@ -125,7 +125,7 @@ func keptOf[K comparable](k K, found []redis.Z) (Kept[K], bool) {
 }
 
 // masters are the nodes that hold keys, in an order that lasts.
-func (h *Hub) masters(ctx context.Context) ([]redis.Cmdable, error) {
+func (h *Client) masters(ctx context.Context) ([]redis.Cmdable, error) {
 	cluster, ok := h.rdb.(*redis.ClusterClient)
 	if !ok {
 		return []redis.Cmdable{h.rdb}, nil

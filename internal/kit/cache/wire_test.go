@@ -74,11 +74,11 @@ func (p *port) take() [][]byte {
 func (p *port) deliver(ctx context.Context) { p.hear(ctx, p.take()) }
 
 // words are the messages that were published so far.
-func (w *wire) words(t *testing.T) []word {
+func (w *wire) words(t *testing.T) []busMessage {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	words := make([]word, len(w.published))
+	words := make([]busMessage, len(w.published))
 	for i, m := range w.published {
 		if m.Topic != Topic {
 			t.Errorf("a message of topic %q", m.Topic)
@@ -130,17 +130,17 @@ func newPair(t *testing.T, p Policy, ids ...int) *pair {
 	t.Helper()
 	x := &pair{world: mini(t), wire: new(wire), rows: newTable(ids...)}
 	x.one, x.two = x.world.connected(t, x.wire, Options{}), x.world.connected(t, x.wire, Options{})
-	x.here, x.there = heardRows(x.one.Hub, p, x.rows), heardRows(x.two.Hub, p, x.rows)
+	x.here, x.there = heardRows(x.one.Client, p, x.rows), heardRows(x.two.Client, p, x.rows)
 	return x
 }
 
 // heardRows is a cache of rows whose keys others can name, with a guard over the
 // ids of the table.
-func heardRows(h *Hub, p Policy, rows *table) *Cache[int, row] {
+func heardRows(h *Client, p Policy, rows *table) *Cache[int, row] {
 	return heardFrom(h, p, rows, rows.load)
 }
 
-func heardFrom(h *Hub, p Policy, rows *table, load Loader[int, row]) *Cache[int, row] {
+func heardFrom(h *Client, p Policy, rows *table, load Loader[int, row]) *Cache[int, row] {
 	return New(h, p.withTestTimes(), Source[int, row]{
 		Key: strconv.Itoa, Parse: strconv.Atoi, Load: load, All: rows.ids, Version: func(r row) int64 { return int64(r.Version) },
 	})

@@ -76,7 +76,7 @@ func (x *pair) say(t *testing.T, body string) {
 func TestAPolicyWhoseKeysCannotBeParsedIsForgottenWhole(t *testing.T) {
 	w, on, rows := mini(t), new(wire), newTable(1, 2)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
-	here, there := rowsOf(one.Hub, localPolicy(), rows.load), rowsOf(two.Hub, localPolicy(), rows.load)
+	here, there := rowsOf(one.Client, localPolicy(), rows.load), rowsOf(two.Client, localPolicy(), rows.load)
 	mustGet(t, there, 1)
 	mustGet(t, there, 2)
 	rows.commit(1)
@@ -95,7 +95,7 @@ func TestAnyTextIsAKeyElsewhereToo(t *testing.T) {
 		w, on := mini(t), new(wire)
 		one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 		version := 1
-		build := func(h *Hub) *Cache[string, row] {
+		build := func(h *Client) *Cache[string, row] {
 			return New(h, localPolicy().withTestTimes(), Source[string, row]{
 				Key: func(k string) string { return k }, Parse: asItIs,
 				Load: func(_ context.Context, ks []string) (map[string]row, error) {
@@ -103,7 +103,7 @@ func TestAnyTextIsAKeyElsewhereToo(t *testing.T) {
 				},
 			})
 		}
-		here, there := build(one.Hub), build(two.Hub)
+		here, there := build(one.Client), build(two.Client)
 		if _, err := there.Get(t.Context(), key); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +133,7 @@ func TestManyKeysAreSaidInMessagesThatABusTakes(t *testing.T) {
 	for range 1500 {
 		keys = append(keys, strings.Repeat(string(rune(draw.IntN(200))), draw.IntN(300)))
 	}
-	if err := h.sayKeys(t.Context(), "row", keys); err != nil {
+	if err := h.publishKeys(t.Context(), "row", keys); err != nil {
 		t.Fatal(err)
 	}
 	var said []string

@@ -60,7 +60,7 @@ func newProcess(ctx context.Context, s Setting, open func(url string) (redis.Uni
 			return nil, err
 		}
 	}
-	hub, err := cache.NewHub(rdb, o)
+	hub, err := cache.NewClient(rdb, o)
 	if err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (p *process) do(ctx context.Context, c Command) (a Answer) {
 	began := time.Now()
 	switch c.Do {
 	case Get:
-		a.Version, err = p.get(cache.Fresh(ctx), c.Key)
+		a.Version, err = p.get(cache.SkipLocal(ctx), c.Key)
 	case Put:
 		a.Kept, err = p.cache.Put(ctx, c.Key, Row{c.Version})
 	case Invalidate:
@@ -198,7 +198,7 @@ func (p *process) race(ctx context.Context, c Command) {
 		if p.local {
 			all.Go(func() { p.readLocal(ctx, draw) })
 		} else {
-			all.Go(func() { p.read(cache.Fresh(ctx), draw) })
+			all.Go(func() { p.read(cache.SkipLocal(ctx), draw) })
 		}
 	}
 	all.Wait()
@@ -262,7 +262,7 @@ func (p *process) readLocal(ctx context.Context, draw *rand.Rand) {
 		fresh := draw.IntN(50) == 0
 		at := ctx
 		if fresh {
-			at = cache.Fresh(ctx)
+			at = cache.SkipLocal(ctx)
 		}
 		got, err := p.get(at, key)
 		if err != nil {

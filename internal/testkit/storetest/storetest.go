@@ -223,7 +223,7 @@ type Process struct {
 	Dialect  string     // of both
 	Redis    redis.UniversalClient
 	Locks    *lock.Locker // of all processes on the database
-	Hub      *cache.Hub
+	Hub      *cache.Client
 	Registry *prometheus.Registry
 	Log      *slog.Logger
 	Secrets  *testkit.Secrets // that the log must not show: it is searched when the test ends
@@ -246,7 +246,7 @@ func Open(t testing.TB, on Stores) Process {
 		DB: ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), SQL: db, Dialect: db.Dialect, Redis: rdb, Registry: reg,
 		Log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})), Secrets: &testkit.Secrets{},
 	}
-	if p.Hub, err = cache.NewHub(rdb, cache.Options{Prefix: Prefix, RedisTimeout: on.Redis.Timeout, Log: p.Log}); err != nil {
+	if p.Hub, err = cache.NewClient(rdb, cache.Options{Prefix: Prefix, RedisTimeout: on.Redis.Timeout, Log: p.Log}); err != nil {
 		t.Fatal(err)
 	}
 	if p.Locks, err = openLocks(db, lock.Options{MaxHold: -1, Log: p.Log}); err != nil {

@@ -18,7 +18,7 @@ func ours() []Variant {
 	return []Variant{
 		{Name: oursName, New: func(p Process) (Scheme, error) { return newOurs(p, kit.Options{}, kit.Local{}) }},
 		{Name: oursName + " with L1", Local: true, New: func(p Process) (Scheme, error) {
-			return newOurs(p, kit.Options{LocalBytes: 64 << 20, Alone: true}, kit.Local{Share: 1, Suits: kit.Hot | kit.SeldomChanged | kit.Small | kit.MayBeStale})
+			return newOurs(p, kit.Options{LocalBytes: 64 << 20, SingleProcess: true}, kit.Local{Share: 1, Criteria: kit.Hot | kit.RarelyChanged | kit.Small | kit.MayBeStale})
 		}},
 	}
 }
@@ -26,19 +26,19 @@ func ours() []Variant {
 // kitCache is internal/kit/cache as the rooms use it.
 type kitCache struct {
 	Process
-	hub   *kit.Hub
+	hub   *kit.Client
 	cache *kit.Cache[string, string]
 	stop  func()
 }
 
 func newOurs(p Process, o kit.Options, local kit.Local) (Scheme, error) {
 	o.Prefix, o.RedisTimeout = strings.TrimSuffix(p.Prefix, ":"), commandTimeout
-	hub, err := kit.NewHub(p.Redis, o)
+	hub, err := kit.NewClient(p.Redis, o)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	if err := hub.LearnEpoch(ctx); err != nil {
+	if err := hub.RefreshEpoch(ctx); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -49,9 +49,9 @@ func newOurs(p Process, o kit.Options, local kit.Local) (Scheme, error) {
 		rows, err := p.DB.LoadMany(ctx, keys)
 		return values(maps.All(rows)), err
 	}
-	policy := kit.Policy{Name: "row", Fresh: p.TTL, Local: local}
+	policy := kit.Policy{Name: "row", TTL: p.TTL, Local: local}
 	if p.Soft {
-		policy.Grace, policy.Beta = p.TTL, 1
+		policy.StaleTTL, policy.Beta = p.TTL, 1
 	}
 	source := kit.Source[string, string]{Key: func(k string) string { return k }, Load: load}
 	return &kitCache{p, hub, kit.New(hub, policy, source), stop}, nil

@@ -82,7 +82,7 @@ func (o *ours) start(ctx context.Context) error {
 		return err
 	}
 	o.closers = append(o.closers, func(context.Context) error { return state.Close() })
-	hub, err := cache.NewHub(state, cache.Options{Prefix: prefix, Log: log})
+	hub, err := cache.NewClient(state, cache.Options{Prefix: prefix, Log: log})
 	if err != nil {
 		return fmt.Errorf("caches: %w", err)
 	}
