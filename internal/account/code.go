@@ -93,7 +93,7 @@ type codes struct {
 	refused    *prometheus.CounterVec
 	guesses    int                // wrong codes an hour of the installation; 0 is no limit
 	unseen     prometheus.Counter // guesses refused by that
-	full       clock.Seldom       // when the limit of the installation was logged
+	full       clock.Throttle     // when the limit of the installation was logged
 
 	reserve, release, store, withdraw, try, use *redis.Script
 }
@@ -109,7 +109,7 @@ const (
 func newCodes(rdb redis.Cmdable, k keys, l *limits, cfg Config) *codes {
 	c := &codes{
 		rdb: rdb, keys: k, limits: l, sender: cfg.Sender, perAddress: cfg.CodesPerAddress,
-		perHour: cfg.CodesPerHour, guesses: cfg.WrongCodesPerHour, countries: cfg.CodeCountries, demo: cfg.DemoPhones, full: clock.Seldom{Every: time.Minute},
+		perHour: cfg.CodesPerHour, guesses: cfg.WrongCodesPerHour, countries: cfg.CodeCountries, demo: cfg.DemoPhones, full: clock.Throttle{Every: time.Minute},
 		reserve: redis.NewScript(codeReserveLua), release: redis.NewScript(codeReleaseLua),
 		store: redis.NewScript(codeStoreLua), withdraw: redis.NewScript(codeWithdrawLua),
 		try: redis.NewScript(codeTryLua), use: redis.NewScript(codeUseLua),
@@ -194,7 +194,7 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) 
 		}
 		c.limits.giveBack(ctx, network...)
 		c.refused.WithLabelValues(byInstallation).Inc()
-		if c.full.Due() {
+		if c.full.Allow() {
 			log.WarnContext(ctx, "login code limit reached", "hint", "see --codes-per-hour and --code-countries")
 		}
 		return "throttled", throttled("This server has sent too many codes.", wait)

@@ -129,11 +129,11 @@ func (a *App) watchForwarded(next http.Handler) http.Handler {
 		Name: "tandian_http_forwarded_ignored_total", Help: "Requests whose X-Forwarded-For or Forwarded was ignored: their peer is not a trusted proxy.",
 	})
 	a.reg.MustRegister(ignored)
-	warn := clock.Seldom{Every: time.Minute}
+	warn := clock.Throttle{Every: time.Minute}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if (len(r.Header["X-Forwarded-For"]) > 0 || len(r.Header["Forwarded"]) > 0) && !a.proxies.Trusts(r) {
 			ignored.Inc()
-			if warn.Due() {
+			if warn.Allow() {
 				a.log.WarnContext(r.Context(), "forwarding header from an untrusted peer",
 					"hint", "if the peer is your proxy, name it in --trusted-proxies and let it set X-Forwarded-For: until then all its clients share the limits of one")
 			}

@@ -41,7 +41,7 @@ type failoverMonitor struct {
 	known      string // the timeline that this process saw last
 	seen       prometheus.Counter
 	errors     prometheus.Counter
-	complaints clock.Seldom
+	complaints clock.Throttle
 	scans      sync.WaitGroup
 }
 
@@ -73,7 +73,7 @@ func (p *failoverMonitor) run(ctx context.Context) error {
 		}
 		if err != nil && ctx.Err() == nil {
 			p.errors.Inc()
-			if p.complaints.Due() {
+			if p.complaints.Allow() {
 				p.log.WarnContext(ctx, "what a promoted database may lack cannot be made up for; it is tried again", "err", err)
 			}
 		}

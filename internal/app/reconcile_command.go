@@ -120,10 +120,10 @@ func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []r
 
 // seenBy shows on out, seldom, how far a scan has come: how much there is nobody knows.
 func seenBy(out io.Writer, name string) func(int) {
-	seldom := &clock.Seldom{Every: 2 * time.Second}
-	seldom.Due() // not at once
+	seldom := &clock.Throttle{Every: 2 * time.Second}
+	seldom.Allow() // not at once
 	return func(compared int) {
-		if seldom.Due() {
+		if seldom.Allow() {
 			_, _ = fmt.Fprintf(out, "%s: %d compared\n", name, compared)
 		}
 	}

@@ -98,7 +98,7 @@ func (w *warmer) run(ctx context.Context) error {
 	case <-ctx.Done():
 	}
 	close(w.done)
-	for clock.Sleep(ctx, clock.About(warmEvery)) == nil {
+	for clock.Sleep(ctx, clock.Jitter(warmEvery)) == nil {
 		w.some(ctx, warmSales, warmTypes, warmPages)
 	}
 	return nil

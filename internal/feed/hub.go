@@ -53,7 +53,7 @@ type liveHub struct {
 	begun   atomic.Bool // all viewers' follows may have changed unheard
 	doubted atomic.Bool // the log may be another one than what was told
 
-	complaints clock.Seldom
+	complaints clock.Throttle
 
 	mu      sync.Mutex // held while receivers are called
 	on      bool       // somebody is there, or was a moment ago: pos counts
@@ -115,14 +115,14 @@ func (h *liveHub) has(number int64) bool {
 
 // run tells until ctx ends.
 func (h *liveHub) run(ctx context.Context) {
-	check := time.NewTimer(clock.About(checkEvery))
+	check := time.NewTimer(clock.Jitter(checkEvery))
 	defer check.Stop()
 	for {
 		select {
 		case <-h.wake:
 		case <-check.C:
 			h.tick()
-			check.Reset(clock.About(checkEvery))
+			check.Reset(clock.Jitter(checkEvery))
 		case <-ctx.Done():
 			return
 		}
@@ -130,16 +130,16 @@ func (h *liveHub) run(ctx context.Context) {
 			select {
 			case <-check.C: // also while there is always something to do
 				h.tick()
-				check.Reset(clock.About(checkEvery))
+				check.Reset(clock.Jitter(checkEvery))
 			default:
 			}
 			var err error
 			if more, err = h.step(ctx); err != nil && ctx.Err() == nil {
 				h.s.m.liveErrors.Inc()
-				if h.complaints.Due() {
+				if h.complaints.Allow() {
 					h.s.cfg.Log.WarnContext(ctx, "live feeds wait: what is new cannot be read", "err", err)
 				}
-				_ = clock.Sleep(ctx, clock.About(retryAfter))
+				_ = clock.Sleep(ctx, clock.Jitter(retryAfter))
 			}
 		}
 	}

@@ -148,7 +148,7 @@ func (s *Service) Lag() Lag {
 // announce publishes what is new whenever there is something, until ctx ends: what comes
 // while it does is one announcement.
 func (s *Service) announce(ctx context.Context) {
-	var complaints clock.Seldom
+	var complaints clock.Throttle
 	for {
 		select {
 		case <-s.numbered:
@@ -159,7 +159,7 @@ func (s *Service) announce(ctx context.Context) {
 		if text == nil {
 			continue
 		}
-		if err := s.cfg.Announce(ctx, text); err != nil && ctx.Err() == nil && complaints.Due() {
+		if err := s.cfg.Announce(ctx, text); err != nil && ctx.Err() == nil && complaints.Allow() {
 			s.cfg.Log.WarnContext(ctx, "other processes are not told what is new in feeds: they look each second", "err", err)
 		}
 	}

@@ -456,7 +456,7 @@ func (s *Service) warn(ctx context.Context, seen []partitionState) {
 	s.m.evicting.Set(0)
 	if evicts {
 		s.m.evicting.Set(1)
-		if s.evictions.Due() {
+		if s.evictions.Allow() {
 			s.cfg.Log.ErrorContext(ctx, "this Redis may evict any key, so sales go through the database alone; set maxmemory-policy to noeviction")
 		}
 	}
@@ -465,7 +465,7 @@ func (s *Service) warn(ctx context.Context, seen []partitionState) {
 // complain counts and seldom logs a failure in the background that is tried again.
 func (s *Service) complain(ctx context.Context, doing string, err error) {
 	s.m.errors.Inc()
-	if s.failures.Due() {
+	if s.failures.Allow() {
 		s.cfg.Log.WarnContext(ctx, "flash sales failed in the background; it is tried again", "doing", doing, "err", err)
 	}
 }

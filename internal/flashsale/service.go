@@ -63,9 +63,9 @@ type Service struct {
 	gate   *admitter
 	queueing
 
-	doubt               time.Duration // between two looks of a scan
-	failures, evictions clock.Seldom  // that are logged
-	unreadable          atomic.Bool   // whether Redis evicts; it was logged
+	doubt               time.Duration  // between two looks of a scan
+	failures, evictions clock.Throttle // that are logged
+	unreadable          atomic.Bool    // whether Redis evicts; it was logged
 }
 
 // New builds a Service. It reads, or at the first start of all writes, how many

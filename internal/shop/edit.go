@@ -38,7 +38,7 @@ type Editor struct {
 func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.Create")
 	defer span.End()
-	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
+	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
 	c := d.changes().clean()
 	typed, err := s.hasType(ctx, c)
@@ -97,7 +97,7 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.Update")
 	defer span.End()
-	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
+	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
 	c = c.clean()
 	typed, err := s.hasType(ctx, c) // before the row is locked

@@ -80,7 +80,7 @@ func (s *Service) CreateFlash(ctx context.Context, by Editor, d FlashDetails) (*
 
 // create stores what insert does, if nothing is wrong with it.
 func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong fault.UserErrors, insert func(context.Context, *ent.Tx) (*Voucher, error)) (*Voucher, error) {
-	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
+	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
 	known, err := s.mayEdit(ctx, by, shopID)
 	if err != nil {

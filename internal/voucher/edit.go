@@ -106,7 +106,7 @@ func (s *Service) editable(ctx context.Context, by Editor, id int64, kind entvou
 func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.Update")
 	defer span.End()
-	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
+	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
 	if err := s.editable(ctx, by, id, entvoucher.KindORDINARY); err != nil {
 		return nil, err
@@ -222,7 +222,7 @@ func write(ctx context.Context, tx *ent.Tx, row, next *ent.Voucher) (*ent.Vouche
 func (s *Service) UpdateFlash(ctx context.Context, by Editor, id int64, c FlashChanges) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.UpdateFlash")
 	defer span.End()
-	ctx, whole, cancel := clock.Split(ctx, editTimeout, editTimeout)
+	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
 	if err := s.editable(ctx, by, id, entvoucher.KindFLASH); err != nil {
 		return nil, err

@@ -22,7 +22,7 @@ const (
 type troubles struct {
 	counts *prometheus.CounterVec
 	log    *slog.Logger
-	seldom clock.Seldom
+	seldom clock.Throttle
 }
 
 func newTroubles(reg prometheus.Registerer, log *slog.Logger) *troubles {
@@ -45,7 +45,7 @@ func newTroubles(reg prometheus.Registerer, log *slog.Logger) *troubles {
 
 func (t *troubles) note(ctx context.Context, doing string, id int64, err error) {
 	t.counts.WithLabelValues(doing).Inc()
-	if t.seldom.Due() {
+	if t.seldom.Allow() {
 		t.log.WarnContext(ctx, "an edit of a running sale could not be made in Redis at once", "doing", doing, "voucher", id, "err", err)
 	}
 }

@@ -66,7 +66,7 @@ type Client struct {
 	loads      sync.WaitGroup
 	closing    chan struct{} // closed by Wait: second deletions wait no longer
 	close      func()
-	complaints clock.Seldom
+	complaints clock.Throttle
 
 	mu      sync.Mutex
 	counts  map[string]*counters // by policy
@@ -266,7 +266,7 @@ func (h *Client) join(p Policy, m member, c maintained) *counters {
 
 // logFailure logs a failure that no caller will hear of, at most every ten seconds.
 func (h *Client) logFailure(ctx context.Context, doing, policy string, err error) {
-	if h.complaints.Due() {
+	if h.complaints.Allow() {
 		h.log.WarnContext(ctx, "cache failed; the loader answers", "doing", doing, "policy", policy, "err", err)
 	}
 }

@@ -20,9 +20,9 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// About is d, give or take a tenth, at random: what began together does not end
+// Jitter is d, give or take a tenth, at random: what began together does not end
 // together. A d that is not above 0 stays as it is.
-func About(d time.Duration) time.Duration {
+func Jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return d
 	}
@@ -33,16 +33,16 @@ func About(d time.Duration) time.Duration {
 // its Seldom says otherwise.
 const seldom = 10 * time.Second
 
-// Seldom keeps a failure that may come with every request from filling the log;
+// Throttle keeps a failure that may come with every request from filling the log;
 // a metric counts each. The zero value is ready. It is safe for concurrent use.
-type Seldom struct {
+type Throttle struct {
 	Every time.Duration // 0 is ten seconds
 	last  atomic.Int64  // unix nanoseconds
 }
 
-// Due reports whether the failure should be logged: the first time, and then
+// Allow reports whether the failure should be logged: the first time, and then
 // not again for as long as Every.
-func (s *Seldom) Due() bool {
+func (s *Throttle) Allow() bool {
 	now, last := time.Now().UnixNano(), s.last.Load()
 	return now-last >= int64(cmp.Or(s.Every, seldom)) && s.last.CompareAndSwap(last, now)
 }

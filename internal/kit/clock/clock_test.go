@@ -25,10 +25,10 @@ func TestSleepEndsWithTheTimeOrTheContext(t *testing.T) {
 
 func TestAFailureOfEveryRequestIsLoggedSeldom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var s Seldom
+		var s Throttle
 		due := 0
 		for range 25 {
-			if s.Due() {
+			if s.Allow() {
 				due++
 			}
 			time.Sleep(time.Second)

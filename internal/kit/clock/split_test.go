@@ -12,7 +12,7 @@ import (
 func TestWhatMayNotBeGivenUpOutlivesItsRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, gone := context.WithCancel(t.Context())
-		request, whole, cancel := clock.Split(ctx, time.Second, 5*time.Second)
+		request, whole, cancel := clock.SplitDeadline(ctx, time.Second, 5*time.Second)
 		defer cancel()
 		gone()
 		if request.Err() == nil || whole.Err() != nil {
@@ -23,7 +23,7 @@ func TestWhatMayNotBeGivenUpOutlivesItsRequest(t *testing.T) {
 		if whole.Err() == nil {
 			t.Error("what may not be given up has no end")
 		}
-		request, whole, cancel = clock.Split(t.Context(), time.Second, 5*time.Second)
+		request, whole, cancel = clock.SplitDeadline(t.Context(), time.Second, 5*time.Second)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if request.Err() == nil || whole.Err() != nil {

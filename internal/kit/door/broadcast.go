@@ -40,7 +40,7 @@ type broadcasts struct {
 	workers sync.Pool      // of *worker
 	work    sync.WaitGroup // workers, and what ends members
 
-	complaints clock.Seldom
+	complaints clock.Throttle
 
 	remembered atomic.Int64 // bytes in the memos of all pipes
 

@@ -62,7 +62,7 @@ func (p *pipe) execute(u *live.Update) (payload []byte, sure bool, _ outcome) {
 		case errors.Is(err, live.ErrGone):
 			return nil, true, executed
 		case err != nil:
-			if p.broadcasts.complaints.Due() {
+			if p.broadcasts.complaints.Allow() {
 				d.log.WarnContext(p.ctx, "an update cannot be loaded, and is tried again", "err", err)
 			}
 		default:

@@ -136,7 +136,7 @@ func after(now time.Time, d time.Duration) time.Time {
 	if d <= 0 {
 		return time.Time{}
 	}
-	return now.Add(clock.About(d))
+	return now.Add(clock.Jitter(d))
 }
 
 // initTimeout ends a socket that did not send connection_init.

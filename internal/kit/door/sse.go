@@ -127,10 +127,10 @@ func (s *eventStream) open() {
 
 // run writes what comes until it ends.
 func (s *eventStream) run(ctx context.Context, token string, op *operation, responses <-chan *graphql.Response) {
-	alive, recheck := ticker(s.cfg.Limits.KeepAlive), ticker(clock.About(s.cfg.Limits.Recheck))
+	alive, recheck := ticker(s.cfg.Limits.KeepAlive), ticker(clock.Jitter(s.cfg.Limits.Recheck))
 	defer alive.Stop()
 	defer recheck.Stop()
-	age := time.NewTimer(positive(clock.About(s.cfg.Limits.SocketAge)))
+	age := time.NewTimer(positive(clock.Jitter(s.cfg.Limits.SocketAge)))
 	defer age.Stop()
 	for s.failed == nil {
 		select {

@@ -43,7 +43,7 @@ type Hints struct {
 
 	connects, probes   prometheus.Counter
 	published, dropped prometheus.Counter
-	complaints         clock.Seldom
+	complaints         clock.Throttle
 	connected          prometheus.Gauge
 }
 
@@ -122,13 +122,13 @@ func (h *Hints) Run(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil //nolint:nilerr // that is how it ends
 		}
-		if h.complaints.Due() {
+		if h.complaints.Allow() {
 			h.o.Log.WarnContext(ctx, "pub/sub is interrupted: what is live comes up to a second later until it listens again", "err", err)
 		}
 		if time.Since(began) > lastRelisten {
 			pause = firstRelisten
 		}
-		_ = clock.Sleep(ctx, clock.About(pause))
+		_ = clock.Sleep(ctx, clock.Jitter(pause))
 	}
 	return nil
 }

@@ -43,7 +43,7 @@ type Hub struct {
 	gather     time.Duration
 	log        *slog.Logger
 	metrics    metrics
-	complaints clock.Seldom
+	complaints clock.Throttle
 
 	id    [idBytes]byte // on the bus
 	here  *tally        // for the watches of this process
@@ -231,7 +231,7 @@ func (h *Hub) Wait() { h.updates.Wait() }
 // complain counts a failure and logs it, at most every ten seconds.
 func (h *Hub) complain(ctx context.Context, doing string, err error) {
 	h.metrics.errors.WithLabelValues(doing).Inc()
-	if h.complaints.Due() {
+	if h.complaints.Allow() {
 		h.log.WarnContext(ctx, "live updates failed, and are tried again", "doing", doing, "err", err)
 	}
 }

@@ -93,7 +93,7 @@ func (u *updates[T]) read(ctx context.Context) (state T, ok bool) {
 		if ctx.Err() == nil {
 			u.watch.hub.complain(ctx, reading, err)
 		}
-		_ = clock.Sleep(ctx, max(clock.About(pause), u.Every))
+		_ = clock.Sleep(ctx, max(clock.Jitter(pause), u.Every))
 	}
 	return state, false
 }
@@ -118,7 +118,7 @@ func (u *updates[T]) await(ctx context.Context) bool {
 	}
 	var refresh <-chan time.Time
 	if u.Refresh > 0 {
-		t := time.NewTimer(clock.About(u.Refresh) - time.Since(u.began))
+		t := time.NewTimer(clock.Jitter(u.Refresh) - time.Since(u.began))
 		defer t.Stop()
 		refresh = t.C
 	}

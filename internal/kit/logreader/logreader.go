@@ -116,7 +116,7 @@ type Reader struct {
 	pace    pace
 	active  atomic.Bool
 
-	failures, alarms clock.Seldom // what is said about them
+	failures, alarms clock.Throttle // what is said about them
 
 	// Of Run alone.
 	slot        string // name of the slot, once it is known
@@ -143,8 +143,8 @@ func New(db *sql.DB, o Options) (*Reader, error) {
 	r := &Reader{
 		db: db, o: o, config: config, slot: o.Slot, publication: o.Publication,
 		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		failures: clock.Seldom{Every: time.Minute},
-		alarms:   clock.Seldom{Every: time.Minute},
+		failures: clock.Throttle{Every: time.Minute},
+		alarms:   clock.Throttle{Every: time.Minute},
 		pace: pace{
 			poll: 500 * time.Millisecond, beat: 2 * time.Second, answer: 100 * time.Millisecond, rest: 50 * time.Millisecond, silence: 30 * time.Second,
 			guard: 10 * time.Second, patience: 30 * time.Second, retry: 250 * time.Millisecond,
@@ -311,7 +311,7 @@ func (r *Reader) turn(ctx context.Context, at sight) error {
 // failed counts a failure, and logs it if that was not done just now.
 func (r *Reader) failed(ctx context.Context, err error) {
 	r.metrics.errors.Inc()
-	if r.failures.Due() {
+	if r.failures.Allow() {
 		r.log.WarnContext(ctx, "reading the log of the database failed; it goes on", "err", err)
 	}
 }

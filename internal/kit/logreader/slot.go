@@ -77,7 +77,7 @@ func (r *Reader) look(ctx context.Context) (sight, error) {
 		return sight{}, fmt.Errorf("look at the replication slot: %w", err)
 	}
 	r.metrics.lag.Set(float64(at.lag))
-	if at.lag > r.o.MaxLag/2 && r.alarms.Due() {
+	if at.lag > r.o.MaxLag/2 && r.alarms.Allow() {
 		r.log.WarnContext(ctx, "the replication slot holds back more than half of the WAL that it may", "slot", r.slot, "bytes", at.lag, "most", r.o.MaxLag)
 	}
 	return at, nil

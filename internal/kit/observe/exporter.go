@@ -23,12 +23,12 @@ type exporter struct {
 	life  context.Context // of the exporter, not of a call
 	abort context.CancelFunc
 
-	seldom clock.Seldom
+	seldom clock.Throttle
 	lost   atomic.Int64 // spans since the log was told last
 }
 
 func newExporter(next sdktrace.SpanExporter, log *slog.Logger) *exporter {
-	e := &exporter{SpanExporter: next, log: log, seldom: clock.Seldom{Every: complainEvery}}
+	e := &exporter{SpanExporter: next, log: log, seldom: clock.Throttle{Every: complainEvery}}
 	e.life, e.abort = context.WithCancel(context.Background())
 	return e
 }
@@ -50,7 +50,7 @@ func (e *exporter) complain(ctx context.Context, err error, spans int) {
 		spans = partial.rejected
 	}
 	e.lost.Add(int64(spans))
-	if e.seldom.Due() {
+	if e.seldom.Allow() {
 		// The text may have all that the collector answered.
 		e.log.WarnContext(ctx, "traces not delivered", "spans", e.lost.Swap(0), "err", cut(err.Error(), 500))
 	}

@@ -16,7 +16,7 @@ type Failures struct {
 	log     *slog.Logger
 	message string
 	total   *prometheus.CounterVec
-	seldom  map[string]*clock.Seldom // by doing; not written any more
+	seldom  map[string]*clock.Throttle // by doing; not written any more
 }
 
 // FailureOpts describe the failures of a package. All fields are required.
@@ -29,13 +29,13 @@ type FailureOpts struct {
 // NewFailures registers the counter.
 func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *Failures {
 	f := &Failures{
-		log: log, message: o.Message, seldom: map[string]*clock.Seldom{},
+		log: log, message: o.Message, seldom: map[string]*clock.Throttle{},
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{Name: o.Name, Help: o.Help}, []string{"doing"}),
 	}
 	reg.MustRegister(f.total)
 	for _, doing := range o.Doings {
 		f.total.WithLabelValues(doing)
-		f.seldom[doing] = &clock.Seldom{}
+		f.seldom[doing] = &clock.Throttle{}
 	}
 	return f
 }
@@ -44,7 +44,7 @@ func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *Fa
 // some time ago.
 func (f *Failures) Note(ctx context.Context, doing string, err error) {
 	f.total.WithLabelValues(doing).Inc()
-	if f.seldom[doing].Due() {
+	if f.seldom[doing].Allow() {
 		f.log.WarnContext(ctx, f.message, "doing", doing, "err", err) //nolint:sloglint // a constant of the room
 	}
 }

@@ -72,7 +72,7 @@ func (c *otlpClient) UploadTraces(ctx context.Context, spans []*tracepb.Resource
 		if !again {
 			return err
 		}
-		wait := max(retryAfter, clock.About(backoff))
+		wait := max(retryAfter, clock.Jitter(backoff))
 		if end, _ := ctx.Deadline(); time.Until(end) < wait || clock.Sleep(ctx, wait) != nil {
 			return err
 		}

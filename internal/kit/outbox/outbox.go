@@ -138,7 +138,7 @@ type Box struct {
 	alarm    *alarm
 	hands    hands
 
-	failures, complaints clock.Seldom
+	failures, complaints clock.Throttle
 
 	flushAfter time.Duration // for which an ended attempt waits for others
 	mu         sync.Mutex
@@ -290,7 +290,7 @@ func (e laterError) Unwrap() error { return e.error }
 // it seldom.
 func (b *Box) complain(ctx context.Context, doing string, err error) {
 	b.m.errors.WithLabelValues(doing).Inc()
-	if b.complaints.Due() {
+	if b.complaints.Allow() {
 		b.log.WarnContext(ctx, "outbox failed; it tries again", "doing", doing, "err", err)
 	}
 }

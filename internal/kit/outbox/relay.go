@@ -193,7 +193,7 @@ func (b *Box) failure(ctx context.Context, j job, err error) attempt {
 	default:
 		end.Counts, end.Pause = 1, b.pause(j.failures+1, b.o.MaxPause).Milliseconds()
 	}
-	if b.failures.Due() {
+	if b.failures.Allow() {
 		b.log.WarnContext(ctx, "an outbox job failed and is tried again", "topic", j.topic, "job", j.id, "try", j.tries, "err", err)
 	}
 	return end

@@ -39,7 +39,7 @@ func (b *Box) Settle(ctx context.Context, err error, tickets ...Ticket) {
 		case t.id == 0:
 		case err != nil:
 			b.m.count(t.topic, failed)
-			if b.failures.Due() {
+			if b.failures.Allow() {
 				b.log.WarnContext(ctx, "what follows a commit failed; the outbox does it", "topic", t.topic, "job", t.id, "err", err)
 			}
 			ended = append(ended, attempt{ID: t.id, Failed: true, Error: brief(err), Pause: b.pause(1, b.o.MaxPause).Milliseconds()})

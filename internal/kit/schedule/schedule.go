@@ -62,7 +62,7 @@ type Schedule struct {
 	farewell time.Duration
 	log      *slog.Logger
 	m        *metrics
-	away     clock.Seldom // says that the database does not answer: each job would
+	away     clock.Throttle // says that the database does not answer: each job would
 
 	mu    sync.Mutex
 	names map[string]bool
@@ -152,7 +152,7 @@ func (s *Schedule) drive(ctx context.Context, lane []Job) {
 	begun := time.Now() // waits are measured by the clock that timers have, not by that of turns
 	next := make([]time.Duration, len(lane))
 	for i, j := range lane {
-		next[i] = clock.About(min(j.Every, firstLook))
+		next[i] = clock.Jitter(min(j.Every, firstLook))
 	}
 	for {
 		first := 0
@@ -190,12 +190,12 @@ func (s *Schedule) look(ctx context.Context, j Job) (wait time.Duration) {
 	}
 	if err != nil && !ended {
 		s.m.unasked(j.Name)
-		if s.away.Due() {
+		if s.away.Allow() {
 			s.log.WarnContext(ctx, "whose turn scheduled work is cannot be known or written down; it is asked again", "job", j.Name, "err", err)
 		}
 	}
 	if v.due < 0 || err != nil {
-		return clock.About(min(max(j.Every/10, time.Second), j.Every, longestLook))
+		return clock.Jitter(min(max(j.Every/10, time.Second), j.Every, longestLook))
 	}
 	return v.due + spread(j.Every/10)
 }

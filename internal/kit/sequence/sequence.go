@@ -96,7 +96,7 @@ type Sequence struct {
 	statement string
 	log       *slog.Logger
 	m         *metrics
-	seldom    clock.Seldom
+	seldom    clock.Throttle
 
 	mu       sync.Mutex
 	now      segment // in use
@@ -274,7 +274,7 @@ func (s *Sequence) fail(ctx context.Context, f *flight, err error) {
 	s.tryAt = time.Now().Add(min(firstPause<<min(s.failures, 10), maxPause))
 	s.failures++
 	s.m.failures.Inc()
-	if s.seldom.Due() {
+	if s.seldom.Allow() {
 		s.log.WarnContext(ctx, "numbers cannot be leased; it is tried again", "name", s.o.Name, "err", err)
 	}
 }

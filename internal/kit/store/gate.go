@@ -58,7 +58,7 @@ type WriteGate struct {
 	away   atomic.Bool  // the last probe failed
 	kicked chan struct{}
 
-	complaints clock.Seldom
+	complaints clock.Throttle
 
 	mu       sync.Mutex
 	refusals int   // number of refused writes
@@ -196,7 +196,7 @@ func (g *WriteGate) wait(ctx context.Context) {
 // a refusal.
 func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
 	err := repair(ctx, since)
-	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateLong && g.complaints.Due() {
+	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateLong && g.complaints.Allow() {
 		g.log.WarnContext(ctx, "Redis takes writes but is not repaired", "role", g.role, "err", err)
 	}
 	return err == nil

@@ -57,7 +57,7 @@ type Stream struct {
 	log      *slog.Logger
 
 	metrics    metrics
-	complaints clock.Seldom
+	complaints clock.Throttle
 	suspect    atomic.Bool
 	running    atomic.Bool
 }
@@ -267,7 +267,7 @@ func (s *Stream) inSync(ctx context.Context, at time.Time) {
 // complain counts a failure and logs it, at most every ten seconds.
 func (s *Stream) complain(ctx context.Context, doing string, err error) {
 	s.metrics.errors.WithLabelValues(doing).Inc()
-	if s.complaints.Due() {
+	if s.complaints.Allow() {
 		s.log.WarnContext(ctx, "the bus failed", "doing", doing, "err", err)
 	}
 }

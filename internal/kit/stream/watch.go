@@ -70,7 +70,7 @@ type Watch struct {
 
 	losses     *prometheus.CounterVec
 	errors     *prometheus.CounterVec
-	complaints clock.Seldom
+	complaints clock.Throttle
 }
 
 const (
@@ -165,7 +165,7 @@ func (w *Watch) Run(ctx context.Context, repair func(ctx context.Context, l Loss
 			<-ctx.Done()
 		case err != nil && ctx.Err() == nil:
 			w.errors.WithLabelValues(doing).Inc()
-			if w.complaints.Due() {
+			if w.complaints.Allow() {
 				w.log.WarnContext(ctx, "the watch over Redis failed", "role", w.role, "doing", doing, "err", err)
 			}
 		}
