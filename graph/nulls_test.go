@@ -148,7 +148,7 @@ func TestNullIsNoValueOfAnythingWithADefault(t *testing.T) {
 		es := plan.New(executable(), generated.Plans(New(Services{})), plan.Options{Off: off})
 		gate, err := door.New(es, door.Config{
 			Limits: door.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
-			Present: Present(slog.New(slog.DiscardHandler), func(context.Context) string { return "" }, func(error) bool { return false }),
+			ErrorPresenter: Present(slog.New(slog.DiscardHandler), func(context.Context) string { return "" }, func(error) bool { return false }),
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -122,7 +122,7 @@ func (a *App) Run(ctx context.Context) error {
 			failed <- fmt.Errorf("serve: %w", err)
 		}
 	})
-	err = a.work(ctx, failed, func(gate *door.Door) error {
+	err = a.work(ctx, failed, func(gate *door.Server) error {
 		return a.drain(context.WithoutCancel(ctx), server, gate)
 	})
 	serving.Wait()
@@ -158,7 +158,7 @@ func (a *App) serveMetrics(ctx context.Context, failed chan<- error) (stop func(
 
 // drain ends subscriptions, each at its turn, and waits for running requests.
 // New ones find no listener meanwhile.
-func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Door) error {
+func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Server) error {
 	ctx, cancel := context.WithTimeout(ctx, a.cfg.StopTimeout)
 	defer cancel()
 	close(a.ending)
@@ -174,7 +174,7 @@ func (a *App) drain(ctx context.Context, server *http.Server, gate *door.Door) e
 
 // work opens the house, serves from it until ctx ends or something fails, and
 // closes it again; drain ends the requests.
-func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Door) error) error {
+func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Server) error) error {
 	components, err := Open(ctx, a.cfg, a.out, a.reg, a.log)
 	if err != nil {
 		return errors.Join(ignoreShutdown(ctx, err), drain(nil))

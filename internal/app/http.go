@@ -250,7 +250,7 @@ func (a *App) readyz(w http.ResponseWriter, r *http.Request) {
 }
 
 // api is what needs an open house: GraphQL, pictures and the pages.
-func (a *App) api(components *Components) (http.Handler, *door.Door, error) {
+func (a *App) api(components *Components) (http.Handler, *door.Server, error) {
 	graphQL, err := a.graphQL(components)
 	if err != nil {
 		return nil, nil, err
@@ -274,7 +274,7 @@ const linkTimeout = 500 * time.Millisecond
 // linked returns a function that finds what the app's pages are about. What takes
 // too long or fails is taken to exist, and so is every order: a request for a page
 // carries no token, and nobody else may learn which orders exist.
-func (a *App) linked(components *Components, gate *door.Door) web.Exists {
+func (a *App) linked(components *Components, gate *door.Server) web.Exists {
 	return func(r *http.Request, types []string, id string) bool {
 		named, err := scalar.ParseID(id)
 		if err != nil || !slices.Contains(types, named.Type) {
@@ -301,7 +301,7 @@ func (a *App) linked(components *Components, gate *door.Door) web.Exists {
 const publicAge = time.Minute
 
 // graphQL is the door to the schema.
-func (a *App) graphQL(components *Components) (*door.Door, error) {
+func (a *App) graphQL(components *Components) (*door.Server, error) {
 	limits, err := a.cfg.ServerLimits()
 	if err != nil {
 		return nil, err
@@ -315,18 +315,18 @@ func (a *App) graphQL(components *Components) (*door.Door, error) {
 		Failed: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
 	})
 	d, err := door.New(planned, door.Config{
-		Limits: limits, Proxies: a.proxies, Origins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
-		Admit:     admit(components),
-		Public:    map[string]time.Duration{"shopTypes": publicAge},
-		Documents: a.site.Documents(),
-		Once:      []string{"sendLoginCode", "login", "setPassword"},
-		Present: func(ctx context.Context, err error) *gqlerror.Error {
+		Limits: limits, TrustedProxies: a.proxies, AllowedOrigins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,
+		Authenticate:     admit(components),
+		CacheableFields:  map[string]time.Duration{"shopTypes": publicAge},
+		TrustedDocuments: a.site.Documents(),
+		OncePerRequest:   []string{"sendLoginCode", "login", "setPassword"},
+		ErrorPresenter: func(ctx context.Context, err error) *gqlerror.Error {
 			shown := present(ctx, err)
 			observed.Shown(ctx, shown)
 			return shown
 		},
-		Keep:       observe.KeepRequestID,
-		Registerer: a.reg, Log: a.log,
+		CopyContext: observe.KeepRequestID,
+		Registerer:  a.reg, Log: a.log,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("the door: %w", err)
@@ -359,17 +359,17 @@ func (freshMutations) InterceptOperation(ctx context.Context, next graphql.Opera
 }
 
 // admit finds out who asks.
-func admit(components *Components) func(context.Context, door.Credentials) door.Admission {
-	return func(ctx context.Context, c door.Credentials) door.Admission {
+func admit(components *Components) func(context.Context, door.Credentials) door.AuthResult {
+	return func(ctx context.Context, c door.Credentials) door.AuthResult {
 		var viewer account.Viewer
 		if c.Token != "" {
 			viewer = components.Accounts.Authenticate(ctx, c.Token)
 		}
-		admission := door.Admission{
-			Session: viewer.Session(),
-			Unknown: viewer.Unknown(),
-			Refused: c.Token != "" && viewer.ID == 0 && !viewer.Unknown(),
-			Enter:   func(ctx context.Context) context.Context { return graph.WithCaller(ctx, viewer, c.Network) },
+		admission := door.AuthResult{
+			Session:     viewer.Session(),
+			Unavailable: viewer.Unknown(),
+			BadToken:    c.Token != "" && viewer.ID == 0 && !viewer.Unknown(),
+			WithContext: func(ctx context.Context) context.Context { return graph.WithCaller(ctx, viewer, c.Network) },
 		}
 		if viewer.ID != 0 {
 			admission.User = strconv.FormatInt(viewer.ID, 10)

@@ -83,7 +83,7 @@ func complaints(t *testing.T, documents map[string]string) (all []string) {
 	t.Helper()
 	config := graph.New(graph.Services{})
 	d, err := door.New(generated.NewExecutableSchema(config), door.Config{
-		Documents: documents, Limits: door.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
+		TrustedDocuments: documents, Limits: door.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return []string{err.Error()}

@@ -53,8 +53,8 @@ func (s shopVisits) Known(ctx context.Context, ids []int64) (map[int64]bool, err
 }
 
 // beacon takes POST /visit.
-func (a *App) beacon(components *Components, gate *door.Door) http.Handler {
-	return gate.Beside(components.Visits.Beacon(a.proxies, func(id string) (int64, error) {
+func (a *App) beacon(components *Components, gate *door.Server) http.Handler {
+	return gate.Guard(components.Visits.Beacon(a.proxies, func(id string) (int64, error) {
 		parsed, err := scalar.ParseID(id)
 		if err != nil {
 			return 0, err

@@ -68,7 +68,7 @@ func (s *Service) PlaceKind(ctx context.Context, kind Kind, userID, voucherID in
 	if utf8.RuneCountInString(key) > MaxKey {
 		return nil, fault.Refuse(fault.InvalidInput, fmt.Sprintf("A key has at most %d characters.", MaxKey), "idempotencyKey")
 	}
-	if wait, ok := s.tries.Take(decimal(userID)); !ok {
+	if wait, ok := s.tries.Allow(decimal(userID)); !ok {
 		return nil, fault.New(fault.RateLimited, "An order can be tried %d times a second.", triesPerSecond).In(wait)
 	}
 	v, err := s.cfg.Vouchers.VoucherByID(ctx, voucherID)

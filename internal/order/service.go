@@ -126,7 +126,7 @@ type Service struct {
 	cfg      Config
 	rows     *cache.Cache[int64, Order]
 	lists    *lists
-	tries    *door.UserRate // of users to order
+	tries    *door.PerUser // of users to order
 	metrics  *metrics
 	digested int64 // milliseconds: no older order has a digest; of the job order.digests alone
 }
@@ -150,7 +150,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	}
 	s := &Service{
 		db: db, outbox: box, cfg: cfg,
-		tries: door.NewUserRate(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(cfg.Registerer, cfg.Log),
+		tries: door.NewPerUser(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(cfg.Registerer, cfg.Log),
 	}
 	s.openCaches(hub)
 	s.lists = newLists(db, hub, cfg, newListMetrics(cfg.Registerer, s.metrics.failed))

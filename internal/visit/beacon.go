@@ -33,7 +33,7 @@ type page struct {
 // Beacon takes what our own app says of the pages that it shows, for POST /visit: JSON
 // {"path": "/…", "shop": the shop's global id or null}. The answer is 204 when it counted,
 // or was a bot's; 405, 413 for more than 1 KB, and 400 for what is not such a page. It sets
-// the cookie of who has none. It stands behind [door.Door.Beside]; proxies are the door's,
+// the cookie of who has none. It stands behind [door.Server.Guard]; proxies are the door's,
 // shopID reads a global id.
 func (s *Service) Beacon(proxies door.Proxies, shopID func(id string) (int64, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -22,36 +22,36 @@ import (
 //		door.CountAbsent(ctx, 1)
 //	}
 
-// MayRead says whether the caller of the operation that ctx belongs to may read
+// AllowRead says whether the caller of the operation that ctx belongs to may read
 // by an id that it names, and if not, how long until it may. It may not while as
 // many of its reads as [Limits].AbsentReads ended in nothing within a minute. Reads
 // that run at once may go beyond that together; the surplus, up to as many again, is
 // waited for too. A caller is a user, or else a client network. Where there is no
 // operation, everything may be read.
-func MayRead(ctx context.Context) (wait time.Duration, ok bool) {
+func AllowRead(ctx context.Context) (wait time.Duration, ok bool) {
 	c := callerOf(ctx)
-	if c.door == nil {
+	if c.server == nil {
 		return 0, true
 	}
-	wait, ok = c.door.absent.left(c.key)
+	wait, ok = c.server.absent.left(c.key)
 	if !ok {
 		live.Personal(ctx) // another caller may
 	}
 	return wait, ok
 }
 
-// CountRefusal counts, in tandian_door_refused_total, that the caller of the operation that
+// RecordRefusal counts, in tandian_door_refused_total, that the caller of the operation that
 // ctx belongs to was told that it may not.
-func CountRefusal(ctx context.Context, wait time.Duration) {
-	if c := callerOf(ctx); c.door != nil {
-		c.door.metrics.refuse(tooMany(wait))
+func RecordRefusal(ctx context.Context, wait time.Duration) {
+	if c := callerOf(ctx); c.server != nil {
+		c.server.metrics.refuse(tooMany(wait))
 	}
 }
 
-// CountAbsent says that n reads of the caller of the operation that ctx belongs to
+// RecordNotFound says that n reads of the caller of the operation that ctx belongs to
 // ended in nothing.
-func CountAbsent(ctx context.Context, n int) {
-	if c := callerOf(ctx); c.door != nil {
-		c.door.absent.spend(c.key, n)
+func RecordNotFound(ctx context.Context, n int) {
+	if c := callerOf(ctx); c.server != nil {
+		c.server.absent.spend(c.key, n)
 	}
 }

@@ -133,20 +133,20 @@ func TestAFloodOfCallersTakesNobodysBudget(t *testing.T) {
 
 // guard makes item(id:) a field that reads by id: an id that begins with "gone"
 // names nothing. It returns how many reads there were.
-func guard(d *Door) *atomic.Int64 {
+func guard(d *Server) *atomic.Int64 {
 	var reads atomic.Int64
 	d.exec.AroundFields(func(ctx context.Context, next graphql.Resolver) (any, error) {
 		field := graphql.GetFieldContext(ctx)
 		if field.Object != "Query" || field.Field.Name != "item" {
 			return next(ctx)
 		}
-		if wait, ok := MayRead(ctx); !ok {
-			CountRefusal(ctx, wait)
+		if wait, ok := AllowRead(ctx); !ok {
+			RecordRefusal(ctx, wait)
 			return nil, later(codeRate, "Too many.", wait)
 		}
 		reads.Add(1)
 		if id, _ := field.Args["id"].(string); strings.HasPrefix(id, "gone") {
-			CountAbsent(ctx, 1)
+			RecordNotFound(ctx, 1)
 			return nil, nil //nolint:nilnil // null is the answer
 		}
 		return next(ctx)
@@ -179,9 +179,9 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s, hand := openHouse(t, Config{Admit: named, Proxies: localProxy(t), Limits: Limits{AbsentReads: tt.limit}}), &handClock{}
-			s.door.absent = newBudgets(tt.limit, time.Minute, hand.now)
-			reads := guard(s.door)
+			s, hand := openHouse(t, Config{Authenticate: named, TrustedProxies: localProxy(t), Limits: Limits{AbsentReads: tt.limit}}), &handClock{}
+			s.server.absent = newBudgets(tt.limit, time.Minute, hand.now)
+			reads := guard(s.server)
 			var wantReads int64
 			var wantRefused float64
 			for i, step := range tt.steps {
@@ -206,7 +206,7 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 			if n := reads.Load(); n != wantReads {
 				t.Errorf("%d reads, want %d: who is refused must not reach what reads", n, wantReads)
 			}
-			if n := testutil.ToFloat64(s.door.metrics.refused.WithLabelValues(codeRate)); n != wantRefused {
+			if n := testutil.ToFloat64(s.server.metrics.refused.WithLabelValues(codeRate)); n != wantRefused {
 				t.Errorf("%v refusals are counted, want %v", n, wantRefused)
 			}
 			hand.move(time.Minute)
@@ -219,8 +219,8 @@ func TestReadsThatEndInNothingHaveALimit(t *testing.T) {
 
 func TestASocketAndARequestOfOneUserHaveOneLimitOfReadsThatEndInNothing(t *testing.T) {
 	s, hand := start(t, Config{}), &handClock{}
-	s.door.absent = newBudgets(2, time.Minute, hand.now)
-	reads := guard(s.door)
+	s.server.absent = newBudgets(2, time.Minute, hand.now)
+	reads := guard(s.server)
 	posts := func(token, document string) string {
 		t.Helper()
 		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, strings.NewReader(query(document)))
@@ -265,8 +265,8 @@ func TestASocketAndARequestOfOneUserHaveOneLimitOfReadsThatEndInNothing(t *testi
 }
 
 func TestWhereThereIsNoOperationEverythingMayBeRead(t *testing.T) {
-	CountAbsent(t.Context(), 1000)
-	if wait, ok := MayRead(t.Context()); !ok {
+	RecordNotFound(t.Context(), 1000)
+	if wait, ok := AllowRead(t.Context()); !ok {
 		t.Errorf("to wait %v", wait)
 	}
 }

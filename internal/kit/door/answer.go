@@ -18,7 +18,7 @@ const slowestReader = 64 << 10
 const longAnswer = 2 << 10
 
 // refuse answers a request that reaches no operation.
-func (d *Door) refuse(w http.ResponseWriter, r *http.Request, status int, err *gqlerror.Error) {
+func (d *Server) refuse(w http.ResponseWriter, r *http.Request, status int, err *gqlerror.Error) {
 	d.metrics.refuse(err)
 	shown := d.present(r.Context(), err)
 	if r.ContentLength > freeBytes || r.ContentLength < 0 || status == http.StatusRequestTimeout {
@@ -37,7 +37,7 @@ func media(a accepted) string {
 }
 
 // write sends an answer.
-func (d *Door) write(w http.ResponseWriter, media string, status int, res *graphql.Response) {
+func (d *Server) write(w http.ResponseWriter, media string, status int, res *graphql.Response) {
 	body := borrow()
 	defer body.giveBack()
 	body.bytes = appendResponse(body.bytes, res)
@@ -94,7 +94,7 @@ func typeOf(media string) []string {
 
 // deadline bounds the time to write so many bytes. A connection that cannot have
 // a deadline is a test's.
-func (d *Door) deadline(w http.ResponseWriter, bytes int) {
+func (d *Server) deadline(w http.ResponseWriter, bytes int) {
 	if limit := d.cfg.Limits.WriteTime; limit >= 0 {
 		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit + writeTime(bytes)))
 	}

@@ -112,12 +112,12 @@ func BenchmarkRequest(b *testing.B) {
 // what the door itself costs beside the fields, for nearly every request. Of the server
 // it has nothing but deadlines that can be set.
 func BenchmarkWarm(b *testing.B) {
-	who := Admission{User: "1", Session: "s", Enter: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, "1") }}
+	who := AuthResult{User: "1", Session: "s", WithContext: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, "1") }}
 	d, err := New(doortest.New().Executable(), Config{
-		Limits: Limits{UserRate: -1, AnonymousRate: -1, Looks: -1}, Log: slog.New(slog.DiscardHandler),
-		Admit: func(_ context.Context, c Credentials) Admission {
+		Limits: Limits{UserRate: -1, AnonymousRate: -1, AuthLookups: -1}, Log: slog.New(slog.DiscardHandler),
+		Authenticate: func(_ context.Context, c Credentials) AuthResult {
 			if c.Token == "" {
-				return Admission{}
+				return AuthResult{}
 			}
 			return who
 		},

@@ -11,35 +11,35 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/live"
 )
 
-// Beside guards a handler that stands beside the schema, on the same origin: requests
+// Guard guards a handler that stands beside the schema, on the same origin: requests
 // that a page of a foreign origin makes a browser send are 403, pages of [Config].Origins
 // may send them and read the answers, who asks is found out as
 // for an operation, and each request counts against the same rate, 429. Then next may ask
-// [CallerOf], and has the context of [Admission].Enter. What else is to be bounded, the
+// [CallerOf], and has the context of [AuthResult].Enter. What else is to be bounded, the
 // method, the body and its size, is for next to look at; only the time for a body is
 // bounded here. A refusal is JSON as the door's own are.
-func (d *Door) Beside(next http.Handler) http.Handler {
+func (d *Server) Guard(next http.Handler) http.Handler {
 	return d.crossOrigin(d.bodyTime(d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		c, err := d.welcome(r)
+		c, err := d.authenticate(r)
 		if err != nil {
 			d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{err}}, mediaJSON), err)
 			return
 		}
 		ctx := withRequest(r.Context(), &request{caller: c})
-		if c.admission.Enter != nil {
-			ctx = c.admission.Enter(ctx)
+		if c.admission.WithContext != nil {
+			ctx = c.admission.WithContext(ctx)
 		}
 		next.ServeHTTP(w, r.WithContext(ctx))
 	}))))
 }
 
 // LookUp runs read for a request that is not answered by what it reads, such as one for a
-// page about an object. Its context has a caller without a token, whose reads [MayRead] and
-// [CountAbsent] count. The request counts against the rate of its client network, and takes
+// page about an object. Its context has a caller without a token, whose reads [AllowRead] and
+// [RecordNotFound] count. The request counts against the rate of its client network, and takes
 // a place among what runs. If that network has no more of either, LookUp returns false
 // without running read: the request can be answered without. It never waits.
-func (d *Door) LookUp(r *http.Request, read func(context.Context)) bool {
-	c, ok := d.admit(r.Context(), d.stranger(r), "")
+func (d *Server) LookUp(r *http.Request, read func(context.Context)) bool {
+	c, ok := d.lookUpToken(r.Context(), d.anonymousCaller(r), "")
 	if !ok || d.count(c) != nil {
 		return false
 	}
@@ -48,17 +48,17 @@ func (d *Door) LookUp(r *http.Request, read func(context.Context)) bool {
 		return false
 	}
 	defer at.leave()
-	c.door = d
+	c.server = d
 	ctx := withRequest(r.Context(), &request{caller: c})
-	if c.admission.Enter != nil {
-		ctx = c.admission.Enter(ctx)
+	if c.admission.WithContext != nil {
+		ctx = c.admission.WithContext(ctx)
 	}
 	read(ctx)
 	return true
 }
 
 // CallerOf says who sent the request or the operation that ctx belongs to: the user,
-// [Admission].User, "" for nobody known; and the network of the client, by which limits
+// [AuthResult].User, "" for nobody known; and the network of the client, by which limits
 // count, "" where there is no request. An answer that it was asked for reaches nobody else,
 // see [live.Personal].
 func CallerOf(ctx context.Context) (user, network string) {

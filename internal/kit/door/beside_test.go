@@ -25,7 +25,7 @@ type answered struct {
 func beside(t *testing.T, cfg Config) (*house, func(headers map[string]string) answered) {
 	t.Helper()
 	s := openHouse(t, cfg)
-	server := httptest.NewServer(s.door.Beside(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(s.server.Guard(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		user, network := CallerOf(r.Context())
 		entered, _ := r.Context().Value(enteredKey{}).(string)
 		_, _ = io.WriteString(w, user+"|"+network+"|"+entered)
@@ -54,14 +54,14 @@ func beside(t *testing.T, cfg Config) (*house, func(headers map[string]string) a
 }
 
 func TestWhoAsksBesideTheDoorIsKnownAsAtTheDoor(t *testing.T) {
-	admit := func(ctx context.Context, c Credentials) Admission {
+	admit := func(ctx context.Context, c Credentials) AuthResult {
 		a := named(ctx, c)
-		a.Enter = func(ctx context.Context) context.Context {
+		a.WithContext = func(ctx context.Context) context.Context {
 			return context.WithValue(ctx, enteredKey{}, "entered "+a.User)
 		}
 		return a
 	}
-	_, send := beside(t, Config{Admit: admit, Proxies: localProxy(t), Origins: []string{"https://app.example"}})
+	_, send := beside(t, Config{Authenticate: admit, TrustedProxies: localProxy(t), AllowedOrigins: []string{"https://app.example"}})
 	tests := []struct {
 		name    string
 		headers map[string]string
@@ -87,7 +87,7 @@ func TestWhoAsksBesideTheDoorIsKnownAsAtTheDoor(t *testing.T) {
 }
 
 func TestWhatIsBesideTheDoorSharesItsRate(t *testing.T) {
-	s, send := beside(t, Config{Admit: named, Limits: Limits{AnonymousRate: 1, AnonymousBurst: 2, UserRate: 1, UserBurst: 1}})
+	s, send := beside(t, Config{Authenticate: named, Limits: Limits{AnonymousRate: 1, AnonymousBurst: 2, UserRate: 1, UserBurst: 1}})
 	if res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON}); res.StatusCode != 200 {
 		t.Fatalf("%d %s", res.StatusCode, text)
 	}
@@ -103,9 +103,9 @@ func TestWhatIsBesideTheDoorSharesItsRate(t *testing.T) {
 }
 
 func TestAnOperationKnowsItsCaller(t *testing.T) {
-	s := openHouse(t, Config{Admit: named})
+	s := openHouse(t, Config{Authenticate: named})
 	var user, network string
-	s.door.exec.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+	s.server.exec.AroundOperations(func(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 		user, network = CallerOf(ctx)
 		return next(ctx)
 	})
@@ -148,9 +148,9 @@ func TestOnlyATrustedProxySaysThatItWasHTTPS(t *testing.T) {
 }
 
 func TestAHandlerBesideTheDoorAnswersPreflights(t *testing.T) {
-	s := openHouse(t, Config{Origins: []string{ours}})
+	s := openHouse(t, Config{AllowedOrigins: []string{ours}})
 	reached := false
-	beside := s.door.Beside(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
+	beside := s.server.Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { reached = true }))
 	tests := []struct {
 		name, method, origin string
 		status               int

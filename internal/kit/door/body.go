@@ -82,7 +82,7 @@ func unread(err error) *failure {
 // decode reads one request, of whose text it keeps nothing. Errors name what is wrong
 // and repeat nothing of it. Properties that are not known are no error, says the
 // specification.
-func (d *Door) decode(text []byte) (*graphql.RawParams, *failure) {
+func (d *Server) decode(text []byte) (*graphql.RawParams, *failure) {
 	text = jsonbody.TrimBOM(text)
 	maxDepth, maxValues := math.MaxInt, math.MaxInt
 	if limit := d.cfg.Limits.VariableDepth; limit >= 0 {
@@ -103,7 +103,7 @@ func (d *Door) decode(text []byte) (*graphql.RawParams, *failure) {
 }
 
 // undecodable says why a text is no request.
-func (d *Door) undecodable(text []byte) *failure {
+func (d *Server) undecodable(text []byte) *failure {
 	if !utf8.Valid(text) {
 		return badRequest("The request is not UTF-8.")
 	}
@@ -125,7 +125,7 @@ func badRequest(format string, args ...any) *failure {
 }
 
 // fromURL reads the request of a GET.
-func (d *Door) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
+func (d *Server) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 	if over(len(u.RawQuery), d.cfg.Limits.QueryString) {
 		return nil, fail(http.StatusRequestURITooLong, codePayload, "The query string is longer than %d bytes.", d.cfg.Limits.QueryString)
 	}
@@ -153,7 +153,7 @@ func (d *Door) fromURL(u *url.URL) (*graphql.RawParams, *failure) {
 }
 
 // within gives the reading of a body a time, none if that is negative; 0 is what
-// [Door.bodyTime] gave it. The deadline stays when it was missed: the server would
+// [Server.bodyTime] gave it. The deadline stays when it was missed: the server would
 // otherwise wait for the rest of the body.
 func within(w http.ResponseWriter, limit time.Duration, read func() *failure) *failure {
 	if limit < 0 {

@@ -110,7 +110,7 @@ func TestABodyThatDoesNotComeInTimeIsNotWaitedFor(t *testing.T) {
 			res, text := w.answer()
 			tt.want.check(t, res, text)
 			w.wantsEnd()
-			wantUnused(t, s.door.memory)
+			wantUnused(t, s.server.memory)
 		})
 	}
 }
@@ -217,11 +217,11 @@ func TestABodyOfUnknownLengthIsReadUpToTheLimit(t *testing.T) {
 			w.wantsEnd()
 		}
 	}
-	wantUnused(t, s.door.memory)
+	wantUnused(t, s.server.memory)
 }
 
 // wantUnused checks that all was given back.
-func wantUnused(t *testing.T, b *budget) {
+func wantUnused(t *testing.T, b *byteBudget) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() bool {
 		b.mu.Lock()
@@ -230,26 +230,26 @@ func wantUnused(t *testing.T, b *budget) {
 	})
 }
 
-func (b *budget) taken() int {
+func (b *byteBudget) taken() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.used
 }
 
 // named is an Admit for which a token is the name of its user.
-func named(_ context.Context, c Credentials) Admission { return Admission{User: c.Token} }
+func named(_ context.Context, c Credentials) AuthResult { return AuthResult{User: c.Token} }
 
 func TestLargeBodiesAreFewAtOnceAndSmallOnesAreNotHeldUp(t *testing.T) {
 	const total, length = 2 << 20, 60_000
-	s := openHouse(t, Config{Admit: named, Limits: Limits{Memory: total, BodyTime: -1}})
+	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Memory: total, BodyTime: -1}})
 	body := `{"query":"{ sum }"` + strings.Repeat(" ", length-19) + "}"
 	busy := want{503, mediaJSON, "-", []string{codeUnavailable}, map[string]string{"Retry-After": "1"}}
 	begin := func(user string) *wire {
 		w := s.wire(t)
 		w.posts(jsonHeader, "Authorization: Bearer "+user, fmt.Sprintf("Content-Length: %d", length))
-		before := s.door.memory.taken()
+		before := s.server.memory.taken()
 		w.send(body[:length-1])
-		eventually(t, "it has its memory", func() bool { return s.door.memory.taken()-before >= length })
+		eventually(t, "it has its memory", func() bool { return s.server.memory.taken()-before >= length })
 		return w
 	}
 	of := func(user string) map[string]string {
@@ -260,7 +260,7 @@ func TestLargeBodiesAreFewAtOnceAndSmallOnesAreNotHeldUp(t *testing.T) {
 	res, text := s.ask(t, "POST", "/", body, of("ann"))
 	busy.check(t, res, text) // she has her quarter
 	held = append(held, begin("bob"))
-	for i := 0; s.door.memory.taken() <= total-5*length; i++ {
+	for i := 0; s.server.memory.taken() <= total-5*length; i++ {
 		held = append(held, begin(fmt.Sprint("user", i)))
 	}
 	res, text = s.ask(t, "POST", "/", body, of("cid"))
@@ -275,7 +275,7 @@ func TestLargeBodiesAreFewAtOnceAndSmallOnesAreNotHeldUp(t *testing.T) {
 		res, text := w.answer()
 		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	}
-	wantUnused(t, s.door.memory)
+	wantUnused(t, s.server.memory)
 	res, text = s.ask(t, "POST", "/", body, of("cid"))
 	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 }
@@ -297,7 +297,7 @@ func TestNumbersKeepTheirDigits(t *testing.T) {
 }
 
 func TestDeepAndWideJSONIsRefusedBeforeItIsDecoded(t *testing.T) {
-	d := &Door{cfg: Config{Limits: Limits{}.orDefaults()}}
+	d := &Server{cfg: Config{Limits: Limits{}.orDefaults()}}
 	tests := []struct{ name, text string }{
 		{"brackets", strings.Repeat("[", 1<<20)},
 		{"objects in objects", strings.Repeat(`{"variables":`, 50_000)},
@@ -379,7 +379,7 @@ func FuzzDecode(f *testing.F) {
 	} {
 		f.Add([]byte(text))
 	}
-	d := &Door{cfg: Config{Limits: Limits{}.orDefaults()}}
+	d := &Server{cfg: Config{Limits: Limits{}.orDefaults()}}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		params, failed := d.decode(text)
 		if failed != nil {

@@ -18,11 +18,11 @@ import (
 // Of the locks, that of broadcasts is taken before that of a pipe, and a source's, within
 // which it calls a member, before both.
 
-// A carrier writes what members get to one client. Its methods are safe for concurrent
+// A sink writes what members get to one client. Its methods are safe for concurrent
 // use.
-type carrier interface {
+type sink interface {
 	// appendNext appends the message that has a member's next response.
-	appendNext(out []byte, m *member, payload []byte, u *live.Update) []byte
+	appendNext(out []byte, m *subscriber, payload []byte, u *live.Update) []byte
 	// offer takes messages, which the caller may change afterwards, and never waits. If
 	// too much waits to be written it takes nothing and returns false; when all that is
 	// written it counts that in drains, and then calls drained of its members, once.
@@ -31,12 +31,12 @@ type carrier interface {
 	drains() uint64
 	// conclude tells the client that nothing comes any more, behind all that was taken, and
 	// why if that is an error. It closes the member, and may wait.
-	conclude(m *member, err error)
+	conclude(m *subscriber, err error)
 }
 
-// broadcasts are all pipes and members of a door.
-type broadcasts struct {
-	door    *Door
+// broadcaster are all pipes and members of a door.
+type broadcaster struct {
+	server  *Server
 	workers sync.Pool      // of *worker
 	work    sync.WaitGroup // workers, and what ends members
 
@@ -45,28 +45,28 @@ type broadcasts struct {
 	remembered atomic.Int64 // bytes in the memos of all pipes
 
 	mu       sync.Mutex
-	pipes    map[selection]*pipe // that are shared
+	pipes    map[selection]*sharedExecution // that are shared
 	personal map[selection]struct{}
 }
 
 const maxPersonal = 1024 // selections of which it is known that answers depend on who asks
 
-func newBroadcasts(d *Door) *broadcasts {
-	return &broadcasts{
-		door: d, workers: sync.Pool{New: func() any { return new(worker) }},
-		pipes: map[selection]*pipe{}, personal: map[selection]struct{}{},
+func newBroadcasts(d *Server) *broadcaster {
+	return &broadcaster{
+		server: d, workers: sync.Pool{New: func() any { return new(worker) }},
+		pipes: map[selection]*sharedExecution{}, personal: map[selection]struct{}{},
 	}
 }
 
 // wait returns when nothing is at work any more, after all members were closed, or when
 // ctx ends.
-func (b *broadcasts) wait(ctx context.Context) error {
+func (b *broadcaster) wait(ctx context.Context) error {
 	return waitFor(ctx, &b.work, "end broadcasts")
 }
 
 // follow has a member told what its subscription is to hear, until it is closed. It
 // closes the member if it fails.
-func (m *member) follow(s live.Source) error {
+func (m *subscriber) follow(s live.Source) error {
 	following := false
 	defer func() {
 		if !following { // it may have panicked
@@ -96,18 +96,18 @@ func (m *member) follow(s live.Source) error {
 
 // join makes the subscription that an operation began a member, which must be closed. Its
 // own operation will have the values of ctx. It takes over the caller's memory.
-func (b *broadcasts) join(ctx context.Context, op *operation, to carrier) *member {
-	m := &member{broadcasts: b, carrier: to, ctx: ctx, params: op.params, caller: op.caller, held: op.caller.memory}
+func (b *broadcaster) join(ctx context.Context, op *operation, to sink) *subscriber {
+	m := &subscriber{broadcasts: b, carrier: to, ctx: ctx, params: op.params, caller: op.caller, held: op.caller.memory}
 	m.params.Headers, m.caller.memory = nil, nil
 	m.key, m.shares = selectionOf(op.oc)
 	b.enter(m)
 	return m
 }
 
-func (b *broadcasts) enter(m *member) {
+func (b *broadcaster) enter(m *subscriber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.door.metrics.subscriptions.Inc()
+	b.server.metrics.subscriptions.Inc()
 	_, personal := b.personal[m.key]
 	if !m.shares || personal {
 		b.put(m, newPipe(b, m.key, true))
@@ -122,15 +122,15 @@ func (b *broadcasts) enter(m *member) {
 }
 
 // put has a pipe's members be one more. It is for those who hold the mutex.
-func (b *broadcasts) put(m *member, p *pipe) {
+func (b *broadcaster) put(m *subscriber, p *sharedExecution) {
 	p.members[m] = struct{}{}
 	m.pipe.Store(p)
 }
 
-func (b *broadcasts) leave(m *member) {
+func (b *broadcaster) leave(m *subscriber) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.door.metrics.subscriptions.Dec()
+	b.server.metrics.subscriptions.Dec()
 	p := m.pipe.Load()
 	delete(p.members, m)
 	if len(p.members) > 0 {
@@ -145,7 +145,7 @@ func (b *broadcasts) leave(m *member) {
 }
 
 // someone is a member of a pipe, another one each time; nil if there is none any more.
-func (b *broadcasts) someone(p *pipe) *member {
+func (b *broadcaster) someone(p *sharedExecution) *subscriber {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for m := range p.members { // whose order is random
@@ -157,7 +157,7 @@ func (b *broadcasts) someone(p *pipe) *member {
 // split gives each member of a pipe one of its own, with its share of what waits: first
 // what the pipe's worker has taken, which calls it. Who wants the same later gets one
 // too.
-func (b *broadcasts) split(p *pipe, taken []entry) {
+func (b *broadcaster) split(p *sharedExecution, taken []delivery) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.remember(p.key)
@@ -166,11 +166,11 @@ func (b *broadcasts) split(p *pipe, taken []entry) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	shares := make(map[*member]*pipe, len(p.members))
+	shares := make(map[*subscriber]*sharedExecution, len(p.members))
 	for m := range p.members {
 		shares[m] = newPipe(b, p.key, true)
 	}
-	for _, waiting := range [][]entry{taken, p.queue} {
+	for _, waiting := range [][]delivery{taken, p.queue} {
 		for _, e := range waiting {
 			if own := shares[e.m]; own != nil && e.current() {
 				own.queue = append(own.queue, e)
@@ -198,7 +198,7 @@ func (b *broadcasts) split(p *pipe, taken []entry) {
 }
 
 // finishAll ends the subscriptions of a pipe, whose worker calls it.
-func (b *broadcasts) finishAll(p *pipe, err error) {
+func (b *broadcaster) finishAll(p *sharedExecution, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	p.mu.Lock()
@@ -213,7 +213,7 @@ func (b *broadcasts) finishAll(p *pipe, err error) {
 	}
 }
 
-func (b *broadcasts) remember(key selection) {
+func (b *broadcaster) remember(key selection) {
 	for old := range b.personal {
 		if len(b.personal) < maxPersonal {
 			break
@@ -221,14 +221,14 @@ func (b *broadcasts) remember(key selection) {
 		delete(b.personal, old)
 	}
 	b.personal[key] = struct{}{}
-	b.door.metrics.personal.Set(float64(len(b.personal)))
+	b.server.metrics.personal.Set(float64(len(b.personal)))
 }
 
-// A member is a subscription of a client, as its source sees it. No goroutine stays for
+// A subscriber is a subscription of a client, as its source sees it. No goroutine stays for
 // it.
-type member struct {
-	broadcasts *broadcasts
-	carrier    carrier
+type subscriber struct {
+	broadcasts *broadcaster
+	carrier    sink
 	key        selection
 	shares     bool // has a key
 
@@ -240,18 +240,18 @@ type member struct {
 	prefix []byte // the carrier's
 	held   *memory
 
-	pipe atomic.Pointer[pipe] // changes where both it and broadcasts are locked
-	gen  atomic.Uint32        // of what it is pushed: what has another one counts no more
+	pipe atomic.Pointer[sharedExecution] // changes where both it and broadcasts are locked
+	gen  atomic.Uint32                   // of what it is pushed: what has another one counts no more
 
 	// The pipe's mutex guards these.
 	following  live.Following // nil before it follows, and when it is closed
-	state      reception
-	resuming   bool      // its source was asked to
-	resumeLate reception // from which it is to be resumed when it follows
-	begun      bool      // something was pushed
-	ending     bool      // its end waits too
-	ended      error     // why
-	finished   bool      // its carrier is being told that
+	state      receiveState
+	resuming   bool         // its source was asked to
+	resumeLate receiveState // from which it is to be resumed when it follows
+	begun      bool         // something was pushed
+	ending     bool         // its end waits too
+	ended      error        // why
+	finished   bool         // its carrier is being told that
 	closed     bool
 
 	// These are the pipe's worker's, and whoever resumes it may read taken: then the
@@ -261,17 +261,17 @@ type member struct {
 	last  int32
 }
 
-// A reception is whether a member takes what it is pushed.
-type reception int
+// A receiveState is whether a member takes what it is pushed.
+type receiveState int
 
 const (
-	taking     reception = iota
-	behindPipe           // too much waited for the worker
-	behindAll            // too much waited in its carrier
+	taking     receiveState = iota
+	behindPipe              // too much waited for the worker
+	behindAll               // too much waited in its carrier
 )
 
 // lock locks the pipe of a member.
-func (m *member) lock() *pipe {
+func (m *subscriber) lock() *sharedExecution {
 	for {
 		p := m.pipe.Load()
 		p.mu.Lock()
@@ -283,7 +283,7 @@ func (m *member) lock() *pipe {
 }
 
 // Push implements [live.Receiver].
-func (m *member) Push(u *live.Update) {
+func (m *subscriber) Push(u *live.Update) {
 	p := m.lock()
 	defer p.mu.Unlock()
 	if m.closed || m.ending || m.finished || m.state != taking {
@@ -292,31 +292,31 @@ func (m *member) Push(u *live.Update) {
 	if !m.begun {
 		m.begun, m.taken = true, u.Seq-1
 	}
-	if len(p.queue) >= mostWaiting {
+	if len(p.queue) >= maxWaiting {
 		m.fall(behindPipe)
 		p.behind = append(p.behind, m)
 		return
 	}
-	p.push(entry{u, m, m.gen.Load()})
+	p.push(delivery{u, m, m.gen.Load()})
 }
 
 // End implements [live.Receiver]. A source that has told all, and is asked to resume,
 // ends once more.
-func (m *member) End(err error) {
+func (m *subscriber) End(err error) {
 	p := m.lock()
 	defer p.mu.Unlock()
 	switch {
 	case m.closed, m.ending, m.finished:
 	case m.state == taking:
 		m.ending, m.ended = true, err
-		p.push(entry{nil, m, m.gen.Load()})
+		p.push(delivery{nil, m, m.gen.Load()})
 	case err != nil: // it would not tell what was missed
 		m.finish(err)
 	}
 }
 
 // Reset implements [live.Receiver].
-func (m *member) Reset() {
+func (m *subscriber) Reset() {
 	p := m.lock()
 	defer p.mu.Unlock()
 	m.gen.Add(1)
@@ -324,9 +324,9 @@ func (m *member) Reset() {
 }
 
 // fall has the member take nothing more until it is resumed. Its pipe must be locked.
-func (m *member) fall(behind reception) {
+func (m *subscriber) fall(behind receiveState) {
 	if m.state == taking {
-		m.broadcasts.door.metrics.lagged.Inc()
+		m.broadcasts.server.metrics.lagged.Inc()
 	}
 	m.gen.Add(1)
 	m.state = behind
@@ -338,16 +338,16 @@ func (m *member) fall(behind reception) {
 }
 
 // finish has the carrier tell the end, behind which nothing comes. Its pipe must be locked.
-func (m *member) finish(err error) {
+func (m *subscriber) finish(err error) {
 	m.finished = true
 	m.broadcasts.work.Go(func() { m.carrier.conclude(m, err) })
 }
 
 // drained is called by the carrier, without a lock.
-func (m *member) drained() { m.resume(behindAll) }
+func (m *subscriber) drained() { m.resume(behindAll) }
 
 // resume has the source tell again what a member that fell behind did not take.
-func (m *member) resume(from reception) {
+func (m *subscriber) resume(from receiveState) {
 	p := m.lock()
 	if m.closed || m.finished || m.resuming || m.state != from {
 		p.mu.Unlock()
@@ -366,7 +366,7 @@ func (m *member) resume(from reception) {
 
 // close ends a member: nothing reaches its carrier afterwards but what is on its way. More
 // than once is once.
-func (m *member) close() {
+func (m *subscriber) close() {
 	p := m.lock()
 	if m.closed {
 		p.mu.Unlock()

@@ -37,10 +37,10 @@ func startBroadcasts(t *testing.T, cfg Config) *socketSite {
 
 // left says what subscriptions have left, "" for nothing.
 func (s *socketSite) left() string {
-	b := s.door.broadcasts
+	b := s.server.broadcasts
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if got := fmt.Sprint(len(b.pipes), s.door.holders.held(), s.Running("told"), s.counts(b.door.metrics.subscriptions, b.door.metrics.selections, s.door.sockets.metrics.operations)); got != "0 0 0 [0 0 0]" {
+	if got := fmt.Sprint(len(b.pipes), s.server.holders.held(), s.Running("told"), s.counts(b.server.metrics.subscriptions, b.server.metrics.selections, s.server.sockets.metrics.operations)); got != "0 0 0 [0 0 0]" {
 		return got
 	}
 	return ""
@@ -67,7 +67,7 @@ func (s *socketSite) follow(t *testing.T, token string, documents ...string) []*
 	return list
 }
 
-func (s *socketSite) executions() float64 { return testutil.ToFloat64(s.door.metrics.executions) }
+func (s *socketSite) executions() float64 { return testutil.ToFloat64(s.server.metrics.executions) }
 
 const ofA = `subscription { told(topic: "a") { number text } }`
 
@@ -104,7 +104,7 @@ func TestOneExecutionServesAllWhoWantTheSame(t *testing.T) {
 		}
 	}
 	eventually(t, "all deliveries are counted", func() bool { // a pipe counts them after it sent them
-		return testutil.ToFloat64(s.door.metrics.deliveries) == 3*81
+		return testutil.ToFloat64(s.server.metrics.deliveries) == 3*81
 	})
 	for _, v := range all {
 		v.lives()
@@ -127,7 +127,7 @@ func TestEachSelectionIsExecutedForItself(t *testing.T) {
 	if n := s.executions(); n != 4 {
 		t.Errorf("%v executions", n)
 	}
-	if n := testutil.ToFloat64(s.door.metrics.selections); n != 3 {
+	if n := testutil.ToFloat64(s.server.metrics.selections); n != 3 {
 		t.Errorf("%v selections", n)
 	}
 }
@@ -162,10 +162,10 @@ func TestAnAnswerThatDependsOnWhoAsksReachesNobodyElse(t *testing.T) {
 	for n := range 5 {
 		wants(late[0], n+1, "late")
 	}
-	if n := testutil.ToFloat64(s.door.metrics.selections); n != 11 {
+	if n := testutil.ToFloat64(s.server.metrics.selections); n != 11 {
 		t.Errorf("%v selections", n)
 	}
-	if n := testutil.ToFloat64(s.door.metrics.personal); n != 1 {
+	if n := testutil.ToFloat64(s.server.metrics.personal); n != 1 {
 		t.Errorf("%v personal selections", n)
 	}
 }
@@ -329,19 +329,19 @@ func TestAPanicReachesItsClientsAndTheNextUpdateWorks(t *testing.T) {
 
 // A breaking carrier panics at its first message, and tells the end when it may.
 type breaking struct {
-	carrier
+	sink
 	once sync.Once
 	may  chan struct{}
 }
 
-func (b *breaking) appendNext(out []byte, m *member, payload []byte, u *live.Update) []byte {
+func (b *breaking) appendNext(out []byte, m *subscriber, payload []byte, u *live.Update) []byte {
 	b.once.Do(func() { panic("oh") })
-	return b.carrier.appendNext(out, m, payload, u)
+	return b.sink.appendNext(out, m, payload, u)
 }
 
-func (b *breaking) conclude(m *member, err error) {
+func (b *breaking) conclude(m *subscriber, err error) {
 	<-b.may
-	b.carrier.conclude(m, err)
+	b.sink.conclude(m, err)
 }
 
 // Who has lost an update is told that, and nothing behind it.
@@ -349,11 +349,11 @@ func TestNothingComesBehindWhatAPanicOfTheWorkerLost(t *testing.T) {
 	s := startBroadcasts(t, Config{})
 	v := s.follow(t, "", ofA)[0]
 	may := make(chan struct{})
-	b := s.door.broadcasts
+	b := s.server.broadcasts
 	b.mu.Lock()
 	for _, p := range b.pipes {
 		for m := range p.members {
-			m.carrier = &breaking{carrier: m.carrier, may: may}
+			m.carrier = &breaking{sink: m.carrier, may: may}
 		}
 	}
 	b.mu.Unlock()
@@ -383,14 +383,14 @@ func TestSlowLoadsAreMadeTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startPiped(t, Config{}, &http.Server{})
 		v := s.follow(t, "", ofA)[0]
-		var m *member
-		s.door.broadcasts.mu.Lock()
-		for _, p := range s.door.broadcasts.pipes {
+		var m *subscriber
+		s.server.broadcasts.mu.Lock()
+		for _, p := range s.server.broadcasts.pipes {
 			for one := range p.members {
 				m = one
 			}
 		}
-		s.door.broadcasts.mu.Unlock()
+		s.server.broadcasts.mu.Unlock()
 		const updates, each = 5 * loadAhead, 400 * time.Millisecond
 		begin := time.Now()
 		for i := range updates {
@@ -409,7 +409,7 @@ func TestSlowLoadsAreMadeTogether(t *testing.T) {
 
 // A refusing carrier takes nothing once.
 type refusing struct {
-	carrier
+	sink
 	refused chan struct{}
 	once    sync.Once
 }
@@ -420,7 +420,7 @@ func (r *refusing) offer(messages []byte) (taken bool) {
 		taken = false
 		close(r.refused)
 	})
-	return taken && r.carrier.offer(messages)
+	return taken && r.sink.offer(messages)
 }
 
 // A replay is a following that tells some updates again.
@@ -445,8 +445,8 @@ func (r *replay) Resume(after int64) {
 func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 	s := startBroadcasts(t, Config{})
 	v := s.follow(t, "", ofA)[0]
-	var m *member
-	b := s.door.broadcasts
+	var m *subscriber
+	b := s.server.broadcasts
 	b.mu.Lock()
 	for _, p := range b.pipes {
 		for one := range p.members {
@@ -468,9 +468,9 @@ func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 	refused := make(chan struct{})
 	p := m.lock()
 	before := m.following
-	m.carrier, m.following = &refusing{carrier: m.carrier, refused: refused}, told
+	m.carrier, m.following = &refusing{sink: m.carrier, refused: refused}, told
 	for _, u := range told.updates {
-		p.push(entry{u, m, m.gen.Load()})
+		p.push(delivery{u, m, m.gen.Load()})
 	}
 	m.begun = true
 	p.mu.Unlock()
@@ -487,9 +487,9 @@ func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 func TestMemosOfAllSelectionsHaveOneBound(t *testing.T) {
 	var total atomic.Int64
 	payload := make([]byte, 3*mb)
-	var memos []*memo
+	var memos []*payloadCache
 	for range memoTotal/len(payload) + 5 {
-		m := &memo{total: &total}
+		m := &payloadCache{total: &total}
 		u := &live.Update{}
 		m.add(u, payload)
 		_, known := m.find(u)
@@ -504,7 +504,7 @@ func TestMemosOfAllSelectionsHaveOneBound(t *testing.T) {
 	if n := total.Load(); n != 0 {
 		t.Errorf("%d bytes are counted of no memo", n)
 	}
-	one := &memo{total: &total}
+	one := &payloadCache{total: &total}
 	for range 5 {
 		one.add(&live.Update{}, payload)
 	}
@@ -528,7 +528,7 @@ func TestWhoReadsSlowlyIsResumedAndHoldsUpNobody(t *testing.T) {
 		if took := time.Since(begin); took != 0 {
 			t.Errorf("the quick one waited %v", took)
 		}
-		if n := testutil.ToFloat64(s.door.metrics.lagged); n != 1 {
+		if n := testutil.ToFloat64(s.server.metrics.lagged); n != 1 {
 			t.Errorf("%v fell behind", n)
 		}
 		for n := range updates {
@@ -571,13 +571,13 @@ func TestWhoFellBehindIsToldTheEndInOrder(t *testing.T) {
 // An idleCarrier takes everything and does nothing.
 type idleCarrier struct{}
 
-func (idleCarrier) appendNext(out []byte, m *member, payload []byte, _ *live.Update) []byte {
+func (idleCarrier) appendNext(out []byte, m *subscriber, payload []byte, _ *live.Update) []byte {
 	return appendFrame(out, m.prefix, payload, []byte{'}'})
 }
 
-func (idleCarrier) offer([]byte) bool           { return true }
-func (idleCarrier) drains() uint64              { return 0 }
-func (idleCarrier) conclude(m *member, _ error) { m.close() }
+func (idleCarrier) offer([]byte) bool               { return true }
+func (idleCarrier) drains() uint64                  { return 0 }
+func (idleCarrier) conclude(m *subscriber, _ error) { m.close() }
 
 // A moodyCarrier takes what it likes to, and checks that nothing is missing, comes twice,
 // or is somebody else's.
@@ -586,7 +586,7 @@ type moodyCarrier struct {
 
 	mu      sync.Mutex
 	random  *rand.Rand
-	member  *member
+	member  *subscriber
 	refused bool
 	count   uint64
 	last    int64
@@ -594,7 +594,7 @@ type moodyCarrier struct {
 	ended   bool
 }
 
-func (c *moodyCarrier) appendNext(out []byte, _ *member, payload []byte, u *live.Update) []byte {
+func (c *moodyCarrier) appendNext(out []byte, _ *subscriber, payload []byte, u *live.Update) []byte {
 	out = fmt.Appendf(out, "%d ", u.Seq)
 	return append(append(out, payload...), '\n')
 }
@@ -640,7 +640,7 @@ func (c *moodyCarrier) drain() {
 	}
 }
 
-func (c *moodyCarrier) conclude(m *member, _ error) {
+func (c *moodyCarrier) conclude(m *subscriber, _ error) {
 	c.mu.Lock()
 	c.ended = true
 	c.mu.Unlock()
@@ -715,17 +715,17 @@ func TestNobodyMissesAnythingOrHearsItTwice(t *testing.T) {
 	}
 	close(stop)
 	drains.Wait()
-	if err := h.door.broadcasts.wait(t.Context()); err != nil {
+	if err := h.server.broadcasts.wait(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if n := h.schema.Running("told"); n != 0 || len(h.door.broadcasts.pipes) != 0 {
-		t.Errorf("%d are told, %d pipes are left", n, len(h.door.broadcasts.pipes))
+	if n := h.schema.Running("told"); n != 0 || len(h.server.broadcasts.pipes) != 0 {
+		t.Errorf("%d are told, %d pipes are left", n, len(h.server.broadcasts.pipes))
 	}
 }
 
 // A hall is a door where members come without a transport.
 type hall struct {
-	door   *Door
+	server *Server
 	schema *doortest.Schema
 }
 
@@ -733,21 +733,21 @@ func newHall(t testing.TB) *hall {
 	t.Helper()
 	h := &hall{schema: doortest.New()}
 	var err error
-	if h.door, err = New(h.schema.Executable(), Config{}); err != nil {
+	if h.server, err = New(h.schema.Executable(), Config{}); err != nil {
 		t.Fatal(err)
 	}
 	return h
 }
 
-func (h *hall) join(t testing.TB, to carrier, document, viewer string) (*member, live.Source) {
+func (h *hall) join(t testing.TB, to sink, document, viewer string) (*subscriber, live.Source) {
 	t.Helper()
-	who := caller{key: "a", admission: Admission{Enter: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, viewer) }}}
-	op, refused := h.door.start(t.Context(), who, &graphql.RawParams{Query: document})
+	who := caller{key: "a", admission: AuthResult{WithContext: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, viewer) }}}
+	op, refused := h.server.start(t.Context(), who, &graphql.RawParams{Query: document})
 	if refused != nil || op.run() != nil || op.source() == nil {
 		t.Fatal("it does not begin")
 	}
 	defer op.close()
-	return h.door.broadcasts.join(t.Context(), op, to), op.source()
+	return h.server.broadcasts.join(t.Context(), op, to), op.source()
 }
 
 // A feed is a source that tells those who follow it what a test says.
@@ -782,7 +782,7 @@ func BenchmarkFanOut(b *testing.B) {
 		for _, r := range source.to {
 			r.Push(u)
 		}
-		h.door.broadcasts.work.Wait()
+		h.server.broadcasts.work.Wait()
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/members, "ns/delivery")
 }

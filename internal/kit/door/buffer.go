@@ -7,8 +7,8 @@ type buffer struct{ bytes []byte } // empty at first
 
 // Buffers are as long at first, and are not used again once they are longer than most.
 const (
-	firstBuffer   = freeBytes
-	longestBuffer = 64 << 10
+	firstBuffer = freeBytes
+	maxBuffer   = 64 << 10
 )
 
 var buffers = sync.Pool{New: func() any { return &buffer{make([]byte, 0, firstBuffer)} }} //nolint:gochecknoglobals // a pool is of the process
@@ -17,7 +17,7 @@ func borrow() *buffer { return buffers.Get().(*buffer) } //nolint:forcetypeasser
 
 // giveBack ends the use of a buffer and of everything that is made of its bytes.
 func (b *buffer) giveBack() {
-	if cap(b.bytes) <= longestBuffer {
+	if cap(b.bytes) <= maxBuffer {
 		b.bytes = b.bytes[:0]
 		buffers.Put(b)
 	}

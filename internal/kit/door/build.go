@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// A builder makes values of JSON that a [scan] found good: nil, bool, json.Number,
+// A jsonDecoder makes values of JSON that a [jsonScanner] found good: nil, bool, json.Number,
 // string, []any and map[string]any. They keep nothing of the text.
-type builder struct {
+type jsonDecoder struct {
 	text []byte
 	at   int // the next byte
 }
@@ -20,19 +20,19 @@ func objectOf(text []byte) (fields map[string]any, ok bool) {
 	if len(text) == 0 || text[0] != '{' {
 		return nil, false
 	}
-	b := builder{text: text}
+	b := jsonDecoder{text: text}
 	return b.object(), true
 }
 
 // next is the next byte after spaces.
-func (b *builder) next() byte {
+func (b *jsonDecoder) next() byte {
 	for isSpace(b.text[b.at]) {
 		b.at++
 	}
 	return b.text[b.at]
 }
 
-func (b *builder) value() any {
+func (b *jsonDecoder) value() any {
 	switch b.next() {
 	case '"':
 		return b.quoted()
@@ -62,7 +62,7 @@ func isNumeric(c byte) bool {
 	return '0' <= c && c <= '9' || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E'
 }
 
-func (b *builder) object() map[string]any {
+func (b *jsonDecoder) object() map[string]any {
 	b.at++
 	fields := map[string]any{}
 	for b.next() != '}' {
@@ -79,7 +79,7 @@ func (b *builder) object() map[string]any {
 	return fields
 }
 
-func (b *builder) array() []any {
+func (b *jsonDecoder) array() []any {
 	b.at++
 	list := []any{}
 	for b.next() != ']' {
@@ -92,7 +92,7 @@ func (b *builder) array() []any {
 	return list
 }
 
-func (b *builder) quoted() string {
+func (b *jsonDecoder) quoted() string {
 	begin := b.at
 	for b.at++; b.text[b.at] != '"'; b.at++ {
 		if b.text[b.at] == '\\' {

@@ -8,7 +8,7 @@ import (
 )
 
 func TestEveryLabelOfUTF8IsTaken(t *testing.T) {
-	s := openHouse(t, Config{Admit: named})
+	s := openHouse(t, Config{Authenticate: named})
 	good := want{200, mediaJSON, `{"sum":0}`, nil, nil}
 	bad := want{415, mediaJSON, "-", []string{codeMediaType}, nil}
 	tests := []struct {
@@ -61,7 +61,7 @@ func TestAnotherCharsetIsNamed(t *testing.T) {
 
 func TestAByteOrderMarkIsSkipped(t *testing.T) {
 	const mark = "\xef\xbb\xbf"
-	s := openHouse(t, Config{Admit: named})
+	s := openHouse(t, Config{Authenticate: named})
 	header := map[string]string{"Content-Type": mediaJSON}
 	variables := get("query", "query($n: [Int!]) { sum(of: $n) }", "variables", mark+`{"n":[1,2]}`, "extensions", mark+`{"a":1}`)
 	upload := signedIn()

@@ -34,17 +34,17 @@ func TestClients(t *testing.T) {
 // An entrance is doors over one schema, for a program.
 type entrance struct {
 	schema  *doortest.Schema
-	open    atomic.Pointer[door.Door]
-	spare   chan *door.Door // that open is replaced with
-	closed  sync.Map        // doors that a restart closed
-	asked   sync.Map        // what cuts each request off
-	revoked sync.Map        // tokens
+	open    atomic.Pointer[door.Server]
+	spare   chan *door.Server // that open is replaced with
+	closed  sync.Map          // doors that a restart closed
+	asked   sync.Map          // what cuts each request off
+	revoked sync.Map          // tokens
 }
 
 // openDoors starts the doors and returns their URL, without a path.
 func openDoors(t *testing.T) string {
 	t.Helper()
-	e := &entrance{schema: doortest.New(), spare: make(chan *door.Door, 2)}
+	e := &entrance{schema: doortest.New(), spare: make(chan *door.Server, 2)}
 	for range cap(e.spare) {
 		e.spare <- e.door(t, door.Limits{})
 	}
@@ -96,10 +96,10 @@ func (e *entrance) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // door returns a door that closes with the test.
-func (e *entrance) door(t *testing.T, limits door.Limits) *door.Door {
+func (e *entrance) door(t *testing.T, limits door.Limits) *door.Server {
 	t.Helper()
 	d, err := door.New(e.schema.Executable(), door.Config{
-		Limits: limits, Admit: e.admit, Introspection: true, Origins: []string{"https://app.example"},
+		Limits: limits, Authenticate: e.admit, Introspection: true, AllowedOrigins: []string{"https://app.example"},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -118,17 +118,17 @@ func (e *entrance) door(t *testing.T, limits door.Limits) *door.Door {
 }
 
 // admit knows whoever comes with a token by its text, but for a few.
-func (e *entrance) admit(_ context.Context, c door.Credentials) door.Admission {
+func (e *entrance) admit(_ context.Context, c door.Credentials) door.AuthResult {
 	_, revoked := e.revoked.Load(c.Token)
 	switch {
 	case c.Token == "":
-		return door.Admission{}
+		return door.AuthResult{}
 	case c.Token == "bad" || revoked:
-		return door.Admission{Refused: true}
+		return door.AuthResult{BadToken: true}
 	case c.Token == "unknown":
-		return door.Admission{Unknown: true}
+		return door.AuthResult{Unavailable: true}
 	}
-	return door.Admission{User: c.Token, Enter: func(ctx context.Context) context.Context {
+	return door.AuthResult{User: c.Token, WithContext: func(ctx context.Context) context.Context {
 		return doortest.WithViewer(ctx, c.Token)
 	}}
 }

@@ -20,6 +20,6 @@ func SetCookie(ctx context.Context, cookie http.Cookie) {
 		return
 	}
 	cookie.HttpOnly = true
-	cookie.Secure = r.caller.door.cfg.Proxies.HTTPS(r.http)
+	cookie.Secure = r.caller.server.cfg.TrustedProxies.HTTPS(r.http)
 	http.SetCookie(r.answer, &cookie)
 }

@@ -44,7 +44,7 @@ func (c *cost) bytes() int {
 
 // newCost finds out what is the same for all requests of a valid operation.
 func (d *documents) newCost(op *ast.OperationDefinition) *cost {
-	c := &cost{schema: d.aboutSchema.of(op.SelectionSet, whereabouts{})}
+	c := &cost{schema: d.aboutSchema.of(op.SelectionSet, selectionPath{})}
 	c.twice = op.Operation == ast.Mutation && d.repeats(op.SelectionSet, map[string]bool{})
 	d.decide(c, op.SelectionSet, map[*ast.FragmentDefinition]bool{})
 	c.nullable = nullable(op)

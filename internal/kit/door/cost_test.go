@@ -31,7 +31,7 @@ func (a *counting) Complexity(ctx context.Context, object, field string, child i
 func costly(t *testing.T) (library, *counting) {
 	t.Helper()
 	es := &counting{ExecutableSchema: doortest.New().Executable()}
-	cfg := Config{Limits: Limits{Complexity: -1}.orDefaults(), Once: []string{"login"}, Introspection: true}
+	cfg := Config{Limits: Limits{Complexity: -1}.orDefaults(), OncePerRequest: []string{"login"}, Introspection: true}
 	docs, err := newDocuments(es, &cfg, newMetrics(nil), newTexts())
 	if err != nil {
 		t.Fatal(err)
@@ -40,7 +40,7 @@ func costly(t *testing.T) (library, *counting) {
 }
 
 // measured is the operation of a request, which must be good, and what it costs.
-func (l library) measured(t *testing.T, text, operation string, variables map[string]any) (*graphql.OperationContext, points) {
+func (l library) measured(t *testing.T, text, operation string, variables map[string]any) (*graphql.OperationContext, complexityPoints) {
 	t.Helper()
 	oc, points, errs := l.prepare(t.Context(), &graphql.RawParams{Query: text, OperationName: operation, Variables: variables})
 	if len(errs) > 0 {

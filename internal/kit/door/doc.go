@@ -5,7 +5,7 @@
 // Stock gqlgen accepts bodies of any size, validates documents of any shape,
 // keeps sockets that never read, and tells strangers what went wrong inside.
 // This package replaces its transports, and what stands between them and the
-// schema; extensions that intercept work as with gqlgen's own server. A [Door]
+// schema; extensions that intercept work as with gqlgen's own server. A [Server]
 // is an http.Handler over any executable schema:
 //
 //	d, err := door.New(generated.NewExecutableSchema(…), door.Config{})

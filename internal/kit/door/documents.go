@@ -29,12 +29,12 @@ type documents struct {
 	valid         boundedCache[*document] // by text
 	persisted     boundedCache[string]    // texts by SHA-256, in hex
 	trusted       trusted
-	texts         *texts // of valid documents
+	texts         *interner // of valid documents
 	metrics       *metrics
 
 	aboutSchema *introspectionCosts
 	weighed     map[fieldName]bool // fields whose points are a function of their arguments
-	reading     *places            // new documents at once, one of each caller
+	reading     *weightedLimiter   // new documents at once, one of each caller
 }
 
 // A document was found valid. All requests share it, so nobody may change it;
@@ -67,12 +67,12 @@ func (doc *document) cost(of *ast.OperationDefinition) *cost {
 	return doc.costs[slices.Index(doc.tree.Operations, of)]
 }
 
-func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *texts) (*documents, error) {
+func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *interner) (*documents, error) {
 	d := &documents{
 		es: es, schema: WithoutDefer(es.Schema()), limits: cfg.Limits, introspection: cfg.Introspection, once: map[string]bool{},
-		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, weighed: weighedFields(es), reading: newPlaces(2*runtime.GOMAXPROCS(0), 1),
+		rules: ruleSet(cfg.Introspection), metrics: m, texts: t, weighed: weighedFields(es), reading: newWeightedLimiter(2*runtime.GOMAXPROCS(0), 1),
 	}
-	for _, name := range cfg.Once {
+	for _, name := range cfg.OncePerRequest {
 		d.once[name] = true
 	}
 	var err error
@@ -85,7 +85,7 @@ func newDocuments(es graphql.ExecutableSchema, cfg *Config, m *metrics, t *texts
 	if d.persisted, err = bounded(cfg.Limits.PersistedCache, func(hash, text string) int { return len(hash) + len(text) + entryBytes }); err != nil {
 		return nil, err
 	}
-	d.trusted, err = d.trust(cfg.Documents)
+	d.trusted, err = d.trust(cfg.TrustedDocuments)
 	return d, err
 }
 
@@ -238,15 +238,15 @@ func unparsed(err error) *gqlerror.Error {
 	return &gqlerror.Error{Message: cut(told.Message), Locations: told.Locations, Extensions: map[string]any{"code": code}}
 }
 
-// points are what an operation costs.
-type points struct {
+// complexityPoints are what an operation costs.
+type complexityPoints struct {
 	complexity int // of what it asks for
 	whole      int // with its questions about the schema, as much as it takes of what may run
 }
 
 // weigh says what an operation costs, unless it is too much, and then keeps the query under the
 // hash that its client names it by.
-func (d *documents) weigh(ctx context.Context, c *cost, oc *graphql.OperationContext) (p points, refused *gqlerror.Error) {
+func (d *documents) weigh(ctx context.Context, c *cost, oc *graphql.OperationContext) (p complexityPoints, refused *gqlerror.Error) {
 	d.texts.keep(oc.Operation.Name)
 	if err := d.onceOnly(c, oc); err != nil {
 		return p, err

@@ -81,7 +81,7 @@ func TestCachesAreBoundedByBytes(t *testing.T) {
 	const requests, length = 3000, 4 << 10
 	l := newLibrary(t, Config{})
 	limits := Limits{}.orDefaults()
-	var most, mostPersisted uint64
+	var most, maxPersisted uint64
 	for i := range requests {
 		text := fmt.Sprintf("{ a%d: sum }", i)
 		text += strings.Repeat(" ", length-len(text))
@@ -89,13 +89,13 @@ func TestCachesAreBoundedByBytes(t *testing.T) {
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		most, mostPersisted = max(most, l.docs.valid.WeightedSize()), max(mostPersisted, l.docs.persisted.WeightedSize())
+		most, maxPersisted = max(most, l.docs.valid.WeightedSize()), max(maxPersisted, l.docs.persisted.WeightedSize())
 	}
 	if most > uint64(limits.DocumentCache) || most < uint64(limits.DocumentCache)/2 {
 		t.Errorf("documents took up to %d bytes, of %d", most, limits.DocumentCache)
 	}
-	if want := uint64(limits.PersistedCache); mostPersisted > want || mostPersisted < want/2 {
-		t.Errorf("persisted queries took up to %d bytes, of %d", mostPersisted, want)
+	if want := uint64(limits.PersistedCache); maxPersisted > want || maxPersisted < want/2 {
+		t.Errorf("persisted queries took up to %d bytes, of %d", maxPersisted, want)
 	}
 }
 
@@ -216,7 +216,7 @@ func TestAGuessStandsOnceInARequest(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			l := newLibrary(t, Config{Once: []string{"guess", "sum"}})
+			l := newLibrary(t, Config{OncePerRequest: []string{"guess", "sum"}})
 			var variables map[string]any
 			if tt.variables != "" {
 				if err := strictJSON([]byte(tt.variables), &variables); err != nil {

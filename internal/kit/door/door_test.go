@@ -70,7 +70,7 @@ func TestAnEventStreamFlushesBehindTheServersOtherHandlers(t *testing.T) {
 // Who does not read holds what is counted, and nobody else up: answers that wait
 // to be written count as memory and no more as running.
 func TestAnswersThatNobodyReadsAreBoundedAndHoldUpNobodyElse(t *testing.T) {
-	s := openHouse(t, Config{Admit: named, Limits: Limits{Memory: 24 * mb}}) // a caller has 6 MB, an answer twice its length
+	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Memory: 24 * mb}}) // a caller has 6 MB, an answer twice its length
 	body := query("{ big(bytes: 2000000) }")
 	var asked sync.WaitGroup
 	defer asked.Wait()
@@ -105,7 +105,7 @@ func TestAnswersThatNobodyReadsAreBoundedAndHoldUpNobodyElse(t *testing.T) {
 	if got[http.StatusOK] < 1 || got[http.StatusServiceUnavailable] < 1 || got[http.StatusOK]+got[http.StatusServiceUnavailable] != 10 {
 		t.Errorf("statuses %v", got)
 	}
-	if n := testutil.ToFloat64(s.door.metrics.points); n != 0 {
+	if n := testutil.ToFloat64(s.server.metrics.points); n != 0 {
 		t.Errorf("%v points run while answers are written", n)
 	}
 	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer bob"})
@@ -142,18 +142,18 @@ func TestAnEventForWhichThereIsNoMemoryEndsItsStream(t *testing.T) {
 	if !strings.Contains(rest, codeUnavailable) || !strings.HasSuffix(rest, completeEvent) {
 		t.Errorf("got %q", rest)
 	}
-	wantUnused(t, s.door.memory)
+	wantUnused(t, s.server.memory)
 }
 
 func TestACallersNewDocumentsAreReadOneAfterTheOther(t *testing.T) {
-	s := openHouse(t, Config{Admit: named, Limits: Limits{RunningWait: 500 * time.Millisecond}})
+	s := openHouse(t, Config{Authenticate: named, Limits: Limits{RunningWait: 500 * time.Millisecond}})
 	as := func(user, document string) (*reply, []byte) {
 		return s.ask(t, "POST", "/", query(document), map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user})
 	}
 	fine := want{200, mediaJSON, `{"sum":0}`, nil, nil}
 	res, text := as("ann", "{ sum }")
 	fine.check(t, res, text)
-	leave, err := s.door.docs.reading.enter(t.Context(), "u:ann", 1) // one is being read
+	leave, err := s.server.docs.reading.enter(t.Context(), "u:ann", 1) // one is being read
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func TestALongDocumentIsTooLargeHoweverLittleMemoryThereIs(t *testing.T) {
 func TestQuestionsAboutTheSchemaTakePlaces(t *testing.T) {
 	s := openHouse(t, Config{Introspection: true})
 	for document, least := range map[string]int{introspectionQuery: 50, "{ sum }": 1, "{ __typename }": 1} {
-		op, refused := s.door.start(t.Context(), caller{key: "a"}, &graphql.RawParams{Query: document})
+		op, refused := s.server.start(t.Context(), caller{key: "a"}, &graphql.RawParams{Query: document})
 		if refused != nil {
 			t.Fatal(refused.Errors)
 		}
@@ -202,7 +202,7 @@ func TestACacheKeepsNothingOfARequestButItsDocument(t *testing.T) {
 	for i := range requests {
 		target := fmt.Sprintf("/?query={a%d:__typename}&x=%s", i, strings.Repeat("x", padding))
 		w := httptest.NewRecorder()
-		s.door.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
+		s.server.ServeHTTP(w, httptest.NewRequest(http.MethodGet, target, nil))
 		if w.Code != http.StatusOK {
 			t.Fatalf("%d %s", w.Code, w.Body)
 		}
@@ -210,7 +210,7 @@ func TestACacheKeepsNothingOfARequestButItsDocument(t *testing.T) {
 	if grown := int64(heap()) - int64(before); grown > requests*padding/2 {
 		t.Errorf("the heap has grown by %d bytes", grown)
 	}
-	if n := s.door.docs.valid.EstimatedSize(); n < requests/2 {
+	if n := s.server.docs.valid.EstimatedSize(); n < requests/2 {
 		t.Errorf("only %d documents are kept", n)
 	}
 }
@@ -220,11 +220,11 @@ func TestADocumentNamedByItsHashNeedsMemoryLikeAnyOther(t *testing.T) {
 	text := "{ sum #" + strings.Repeat("x", 3000) + "\n}"
 	hash := sha256.Sum256([]byte(text))
 	named := hex.EncodeToString(hash[:])
-	s.door.docs.persisted.Set(named, text)
+	s.server.docs.persisted.Set(named, text)
 	body := `{"extensions":{"persistedQuery":{"version":1,"sha256Hash":"` + named + `"}}}`
 	res, answer := s.ask(t, "POST", "/", body, map[string]string{"Content-Type": mediaJSON})
 	want{503, mediaJSON, "-", []string{codeUnavailable}, nil}.check(t, res, answer)
-	wantUnused(t, s.door.memory)
+	wantUnused(t, s.server.memory)
 }
 
 func TestAFragmentThatIsSpreadOftenIsMeasuredInLittleMemory(t *testing.T) {
@@ -249,7 +249,7 @@ func TestASubscriptionKeepsNoMemoryOfItsRequest(t *testing.T) {
 	s := openStreams(t, Config{})
 	e := s.stream(t, posted("subscription { ticks { text } } #"+strings.Repeat("x", 60_000)), "")
 	eventually(t, "it runs", func() bool { return s.schema.Subscriptions() == 1 })
-	if n := s.door.memory.taken(); n > 40_000 { // of its document
+	if n := s.server.memory.taken(); n > 40_000 { // of its document
 		t.Errorf("%d bytes are held", n)
 	}
 	e.gone()
@@ -267,7 +267,7 @@ func TestAMutationGetsItsAnswerWhateverMemoryThereIs(t *testing.T) {
 		want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
 	}
 	for _, other := range []string{"a", "b", "c", "d"} {
-		if !s.door.memory.take(other, mb) {
+		if !s.server.memory.take(other, mb) {
 			t.Fatal("the memory cannot be taken")
 		}
 	}
@@ -278,10 +278,10 @@ func TestAMutationGetsItsAnswerWhateverMemoryThereIs(t *testing.T) {
 }
 
 func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
-	s := openHouse(t, Config{Admit: named, Limits: Limits{RunningWait: patience}})
+	s := openHouse(t, Config{Authenticate: named, Limits: Limits{RunningWait: patience}})
 	var reads atomic.Int32
-	s.door.docs.rules = append(s.door.docs.rules, core.Rule{Name: "Count", RuleFunc: func(*core.Events, core.AddErrFunc) { reads.Add(1) }})
-	leave, err := s.door.docs.reading.enter(t.Context(), "u:ann", 1)
+	s.server.docs.rules = append(s.server.docs.rules, core.Rule{Name: "Count", RuleFunc: func(*core.Events, core.AddErrFunc) { reads.Add(1) }})
+	leave, err := s.server.docs.reading.enter(t.Context(), "u:ann", 1)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -294,7 +294,7 @@ func TestADocumentThatSomebodyElseReadMeanwhileIsNotReadAgain(t *testing.T) {
 		waiting.Go(func() { as("ann") })
 	}
 	eventually(t, "they wait", func() bool {
-		return testutil.ToFloat64(s.door.metrics.documents[false]) == 5
+		return testutil.ToFloat64(s.server.metrics.documents[false]) == 5
 	})
 	as("bob")
 	leave()

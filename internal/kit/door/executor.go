@@ -37,7 +37,7 @@ func (e *executor) Use(extension graphql.HandlerExtension) {
 
 // prepare returns the context of a request's operation, also if it refuses the
 // request.
-func (e *executor) prepare(ctx context.Context, params *graphql.RawParams) (oc *graphql.OperationContext, p points, refused gqlerror.List) {
+func (e *executor) prepare(ctx context.Context, params *graphql.RawParams) (oc *graphql.OperationContext, p complexityPoints, refused gqlerror.List) {
 	ctx = graphql.StartOperationTrace(ctx)
 	stats := graphql.Stats{OperationStart: graphql.GetStartTime(ctx)}
 	doc, refused := e.docs.find(ctx, params, &stats)

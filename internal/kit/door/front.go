@@ -22,8 +22,8 @@ import (
 // minCompressed is the size from which an answer is compressed, in bytes.
 const minCompressed = 1024
 
-// wrapped is the whole door as one handler.
-func (d *Door) wrapped() (http.Handler, error) {
+// buildHandler is the whole door as one handler.
+func (d *Server) buildHandler() (http.Handler, error) {
 	compressed, err := gzhttp.NewWrapper(
 		gzhttp.MinSize(minCompressed), gzhttp.CompressionLevel(1), gzhttp.EnableZstd(true),
 		gzhttp.ContentTypes([]string{mediaJSON, mediaGraphQL}),
@@ -31,7 +31,7 @@ func (d *Door) wrapped() (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("compression: %w", err)
 	}
-	plain := http.HandlerFunc(d.receive)
+	plain := http.HandlerFunc(d.handle)
 	packed := compressed(plain)
 	inner := d.csrf.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -53,12 +53,12 @@ func (d *Door) wrapped() (http.Handler, error) {
 // server ignores those that it does not know, and a preflight that fails for one
 // of them fails the whole request. That weakens no check: headers that prove a
 // preflight, see [preflightHeaders], are still refused to every other origin.
-func (d *Door) crossOrigin(next http.Handler) http.Handler {
-	if len(d.cfg.Origins) == 0 {
+func (d *Server) crossOrigin(next http.Handler) http.Handler {
+	if len(d.cfg.AllowedOrigins) == 0 {
 		return next
 	}
 	return cors.New(cors.Options{
-		AllowedOrigins: d.cfg.Origins,
+		AllowedOrigins: d.cfg.AllowedOrigins,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost},
 		AllowedHeaders: []string{"*"}, // the answer lists what was asked for
 		ExposedHeaders: []string{"X-Request-Id", "Retry-After"},
@@ -67,9 +67,9 @@ func (d *Door) crossOrigin(next http.Handler) http.Handler {
 }
 
 // protection refuses what a page of a foreign origin makes a browser ask.
-func (d *Door) protection() (*http.CrossOriginProtection, error) {
+func (d *Server) protection() (*http.CrossOriginProtection, error) {
 	csrf := http.NewCrossOriginProtection()
-	for _, origin := range d.cfg.Origins {
+	for _, origin := range d.cfg.AllowedOrigins {
 		if err := CheckOrigin(origin); err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (d *Door) protection() (*http.CrossOriginProtection, error) {
 
 // bodyTime bounds the time for a body that nobody reads, for the server waits for
 // it before it answers. Who reads one gives it a time of its own.
-func (d *Door) bodyTime(next http.Handler) http.Handler {
+func (d *Server) bodyTime(next http.Handler) http.Handler {
 	limit := d.cfg.Limits.BodyTime
 	if limit < 0 {
 		return next
@@ -110,9 +110,9 @@ func CheckOrigin(origin string) error {
 
 // originAllowed says whether a page may open a socket: one of our own host, or
 // of a foreign origin that is allowed. What has no origin is no browser.
-func (d *Door) originAllowed(r *http.Request) bool {
+func (d *Server) originAllowed(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
-	if origin == "" || slices.Contains(d.cfg.Origins, origin) {
+	if origin == "" || slices.Contains(d.cfg.AllowedOrigins, origin) {
 		return true
 	}
 	u, err := url.Parse(origin)
@@ -151,9 +151,9 @@ func callerOf(ctx context.Context) caller { return requestOf(ctx).caller }
 // Complexity returns the points of the operation that ctx belongs to; 0 if there is none.
 func Complexity(ctx context.Context) int { return requestOf(ctx).complexity }
 
-// receive finds out who asks, counts the request, and hands it to a transport.
-func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
-	c, refused := d.welcome(r)
+// handle finds out who asks, counts the request, and hands it to a transport.
+func (d *Server) handle(w http.ResponseWriter, r *http.Request) {
+	c, refused := d.authenticate(r)
 	if refused != nil {
 		d.refuse(w, r, statusOf(&graphql.Response{Errors: gqlerror.List{refused}}, mediaJSON), refused)
 		return
@@ -173,55 +173,55 @@ func (d *Door) receive(w http.ResponseWriter, r *http.Request) {
 	(&httpTransport{d}).serve(w, r, c)
 }
 
-// welcome counts a request before anything of its body is read. Somebody with a
+// authenticate counts a request before anything of its body is read. Somebody with a
 // token counts as a user; who brings bad ones is soon not asked for them any
 // more, for each costs a look into the stores.
-func (d *Door) welcome(r *http.Request) (caller, *gqlerror.Error) {
-	c := d.stranger(r)
+func (d *Server) authenticate(r *http.Request) (caller, *gqlerror.Error) {
+	c := d.anonymousCaller(r)
 	token := bearer(r.Header.Get("Authorization"))
 	if isUpgrade(r) {
 		token = "" // a socket says who it is once it is open
 	}
 	if token != "" {
-		if wait, ok := d.mayLook(c); !ok {
+		if wait, ok := d.allowLookup(c); !ok {
 			return c, tooMany(wait)
 		}
 	}
-	c, ok := d.admit(r.Context(), c, token)
+	c, ok := d.lookUpToken(r.Context(), c, token)
 	if !ok {
 		return c, refusal(codeInternal, "internal error")
 	}
 	return c, d.count(c)
 }
 
-// stranger is whoever sends a request, as long as nobody asked who it is.
-func (d *Door) stranger(r *http.Request) caller {
-	c := caller{addr: d.cfg.Proxies.ClientAddr(r)}
+// anonymousCaller is whoever sends a request, as long as nobody asked who it is.
+func (d *Server) anonymousCaller(r *http.Request) caller {
+	c := caller{addr: d.cfg.TrustedProxies.ClientAddr(r)}
 	c.network = d.networks.key(c.addr)
 	c.key = c.network
 	return c
 }
 
-// mayLook says whether it may be asked who has a token: not too often from one
+// allowLookup says whether it may be asked who has a token: not too often from one
 // network, and not any more for a while where most of them are bad.
-func (d *Door) mayLook(c caller) (wait time.Duration, ok bool) {
+func (d *Server) allowLookup(c caller) (wait time.Duration, ok bool) {
 	if d.refusals.empty(c.network) {
 		return time.Second, false
 	}
 	return d.looks.take(c.network)
 }
 
-// admit asks who has a token, or, without one, what nobody known gets. A panic of
+// lookUpToken asks who has a token, or, without one, what nobody known gets. A panic of
 // Config.Admit is logged; then ok is false, and nobody knows who asks.
-func (d *Door) admit(ctx context.Context, c caller, token string) (now caller, ok bool) {
-	if d.cfg.Admit == nil {
+func (d *Server) lookUpToken(ctx context.Context, c caller, token string) (now caller, ok bool) {
+	if d.cfg.Authenticate == nil {
 		return c, true
 	}
 	defer func() {
 		if p := recover(); p != nil {
 			_ = d.recovered(ctx, p)
 			now, ok = c, false
-			now.admission = Admission{Unknown: true}
+			now.admission = AuthResult{Unavailable: true}
 		}
 	}()
 	now = c
@@ -229,19 +229,19 @@ func (d *Door) admit(ctx context.Context, c caller, token string) (now caller, o
 	if c.addr.IsValid() {
 		asks.Network = strings.TrimPrefix(c.network, "a:")
 	}
-	now.admission = d.cfg.Admit(ctx, asks)
+	now.admission = d.cfg.Authenticate(ctx, asks)
 	now.key = c.network
 	if now.admission.User != "" {
 		now.key = "u:" + now.admission.User
 	}
-	if now.admission.Refused {
+	if now.admission.BadToken {
 		d.refusals.take(c.network)
 	}
 	return now, true
 }
 
 // count takes one request from the caller's rate.
-func (d *Door) count(c caller) *gqlerror.Error {
+func (d *Server) count(c caller) *gqlerror.Error {
 	rate := d.anonymous
 	if c.admission.User != "" {
 		rate = d.users

@@ -20,7 +20,7 @@ import (
 const ours = "https://app.example.com"
 
 func TestAForeignPageIsToldWhatItMay(t *testing.T) {
-	open := openHouse(t, Config{Origins: []string{ours, "http://localhost:5173"}})
+	open := openHouse(t, Config{AllowedOrigins: []string{ours, "http://localhost:5173"}})
 	closed := openHouse(t, Config{})
 	preflight := func(origin, method, headers string) map[string]string {
 		return map[string]string{"Origin": origin, "Access-Control-Request-Method": method, "Access-Control-Request-Headers": headers}
@@ -86,7 +86,7 @@ func TestAForeignPageIsToldWhatItMay(t *testing.T) {
 }
 
 func TestABrowserMaySendOnlyForPagesThatMay(t *testing.T) {
-	s := openHouse(t, Config{Origins: []string{ours}, Admit: named})
+	s := openHouse(t, Config{AllowedOrigins: []string{ours}, Authenticate: named})
 	own := s.URL
 	tests := []struct {
 		name   string
@@ -134,12 +134,12 @@ func TestADoorIsNotMadeWithABadOrigin(t *testing.T) {
 		"", "*", "https://*", "https://*.example.com", "null", "app.example.com", "ftp://app.example.com", "https://", "https://app.example.com/", "https://app.example.com/path",
 		"https://app.example.com?q", "https://user@app.example.com", "HTTPS://app.example.com", "https://app.example.com#x", "%zz",
 	} {
-		if _, err := New(doortest.New().Executable(), Config{Origins: []string{ours, origin}}); err == nil {
+		if _, err := New(doortest.New().Executable(), Config{AllowedOrigins: []string{ours, origin}}); err == nil {
 			t.Errorf("%q is taken", origin)
 		}
 	}
 	for _, origin := range []string{ours, "http://localhost:8080", "https://[::1]:8443", "https://app.example.com:444"} {
-		if _, err := New(doortest.New().Executable(), Config{Origins: []string{origin}}); err != nil {
+		if _, err := New(doortest.New().Executable(), Config{AllowedOrigins: []string{origin}}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -184,17 +184,17 @@ func TestRequestsHaveARate(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			cfg := Config{Admit: func(_ context.Context, c Credentials) Admission {
+			cfg := Config{Authenticate: func(_ context.Context, c Credentials) AuthResult {
 				if c.Token == "unknown" {
-					return Admission{Unknown: true}
+					return AuthResult{Unavailable: true}
 				}
-				return Admission{User: c.Token}
+				return AuthResult{User: c.Token}
 			}}
 			if tt.proxies {
-				cfg.Proxies = localProxy(t)
+				cfg.TrustedProxies = localProxy(t)
 			}
 			s, hand := openHouse(t, cfg), &handClock{}
-			s.door.anonymous, s.door.users = newBuckets(1, 2, hand.now), newBuckets(1, 2, hand.now)
+			s.server.anonymous, s.server.users = newBuckets(1, 2, hand.now), newBuckets(1, 2, hand.now)
 			for i, step := range tt.steps {
 				res, text := s.askAs(t, step.token, step.addr)
 				if res.StatusCode != step.status {
@@ -214,7 +214,7 @@ func TestRequestsHaveARate(t *testing.T) {
 
 func TestARefusedRequestIsNotRead(t *testing.T) {
 	s := openHouse(t, Config{Limits: Limits{BodyTime: 200 * time.Millisecond}})
-	s.door.anonymous = newBuckets(1, 1, (&handClock{}).now)
+	s.server.anonymous = newBuckets(1, 1, (&handClock{}).now)
 	s.askAs(t, "", "")
 	w := s.wire(t)
 	w.posts(jsonHeader, "Content-Length: 900000")
@@ -227,9 +227,9 @@ func TestARefusedRequestIsNotRead(t *testing.T) {
 
 func TestWhoBringsBadTokensIsSoonNotAskedForThem(t *testing.T) {
 	who := &people{}
-	who.change("bad", Admission{Refused: true})
-	s, hand := openHouse(t, Config{Admit: who.admit, Proxies: localProxy(t)}), &handClock{}
-	s.door.refusals = newBuckets(1, 2, hand.now)
+	who.change("bad", AuthResult{BadToken: true})
+	s, hand := openHouse(t, Config{Authenticate: who.admit, TrustedProxies: localProxy(t)}), &handClock{}
+	s.server.refusals = newBuckets(1, 2, hand.now)
 	ask := func(token, addr string, status, asked int) {
 		t.Helper()
 		if res, text := s.askAs(t, token, addr); res.StatusCode != status || who.asked() != asked {
@@ -255,8 +255,8 @@ func TestWhoBringsBadTokensIsSoonNotAskedForThem(t *testing.T) {
 // is used up, or none.
 func TestLooksAtTokensAreFewBeforeAnythingIsKnown(t *testing.T) {
 	who := &people{}
-	s, hand := openHouse(t, Config{Admit: who.admit}), &handClock{}
-	s.door.looks = newBuckets(1, 3, hand.now)
+	s, hand := openHouse(t, Config{Authenticate: who.admit}), &handClock{}
+	s.server.looks = newBuckets(1, 3, hand.now)
 	statuses := func(token string, n int) (got []int) {
 		for range n {
 			res, _ := s.askAs(t, token, "")
@@ -276,7 +276,7 @@ func TestLooksAtTokensAreFewBeforeAnythingIsKnown(t *testing.T) {
 func TestAdmitIsAskedOnceAboutATokenAndToldTheAddress(t *testing.T) {
 	var mu sync.Mutex
 	var asked []Credentials
-	s := openHouse(t, Config{Proxies: localProxy(t), Admit: func(_ context.Context, c Credentials) Admission {
+	s := openHouse(t, Config{TrustedProxies: localProxy(t), Authenticate: func(_ context.Context, c Credentials) AuthResult {
 		mu.Lock()
 		defer mu.Unlock()
 		asked = append(asked, c)
@@ -284,7 +284,7 @@ func TestAdmitIsAskedOnceAboutATokenAndToldTheAddress(t *testing.T) {
 		if name == "" {
 			name = "nobody"
 		}
-		return Admission{User: c.Token, Enter: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, name) }}
+		return AuthResult{User: c.Token, WithContext: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, name) }}
 	}})
 	addr := netip.MustParseAddr("203.0.113.1")
 	tests := []struct {
@@ -323,8 +323,8 @@ func TestWithoutAdmitEverybodyIsUnknown(t *testing.T) {
 
 func TestAnAdmitThatPanicsIsOneInternalError(t *testing.T) {
 	who := &people{}
-	who.change("bad", Admission{User: "panic"})
-	s := openHouse(t, Config{Admit: who.admit})
+	who.change("bad", AuthResult{User: "panic"})
+	s := openHouse(t, Config{Authenticate: who.admit})
 	res, text := s.askAs(t, "bad", "")
 	want{500, mediaJSON, "-", []string{codeInternal}, nil}.check(t, res, text)
 	s.wantPanics(t, 1, "who is it")
@@ -336,7 +336,7 @@ func TestAnAdmitThatPanicsIsOneInternalError(t *testing.T) {
 // and their stacks.
 func (s *house) wantPanics(t *testing.T, n int, text string) {
 	t.Helper()
-	if got := testutil.ToFloat64(s.door.metrics.panics); got != float64(n) {
+	if got := testutil.ToFloat64(s.server.metrics.panics); got != float64(n) {
 		t.Errorf("%v panics were counted, want %d", got, n)
 	}
 	log := s.log.String()
@@ -349,11 +349,11 @@ func (s *house) wantPanics(t *testing.T, n int, text string) {
 
 func TestAnAdmitThatPanicsDoesNotEndAStream(t *testing.T) {
 	who := &people{}
-	s := openStreams(t, Config{Admit: who.admit, Limits: Limits{Recheck: 10 * time.Millisecond, KeepAlive: 10 * time.Millisecond}})
+	s := openStreams(t, Config{Authenticate: who.admit, Limits: Limits{Recheck: 10 * time.Millisecond, KeepAlive: 10 * time.Millisecond}})
 	e := s.stream(t, posted("subscription { ticks { text } }"), "ann")
 	e.wants(emptyComment)
-	who.change("ann", Admission{User: "panic"})
-	eventually(t, "it panics", func() bool { return testutil.ToFloat64(s.door.metrics.panics) > 1 })
+	who.change("ann", AuthResult{User: "panic"})
+	eventually(t, "it panics", func() bool { return testutil.ToFloat64(s.server.metrics.panics) > 1 })
 	e.wants(emptyComment, emptyComment)
 }
 
@@ -381,7 +381,7 @@ func TestATokenIsReadFromABearerAuthorization(t *testing.T) {
 			}
 		})
 	}
-	s := openHouse(t, Config{Admit: (&people{}).admit})
+	s := openHouse(t, Config{Authenticate: (&people{}).admit})
 	for header, viewer := range map[string]string{"Bearer ann": `"ann"`, "Basic YTpi": `null`, "": `null`} {
 		res, text := s.ask(t, "POST", "/", query("{ viewer }"), map[string]string{"Content-Type": mediaJSON, "Authorization": header})
 		if want := fmt.Sprintf(`{"data":{"viewer":%s}}`, viewer); res.StatusCode != http.StatusOK || string(text) != want {

@@ -8,30 +8,30 @@ import (
 	"time"
 )
 
-// Recheck has the sockets and event streams of these sessions, see [Admission], look at
+// Recheck has the sockets and event streams of these sessions, see [AuthResult], look at
 // once whether it still is, as they else do every Limits.Recheck; so do those that open
 // within moments, which may have asked before the session ended. It does not wait for them.
-func (d *Door) Recheck(sessions ...string) {
+func (d *Server) Recheck(sessions ...string) {
 	for _, h := range d.holders.doubt(sessions) {
 		d.holders.look(h)
 	}
 }
 
-// A holder holds a session: a socket or an event stream.
-type holder interface {
+// A sessionConn holds a session: a socket or an event stream.
+type sessionConn interface {
 	// lookAgain looks whether the session still is, and ends the holder if not.
 	lookAgain()
 }
 
-// holders are those of all sessions. They are safe for concurrent use. Sessions with a
+// sessionIndex are those of all sessions. They are safe for concurrent use. Sessions with a
 // holder take memory, and for a while those that were doubted.
-type holders struct {
+type sessionIndex struct {
 	gate chan struct{} // as many look at once
 	work sync.WaitGroup
 
 	mu      sync.Mutex
-	by      map[string][]holder // seldom more than one
-	doubted [2]map[string]bool  // sessions that were to be looked at lately: since aged, and before
+	by      map[string][]sessionConn // seldom more than one
+	doubted [2]map[string]bool       // sessions that were to be looked at lately: since aged, and before
 	aged    time.Time
 }
 
@@ -41,12 +41,12 @@ const (
 	maxDoubted  = 10_000           // sessions; with more at once, the oldest are doubted for less long
 )
 
-func newHolders() *holders {
-	return &holders{gate: make(chan struct{}, maxRechecks), by: map[string][]holder{}}
+func newHolders() *sessionIndex {
+	return &sessionIndex{gate: make(chan struct{}, maxRechecks), by: map[string][]sessionConn{}}
 }
 
 // add notes that a session is held, until leave is called.
-func (s *holders) add(session string, h holder) (leave func()) {
+func (s *sessionIndex) add(session string, h sessionConn) (leave func()) {
 	if session == "" {
 		return func() {}
 	}
@@ -61,7 +61,7 @@ func (s *holders) add(session string, h holder) (leave func()) {
 }
 
 // look has one look at its session, soon.
-func (s *holders) look(h holder) {
+func (s *sessionIndex) look(h sessionConn) {
 	s.work.Go(func() {
 		s.gate <- struct{}{}
 		defer func() { <-s.gate }()
@@ -69,16 +69,16 @@ func (s *holders) look(h holder) {
 	})
 }
 
-func (s *holders) remove(session string, h holder) {
+func (s *sessionIndex) remove(session string, h sessionConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.by[session] = slices.DeleteFunc(s.by[session], func(one holder) bool { return one == h }); len(s.by[session]) == 0 {
+	if s.by[session] = slices.DeleteFunc(s.by[session], func(one sessionConn) bool { return one == h }); len(s.by[session]) == 0 {
 		delete(s.by, session)
 	}
 }
 
 // doubt remembers sessions for a while, and returns who holds them.
-func (s *holders) doubt(sessions []string) (list []holder) {
+func (s *sessionIndex) doubt(sessions []string) (list []sessionConn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, session := range sessions {
@@ -94,7 +94,7 @@ func (s *holders) doubt(sessions []string) (list []holder) {
 
 // age forgets the older doubts when the newer ones are old, or are to be taken for that. It
 // is for those who hold the mutex.
-func (s *holders) age(now bool) {
+func (s *sessionIndex) age(now bool) {
 	old := time.Since(s.aged)
 	if old <= doubtTime && !now {
 		return
@@ -107,7 +107,9 @@ func (s *holders) age(now bool) {
 }
 
 // wait returns when nobody looks any more, or when ctx ends.
-func (s *holders) wait(ctx context.Context) error { return waitFor(ctx, &s.work, "look at sessions") }
+func (s *sessionIndex) wait(ctx context.Context) error {
+	return waitFor(ctx, &s.work, "look at sessions")
+}
 
 // waitFor waits for a group, but no longer than ctx.
 func waitFor(ctx context.Context, work *sync.WaitGroup, doing string) error {

@@ -15,7 +15,7 @@ func TestASocketEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := startPiped(t, Config{}, &http.Server{})
 		for _, user := range []string{"ann", "bob"} {
-			s.people.change(user, Admission{User: user, Session: "of " + user})
+			s.people.change(user, AuthResult{User: user, Session: "of " + user})
 		}
 		ann, annToo, bob := s.follow(t, "ann", ofA)[0], s.enter(t, "ann"), s.enter(t, "bob")
 		ends := make(chan websocket.StatusCode, 2)
@@ -26,16 +26,16 @@ func TestASocketEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
 			}()
 		}
 		asked := s.people.asked()
-		s.door.Recheck("of ann") // they still are
+		s.server.Recheck("of ann") // they still are
 		synctest.Wait()
 		if n := s.people.asked() - asked; n != 2 || len(ends) > 0 {
 			t.Fatalf("asked %d times, %d ended", n, len(ends))
 		}
 		for _, user := range []string{"ann", "bob"} {
-			s.people.change(user, Admission{Refused: true})
+			s.people.change(user, AuthResult{BadToken: true})
 		}
 		begin := time.Now()
-		s.door.Recheck("of nobody", "of ann", "")
+		s.server.Recheck("of nobody", "of ann", "")
 		for range 2 {
 			if code := <-ends; code != statusForbidden {
 				t.Errorf("closed with %d", code)
@@ -57,22 +57,22 @@ func TestASocketEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
 // it matter how many questions its network has left.
 func TestASocketThatOpensWhileItsSessionEndsIsToldSo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := startPiped(t, Config{Limits: Limits{Looks: 1}}, &http.Server{})
-		s.people.change("ann", Admission{User: "ann", Session: "of ann"})
-		s.door.Recheck("of ann")
+		s := startPiped(t, Config{Limits: Limits{AuthLookups: 1}}, &http.Server{})
+		s.people.change("ann", AuthResult{User: "ann", Session: "of ann"})
+		s.server.Recheck("of ann")
 		asked := s.people.asked()
 		first := s.enter(t, "ann")
 		synctest.Wait()
 		if n := s.people.asked() - asked; n != 2 {
 			t.Fatalf("asked %d times, want at the beginning and once more", n)
 		}
-		s.people.change("ann", Admission{Refused: true})
+		s.people.change("ann", AuthResult{BadToken: true})
 		begin := time.Now()
-		s.door.Recheck("of ann")
+		s.server.Recheck("of ann")
 		if _, err := first.read(); websocket.CloseStatus(err) != statusForbidden || time.Since(begin) > time.Second {
 			t.Errorf("closed with %v after %v", err, time.Since(begin))
 		}
-		s.people.change("ann", Admission{User: "ann", Session: "of ann"})
+		s.people.change("ann", AuthResult{User: "ann", Session: "of ann"})
 		time.Sleep(2*doubtTime + time.Second)
 		asked = s.people.asked()
 		later := s.enter(t, "ann")
@@ -98,7 +98,7 @@ func TestDoubtedSessionsTakeBoundedMemory(t *testing.T) {
 }
 
 // held is how many sessions somebody holds.
-func (s *holders) held() int {
+func (s *sessionIndex) held() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.by)

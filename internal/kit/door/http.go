@@ -16,7 +16,7 @@ import (
 
 // httpTransport serves GET and POST as "GraphQL over HTTP" has it, multipart
 // requests with files, and event streams.
-type httpTransport struct{ *Door }
+type httpTransport struct{ *Server }
 
 // serve answers a request that opens no WebSocket. The memory of the caller is for what
 // the request takes while it runs. The other one is for the request until it is read, and
@@ -155,7 +155,7 @@ func (t *httpTransport) answer(w http.ResponseWriter, r *http.Request, as accept
 // itself, but for an anonymous GET of public fields alone.
 func (t *httpTransport) cacheControl(w http.ResponseWriter, r *http.Request, op *operation, res *graphql.Response) string {
 	const nobody = ""
-	if r.Method != http.MethodGet || len(t.cfg.Public) == 0 {
+	if r.Method != http.MethodGet || len(t.cfg.CacheableFields) == 0 {
 		return nobody
 	}
 	// Also the answer that is not kept says so: a cache must not give the one
@@ -169,7 +169,7 @@ func (t *httpTransport) cacheControl(w http.ResponseWriter, r *http.Request, op 
 		if f.Name == "__typename" {
 			continue
 		}
-		public, ok := t.cfg.Public[f.Name]
+		public, ok := t.cfg.CacheableFields[f.Name]
 		if !ok {
 			return nobody
 		}

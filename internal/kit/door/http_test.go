@@ -26,7 +26,7 @@ import (
 // A house is a door over the test schema, behind a real HTTP server.
 type house struct {
 	*httptest.Server
-	door   *Door
+	server *Server
 	schema *doortest.Schema
 	reg    *prometheus.Registry
 	log    *bytes.Buffer // to be read when nothing runs
@@ -43,7 +43,7 @@ func openHouse(t *testing.T, cfg Config) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.door = d
+	s.server = d
 	server := httptest.NewServer(d)
 	s.Server = server
 	t.Cleanup(func() {
@@ -315,7 +315,7 @@ func TestALargeAnswerIsCompressedAndSaysWhatItVariesBy(t *testing.T) {
 }
 
 func TestOnlyAnAnonymousGETOfPublicFieldsMayBeKept(t *testing.T) {
-	s := openHouse(t, Config{Public: map[string]time.Duration{"public": time.Minute, "sum": time.Hour}})
+	s := openHouse(t, Config{CacheableFields: map[string]time.Duration{"public": time.Minute, "sum": time.Hour}})
 	tests := []struct {
 		name, method, query, token, want string
 	}{

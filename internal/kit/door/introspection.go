@@ -64,7 +64,7 @@ func newIntrospectionCosts(schema *ast.Schema) (*introspectionCosts, error) {
 	if errs := validate(schema, doc, ruleSet(true), 1); len(errs) > 0 {
 		return nil, errors.Join(errors.New("the introspection query is not valid"), errs[0])
 	}
-	c.whole = c.of(doc.Operations[0].SelectionSet, whereabouts{})
+	c.whole = c.of(doc.Operations[0].SelectionSet, selectionPath{})
 	return c, nil
 }
 
@@ -72,8 +72,8 @@ func (c *introspectionCosts) list(name string, average, most int) {
 	c.average[name], c.most[name] = max(average, most), most
 }
 
-// whereabouts say where in the schema a selection set stands.
-type whereabouts struct {
+// selectionPath say where in the schema a selection set stands.
+type selectionPath struct {
 	types bool // below "types": once for each of them
 	wraps int  // ofType above
 }
@@ -83,7 +83,7 @@ const maxWraps = 3
 
 // of is what the questions about the schema in a selection set cost; 0 if there
 // are none.
-func (c *introspectionCosts) of(set ast.SelectionSet, at whereabouts) int {
+func (c *introspectionCosts) of(set ast.SelectionSet, at selectionPath) int {
 	cost := 0
 	for _, selection := range set {
 		switch f := selection.(type) {
@@ -98,17 +98,17 @@ func (c *introspectionCosts) of(set ast.SelectionSet, at whereabouts) int {
 	return cost
 }
 
-func (c *introspectionCosts) field(f *ast.Field, at whereabouts) int {
+func (c *introspectionCosts) field(f *ast.Field, at selectionPath) int {
 	name := f.ObjectDefinition.Name + "." + f.Name
 	switch {
 	case f.Name == "__schema", f.Name == "__type":
-		return sum(1, c.of(f.SelectionSet, whereabouts{}))
+		return sum(1, c.of(f.SelectionSet, selectionPath{}))
 	case !strings.HasPrefix(name, "__"):
 		return c.of(f.SelectionSet, at) // an ordinary field, whose points gqlgen counts
 	case name == "__Type.ofType" && at.wraps == maxWraps:
 		return 1
 	case name == "__Type.ofType":
-		return sum(1, c.of(f.SelectionSet, whereabouts{wraps: at.wraps + 1}))
+		return sum(1, c.of(f.SelectionSet, selectionPath{wraps: at.wraps + 1}))
 	}
 	times := 1
 	if isList := f.Definition.Type.Elem != nil; isList && at.types {
@@ -116,6 +116,6 @@ func (c *introspectionCosts) field(f *ast.Field, at whereabouts) int {
 	} else if isList {
 		times = c.most[name]
 	}
-	inner := whereabouts{types: name == "__Schema.types" || at.types && name == "__Type.fields"}
+	inner := selectionPath{types: name == "__Schema.types" || at.types && name == "__Type.fields"}
 	return sum(1, product(times, c.of(f.SelectionSet, inner)))
 }

@@ -10,7 +10,7 @@ import (
 // modest refuses JSON that is nested too deep or has too many values, before it
 // is decoded: a megabyte of brackets would become a hundred of Go. It counts what
 // opens or parts values outside of strings, which never is less than there are.
-func (d *Door) modest(text []byte, above int) *failure {
+func (d *Server) modest(text []byte, above int) *failure {
 	depth, values, quoted := 0, 1, false
 	for i := 0; i < len(text); i++ {
 		c := text[i]

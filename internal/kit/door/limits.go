@@ -64,8 +64,8 @@ type Limits struct {
 
 	AnonymousRate, AnonymousBurst int // of a client address; 1000, 2000
 	UserRate, UserBurst           int // of a user; 200, 400
-	Looks                         int // at who has a token, of a client network, twice as many at once; 5000
-	AbsentReads                   int // reads by id that end in nothing, of a caller, a minute, see [MayRead]; 50
+	AuthLookups                   int // at who has a token, of a client network, twice as many at once; 5000
+	AbsentReads                   int // reads by id that end in nothing, of a caller, a minute, see [AllowRead]; 50
 
 	// Sockets and event streams.
 
@@ -148,7 +148,7 @@ func (l *Limits) all() []limit {
 		number("", &l.AnonymousBurst, 2000),
 		number("", &l.UserRate, 200),
 		number("", &l.UserBurst, 400),
-		number("looks", &l.Looks, 5000),
+		number("looks", &l.AuthLookups, 5000),
 		number("", &l.AbsentReads, 50),
 
 		number("", &l.SocketsPerAddress, 100),

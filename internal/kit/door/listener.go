@@ -31,7 +31,7 @@ func Listen(inner net.Listener, cfg ListenerConfig) net.Listener {
 type listener struct {
 	net.Listener
 	cfg            ListenerConfig
-	all, byAddress *counts
+	all, byAddress *connCounter
 }
 
 // Accept waits for a connection for which there is a place.

@@ -11,13 +11,13 @@ import (
 // memory counts what one request takes of the bytes that all have together. A
 // nil memory takes nothing.
 type memory struct {
-	budget *budget
+	budget *byteBudget
 	key    string
 	taken  int
 }
 
 // memoryOf is the memory of a caller's request, of which nothing is taken.
-func (d *Door) memoryOf(c caller) *memory { return &memory{budget: d.memory, key: c.key} }
+func (d *Server) memoryOf(c caller) *memory { return &memory{budget: d.memory, key: c.key} }
 
 // take asks for n bytes more.
 func (m *memory) take(n int) bool {

@@ -70,7 +70,7 @@ func parseMessage(text []byte) (message, error) {
 }
 
 // params reads the payload of subscribe.
-func (m message) params(known *texts) (*graphql.RawParams, error) {
+func (m message) params(known *interner) (*graphql.RawParams, error) {
 	found, ok := scanRequest(m.payload, math.MaxInt, math.MaxInt)
 	switch {
 	case !ok:

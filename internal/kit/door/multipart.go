@@ -39,7 +39,7 @@ const (
 //
 // It counts bytes that have arrived and not requests, so a request that sends nothing
 // holds next to nothing. A caller has a quarter, but at least one body of full length.
-func newUploadBudget(l Limits) *budget {
+func newUploadBudget(l Limits) *byteBudget {
 	body := l.UploadBody
 	if body <= 0 {
 		body = unlimitedBody
@@ -72,7 +72,7 @@ func (t *httpTransport) readMultipart(w http.ResponseWriter, r *http.Request, c 
 	if !body.reserve(1) {
 		return nil, done, noMemory()
 	}
-	u := &upload{door: t.Door, held: held, body: body, parts: multipart.NewReader(body, boundary)}
+	u := &upload{server: t.Server, held: held, body: body, parts: multipart.NewReader(body, boundary)}
 	done = func() {
 		u.close()
 		body.release()
@@ -146,7 +146,7 @@ type capped struct {
 	read    int
 	headEnd int // where read must not come before a part has begun; negative if that is not waited for
 
-	budget   *budget
+	budget   *byteBudget
 	key      string
 	reserved int // bytes
 	pacer    *pacer
@@ -187,7 +187,7 @@ func (c *capped) Read(p []byte) (int, error) {
 
 // upload is a multipart request that is being read.
 type upload struct {
-	door   *Door
+	server *Server
 	held   *memory
 	body   *capped
 	parts  *multipart.Reader // of body
@@ -198,24 +198,24 @@ type upload struct {
 }
 
 func (u *upload) read() *failure {
-	text, failed := u.field("operations", u.door.cfg.Limits.Body)
+	text, failed := u.field("operations", u.server.cfg.Limits.Body)
 	if failed != nil {
 		return failed
 	}
-	if u.params, failed = u.door.decode(text); failed != nil {
+	if u.params, failed = u.server.decode(text); failed != nil {
 		return failed
 	}
 	if text, failed = u.field("map", maxMap); failed != nil {
 		return failed
 	}
-	if failed = u.door.modest(text, 0); failed != nil {
+	if failed = u.server.modest(text, 0); failed != nil {
 		return failed
 	}
 	if err := strictJSON(text, &u.places); err != nil || u.places == nil {
 		return badRequest("The part map is not an object of lists of paths.")
 	}
-	if over(len(u.places), u.door.cfg.Limits.UploadFiles) {
-		return badRequest("The request has more than %d files.", u.door.cfg.Limits.UploadFiles)
+	if over(len(u.places), u.server.cfg.Limits.UploadFiles) {
+		return badRequest("The request has more than %d files.", u.server.cfg.Limits.UploadFiles)
 	}
 	for len(u.places) > 0 {
 		if failed = u.file(); failed != nil {
@@ -262,7 +262,7 @@ func (u *upload) broken(err error) *failure {
 	}
 	switch {
 	case errors.Is(err, errTooLong):
-		return tooLong(u.door.cfg.Limits.UploadBody)
+		return tooLong(u.server.cfg.Limits.UploadBody)
 	case errors.Is(err, errNoRoom):
 		return noMemory()
 	case errors.Is(err, errLongHead):
@@ -314,7 +314,7 @@ func (u *upload) file() *failure {
 
 // noDisk is a fault of ours.
 func (u *upload) noDisk(err error) *failure {
-	u.door.log.Error("an upload could not be kept", "err", err)
+	u.server.log.Error("an upload could not be kept", "err", err)
 	return fail(http.StatusInternalServerError, codeInternal, "The file could not be kept.")
 }
 
@@ -325,7 +325,7 @@ func (u *upload) close() {
 	}
 	_ = u.to.Close()
 	if err := os.Remove(u.to.Name()); err != nil {
-		u.door.log.Warn("an upload was not removed", "err", err)
+		u.server.log.Warn("an upload was not removed", "err", err)
 	}
 }
 

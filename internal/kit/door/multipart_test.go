@@ -62,11 +62,11 @@ func openUploads(t *testing.T, limits Limits) (s *house, dir string) {
 	t.Helper()
 	dir = t.TempDir()
 	t.Setenv("TMPDIR", dir)
-	s = openHouse(t, Config{Admit: named, Limits: limits})
+	s = openHouse(t, Config{Authenticate: named, Limits: limits})
 	t.Cleanup(func() {
 		wantEmpty(t, dir)
-		wantUnused(t, s.door.uploads)
-		wantUnused(t, s.door.memory)
+		wantUnused(t, s.server.uploads)
+		wantUnused(t, s.server.memory)
 	})
 	return s, dir
 }
@@ -254,7 +254,7 @@ func TestAnUploadNeedsAHeaderThatNoFormCanSend(t *testing.T) {
 func TestOnlyWhoIsKnownMayUploadUnlessAllMay(t *testing.T) {
 	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A"))
 	for _, anonymous := range []bool{true, false} {
-		s := openHouse(t, Config{Admit: named, AnonymousUploads: anonymous})
+		s := openHouse(t, Config{Authenticate: named, AnonymousUploads: anonymous})
 		res, text := s.ask(t, "POST", "/", body, signedIn())
 		if res.StatusCode != http.StatusOK {
 			t.Errorf("somebody known: %d %s", res.StatusCode, text)
@@ -340,10 +340,10 @@ func TestUploadsAreFewAtOnce(t *testing.T) {
 	s, dir := openUploads(t, Limits{Uploads: 4, UploadBody: 2 * uploadStep})
 	body := form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "../name of the client", strings.Repeat("A", uploadStep)))
 	begin := func(user string) *wire {
-		w, before := s.wire(t), s.door.uploads.taken()
+		w, before := s.wire(t), s.server.uploads.taken()
 		w.posts(uploadHeaders+user, fmt.Sprintf("Content-Length: %d", len(body)))
 		w.send(body[:len(body)-7])
-		eventually(t, "it is being read", func() bool { return s.door.uploads.taken() == before+2*uploadStep })
+		eventually(t, "it is being read", func() bool { return s.server.uploads.taken() == before+2*uploadStep })
 		return w
 	}
 	busy := want{503, mediaGraphQL, "-", []string{codeUnavailable}, map[string]string{"Retry-After": "1"}}
@@ -382,7 +382,7 @@ func TestUploadsAreFewAtOnce(t *testing.T) {
 			t.Errorf("%d: %s", res.StatusCode, text)
 		}
 	}
-	wantUnused(t, s.door.uploads)
+	wantUnused(t, s.server.uploads)
 	res, text = s.ask(t, "POST", "/", body, signedIn("Authorization", "Bearer eve"))
 	want{200, mediaGraphQL, "*", nil, nil}.check(t, res, text)
 }
@@ -392,10 +392,10 @@ func TestSlowUploadsDoNotKeepOthersOut(t *testing.T) {
 	s, _ := openUploads(t, Limits{})
 	for _, user := range []string{"ann", "bob", "cid", "dan"} {
 		for range 4 {
-			w, before := s.wire(t), s.door.uploads.taken()
+			w, before := s.wire(t), s.server.uploads.taken()
 			w.posts(uploadHeaders+user, "Content-Length: 1000000")
 			w.send("--x\r\n")
-			eventually(t, "it is being read", func() bool { return s.door.uploads.taken() > before })
+			eventually(t, "it is being read", func() bool { return s.server.uploads.taken() > before })
 			defer func() { _ = w.Close() }()
 		}
 	}
@@ -410,10 +410,10 @@ func TestSilentUploadsHoldLittle(t *testing.T) {
 	s, _ := openUploads(t, Limits{Uploads: 4, UploadBody: 64 << 10})
 	for _, user := range []string{"ann", "bob", "cid", "dan"} {
 		for range 8 {
-			w, before := s.wire(t), s.door.uploads.taken()
+			w, before := s.wire(t), s.server.uploads.taken()
 			w.posts(uploadHeaders+user, "Content-Length: 60000")
 			w.send("--x\r\n")
-			eventually(t, "it is being read", func() bool { return s.door.uploads.taken() > before })
+			eventually(t, "it is being read", func() bool { return s.server.uploads.taken() > before })
 			defer func() { _ = w.Close() }()
 		}
 	}
@@ -470,7 +470,7 @@ func TestUploadsMustKeepAPace(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := startPiped(t, Config{Admit: named, Limits: tt.limits}, &http.Server{})
+				s := startPiped(t, Config{Authenticate: named, Limits: tt.limits}, &http.Server{})
 				tt.body.ended = make(chan struct{})
 				defer close(tt.body.ended)
 				r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url, &tt.body)
@@ -532,14 +532,14 @@ func TestFilesOfARequestShareADescriptor(t *testing.T) {
 // The budget fills up while a body arrives.
 func TestAnUploadThatFindsNoRoomIsRefused(t *testing.T) {
 	s, _ := openUploads(t, Limits{Uploads: 4, UploadBody: 4 * uploadStep})
-	if !s.door.uploads.take("others", 4*uploadStep) || !s.door.uploads.take("more", 4*uploadStep) || !s.door.uploads.take("most", 4*uploadStep) {
+	if !s.server.uploads.take("others", 4*uploadStep) || !s.server.uploads.take("more", 4*uploadStep) || !s.server.uploads.take("most", 4*uploadStep) {
 		t.Fatal("the budget is smaller than four bodies")
 	}
 	free := 0
-	for s.door.uploads.take("free", uploadStep) {
+	for s.server.uploads.take("free", uploadStep) {
 		free++
 	}
-	s.door.uploads.give("free", 2*uploadStep)
+	s.server.uploads.give("free", 2*uploadStep)
 	for where, parts := range map[string][]string{
 		"in the file":   {field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", strings.Repeat("A", 3*uploadStep))},
 		"in operations": {field("operations", strings.Repeat(" ", 3*uploadStep)+oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A")},
@@ -550,19 +550,19 @@ func TestAnUploadThatFindsNoRoomIsRefused(t *testing.T) {
 		}
 	}
 	for key, n := range map[string]int{"others": 4, "more": 4, "most": 4, "free": free - 2} {
-		s.door.uploads.give(key, n*uploadStep)
+		s.server.uploads.give(key, n*uploadStep)
 	}
 }
 
 func TestAFileThatCannotBeKeptIsOurFault(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "nowhere"))
-	s := openHouse(t, Config{Admit: named})
+	s := openHouse(t, Config{Authenticate: named})
 	res, text := s.ask(t, "POST", "/", form(field("operations", oneFile), field("map", `{"0":["variables.f"]}`), file("0", "a", "A")), signedIn())
 	want{500, mediaGraphQL, "-", []string{codeInternal}, nil}.check(t, res, text)
 	if strings.Contains(string(text), "nowhere") || !strings.Contains(s.log.String(), "nowhere") {
 		t.Errorf("the answer %s, and the log %s", text, s.log)
 	}
-	wantUnused(t, s.door.uploads)
+	wantUnused(t, s.server.uploads)
 }
 
 func TestAFileTakesNoMemoryForItsBytes(t *testing.T) {
@@ -584,7 +584,7 @@ func TestAFileTakesNoMemoryForItsBytes(t *testing.T) {
 			}
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			s.door.ServeHTTP(silent{}, r)
+			s.server.ServeHTTP(silent{}, r)
 			runtime.ReadMemStats(&after)
 			if took := after.TotalAlloc - before.TotalAlloc; took > size/4 {
 				t.Errorf("it took %d bytes", took)

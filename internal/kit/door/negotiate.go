@@ -67,7 +67,7 @@ func negotiated(header string) accepted {
 		return accepted{json: mediaJSON, first: mediaJSON}
 	}
 	var a accepted
-	var bestJSON, best rank
+	var bestJSON, best mediaRank
 	for order, media := range []string{mediaJSON, mediaGraphQL, mediaStream} {
 		at, ok := rankOf(media, ranges)
 		if !ok {
@@ -95,14 +95,14 @@ const (
 	exactly
 )
 
-// rank is how welcome a media type is. The zero rank is not at all.
-type rank struct {
+// mediaRank is how welcome a media type is. The zero rank is not at all.
+type mediaRank struct {
 	q        float64
 	exact    int
 	position int // in the header
 }
 
-func (a rank) better(b rank) bool {
+func (a mediaRank) better(b mediaRank) bool {
 	switch {
 	case b.exact == 0:
 		return true
@@ -116,8 +116,8 @@ func (a rank) better(b rank) bool {
 
 // rankOf finds the most exact range for a media type; ok is false if the client
 // does not want it.
-func rankOf(media string, ranges []preference) (rank, bool) {
-	var at rank
+func rankOf(media string, ranges []preference) (mediaRank, bool) {
+	var at mediaRank
 	for i, p := range ranges {
 		exact := 0
 		switch {
@@ -129,7 +129,7 @@ func rankOf(media string, ranges []preference) (rank, bool) {
 			exact = anything
 		}
 		if exact > at.exact {
-			at = rank{p.q, exact, i}
+			at = mediaRank{p.q, exact, i}
 		}
 	}
 	return at, at.exact > 0 && at.q > 0

@@ -22,14 +22,14 @@ type caller struct {
 	key       string     // of rates and shares: "u:USER" or "a:NETWORK"
 	network   string     // "a:NETWORK", whoever it is
 	addr      netip.Addr // of the client; may be zero
-	admission Admission
-	door      *Door   // that runs its operation; nil before
+	admission AuthResult
+	server    *Server // that runs its operation; nil before
 	memory    *memory // what its request takes as long as it runs; nil is not counted
 }
 
 // An operation is one document that runs.
 type operation struct {
-	door      *Door
+	server    *Server
 	caller    caller
 	oc        *graphql.OperationContext
 	params    graphql.RawParams       // of a subscription
@@ -37,7 +37,7 @@ type operation struct {
 	cancel    context.CancelCauseFunc // ends a subscription, for a reason or for none; else nil
 	stopTimer context.CancelFunc      // of a query or a mutation that runs; nil before and after
 	place     place                   // among what runs
-	points    points
+	points    complexityPoints
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
 	joint     *live.Joint       // of a subscription
@@ -49,7 +49,7 @@ type operation struct {
 // begin counts a request against the caller's rate, checks it and prepares its
 // operation. What is refused comes back as a response without data. The
 // operation must be closed; it ends with ctx too.
-func (d *Door) begin(ctx context.Context, c caller, params *graphql.RawParams) (*operation, *graphql.Response) {
+func (d *Server) begin(ctx context.Context, c caller, params *graphql.RawParams) (*operation, *graphql.Response) {
 	if err := d.count(c); err != nil {
 		return nil, d.refused(ctx, gqlerror.List{err})
 	}
@@ -57,23 +57,23 @@ func (d *Door) begin(ctx context.Context, c caller, params *graphql.RawParams) (
 }
 
 // start is begin for a request that was counted before.
-func (d *Door) start(ctx context.Context, c caller, params *graphql.RawParams) (op *operation, res *graphql.Response) {
+func (d *Server) start(ctx context.Context, c caller, params *graphql.RawParams) (op *operation, res *graphql.Response) {
 	return d.startFor(ctx, &request{caller: c}, params)
 }
 
 // startFor is start for a request that belongs to this operation alone.
-func (d *Door) startFor(ctx context.Context, of *request, params *graphql.RawParams) (op *operation, res *graphql.Response) {
+func (d *Server) startFor(ctx context.Context, of *request, params *graphql.RawParams) (op *operation, res *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
 			op, res = nil, &graphql.Response{Errors: d.caught(ctx, p)}
 		}
 	}()
-	of.caller.door = d
+	of.caller.server = d
 	ctx = withRequest(ctx, of)
-	if enter := of.caller.admission.Enter; enter != nil {
+	if enter := of.caller.admission.WithContext; enter != nil {
 		ctx = enter(ctx)
 	}
-	op = &operation{door: d, caller: of.caller}
+	op = &operation{server: d, caller: of.caller}
 	var errs gqlerror.List
 	if op.oc, op.points, errs = d.exec.prepare(ctx, params); len(errs) > 0 {
 		return nil, d.refused(graphql.WithOperationContext(ctx, op.oc), errs)
@@ -93,7 +93,7 @@ func (op *operation) run() (refused *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
 			op.ended = true
-			refused = &graphql.Response{Errors: op.door.caught(op.ctx, p)}
+			refused = &graphql.Response{Errors: op.server.caught(op.ctx, p)}
 		}
 		if op.subscription() {
 			op.free()
@@ -101,13 +101,13 @@ func (op *operation) run() (refused *graphql.Response) {
 	}()
 	if err := op.enter(op.ctx); err != nil {
 		op.ended = true
-		return op.door.refused(graphql.WithOperationContext(op.ctx, op.oc), gqlerror.List{err})
+		return op.server.refused(graphql.WithOperationContext(op.ctx, op.oc), gqlerror.List{err})
 	}
 	if op.subscription() {
 		op.joint = &live.Joint{LastEvent: op.lastEvent}
 		op.ctx = live.WithJoint(op.ctx, op.joint)
 	}
-	op.responses, op.ctx = op.door.exec.DispatchOperation(op.ctx, op.oc)
+	op.responses, op.ctx = op.server.exec.DispatchOperation(op.ctx, op.oc)
 	return nil
 }
 
@@ -129,18 +129,18 @@ func (op *operation) source() live.Source {
 
 // enter takes a place and, but for a subscription, begins the operation's time.
 func (op *operation) enter(ctx context.Context) *gqlerror.Error {
-	limits, points := op.door.cfg.Limits, op.points.whole
-	at, ok := op.door.running.try(op.caller.key, points)
+	limits, points := op.server.cfg.Limits, op.points.whole
+	at, ok := op.server.running.try(op.caller.key, points)
 	if !ok {
 		waiting, cancel := timeout(ctx, limits.RunningWait)
 		defer cancel()
 		var err error
-		if at, err = op.door.running.wait(waiting, op.caller.key, points); err != nil {
+		if at, err = op.server.running.wait(waiting, op.caller.key, points); err != nil {
 			return busy()
 		}
 	}
 	op.place, op.counted = at, true
-	op.door.metrics.points.Add(float64(points))
+	op.server.metrics.points.Add(float64(points))
 	if !op.subscription() {
 		op.ctx, op.stopTimer = timeout(ctx, limits.OperationTime)
 	}
@@ -155,7 +155,7 @@ func (op *operation) free() {
 	}
 	op.place.leave()
 	if op.counted {
-		op.door.metrics.points.Sub(float64(op.points.whole))
+		op.server.metrics.points.Sub(float64(op.points.whole))
 		op.counted = false
 	}
 }
@@ -191,7 +191,7 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 	defer func() {
 		if p := recover(); p != nil {
 			op.ended = true
-			res = &graphql.Response{Errors: op.door.caught(op.ctx, p), Data: json.RawMessage("null")}
+			res = &graphql.Response{Errors: op.server.caught(op.ctx, p), Data: json.RawMessage("null")}
 		}
 		if !op.subscription() {
 			op.ended = true
@@ -202,7 +202,7 @@ func (op *operation) respond(ctx context.Context) (res *graphql.Response) {
 	if res == nil {
 		return nil
 	}
-	limits := op.door.cfg.Limits
+	limits := op.server.cfg.Limits
 	if over(len(res.Data), limits.Answer) {
 		res = &graphql.Response{
 			Errors: gqlerror.List{refusal(codeAnswer, "The answer is longer than %d bytes: ask for less at once.", limits.Answer)},
@@ -230,7 +230,7 @@ func (op *operation) close() {
 }
 
 // refused is the answer to a request that does not run.
-func (d *Door) refused(ctx context.Context, errs gqlerror.List) *graphql.Response {
+func (d *Server) refused(ctx context.Context, errs gqlerror.List) *graphql.Response {
 	d.metrics.refuse(errs[0])
 	res := d.exec.DispatchError(ctx, errs)
 	res.Data = nil
@@ -245,12 +245,12 @@ func later(code, message string, wait time.Duration) *gqlerror.Error {
 }
 
 // caught logs a panic and returns what the client sees of it.
-func (d *Door) caught(ctx context.Context, p any) gqlerror.List {
+func (d *Server) caught(ctx context.Context, p any) gqlerror.List {
 	return gqlerror.List{d.present(ctx, d.recovered(ctx, p))}
 }
 
 // recovered logs a panic with its stack. It is gqlgen's recover function too.
-func (d *Door) recovered(ctx context.Context, p any) error {
+func (d *Server) recovered(ctx context.Context, p any) error {
 	d.metrics.panics.Inc()
 	d.log.ErrorContext(ctx, "panic", "value", fmt.Sprint(p), "stack", string(debug.Stack()))
 	return errPanic

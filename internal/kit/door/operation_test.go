@@ -23,17 +23,17 @@ var asJSON = map[string]string{"Content-Type": mediaJSON} //nolint:gochecknoglob
 func (s *house) wantNothingRuns(t *testing.T) {
 	t.Helper()
 	eventually(t, "all places are free", func() bool {
-		s.door.running.mu.Lock()
-		defer s.door.running.mu.Unlock()
-		return len(s.door.running.byKey) == 0
+		s.server.running.mu.Lock()
+		defer s.server.running.mu.Unlock()
+		return len(s.server.running.byKey) == 0
 	})
-	limit := int64(s.door.cfg.Limits.Running)
-	if !s.door.running.all.TryAcquire(limit) {
+	limit := int64(s.server.cfg.Limits.Running)
+	if !s.server.running.all.TryAcquire(limit) {
 		t.Fatal("a place is taken by nobody")
 	}
-	s.door.running.all.Release(limit)
+	s.server.running.all.Release(limit)
 	// The gauge follows a place that was freed.
-	eventually(t, "no points run", func() bool { return testutil.ToFloat64(s.door.metrics.points) == 0 })
+	eventually(t, "no points run", func() bool { return testutil.ToFloat64(s.server.metrics.points) == 0 })
 }
 
 func TestAnOperationHasItsTime(t *testing.T) {
@@ -54,7 +54,7 @@ func TestAnOperationHasItsTime(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := openHouse(t, Config{Present: tt.present, Limits: Limits{OperationTime: 30 * time.Millisecond}})
+			s := openHouse(t, Config{ErrorPresenter: tt.present, Limits: Limits{OperationTime: 30 * time.Millisecond}})
 			res, text := s.ask(t, "POST", "/", query(tt.query), asJSON)
 			tt.want.check(t, res, text)
 			if s.schema.Running("slow")+s.schema.Running("wait") != 0 {
@@ -85,13 +85,13 @@ func (s *house) hold(t *testing.T, user, document string) (answered func() (*rep
 }
 
 func TestACallerWithManyRequestsDoesNotHoldUpAnother(t *testing.T) {
-	s := openHouse(t, Config{Admit: named, Limits: Limits{Running: 40, RunningWait: 500 * time.Millisecond}})
+	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Running: 40, RunningWait: 500 * time.Millisecond}})
 	as := func(user string) map[string]string {
 		return map[string]string{"Content-Type": mediaJSON, "Authorization": "Bearer " + user}
 	}
 	const five = "{ a: wait b: wait c: wait d: wait e: wait }"
 	held := []func() (*reply, []byte){s.hold(t, "ann", five), s.hold(t, "ann", five)}
-	if got := testutil.ToFloat64(s.door.metrics.points); got != 10 {
+	if got := testutil.ToFloat64(s.server.metrics.points); got != 10 {
 		t.Errorf("%v points run", got)
 	}
 	busy := want{503, mediaJSON, "-", []string{codeUnavailable}, map[string]string{"Retry-After": "1"}}
@@ -104,7 +104,7 @@ func TestACallerWithManyRequestsDoesNotHoldUpAnother(t *testing.T) {
 	}
 	e := s.stream(t, posted("subscription { ticks { text } }"), "bob")
 	eventually(t, "it runs", func() bool { return s.schema.Subscriptions() == 1 })
-	eventually(t, "only its beginning takes a place", func() bool { return testutil.ToFloat64(s.door.metrics.points) == 10 })
+	eventually(t, "only its beginning takes a place", func() bool { return testutil.ToFloat64(s.server.metrics.points) == 10 })
 	e.gone()
 	for _, user := range []string{"bob", "cid", "dan"} {
 		held = append(held, s.hold(t, user, five), s.hold(t, user, five))
@@ -121,7 +121,7 @@ func TestACallerWithManyRequestsDoesNotHoldUpAnother(t *testing.T) {
 }
 
 func TestWhoFindsNoPlaceWaitsForOne(t *testing.T) {
-	s := openHouse(t, Config{Admit: named, Limits: Limits{Running: 4, RunningWait: patience}})
+	s := openHouse(t, Config{Authenticate: named, Limits: Limits{Running: 4, RunningWait: patience}})
 	first := s.hold(t, "ann", "{ wait }")
 	var second sync.WaitGroup
 	second.Go(func() {
@@ -129,9 +129,9 @@ func TestWhoFindsNoPlaceWaitsForOne(t *testing.T) {
 		want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
 	})
 	eventually(t, "it waits", func() bool {
-		s.door.running.mu.Lock()
-		defer s.door.running.mu.Unlock()
-		own := s.door.running.byKey["u:ann"]
+		s.server.running.mu.Lock()
+		defer s.server.running.mu.Unlock()
+		own := s.server.running.byKey["u:ann"]
 		return own != nil && own.users == 2
 	})
 	s.schema.Release()
@@ -186,8 +186,8 @@ func TestAPanicIsLoggedOnceAndShowsNothing(t *testing.T) {
 	}{
 		{"in a resolver", "{ sum crash }", `{"sum":0,"crash":null}`, "the resolver crashed", Config{}},
 		{"while the answer is written", "{ explode }", "null", "a beat was missed", Config{}},
-		{"while it finds out who asks", "{ sum }", "-", "entering", Config{Admit: func(context.Context, Credentials) Admission {
-			return Admission{Enter: func(context.Context) context.Context { panic("entering") }}
+		{"while it finds out who asks", "{ sum }", "-", "entering", Config{Authenticate: func(context.Context, Credentials) AuthResult {
+			return AuthResult{WithContext: func(context.Context) context.Context { panic("entering") }}
 		}}},
 	}
 	for _, tt := range tests {
@@ -227,7 +227,7 @@ func TestErrorsFromTheInsideAreNotShown(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if d := cmp.Diff(tt.want, s.door.present(t.Context(), tt.err)); d != "" {
+			if d := cmp.Diff(tt.want, s.server.present(t.Context(), tt.err)); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
 		})
@@ -266,7 +266,7 @@ func TestWhatASubscriptionSentStaysWhenMoreIsSent(t *testing.T) {
 	s := openHouse(t, Config{})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	op, refused := s.door.start(ctx, caller{key: "a"}, &graphql.RawParams{Query: "subscription { count(to: 5) }"})
+	op, refused := s.server.start(ctx, caller{key: "a"}, &graphql.RawParams{Query: "subscription { count(to: 5) }"})
 	if refused != nil {
 		t.Fatal(refused.Errors)
 	}

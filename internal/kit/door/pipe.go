@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	mostWaiting = 1 << 20                // entries for a worker; with more, members fall behind
+	maxWaiting  = 1 << 20                // entries for a worker; with more, members fall behind
 	batchSize   = 32                     // updates that are handed out together at most
 	batchBytes  = 256 * kb               // that a batch should have at most: a carrier takes all of it or nothing
 	batchTime   = 250 * time.Millisecond // what their execution should take at most
@@ -20,21 +20,21 @@ const (
 	keptScratch = 1 << 20                // bytes
 )
 
-// A pipe executes what its members are pushed and hands it out. It has a goroutine as
+// A sharedExecution executes what its members are pushed and hands it out. It has a goroutine as
 // long as there is something to do.
-type pipe struct {
-	broadcasts *broadcasts
+type sharedExecution struct {
+	broadcasts *broadcaster
 	key        selection
 	alone      bool // has one member, whose answers may depend on who that is
 
-	members map[*member]struct{} // broadcasts' mutex guards it
+	members map[*subscriber]struct{} // broadcasts' mutex guards it
 
 	ctx    context.Context // ends with the pipe
 	cancel context.CancelFunc
 
 	mu      sync.Mutex
-	queue   []entry
-	behind  []*member // behindPipe
+	queue   []delivery
+	behind  []*subscriber // behindPipe
 	working bool
 	closed  bool
 	forget  *time.Timer // empties the memo; nil at first
@@ -46,38 +46,38 @@ type pipe struct {
 	tainted  bool                 // by who asks
 	batch    int                  // updates that the next batch has at most; 0 at first
 	loaded   map[*live.Update]any // of this batch and the next ones, which were loaded together
-	memo     memo
+	memo     payloadCache
 }
 
-// An entry is an update for a member, or its end.
-type entry struct {
+// An delivery is an update for a member, or its end.
+type delivery struct {
 	u   *live.Update // nil for the end
-	m   *member
+	m   *subscriber
 	gen uint32
 }
 
 // current is false when the member does not want it any more.
-func (e *entry) current() bool { return e.gen == e.m.gen.Load() }
+func (e *delivery) current() bool { return e.gen == e.m.gen.Load() }
 
-func newPipe(b *broadcasts, key selection, alone bool) *pipe {
-	p := &pipe{broadcasts: b, key: key, alone: alone, members: map[*member]struct{}{}, memo: memo{total: &b.remembered}}
+func newPipe(b *broadcaster, key selection, alone bool) *sharedExecution {
+	p := &sharedExecution{broadcasts: b, key: key, alone: alone, members: map[*subscriber]struct{}{}, memo: payloadCache{total: &b.remembered}}
 	p.ctx, p.cancel = context.WithCancel(context.Background())
-	b.door.metrics.selections.Inc()
+	b.server.metrics.selections.Inc()
 	return p
 }
 
 // end closes a pipe without members, whose mutex is held.
-func (p *pipe) end() {
+func (p *sharedExecution) end() {
 	p.closed = true
 	p.cancel()
-	p.broadcasts.door.metrics.selections.Dec()
+	p.broadcasts.server.metrics.selections.Dec()
 	if !p.working {
 		p.free()
 	}
 }
 
 // free gives back what the pipe holds.
-func (p *pipe) free() {
+func (p *sharedExecution) free() {
 	p.drop()
 	p.memo.clear()
 	if p.forget != nil {
@@ -86,13 +86,13 @@ func (p *pipe) free() {
 }
 
 // push lets an entry wait. It is for those who hold the mutex, as is wake.
-func (p *pipe) push(e entry) {
+func (p *sharedExecution) push(e delivery) {
 	p.wake()
 	p.queue = append(p.queue, e)
 }
 
 // wake starts the worker, if there is none.
-func (p *pipe) wake() {
+func (p *sharedExecution) wake() {
 	if p.working || p.closed {
 		return
 	}
@@ -105,7 +105,7 @@ func (p *pipe) wake() {
 }
 
 // work serves what waits until nothing does.
-func (p *pipe) work(w *worker) {
+func (p *sharedExecution) work(w *worker) {
 	for {
 		taken, behind, ok := p.take(w)
 		if !ok {
@@ -120,7 +120,7 @@ func (p *pipe) work(w *worker) {
 }
 
 // take returns what waits. ok is false if that is nothing: then the worker is over.
-func (p *pipe) take(w *worker) (taken []entry, behind []*member, ok bool) {
+func (p *sharedExecution) take(w *worker) (taken []delivery, behind []*subscriber, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.closed && len(p.queue)+len(p.behind) > 0 {
@@ -147,7 +147,7 @@ func (p *pipe) take(w *worker) (taken []entry, behind []*member, ok bool) {
 }
 
 // forgetAll empties the memo of a pipe that is idle.
-func (p *pipe) forgetAll() {
+func (p *sharedExecution) forgetAll() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.working {
@@ -156,10 +156,10 @@ func (p *pipe) forgetAll() {
 }
 
 // guarded serves what was taken. Whoever is to hear of a panic loses its subscription.
-func (p *pipe) guarded(w *worker, taken []entry, behind []*member) {
+func (p *sharedExecution) guarded(w *worker, taken []delivery, behind []*subscriber) {
 	defer func() {
 		if v := recover(); v != nil {
-			err := p.broadcasts.door.recovered(p.ctx, v)
+			err := p.broadcasts.server.recovered(p.ctx, v)
 			p.broadcasts.finishAll(p, err)
 		}
 	}()
@@ -170,7 +170,7 @@ func (p *pipe) guarded(w *worker, taken []entry, behind []*member) {
 }
 
 // serve executes and hands out what was taken.
-func (p *pipe) serve(w *worker, taken []entry) {
+func (p *sharedExecution) serve(w *worker, taken []delivery) {
 	defer func() { clear(p.loaded) }() // what is not handed out is loaded anew another time
 	for len(taken) > 0 {
 		n := w.sort(taken, cmp.Or(p.batch, batchSize))
@@ -203,14 +203,14 @@ func (p *pipe) serve(w *worker, taken []entry) {
 
 // A worker is what serving a pipe needs of memory. An idle pipe has none.
 type worker struct {
-	spare []entry // an empty queue
+	spare []delivery // an empty queue
 
 	// A batch.
 	updates  []*live.Update
 	payloads [][]byte // of the updates; nil for nothing to tell
 	which    []int8   // of the updates each entry has; -1 for none
 	next     []int32  // the next entry of the same member, from 1; 0 for none
-	members  []*member
+	members  []*subscriber
 	scratch  [][]byte // of each goroutine
 }
 
@@ -239,7 +239,7 @@ func (w *worker) reset() {
 
 // sort prepares a batch from the beginning of what was taken: of a few updates, all that
 // comes before another one. It returns its length.
-func (w *worker) sort(taken []entry, most int) int {
+func (w *worker) sort(taken []delivery, most int) int {
 	w.reset()
 	at := -1
 	for i := range taken {
@@ -280,7 +280,7 @@ func (w *worker) find(u *live.Update, most int) int {
 }
 
 // gather notes an entry of a member behind those that it has.
-func (w *worker) gather(m *member, i int) {
+func (w *worker) gather(m *subscriber, i int) {
 	at := int32(i + 1) //nolint:gosec // at most mostWaiting
 	if m.first == 0 {
 		m.first = at
@@ -292,7 +292,7 @@ func (w *worker) gather(m *member, i int) {
 }
 
 // handOut gives a batch to its members.
-func (w *worker) handOut(p *pipe, batch []entry) {
+func (w *worker) handOut(p *sharedExecution, batch []delivery) {
 	hands := 1
 	if len(w.members) > oneHand {
 		hands = runtime.GOMAXPROCS(0)
@@ -311,13 +311,13 @@ func (w *worker) handOut(p *pipe, batch []entry) {
 	others.Wait()
 	for _, u := range w.updates {
 		if !u.At.IsZero() {
-			p.broadcasts.door.metrics.delivery.Observe(time.Since(u.At).Seconds())
+			p.broadcasts.server.metrics.delivery.Observe(time.Since(u.At).Seconds())
 		}
 	}
 }
 
 // serve gives each of some members what the batch has for it.
-func (w *worker) serve(p *pipe, batch []entry, members []*member, scratch *[]byte) {
+func (w *worker) serve(p *sharedExecution, batch []delivery, members []*subscriber, scratch *[]byte) {
 	out, sent := *scratch, 0
 	for _, m := range members {
 		first, n, ends, seq := m.first, 0, false, m.taken
@@ -349,11 +349,11 @@ func (w *worker) serve(p *pipe, batch []entry, members []*member, scratch *[]byt
 		}
 	}
 	*scratch = out
-	p.broadcasts.door.metrics.deliveries.Add(float64(sent))
+	p.broadcasts.server.metrics.deliveries.Add(float64(sent))
 }
 
 // refused notes that the carrier took nothing, which had drained so often before.
-func (m *member) refused(drains uint64) {
+func (m *subscriber) refused(drains uint64) {
 	p := m.lock()
 	if !m.closed {
 		m.fall(behindAll)
@@ -365,7 +365,7 @@ func (m *member) refused(drains uint64) {
 }
 
 // over has the carrier tell the end, behind what it took.
-func (m *member) over() {
+func (m *subscriber) over() {
 	p := m.lock()
 	defer p.mu.Unlock()
 	if m.ending && !m.closed {

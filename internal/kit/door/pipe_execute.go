@@ -21,7 +21,7 @@ const (
 	lookAhead  = 1 << 16                // entries among which they are looked for
 	firstPause = 100 * time.Millisecond // between two tries
 	longPause  = 2 * time.Second
-	mostTries  = 5 // at a response without such errors as go by
+	maxTries   = 5 // at a response without such errors as go by
 	tryTime    = 10 * time.Second
 )
 
@@ -35,7 +35,7 @@ const (
 )
 
 // payload is the response to an update, nil if there is nothing to tell.
-func (p *pipe) payload(u *live.Update) ([]byte, outcome) {
+func (p *sharedExecution) payload(u *live.Update) ([]byte, outcome) {
 	if payload, known := p.memo.find(u); known {
 		return payload, executed
 	}
@@ -48,8 +48,8 @@ func (p *pipe) payload(u *live.Update) ([]byte, outcome) {
 
 // execute tries until there is a response that need not be tried again. It waits for
 // stores as long as there are members. It is not sure if the next try could be another one.
-func (p *pipe) execute(u *live.Update) (payload []byte, sure bool, _ outcome) {
-	d := p.broadcasts.door
+func (p *sharedExecution) execute(u *live.Update) (payload []byte, sure bool, _ outcome) {
+	d := p.broadcasts.server
 	p.tainted = false
 	begun, pause := time.Now(), firstPause
 	for tries := 0; ; {
@@ -68,7 +68,7 @@ func (p *pipe) execute(u *live.Update) (payload []byte, sure bool, _ outcome) {
 		default:
 			// What one member may not begin another one may: each try asks another one.
 			passes := passing(res.Errors) || p.op == nil && p.unopened && !p.alone
-			if tries++; tries >= mostTries || time.Since(begun) > tryTime || !passes {
+			if tries++; tries >= maxTries || time.Since(begun) > tryTime || !passes {
 				d.metrics.executions.Inc()
 				return payloadOf(res), !passes, executed
 			}
@@ -98,7 +98,7 @@ func payloadOf(res *graphql.Response) []byte {
 
 // once loads and executes an update. An operation that does not answer is made anew, once.
 // The error is that of the update.
-func (p *pipe) once(u *live.Update) (res *graphql.Response, err error) {
+func (p *sharedExecution) once(u *live.Update) (res *graphql.Response, err error) {
 	for range 2 {
 		if p.op == nil {
 			refused := p.open()
@@ -114,7 +114,7 @@ func (p *pipe) once(u *live.Update) (res *graphql.Response, err error) {
 }
 
 // answer drops an operation that gave no answer or ended with it.
-func (p *pipe) answer(u *live.Update) (*graphql.Response, error) {
+func (p *sharedExecution) answer(u *live.Update) (*graphql.Response, error) {
 	op := p.op
 	defer func() {
 		if op.joint.Personal() {
@@ -123,16 +123,16 @@ func (p *pipe) answer(u *live.Update) (*graphql.Response, error) {
 	}()
 	v, err := p.load(op, u)
 	if errors.Is(err, errPanic) {
-		return &graphql.Response{Errors: gqlerror.List{op.door.present(op.ctx, err)}}, nil
+		return &graphql.Response{Errors: gqlerror.List{op.server.present(op.ctx, err)}}, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	if err := op.joint.Feed(v); err != nil {
 		p.drop()
-		return &graphql.Response{Errors: gqlerror.List{op.door.present(op.ctx, err)}}, nil
+		return &graphql.Response{Errors: gqlerror.List{op.server.present(op.ctx, err)}}, nil
 	}
-	ctx, cancel := timeout(op.ctx, op.door.cfg.Limits.OperationTime)
+	ctx, cancel := timeout(op.ctx, op.server.cfg.Limits.OperationTime)
 	defer cancel()
 	res := op.respond(ctx)
 	if res == nil || op.ended {
@@ -148,7 +148,7 @@ func (p *pipe) answer(u *live.Update) (*graphql.Response, error) {
 // and with them those that come behind it, all at once: so a source can read what they need
 // together, and where that takes long it is not waited for by each batch. What fails is
 // loaded again when it is executed.
-func (p *pipe) preload(batch []*live.Update, behind []entry) {
+func (p *sharedExecution) preload(batch []*live.Update, behind []delivery) {
 	var wanted []*live.Update
 	want := func(u *live.Update) {
 		if _, known := p.memo.find(u); known {
@@ -197,7 +197,7 @@ func (p *pipe) preload(batch []*live.Update, behind []entry) {
 }
 
 // load asks for the value of an update, unless it was loaded with others.
-func (p *pipe) load(op *operation, u *live.Update) (v any, err error) {
+func (p *sharedExecution) load(op *operation, u *live.Update) (v any, err error) {
 	if v, ok := p.loaded[u]; ok {
 		delete(p.loaded, u)
 		return v, nil
@@ -207,10 +207,10 @@ func (p *pipe) load(op *operation, u *live.Update) (v any, err error) {
 	return p.loadOne(ctx, u)
 }
 
-func (p *pipe) loadOne(ctx context.Context, u *live.Update) (v any, err error) {
+func (p *sharedExecution) loadOne(ctx context.Context, u *live.Update) (v any, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			err = p.broadcasts.door.recovered(ctx, value)
+			err = p.broadcasts.server.recovered(ctx, value)
 		}
 	}()
 	return u.Load(ctx) //nolint:wrapcheck // it is logged, or has a meaning
@@ -218,13 +218,13 @@ func (p *pipe) loadOne(ctx context.Context, u *live.Update) (v any, err error) {
 
 // open begins the operation of the pipe as one of its members would. What is refused comes
 // back.
-func (p *pipe) open() *graphql.Response {
+func (p *sharedExecution) open() *graphql.Response {
 	m := p.broadcasts.someone(p)
 	if m == nil { // the pipe has ended
 		return &graphql.Response{}
 	}
 	params := m.params
-	op, refused := p.broadcasts.door.start(context.WithoutCancel(m.ctx), m.caller, &params)
+	op, refused := p.broadcasts.server.start(context.WithoutCancel(m.ctx), m.caller, &params)
 	if refused != nil {
 		return refused
 	}
@@ -245,7 +245,7 @@ func (p *pipe) open() *graphql.Response {
 }
 
 // drop closes the operation; the next execution begins another one.
-func (p *pipe) drop() {
+func (p *sharedExecution) drop() {
 	if p.op != nil {
 		p.stop()
 		p.op.close()
@@ -253,9 +253,9 @@ func (p *pipe) drop() {
 	}
 }
 
-// A memo has the payloads of a pipe's latest updates: of many clients that come again at
+// A payloadCache has the payloads of a pipe's latest updates: of many clients that come again at
 // once and are told the same again, nobody has to wait for its execution.
-type memo struct {
+type payloadCache struct {
 	total    *atomic.Int64 // bytes of all memos
 	payloads map[*live.Update][]byte
 	order    []memorized // the oldest first
@@ -274,25 +274,25 @@ const (
 	memoAge   = 10 * time.Second
 )
 
-func (m *memo) empty() bool { return len(m.order) == 0 }
+func (m *payloadCache) empty() bool { return len(m.order) == 0 }
 
-func (m *memo) clear() {
+func (m *payloadCache) clear() {
 	m.count(-m.bytes)
-	*m = memo{total: m.total}
+	*m = payloadCache{total: m.total}
 }
 
-func (m *memo) count(bytes int) {
+func (m *payloadCache) count(bytes int) {
 	m.bytes += bytes
 	m.total.Add(int64(bytes))
 }
 
-func (m *memo) find(u *live.Update) (payload []byte, known bool) {
+func (m *payloadCache) find(u *live.Update) (payload []byte, known bool) {
 	m.shrink(memoSize, time.Now())
 	payload, known = m.payloads[u]
 	return payload, known
 }
 
-func (m *memo) add(u *live.Update, payload []byte) {
+func (m *payloadCache) add(u *live.Update, payload []byte) {
 	now := time.Now()
 	m.shrink(memoSize-1, now)
 	if m.total.Load()+int64(len(payload)) > memoTotal {
@@ -307,7 +307,7 @@ func (m *memo) add(u *live.Update, payload []byte) {
 }
 
 // shrink forgets what is too old or too much.
-func (m *memo) shrink(size int, now time.Time) {
+func (m *payloadCache) shrink(size int, now time.Time) {
 	for len(m.order) > 0 && (len(m.order) > size || m.bytes > memoBytes || now.Sub(m.order[0].at) > memoAge) {
 		u := m.order[0].u
 		m.count(-len(m.payloads[u]))

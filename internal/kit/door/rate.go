@@ -15,7 +15,7 @@ const maxKeys = 50_000
 // at the beginning of a sale more of them may come in a second than networks ever do.
 const maxUsers = 500_000
 
-// buckets are token buckets, one per key: each holds burst tokens, gets rate
+// Limiter are token buckets, one per key: each holds burst tokens, gets rate
 // new ones a second, and gives one to each request. They are safe for
 // concurrent use.
 //
@@ -28,7 +28,7 @@ const maxUsers = 500_000
 //
 // A generation has at most 50 000 keys, or 500 000 of users. Those for whom there is no
 // place share one bucket with each other.
-type buckets struct {
+type Limiter struct {
 	interval time.Duration // between two tokens; 0 is no limit
 	span     time.Duration // from an empty bucket to a full one
 	debt     time.Duration // how much later than that spend may make it full
@@ -44,17 +44,17 @@ type buckets struct {
 
 // newBuckets returns full buckets. A rate of no more than 0 is no limit; a burst
 // is at least 1.
-func newBuckets(rate, burst int, now func() time.Time) *buckets {
+func newBuckets(rate, burst int, now func() time.Time) *Limiter {
 	if rate <= 0 {
-		return &buckets{}
+		return &Limiter{}
 	}
 	interval := max(time.Second/time.Duration(rate), 1)
 	tokens := min(max(int64(burst), 1), math.MaxInt64/4/int64(interval))
-	return (&buckets{interval: interval, span: time.Duration(tokens) * interval, places: maxKeys, now: now}).open()
+	return (&Limiter{interval: interval, span: time.Duration(tokens) * interval, places: maxKeys, now: now}).open()
 }
 
 // newUserBuckets is newBuckets for users who are signed in.
-func newUserBuckets(rate, burst int, now func() time.Time) *buckets {
+func newUserBuckets(rate, burst int, now func() time.Time) *Limiter {
 	b := newBuckets(rate, burst, now)
 	b.places = maxUsers
 	return b
@@ -63,32 +63,32 @@ func newUserBuckets(rate, burst int, now func() time.Time) *buckets {
 // newBudgets returns full buckets of n tokens, which get n new ones in each
 // period. They are for what is known only afterwards: see left and spend. No more
 // than 0 is no limit.
-func newBudgets(n int, period time.Duration, now func() time.Time) *buckets {
+func newBudgets(n int, period time.Duration, now func() time.Time) *Limiter {
 	if n <= 0 {
-		return &buckets{}
+		return &Limiter{}
 	}
 	interval := max(period/time.Duration(n), 1)
 	span := time.Duration(n) * interval
-	return (&buckets{interval: interval, span: span, debt: span, places: maxKeys, now: now}).open()
+	return (&Limiter{interval: interval, span: span, debt: span, places: maxKeys, now: now}).open()
 }
 
-// A UserRate limits how often something is done, for each user who is signed in by
+// A PerUser limits how often something is done, for each user who is signed in by
 // itself. It is safe for concurrent use, and its memory is bounded: beyond 250 000 users
 // of a second, the others share one limit.
-type UserRate struct{ buckets *buckets }
+type PerUser struct{ buckets *Limiter }
 
-// NewUserRate allows so many times a second, and up to burst at once. A rate of no more
+// NewPerUser allows so many times a second, and up to burst at once. A rate of no more
 // than 0 is no limit.
-func NewUserRate(perSecond, burst int, now func() time.Time) *UserRate {
-	return &UserRate{newUserBuckets(perSecond, burst, now)}
+func NewPerUser(perSecond, burst int, now func() time.Time) *PerUser {
+	return &PerUser{newUserBuckets(perSecond, burst, now)}
 }
 
-// Take counts one time for a user. If that is one too many, it is not counted, and
+// Allow counts one time for a user. If that is one too many, it is not counted, and
 // wait is how long until it would be.
-func (r *UserRate) Take(user string) (wait time.Duration, ok bool) { return r.buckets.take(user) }
+func (r *PerUser) Allow(user string) (wait time.Duration, ok bool) { return r.buckets.take(user) }
 
 // open begins the first generation.
-func (b *buckets) open() *buckets {
+func (b *Limiter) open() *Limiter {
 	b.epoch, b.young = b.now(), map[string]time.Duration{}
 	b.nextRotation = b.window()
 	return b
@@ -96,7 +96,7 @@ func (b *buckets) open() *buckets {
 
 // take takes one token. If there is none, it returns false and how long until
 // there is one.
-func (b *buckets) take(key string) (wait time.Duration, ok bool) {
+func (b *Limiter) take(key string) (wait time.Duration, ok bool) {
 	if b.interval == 0 {
 		return 0, true
 	}
@@ -118,14 +118,14 @@ func (b *buckets) take(key string) (wait time.Duration, ok bool) {
 }
 
 // empty reports whether take would find no token now.
-func (b *buckets) empty(key string) bool {
+func (b *Limiter) empty(key string) bool {
 	_, ok := b.left(key)
 	return !ok
 }
 
 // left reports whether take would find a token now, and if not, how long until
 // there is one.
-func (b *buckets) left(key string) (wait time.Duration, ok bool) {
+func (b *Limiter) left(key string) (wait time.Duration, ok bool) {
 	if b.interval == 0 {
 		return 0, true
 	}
@@ -144,7 +144,7 @@ func (b *buckets) left(key string) (wait time.Duration, ok bool) {
 // up to as many as a bucket holds; more is forgiven. Of somebody for whom there is
 // no place nothing is taken, not even from the bucket for all others: who comes
 // later and asks for nothing wrong must not pay for a flood.
-func (b *buckets) spend(key string, n int) {
+func (b *Limiter) spend(key string, n int) {
 	if b.interval == 0 || n <= 0 {
 		return
 	}
@@ -159,7 +159,7 @@ func (b *buckets) spend(key string, n int) {
 }
 
 // find returns when the key's bucket is full again, and whether it is its own.
-func (b *buckets) find(key string) (full time.Duration, own bool) {
+func (b *Limiter) find(key string) (full time.Duration, own bool) {
 	if full, ok := b.young[key]; ok {
 		return full, true
 	}
@@ -176,7 +176,7 @@ func (b *buckets) find(key string) (full time.Duration, own bool) {
 
 // rotate starts a new generation when it is time. What it drops was last taken
 // from before the rotation before this, at least a window ago, and must be full again.
-func (b *buckets) rotate(at time.Duration) {
+func (b *Limiter) rotate(at time.Duration) {
 	if at < b.nextRotation {
 		return
 	}
@@ -186,4 +186,4 @@ func (b *buckets) rotate(at time.Duration) {
 
 // window is how long a generation is young at least: as long as any bucket can
 // take to be full again.
-func (b *buckets) window() time.Duration { return max(b.span+b.debt, time.Second) }
+func (b *Limiter) window() time.Duration { return max(b.span+b.debt, time.Second) }

@@ -195,24 +195,24 @@ func TestBucketsKeepAtMostTwoGenerationsOfKeys(t *testing.T) {
 
 func TestARushOfUsersFindsPlaces(t *testing.T) {
 	var clock handClock
-	rate := NewUserRate(5, 5, clock.now)
+	rate := NewPerUser(5, 5, clock.now)
 	for i := range maxUsers / 2 { // in no time
-		if _, ok := rate.Take(strconv.Itoa(i)); !ok {
+		if _, ok := rate.Allow(strconv.Itoa(i)); !ok {
 			t.Fatalf("the first try of user %d was refused", i)
 		}
 	}
 	for range 5 {
-		rate.Take("late")
-		rate.Take("later")
+		rate.Allow("late")
+		rate.Allow("later")
 	}
-	if _, ok := rate.Take("later"); ok {
+	if _, ok := rate.Allow("later"); ok {
 		t.Error("those for whom there is no place have no limit")
 	}
-	if _, ok := NewUserRate(0, 0, clock.now).Take("ann"); !ok {
+	if _, ok := NewPerUser(0, 0, clock.now).Allow("ann"); !ok {
 		t.Error("no limit is one")
 	}
 	s := start(t, Config{Limits: Limits{UserRate: 1, UserBurst: 1}})
-	if got := s.door.users.places; got != maxUsers {
+	if got := s.server.users.places; got != maxUsers {
 		t.Errorf("the door has places for %d users", got)
 	}
 }

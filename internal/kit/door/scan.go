@@ -7,14 +7,14 @@ import (
 
 // A request's JSON is gone over once, which allocates nothing; then what is needed
 // of it is made. So what is too deep or too much is refused before it becomes
-// anything, and a query that is known is never copied, see [texts].
+// anything, and a query that is known is never copied, see [interner].
 
 // maxNesting is how deep JSON may be nested where no limit says so, as in package
 // encoding/json.
 const maxNesting = 10_000
 
-// A scan goes over one JSON text, strictly: the grammar of RFC 8259, in UTF-8.
-type scan struct {
+// A jsonScanner goes over one JSON text, strictly: the grammar of RFC 8259, in UTF-8.
+type jsonScanner struct {
 	text []byte
 	at   int // the next byte
 
@@ -22,18 +22,18 @@ type scan struct {
 	maxDepth, maxValues int
 }
 
-// pieces are the properties of a request as they stand in its text, of several by
+// requestFields are the properties of a request as they stand in its text, of several by
 // one name the last. One that is not there or null is nil.
-type pieces struct{ query, operationName, variables, extensions []byte }
+type requestFields struct{ query, operationName, variables, extensions []byte }
 
-// longestProperty is how long the name of one of them can be: with all its letters
+// maxProperty is how long the name of one of them can be: with all its letters
 // written as \u0000.
-const longestProperty = 6 * len("operationName")
+const maxProperty = 6 * len("operationName")
 
 // scanRequest goes over the text of a request. If ok is false, it is no object in
 // JSON, or is nested deeper, or has more values, than it may.
-func scanRequest(text []byte, maxDepth, maxValues int) (p pieces, ok bool) {
-	s := scan{text: text, values: 1, maxDepth: min(maxDepth, maxNesting), maxValues: maxValues}
+func scanRequest(text []byte, maxDepth, maxValues int) (p requestFields, ok bool) {
+	s := jsonScanner{text: text, values: 1, maxDepth: min(maxDepth, maxNesting), maxValues: maxValues}
 	s.space()
 	if s.peek() != '{' || !s.list('}', &p) {
 		return p, false
@@ -43,7 +43,7 @@ func scanRequest(text []byte, maxDepth, maxValues int) (p pieces, ok bool) {
 }
 
 // peek is the next byte, 0 at the end.
-func (s *scan) peek() byte {
+func (s *jsonScanner) peek() byte {
 	if s.at < len(s.text) {
 		return s.text[s.at]
 	}
@@ -51,7 +51,7 @@ func (s *scan) peek() byte {
 }
 
 // skip goes on if the next byte is c.
-func (s *scan) skip(c byte) bool {
+func (s *jsonScanner) skip(c byte) bool {
 	if s.peek() != c || s.at >= len(s.text) {
 		return false
 	}
@@ -59,7 +59,7 @@ func (s *scan) skip(c byte) bool {
 	return true
 }
 
-func (s *scan) space() {
+func (s *jsonScanner) space() {
 	for s.at < len(s.text) && isSpace(s.text[s.at]) {
 		s.at++
 	}
@@ -68,14 +68,14 @@ func (s *scan) space() {
 func isSpace(c byte) bool { return c == ' ' || c == '\n' || c == '\t' || c == '\r' }
 
 // open and more count what modest counts.
-func (s *scan) open() bool {
+func (s *jsonScanner) open() bool {
 	s.at++
 	s.depth++
 	s.values++
 	return s.depth <= s.maxDepth && s.values <= s.maxValues
 }
 
-func (s *scan) more() bool {
+func (s *jsonScanner) more() bool {
 	if !s.skip(',') {
 		return false
 	}
@@ -84,7 +84,7 @@ func (s *scan) more() bool {
 }
 
 // value goes over any value.
-func (s *scan) value() bool {
+func (s *jsonScanner) value() bool {
 	switch c := s.peek(); {
 	case c == '"':
 		return s.quoted()
@@ -106,7 +106,7 @@ func (s *scan) value() bool {
 
 // list goes over an object or an array, up to its end, and keeps properties in p if that is
 // the object of a request.
-func (s *scan) list(end byte, p *pieces) bool {
+func (s *jsonScanner) list(end byte, p *requestFields) bool {
 	if !s.open() {
 		return false
 	}
@@ -144,7 +144,7 @@ func (s *scan) list(end byte, p *pieces) bool {
 
 // name goes over the name of a property and its colon, and returns it with its quotes; nil
 // if there is none.
-func (s *scan) name() []byte {
+func (s *jsonScanner) name() []byte {
 	begin := s.at
 	if s.peek() != '"' || !s.quoted() {
 		return nil
@@ -159,12 +159,12 @@ func (s *scan) name() []byte {
 }
 
 // keep keeps a property of a request, whose name has its quotes.
-func (p *pieces) keep(name, value []byte) {
-	if name = name[1 : len(name)-1]; len(name) > longestProperty {
+func (p *requestFields) keep(name, value []byte) {
+	if name = name[1 : len(name)-1]; len(name) > maxProperty {
 		return
 	}
 	if bytes.IndexByte(name, '\\') >= 0 {
-		name = unescape(make([]byte, 0, longestProperty), name)
+		name = unescape(make([]byte, 0, maxProperty), name)
 	}
 	if string(value) == "null" {
 		value = nil
@@ -181,7 +181,7 @@ func (p *pieces) keep(name, value []byte) {
 	}
 }
 
-func (s *scan) word(w string) bool {
+func (s *jsonScanner) word(w string) bool {
 	if end := s.at + len(w); end <= len(s.text) && string(s.text[s.at:end]) == w {
 		s.at = end
 		return true
@@ -189,7 +189,7 @@ func (s *scan) word(w string) bool {
 	return false
 }
 
-func (s *scan) number() bool {
+func (s *jsonScanner) number() bool {
 	s.skip('-')
 	if !s.skip('0') && !s.digits() {
 		return false
@@ -205,7 +205,7 @@ func (s *scan) number() bool {
 }
 
 // digits goes over one or more.
-func (s *scan) digits() bool {
+func (s *jsonScanner) digits() bool {
 	begin := s.at
 	for s.at < len(s.text) && '0' <= s.text[s.at] && s.text[s.at] <= '9' {
 		s.at++
@@ -214,7 +214,7 @@ func (s *scan) digits() bool {
 }
 
 // quoted goes over a string.
-func (s *scan) quoted() bool {
+func (s *jsonScanner) quoted() bool {
 	s.at++
 	begin, ascii := s.at, true
 	for s.at < len(s.text) {
@@ -238,7 +238,7 @@ func (s *scan) quoted() bool {
 }
 
 // escape goes over what stands after a backslash.
-func (s *scan) escape() bool {
+func (s *jsonScanner) escape() bool {
 	switch s.peek() {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
 		s.at++

@@ -17,7 +17,7 @@ import (
 
 // referenceDecode is what decode does, by package encoding/json: it goes over a request
 // five times.
-func (d *Door) referenceDecode(text []byte) (*graphql.RawParams, *failure) {
+func (d *Server) referenceDecode(text []byte) (*graphql.RawParams, *failure) {
 	text = jsonbody.TrimBOM(text) // package json knows no byte order mark
 	if !utf8.Valid(text) {
 		return nil, badRequest("The request is not UTF-8.")
@@ -59,7 +59,7 @@ func (d *Door) referenceDecode(text []byte) (*graphql.RawParams, *failure) {
 }
 
 // sameDecoded compares what decode does with a text to the reference.
-func sameDecoded(t *testing.T, d *Door, text []byte) {
+func sameDecoded(t *testing.T, d *Server, text []byte) {
 	t.Helper()
 	want, refused := d.referenceDecode(text)
 	mine := bytes.Clone(text)
@@ -119,7 +119,7 @@ func requestTexts() []string {
 func TestARequestIsReadAsPackageJSONReadsIt(t *testing.T) {
 	for name, limits := range map[string]Limits{"usual limits": Limits{}.orDefaults(), "no limits": {VariableDepth: -1, VariableNodes: -1}, "strict limits": {VariableDepth: 1, VariableNodes: 1}} {
 		t.Run(name, func(t *testing.T) {
-			d := &Door{cfg: Config{Limits: limits}, texts: newTexts()}
+			d := &Server{cfg: Config{Limits: limits}, texts: newTexts()}
 			d.texts.keep("x")
 			d.texts.keep("Ω\n😀")
 			for _, text := range requestTexts() {
@@ -141,8 +141,8 @@ func FuzzDecodeAsJSON(f *testing.F) {
 	for _, text := range requestTexts() {
 		f.Add([]byte(text))
 	}
-	usual := &Door{cfg: Config{Limits: Limits{}.orDefaults()}, texts: newTexts()}
-	free := &Door{cfg: Config{Limits: Limits{VariableDepth: -1, VariableNodes: -1}}}
+	usual := &Server{cfg: Config{Limits: Limits{}.orDefaults()}, texts: newTexts()}
+	free := &Server{cfg: Config{Limits: Limits{VariableDepth: -1, VariableNodes: -1}}}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		sameDecoded(t, usual, text)
 		sameDecoded(t, free, text)
@@ -152,7 +152,7 @@ func FuzzDecodeAsJSON(f *testing.F) {
 }
 
 func TestAKnownQueryIsNotCopied(t *testing.T) {
-	d := &Door{cfg: Config{Limits: Limits{}.orDefaults()}, texts: newTexts()}
+	d := &Server{cfg: Config{Limits: Limits{}.orDefaults()}, texts: newTexts()}
 	text := "query Q($a: Int) {\n  hello \"Ω\"\n" + strings.Repeat("# something more\n", 100) + "}"
 	d.texts.keep(text)
 	d.texts.keep("Q")

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// counts bound how many of something each key has at once. They are safe for
+// connCounter bound how many of something each key has at once. They are safe for
 // concurrent use. Only keys that have something take memory.
-type counts struct {
+type connCounter struct {
 	limit int
 
 	mu sync.Mutex
@@ -16,14 +16,14 @@ type counts struct {
 
 // newCounts returns counts that are all zero. A limit of no more than 0 is no
 // limit.
-func newCounts(limit int) *counts {
-	return &counts{limit: limit, by: map[string]int{}}
+func newCounts(limit int) *connCounter {
+	return &connCounter{limit: limit, by: map[string]int{}}
 }
 
 // enter counts one more for the key, until leave is called; calls after the
 // first do nothing. If the key has as many as it may, ok is false and leave is
 // nil.
-func (c *counts) enter(key string) (leave func(), ok bool) {
+func (c *connCounter) enter(key string) (leave func(), ok bool) {
 	if c.limit <= 0 {
 		return func() {}, true
 	}
@@ -36,7 +36,7 @@ func (c *counts) enter(key string) (leave func(), ok bool) {
 	return sync.OnceFunc(func() { c.leave(key) }), true
 }
 
-func (c *counts) leave(key string) {
+func (c *connCounter) leave(key string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.by[key]--
@@ -45,21 +45,21 @@ func (c *counts) leave(key string) {
 	}
 }
 
-// seats bound how many of something each user has at once, like counts, but the
+// evictingLimiter bound how many of something each user has at once, like counts, but the
 // newest always gets in and the oldest has to go. They are safe for concurrent
 // use. Only users who sit take memory.
-type seats struct {
+type evictingLimiter struct {
 	limit int
 
 	mu sync.Mutex
-	by map[string][]*seat // the oldest first
+	by map[string][]*slot // the oldest first
 }
 
-type seat struct{ evict func() }
+type slot struct{ evict func() }
 
-// newSeats returns empty seats. A limit of no more than 0 is no limit.
-func newSeats(limit int) *seats {
-	return &seats{limit: limit, by: map[string][]*seat{}}
+// newEvictingLimiter returns empty seats. A limit of no more than 0 is no limit.
+func newEvictingLimiter(limit int) *evictingLimiter {
+	return &evictingLimiter{limit: limit, by: map[string][]*slot{}}
 }
 
 // sit gives the user one more seat, until leave is called; calls after the
@@ -67,11 +67,11 @@ func newSeats(limit int) *seats {
 // away at once and its evict called, before sit returns: an evict must not
 // block. It is called at most once, and it may be that its seat is being left
 // at that moment. Somebody unknown must not sit: all of them would be one user.
-func (s *seats) sit(user string, evict func()) (leave func()) {
+func (s *evictingLimiter) sit(user string, evict func()) (leave func()) {
 	if s.limit <= 0 {
 		return func() {}
 	}
-	newest := &seat{evict}
+	newest := &slot{evict}
 	if oldest := s.add(user, newest); oldest != nil {
 		oldest.evict()
 	}
@@ -79,7 +79,7 @@ func (s *seats) sit(user string, evict func()) (leave func()) {
 }
 
 // add returns the seat that has to go, or nil.
-func (s *seats) add(user string, newest *seat) (oldest *seat) {
+func (s *evictingLimiter) add(user string, newest *slot) (oldest *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	row := s.by[user]
@@ -92,10 +92,10 @@ func (s *seats) add(user string, newest *seat) (oldest *seat) {
 	return oldest
 }
 
-func (s *seats) remove(user string, left *seat) {
+func (s *evictingLimiter) remove(user string, left *slot) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	row := slices.DeleteFunc(s.by[user], func(one *seat) bool { return one == left })
+	row := slices.DeleteFunc(s.by[user], func(one *slot) bool { return one == left })
 	if len(row) == 0 {
 		delete(s.by, user)
 	} else {

@@ -111,7 +111,7 @@ func TestSeatsOfTheOldestGoToTheNewest(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := newSeats(tt.limit)
+			s := newEvictingLimiter(tt.limit)
 			leaves := map[string]func(){}
 			var got []step
 			var evicted []string
@@ -139,7 +139,7 @@ func TestSeatsOfTheOldestGoToTheNewest(t *testing.T) {
 }
 
 func TestSeatsCallEvictWithoutTheirLock(t *testing.T) {
-	s := newSeats(1)
+	s := newEvictingLimiter(1)
 	var leave func()
 	leave = s.sit("ann", func() {
 		leave()
@@ -153,7 +153,7 @@ func TestSeatsCallEvictWithoutTheirLock(t *testing.T) {
 
 func TestSeatsOfManyAtOnceEvictAllButTheNewest(t *testing.T) {
 	const limit, sitters, rounds = 3, 8, 500
-	s := newSeats(limit)
+	s := newEvictingLimiter(limit)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	evicted := make([]atomic.Int64, sitters*rounds)

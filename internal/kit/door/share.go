@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// A budget is an amount of something that all callers have together, and of
+// A byteBudget is an amount of something that all callers have together, and of
 // which each may have a share: bytes, for example. Nobody waits for it. It is
 // safe for concurrent use.
-type budget struct {
+type byteBudget struct {
 	total, share int
 
 	mu   sync.Mutex
@@ -20,13 +20,13 @@ type budget struct {
 
 // newBudget returns a budget of which nothing is taken. A total of no more than
 // 0 is no limit. A share of no more than 0 is the total.
-func newBudget(total, share int) *budget {
-	return &budget{total: total, share: clampShare(total, share), by: map[string]int{}}
+func newBudget(total, share int) *byteBudget {
+	return &byteBudget{total: total, share: clampShare(total, share), by: map[string]int{}}
 }
 
 // take takes n, or nothing and returns false if that is more than is left of
 // the total or of the key's share. What was taken must be given back.
-func (b *budget) take(key string, n int) bool {
+func (b *byteBudget) take(key string, n int) bool {
 	if b.total <= 0 || n <= 0 {
 		return true
 	}
@@ -43,7 +43,7 @@ func (b *budget) take(key string, n int) bool {
 // give gives back n of what was taken, at once or in pieces. It panics if the
 // key does not have as much. A negative n takes as much, also beyond the total
 // and the share: what others find is less then.
-func (b *budget) give(key string, n int) {
+func (b *byteBudget) give(key string, n int) {
 	if b.total <= 0 || n == 0 {
 		return
 	}
@@ -61,13 +61,13 @@ func (b *budget) give(key string, n int) {
 	}
 }
 
-// places bound the weight of what runs at once: of all callers together, and of
+// weightedLimiter bound the weight of what runs at once: of all callers together, and of
 // each. Who finds no place waits. They are safe for concurrent use.
 //
 // A caller waits for its own share first, and only with that in hand among the
 // others for the total. So it never has more than its share in the queue that
 // it has in common with others, however much it asks for.
-type places struct {
+type weightedLimiter struct {
 	share int
 	all   *semaphore.Weighted // nil is no limit
 
@@ -83,13 +83,13 @@ type ownPlaces struct {
 	users int
 }
 
-// newPlaces returns free places. A total of no more than 0 is no limit. A share
+// newWeightedLimiter returns free places. A total of no more than 0 is no limit. A share
 // of no more than 0 is the total.
-func newPlaces(total, share int) *places {
+func newWeightedLimiter(total, share int) *weightedLimiter {
 	if total <= 0 {
-		return &places{}
+		return &weightedLimiter{}
 	}
-	return &places{
+	return &weightedLimiter{
 		share: clampShare(total, share),
 		all:   semaphore.NewWeighted(int64(total)),
 		byKey: map[string]*ownPlaces{},
@@ -101,7 +101,7 @@ const maxSpare = 256
 
 // A place is held by what runs. The zero place is none.
 type place struct {
-	in     *places
+	in     *weightedLimiter
 	own    *ownPlaces
 	key    string
 	weight int64
@@ -124,7 +124,7 @@ func (at *place) leave() {
 //
 // leave frees the place; calls after the first do nothing. The error is that of
 // ctx, and then nothing is held and leave is nil.
-func (p *places) enter(ctx context.Context, key string, n int) (leave func(), err error) {
+func (p *weightedLimiter) enter(ctx context.Context, key string, n int) (leave func(), err error) {
 	at, err := p.wait(ctx, key, n)
 	if err != nil {
 		return nil, err
@@ -133,7 +133,7 @@ func (p *places) enter(ctx context.Context, key string, n int) (leave func(), er
 }
 
 // wait is enter for one goroutine, which leaves by itself.
-func (p *places) wait(ctx context.Context, key string, n int) (place, error) {
+func (p *weightedLimiter) wait(ctx context.Context, key string, n int) (place, error) {
 	if p.all == nil {
 		return place{}, nil
 	}
@@ -152,7 +152,7 @@ func (p *places) wait(ctx context.Context, key string, n int) (place, error) {
 
 // try is wait for who finds a place at once, and before whom nobody waits; else ok is
 // false.
-func (p *places) try(key string, n int) (_ place, ok bool) {
+func (p *weightedLimiter) try(key string, n int) (_ place, ok bool) {
 	if p.all == nil {
 		return place{}, true
 	}
@@ -169,9 +169,9 @@ func (p *places) try(key string, n int) (_ place, ok bool) {
 	return at, true
 }
 
-func (p *places) weight(n int) int64 { return int64(min(max(n, 1), p.share)) }
+func (p *weightedLimiter) weight(n int) int64 { return int64(min(max(n, 1), p.share)) }
 
-func (p *places) use(key string) *ownPlaces {
+func (p *weightedLimiter) use(key string) *ownPlaces {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own := p.byKey[key]
@@ -187,7 +187,7 @@ func (p *places) use(key string) *ownPlaces {
 	return own
 }
 
-func (p *places) drop(key string, own *ownPlaces) {
+func (p *weightedLimiter) drop(key string, own *ownPlaces) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	own.users--

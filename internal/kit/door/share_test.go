@@ -154,7 +154,7 @@ func TestPlacesAreWaitedForWhenTheShareOrTheTotalIsTaken(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPlaces(tt.total, tt.share)
+				p := newWeightedLimiter(tt.total, tt.share)
 				var leaves []func()
 				for _, e := range tt.inside {
 					leaves = append(leaves, mustEnter(t, p, e.key, e.n))
@@ -186,7 +186,7 @@ func TestPlacesAreWaitedForWhenTheShareOrTheTotalIsTaken(t *testing.T) {
 	}
 }
 
-func mustEnter(t *testing.T, p *places, key string, n int) (leave func()) {
+func mustEnter(t *testing.T, p *weightedLimiter, key string, n int) (leave func()) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
@@ -198,7 +198,7 @@ func mustEnter(t *testing.T, p *places, key string, n int) (leave func()) {
 }
 
 // wantAllFree fails unless nobody has a place or waits for one.
-func wantAllFree(t *testing.T, p *places, total int) {
+func wantAllFree(t *testing.T, p *weightedLimiter, total int) {
 	t.Helper()
 	if len(p.byKey) != 0 {
 		t.Errorf("%d keys take memory though nobody is inside", len(p.byKey))
@@ -213,7 +213,7 @@ func wantAllFree(t *testing.T, p *places, total int) {
 
 func TestPlacesOfAKeyWithAHundredWaitingDoNotDelayAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlaces(8, 2)
+		p := newWeightedLimiter(8, 2)
 		var hundred sync.WaitGroup
 		for range 100 {
 			hundred.Go(func() {
@@ -244,7 +244,7 @@ func TestPlacesOfAKeyWithAHundredWaitingDoNotDelayAnother(t *testing.T) {
 
 func TestPlacesThatAreAllTakenGoToEachKeyInTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlaces(8, 2)
+		p := newWeightedLimiter(8, 2)
 		var all sync.WaitGroup
 		for i := range 400 {
 			all.Go(func() {
@@ -273,7 +273,7 @@ func TestPlacesThatAreAllTakenGoToEachKeyInTurn(t *testing.T) {
 
 func TestPlacesOfAKeyAreTakenInTheOrderOfAsking(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlaces(8, 2)
+		p := newWeightedLimiter(8, 2)
 		first := mustEnter(t, p, "ann", 2)
 		var got []int
 		for i, n := range []int{1, 2, 1, 2} { // what is light does not pass what is heavy
@@ -312,7 +312,7 @@ func TestPlacesLeakNothingWhenSomebodyGivesUp(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				p := newPlaces(8, 2)
+				p := newWeightedLimiter(8, 2)
 				leaves := []func(){mustEnter(t, p, tt.inside, 2)}
 				for i := range tt.others {
 					leaves = append(leaves, mustEnter(t, p, strconv.Itoa(i), 2))
@@ -347,7 +347,7 @@ func TestPlacesLeakNothingWhenSomebodyGivesUp(t *testing.T) {
 
 func TestPlacesGiveBackTheShareOfWhoGivesUpWaitingForTheTotal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := newPlaces(4, 3)
+		p := newWeightedLimiter(4, 3)
 		ann, bob := mustEnter(t, p, "ann", 1), mustEnter(t, p, "bob", 3)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
@@ -362,7 +362,7 @@ func TestPlacesGiveBackTheShareOfWhoGivesUpWaitingForTheTotal(t *testing.T) {
 }
 
 func TestPlacesRefuseAContextThatHasEnded(t *testing.T) {
-	p := newPlaces(8, 2)
+	p := newWeightedLimiter(8, 2)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := p.enter(ctx, "ann", 1); !errors.Is(err, context.Canceled) {
@@ -372,7 +372,7 @@ func TestPlacesRefuseAContextThatHasEnded(t *testing.T) {
 }
 
 func TestPlacesAreFreedOnceHoweverOftenTheyAreLeft(t *testing.T) {
-	p := newPlaces(8, 4)
+	p := newWeightedLimiter(8, 4)
 	first := mustEnter(t, p, "ann", 2)
 	mustEnter(t, p, "ann", 2)
 	for range 3 {
@@ -391,7 +391,7 @@ func TestPlacesAreFreedOnceHoweverOftenTheyAreLeft(t *testing.T) {
 
 func TestPlacesOfManyAtOnceAreNeverExceeded(t *testing.T) {
 	const total, share = 10, 4
-	p := newPlaces(total, share)
+	p := newWeightedLimiter(total, share)
 	var use useAtOnce
 	var gaveUp atomic.Int64
 	seed := rand.Uint64()
@@ -421,7 +421,7 @@ func TestPlacesOfManyAtOnceAreNeverExceeded(t *testing.T) {
 }
 
 func BenchmarkPlaces(b *testing.B) {
-	p := newPlaces(1000, 250)
+	p := newWeightedLimiter(1000, 250)
 	b.ReportAllocs()
 	for b.Loop() {
 		leave, err := p.enter(b.Context(), "u:1", 20)

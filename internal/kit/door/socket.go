@@ -48,14 +48,14 @@ func closeCodes() []websocket.StatusCode {
 	}
 }
 
-// A socket is one connection. One goroutine reads, each operation has one, and
+// A wsConn is one connection. One goroutine reads, each operation has one, and
 // timers have one as long as they are at work.
-type socket struct {
-	sockets  *sockets
-	door     *Door
+type wsConn struct {
+	sockets  *wsServer
+	server   *Server
 	conn     *websocket.Conn
 	netConn  net.Conn      // below conn
-	out      sender        // to netConn
+	out      wsWriter      // to netConn
 	messages *rate.Limiter // nil for no limit
 	header   string        // the Authorization of the upgrade
 
@@ -75,9 +75,9 @@ type socket struct {
 	state  socketState
 	caller caller
 	token  string
-	tasks  map[string]*task // those whose client waits for more, by id
-	busy   int              // goroutines of tasks
-	next   *time.Timer      // runs tick
+	tasks  map[string]*wsOperation // those whose client waits for more, by id
+	busy   int                     // goroutines of tasks
+	next   *time.Timer             // runs tick
 	due    schedule
 }
 
@@ -91,7 +91,7 @@ const (
 )
 
 // serve runs the socket until it ends and nothing of it runs any more.
-func (c *socket) serve() {
+func (c *wsConn) serve() {
 	defer c.leaveAddress()
 	c.seen.Store(time.Now().UnixNano())
 	c.startTimers()
@@ -116,7 +116,7 @@ func (c *socket) serve() {
 
 // read handles messages until the connection is closed. When the socket has ended, that
 // is by the client's part of the close handshake, or because it does not come.
-func (c *socket) read() {
+func (c *wsConn) read() {
 	for {
 		kind, reader, err := c.conn.Reader(context.Background()) // ends when the connection is closed
 		var text []byte
@@ -141,7 +141,7 @@ func (c *socket) read() {
 
 // aside runs f on a goroutine of its own and waits for it: what f does is deep, and the
 // reader's stack would be as large ever after. A panic of f ends the socket.
-func (c *socket) aside(f func()) {
+func (c *wsConn) aside(f func()) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -154,10 +154,10 @@ func (c *socket) aside(f func()) {
 
 // readMessage reads a message, as much of it as may be looked at. One that is longer ends
 // the socket.
-func (c *socket) readMessage(message io.Reader) ([]byte, error) {
+func (c *wsConn) readMessage(message io.Reader) ([]byte, error) {
 	c.reading = true
 	defer func() { c.reading = false }()
-	limit := c.door.cfg.Limits.Message
+	limit := c.server.cfg.Limits.Message
 	if limit >= 0 {
 		message = io.LimitReader(message, int64(limit)+1)
 	}
@@ -182,7 +182,7 @@ func clientCode(err error) websocket.StatusCode {
 
 // controlFrame is called for a ping or pong frame, by whoever reads. It returns
 // false if nothing should be said to it.
-func (c *socket) controlFrame() bool {
+func (c *wsConn) controlFrame() bool {
 	if c.ended() {
 		return false
 	}
@@ -193,12 +193,12 @@ func (c *socket) controlFrame() bool {
 }
 
 // mayProceed notes a sign of life, and counts it.
-func (c *socket) mayProceed() bool {
+func (c *wsConn) mayProceed() bool {
 	c.seen.Store(time.Now().UnixNano())
 	return c.allowed()
 }
 
-func (c *socket) allowed() bool {
+func (c *wsConn) allowed() bool {
 	if c.messages != nil && !c.messages.Allow() {
 		c.misuse(messageTooOften, statusTooManyMessages, "too many messages")
 		return false
@@ -207,7 +207,7 @@ func (c *socket) allowed() bool {
 }
 
 // handle does what one message wants.
-func (c *socket) handle(text []byte) {
+func (c *wsConn) handle(text []byte) {
 	m, err := parseMessage(text)
 	if err != nil {
 		c.misuse(messageInvalid, statusBadMessage, err.Error())
@@ -227,10 +227,10 @@ func (c *socket) handle(text []byte) {
 
 // write sends a message, and reports whether it could. Who does not take it in time is
 // disconnected. The end of ctx does not matter.
-func (c *socket) write(ctx context.Context, message []byte) bool { return c.out.send(ctx, message) }
+func (c *wsConn) write(ctx context.Context, message []byte) bool { return c.out.send(ctx, message) }
 
 // misuse ends the socket for something that its client should not have sent.
-func (c *socket) misuse(reason string, code websocket.StatusCode, text string) {
+func (c *wsConn) misuse(reason string, code websocket.StatusCode, text string) {
 	c.sockets.metrics.refused[reason].Inc()
 	c.end(code, text)
 }
@@ -238,12 +238,12 @@ func (c *socket) misuse(reason string, code websocket.StatusCode, text string) {
 // end closes the socket with a code, unless it has ended. It does not wait: what is on
 // its way has Limits.WriteTime to get out, and the client as long for its part of the
 // close handshake, together. Who was too slow already has half of that.
-func (c *socket) end(code websocket.StatusCode, reason string) {
+func (c *wsConn) end(code websocket.StatusCode, reason string) {
 	if !c.finish(code) {
 		return
 	}
 	limit := closeTime
-	if l := c.door.cfg.Limits.WriteTime; l >= 0 {
+	if l := c.server.cfg.Limits.WriteTime; l >= 0 {
 		limit = l
 	}
 	if code == statusSlowConsumer {
@@ -258,14 +258,14 @@ func (c *socket) end(code websocket.StatusCode, reason string) {
 const closeTime = 5 * time.Second
 
 // lost drops the connection without another word, unless the socket has ended.
-func (c *socket) lost(code websocket.StatusCode) {
+func (c *wsConn) lost(code websocket.StatusCode) {
 	if c.finish(code) {
 		c.out.drop()
 	}
 }
 
 // finish ends what runs on the socket. It returns false if that was done before.
-func (c *socket) finish(code websocket.StatusCode) bool {
+func (c *wsConn) finish(code websocket.StatusCode) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.code != 0 {
@@ -281,7 +281,7 @@ func (c *socket) finish(code websocket.StatusCode) bool {
 	return true
 }
 
-func (c *socket) ended() bool {
+func (c *wsConn) ended() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.code != 0
@@ -289,7 +289,7 @@ func (c *socket) ended() bool {
 
 // hold keeps the socket from being over until work.Done. It returns false if it
 // has ended.
-func (c *socket) hold() bool {
+func (c *wsConn) hold() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.code != 0 {
@@ -300,10 +300,10 @@ func (c *socket) hold() bool {
 }
 
 // guard runs f. It logs a panic and reports it.
-func (c *socket) guard(f func()) (panicked bool) {
+func (c *wsConn) guard(f func()) (panicked bool) {
 	defer func() {
 		if p := recover(); p != nil {
-			_ = c.door.recovered(c.ctx, p) // says only that there was one
+			_ = c.server.recovered(c.ctx, p) // says only that there was one
 			panicked = true
 		}
 	}()

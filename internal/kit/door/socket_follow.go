@@ -8,8 +8,8 @@ import (
 
 // follow goes on with a task without a goroutine of its own, told by a source. It returns
 // false if the task is over.
-func (c *socket) follow(ctx context.Context, t *task, op *operation, source live.Source) bool {
-	m := c.door.broadcasts.join(c.ctx, op, c) //nolint:contextcheck // the task's ends now
+func (c *wsConn) follow(ctx context.Context, t *wsOperation, op *operation, source live.Source) bool {
+	m := c.server.broadcasts.join(c.ctx, op, c) //nolint:contextcheck // the task's ends now
 	prefix := frame(messageNext, t.id, []byte{})
 	m.prefix = prefix[:len(prefix)-1]
 	c.mu.Lock()
@@ -32,27 +32,27 @@ func (c *socket) follow(ctx context.Context, t *task, op *operation, source live
 	return true
 }
 
-// appendNext implements [carrier].
-func (*socket) appendNext(out []byte, m *member, payload []byte, _ *live.Update) []byte {
+// appendNext implements [sink].
+func (*wsConn) appendNext(out []byte, m *subscriber, payload []byte, _ *live.Update) []byte {
 	return appendFrame(out, m.prefix, payload, []byte{'}'})
 }
 
-// offer implements [carrier].
-func (c *socket) offer(frames []byte) bool { return c.out.offer(frames) }
+// offer implements [sink].
+func (c *wsConn) offer(frames []byte) bool { return c.out.offer(frames) }
 
-// drains implements [carrier].
-func (c *socket) drains() uint64 { return c.drainCount.Load() }
+// drains implements [sink].
+func (c *wsConn) drains() uint64 { return c.drainCount.Load() }
 
 // drained resumes the members of the socket that fell behind.
-func (c *socket) drained() {
+func (c *wsConn) drained() {
 	c.drainCount.Add(1)
 	for _, m := range c.members(false) {
 		m.drained()
 	}
 }
 
-// conclude implements [carrier].
-func (c *socket) conclude(m *member, err error) {
+// conclude implements [sink].
+func (c *wsConn) conclude(m *subscriber, err error) {
 	defer m.close()
 	if !c.hold() {
 		return
@@ -70,7 +70,7 @@ func (c *socket) conclude(m *member, err error) {
 	}
 }
 
-func (c *socket) taskOf(m *member) *task {
+func (c *wsConn) taskOf(m *subscriber) *wsOperation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, t := range c.tasks {
@@ -82,7 +82,7 @@ func (c *socket) taskOf(m *member) *task {
 }
 
 // members are those of the socket; if it is over they are its no more.
-func (c *socket) members(over bool) (list []*member) {
+func (c *wsConn) members(over bool) (list []*subscriber) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id, t := range c.tasks {

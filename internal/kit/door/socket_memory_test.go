@@ -24,7 +24,7 @@ func BenchmarkIdleSocket(b *testing.B) {
 	const clients = 5000
 	for b.Loop() {
 		s := newSocketSite(b, quiet(Limits{SocketsPerAddress: -1, AnonymousRate: -1}))
-		server := httptest.NewServer(s.door)
+		server := httptest.NewServer(s.server)
 		before := footprintNow(b)
 		fds := openIdle(b, s, server.Listener.Addr(), clients)
 		each := footprintNow(b).each(before, clients)
@@ -112,7 +112,7 @@ func openIdle(tb testing.TB, s *socketSite, to net.Addr, n int) (fds []int) {
 		until(last)
 	}
 	eventually(tb, "nothing runs", func() bool {
-		return testutil.ToFloat64(s.door.sockets.metrics.operations) == 0 && s.Subscriptions() == 0
+		return testutil.ToFloat64(s.server.sockets.metrics.operations) == 0 && s.Subscriptions() == 0
 	})
 	return fds
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // init is connection_init: it finds out who asks.
-func (c *socket) init(m message) {
+func (c *wsConn) init(m message) {
 	switch c.advance(waitingForInit, admitting) {
 	case waitingForInit:
 	case expired: // and about to end
@@ -33,22 +33,22 @@ func (c *socket) init(m message) {
 	}
 	who := c.introduce(token).admission
 	switch {
-	case who.Refused:
+	case who.BadToken:
 		c.misuse(messageInvalid, statusUnauthorized, "unauthorized")
 		return
-	case who.Unknown:
+	case who.Unavailable:
 		c.end(websocket.StatusTryAgainLater, "try again later")
 		return
 	case who.User != "":
-		c.leaveUser = c.door.perUser.sit(who.User, func() { c.end(statusReplaced, "replaced") })
+		c.leaveUser = c.server.perUser.sit(who.User, func() { c.end(statusReplaced, "replaced") })
 	}
-	c.leaveSession = c.door.holders.add(who.Session, c)
+	c.leaveSession = c.server.holders.add(who.Session, c)
 	c.write(c.ctx, frame(messageAck, "", nil))
 }
 
 // advance goes on to a state if the socket is in the one before, and returns
 // the one in which it was.
-func (c *socket) advance(from, to socketState) (was socketState) {
+func (c *wsConn) advance(from, to socketState) (was socketState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	was = c.state
@@ -60,13 +60,13 @@ func (c *socket) advance(from, to socketState) (was socketState) {
 
 // introduce finds out who has a token. The header of the upgrade is read if the
 // message has none. Another scheme than Bearer may be meant for a proxy there.
-func (c *socket) introduce(token string) caller {
+func (c *wsConn) introduce(token string) caller {
 	who := c.caller
 	token = cmp.Or(token, bearer(c.header))
 	if token != "" {
-		who.admission = Admission{Unknown: true}
-		if _, ok := c.door.mayLook(who); ok {
-			who, _ = c.door.admit(c.ctx, who, token)
+		who.admission = AuthResult{Unavailable: true}
+		if _, ok := c.server.allowLookup(who); ok {
+			who, _ = c.server.lookUpToken(c.ctx, who, token)
 		}
 	}
 	c.mu.Lock()
@@ -77,14 +77,14 @@ func (c *socket) introduce(token string) caller {
 
 // readmit finds out whether the session still is, before each operation. If it may not
 // be asked now, that is a refusal; else see confirm.
-func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Error, ok bool) {
+func (c *wsConn) readmit(ctx context.Context) (who caller, refused *gqlerror.Error, ok bool) {
 	c.mu.Lock()
 	known, token := c.caller, c.token
 	c.mu.Unlock()
 	if token == "" {
 		return known, nil, true
 	}
-	if wait, ok := c.door.mayLook(known); !ok {
+	if wait, ok := c.server.allowLookup(known); !ok {
 		return known, tooMany(wait), true
 	}
 	return c.confirm(ctx, known, token)
@@ -93,18 +93,18 @@ func (c *socket) readmit(ctx context.Context) (who caller, refused *gqlerror.Err
 // confirm finds out whether the session of a token still is that of who is known, and
 // closes the socket if not: then ok is false. If it cannot be found out, whoever asks is
 // as unknown as in a request.
-func (c *socket) confirm(ctx context.Context, known caller, token string) (who caller, refused *gqlerror.Error, ok bool) {
-	who, _ = c.door.admit(ctx, known, token)
+func (c *wsConn) confirm(ctx context.Context, known caller, token string) (who caller, refused *gqlerror.Error, ok bool) {
+	who, _ = c.server.lookUpToken(ctx, known, token)
 	switch {
 	case ctx.Err() != nil: // nobody waits for the answer, which may be that of the end
 		return known, nil, false
-	case who.admission.Refused, !who.admission.Unknown && who.admission.User != known.admission.User:
+	case who.admission.BadToken, !who.admission.Unavailable && who.admission.User != known.admission.User:
 		c.end(statusForbidden, "the session has ended")
 		return known, nil, false
-	case who.admission.Unknown && who.admission.Enter == nil: // Config.Admit cannot even say that
+	case who.admission.Unavailable && who.admission.WithContext == nil: // Config.Admit cannot even say that
 		return known, later(codeUnavailable, "Who you are cannot be found out at the moment.", time.Second), true
-	case who.admission.Unknown:
-		known.admission.Enter = who.admission.Enter
+	case who.admission.Unavailable:
+		known.admission.WithContext = who.admission.WithContext
 		return known, nil, true
 	}
 	c.mu.Lock()
@@ -117,8 +117,8 @@ func (c *socket) confirm(ctx context.Context, known caller, token string) (who c
 type schedule struct{ init, ping, recheck, age time.Time }
 
 // startTimers runs tick when something is due.
-func (c *socket) startTimers() {
-	l, now := &c.door.cfg.Limits, time.Now()
+func (c *wsConn) startTimers() {
+	l, now := &c.server.cfg.Limits, time.Now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.code != 0 {
@@ -140,19 +140,19 @@ func after(now time.Time, d time.Duration) time.Time {
 }
 
 // initTimeout ends a socket that did not send connection_init.
-func (c *socket) initTimeout() {
+func (c *wsConn) initTimeout() {
 	if c.advance(waitingForInit, expired) == waitingForInit {
 		c.end(statusInitTimeout, "connection initialisation timeout")
 	}
 }
 
 // tick does what is due, and waits for what is due next. There is one at a time.
-func (c *socket) tick() {
+func (c *wsConn) tick() {
 	if !c.hold() {
 		return
 	}
 	defer c.work.Done()
-	now, l := time.Now(), &c.door.cfg.Limits
+	now, l := time.Now(), &c.server.cfg.Limits
 	switch {
 	case isDue(c.due.init, now):
 		c.initTimeout()
@@ -180,8 +180,8 @@ func (c *socket) tick() {
 func isDue(at, now time.Time) bool { return !at.IsZero() && !now.Before(at) }
 
 // silentAt is when a client that sends nothing any more is given up.
-func (c *socket) silentAt() time.Time {
-	ping := c.door.cfg.Limits.Ping
+func (c *wsConn) silentAt() time.Time {
+	ping := c.server.cfg.Limits.Ping
 	if ping <= 0 {
 		return time.Time{}
 	}
@@ -189,7 +189,7 @@ func (c *socket) silentAt() time.Time {
 }
 
 // untilTick is how long nothing is due.
-func (c *socket) untilTick() time.Duration {
+func (c *wsConn) untilTick() time.Duration {
 	wait := never
 	for _, at := range []time.Time{c.due.init, c.due.ping, c.due.recheck, c.due.age, c.silentAt()} {
 		if !at.IsZero() {
@@ -201,8 +201,8 @@ func (c *socket) untilTick() time.Duration {
 
 const never = time.Duration(1 << 62)
 
-// lookAgain implements [holder].
-func (c *socket) lookAgain() {
+// lookAgain implements [sessionConn].
+func (c *wsConn) lookAgain() {
 	if c.hold() {
 		defer c.work.Done()
 		c.recheck()
@@ -211,7 +211,7 @@ func (c *socket) lookAgain() {
 
 // recheck looks whether the session still is, however often that is asked: it is the
 // server's own wish.
-func (c *socket) recheck() {
+func (c *wsConn) recheck() {
 	c.mu.Lock()
 	known, token, signedIn := c.caller, c.token, c.state == ready
 	c.mu.Unlock()
@@ -222,4 +222,4 @@ func (c *socket) recheck() {
 
 // ping sends a ping frame, which browsers answer by themselves. The pong, or anything
 // else, is noted where it is read.
-func (c *socket) ping() { c.out.control([]byte{pingFrame, 0}) }
+func (c *wsConn) ping() { c.out.control([]byte{pingFrame, 0}) }

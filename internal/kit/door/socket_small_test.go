@@ -16,7 +16,7 @@ func TestAnIdleSocketIsSmall(t *testing.T) {
 		limit   = 11 * kb // of heap and stack; BenchmarkIdleSocket has the exact figures
 	)
 	s := newSocketSite(t, quiet(Limits{SocketsPerAddress: -1, AnonymousRate: -1}))
-	server := httptest.NewServer(s.door)
+	server := httptest.NewServer(s.server)
 	t.Cleanup(func() {
 		s.close(t)
 		server.Close()

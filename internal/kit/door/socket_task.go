@@ -7,26 +7,26 @@ import (
 	"github.com/vektah/gqlparser/v2/gqlerror"
 )
 
-// A task is an operation of a socket, from "subscribe" on.
-type task struct {
+// A wsOperation is an operation of a socket, from "subscribe" on.
+type wsOperation struct {
 	id      string
 	payload []byte
 	params  *graphql.RawParams
 	cancel  context.CancelFunc
-	member  *member // that goes on without a goroutine, nil before
-	counted bool    // among the operations
+	member  *subscriber // that goes on without a goroutine, nil before
+	counted bool        // among the operations
 }
 
 // subscribe starts a task. What is checked here costs little; the rest has a
 // goroutine of its own.
-func (c *socket) subscribe(m message) {
-	params, err := m.params(c.door.texts)
+func (c *wsConn) subscribe(m message) {
+	params, err := m.params(c.server.texts)
 	if err != nil {
 		c.misuse(messageInvalid, statusBadMessage, err.Error())
 		return
 	}
 	ctx, cancel := context.WithCancel(c.ctx)
-	t := &task{id: m.id, payload: m.payload, params: params, cancel: cancel}
+	t := &wsOperation{id: m.id, payload: m.payload, params: params, cancel: cancel}
 	switch c.insert(t) {
 	case started:
 		go c.run(ctx, t)
@@ -37,7 +37,7 @@ func (c *socket) subscribe(m message) {
 		c.misuse(messageInvalid, statusDuplicateID, "there is an operation with this id already")
 	case tooManyTasks:
 		c.sockets.metrics.refused[messageTooMany].Inc()
-		c.writeErrors(ctx, t.id, gqlerror.List{refusal(codeRate, "There may be %d operations at once.", c.door.cfg.Limits.SocketOperations)})
+		c.writeErrors(ctx, t.id, gqlerror.List{refusal(codeRate, "There may be %d operations at once.", c.server.cfg.Limits.SocketOperations)})
 	case tooLate:
 	}
 	cancel()
@@ -54,10 +54,10 @@ const (
 )
 
 // insert adds a task whose goroutine must be started.
-func (c *socket) insert(t *task) insertion {
+func (c *wsConn) insert(t *wsOperation) insertion {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch limit := c.door.cfg.Limits.SocketOperations; {
+	switch limit := c.server.cfg.Limits.SocketOperations; {
 	case c.code != 0:
 		return tooLate
 	case c.state != ready:
@@ -76,7 +76,7 @@ func (c *socket) insert(t *task) insertion {
 
 // complete ends a task for its client, who gets nothing more of it and may use
 // its id again.
-func (c *socket) complete(id string) {
+func (c *wsConn) complete(id string) {
 	c.mu.Lock()
 	t := c.tasks[id]
 	delete(c.tasks, id)
@@ -92,13 +92,13 @@ func (c *socket) complete(id string) {
 }
 
 // uncount notes that an operation is over.
-func (c *socket) uncount(t *task) {
+func (c *wsConn) uncount(t *wsOperation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.uncountLocked(t)
 }
 
-func (c *socket) uncountLocked(t *task) {
+func (c *wsConn) uncountLocked(t *wsOperation) {
 	if t.counted {
 		t.counted = false
 		c.sockets.metrics.operations.Dec()
@@ -107,7 +107,7 @@ func (c *socket) uncountLocked(t *task) {
 
 // release is for a task that is going to send its last message, so that the id
 // is free when the client sees it. It returns false if the client wants none.
-func (c *socket) release(t *task) bool {
+func (c *wsConn) release(t *wsOperation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.tasks[t.id] != t {
@@ -118,14 +118,14 @@ func (c *socket) release(t *task) bool {
 }
 
 // wants reports whether the client waits for more of a task.
-func (c *socket) wants(t *task) bool {
+func (c *wsConn) wants(t *wsOperation) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.tasks[t.id] == t
 }
 
 // run is a task's goroutine.
-func (c *socket) run(ctx context.Context, t *task) {
+func (c *wsConn) run(ctx context.Context, t *wsOperation) {
 	defer c.work.Done()
 	defer t.cancel()
 	goesOn := false
@@ -143,7 +143,7 @@ func (c *socket) run(ctx context.Context, t *task) {
 
 // execute runs a task's operation and sends what comes of it. It returns true if more
 // comes of it without this goroutine.
-func (c *socket) execute(ctx context.Context, t *task) (goesOn bool) {
+func (c *wsConn) execute(ctx context.Context, t *wsOperation) (goesOn bool) {
 	who, refused, ok := c.readmit(ctx)
 	if !ok {
 		return false
@@ -152,13 +152,13 @@ func (c *socket) execute(ctx context.Context, t *task) (goesOn bool) {
 		c.fail(ctx, t, refused)
 		return false
 	}
-	who.memory = c.door.memoryOf(who)
+	who.memory = c.server.memoryOf(who)
 	defer func() {
 		if !goesOn { // else it is the member's
 			who.memory.close()
 		}
 	}()
-	if failed := c.door.modest(t.payload, 1); failed != nil {
+	if failed := c.server.modest(t.payload, 1); failed != nil {
 		c.fail(ctx, t, failed.Error)
 		return false
 	}
@@ -167,7 +167,7 @@ func (c *socket) execute(ctx context.Context, t *task) (goesOn bool) {
 		return false
 	}
 	t.payload = nil // a subscription may run for long
-	op, no := c.door.begin(ctx, who, t.params)
+	op, no := c.server.begin(ctx, who, t.params)
 	if no != nil {
 		c.sendErrors(ctx, t, no.Errors)
 		return false
@@ -196,8 +196,8 @@ func (c *socket) execute(ctx context.Context, t *task) (goesOn bool) {
 }
 
 // sendNext sends one response, and reports whether the client wants more.
-func (c *socket) sendNext(ctx context.Context, t *task, op *operation, res *graphql.Response) bool {
-	held := c.door.memoryOf(op.caller)
+func (c *wsConn) sendNext(ctx context.Context, t *wsOperation, op *operation, res *graphql.Response) bool {
+	held := c.server.memoryOf(op.caller)
 	defer held.close()
 	switch {
 	case !c.wants(t):
@@ -210,17 +210,17 @@ func (c *socket) sendNext(ctx context.Context, t *task, op *operation, res *grap
 }
 
 // fail ends a task with an error.
-func (c *socket) fail(ctx context.Context, t *task, err error) {
-	c.sendErrors(ctx, t, gqlerror.List{c.door.present(ctx, err)})
+func (c *wsConn) fail(ctx context.Context, t *wsOperation, err error) {
+	c.sendErrors(ctx, t, gqlerror.List{c.server.present(ctx, err)})
 }
 
 // sendErrors ends a task with "error", after which nothing may come.
-func (c *socket) sendErrors(ctx context.Context, t *task, errs gqlerror.List) {
+func (c *wsConn) sendErrors(ctx context.Context, t *wsOperation, errs gqlerror.List) {
 	if c.release(t) {
 		c.writeErrors(ctx, t.id, errs)
 	}
 }
 
-func (c *socket) writeErrors(ctx context.Context, id string, errs gqlerror.List) {
+func (c *wsConn) writeErrors(ctx context.Context, id string, errs gqlerror.List) {
 	c.write(ctx, frame(messageError, id, encoded(errs)))
 }

@@ -27,14 +27,14 @@ const (
 // pieceSize is how many bytes are written at once where the kernel has to be waited for.
 const pieceSize = 32 * kb
 
-// A sender writes to a socket's connection, whole frames in the order in which it gets
+// A wsWriter writes to a socket's connection, whole frames in the order in which it gets
 // them. What the kernel takes at once costs one system call; the rest waits, and one
 // goroutine writes it. It is safe for concurrent use.
 //
 // As long as something waits, the client must take it: it has Limits.WriteTime, and a
 // second more for each 64 KB that it took. Else its socket ends with 4512.
-type sender struct {
-	socket *socket
+type wsWriter struct {
+	socket *wsConn
 	conn   net.Conn
 	raw    syscall.RawConn // nil where everything has to wait
 
@@ -43,7 +43,7 @@ type sender struct {
 	onDrained func()
 
 	mu      sync.Mutex
-	queue   []piece
+	queue   []wsChunk
 	offered int       // bytes of the queue that offer took
 	writing bool      // the goroutine is there; nothing waits without it
 	refused bool      // offer refused something since all was written
@@ -57,16 +57,16 @@ type sender struct {
 	took    int // bytes of it
 }
 
-// A piece of what waits. It ends where a frame ends, or in the middle of a message that
+// A wsChunk of what waits. It ends where a frame ends, or in the middle of a message that
 // the next piece goes on with.
-type piece struct {
+type wsChunk struct {
 	bytes   []byte
 	offered bool
 	written chan<- struct{} // closed when it is written or never will be; may be nil
 }
 
 // open gives the sender its connection. It must be called first.
-func (s *sender) open(c *socket, conn net.Conn) {
+func (s *wsWriter) open(c *wsConn, conn net.Conn) {
 	s.socket, s.conn = c, conn
 	if system, ok := conn.(syscall.Conn); ok {
 		s.raw, _ = system.SyscallConn() // else everything waits, and finds the error
@@ -80,13 +80,13 @@ func (s *sender) open(c *socket, conn net.Conn) {
 // offer takes whole frames, which the caller may change afterwards. It never waits. It
 // returns false, and takes nothing, if more than Limits.Queue bytes that were offered
 // wait already, or if the socket has ended.
-func (s *sender) offer(frames []byte) bool {
+func (s *wsWriter) offer(frames []byte) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.sealed:
 		return false
-	case over(s.offered, s.socket.door.cfg.Limits.Queue):
+	case over(s.offered, s.socket.server.cfg.Limits.Queue):
 		s.refused = true
 		s.socket.sockets.metrics.slow[slowRefused].Inc()
 		return false
@@ -98,7 +98,7 @@ func (s *sender) offer(frames []byte) bool {
 // send sends a text message of any length, which must not change meanwhile. It returns
 // when that is written, and reports whether it is. The end of ctx does not matter: of
 // half a message the other half has to follow.
-func (s *sender) send(_ context.Context, message []byte) bool {
+func (s *wsWriter) send(_ context.Context, message []byte) bool {
 	head := min(len(message), pieceSize) // what is beyond is not copied
 	frame := appendHeader(make([]byte, 0, frameHeader+head), textFrame, len(message))
 	written, ok := s.begin(append(frame, message[:head]...), message[head:])
@@ -113,7 +113,7 @@ func (s *sender) send(_ context.Context, message []byte) bool {
 
 // begin writes as much of a frame as the kernel takes. What it returns is closed when
 // the rest is written, or never will be; nil if there is no rest.
-func (s *sender) begin(head, tail []byte) (written <-chan struct{}, ok bool) {
+func (s *wsWriter) begin(head, tail []byte) (written <-chan struct{}, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.sealed {
@@ -127,16 +127,16 @@ func (s *sender) begin(head, tail []byte) (written <-chan struct{}, ok bool) {
 	}
 	done := make(chan struct{})
 	if len(tail) > 0 {
-		s.wait(piece{bytes: head})
-		s.wait(piece{bytes: tail, written: done})
+		s.wait(wsChunk{bytes: head})
+		s.wait(wsChunk{bytes: tail, written: done})
 	} else {
-		s.wait(piece{bytes: head, written: done})
+		s.wait(wsChunk{bytes: head, written: done})
 	}
 	return done, true
 }
 
 // seal has it take no message any more.
-func (s *sender) seal() {
+func (s *wsWriter) seal() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sealed = true
@@ -144,7 +144,7 @@ func (s *sender) seal() {
 
 // control takes a control frame, however much waits. After a close frame it takes
 // nothing.
-func (s *sender) control(frame []byte) {
+func (s *wsWriter) control(frame []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -157,7 +157,7 @@ func (s *sender) control(frame []byte) {
 
 // end takes a close frame, behind everything that waits. What is not written by then
 // never is.
-func (s *sender) end(frame []byte, by time.Time) {
+func (s *wsWriter) end(frame []byte, by time.Time) {
 	s.control(frame)
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -168,7 +168,7 @@ func (s *sender) end(frame []byte, by time.Time) {
 }
 
 // drop closes the connection and forgets what waits.
-func (s *sender) drop() {
+func (s *wsWriter) drop() {
 	s.mu.Lock()
 	s.sealed, s.closed, s.dropped = true, true, true
 	for _, p := range s.queue {
@@ -182,7 +182,7 @@ func (s *sender) drop() {
 
 // put writes frames or lets a copy wait. It is for those who hold the mutex, as are
 // try, wait and leave.
-func (s *sender) put(frames []byte) {
+func (s *wsWriter) put(frames []byte) {
 	rest := s.try(frames)
 	if len(rest) == 0 {
 		return
@@ -193,12 +193,12 @@ func (s *sender) put(frames []byte) {
 		s.offered += len(rest)
 		return
 	}
-	s.wait(piece{bytes: append([]byte(nil), rest...), offered: true})
+	s.wait(wsChunk{bytes: append([]byte(nil), rest...), offered: true})
 }
 
 // try writes what the kernel takes now, unless something else waits, and returns the
 // rest. An error is found by who writes that.
-func (s *sender) try(frames []byte) (rest []byte) {
+func (s *wsWriter) try(frames []byte) (rest []byte) {
 	if s.writing || s.raw == nil {
 		return frames
 	}
@@ -209,7 +209,7 @@ func (s *sender) try(frames []byte) (rest []byte) {
 }
 
 // wait puts a piece behind the others.
-func (s *sender) wait(p piece) {
+func (s *wsWriter) wait(p wsChunk) {
 	s.queue = append(s.queue, p)
 	s.count(len(p.bytes))
 	if p.offered {
@@ -225,25 +225,25 @@ func (s *sender) wait(p piece) {
 }
 
 // leave notes that n bytes of a piece do not wait any more.
-func (s *sender) leave(p piece, n int) {
+func (s *wsWriter) leave(p wsChunk, n int) {
 	s.count(-n)
 	if p.offered {
 		s.offered -= n
 	}
 }
 
-func (s *sender) count(bytes int) { s.socket.sockets.metrics.queued.Add(float64(bytes)) }
+func (s *wsWriter) count(bytes int) { s.socket.sockets.metrics.queued.Add(float64(bytes)) }
 
-func (p piece) end() {
+func (p wsChunk) end() {
 	if p.written != nil {
 		close(p.written)
 	}
 }
 
 // run writes what waits.
-func (s *sender) run() {
+func (s *wsWriter) run() {
 	defer s.socket.work.Done()
-	by := time.Now().Add(s.socket.door.cfg.Limits.WriteTime)
+	by := time.Now().Add(s.socket.server.cfg.Limits.WriteTime)
 	for p, ok := s.next(); ok; p, ok = s.next() {
 		by = s.write(p, by)
 		p.end()
@@ -252,7 +252,7 @@ func (s *sender) run() {
 
 // write writes a piece, unless the connection is dropped. It is given, and returns, when
 // the client is too slow.
-func (s *sender) write(p piece, by time.Time) time.Time {
+func (s *wsWriter) write(p wsChunk, by time.Time) time.Time {
 	rest := p.bytes
 	for len(rest) > 0 {
 		last, ok := s.setDeadline(by)
@@ -266,7 +266,7 @@ func (s *sender) write(p piece, by time.Time) time.Time {
 		s.mu.Unlock()
 		switch {
 		case err == nil:
-			by = earlier(by.Add(writeTime(n)), time.Now().Add(s.socket.door.cfg.Limits.WriteTime))
+			by = earlier(by.Add(writeTime(n)), time.Now().Add(s.socket.server.cfg.Limits.WriteTime))
 		case errors.Is(err, os.ErrDeadlineExceeded) && !last:
 			s.socket.end(statusSlowConsumer, "too slow to read") // which gives it a little time to hear that
 		default:
@@ -282,7 +282,7 @@ func (s *sender) write(p piece, by time.Time) time.Time {
 
 // setDeadline lets the next write fail in time, after which there may be another, but
 // not if it was the last one. It returns false if the connection is dropped.
-func (s *sender) setDeadline(by time.Time) (last, ok bool) {
+func (s *wsWriter) setDeadline(by time.Time) (last, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last = !s.until.IsZero()
@@ -291,7 +291,7 @@ func (s *sender) setDeadline(by time.Time) (last, ok bool) {
 		return last, false
 	case last:
 		by = s.until
-	case s.socket.door.cfg.Limits.WriteTime < 0:
+	case s.socket.server.cfg.Limits.WriteTime < 0:
 		return last, true
 	}
 	_ = s.conn.SetWriteDeadline(by) // or the write fails
@@ -306,11 +306,11 @@ func earlier(a, b time.Time) time.Time {
 }
 
 // next returns what is to be written next. If there is nothing, the goroutine is over.
-func (s *sender) next() (p piece, ok bool) {
+func (s *wsWriter) next() (p wsChunk, ok bool) {
 	s.mu.Lock()
 	if len(s.queue) > 0 {
 		defer s.mu.Unlock()
-		p, s.queue[0] = s.queue[0], piece{}
+		p, s.queue[0] = s.queue[0], wsChunk{}
 		s.queue = s.queue[1:]
 		return p, true
 	}
@@ -322,7 +322,7 @@ func (s *sender) next() (p piece, ok bool) {
 	if drained && s.onDrained != nil {
 		s.onDrained()
 	}
-	return piece{}, false
+	return wsChunk{}, false
 }
 
 // appendFrame appends one text frame whose message is all parts together.
@@ -360,7 +360,7 @@ func closing(code websocket.StatusCode, reason string) []byte {
 // nothing but control frames: each with one call.
 type controlConn struct {
 	net.Conn
-	out   *sender
+	out   *wsWriter
 	early []byte // what came with the request and is to be read first
 }
 

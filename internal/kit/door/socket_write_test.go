@@ -27,9 +27,9 @@ type bareClient struct {
 }
 
 // bare opens a socket, and returns both of its ends.
-func (s *socketSite) bare(t *testing.T) (*bareClient, *socket) {
+func (s *socketSite) bare(t *testing.T) (*bareClient, *wsConn) {
 	t.Helper()
-	known := map[*socket]bool{}
+	known := map[*wsConn]bool{}
 	for _, c := range s.sockets() {
 		known[c] = true
 	}
@@ -55,7 +55,7 @@ func (s *socketSite) bare(t *testing.T) (*bareClient, *socket) {
 	if res.StatusCode != http.StatusSwitchingProtocols {
 		t.Fatalf("the upgrade was answered with %s", res.Status)
 	}
-	var mine *socket
+	var mine *wsConn
 	eventually(t, "the socket is open", func() bool {
 		for _, c := range s.sockets() {
 			if !known[c] {
@@ -75,11 +75,11 @@ func handshakeOf(host string) string {
 		"Accept-Encoding: gzip, deflate, br, zstd\r\nOrigin: http://" + host + "\r\nSec-WebSocket-Extensions: permessage-deflate\r\n\r\n"
 }
 
-func (s *socketSite) sockets() []*socket {
-	all := s.door.sockets
+func (s *socketSite) sockets() []*wsConn {
+	all := s.server.sockets
 	all.mu.Lock()
 	defer all.mu.Unlock()
-	var open []*socket
+	var open []*wsConn
 	for c := range all.open {
 		open = append(open, c)
 	}
@@ -125,10 +125,10 @@ func quiet(l Limits) Config {
 }
 
 func (s *socketSite) slow(action string) float64 {
-	return testutil.ToFloat64(s.door.sockets.metrics.slow[action])
+	return testutil.ToFloat64(s.server.sockets.metrics.slow[action])
 }
 
-func (s *socketSite) waiting() float64 { return testutil.ToFloat64(s.door.sockets.metrics.queued) }
+func (s *socketSite) waiting() float64 { return testutil.ToFloat64(s.server.sockets.metrics.queued) }
 
 func TestAFrameHasTheHeaderOfItsLength(t *testing.T) {
 	for _, tt := range []struct {
@@ -303,7 +303,7 @@ func TestWhoTakesNothingIsGoneInTime(t *testing.T) {
 		go c.write(t.Context(), make([]byte, 100_000)) // whose end the bubble waits for
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
-		if open := testutil.ToFloat64(s.door.sockets.metrics.open); open != 0 || s.waiting() != 0 || s.closes("4512") != 1 || s.slow(slowDropped) != 1 {
+		if open := testutil.ToFloat64(s.server.sockets.metrics.open); open != 0 || s.waiting() != 0 || s.closes("4512") != 1 || s.slow(slowDropped) != 1 {
 			t.Errorf("after %v: %v are open, %v bytes wait, closed %v, dropped %v", time.Since(begin), open, s.waiting(), s.closes("4512"), s.slow(slowDropped))
 		}
 		if c.out.offer(appendFrame(nil, nil)) {
@@ -344,10 +344,10 @@ func TestNothingFollowsACloseFrame(t *testing.T) {
 	s := start(t, quiet(Limits{}))
 	for _, tt := range []struct {
 		name string
-		end  func(*bareClient, *socket)
+		end  func(*bareClient, *wsConn)
 	}{
-		{"of the server", func(_ *bareClient, c *socket) { c.end(websocket.StatusServiceRestart, "restart") }},
-		{"of the client", func(client *bareClient, _ *socket) { client.send(closeFrame, "\x03\xf4") }},
+		{"of the server", func(_ *bareClient, c *wsConn) { c.end(websocket.StatusServiceRestart, "restart") }},
+		{"of the client", func(client *bareClient, _ *wsConn) { client.send(closeFrame, "\x03\xf4") }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			client, c := s.bare(t)

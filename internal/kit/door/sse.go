@@ -38,7 +38,7 @@ func (t *httpTransport) stream(w http.ResponseWriter, r *http.Request, as accept
 	}
 	t.metrics.streams.Inc()
 	defer t.metrics.streams.Dec()
-	s := newEventStream(t.Door, w)
+	s := newEventStream(t.Server, w)
 	defer t.holders.add(op.caller.admission.Session, s)()
 	token := bearer(r.Header.Get("Authorization"))
 	s.open()
@@ -67,7 +67,7 @@ const maxEventID = 1 * kb // of what a client saw last
 
 // streamOne sends one response as a stream of its own.
 func (t *httpTransport) streamOne(w http.ResponseWriter, res *graphql.Response) {
-	s := newEventStream(t.Door, w)
+	s := newEventStream(t.Server, w)
 	s.open()
 	if res != nil {
 		s.next(res)
@@ -96,20 +96,20 @@ func (t *httpTransport) seat(op *operation) (leave func(), failed *failure) {
 }
 
 // An eventStream writes events. All its methods belong to one goroutine, but those of a
-// [carrier] and a [holder].
+// [sink] and a [sessionConn].
 type eventStream struct {
-	*Door
+	*Server
 	w       http.ResponseWriter
 	control *http.ResponseController
 	failed  error
 	look    chan struct{} // has something in it when the session is to be looked at
-	member  *member       // whom a source tells, nil for none
+	member  *subscriber   // whom a source tells, nil for none
 	shared  eventQueue
 }
 
-func newEventStream(d *Door, w http.ResponseWriter) *eventStream {
+func newEventStream(d *Server, w http.ResponseWriter) *eventStream {
 	return &eventStream{
-		Door: d, w: w, control: http.NewResponseController(w), look: make(chan struct{}, 1),
+		Server: d, w: w, control: http.NewResponseController(w), look: make(chan struct{}, 1),
 		shared: eventQueue{wake: make(chan struct{}, 1)},
 	}
 }
@@ -183,15 +183,15 @@ func (s *eventStream) signedOut(ctx context.Context, c caller, token string) boo
 	if token == "" {
 		return false
 	}
-	who, _ := s.admit(ctx, c, token)
-	if now := who.admission; !now.Refused && (now.Unknown || now.User == c.admission.User) {
+	who, _ := s.lookUpToken(ctx, c, token)
+	if now := who.admission; !now.BadToken && (now.Unavailable || now.User == c.admission.User) {
 		return false
 	}
 	s.fail(refusal(codeUnknown, "The session has ended."))
 	return true
 }
 
-// lookAgain implements [holder].
+// lookAgain implements [sessionConn].
 func (s *eventStream) lookAgain() { raise(s.look) }
 
 // fail ends a stream with an error.

@@ -72,8 +72,8 @@ func (s *eventStream) flush(op *operation) (over bool) {
 	return over
 }
 
-// appendNext implements [carrier].
-func (*eventStream) appendNext(out []byte, _ *member, payload []byte, u *live.Update) []byte {
+// appendNext implements [sink].
+func (*eventStream) appendNext(out []byte, _ *subscriber, payload []byte, u *live.Update) []byte {
 	out = append(out, "event: next\n"...)
 	if u.Cursor != "" && !strings.ContainsAny(u.Cursor, "\r\n\x00") {
 		out = append(append(append(out, "id: "...), u.Cursor...), '\n')
@@ -81,7 +81,7 @@ func (*eventStream) appendNext(out []byte, _ *member, payload []byte, u *live.Up
 	return append(append(append(out, "data: "...), payload...), "\n\n"...)
 }
 
-// offer implements [carrier].
+// offer implements [sink].
 func (s *eventStream) offer(events []byte) bool {
 	q := &s.shared
 	q.mu.Lock()
@@ -95,15 +95,15 @@ func (s *eventStream) offer(events []byte) bool {
 	return true
 }
 
-// drains implements [carrier].
+// drains implements [sink].
 func (s *eventStream) drains() uint64 {
 	s.shared.mu.Lock()
 	defer s.shared.mu.Unlock()
 	return s.shared.drains
 }
 
-// conclude implements [carrier]. The stream's goroutine closes the member.
-func (s *eventStream) conclude(_ *member, err error) {
+// conclude implements [sink]. The stream's goroutine closes the member.
+func (s *eventStream) conclude(_ *subscriber, err error) {
 	q := &s.shared
 	q.mu.Lock()
 	defer q.mu.Unlock()

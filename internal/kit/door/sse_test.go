@@ -30,13 +30,13 @@ func openStreams(t *testing.T, cfg Config) *house {
 	s := openHouse(t, cfg)
 	t.Cleanup(func() {
 		testkit.Eventually(t, patience, func() bool { return s.schema.Subscriptions() == 0 })
-		testkit.Eventually(t, patience, func() bool { return testutil.ToFloat64(s.door.metrics.streams) == 0 })
+		testkit.Eventually(t, patience, func() bool { return testutil.ToFloat64(s.server.metrics.streams) == 0 })
 		testkit.Eventually(t, patience, func() bool {
-			s.door.perAddress.mu.Lock()
-			defer s.door.perAddress.mu.Unlock()
-			s.door.perUser.mu.Lock()
-			defer s.door.perUser.mu.Unlock()
-			return len(s.door.perAddress.by) == 0 && len(s.door.perUser.by) == 0
+			s.server.perAddress.mu.Lock()
+			defer s.server.perAddress.mu.Unlock()
+			s.server.perUser.mu.Lock()
+			defer s.server.perUser.mu.Unlock()
+			return len(s.server.perAddress.by) == 0 && len(s.server.perUser.by) == 0
 		})
 	})
 	return s
@@ -240,7 +240,7 @@ func TestAStreamSpeaksAtOnceAndWhenThereIsNothingToSay(t *testing.T) {
 	if want := nextEvent(`{"data":{"ticks":{"text":"hello"}}}`); event != want {
 		t.Errorf("got %q, want %q", event, want)
 	}
-	if got := testutil.ToFloat64(s.door.metrics.streams); got != 1 {
+	if got := testutil.ToFloat64(s.server.metrics.streams); got != 1 {
 		t.Errorf("%v streams are open", got)
 	}
 }
@@ -275,7 +275,7 @@ func TestAClientThatDoesNotReadIsDropped(t *testing.T) {
 }
 
 func TestTooManyStreamsOfAnAddressAreRefused(t *testing.T) {
-	s := openStreams(t, Config{Limits: Limits{SocketsPerAddress: 2}, Admit: named})
+	s := openStreams(t, Config{Limits: Limits{SocketsPerAddress: 2}, Authenticate: named})
 	const ticks = "subscription { ticks { text } }"
 	first := s.stream(t, posted(ticks), "")
 	s.stream(t, posted(ticks), "ann")
@@ -291,7 +291,7 @@ func TestTooManyStreamsOfAnAddressAreRefused(t *testing.T) {
 }
 
 func TestTheOldestStreamOfAUserGivesWay(t *testing.T) {
-	s := openStreams(t, Config{Limits: Limits{SocketsPerUser: 2}, Admit: named})
+	s := openStreams(t, Config{Limits: Limits{SocketsPerUser: 2}, Authenticate: named})
 	const ticks = "subscription { ticks { text } }"
 	var all []*eventReader
 	for _, user := range []string{"ann", "bob", "ann", "", "ann"} {
@@ -311,21 +311,21 @@ func TestTheOldestStreamOfAUserGivesWay(t *testing.T) {
 func TestAStreamEndsWithItsSession(t *testing.T) {
 	tests := []struct {
 		name, token string
-		now         Admission
+		now         AuthResult
 		ends        bool
 	}{
-		{"refused", "ann", Admission{Refused: true}, true},
-		{"refused by name", "ann", Admission{User: "ann", Refused: true}, true},
-		{"another user", "ann", Admission{User: "bob"}, true},
-		{"nobody", "ann", Admission{}, true},
-		{"not known now", "ann", Admission{Unknown: true}, false},
-		{"the same user", "ann", Admission{User: "ann"}, false},
-		{"nobody from the start", "", Admission{}, false},
+		{"refused", "ann", AuthResult{BadToken: true}, true},
+		{"refused by name", "ann", AuthResult{User: "ann", BadToken: true}, true},
+		{"another user", "ann", AuthResult{User: "bob"}, true},
+		{"nobody", "ann", AuthResult{}, true},
+		{"not known now", "ann", AuthResult{Unavailable: true}, false},
+		{"the same user", "ann", AuthResult{User: "ann"}, false},
+		{"nobody from the start", "", AuthResult{}, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			who := &people{}
-			s := openStreams(t, Config{Admit: who.admit, Limits: Limits{Recheck: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond}})
+			s := openStreams(t, Config{Authenticate: who.admit, Limits: Limits{Recheck: 20 * time.Millisecond, KeepAlive: 20 * time.Millisecond}})
 			e := s.stream(t, posted("subscription { ticks { text } }"), tt.token)
 			e.wants(emptyComment)
 			who.change(tt.token, tt.now)
@@ -369,7 +369,7 @@ func TestCloseEndsAllStreamsSoThatTheirClientsComeAgain(t *testing.T) {
 	eventually(t, "they run", func() bool { return s.schema.Running("ticks") == len(all) })
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := s.door.Close(ctx, 20*time.Millisecond); err != nil {
+	if err := s.server.Close(ctx, 20*time.Millisecond); err != nil {
 		t.Error(err)
 	}
 	eventually(t, "they end", func() bool { return s.schema.Running("ticks") == 0 })
@@ -384,7 +384,7 @@ func TestCloseEndsAllStreamsSoThatTheirClientsComeAgain(t *testing.T) {
 	}
 	res, text := s.ask(t, "POST", "/", query("{ sum }"), map[string]string{"Content-Type": mediaJSON})
 	want{200, mediaJSON, `{"sum":0}`, nil, nil}.check(t, res, text)
-	if err := s.door.Close(ctx, 0); err != nil {
+	if err := s.server.Close(ctx, 0); err != nil {
 		t.Errorf("once more: %v", err)
 	}
 }
@@ -398,7 +398,7 @@ func TestAStreamDoesNotTellOfTheErrorThatItsEndIs(t *testing.T) {
 		responses := make(chan *graphql.Response, 1)
 		responses <- &graphql.Response{Errors: gqlerror.List{refusal(codeInternal, "context canceled")}}
 		to := httptest.NewRecorder()
-		newEventStream(s.door, to).run(t.Context(), "", &operation{ctx: ctx}, responses)
+		newEventStream(s.server, to).run(t.Context(), "", &operation{ctx: ctx}, responses)
 		if got := to.Body.String(); got != "" {
 			t.Fatalf("it told %q", got)
 		}
@@ -413,7 +413,7 @@ func TestCloseTakesNoLongerThanItsContext(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	_ = s.door.Close(ctx, time.Hour) // it may just see the last one go
+	_ = s.server.Close(ctx, time.Hour) // it may just see the last one go
 	for _, e := range all {
 		if got := e.rest(); got != emptyComment {
 			t.Errorf("got %q", got)
@@ -422,7 +422,7 @@ func TestCloseTakesNoLongerThanItsContext(t *testing.T) {
 }
 
 func TestStreamsThatComeAndGoLeaveNothingBehind(t *testing.T) {
-	s := openStreams(t, Config{Admit: named, Limits: Limits{WriteTime: time.Second, SocketsPerUser: 3, KeepAlive: time.Millisecond}})
+	s := openStreams(t, Config{Authenticate: named, Limits: Limits{WriteTime: time.Second, SocketsPerUser: 3, KeepAlive: time.Millisecond}})
 	var all sync.WaitGroup
 	for n := range 30 {
 		all.Go(func() {
@@ -460,14 +460,14 @@ func (s *house) follow(t *testing.T, token, last string) *eventReader {
 }
 
 func TestStreamsAndSocketsShareExecutions(t *testing.T) {
-	s := openStreams(t, Config{Admit: named})
+	s := openStreams(t, Config{Authenticate: named})
 	ann, bob := s.follow(t, "ann", ""), s.follow(t, "bob", "")
 	for n := range 3 {
 		s.schema.Tell("a", "x")
 		ann.wantsNews(n + 1)
 		bob.wantsNews(n + 1)
 	}
-	if n := testutil.ToFloat64(s.door.metrics.executions); n != 3 {
+	if n := testutil.ToFloat64(s.server.metrics.executions); n != 3 {
 		t.Errorf("%v executions", n)
 	}
 }
@@ -508,16 +508,16 @@ func TestASharedStreamEndsAsItsSourceDoes(t *testing.T) {
 
 func TestAStreamEndsWithItsSessionWhenThatIsSaid(t *testing.T) {
 	p := &people{}
-	p.change("ann", Admission{User: "ann", Session: "of ann"})
-	s := openStreams(t, Config{Admit: p.admit})
+	p.change("ann", AuthResult{User: "ann", Session: "of ann"})
+	s := openStreams(t, Config{Authenticate: p.admit})
 	e := s.follow(t, "ann", "")
-	s.door.Recheck("of ann")
+	s.server.Recheck("of ann")
 	s.schema.Tell("a", "x")
 	e.wantsNews(1)
-	p.change("ann", Admission{Refused: true})
-	s.door.Recheck("of ann")
+	p.change("ann", AuthResult{BadToken: true})
+	s.server.Recheck("of ann")
 	e.wantsRefusal(codeUnknown)
-	testkit.Eventually(t, patience, func() bool { return s.door.holders.held() == 0 })
+	testkit.Eventually(t, patience, func() bool { return s.server.holders.held() == 0 })
 }
 
 // Who does not read is told the rest when it does.
@@ -526,9 +526,9 @@ func TestAStreamThatIsReadSlowlyIsResumed(t *testing.T) {
 	e := s.follow(t, "", "")
 	text := strings.Repeat("x", 20_000)
 	told := 0
-	for testutil.ToFloat64(s.door.metrics.lagged) == 0 { // until the buffers of the connection are full
+	for testutil.ToFloat64(s.server.metrics.lagged) == 0 { // until the buffers of the connection are full
 		s.schema.Tell("a", text)
-		s.door.broadcasts.work.Wait()
+		s.server.broadcasts.work.Wait()
 		told++
 	}
 	for range 20 {

@@ -9,22 +9,22 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 )
 
-// texts are some of those of documents that were asked for more than once, so that a
+// interner are some of those of documents that were asked for more than once, so that a
 // request that brings one of them needs no copy of it. There is room for 1024 of up to 4 KB,
 // for two of each hash, of which the older one is forgotten for a third. They are safe for
 // concurrent use; nil texts know none.
-type texts struct {
+type interner struct {
 	seed maphash.Seed
 	sets [1 << 9][2]atomic.Pointer[string] // by hash, the newer one first
 }
 
-const longestText = 4 << 10
+const maxInterned = 4 << 10
 
-func newTexts() *texts { return &texts{seed: maphash.MakeSeed()} }
+func newTexts() *interner { return &interner{seed: maphash.MakeSeed()} }
 
 // keep remembers a text.
-func (t *texts) keep(text string) {
-	if t == nil || len(text) > longestText {
+func (t *interner) keep(text string) {
+	if t == nil || len(text) > maxInterned {
 		return
 	}
 	set := &t.sets[t.setOf(text)]
@@ -41,11 +41,13 @@ func (t *texts) keep(text string) {
 }
 
 // setOf is where a text has its place.
-func (t *texts) setOf(text string) uint64 { return maphash.String(t.seed, text) % uint64(len(t.sets)) }
+func (t *interner) setOf(text string) uint64 {
+	return maphash.String(t.seed, text) % uint64(len(t.sets))
+}
 
 // of is a string of bytes: the one that is remembered, or a new one.
-func (t *texts) of(text []byte) string {
-	if t != nil && len(text) <= longestText {
+func (t *interner) of(text []byte) string {
+	if t != nil && len(text) <= maxInterned {
 		set := &t.sets[maphash.Bytes(t.seed, text)%uint64(len(t.sets))]
 		for i := range set {
 			if kept := set[i].Load(); kept != nil && *kept == string(text) {
@@ -57,7 +59,7 @@ func (t *texts) of(text []byte) string {
 }
 
 // quoted is the text of a string in JSON; ok is false if it is something else.
-func (t *texts) quoted(value []byte) (text string, ok bool) {
+func (t *interner) quoted(value []byte) (text string, ok bool) {
 	if value[0] != '"' {
 		return "", false
 	}
@@ -73,7 +75,7 @@ func (t *texts) quoted(value []byte) (text string, ok bool) {
 
 // params makes a request of its properties. The text of an error can be shown to the
 // client.
-func (t *texts) params(found pieces) (*graphql.RawParams, error) {
+func (t *interner) params(found requestFields) (*graphql.RawParams, error) {
 	p := new(graphql.RawParams)
 	var ok bool
 	if found.query != nil {

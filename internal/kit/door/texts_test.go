@@ -8,7 +8,7 @@ import (
 )
 
 // shared says whether a text of these bytes is the one that is kept.
-func shared(t *texts, text string) bool {
+func shared(t *interner, text string) bool {
 	first, again := t.of([]byte(text)), t.of([]byte(text))
 	return unsafe.StringData(first) == unsafe.StringData(again)
 }
@@ -36,7 +36,7 @@ func TestTextsAreBounded(t *testing.T) {
 
 func TestTextsThatWereAskedForNeedNoCopy(t *testing.T) {
 	known := newTexts()
-	text, long := "query A { hello }", strings.Repeat("x", longestText+1)
+	text, long := "query A { hello }", strings.Repeat("x", maxInterned+1)
 	if shared(known, text) {
 		t.Error("it is known before it was kept")
 	}
@@ -45,7 +45,7 @@ func TestTextsThatWereAskedForNeedNoCopy(t *testing.T) {
 	if !shared(known, text) || shared(known, long) || known.of([]byte(long)) != long {
 		t.Error("one text of two is to be kept, and another one comes as it is")
 	}
-	var none *texts
+	var none *interner
 	none.keep(text)
 	if shared(none, text) || none.of([]byte(text)) != text {
 		t.Error("no texts know one")

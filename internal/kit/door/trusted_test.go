@@ -41,7 +41,7 @@ func TestADocumentThatIsTrustedIsKnownByItsHashAlone(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := openHouse(t, Config{Limits: tt.limits, Documents: booklet(text, strings.Replace(long, "sum", "sum(of: [3])", 1), long, "{ sum hello }")})
+			s := openHouse(t, Config{Limits: tt.limits, TrustedDocuments: booklet(text, strings.Replace(long, "sum", "sum(of: [3])", 1), long, "{ sum hello }")})
 			_, answer := sent{"POST", "/", named(tt.hash)}.ask(t, s)
 			got := firstCode(answer)
 			if got == "" {
@@ -56,7 +56,7 @@ func TestADocumentThatIsTrustedIsKnownByItsHashAlone(t *testing.T) {
 
 func TestOthersDoNotDriveOutDocumentsThatAreTrusted(t *testing.T) {
 	const text = "{ hello }"
-	l := newLibrary(t, Config{Documents: booklet(text), Limits: Limits{PersistedCache: 64 * kb, DocumentCache: 64 * kb}})
+	l := newLibrary(t, Config{TrustedDocuments: booklet(text), Limits: Limits{PersistedCache: 64 * kb, DocumentCache: 64 * kb}})
 	for i := range 200 {
 		other := fmt.Sprintf("{ a%d: sum }", i)
 		if errs := l.read(t.Context(), graphql.RawParams{Query: other, Extensions: persistedQuery(other)}); len(errs) > 0 {
@@ -76,7 +76,7 @@ func TestOthersDoNotDriveOutDocumentsThatAreTrusted(t *testing.T) {
 
 func TestADocumentThatIsTrustedTakesNobodysPlace(t *testing.T) {
 	const text = "{ hello }"
-	l := newLibrary(t, Config{Documents: booklet(text)})
+	l := newLibrary(t, Config{TrustedDocuments: booklet(text)})
 	for _, query := range []string{"", text} {
 		if errs := l.read(t.Context(), graphql.RawParams{Query: query, Extensions: persistedQuery(text)}); len(errs) > 0 {
 			t.Fatal(errs)
@@ -105,7 +105,7 @@ func TestADoorRefusesDocumentsThatCannotBeTrusted(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := New(doortest.New().Executable(), Config{Documents: tt.documents})
+			_, err := New(doortest.New().Executable(), Config{TrustedDocuments: tt.documents})
 			switch {
 			case tt.want == "" && err != nil:
 				t.Error(err)

@@ -80,14 +80,14 @@ func directivesOf(selection ast.Selection) ast.DirectiveList {
 	return nil
 }
 
-// enough ends a walk whose document has as many errors as are told.
-type enough struct{}
+// errLimitReached ends a walk whose document has as many errors as are told.
+type errLimitReached struct{}
 
 // validate walks the document once, with all rules at every node, and returns
 // what is wrong, at most so many errors; a negative limit is none.
 func validate(schema *ast.Schema, doc *ast.QueryDocument, ruleSet []core.Rule, limit int) (errs gqlerror.List) {
 	defer func() {
-		if p := recover(); p != nil && p != (enough{}) {
+		if p := recover(); p != nil && p != (errLimitReached{}) {
 			panic(p)
 		}
 	}()
@@ -102,7 +102,7 @@ func validate(schema *ast.Schema, doc *ast.QueryDocument, ruleSet []core.Rule, l
 			err.Extensions = map[string]any{"code": codeValidation}
 			errs = append(errs, err)
 			if len(errs) == limit {
-				panic(enough{})
+				panic(errLimitReached{})
 			}
 		})
 	}

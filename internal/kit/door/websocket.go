@@ -31,14 +31,14 @@ func tooManyOpen() *gqlerror.Error {
 	return later(codeRate, "Too many sockets and streams from this address.", retryUpgrade)
 }
 
-// sockets is the WebSocket transport: it upgrades requests, and knows all
+// wsServer is the WebSocket transport: it upgrades requests, and knows all
 // sockets that are open. It is safe for concurrent use.
-type sockets struct {
-	door    *Door
+type wsServer struct {
+	server  *Server
 	metrics *socketMetrics
 
 	mu       sync.Mutex
-	open     map[*socket]struct{}
+	open     map[*wsConn]struct{}
 	inside   int // open sockets, and upgrades under way
 	draining bool
 	sweepAt  int           // the number of open sockets at which garbage is collected
@@ -46,11 +46,11 @@ type sockets struct {
 	gone     chan struct{} // closed when all have gone after draining began
 }
 
-func newSockets(d *Door) *sockets {
-	return &sockets{
-		door:    d,
+func newSockets(d *Server) *wsServer {
+	return &wsServer{
+		server:  d,
 		metrics: newSocketMetrics(d.cfg.Registerer),
-		open:    map[*socket]struct{}{},
+		open:    map[*wsConn]struct{}{},
 		sweepAt: sweepLeast,
 		gone:    make(chan struct{}),
 	}
@@ -59,12 +59,12 @@ func newSockets(d *Door) *sockets {
 // Do serves every request that asks for WebSocket, even one that cannot be upgraded. It
 // returns after the upgrade, so that a socket keeps neither its request nor the server's
 // goroutine.
-func (s *sockets) Do(w http.ResponseWriter, r *http.Request) {
+func (s *wsServer) Do(w http.ResponseWriter, r *http.Request) {
 	if !s.enter() {
-		s.door.refuse(w, r, http.StatusServiceUnavailable, later(codeUnavailable, "The server is stopping.", retryUpgrade))
+		s.server.refuse(w, r, http.StatusServiceUnavailable, later(codeUnavailable, "The server is stopping.", retryUpgrade))
 		return
 	}
-	var c *socket
+	var c *wsConn
 	defer func() {
 		if c == nil {
 			s.leave()
@@ -82,23 +82,23 @@ func (s *sockets) Do(w http.ResponseWriter, r *http.Request) {
 }
 
 // upgrade returns nil if it answered the request with an HTTP error.
-func (s *sockets) upgrade(w http.ResponseWriter, r *http.Request) *socket {
-	if !s.door.originAllowed(r) {
-		s.door.refuse(w, r, http.StatusForbidden, refusal(codeCSRF, "This page's origin may not open sockets here."))
+func (s *wsServer) upgrade(w http.ResponseWriter, r *http.Request) *wsConn {
+	if !s.server.originAllowed(r) {
+		s.server.refuse(w, r, http.StatusForbidden, refusal(codeCSRF, "This page's origin may not open sockets here."))
 		return nil
 	}
 	if status, err := handshake(w, r); err != nil {
-		s.door.refuse(w, r, status, err)
+		s.server.refuse(w, r, status, err)
 		return nil
 	}
 	if offered := r.Header.Values("Sec-WebSocket-Protocol"); len(offered) > 0 && !hasToken(offered, subprotocol) {
-		s.door.refuse(w, r, http.StatusBadRequest, refusal(codeBadRequest, "The only sub-protocol is %s.", subprotocol))
+		s.server.refuse(w, r, http.StatusBadRequest, refusal(codeBadRequest, "The only sub-protocol is %s.", subprotocol))
 		return nil
 	}
 	c := newSocket(s, r)
-	leave, ok := s.door.perAddress.enter(c.caller.network)
+	leave, ok := s.server.perAddress.enter(c.caller.network)
 	if !ok {
-		s.door.refuse(w, r, http.StatusTooManyRequests, tooManyOpen())
+		s.server.refuse(w, r, http.StatusTooManyRequests, tooManyOpen())
 		return nil
 	}
 	hijacking := &hijackWriter{w, c}
@@ -136,7 +136,7 @@ func handshake(w http.ResponseWriter, r *http.Request) (status int, err *gqlerro
 // Close ends every socket with 1012 (service restart), in random order over the
 // given time, and refuses new ones with 503. It returns when all are gone. When
 // ctx ends before, it drops those that are left and returns an error.
-func (s *sockets) Close(ctx context.Context, over time.Duration) error {
+func (s *wsServer) Close(ctx context.Context, over time.Duration) error {
 	left := s.drain()
 	rand.Shuffle(len(left), func(i, j int) { left[i], left[j] = left[j], left[i] })
 	pause := spread(over, len(left))
@@ -163,7 +163,7 @@ func (s *sockets) Close(ctx context.Context, over time.Duration) error {
 
 // drain lets nobody in any more and returns the open sockets. Those that are
 // being upgraded end by themselves, see add.
-func (s *sockets) drain() []*socket {
+func (s *wsServer) drain() []*wsConn {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if !s.draining {
@@ -172,7 +172,7 @@ func (s *sockets) drain() []*socket {
 			close(s.gone)
 		}
 	}
-	left := make([]*socket, 0, len(s.open))
+	left := make([]*wsConn, 0, len(s.open))
 	for c := range s.open {
 		left = append(left, c)
 	}
@@ -180,7 +180,7 @@ func (s *sockets) drain() []*socket {
 }
 
 // drop closes the connections that are left without another word.
-func (s *sockets) drop(ctx context.Context) error {
+func (s *wsServer) drop(ctx context.Context) error {
 	left := s.drain()
 	for _, c := range left {
 		c.lost(statusAbnormal)
@@ -190,7 +190,7 @@ func (s *sockets) drop(ctx context.Context) error {
 }
 
 // enter counts an upgrade, until leave. It returns false when no more are let in.
-func (s *sockets) enter() bool {
+func (s *wsServer) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.draining {
@@ -200,7 +200,7 @@ func (s *sockets) enter() bool {
 	return true
 }
 
-func (s *sockets) leave() {
+func (s *wsServer) leave() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.inside--
@@ -209,7 +209,7 @@ func (s *sockets) leave() {
 	}
 }
 
-func (s *sockets) add(c *socket) {
+func (s *wsServer) add(c *wsConn) {
 	s.metrics.open.Inc()
 	s.mu.Lock()
 	s.open[c] = struct{}{}
@@ -225,7 +225,7 @@ func (s *sockets) add(c *socket) {
 // for a handshake and its subscription lies between what stays of them; with as much of it
 // as there is memory in use, which Go collects at once by itself, a socket would hold on to
 // twice as much as it needs, in pages that are free for the most part. The caller holds mu.
-func (s *sockets) sweep() {
+func (s *wsServer) sweep() {
 	if len(s.open) < s.sweepAt {
 		return
 	}
@@ -243,9 +243,9 @@ const sweepLeast = 250
 
 // swept has the next collection come sooner when the sockets have become fewer. The caller
 // holds mu.
-func (s *sockets) swept() { s.sweepAt = min(s.sweepAt, 2*len(s.open)+sweepLeast) }
+func (s *wsServer) swept() { s.sweepAt = min(s.sweepAt, 2*len(s.open)+sweepLeast) }
 
-func (s *sockets) remove(c *socket) {
+func (s *wsServer) remove(c *wsConn) {
 	s.metrics.open.Dec()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,18 +254,18 @@ func (s *sockets) remove(c *socket) {
 }
 
 // newSocket returns what is known before the upgrade.
-func newSocket(s *sockets, r *http.Request) *socket {
-	ctx, cancel := context.WithCancel(s.door.keep(r.Context()))
-	c := &socket{
+func newSocket(s *wsServer, r *http.Request) *wsConn {
+	ctx, cancel := context.WithCancel(s.server.keep(r.Context()))
+	c := &wsConn{
 		sockets: s,
-		door:    s.door,
+		server:  s.server,
 		ctx:     ctx,
 		cancel:  cancel,
 		caller:  callerOf(r.Context()),
 		header:  r.Header.Get("Authorization"),
-		tasks:   map[string]*task{},
+		tasks:   map[string]*wsOperation{},
 	}
-	if n := s.door.cfg.Limits.MessageRate; n >= 0 {
+	if n := s.server.cfg.Limits.MessageRate; n >= 0 {
 		c.messages = rate.NewLimiter(rate.Limit(n), 2*n)
 	}
 	return c
@@ -273,11 +273,11 @@ func newSocket(s *sockets, r *http.Request) *socket {
 
 // keep returns what a socket keeps of its request's context, which holds on to the request
 // and all that it came with.
-func (d *Door) keep(of context.Context) context.Context {
-	if d.cfg.Keep == nil {
+func (d *Server) keep(of context.Context) context.Context {
+	if d.cfg.CopyContext == nil {
 		return context.Background()
 	}
-	return d.cfg.Keep(of, context.Background())
+	return d.cfg.CopyContext(of, context.Background())
 }
 
 // hasToken looks for a word, whatever its case, in comma-separated lists.
@@ -296,7 +296,7 @@ func hasToken(lists []string, token string) bool {
 // [websocket.Conn] what goes through the socket's sender.
 type hijackWriter struct {
 	http.ResponseWriter
-	socket *socket
+	socket *wsConn
 }
 
 func (w *hijackWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {

@@ -37,16 +37,16 @@ const patience = 20 * time.Second
 // concurrent use.
 type people struct {
 	mu   sync.Mutex
-	are  map[string]Admission // by token, where it is another
-	asks int                  // with a token
-	hold chan struct{}        // closed when the answers to tokens may come; nil for at once
+	are  map[string]AuthResult // by token, where it is another
+	asks int                   // with a token
+	hold chan struct{}         // closed when the answers to tokens may come; nil for at once
 }
 
-func (p *people) admit(_ context.Context, c Credentials) Admission {
+func (p *people) admit(_ context.Context, c Credentials) AuthResult {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if c.Token == "" {
-		return Admission{}
+		return AuthResult{}
 	}
 	p.asks++
 	if p.hold != nil {
@@ -56,12 +56,12 @@ func (p *people) admit(_ context.Context, c Credentials) Admission {
 	}
 	a, special := p.are[c.Token]
 	if !special {
-		a = Admission{User: c.Token}
+		a = AuthResult{User: c.Token}
 	}
 	if a.User == "panic" {
 		panic("who is it")
 	}
-	a.Enter = func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, a.User) }
+	a.WithContext = func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, a.User) }
 	return a
 }
 
@@ -71,11 +71,11 @@ func (p *people) asked() int {
 	return p.asks
 }
 
-func (p *people) change(token string, to Admission) {
+func (p *people) change(token string, to AuthResult) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.are == nil {
-		p.are = map[string]Admission{}
+		p.are = map[string]AuthResult{}
 	}
 	p.are[token] = to
 }
@@ -83,7 +83,7 @@ func (p *people) change(token string, to Admission) {
 // A socketSite is a running door whose sockets are tested.
 type socketSite struct {
 	*doortest.Schema
-	door   *Door
+	server *Server
 	people *people
 	reg    *prometheus.Registry
 	url    string
@@ -94,9 +94,9 @@ type socketSite struct {
 func newSocketSite(t testing.TB, cfg Config) *socketSite {
 	t.Helper()
 	s := &socketSite{Schema: doortest.New(), people: &people{}, reg: prometheus.NewRegistry(), wait: patience}
-	cfg.Admit, cfg.Registerer = s.people.admit, s.reg
+	cfg.Authenticate, cfg.Registerer = s.people.admit, s.reg
 	var err error
-	if s.door, err = New(s.Executable(), cfg); err != nil {
+	if s.server, err = New(s.Executable(), cfg); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -109,7 +109,7 @@ func start(t *testing.T, cfg Config) *socketSite {
 	running := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, running) })
 	s := newSocketSite(t, cfg)
-	server := httptest.NewServer(s.door)
+	server := httptest.NewServer(s.server)
 	s.url, s.client = server.URL, server.Client()
 	t.Cleanup(func() {
 		s.close(t)
@@ -121,14 +121,14 @@ func start(t *testing.T, cfg Config) *socketSite {
 func (s *socketSite) close(t testing.TB) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := s.door.sockets.Close(ctx, 0); err != nil {
+	if err := s.server.sockets.Close(ctx, 0); err != nil {
 		t.Error(err)
 	}
 }
 
 // closes are how many sockets ended with a code.
 func (s *socketSite) closes(code string) float64 {
-	return testutil.ToFloat64(s.door.sockets.metrics.closes[code])
+	return testutil.ToFloat64(s.server.sockets.metrics.closes[code])
 }
 
 // A visitor is a client that says exactly what a test wants.
@@ -313,7 +313,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 }
 
 func TestSocketUpgradesWhomItMay(t *testing.T) {
-	s := start(t, Config{Origins: []string{"https://app.example.com"}})
+	s := start(t, Config{AllowedOrigins: []string{"https://app.example.com"}})
 	own := strings.TrimPrefix(s.url, "http://")
 	tests := []struct {
 		name      string
@@ -543,9 +543,9 @@ func (v *visitor) types(n int) []string {
 
 func TestSocketKnowsWhoAsks(t *testing.T) {
 	s := start(t, Config{})
-	s.people.change("bad", Admission{Refused: true})
-	s.people.change("unknown", Admission{Unknown: true})
-	s.people.change("panic", Admission{User: "panic"})
+	s.people.change("bad", AuthResult{BadToken: true})
+	s.people.change("unknown", AuthResult{Unavailable: true})
+	s.people.change("panic", AuthResult{User: "panic"})
 	tests := []struct {
 		name    string
 		header  string
@@ -619,8 +619,8 @@ func TestSocketKnowsWhoAsks(t *testing.T) {
 
 func TestWhoGuessesTokensIsSoonNotAskedForThem(t *testing.T) {
 	s := start(t, Config{Limits: Limits{AnonymousRate: 1, AnonymousBurst: 30}})
-	s.people.change("bad", Admission{Refused: true})
-	s.door.anonymous = newBuckets(0, 0, time.Now) // only guesses count here
+	s.people.change("bad", AuthResult{BadToken: true})
+	s.server.anonymous = newBuckets(0, 0, time.Now) // only guesses count here
 	const guesses = 40
 	codes := map[websocket.StatusCode]int{}
 	for range guesses {
@@ -682,7 +682,7 @@ func TestOperationsThatDoNotHeedTheirEndCountToo(t *testing.T) {
 	v.subscribe("3", "{ hello }")
 	v.wantsError("3", codeRate)
 	close(hold)
-	eventually(t, "they have ended", func() bool { return testutil.ToFloat64(s.door.sockets.metrics.operations) == 0 })
+	eventually(t, "they have ended", func() bool { return testutil.ToFloat64(s.server.sockets.metrics.operations) == 0 })
 	v.subscribe("3", "{ hello }")
 	v.wants(`{"type":"next","id":"3","payload":{"data":{"hello":"hello world"}}}`, `{"type":"complete","id":"3"}`)
 }
@@ -700,7 +700,7 @@ func TestLargeDocumentsNeedMemoryAsLongAsTheyRun(t *testing.T) {
 	v.subscribe("2", large("x")) // it shares the document of the first
 	eventually(t, "the one with the same document runs", func() bool { return s.Subscriptions() == 2 })
 	v.send(`{"type":"complete","id":"1"}`)
-	eventually(t, "the first has ended", func() bool { return testutil.ToFloat64(s.door.sockets.metrics.operations) == 1 })
+	eventually(t, "the first has ended", func() bool { return testutil.ToFloat64(s.server.sockets.metrics.operations) == 1 })
 	v.subscribe("1", large("y"))
 	eventually(t, "another runs", func() bool { return s.Subscriptions() == 2 })
 	v.lives()
@@ -763,7 +763,7 @@ func TestTheOldestSocketOfAUserGivesWay(t *testing.T) {
 		v.lives()
 	}
 	_ = newest.conn.Close(websocket.StatusNormalClosure, "")
-	eventually(t, "two sockets are open", func() bool { return testutil.ToFloat64(s.door.sockets.metrics.open) == 2 })
+	eventually(t, "two sockets are open", func() bool { return testutil.ToFloat64(s.server.sockets.metrics.open) == 2 })
 	s.enter(t, "ann").lives() // in the place of who left
 	newer.lives()
 }
@@ -810,21 +810,21 @@ func TestClientsThatStallAndLeaveLeaveNothingBehind(t *testing.T) {
 	all.Wait()
 	eventually(t, "those who left are gone", func() bool {
 		s.Push("tick")
-		return s.Running("flood") == 0 && testutil.ToFloat64(s.door.sockets.metrics.open) <= clients/3
+		return s.Running("flood") == 0 && testutil.ToFloat64(s.server.sockets.metrics.open) <= clients/3
 	})
 	s.close(t)
-	if got := testutil.ToFloat64(s.door.sockets.metrics.open); got != 0 {
+	if got := testutil.ToFloat64(s.server.sockets.metrics.open); got != 0 {
 		t.Errorf("%v sockets are open", got)
 	}
 	eventually(t, "no resolver runs", func() bool { return s.Subscriptions() == 0 && s.Running("slow") == 0 })
 } // and start looks for goroutines that are left
 
 func TestAPanicOfConfigEndsOneOperation(t *testing.T) {
-	s := start(t, Config{Present: func(context.Context, error) *gqlerror.Error { panic("present") }})
+	s := start(t, Config{ErrorPresenter: func(context.Context, error) *gqlerror.Error { panic("present") }})
 	v := s.enter(t, "ann")
 	v.subscribe("1", "{ none }")
 	v.wantsError("1", codeInternal)
-	s.people.change("ann", Admission{User: "panic"})
+	s.people.change("ann", AuthResult{User: "panic"})
 	v.subscribe("1", "{ viewer }")
 	v.wantsError("1", codeInternal)
 	v.lives()
@@ -833,13 +833,13 @@ func TestAPanicOfConfigEndsOneOperation(t *testing.T) {
 func TestASocketKeepsOfItsRequestWhatItIsToldTo(t *testing.T) {
 	var server atomic.Bool // seen by an operation
 	s := start(t, Config{
-		Keep: func(of, in context.Context) context.Context {
+		CopyContext: func(of, in context.Context) context.Context {
 			if of.Value(http.ServerContextKey) == nil {
 				return in
 			}
 			return doortest.WithViewer(in, "kept")
 		},
-		Present: func(ctx context.Context, _ error) *gqlerror.Error {
+		ErrorPresenter: func(ctx context.Context, _ error) *gqlerror.Error {
 			server.Store(ctx.Value(http.ServerContextKey) != nil)
 			return &gqlerror.Error{Message: "no"}
 		},
@@ -860,7 +860,7 @@ func TestAnAnswerForWhichThereIsNoMemoryIsAnErrorAlone(t *testing.T) {
 	v.subscribe("1", "{ big(bytes: 900000) }")
 	v.wantsError("1", codeUnavailable)
 	v.lives()
-	if taken := s.door.memory.taken(); taken != 0 {
+	if taken := s.server.memory.taken(); taken != 0 {
 		t.Errorf("%d bytes are still held", taken)
 	}
 }
@@ -869,7 +869,7 @@ func TestALookTooManyRefusesOneOperationOfASocket(t *testing.T) {
 	s := start(t, Config{})
 	v := s.enter(t, "ann")
 	hand := &handClock{}
-	s.door.looks = newBuckets(1, 1, hand.now)
+	s.server.looks = newBuckets(1, 1, hand.now)
 	v.subscribe("1", "{ viewer }")
 	v.wants(`{"type":"next","id":"1","payload":{"data":{"viewer":"ann"}}}`, `{"type":"complete","id":"1"}`)
 	asked := s.people.asked()
@@ -917,13 +917,13 @@ func TestASubscriptionThatDoesNotBeginIsAnErrorAlone(t *testing.T) {
 func TestASessionThatEndedEndsItsSocketAtTheNextOperation(t *testing.T) {
 	tests := []struct {
 		name string
-		now  Admission
+		now  AuthResult
 		code websocket.StatusCode
 	}{
-		{"refused", Admission{Refused: true}, 4403},
-		{"another user", Admission{User: "bob"}, 4403},
-		{"nobody", Admission{}, 4403},
-		{"not known now", Admission{Unknown: true}, 0},
+		{"refused", AuthResult{BadToken: true}, 4403},
+		{"another user", AuthResult{User: "bob"}, 4403},
+		{"nobody", AuthResult{}, 4403},
+		{"not known now", AuthResult{Unavailable: true}, 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -949,19 +949,19 @@ func TestSocketMetricsAreThereFromTheStart(t *testing.T) {
 		}
 	}
 	v := s.enter(t, "")
-	if got := testutil.ToFloat64(s.door.sockets.metrics.open); got != 1 {
+	if got := testutil.ToFloat64(s.server.sockets.metrics.open); got != 1 {
 		t.Errorf("%v sockets are open", got)
 	}
 	v.subscribe("1", "{ wait }")
-	eventually(t, "it counts the operation", func() bool { return testutil.ToFloat64(s.door.sockets.metrics.operations) == 1 })
+	eventually(t, "it counts the operation", func() bool { return testutil.ToFloat64(s.server.sockets.metrics.operations) == 1 })
 	_ = v.conn.Close(3333, "my own")
 	eventually(t, "it counts the end", func() bool { return s.closes(otherCode) == 1 })
 	eventually(t, "nothing is open", func() bool {
-		return testutil.ToFloat64(s.door.sockets.metrics.open) == 0 && testutil.ToFloat64(s.door.sockets.metrics.operations) == 0
+		return testutil.ToFloat64(s.server.sockets.metrics.open) == 0 && testutil.ToFloat64(s.server.sockets.metrics.operations) == 0
 	})
 	s.enter(t, "").send(`{}`)
 	eventually(t, "it counts the misuse", func() bool {
-		return testutil.ToFloat64(s.door.sockets.metrics.refused[messageInvalid]) == 1 && s.closes("4400") == 1
+		return testutil.ToFloat64(s.server.sockets.metrics.refused[messageInvalid]) == 1 && s.closes("4400") == 1
 	})
 }
 
@@ -1019,7 +1019,7 @@ func TestCloseEndsAllSockets(t *testing.T) {
 // A lateWriter is hijacked when the server has just begun to stop.
 type lateWriter struct {
 	http.ResponseWriter
-	sockets *sockets
+	sockets *wsServer
 }
 
 func (w *lateWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
@@ -1030,7 +1030,7 @@ func (w *lateWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 func TestCloseEndsASocketThatIsBeingUpgraded(t *testing.T) {
 	s := start(t, Config{})
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.door.ServeHTTP(&lateWriter{w, s.door.sockets}, r)
+		s.server.ServeHTTP(&lateWriter{w, s.server.sockets}, r)
 	}))
 	defer server.Close()
 	s.url = server.URL

@@ -26,7 +26,7 @@ func startPiped(t *testing.T, cfg Config, server *http.Server) *socketSite {
 	t.Helper()
 	s := newSocketSite(t, cfg)
 	pipes := &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
-	server.Handler = s.door
+	server.Handler = s.server
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(pipes) })
 	transport := &http.Transport{DialContext: pipes.dial}
@@ -163,7 +163,7 @@ func TestAnOpenSocketEndsWithItsSession(t *testing.T) {
 			}()
 		}
 		asked := s.people.asked()
-		s.people.change("ann", Admission{Unknown: true})
+		s.people.change("ann", AuthResult{Unavailable: true})
 		time.Sleep(5 * time.Minute)
 		if n := s.people.asked() - asked; n < 4 || n > 6 {
 			t.Errorf("asked %d times in five minutes", n)
@@ -171,14 +171,14 @@ func TestAnOpenSocketEndsWithItsSession(t *testing.T) {
 		if len(ends) > 0 {
 			t.Fatalf("closed with %d while nobody could say", <-ends)
 		}
-		s.people.change("ann", Admission{Refused: true})
+		s.people.change("ann", AuthResult{BadToken: true})
 		begin := time.Now()
 		if code := <-ends; code != 4403 || time.Since(begin) > 66*time.Second {
 			t.Errorf("closed with %d after %v", code, time.Since(begin))
 		}
 		nobody.send(pingMessage)
 		synctest.Wait()
-		if got := testutil.ToFloat64(s.door.sockets.metrics.open); got != 1 {
+		if got := testutil.ToFloat64(s.server.sockets.metrics.open); got != 1 {
 			t.Errorf("%v sockets are open, want that of nobody", got)
 		}
 	})
@@ -243,7 +243,7 @@ func TestCloseSpreadsTheEndOfSockets(t *testing.T) {
 				ends[time.Since(begin)]++
 			})
 		}
-		if err := s.door.sockets.Close(t.Context(), over); err != nil {
+		if err := s.server.sockets.Close(t.Context(), over); err != nil {
 			t.Error(err)
 		}
 		clients.Wait()
@@ -267,11 +267,11 @@ func TestCloseDropsTheStubbornWhenItsContextEnds(t *testing.T) {
 		begin := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if err := s.door.sockets.Close(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
+		if err := s.server.sockets.Close(ctx, 0); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
 		synctest.Wait()
-		if open, took := testutil.ToFloat64(s.door.sockets.metrics.open), time.Since(begin); open != 0 || took != time.Second {
+		if open, took := testutil.ToFloat64(s.server.sockets.metrics.open), time.Since(begin); open != 0 || took != time.Second {
 			t.Errorf("%v sockets are open after %v", open, took)
 		}
 	})

@@ -34,7 +34,7 @@ func (c *commands) benchVisits(ctx context.Context, cmd *call) error {
 // visitHouse is what counts visits in a server that nobody else asks.
 type visitHouse struct {
 	*app.Components
-	gate *door.Door // for which a token is a user
+	gate *door.Server // for which a token is a user
 }
 
 // openVisitHouse opens a server on a Redis, with a database of its own. It flushes
@@ -56,7 +56,7 @@ func openVisitHouse(ctx context.Context, redisURL string) (_ bench.VisitCounter,
 		return nil, nil, errors.Join(err, stop())
 	}
 	gate, err := door.New(generated.NewExecutableSchema(graph.New(house.Services)), door.Config{
-		Admit: func(_ context.Context, c door.Credentials) door.Admission { return door.Admission{User: c.Token} },
+		Authenticate: func(_ context.Context, c door.Credentials) door.AuthResult { return door.AuthResult{User: c.Token} },
 	})
 	if err != nil {
 		return nil, nil, errors.Join(err, stop())
@@ -82,7 +82,7 @@ func (h *visitHouse) Intercept(ctx context.Context, user string) (func(), error)
 		r.Header.Set("Authorization", "Bearer "+user)
 	}
 	known := ctx
-	h.gate.Beside(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { known = r.Context() })).ServeHTTP(nil, r) //nolint:fatcontext // once
+	h.gate.Guard(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { known = r.Context() })).ServeHTTP(nil, r) //nolint:fatcontext // once
 	known = graphql.WithOperationContext(known, &graphql.OperationContext{Headers: r.Header, Operation: &ast.OperationDefinition{Operation: ast.Query}})
 	next := func(context.Context) graphql.ResponseHandler { return nil }
 	counting := app.VisitCounter{Visits: h.Visits}
