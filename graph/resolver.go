@@ -81,7 +81,7 @@ func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (
 func mayRead(ctx context.Context) error {
 	if wait, ok := door.AllowRead(ctx); !ok {
 		plan.After(ctx, func() { door.RecordRefusal(ctx, wait) })
-		return fault.New(fault.RateLimited, "Too many of the ids that you asked for name nothing. Try again later.").In(wait)
+		return fault.New(fault.RateLimited, "Too many of the ids that you asked for name nothing. Try again later.").WithRetryAfter(wait)
 	}
 	return nil
 }

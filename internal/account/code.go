@@ -219,7 +219,7 @@ func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by clien
 	if !errors.Is(err, ErrNotSent) {
 		// It stays good, and counts: whoever could make the sender fail would
 		// otherwise have a phone flooded.
-		return "failed", fault.New(fault.Unavailable, "The code may not arrive. Try again in a minute.").In(codePause).Because(err)
+		return "failed", fault.New(fault.Unavailable, "The code may not arrive. Try again in a minute.").WithRetryAfter(codePause).WithCause(err)
 	}
 	// Not with a context that may be what ended the sending.
 	_, errBack := runScript(context.WithoutCancel(ctx), c.rdb, c.withdraw, append([]string{slot}, t.keys...), code).Int()
@@ -227,7 +227,7 @@ func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by clien
 		log.WarnContext(ctx, "a code that was not sent is not withdrawn; the phone has to wait", "err", errBack)
 	}
 	c.giveBackHour(ctx)
-	return "failed", fault.New(fault.Unavailable, "The code could not be sent. Try again later.").Because(err)
+	return "failed", fault.New(fault.Unavailable, "The code could not be sent. Try again later.").WithCause(err)
 }
 
 // takeHour counts one more code of the installation, unless it is one too many.

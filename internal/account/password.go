@@ -120,7 +120,7 @@ func (h *hasher) key(ctx context.Context, password string, salt []byte, c cost) 
 	case h.places <- struct{}{}:
 		defer func() { <-h.places }()
 	default:
-		return nil, fault.New(fault.Unavailable, "Too many people log in at this moment. Try again in a second.").In(time.Second)
+		return nil, fault.New(fault.Unavailable, "Too many people log in at this moment. Try again in a second.").WithRetryAfter(time.Second)
 	}
 	select {
 	case h.turns <- struct{}{}:

@@ -107,7 +107,7 @@ func (v Viewer) User(ctx context.Context) (*User, error) {
 }
 
 func unknownViewer(err error) error {
-	return fault.New(fault.Unavailable, "Who you are cannot be read at the moment. Try again.").Because(err)
+	return fault.New(fault.Unavailable, "Who you are cannot be read at the moment. Try again.").WithCause(err)
 }
 
 // Require returns nil if the viewer has the role, else a fault that says what

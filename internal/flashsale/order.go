@@ -46,7 +46,7 @@ const (
 )
 
 // errBusy is returned when too many orders wait.
-var errBusy = fault.New(fault.Unavailable, "Too many orders at the moment. Please try again.").In(time.Second)
+var errBusy = fault.New(fault.Unavailable, "Too many orders at the moment. Please try again.").WithRetryAfter(time.Second)
 
 // What the queue and the database side fail at in the background and try again, for
 // the log.
@@ -137,7 +137,7 @@ func (s *Service) once(ctx context.Context, t sale.Request) (a sale.Response, ag
 	switch {
 	case !arrived && (errors.Is(err, errCrowded) || errors.Is(err, redis.ErrPoolTimeout)): // Redis is not to blame
 		s.pending.drop(number)
-		return sale.Response{}, false, errBusy.Because(err)
+		return sale.Response{}, false, errBusy.WithCause(err)
 	case !arrived && ctx.Err() != nil: // nobody waits for an answer
 		s.pending.drop(number)
 		return sale.Response{}, false, ctx.Err()
@@ -264,7 +264,7 @@ func (s *Service) holder(ctx context.Context, t sale.Request, other int64) (a sa
 	}
 	at := location{t.VoucherID, t.Partition, t.Buckets}
 	if _, err := s.gate.release(ctx, at, []sale.Reservation{{Order: other, User: t.UserID, Voucher: t.VoucherID}}); err != nil {
-		return sale.Response{}, false, errBusy.Because(err)
+		return sale.Response{}, false, errBusy.WithCause(err)
 	}
 	return sale.Response{}, true, nil
 }

@@ -41,7 +41,7 @@ const (
 )
 
 // errBusy is what somebody hears when others decode.
-var errBusy = fault.New(fault.Unavailable, "Too many pictures at the moment. Please try again.").In(2 * time.Second)
+var errBusy = fault.New(fault.Unavailable, "Too many pictures at the moment. Please try again.").WithRetryAfter(2 * time.Second)
 
 func rejected(format string, args ...any) error {
 	return fault.Refuse(mediapath.Rejected, fmt.Sprintf(format, args...), "file")

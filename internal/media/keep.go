@@ -68,7 +68,7 @@ func (s *Service) keep(ctx context.Context, uploader *int64, made ...encoded) ([
 		files.Go(func() error { return s.put(ctx, small, e.small) })
 	}
 	if err := files.Wait(); err != nil {
-		return nil, fault.New(fault.Unavailable, "The picture could not be kept now. Please try again.").Because(err)
+		return nil, fault.New(fault.Unavailable, "The picture could not be kept now. Please try again.").WithCause(err)
 	}
 	if err := s.db.Picture.Update().Where(picture.IDIn(ids...), picture.Stored(false)).SetStored(true).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("say that %d pictures are stored: %w", len(ids), err)
@@ -95,7 +95,7 @@ func (s *Service) checkStored(ctx context.Context, ids []int64, names []mediapat
 	if len(gone) == 0 {
 		return nil
 	}
-	return fault.New(fault.Unavailable, "The picture was deleted meanwhile. Please try again.").Because(s.deleteFiles(ctx, gone...))
+	return fault.New(fault.Unavailable, "The picture was deleted meanwhile. Please try again.").WithCause(s.deleteFiles(ctx, gone...))
 }
 
 const filesAtOnce = 8

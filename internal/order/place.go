@@ -69,7 +69,7 @@ func (s *Service) PlaceKind(ctx context.Context, kind Kind, userID, voucherID in
 		return nil, fault.Refuse(fault.InvalidInput, fmt.Sprintf("A key has at most %d characters.", MaxKey), "idempotencyKey")
 	}
 	if wait, ok := s.tries.Allow(decimal(userID)); !ok {
-		return nil, fault.New(fault.RateLimited, "An order can be tried %d times a second.", triesPerSecond).In(wait)
+		return nil, fault.New(fault.RateLimited, "An order can be tried %d times a second.", triesPerSecond).WithRetryAfter(wait)
 	}
 	v, err := s.cfg.Vouchers.VoucherByID(ctx, voucherID)
 	if errors.Is(err, fault.ErrNotFound) || err == nil && !kind.fits(v) {

@@ -44,8 +44,8 @@ func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// In returns a copy of e that says when it makes sense to try again.
-func (e *Error) In(wait time.Duration) *Error {
+// WithRetryAfter returns a copy of e that says when it makes sense to try again.
+func (e *Error) WithRetryAfter(wait time.Duration) *Error {
 	again := *e
 	again.RetryAfter = wait
 	return &again
@@ -56,9 +56,9 @@ func BadInput(format string, args ...any) *Error {
 	return New(BadUserInput, format, args...)
 }
 
-// Because returns a copy of e that wraps cause. The cause is for the log: it
+// WithCause returns a copy of e that wraps cause. The cause is for the log: it
 // is part of Error() but not of Message.
-func (e *Error) Because(cause error) *Error {
+func (e *Error) WithCause(cause error) *Error {
 	caused := *e
 	caused.cause = cause
 	return &caused

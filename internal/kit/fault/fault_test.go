@@ -17,7 +17,7 @@ func TestKindOfFindsTheFaultInAChain(t *testing.T) {
 	}{
 		{"a fault itself", bad, BadUserInput},
 		{"a wrapped fault", fmt.Errorf("list shops: %w", bad), BadUserInput},
-		{"a fault with a cause", New(Unavailable, "Try again later.").Because(io.ErrUnexpectedEOF), Unavailable},
+		{"a fault with a cause", New(Unavailable, "Try again later.").WithCause(io.ErrUnexpectedEOF), Unavailable},
 		{"no fault", io.ErrUnexpectedEOF, Internal},
 	}
 	for _, tt := range tests {
@@ -28,7 +28,7 @@ func TestKindOfFindsTheFaultInAChain(t *testing.T) {
 }
 
 func TestTheCauseIsInTheErrorButNotInTheMessage(t *testing.T) {
-	err := New(Unavailable, "Try again later.").Because(io.ErrUnexpectedEOF)
+	err := New(Unavailable, "Try again later.").WithCause(io.ErrUnexpectedEOF)
 	if err.Message != "Try again later." {
 		t.Errorf("Message = %q", err.Message)
 	}
@@ -55,7 +55,7 @@ func TestUserErrorsAreAnErrorAsLongAsThereIsOne(t *testing.T) {
 
 func TestACauseKeepsWhenToTryAgain(t *testing.T) {
 	slowly := New(RateLimited, "Slowly.")
-	busy := slowly.In(time.Minute).Because(io.EOF)
+	busy := slowly.WithRetryAfter(time.Minute).WithCause(io.EOF)
 	if busy.RetryAfter != time.Minute || busy.Kind != RateLimited || busy.Message != "Slowly." || slowly.RetryAfter != 0 {
 		t.Errorf("%+v of %+v", busy, slowly)
 	}

@@ -22,7 +22,7 @@ func TestAnErrorIsKeptAsItsKind(t *testing.T) {
 	}{
 		{"none", nil, nil, false},
 		{"of the client", fmt.Errorf("secret: %w", fault.BadInput("secret")), "BAD_USER_INPUT", false},
-		{"a store that is away", fault.New(fault.Unavailable, "secret").Because(io.EOF), "UNAVAILABLE", true},
+		{"a store that is away", fault.New(fault.Unavailable, "secret").WithCause(io.EOF), "UNAVAILABLE", true},
 		{"the client went away", fmt.Errorf("secret: %w", context.Canceled), "canceled", false},
 		{"too slow", fmt.Errorf("secret: %w", context.DeadlineExceeded), "timeout", true},
 		{"an accident", fmt.Errorf("secret: %w", &http.MaxBytesError{}), "*http.MaxBytesError", true},

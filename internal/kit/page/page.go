@@ -113,11 +113,11 @@ func Decode(c Cursor, order string, key ...any) error {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(string(c))
 	if err != nil {
-		return bad.Because(err)
+		return bad.WithCause(err)
 	}
 	var parts []json.RawMessage
 	if err := json.Unmarshal(b, &parts); err != nil {
-		return bad.Because(err)
+		return bad.WithCause(err)
 	}
 	if len(parts) != len(key)+1 {
 		return bad
