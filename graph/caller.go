@@ -46,7 +46,7 @@ func WithCaller(ctx context.Context, viewer account.Viewer, address string) cont
 // callerOf is the one way to know who asks: whatever asks it is answered for this
 // caller alone, also in a subscription.
 func callerOf(ctx context.Context) *Caller {
-	live.Personal(ctx)
+	live.MarkPersonal(ctx)
 	if c, ok := ctx.Value(viewerKey{}).(*Caller); ok {
 		return c
 	}

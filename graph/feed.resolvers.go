@@ -39,7 +39,7 @@ func (r *subscriptionResolver) FeedUpdates(ctx context.Context, after *page.Curs
 	if err != nil {
 		return nil, err
 	}
-	return live.Broadcast[feed.Update](ctx, source)
+	return live.From[feed.Update](ctx, source)
 }
 
 func (r *userResolver) Feed(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*feed.Page, error) {

@@ -124,7 +124,7 @@ func (r *subscriptionResolver) StockUpdates(ctx context.Context, voucherID scala
 	if err != nil {
 		return nil, err
 	}
-	return live.Broadcast[*voucher.State](ctx, source)
+	return live.From[*voucher.State](ctx, source)
 }
 
 func (r *Resolver) FlashSale() generated.FlashSaleResolver { return &flashSaleResolver{r} }

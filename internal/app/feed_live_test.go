@@ -27,7 +27,7 @@ type liveTape struct {
 	told    []string
 	cursors []page.Cursor
 	places  []int64
-	f       live.Following
+	f       live.Subscription
 }
 
 func (l *liveTape) Push(u *live.Update) {
@@ -43,7 +43,7 @@ func (l *liveTape) Push(u *live.Update) {
 	case *feed.Resync:
 		what = fmt.Sprint("resync ", liveNumber(u.Cursor))
 	default:
-		if !errors.Is(err, live.ErrGone) {
+		if !errors.Is(err, live.ErrSkip) {
 			what = fmt.Sprint(err)
 		}
 	}
@@ -158,7 +158,7 @@ func (r *liveRig) listen(t *testing.T, p *feedProcess, after page.Cursor) *liveT
 		t.Fatal(err)
 	}
 	tape := &liveTape{}
-	if tape.f, err = source.Follow(tape); err != nil {
+	if tape.f, err = source.Subscribe(tape); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(tape.f.Close)

@@ -310,7 +310,7 @@ func (a *App) graphQL(components *Components) (*door.Server, error) {
 	present := graph.Present(a.log, observe.RequestID, store.Away)
 	executable := graph.New(components.Services)
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
-		Told: live.Fed,
+		Told: live.NextValue,
 		Off:  slices.Contains(a.cfg.Without, "plans"), Apart: observe.Traced, Root: observed.RootField,
 		Failed: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
 	})

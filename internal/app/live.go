@@ -31,7 +31,7 @@ const (
 
 // feedHints are what processes tell each other of new notes. With an embedded Redis there
 // is one process.
-func (h *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *live.Hints {
+func (h *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *live.Channel {
 	var rdb redis.UniversalClient
 	if cfg.RedisURL != "" {
 		rdb = h.State

@@ -48,14 +48,14 @@ func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *
 	joint := &saleAdapter{}
 	h.Vouchers = voucher.New(client, h.hub, h.outbox, voucher.Config{
 		Sales: joint, Shops: h.Shops,
-		Changed: func(ids ...int64) { h.Notifier.Tell(stocksOf(ids)...) }, Live: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
+		Changed: func(ids ...int64) { h.Notifier.Notify(stocksOf(ids)...) }, Live: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
 	})
 	h.Balances = balance.New(client, nil)
 	h.Orders = order.New(client, h.hub, h.outbox, order.Config{
 		Redis: h.State, Locks: locks, Registerer: reg, Log: log,
 		Prefix: cfg.RedisPrefix, Vouchers: voucherAdapter{h.Vouchers, h.Shops}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
 		Ledger: h.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
-		Tell: h.Notifier.Tell, StockKey: voucher.StockKey,
+		Tell: h.Notifier.Notify, StockKey: voucher.StockKey,
 	})
 	sales, err := flashsale.New(ctx, client, h.outbox, flashsale.Config{
 		Numbers: numbers, Orders: orderAdapter{h.Orders}, Registerer: reg, Log: log,

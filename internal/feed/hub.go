@@ -530,7 +530,7 @@ func (h *liveHub) replay(s *session, after int64) {
 	h.s.m.liveReplayed.Add(float64(len(due)))
 }
 
-// Resume implements [live.Following].
+// Resume implements [live.Subscription].
 func (s *session) Resume(after int64) {
 	h := s.hub
 	h.mu.Lock()
@@ -550,7 +550,7 @@ func (s *session) Resume(after int64) {
 	}
 }
 
-// Close implements [live.Following].
+// Close implements [live.Subscription].
 func (s *session) Close() {
 	h := s.hub
 	h.mu.Lock()

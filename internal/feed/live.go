@@ -62,8 +62,8 @@ type liveFeed struct {
 	after int64
 }
 
-// Follow implements [live.Source].
-func (l *liveFeed) Follow(r live.Receiver) (live.Following, error) {
+// Subscribe implements [live.Source].
+func (l *liveFeed) Subscribe(r live.Receiver) (live.Subscription, error) {
 	return l.hub.join(l.user, l.after, r), nil
 }
 
@@ -77,14 +77,14 @@ func (s *Service) updateOf(e Event) *live.Update {
 	}
 	u.Load = func(ctx context.Context) (any, error) {
 		if s.tail.gone(e.Note) {
-			return nil, live.ErrGone
+			return nil, live.ErrSkip
 		}
 		row, err := s.rows.read(ctx, e.Note)
 		if err != nil {
 			return nil, err
 		}
 		if row == nil {
-			return nil, live.ErrGone
+			return nil, live.ErrSkip
 		}
 		return &Added{cursor, row}, nil
 	}

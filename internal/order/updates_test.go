@@ -35,7 +35,7 @@ func (w *town) watching(t *testing.T, change ...func(*Config)) (process, *live.H
 	done := make(chan error, 1)
 	go func() { done <- hub.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-done; hub.Wait() })
-	return w.process(t, append(change, func(c *Config) { c.Tell = hub.Tell })...), hub
+	return w.process(t, append(change, func(c *Config) { c.Tell = hub.Notify })...), hub
 }
 
 // told is the next order of a subscription.
@@ -82,7 +82,7 @@ func TestWhoWatchesAllOrdersOutlivesAnOutage(t *testing.T) {
 		p.rdb.Del(t.Context(), p.QueuedKey(ann))
 		sales.away.Store(true)
 		waitFor(t, func() bool {
-			hub.Tell(watched(ann))
+			hub.Notify(watched(ann))
 			return counterOf(t, p.from, "tandian_order_failures_total", "updates") > 0
 		})
 		sales.away.Store(false)
@@ -90,7 +90,7 @@ func TestWhoWatchesAllOrdersOutlivesAnOutage(t *testing.T) {
 		delete(w.entries, queued.ID)
 		w.mu.Unlock()
 		next := p.plant(t, w, Unpaid)
-		hub.Tell(watched(ann))
+		hub.Notify(watched(ann))
 		if o := told(t, updates); o.ID != next.ID || o.Status != Unpaid {
 			t.Errorf("then came %+v", o)
 		}

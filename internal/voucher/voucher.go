@@ -154,7 +154,7 @@ type Service struct {
 	sales    Sales
 	shops    Shops
 	changed  func(voucherIDs ...int64)
-	live     *live.States[*State]
+	live     *live.SharedUpdates[*State]
 	now      func() time.Time
 	quota    *quota.Limit
 	troubles *troubles

@@ -35,7 +35,7 @@ func AllowRead(ctx context.Context) (wait time.Duration, ok bool) {
 	}
 	wait, ok = c.server.absent.left(c.key)
 	if !ok {
-		live.Personal(ctx) // another caller may
+		live.MarkPersonal(ctx) // another caller may
 	}
 	return wait, ok
 }

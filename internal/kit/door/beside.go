@@ -60,9 +60,9 @@ func (d *Server) LookUp(r *http.Request, read func(context.Context)) bool {
 // CallerOf says who sent the request or the operation that ctx belongs to: the user,
 // [AuthResult].User, "" for nobody known; and the network of the client, by which limits
 // count, "" where there is no request. An answer that it was asked for reaches nobody else,
-// see [live.Personal].
+// see [live.MarkPersonal].
 func CallerOf(ctx context.Context) (user, network string) {
-	live.Personal(ctx)
+	live.MarkPersonal(ctx)
 	c := callerOf(ctx)
 	return c.admission.User, strings.TrimPrefix(c.network, "a:")
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/live"
 )
 
-// Subscriptions that are told the same (see [live.Broadcast]) are members of a pipe, one
+// Subscriptions that are told the same (see [live.From]) are members of a pipe, one
 // for each selection: it executes an update once, and its members' carriers get the
 // bytes. Where an answer depends on who asks, each member has a pipe of its own.
 //
@@ -73,7 +73,7 @@ func (m *subscriber) follow(s live.Source) error {
 			m.close()
 		}
 	}()
-	f, err := s.Follow(m)
+	f, err := s.Subscribe(m)
 	if err != nil {
 		return err //nolint:wrapcheck // it is for the client
 	}
@@ -244,7 +244,7 @@ type subscriber struct {
 	gen  atomic.Uint32                   // of what it is pushed: what has another one counts no more
 
 	// The pipe's mutex guards these.
-	following  live.Following // nil before it follows, and when it is closed
+	following  live.Subscription // nil before it follows, and when it is closed
 	state      receiveState
 	resuming   bool         // its source was asked to
 	resumeLate receiveState // from which it is to be resumed when it follows

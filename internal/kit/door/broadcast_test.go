@@ -460,7 +460,7 @@ func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 	for i := range updates {
 		told.updates = append(told.updates, &live.Update{Seq: int64(i + 1), Load: func(context.Context) (any, error) {
 			if loads[i].Add(1) > 1 && i == updates-1 {
-				return nil, live.ErrGone
+				return nil, live.ErrSkip
 			}
 			return &generated.News{Number: i, Text: "x"}, nil
 		}})
@@ -753,7 +753,7 @@ func (h *hall) join(t testing.TB, to sink, document, viewer string) (*subscriber
 // A feed is a source that tells those who follow it what a test says.
 type feed struct{ to []live.Receiver }
 
-func (f *feed) Follow(r live.Receiver) (live.Following, error) {
+func (f *feed) Subscribe(r live.Receiver) (live.Subscription, error) {
 	f.to = append(f.to, r)
 	return f, nil
 }

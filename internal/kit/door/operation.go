@@ -40,7 +40,7 @@ type operation struct {
 	points    complexityPoints
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
-	joint     *live.Joint       // of a subscription
+	joint     *live.Handoff     // of a subscription
 	lastEvent string            // that its client saw before; set before run
 	refused   *graphql.Response // that waits to be the next
 	ended     bool
@@ -104,8 +104,8 @@ func (op *operation) run() (refused *graphql.Response) {
 		return op.server.refused(graphql.WithOperationContext(op.ctx, op.oc), gqlerror.List{err})
 	}
 	if op.subscription() {
-		op.joint = &live.Joint{LastEvent: op.lastEvent}
-		op.ctx = live.WithJoint(op.ctx, op.joint)
+		op.joint = &live.Handoff{LastEvent: op.lastEvent}
+		op.ctx = live.WithHandoff(op.ctx, op.joint)
 	}
 	op.responses, op.ctx = op.server.exec.DispatchOperation(op.ctx, op.oc)
 	return nil

@@ -59,7 +59,7 @@ func (p *sharedExecution) execute(u *live.Update) (payload []byte, sure bool, _ 
 			return nil, false, stopped
 		case p.tainted && !p.alone:
 			return nil, false, personal
-		case errors.Is(err, live.ErrGone):
+		case errors.Is(err, live.ErrSkip):
 			return nil, true, executed
 		case err != nil:
 			if p.broadcasts.complaints.Allow() {
@@ -128,7 +128,7 @@ func (p *sharedExecution) answer(u *live.Update) (*graphql.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := op.joint.Feed(v); err != nil {
+	if err := op.joint.Deliver(v); err != nil {
 		p.drop()
 		return &graphql.Response{Errors: gqlerror.List{op.server.present(op.ctx, err)}}, nil
 	}

@@ -172,7 +172,7 @@ func startProcess(t testing.TB, rdb redis.UniversalClient, o Options) process {
 	p.sync.await(t)
 	// That the bus began has everybody look; who comes later should not hear of it.
 	begun := watch(t, p.Hub, "begun")[0]
-	p.Tell("begun")
+	p.Notify("begun")
 	testkit.Eventually(t, soon, func() bool { return hinted(begun)[0] })
 	begun.Close()
 	return p

@@ -15,16 +15,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// HintOptions tunes [Hints]. Channel is required.
+// HintOptions tunes [Channel]. Channel is required.
 type HintOptions struct {
 	Channel    string
-	Silence    time.Duration         // after which the connection is tried with a message to ourselves; default 30 s
-	Answer     time.Duration         // longest wait for that, and for any answer of Redis; default 2 s
+	PingAfter  time.Duration         // after which the connection is tried with a message to ourselves; default 30 s
+	Timeout    time.Duration         // longest wait for that, and for any answer of Redis; default 2 s
 	Registerer prometheus.Registerer // where the metrics are shown; nil for nowhere
 	Log        *slog.Logger          // default slog.DiscardHandler
 }
 
-// Hints carries short messages between processes by Redis pub/sub: fast, at most once,
+// Channel carries short messages between processes by Redis pub/sub: fast, at most once,
 // and nobody hears what was lost. So nobody may rely on one: who hears it must find out by
 // itself, now and then and after each gap, what it missed. A stream.Bus promises more and
 // costs more.
@@ -34,7 +34,7 @@ type HintOptions struct {
 // its slot, and to no other.
 //
 // Its methods are safe for concurrent use.
-type Hints struct {
+type Channel struct {
 	rdb    redis.UniversalClient // nil: this process is all there is
 	o      HintOptions
 	hear   func(body []byte)
@@ -58,13 +58,13 @@ const (
 // with each message, also this process's own, by one goroutine;
 // missed whenever messages may have been lost: at the beginning and after each gap. It
 // starts nothing: see Run. It panics if the Registerer has these metrics already.
-func NewHints(rdb redis.UniversalClient, o HintOptions, hear func(body []byte), missed func()) *Hints {
-	o.Silence, o.Answer = cmp.Or(o.Silence, 30*time.Second), cmp.Or(o.Answer, 2*time.Second)
+func NewHints(rdb redis.UniversalClient, o HintOptions, hear func(body []byte), missed func()) *Channel {
+	o.PingAfter, o.Timeout = cmp.Or(o.PingAfter, 30*time.Second), cmp.Or(o.Timeout, 2*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_live_" + name, Help: help})
 	}
-	h := &Hints{
+	h := &Channel{
 		rdb: rdb, o: o, hear: hear, missed: missed, probe: append([]byte{probeMark}, rand.Text()...),
 		connects:  counter("pubsub_connects_total", "Connections that began to listen to pub/sub; more than one means that one was lost."),
 		probes:    counter("pubsub_probe_failures_total", "Connections to pub/sub that were given up because a message to ourselves did not come back."),
@@ -80,7 +80,7 @@ func NewHints(rdb redis.UniversalClient, o HintOptions, hear func(body []byte), 
 
 // Publish sends a message to all processes that listen. With an error it may have
 // reached some, or none.
-func (h *Hints) Publish(ctx context.Context, body []byte) error {
+func (h *Channel) Publish(ctx context.Context, body []byte) error {
 	if h.rdb == nil {
 		h.hear(body)
 		return nil
@@ -93,8 +93,8 @@ func (h *Hints) Publish(ctx context.Context, body []byte) error {
 	return nil
 }
 
-func (h *Hints) send(ctx context.Context, message []byte) error {
-	ctx, cancel := context.WithTimeout(ctx, h.o.Answer)
+func (h *Channel) send(ctx context.Context, message []byte) error {
+	ctx, cancel := context.WithTimeout(ctx, h.o.Timeout)
 	defer cancel()
 	if h.sharded() {
 		return h.rdb.SPublish(ctx, h.o.Channel, message).Err()
@@ -102,7 +102,7 @@ func (h *Hints) send(ctx context.Context, message []byte) error {
 	return h.rdb.Publish(ctx, h.o.Channel, message).Err()
 }
 
-func (h *Hints) sharded() bool {
+func (h *Channel) sharded() bool {
 	_, cluster := h.rdb.(*redis.ClusterClient)
 	return cluster
 }
@@ -110,7 +110,7 @@ func (h *Hints) sharded() bool {
 // Run listens until ctx ends, and then returns nil. A connection that is lost, or
 // silent and does not even bring back what we say to ourselves, is replaced. It runs
 // once at a time.
-func (h *Hints) Run(ctx context.Context) error {
+func (h *Channel) Run(ctx context.Context) error {
 	if h.rdb == nil {
 		h.missed()
 		<-ctx.Done()
@@ -136,7 +136,7 @@ func (h *Hints) Run(ctx context.Context) error {
 // listen listens on one connection until that is lost. What [redis.PubSub] does by
 // itself after an error, to connect again, would go by unseen: so the first error ends
 // it.
-func (h *Hints) listen(ctx context.Context) error {
+func (h *Channel) listen(ctx context.Context) error {
 	var sub *redis.PubSub
 	if h.sharded() {
 		sub = h.rdb.SSubscribe(ctx, h.o.Channel)
@@ -149,16 +149,16 @@ func (h *Hints) listen(ctx context.Context) error {
 	}()
 	// What waits for a message does not see that ctx ends.
 	defer context.AfterFunc(ctx, func() { _ = sub.Close() })()
-	if _, err := sub.ReceiveTimeout(ctx, h.o.Answer); err != nil { // the answer to SUBSCRIBE
+	if _, err := sub.ReceiveTimeout(ctx, h.o.Timeout); err != nil { // the answer to SUBSCRIBE
 		return fmt.Errorf("subscribe: %w", err)
 	}
 	h.connects.Inc()
 	h.connected.Set(1)
 	h.missed()
 	for asked := false; ; {
-		wait := h.o.Silence
+		wait := h.o.PingAfter
 		if asked {
-			wait = h.o.Answer
+			wait = h.o.Timeout
 		}
 		got, err := sub.ReceiveTimeout(ctx, wait)
 		switch m := got.(type) {

@@ -48,7 +48,7 @@ func (e *ear) has(body string) bool {
 	return slices.Contains(e.heard, body)
 }
 
-func listen(t *testing.T, rdb redis.UniversalClient, o HintOptions) (*Hints, *ear) {
+func listen(t *testing.T, rdb redis.UniversalClient, o HintOptions) (*Channel, *ear) {
 	t.Helper()
 	e := new(ear)
 	o.Channel = "td:hints"
@@ -58,7 +58,7 @@ func listen(t *testing.T, rdb redis.UniversalClient, o HintOptions) (*Hints, *ea
 	return h, e
 }
 
-func publish(t *testing.T, h *Hints, body string) {
+func publish(t *testing.T, h *Channel, body string) {
 	t.Helper()
 	if err := h.Publish(t.Context(), []byte(body)); err != nil {
 		t.Fatal(err)
@@ -131,7 +131,7 @@ func TestASilentConnectionIsTriedWithAMessageToOurselves(t *testing.T) {
 	}})
 	t.Cleanup(func() { _ = rdb.Close() })
 	reg := prometheus.NewRegistry()
-	h, e := listen(t, rdb, HintOptions{Silence: 100 * time.Millisecond, Answer: 2 * time.Second, Registerer: reg})
+	h, e := listen(t, rdb, HintOptions{PingAfter: 100 * time.Millisecond, Timeout: 2 * time.Second, Registerer: reg})
 	if within(400*time.Millisecond, func() bool { return e.gaps() > 1 }) {
 		t.Fatal("a connection that answers was replaced")
 	}

@@ -27,11 +27,11 @@ import (
 // metrics and logs nothing.
 type Options struct {
 	Topic      string                // of its messages on the bus; default "live"
-	Gather     time.Duration         // how long what is told is gathered, after a moment in which something was; default 20 ms
+	Debounce   time.Duration         // how long what is told is gathered, after a moment in which something was; default 20 ms
 	Registerer prometheus.Registerer // where the metrics are shown; nil for nowhere
 	Log        *slog.Logger          // default slog.DiscardHandler
 	MaxWatches int                   // open at a time; default 100 000
-	MaxTold    int                   // different keys that wait to be passed on; with more, everything counts as told; default 16 384
+	MaxPending int                   // different keys that wait to be passed on; with more, everything counts as told; default 16 384
 }
 
 // Hub passes hints on, from those who tell to those who watch, in this process and
@@ -46,23 +46,23 @@ type Hub struct {
 	complaints clock.Throttle
 
 	id    [idBytes]byte // on the bus
-	here  *tally        // for the watches of this process
-	there *tally        // for the other processes
+	here  *pendingKeys  // for the watches of this process
+	there *pendingKeys  // for the other processes
 
 	updates sync.WaitGroup
 
 	mu      sync.Mutex
 	watches map[key]*Watch // the first of each key
 	count   int
-	most    int
+	max     int
 }
 
 // ErrFull is returned where [Options.MaxWatches] are open.
 var ErrFull = fault.New(fault.Unavailable, "This server has as many live subscriptions as it can bear; try again.")
 
 const (
-	longestPause = time.Second // between two tries to publish
-	lastWords    = time.Second // for what was told before Run ended
+	maxPause  = time.Second // between two tries to publish
+	lastWords = time.Second // for what was told before Run ended
 	// After a gap so many watches look again at a time, for the sake of the stores
 	// that they ask.
 	spread      = 200
@@ -76,13 +76,13 @@ func New(bus stream.Bus, o Options) *Hub {
 	h := &Hub{
 		bus:     bus,
 		topic:   cmp.Or(o.Topic, "live"),
-		gather:  cmp.Or(o.Gather, 20*time.Millisecond),
+		gather:  cmp.Or(o.Debounce, 20*time.Millisecond),
 		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		metrics: newMetrics(o.Registerer),
-		here:    newTally(cmp.Or(o.MaxTold, 16_384)),
-		there:   newTally(cmp.Or(o.MaxTold, 16_384)),
+		here:    newTally(cmp.Or(o.MaxPending, 16_384)),
+		there:   newTally(cmp.Or(o.MaxPending, 16_384)),
 		watches: make(map[key]*Watch),
-		most:    cmp.Or(o.MaxWatches, 100_000),
+		max:     cmp.Or(o.MaxWatches, 100_000),
 	}
 	_, _ = rand.Read(h.id[:]) // it never fails
 	bus.Subscribe(h.topic, h.hear)
@@ -90,11 +90,11 @@ func New(bus stream.Bus, o Options) *Hub {
 	return h
 }
 
-// Tell says that something about these keys may have changed. Call it when who
+// Notify says that something about these keys may have changed. Call it when who
 // reads finds the change, after the commit. It returns at once: Run passes on what
 // was told, each key once, to the watches of this process whether the bus works or
 // not.
-func (h *Hub) Tell(keys ...string) {
+func (h *Hub) Notify(keys ...string) {
 	if len(keys) == 0 {
 		return
 	}
@@ -107,7 +107,7 @@ func (h *Hub) Tell(keys ...string) {
 	h.add(h.there, b)
 }
 
-func (h *Hub) add(to *tally, b batch) {
+func (h *Hub) add(to *pendingKeys, b batch) {
 	if to.add(b) {
 		h.metrics.errors.WithLabelValues(overflowed).Inc()
 	}
@@ -126,7 +126,7 @@ func (h *Hub) Run(ctx context.Context) error {
 
 // drain gives away what comes into a tally: the first at once, what comes within
 // the time of gathering together. What could not be given comes back to it.
-func (h *Hub) drain(ctx context.Context, from *tally, give func(context.Context, batch) error) {
+func (h *Hub) drain(ctx context.Context, from *pendingKeys, give func(context.Context, batch) error) {
 	pause := h.gather
 	for ctx.Err() == nil {
 		select {
@@ -137,7 +137,7 @@ func (h *Hub) drain(ctx context.Context, from *tally, give func(context.Context,
 		b := from.take()
 		if err := give(ctx, b); err != nil {
 			h.add(from, b)
-			pause = min(2*pause, longestPause)
+			pause = min(2*pause, maxPause)
 			if ctx.Err() == nil {
 				h.complain(ctx, publishing, err)
 			}

@@ -29,7 +29,7 @@ func TestWhatIsToldHintsItsWatchesHereAndInOtherProcesses(t *testing.T) {
 		list := append(watch(t, here, "a", "a", "b"), watch(t, there, "a", "b", "b")...)
 		time.Sleep(time.Second)
 		hinted(list...) // the bus began
-		here.Tell("a")
+		here.Notify("a")
 		synctest.Wait()
 		if diff := cmp.Diff([]bool{true, true, false, true, false, false}, hinted(list...)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
@@ -38,7 +38,7 @@ func TestWhatIsToldHintsItsWatchesHereAndInOtherProcesses(t *testing.T) {
 		if diff := cmp.Diff(make([]bool, 6), hinted(list...)); diff != "" {
 			t.Errorf("hinted again (-want +got)\n%s", diff)
 		}
-		there.Tell("x", "b", "b", "a")
+		there.Notify("x", "b", "b", "a")
 		synctest.Wait()
 		if diff := cmp.Diff([]bool{true, true, true, true, true, true}, hinted(list...)); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
@@ -56,7 +56,7 @@ func TestAWatchThatIsClosedHearsNothing(t *testing.T) {
 			list[closed].Close()
 			list[closed].Close()
 			want[closed] = false
-			h.Tell("a")
+			h.Notify("a")
 			stop := run(t, h)
 			synctest.Wait()
 			if diff := cmp.Diff(want, hinted(list...)); diff != "" {
@@ -91,10 +91,10 @@ func TestWhatIsToldInAMomentIsOneMessage(t *testing.T) {
 		bus := new(tape)
 		h := New(bus, Options{})
 		run(t, h)
-		h.Tell("first") // goes at once
+		h.Notify("first") // goes at once
 		synctest.Wait()
 		for i := range 1000 {
-			h.Tell("order:"+strconv.Itoa(i%50), "stock")
+			h.Notify("order:"+strconv.Itoa(i%50), "stock")
 			time.Sleep(10 * time.Microsecond)
 		}
 		time.Sleep(time.Second)
@@ -121,7 +121,7 @@ func TestManyKeysAreMessagesThatTheBusTakes(t *testing.T) {
 			keys = append(keys, "k"+strconv.Itoa(i))
 		}
 		list := watch(t, other, keys...)
-		h.Tell(keys...)
+		h.Notify(keys...)
 		run(t, h, other)
 		time.Sleep(time.Second)
 		if bodies, _ := bus.published(); len(bodies) != 3 {
@@ -139,10 +139,10 @@ func TestTooManyKeysAreEverything(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := new(tape)
 		reg := prometheus.NewRegistry()
-		h, other := New(bus, Options{MaxTold: 10, Registerer: reg}), New(bus, Options{})
+		h, other := New(bus, Options{MaxPending: 10, Registerer: reg}), New(bus, Options{})
 		list := append(watch(t, h, "a"), watch(t, other, "a")...)
 		for i := range 11 {
-			h.Tell("k" + strconv.Itoa(i))
+			h.Notify("k" + strconv.Itoa(i))
 		}
 		run(t, h, other)
 		time.Sleep(time.Second)
@@ -166,9 +166,9 @@ func TestWhatCannotBePublishedIsKeptAndTriedAgain(t *testing.T) {
 		run(t, h, other)
 		list := append(watch(t, h, "a", "b"), watch(t, other, "a", "b")...)
 		bus.breaks(errors.New("the bus is away"))
-		h.Tell("a")
+		h.Notify("a")
 		time.Sleep(15 * time.Second)
-		h.Tell("b")
+		h.Notify("b")
 		time.Sleep(15 * time.Second)
 		if diff := cmp.Diff([]bool{true, true, false, false}, hinted(list...)); diff != "" {
 			t.Errorf("while it is away (-want +got)\n%s", diff)
@@ -180,7 +180,7 @@ func TestWhatCannotBePublishedIsKeptAndTriedAgain(t *testing.T) {
 			t.Errorf("it is logged %d times in 30 seconds", n)
 		}
 		bus.breaks(nil)
-		time.Sleep(longestPause)
+		time.Sleep(maxPause)
 		synctest.Wait()
 		if diff := cmp.Diff([]bool{false, false, true, true}, hinted(list...)); diff != "" {
 			t.Errorf("when it is back (-want +got)\n%s", diff)
@@ -191,11 +191,11 @@ func TestWhatCannotBePublishedIsKeptAndTriedAgain(t *testing.T) {
 func TestWhatWasToldBeforeTheEndIsPublished(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := new(tape)
-		h := New(bus, Options{Gather: time.Hour})
+		h := New(bus, Options{Debounce: time.Hour})
 		stop := run(t, h)
-		h.Tell("a")
+		h.Notify("a")
 		synctest.Wait()
-		h.Tell("b")
+		h.Notify("b")
 		stop()
 		if bodies, _ := bus.published(); len(bodies) != 2 {
 			t.Errorf("%d messages, want 2", len(bodies))
@@ -218,7 +218,7 @@ func TestAfterAGapEverybodyLooksAgainALittleLater(t *testing.T) {
 		follower{h}.Reset(t.Context(), stream.GapLost)
 		time.Sleep(5 * spreadPause / 2)
 		late := watch(t, h, "late")[0] // not among those who look again
-		h.Tell("late")
+		h.Notify("late")
 		time.Sleep(2 * spreadPause)
 		if n := count(hinted(list...)); n < 4*spread || n > 6*spread {
 			t.Errorf("%d of %d after half of the time", n, len(list))
@@ -276,7 +276,7 @@ func TestMetricsAreThereFromTheStart(t *testing.T) {
 		h := New(bus, Options{Registerer: reg})
 		run(t, h)
 		watch(t, h, "a", "a", "b")
-		h.Tell("a", "c")
+		h.Notify("a", "c")
 		synctest.Wait()
 		h.hear(t.Context(), [][]byte{[]byte("nonsense!")})
 		want := `
@@ -310,7 +310,7 @@ func TestProcessesHintEachOtherOverRedis(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		one, two := startProcess(t, rdb, Options{}), startProcess(t, rdb, Options{})
 		list := watch(t, two.Hub, "a", "b")
-		one.Tell("a")
+		one.Notify("a")
 		testkit.Eventually(t, soon, func() bool { return hinted(list[0])[0] })
 		if hinted(list[1])[0] {
 			t.Error("nobody told of b")
@@ -322,7 +322,7 @@ func TestWhoeverWatchesLooksAgainWhenRedisForgotTheBus(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		one, two := startProcess(t, rdb, Options{}), startProcess(t, rdb, Options{})
 		list := append(watch(t, one.Hub, "a"), watch(t, two.Hub, "b")...)
-		one.Tell("x") // something is on the bus
+		one.Notify("x") // something is on the bus
 		two.sync.await(t)
 		if err := rdb.Unlink(t.Context(), "td:bus").Err(); err != nil {
 			t.Fatal(err)
@@ -394,7 +394,7 @@ func BenchmarkTell(b *testing.B) {
 	h := New(stream.NewLocal(), Options{})
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
-		h.Tell("order:12345678901", "stock:99")
+		h.Notify("order:12345678901", "stock:99")
 		if i%100 == 0 {
 			h.here.take()
 			h.there.take()

@@ -16,15 +16,15 @@ type Update struct {
 	Cursor string    // a client that has seen it goes on from here; "" if it cannot
 	At     time.Time // when it came to be, for metrics; zero if that is not known
 
-	// Load returns what the subscription's field is. [ErrGone] means that there is
+	// Load returns what the subscription's field is. [ErrSkip] means that there is
 	// nothing to tell any more, any other error that it should be asked again. It may
 	// be called more than once, and by several at once.
 	Load func(ctx context.Context) (any, error)
 }
 
-// ErrGone is what [Update.Load] returns when there is nothing to tell any more: the
+// ErrSkip is what [Update.Load] returns when there is nothing to tell any more: the
 // update is left out.
-var ErrGone = errors.New("there is nothing to tell any more")
+var ErrSkip = errors.New("there is nothing to tell any more")
 
 // A Receiver is who is told: a subscription of a client. Its methods never wait, and
 // a source calls one at a time.
@@ -32,7 +32,7 @@ type Receiver interface {
 	// Push hands an update over.
 	Push(u *Update)
 	// Reset says that what is pushed from now on begins behind the place that
-	// [Following.Resume] was called with: what was pushed before counts no more.
+	// [Subscription.Resume] was called with: what was pushed before counts no more.
 	Reset()
 	// End says that nothing comes any more: all is told, or an error that the client
 	// is to see. A source that has ended and is asked to resume says it once more.
@@ -42,15 +42,15 @@ type Receiver interface {
 // A Source tells a subscription what happens. It does nothing until it is followed, and
 // keeps nothing of the operation that made it: that may be over by then.
 type Source interface {
-	// Follow tells r what the subscription is to hear, from its beginning on, until
+	// Subscribe tells r what the subscription is to hear, from its beginning on, until
 	// the Following is closed. It may call r before it returns.
-	Follow(r Receiver) (Following, error)
+	Subscribe(r Receiver) (Subscription, error)
 }
 
-// A Following is one subscription's place at its source. Its methods do not wait for
+// A Subscription is one subscription's place at its source. Its methods do not wait for
 // stores, but for a call of the Receiver that is under way: they must not be called
 // from one.
-type Following interface {
+type Subscription interface {
 	// Resume is for a receiver that could not take all: it is told again what comes
 	// behind a number, after a Reset, or what it needs to know instead.
 	Resume(after int64)
@@ -58,10 +58,10 @@ type Following interface {
 	Close()
 }
 
-// A Joint is where an operation meets its subscription: the door puts one into the
-// context of each, and [Broadcast], called by the resolver of its field, the source.
-// Feed, Personal and [Fed] belong to whoever runs the operation, one call at a time.
-type Joint struct {
+// A Handoff is where an operation meets its subscription: the door puts one into the
+// context of each, and [From], called by the resolver of its field, the source.
+// Feed, Personal and [NextValue] belong to whoever runs the operation, one call at a time.
+type Handoff struct {
 	LastEvent string // of an event stream that was interrupted: the cursor that it ended with
 
 	source   Source
@@ -73,23 +73,23 @@ type Joint struct {
 
 type jointKey struct{}
 
-// WithJoint returns the context of a subscription's operation.
-func WithJoint(ctx context.Context, j *Joint) context.Context {
+// WithHandoff returns the context of a subscription's operation.
+func WithHandoff(ctx context.Context, j *Handoff) context.Context {
 	return context.WithValue(ctx, jointKey{}, j)
 }
 
-func jointOf(ctx context.Context) *Joint {
-	j, _ := ctx.Value(jointKey{}).(*Joint)
+func jointOf(ctx context.Context) *Handoff {
+	j, _ := ctx.Value(jointKey{}).(*Handoff)
 	return j
 }
 
-// Source is what the resolver gave to [Broadcast], nil if it did not: then the
+// Source is what the resolver gave to [From], nil if it did not: then the
 // operation is run for its client alone, as any other.
-func (j *Joint) Source() Source { return j.source }
+func (j *Handoff) Source() Source { return j.source }
 
-// Feed has the operation's next response be that of a value, which an [Update] was
+// Deliver has the operation's next response be that of a value, which an [Update] was
 // loaded as.
-func (j *Joint) Feed(v any) error {
+func (j *Handoff) Deliver(v any) error {
 	err := j.feed(v)
 	if j.fed = v; err != nil {
 		j.fed = nil
@@ -97,10 +97,10 @@ func (j *Joint) Feed(v any) error {
 	return err
 }
 
-// Fed returns, to who makes an operation's response in gqlgen's place, the value that the
+// NextValue returns, to who makes an operation's response in gqlgen's place, the value that the
 // response is to be that of. take is to be called before the next one is fed, and only if
 // the response was made: then gqlgen does not see the value.
-func Fed(ctx context.Context) (v any, take func(), ok bool) {
+func NextValue(ctx context.Context) (v any, take func(), ok bool) {
 	j := jointOf(ctx)
 	if j == nil || j.fed == nil {
 		return nil, nil, false
@@ -109,8 +109,8 @@ func Fed(ctx context.Context) (v any, take func(), ok bool) {
 	return v, j.take, true
 }
 
-// Personal reports whether something asked [Personal] since the last call.
-func (j *Joint) Personal() bool { return j.personal.Swap(false) }
+// Personal reports whether something asked [MarkPersonal] since the last call.
+func (j *Handoff) Personal() bool { return j.personal.Swap(false) }
 
 // LastEventID is the cursor of the last event that a client saw of an event stream
 // that was interrupted, "" if it says none.
@@ -121,20 +121,20 @@ func LastEventID(ctx context.Context) string {
 	return ""
 }
 
-// Personal says that what is being answered may differ by who asks. Whatever knows in
+// MarkPersonal says that what is being answered may differ by who asks. Whatever knows in
 // a request who asks must call it before it says so: then an answer that depends on it
 // cannot reach anybody else, whatever fields are added.
-func Personal(ctx context.Context) {
+func MarkPersonal(ctx context.Context) {
 	if j := jointOf(ctx); j != nil {
 		j.personal.Store(true)
 	}
 }
 
-// Broadcast is what the resolver of a subscription's field returns when what it tells
+// From is what the resolver of a subscription's field returns when what it tells
 // is the same for many: each update is executed once for each selection, and its bytes
 // go to all who have that. Nothing is followed yet when it returns. The door must have
 // prepared the context, once for each call.
-func Broadcast[T any](ctx context.Context, s Source) (<-chan T, error) {
+func From[T any](ctx context.Context, s Source) (<-chan T, error) {
 	j := jointOf(ctx)
 	if j == nil || j.source != nil {
 		return nil, fault.New(fault.Internal, "This subscription has no place to tell to.")

@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// States lets all who follow the state of a key share one [Updates] of it: each state
+// SharedUpdates lets all who follow the state of a key share one [Updates] of it: each state
 // is read once, however many wait for it. It is safe for concurrent use.
-type States[T any] struct {
+type SharedUpdates[T any] struct {
 	hub *Hub
 
 	mu   sync.Mutex
@@ -15,26 +15,26 @@ type States[T any] struct {
 }
 
 // NewStates builds one. It starts nothing as long as nobody follows.
-func NewStates[T any](h *Hub) *States[T] {
-	return &States[T]{hub: h, open: make(map[string]*state[T])}
+func NewStates[T any](h *Hub) *SharedUpdates[T] {
+	return &SharedUpdates[T]{hub: h, open: make(map[string]*state[T])}
 }
 
 // Of is the state of a key as a source: the present one, at once, then each changed
 // one, until one is final. Who is slow is told the newest. All sources of one key must
 // read the same. The error of following is [ErrFull].
-func (s *States[T]) Of(key string, o UpdateOptions[T]) Source {
+func (s *SharedUpdates[T]) Of(key string, o UpdateOptions[T]) Source {
 	return stateSource[T]{s, key, o}
 }
 
 type stateSource[T any] struct {
-	of  *States[T]
+	of  *SharedUpdates[T]
 	key string
 	o   UpdateOptions[T]
 }
 
 // A state is a key that somebody follows.
 type state[T any] struct {
-	of     *States[T]
+	of     *SharedUpdates[T]
 	key    string
 	cancel context.CancelFunc
 
@@ -49,8 +49,8 @@ type stateFollowing[T any] struct {
 	r     Receiver
 }
 
-// Follow implements [Source].
-func (s stateSource[T]) Follow(r Receiver) (Following, error) {
+// Subscribe implements [Source].
+func (s stateSource[T]) Subscribe(r Receiver) (Subscription, error) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	st := s.of.open[s.key]
@@ -69,7 +69,7 @@ func (s stateSource[T]) Follow(r Receiver) (Following, error) {
 }
 
 // add is for those who hold the mutex of States.
-func (st *state[T]) add(r Receiver) Following {
+func (st *state[T]) add(r Receiver) Subscription {
 	f := &stateFollowing[T]{st, r}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -117,7 +117,7 @@ func (st *state[T]) leave() {
 	}
 }
 
-// Resume implements [Following].
+// Resume implements [Subscription].
 func (f *stateFollowing[T]) Resume(after int64) {
 	st := f.state
 	st.mu.Lock()
@@ -134,7 +134,7 @@ func (f *stateFollowing[T]) Resume(after int64) {
 	}
 }
 
-// Close implements [Following]. With the last one the reading ends.
+// Close implements [Subscription]. With the last one the reading ends.
 func (f *stateFollowing[T]) Close() {
 	st := f.state
 	st.of.mu.Lock()

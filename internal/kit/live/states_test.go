@@ -64,9 +64,9 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 				Final: func(n int) bool { return n == 9 },
 			})
 		}
-		follow := func() (*taker, Following) {
+		follow := func() (*taker, Subscription) {
 			r := new(taker)
-			f, err := source().Follow(r)
+			f, err := source().Subscribe(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,7 +74,7 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 		}
 		tell := func(n int64) {
 			now.Store(n)
-			h.Tell("stock")
+			h.Notify("stock")
 			time.Sleep(time.Second)
 		}
 		first, f1 := follow()
@@ -113,7 +113,7 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 
 func TestAStateThatCannotBeWatchedIsRefused(t *testing.T) {
 	h := New(stream.NewLocal(), Options{MaxWatches: -1})
-	_, err := NewStates[int](h).Of("stock", UpdateOptions[int]{}).Follow(new(taker))
+	_, err := NewStates[int](h).Of("stock", UpdateOptions[int]{}).Subscribe(new(taker))
 	if !errors.Is(err, ErrFull) {
 		t.Errorf("%v", err)
 	}

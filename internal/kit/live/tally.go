@@ -29,23 +29,23 @@ type batch struct {
 
 func (b batch) empty() bool { return !b.all && len(b.keys) == 0 }
 
-// A tally holds what waits to be passed on: each key once, and beyond most of them
+// A pendingKeys holds what waits to be passed on: each key once, and beyond most of them
 // everything. It is safe for concurrent use.
-type tally struct {
+type pendingKeys struct {
 	wake chan struct{} // capacity 1: something is in it
-	most int
+	max  int
 
 	mu   sync.Mutex
 	keys map[key]struct{}
 	all  bool
 }
 
-func newTally(most int) *tally {
-	return &tally{wake: make(chan struct{}, 1), most: most, keys: make(map[key]struct{})}
+func newTally(most int) *pendingKeys {
+	return &pendingKeys{wake: make(chan struct{}, 1), max: most, keys: make(map[key]struct{})}
 }
 
 // add reports whether the keys have become too many.
-func (t *tally) add(b batch) (overflow bool) {
+func (t *pendingKeys) add(b batch) (overflow bool) {
 	if b.empty() {
 		return false
 	}
@@ -55,7 +55,7 @@ func (t *tally) add(b batch) (overflow bool) {
 		for _, k := range b.keys {
 			t.keys[k] = struct{}{}
 		}
-		overflow = len(t.keys) > t.most
+		overflow = len(t.keys) > t.max
 	}
 	if t.all = t.all || b.all || overflow; t.all {
 		clear(t.keys)
@@ -68,7 +68,7 @@ func (t *tally) add(b batch) (overflow bool) {
 }
 
 // take empties it.
-func (t *tally) take() batch {
+func (t *pendingKeys) take() batch {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	b := batch{keys: slices.AppendSeq(make([]key, 0, len(t.keys)), maps.Keys(t.keys)), all: t.all}

@@ -23,8 +23,8 @@ type UpdateOptions[T any] struct {
 }
 
 const (
-	firstRetry   = 100 * time.Millisecond // after a read that failed
-	longestRetry = 5 * time.Second        // after many
+	firstRetry = 100 * time.Millisecond // after a read that failed
+	maxRetry   = 5 * time.Second        // after many
 )
 
 // Updates sends the present state, at once, and then each changed one that it
@@ -80,7 +80,7 @@ func (u *updates[T]) run(ctx context.Context) {
 
 // read tries until it can. It reports false when ctx has ended.
 func (u *updates[T]) read(ctx context.Context) (state T, ok bool) {
-	for pause := firstRetry; ctx.Err() == nil; pause = min(2*pause, longestRetry) {
+	for pause := firstRetry; ctx.Err() == nil; pause = min(2*pause, maxRetry) {
 		select { // this read answers it
 		case <-u.watch.C():
 		default:

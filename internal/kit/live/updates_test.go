@@ -88,7 +88,7 @@ func TestThePresentStateComesFirstAndThenEachChange(t *testing.T) {
 		got := []int64{next(states), next(states)}
 		for _, n := range []int64{4, 4, 5, 9} {
 			c.now.Store(n)
-			h.Tell("a")
+			h.Notify("a")
 			time.Sleep(time.Second)
 			got = append(got, next(states))
 		}
@@ -107,7 +107,7 @@ func TestWithoutSameEveryStateThatIsReadIsSent(t *testing.T) {
 		h, c := alone(t), new(cell)
 		states := begin(t, h, "a", UpdateOptions[int64]{Read: c.read})
 		got := []int64{next(states), next(states)}
-		h.Tell("a")
+		h.Notify("a")
 		got = append(got, next(states))
 		if diff := cmp.Diff([]int64{0, -1, 0}, got); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
@@ -135,7 +135,7 @@ func TestAChangeDuringTheFirstReadIsSeen(t *testing.T) {
 		}})
 		time.Sleep(time.Second / 2)
 		c.now.Store(1)
-		h.Tell("a")
+		h.Notify("a")
 		time.Sleep(time.Second)
 		got := []int64{next(states)}
 		time.Sleep(time.Second)
@@ -162,7 +162,7 @@ func TestAStormOfHintsCostsOneReadForEachPauseAndTheLastStateComes(t *testing.T)
 		})
 		for n := range int64(10_000) { // for two seconds
 			c.now.Store(n + 1)
-			h.Tell("a")
+			h.Notify("a")
 			time.Sleep(200 * time.Microsecond)
 		}
 		time.Sleep(time.Second)
@@ -199,7 +199,7 @@ func TestAReadThatFailsIsTriedAgainMoreAndMoreSeldom(t *testing.T) {
 				c.now.Store(1)
 				before := c.reads.Load()
 				for range 600 { // hints do not hasten it
-					h.Tell("a")
+					h.Notify("a")
 					time.Sleep(100 * time.Millisecond)
 				}
 				if n := c.reads.Load() - before; n < 14 || n > 20 {
@@ -210,7 +210,7 @@ func TestAReadThatFailsIsTriedAgainMoreAndMoreSeldom(t *testing.T) {
 				}
 				got = append(got, next(states))
 				c.breaks(nil)
-				time.Sleep(2 * longestRetry)
+				time.Sleep(2 * maxRetry)
 				got = append(got, next(states))
 				if diff := cmp.Diff([]int64{0, -1, 1}, got); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
@@ -304,7 +304,7 @@ func TestAReaderThatIsSlowHoldsUpNobodyAndThenFindsTheNewest(t *testing.T) {
 		synctest.Wait() // the first state waits for the slow reader
 		for n := range int64(100) {
 			c.now.Store(n + 1)
-			h.Tell("a")
+			h.Notify("a")
 			time.Sleep(30 * time.Millisecond)
 			if got := next(quick); got != n+1 {
 				t.Fatalf("the quick one got %d, want %d", got, n+1)
@@ -325,7 +325,7 @@ func TestTheLastStateAlwaysComes(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		const keys, writes = 20, 3000
 		rnd := rand.New(rand.NewPCG(testkit.Seed(t), 1))
-		processes := []process{startProcess(t, rdb, Options{Gather: time.Millisecond}), startProcess(t, rdb, Options{})}
+		processes := []process{startProcess(t, rdb, Options{Debounce: time.Millisecond}), startProcess(t, rdb, Options{})}
 		var cells [keys]cell
 		var got [2 * keys]atomic.Int64
 		var readers sync.WaitGroup
@@ -346,7 +346,7 @@ func TestTheLastStateAlwaysComes(t *testing.T) {
 		for n := range writes {
 			k := rnd.IntN(keys)
 			cells[k].now.Add(1)
-			processes[rnd.IntN(2)].Tell("k" + strconv.Itoa(k))
+			processes[rnd.IntN(2)].Notify("k" + strconv.Itoa(k))
 			if n == writes/2 {
 				if err := rdb.Unlink(t.Context(), "td:bus").Err(); err != nil {
 					t.Fatal(err)

@@ -15,7 +15,7 @@ func (h *Hub) Watch(words string) (*Watch, error) {
 	w := &Watch{hub: h, c: make(chan struct{}, 1), key: keyOf(words)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.count >= h.most {
+	if h.count >= h.max {
 		h.metrics.errors.WithLabelValues(refusing).Inc()
 		return nil, ErrFull
 	}

@@ -107,8 +107,8 @@ type subscriber struct {
 	after  *int64 // nil for what comes from now on
 }
 
-// Follow implements [live.Source].
-func (s subscriber) Follow(r live.Receiver) (live.Following, error) {
+// Subscribe implements [live.Source].
+func (s subscriber) Subscribe(r live.Receiver) (live.Subscription, error) {
 	f := &follower{topic: s.topic, to: r}
 	s.topic.mu.Lock()
 	defer s.topic.mu.Unlock()
@@ -138,7 +138,7 @@ func (f *follower) replay(after int64) {
 	}
 }
 
-// Resume implements [live.Following].
+// Resume implements [live.Subscription].
 func (f *follower) Resume(after int64) {
 	f.topic.mu.Lock()
 	defer f.topic.mu.Unlock()
@@ -148,7 +148,7 @@ func (f *follower) Resume(after int64) {
 	}
 }
 
-// Close implements [live.Following].
+// Close implements [live.Subscription].
 func (f *follower) Close() {
 	f.topic.mu.Lock()
 	defer f.topic.mu.Unlock()
@@ -172,13 +172,13 @@ func (s subscription) Told(ctx context.Context, about string, after *int) (<-cha
 		}
 		from.after = &n
 	}
-	return live.Broadcast[*generated.News](ctx, from)
+	return live.From[*generated.News](ctx, from)
 }
 
 type news root
 
 func (news) Viewer(ctx context.Context, _ *generated.News) (*string, error) {
-	live.Personal(ctx)
+	live.MarkPersonal(ctx)
 	return query{}.Viewer(ctx)
 }
 
