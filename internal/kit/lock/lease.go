@@ -11,7 +11,7 @@ import (
 
 // Lease is a lock that is held, until its release. It is safe for concurrent use.
 type Lease struct {
-	hold   *hold
+	hold   *heldLock
 	ctx    context.Context //nolint:containedctx // the purpose of a lease
 	cancel context.CancelCauseFunc
 
@@ -64,8 +64,8 @@ func (h *Lease) Release(ctx context.Context) error {
 // errUnreleased marks a result that a second call may improve.
 var errUnreleased = errors.New("release lock")
 
-// hold is a lock that is held, by one lease or several.
-type hold struct {
+// heldLock is a lock that is held, by one lease or several.
+type heldLock struct {
 	l     *Locker
 	name  string
 	grant Grant
@@ -92,7 +92,7 @@ type heldKey struct {
 
 // held returns another lease of a lock that ctx holds, or nil.
 func (l *Locker) held(ctx context.Context, name string) *Lease {
-	h, _ := ctx.Value(heldKey{l, name}).(*hold)
+	h, _ := ctx.Value(heldKey{l, name}).(*heldLock)
 	if h == nil {
 		return nil
 	}
@@ -113,7 +113,7 @@ func (l *Locker) held(ctx context.Context, name string) *Lease {
 
 // hold starts the timers of a lock.
 func (l *Locker) hold(ctx context.Context, name string, g Grant, c call) *Lease {
-	h := &hold{l: l, name: name, grant: g, ttl: cmp.Or(c.ttl, l.o.TTL), fixed: c.ttl != 0, leases: 1, until: g.Until()}
+	h := &heldLock{l: l, name: name, grant: g, ttl: cmp.Or(c.ttl, l.o.TTL), fixed: c.ttl != 0, leases: 1, until: g.Until()}
 	if !h.fixed && l.o.MaxHold > 0 {
 		h.limit = time.Now().Add(l.o.MaxHold)
 	}
@@ -128,7 +128,7 @@ func (l *Locker) hold(ctx context.Context, name string, g Grant, c call) *Lease 
 }
 
 // last returns when the work must stop, whatever the store does. The caller holds mu.
-func (h *hold) last() time.Time {
+func (h *heldLock) last() time.Time {
 	at := h.until.Add(-margin(h.ttl))
 	if !h.limit.IsZero() && h.limit.Before(at) {
 		return h.limit
@@ -137,7 +137,7 @@ func (h *hold) last() time.Time {
 }
 
 // expire stops the work when its time is over, and expires the lock at its end.
-func (h *hold) expire() {
+func (h *heldLock) expire() {
 	h.mu.Lock()
 	now := time.Now()
 	switch {
@@ -158,7 +158,7 @@ func (h *hold) expire() {
 
 // lose ends the work. The lock stays in the store until its expiry: the work may need a
 // moment to stop. The caller holds mu.
-func (h *hold) lose(why error) {
+func (h *heldLock) lose(why error) {
 	h.ended = why
 	h.cancel(why)
 	count := &h.l.count.lost
@@ -171,7 +171,7 @@ func (h *hold) lose(why error) {
 }
 
 // extend renews the lock, and retries soon if the store does not answer.
-func (h *hold) extend() {
+func (h *heldLock) extend() {
 	h.mu.Lock()
 	last, ended := h.last(), h.ended
 	h.mu.Unlock()
@@ -197,7 +197,7 @@ func (h *hold) extend() {
 }
 
 // release ends the work and then gives the lock up.
-func (h *hold) release(ctx context.Context) error {
+func (h *heldLock) release(ctx context.Context) error {
 	h.mu.Lock()
 	first := h.ended == nil
 	h.ended = cmp.Or(h.ended, ErrReleased)

@@ -113,7 +113,7 @@ type Locker struct {
 	work  *background
 
 	mu     sync.Mutex
-	queues map[string]*queue
+	queues map[string]*localQueue
 }
 
 // New returns a Locker on a store.
@@ -121,7 +121,7 @@ func New(s Store, o Options) (*Locker, error) {
 	if err := o.complete(); err != nil {
 		return nil, err
 	}
-	l := &Locker{store: s, o: o, work: new(background), queues: make(map[string]*queue)}
+	l := &Locker{store: s, o: o, work: new(background), queues: make(map[string]*localQueue)}
 	l.life, l.end = context.WithCancelCause(context.Background())
 	return l, nil
 }

@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// queue orders the callers of this process that wait for one name. Only its head calls
+// localQueue orders the callers of this process that wait for one name. Only its head calls
 // the store, so a release brings one attempt of each process.
-type queue struct {
+type localQueue struct {
 	turn  *semaphore.Weighted
 	users int // callers in line and at the head; guarded by Locker.mu
 
@@ -119,19 +119,19 @@ func waitError(ctx context.Context, name string) error {
 	return &BusyError{name}
 }
 
-func (l *Locker) join(name string) *queue {
+func (l *Locker) join(name string) *localQueue {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	q := l.queues[name]
 	if q == nil {
-		q = &queue{turn: semaphore.NewWeighted(1)}
+		q = &localQueue{turn: semaphore.NewWeighted(1)}
 		l.queues[name] = q
 	}
 	q.users++
 	return q
 }
 
-func (l *Locker) leave(name string, q *queue) {
+func (l *Locker) leave(name string, q *localQueue) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if q.users--; q.users == 0 {
