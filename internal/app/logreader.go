@@ -30,10 +30,10 @@ func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Reg
 			h.cached("notes", h.Notes.Changed),
 			h.cached("note_counts", h.Notes.LikesChanged),
 			h.cached("comments", h.Comments.Invalidate),
-			{Name: "sessions", Changed: func(ctx context.Context, ids []string) error { return h.Accounts.InvalidateSessions(ctx, ids...) }},
+			{Name: "sessions", OnChange: func(ctx context.Context, ids []string) error { return h.Accounts.InvalidateSessions(ctx, ids...) }},
 		},
 		Outbox: "outbox_jobs", // finds jobs that others insert by its own poll
-		Missed: func(ctx context.Context) error { return h.forgetAll(ctx, true, true) },
+		OnGap:  func(ctx context.Context) error { return h.forgetAll(ctx, true, true) },
 	})
 	if err != nil {
 		return fmt.Errorf("log reader: %w", err)
@@ -62,7 +62,7 @@ func (h *Components) canReadLog(ctx context.Context, log *slog.Logger) bool {
 // their changes. When one was told of is noted: no job of the outbox tells of it
 // again.
 func (h *Components) cached(table string, tell func(context.Context, ...int64) error) logreader.Table {
-	return logreader.Table{Name: table, Changed: func(ctx context.Context, keys []string) error {
+	return logreader.Table{Name: table, OnChange: func(ctx context.Context, keys []string) error {
 		ids := make([]int64, len(keys))
 		var wrong error
 		for i, key := range keys {

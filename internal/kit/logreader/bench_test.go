@@ -14,7 +14,7 @@ import (
 func BenchmarkLatency(b *testing.B) {
 	at, heard := newTown(b), make(chan time.Time, 1)
 	at.runActive(b, Options{URL: at.dsn, Tables: []Table{{
-		Name: "shops", Changed: func(context.Context, []string) error { heard <- time.Now(); return nil },
+		Name: "shops", OnChange: func(context.Context, []string) error { heard <- time.Now(); return nil },
 	}}})
 	at.exec(b, `INSERT INTO shops (id) VALUES (1)`)
 	<-heard

@@ -164,7 +164,7 @@ func count(list []string, what string) (n int) {
 }
 
 func (l *listener) table(name string) Table {
-	return Table{Name: name, Changed: func(_ context.Context, keys []string) error { return l.hear(name + ":" + join(keys)) }}
+	return Table{Name: name, OnChange: func(_ context.Context, keys []string) error { return l.hear(name + ":" + join(keys)) }}
 }
 
 // join keeps long lists of keys short.
@@ -189,7 +189,7 @@ func (l *listener) options(at town) Options {
 		Locks:  at.locks,
 		Tables: []Table{l.table("shops"), l.table("Users")},
 		Outbox: "outbox",
-		Missed: func(context.Context) error { return l.hear("missed") },
+		OnGap:  func(context.Context) error { return l.hear("missed") },
 	}
 }
 
@@ -202,7 +202,7 @@ type running struct {
 }
 
 // run starts a Reader that is stopped when the test ends, unless it was before.
-func (at town) run(t testing.TB, o Options, quick ...func(*pace)) running {
+func (at town) run(t testing.TB, o Options, quick ...func(*intervals)) running {
 	t.Helper()
 	log := new(testkit.Log)
 	o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -242,7 +242,7 @@ func (r running) awaitEnd(t testing.TB) {
 }
 
 // runActive starts a Reader and waits until it reads.
-func (at town) runActive(t testing.TB, o Options, quick ...func(*pace)) running {
+func (at town) runActive(t testing.TB, o Options, quick ...func(*intervals)) running {
 	t.Helper()
 	r := at.run(t, o, quick...)
 	testkit.Eventually(t, within, r.Active)

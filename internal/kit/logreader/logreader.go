@@ -11,7 +11,7 @@
 // only after those who had to hear of a change have said so, and what was not
 // acknowledged comes again, in this process or in another. When changes may have
 // gone by unheard, because there was no slot, the reader says this too
-// ([Options.Missed]), and a slot is never kept before it has been said: see
+// ([Options.OnGap]), and a slot is never kept before it has been said: see
 // begin.sql and keep.sql.
 //
 // A slot keeps the server from removing what has not been read, so a reader that
@@ -42,7 +42,7 @@ import (
 
 const (
 	keysAtOnce = 500    // keys of one call of Changed, at most
-	mostKeys   = 10_000 // keys of one table in one transaction that are remembered
+	maxKeys    = 10_000 // keys of one table in one transaction that are remembered
 
 	connectTimeout = 5 * time.Second
 	queryTimeout   = 5 * time.Second  // of a statement
@@ -51,8 +51,8 @@ const (
 	stopTimeout    = 2 * time.Second  // of the farewell to the server
 )
 
-// A pace is how often things are done; tests have a faster one.
-type pace struct {
+// A intervals is how often things are done; tests have a faster one.
+type intervals struct {
 	poll     time.Duration // looking whether the slot is free
 	beat     time.Duration // telling the server where we are, and that we are
 	rest     time.Duration // of the reader after transactions of which nothing was told
@@ -68,15 +68,15 @@ type Table struct {
 	// Name of the table, in the schema that the connections of the pool create in
 	// (current_schema). Its primary key is one column.
 	Name string
-	// Changed gets the primary keys, as text, of rows that one transaction has
+	// OnChange gets the primary keys, as text, of rows that one transaction has
 	// inserted, updated (the old and the new key) or deleted: at most 500 at a
 	// time, each once. It is called again until it succeeds, and may be called
 	// again after that, so it must be idempotent. It has five seconds.
-	Changed func(ctx context.Context, keys []string) error
-	// Truncated hears that every row may have changed: TRUNCATE, or more keys in
+	OnChange func(ctx context.Context, keys []string) error
+	// OnTruncate hears that every row may have changed: TRUNCATE, or more keys in
 	// one transaction than are remembered (10 000). It is called like Changed.
 	// When it is nil, Options.Missed is called instead.
-	Truncated func(ctx context.Context) error
+	OnTruncate func(ctx context.Context) error
 }
 
 // Options says what is read and who hears of it. Tables or Outbox must be given,
@@ -95,10 +95,10 @@ type Options struct {
 	// does the jobs of this table must find them itself.
 	Outbox string
 
-	// Missed hears that changes may have gone by unheard: there was no slot, it
+	// OnGap hears that changes may have gone by unheard: there was no slot, it
 	// was lost, or a table without Truncated was truncated. Nothing is
 	// acknowledged until it has succeeded. It has five seconds.
-	Missed func(ctx context.Context) error
+	OnGap func(ctx context.Context) error
 
 	MaxLag     int64                 // bytes of WAL that the slot may hold back before it is given up; default 1 GiB
 	Registerer prometheus.Registerer // where the metrics are shown; nil for nowhere
@@ -113,7 +113,7 @@ type Reader struct {
 	config  *pgconn.Config
 	log     *slog.Logger
 	metrics *metrics
-	pace    pace
+	pace    intervals
 	active  atomic.Bool
 
 	failures, alarms clock.Throttle // what is said about them
@@ -145,7 +145,7 @@ func New(db *sql.DB, o Options) (*Reader, error) {
 		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		failures: clock.Throttle{Every: time.Minute},
 		alarms:   clock.Throttle{Every: time.Minute},
-		pace: pace{
+		pace: intervals{
 			poll: 500 * time.Millisecond, beat: 2 * time.Second, answer: 100 * time.Millisecond, rest: 50 * time.Millisecond, silence: 30 * time.Second,
 			guard: 10 * time.Second, patience: 30 * time.Second, retry: 250 * time.Millisecond,
 		},
@@ -163,7 +163,7 @@ func (o Options) check() error {
 	}
 	seen := map[string]bool{o.Outbox: o.Outbox != ""}
 	for _, t := range o.Tables {
-		if t.Name == "" || seen[t.Name] || t.Changed == nil {
+		if t.Name == "" || seen[t.Name] || t.OnChange == nil {
 			return fmt.Errorf("table %q: no name, named twice, or nobody hears of its changes", t.Name)
 		}
 		seen[t.Name] = true
@@ -218,15 +218,15 @@ func replicationConfig(rawURL string) (*pgconn.Config, error) {
 // Active reports whether this process reads the log at this moment.
 func (r *Reader) Active() bool { return r.active.Load() }
 
-// A refusal is a reason for which the reader cannot run here, for people.
-type refusal string
+// A unsupportedError is a reason for which the reader cannot run here, for people.
+type unsupportedError string
 
-func (r refusal) Error() string { return string(r) }
+func (r unsupportedError) Error() string { return string(r) }
 
 // errUndelivered ends a session whose changes could not be told.
 var errUndelivered = errors.New("changes could not be told")
 
-const longestPause = 5 * time.Second
+const maxPause = 5 * time.Second
 
 // Run reads until ctx ends, and connects again whenever it has to. Any number of
 // processes may run; one of them reads, the others wait until its slot is free.
@@ -246,14 +246,14 @@ func (r *Reader) Run(ctx context.Context) error {
 			return nil
 		}
 		r.failed(ctx, err)
-		if time.Since(begun) > longestPause {
+		if time.Since(begun) > maxPause {
 			pause = r.pace.retry
 		}
 		if errors.Is(err, errUndelivered) {
 			pause = max(pause, 2*r.pace.poll) // the others may find the slot free
 		}
 		_ = clock.Sleep(ctx, pause) // the loop sees that ctx ended
-		pause = min(2*pause, longestPause)
+		pause = min(2*pause, maxPause)
 	}
 	return nil
 }
@@ -268,7 +268,7 @@ func (r *Reader) round(ctx context.Context) error {
 	case err != nil:
 		return err
 	case !at.ours:
-		return refusal(fmt.Sprintf("the replication slot %s belongs to another database or plugin; set another name", r.slot))
+		return unsupportedError(fmt.Sprintf("the replication slot %s belongs to another database or plugin; set another name", r.slot))
 	case at.active:
 		_ = clock.Sleep(ctx, r.pace.poll)
 		return nil
@@ -293,7 +293,7 @@ func (r *Reader) round(ctx context.Context) error {
 
 // turn does under the lock what the slot needs: it gives the slot up, or reads it for as
 // long as that goes well.
-func (r *Reader) turn(ctx context.Context, at sight) error {
+func (r *Reader) turn(ctx context.Context, at slotStatus) error {
 	switch {
 	case at.lost || at.lag > r.o.MaxLag:
 		return r.giveUp(ctx, at)

@@ -106,7 +106,7 @@ func TestATransactionTooLargeToRememberChangesEverything(t *testing.T) {
 			at, heard := newTown(t), new(listener)
 			o := heard.options(at)
 			if tt.truncated {
-				o.Tables[0].Truncated = func(context.Context) error { return heard.hear("truncated") }
+				o.Tables[0].OnTruncate = func(context.Context) error { return heard.hear("truncated") }
 			}
 			at.runActive(t, o)
 			at.exec(t, "BEGIN; "+tt.statements+"; COMMIT")
@@ -126,7 +126,7 @@ func TestATransactionTooLargeToRememberChangesEverything(t *testing.T) {
 func TestWhatCannotBeToldIsRepeatedAndNotAcknowledged(t *testing.T) {
 	t.Parallel()
 	at, heard := newTown(t), new(listener)
-	r := at.runActive(t, heard.options(at), func(p *pace) { p.beat = 20 * time.Millisecond })
+	r := at.runActive(t, heard.options(at), func(p *intervals) { p.beat = 20 * time.Millisecond })
 	heard.refusing(func(what string) bool { return what == "shops:1" })
 	tries := heard.tried()
 	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
@@ -157,8 +157,8 @@ func TestWhatCannotBeToldIsRepeatedAndNotAcknowledged(t *testing.T) {
 func TestWhatOneProcessCannotTellAnotherTries(t *testing.T) {
 	t.Parallel()
 	at, bad, good := newTown(t), new(listener), new(listener)
-	quick := func(p *pace) { p.patience = 100 * time.Millisecond; p.poll = 50 * time.Millisecond }
-	at.runActive(t, bad.options(at), func(p *pace) { p.patience = 100 * time.Millisecond; p.poll = 2 * time.Second })
+	quick := func(p *intervals) { p.patience = 100 * time.Millisecond; p.poll = 50 * time.Millisecond }
+	at.runActive(t, bad.options(at), func(p *intervals) { p.patience = 100 * time.Millisecond; p.poll = 2 * time.Second })
 	at.run(t, good.options(at), quick)
 	bad.refusing(func(string) bool { return true })
 	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
@@ -212,7 +212,7 @@ func TestNothingIsLostWhereverReadersAreStopped(t *testing.T) {
 	}()
 	for writing.Err() == nil {
 		seed = seed*6364136223846793005 + 1442695040888963407
-		r := at.run(t, heard.options(at), func(p *pace) { p.poll = time.Millisecond })
+		r := at.run(t, heard.options(at), func(p *intervals) { p.poll = time.Millisecond })
 		stop := time.After(time.Duration(seed>>33%60) * time.Millisecond)
 		select {
 		case <-stop:
@@ -251,7 +251,7 @@ func TestOneReadsAndAnotherTakesOver(t *testing.T) {
 			t.Parallel()
 			at, heard := newTown(t), new(listener)
 			// The first would often be the faster one to come back.
-			first := at.runActive(t, heard.options(at), func(p *pace) { p.retry = time.Hour })
+			first := at.runActive(t, heard.options(at), func(p *intervals) { p.retry = time.Hour })
 			second := at.run(t, heard.options(at))
 			at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
 			heard.await(t, "shops:1")
@@ -281,7 +281,7 @@ func TestManyThatStartAtOnceMissOnce(t *testing.T) {
 	at, heard := newTown(t), new(listener)
 	o := heard.options(at)
 	twice, once := make(chan struct{}), sync.Once{}
-	o.Missed = func(context.Context) error {
+	o.OnGap = func(context.Context) error {
 		_ = heard.hear("missed")
 		if heard.tried() > 1 {
 			once.Do(func() { close(twice) })
@@ -294,7 +294,7 @@ func TestManyThatStartAtOnceMissOnce(t *testing.T) {
 	}
 	var all []running
 	for range 4 {
-		all = append(all, at.run(t, o, func(p *pace) { p.poll = 5 * time.Millisecond }))
+		all = append(all, at.run(t, o, func(p *intervals) { p.poll = 5 * time.Millisecond }))
 	}
 	active := func() (n int) {
 		for _, r := range all {
@@ -352,10 +352,10 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		want string
 	}{
 		{"no table", Options{}, "no table"},
-		{"a table without a name", Options{Tables: []Table{{Changed: changed}}}, "no name"},
+		{"a table without a name", Options{Tables: []Table{{OnChange: changed}}}, "no name"},
 		{"a table that nobody hears of", Options{Tables: []Table{{Name: "shops"}}}, "nobody hears"},
-		{"a table twice", Options{Tables: []Table{{Name: "a", Changed: changed}, {Name: "a", Changed: changed}}}, "named twice"},
-		{"the outbox among the tables", Options{Outbox: "a", Tables: []Table{{Name: "a", Changed: changed}}}, "named twice"},
+		{"a table twice", Options{Tables: []Table{{Name: "a", OnChange: changed}, {Name: "a", OnChange: changed}}}, "named twice"},
+		{"the outbox among the tables", Options{Outbox: "a", Tables: []Table{{Name: "a", OnChange: changed}}}, "named twice"},
 		{"no locks", Options{Outbox: "a"}, "no locks"},
 		{"a slot with a quote", Options{Outbox: "a", Locks: locks, Slot: "x'; DROP"}, "a-z"},
 		{"a publication with capitals", Options{Outbox: "a", Locks: locks, Publication: "Tandian"}, "a-z"},

@@ -48,7 +48,7 @@ func BenchmarkOwnTransactions(b *testing.B) {
 			o := heard.options(at)
 			o.Tables = append(o.Tables, heard.table("note_counts"))
 			o.Outbox = "jobs"
-			o.Tables[0].Changed = func(context.Context, []string) error { close(read); return nil }
+			o.Tables[0].OnChange = func(context.Context, []string) error { close(read); return nil }
 			write := func() {
 				at.exec(b, fmt.Sprintf(`CALL write(%d, %f)`, b.N, bb.pause))
 				at.exec(b, `INSERT INTO shops (id) VALUES (1)`) // is told when all before has been read

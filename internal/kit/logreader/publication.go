@@ -54,11 +54,11 @@ func (r *Reader) learnTables(ctx context.Context) error {
 		}
 		switch {
 		case !there:
-			return refusal(fmt.Sprintf("there is no table %s.%s", r.schema, name))
+			return unsupportedError(fmt.Sprintf("there is no table %s.%s", r.schema, name))
 		case key == "":
-			return refusal(fmt.Sprintf("the primary key of table %s is not one column", name))
+			return unsupportedError(fmt.Sprintf("the primary key of table %s is not one column", name))
 		case identity != "d" && identity != "f":
-			return refusal(fmt.Sprintf("the replica identity of table %s is not its primary key", name))
+			return unsupportedError(fmt.Sprintf("the replica identity of table %s is not its primary key", name))
 		}
 		r.keys[name] = key
 	}
@@ -117,7 +117,7 @@ func (r *Reader) published(ctx context.Context) (there, complete, exact bool, er
 
 // asRefusal says whether err means that an operator has to give a right first.
 func asRefusal(err error) (string, bool) {
-	if why, ok := errors.AsType[refusal](err); ok {
+	if why, ok := errors.AsType[unsupportedError](err); ok {
 		return why.Error(), true
 	}
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)

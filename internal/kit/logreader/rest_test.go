@@ -13,7 +13,7 @@ const own = `WITH job AS (INSERT INTO outbox VALUES ($1)) INSERT INTO shops (id)
 
 // quiet is a pace at which only messages wake the reader, until the server asks for a sign
 // of life after ten seconds.
-func quiet(p *pace) { p.beat, p.answer = time.Hour, time.Hour }
+func quiet(p *intervals) { p.beat, p.answer = time.Hour, time.Hour }
 
 // soon is less than these ten seconds.
 const soon = 5 * time.Second
@@ -21,7 +21,7 @@ const soon = 5 * time.Second
 func TestChangesAmongOwnTransactionsAreToldAtOnce(t *testing.T) {
 	t.Parallel()
 	at, heard := newTown(t), new(listener)
-	at.runActive(t, heard.options(at), quiet, func(p *pace) { p.rest = 20 * time.Millisecond })
+	at.runActive(t, heard.options(at), quiet, func(p *intervals) { p.rest = 20 * time.Millisecond })
 	for i := range 20 {
 		at.exec(t, own, 2*i)
 		begun := time.Now()
@@ -41,7 +41,7 @@ func TestAStopEndsWhatTheReaderWaitsFor(t *testing.T) {
 	}{{name: "a read"}, {name: "a rest", own: 1}} {
 		t.Run(tt.name, func(t *testing.T) {
 			at, heard := newTown(t), new(listener)
-			r := at.runActive(t, heard.options(at), quiet, func(p *pace) { p.rest = time.Hour })
+			r := at.runActive(t, heard.options(at), quiet, func(p *intervals) { p.rest = time.Hour })
 			for i := range tt.own {
 				at.exec(t, own, i)
 			}
@@ -62,7 +62,7 @@ func TestAStopEndsWhatTheReaderWaitsFor(t *testing.T) {
 func TestAcknowledgementsOfABurstAreJoined(t *testing.T) {
 	t.Parallel()
 	at, heard := newTown(t), new(listener)
-	at.runActive(t, heard.options(at), quiet, func(p *pace) { p.answer = 2 * time.Second })
+	at.runActive(t, heard.options(at), quiet, func(p *intervals) { p.answer = 2 * time.Second })
 	replied := func() string {
 		return at.text(t, "SELECT s.reply_time FROM pg_stat_replication s JOIN pg_replication_slots r ON r.active_pid = s.pid WHERE r.database = current_database()")
 	}

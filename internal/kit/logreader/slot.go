@@ -42,7 +42,7 @@ func (r *Reader) learn(ctx context.Context) error {
 		return fmt.Errorf("ask about the database: %w", err)
 	}
 	if !schema.Valid {
-		return refusal("there is no schema that search_path names")
+		return unsupportedError("there is no schema that search_path names")
 	}
 	r.schema = schema.String
 	r.slot = cmp.Or(r.slot, "tandian_"+strconv.FormatInt(oid, 10)+suffix)
@@ -55,8 +55,8 @@ func (r *Reader) learn(ctx context.Context) error {
 	return nil
 }
 
-// A sight is how the slot was when it was looked at.
-type sight struct {
+// A slotStatus is how the slot was when it was looked at.
+type slotStatus struct {
 	there    bool
 	ours     bool          // of this database and plugin; true if not there
 	active   bool          // somebody reads it
@@ -67,14 +67,14 @@ type sight struct {
 
 // look looks at the slot, shows what it holds back, and raises the alarm when
 // that is more than half of what it may.
-func (r *Reader) look(ctx context.Context) (sight, error) {
+func (r *Reader) look(ctx context.Context) (slotStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	var at sight
+	var at slotStatus
 	err := r.db.QueryRowContext(ctx, lookSQL, r.slot).
 		Scan(&at.there, &at.ours, &at.active, &at.lost, &at.lag, &at.position)
 	if err != nil {
-		return sight{}, fmt.Errorf("look at the replication slot: %w", err)
+		return slotStatus{}, fmt.Errorf("look at the replication slot: %w", err)
 	}
 	r.metrics.lag.Set(float64(at.lag))
 	if at.lag > r.o.MaxLag/2 && r.alarms.Allow() {
@@ -85,7 +85,7 @@ func (r *Reader) look(ctx context.Context) (sight, error) {
 
 // giveUp drops a slot that is lost or holds back too much. The next round begins
 // anew.
-func (r *Reader) giveUp(ctx context.Context, at sight) error {
+func (r *Reader) giveUp(ctx context.Context, at slotStatus) error {
 	dropped, err := r.drop(ctx, r.o.MaxLag)
 	if err != nil {
 		return err

@@ -162,7 +162,7 @@ func TestASlotThatHoldsBackTooMuchIsGivenUp(t *testing.T) {
 		at, heard := newTown(t), new(listener)
 		o := heard.options(at)
 		o.MaxLag = most
-		r := at.runActive(t, o, func(p *pace) { p.guard = 20 * time.Millisecond })
+		r := at.runActive(t, o, func(p *intervals) { p.guard = 20 * time.Millisecond })
 		heard.refusing(func(string) bool { return true })
 		at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
 		write(t, at)
@@ -191,7 +191,7 @@ func TestASlotThatHoldsBackTooMuchIsGivenUp(t *testing.T) {
 func TestThePositionFollowsWhatOthersWrite(t *testing.T) {
 	t.Parallel()
 	at, heard := newTown(t), new(listener)
-	at.runActive(t, heard.options(at), func(p *pace) { p.beat = 50 * time.Millisecond })
+	at.runActive(t, heard.options(at), func(p *intervals) { p.beat = 50 * time.Millisecond })
 	for i := range 3 {
 		at.exec(t, `INSERT INTO other VALUES ($1)`, i)
 		now := at.text(t, "SELECT pg_current_wal_lsn()")

@@ -124,7 +124,7 @@ func TestOwnTransactionsCostNoQuestion(t *testing.T) {
 	t.Parallel()
 	at, heard := newTown(t), new(listener)
 	counted, questions := at.counted(t)
-	counted.runActive(t, heard.options(at), func(p *pace) { p.beat = 20 * time.Millisecond })
+	counted.runActive(t, heard.options(at), func(p *intervals) { p.beat = 20 * time.Millisecond })
 	for i := range 50 {
 		at.exec(t, `WITH job AS (INSERT INTO outbox VALUES ($1)) INSERT INTO shops (id) VALUES ($1)`, i)
 	}

@@ -109,7 +109,7 @@ func (c *change) add(key []byte) {
 	switch {
 	case c.all || c.has(key):
 		return
-	case len(c.keys) == mostKeys:
+	case len(c.keys) == maxKeys:
 		c.everything()
 		return
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	firstLook   = time.Millisecond // whether what was committed can be seen
-	longestLook = 50 * time.Millisecond
+	firstLook    = time.Millisecond // whether what was committed can be seen
+	checkTimeout = 50 * time.Millisecond
 
 	// snapshotLife bounds the use of a snapshot, because the log has ids of 32 bits: one
 	// that is 2^31 transactions old would show what has just begun.
@@ -80,7 +80,7 @@ func (s *snapshot) shows(id uint32, now time.Time) bool {
 // It asks the server only if the snapshot of an earlier question does not show the
 // transaction, so one question is enough for all that had committed by then.
 func (s *stream) awaitVisible(ctx context.Context, id uint32) error {
-	for pause := firstLook; !s.seen.shows(id, time.Now()); pause = min(2*pause, longestLook) {
+	for pause := firstLook; !s.seen.shows(id, time.Now()); pause = min(2*pause, checkTimeout) {
 		now, err := s.r.snapshot(ctx)
 		if err != nil {
 			return err

@@ -53,7 +53,7 @@ func TestAChangeThatRanDuringAQuestionIsToldOnceItCanBeSeen(t *testing.T) {
 // can be seen then.
 func (l *listener) counting(at town) Options {
 	o := l.options(at)
-	o.Tables[0].Changed = func(ctx context.Context, keys []string) error {
+	o.Tables[0].OnChange = func(ctx context.Context, keys []string) error {
 		var n int
 		if err := at.db.QueryRowContext(ctx, `SELECT count(*) FROM shops`).Scan(&n); err != nil {
 			return err
