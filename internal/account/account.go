@@ -161,7 +161,7 @@ type Service struct {
 	passwords *hasher
 	now       func() time.Time
 	logins    *prometheus.CounterVec
-	failures  *observe.Failures
+	failures  *observe.FailureLog
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.

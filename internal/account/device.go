@@ -45,7 +45,7 @@ type device struct{ id, generation int64 }
 type devices struct {
 	db       *ent.Client
 	secret   atomic.Pointer[[]byte] // nil before LearnSecret: no device is known then
-	failures *observe.Failures
+	failures *observe.FailureLog
 	now      func() time.Time
 }
 
@@ -109,7 +109,7 @@ func (d *devices) known(ctx context.Context, p, written Phone, token string) dev
 		entdevice.HasUserWith(entuser.PhoneIn(numbersOf(p, written)...)),
 	).Exist(ctx)
 	if err != nil {
-		d.failures.Note(ctx, "device", err)
+		d.failures.Record(ctx, "device", err)
 		return device{}
 	}
 	if !there {

@@ -8,7 +8,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.Failures {
+func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.FailureLog {
 	return observe.NewFailures(reg, log, observe.FailureOpts{
 		Name: "tandian_account_failures_total",
 		Help: "Failed background operations of accounts: sessions in Redis (read, refresh, fill), " +

@@ -236,7 +236,7 @@ type sessions struct {
 	fill, use, mark *redis.Script
 
 	reads    *prometheus.CounterVec
-	failures *observe.Failures
+	failures *observe.FailureLog
 }
 
 // sessionConfig is the Config of a Service, with the parts that its sessions share.
@@ -244,7 +244,7 @@ type sessionConfig struct {
 	Config
 	keys     keys
 	devices  *devices
-	failures *observe.Failures
+	failures *observe.FailureLog
 }
 
 func newSessions(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg sessionConfig) *sessions {
@@ -301,7 +301,7 @@ func (s *sessions) findFar(ctx context.Context, id string) (found live, inRedis 
 		return found, true, err
 	}
 	if away && ctx.Err() == nil {
-		s.failures.Note(ctx, "read", err)
+		s.failures.Record(ctx, "read", err)
 	}
 	if state != isOver {
 		found, err = s.fromRow(ctx, id, !away)
@@ -358,12 +358,12 @@ func (s *sessions) followUse(ctx context.Context, id string, used live) error {
 	now := s.now()
 	there, err := s.keepRow(ctx, id, now, lasts(now, used.end))
 	if err != nil { // the row has at least 35 hours left
-		s.failures.Note(ctx, "refresh_row", err)
+		s.failures.Record(ctx, "refresh_row", err)
 		return nil
 	}
 	if !there { // it ended while Redis was not told, or had lost that
 		if err := s.tell(ctx, id); err != nil {
-			s.failures.Note(ctx, "refresh", err)
+			s.failures.Record(ctx, "refresh", err)
 		}
 		return fault.ErrNotFound
 	}
@@ -446,7 +446,7 @@ func (s *sessions) row(ctx context.Context, id string, now time.Time) (found liv
 func (s *sessions) put(ctx context.Context, id string, of live, until, used time.Time) {
 	_, err := s.runScript(ctx, s.fill, id, of.user, until.UnixMilli(), used.Add(sessionLife).UnixMilli(), of.end.UnixMilli(), until.Sub(s.now()).Milliseconds())
 	if err != nil {
-		s.failures.Note(ctx, "fill", err)
+		s.failures.Record(ctx, "fill", err)
 	}
 }
 

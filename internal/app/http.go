@@ -311,7 +311,7 @@ func (a *App) graphQL(components *Components) (*door.Server, error) {
 	executable := graph.New(components.Services)
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
 		Told: live.NextValue,
-		Off:  slices.Contains(a.cfg.Without, "plans"), Apart: observe.Traced, Root: observed.RootField,
+		Off:  slices.Contains(a.cfg.Without, "plans"), Apart: observe.IsTraced, Root: observed.RootField,
 		Failed: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
 	})
 	d, err := door.New(planned, door.Config{
@@ -325,7 +325,7 @@ func (a *App) graphQL(components *Components) (*door.Server, error) {
 			observed.Shown(ctx, shown)
 			return shown
 		},
-		CopyContext: observe.KeepRequestID,
+		CopyContext: observe.CopyRequestID,
 		Registerer:  a.reg, Log: a.log,
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // told.
 type metrics struct {
 	events   *prometheus.CounterVec
-	failures *observe.Failures
+	failures *observe.FailureLog
 }
 
 func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
@@ -41,5 +41,5 @@ func (m *metrics) count(event string, n int) { m.events.WithLabelValues(event).A
 
 // failed counts a failure, and logs it if the last one like it is some time ago.
 func (m *metrics) failed(ctx context.Context, doing string, err error) {
-	m.failures.Note(ctx, doing, err)
+	m.failures.Record(ctx, doing, err)
 }

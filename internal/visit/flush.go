@@ -40,7 +40,7 @@ func (s *Service) Run(ctx context.Context) error {
 
 func (s *Service) note(ctx context.Context, doing string, err error) {
 	if err != nil {
-		s.failures.Note(ctx, doing, err)
+		s.failures.Record(ctx, doing, err)
 	}
 }
 

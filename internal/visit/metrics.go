@@ -32,7 +32,7 @@ const (
 	doingRead  = "read"
 )
 
-func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.Failures {
+func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.FailureLog {
 	return observe.NewFailures(reg, log, observe.FailureOpts{
 		Name: "tandian_visit_failures_total",
 		Help: "Failed background operations of visits, which are retried: sending them to Redis (flush); " +

@@ -74,7 +74,7 @@ type Service struct {
 	seen      *seen
 	strangers *strangers
 	counts    *counts
-	failures  *observe.Failures
+	failures  *observe.FailureLog
 	rolled    *redis.Script
 }
 

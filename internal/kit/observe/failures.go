@@ -9,10 +9,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// Failures are what went wrong in a room without anybody being told: something else
+// FailureLog are what went wrong in a room without anybody being told: something else
 // answered, or it is tried again later. Each is counted; they are logged seldom,
 // because they may come with every request. Safe for concurrent use.
-type Failures struct {
+type FailureLog struct {
 	log     *slog.Logger
 	message string
 	total   *prometheus.CounterVec
@@ -27,8 +27,8 @@ type FailureOpts struct {
 }
 
 // NewFailures registers the counter.
-func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *Failures {
-	f := &Failures{
+func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *FailureLog {
+	f := &FailureLog{
 		log: log, message: o.Message, seldom: map[string]*clock.Throttle{},
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{Name: o.Name, Help: o.Help}, []string{"doing"}),
 	}
@@ -40,9 +40,9 @@ func NewFailures(reg prometheus.Registerer, log *slog.Logger, o FailureOpts) *Fa
 	return f
 }
 
-// Note counts a failure of one of the doings, and logs it if the last one like it is
+// Record counts a failure of one of the doings, and logs it if the last one like it is
 // some time ago.
-func (f *Failures) Note(ctx context.Context, doing string, err error) {
+func (f *FailureLog) Record(ctx context.Context, doing string, err error) {
 	f.total.WithLabelValues(doing).Inc()
 	if f.seldom[doing].Allow() {
 		f.log.WarnContext(ctx, f.message, "doing", doing, "err", err) //nolint:sloglint // a constant of the room

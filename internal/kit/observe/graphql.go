@@ -13,11 +13,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
-// GraphQL is a gqlgen extension that counts and times queries and mutations,
+// GraphQLMetrics is a gqlgen extension that counts and times queries and mutations,
 // and names operations in the request's log line. A subscription mostly waits,
 // so its responses have no time. The operation's name is the client's choice
 // and therefore no label.
-type GraphQL struct {
+type GraphQLMetrics struct {
 	seconds observers[operationKind]
 	fields  observers[rootField]
 	errors  *prometheus.CounterVec
@@ -50,7 +50,7 @@ func errorCodes() []string {
 const otherCode = "other"
 
 // NewGraphQL registers the metrics.
-func NewGraphQL(reg prometheus.Registerer) *GraphQL {
+func NewGraphQL(reg prometheus.Registerer) *GraphQLMetrics {
 	seconds := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "tandian_graphql_operation_seconds", Help: "Time of GraphQL operations, by type and outcome (ok, partial, failed).",
 		Buckets: []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 10},
@@ -59,7 +59,7 @@ func NewGraphQL(reg prometheus.Registerer) *GraphQL {
 		Name: "tandian_graphql_root_field_seconds", Help: "Time of the fields of Query and Mutation with all that is below them, by name.",
 		Buckets: []float64{.001, .005, .025, .1, .5, 2.5, 10},
 	}, []string{"type", "field"})
-	g := &GraphQL{errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+	g := &GraphQLMetrics{errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tandian_graphql_errors_total", Help: "Errors of fields that clients were shown, by code. What was refused before it ran is counted by the door.",
 	}, []string{"code"})}
 	reg.MustRegister(seconds, fields, g.errors)
@@ -76,13 +76,13 @@ func NewGraphQL(reg prometheus.Registerer) *GraphQL {
 }
 
 // ExtensionName implements graphql.HandlerExtension.
-func (*GraphQL) ExtensionName() string { return "Observe" }
+func (*GraphQLMetrics) ExtensionName() string { return "Observe" }
 
 // Validate implements graphql.HandlerExtension.
-func (*GraphQL) Validate(graphql.ExecutableSchema) error { return nil }
+func (*GraphQLMetrics) Validate(graphql.ExecutableSchema) error { return nil }
 
 // InterceptResponse implements graphql.ResponseInterceptor.
-func (g *GraphQL) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
+func (g *GraphQLMetrics) InterceptResponse(ctx context.Context, next graphql.ResponseHandler) *graphql.Response {
 	begin := time.Now()
 	res := next(ctx)
 	if res == nil || !graphql.HasOperationContext(ctx) {
@@ -112,7 +112,7 @@ func (g *GraphQL) InterceptResponse(ctx context.Context, next graphql.ResponseHa
 
 // InterceptRootField times the fields that an operation asks for. Their names are
 // those of the schema.
-func (g *GraphQL) InterceptRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
+func (g *GraphQLMetrics) InterceptRootField(ctx context.Context, next graphql.RootResolver) graphql.Marshaler {
 	root := graphql.GetRootFieldContext(ctx)
 	if root == nil || root.Field.Field == nil || !graphql.HasOperationContext(ctx) {
 		return next(ctx)
@@ -129,14 +129,14 @@ func (g *GraphQL) InterceptRootField(ctx context.Context, next graphql.RootResol
 }
 
 // RootField times a field of Query that was not answered by gqlgen.
-func (g *GraphQL) RootField(field string, took time.Duration) {
+func (g *GraphQLMetrics) RootField(field string, took time.Duration) {
 	g.fields.of(rootField{ast.Query, field}).Observe(took.Seconds())
 }
 
 // Shown counts an error of a field, by its code, and puts one that is about a request
 // and not about a field into the request's log line. gqlgen tells no extension of
 // them; the server's error presenter calls this for every error.
-func (g *GraphQL) Shown(ctx context.Context, err *gqlerror.Error) {
+func (g *GraphQLMetrics) Shown(ctx context.Context, err *gqlerror.Error) {
 	if graphql.GetFieldContext(ctx) != nil || len(err.Path) > 0 {
 		code, _ := err.Extensions["code"].(string)
 		if !slices.Contains(errorCodes(), code) {

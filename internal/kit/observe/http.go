@@ -36,9 +36,9 @@ func RequestID(ctx context.Context) string {
 	return ""
 }
 
-// KeepRequestID returns a context in which the id of the request that another belongs to
+// CopyRequestID returns a context in which the id of the request that another belongs to
 // is known, and nothing else of that: for what outlives the request.
-func KeepRequestID(of, in context.Context) context.Context {
+func CopyRequestID(of, in context.Context) context.Context {
 	if r := requestOf(of); r != nil {
 		return context.WithValue(in, requestKey{}, &request{id: strings.Clone(r.id)})
 	}

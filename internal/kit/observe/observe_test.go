@@ -107,11 +107,11 @@ func TestAnHonestRequestIDIsKeptAndAnyOtherReplaced(t *testing.T) {
 
 func TestWhatOutlivesARequestKeepsItsID(t *testing.T) {
 	type key struct{}
-	if got := KeepRequestID(t.Context(), context.Background()); got != context.Background() {
+	if got := CopyRequestID(t.Context(), context.Background()); got != context.Background() {
 		t.Errorf("without a request it is %v", got)
 	}
 	handler := HTTP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		kept := KeepRequestID(context.WithValue(r.Context(), key{}, "large"), context.Background())
+		kept := CopyRequestID(context.WithValue(r.Context(), key{}, "large"), context.Background())
 		if id := RequestID(kept); id != "honest-id" || kept.Value(key{}) != nil {
 			t.Errorf("the id is %q, and it keeps %v", id, kept.Value(key{}))
 		}
@@ -268,7 +268,7 @@ func TestHandlersReachTheConnectionThroughTheObserver(t *testing.T) {
 }
 
 // operate answers one GraphQL operation under observation, in a request.
-func operate(s *site, g *GraphQL, kind ast.Operation, name string, res *graphql.Response) {
+func operate(s *site, g *GraphQLMetrics, kind ast.Operation, name string, res *graphql.Response) {
 	HTTP(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		ctx := graphql.WithOperationContext(r.Context(), &graphql.OperationContext{
 			RawQuery: "a secret document", Variables: map[string]any{"phone": "secret"},

@@ -18,10 +18,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
-// Operations is a gqlgen extension that opens a span for each GraphQL operation
+// OperationTracer is a gqlgen extension that opens a span for each GraphQL operation
 // and for the fields in it that have a resolver. It keeps the operation's name,
 // as the client chose it, cut to 64 bytes, and no variable and no document.
-type Operations struct {
+type OperationTracer struct {
 	tracer     trace.Tracer
 	complexity func(context.Context) int
 }
@@ -29,24 +29,24 @@ type Operations struct {
 // GraphQL returns the extension, or nil if t is: with an extension for fields,
 // gqlgen asks it for every field of every answer. Of the context of an operation,
 // complexity says its points; it must be there if t is.
-func (t *Tracing) GraphQL(complexity func(context.Context) int) *Operations {
+func (t *Tracing) GraphQL(complexity func(context.Context) int) *OperationTracer {
 	if t == nil {
 		return nil
 	}
-	return &Operations{t.tracer, complexity}
+	return &OperationTracer{t.tracer, complexity}
 }
 
 // ExtensionName implements graphql.HandlerExtension.
-func (*Operations) ExtensionName() string { return "Traces" }
+func (*OperationTracer) ExtensionName() string { return "Traces" }
 
 // Validate implements graphql.HandlerExtension.
-func (*Operations) Validate(graphql.ExecutableSchema) error { return nil }
+func (*OperationTracer) Validate(graphql.ExecutableSchema) error { return nil }
 
 // InterceptOperation implements graphql.OperationInterceptor. The span of a
 // query or a mutation ends with its response. That of a subscription ends as
 // soon as it runs, and nothing that happens in it later has a span: it may live
 // for hours.
-func (o *Operations) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
+func (o *OperationTracer) InterceptOperation(ctx context.Context, next graphql.OperationHandler) graphql.ResponseHandler {
 	oc := graphql.GetOperationContext(ctx)
 	ctx, span := o.begin(ctx, oc)
 	if !span.SpanContext().IsSampled() {
@@ -72,7 +72,7 @@ func (o *Operations) InterceptOperation(ctx context.Context, next graphql.Operat
 }
 
 // begin opens the span of an operation, with what was done before it ran.
-func (o *Operations) begin(ctx context.Context, oc *graphql.OperationContext) (context.Context, trace.Span) {
+func (o *OperationTracer) begin(ctx context.Context, oc *graphql.OperationContext) (context.Context, trace.Span) {
 	kind, name := string(oc.Operation.Operation), cut(oc.Operation.Name, 64)
 	opts := []trace.SpanStartOption{}
 	if begun := oc.Stats.OperationStart; !begun.IsZero() {
@@ -97,7 +97,7 @@ func (o *Operations) begin(ctx context.Context, oc *graphql.OperationContext) (c
 }
 
 // past makes a span of something that is over.
-func (o *Operations) past(ctx context.Context, name string, t graphql.TraceTiming) {
+func (o *OperationTracer) past(ctx context.Context, name string, t graphql.TraceTiming) {
 	if t.Start.IsZero() || t.End.Before(t.Start) {
 		return
 	}
@@ -142,9 +142,9 @@ func (r *resolvers) first(f *ast.Field) bool {
 // InterceptField implements graphql.FieldInterceptor. Of a field that is
 // resolved for each element of a list, the first one has a span: what the
 // others do is below the span of the operation or of a field further out.
-func (o *Operations) InterceptField(ctx context.Context, next graphql.Resolver) (any, error) {
+func (o *OperationTracer) InterceptField(ctx context.Context, next graphql.Resolver) (any, error) {
 	fc := graphql.GetFieldContext(ctx)
-	if fc == nil || !fc.IsResolver || !Traced(ctx) {
+	if fc == nil || !fc.IsResolver || !IsTraced(ctx) {
 		return next(ctx)
 	}
 	if r, ok := ctx.Value(resolversKey{}).(*resolvers); !ok || !r.first(fc.Field.Field) {
@@ -152,7 +152,7 @@ func (o *Operations) InterceptField(ctx context.Context, next graphql.Resolver) 
 	}
 	ctx, span := o.tracer.Start(ctx, fc.Object+"."+fc.Field.Name)
 	var err error
-	defer func() { End(span, err) }()
+	defer func() { EndSpan(span, err) }()
 	res, err := next(ctx)
 	return res, err
 }

@@ -21,7 +21,7 @@ import (
 
 // operation answers what an operation would, through the extension, and inside
 // of it asks for fields as gqlgen does.
-func operation(ctx context.Context, o *Operations, oc *graphql.OperationContext, res *graphql.Response, inside func(context.Context)) {
+func operation(ctx context.Context, o *OperationTracer, oc *graphql.OperationContext, res *graphql.Response, inside func(context.Context)) {
 	ctx = graphql.WithOperationContext(ctx, oc)
 	respond := o.InterceptOperation(ctx, func(ctx context.Context) graphql.ResponseHandler {
 		return func(context.Context) *graphql.Response {
@@ -39,7 +39,7 @@ func seven(context.Context) int { return 7 }
 // field asks for a field at a place in a document, and returns the context in
 // which gqlgen would ask for what is below it: that of its resolver, whose span
 // is over.
-func field(ctx context.Context, o *Operations, object string, place *ast.Field, resolver bool, next graphql.Resolver) context.Context {
+func field(ctx context.Context, o *OperationTracer, object string, place *ast.Field, resolver bool, next graphql.Resolver) context.Context {
 	ctx = graphql.WithFieldContext(ctx, &graphql.FieldContext{
 		Object: object, Field: graphql.CollectedField{Field: place}, IsResolver: resolver,
 	})
@@ -68,7 +68,7 @@ func TestAnOperationHasASpanWithItsFieldsBelow(t *testing.T) {
 	}, &graphql.Response{}, func(ctx context.Context) {
 		below := field(ctx, o, "Query", shops, true, func(ctx context.Context) (any, error) {
 			ctx, span := Span(ctx, "shop.List")
-			End(CallSpan(ctx, "SELECT shops"), sql.ErrConnDone)
+			EndSpan(CallSpan(ctx, "SELECT shops"), sql.ErrConnDone)
 			span.End()
 			return nil, fault.BadInput("secret")
 		})

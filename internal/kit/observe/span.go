@@ -25,26 +25,26 @@ const scope = "github.com/tandian-dev/tandian"
 //	ctx, span := observe.Span(ctx, "shop.List")
 //	defer span.End()
 func Span(ctx context.Context, name string) (context.Context, trace.Span) {
-	if !Traced(ctx) {
+	if !IsTraced(ctx) {
 		return ctx, noop.Span{}
 	}
 	return tracerOf(ctx).Start(ctx, name)
 }
 
 // CallSpan begins a span of a call that leaves the process, as [Span] does.
-// Attributes cost an allocation: ask [Traced] first. They must hold nothing
+// Attributes cost an allocation: ask [IsTraced] first. They must hold nothing
 // that a client sent.
 func CallSpan(ctx context.Context, name string, attrs ...attribute.KeyValue) trace.Span {
-	if !Traced(ctx) {
+	if !IsTraced(ctx) {
 		return noop.Span{}
 	}
 	_, span := tracerOf(ctx).Start(ctx, name, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attrs...))
 	return span
 }
 
-// Traced reports whether what is done in ctx belongs to a trace that somebody
+// IsTraced reports whether what is done in ctx belongs to a trace that somebody
 // will see.
-func Traced(ctx context.Context) bool {
+func IsTraced(ctx context.Context) bool {
 	// Not IsRecording: gqlgen runs a field's children in the context of the
 	// field's resolver, whose span is over by then.
 	return trace.SpanFromContext(ctx).SpanContext().IsSampled()
@@ -54,10 +54,10 @@ func tracerOf(ctx context.Context) trace.Tracer {
 	return trace.SpanFromContext(ctx).TracerProvider().Tracer(scope)
 }
 
-// End ends a span with the outcome of what it is about. Of an error only its
+// EndSpan ends a span with the outcome of what it is about. Of an error only its
 // kind is kept, for its text may show what a client sent. What a client did
 // wrong, or gave up, is no failure.
-func End(span trace.Span, err error) {
+func EndSpan(span trace.Span, err error) {
 	if err != nil && span.IsRecording() {
 		kind, failed := kindOf(err)
 		span.SetAttributes(semconv.ErrorTypeKey.String(kind))

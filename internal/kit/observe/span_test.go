@@ -31,7 +31,7 @@ func TestAnErrorIsKeptAsItsKind(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			tracing, memory := traced(t)
 			_, span := tracing.tracer.Start(t.Context(), "x")
-			End(span, tt.err)
+			EndSpan(span, tt.err)
 			spans := show(memory.GetSpans())
 			if len(spans) != 1 || spans[0].Failed != tt.failed || spans[0].Attributes["error.type"] != tt.kind {
 				t.Errorf("the spans are %+v, want kind %v, failed: %v", spans, tt.kind, tt.failed)

@@ -116,10 +116,10 @@ func TestWithoutTracingNothingIsPutInTheWay(t *testing.T) {
 	}
 	ctx := t.Context()
 	inner, span := Span(ctx, "room.Method")
-	if inner != ctx || span.IsRecording() || Traced(ctx) || CallSpan(ctx, "call").IsRecording() {
+	if inner != ctx || span.IsRecording() || IsTraced(ctx) || CallSpan(ctx, "call").IsRecording() {
 		t.Error("something is traced")
 	}
-	End(span, io.EOF)
+	EndSpan(span, io.EOF)
 	allocated := testing.AllocsPerRun(100, func() {
 		_, span := Span(ctx, "room.Method")
 		defer span.End()

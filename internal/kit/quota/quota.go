@@ -56,7 +56,7 @@ type Config struct {
 type Set struct {
 	cfg           Config
 	take, release *redis.Script
-	failures      *observe.Failures
+	failures      *observe.FailureLog
 	refused       *prometheus.CounterVec
 }
 
@@ -127,7 +127,7 @@ func (l *Limit) key(user int64) string {
 func (l *Limit) isYoung(ctx context.Context, user int64) bool {
 	created, err := l.set.cfg.CreatedAt(ctx, user)
 	if err != nil {
-		l.set.failures.Note(ctx, doingAge, err)
+		l.set.failures.Record(ctx, doingAge, err)
 		return false
 	}
 	return l.set.cfg.Now().Sub(created) < Young

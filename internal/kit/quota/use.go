@@ -33,7 +33,7 @@ func (u *Use) run(ctx context.Context) {
 	n, err := u.count(ctx)
 	switch {
 	case err != nil:
-		l.set.failures.Note(ctx, doingTake, err)
+		l.set.failures.Record(ctx, doingTake, err)
 		return
 	case n == 0:
 		u.refused = true
@@ -67,7 +67,7 @@ func (u *Use) takeBack(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if err := l.set.release.Run(ctx, l.set.cfg.Redis, []string{l.key(u.user)}).Err(); err != nil {
-		l.set.failures.Note(ctx, doingRelease, err)
+		l.set.failures.Record(ctx, doingRelease, err)
 	}
 }
 

@@ -50,7 +50,7 @@ func (o observed) ExecContext(ctx context.Context, query string, args ...any) (s
 	begin, span := time.Now(), statementSpan(ctx, o.dialect, query)
 	res, err := o.next.ExecContext(ctx, query, args...)
 	o.m.observe(ctx, verb(query), time.Since(begin), err)
-	observe.End(span, err)
+	observe.EndSpan(span, err)
 	return res, err
 }
 
@@ -58,7 +58,7 @@ func (o observed) QueryContext(ctx context.Context, query string, args ...any) (
 	begin, span := time.Now(), statementSpan(ctx, o.dialect, query)
 	rows, err := o.next.QueryContext(ctx, query, args...)
 	o.m.observe(ctx, verb(query), time.Since(begin), err)
-	observe.End(span, err)
+	observe.EndSpan(span, err)
 	return rows, err
 }
 

@@ -142,7 +142,7 @@ func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		begin, span := time.Now(), commandSpan(ctx, h.role, false, cmd)
 		err := next(ctx, cmd)
-		observe.End(span, h.observe(begin, err, cmd))
+		observe.EndSpan(span, h.observe(begin, err, cmd))
 		return err
 	}
 }
@@ -151,7 +151,7 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		begin, span := time.Now(), commandSpan(ctx, h.role, true, cmds...)
 		err := next(ctx, cmds)
-		observe.End(span, h.observe(begin, err, cmds...))
+		observe.EndSpan(span, h.observe(begin, err, cmds...))
 		return err
 	}
 }

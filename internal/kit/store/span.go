@@ -22,7 +22,7 @@ const maxQueryText = 2000
 // conventions for SQL databases"). It keeps the text, in which ent and we write
 // a placeholder for every value, and no argument.
 func statementSpan(ctx context.Context, in, query string) trace.Span {
-	if !observe.Traced(ctx) {
+	if !observe.IsTraced(ctx) {
 		return noop.Span{}
 	}
 	operation, table := operationOf(query), tableOf(query)
@@ -70,7 +70,7 @@ func tableOf(query string) string {
 // It is not redisotel, which keeps the text of every error and begins a trace
 // for what belongs to no request.
 func commandSpan(ctx context.Context, role string, pipeline bool, cmds ...redis.Cmder) trace.Span {
-	if !observe.Traced(ctx) || len(cmds) == 0 {
+	if !observe.IsTraced(ctx) || len(cmds) == 0 {
 		return noop.Span{}
 	}
 	name := strings.ToUpper(cmds[0].Name())
