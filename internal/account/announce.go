@@ -24,26 +24,26 @@ const endBatch = 250 // sessions that Redis is told of, or that are deleted, in 
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(usersChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Invalidate), All: s.hub.InvalidateAll})
-	s.outbox.Handle(sessionsEnded, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.sessions.tell)})
+	s.outbox.Handle(usersChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate), Collapse: s.hub.InvalidateAll})
+	s.outbox.Handle(sessionsEnded, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.sessions.tell)})
 }
 
 // Invalidate tells Redis and the other processes that rows of users were inserted,
 // changed or deleted, by whomever. It may be repeated.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
-	return outbox.Later(s.users.Invalidate(ctx, ids...)) // Redis is away
+	return outbox.Transient(s.users.Invalidate(ctx, ids...)) // Redis is away
 }
 
 // show replaces the cached row of a user that was just committed by that row.
 // What cannot be told now is left to the outbox: nothing is wrong with the write.
-func (s *Service) show(ctx context.Context, row *ent.User, job []outbox.Ticket) {
+func (s *Service) show(ctx context.Context, row *ent.User, job []outbox.JobRef) {
 	_, err := s.users.Put(ctx, row.ID, *fromRow(row))
-	s.outbox.Settle(ctx, err, job...)
+	s.outbox.Finish(ctx, err, job...)
 }
 
 // forget is show for rows that are not at hand.
-func (s *Service) forget(ctx context.Context, job []outbox.Ticket, ids ...int64) {
-	s.outbox.Settle(ctx, s.Invalidate(ctx, ids...), job...)
+func (s *Service) forget(ctx context.Context, job []outbox.JobRef, ids ...int64) {
+	s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), job...)
 }
 
 // InvalidateSessions tells Redis and the other processes of those of these sessions
@@ -100,7 +100,7 @@ func (s *Service) EndedSince(ctx context.Context, at time.Time) ([]string, error
 // tell puts the mark of the end into Redis, for sessions that ended in their
 // rows, and has the processes forget what they hold of them.
 func (s *sessions) tell(ctx context.Context, ids ...string) error {
-	return outbox.Later(errors.Join(s.markEnded(ctx, ids...), s.invalidate(ctx, ids...))) // Redis is away
+	return outbox.Transient(errors.Join(s.markEnded(ctx, ids...), s.invalidate(ctx, ids...))) // Redis is away
 }
 
 // markEnded stores the end marks in Redis.

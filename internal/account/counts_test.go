@@ -21,7 +21,7 @@ func TestWhatIsCountedOfUsers(t *testing.T) {
 		add := func(more map[int64]Counts) map[int64]Counts {
 			t.Helper()
 			var now map[int64]Counts
-			var tickets []outbox.Ticket
+			var tickets []outbox.JobRef
 			if err := ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) (err error) {
 				now, tickets, err = s.AddCounts(t.Context(), tx, more, false)
 				return err

@@ -15,7 +15,7 @@ import (
 func (s *sessions) end(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		_, job, err = s.endAll(ctx, tx, entsession.ID(id))
 		return err
@@ -29,7 +29,7 @@ func (s *sessions) end(ctx context.Context, id string) error {
 
 // endAll notes that the sessions of these rows end with the transaction, as far
 // as they run, and leaves them to the outbox.
-func (s *sessions) endAll(ctx context.Context, tx *ent.Tx, which ...predicate.Session) (ids []string, job []outbox.Ticket, err error) {
+func (s *sessions) endAll(ctx context.Context, tx *ent.Tx, which ...predicate.Session) (ids []string, job []outbox.JobRef, err error) {
 	ids, err = tx.Session.Query().Where(append(which, entsession.EndedAtIsNil())...).IDs(ctx)
 	if err != nil || len(ids) == 0 {
 		return nil, nil, err
@@ -38,7 +38,7 @@ func (s *sessions) endAll(ctx context.Context, tx *ent.Tx, which ...predicate.Se
 	return ids, job, err
 }
 
-func (s *sessions) endThese(ctx context.Context, tx *ent.Tx, ids []string) ([]outbox.Ticket, error) {
+func (s *sessions) endThese(ctx context.Context, tx *ent.Tx, ids []string) ([]outbox.JobRef, error) {
 	if err := tx.Session.Update().Where(entsession.IDIn(ids...)).SetEndedAt(s.now().UTC()).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("end %d sessions: %w", len(ids), err)
 	}
@@ -47,9 +47,9 @@ func (s *sessions) endThese(ctx context.Context, tx *ent.Tx, ids []string) ([]ou
 
 // announce tells of sessions that ended with a commit. What fails, or takes too
 // long, is left to the outbox.
-func (s *sessions) announce(ctx context.Context, job []outbox.Ticket, ids ...string) {
+func (s *sessions) announce(ctx context.Context, job []outbox.JobRef, ids ...string) {
 	if len(ids) > 0 {
-		s.outbox.Settle(ctx, s.tell(ctx, ids...), job...)
+		s.outbox.Finish(ctx, s.tell(ctx, ids...), job...)
 	}
 }
 

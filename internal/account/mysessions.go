@@ -78,7 +78,7 @@ func (s *Service) EndSession(ctx context.Context, v Viewer, number int64) (own b
 	ctx, span := observe.Span(ctx, "account.EndSession")
 	defer span.End()
 	var over []string
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = s.sessions.asViewer(ctx, v, func(ctx context.Context, tx *ent.Tx, _ *ent.User, current *ent.Session) error {
 		rows, err := tx.Session.Query().Where(s.sessions.running(v.ID)...).All(ctx)
 		if err != nil {
@@ -120,7 +120,7 @@ func (s *Service) EndOtherSessions(ctx context.Context, v Viewer) error {
 // the own one, and forgets all other devices.
 func (s *sessions) endOthers(ctx context.Context, v Viewer, work func(context.Context, *ent.Tx, *ent.User) error) error {
 	var over []string
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err := s.asViewer(ctx, v, func(ctx context.Context, tx *ent.Tx, user *ent.User, current *ent.Session) error {
 		if err := work(ctx, tx, user); err != nil {
 			return err

@@ -25,7 +25,7 @@ func Level(points int) int {
 // not exist are overlooked. What adds here has to be in the sum that the scan of points
 // compares, of paid orders and check-ins (internal/order/sql/count_points.sql): else the
 // scan takes it back. After the commit the tickets go to [Service.AfterCommit].
-func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error) {
+func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error) {
 	if len(points) > 1 { // in one order, so that two transactions do not wait for each other
 		if _, err := s.LockCounts(ctx, tx, slices.Collect(maps.Keys(points))); err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]in
 
 // AfterCommit is [Service.Invalidate] for the writer of a change, after its commit: what
 // cannot be told now is left to the outbox.
-func (s *Service) AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket) {
+func (s *Service) AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
 	s.forget(ctx, tickets, ids...)
 }
 

@@ -31,7 +31,7 @@ func TestPointsAreSeenByEveryProcess(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, points := range []map[int64]int{{ids[0]: 45, ids[1]: 45, 1 << 40: 9}, {ids[0]: -5, ids[1]: 10}, nil} {
-			var jobs []outbox.Ticket
+			var jobs []outbox.JobRef
 			err := ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) (err error) {
 				jobs, err = s.AddPoints(t.Context(), tx, points)
 				return err

@@ -89,7 +89,7 @@ func (s *Service) avatar(ctx context.Context, user int64, f patch.Field[string],
 func (s *Service) DropAvatar(ctx context.Context, id int64, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		err := tx.User.Update().Where(entuser.ID(id), entuser.AvatarURL(path)).ClearAvatarURL().AddVersion(1).Exec(ctx)
 		if err == nil {
@@ -107,7 +107,7 @@ func (s *Service) DropAvatar(ctx context.Context, id int64, path string) error {
 // update changes one user and shows everybody the row as it is then. What else belongs to
 // it is done by then, in the same transaction, which has locked the row.
 func (s *Service) update(ctx context.Context, id int64, change func(*ent.UserUpdateOne), then func(*ent.Tx) error) (row *ent.User, err error) {
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		u := tx.User.UpdateOneID(id).AddVersion(1)
 		change(u)
@@ -245,7 +245,7 @@ func (s *Service) DisableDemoAccounts(ctx context.Context, phones ...Phone) erro
 	if err != nil || len(ids) == 0 {
 		return err
 	}
-	var users, ended []outbox.Ticket
+	var users, ended []outbox.JobRef
 	var sessions []string
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		err = tx.User.Update().Where(entuser.IDIn(ids...), entuser.Or(entuser.PasswordHashNotNil(), entuser.RoleNEQ(entuser.Role(Customer)))).

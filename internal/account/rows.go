@@ -108,7 +108,7 @@ func (s *Service) registerAt(ctx context.Context, p, written Phone, at *time.Tim
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var id int64
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		id, err = tx.User.Create().SetPhone(p.E164()).SetNickname("user_" + strings.ToLower(rand.Text()[:10])).SetNillableCreatedAt(at).
 			OnConflictColumns(entuser.FieldPhone).DoNothing().ID(ctx)
@@ -152,7 +152,7 @@ const bulk = 500 // rows in one statement
 // returns the ids of all of them, in their order. Stored users stay as they are.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft, progress func(done int)) ([]int64, error) {
 	ids := make([]int64, 0, len(drafts))
-	var jobs []outbox.Ticket
+	var jobs []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		for batch := range slices.Chunk(drafts, bulk) {
 			some, err := s.plantRows(ctx, tx, batch)

@@ -478,7 +478,7 @@ func (s *sessions) begin(ctx context.Context, b beginning) (is begun, err error)
 	now := s.now()
 	until, end := now.Add(sessionLife), now.Add(sessionMax)
 	var over []string
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = s.whole(ctx, func(ctx context.Context, tx *ent.Tx) error {
 		var err error
 		if is.row, err = lockUser(ctx, tx, b.user); err != nil {
@@ -510,7 +510,7 @@ func (s *sessions) begin(ctx context.Context, b beginning) (is begun, err error)
 }
 
 // endOldest ends a user's sessions beyond the number that one may have.
-func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]string, []outbox.Ticket, error) {
+func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]string, []outbox.JobRef, error) {
 	ids, err := tx.Session.Query().Where(entsession.UserID(user), entsession.EndedAtIsNil()).
 		Order(entsession.ByExpiresAt(sql.OrderDesc()), entsession.ByID()).Offset(sessionsPerUser).Limit(endBatch).IDs(ctx)
 	if err != nil || len(ids) == 0 {

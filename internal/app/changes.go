@@ -131,7 +131,7 @@ func (h *Components) reopen(ctx context.Context, w *stream.Watch, since time.Tim
 	}
 	limited, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	err := h.outbox.Finish(limited, feed.Topic)
+	err := h.outbox.Drain(limited, feed.Topic)
 	if err == nil || limited.Err() == nil || since.IsZero() {
 		return err
 	}
@@ -141,7 +141,7 @@ func (h *Components) reopen(ctx context.Context, w *stream.Watch, since time.Tim
 const (
 	// replayable is how long jobs of the outbox stay to be replayed, less what
 	// detecting a loss takes.
-	replayable = outbox.Replayable - time.Minute
+	replayable = outbox.ReplayRetention - time.Minute
 	// before is what is replayed from before the moment that a Redis came back to:
 	// a job is written down as done a little after it was.
 	before      = time.Minute
@@ -170,7 +170,7 @@ func (h *Components) repairRedis(ctx context.Context, within time.Duration, lost
 	if err := h.Feed.ResetFanOut(ctx); err != nil {
 		return err
 	}
-	if _, err := h.outbox.Replay(ctx, since); err != nil && !errors.Is(err, outbox.ErrLeft) {
+	if _, err := h.outbox.Replay(ctx, since); err != nil && !errors.Is(err, outbox.ErrIncomplete) {
 		return err
 	}
 	return h.Feed.RefreshFanOuts(whole) // has a time of its own: that of the jobs may be over

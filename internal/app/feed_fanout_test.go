@@ -47,7 +47,7 @@ func (p *feedProcess) dies(t *testing.T, batches int64) {
 	defer die()
 	p.died = die
 	p.batches.Store(batches)
-	if _, err := p.box.Replay(ctx, 0); !errors.Is(err, outbox.ErrLeft) {
+	if _, err := p.box.Replay(ctx, 0); !errors.Is(err, outbox.ErrIncomplete) {
 		t.Errorf("the process did not die: %v", err)
 	}
 	p.box.Wait()

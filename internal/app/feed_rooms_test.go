@@ -159,11 +159,11 @@ type anyShops struct{}
 
 func (anyShops) OwnerOf(context.Context, int64) (*int64, bool, error) { return nil, true, nil }
 
-func (anyShops) AddComments(context.Context, *ent.Tx, map[int64]int) ([]outbox.Ticket, error) {
+func (anyShops) AddComments(context.Context, *ent.Tx, map[int64]int) ([]outbox.JobRef, error) {
 	return nil, nil
 }
 
-func (anyShops) AnnounceCounts(context.Context, []int64, []outbox.Ticket) {}
+func (anyShops) AnnounceCounts(context.Context, []int64, []outbox.JobRef) {}
 
 // slowPictures hold up the transactions of those who publish with a hold, before their notes
 // are numbered.

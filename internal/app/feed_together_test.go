@@ -112,7 +112,7 @@ func newTogether(t *testing.T, on storetest.Stores) *together {
 	t.Helper()
 	g := &together{seed: testkit.Seed(t)}
 	w := newFeedWorld(t, on)
-	jobs := outbox.Options{Poll: 20 * time.Millisecond, HeadStart: time.Millisecond, Pause: 5 * time.Millisecond, Timeout: time.Second}
+	jobs := outbox.Options{Poll: 20 * time.Millisecond, HeadStart: time.Millisecond, RetryDelay: 5 * time.Millisecond, Timeout: time.Second}
 	for i := range g.ps {
 		cfg, caches := feedSmall, cache.Options{}
 		if i == 1 { // what this one has in memory may be as old as the test

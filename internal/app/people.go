@@ -121,7 +121,7 @@ func (f feedAdapter) Numbered(last int64, events []note.Event) {
 type userCounters struct{ *account.Service }
 
 // AddNotes adds to how many notes users have, and says how many follow each.
-func (u userCounters) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, _ []outbox.Ticket, err error) {
+func (u userCounters) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, _ []outbox.JobRef, err error) {
 	more := make(map[int64]account.Counts, len(notes))
 	for id, n := range notes {
 		more[id] = account.Counts{NoteCount: n}
@@ -145,7 +145,7 @@ func (u userCounters) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) 
 }
 
 // AddFollows counts follows of locked users.
-func (u userCounters) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error) {
+func (u userCounters) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.JobRef, error) {
 	more := make(map[int64]account.Counts, len(followers)+len(followees))
 	for id, n := range followers {
 		more[id] = account.Counts{FolloweeCount: n}

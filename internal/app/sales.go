@@ -149,7 +149,7 @@ func (j *saleAdapter) Entries(ctx context.Context, numbers []int64) (map[int64]*
 type orderAdapter struct{ *order.Service }
 
 // AfterCommit does what must happen after the commit of decided orders.
-func (a orderAdapter) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
+func (a orderAdapter) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.JobRef) {
 	changed := make([]order.Changed, len(decided))
 	for i, d := range decided {
 		changed[i] = order.Changed{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}

@@ -15,7 +15,7 @@ const topic = "check-ins"
 func (s *Service) changed(ctx context.Context, places ...bitRef) error {
 	rows, err := s.rowsOf(ctx, s.db, places)
 	if err != nil {
-		return outbox.Later(err)
+		return outbox.Transient(err)
 	}
 	byUser := make(map[int64]map[month]days)
 	for p, d := range rows {
@@ -28,5 +28,5 @@ func (s *Service) changed(ctx context.Context, places ...bitRef) error {
 	for user, months := range byUser {
 		errs = append(errs, s.bitmaps.complete(ctx, user, months))
 	}
-	return outbox.Later(errors.Join(errs...)) // Redis is away
+	return outbox.Transient(errors.Join(errs...)) // Redis is away
 }

@@ -72,7 +72,7 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, che
 	}
 	earned := map[bitRef]days{}
 	points := map[int64]int{}
-	var users, jobs []outbox.Ticket
+	var users, jobs []outbox.JobRef
 	if len(fresh) > 0 {
 		err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 			stored, err := s.insert(ctx, tx, fresh)
@@ -111,7 +111,7 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, che
 	return func() {
 		if len(written) > 0 {
 			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
-			s.outbox.Settle(ctx, s.bitmaps.add(ctx, written...), jobs...)
+			s.outbox.Finish(ctx, s.bitmaps.add(ctx, written...), jobs...)
 			s.users.AfterCommit(ctx, slices.Sorted(maps.Keys(points)), users)
 		}
 		// The writer of a repeated check-in may not have updated Redis yet, and the caller is to

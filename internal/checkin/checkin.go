@@ -52,9 +52,9 @@ func (m *Month) Count() int { return len(m.Days) }
 // Users are those who check in, as this room needs them.
 type Users interface {
 	// AddPoints adds to the points of users, by id, and locks their rows until tx ends.
-	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error)
+	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error)
 	// AfterCommit tells of it after the commit.
-	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 // Config is what a Service needs besides its stores.
@@ -100,7 +100,7 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 		panic(fmt.Sprintf("checkin: %v", err))
 	}
 	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away})
-	box.Handle(topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.changed)})
+	box.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.changed)})
 	return s
 }
 

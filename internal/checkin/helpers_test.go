@@ -32,7 +32,7 @@ type people struct {
 	fails error // of AddPoints
 }
 
-func (p *people) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error) {
+func (p *people) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error) {
 	if p.fails != nil {
 		return nil, p.fails
 	}
@@ -44,7 +44,7 @@ func (p *people) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int
 	return nil, nil
 }
 
-func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.Ticket) {
+func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.JobRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.told = append(p.told, ids...)

@@ -41,7 +41,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	}
 	var more map[int64]int // points by user
 	var changed []bitRef
-	var users, jobs []outbox.Ticket
+	var users, jobs []outbox.JobRef
 	err = ent.WithTxAgain(ctx, s.db, store.Undone, func(tx *ent.Tx) error {
 		more, changed, users, jobs = make(map[int64]int), nil, nil, nil
 		for part := range slices.Chunk(all, plantBatch) {
@@ -76,7 +76,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	for part := range slices.Chunk(changed, plantBatch) {
 		errs = append(errs, s.changed(ctx, part...))
 	}
-	s.outbox.Settle(ctx, errors.Join(errs...), jobs...)
+	s.outbox.Finish(ctx, errors.Join(errs...), jobs...)
 	for _, n := range more {
 		added += n / Points
 	}
@@ -170,8 +170,8 @@ func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (d
 }
 
 // earn adds points to users, in the order of their ids.
-func (s *Service) earn(ctx context.Context, tx *ent.Tx, more map[int64]int) ([]outbox.Ticket, error) {
-	var tickets []outbox.Ticket
+func (s *Service) earn(ctx context.Context, tx *ent.Tx, more map[int64]int) ([]outbox.JobRef, error) {
+	var tickets []outbox.JobRef
 	for ids := range slices.Chunk(slices.Sorted(maps.Keys(more)), plantBatch) {
 		part := make(map[int64]int, len(ids))
 		for _, id := range ids {

@@ -122,8 +122,8 @@ type written struct {
 
 	notesAfterCommit func(context.Context) error
 	shops            []int64
-	counts           []outbox.Ticket // of the shops
-	tickets          []outbox.Ticket
+	counts           []outbox.JobRef // of the shops
+	tickets          []outbox.JobRef
 }
 
 // store is the transaction that adds comments. A draft whose note or parent is missing, or
@@ -311,7 +311,7 @@ func (s *Service) announce(ctx context.Context, w written) {
 	if len(w.tickets) == 0 {
 		return
 	}
-	s.outbox.Settle(ctx, errors.Join(s.put(ctx, w.roots...), s.listsChanged(ctx, w.rows), w.notesAfterCommit(ctx)), w.tickets...)
+	s.outbox.Finish(ctx, errors.Join(s.put(ctx, w.roots...), s.listsChanged(ctx, w.rows), w.notesAfterCommit(ctx)), w.tickets...)
 	s.shops.AnnounceCounts(ctx, w.shops, w.counts)
 }
 

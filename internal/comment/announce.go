@@ -18,9 +18,9 @@ const (
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(added, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.wereAdded)})
-	s.outbox.Handle(recounted, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(func(ctx context.Context, notes ...int64) error {
-		return outbox.Later(s.notes.CommentsChanged(ctx, notes...))
+	s.outbox.Handle(added, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.wereAdded)})
+	s.outbox.Handle(recounted, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(func(ctx context.Context, notes ...int64) error {
+		return outbox.Transient(s.notes.CommentsChanged(ctx, notes...))
 	})})
 }
 
@@ -43,7 +43,7 @@ func (s *Service) wereAdded(ctx context.Context, ids ...int64) error {
 	if notes = once(notes); len(notes) > 0 {
 		err = errors.Join(err, s.notes.CommentsChanged(ctx, notes...))
 	}
-	return outbox.Later(err) // Redis is away
+	return outbox.Transient(err) // Redis is away
 }
 
 // changed is Changed. It returns which comments there are, and where they stand.
@@ -51,7 +51,7 @@ func (s *Service) changed(ctx context.Context, ids []int64) ([]*Comment, error) 
 	rows, err := s.db.Comment.Query().Where(entcomment.IDIn(ids...)).
 		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)
 	if err != nil {
-		return nil, outbox.Later(fmt.Errorf("select %d comments: %w", len(ids), err))
+		return nil, outbox.Transient(fmt.Errorf("select %d comments: %w", len(ids), err))
 	}
 	touched, found := slices.Clip(ids), make([]*Comment, 0, len(rows))
 	for _, r := range rows {
@@ -60,7 +60,7 @@ func (s *Service) changed(ctx context.Context, ids []int64) ([]*Comment, error) 
 			touched = append(touched, *r.RootID)
 		}
 	}
-	return found, outbox.Later(errors.Join(s.comments.Invalidate(ctx, once(touched)...), s.listsChanged(ctx, found)))
+	return found, outbox.Transient(errors.Join(s.comments.Invalidate(ctx, once(touched)...), s.listsChanged(ctx, found)))
 }
 
 // listsChanged drops the lists that comments stand in. A list is not added to in place:

@@ -89,7 +89,7 @@ func (n notes) Live(ctx context.Context, ids []int64) (map[int64]bool, error) {
 // shops are the shops as their rows say.
 type shops struct{ *town }
 
-func (s shops) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error) {
+func (s shops) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error) {
 	for id, n := range comments {
 		if err := tx.Shop.Update().Where(entshop.ID(id)).AddCommentCount(n).AddVersion(1).Exec(ctx); err != nil {
 			return nil, err
@@ -98,7 +98,7 @@ func (s shops) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]i
 	return nil, nil
 }
 
-func (s shops) AnnounceCounts(_ context.Context, ids []int64, _ []outbox.Ticket) {
+func (s shops) AnnounceCounts(_ context.Context, ids []int64, _ []outbox.JobRef) {
 	s.shown.Add(int64(len(ids)))
 }
 

@@ -92,5 +92,5 @@ func (s *Service) addCounts(ctx context.Context, tx *ent.Tx, likes, replies map[
 // LikesChanged forgets what is cached of comments whose likes were counted, by whomever.
 // It may be repeated, late too.
 func (s *Service) LikesChanged(ctx context.Context, ids ...int64) error {
-	return outbox.Later(s.comments.Invalidate(ctx, ids...)) // Redis is away
+	return outbox.Transient(s.comments.Invalidate(ctx, ids...)) // Redis is away
 }

@@ -63,7 +63,7 @@ func (s *Service) repliesCounter() counter {
 				return nil, err
 			}
 			job, err := outbox.AddBatch(ctx, s.outbox, tx, added, id)
-			return func(ctx context.Context) { s.outbox.Settle(ctx, s.put(ctx, rows...), job...) }, err
+			return func(ctx context.Context) { s.outbox.Finish(ctx, s.put(ctx, rows...), job...) }, err
 		},
 	}
 }
@@ -83,7 +83,7 @@ func (s *Service) notesCounter() counter {
 				return nil, err
 			}
 			job, err := outbox.AddBatch(ctx, s.outbox, tx, recounted, id)
-			return func(ctx context.Context) { s.outbox.Settle(ctx, afterCommit(ctx), job...) }, err
+			return func(ctx context.Context) { s.outbox.Finish(ctx, afterCommit(ctx), job...) }, err
 		},
 	}
 }

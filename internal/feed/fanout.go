@@ -80,7 +80,7 @@ func (s *Service) promote(ctx context.Context, tx *ent.Tx, authors []int64) erro
 }
 
 // FanOutCommitted is called after the commit of Deliver's transaction. It does not wait.
-func (s *Service) FanOutCommitted() { s.outbox.Kick() }
+func (s *Service) FanOutCommitted() { s.outbox.Wake() }
 
 // A fanOutJob is a note on its way to the followers of its author.
 type fanOutJob struct {
@@ -98,19 +98,19 @@ type fanOutJob struct {
 func (s *Service) fanOut(ctx context.Context, notes ...int64) error {
 	pushes, err := s.pushes(ctx, notes)
 	if err != nil {
-		return outbox.Later(err)
+		return outbox.Transient(err)
 	}
 	until := endOfTurn(ctx)
 	for len(pushes) > 0 {
 		if time.Now().After(until) {
-			return outbox.Later(cmp.Or(s.remember(ctx, notes, pushes), errGoesOn))
+			return outbox.Transient(cmp.Or(s.remember(ctx, notes, pushes), errGoesOn))
 		}
 		if pushes, err = s.round(ctx, pushes); err != nil {
-			return outbox.Later(err) // Redis is away, or the database
+			return outbox.Transient(err) // Redis is away, or the database
 		}
 	}
 	if _, err := s.db.FanOut.Delete().Where(fanout.IDIn(notes...)).Exec(ctx); err != nil {
-		return outbox.Later(fmt.Errorf("delete how far %d fan-outs were: %w", len(notes), err))
+		return outbox.Transient(fmt.Errorf("delete how far %d fan-outs were: %w", len(notes), err))
 	}
 	return nil
 }

@@ -142,7 +142,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	s.m.ofHub(s.cfg.Registerer, s.hub)
 	s.openInboxes(hub)
 	s.openOutboxes(hub)
-	box.Handle(Topic, outbox.Handler{Queued: true, Keep: outbox.Replayable, Do: outbox.DoBatch(s.fanOut)})
+	box.Handle(Topic, outbox.Handler{Queued: true, Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.fanOut)})
 	return s
 }
 

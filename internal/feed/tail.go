@@ -508,7 +508,7 @@ func (l eventLog) read(ctx context.Context, behind int64, most int) (events []Ev
 
 // open reads the notes whose fan-out is not known to be done, in the order of numbers.
 func (l eventLog) open(ctx context.Context) (open []Event, crowded bool, err error) {
-	jobs, err := l.outbox.Undone(ctx, Topic, maxOpen)
+	jobs, err := l.outbox.Unfinished(ctx, Topic, maxOpen)
 	if err != nil || len(jobs) == maxOpen {
 		return nil, true, err
 	}

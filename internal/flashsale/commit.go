@@ -70,7 +70,7 @@ type orderWriter struct {
 
 	// bypassed notes in the transaction that Redis is to hear of orders that were
 	// stored past it.
-	bypassed func(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.Ticket, error)
+	bypassed func(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error)
 }
 
 // An attempt is an order that asks for its row.
@@ -99,8 +99,8 @@ type outcome struct {
 // A committed batch is what came of it, in its order.
 type committed struct {
 	outcomes []outcome
-	tickets  []outbox.Ticket // of what follows for the fresh rows
-	bypassed []outbox.Ticket // of what Redis is to hear of
+	tickets  []outbox.JobRef // of what follows for the fresh rows
+	bypassed []outbox.JobRef // of what Redis is to hear of
 }
 
 var errUndecided = errors.New("others keep changing the same orders")
@@ -172,7 +172,7 @@ type panicError struct{ value any }
 
 func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-func (l *orderWriter) note(ctx context.Context, tx outbox.Execer, outcomes []outcome) ([]outbox.Ticket, error) {
+func (l *orderWriter) note(ctx context.Context, tx outbox.Execer, outcomes []outcome) ([]outbox.JobRef, error) {
 	var ids []int64
 	for _, o := range outcomes {
 		if o.fresh {
@@ -185,7 +185,7 @@ func (l *orderWriter) note(ctx context.Context, tx outbox.Execer, outcomes []out
 	return l.orders.Note(ctx, tx, ids)
 }
 
-func (l *orderWriter) noteBypassed(ctx context.Context, tx outbox.Execer, batch []attempt, outcomes []outcome) ([]outbox.Ticket, error) {
+func (l *orderWriter) noteBypassed(ctx context.Context, tx outbox.Execer, batch []attempt, outcomes []outcome) ([]outbox.JobRef, error) {
 	var ids []int64
 	for i, o := range outcomes {
 		if o.fresh && o.result == sale.Stored && batch[i].direct {

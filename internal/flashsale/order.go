@@ -85,12 +85,12 @@ func (s *Service) openQueue(reg prometheus.Registerer) error {
 	}
 	s.ledger = &orderWriter{
 		db: s.db, sql: texts, orders: s.orders, payWithin: s.cfg.PayWithin, m: newLedgerMetrics(),
-		bypassed: func(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.Ticket, error) {
+		bypassed: func(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error) {
 			return outbox.AddBatch(ctx, s.outbox, tx, topicReserve, orders...)
 		},
 	}
 	s.group = newGroupCommit(s.commitAll)
-	s.detours = &bypassCheck{look: func(ctx context.Context) (bool, error) { return s.outbox.Waits(ctx, topicReserve) }}
+	s.detours = &bypassCheck{look: func(ctx context.Context) (bool, error) { return s.outbox.HasPending(ctx, topicReserve) }}
 	s.pending = newPending(s.cfg.Now)
 	s.block, s.idle = readBlock, consumerIdle
 	s.openOutbox()
@@ -370,7 +370,7 @@ func (s *Service) awaitCommits() {
 
 // enterBypassed has Redis hear of orders that were stored past it. If it cannot, the outbox
 // will; and this process admits nothing to their partitions before it compared the two.
-func (s *Service) enterBypassed(ctx context.Context, stored []sale.Reservation, jobs []outbox.Ticket) {
+func (s *Service) enterBypassed(ctx context.Context, stored []sale.Reservation, jobs []outbox.JobRef) {
 	ctx, cancel := context.WithTimeout(ctx, enterPatience)
 	defer cancel()
 	err := s.reserve(ctx, stored)
@@ -381,7 +381,7 @@ func (s *Service) enterBypassed(ctx context.Context, stored []sale.Reservation, 
 		}
 		s.suspect(slices.Collect(maps.Keys(partitions))...)
 	}
-	s.outbox.Settle(ctx, err, jobs...)
+	s.outbox.Finish(ctx, err, jobs...)
 }
 
 // announce tells everybody of what a commit decided, after it.

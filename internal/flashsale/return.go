@@ -27,7 +27,7 @@ func (s *Service) openOutbox() {
 // its sales then, is not asked for what nobody can be told.
 func (s *Service) reserveAgain(ctx context.Context, numbers ...int64) error {
 	if err := s.gate.state.Ping(ctx).Err(); err != nil {
-		return outbox.Later(fmt.Errorf("reserve %d orders in Redis: %w", len(numbers), err))
+		return outbox.Transient(fmt.Errorf("reserve %d orders in Redis: %w", len(numbers), err))
 	}
 	return s.reserveRows(ctx, numbers...)
 }
@@ -39,7 +39,7 @@ type holdWire [3]int64
 // orders: tx must change the status of each, on the condition that it is live, so
 // that a piece comes back once. After the commit call [Service.AfterRelease]. After an
 // error the transaction is to be undone.
-func (s *Service) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error) {
+func (s *Service) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.JobRef, error) {
 	if len(holds) == 0 {
 		return nil, nil
 	}
@@ -61,8 +61,8 @@ func (s *Service) Release(ctx context.Context, tx outbox.Execer, holds []sale.Re
 
 // AfterRelease does in Redis, after the commit, what Return did in the database. It
 // does not fail: what it cannot do, the outbox does.
-func (s *Service) AfterRelease(ctx context.Context, holds []sale.Reservation, tickets []outbox.Ticket) {
-	s.outbox.Settle(ctx, s.release(ctx, holds), tickets...)
+func (s *Service) AfterRelease(ctx context.Context, holds []sale.Reservation, tickets []outbox.JobRef) {
+	s.outbox.Finish(ctx, s.release(ctx, holds), tickets...)
 }
 
 func (s *Service) releaseWires(ctx context.Context, wires ...holdWire) error {
@@ -70,14 +70,14 @@ func (s *Service) releaseWires(ctx context.Context, wires ...holdWire) error {
 	for i, w := range wires {
 		holds[i] = sale.Reservation{Order: w[0], User: w[1], Voucher: w[2]}
 	}
-	return outbox.Later(s.release(ctx, holds))
+	return outbox.Transient(s.release(ctx, holds))
 }
 
 // reserveRows enters the live ones of these orders in Redis.
 func (s *Service) reserveRows(ctx context.Context, numbers ...int64) error {
 	rows, err := s.rowsOf(ctx, numbers)
 	if err != nil {
-		return outbox.Later(err)
+		return outbox.Transient(err)
 	}
 	var holds []sale.Reservation
 	for _, r := range rows {
@@ -85,7 +85,7 @@ func (s *Service) reserveRows(ctx context.Context, numbers ...int64) error {
 			holds = append(holds, sale.Reservation{Order: r.ID, User: r.UserID, Voucher: r.VoucherID})
 		}
 	}
-	return outbox.Later(s.reserve(ctx, holds))
+	return outbox.Transient(s.reserve(ctx, holds))
 }
 
 // release frees the pieces of exactly these orders in Redis. It may be repeated.

@@ -183,14 +183,14 @@ type heardOrders struct {
 	calls   int
 }
 
-func (h *heardOrders) Note(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.Ticket, error) {
+func (h *heardOrders) Note(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error) {
 	if h.poison != 0 && slices.Contains(orders, h.poison) {
 		panic("poison")
 	}
 	return outbox.AddBatch(ctx, h.box, tx, "orders-decided", orders...)
 }
 
-func (h *heardOrders) AfterCommit(ctx context.Context, decided []Decided, tickets []outbox.Ticket) {
+func (h *heardOrders) AfterCommit(ctx context.Context, decided []Decided, tickets []outbox.JobRef) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.decided == nil {
@@ -200,7 +200,7 @@ func (h *heardOrders) AfterCommit(ctx context.Context, decided []Decided, ticket
 		h.decided[d.Order] = d.Failure
 	}
 	h.calls++
-	h.box.Settle(ctx, nil, tickets...)
+	h.box.Finish(ctx, nil, tickets...)
 }
 
 func (h *heardOrders) heard(order int64) (failure string, ok bool) {
@@ -212,7 +212,7 @@ func (h *heardOrders) heard(order int64) (failure string, ok bool) {
 
 type (
 	rigTx  = *ent.Tx
-	ticket = outbox.Ticket
+	ticket = outbox.JobRef
 )
 
 func entTx(t testing.TB, r *rig, work func(tx rigTx) error) error {

@@ -25,7 +25,7 @@ func (c change) row() int64      { return c[2] }
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.tell)})
+	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.tell)})
 }
 
 // tell tells Redis of follows that began or ended. It may be repeated, and come late:
@@ -54,7 +54,7 @@ func (s *Service) tell(ctx context.Context, changes ...change) error {
 	if err != nil {
 		err = fmt.Errorf("tell of %d follows: %w", len(changes), err)
 	}
-	return outbox.Later(err) // Redis is away
+	return outbox.Transient(err) // Redis is away
 }
 
 // each returns ids in ascending order, each once.

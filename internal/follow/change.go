@@ -106,7 +106,7 @@ type work struct {
 	refused map[pair]error
 
 	done       []change
-	users, own []outbox.Ticket // users: of the changed counts
+	users, own []outbox.JobRef // users: of the changed counts
 }
 
 // followAll is Follow for the callers of one moment.
@@ -206,7 +206,7 @@ func (s *Service) run(ctx context.Context, group calls, w *work, change func(con
 	return func() {
 		if len(w.done) > 0 {
 			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
-			s.outbox.Settle(ctx, s.tell(ctx, w.done...), w.own...)
+			s.outbox.Finish(ctx, s.tell(ctx, w.done...), w.own...)
 			s.cfg.Users.AfterCommit(ctx, usersOf(w.done), w.users)
 		}
 		if len(repeats) > 0 {

@@ -45,11 +45,11 @@ type Users interface {
 	// followers says how many more others each of them follows, followees how many more
 	// follow each. Negative numbers take away. It raises the follow version of the
 	// followers. Users that do not exist are left out.
-	AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error)
+	AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.JobRef, error)
 	// Followees says how many each follows, from the cache. Who is missing is no user.
 	Followees(ctx context.Context, ids []int64) (map[int64]int, error)
 	// AfterCommit tells of changed counts after the commit.
-	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 // Config joins a Service with the other rooms, and tunes it. Users and Head are required.

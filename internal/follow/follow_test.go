@@ -213,7 +213,7 @@ func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
 		}
 		storetest.Relay(t, reader.box)
 		eventually(t, func() bool {
-			reader.box.Kick()
+			reader.box.Wake()
 			return reader.waits(t) == 0
 		})
 		followed, followers = look()

@@ -65,7 +65,7 @@ func (p *people) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (map[
 	return followees, err
 }
 
-func (p *people) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.Ticket, error) {
+func (p *people) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.JobRef, error) {
 	for _, id := range each(slices.AppendSeq(slices.Collect(maps.Keys(followers)), maps.Keys(followees))) {
 		change := tx.User.Update().Where(entuser.ID(id)).AddFolloweeCount(followers[id]).AddFollowerCount(followees[id])
 		if followers[id] != 0 {
@@ -87,7 +87,7 @@ func (p *people) Followees(ctx context.Context, ids []int64) (map[int64]int, err
 	return counts, err
 }
 
-func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.Ticket) {
+func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.JobRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.told = append(p.told, ids...)

@@ -31,7 +31,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
 	defer cancel()
 	var stored []pair
-	var users, own []outbox.Ticket
+	var users, own []outbox.JobRef
 	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
 		stored, users, own, err = s.plant(ctx, tx, drafts)
 		return err
@@ -43,13 +43,13 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 		return 0, nil
 	}
 	changes := changesOf(stored)
-	s.outbox.Settle(ctx, s.tell(ctx, changes...), own...)
+	s.outbox.Finish(ctx, s.tell(ctx, changes...), own...)
 	s.cfg.Users.AfterCommit(ctx, usersOf(changes), users)
 	return len(stored), nil
 }
 
 // plant is the transaction of Plant.
-func (s *Service) plant(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored []pair, users, own []outbox.Ticket, err error) {
+func (s *Service) plant(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored []pair, users, own []outbox.JobRef, err error) {
 	there, err := s.lockUsers(ctx, tx, drafts)
 	if err != nil {
 		return nil, nil, nil, err

@@ -95,7 +95,7 @@ func (s *Service) removeOrphan(ctx context.Context, p pair, row int64) error {
 	if err != nil {
 		return fmt.Errorf("delete follow %d: %w", row, err)
 	}
-	s.outbox.Settle(ctx, s.tell(ctx, w.done...), w.own...)
+	s.outbox.Finish(ctx, s.tell(ctx, w.done...), w.own...)
 	s.cfg.Users.AfterCommit(ctx, usersOf(w.done), w.users)
 	return nil
 }
@@ -152,7 +152,7 @@ func (s *Service) counts(ctx context.Context, db sqlfile.Querier, after int64, m
 func (s *Service) mend(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pageLimit) // it counts them all
 	defer cancel()
-	var tickets []outbox.Ticket
+	var tickets []outbox.JobRef
 	err := s.tx(ctx, func(tx *ent.Tx) error {
 		tickets = nil
 		if _, err := s.cfg.Users.LockFollows(ctx, tx, []int64{user}); err != nil {

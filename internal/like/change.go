@@ -131,7 +131,7 @@ type outcome struct {
 	refused map[Draft]error
 	changes map[Draft]change
 	likes   map[int64]int // of changed targets, afterwards
-	jobs    []outbox.Ticket
+	jobs    []outbox.JobRef
 }
 
 // work is what one transaction does.
@@ -201,7 +201,7 @@ func (s *Service) finish(ctx context.Context, group calls, o *outcome, afterComm
 			afterCommit(p)
 			s.forgetIn(p, changes...)
 			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
-			s.outbox.Settle(ctx, outbox.Later(p.Exec(ctx)), o.jobs...)
+			s.outbox.Finish(ctx, outbox.Transient(p.Exec(ctx)), o.jobs...)
 		}
 		if len(repeats) > 0 {
 			// The writer of a repeated change may not have updated Redis yet, and the caller is

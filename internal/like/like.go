@@ -136,7 +136,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		panic(fmt.Sprintf("like: %v", err))
 	}
 	s.likes, s.unlikes = newBatcher(s.likeAll), newBatcher(s.unlikeAll)
-	box.Handle(s.topic(), outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.changed)})
+	box.Handle(s.topic(), outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.changed)})
 	return s
 }
 

@@ -33,7 +33,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 	defer cancel()
 	var more map[int64]int
 	var changes []change
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		likes, add, err := s.target.LockLikes(ctx, tx, sorted(drafts, func(d Draft) int64 { return d.Target }))
 		if err != nil {
@@ -65,7 +65,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err err
 	}
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer end()
-	s.outbox.Settle(ctx, s.changed(ctx, changes...), job...)
+	s.outbox.Finish(ctx, s.changed(ctx, changes...), job...)
 	return added, nil
 }
 

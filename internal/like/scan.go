@@ -88,7 +88,7 @@ func (s *Service) mend(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	made := change{Target: id}
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err := s.tx(ctx, func(tx *ent.Tx) error {
 		job = nil
 		likes, add, err := s.target.LockLikes(ctx, tx, []int64{id})
@@ -111,7 +111,7 @@ func (s *Service) mend(ctx context.Context, id int64) error {
 	if err != nil {
 		return fmt.Errorf("set the likes of %s %d right: %w", s.noun(), id, err)
 	}
-	s.outbox.Settle(ctx, s.changed(ctx, made), job...)
+	s.outbox.Finish(ctx, s.changed(ctx, made), job...)
 	return nil
 }
 

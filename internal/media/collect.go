@@ -68,7 +68,7 @@ func (s *Service) collect(ctx context.Context, at mark) (n int, next mark, err e
 	ctx, cancel := context.WithTimeout(ctx, collectTime)
 	defer cancel()
 	var files []string
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		files, job, next = nil, nil, mark{}
 		page := tx.Picture.Query().Where(
@@ -96,7 +96,7 @@ func (s *Service) collect(ctx context.Context, at mark) (n int, next mark, err e
 	}
 	if len(files) > 0 {
 		s.gone.Add(float64(len(files)))
-		s.outbox.Settle(ctx, s.deleteFiles(ctx, files...), job...)
+		s.outbox.Finish(ctx, s.deleteFiles(ctx, files...), job...)
 	}
 	return len(files), next, nil
 }
@@ -139,5 +139,5 @@ func (s *Service) deleteFiles(ctx context.Context, files ...string) error {
 		name.Small = true
 		err = errors.Join(err, s.cfg.Blobs.Delete(ctx, file), s.cfg.Blobs.Delete(ctx, name.File()))
 	}
-	return outbox.Later(err)
+	return outbox.Transient(err)
 }

@@ -59,7 +59,7 @@ func (s *Service) Delete(ctx context.Context, by Editor, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // a committed deletion is finished
 	defer cancel()
 	var drops []drop
-	var files, places []outbox.Ticket
+	var files, places []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		if drops, err = deleteRow(ctx, tx, by, name); err != nil {
 			return err
@@ -73,13 +73,13 @@ func (s *Service) Delete(ctx context.Context, by Editor, path string) error {
 	if err != nil {
 		return fmt.Errorf("delete picture %d: %w", name.ID, err)
 	}
-	s.outbox.Settle(ctx, s.dropAll(ctx, drops...), places...)
-	s.outbox.Settle(ctx, s.deleteFiles(ctx, name.File()), files...)
+	s.outbox.Finish(ctx, s.dropAll(ctx, drops...), places...)
+	s.outbox.Finish(ctx, s.deleteFiles(ctx, name.File()), files...)
 	return nil
 }
 
 // addDrops adds the jobs that remove a deleted picture from things.
-func (s *Service) addDrops(ctx context.Context, tx *ent.Tx, drops []drop) (jobs []outbox.Ticket, err error) {
+func (s *Service) addDrops(ctx context.Context, tx *ent.Tx, drops []drop) (jobs []outbox.JobRef, err error) {
 	for part := range slices.Chunk(drops, dropsAtOnce) {
 		job, err := s.outbox.Add(ctx, tx, picturesDropped, part)
 		if err != nil {
@@ -132,11 +132,11 @@ func (s *Service) dropAll(ctx context.Context, drops ...drop) error {
 	var err error
 	for _, d := range drops {
 		if ctx.Err() != nil { // the functions have deadlines of their own
-			return outbox.Later(errors.Join(err, ctx.Err()))
+			return outbox.Transient(errors.Join(err, ctx.Err()))
 		}
 		if remove := s.onDelete[d.Kind]; remove != nil {
 			err = errors.Join(err, remove(ctx, d.Owner, d.Path))
 		}
 	}
-	return outbox.Later(err)
+	return outbox.Transient(err)
 }

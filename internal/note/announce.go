@@ -17,7 +17,7 @@ const topic = "notes"
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Changed)})
+	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Changed)})
 }
 
 // An announcement is what follows the commit of the publishing of notes, or the end of one.
@@ -28,7 +28,7 @@ type announcement struct {
 	stars                          map[int64]bool // authors
 	last                           int64          // of the numbers that it took
 	events                         []Event        // what they are of; none if that is much
-	ours, userTickets, shopTickets []outbox.Ticket
+	ours, userTickets, shopTickets []outbox.JobRef
 }
 
 // prepare counts notes to their authors, each so often, and adds to tx what must happen
@@ -83,7 +83,7 @@ func (s *Service) announce(ctx context.Context, a announcement) {
 		s.feed.Delivered()
 	}
 	s.feed.Numbered(a.last, a.events)
-	s.outbox.Settle(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
+	s.outbox.Finish(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
 	s.users.AfterCommit(ctx, a.authors, a.userTickets)
 	if a.counted {
 		s.shops.AnnounceCounts(ctx, a.shops, a.shopTickets)
@@ -96,7 +96,7 @@ func (s *Service) announce(ctx context.Context, a announcement) {
 func (s *Service) Changed(ctx context.Context, ids ...int64) error {
 	rows, err := s.db.Note.Query().Where(entnote.IDIn(ids...)).Select(entnote.FieldID, entnote.FieldAuthorID, entnote.FieldShopID).All(ctx)
 	if err != nil {
-		return outbox.Later(fmt.Errorf("select %d notes: %w", len(ids), err))
+		return outbox.Transient(fmt.Errorf("select %d notes: %w", len(ids), err))
 	}
 	authors, shops := make([]int64, len(rows)), make([]int64, len(rows))
 	for i, r := range rows {
@@ -111,5 +111,5 @@ func (s *Service) tell(ctx context.Context, notes, authors, shops []int64) error
 		s.notes.Invalidate(ctx, notes...), s.counts.Invalidate(ctx, notes...),
 		s.byAuthor.Invalidate(ctx, authors...), s.atShop.Invalidate(ctx, shops...),
 	)
-	return outbox.Later(err) // Redis is away
+	return outbox.Transient(err) // Redis is away
 }

@@ -138,7 +138,7 @@ func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]in
 	}
 	counts, err := s.updateCounts(ctx, tx, slices.Collect(maps.Values(rows)))
 	return shops, func(ctx context.Context) error {
-		return outbox.Later(s.counts.PutMany(ctx, counts)) // Redis is away
+		return outbox.Transient(s.counts.PutMany(ctx, counts)) // Redis is away
 	}, err
 }
 
@@ -162,7 +162,7 @@ func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow
 
 // LikesChanged forgets what is cached of the counts of notes, whoever changed them.
 func (s *Service) LikesChanged(ctx context.Context, ids ...int64) error {
-	return outbox.Later(s.counts.Invalidate(ctx, ids...)) // Redis is away
+	return outbox.Transient(s.counts.Invalidate(ctx, ids...)) // Redis is away
 }
 
 // CommentsChanged is [Service.LikesChanged]: likes and comments are kept together.

@@ -49,16 +49,16 @@ func (o *others) OwnerOf(_ context.Context, id int64) (*int64, bool, error) {
 	return nil, id == teahouse || id == bakery, nil
 }
 
-func (o *others) AddComments(_ context.Context, _ *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error) {
+func (o *others) AddComments(_ context.Context, _ *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error) {
 	for id, n := range comments {
 		o.comments[id] += n
 	}
 	return nil, nil
 }
 
-func (o *others) AnnounceCounts(context.Context, []int64, []outbox.Ticket) {}
+func (o *others) AnnounceCounts(context.Context, []int64, []outbox.JobRef) {}
 
-func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (map[int64]int, []outbox.Ticket, error) {
+func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (map[int64]int, []outbox.JobRef, error) {
 	o.calls.Add(1)
 	for id, n := range notes {
 		if id == o.fails {
@@ -98,7 +98,7 @@ func (o *others) Numbered(last int64, events []Event) {
 	o.events = append(o.events, events)
 }
 
-func (o *others) AfterCommit(context.Context, []int64, []outbox.Ticket) {}
+func (o *others) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
 
 var errFails = errors.New("this user cannot be counted to")
 

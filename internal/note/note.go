@@ -56,9 +56,9 @@ type Shops interface {
 	// shop.
 	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
 	// AddComments adds to the comments on notes about shops, by id, in tx.
-	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error)
+	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error)
 	// AnnounceCounts tells of that after the commit.
-	AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 // Users are the users, as notes need them.
@@ -66,9 +66,9 @@ type Users interface {
 	// AddNotes adds to how many notes users have, by id, in tx, and keeps their rows
 	// locked. It returns how many follow each of them. Users that do not exist are
 	// overlooked.
-	AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, tickets []outbox.Ticket, err error)
+	AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, tickets []outbox.JobRef, err error)
 	// AfterCommit tells of that after the commit.
-	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 // Pictures are those that notes show.

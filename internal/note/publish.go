@@ -299,7 +299,7 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (ann
 	if err := tx.NoteCount.Update().Where(notecount.ID(id)).SetDeleted(true).AddVersion(1).Exec(ctx); err != nil {
 		return announcement{}, fmt.Errorf("end its counts: %w", err)
 	}
-	var shops []outbox.Ticket
+	var shops []outbox.JobRef
 	if counts.Comments > 0 {
 		if shops, err = s.shops.AddComments(ctx, tx, map[int64]int{row.ShopID: -counts.Comments}); err != nil {
 			return announcement{}, fmt.Errorf("count comments to shop %d: %w", row.ShopID, err)
@@ -342,7 +342,7 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	if err != nil {
 		return fmt.Errorf("remove a picture from note %d: %w", id, err)
 	}
-	return outbox.Later(s.notes.Invalidate(ctx, id)) // the caller repeats it
+	return outbox.Transient(s.notes.Invalidate(ctx, id)) // the caller repeats it
 }
 
 // Uncleared returns ids of notes that were deleted before a time and still have their

@@ -72,7 +72,7 @@ func (s *Service) drifts(ctx context.Context, db sqlfile.Querier, after int64, m
 func (s *Service) mend(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countLimit)
 	defer cancel()
-	var tickets []outbox.Ticket
+	var tickets []outbox.JobRef
 	err := s.tx(ctx, func(tx *ent.Tx) error {
 		tickets = nil
 		if _, _, err := s.users.AddNotes(ctx, tx, map[int64]int{user: 0}); err != nil { // only locks

@@ -25,8 +25,8 @@ const announceTimeout = 5 * time.Second
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(ordersChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.OrdersChanged)})
-	s.outbox.Handle(ordersDecided, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.decidedAgain)})
+	s.outbox.Handle(ordersChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.OrdersChanged)})
+	s.outbox.Handle(ordersDecided, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.decidedAgain)})
 	s.outbox.Handle(askProvider, outbox.Handler{Do: outbox.DoBatch(s.askAgain)})
 	s.outbox.Handle(payBack, outbox.Handler{Do: outbox.DoBatch(s.giveBackAgain)})
 }
@@ -39,17 +39,17 @@ type Changed struct {
 }
 
 // Note adds to tx what must happen after its commit about orders that it inserts.
-func (s *Service) Note(ctx context.Context, tx outbox.Execer, ids []int64) ([]outbox.Ticket, error) {
+func (s *Service) Note(ctx context.Context, tx outbox.Execer, ids []int64) ([]outbox.JobRef, error) {
 	return outbox.AddBatch(ctx, s.outbox, tx, ordersDecided, ids...)
 }
 
 // Announce does what [Service.Note] noted, after the commit: the users' lists show the
 // orders, and whoever watches hears of it. It does not fail: what it cannot do, the
 // outbox does.
-func (s *Service) Announce(ctx context.Context, changed []Changed, tickets []outbox.Ticket) {
+func (s *Service) Announce(ctx context.Context, changed []Changed, tickets []outbox.JobRef) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout)
 	defer cancel()
-	s.outbox.Settle(ctx, s.announce(ctx, changed), tickets...)
+	s.outbox.Finish(ctx, s.announce(ctx, changed), tickets...)
 }
 
 func (s *Service) announce(ctx context.Context, changed []Changed) error {
@@ -67,17 +67,17 @@ func (s *Service) announce(ctx context.Context, changed []Changed) error {
 // the database, which carries the sales then, is not asked for what nobody can be told.
 func (s *Service) decidedAgain(ctx context.Context, ids ...int64) error {
 	if err := s.lists.rdb.Ping(ctx).Err(); err != nil {
-		return outbox.Later(fmt.Errorf("announce %d orders: %w", len(ids), err))
+		return outbox.Transient(fmt.Errorf("announce %d orders: %w", len(ids), err))
 	}
 	rows, err := s.db.Order.Query().Where(entorder.IDIn(ids...)).All(ctx)
 	if err != nil {
-		return outbox.Later(fmt.Errorf("select %d orders: %w", len(ids), err))
+		return outbox.Transient(fmt.Errorf("select %d orders: %w", len(ids), err))
 	}
 	changed := make([]Changed, len(rows))
 	for i, r := range rows {
 		changed[i] = changedOf(r)
 	}
-	return outbox.Later(s.announce(ctx, changed)) // Redis is away
+	return outbox.Transient(s.announce(ctx, changed)) // Redis is away
 }
 
 func changedOf(r *ent.Order) Changed {
@@ -90,9 +90,9 @@ func (s *Service) OrdersChanged(ctx context.Context, ids ...int64) error {
 	rows, err := s.db.Order.Query().Where(entorder.IDIn(ids...)).
 		Select(entorder.FieldID, entorder.FieldUserID, entorder.FieldVoucherID).All(ctx)
 	if err != nil {
-		return outbox.Later(fmt.Errorf("select %d orders: %w", len(ids), err))
+		return outbox.Transient(fmt.Errorf("select %d orders: %w", len(ids), err))
 	}
-	err = outbox.Later(s.rows.Invalidate(ctx, ids...)) // Redis is away
+	err = outbox.Transient(s.rows.Invalidate(ctx, ids...)) // Redis is away
 	hints := make(map[string]bool, len(rows))
 	for _, r := range rows {
 		hints[watched(r.UserID)] = true

@@ -38,7 +38,7 @@ func (s *Service) Dispute(ctx context.Context, userID, id int64) (*Order, error)
 	// The client may leave now: a committed change must be announced.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		job = nil
 		row, err := lockRow(ctx, tx, id)
@@ -68,7 +68,7 @@ func (s *Service) Dispute(ctx context.Context, userID, id int64) (*Order, error)
 		s.metrics.count("disputed", 1)
 		_, err = s.rows.Put(ctx, id, *order)
 		s.tell(map[string]bool{watched(userID): true})
-		s.outbox.Settle(ctx, err, job...)
+		s.outbox.Finish(ctx, err, job...)
 	}
 	return order, nil
 }

@@ -121,7 +121,7 @@ func (w *town) Entries(_ context.Context, numbers []int64) (map[int64]*Order, er
 }
 
 // Release does what the flash sales do to the database.
-func (w *town) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error) {
+func (w *town) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.JobRef, error) {
 	for _, h := range holds {
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("UPDATE flash_sales SET stock = stock + 1 WHERE id = %d", h.Voucher)); err != nil {
 			return nil, err
@@ -130,7 +130,7 @@ func (w *town) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reser
 	return nil, nil
 }
 
-func (w *town) AfterRelease(_ context.Context, holds []sale.Reservation, _ []outbox.Ticket) {
+func (w *town) AfterRelease(_ context.Context, holds []sale.Reservation, _ []outbox.JobRef) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.returned = append(w.returned, holds...)
@@ -171,7 +171,7 @@ type process struct {
 // what a transaction that failed has added is gone.
 type shopsRoom struct{ *town }
 
-func (r shopsRoom) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.Ticket, error) {
+func (r shopsRoom) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.JobRef, error) {
 	for id, n := range sold {
 		if err := tx.Shop.UpdateOneID(id).AddSold(n).Exec(ctx); err != nil {
 			return nil, err
@@ -186,11 +186,11 @@ func (w *town) failure() error {
 	return w.failSold
 }
 
-func (shopsRoom) Announce(context.Context, []int64, []outbox.Ticket) {}
+func (shopsRoom) Announce(context.Context, []int64, []outbox.JobRef) {}
 
 type usersRoom struct{ *town }
 
-func (usersRoom) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error) {
+func (usersRoom) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error) {
 	for id, n := range points {
 		if err := tx.User.UpdateOneID(id).AddPoints(n).Exec(ctx); err != nil {
 			return nil, err
@@ -199,7 +199,7 @@ func (usersRoom) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int
 	return nil, nil
 }
 
-func (usersRoom) AfterCommit(context.Context, []int64, []outbox.Ticket) {}
+func (usersRoom) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
 
 // ledger has balances as rows, without entries.
 type ledger struct{}

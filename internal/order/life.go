@@ -194,9 +194,9 @@ func lockRow(ctx context.Context, tx *ent.Tx, id int64) (*ent.Order, error) {
 type turn struct {
 	to     Status
 	rows   []*ent.Order // as they are then
-	jobs   []outbox.Ticket
+	jobs   []outbox.JobRef
 	holds  []sale.Reservation // pieces that go back
-	pieces []outbox.Ticket
+	pieces []outbox.JobRef
 }
 
 // turn writes a transition of orders whose rows the transaction has locked, and which
@@ -275,5 +275,5 @@ func (s *Service) turned(ctx context.Context, t *turn) {
 		}
 	}
 	s.tell(hints)
-	s.outbox.Settle(ctx, err, t.jobs...)
+	s.outbox.Finish(ctx, err, t.jobs...)
 }

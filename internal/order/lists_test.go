@@ -59,10 +59,10 @@ func (o owners) OwnerOf(_ context.Context, shop int64) (*int64, bool, error) {
 	return &owner, ok, nil
 }
 
-func (owners) AddSold(context.Context, *ent.Tx, map[int64]int) ([]outbox.Ticket, error) {
+func (owners) AddSold(context.Context, *ent.Tx, map[int64]int) ([]outbox.JobRef, error) {
 	return nil, nil
 }
-func (owners) Announce(context.Context, []int64, []outbox.Ticket) {}
+func (owners) Announce(context.Context, []int64, []outbox.JobRef) {}
 
 // shelf is one process with lists of orders.
 type shelf struct {
@@ -426,7 +426,7 @@ func TestAnOrderThatRedisWasNotToldOfIsListedByTheOutbox(t *testing.T) {
 		reader.wantShown(t, Filter{}, 1)
 
 		wire.set(true)
-		var job []outbox.Ticket
+		var job []outbox.JobRef
 		o := at(2, 2)
 		err := ent.WithTx(t.Context(), writer.p.DB, func(tx *ent.Tx) (err error) {
 			if err = create(tx.Order.Create(), o).Exec(t.Context()); err == nil {

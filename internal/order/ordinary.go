@@ -92,7 +92,7 @@ func termsOf(ctx context.Context, tx *ent.Tx, voucherID int64) (*int64, error) {
 
 // insert stores an unpaid order. It returns nil if another one is in its way: by its
 // key, or of the same user.
-func (s *Service) insert(ctx context.Context, w wish) (*ent.Order, []outbox.Ticket, error) {
+func (s *Service) insert(ctx context.Context, w wish) (*ent.Order, []outbox.JobRef, error) {
 	number, err := s.cfg.Numbers.Next(ctx, ordinary)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a number: %w", err)
@@ -102,7 +102,7 @@ func (s *Service) insert(ctx context.Context, w wish) (*ent.Order, []outbox.Tick
 		ID: number, UserID: w.user, VoucherID: v.ID, ShopID: v.ShopID, Status: entorder.StatusUNPAID, OnePerUser: v.OnePerUser,
 		PayValue: v.Price, Version: 1, CreatedAt: now.UnixMilli(), PayBefore: now.Add(s.cfg.PayWithin).UnixMilli(),
 	}
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		if row.TermsID, err = termsOf(ctx, tx, v.ID); err != nil {
 			return err

@@ -56,7 +56,7 @@ func (s *Service) Pay(ctx context.Context, userID, id int64, method PayMethod) (
 		if err != nil {
 			s.metrics.failed(whole, "charge", err)
 		}
-		s.outbox.Settle(whole, err, job...)
+		s.outbox.Finish(whole, err, job...)
 	}
 	return s.await(whole, patience, attempt)
 }
@@ -109,7 +109,7 @@ func (s *Service) payFromBalance(ctx context.Context, id int64) (order *Order, e
 
 // attempt returns the open attempt of a method, or opens one: then there is a job, to
 // ask the provider. With a refusal it returns the order.
-func (s *Service) attempt(ctx context.Context, id int64, method PayMethod) (order *Order, c Charge, job []outbox.Ticket, err error) {
+func (s *Service) attempt(ctx context.Context, id int64, method PayMethod) (order *Order, c Charge, job []outbox.JobRef, err error) {
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		job = nil
 		row, err := lockRow(ctx, tx, id)
@@ -213,7 +213,7 @@ func (s *Service) askAgain(ctx context.Context, attempts ...attempt) error {
 	for _, a := range attempts {
 		p, err := s.payment(ctx, a)
 		if err != nil {
-			return outbox.Later(err)
+			return outbox.Transient(err)
 		}
 		if p == nil || p.State != payment.StateOPEN || p.Edges.Order.Status != entorder.StatusUNPAID ||
 			p.Method == payment.MethodBALANCE { // of a version before the ledger
@@ -221,7 +221,7 @@ func (s *Service) askAgain(ctx context.Context, attempts ...attempt) error {
 		}
 		if err := s.ask(ctx, chargeOf(p)); err != nil {
 			s.metrics.failed(ctx, "charge", err)
-			return outbox.Later(err) // the provider is away
+			return outbox.Transient(err) // the provider is away
 		}
 	}
 	return nil
@@ -289,7 +289,7 @@ func (s *Service) Confirm(ctx context.Context, order int64, number int, state Pa
 	defer cancel()
 	a := attempt{order, number}
 	var t *turn
-	var void []outbox.Ticket
+	var void []outbox.JobRef
 	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
 		t, void, err = s.confirm(ctx, tx, a, state)
 		return err
@@ -302,7 +302,7 @@ func (s *Service) Confirm(ctx context.Context, order int64, number int, state Pa
 	}
 	if len(void) > 0 {
 		s.metrics.count("void", 1)
-		s.outbox.Settle(ctx, s.giveBack(ctx, a), void...)
+		s.outbox.Finish(ctx, s.giveBack(ctx, a), void...)
 	}
 	return nil
 }
@@ -326,7 +326,7 @@ func (s *Service) confirmRefund(ctx context.Context, a attempt) error {
 
 // confirm is the transaction of Confirm. It returns the turn of an order that is paid
 // now, or the job to give money back.
-func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state PaymentState) (t *turn, void []outbox.Ticket, err error) {
+func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state PaymentState) (t *turn, void []outbox.JobRef, err error) {
 	row, err := lockRow(ctx, tx, a.Order)
 	if err != nil {
 		return nil, nil, err
@@ -379,7 +379,7 @@ func (s *Service) Refund(ctx context.Context, userID, id int64) (*Order, error) 
 // refundBy makes the transition v of a refund and returns the money.
 func (s *Service) refundBy(ctx context.Context, id int64, may permit, v verb) (*Order, error) {
 	var a attempt
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	v.also = func(ctx context.Context, tx *ent.Tx, row *ent.Order) (err error) {
 		a, err = s.beginRefund(ctx, tx, row)
 		if err == nil {
@@ -394,7 +394,7 @@ func (s *Service) refundBy(ctx context.Context, id int64, may permit, v verb) (*
 	whole, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), s.cfg.payWait+writeTimeout)
 	defer cancel()
 	err = s.giveBack(whole, a)
-	s.outbox.Settle(whole, err, job...)
+	s.outbox.Finish(whole, err, job...)
 	if err != nil {
 		return order, nil // it is REFUNDING; the outbox goes on
 	}
@@ -514,7 +514,7 @@ func (s *Service) returned(ctx context.Context, tx *ent.Tx, row *ent.Order, a at
 func (s *Service) giveBackAgain(ctx context.Context, attempts ...attempt) error {
 	for _, a := range attempts {
 		if err := s.giveBack(ctx, a); err != nil {
-			return outbox.Later(err) // the provider is away, or a store
+			return outbox.Transient(err) // the provider is away, or a store
 		}
 	}
 	return nil

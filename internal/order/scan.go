@@ -193,8 +193,8 @@ type counter struct {
 	text     string // the statement of a page
 	args     []any  // of it, behind the first two
 	lock     func(ctx context.Context, tx *ent.Tx, id int64) error
-	add      func(ctx context.Context, tx *ent.Tx, more map[int64]int) ([]outbox.Ticket, error)
-	announce func(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	add      func(ctx context.Context, tx *ent.Tx, more map[int64]int) ([]outbox.JobRef, error)
+	announce func(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 func (s *Service) soldCounter() counter {
@@ -267,7 +267,7 @@ func (c counter) page(ctx context.Context, db sqlfile.Querier, after int64, most
 func (c counter) mend(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var tickets []outbox.Ticket
+	var tickets []outbox.JobRef
 	err := c.s.tx(ctx, func(tx *ent.Tx) error {
 		tickets = nil
 		if err := c.lock(ctx, tx, id); err != nil {

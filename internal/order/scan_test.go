@@ -167,7 +167,7 @@ func TestAnOrderThatTriesAndOutboxLostIsMendedByTheScan(t *testing.T) {
 		reader.wantShown(t, Filter{}, 1)
 
 		o := at(2, 2)
-		var job []outbox.Ticket
+		var job []outbox.JobRef
 		err := ent.WithTx(t.Context(), writer.p.DB, func(tx *ent.Tx) (err error) {
 			if err = create(tx.Order.Create(), o).Exec(t.Context()); err == nil {
 				job, err = writer.Note(t.Context(), tx, []int64{o.ID})

@@ -46,9 +46,9 @@ type Sales interface {
 	Entries(ctx context.Context, numbers []int64) (map[int64]*Order, error)
 	// Release gives pieces back in the transaction that ends their orders. It locks
 	// the sales' rows: a caller has written no row of an order before.
-	Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.Ticket, error)
+	Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.JobRef, error)
 	// AfterRelease does the rest of it after the commit, and settles the tickets.
-	AfterRelease(ctx context.Context, holds []sale.Reservation, tickets []outbox.Ticket)
+	AfterRelease(ctx context.Context, holds []sale.Reservation, tickets []outbox.JobRef)
 }
 
 // Shops know who owns them, and count what they sold.
@@ -56,17 +56,17 @@ type Shops interface {
 	// OwnerOf returns nil for a shop that nobody owns, and false if there is none.
 	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
 	// AddSold adds to what shops sold, by id, negative numbers too.
-	AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.Ticket, error)
+	AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.JobRef, error)
 	// Announce tells of that after the commit.
-	Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	Announce(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 // Users have points.
 type Users interface {
 	// AddPoints adds to the points of users, by id, negative numbers too.
-	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.Ticket, error)
+	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error)
 	// AfterCommit tells of that after the commit.
-	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.Ticket)
+	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 // A Ledger has users' balances. Both calls write in the caller's transaction, which has

@@ -72,7 +72,7 @@ func (s *Service) tally(ctx context.Context) (n int, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var c count
-	var shops, users []outbox.Ticket
+	var shops, users []outbox.JobRef
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		c, shops, users = count{}, nil, nil
 		batch := tx.Order.Query().Where(func(s *sql.Selector) { s.Where(sql.ExprP(schema.UntalliedOrder)) }).

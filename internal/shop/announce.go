@@ -19,8 +19,8 @@ const (
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(shopsChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Changed)})
-	s.outbox.Handle(typesChanged, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.TypesChanged)})
+	s.outbox.Handle(shopsChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Changed)})
+	s.outbox.Handle(typesChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.TypesChanged)})
 }
 
 // Changed tells Redis and the other processes that rows of shops were inserted,
@@ -31,7 +31,7 @@ func (s *Service) Changed(ctx context.Context, ids ...int64) error {
 	rows, err := s.db.Shop.Query().Where(entshop.IDIn(ids...)).
 		Select(entshop.FieldID, entshop.FieldTypeID, entshop.FieldLat, entshop.FieldLng).All(ctx)
 	if err != nil {
-		return outbox.Later(fmt.Errorf("select %d shops: %w", len(ids), err))
+		return outbox.Transient(fmt.Errorf("select %d shops: %w", len(ids), err))
 	}
 	there := make([]placed, len(rows))
 	for i, r := range rows {
@@ -46,12 +46,12 @@ func placedOf(r *ent.Shop) placed {
 
 func (s *Service) tell(ctx context.Context, ids []int64, there []placed) error {
 	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, there), s.tables.shops.Invalidate(ctx))
-	return outbox.Later(err) // Redis is away
+	return outbox.Transient(err) // Redis is away
 }
 
 // TypesChanged is [Service.Changed] for types.
 func (s *Service) TypesChanged(ctx context.Context, ids ...int64) error {
-	return outbox.Later(errors.Join(s.types.Invalidate(ctx, ids...), s.tables.types.Invalidate(ctx)))
+	return outbox.Transient(errors.Join(s.types.Invalidate(ctx, ids...), s.tables.types.Invalidate(ctx)))
 }
 
 // announceEdit tells of one shop that was committed. A cached row is replaced,
@@ -60,13 +60,13 @@ func (s *Service) TypesChanged(ctx context.Context, ids ...int64) error {
 // It has no error, because the write stands: a client that saw one would create
 // its shop twice. What Redis could not be told is left to the outbox, and so is
 // what a crash after the commit leaves untold.
-func (s *Service) announceEdit(ctx context.Context, shop *Shop, job []outbox.Ticket) {
+func (s *Service) announceEdit(ctx context.Context, shop *Shop, job []outbox.JobRef) {
 	there := []placed{{shop.ID, shop.TypeID, shop.At}}
 	if len(job) == 0 { // nothing was written: what is cached may differ all the same, in the same version
-		s.outbox.Settle(ctx, s.tell(ctx, []int64{shop.ID}, there))
+		s.outbox.Finish(ctx, s.tell(ctx, []int64{shop.ID}, there))
 		return
 	}
 	_, err := s.shops.Put(ctx, shop.ID, *shop)
 	err = errors.Join(err, s.cells.place(ctx, there), s.tables.shops.Invalidate(ctx))
-	s.outbox.Settle(ctx, err, job...)
+	s.outbox.Finish(ctx, err, job...)
 }

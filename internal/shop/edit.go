@@ -54,7 +54,7 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 	}
 	row := c.apply(ent.Shop{}, known)
 	var stored *Shop
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	use := s.quota.Take(ctx, by.UserID) // counted while the transaction begins
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
 		// Before the first row lock. SQLite holds its write lock meanwhile, at most the
@@ -109,7 +109,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 		return nil, err
 	}
 	var stored *Shop
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
 		stored, job, err = s.update(ctx, tx, by, id, c, typed, known)
 		return err
@@ -122,7 +122,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 }
 
 // update is the transaction of Update. Without a change there is no job.
-func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool, known map[string]mediapath.Size) (*Shop, []outbox.Ticket, error) {
+func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool, known map[string]mediapath.Size) (*Shop, []outbox.JobRef, error) {
 	one := tx.Shop.Query().Where(entshop.ID(id))
 	one.Modify(store.ForUpdate)
 	row, err := one.Only(ctx)
@@ -200,7 +200,7 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), editTimeout)
 	defer cancel()
 	var stored *Shop
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		stored = nil
 		one := tx.Shop.Query().Where(entshop.ID(id))

@@ -34,7 +34,7 @@ func (s *Service) WithoutIcon(ctx context.Context) ([]string, error) {
 // have one keep it.
 func (s *Service) PlantIcons(ctx context.Context, paths map[string]string) error {
 	var ids []int64
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		ids = nil
 		shown := map[int64]mediapath.Shown{}
@@ -64,7 +64,7 @@ func (s *Service) PlantIcons(ctx context.Context, paths map[string]string) error
 		return fmt.Errorf("give %d shop types icons: %w", len(paths), err)
 	}
 	if len(ids) > 0 {
-		s.outbox.Settle(ctx, s.TypesChanged(ctx, ids...), job...)
+		s.outbox.Finish(ctx, s.TypesChanged(ctx, ids...), job...)
 	}
 	return nil
 }

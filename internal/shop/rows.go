@@ -94,7 +94,7 @@ func (s *Service) PlantCatalogue(ctx context.Context) error {
 		return nil
 	}
 	var ids []int64
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		ids, err = plantTypes(ctx, tx, missing)
 		if err == nil {
@@ -105,7 +105,7 @@ func (s *Service) PlantCatalogue(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("store %d shop types: %w", len(missing), err)
 	}
-	s.outbox.Settle(ctx, s.TypesChanged(ctx, ids...), job...)
+	s.outbox.Finish(ctx, s.TypesChanged(ctx, ids...), job...)
 	return nil
 }
 

@@ -29,7 +29,7 @@ func (s *Service) OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok b
 
 // AddSold adds to what shops have sold, by id, negative numbers too. Shops that do
 // not exist are overlooked. After the commit the tickets go to [Service.Announce].
-func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.Ticket, error) {
+func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.JobRef, error) {
 	rows := make([]addition, 0, len(sold))
 	for id, n := range sold {
 		rows = append(rows, addition{ID: id, Sold: n})
@@ -39,7 +39,7 @@ func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) (
 
 // AddComments adds to the comments on notes about shops, by id, as [Service.AddSold]
 // does to what they sold. After the commit the tickets go to [Service.AnnounceCounts].
-func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.Ticket, error) {
+func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error) {
 	rows := make([]addition, 0, len(comments))
 	for id, n := range comments {
 		rows = append(rows, addition{ID: id, Comments: n})
@@ -55,7 +55,7 @@ type addition struct {
 }
 
 // count adds to the counts of shops, each named once.
-func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]outbox.Ticket, error) {
+func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]outbox.JobRef, error) {
 	if len(rows) == 0 {
 		return nil, nil
 	}
@@ -77,12 +77,12 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]out
 
 // Announce is [Service.Changed] for the writer of a change, after its commit: what
 // cannot be told now is left to the outbox.
-func (s *Service) Announce(ctx context.Context, ids []int64, tickets []outbox.Ticket) {
-	s.outbox.Settle(ctx, s.Changed(ctx, ids...), tickets...)
+func (s *Service) Announce(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
+	s.outbox.Finish(ctx, s.Changed(ctx, ids...), tickets...)
 }
 
 // AnnounceCounts is [Service.Announce] for a change that moves no shop in any list: the
 // lists stay. With each comment all of them would have to be read anew.
-func (s *Service) AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.Ticket) {
-	s.outbox.Settle(ctx, outbox.Later(s.shops.Invalidate(ctx, ids...)), tickets...)
+func (s *Service) AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
+	s.outbox.Finish(ctx, outbox.Transient(s.shops.Invalidate(ctx, ids...)), tickets...)
 }

@@ -15,7 +15,7 @@ func TestWhatAShopSoldIsSeenByEveryProcess(t *testing.T) {
 		read(t, other, one.ID) // cached
 		add := func(sold map[int64]int) {
 			t.Helper()
-			var jobs []outbox.Ticket
+			var jobs []outbox.JobRef
 			err := ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) (err error) {
 				jobs, err = s.AddSold(t.Context(), tx, sold)
 				return err

@@ -53,7 +53,7 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	var sum Tally
 	var stored []placed
 	var ids []int64 // of them
-	var jobs []outbox.Ticket
+	var jobs []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		done := 0
 		for batch := range slices.Chunk(drafts, upsertBatch) {
@@ -75,7 +75,7 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 		return Tally{}, fmt.Errorf("store %d shops: %w", len(drafts), err)
 	}
 	if len(stored) > 0 {
-		s.outbox.Settle(ctx, s.tellAll(ctx, ids, stored), jobs...)
+		s.outbox.Finish(ctx, s.tellAll(ctx, ids, stored), jobs...)
 	}
 	return sum, nil
 }

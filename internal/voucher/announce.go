@@ -19,7 +19,7 @@ const applyTimeout = time.Second
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(topic, outbox.Handler{Keep: outbox.Replayable, Do: outbox.DoBatch(s.Changed)})
+	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Changed)})
 }
 
 // Changed tells Redis and the other processes that rows of vouchers or of their
@@ -32,7 +32,7 @@ func (s *Service) Changed(ctx context.Context, ids ...int64) error {
 	query.Select(entvoucher.FieldKind, entvoucher.FieldShopID)
 	rows, err := query.All(ctx)
 	if err != nil {
-		return outbox.Later(fmt.Errorf("select %d vouchers: %w", len(ids), err))
+		return outbox.Transient(fmt.Errorf("select %d vouchers: %w", len(ids), err))
 	}
 	var flash []int64
 	var lists []shopList
@@ -44,7 +44,7 @@ func (s *Service) Changed(ctx context.Context, ids ...int64) error {
 	}
 	err = errors.Join(s.apply(ctx, flash), s.vouchers.Invalidate(ctx, ids...), s.lists.Invalidate(ctx, lists...), s.table.Invalidate(ctx))
 	s.changed(ids...)
-	return outbox.Later(err) // Redis is away
+	return outbox.Transient(err) // Redis is away
 }
 
 // apply brings sales in Redis to what their rows say. What is committed is told,
@@ -68,7 +68,7 @@ func (s *Service) apply(ctx context.Context, ids []int64) error {
 // It has no error, because the write stands: a client that saw one would create
 // its voucher twice. What Redis could not be told is left to the outbox, and so is
 // what a crash after the commit leaves untold.
-func (s *Service) announce(ctx context.Context, v *Voucher, job []outbox.Ticket) {
+func (s *Service) announce(ctx context.Context, v *Voucher, job []outbox.JobRef) {
 	var err error
 	if v.Sale != nil { // before readers can see it
 		err = s.apply(ctx, []int64{v.ID})
@@ -81,5 +81,5 @@ func (s *Service) announce(ctx context.Context, v *Voucher, job []outbox.Ticket)
 	}
 	err = errors.Join(err, s.lists.Invalidate(ctx, listsOfShop(v.ShopID)...), s.table.Invalidate(ctx))
 	s.changed(v.ID)
-	s.outbox.Settle(ctx, err, job...)
+	s.outbox.Finish(ctx, err, job...)
 }

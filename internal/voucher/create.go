@@ -93,7 +93,7 @@ func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong fau
 		return nil, err
 	}
 	var v *Voucher
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	use := s.quota.Take(ctx, by.UserID) // counted while the transaction begins
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
 		if err := ctx.Err(); err != nil {

@@ -116,7 +116,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 		return nil, err
 	}
 	var row *ent.Voucher
-	var job []outbox.Ticket
+	var job []outbox.JobRef
 	err := ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
 		if row, err = locked(ctx, tx, id); err != nil {
 			return err
@@ -282,7 +282,7 @@ type edit struct {
 
 	row     *ent.Voucher   // as stored
 	sale    *ent.FlashSale // as stored
-	job     []outbox.Ticket
+	job     []outbox.JobRef
 	lowered int   // pieces that were taken out of Redis, or may have been
 	seq     int64 // the edit that did so
 }

@@ -47,7 +47,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (Tally, error) {
 	defer cancel()
 	var sum Tally
 	var ids []int64
-	var jobs []outbox.Ticket
+	var jobs []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		sum, ids = Tally{}, nil
 		for _, d := range drafts {
@@ -66,7 +66,7 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (Tally, error) {
 		return Tally{}, fmt.Errorf("plant %d vouchers: %w", len(drafts), err)
 	}
 	if len(ids) > 0 {
-		s.outbox.Settle(ctx, s.Changed(ctx, ids...), jobs...)
+		s.outbox.Finish(ctx, s.Changed(ctx, ids...), jobs...)
 	}
 	return sum, nil
 }

@@ -10,24 +10,24 @@ import (
 // stream of commits it limits a relay to a hundred looks a second.
 const grid = 10 * time.Millisecond
 
-// soon is for [alarm.set]: after the least time.
+// soon is for [wakeTimer.set]: after the least time.
 const soon = time.Nanosecond
 
-// An alarm holds the next moment at which there may be something to do. Later moments
+// An wakeTimer holds the next moment at which there may be something to do. Later moments
 // are not kept: each look at the database finds the next one. It is safe for concurrent
 // use, with one waiter.
-type alarm struct {
+type wakeTimer struct {
 	mu    sync.Mutex
 	at    time.Time     // zero: not set
 	ended time.Time     // of the last wait
 	moved chan struct{} // room for one: at is earlier than before
 }
 
-func newAlarm() *alarm { return &alarm{moved: make(chan struct{}, 1)} }
+func newAlarm() *wakeTimer { return &wakeTimer{moved: make(chan struct{}, 1)} }
 
 // set ends the wait after d, or at once if d is 0. If d is positive, at least a grid
 // passes since the last wait has ended.
-func (a *alarm) set(d time.Duration) {
+func (a *wakeTimer) set(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	at := time.Now().Add(d)
@@ -46,7 +46,7 @@ func (a *alarm) set(d time.Duration) {
 
 // wait returns at the moment that was set, after most, or when ctx ends. It clears the
 // alarm.
-func (a *alarm) wait(ctx context.Context, most time.Duration) {
+func (a *wakeTimer) wait(ctx context.Context, most time.Duration) {
 	latest := time.Now().Add(most)
 	timer := time.NewTimer(most)
 	defer timer.Stop()
@@ -67,7 +67,7 @@ func (a *alarm) wait(ctx context.Context, most time.Duration) {
 
 // left returns how long the wait goes on, at most until latest. If the wait ends, it
 // clears the alarm.
-func (a *alarm) left(latest time.Time) time.Duration {
+func (a *wakeTimer) left(latest time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	until, now := latest, time.Now()

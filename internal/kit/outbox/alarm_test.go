@@ -97,7 +97,7 @@ func TestThePauseDoublesUpToItsMost(t *testing.T) {
 	} {
 		low, high := want, time.Duration(0)
 		for range 2000 {
-			d := b.pause(n, b.o.MaxPause)
+			d := b.pause(n, b.o.MaxRetryDelay)
 			low, high = min(low, d), max(high, d)
 		}
 		if low < want/2 || high > want || high-low < want/4 {

@@ -13,7 +13,7 @@ const itemsAtOnce = 250
 // AddBatch adds jobs for items of one kind, such as the ids of changed rows, 250
 // in each, by one statement. An item has at most 60 bytes as JSON. Without items it
 // adds no job.
-func AddBatch[T any](ctx context.Context, b *Box, tx Execer, topic string, items ...T) ([]Ticket, error) {
+func AddBatch[T any](ctx context.Context, b *Box, tx Execer, topic string, items ...T) ([]JobRef, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}

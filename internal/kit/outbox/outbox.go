@@ -3,7 +3,7 @@
 //
 // A job is a row that a transaction inserts beside its own changes ([Box.Add]):
 // both are there or neither is. After the commit the writer does the work itself,
-// at once, and reports the result ([Box.Settle]). If it died, or failed, any
+// at once, and reports the result ([Box.Finish]). If it died, or failed, any
 // process that runs [Box.Run] does it instead.
 //
 // # Who does a job, and when
@@ -17,7 +17,7 @@
 // No commit notifies other processes. Each process looks twice a second for jobs that
 // are due, and for the time at which the next one will be. So the job of a writer that
 // dies right after its commit is done within 1.5 s. Jobs of [Handler].Queued topics have
-// no head start. [Box.Kick] has this process look at once.
+// no head start. [Box.Wake] has this process look at once.
 //
 // A job that fails is tried again after a pause that doubles. One that failed ten
 // times by its own fault is parked: it stays, is shown and counted, and waits for
@@ -64,9 +64,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-// Replayable is a good [Handler].Keep for what a store may lose after it was told:
+// ReplayRetention is a good [Handler].Keep for what a store may lose after it was told:
 // longer than it takes to find that out.
-const Replayable = 5 * time.Minute
+const ReplayRetention = 5 * time.Minute
 
 // MaxPayload is how many bytes a job's payload may have as JSON.
 const MaxPayload = 16 << 10
@@ -84,16 +84,16 @@ type Options struct {
 	Registerer prometheus.Registerer // nil: no metrics
 	Log        *slog.Logger          // nil: nothing is logged
 
-	Poll       time.Duration // how often to look for jobs; default 500 ms
-	HeadStart  time.Duration // how long a new job is left to its writer; default 1.1 s
-	Timeout    time.Duration // what a handler may take; default 5 s. A lease is twice that
-	Batch      int           // jobs of one claim, which all begin at once; default 32
-	MaxTries   int           // failures after which a job is parked; default 10
-	Pause      time.Duration // after the first failure, doubled by each further one; default 100 ms
-	MaxPause   time.Duration // the longest such pause; default 30 s, and 5 s after Later
-	KeepParked time.Duration // how long a parked job stays; default 30 days
-	MaxWaiting int           // waiting jobs of a topic above which Handler.All replaces them; default 10 000
-	Tend       time.Duration // how often gauges and MaxWaiting are seen to; default 5 s
+	Poll            time.Duration // how often to look for jobs; default 500 ms
+	HeadStart       time.Duration // how long a new job is left to its writer; default 1.1 s
+	Timeout         time.Duration // what a handler may take; default 5 s. A lease is twice that
+	Batch           int           // jobs of one claim, which all begin at once; default 32
+	MaxTries        int           // failures after which a job is parked; default 10
+	RetryDelay      time.Duration // after the first failure, doubled by each further one; default 100 ms
+	MaxRetryDelay   time.Duration // the longest such pause; default 30 s, and 5 s after Later
+	ParkedRetention time.Duration // how long a parked job stays; default 30 days
+	MaxWaiting      int           // waiting jobs of a topic above which Handler.All replaces them; default 10 000
+	MaintainEvery   time.Duration // how often gauges and MaxWaiting are seen to; default 5 s
 }
 
 // A Handler does the jobs of one topic.
@@ -103,25 +103,25 @@ type Handler struct {
 	// before: a process that stops finishes what is in hand. A panic is a failure.
 	Do func(ctx context.Context, payload []byte) error
 
-	// All stands for every job of the topic that waits: nil if nothing does. When
+	// Collapse stands for every job of the topic that waits: nil if nothing does. When
 	// there are more than Options.MaxWaiting of them, they are deleted, All is
 	// called, and then the deletion is committed; if All fails, they stay. So it
 	// covers all that it replaces, and what commits later stays. On SQLite it must
 	// not write to the database, which is locked meanwhile.
-	All func(ctx context.Context) error
+	Collapse func(ctx context.Context) error
 
 	// Queued jobs are due at once, because their writer does not do them itself. After
-	// the commit the writer calls [Box.Kick]. Without it, and in other processes, up to
+	// the commit the writer calls [Box.Wake]. Without it, and in other processes, up to
 	// Options.Poll passes before such a job begins.
 	Queued bool
 
-	// Keep is how long a job stays that is done, to be repeated by Replay. 0: it is
+	// Retention is how long a job stays that is done, to be repeated by Replay. 0: it is
 	// deleted.
-	Keep time.Duration
+	Retention time.Duration
 }
 
-// A Ticket is a job that was added, for whoever added it. The zero Ticket is none.
-type Ticket struct {
+// A JobRef is a job that was added, for whoever added it. The zero Ticket is none.
+type JobRef struct {
 	id    int64
 	topic string
 }
@@ -135,8 +135,8 @@ type Box struct {
 	m        *metrics
 	handlers map[string]Handler
 	topics   []string // of handlers, sorted
-	alarm    *alarm
-	hands    hands
+	alarm    *wakeTimer
+	hands    workerPool
 
 	failures, complaints clock.Throttle
 
@@ -164,11 +164,11 @@ func New(db *sql.DB, o Options) (*Box, error) {
 	o.Timeout = cmp.Or(o.Timeout, 5*time.Second)
 	o.Batch = cmp.Or(o.Batch, 32)
 	o.MaxTries = cmp.Or(o.MaxTries, 10)
-	o.Pause = cmp.Or(o.Pause, 100*time.Millisecond)
-	o.MaxPause = cmp.Or(o.MaxPause, 30*time.Second)
-	o.KeepParked = cmp.Or(o.KeepParked, 30*24*time.Hour)
+	o.RetryDelay = cmp.Or(o.RetryDelay, 100*time.Millisecond)
+	o.MaxRetryDelay = cmp.Or(o.MaxRetryDelay, 30*time.Second)
+	o.ParkedRetention = cmp.Or(o.ParkedRetention, 30*24*time.Hour)
 	o.MaxWaiting = cmp.Or(o.MaxWaiting, 10_000)
-	o.Tend = cmp.Or(o.Tend, 5*time.Second)
+	o.MaintainEvery = cmp.Or(o.MaintainEvery, 5*time.Second)
 	b := &Box{
 		db: db, o: o, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), sql: texts, m: newMetrics(),
 		handlers: map[string]Handler{}, alarm: newAlarm(),
@@ -205,24 +205,24 @@ const statementTimeout = 5 * time.Second
 // bytes. The topic must have a handler here, or there would be none to settle by.
 //
 // After the commit the caller does what the job says, and hands the Ticket to
-// [Box.Settle].
-func (b *Box) Add(ctx context.Context, tx Execer, topic string, payload any) (Ticket, error) {
+// [Box.Finish].
+func (b *Box) Add(ctx context.Context, tx Execer, topic string, payload any) (JobRef, error) {
 	tickets, err := b.add(ctx, tx, topic, payload)
 	if err != nil {
-		return Ticket{}, err
+		return JobRef{}, err
 	}
 	return tickets[0], nil
 }
 
 // add adds a job for each payload, by one statement.
-func (b *Box) add(ctx context.Context, tx Execer, topic string, payloads ...any) ([]Ticket, error) {
+func (b *Box) add(ctx context.Context, tx Execer, topic string, payloads ...any) ([]JobRef, error) {
 	d, err := b.draft(topic, payloads...)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(store.Prepared(ctx), statementTimeout)
 	defer cancel()
-	tickets := make([]Ticket, 0, len(payloads))
+	tickets := make([]JobRef, 0, len(payloads))
 	err = sqlfile.Each(ctx, tx, b.sql.add, []any{d.Topic, d.Payloads, d.HeadStart}, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
@@ -247,7 +247,7 @@ type Draft struct {
 }
 
 // Ticket returns the ticket of a job with the id that the statement returned.
-func (d Draft) Ticket(id int64) Ticket { return Ticket{id: id, topic: d.Topic} }
+func (d Draft) Ticket(id int64) JobRef { return JobRef{id: id, topic: d.Topic} }
 
 func (b *Box) draft(topic string, payloads ...any) (Draft, error) {
 	h, ok := b.handlers[topic]
@@ -272,10 +272,10 @@ func (b *Box) draft(topic string, payloads ...any) (Draft, error) {
 	return Draft{Topic: topic, Payloads: sqlfile.JSON(texts), HeadStart: headStart.Milliseconds()}, nil
 }
 
-// Later wraps what a handler returns when a failure is not the job's own fault: a
+// Transient wraps what a handler returns when a failure is not the job's own fault: a
 // store that is away will be back. Such a job is tried again after a pause that
 // grows to 5 s, and never parked. Later of nil is nil.
-func Later(err error) error {
+func Transient(err error) error {
 	if err == nil {
 		return nil
 	}

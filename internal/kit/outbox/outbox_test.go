@@ -110,7 +110,7 @@ func (b box) run(t *testing.T) (stop func()) {
 }
 
 // add adds a job in a transaction of its own that commits.
-func (b box) add(t *testing.T, topic string, payload any) outbox.Ticket {
+func (b box) add(t *testing.T, topic string, payload any) outbox.JobRef {
 	t.Helper()
 	tx, err := b.db.BeginTx(t.Context(), nil)
 	if err != nil {
@@ -268,7 +268,7 @@ func TestAJobThatItsWriterSettledIsNotDoneAgain(t *testing.T) {
 		b := o.box(t, handlers{"t": {Do: done.write}}, outbox.Options{HeadStart: 2 * time.Second, Poll: 50 * time.Millisecond})
 		b.run(t)
 		settled := b.add(t, "t", "settled")
-		b.Settle(t.Context(), nil, outbox.Ticket{}, settled)
+		b.Finish(t.Context(), nil, outbox.JobRef{}, settled)
 		b.Wait()
 		if n := o.rows(t); n != 0 {
 			t.Fatalf("%d rows are left after Wait", n)
@@ -286,13 +286,13 @@ func TestAJobThatItsWriterSettledIsNotDoneAgain(t *testing.T) {
 
 func TestManyWritersSettleTogether(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
-		b := o.box(t, handlers{"deleted": {Do: (&book{}).write}, "kept": {Do: (&book{}).write, Keep: never}}, outbox.Options{HeadStart: never})
+		b := o.box(t, handlers{"deleted": {Do: (&book{}).write}, "kept": {Do: (&book{}).write, Retention: never}}, outbox.Options{HeadStart: never})
 		const writers, each = 8, 25
 		var all sync.WaitGroup
 		for range writers {
 			all.Go(func() {
 				for range each {
-					tickets := make([]outbox.Ticket, 0, 2)
+					tickets := make([]outbox.JobRef, 0, 2)
 					for _, topic := range []string{"deleted", "kept"} {
 						ticket, err := b.Add(t.Context(), b.db, topic, "x")
 						if err != nil {
@@ -300,7 +300,7 @@ func TestManyWritersSettleTogether(t *testing.T) {
 						}
 						tickets = append(tickets, ticket)
 					}
-					b.Settle(t.Context(), nil, tickets...)
+					b.Finish(t.Context(), nil, tickets...)
 				}
 			})
 		}
@@ -323,7 +323,7 @@ func TestAFailedWriterLeavesItsJobToAnotherProcess(t *testing.T) {
 		h := func(k *book) handlers { return handlers{"t": {Do: k.write}} }
 		writer, other := o.box(t, h(&writers), outbox.Options{}), o.box(t, h(&others), outbox.Options{})
 		other.run(t)
-		writer.Settle(t.Context(), errors.New("Redis was away"), writer.add(t, "t", "x"))
+		writer.Finish(t.Context(), errors.New("Redis was away"), writer.add(t, "t", "x"))
 		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
 		if writers.of("x") != 0 || others.of("x") != 1 {
 			t.Errorf("the writer's process did it %d times, the other %d times; want 0 and 1", writers.of("x"), others.of("x"))
@@ -361,7 +361,7 @@ func TestAddRefusesWhatCannotBeDone(t *testing.T) {
 					}
 					return
 				}
-				if err == nil || !strings.Contains(err.Error(), tt.want) || ticket != (outbox.Ticket{}) || o.rows(t) != before {
+				if err == nil || !strings.Contains(err.Error(), tt.want) || ticket != (outbox.JobRef{}) || o.rows(t) != before {
 					t.Errorf("got %v, %v and %d rows more; want an error with %q", ticket, err, o.rows(t)-before, tt.want)
 				}
 			})
@@ -455,10 +455,10 @@ func TestHandlePanicsWhereItCouldNotWork(t *testing.T) {
 }
 
 func TestLaterOfNothingIsNothing(t *testing.T) {
-	if err := outbox.Later(nil); err != nil {
+	if err := outbox.Transient(nil); err != nil {
 		t.Error(err)
 	}
-	if err := outbox.Later(fmt.Errorf("read: %w", sql.ErrNoRows)); !errors.Is(err, sql.ErrNoRows) || err.Error() != "read: sql: no rows in result set" {
+	if err := outbox.Transient(fmt.Errorf("read: %w", sql.ErrNoRows)); !errors.Is(err, sql.ErrNoRows) || err.Error() != "read: sql: no rows in result set" {
 		t.Errorf("got %v", err)
 	}
 }

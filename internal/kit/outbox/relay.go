@@ -24,8 +24,8 @@ type job struct {
 	tries, failures int // this try counts, this failure not yet
 }
 
-// hands counts the jobs that this process does right now.
-type hands struct {
+// workerPool counts the jobs that this process does right now.
+type workerPool struct {
 	mu   sync.Mutex
 	busy map[string]int // by topic
 }
@@ -48,9 +48,9 @@ func (b *Box) Run(ctx context.Context) error {
 	return nil
 }
 
-// Kick has [Box.Run] look for jobs that are due, at most a hundred times a second. It is
+// Wake has [Box.Run] look for jobs that are due, at most a hundred times a second. It is
 // for the writer of a [Handler].Queued job, after its commit. It does not block.
-func (b *Box) Kick() { b.alarm.set(soon) }
+func (b *Box) Wake() { b.alarm.set(soon) }
 
 // look begins the jobs that are due and sets the alarm for the next one. It reports
 // whether more jobs may be due.
@@ -150,7 +150,7 @@ func (b *Box) do(ctx context.Context, j job) {
 			outcome = late
 		}
 		b.m.count(j.topic, outcome)
-		b.end(ctx, attempt{ID: j.id, Tries: j.tries, Keep: b.handlers[j.topic].Keep.Milliseconds()})
+		b.end(ctx, attempt{ID: j.id, Tries: j.tries, Keep: b.handlers[j.topic].Retention.Milliseconds()})
 	} else {
 		b.end(ctx, b.failure(ctx, j, err))
 	}
@@ -184,14 +184,14 @@ func (b *Box) failure(ctx context.Context, j job, err error) attempt {
 	_, later := errors.AsType[laterError](err)
 	switch {
 	case later:
-		end.Pause = b.pause(j.tries, min(b.o.MaxPause, 5*time.Second)).Milliseconds()
+		end.Pause = b.pause(j.tries, min(b.o.MaxRetryDelay, 5*time.Second)).Milliseconds()
 	case j.failures+1 >= b.o.MaxTries:
-		end.Counts, end.Keep = 1, b.o.KeepParked.Milliseconds()
+		end.Counts, end.Keep = 1, b.o.ParkedRetention.Milliseconds()
 		b.m.count(j.topic, parked)
 		b.log.ErrorContext(ctx, "an outbox job failed too often and is parked: see tandian outbox", "topic", j.topic, "job", j.id, "failures", j.failures+1, "err", err)
 		return end
 	default:
-		end.Counts, end.Pause = 1, b.pause(j.failures+1, b.o.MaxPause).Milliseconds()
+		end.Counts, end.Pause = 1, b.pause(j.failures+1, b.o.MaxRetryDelay).Milliseconds()
 	}
 	if b.failures.Allow() {
 		b.log.WarnContext(ctx, "an outbox job failed and is tried again", "topic", j.topic, "job", j.id, "try", j.tries, "err", err)
@@ -205,7 +205,7 @@ func (b *Box) failure(ctx context.Context, j job, err error) attempt {
 func (b *Box) pause(n int, most time.Duration) time.Duration {
 	d := most
 	if n < 30 {
-		d = min(b.o.Pause<<(n-1), most)
+		d = min(b.o.RetryDelay<<(n-1), most)
 	}
 	return d - rand.N(d/2+1)
 }

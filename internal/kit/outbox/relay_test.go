@@ -135,7 +135,7 @@ func TestAQueuedJobIsDoneAtOnceByItsWritersProcess(t *testing.T) {
 		for range 3 { // Run may have looked only after the first commit
 			b.add(t, "queued", "x")
 			begin := time.Now()
-			b.Kick()
+			b.Wake()
 			select {
 			case got := <-done:
 				t.Logf("done after %v", time.Since(begin))
@@ -188,7 +188,7 @@ func TestProcessesThatCompeteDoEachJobOnce(t *testing.T) {
 
 // impatient has failures follow each other quickly.
 func impatient(tries int) outbox.Options {
-	return outbox.Options{HeadStart: time.Millisecond, Pause: time.Millisecond, MaxPause: 4 * time.Millisecond, MaxTries: tries, Poll: 20 * time.Millisecond, Tend: 20 * time.Millisecond}
+	return outbox.Options{HeadStart: time.Millisecond, RetryDelay: time.Millisecond, MaxRetryDelay: 4 * time.Millisecond, MaxTries: tries, Poll: 20 * time.Millisecond, MaintainEvery: 20 * time.Millisecond}
 }
 
 func TestAJobThatKeepsFailingIsParkedUntilItIsUnparked(t *testing.T) {
@@ -251,7 +251,7 @@ func TestAFailureThatIsNotTheJobsFaultNeverParks(t *testing.T) {
 		b := o.box(t, handlers{"t": {Do: func(_ context.Context, payload []byte) error {
 			switch n := calls.note(payload); {
 			case n <= 6:
-				return fmt.Errorf("drop a key: %w", outbox.Later(away))
+				return fmt.Errorf("drop a key: %w", outbox.Transient(away))
 			case n == 7:
 				return errors.New("its own fault, for the first time")
 			}
@@ -289,7 +289,7 @@ func TestATopicWithoutAHandlerIsLeftToOthers(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		var news, olds book
 		newer := o.box(t, handlers{"old": {Do: news.write}, "new": {Do: news.write}}, quick())
-		older := o.box(t, handlers{"old": {Do: olds.write}}, outbox.Options{Poll: 20 * time.Millisecond, Tend: 20 * time.Millisecond})
+		older := o.box(t, handlers{"old": {Do: olds.write}}, outbox.Options{Poll: 20 * time.Millisecond, MaintainEvery: 20 * time.Millisecond})
 		newer.add(t, "new", "n")
 		newer.add(t, "old", "o")
 		older.run(t)

@@ -17,9 +17,9 @@ const (
 	replayLook    = 50 * time.Millisecond // between two looks whether others are done
 )
 
-// ErrLeft is what [Box.Replay] returns when its time was over: all the jobs are
+// ErrIncomplete is what [Box.Replay] returns when its time was over: all the jobs are
 // waiting, and whoever runs a Box does those that are left.
-var ErrLeft = errors.New("jobs are left to those who run the outbox")
+var ErrIncomplete = errors.New("jobs are left to those who run the outbox")
 
 // Replay has the jobs done once more that were done in the last time since, of
 // those topics that keep them (see [Handler]); and so those that wait, whose
@@ -29,20 +29,20 @@ var ErrLeft = errors.New("jobs are left to those who run the outbox")
 // It does them in this process, beside all who run the Box, and returns when none
 // of them is left undone (done, parked or replaced) or ctx ends, with how many
 // they were. Jobs added meanwhile do not count. Once all are waiting to be done,
-// which the database remembers, the end of ctx is an [ErrLeft]: nothing is gained
+// which the database remembers, the end of ctx is an [ErrIncomplete]: nothing is gained
 // by calling it again, which would have those done anew that were done meanwhile.
 func (b *Box) Replay(ctx context.Context, since time.Duration) (n int, err error) {
 	b.Wait() // jobs that are done need not be done twice
-	kept := slices.DeleteFunc(slices.Clone(b.topics), func(topic string) bool { return b.handlers[topic].Keep <= 0 })
+	kept := slices.DeleteFunc(slices.Clone(b.topics), func(topic string) bool { return b.handlers[topic].Retention <= 0 })
 	return b.replay(ctx, kept, since)
 }
 
-// Finish does the jobs that wait now, of the topics that are kept (see
+// Drain does the jobs that wait now, of the topics that are kept (see
 // [Handler]), without their pauses, and returns when none of them waits. It is
 // for a store that takes writes again. Topics in except are left out.
 //
-// It returns an [ErrLeft] if ctx ends before that.
-func (b *Box) Finish(ctx context.Context, except ...string) error {
+// It returns an [ErrIncomplete] if ctx ends before that.
+func (b *Box) Drain(ctx context.Context, except ...string) error {
 	b.Wait() // as Replay does
 	var newest int64
 	if err := b.ask(ctx, &newest, b.sql.newest); err != nil {
@@ -53,7 +53,7 @@ func (b *Box) Finish(ctx context.Context, except ...string) error {
 		var topic string
 		var n int64
 		err := rows.Scan(&topic, &n)
-		if b.handlers[topic].Keep > 0 && !slices.Contains(except, topic) {
+		if b.handlers[topic].Retention > 0 && !slices.Contains(except, topic) {
 			waiting = append(waiting, topic)
 		}
 		return err
@@ -91,7 +91,7 @@ func (b *Box) replay(ctx context.Context, topics []string, since time.Duration) 
 		<-wait.Done()
 		cancel()
 		if err := ctx.Err(); err != nil {
-			return n, fmt.Errorf("outbox: replay: %w: %w", ErrLeft, err)
+			return n, fmt.Errorf("outbox: replay: %w: %w", ErrIncomplete, err)
 		}
 	}
 }
@@ -137,8 +137,8 @@ func (b *Box) ask(ctx context.Context, into *int64, query string, args ...any) e
 	return one(ctx, b.db, query, args, into)
 }
 
-// Waits reports whether a job of a topic waits, or is being done, by any process.
-func (b *Box) Waits(ctx context.Context, topic string) (waits bool, err error) {
+// HasPending reports whether a job of a topic waits, or is being done, by any process.
+func (b *Box) HasPending(ctx context.Context, topic string) (waits bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	if err := one(ctx, b.db, b.sql.waiting, []any{topic}, &waits); err != nil {
@@ -147,10 +147,10 @@ func (b *Box) Waits(ctx context.Context, topic string) (waits bool, err error) {
 	return waits, nil
 }
 
-// Undone returns what the jobs of a topic say that are not known to be done, by any process:
+// Unfinished returns what the jobs of a topic say that are not known to be done, by any process:
 // up to most of them, in no order. A job that is not among them was done, or rolled back, or
 // committed after the call.
-func (b *Box) Undone(ctx context.Context, topic string, most int) (payloads [][]byte, err error) {
+func (b *Box) Unfinished(ctx context.Context, topic string, most int) (payloads [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	err = sqlfile.Each(ctx, b.db, b.sql.undone, []any{topic, most}, func(rows *sql.Rows) error {

@@ -18,11 +18,11 @@ import (
 func TestReplayRepeatsTheJobsThatAreKeptAndOnlyThose(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		var done book
-		b := o.box(t, handlers{"kept": {Do: done.write, Keep: never}, "deleted": {Do: done.write}}, outbox.Options{HeadStart: never})
-		b.Settle(t.Context(), nil, b.add(t, "kept", "long ago"))
+		b := o.box(t, handlers{"kept": {Do: done.write, Retention: never}, "deleted": {Do: done.write}}, outbox.Options{HeadStart: never})
+		b.Finish(t.Context(), nil, b.add(t, "kept", "long ago"))
 		b.Wait()
 		o.exec(t, "UPDATE outbox_jobs SET done_at = done_at - 120000")
-		b.Settle(t.Context(), nil, b.add(t, "kept", "lately"), b.add(t, "kept", "lately too"), b.add(t, "deleted", "not kept"))
+		b.Finish(t.Context(), nil, b.add(t, "kept", "lately"), b.add(t, "kept", "lately too"), b.add(t, "deleted", "not kept"))
 		b.Wait()
 		b.add(t, "kept", "not done yet")
 		b.add(t, "deleted", "not done yet, not kept")
@@ -50,7 +50,7 @@ func TestReplayOfManyIsSharedWithOthersAndEnds(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		const jobs = 300
 		var done book
-		h := handlers{"t": {Do: done.write, Keep: never}}
+		h := handlers{"t": {Do: done.write, Retention: never}}
 		b, other := o.box(t, h, outbox.Options{HeadStart: never}), o.box(t, h, outbox.Options{HeadStart: never, Poll: 20 * time.Millisecond})
 		other.run(t)
 		want := map[string]int{}
@@ -59,7 +59,7 @@ func TestReplayOfManyIsSharedWithOthersAndEnds(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b.Settle(t.Context(), nil, ticket)
+			b.Finish(t.Context(), nil, ticket)
 			want[fmt.Sprint(i)] = 1
 		}
 		b.Wait()
@@ -74,8 +74,8 @@ func TestReplayOfManyIsSharedWithOthersAndEnds(t *testing.T) {
 
 func TestReplayEndsWithItsContext(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
-		b := o.box(t, handlers{"t": {Do: func(context.Context, []byte) error { return outbox.Later(errors.New("away")) }, Keep: never}}, outbox.Options{HeadStart: never})
-		b.Settle(t.Context(), nil, b.add(t, "t", "x"))
+		b := o.box(t, handlers{"t": {Do: func(context.Context, []byte) error { return outbox.Transient(errors.New("away")) }, Retention: never}}, outbox.Options{HeadStart: never})
+		b.Finish(t.Context(), nil, b.add(t, "t", "x"))
 		b.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
 		defer cancel()
@@ -95,11 +95,11 @@ func TestAnAttemptFromBeforeAReplayDoesNotEndTheJob(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			eachDialect(t, func(t *testing.T, o *office) {
 				begun, release := make(chan struct{}), make(chan struct{})
-				early := o.box(t, handlers{"t": {Do: func(context.Context, []byte) error { close(begun); <-release; return nil }, Keep: never}},
+				early := o.box(t, handlers{"t": {Do: func(context.Context, []byte) error { close(begun); <-release; return nil }, Retention: never}},
 					outbox.Options{HeadStart: map[bool]time.Duration{true: never, false: time.Millisecond}[tt.writer], Timeout: time.Minute})
 				ticket := early.add(t, "t", "x")
 				endEarly := func() {
-					early.Settle(t.Context(), nil, ticket)
+					early.Finish(t.Context(), nil, ticket)
 					early.Wait()
 				}
 				if !tt.writer {
@@ -119,10 +119,10 @@ func TestAnAttemptFromBeforeAReplayDoesNotEndTheJob(t *testing.T) {
 				var done book
 				late := o.box(t, handlers{"t": {Do: func(ctx context.Context, payload []byte) error {
 					if !back.Load() {
-						return outbox.Later(errors.New("away"))
+						return outbox.Transient(errors.New("away"))
 					}
 					return done.write(ctx, payload)
-				}, Keep: never}}, outbox.Options{HeadStart: never, Pause: time.Millisecond, MaxPause: 10 * time.Millisecond})
+				}, Retention: never}}, outbox.Options{HeadStart: never, RetryDelay: time.Millisecond, MaxRetryDelay: 10 * time.Millisecond})
 				replayed := make(chan error, 1)
 				go func() {
 					n, err := late.Replay(t.Context(), time.Hour)
@@ -159,7 +159,7 @@ func TestAnAttemptFromBeforeAReplayDoesNotEndTheJobThatNobodyClaimedYet(t *testi
 				<-release
 			}
 			return done.write(ctx, payload)
-		}, Keep: never}}, outbox.Options{HeadStart: never, Batch: 1, Timeout: time.Minute, Poll: 20 * time.Millisecond})
+		}, Retention: never}}, outbox.Options{HeadStart: never, Batch: 1, Timeout: time.Minute, Poll: 20 * time.Millisecond})
 		b.run(t)
 		b.add(t, "t", "plug")
 		o.exec(t, "UPDATE outbox_jobs SET due_at = 1")
@@ -172,7 +172,7 @@ func TestAnAttemptFromBeforeAReplayDoesNotEndTheJobThatNobodyClaimedYet(t *testi
 			err := o.db.QueryRowContext(t.Context(), "SELECT count(*) FROM outbox_jobs WHERE payload = '\"x\"' AND due_at < created_at + 1000000").Scan(&due)
 			return err == nil && due == 1
 		})
-		b.Settle(t.Context(), nil, ticket)
+		b.Finish(t.Context(), nil, ticket)
 		b.Wait()
 		if s := b.stats(t, "t"); s.Waiting != 2 {
 			t.Errorf("%d jobs wait, want the plug and the job", s.Waiting)
@@ -203,9 +203,9 @@ func TestWhatStandsForAllReplacesAPileUp(t *testing.T) {
 			return err
 		}
 		h := func(all func(context.Context) error) handlers {
-			return handlers{"piles": {Do: (&book{}).write, All: all}, "other": {Do: (&book{}).write}}
+			return handlers{"piles": {Do: (&book{}).write, Collapse: all}, "other": {Do: (&book{}).write}}
 		}
-		b = o.box(t, h(all), outbox.Options{HeadStart: never, MaxWaiting: jobs - 1, Tend: 20 * time.Millisecond})
+		b = o.box(t, h(all), outbox.Options{HeadStart: never, MaxWaiting: jobs - 1, MaintainEvery: 20 * time.Millisecond})
 		for i := range jobs {
 			b.add(t, "piles", i)
 			b.add(t, "other", i)
@@ -232,8 +232,8 @@ func TestWhatStandsForAllReplacesAPileUp(t *testing.T) {
 func TestAFewJobsAreNotReplaced(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		var calls atomic.Int64
-		b := o.box(t, handlers{"t": {Do: (&book{}).write, All: func(context.Context) error { calls.Add(1); return nil }}},
-			outbox.Options{HeadStart: never, MaxWaiting: 3, Tend: 10 * time.Millisecond})
+		b := o.box(t, handlers{"t": {Do: (&book{}).write, Collapse: func(context.Context) error { calls.Add(1); return nil }}},
+			outbox.Options{HeadStart: never, MaxWaiting: 3, MaintainEvery: 10 * time.Millisecond})
 		for i := range 3 {
 			b.add(t, "t", i)
 		}
@@ -253,11 +253,11 @@ func TestJobsThatAreKeptAreSweptWhenTheirTimeIsOver(t *testing.T) {
 		const many = 2500 // more than two batches
 		fails := func(context.Context, []byte) error { return errors.New("it is broken") }
 		options := impatient(1)
-		options.KeepParked = time.Millisecond
-		b := o.box(t, handlers{"short": {Do: (&book{}).write, Keep: time.Millisecond}, "long": {Do: (&book{}).write, Keep: never}, "broken": {Do: fails}}, options)
+		options.ParkedRetention = time.Millisecond
+		b := o.box(t, handlers{"short": {Do: (&book{}).write, Retention: time.Millisecond}, "long": {Do: (&book{}).write, Retention: never}, "broken": {Do: fails}}, options)
 		o.exec(t, `INSERT INTO outbox_jobs (topic, payload, created_at, due_at, done_at, keep_until)
 			WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < $1) SELECT 'gone', '0', 1, 1, 1, 1 FROM n`, many)
-		b.Settle(t.Context(), nil, b.add(t, "short", "x"), b.add(t, "long", "x"))
+		b.Finish(t.Context(), nil, b.add(t, "short", "x"), b.add(t, "long", "x"))
 		b.Wait()
 		b.add(t, "broken", "x")
 		b.run(t)
@@ -304,7 +304,7 @@ func TestAReplayWhoseTimeIsOverLeavesItsJobsToTheOthers(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		hold := make(chan struct{})
 		defer close(hold)
-		b := o.box(t, handlers{"t": {Keep: never, Do: func(ctx context.Context, _ []byte) error {
+		b := o.box(t, handlers{"t": {Retention: never, Do: func(ctx context.Context, _ []byte) error {
 			select {
 			case <-hold:
 			case <-ctx.Done():
@@ -312,12 +312,12 @@ func TestAReplayWhoseTimeIsOverLeavesItsJobsToTheOthers(t *testing.T) {
 			return nil
 		}}}, outbox.Options{HeadStart: never, Timeout: 300 * time.Millisecond})
 		for range 3 {
-			b.Settle(t.Context(), nil, b.add(t, "t", 1))
+			b.Finish(t.Context(), nil, b.add(t, "t", 1))
 		}
 		b.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		if n, err := b.Replay(ctx, time.Hour); n != 3 || !errors.Is(err, outbox.ErrLeft) {
+		if n, err := b.Replay(ctx, time.Hour); n != 3 || !errors.Is(err, outbox.ErrIncomplete) {
 			t.Errorf("%d jobs, %v; want 3 that are left", n, err)
 		}
 	})
@@ -325,11 +325,11 @@ func TestAReplayWhoseTimeIsOverLeavesItsJobsToTheOthers(t *testing.T) {
 
 func TestUndoneIsWhatIsNotKnownToBeDone(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
-		h := handlers{"t": {Do: func(context.Context, []byte) error { return nil }, Keep: never}, "other": {Do: func(context.Context, []byte) error { return nil }}}
+		h := handlers{"t": {Do: func(context.Context, []byte) error { return nil }, Retention: never}, "other": {Do: func(context.Context, []byte) error { return nil }}}
 		b := o.box(t, h, outbox.Options{HeadStart: never})
 		undone := func(most int) (list []string) {
 			t.Helper()
-			payloads, err := b.Undone(t.Context(), "t", most)
+			payloads, err := b.Unfinished(t.Context(), "t", most)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -339,7 +339,7 @@ func TestUndoneIsWhatIsNotKnownToBeDone(t *testing.T) {
 			slices.Sort(list)
 			return list
 		}
-		b.Settle(t.Context(), nil, b.add(t, "t", "done"))
+		b.Finish(t.Context(), nil, b.add(t, "t", "done"))
 		b.Wait()
 		b.add(t, "other", "of another topic")
 		if got := undone(10); got != nil {
@@ -360,18 +360,18 @@ func TestUndoneIsWhatIsNotKnownToBeDone(t *testing.T) {
 func TestFinishDoesWhatWaitsOfKeptTopics(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		var done book
-		h := handlers{"kept": {Do: done.write, Keep: never}, "left out": {Do: done.write, Keep: never}, "deleted": {Do: done.write}}
+		h := handlers{"kept": {Do: done.write, Retention: never}, "left out": {Do: done.write, Retention: never}, "deleted": {Do: done.write}}
 		b := o.box(t, h, outbox.Options{HeadStart: never})
-		if err := b.Finish(t.Context()); err != nil {
+		if err := b.Drain(t.Context()); err != nil {
 			t.Errorf("nothing waits: %v", err)
 		}
-		b.Settle(t.Context(), nil, b.add(t, "kept", "done"))
+		b.Finish(t.Context(), nil, b.add(t, "kept", "done"))
 		b.Wait()
 		o.exec(t, "UPDATE outbox_jobs SET done_at = done_at - 1000")
-		b.Settle(t.Context(), errors.New("Redis is away"), b.add(t, "kept", "failed"))
+		b.Finish(t.Context(), errors.New("Redis is away"), b.add(t, "kept", "failed"))
 		b.add(t, "left out", "waits")
 		b.add(t, "deleted", "waits")
-		if err := b.Finish(t.Context(), "left out"); err != nil {
+		if err := b.Drain(t.Context(), "left out"); err != nil {
 			t.Error(err)
 		}
 		if d := cmp.Diff(map[string]int{"failed": 1}, done.all()); d != "" {
@@ -386,19 +386,19 @@ func TestFinishWaitsForJobsThatFail(t *testing.T) {
 		broken.Store(true)
 		do := func(context.Context, []byte) error {
 			if broken.Load() {
-				return outbox.Later(errors.New("Redis is away"))
+				return outbox.Transient(errors.New("Redis is away"))
 			}
 			return nil
 		}
-		b := o.box(t, handlers{"t": {Do: do, Keep: never}}, outbox.Options{HeadStart: never, Pause: time.Millisecond})
+		b := o.box(t, handlers{"t": {Do: do, Retention: never}}, outbox.Options{HeadStart: never, RetryDelay: time.Millisecond})
 		b.add(t, "t", "a")
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		defer cancel()
-		if err := b.Finish(ctx); !errors.Is(err, outbox.ErrLeft) && !errors.Is(err, context.DeadlineExceeded) {
+		if err := b.Drain(ctx); !errors.Is(err, outbox.ErrIncomplete) && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a job that fails: %v", err)
 		}
 		broken.Store(false)
-		if err := b.Finish(t.Context()); err != nil {
+		if err := b.Drain(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -24,7 +24,7 @@ type attempt struct {
 	Error  string `json:"error,omitempty"`
 }
 
-// Settle reports, after the commit, how the writer's own attempt at its jobs ended.
+// Finish reports, after the commit, how the writer's own attempt at its jobs ended.
 // Without an error they are done, which is written in the background within 100 ms,
 // together with what others settle; [Box.Wait] waits for that. After an error any
 // process that runs the Box does them, after a short pause. Zero tickets are ignored.
@@ -32,7 +32,7 @@ type attempt struct {
 //
 // A writer that took longer than the head start may find its jobs claimed: then
 // they are done twice, and the process that claimed them ends them.
-func (b *Box) Settle(ctx context.Context, err error, tickets ...Ticket) {
+func (b *Box) Finish(ctx context.Context, err error, tickets ...JobRef) {
 	ended := make([]attempt, 0, len(tickets))
 	for _, t := range tickets {
 		switch {
@@ -42,10 +42,10 @@ func (b *Box) Settle(ctx context.Context, err error, tickets ...Ticket) {
 			if b.failures.Allow() {
 				b.log.WarnContext(ctx, "what follows a commit failed; the outbox does it", "topic", t.topic, "job", t.id, "err", err)
 			}
-			ended = append(ended, attempt{ID: t.id, Failed: true, Error: brief(err), Pause: b.pause(1, b.o.MaxPause).Milliseconds()})
+			ended = append(ended, attempt{ID: t.id, Failed: true, Error: brief(err), Pause: b.pause(1, b.o.MaxRetryDelay).Milliseconds()})
 		default:
 			b.m.count(t.topic, atOnce)
-			ended = append(ended, attempt{ID: t.id, Keep: b.handlers[t.topic].Keep.Milliseconds()})
+			ended = append(ended, attempt{ID: t.id, Keep: b.handlers[t.topic].Retention.Milliseconds()})
 		}
 	}
 	b.end(ctx, ended...)

@@ -36,15 +36,15 @@ func (o *office) countStatements(t *testing.T, verb string) func() int {
 func TestManyResultsAreWrittenByOneStatement(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		const jobs = 200
-		b := o.box(t, handlers{"deleted": {Do: (&book{}).write}, "kept": {Do: (&book{}).write, Keep: never}}, outbox.Options{HeadStart: never})
+		b := o.box(t, handlers{"deleted": {Do: (&book{}).write}, "kept": {Do: (&book{}).write, Retention: never}}, outbox.Options{HeadStart: never})
 		deletions := o.countStatements(t, "DELETE")
-		var tickets []outbox.Ticket
+		var tickets []outbox.JobRef
 		for i := range 2 * jobs {
 			tickets = append(tickets, b.add(t, []string{"deleted", "kept"}[i%2], "x"))
 		}
 		begin := time.Now()
 		for _, ticket := range tickets {
-			b.Settle(t.Context(), nil, ticket)
+			b.Finish(t.Context(), nil, ticket)
 		}
 		b.Wait()
 		most := 1 + int(time.Since(begin)/(100*time.Millisecond)) // 1, unless the machine is busy
@@ -116,7 +116,7 @@ func TestTheEndOfRunWritesWhatWasSettled(t *testing.T) {
 		b := o.box(t, handlers{"t": {Do: (&book{}).write}}, outbox.Options{HeadStart: never})
 		stop := b.run(t)
 		ticket := b.add(t, "t", "x")
-		b.Settle(t.Context(), nil, ticket)
+		b.Finish(t.Context(), nil, ticket)
 		stop()
 		if n := o.rows(t); n != 0 {
 			t.Errorf("%d rows are left", n)
@@ -128,7 +128,7 @@ func TestResultsAreWrittenSoonWithoutRunAndWait(t *testing.T) {
 	eachDialect(t, func(t *testing.T, o *office) {
 		b := o.box(t, handlers{"t": {Do: (&book{}).write}}, outbox.Options{HeadStart: never})
 		for range 2 { // the second after an idle time
-			b.Settle(t.Context(), nil, b.add(t, "t", "x"))
+			b.Finish(t.Context(), nil, b.add(t, "t", "x"))
 			testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
 		}
 	})
@@ -139,7 +139,7 @@ func TestAFailedWritersProcessTriesAgainSoon(t *testing.T) {
 		var done book
 		b := o.box(t, handlers{"t": {Do: done.write}}, outbox.Options{HeadStart: never, Poll: never})
 		b.run(t)
-		b.Settle(t.Context(), errors.New("Redis was away"), b.add(t, "t", "x"))
+		b.Finish(t.Context(), errors.New("Redis was away"), b.add(t, "t", "x"))
 		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
 		if d := cmp.Diff(map[string]int{"x": 1}, done.all()); d != "" {
 			t.Errorf("calls (-want +got)\n%s", d)
@@ -159,7 +159,7 @@ func TestAFailedWriterThatWasSlowChangesNothing(t *testing.T) {
 		ticket := b.add(t, "t", "x")
 		b.run(t)
 		<-begun
-		b.Settle(t.Context(), errors.New("Redis was away"), ticket)
+		b.Finish(t.Context(), errors.New("Redis was away"), ticket)
 		b.Wait()
 		var changed int
 		if err := o.db.QueryRowContext(t.Context(), "SELECT count(last_error) FROM outbox_jobs").Scan(&changed); err != nil || changed != 0 {

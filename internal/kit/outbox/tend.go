@@ -60,13 +60,13 @@ func (b *Box) tend(ctx context.Context) {
 			b.gauge(list, shown)
 		}
 		for _, s := range list {
-			if b.handlers[s.Name].All != nil && s.Waiting > int64(b.o.MaxWaiting) {
+			if b.handlers[s.Name].Collapse != nil && s.Waiting > int64(b.o.MaxWaiting) {
 				if err := b.replace(ctx, s.Name); err != nil {
 					b.complain(ctx, replacing, err)
 				}
 			}
 		}
-		_ = clock.Sleep(ctx, b.o.Tend) // the loop sees that ctx ended
+		_ = clock.Sleep(ctx, b.o.MaintainEvery) // the loop sees that ctx ended
 	}
 }
 
@@ -102,7 +102,7 @@ func (b *Box) replace(ctx context.Context, topic string) error {
 	if err != nil || n == 0 { // none: somebody else replaces them
 		return err
 	}
-	if err := b.call(ctx, b.handlers[topic].All, "topic", topic); err != nil {
+	if err := b.call(ctx, b.handlers[topic].Collapse, "topic", topic); err != nil {
 		return fmt.Errorf("do what stands for all jobs of %s: %w", topic, err)
 	}
 	if err := tx.Commit(); err != nil {

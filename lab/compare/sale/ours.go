@@ -157,7 +157,7 @@ var errAway = errors.New("the Redis is away")
 type announced struct{ *order.Service }
 
 // AfterCommit tells of decided orders.
-func (a announced) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.Ticket) {
+func (a announced) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.JobRef) {
 	changed := make([]order.Changed, len(decided))
 	for i, d := range decided {
 		changed[i] = order.Changed{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
