@@ -75,7 +75,7 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 			absent++
 		}
 	}
-	plan.After(ctx, func() { door.RecordNotFound(ctx, absent) })
+	plan.Defer(ctx, func() { door.RecordNotFound(ctx, absent) })
 	return out, nil
 }
 

@@ -145,7 +145,7 @@ type nullCase struct {
 
 func TestNullIsNoValueOfAnythingWithADefault(t *testing.T) {
 	for _, off := range []bool{false, true} {
-		es := plan.New(executable(), generated.Plans(New(Services{})), plan.Options{Off: off})
+		es := plan.New(executable(), generated.Plans(New(Services{})), plan.Options{Disabled: off})
 		gate, err := door.New(es, door.Config{
 			Limits: door.Limits{AnonymousRate: -1}, Log: slog.New(slog.DiscardHandler),
 			ErrorPresenter: Present(slog.New(slog.DiscardHandler), func(context.Context) string { return "" }, func(error) bool { return false }),

@@ -71,7 +71,7 @@ func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (
 	}
 	v, err := read(ctx, key)
 	if errors.Is(err, fault.ErrNotFound) {
-		plan.After(ctx, func() { door.RecordNotFound(ctx, 1) })
+		plan.Defer(ctx, func() { door.RecordNotFound(ctx, 1) })
 		return nil, nil //nolint:nilnil // null is how the schema says it
 	}
 	return v, err
@@ -80,7 +80,7 @@ func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (
 // mayRead returns a fault for a client that kept naming what there is not.
 func mayRead(ctx context.Context) error {
 	if wait, ok := door.AllowRead(ctx); !ok {
-		plan.After(ctx, func() { door.RecordRefusal(ctx, wait) })
+		plan.Defer(ctx, func() { door.RecordRefusal(ctx, wait) })
 		return fault.New(fault.RateLimited, "Too many of the ids that you asked for name nothing. Try again later.").WithRetryAfter(wait)
 	}
 	return nil

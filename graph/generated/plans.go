@@ -103,47 +103,47 @@ func Plans(cfg Config) plan.Tables {
 
 	{
 		typeCacheStats.Fields = map[string]*plan.Field{
-			"name":        plan.Plain(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendString(out, obj.Name) }),
-			"localHits":   plan.Plain(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.LocalHits) }),
-			"remoteHits":  plan.Plain(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.RemoteHits) }),
-			"misses":      plan.Plain(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.Misses) }),
-			"loads":       plan.Plain(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.Loads) }),
-			"loadErrors":  plan.Plain(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.LoadErrors) }),
-			"staleServed": plan.Plain(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.StaleServed) }),
-			"hitRatio":    plan.Plain(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendFloat(out, obj.HitRatio) }),
+			"name":        plan.Scalar(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendString(out, obj.Name) }),
+			"localHits":   plan.Scalar(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.LocalHits) }),
+			"remoteHits":  plan.Scalar(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.RemoteHits) }),
+			"misses":      plan.Scalar(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.Misses) }),
+			"loads":       plan.Scalar(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.Loads) }),
+			"loadErrors":  plan.Scalar(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.LoadErrors) }),
+			"staleServed": plan.Scalar(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendLong(out, obj.StaleServed) }),
+			"hitRatio":    plan.Scalar(func(out []byte, obj *model.CacheStats) []byte { return scalar.AppendFloat(out, obj.HitRatio) }),
 		}
 	}
 	{
 		typeCheckInMonth.Fields = map[string]*plan.Field{
-			"month":  plan.Plain(func(out []byte, obj *checkin.Month) []byte { return scalar.AppendString(out, obj.Month) }),
-			"days":   plan.Plain(func(out []byte, obj *checkin.Month) []byte { return plan.List(out, obj.Days, scalar.AppendInt) }),
-			"count":  plan.Plain(func(out []byte, obj *checkin.Month) []byte { return scalar.AppendInt(out, obj.Count()) }),
-			"streak": plan.Plain(func(out []byte, obj *checkin.Month) []byte { return scalar.AppendInt(out, obj.Streak) }),
-			"today":  plan.Plain(func(out []byte, obj *checkin.Month) []byte { return scalar.AppendDate(out, obj.Today) }),
+			"month":  plan.Scalar(func(out []byte, obj *checkin.Month) []byte { return scalar.AppendString(out, obj.Month) }),
+			"days":   plan.Scalar(func(out []byte, obj *checkin.Month) []byte { return plan.List(out, obj.Days, scalar.AppendInt) }),
+			"count":  plan.Scalar(func(out []byte, obj *checkin.Month) []byte { return scalar.AppendInt(out, obj.Count()) }),
+			"streak": plan.Scalar(func(out []byte, obj *checkin.Month) []byte { return scalar.AppendInt(out, obj.Streak) }),
+			"today":  plan.Scalar(func(out []byte, obj *checkin.Month) []byte { return scalar.AppendDate(out, obj.Today) }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.Comment()
 		typeComment.Fields = map[string]*plan.Field{
-			"id": plan.Plain(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendNum(out, obj.ID, "Comment") }),
-			"author": plan.Link(typeUser, func(ctx context.Context, objs []*comment.Comment, args any) ([]*account.User, error) {
+			"id": plan.Scalar(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendNum(out, obj.ID, "Comment") }),
+			"author": plan.LoadedObject(typeUser, func(ctx context.Context, objs []*comment.Comment, args any) ([]*account.User, error) {
 				return resolver.Author(ctx, objs)
 			}),
-			"note": plan.Link(typeNote, func(ctx context.Context, objs []*comment.Comment, args any) ([]*note.Note, error) {
+			"note": plan.LoadedObject(typeNote, func(ctx context.Context, objs []*comment.Comment, args any) ([]*note.Note, error) {
 				return resolver.Note(ctx, objs)
 			}),
-			"parent": plan.Link(typeComment, func(ctx context.Context, objs []*comment.Comment, args any) ([]*comment.Comment, error) {
+			"parent": plan.LoadedObject(typeComment, func(ctx context.Context, objs []*comment.Comment, args any) ([]*comment.Comment, error) {
 				return resolver.Parent(ctx, objs)
 			}).Nullable(),
-			"content":   plan.Plain(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendString(out, obj.Content) }),
-			"likeCount": plan.Plain(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendInt(out, obj.LikeCount) }),
-			"isLiked": plan.Leaf(func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) }, func(ctx context.Context, objs []*comment.Comment, args any) ([]bool, error) {
+			"content":   plan.Scalar(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendString(out, obj.Content) }),
+			"likeCount": plan.Scalar(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendInt(out, obj.LikeCount) }),
+			"isLiked": plan.LoadedScalar(func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) }, func(ctx context.Context, objs []*comment.Comment, args any) ([]bool, error) {
 				return resolver.IsLiked(ctx, objs)
 			}),
-			"replyCount": plan.Plain(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendInt(out, obj.ReplyCount) }),
-			"replies": plan.Link(typeCommentConnection, func(ctx context.Context, objs []*comment.Comment, args any) ([]*comment.Page, error) {
+			"replyCount": plan.Scalar(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendInt(out, obj.ReplyCount) }),
+			"replies": plan.LoadedObject(typeCommentConnection, func(ctx context.Context, objs []*comment.Comment, args any) ([]*comment.Page, error) {
 				return resolver.Replies(ctx, objs, args.(*argumentsCommentReplies).first, args.(*argumentsCommentReplies).after)
-			}).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsCommentReplies{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -158,44 +158,44 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"createdAt": plan.Plain(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
+			"createdAt": plan.Scalar(func(out []byte, obj *comment.Comment) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
 		}
 	}
 	{
 		typeCommentConnection.Fields = map[string]*plan.Field{
-			"edges":    plan.Inners(typeCommentEdge, func(obj *comment.Page) []*comment.Edge { return obj.Edges }),
-			"pageInfo": plan.Inner(typePageInfo, func(obj *comment.Page) *page.Info { return &obj.Info }),
+			"edges":    plan.ObjectList(typeCommentEdge, func(obj *comment.Page) []*comment.Edge { return obj.Edges }),
+			"pageInfo": plan.Object(typePageInfo, func(obj *comment.Page) *page.Info { return &obj.Info }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.CommentEdge()
 		typeCommentEdge.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *comment.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
-			"node": plan.Link(typeComment, func(ctx context.Context, objs []*comment.Edge, args any) ([]*comment.Comment, error) {
+			"cursor": plan.Scalar(func(out []byte, obj *comment.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"node": plan.LoadedObject(typeComment, func(ctx context.Context, objs []*comment.Edge, args any) ([]*comment.Comment, error) {
 				return resolver.Node(ctx, objs)
 			}),
 		}
 	}
 	{
 		typeDaySales.Fields = map[string]*plan.Field{
-			"date":   plan.Plain(func(out []byte, obj *order.DaySales) []byte { return scalar.AppendDate(out, obj.Date) }),
-			"orders": plan.Plain(func(out []byte, obj *order.DaySales) []byte { return scalar.AppendLong(out, obj.Orders) }),
-			"paid":   plan.Plain(func(out []byte, obj *order.DaySales) []byte { return scalar.AppendLong(out, obj.Paid) }),
-			"amount": plan.Plain(func(out []byte, obj *order.DaySales) []byte { return scalar.AppendLong(out, obj.Amount) }),
+			"date":   plan.Scalar(func(out []byte, obj *order.DaySales) []byte { return scalar.AppendDate(out, obj.Date) }),
+			"orders": plan.Scalar(func(out []byte, obj *order.DaySales) []byte { return scalar.AppendLong(out, obj.Orders) }),
+			"paid":   plan.Scalar(func(out []byte, obj *order.DaySales) []byte { return scalar.AppendLong(out, obj.Paid) }),
+			"amount": plan.Scalar(func(out []byte, obj *order.DaySales) []byte { return scalar.AppendLong(out, obj.Amount) }),
 		}
 	}
 	{
 		typeFeedConnection.Fields = map[string]*plan.Field{
-			"edges":      plan.Inners(typeFeedEdge, func(obj *feed.Page) []*feed.Edge { return obj.Edges }),
-			"pageInfo":   plan.Inner(typePageInfo, func(obj *feed.Page) *page.Info { return &obj.Info }),
-			"liveCursor": plan.Plain(func(out []byte, obj *feed.Page) []byte { return scalar.AppendCursor(out, obj.LogPosition) }),
+			"edges":      plan.ObjectList(typeFeedEdge, func(obj *feed.Page) []*feed.Edge { return obj.Edges }),
+			"pageInfo":   plan.Object(typePageInfo, func(obj *feed.Page) *page.Info { return &obj.Info }),
+			"liveCursor": plan.Scalar(func(out []byte, obj *feed.Page) []byte { return scalar.AppendCursor(out, obj.LogPosition) }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.FeedEdge()
 		typeFeedEdge.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *feed.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
-			"node": plan.Link(typeNote, func(ctx context.Context, objs []*feed.Edge, args any) ([]*note.Note, error) {
+			"cursor": plan.Scalar(func(out []byte, obj *feed.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"node": plan.LoadedObject(typeNote, func(ctx context.Context, objs []*feed.Edge, args any) ([]*note.Note, error) {
 				return resolver.Node(ctx, objs)
 			}),
 		}
@@ -203,8 +203,8 @@ func Plans(cfg Config) plan.Tables {
 	{
 		resolver := ec.Resolvers.FeedNoteAdded()
 		typeFeedNoteAdded.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *feed.Added) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
-			"note": plan.Link(typeNote, plan.Each(func(ctx context.Context, obj *feed.Added, args any) (*note.Note, error) {
+			"cursor": plan.Scalar(func(out []byte, obj *feed.Added) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"note": plan.LoadedObject(typeNote, plan.Each(func(ctx context.Context, obj *feed.Added, args any) (*note.Note, error) {
 				return resolver.Note(ctx, obj)
 			})),
 		}
@@ -212,120 +212,120 @@ func Plans(cfg Config) plan.Tables {
 	{
 		resolver := ec.Resolvers.FeedNoteRemoved()
 		typeFeedNoteRemoved.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *feed.Removed) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
-			"noteId": plan.Leaf(func(out []byte, v *scalar.ID) []byte { return plan.Marshal(out, plan.NonNull(v)) }, plan.Each(func(ctx context.Context, obj *feed.Removed, args any) (*scalar.ID, error) {
+			"cursor": plan.Scalar(func(out []byte, obj *feed.Removed) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"noteId": plan.LoadedScalar(func(out []byte, v *scalar.ID) []byte { return plan.Marshal(out, plan.NonNull(v)) }, plan.Each(func(ctx context.Context, obj *feed.Removed, args any) (*scalar.ID, error) {
 				return resolver.NoteID(ctx, obj)
 			})),
 		}
 	}
 	{
 		typeFeedReady.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *feed.Ready) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"cursor": plan.Scalar(func(out []byte, obj *feed.Ready) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
 		}
 	}
 	{
 		typeFeedResync.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *feed.Resync) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"cursor": plan.Scalar(func(out []byte, obj *feed.Resync) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.FlashSale()
 		typeFlashSale.Fields = map[string]*plan.Field{
-			"voucherId": plan.Leaf(func(out []byte, v *scalar.ID) []byte { return plan.Marshal(out, plan.NonNull(v)) }, plan.Each(func(ctx context.Context, obj *voucher.State, args any) (*scalar.ID, error) {
+			"voucherId": plan.LoadedScalar(func(out []byte, v *scalar.ID) []byte { return plan.Marshal(out, plan.NonNull(v)) }, plan.Each(func(ctx context.Context, obj *voucher.State, args any) (*scalar.ID, error) {
 				return resolver.VoucherID(ctx, obj)
 			})),
-			"stock":        plan.Plain(func(out []byte, obj *voucher.State) []byte { return scalar.AppendInt(out, obj.Stock) }),
-			"initialStock": plan.Plain(func(out []byte, obj *voucher.State) []byte { return scalar.AppendInt(out, obj.InitialStock) }),
-			"beginsAt":     plan.Plain(func(out []byte, obj *voucher.State) []byte { return scalar.AppendTime(out, obj.BeginsAt) }),
-			"endsAt":       plan.Plain(func(out []byte, obj *voucher.State) []byte { return scalar.AppendTime(out, obj.EndsAt) }),
-			"phase":        plan.Plain(func(out []byte, obj *voucher.State) []byte { return scalar.AppendString(out, string(obj.Phase)) }),
+			"stock":        plan.Scalar(func(out []byte, obj *voucher.State) []byte { return scalar.AppendInt(out, obj.Stock) }),
+			"initialStock": plan.Scalar(func(out []byte, obj *voucher.State) []byte { return scalar.AppendInt(out, obj.InitialStock) }),
+			"beginsAt":     plan.Scalar(func(out []byte, obj *voucher.State) []byte { return scalar.AppendTime(out, obj.BeginsAt) }),
+			"endsAt":       plan.Scalar(func(out []byte, obj *voucher.State) []byte { return scalar.AppendTime(out, obj.EndsAt) }),
+			"phase":        plan.Scalar(func(out []byte, obj *voucher.State) []byte { return scalar.AppendString(out, string(obj.Phase)) }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.FlashVoucher()
 		typeFlashVoucher.Fields = map[string]*plan.Field{
-			"id": plan.Plain(func(out []byte, obj *voucher.Flash) []byte { return scalar.AppendNum(out, obj.ID, "FlashVoucher") }),
-			"shop": plan.Link(typeShop, func(ctx context.Context, objs []*voucher.Flash, args any) ([]*shop.Shop, error) {
+			"id": plan.Scalar(func(out []byte, obj *voucher.Flash) []byte { return scalar.AppendNum(out, obj.ID, "FlashVoucher") }),
+			"shop": plan.LoadedObject(typeShop, func(ctx context.Context, objs []*voucher.Flash, args any) ([]*shop.Shop, error) {
 				return resolver.Shop(ctx, objs)
 			}),
-			"title": plan.Plain(func(out []byte, obj *voucher.Flash) []byte { return scalar.AppendString(out, obj.Title) }),
-			"subTitle": plan.Plain(func(out []byte, obj *voucher.Flash) []byte {
+			"title": plan.Scalar(func(out []byte, obj *voucher.Flash) []byte { return scalar.AppendString(out, obj.Title) }),
+			"subTitle": plan.Scalar(func(out []byte, obj *voucher.Flash) []byte {
 				return plan.OrNull(out, obj.SubTitle, scalar.AppendString)
 			}).Nullable(),
-			"rules":     plan.Plain(func(out []byte, obj *voucher.Flash) []byte { return plan.OrNull(out, obj.Rules, scalar.AppendString) }).Nullable(),
-			"payValue":  plan.Plain(func(out []byte, obj *voucher.Flash) []byte { return scalar.AppendInt(out, obj.PayValue) }),
-			"faceValue": plan.Plain(func(out []byte, obj *voucher.Flash) []byte { return scalar.AppendInt(out, obj.FaceValue) }),
-			"status": plan.Leaf(func(out []byte, v voucher.Status) []byte { return scalar.AppendString(out, string(v)) }, plan.Each(func(ctx context.Context, obj *voucher.Flash, args any) (voucher.Status, error) {
+			"rules":     plan.Scalar(func(out []byte, obj *voucher.Flash) []byte { return plan.OrNull(out, obj.Rules, scalar.AppendString) }).Nullable(),
+			"payValue":  plan.Scalar(func(out []byte, obj *voucher.Flash) []byte { return scalar.AppendInt(out, obj.PayValue) }),
+			"faceValue": plan.Scalar(func(out []byte, obj *voucher.Flash) []byte { return scalar.AppendInt(out, obj.FaceValue) }),
+			"status": plan.LoadedScalar(func(out []byte, v voucher.Status) []byte { return scalar.AppendString(out, string(v)) }, plan.Each(func(ctx context.Context, obj *voucher.Flash, args any) (voucher.Status, error) {
 				return resolver.Status(ctx, obj)
 			})),
-			"onePerUser": plan.Plain(func(out []byte, obj *voucher.Flash) []byte {
+			"onePerUser": plan.Scalar(func(out []byte, obj *voucher.Flash) []byte {
 				return plan.Marshal(out, graphql.MarshalBoolean(obj.OnePerUser))
 			}),
-			"sale": plan.Link(typeFlashSale, func(ctx context.Context, objs []*voucher.Flash, args any) ([]*voucher.State, error) {
+			"sale": plan.LoadedObject(typeFlashSale, func(ctx context.Context, objs []*voucher.Flash, args any) ([]*voucher.State, error) {
 				return resolver.Sale(ctx, objs)
 			}),
 		}
 	}
 	{
 		typeFlashVoucherConnection.Fields = map[string]*plan.Field{
-			"edges":    plan.Inners(typeFlashVoucherEdge, func(obj *voucher.Page) []*voucher.Edge { return obj.Edges }),
-			"pageInfo": plan.Inner(typePageInfo, func(obj *voucher.Page) *page.Info { return &obj.Info }),
+			"edges":    plan.ObjectList(typeFlashVoucherEdge, func(obj *voucher.Page) []*voucher.Edge { return obj.Edges }),
+			"pageInfo": plan.Object(typePageInfo, func(obj *voucher.Page) *page.Info { return &obj.Info }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.FlashVoucherEdge()
 		typeFlashVoucherEdge.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *voucher.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
-			"node": plan.Link(typeFlashVoucher, func(ctx context.Context, objs []*voucher.Edge, args any) ([]*voucher.Flash, error) {
+			"cursor": plan.Scalar(func(out []byte, obj *voucher.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"node": plan.LoadedObject(typeFlashVoucher, func(ctx context.Context, objs []*voucher.Edge, args any) ([]*voucher.Flash, error) {
 				return resolver.Node(ctx, objs)
 			}),
 		}
 	}
 	{
 		typeHotKey.Fields = map[string]*plan.Field{
-			"key":  plan.Plain(func(out []byte, obj *model.HotKey) []byte { return scalar.AppendString(out, obj.Key) }),
-			"hits": plan.Plain(func(out []byte, obj *model.HotKey) []byte { return scalar.AppendLong(out, obj.Hits) }),
+			"key":  plan.Scalar(func(out []byte, obj *model.HotKey) []byte { return scalar.AppendString(out, obj.Key) }),
+			"hits": plan.Scalar(func(out []byte, obj *model.HotKey) []byte { return scalar.AppendLong(out, obj.Hits) }),
 		}
 	}
 	{
 		typeImage.Fields = map[string]*plan.Field{
-			"url":          plan.Plain(func(out []byte, obj *mediapath.Image) []byte { return scalar.AppendString(out, obj.URL) }),
-			"width":        plan.Plain(func(out []byte, obj *mediapath.Image) []byte { return plan.OrNull(out, obj.Width, scalar.AppendInt) }).Nullable(),
-			"height":       plan.Plain(func(out []byte, obj *mediapath.Image) []byte { return plan.OrNull(out, obj.Height, scalar.AppendInt) }).Nullable(),
-			"thumbnailUrl": plan.Plain(func(out []byte, obj *mediapath.Image) []byte { return scalar.AppendString(out, obj.ThumbnailURL) }),
+			"url":          plan.Scalar(func(out []byte, obj *mediapath.Image) []byte { return scalar.AppendString(out, obj.URL) }),
+			"width":        plan.Scalar(func(out []byte, obj *mediapath.Image) []byte { return plan.OrNull(out, obj.Width, scalar.AppendInt) }).Nullable(),
+			"height":       plan.Scalar(func(out []byte, obj *mediapath.Image) []byte { return plan.OrNull(out, obj.Height, scalar.AppendInt) }).Nullable(),
+			"thumbnailUrl": plan.Scalar(func(out []byte, obj *mediapath.Image) []byte { return scalar.AppendString(out, obj.ThumbnailURL) }),
 		}
 	}
 	{
 		typeLocation.Fields = map[string]*plan.Field{
-			"lat": plan.Plain(func(out []byte, obj *geo.Point) []byte { return scalar.AppendFloat(out, obj.Lat) }),
-			"lng": plan.Plain(func(out []byte, obj *geo.Point) []byte { return scalar.AppendFloat(out, obj.Lng) }),
+			"lat": plan.Scalar(func(out []byte, obj *geo.Point) []byte { return scalar.AppendFloat(out, obj.Lat) }),
+			"lng": plan.Scalar(func(out []byte, obj *geo.Point) []byte { return scalar.AppendFloat(out, obj.Lng) }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.Note()
 		typeNote.Fields = map[string]*plan.Field{
-			"id": plan.Plain(func(out []byte, obj *note.Note) []byte { return scalar.AppendNum(out, obj.ID, "Note") }),
-			"author": plan.Link(typeUser, func(ctx context.Context, objs []*note.Note, args any) ([]*account.User, error) {
+			"id": plan.Scalar(func(out []byte, obj *note.Note) []byte { return scalar.AppendNum(out, obj.ID, "Note") }),
+			"author": plan.LoadedObject(typeUser, func(ctx context.Context, objs []*note.Note, args any) ([]*account.User, error) {
 				return resolver.Author(ctx, objs)
 			}),
-			"shop": plan.Link(typeShop, func(ctx context.Context, objs []*note.Note, args any) ([]*shop.Shop, error) {
+			"shop": plan.LoadedObject(typeShop, func(ctx context.Context, objs []*note.Note, args any) ([]*shop.Shop, error) {
 				return resolver.Shop(ctx, objs)
 			}),
-			"title":   plan.Plain(func(out []byte, obj *note.Note) []byte { return scalar.AppendString(out, obj.Title) }),
-			"content": plan.Plain(func(out []byte, obj *note.Note) []byte { return scalar.AppendString(out, obj.Content) }),
-			"images":  plan.Inners(typeImage, func(obj *note.Note) []*mediapath.Image { return plan.Pointers(obj.Images) }),
-			"likeCount": plan.Leaf(scalar.AppendInt, func(ctx context.Context, objs []*note.Note, args any) ([]int, error) {
+			"title":   plan.Scalar(func(out []byte, obj *note.Note) []byte { return scalar.AppendString(out, obj.Title) }),
+			"content": plan.Scalar(func(out []byte, obj *note.Note) []byte { return scalar.AppendString(out, obj.Content) }),
+			"images":  plan.ObjectList(typeImage, func(obj *note.Note) []*mediapath.Image { return plan.Pointers(obj.Images) }),
+			"likeCount": plan.LoadedScalar(scalar.AppendInt, func(ctx context.Context, objs []*note.Note, args any) ([]int, error) {
 				return resolver.LikeCount(ctx, objs)
 			}),
-			"commentCount": plan.Leaf(scalar.AppendInt, func(ctx context.Context, objs []*note.Note, args any) ([]int, error) {
+			"commentCount": plan.LoadedScalar(scalar.AppendInt, func(ctx context.Context, objs []*note.Note, args any) ([]int, error) {
 				return resolver.CommentCount(ctx, objs)
 			}),
-			"isLiked": plan.Leaf(func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) }, func(ctx context.Context, objs []*note.Note, args any) ([]bool, error) {
+			"isLiked": plan.LoadedScalar(func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) }, func(ctx context.Context, objs []*note.Note, args any) ([]bool, error) {
 				return resolver.IsLiked(ctx, objs)
 			}),
-			"firstLikers": plan.Links(typeUser, plan.ListRefs(func(ctx context.Context, objs []*note.Note, args any) ([][]account.User, error) {
+			"firstLikers": plan.LoadedList(typeUser, plan.ListRefs(func(ctx context.Context, objs []*note.Note, args any) ([][]account.User, error) {
 				return resolver.FirstLikers(ctx, objs, args.(*argumentsNoteFirstLikers).first)
-			})).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsNoteFirstLikers{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -335,10 +335,10 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"createdAt": plan.Plain(func(out []byte, obj *note.Note) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
-			"comments": plan.Link(typeCommentConnection, func(ctx context.Context, objs []*note.Note, args any) ([]*comment.Page, error) {
+			"createdAt": plan.Scalar(func(out []byte, obj *note.Note) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
+			"comments": plan.LoadedObject(typeCommentConnection, func(ctx context.Context, objs []*note.Note, args any) ([]*comment.Page, error) {
 				return resolver.Comments(ctx, objs, args.(*argumentsNoteComments).first, args.(*argumentsNoteComments).after)
-			}).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsNoteComments{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -357,15 +357,15 @@ func Plans(cfg Config) plan.Tables {
 	}
 	{
 		typeNoteConnection.Fields = map[string]*plan.Field{
-			"edges":    plan.Inners(typeNoteEdge, func(obj *note.Page) []*note.Edge { return obj.Edges }),
-			"pageInfo": plan.Inner(typePageInfo, func(obj *note.Page) *page.Info { return &obj.Info }),
+			"edges":    plan.ObjectList(typeNoteEdge, func(obj *note.Page) []*note.Edge { return obj.Edges }),
+			"pageInfo": plan.Object(typePageInfo, func(obj *note.Page) *page.Info { return &obj.Info }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.NoteEdge()
 		typeNoteEdge.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *note.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
-			"node": plan.Link(typeNote, func(ctx context.Context, objs []*note.Edge, args any) ([]*note.Note, error) {
+			"cursor": plan.Scalar(func(out []byte, obj *note.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"node": plan.LoadedObject(typeNote, func(ctx context.Context, objs []*note.Edge, args any) ([]*note.Note, error) {
 				return resolver.Node(ctx, objs)
 			}),
 		}
@@ -373,93 +373,93 @@ func Plans(cfg Config) plan.Tables {
 	{
 		resolver := ec.Resolvers.Order()
 		typeOrder.Fields = map[string]*plan.Field{
-			"id":     plan.Plain(func(out []byte, obj *order.Order) []byte { return scalar.AppendNum(out, obj.ID, "Order") }),
-			"number": plan.Plain(func(out []byte, obj *order.Order) []byte { return scalar.AppendString(out, obj.Number()) }),
-			"status": plan.Plain(func(out []byte, obj *order.Order) []byte { return scalar.AppendString(out, string(obj.Status)) }),
+			"id":     plan.Scalar(func(out []byte, obj *order.Order) []byte { return scalar.AppendNum(out, obj.ID, "Order") }),
+			"number": plan.Scalar(func(out []byte, obj *order.Order) []byte { return scalar.AppendString(out, obj.Number()) }),
+			"status": plan.Scalar(func(out []byte, obj *order.Order) []byte { return scalar.AppendString(out, string(obj.Status)) }),
 			"voucher": plan.LinkAny(typeVoucher, func(ctx context.Context, objs []*order.Order, args any) ([]voucher.Kind, error) {
 				return resolver.Voucher(ctx, objs)
 			}),
-			"terms": plan.Link(typeOrderTerms, func(ctx context.Context, objs []*order.Order, args any) ([]*voucher.Terms, error) {
+			"terms": plan.LoadedObject(typeOrderTerms, func(ctx context.Context, objs []*order.Order, args any) ([]*voucher.Terms, error) {
 				return resolver.Terms(ctx, objs)
 			}),
-			"payValue": plan.Plain(func(out []byte, obj *order.Order) []byte { return scalar.AppendInt(out, obj.PayValue) }),
-			"payMethod": plan.Plain(func(out []byte, obj *order.Order) []byte {
+			"payValue": plan.Scalar(func(out []byte, obj *order.Order) []byte { return scalar.AppendInt(out, obj.PayValue) }),
+			"payMethod": plan.Scalar(func(out []byte, obj *order.Order) []byte {
 				return plan.OrNull(out, obj.PayMethod, func(out []byte, v order.PayMethod) []byte { return scalar.AppendString(out, string(v)) })
 			}).Nullable(),
-			"failure":   plan.Inner(typeUserError, func(obj *order.Order) *fault.UserError { return obj.Failure() }).Nullable(),
-			"createdAt": plan.Plain(func(out []byte, obj *order.Order) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
-			"paidAt":    plan.Plain(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.PaidAt, scalar.AppendTime) }).Nullable(),
-			"usedAt":    plan.Plain(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.UsedAt, scalar.AppendTime) }).Nullable(),
-			"redeemedBy": plan.Link(typeUser, func(ctx context.Context, objs []*order.Order, args any) ([]*account.User, error) {
+			"failure":   plan.Object(typeUserError, func(obj *order.Order) *fault.UserError { return obj.Failure() }).Nullable(),
+			"createdAt": plan.Scalar(func(out []byte, obj *order.Order) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
+			"paidAt":    plan.Scalar(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.PaidAt, scalar.AppendTime) }).Nullable(),
+			"usedAt":    plan.Scalar(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.UsedAt, scalar.AppendTime) }).Nullable(),
+			"redeemedBy": plan.LoadedObject(typeUser, func(ctx context.Context, objs []*order.Order, args any) ([]*account.User, error) {
 				return resolver.RedeemedBy(ctx, objs)
 			}).Nullable(),
-			"redemptionDisputedAt": plan.Plain(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.DisputedAt, scalar.AppendTime) }).Nullable(),
-			"cancelledAt":          plan.Plain(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.CancelledAt, scalar.AppendTime) }).Nullable(),
-			"refundedAt":           plan.Plain(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.RefundedAt, scalar.AppendTime) }).Nullable(),
-			"payBefore":            plan.Plain(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.PayBefore, scalar.AppendTime) }).Nullable(),
+			"redemptionDisputedAt": plan.Scalar(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.DisputedAt, scalar.AppendTime) }).Nullable(),
+			"cancelledAt":          plan.Scalar(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.CancelledAt, scalar.AppendTime) }).Nullable(),
+			"refundedAt":           plan.Scalar(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.RefundedAt, scalar.AppendTime) }).Nullable(),
+			"payBefore":            plan.Scalar(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.PayBefore, scalar.AppendTime) }).Nullable(),
 		}
 	}
 	{
 		typeOrderConnection.Fields = map[string]*plan.Field{
-			"edges":    plan.Inners(typeOrderEdge, func(obj *order.Page) []*order.Edge { return obj.Edges }),
-			"pageInfo": plan.Inner(typePageInfo, func(obj *order.Page) *page.Info { return &obj.Info }),
+			"edges":    plan.ObjectList(typeOrderEdge, func(obj *order.Page) []*order.Edge { return obj.Edges }),
+			"pageInfo": plan.Object(typePageInfo, func(obj *order.Page) *page.Info { return &obj.Info }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.OrderEdge()
 		typeOrderEdge.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *order.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
-			"node": plan.Link(typeOrder, func(ctx context.Context, objs []*order.Edge, args any) ([]*order.Order, error) {
+			"cursor": plan.Scalar(func(out []byte, obj *order.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"node": plan.LoadedObject(typeOrder, func(ctx context.Context, objs []*order.Edge, args any) ([]*order.Order, error) {
 				return resolver.Node(ctx, objs)
 			}),
 		}
 	}
 	{
 		typeOrderTerms.Fields = map[string]*plan.Field{
-			"title": plan.Plain(func(out []byte, obj *voucher.Terms) []byte { return scalar.AppendString(out, obj.Title) }),
-			"subTitle": plan.Plain(func(out []byte, obj *voucher.Terms) []byte {
+			"title": plan.Scalar(func(out []byte, obj *voucher.Terms) []byte { return scalar.AppendString(out, obj.Title) }),
+			"subTitle": plan.Scalar(func(out []byte, obj *voucher.Terms) []byte {
 				return plan.OrNull(out, obj.SubTitle, scalar.AppendString)
 			}).Nullable(),
-			"rules":     plan.Plain(func(out []byte, obj *voucher.Terms) []byte { return plan.OrNull(out, obj.Rules, scalar.AppendString) }).Nullable(),
-			"faceValue": plan.Plain(func(out []byte, obj *voucher.Terms) []byte { return scalar.AppendInt(out, obj.FaceValue) }),
+			"rules":     plan.Scalar(func(out []byte, obj *voucher.Terms) []byte { return plan.OrNull(out, obj.Rules, scalar.AppendString) }).Nullable(),
+			"faceValue": plan.Scalar(func(out []byte, obj *voucher.Terms) []byte { return scalar.AppendInt(out, obj.FaceValue) }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.OrdinaryVoucher()
 		typeOrdinaryVoucher.Fields = map[string]*plan.Field{
-			"id": plan.Plain(func(out []byte, obj *voucher.Ordinary) []byte {
+			"id": plan.Scalar(func(out []byte, obj *voucher.Ordinary) []byte {
 				return scalar.AppendNum(out, obj.ID, "OrdinaryVoucher")
 			}),
-			"shop": plan.Link(typeShop, func(ctx context.Context, objs []*voucher.Ordinary, args any) ([]*shop.Shop, error) {
+			"shop": plan.LoadedObject(typeShop, func(ctx context.Context, objs []*voucher.Ordinary, args any) ([]*shop.Shop, error) {
 				return resolver.Shop(ctx, objs)
 			}),
-			"title": plan.Plain(func(out []byte, obj *voucher.Ordinary) []byte { return scalar.AppendString(out, obj.Title) }),
-			"subTitle": plan.Plain(func(out []byte, obj *voucher.Ordinary) []byte {
+			"title": plan.Scalar(func(out []byte, obj *voucher.Ordinary) []byte { return scalar.AppendString(out, obj.Title) }),
+			"subTitle": plan.Scalar(func(out []byte, obj *voucher.Ordinary) []byte {
 				return plan.OrNull(out, obj.SubTitle, scalar.AppendString)
 			}).Nullable(),
-			"rules": plan.Plain(func(out []byte, obj *voucher.Ordinary) []byte {
+			"rules": plan.Scalar(func(out []byte, obj *voucher.Ordinary) []byte {
 				return plan.OrNull(out, obj.Rules, scalar.AppendString)
 			}).Nullable(),
-			"payValue":  plan.Plain(func(out []byte, obj *voucher.Ordinary) []byte { return scalar.AppendInt(out, obj.PayValue) }),
-			"faceValue": plan.Plain(func(out []byte, obj *voucher.Ordinary) []byte { return scalar.AppendInt(out, obj.FaceValue) }),
-			"status": plan.Leaf(func(out []byte, v voucher.Status) []byte { return scalar.AppendString(out, string(v)) }, plan.Each(func(ctx context.Context, obj *voucher.Ordinary, args any) (voucher.Status, error) {
+			"payValue":  plan.Scalar(func(out []byte, obj *voucher.Ordinary) []byte { return scalar.AppendInt(out, obj.PayValue) }),
+			"faceValue": plan.Scalar(func(out []byte, obj *voucher.Ordinary) []byte { return scalar.AppendInt(out, obj.FaceValue) }),
+			"status": plan.LoadedScalar(func(out []byte, v voucher.Status) []byte { return scalar.AppendString(out, string(v)) }, plan.Each(func(ctx context.Context, obj *voucher.Ordinary, args any) (voucher.Status, error) {
 				return resolver.Status(ctx, obj)
 			})),
-			"onePerUser": plan.Plain(func(out []byte, obj *voucher.Ordinary) []byte {
+			"onePerUser": plan.Scalar(func(out []byte, obj *voucher.Ordinary) []byte {
 				return plan.Marshal(out, graphql.MarshalBoolean(obj.OnePerUser))
 			}),
 		}
 	}
 	{
 		typePageInfo.Fields = map[string]*plan.Field{
-			"hasNextPage": plan.Plain(func(out []byte, obj *page.Info) []byte {
+			"hasNextPage": plan.Scalar(func(out []byte, obj *page.Info) []byte {
 				return plan.Marshal(out, graphql.MarshalBoolean(obj.HasNextPage))
 			}),
-			"hasPreviousPage": plan.Plain(func(out []byte, obj *page.Info) []byte {
+			"hasPreviousPage": plan.Scalar(func(out []byte, obj *page.Info) []byte {
 				return plan.Marshal(out, graphql.MarshalBoolean(obj.HasPreviousPage))
 			}),
-			"startCursor": plan.Plain(func(out []byte, obj *page.Info) []byte { return plan.OrNull(out, obj.StartCursor, scalar.AppendCursor) }).Nullable(),
-			"endCursor":   plan.Plain(func(out []byte, obj *page.Info) []byte { return plan.OrNull(out, obj.EndCursor, scalar.AppendCursor) }).Nullable(),
+			"startCursor": plan.Scalar(func(out []byte, obj *page.Info) []byte { return plan.OrNull(out, obj.StartCursor, scalar.AppendCursor) }).Nullable(),
+			"endCursor":   plan.Scalar(func(out []byte, obj *page.Info) []byte { return plan.OrNull(out, obj.EndCursor, scalar.AppendCursor) }).Nullable(),
 		}
 	}
 	{
@@ -467,7 +467,7 @@ func Plans(cfg Config) plan.Tables {
 		typeQuery.Fields = map[string]*plan.Field{
 			"node": plan.LinkAny(typeNode, plan.Each(func(ctx context.Context, obj struct{}, args any) (scalar.Node, error) {
 				return resolver.Node(ctx, args.(*argumentsQueryNode).id)
-			})).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryNode{}
 				var err error
 				if v, ok := raw["id"]; ok {
@@ -479,7 +479,7 @@ func Plans(cfg Config) plan.Tables {
 			}),
 			"nodes": plan.LinksAny(typeNode, plan.Each(func(ctx context.Context, obj struct{}, args any) ([]scalar.Node, error) {
 				return resolver.Nodes(ctx, args.(*argumentsQueryNodes).ids)
-			})).Sparse().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Sparse().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryNodes{}
 				var err error
 				if v, ok := raw["ids"]; ok {
@@ -489,10 +489,10 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"me": plan.Link(typeUser, plan.Each(func(ctx context.Context, obj struct{}, args any) (*account.User, error) { return resolver.Me(ctx) })).Nullable(),
-			"user": plan.Link(typeUser, plan.Each(func(ctx context.Context, obj struct{}, args any) (*account.User, error) {
+			"me": plan.LoadedObject(typeUser, plan.Each(func(ctx context.Context, obj struct{}, args any) (*account.User, error) { return resolver.Me(ctx) })).Nullable(),
+			"user": plan.LoadedObject(typeUser, plan.Each(func(ctx context.Context, obj struct{}, args any) (*account.User, error) {
 				return resolver.User(ctx, args.(*argumentsQueryUser).id)
-			})).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryUser{}
 				var err error
 				if v, ok := raw["id"]; ok {
@@ -502,7 +502,7 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"cacheStats": plan.Guard[struct{}](plan.Links(typeCacheStats, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]model.CacheStats, error) {
+			"cacheStats": plan.Guard[struct{}](plan.LoadedList(typeCacheStats, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]model.CacheStats, error) {
 				return resolver.CacheStats(ctx)
 			}))), func(ctx context.Context, obj any, directive0 graphql.Resolver) (any, error) {
 				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
@@ -514,9 +514,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, nil, directive0, role)
 			}),
-			"hotKeys": plan.Guard[struct{}](plan.Links(typeHotKey, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]model.HotKey, error) {
+			"hotKeys": plan.Guard[struct{}](plan.LoadedList(typeHotKey, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]model.HotKey, error) {
 				return resolver.HotKeys(ctx, args.(*argumentsQueryHotKeys).top)
-			}))).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}))).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryHotKeys{}
 				var err error
 				if v, ok := raw["top"]; ok {
@@ -535,9 +535,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, nil, directive0, role)
 			}),
-			"note": plan.Link(typeNote, plan.Each(func(ctx context.Context, obj struct{}, args any) (*note.Note, error) {
+			"note": plan.LoadedObject(typeNote, plan.Each(func(ctx context.Context, obj struct{}, args any) (*note.Note, error) {
 				return resolver.Note(ctx, args.(*argumentsQueryNote).id)
-			})).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryNote{}
 				var err error
 				if v, ok := raw["id"]; ok {
@@ -547,9 +547,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"hotNotes": plan.Link(typeNoteConnection, plan.Each(func(ctx context.Context, obj struct{}, args any) (*note.Page, error) {
+			"hotNotes": plan.LoadedObject(typeNoteConnection, plan.Each(func(ctx context.Context, obj struct{}, args any) (*note.Page, error) {
 				return resolver.HotNotes(ctx, args.(*argumentsQueryHotNotes).first, args.(*argumentsQueryHotNotes).after)
-			})).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryHotNotes{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -564,9 +564,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"order": plan.Guard[struct{}](plan.Link(typeOrder, plan.Each(func(ctx context.Context, obj struct{}, args any) (*order.Order, error) {
+			"order": plan.Guard[struct{}](plan.LoadedObject(typeOrder, plan.Each(func(ctx context.Context, obj struct{}, args any) (*order.Order, error) {
 				return resolver.Order(ctx, args.(*argumentsQueryOrder).id)
-			})).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryOrder{}
 				var err error
 				if v, ok := raw["id"]; ok {
@@ -585,9 +585,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, nil, directive0, role)
 			}),
-			"disputedOrders": plan.Guard[struct{}](plan.Link(typeOrderConnection, plan.Each(func(ctx context.Context, obj struct{}, args any) (*order.Page, error) {
+			"disputedOrders": plan.Guard[struct{}](plan.LoadedObject(typeOrderConnection, plan.Each(func(ctx context.Context, obj struct{}, args any) (*order.Page, error) {
 				return resolver.DisputedOrders(ctx, args.(*argumentsQueryDisputedOrders).status, args.(*argumentsQueryDisputedOrders).first, args.(*argumentsQueryDisputedOrders).after)
-			})).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryDisputedOrders{}
 				var err error
 				if v, ok := raw["status"]; ok {
@@ -616,9 +616,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, nil, directive0, role)
 			}),
-			"orderByNumber": plan.Guard[struct{}](plan.Link(typeOrder, plan.Each(func(ctx context.Context, obj struct{}, args any) (*order.Order, error) {
+			"orderByNumber": plan.Guard[struct{}](plan.LoadedObject(typeOrder, plan.Each(func(ctx context.Context, obj struct{}, args any) (*order.Order, error) {
 				return resolver.OrderByNumber(ctx, args.(*argumentsQueryOrderByNumber).number)
-			})).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryOrderByNumber{}
 				var err error
 				if v, ok := raw["number"]; ok {
@@ -637,9 +637,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, nil, directive0, role)
 			}),
-			"salesByDay": plan.Guard[struct{}](plan.Links(typeDaySales, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]order.DaySales, error) {
+			"salesByDay": plan.Guard[struct{}](plan.LoadedList(typeDaySales, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]order.DaySales, error) {
 				return resolver.SalesByDay(ctx, args.(*argumentsQuerySalesByDay).from, args.(*argumentsQuerySalesByDay).to)
-			}))).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}))).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQuerySalesByDay{}
 				var err error
 				if v, ok := raw["from"]; ok {
@@ -663,7 +663,7 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, nil, directive0, role)
 			}),
-			"queueStats": plan.Guard[struct{}](plan.Links(typeQueueStats, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]model.QueueStats, error) {
+			"queueStats": plan.Guard[struct{}](plan.LoadedList(typeQueueStats, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]model.QueueStats, error) {
 				return resolver.QueueStats(ctx)
 			}))), func(ctx context.Context, obj any, directive0 graphql.Resolver) (any, error) {
 				role, err := ec.unmarshalNRole2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋaccountᚐRole(ctx, "ADMIN")
@@ -675,10 +675,10 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, nil, directive0, role)
 			}),
-			"shopTypes": plan.Links(typeShopType, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]shop.Type, error) { return resolver.ShopTypes(ctx) }))),
-			"shop": plan.Link(typeShop, plan.Each(func(ctx context.Context, obj struct{}, args any) (*shop.Shop, error) {
+			"shopTypes": plan.LoadedList(typeShopType, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]shop.Type, error) { return resolver.ShopTypes(ctx) }))),
+			"shop": plan.LoadedObject(typeShop, plan.Each(func(ctx context.Context, obj struct{}, args any) (*shop.Shop, error) {
 				return resolver.Shop(ctx, args.(*argumentsQueryShop).id)
-			})).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryShop{}
 				var err error
 				if v, ok := raw["id"]; ok {
@@ -688,9 +688,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"shops": plan.Link(typeShopConnection, plan.Each(func(ctx context.Context, obj struct{}, args any) (*shop.Page, error) {
+			"shops": plan.LoadedObject(typeShopConnection, plan.Each(func(ctx context.Context, obj struct{}, args any) (*shop.Page, error) {
 				return resolver.Shops(ctx, args.(*argumentsQueryShops).filter, args.(*argumentsQueryShops).near, args.(*argumentsQueryShops).orderBy, args.(*argumentsQueryShops).first, args.(*argumentsQueryShops).after)
-			})).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryShops{}
 				var err error
 				if v, ok := raw["filter"]; ok {
@@ -720,9 +720,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"siteStats": plan.Guard[struct{}](plan.Links(typeVisitStats, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]visit.Stats, error) {
+			"siteStats": plan.Guard[struct{}](plan.LoadedList(typeVisitStats, plan.ListRefs(plan.Each(func(ctx context.Context, obj struct{}, args any) ([]visit.Stats, error) {
 				return resolver.SiteStats(ctx, args.(*argumentsQuerySiteStats).from, args.(*argumentsQuerySiteStats).to)
-			}))).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}))).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQuerySiteStats{}
 				var err error
 				if v, ok := raw["from"]; ok {
@@ -748,7 +748,7 @@ func Plans(cfg Config) plan.Tables {
 			}),
 			"voucher": plan.LinkAny(typeVoucher, plan.Each(func(ctx context.Context, obj struct{}, args any) (voucher.Kind, error) {
 				return resolver.Voucher(ctx, args.(*argumentsQueryVoucher).id)
-			})).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryVoucher{}
 				var err error
 				if v, ok := raw["id"]; ok {
@@ -758,9 +758,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"flashSales": plan.Link(typeFlashVoucherConnection, plan.Each(func(ctx context.Context, obj struct{}, args any) (*voucher.Page, error) {
+			"flashSales": plan.LoadedObject(typeFlashVoucherConnection, plan.Each(func(ctx context.Context, obj struct{}, args any) (*voucher.Page, error) {
 				return resolver.FlashSales(ctx, args.(*argumentsQueryFlashSales).phase, args.(*argumentsQueryFlashSales).first, args.(*argumentsQueryFlashSales).after)
-			})).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryFlashSales{}
 				var err error
 				if v, ok := raw["phase"]; ok {
@@ -780,27 +780,27 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"serverTime": plan.Leaf(func(out []byte, v *time.Time) []byte { return scalar.AppendTime(out, plan.NonNull(v)) }, plan.Each(func(ctx context.Context, obj struct{}, args any) (*time.Time, error) { return resolver.ServerTime(ctx) })),
+			"serverTime": plan.LoadedScalar(func(out []byte, v *time.Time) []byte { return scalar.AppendTime(out, plan.NonNull(v)) }, plan.Each(func(ctx context.Context, obj struct{}, args any) (*time.Time, error) { return resolver.ServerTime(ctx) })),
 		}
 	}
 	{
 		typeQueueStats.Fields = map[string]*plan.Field{
-			"name":          plan.Plain(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendString(out, obj.Name) }),
-			"lag":           plan.Plain(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendLong(out, obj.Lag) }),
-			"pending":       plan.Plain(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendLong(out, obj.Pending) }),
-			"oldestSeconds": plan.Plain(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendFloat(out, obj.OldestSeconds) }),
-			"parked":        plan.Plain(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendLong(out, obj.Parked) }),
+			"name":          plan.Scalar(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendString(out, obj.Name) }),
+			"lag":           plan.Scalar(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendLong(out, obj.Lag) }),
+			"pending":       plan.Scalar(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendLong(out, obj.Pending) }),
+			"oldestSeconds": plan.Scalar(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendFloat(out, obj.OldestSeconds) }),
+			"parked":        plan.Scalar(func(out []byte, obj *model.QueueStats) []byte { return scalar.AppendLong(out, obj.Parked) }),
 		}
 	}
 	{
 		typeSession.Fields = map[string]*plan.Field{
-			"id":         plan.Plain(func(out []byte, obj *account.Session) []byte { return scalar.AppendNum(out, obj.ID, "Session") }),
-			"createdAt":  plan.Plain(func(out []byte, obj *account.Session) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
-			"lastUsedAt": plan.Plain(func(out []byte, obj *account.Session) []byte { return scalar.AppendTime(out, obj.LastUsedAt) }),
-			"isCurrent": plan.Plain(func(out []byte, obj *account.Session) []byte {
+			"id":         plan.Scalar(func(out []byte, obj *account.Session) []byte { return scalar.AppendNum(out, obj.ID, "Session") }),
+			"createdAt":  plan.Scalar(func(out []byte, obj *account.Session) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
+			"lastUsedAt": plan.Scalar(func(out []byte, obj *account.Session) []byte { return scalar.AppendTime(out, obj.LastUsedAt) }),
+			"isCurrent": plan.Scalar(func(out []byte, obj *account.Session) []byte {
 				return plan.Marshal(out, graphql.MarshalBoolean(obj.IsCurrent))
 			}),
-			"device": plan.Plain(func(out []byte, obj *account.Session) []byte {
+			"device": plan.Scalar(func(out []byte, obj *account.Session) []byte {
 				return plan.OrNull(out, obj.Device, scalar.AppendString)
 			}).Nullable(),
 		}
@@ -808,23 +808,23 @@ func Plans(cfg Config) plan.Tables {
 	{
 		resolver := ec.Resolvers.Shop()
 		typeShop.Fields = map[string]*plan.Field{
-			"id":   plan.Plain(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendNum(out, obj.ID, "Shop") }),
-			"name": plan.Plain(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendString(out, obj.Name) }),
-			"type": plan.Link(typeShopType, func(ctx context.Context, objs []*shop.Shop, args any) ([]*shop.Type, error) {
+			"id":   plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendNum(out, obj.ID, "Shop") }),
+			"name": plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendString(out, obj.Name) }),
+			"type": plan.LoadedObject(typeShopType, func(ctx context.Context, objs []*shop.Shop, args any) ([]*shop.Type, error) {
 				return resolver.Type(ctx, objs)
 			}),
-			"images":       plan.Inners(typeImage, func(obj *shop.Shop) []*mediapath.Image { return plan.Pointers(obj.Images) }),
-			"area":         plan.Plain(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.Area, scalar.AppendString) }).Nullable(),
-			"address":      plan.Plain(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendString(out, obj.Address) }),
-			"location":     plan.Inner(typeLocation, func(obj *shop.Shop) *geo.Point { return &obj.At }),
-			"avgPrice":     plan.Plain(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.AvgPrice, scalar.AppendInt) }).Nullable(),
-			"sold":         plan.Plain(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendLong(out, obj.Sold) }),
-			"commentCount": plan.Plain(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendInt(out, obj.CommentCount) }),
-			"score":        plan.Plain(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.Score, scalar.AppendFloat) }).Nullable(),
-			"openHours":    plan.Plain(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.OpenHours, scalar.AppendString) }).Nullable(),
-			"notes": plan.Link(typeNoteConnection, func(ctx context.Context, objs []*shop.Shop, args any) ([]*note.Page, error) {
+			"images":       plan.ObjectList(typeImage, func(obj *shop.Shop) []*mediapath.Image { return plan.Pointers(obj.Images) }),
+			"area":         plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.Area, scalar.AppendString) }).Nullable(),
+			"address":      plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendString(out, obj.Address) }),
+			"location":     plan.Object(typeLocation, func(obj *shop.Shop) *geo.Point { return &obj.At }),
+			"avgPrice":     plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.AvgPrice, scalar.AppendInt) }).Nullable(),
+			"sold":         plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendLong(out, obj.Sold) }),
+			"commentCount": plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return scalar.AppendInt(out, obj.CommentCount) }),
+			"score":        plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.Score, scalar.AppendFloat) }).Nullable(),
+			"openHours":    plan.Scalar(func(out []byte, obj *shop.Shop) []byte { return plan.OrNull(out, obj.OpenHours, scalar.AppendString) }).Nullable(),
+			"notes": plan.LoadedObject(typeNoteConnection, func(ctx context.Context, objs []*shop.Shop, args any) ([]*note.Page, error) {
 				return resolver.Notes(ctx, objs, args.(*argumentsShopNotes).first, args.(*argumentsShopNotes).after)
-			}).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsShopNotes{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -839,9 +839,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"orders": plan.Guard[*shop.Shop](plan.Link(typeOrderConnection, plan.Each(func(ctx context.Context, obj *shop.Shop, args any) (*order.Page, error) {
+			"orders": plan.Guard[*shop.Shop](plan.LoadedObject(typeOrderConnection, plan.Each(func(ctx context.Context, obj *shop.Shop, args any) (*order.Page, error) {
 				return resolver.Orders(ctx, obj, args.(*argumentsShopOrders).status, args.(*argumentsShopOrders).first, args.(*argumentsShopOrders).after)
-			})).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsShopOrders{}
 				var err error
 				if v, ok := raw["status"]; ok {
@@ -870,9 +870,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, obj, directive0, role)
 			}),
-			"salesByDay": plan.Guard[*shop.Shop](plan.Links(typeDaySales, plan.ListRefs(plan.Each(func(ctx context.Context, obj *shop.Shop, args any) ([]order.DaySales, error) {
+			"salesByDay": plan.Guard[*shop.Shop](plan.LoadedList(typeDaySales, plan.ListRefs(plan.Each(func(ctx context.Context, obj *shop.Shop, args any) ([]order.DaySales, error) {
 				return resolver.SalesByDay(ctx, obj, args.(*argumentsShopSalesByDay).from, args.(*argumentsShopSalesByDay).to)
-			}))).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}))).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsShopSalesByDay{}
 				var err error
 				if v, ok := raw["from"]; ok {
@@ -896,9 +896,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, obj, directive0, role)
 			}),
-			"visits": plan.Guard[*shop.Shop](plan.Link(typeVisitStats, plan.Each(func(ctx context.Context, obj *shop.Shop, args any) (*visit.Stats, error) {
+			"visits": plan.Guard[*shop.Shop](plan.LoadedObject(typeVisitStats, plan.Each(func(ctx context.Context, obj *shop.Shop, args any) (*visit.Stats, error) {
 				return resolver.Visits(ctx, obj, args.(*argumentsShopVisits).from, args.(*argumentsShopVisits).to)
-			})).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			})).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsShopVisits{}
 				var err error
 				if v, ok := raw["from"]; ok {
@@ -922,9 +922,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, obj, directive0, role)
 			}),
-			"visitsByDay": plan.Guard[*shop.Shop](plan.Links(typeVisitStats, plan.ListRefs(plan.Each(func(ctx context.Context, obj *shop.Shop, args any) ([]visit.Stats, error) {
+			"visitsByDay": plan.Guard[*shop.Shop](plan.LoadedList(typeVisitStats, plan.ListRefs(plan.Each(func(ctx context.Context, obj *shop.Shop, args any) ([]visit.Stats, error) {
 				return resolver.VisitsByDay(ctx, obj, args.(*argumentsShopVisitsByDay).from, args.(*argumentsShopVisitsByDay).to)
-			}))).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}))).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsShopVisitsByDay{}
 				var err error
 				if v, ok := raw["from"]; ok {
@@ -955,59 +955,59 @@ func Plans(cfg Config) plan.Tables {
 	}
 	{
 		typeShopConnection.Fields = map[string]*plan.Field{
-			"edges":    plan.Inners(typeShopEdge, func(obj *shop.Page) []*shop.Edge { return plan.Pointers(obj.Edges) }),
-			"pageInfo": plan.Inner(typePageInfo, func(obj *shop.Page) *page.Info { return &obj.Info }),
+			"edges":    plan.ObjectList(typeShopEdge, func(obj *shop.Page) []*shop.Edge { return plan.Pointers(obj.Edges) }),
+			"pageInfo": plan.Object(typePageInfo, func(obj *shop.Page) *page.Info { return &obj.Info }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.ShopEdge()
 		typeShopEdge.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *shop.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
-			"node": plan.Link(typeShop, func(ctx context.Context, objs []*shop.Edge, args any) ([]*shop.Shop, error) {
+			"cursor": plan.Scalar(func(out []byte, obj *shop.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"node": plan.LoadedObject(typeShop, func(ctx context.Context, objs []*shop.Edge, args any) ([]*shop.Shop, error) {
 				return resolver.Node(ctx, objs)
 			}),
-			"distance": plan.Plain(func(out []byte, obj *shop.Edge) []byte { return plan.OrNull(out, obj.Distance, scalar.AppendFloat) }).Nullable(),
+			"distance": plan.Scalar(func(out []byte, obj *shop.Edge) []byte { return plan.OrNull(out, obj.Distance, scalar.AppendFloat) }).Nullable(),
 		}
 	}
 	{
 		typeShopType.Fields = map[string]*plan.Field{
-			"id":      plan.Plain(func(out []byte, obj *shop.Type) []byte { return scalar.AppendNum(out, obj.ID, "ShopType") }),
-			"name":    plan.Plain(func(out []byte, obj *shop.Type) []byte { return scalar.AppendString(out, obj.Name) }),
-			"iconUrl": plan.Plain(func(out []byte, obj *shop.Type) []byte { return plan.OrNull(out, obj.IconURL, scalar.AppendString) }).Nullable(),
-			"sort":    plan.Plain(func(out []byte, obj *shop.Type) []byte { return scalar.AppendInt(out, obj.Sort) }),
+			"id":      plan.Scalar(func(out []byte, obj *shop.Type) []byte { return scalar.AppendNum(out, obj.ID, "ShopType") }),
+			"name":    plan.Scalar(func(out []byte, obj *shop.Type) []byte { return scalar.AppendString(out, obj.Name) }),
+			"iconUrl": plan.Scalar(func(out []byte, obj *shop.Type) []byte { return plan.OrNull(out, obj.IconURL, scalar.AppendString) }).Nullable(),
+			"sort":    plan.Scalar(func(out []byte, obj *shop.Type) []byte { return scalar.AppendInt(out, obj.Sort) }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.User()
 		typeUser.Fields = map[string]*plan.Field{
-			"id":       plan.Plain(func(out []byte, obj *account.User) []byte { return scalar.AppendNum(out, obj.ID, "User") }),
-			"nickname": plan.Plain(func(out []byte, obj *account.User) []byte { return scalar.AppendString(out, obj.Nickname) }),
-			"avatarUrl": plan.Plain(func(out []byte, obj *account.User) []byte {
+			"id":       plan.Scalar(func(out []byte, obj *account.User) []byte { return scalar.AppendNum(out, obj.ID, "User") }),
+			"nickname": plan.Scalar(func(out []byte, obj *account.User) []byte { return scalar.AppendString(out, obj.Nickname) }),
+			"avatarUrl": plan.Scalar(func(out []byte, obj *account.User) []byte {
 				return plan.OrNull(out, obj.AvatarURL, scalar.AppendString)
 			}).Nullable(),
-			"phone": plan.Leaf(func(out []byte, v *string) []byte { return plan.OrNull(out, v, scalar.AppendString) }, plan.Each(func(ctx context.Context, obj *account.User, args any) (*string, error) {
+			"phone": plan.LoadedScalar(func(out []byte, v *string) []byte { return plan.OrNull(out, v, scalar.AppendString) }, plan.Each(func(ctx context.Context, obj *account.User, args any) (*string, error) {
 				return resolver.Phone(ctx, obj)
 			})).Nullable(),
-			"role": plan.Leaf(func(out []byte, v *account.Role) []byte {
+			"role": plan.LoadedScalar(func(out []byte, v *account.Role) []byte {
 				return plan.OrNull(out, v, func(out []byte, v account.Role) []byte { return scalar.AppendString(out, string(v)) })
 			}, func(ctx context.Context, objs []*account.User, args any) ([]*account.Role, error) {
 				return resolver.Role(ctx, objs)
 			}).Nullable(),
-			"city": plan.Plain(func(out []byte, obj *account.User) []byte { return plan.OrNull(out, obj.City, scalar.AppendString) }).Nullable(),
-			"bio":  plan.Plain(func(out []byte, obj *account.User) []byte { return plan.OrNull(out, obj.Bio, scalar.AppendString) }).Nullable(),
-			"gender": plan.Leaf(func(out []byte, v *account.Gender) []byte {
+			"city": plan.Scalar(func(out []byte, obj *account.User) []byte { return plan.OrNull(out, obj.City, scalar.AppendString) }).Nullable(),
+			"bio":  plan.Scalar(func(out []byte, obj *account.User) []byte { return plan.OrNull(out, obj.Bio, scalar.AppendString) }).Nullable(),
+			"gender": plan.LoadedScalar(func(out []byte, v *account.Gender) []byte {
 				return plan.OrNull(out, v, func(out []byte, v account.Gender) []byte { return scalar.AppendString(out, string(v)) })
 			}, plan.Each(func(ctx context.Context, obj *account.User, args any) (*account.Gender, error) {
 				return resolver.Gender(ctx, obj)
 			})).Nullable(),
-			"birthday": plan.Leaf(func(out []byte, v *calendar.Date) []byte { return plan.OrNull(out, v, scalar.AppendDate) }, plan.Each(func(ctx context.Context, obj *account.User, args any) (*calendar.Date, error) {
+			"birthday": plan.LoadedScalar(func(out []byte, v *calendar.Date) []byte { return plan.OrNull(out, v, scalar.AppendDate) }, plan.Each(func(ctx context.Context, obj *account.User, args any) (*calendar.Date, error) {
 				return resolver.Birthday(ctx, obj)
 			})).Nullable(),
-			"level":  plan.Plain(func(out []byte, obj *account.User) []byte { return scalar.AppendInt(out, obj.Level()) }),
-			"points": plan.Plain(func(out []byte, obj *account.User) []byte { return scalar.AppendLong(out, obj.Points) }),
-			"shops": plan.Link(typeShopConnection, func(ctx context.Context, objs []*account.User, args any) ([]*shop.Page, error) {
+			"level":  plan.Scalar(func(out []byte, obj *account.User) []byte { return scalar.AppendInt(out, obj.Level()) }),
+			"points": plan.Scalar(func(out []byte, obj *account.User) []byte { return scalar.AppendLong(out, obj.Points) }),
+			"shops": plan.LoadedObject(typeShopConnection, func(ctx context.Context, objs []*account.User, args any) ([]*shop.Page, error) {
 				return resolver.Shops(ctx, objs, args.(*argumentsUserShops).first, args.(*argumentsUserShops).after)
-			}).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsUserShops{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -1022,15 +1022,15 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"sessions": plan.Links(typeSession, plan.ListRefs(func(ctx context.Context, objs []*account.User, args any) ([][]account.Session, error) {
+			"sessions": plan.LoadedList(typeSession, plan.ListRefs(func(ctx context.Context, objs []*account.User, args any) ([][]account.Session, error) {
 				return resolver.Sessions(ctx, objs)
 			})).Nullable(),
-			"balance": plan.Leaf(func(out []byte, v *int) []byte { return plan.OrNull(out, v, scalar.AppendLong) }, func(ctx context.Context, objs []*account.User, args any) ([]*int, error) {
+			"balance": plan.LoadedScalar(func(out []byte, v *int) []byte { return plan.OrNull(out, v, scalar.AppendLong) }, func(ctx context.Context, objs []*account.User, args any) ([]*int, error) {
 				return resolver.Balance(ctx, objs)
 			}).Nullable(),
-			"checkIns": plan.Link(typeCheckInMonth, func(ctx context.Context, objs []*account.User, args any) ([]*checkin.Month, error) {
+			"checkIns": plan.LoadedObject(typeCheckInMonth, func(ctx context.Context, objs []*account.User, args any) ([]*checkin.Month, error) {
 				return resolver.CheckIns(ctx, objs, args.(*argumentsUserCheckIns).month)
-			}).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsUserCheckIns{}
 				var err error
 				if v, ok := raw["month"]; ok {
@@ -1040,9 +1040,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"feed": plan.Link(typeFeedConnection, func(ctx context.Context, objs []*account.User, args any) ([]*feed.Page, error) {
+			"feed": plan.LoadedObject(typeFeedConnection, func(ctx context.Context, objs []*account.User, args any) ([]*feed.Page, error) {
 				return resolver.Feed(ctx, objs, args.(*argumentsUserFeed).first, args.(*argumentsUserFeed).after)
-			}).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsUserFeed{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -1057,14 +1057,14 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"followerCount": plan.Plain(func(out []byte, obj *account.User) []byte { return scalar.AppendInt(out, obj.FollowerCount) }),
-			"followeeCount": plan.Plain(func(out []byte, obj *account.User) []byte { return scalar.AppendInt(out, obj.FolloweeCount) }),
-			"isFollowed": plan.Leaf(func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) }, func(ctx context.Context, objs []*account.User, args any) ([]bool, error) {
+			"followerCount": plan.Scalar(func(out []byte, obj *account.User) []byte { return scalar.AppendInt(out, obj.FollowerCount) }),
+			"followeeCount": plan.Scalar(func(out []byte, obj *account.User) []byte { return scalar.AppendInt(out, obj.FolloweeCount) }),
+			"isFollowed": plan.LoadedScalar(func(out []byte, v bool) []byte { return plan.Marshal(out, graphql.MarshalBoolean(v)) }, func(ctx context.Context, objs []*account.User, args any) ([]bool, error) {
 				return resolver.IsFollowed(ctx, objs)
 			}),
-			"followers": plan.Link(typeUserConnection, func(ctx context.Context, objs []*account.User, args any) ([]*account.Page, error) {
+			"followers": plan.LoadedObject(typeUserConnection, func(ctx context.Context, objs []*account.User, args any) ([]*account.Page, error) {
 				return resolver.Followers(ctx, objs, args.(*argumentsUserFollowers).first, args.(*argumentsUserFollowers).after)
-			}).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsUserFollowers{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -1079,9 +1079,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"followees": plan.Link(typeUserConnection, func(ctx context.Context, objs []*account.User, args any) ([]*account.Page, error) {
+			"followees": plan.LoadedObject(typeUserConnection, func(ctx context.Context, objs []*account.User, args any) ([]*account.Page, error) {
 				return resolver.Followees(ctx, objs, args.(*argumentsUserFollowees).first, args.(*argumentsUserFollowees).after)
-			}).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsUserFollowees{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -1096,9 +1096,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"commonFollowees": plan.Link(typeUserConnection, func(ctx context.Context, objs []*account.User, args any) ([]*account.Page, error) {
+			"commonFollowees": plan.LoadedObject(typeUserConnection, func(ctx context.Context, objs []*account.User, args any) ([]*account.Page, error) {
 				return resolver.CommonFollowees(ctx, objs, args.(*argumentsUserCommonFollowees).first, args.(*argumentsUserCommonFollowees).after)
-			}).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsUserCommonFollowees{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -1113,10 +1113,10 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"noteCount": plan.Plain(func(out []byte, obj *account.User) []byte { return scalar.AppendInt(out, obj.NoteCount) }),
-			"notes": plan.Link(typeNoteConnection, func(ctx context.Context, objs []*account.User, args any) ([]*note.Page, error) {
+			"noteCount": plan.Scalar(func(out []byte, obj *account.User) []byte { return scalar.AppendInt(out, obj.NoteCount) }),
+			"notes": plan.LoadedObject(typeNoteConnection, func(ctx context.Context, objs []*account.User, args any) ([]*note.Page, error) {
 				return resolver.Notes(ctx, objs, args.(*argumentsUserNotes).first, args.(*argumentsUserNotes).after)
-			}).With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsUserNotes{}
 				var err error
 				if v, ok := raw["first"]; ok {
@@ -1131,9 +1131,9 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"orders": plan.Link(typeOrderConnection, func(ctx context.Context, objs []*account.User, args any) ([]*order.Page, error) {
+			"orders": plan.LoadedObject(typeOrderConnection, func(ctx context.Context, objs []*account.User, args any) ([]*order.Page, error) {
 				return resolver.Orders(ctx, objs, args.(*argumentsUserOrders).status, args.(*argumentsUserOrders).first, args.(*argumentsUserOrders).after)
-			}).Nullable().With(func(ctx context.Context, raw map[string]any) (any, error) {
+			}).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsUserOrders{}
 				var err error
 				if v, ok := raw["status"]; ok {
@@ -1157,36 +1157,36 @@ func Plans(cfg Config) plan.Tables {
 	}
 	{
 		typeUserConnection.Fields = map[string]*plan.Field{
-			"edges":    plan.Inners(typeUserEdge, func(obj *account.Page) []*account.Edge { return obj.Edges }),
-			"pageInfo": plan.Inner(typePageInfo, func(obj *account.Page) *page.Info { return &obj.Info }),
+			"edges":    plan.ObjectList(typeUserEdge, func(obj *account.Page) []*account.Edge { return obj.Edges }),
+			"pageInfo": plan.Object(typePageInfo, func(obj *account.Page) *page.Info { return &obj.Info }),
 		}
 	}
 	{
 		resolver := ec.Resolvers.UserEdge()
 		typeUserEdge.Fields = map[string]*plan.Field{
-			"cursor": plan.Plain(func(out []byte, obj *account.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
-			"node": plan.Link(typeUser, func(ctx context.Context, objs []*account.Edge, args any) ([]*account.User, error) {
+			"cursor": plan.Scalar(func(out []byte, obj *account.Edge) []byte { return scalar.AppendCursor(out, obj.Cursor) }),
+			"node": plan.LoadedObject(typeUser, func(ctx context.Context, objs []*account.Edge, args any) ([]*account.User, error) {
 				return resolver.Node(ctx, objs)
 			}),
 		}
 	}
 	{
 		typeUserError.Fields = map[string]*plan.Field{
-			"code":    plan.Plain(func(out []byte, obj *fault.UserError) []byte { return scalar.AppendString(out, string(obj.Code)) }),
-			"message": plan.Plain(func(out []byte, obj *fault.UserError) []byte { return scalar.AppendString(out, obj.Message) }),
-			"field": plan.Plain(func(out []byte, obj *fault.UserError) []byte {
+			"code":    plan.Scalar(func(out []byte, obj *fault.UserError) []byte { return scalar.AppendString(out, string(obj.Code)) }),
+			"message": plan.Scalar(func(out []byte, obj *fault.UserError) []byte { return scalar.AppendString(out, obj.Message) }),
+			"field": plan.Scalar(func(out []byte, obj *fault.UserError) []byte {
 				return plan.ListOrNull(out, obj.Field, scalar.AppendString)
 			}).Nullable(),
-			"retryAfterSeconds": plan.Plain(func(out []byte, obj *fault.UserError) []byte {
+			"retryAfterSeconds": plan.Scalar(func(out []byte, obj *fault.UserError) []byte {
 				return plan.OrNull(out, obj.RetryAfterSeconds(), scalar.AppendInt)
 			}).Nullable(),
 		}
 	}
 	{
 		typeVisitStats.Fields = map[string]*plan.Field{
-			"date":           plan.Plain(func(out []byte, obj *visit.Stats) []byte { return plan.OrNull(out, obj.Date, scalar.AppendDate) }).Nullable(),
-			"uniqueVisitors": plan.Plain(func(out []byte, obj *visit.Stats) []byte { return scalar.AppendLong(out, obj.UniqueVisitors) }),
-			"views":          plan.Plain(func(out []byte, obj *visit.Stats) []byte { return scalar.AppendLong(out, obj.Views) }),
+			"date":           plan.Scalar(func(out []byte, obj *visit.Stats) []byte { return plan.OrNull(out, obj.Date, scalar.AppendDate) }).Nullable(),
+			"uniqueVisitors": plan.Scalar(func(out []byte, obj *visit.Stats) []byte { return scalar.AppendLong(out, obj.UniqueVisitors) }),
+			"views":          plan.Scalar(func(out []byte, obj *visit.Stats) []byte { return scalar.AppendLong(out, obj.Views) }),
 		}
 	}
 	return plan.Tables{

@@ -310,9 +310,9 @@ func (a *App) graphQL(components *Components) (*door.Server, error) {
 	present := graph.Present(a.log, observe.RequestID, store.Away)
 	executable := graph.New(components.Services)
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
-		Told: live.NextValue,
-		Off:  slices.Contains(a.cfg.Without, "plans"), Apart: observe.IsTraced, Root: observed.RootField,
-		Failed: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
+		NextEvent: live.NextValue,
+		Disabled:  slices.Contains(a.cfg.Without, "plans"), Bypass: observe.IsTraced, OnRootField: observed.RootField,
+		OnError: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
 	})
 	d, err := door.New(planned, door.Config{
 		Limits: limits, TrustedProxies: a.proxies, AllowedOrigins: a.cfg.CORSOrigins, Introspection: a.cfg.Introspection,

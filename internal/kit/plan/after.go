@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// After calls a function that is not part of an answer, such as counting, once a plan has
+// Defer calls a function that is not part of an answer, such as counting, once a plan has
 // answered. If the plan fails it is not called, since gqlgen then reads everything again.
 // Outside a plan it is called at once.
-func After(ctx context.Context, do func()) {
+func Defer(ctx context.Context, do func()) {
 	run := runningOf(ctx)
 	if run == nil {
 		do()

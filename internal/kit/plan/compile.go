@@ -8,31 +8,31 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// A set is a selection set of one object type, ready to be executed.
-type set struct {
-	parts []part
+// A selectionSet is a selection set of one object type, ready to be executed.
+type selectionSet struct {
+	parts []fieldGroup
 	plain bool         // all parts only read their objects
 	deep  bool         // something is loaded in it or below it
 	last  int          // the last part that is loaded
 	bytes atomic.Int64 // of an earlier answer of a whole operation; mostAhead at most
 }
 
-// A part is one field of a set.
-type part struct {
+// A fieldGroup is one field of a set.
+type fieldGroup struct {
 	name  []byte // as it is written: "NAME":
 	typ   []byte // of __typename, as it is written; nil for other fields
 	field *Field
 	def   *ast.Field
-	args  any    // where no variable is among them
-	vary  bool   // a variable is among the arguments
-	bare  bool   // the variables of the operation can stand for the arguments
-	subs  []*set // of objects: one for each case of their type, or the only one
-	same  int    // an earlier part that loads the same leaf, -1 for none
+	args  any             // where no variable is among them
+	vary  bool            // a variable is among the arguments
+	bare  bool            // the variables of the operation can stand for the arguments
+	subs  []*selectionSet // of objects: one for each case of their type, or the only one
+	same  int             // an earlier part that loads the same leaf, -1 for none
 	quick atomic.Bool
 }
 
 // loads reports whether the part reads more than its objects.
-func (p *part) loads() bool { return p.field != nil && p.field.load != nil && !p.field.inner }
+func (p *fieldGroup) loads() bool { return p.field != nil && p.field.load != nil && !p.field.inner }
 
 // A selected field is what a selection set has under one alias.
 type selected struct {
@@ -41,12 +41,12 @@ type selected struct {
 }
 
 // compile makes a set. ok is false if no plan knows something in it.
-func compile(ctx context.Context, typ *Type, selections ast.SelectionSet) (s *set, ok bool) {
+func compile(ctx context.Context, typ *Type, selections ast.SelectionSet) (s *selectionSet, ok bool) {
 	fields := collection{byAlias: map[string]*selected{}}
 	if !fields.collect(typ, selections) {
 		return nil, false
 	}
-	s = &set{parts: make([]part, len(fields.all)), plain: true}
+	s = &selectionSet{parts: make([]fieldGroup, len(fields.all)), plain: true}
 	loaded := map[*Field]int{} // the first part of each loaded leaf
 	for i, f := range fields.all {
 		p := &s.parts[i]
@@ -66,7 +66,7 @@ func compile(ctx context.Context, typ *Type, selections ast.SelectionSet) (s *se
 			s.last = i
 		}
 		s.plain = s.plain && (p.field == nil || p.field.plain != nil && p.field.guard == nil)
-		s.deep = s.deep || p.loads() || slices.ContainsFunc(p.subs, func(s *set) bool { return s.deep })
+		s.deep = s.deep || p.loads() || slices.ContainsFunc(p.subs, func(s *selectionSet) bool { return s.deep })
 	}
 	return s, true
 }
@@ -128,7 +128,7 @@ func sameArguments(a, b ast.ArgumentList) bool {
 	})
 }
 
-func (p *part) compile(ctx context.Context, typ *Type, f *selected) bool {
+func (p *fieldGroup) compile(ctx context.Context, typ *Type, f *selected) bool {
 	p.name, p.def = append(quoted(f.def.Alias), ':'), f.def
 	if f.def.Name == "__typename" {
 		p.typ = quoted(typ.Name)
@@ -142,7 +142,7 @@ func (p *part) compile(ctx context.Context, typ *Type, f *selected) bool {
 		if !ok {
 			return false
 		}
-		p.subs = []*set{sub}
+		p.subs = []*selectionSet{sub}
 	} else if to != nil {
 		for _, c := range to.Cases {
 			sub, ok := compile(ctx, c.typ, f.subs)

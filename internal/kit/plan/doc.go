@@ -9,7 +9,7 @@
 // A plan never answers with an error. gqlgen executes a query again from the beginning if a
 // table does not have a field of it, if it contains a directive such as @include, or if
 // anything fails in its plan. So errors are made in one place only. A query that fails is
-// read twice: a resolver does through [After] what must happen once, such as counting.
+// read twice: a resolver does through [Defer] what must happen once, such as counting.
 //
 // # Use in another project
 //

@@ -9,9 +9,9 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 )
 
-// A stage is the plan of a subscription: of its field for each event. gqlgen begins the
+// A eventPlan is the plan of a subscription: of its field for each event. gqlgen begins the
 // subscription, with its directives and its resolver.
-type stage struct {
+type eventPlan struct {
 	name       []byte // of the field, as it is written: {"NAME":
 	selections ast.SelectionSet
 	cases      []Case   // of the field's type
@@ -19,7 +19,7 @@ type stage struct {
 }
 
 // stageOf makes the plan of a subscription, nil if its field is in no table.
-func (s *Schema) stageOf(selections ast.SelectionSet) *stage {
+func (s *Schema) stageOf(selections ast.SelectionSet) *eventPlan {
 	if len(selections) != 1 {
 		return nil
 	}
@@ -27,27 +27,27 @@ func (s *Schema) stageOf(selections ast.SelectionSet) *stage {
 	if !ok || len(f.Directives) > 0 || s.tables.Events[f.Name] == nil {
 		return nil
 	}
-	return &stage{name: append(append([]byte{'{'}, quoted(f.Alias)...), ':'), selections: f.SelectionSet, cases: s.tables.Events[f.Name]}
+	return &eventPlan{name: append(append([]byte{'{'}, quoted(f.Alias)...), ':'), selections: f.SelectionSet, cases: s.tables.Events[f.Name]}
 }
 
 // setOf is the selection set of a type, nil if no plan knows something in it.
-func (g *stage) setOf(ctx context.Context, typ *Type) *set {
+func (g *eventPlan) setOf(ctx context.Context, typ *Type) *selectionSet {
 	if known, ok := g.sets.Load(typ); ok {
-		return known.(*set) //nolint:forcetypeassert // nothing else is in it
+		return known.(*selectionSet) //nolint:forcetypeassert // nothing else is in it
 	}
-	var made *set
+	var made *selectionSet
 	if err := guarded(func() error { made, _ = compile(ctx, typ, g.selections); return nil }); err != nil { // see Schema.compile
 		made = nil
 	}
 	known, _ := g.sets.LoadOrStore(typ, made)
-	return known.(*set) //nolint:forcetypeassert // nothing else is in it
+	return known.(*selectionSet) //nolint:forcetypeassert // nothing else is in it
 }
 
 // execEvents begins a subscription and answers its events.
-func (s *Schema) execEvents(ctx context.Context, g *stage, oc *graphql.OperationContext) graphql.ResponseHandler {
+func (s *Schema) execEvents(ctx context.Context, g *eventPlan, oc *graphql.OperationContext) graphql.ResponseHandler {
 	inner := s.ExecutableSchema.Exec(ctx)
 	return func(ctx context.Context) *graphql.Response {
-		v, take, ok := s.o.Told(ctx)
+		v, take, ok := s.o.NextEvent(ctx)
 		if !ok {
 			return inner(ctx)
 		}

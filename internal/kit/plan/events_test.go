@@ -96,7 +96,7 @@ func TestWhatIsToldByGqlgen(t *testing.T) {
 		})
 	}
 	w := newWorld(newTown())
-	w.o.Told = nil
+	w.o.NextEvent = nil
 	if got := w.tell(t, `subscription { born { name } }`, &person{}); got[0] != byGqlgen {
 		t.Errorf("without who says what is told: %s", got)
 	}

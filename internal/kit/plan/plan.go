@@ -13,20 +13,20 @@ import (
 
 // Options says what a [Schema] does besides answering.
 type Options struct {
-	// Off leaves all operations to gqlgen.
-	Off bool
-	// Apart reports that gqlgen must execute an operation, such as one whose fields are
+	// Disabled leaves all operations to gqlgen.
+	Disabled bool
+	// Bypass reports that gqlgen must execute an operation, such as one whose fields are
 	// traced. May be nil.
-	Apart func(context.Context) bool
-	// Root receives how long a field of Query took, with everything below it. Fields that
+	Bypass func(context.Context) bool
+	// OnRootField receives how long a field of Query took, with everything below it. Fields that
 	// were read together took as long as all of them. May be nil.
-	Root func(field string, took time.Duration)
-	// Failed receives why a plan failed, before gqlgen executes the operation. May be nil.
-	Failed func(context.Context, error)
-	// Told returns the value of the next response of a subscription, within its context,
+	OnRootField func(field string, took time.Duration)
+	// OnError receives why a plan failed, before gqlgen executes the operation. May be nil.
+	OnError func(context.Context, error)
+	// NextEvent returns the value of the next response of a subscription, within its context,
 	// and a function that takes it so that gqlgen does not get it too. ok is false if gqlgen
 	// must answer. May be nil: then gqlgen answers all.
-	Told func(context.Context) (v any, take func(), ok bool)
+	NextEvent func(context.Context) (v any, take func(), ok bool)
 }
 
 // Tables are what plans know. The generator writes them: see [plangen].
@@ -49,8 +49,8 @@ type Schema struct {
 
 // planned is the plan of an operation.
 type planned struct {
-	query  *set   // nil: none
-	events *stage // nil: none
+	query  *selectionSet // nil: none
+	events *eventPlan    // nil: none
 }
 
 // New returns a schema over gqlgen's.
@@ -61,7 +61,7 @@ func New(inner graphql.ExecutableSchema, tables Tables, o Options) *Schema {
 // Exec implements graphql.ExecutableSchema.
 func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 	oc := graphql.GetOperationContext(ctx)
-	if s.o.Off || s.o.Apart != nil && s.o.Apart(ctx) {
+	if s.o.Disabled || s.o.Bypass != nil && s.o.Bypass(ctx) {
 		return s.ExecutableSchema.Exec(ctx)
 	}
 	switch plans := s.planOf(ctx, oc.Operation); {
@@ -77,7 +77,7 @@ func (s *Schema) Exec(ctx context.Context) graphql.ResponseHandler {
 // A query is being answered.
 type query struct {
 	schema    *Schema
-	plan      *set
+	plan      *selectionSet
 	variables map[string]any
 	begun     bool
 	after     graphql.ResponseHandler // of gqlgen, after a failure
@@ -102,8 +102,8 @@ func (q *query) next(ctx context.Context) *graphql.Response {
 }
 
 func (s *Schema) failed(ctx context.Context, err error) {
-	if s.o.Failed != nil {
-		s.o.Failed(ctx, err)
+	if s.o.OnError != nil {
+		s.o.OnError(ctx, err)
 	}
 }
 
@@ -132,7 +132,7 @@ func (s *Schema) compile(ctx context.Context, op *ast.OperationDefinition) *plan
 		switch {
 		case op.Operation == ast.Query:
 			plan.query, _ = compile(ctx, s.tables.Query, op.SelectionSet)
-		case op.Operation == ast.Subscription && s.o.Told != nil:
+		case op.Operation == ast.Subscription && s.o.NextEvent != nil:
 			plan.events = s.stageOf(op.SelectionSet)
 		}
 		return nil
@@ -144,16 +144,16 @@ func (s *Schema) compile(ctx context.Context, op *ast.OperationDefinition) *plan
 }
 
 // answer runs the plan of a query.
-func (s *Schema) answer(ctx context.Context, plan *set, vars map[string]any) ([]byte, error) {
+func (s *Schema) answer(ctx context.Context, plan *selectionSet, vars map[string]any) ([]byte, error) {
 	begin := time.Now()
 	data, err := plan.run(ctx, s.root, vars, make([]byte, 0, plan.ahead()), nil)
-	if err != nil || s.o.Root == nil {
+	if err != nil || s.o.OnRootField == nil {
 		return data, err
 	}
 	took := time.Since(begin)
 	for i := range plan.parts {
 		if plan.parts[i].field != nil {
-			s.o.Root(plan.parts[i].def.Name, took)
+			s.o.OnRootField(plan.parts[i].def.Name, took)
 		}
 	}
 	return data, nil

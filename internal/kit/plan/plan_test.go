@@ -166,39 +166,39 @@ func (t *town) tables() Tables {
 	cameType, wentType := &Type{Name: "Came", Is: []string{"Happened"}}, &Type{Name: "Went", Is: []string{"Happened"}}
 	being := &Type{Name: "Being", Cases: []Case{CaseOf[person](personType), CaseOfValue[pet](petType)}}
 	homeType.Fields = map[string]*Field{
-		"street": Plain(func(out []byte, h *home) []byte { return text(out, h.street) }),
+		"street": Scalar(func(out []byte, h *home) []byte { return text(out, h.street) }),
 	}
 	petType.Fields = map[string]*Field{
-		"name":   Plain(func(out []byte, p *pet) []byte { return text(out, p.name) }),
-		"tricks": Plain(func(out []byte, p *pet) []byte { return ListOrNull(out, p.tricks, text) }).Nullable(),
+		"name":   Scalar(func(out []byte, p *pet) []byte { return text(out, p.name) }),
+		"tricks": Scalar(func(out []byte, p *pet) []byte { return ListOrNull(out, p.tricks, text) }).Nullable(),
 	}
 	loadLuck := func(_ context.Context, objs []*person, _ any) ([]int, error) {
 		err := t.begin("luck", len(objs))
 		return cut(t, "luck", mapped(objs, func(p *person) int { return len(p.name) + p.age })), err
 	}
 	personType.Fields = map[string]*Field{
-		"name": Plain(func(out []byte, p *person) []byte { return text(out, p.name) }),
-		"age":  Plain(func(out []byte, p *person) []byte { return number(out, p.age) }),
-		"home": Inner(homeType, func(p *person) *home { return p.home }).Nullable(),
-		"den":  Inner(homeType, func(p *person) *home { return p.home }),
-		"pets": Inners(petType, func(p *person) []*pet { return p.pets }),
-		"luck": Leaf(number, loadLuck),
-		"more": Leaf(func(out []byte, n int) []byte { return number(out, n+1) }, func(ctx context.Context, objs []*person, _ any) ([]int, error) {
+		"name": Scalar(func(out []byte, p *person) []byte { return text(out, p.name) }),
+		"age":  Scalar(func(out []byte, p *person) []byte { return number(out, p.age) }),
+		"home": Object(homeType, func(p *person) *home { return p.home }).Nullable(),
+		"den":  Object(homeType, func(p *person) *home { return p.home }),
+		"pets": ObjectList(petType, func(p *person) []*pet { return p.pets }),
+		"luck": LoadedScalar(number, loadLuck),
+		"more": LoadedScalar(func(out []byte, n int) []byte { return number(out, n+1) }, func(ctx context.Context, objs []*person, _ any) ([]int, error) {
 			values, ok, err := Shared(ctx, "luck", objs, func(objs []*person) ([]int, error) { return loadLuck(ctx, objs, nil) })
 			if !ok {
 				return nil, errors.New("no plan")
 			}
 			return values, err
 		}),
-		"fate": Leaf(number, func(ctx context.Context, objs []*person, _ any) ([]int, error) {
+		"fate": LoadedScalar(number, func(ctx context.Context, objs []*person, _ any) ([]int, error) {
 			values, _, err := Shared(ctx, "luck", objs, func(objs []*person) ([]int, error) { return loadLuck(ctx, objs, nil) })
 			return values, err
 		}),
-		"friend": Link(personType, func(_ context.Context, objs []*person, _ any) ([]*person, error) {
+		"friend": LoadedObject(personType, func(_ context.Context, objs []*person, _ any) ([]*person, error) {
 			err := t.begin("friend", len(objs))
 			return cut(t, "friend", mapped(objs, func(p *person) *person { return t.people[t.friends[p.name]] })), err
 		}).Nullable(),
-		"friends": Links(personType, func(_ context.Context, objs []*person, args any) ([][]*person, error) {
+		"friends": LoadedList(personType, func(_ context.Context, objs []*person, args any) ([][]*person, error) {
 			err := t.begin("friends", len(objs))
 			return cut(t, "friends", mapped(objs, func(p *person) (list []*person) {
 				for p = t.people[t.friends[p.name]]; p != nil && len(list) < args.(int); p = t.people[t.friends[p.name]] {
@@ -206,44 +206,44 @@ func (t *town) tables() Tables {
 				}
 				return list
 			})), err
-		}).With(firstArgs),
+		}).Args(firstArgs),
 		"likes": LinkAny(being, Each(func(_ context.Context, p *person, _ any) (any, error) {
 			return t.likes[p.name], t.begin("likes", 1)
 		})).Nullable(),
 		"beings": LinksAny(being, Each(func(_ context.Context, p *person, _ any) ([]any, error) {
 			return t.beings[p.name], t.begin("beings", 1)
 		})).Nullable().Sparse(),
-		"kin": Links(personType, Each(func(_ context.Context, p *person, _ any) ([]*person, error) {
+		"kin": LoadedList(personType, Each(func(_ context.Context, p *person, _ any) ([]*person, error) {
 			return t.kin[p.name], t.begin("kin", 1)
 		})).Nullable().Sparse(),
-		"diary": Guard[*person](Plain(func(out []byte, p *person) []byte { return text(out, "of "+p.name) }), t.direct),
-		"vault": Guard[*person](Leaf(number, loadLuck), t.direct),
+		"diary": Guard[*person](Scalar(func(out []byte, p *person) []byte { return text(out, "of "+p.name) }), t.direct),
+		"vault": Guard[*person](LoadedScalar(number, loadLuck), t.direct),
 	}
 	cameType.Fields = map[string]*Field{
-		"who": Inner(personType, func(c *came) *person { return c.who }),
-		"at":  Plain(func(out []byte, c *came) []byte { return number(out, c.at) }),
+		"who": Object(personType, func(c *came) *person { return c.who }),
+		"at":  Scalar(func(out []byte, c *came) []byte { return number(out, c.at) }),
 	}
 	wentType.Fields = map[string]*Field{
-		"at": Plain(func(out []byte, w *went) []byte { return number(out, w.at) }),
+		"at": Scalar(func(out []byte, w *went) []byte { return number(out, w.at) }),
 	}
 	return Tables{
 		Events: map[string][]Case{"happened": {CaseOf[came](cameType), CaseOf[went](wentType)}, "born": {CaseOf[person](personType)}},
 		Query: &Type{Name: "Query", Fields: map[string]*Field{
-			"people": Links(personType, func(_ context.Context, _ []struct{}, args any) ([][]*person, error) {
+			"people": LoadedList(personType, func(_ context.Context, _ []struct{}, args any) ([][]*person, error) {
 				err := t.begin("people", 1)
 				list := []*person{t.people["ann"], t.people["ben"], t.people["cid"], t.people["dan"]}
 				return [][]*person{list[:args.(int)]}, err
-			}).With(firstArgs),
-			"person": Link(personType, func(_ context.Context, _ []struct{}, args any) ([]*person, error) {
+			}).Args(firstArgs),
+			"person": LoadedObject(personType, func(_ context.Context, _ []struct{}, args any) ([]*person, error) {
 				return []*person{t.people[args.(string)]}, t.begin("person", 1)
-			}).With(func(_ context.Context, raw map[string]any) (any, error) {
+			}).Args(func(_ context.Context, raw map[string]any) (any, error) {
 				name, _ := raw["name"].(string)
 				if or, _ := raw["or"].(string); t.people[name] == nil && or != "" {
 					name = or
 				}
 				return name, nil
 			}).Nullable(),
-			"first": Link(personType, func(ctx context.Context, _ []struct{}, _ any) ([]*person, error) {
+			"first": LoadedObject(personType, func(ctx context.Context, _ []struct{}, _ any) ([]*person, error) {
 				if t.added {
 					graphql.AddErrorf(ctx, "added")
 				}
@@ -283,13 +283,13 @@ type world struct {
 func newWorld(town *town) *world {
 	w := &world{parsed: gqlparser.MustLoadSchema(&ast.Source{Input: schema})}
 	w.Schema = New(gqlgen{parsed: w.parsed}, town.tables(), Options{
-		Told: func(context.Context) (any, func(), bool) { return w.told, func() { w.taken++ }, w.told != nil },
-		Failed: func(_ context.Context, err error) {
+		NextEvent: func(context.Context) (any, func(), bool) { return w.told, func() { w.taken++ }, w.told != nil },
+		OnError: func(_ context.Context, err error) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.failed = append(w.failed, err)
 		},
-		Root: func(field string, _ time.Duration) {
+		OnRootField: func(field string, _ time.Duration) {
 			w.mu.Lock()
 			defer w.mu.Unlock()
 			w.roots = append(w.roots, field)
@@ -554,8 +554,8 @@ func TestAPlanAsksOnceForAllThatStandInOnePlace(t *testing.T) {
 
 func TestOffAndApartLeaveEverythingToGqlgen(t *testing.T) {
 	for name, o := range map[string]Options{
-		"off":   {Off: true},
-		"apart": {Apart: func(context.Context) bool { return true }},
+		"off":   {Disabled: true},
+		"apart": {Bypass: func(context.Context) bool { return true }},
 	} {
 		w := newWorld(newTown())
 		w.Schema = New(gqlgen{}, newTown().tables(), o)
@@ -700,12 +700,12 @@ func TestOnePlanServesManyAtOnce(t *testing.T) {
 // What is done besides reading is done once, whoever answers.
 func TestWhatIsDoneBesidesIsDoneOnce(t *testing.T) {
 	var done atomic.Int64
-	count := func(ctx context.Context) { After(ctx, func() { done.Add(1) }) }
+	count := func(ctx context.Context) { Defer(ctx, func() { done.Add(1) }) }
 	if count(t.Context()); done.Load() != 1 {
 		t.Errorf("without a plan it was done %d times", done.Load())
 	}
 	w, wrong := newWorld(newTown()), error(nil)
-	w.tables.Query.Fields["first"] = Link(w.tables.Query.Fields["first"].to, func(ctx context.Context, _ []struct{}, _ any) ([]*person, error) {
+	w.tables.Query.Fields["first"] = LoadedObject(w.tables.Query.Fields["first"].to, func(ctx context.Context, _ []struct{}, _ any) ([]*person, error) {
 		count(ctx)
 		return []*person{{name: "ann"}}, wrong
 	})

@@ -17,24 +17,24 @@ var (
 	errAdded     = errors.New("a resolver added an error")
 )
 
-// mostAhead bounds the room for an answer that is reserved because an earlier answer was as
+// maxAhead bounds the room for an answer that is reserved because an earlier answer was as
 // long: a short query must not pay for a long one.
-const mostAhead = 64 << 10
+const maxAhead = 64 << 10
 
 // wrote remembers the length of an answer, unless the remembered one is close enough: all
 // processors share the number.
-func (s *set) wrote(bytes int) {
-	if n, known := min(int64(bytes), mostAhead), s.bytes.Load(); n > known || n < known/2 {
+func (s *selectionSet) wrote(bytes int) {
+	if n, known := min(int64(bytes), maxAhead), s.bytes.Load(); n > known || n < known/2 {
 		s.bytes.Store(n)
 	}
 }
 
 // ahead is how many bytes to reserve for an answer.
-func (s *set) ahead() int64 { return s.bytes.Load()*9/8 + 64 }
+func (s *selectionSet) ahead() int64 { return s.bytes.Load()*9/8 + 64 }
 
 // A batch is all objects of an answer that stand in one place and have one type.
 type batch struct {
-	set   *set
+	set   *selectionSet
 	objs  any // []*C
 	n     int
 	parts []result // of the set
@@ -47,8 +47,8 @@ type result struct {
 	below  []batch // one for each of the part's sets
 }
 
-// running is what belongs to one run of a plan.
-type running struct {
+// execution is what belongs to one run of a plan.
+type execution struct {
 	vars map[string]any
 
 	mu     sync.Mutex
@@ -58,16 +58,16 @@ type running struct {
 
 type runningKey struct{}
 
-func runningOf(ctx context.Context) *running {
-	run, _ := ctx.Value(runningKey{}).(*running)
+func runningOf(ctx context.Context) *execution {
+	run, _ := ctx.Value(runningKey{}).(*execution)
 	return run
 }
 
 // run reads what a set of one object needs, the only one of objs, and appends the object to
 // out, and end behind it. Any failure, also of a loader, is an error. Then no function given
-// to [After] was called.
-func (s *set) run(ctx context.Context, objs any, vars map[string]any, out, end []byte) (data []byte, err error) {
-	run := &running{vars: vars}
+// to [Defer] was called.
+func (s *selectionSet) run(ctx context.Context, objs any, vars map[string]any, out, end []byte) (data []byte, err error) {
+	run := &execution{vars: vars}
 	ctx = graphql.WithResponseContext(context.WithValue(ctx, runningKey{}, run), graphql.DefaultErrorPresenter, graphql.DefaultRecover)
 	err = guarded(func() error {
 		root := batch{set: s, objs: objs, n: 1}
@@ -108,7 +108,7 @@ const slow = 50 * time.Microsecond
 
 // fill reads what a batch and all batches below it need. Parts that were slow the last time,
 // or were never read, are read at the same time as the others.
-func (b *batch) fill(ctx context.Context, run *running) error {
+func (b *batch) fill(ctx context.Context, run *execution) error {
 	if b.set.plain {
 		return nil
 	}
@@ -156,7 +156,7 @@ func (b *batch) fill(ctx context.Context, run *running) error {
 }
 
 // timed is part, and remembers whether it was quick.
-func (b *batch) timed(ctx context.Context, run *running, i int) error {
+func (b *batch) timed(ctx context.Context, run *execution, i int) error {
 	begin := time.Now()
 	err := b.part(ctx, run, i)
 	if quick, known := time.Since(begin) <= slow, &b.set.parts[i].quick; known.Load() != quick {
@@ -166,7 +166,7 @@ func (b *batch) timed(ctx context.Context, run *running, i int) error {
 }
 
 // part reads one part, and what is below it.
-func (b *batch) part(ctx context.Context, run *running, i int) error {
+func (b *batch) part(ctx context.Context, run *execution, i int) error {
 	p, r := &b.set.parts[i], &b.parts[i]
 	if p.field.guard != nil {
 		if err := p.field.guard(ctx, b.objs); err != nil {

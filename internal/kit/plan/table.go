@@ -63,8 +63,8 @@ func CaseOfValue[C any](typ *Type) Case {
 	}
 }
 
-// A Field is a field of an object type. It is made by [Plain], [Leaf], [Inner], [Inners],
-// [Link], [Links], [LinkAny] or [LinksAny]. P is the Go type of its objects.
+// A Field is a field of an object type. It is made by [Scalar], [LoadedScalar], [Object], [ObjectList],
+// [LoadedObject], [LoadedList], [LinkAny] or [LinksAny]. P is the Go type of its objects.
 type Field struct {
 	plain func(out []byte, objs any, i int) []byte // of a field that only reads its object
 	load  func(ctx context.Context, objs any, args any) (values any, err error)
@@ -86,10 +86,10 @@ func (f *Field) Nullable() *Field { f.nullable = true; return f }
 // Sparse marks a list of objects whose elements may be null.
 func (f *Field) Sparse() *Field { f.sparse = true; return f }
 
-// With sets the function that reads the field's arguments. raw has their values by name, and
+// Args sets the function that reads the field's arguments. raw has their values by name, and
 // may have more than them. Loaders get what it returns. They must not change it: requests
 // share it.
-func (f *Field) With(args func(ctx context.Context, raw map[string]any) (any, error)) *Field {
+func (f *Field) Args(args func(ctx context.Context, raw map[string]any) (any, error)) *Field {
 	f.args = args
 	return f
 }
@@ -123,44 +123,44 @@ func Guard[P any](f *Field, directive Directive) *Field {
 	return f
 }
 
-// Plain is a leaf that only reads its object.
-func Plain[P any](write func(out []byte, obj P) []byte) *Field {
+// Scalar is a leaf that only reads its object.
+func Scalar[P any](write func(out []byte, obj P) []byte) *Field {
 	return &Field{plain: func(out []byte, objs any, i int) []byte { return write(out, objs.([]P)[i]) }} //nolint:forcetypeassert // the table says so
 }
 
 // A Loader reads one value for each object, in the order of the objects. args are those of
-// [Field.With], or nil.
+// [Field.Args], or nil.
 type Loader[P, V any] func(ctx context.Context, objs []P, args any) ([]V, error)
 
-// Leaf is a leaf that is loaded.
-func Leaf[P, V any](write func(out []byte, v V) []byte, load Loader[P, V]) *Field {
+// LoadedScalar is a leaf that is loaded.
+func LoadedScalar[P, V any](write func(out []byte, v V) []byte, load Loader[P, V]) *Field {
 	return &Field{
 		load: load.untyped,
 		leaf: func(out []byte, values any, i int) []byte { return write(out, values.([]V)[i]) }, //nolint:forcetypeassert // of this loader
 	}
 }
 
-// Inner is an object that is a part of its parent, nil for null.
-func Inner[P, C any](to *Type, get func(P) *C) *Field {
-	f := Link(to, loaderOf(get))
+// Object is an object that is a part of its parent, nil for null.
+func Object[P, C any](to *Type, get func(P) *C) *Field {
+	f := LoadedObject(to, loaderOf(get))
 	f.inner = true
 	return f
 }
 
-// Inners is a list of objects that are a part of their parent, nil for null.
-func Inners[P, C any](to *Type, get func(P) []*C) *Field {
-	f := Links(to, loaderOf(get))
+// ObjectList is a list of objects that are a part of their parent, nil for null.
+func ObjectList[P, C any](to *Type, get func(P) []*C) *Field {
+	f := LoadedList(to, loaderOf(get))
 	f.inner = true
 	return f
 }
 
-// Link is an object that is loaded, nil for null.
-func Link[P, C any](to *Type, load Loader[P, *C]) *Field {
+// LoadedObject is an object that is loaded, nil for null.
+func LoadedObject[P, C any](to *Type, load Loader[P, *C]) *Field {
 	return &Field{to: to, load: load.untyped, place: placeOne[C]}
 }
 
-// Links is a list of objects that is loaded, nil for null.
-func Links[P, C any](to *Type, load Loader[P, []*C]) *Field {
+// LoadedList is a list of objects that is loaded, nil for null.
+func LoadedList[P, C any](to *Type, load Loader[P, []*C]) *Field {
 	return &Field{to: to, load: load.untyped, place: placeMany[C]}
 }
 
