@@ -39,13 +39,13 @@ func TestTheScanFindsInboxesThatLackNotes(t *testing.T) {
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			return rdb.ZCard(t.Context(), inbox).Val() == 4 // and the mark
 		})
-		scans, err := s.Components().Scans().Named("feed-inboxes")
+		scans, err := s.Components().Scans().ByName("feed-inboxes")
 		if err != nil {
 			t.Fatal(err)
 		}
 		scan := func(dry bool) (reconcile.Outcome, string) {
 			t.Helper()
-			o, err := s.Components().Scans().Once(t.Context(), scans[0], reconcile.Options{Dry: dry, Rate: -1})
+			o, err := s.Components().Scans().RunOnce(t.Context(), scans[0], reconcile.Options{DryRun: dry, Rate: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,9 +72,9 @@ func TestTheScanFindsInboxesThatLackNotes(t *testing.T) {
 		// The scan leaves out notes whose fan-out is not written down as ended yet.
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			o, lines := scan(true)
-			return o.Found == 1 && o.Mended == 0 && strings.Contains(lines, want)
+			return o.Found == 1 && o.Repaired == 0 && strings.Contains(lines, want)
 		})
-		if o, lines := scan(false); o.Found != 1 || o.Mended != 1 || !strings.Contains(lines, want) {
+		if o, lines := scan(false); o.Found != 1 || o.Repaired != 1 || !strings.Contains(lines, want) {
 			t.Errorf("%+v", o)
 		}
 		if got := titles(t, reader, 100); len(got) != 6 {

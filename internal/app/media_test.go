@@ -352,7 +352,7 @@ func TestTheAvatarThatIsShownIsWrittenDown(t *testing.T) {
 			t.Errorf("%+v", a.Errors)
 		}
 	}
-	scans, err := s.Components().Scans().Named("picture-uses")
+	scans, err := s.Components().Scans().ByName("picture-uses")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -363,7 +363,7 @@ func TestTheAvatarThatIsShownIsWrittenDown(t *testing.T) {
 			both.Go(func() { set(url) })
 		}
 		both.Wait()
-		found, err := s.Components().Scans().Once(t.Context(), scans[0], reconcile.Options{Dry: true, Rate: -1})
+		found, err := s.Components().Scans().RunOnce(t.Context(), scans[0], reconcile.Options{DryRun: true, Rate: -1})
 		if err != nil || found.Found > 0 {
 			t.Fatalf("%v, %v", found.Lines, err)
 		}

@@ -34,7 +34,7 @@ func (c *commands) reconcileCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return c.reconcile(cmd.Context(), o, only) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&o.Dry, "dry-run", false, "report differences and change nothing")
+	f.BoolVar(&o.DryRun, "dry-run", false, "report differences and change nothing")
 	f.StringVar(&only, "only", "", "run these `SCANS`, between commas; all if empty")
 	f.IntVar(&o.Rate, "rate", 0, "compare at most `NUMBER` objects a second; 0 is the rate of each scan (500 lists), -1 is no limit")
 	return cmd
@@ -43,7 +43,7 @@ func (c *commands) reconcileCommand() *cobra.Command {
 var errLeft = errors.New("differences are left that were not mended")
 
 func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only string) error {
-	if o.Dry {
+	if o.DryRun {
 		if err := c.upToDate(ctx); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only stri
 		scans := h.Scans().All()
 		if only != "" {
 			var err error
-			if scans, err = h.Scans().Named(strings.Split(only, ",")...); err != nil {
+			if scans, err = h.Scans().ByName(strings.Split(only, ",")...); err != nil {
 				return cmdline.UsageError{Err: err}
 			}
 		}
@@ -105,9 +105,9 @@ func (c *commands) runScans(ctx context.Context, all *reconcile.Scans, scans []r
 	var failed []error
 	left := 0
 	for i, scan := range scans {
-		o.Seen = seenBy(c.stderr, scan.Name)
+		o.OnProgress = seenBy(c.stderr, scan.Name)
 		var err error
-		outcomes[i], err = all.Once(ctx, scan, o)
+		outcomes[i], err = all.RunOnce(ctx, scan, o)
 		failed = append(failed, err)
 		left += outcomes[i].Left()
 	}
@@ -134,7 +134,7 @@ func printScans(out io.Writer, scans []reconcile.Scan, outcomes []reconcile.Outc
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "SCAN\tCOMPARED\tFOUND\tMENDED\tTOOK\tWHAT")
 	for i, o := range outcomes {
-		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%v\t%s\n", scans[i].Name, o.Compared, o.Found, o.Mended, o.Took.Round(time.Millisecond), scans[i].What)
+		_, _ = fmt.Fprintf(table, "%s\t%d\t%d\t%d\t%v\t%s\n", scans[i].Name, o.Compared, o.Found, o.Repaired, o.Duration.Round(time.Millisecond), scans[i].Description)
 	}
 	if err := table.Flush(); err != nil {
 		return err

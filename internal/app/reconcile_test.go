@@ -292,7 +292,7 @@ func TestScansThatFailAreTriedAgainAfterATenthOfTheirTime(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
 		s := stack.Start(t)
 		scans, ran := s.Components().Scans(), 0
-		scans.Add(reconcile.Scan{Name: "broken", What: "nothing", Every: 10 * time.Hour, Run: func(context.Context, *reconcile.Run) error {
+		scans.Add(reconcile.Scan{Name: "broken", Description: "nothing", Every: 10 * time.Hour, Run: func(context.Context, *reconcile.Run) error {
 			ran++
 			return errors.New("no luck")
 		}})
@@ -366,7 +366,7 @@ func TestOneProcessScansAtATime(t *testing.T) {
 	a, b := stack.Start(t), stack.Start(t)
 	begun, goOn := make(chan string, 2), make(chan struct{})
 	for name, s := range map[string]*apptest.Server{"a": a, "b": b} {
-		s.Components().Scans().Add(reconcile.Scan{Name: "slow", What: "nothing", Run: func(ctx context.Context, r *reconcile.Run) error {
+		s.Components().Scans().Add(reconcile.Scan{Name: "slow", Description: "nothing", Run: func(ctx context.Context, r *reconcile.Run) error {
 			begun <- name
 			<-goOn
 			return r.Compare(ctx, 1)

@@ -264,8 +264,8 @@ func TestTheScanSetsABalanceToItsEntries(t *testing.T) {
 			found, repaired int
 			balance         int64
 		}{{true, 1, 0, 70}, {false, 1, 1, 100}, {false, 0, 0, 100}} {
-			out, err := scans.Once(ctx, s.Scans()[0], reconcile.Options{Dry: tt.dry})
-			if err != nil || out.Compared != 2 || out.Found != tt.found || out.Mended != tt.repaired {
+			out, err := scans.RunOnce(ctx, s.Scans()[0], reconcile.Options{DryRun: tt.dry})
+			if err != nil || out.Compared != 2 || out.Found != tt.found || out.Repaired != tt.repaired {
 				t.Errorf("%+v: %+v, %v", tt, out, err)
 			}
 			s.wantBalance(t, tt.balance)

@@ -24,7 +24,7 @@ const (
 // of truth: a repair sets the balance to their sum.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "balances", What: "balances, with the sums of their entries", Rate: scanRate, Run: s.scan},
+		{Name: "balances", Description: "balances, with the sums of their entries", Rate: scanRate, Run: s.scan},
 	}
 }
 

@@ -22,7 +22,7 @@ const (
 // together with those of orders, by the room of these.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "check-ins", What: "bitmaps in Redis of the days with a check-in, with the rows", Rate: scanRate, Redis: true, Run: s.scan},
+		{Name: "check-ins", Description: "bitmaps in Redis of the days with a check-in, with the rows", Rate: scanRate, Redis: true, Run: s.scan},
 	}
 }
 
@@ -81,7 +81,7 @@ func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []bitR
 		if !still || is != before[p] {
 			continue
 		}
-		r.Find(fmt.Sprintf("user %d, %v: %v", p.User, p.Month, is))
+		r.Report(fmt.Sprintf("user %d, %v: %v", p.User, p.Month, is))
 		if r.Dry {
 			continue
 		}
@@ -136,7 +136,7 @@ func (s *Service) mend(ctx context.Context, r *reconcile.Run, p bitRef) error {
 	}
 	again, err := s.flaws(ctx, []bitRef{p})
 	if err == nil && len(again) == 0 {
-		r.Mend(1)
+		r.Repaired(1)
 	}
 	return err
 }

@@ -16,7 +16,7 @@ func (p *process) scanned(t *testing.T, dry bool) reconcile.Outcome {
 	t.Helper()
 	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(p.Scans()...)
-	o, err := scans.Once(t.Context(), scans.All()[0], reconcile.Options{Dry: dry, Rate: -1})
+	o, err := scans.RunOnce(t.Context(), scans.All()[0], reconcile.Options{DryRun: dry, Rate: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,13 +30,13 @@ func (p *process) findsAndMends(t *testing.T, want ...string) {
 	p.box.Wait()
 	before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
 	dry := p.scanned(t, true)
-	if d := cmp.Diff(want, dry.Lines); d != "" || dry.Mended != 0 || dry.Compared == 0 {
+	if d := cmp.Diff(want, dry.Lines); d != "" || dry.Repaired != 0 || dry.Compared == 0 {
 		t.Errorf("the dry run: %+v, lines (-want +got):\n%s", dry, d)
 	}
 	if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
 		t.Errorf("the dry run changed something (-before +after):\n%s", d)
 	}
-	if run := p.scanned(t, false); run.Found != len(want) || run.Mended != len(want) {
+	if run := p.scanned(t, false); run.Found != len(want) || run.Repaired != len(want) {
 		t.Errorf("the run: %+v, want %d findings and all of them mended", run, len(want))
 	}
 	if again := p.scanned(t, false); again.Found != 0 {
@@ -94,7 +94,7 @@ func TestTheScanWalksOverManyPages(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if o := p.scanned(t, false); o.Compared != users || o.Found != 4 || o.Mended != 4 {
+		if o := p.scanned(t, false); o.Compared != users || o.Found != 4 || o.Repaired != 4 {
 			t.Errorf("%+v, want %d compared, and 4 found and mended", o, users)
 		}
 	})
@@ -117,11 +117,11 @@ func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 			}
 		}
 		scans := reconcile.New(prometheus.NewRegistry(), nil)
-		scan := reconcile.Scan{Name: "page", What: "one", Run: func(ctx context.Context, r *reconcile.Run) error {
+		scan := reconcile.Scan{Name: "page", Description: "one", Run: func(ctx context.Context, r *reconcile.Run) error {
 			p.wire.After.Store(&told) // behind the first look
 			return p.comparePage(ctx, r, []bitRef{{1, 202611}})
 		}}
-		if o, err := scans.Once(t.Context(), scan, reconcile.Options{}); err != nil || o.Compared != 1 || o.Found != 0 {
+		if o, err := scans.RunOnce(t.Context(), scan, reconcile.Options{}); err != nil || o.Compared != 1 || o.Found != 0 {
 			t.Errorf("%+v, %v", o, err)
 		}
 	})

@@ -25,7 +25,7 @@ const (
 // Scans are what this room compares: what it counts comments into.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{{
-		Name: "comments", What: "comments of each note and shop, and replies of each comment, with the comments", Rate: scanCounts,
+		Name: "comments", Description: "comments of each note and shop, and replies of each comment, with the comments", Rate: scanCounts,
 		Run: func(ctx context.Context, r *reconcile.Run) error {
 			for _, c := range []counter{s.repliesCounter(), s.notesCounter(), s.shopsCounter()} {
 				if err := c.scan(ctx, r); err != nil {

@@ -17,9 +17,9 @@ func scan(t *testing.T, s *process, dry bool) reconcile.Outcome {
 	t.Helper()
 	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(s.Scans()...)
-	found, err := scans.Named("comments")
+	found, err := scans.ByName("comments")
 	must(t, err)
-	o, err := scans.Once(t.Context(), found[0], reconcile.Options{Dry: dry})
+	o, err := scans.RunOnce(t.Context(), found[0], reconcile.Options{DryRun: dry})
 	must(t, err)
 	return o
 }
@@ -55,13 +55,13 @@ func TestTheScanMendsWhatCommentsAreCountedInto(t *testing.T) {
 				must(t, tt.harm())
 				s.outbox.Wait()
 				before := storetest.Snapshot(t, s.p.SQL.DB, s.p.Redis)
-				if dry := scan(t, s, true); dry.Found != tt.found || dry.Mended != 0 || dry.Compared == 0 {
+				if dry := scan(t, s, true); dry.Found != tt.found || dry.Repaired != 0 || dry.Compared == 0 {
 					t.Errorf("the dry run: %+v, want %d findings", dry, tt.found)
 				}
 				if d := cmp.Diff(before, storetest.Snapshot(t, s.p.SQL.DB, s.p.Redis)); d != "" {
 					t.Errorf("the dry run changed something (-before +after):\n%s", d)
 				}
-				if run := scan(t, s, false); run.Found != tt.found || run.Mended != tt.found {
+				if run := scan(t, s, false); run.Found != tt.found || run.Repaired != tt.found {
 					t.Errorf("the run: %+v, want %d findings and all of them mended", run, tt.found)
 				}
 				if again := scan(t, s, false); again.Found != 0 {
@@ -81,7 +81,7 @@ func TestTheScanComparesEveryPage(t *testing.T) {
 	for _, id := range []int64{ids[0], ids[scanPage-1], ids[scanPage], ids[len(ids)-1]} {
 		s.db.Comment.UpdateOneID(id).SetReplyCount(1).ExecX(t.Context())
 	}
-	if o := scan(t, s, false); o.Compared != len(ids)+2 || o.Found != 4 || o.Mended != 4 {
+	if o := scan(t, s, false); o.Compared != len(ids)+2 || o.Found != 4 || o.Repaired != 4 {
 		t.Errorf("%+v, want %d things compared and 4 of them mended", o, len(ids)+2)
 	}
 }

@@ -23,7 +23,7 @@ const (
 // Scans are what this room compares: what lies in the inboxes.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "feed-inboxes", What: "inboxes in Redis, with the notes of whom their owners follow", Rate: scanInboxes, Redis: true, Run: s.scan},
+		{Name: "feed-inboxes", Description: "inboxes in Redis, with the notes of whom their owners follow", Rate: scanInboxes, Redis: true, Run: s.scan},
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 		return err
 	}
 	for user, flaw := range before {
-		if err := r.Again(ctx, 1); err != nil {
+		if err := r.WaitAgain(ctx, 1); err != nil {
 			return err
 		}
 		again, err := s.look(ctx, user)
@@ -87,7 +87,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 		if again != flaw {
 			continue
 		}
-		r.Find(fmt.Sprintf("inbox of user %d: %s", user, flaw))
+		r.Report(fmt.Sprintf("inbox of user %d: %s", user, flaw))
 		if r.Dry {
 			continue
 		}
@@ -98,7 +98,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 			return err
 		}
 		if again == "" {
-			r.Mend(1)
+			r.Repaired(1)
 		}
 	}
 	return nil

@@ -33,9 +33,9 @@ const (
 // counts every two seconds; a buyer too many beside one too few does not show there.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "pieces", What: "initial stock less stock of each sale, with its live orders; told, never mended", Rate: scanSales, Run: s.scanPieces},
-		{Name: "sales", What: "running sales and their buyers in Redis, with sales and live orders", Rate: scanBuyers, Redis: true, Run: s.scanSales},
-		{Name: "queues", What: "queued orders, and buyers without a row, with orders and tombstones", Rate: scanBuyers, Redis: true, Run: s.scanQueues},
+		{Name: "pieces", Description: "initial stock less stock of each sale, with its live orders; told, never mended", Rate: scanSales, Run: s.scanPieces},
+		{Name: "sales", Description: "running sales and their buyers in Redis, with sales and live orders", Rate: scanBuyers, Redis: true, Run: s.scanSales},
+		{Name: "queues", Description: "queued orders, and buyers without a row, with orders and tombstones", Rate: scanBuyers, Redis: true, Run: s.scanQueues},
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *Service) scanPiecesPage(ctx context.Context, db sqlfile.Querier, r *rec
 			return err
 		}
 		if n++; initial-stock != live {
-			r.Find(fmt.Sprintf("sale %d: of %d pieces %d are left, and %d orders live", after, initial, stock, live))
+			r.Report(fmt.Sprintf("sale %d: of %d pieces %d are left, and %d orders live", after, initial, stock, live))
 		}
 		return nil
 	})
@@ -83,7 +83,7 @@ func (f flaws) still(other flaws) flaws {
 
 func (f flaws) tell(r *reconcile.Run) {
 	for _, line := range slices.Sorted(maps.Values(f)) {
-		r.Find(line)
+		r.Report(line)
 	}
 }
 
@@ -113,7 +113,7 @@ func (s *Service) scanSales(ctx context.Context, r *reconcile.Run) error {
 
 // scanSale compares one sale. What differs at two looks, a moment apart, differs.
 func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) error {
-	again := func(n int) error { return r.Again(ctx, n) } // no thing more, and as much work
+	again := func(n int) error { return r.WaitAgain(ctx, n) } // no thing more, and as much work
 	found, err := s.inspect(ctx, id, func(n int) error { return r.Compare(ctx, n) })
 	if err != nil || len(found) == 0 {
 		return err
@@ -142,7 +142,7 @@ func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) erro
 		}
 		found.still(now)
 	}
-	r.Mend(all - len(found))
+	r.Repaired(all - len(found))
 	return nil
 }
 

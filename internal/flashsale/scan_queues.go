@@ -40,13 +40,13 @@ type backlog struct {
 
 func (b backlog) tell(r *reconcile.Run, p int) {
 	for _, d := range b.ended {
-		r.Find(fmt.Sprintf("queue %d: entry %s is of order %d, which has its row", p, d.id, d.Order))
+		r.Report(fmt.Sprintf("queue %d: entry %s is of order %d, which has its row", p, d.id, d.Order))
 	}
 	for _, d := range b.late {
-		r.Find(fmt.Sprintf("queue %d: entry %s, of order %d, has waited since %s", p, d.id, d.Order, writtenAt(d.id).UTC().Format(time.DateTime)))
+		r.Report(fmt.Sprintf("queue %d: entry %s, of order %d, has waited since %s", p, d.id, d.Order, writtenAt(d.id).UTC().Format(time.DateTime)))
 	}
 	for _, h := range b.homeless {
-		r.Find(fmt.Sprintf("queue %d: user %d has no piece of sale %d in Redis for the queued order %d", p, h.User, h.Voucher, h.Order))
+		r.Report(fmt.Sprintf("queue %d: user %d has no piece of sale %d in Redis for the queued order %d", p, h.User, h.Voucher, h.Order))
 	}
 }
 
@@ -65,7 +65,7 @@ func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error 
 			return nil
 		}
 		mended, err := s.mendQueue(ctx, p, found)
-		r.Mend(mended)
+		r.Repaired(mended)
 		return err
 	})
 }
@@ -236,13 +236,13 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 		return err
 	}
 	for _, h := range lost {
-		r.Find(fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which has neither a row nor an entry", h.Voucher, h.User, h.Order))
+		r.Report(fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which has neither a row nor an entry", h.Voucher, h.User, h.Order))
 	}
 	if r.Dry {
 		return nil
 	}
 	mended, err := s.failLost(ctx, p, lost)
-	r.Mend(mended)
+	r.Repaired(mended)
 	return err
 }
 

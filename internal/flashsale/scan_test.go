@@ -24,11 +24,11 @@ func (g *stage) scan(name string, dry bool) reconcile.Outcome {
 	g.t.Helper()
 	scans := reconcile.New(prometheus.NewRegistry(), g.Log)
 	scans.Add(g.Scans()...)
-	found, err := scans.Named(name)
+	found, err := scans.ByName(name)
 	if err != nil {
 		g.t.Fatal(err)
 	}
-	o, err := scans.Once(g.t.Context(), found[0], reconcile.Options{Dry: dry})
+	o, err := scans.RunOnce(g.t.Context(), found[0], reconcile.Options{DryRun: dry})
 	if err != nil {
 		g.t.Fatal(err)
 	}
@@ -168,7 +168,7 @@ func TestScansFindAndMendWhatIsWrongWithSales(t *testing.T) {
 				if d := cmp.Diff(before, storetest.Snapshot(t, g.SQL.DB, g.Redis)); d != "" {
 					t.Errorf("the dry run changed something (-before +after):\n%s", d)
 				}
-				if dry.Found != h.found || dry.Mended != 0 || len(dry.Lines) != h.found || dry.Compared == 0 {
+				if dry.Found != h.found || dry.Repaired != 0 || len(dry.Lines) != h.found || dry.Compared == 0 {
 					t.Errorf("the dry run: %+v, want %d findings", dry, h.found)
 				}
 				if run := g.scan(h.scan, false); run.Found != h.found || run.Left() != h.left {
@@ -230,7 +230,7 @@ func TestAScanOfAQueueEndsUnderTraffic(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		scans := reconcile.New(prometheus.NewRegistry(), g.Log)
-		o, err := scans.Once(ctx, reconcile.Scan{Name: "queues", Run: g.scanQueues}, reconcile.Options{Seen: func(n int) {
+		o, err := scans.RunOnce(ctx, reconcile.Scan{Name: "queues", Run: g.scanQueues}, reconcile.Options{OnProgress: func(n int) {
 			if n > 10*atOnce {
 				cancel()
 			}
@@ -256,13 +256,13 @@ func TestAllLooksOfAScanKeepToItsRate(t *testing.T) {
 		}
 		g.must(g.Redis.Incr(t.Context(), g.gate.keys.stock(at.partition, at.voucher)).Err())
 		scans := reconcile.New(prometheus.NewRegistry(), g.Log)
-		o, err := scans.Once(t.Context(), reconcile.Scan{Name: "sales", Run: g.scanSales}, reconcile.Options{Dry: true, Rate: perSecond})
+		o, err := scans.RunOnce(t.Context(), reconcile.Scan{Name: "sales", Run: g.scanSales}, reconcile.Options{DryRun: true, Rate: perSecond})
 		const look = 1 + 2*buyers // the sale, its orders, its buyers
 		if err != nil || o.Found != 1 || o.Compared != look {
 			t.Errorf("%+v, %v, want %d things compared", o, err, look)
 		}
-		if least := time.Duration(2*look-free) * time.Second / perSecond; o.Took < least {
-			t.Errorf("two looks took %v, want at least %v", o.Took, least)
+		if least := time.Duration(2*look-free) * time.Second / perSecond; o.Duration < least {
+			t.Errorf("two looks took %v, want at least %v", o.Duration, least)
 		}
 	})
 }

@@ -26,8 +26,8 @@ const (
 // Scans are what this room compares: what is counted of follows, and whom each follows.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "follows", What: "followers and followees counted of each user, with the follows, and follows with their users", Rate: scanRows, Run: s.scanFollows},
-		{Name: "follow-sets", What: "sets of whom users follow in Redis, with the follows", Rate: scanSets, Redis: true, Run: s.scanSets},
+		{Name: "follows", Description: "followers and followees counted of each user, with the follows, and follows with their users", Rate: scanRows, Run: s.scanFollows},
+		{Name: "follow-sets", Description: "sets of whom users follow in Redis, with the follows", Rate: scanSets, Redis: true, Run: s.scanSets},
 	}
 }
 
@@ -67,14 +67,14 @@ func (s *Service) scanOrphans(ctx context.Context, r *reconcile.Run) error {
 			if f.both {
 				continue
 			}
-			r.Find(fmt.Sprintf("follow %d: user %d follows user %d, and one of them is gone", f.id, f.follower, f.followee))
+			r.Report(fmt.Sprintf("follow %d: user %d follows user %d, and one of them is gone", f.id, f.follower, f.followee))
 			if r.Dry {
 				continue
 			}
 			if err := s.removeOrphan(ctx, pair{f.follower, f.followee}, f.id); err != nil {
 				return err
 			}
-			r.Mend(1)
+			r.Repaired(1)
 		}
 	}
 	return nil
@@ -207,7 +207,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 		return err
 	}
 	for user, flaw := range before {
-		if err := r.Again(ctx, 1); err != nil {
+		if err := r.WaitAgain(ctx, 1); err != nil {
 			return err
 		}
 		again, err := s.look(ctx, user)
@@ -217,7 +217,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 		if again == "" || again != flaw {
 			continue
 		}
-		r.Find(fmt.Sprintf("set of whom user %d follows: %s", user, flaw))
+		r.Report(fmt.Sprintf("set of whom user %d follows: %s", user, flaw))
 		if r.Dry {
 			continue
 		}
@@ -228,7 +228,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 			return err
 		}
 		if again == "" {
-			r.Mend(1)
+			r.Repaired(1)
 		}
 	}
 	return nil

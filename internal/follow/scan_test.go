@@ -18,9 +18,9 @@ func (p process) scan(t *testing.T, name string, dry bool) reconcile.Outcome {
 	t.Helper()
 	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(p.Scans()...)
-	found, err := scans.Named(name)
+	found, err := scans.ByName(name)
 	must(t, err)
-	o, err := scans.Once(t.Context(), found[0], reconcile.Options{Dry: dry, Rate: -1})
+	o, err := scans.RunOnce(t.Context(), found[0], reconcile.Options{DryRun: dry, Rate: -1})
 	must(t, err)
 	return o
 }
@@ -31,13 +31,13 @@ func (p process) findsAndMends(t *testing.T, name string, want int) {
 	t.Helper()
 	p.box.Wait()
 	before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
-	if dry := p.scan(t, name, true); dry.Found != want || dry.Mended != 0 || dry.Compared == 0 {
+	if dry := p.scan(t, name, true); dry.Found != want || dry.Repaired != 0 || dry.Compared == 0 {
 		t.Errorf("the dry run: %+v, want %d findings", dry, want)
 	}
 	if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
 		t.Errorf("the dry run changed something (-before +after):\n%s", d)
 	}
-	if run := p.scan(t, name, false); run.Found != want || run.Mended != want {
+	if run := p.scan(t, name, false); run.Found != want || run.Repaired != want {
 		t.Errorf("the run: %+v, want %d findings and all of them mended", run, want)
 	}
 	if again := p.scan(t, name, false); again.Found != 0 {
@@ -151,7 +151,7 @@ func TestTheScanOfSetsLooksTwice(t *testing.T) {
 		row := p.rowsOf(t, ann)[decimal(bob)]
 		p.db.Follow.DeleteOneID(row).ExecX(t.Context())
 		scans := reconcile.New(prometheus.NewRegistry(), nil)
-		o, err := scans.Once(t.Context(), reconcile.Scan{Name: "follow-sets", Run: func(ctx context.Context, r *reconcile.Run) error {
+		o, err := scans.RunOnce(t.Context(), reconcile.Scan{Name: "follow-sets", Run: func(ctx context.Context, r *reconcile.Run) error {
 			kept, err := p.out.Peek(ctx, ann)
 			must(t, err)
 			flaws, err := p.flaws(ctx, kept)

@@ -28,14 +28,14 @@ const (
 func (s *Service) Scans() []reconcile.Scan {
 	noun := s.noun()
 	scans := []reconcile.Scan{
-		{Name: noun + "-likes", What: "counted likes of each " + noun + ", with the likes", Rate: scanCounts, Run: s.scanCounts},
-		{Name: noun + "-liked", What: "sets in Redis of the newest " + noun + "s that users like, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
+		{Name: noun + "-likes", Description: "counted likes of each " + noun + ", with the likes", Rate: scanCounts, Run: s.scanCounts},
+		{Name: noun + "-liked", Description: "sets in Redis of the newest " + noun + "s that users like, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
 			return s.scanSets(ctx, r, sets{"what user %d likes", s.liked, likedSize, s.loadLiked})
 		}},
 	}
 	if s.likers != nil {
 		scans = append(scans, reconcile.Scan{
-			Name: noun + "-likers", What: "sets in Redis of who liked each " + noun + " first, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
+			Name: noun + "-likers", Description: "sets in Redis of who liked each " + noun + " first, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
 				return s.scanSets(ctx, r, sets{"likers of " + noun + " %d", s.likers, likersSize, s.loadLikers})
 			},
 		})
@@ -165,7 +165,7 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of sets, ke
 		if !ok || is.text != was.text || !slices.Equal(is.set.Entries, was.set.Entries) {
 			continue
 		}
-		r.Find(fmt.Sprintf(of.name+": %s", id, is.text))
+		r.Report(fmt.Sprintf(of.name+": %s", id, is.text))
 		if r.Dry {
 			continue
 		}
@@ -177,7 +177,7 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of sets, ke
 			return err
 		}
 		if len(again) == 0 {
-			r.Mend(1)
+			r.Repaired(1)
 		}
 	}
 	return nil

@@ -25,11 +25,11 @@ func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
 	t.Helper()
 	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(s.Scans()...)
-	found, err := scans.Named(name)
+	found, err := scans.ByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := scans.Once(t.Context(), found[0], reconcile.Options{Dry: dry})
+	o, err := scans.RunOnce(t.Context(), found[0], reconcile.Options{DryRun: dry})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,13 +42,13 @@ func (p *process) findsAndMends(t *testing.T, s *Service, name string, want int)
 	t.Helper()
 	p.box.Wait()
 	before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
-	if dry := scanOf(t, s, name, true); dry.Found != want || dry.Mended != 0 || dry.Compared == 0 {
+	if dry := scanOf(t, s, name, true); dry.Found != want || dry.Repaired != 0 || dry.Compared == 0 {
 		t.Errorf("the dry run: %+v, want %d findings", dry, want)
 	}
 	if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
 		t.Errorf("the dry run changed something (-before +after):\n%s", d)
 	}
-	if run := scanOf(t, s, name, false); run.Found != want || run.Mended != want {
+	if run := scanOf(t, s, name, false); run.Found != want || run.Repaired != want {
 		t.Errorf("the run: %+v, want %d findings and all of them mended", run, want)
 	}
 	if again := scanOf(t, s, name, false); again.Found != 0 {
@@ -190,8 +190,8 @@ func TestASetThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 			return rows, err
 		}
 		scans := reconcile.New(prometheus.NewRegistry(), nil)
-		scans.Add(reconcile.Scan{Name: "likers", What: "them", Run: func(ctx context.Context, r *reconcile.Run) error { return s.scanSets(ctx, r, of) }})
-		o, err := scans.Once(t.Context(), scans.All()[0], reconcile.Options{})
+		scans.Add(reconcile.Scan{Name: "likers", Description: "them", Run: func(ctx context.Context, r *reconcile.Run) error { return s.scanSets(ctx, r, of) }})
+		o, err := scans.RunOnce(t.Context(), scans.All()[0], reconcile.Options{})
 		if err != nil || o.Compared != 1 || o.Found != 0 {
 			t.Errorf("%+v, %v", o, err)
 		}

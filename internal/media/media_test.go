@@ -451,9 +451,9 @@ func TestTheScanSetsRightWhatSomebodyChangedPastTheProgram(t *testing.T) {
 		}
 		find := func(dry bool, found, mended int) {
 			t.Helper()
-			r, err := reconcile.New(prometheus.NewRegistry(), p.Log).Once(ctx, p.Scans()[0], reconcile.Options{Dry: dry})
-			if err != nil || r.Found != found || r.Mended != mended {
-				t.Errorf("dry %v: found %d, mended %d, not %d and %d: %v", dry, r.Found, r.Mended, found, mended, err)
+			r, err := reconcile.New(prometheus.NewRegistry(), p.Log).RunOnce(ctx, p.Scans()[0], reconcile.Options{DryRun: dry})
+			if err != nil || r.Found != found || r.Repaired != mended {
+				t.Errorf("dry %v: found %d, mended %d, not %d and %d: %v", dry, r.Found, r.Repaired, found, mended, err)
 			}
 		}
 		find(true, 6, 0)
@@ -502,9 +502,9 @@ func TestTheScanReadsAllThingsInPages(t *testing.T) {
 		}
 		p.DB.User.UpdateOneID(users[0]).SetNickname("Bob").ExecX(ctx) // it may lie behind the others now
 		for _, want := range []int{len(wrong) + len(gone), 0} {
-			r, err := reconcile.New(prometheus.NewRegistry(), p.Log).Once(ctx, p.Scans()[0], reconcile.Options{})
-			if err != nil || r.Found != want || r.Mended != want {
-				t.Errorf("found %d, mended %d, not %d: %v", r.Found, r.Mended, want, err)
+			r, err := reconcile.New(prometheus.NewRegistry(), p.Log).RunOnce(ctx, p.Scans()[0], reconcile.Options{})
+			if err != nil || r.Found != want || r.Repaired != want {
+				t.Errorf("found %d, mended %d, not %d: %v", r.Found, r.Repaired, want, err)
 			}
 		}
 	})

@@ -30,7 +30,7 @@ const (
 // ever.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{{
-		Name: "picture-uses", What: "what shops, types, notes and users show, with what is written down of it", Rate: scanRate, Run: func(ctx context.Context, r *reconcile.Run) error {
+		Name: "picture-uses", Description: "what shops, types, notes and users show, with what is written down of it", Rate: scanRate, Run: func(ctx context.Context, r *reconcile.Run) error {
 			for _, k := range []Kind{OfShop, OfShopType, OfNote, OfUser} {
 				if err := s.scanOwners(ctx, r, k); err != nil {
 					return err
@@ -144,19 +144,19 @@ func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner in
 		}
 		here := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return there[names[path]] == nil })
 		if n := len(paths) - len(here); n > 0 {
-			r.Find(fmt.Sprintf("%s %d: it shows %d pictures that are not here", k, owner, n))
+			r.Report(fmt.Sprintf("%s %d: it shows %d pictures that are not here", k, owner, n))
 		}
 		if same(here, uses[owner]) {
 			return nil
 		}
-		r.Find(fmt.Sprintf("%s %d: it shows %d pictures, and %d are written down", k, owner, len(here), len(uses[owner])))
+		r.Report(fmt.Sprintf("%s %d: it shows %d pictures, and %d are written down", k, owner, len(here), len(uses[owner])))
 		if r.Dry {
 			return nil
 		}
 		if err := (Shelf{s, k}).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: mediapath.Program(), Paths: here}}); err != nil {
 			return err
 		}
-		r.Mend(1)
+		r.Repaired(1)
 		return nil
 	})
 }

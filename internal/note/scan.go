@@ -24,8 +24,8 @@ const (
 // feed.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "notes", What: "notes of each user, with the rows", Rate: scanCounts, Run: s.scanCounts},
-		{Name: "note-events", What: "the numbers of the feed: none is missing below the head", Rate: scanEvents, Run: s.scanEvents},
+		{Name: "notes", Description: "notes of each user, with the rows", Rate: scanCounts, Run: s.scanCounts},
+		{Name: "note-events", Description: "the numbers of the feed: none is missing below the head", Rate: scanEvents, Run: s.scanEvents},
 	}
 }
 
@@ -109,7 +109,7 @@ func (s *Service) scanEvents(ctx context.Context, r *reconcile.Run) error {
 			return err
 		}
 		if missing := until - from - int64(n); missing != 0 {
-			r.Find(fmt.Sprintf("feed: %d numbers are missing of %d to %d", missing, from+1, until))
+			r.Report(fmt.Sprintf("feed: %d numbers are missing of %d to %d", missing, from+1, until))
 		}
 	}
 	return nil

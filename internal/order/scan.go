@@ -34,9 +34,9 @@ const (
 // from check-ins too; who compares them has to know both.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "order-lists", What: "order lists in Redis of who ordered in the last day, and marks of queued orders, with the orders", Rate: scanLists, Redis: true, Run: s.scanLists},
-		{Name: "sold", What: "pieces sold of each shop, with the paid orders", Rate: scanCounts, Run: s.soldCounter().scan},
-		{Name: "points", What: "points of each user, with the paid orders and the check-ins", Rate: scanCounts, Run: s.pointsCounter().scan},
+		{Name: "order-lists", Description: "order lists in Redis of who ordered in the last day, and marks of queued orders, with the orders", Rate: scanLists, Redis: true, Run: s.scanLists},
+		{Name: "sold", Description: "pieces sold of each shop, with the paid orders", Rate: scanCounts, Run: s.soldCounter().scan},
+		{Name: "points", Description: "points of each user, with the paid orders and the check-ins", Rate: scanCounts, Run: s.pointsCounter().scan},
 	}
 }
 
@@ -93,7 +93,7 @@ func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int
 		if flaw == "" {
 			continue
 		}
-		r.Find(fmt.Sprintf("list of user %d: %s", list.Key, flaw))
+		r.Report(fmt.Sprintf("list of user %d: %s", list.Key, flaw))
 		if r.Dry {
 			continue
 		}
@@ -110,7 +110,7 @@ func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int
 			}
 		}
 		if len(again) == 0 || flaw == "" {
-			r.Mend(1)
+			r.Repaired(1)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 		}
 	}
 	for _, o := range over {
-		r.Find(fmt.Sprintf("user %d: order %d is marked as queued, and has its row", o.User, o.Number))
+		r.Report(fmt.Sprintf("user %d: order %d is marked as queued, and has its row", o.User, o.Number))
 	}
 	if r.Dry || len(over) == 0 {
 		return nil
@@ -150,7 +150,7 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 	if err := s.lists.unqueue(ctx, over); err != nil {
 		return err
 	}
-	r.Mend(len(over))
+	r.Repaired(len(over))
 	return nil
 }
 

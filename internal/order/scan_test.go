@@ -27,11 +27,11 @@ func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
 	t.Helper()
 	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(s.Scans()...)
-	found, err := scans.Named(name)
+	found, err := scans.ByName(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o, err := scans.Once(t.Context(), found[0], reconcile.Options{Dry: dry})
+	o, err := scans.RunOnce(t.Context(), found[0], reconcile.Options{DryRun: dry})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,13 +43,13 @@ func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
 func findsAndMends(t *testing.T, s *Service, p storetest.Process, name string, want int) {
 	t.Helper()
 	before := storetest.Snapshot(t, p.SQL.DB, p.Redis)
-	if dry := scanOf(t, s, name, true); dry.Found != want || dry.Mended != 0 || dry.Compared == 0 {
+	if dry := scanOf(t, s, name, true); dry.Found != want || dry.Repaired != 0 || dry.Compared == 0 {
 		t.Errorf("the dry run: %+v, want %d findings", dry, want)
 	}
 	if d := cmp.Diff(before, storetest.Snapshot(t, p.SQL.DB, p.Redis)); d != "" {
 		t.Errorf("the dry run changed something (-before +after):\n%s", d)
 	}
-	if run := scanOf(t, s, name, false); run.Found != want || run.Mended != want {
+	if run := scanOf(t, s, name, false); run.Found != want || run.Repaired != want {
 		t.Errorf("the run: %+v, want %d findings and all of them mended", run, want)
 	}
 	if again := scanOf(t, s, name, false); again.Found != 0 {
@@ -135,7 +135,7 @@ func TestTheScanComparesEachListOfManyPagesOnce(t *testing.T) {
 			sh.page(t, user, Filter{})
 			sh.must(t, sh.p.Redis.ZRem(t.Context(), sh.listKey(user), place{Number: user}.entry().Member).Err())
 		}
-		if o := scanOf(t, sh.Service, "order-lists", false); o.Compared != users || o.Found != 5 || o.Mended != 5 {
+		if o := scanOf(t, sh.Service, "order-lists", false); o.Compared != users || o.Found != 5 || o.Repaired != 5 {
 			t.Errorf("%+v, want %d lists compared and 5 of them mended", o, users)
 		}
 	})
@@ -343,7 +343,7 @@ func TestTheScanOfListsEndsWhilePeopleOrder(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		scans := reconcile.New(prometheus.NewRegistry(), nil)
-		o, err := scans.Once(ctx, reconcile.Scan{Name: "order-lists", Run: sh.scanLists}, reconcile.Options{Seen: func(n int) {
+		o, err := scans.RunOnce(ctx, reconcile.Scan{Name: "order-lists", Run: sh.scanLists}, reconcile.Options{OnProgress: func(n int) {
 			if n > 4*scanPage {
 				cancel()
 				return

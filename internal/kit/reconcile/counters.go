@@ -26,14 +26,14 @@ func Counters[C any](ctx context.Context, r *Run, size int,
 			if differs == "" {
 				continue
 			}
-			r.Find(differs)
+			r.Report(differs)
 			if r.Dry {
 				continue
 			}
 			if err := mend(ctx, id); err != nil {
 				return err
 			}
-			r.Mend(1)
+			r.Repaired(1)
 		}
 	}
 	return nil

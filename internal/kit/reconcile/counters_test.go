@@ -23,7 +23,7 @@ func TestCountersAreComparedInPages(t *testing.T) {
 		want  reconcile.Outcome
 		mends []int64
 	}{
-		{"all are compared, and mended", false, nil, reconcile.Outcome{Compared: 7, Found: 2, Mended: 2, Lines: []string{"2 is wrong", "7 is wrong"}}, []int64{2, 7}},
+		{"all are compared, and mended", false, nil, reconcile.Outcome{Compared: 7, Found: 2, Repaired: 2, Lines: []string{"2 is wrong", "7 is wrong"}}, []int64{2, 7}},
 		{"a dry run mends nothing", true, nil, reconcile.Outcome{Compared: 7, Found: 2, Lines: []string{"2 is wrong", "7 is wrong"}}, nil},
 		{"one that cannot be mended ends it", false, broken, reconcile.Outcome{Compared: 3, Found: 1, Lines: []string{"2 is wrong"}}, []int64{2}},
 	} {
@@ -41,13 +41,13 @@ func TestCountersAreComparedInPages(t *testing.T) {
 			return id, ""
 		}
 		mend := func(_ context.Context, id int64) error { mends = append(mends, id); return tt.fails }
-		scan := reconcile.Scan{Name: "counters", What: "counters", Run: func(ctx context.Context, r *reconcile.Run) error {
+		scan := reconcile.Scan{Name: "counters", Description: "counters", Run: func(ctx context.Context, r *reconcile.Run) error {
 			return reconcile.Counters(ctx, r, 3, read, look, mend)
 		}}
 		s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 		s.Add(scan)
-		got, err := s.Once(t.Context(), scan, reconcile.Options{Dry: tt.dry})
-		got.Took = 0
+		got, err := s.RunOnce(t.Context(), scan, reconcile.Options{DryRun: tt.dry})
+		got.Duration = 0
 		if diff := cmp.Diff(tt.want, got); diff != "" || !errors.Is(err, tt.fails) {
 			t.Errorf("%s: %v, %s", tt.name, err, diff)
 		}

@@ -22,18 +22,18 @@ import (
 )
 
 const (
-	mostLines = 20            // findings that are told one by one, of one run
-	runLimit  = 6 * time.Hour // of one scheduled run: millions of things at its rate
-	burst     = 500           // things that may be compared at once, whatever the rate
+	maxLines = 20            // findings that are told one by one, of one run
+	runLimit = 6 * time.Hour // of one scheduled run: millions of things at its rate
+	burst    = 500           // things that may be compared at once, whatever the rate
 )
 
 // A Scan compares one thing that is kept twice. Name, What and Run are required.
 type Scan struct {
-	Name  string        // one word, for people and for metrics: "order-lists"
-	What  string        // what is compared with what, for people
-	Every time.Duration // between two runs on the schedule; 0 is an hour
-	Rate  int           // things compared a second, unless the caller says; 0 is no limit
-	Redis bool          // it looks into the Redis that all processes share
+	Name        string        // one word, for people and for metrics: "order-lists"
+	Description string        // what is compared with what, for people
+	Every       time.Duration // between two runs on the schedule; 0 is an hour
+	Rate        int           // things compared a second, unless the caller says; 0 is no limit
+	Redis       bool          // it looks into the Redis that all processes share
 
 	// Run compares all there is, once. It says what it sees by the methods of r, and
 	// changes nothing at all if r.Dry is true. What it finds it mends, if that is right
@@ -54,17 +54,17 @@ type Run struct {
 type Outcome struct {
 	Compared int // things: sales, buyers, lists, counters …
 	Found    int // that differ
-	Mended   int // of those, that do not any more
+	Repaired int // of those, that do not any more
 	Lines    []string
-	Took     time.Duration
+	Duration time.Duration
 }
 
 // Left is how many findings were not mended.
-func (o Outcome) Left() int { return o.Found - o.Mended }
+func (o Outcome) Left() int { return o.Found - o.Repaired }
 
 // Compare counts things that are about to be compared, and waits until they may be.
 func (r *Run) Compare(ctx context.Context, things int) error {
-	if err := r.Again(ctx, things); err != nil {
+	if err := r.WaitAgain(ctx, things); err != nil {
 		return err
 	}
 	r.Compared += things
@@ -72,9 +72,9 @@ func (r *Run) Compare(ctx context.Context, things int) error {
 	return nil
 }
 
-// Again waits until things may be compared once more: they are counted already, and cost
+// WaitAgain waits until things may be compared once more: they are counted already, and cost
 // as much as at the first look.
-func (r *Run) Again(ctx context.Context, things int) error {
+func (r *Run) WaitAgain(ctx context.Context, things int) error {
 	for n := things; n > 0; n -= burst {
 		if err := r.limit.WaitN(ctx, min(n, burst)); err != nil {
 			return fmt.Errorf("wait for the turn of %d things: %w", things, err)
@@ -83,22 +83,22 @@ func (r *Run) Again(ctx context.Context, things int) error {
 	return nil
 }
 
-// Find counts something that differs. The line says which and how, by ids alone; the
+// Report counts something that differs. The line says which and how, by ids alone; the
 // first twenty lines are kept.
-func (r *Run) Find(line string) {
-	if r.Found++; r.Found <= mostLines {
+func (r *Run) Report(line string) {
+	if r.Found++; r.Found <= maxLines {
 		r.Lines = append(r.Lines, line)
 	}
 }
 
-// Mend counts findings that are right now.
-func (r *Run) Mend(findings int) { r.Mended += findings }
+// Repaired counts findings that are right now.
+func (r *Run) Repaired(findings int) { r.Repaired += findings }
 
 // Options say how a scan is run by hand.
 type Options struct {
-	Dry  bool
-	Rate int                // things a second; 0 is what the scan says, below 0 no limit
-	Seen func(compared int) // told as it goes; may be nil
+	DryRun     bool
+	Rate       int                // things a second; 0 is what the scan says, below 0 no limit
+	OnProgress func(compared int) // told as it goes; may be nil
 }
 
 // Scans are all scans of a program. It is safe for concurrent use once all are added.
@@ -130,7 +130,7 @@ func New(reg prometheus.Registerer, log *slog.Logger) *Scans {
 // Add adds scans. All calls come before all others. It panics if a name is taken.
 func (s *Scans) Add(scans ...Scan) {
 	for _, scan := range scans {
-		if _, err := s.Named(scan.Name); err == nil {
+		if _, err := s.ByName(scan.Name); err == nil {
 			panic(fmt.Sprintf("reconcile: two scans are named %q", scan.Name))
 		}
 		scan.Every = cmp.Or(scan.Every, time.Hour)
@@ -144,9 +144,9 @@ func (s *Scans) Add(scans ...Scan) {
 // All returns the scans, in the order in which they were added.
 func (s *Scans) All() []Scan { return s.all }
 
-// Named returns the scans of these names, in that order. One that there is not is an
+// ByName returns the scans of these names, in that order. One that there is not is an
 // error that lists those that there are.
-func (s *Scans) Named(names ...string) ([]Scan, error) {
+func (s *Scans) ByName(names ...string) ([]Scan, error) {
 	var found []Scan
 	for _, name := range names {
 		n := len(found)
@@ -164,10 +164,10 @@ func (s *Scans) Named(names ...string) ([]Scan, error) {
 	return found, nil
 }
 
-// Once runs a scan now, whatever other processes do. With an error the outcome is what
+// RunOnce runs a scan now, whatever other processes do. With an error the outcome is what
 // was seen until then.
-func (s *Scans) Once(ctx context.Context, scan Scan, o Options) (Outcome, error) {
-	r := &Run{Dry: o.Dry, limit: rate.NewLimiter(rate.Inf, burst), seen: o.Seen}
+func (s *Scans) RunOnce(ctx context.Context, scan Scan, o Options) (Outcome, error) {
+	r := &Run{Dry: o.DryRun, limit: rate.NewLimiter(rate.Inf, burst), seen: o.OnProgress}
 	if n := cmp.Or(o.Rate, scan.Rate); n > 0 {
 		r.limit.SetLimit(rate.Limit(n))
 	}
@@ -176,8 +176,8 @@ func (s *Scans) Once(ctx context.Context, scan Scan, o Options) (Outcome, error)
 	}
 	began := time.Now()
 	err := scan.Run(ctx, r)
-	r.Took = time.Since(began)
-	for i, n := range []int{r.Compared, r.Found, r.Mended} {
+	r.Duration = time.Since(began)
+	for i, n := range []int{r.Compared, r.Found, r.Repaired} {
 		s.counts[i].WithLabelValues(scan.Name).Add(float64(n))
 	}
 	if err != nil {
@@ -201,9 +201,9 @@ func (s *Scans) Jobs() []schedule.Job {
 }
 
 func (s *Scans) scheduled(ctx context.Context, scan Scan) error {
-	o, err := s.Once(ctx, scan, Options{})
+	o, err := s.RunOnce(ctx, scan, Options{})
 	if o.Found > 0 {
-		s.log.WarnContext(ctx, "a scan found differences", "scan", scan.Name, "found", o.Found, "mended", o.Mended, "findings", o.Lines)
+		s.log.WarnContext(ctx, "a scan found differences", "scan", scan.Name, "found", o.Found, "mended", o.Repaired, "findings", o.Lines)
 	}
 	return err
 }

@@ -28,15 +28,15 @@ func look(t *testing.T, s *reconcile.Scans) (failed error) {
 
 // finds is a scan of things, some of which differ, and of these some can be mended.
 func finds(name string, things, differ, mend int) reconcile.Scan {
-	return reconcile.Scan{Name: name, What: "nothing", Run: func(ctx context.Context, r *reconcile.Run) error {
+	return reconcile.Scan{Name: name, Description: "nothing", Run: func(ctx context.Context, r *reconcile.Run) error {
 		if err := r.Compare(ctx, things); err != nil {
 			return err
 		}
 		for n := range differ {
-			r.Find(fmt.Sprint("thing ", n))
+			r.Report(fmt.Sprint("thing ", n))
 		}
 		if !r.Dry {
-			r.Mend(mend)
+			r.Repaired(mend)
 		}
 		return nil
 	}}
@@ -67,7 +67,7 @@ tandian_reconcile_mended_total{what="shoes"} %d
 		t.Error(err)
 	}
 	check(10, 3, 2)
-	o, err := s.Once(t.Context(), s.All()[0], reconcile.Options{Dry: true})
+	o, err := s.RunOnce(t.Context(), s.All()[0], reconcile.Options{DryRun: true})
 	if err != nil || o.Left() != 3 || !cmp.Equal(o.Lines, []string{"thing 0", "thing 1", "thing 2"}) {
 		t.Errorf("a dry run: %+v, %v", o, err)
 	}
@@ -77,7 +77,7 @@ tandian_reconcile_mended_total{what="shoes"} %d
 func TestTheFirstTwentyFindingsAreTold(t *testing.T) {
 	s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	s.Add(finds("shoes", 100, 90, 90))
-	o, err := s.Once(t.Context(), s.All()[0], reconcile.Options{})
+	o, err := s.RunOnce(t.Context(), s.All()[0], reconcile.Options{})
 	if err != nil || o.Found != 90 || o.Left() != 0 || len(o.Lines) != 20 || o.Lines[19] != "thing 19" {
 		t.Errorf("%+v, %v", o, err)
 	}
@@ -101,8 +101,8 @@ func TestScansKeepToTheirRate(t *testing.T) {
 				scan.Rate = tt.scan
 				s.Add(scan)
 				var seen []int
-				o, err := s.Once(t.Context(), s.All()[0], reconcile.Options{Rate: tt.say, Seen: func(n int) { seen = append(seen, n) }})
-				if err != nil || o.Took.Round(10*time.Millisecond) != tt.want || !cmp.Equal(seen, []int{2500}) {
+				o, err := s.RunOnce(t.Context(), s.All()[0], reconcile.Options{Rate: tt.say, OnProgress: func(n int) { seen = append(seen, n) }})
+				if err != nil || o.Duration.Round(10*time.Millisecond) != tt.want || !cmp.Equal(seen, []int{2500}) {
 					t.Errorf("%+v, %v, seen %v; want %v", o, err, seen, tt.want)
 				}
 			})
@@ -114,10 +114,10 @@ func TestScansKeepToTheirRate(t *testing.T) {
 func TestASecondLookIsPacedAndNotCounted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
-		o, err := s.Once(t.Context(), reconcile.Scan{Name: "shoes", Rate: 1000, Run: func(ctx context.Context, r *reconcile.Run) error {
-			return errors.Join(r.Compare(ctx, 1500), r.Again(ctx, 1500))
+		o, err := s.RunOnce(t.Context(), reconcile.Scan{Name: "shoes", Rate: 1000, Run: func(ctx context.Context, r *reconcile.Run) error {
+			return errors.Join(r.Compare(ctx, 1500), r.WaitAgain(ctx, 1500))
 		}}, reconcile.Options{})
-		if err != nil || o.Compared != 1500 || o.Took.Round(10*time.Millisecond) != 2500*time.Millisecond {
+		if err != nil || o.Compared != 1500 || o.Duration.Round(10*time.Millisecond) != 2500*time.Millisecond {
 			t.Errorf("%+v, %v", o, err)
 		}
 	})
@@ -127,7 +127,7 @@ func TestASecondLookIsPacedAndNotCounted(t *testing.T) {
 func TestAScanThatFailsIsCounted(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	s := reconcile.New(reg, slog.New(slog.DiscardHandler))
-	s.Add(reconcile.Scan{Name: "broken", What: "nothing", Every: time.Minute, Run: func(context.Context, *reconcile.Run) error { return errors.New("no luck") }})
+	s.Add(reconcile.Scan{Name: "broken", Description: "nothing", Every: time.Minute, Run: func(context.Context, *reconcile.Run) error { return errors.New("no luck") }})
 	if err := look(t, s); err == nil || !strings.Contains(err.Error(), "no luck") {
 		t.Errorf("%v", err)
 	}
@@ -146,10 +146,10 @@ tandian_reconcile_failures_total{what="broken"} 1
 func TestScansHaveNames(t *testing.T) {
 	s := reconcile.New(prometheus.NewRegistry(), slog.New(slog.DiscardHandler))
 	s.Add(finds("shoes", 1, 0, 0), finds("gloves", 1, 0, 0))
-	if found, err := s.Named("gloves", "shoes"); err != nil || found[0].Name != "gloves" || found[1].Name != "shoes" {
+	if found, err := s.ByName("gloves", "shoes"); err != nil || found[0].Name != "gloves" || found[1].Name != "shoes" {
 		t.Errorf("%v, %v", found, err)
 	}
-	if _, err := s.Named("shoes", "hats"); err == nil || err.Error() != `there is no scan "hats"; there are shoes, gloves` {
+	if _, err := s.ByName("shoes", "hats"); err == nil || err.Error() != `there is no scan "hats"; there are shoes, gloves` {
 		t.Errorf("%v", err)
 	}
 	defer func() {
