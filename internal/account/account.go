@@ -199,7 +199,7 @@ func orDefault(n, otherwise int) int {
 // Jobs are the scheduled jobs. account.sessions deletes the rows of sessions that ended
 // or expired, and of devices without a recent login.
 func (s *Service) Jobs() []schedule.Job {
-	return []schedule.Job{{Name: "account.sessions", Every: purgeEvery, Limit: workTimeout, Do: s.purge}}
+	return []schedule.Job{{Name: "account.sessions", Every: purgeEvery, Timeout: workTimeout, Do: s.purge}}
 }
 
 func (s *Service) purge(ctx context.Context) error {

@@ -157,7 +157,7 @@ func (p *failoverMonitor) doubt(ctx context.Context, now string, everybodys bool
 			return fmt.Errorf("make all scans due: %w", err)
 		}
 	}
-	p.scans.Go(func() { p.h.schedule.Look(ctx, p.h.scans.Jobs()...) }) // those that are due, each in one process
+	p.scans.Go(func() { p.h.schedule.RunDue(ctx, p.h.scans.Jobs()...) }) // those that are due, each in one process
 	p.seen.Inc()
 	return nil
 }

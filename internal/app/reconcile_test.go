@@ -283,7 +283,7 @@ func TestADryRunIsNoFirstStart(t *testing.T) {
 // look runs the scans of a server that are due.
 func look(t *testing.T, s *apptest.Server) {
 	t.Helper()
-	s.Components().Schedule().Look(t.Context(), s.Components().Scans().Jobs()...)
+	s.Components().Schedule().RunDue(t.Context(), s.Components().Scans().Jobs()...)
 }
 
 // A scan that fails, which may take its time, is not run again at each look.

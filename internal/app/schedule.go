@@ -26,7 +26,7 @@ func (h *Components) openSchedule(cfg *config.Config, reg prometheus.Registerer,
 	short = append(short, h.Media.Jobs()...)
 	short = append(short, h.clearTexts(cfg, reg))
 	short = append(short,
-		schedule.Job{Name: "outbox.sweep", Every: outboxSweepEvery, Retry: outboxSweepEvery, Do: h.outbox.Sweep},
+		schedule.Job{Name: "outbox.sweep", Every: outboxSweepEvery, RetryAfter: outboxSweepEvery, Do: h.outbox.Sweep},
 	)
 	short = append(short, h.warmer.jobs()...)
 	h.schedule.Add(short...)
@@ -42,7 +42,7 @@ func (h *Components) openSchedule(cfg *config.Config, reg prometheus.Registerer,
 // does nothing while another process runs the job.
 func (h *Components) rewriteSearchTexts(ctx context.Context) error {
 	defer close(h.searchable)
-	h.schedule.Look(ctx, h.Shops.SearchTexts())
+	h.schedule.RunDue(ctx, h.Shops.SearchTexts())
 	return nil
 }
 

@@ -76,7 +76,7 @@ func newWarmer(h *Components, reg prometheus.Registerer, log *slog.Logger) *warm
 
 // jobs are what one process does for all.
 func (w *warmer) jobs() []schedule.Job {
-	return []schedule.Job{{Name: "cache.warm", Every: warmShared, Limit: warmTime, Do: func(ctx context.Context) error {
+	return []schedule.Job{{Name: "cache.warm", Every: warmShared, Timeout: warmTime, Do: func(ctx context.Context) error {
 		n, err := w.remembered(ctx)
 		w.entries.WithLabelValues(warmRemembered).Add(float64(n))
 		return err

@@ -34,7 +34,7 @@ func (s *Service) Jobs() []schedule.Job {
 		return err
 	}
 	return []schedule.Job{
-		{Name: "order.lists", Every: compareEvery, Retry: compareEvery, Do: compare},
+		{Name: "order.lists", Every: compareEvery, RetryAfter: compareEvery, Do: compare},
 		{Name: "order.digests", Every: digestEvery, Do: s.clearDigests},
 	}
 }

@@ -29,7 +29,7 @@ const (
 // meanwhile, and may run in several processes. If it is interrupted, the next
 // run rewrites the rest. Searches find the rows before and after.
 func (s *Service) SearchTexts() schedule.Job {
-	return schedule.Job{Name: "shop.search-texts", Every: rewriteEvery, Limit: rewriteLimit, Do: s.rewriteSearchTexts}
+	return schedule.Job{Name: "shop.search-texts", Every: rewriteEvery, Timeout: rewriteLimit, Do: s.rewriteSearchTexts}
 }
 
 // A searchRow is a shop whose search text differs from the one that it should have.

@@ -193,7 +193,7 @@ func (s *Scans) RunOnce(ctx context.Context, scan Scan, o Options) (Outcome, err
 func (s *Scans) Jobs() []schedule.Job {
 	jobs := make([]schedule.Job, len(s.all))
 	for i, scan := range s.all {
-		jobs[i] = schedule.Job{Name: "reconcile." + scan.Name, Every: scan.Every, Limit: runLimit, Do: func(ctx context.Context) error {
+		jobs[i] = schedule.Job{Name: "reconcile." + scan.Name, Every: scan.Every, Timeout: runLimit, Do: func(ctx context.Context) error {
 			return s.scheduled(ctx, scan)
 		}}
 	}

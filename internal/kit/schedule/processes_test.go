@@ -51,7 +51,7 @@ func process(url string) error {
 	}
 	s := schedule.New(schedule.Options{DB: db.DB, Locks: locks})
 	for _, name := range []string{"test.one", "test.other"} {
-		s.Add(schedule.Job{Name: name, Every: often, Limit: time.Minute, Do: func(ctx context.Context) error {
+		s.Add(schedule.Job{Name: name, Every: often, Timeout: time.Minute, Do: func(ctx context.Context) error {
 			var id int64
 			if err := db.QueryRowContext(ctx, "INSERT INTO runs (job, pid, begun) VALUES ($1, $2, clock_timestamp()) RETURNING id", name, os.Getpid()).Scan(&id); err != nil {
 				return err
@@ -193,14 +193,14 @@ func TestALostLockEndsItsJob(t *testing.T) {
 		}
 		return n
 	}
-	s.Look(t.Context(), job)
+	s.RunDue(t.Context(), job)
 	if n := recorded(); n != 0 {
 		t.Error("the run is recorded")
 	}
 	if !strings.Contains(log.String(), lock.ErrLost.Error()) {
 		t.Errorf("the log does not name the reason:\n%s", &log)
 	}
-	s.Look(t.Context(), job)
+	s.RunDue(t.Context(), job)
 	if n := recorded(); n != 1 || runs != 2 {
 		t.Errorf("%d runs, %d recorded", runs, n)
 	}

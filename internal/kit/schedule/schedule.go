@@ -30,10 +30,10 @@ import (
 
 // A Job is work that is due every so often. Name, Every and Do are required.
 type Job struct {
-	Name  string        // ROOM.WHAT, up to 64 characters: its row in the settings, its lock, its label
-	Every time.Duration // between two runs
-	Retry time.Duration // after a run that failed; 0 is a tenth of Every
-	Limit time.Duration // of one run; 0 is Every
+	Name       string        // ROOM.WHAT, up to 64 characters: its row in the settings, its lock, its label
+	Every      time.Duration // between two runs
+	RetryAfter time.Duration // after a run that failed; 0 is a tenth of Every
+	Timeout    time.Duration // of one run; 0 is Every
 
 	// Do does the work once. Its ctx ends after Limit, when the lock is lost, and a few
 	// seconds after the process begins to stop.
@@ -42,23 +42,23 @@ type Job struct {
 
 // Options tune a Schedule. DB and Locks are required.
 type Options struct {
-	DB         *sql.DB
-	Locks      *lock.Locker          // of all processes on DB; their holds need no bound
-	Now        func() time.Time      // by which jobs are due; nil: time.Now
-	Farewell   time.Duration         // how long a job may go on when Run ends; 0 is five seconds
-	Registerer prometheus.Registerer // nil: no metrics
-	Log        *slog.Logger          // nil: nothing is logged
+	DB            *sql.DB
+	Locks         *lock.Locker          // of all processes on DB; their holds need no bound
+	Now           func() time.Time      // by which jobs are due; nil: time.Now
+	ShutdownGrace time.Duration         // how long a job may go on when Run ends; 0 is five seconds
+	Registerer    prometheus.Registerer // nil: no metrics
+	Log           *slog.Logger          // nil: nothing is logged
 }
 
 const (
-	firstLook   = time.Minute      // after the start, at most: what is due can wait until the caches are warm
-	longestLook = time.Minute      // before the next look at a job that somebody else is at
-	least       = time.Millisecond // between two looks
+	firstLook    = time.Minute      // after the start, at most: what is due can wait until the caches are warm
+	checkTimeout = time.Minute      // before the next look at a job that somebody else is at
+	least        = time.Millisecond // between two looks
 )
 
 // Schedule runs jobs. It is safe for concurrent use.
 type Schedule struct {
-	turns    turns
+	turns    runLock
 	farewell time.Duration
 	log      *slog.Logger
 	m        *metrics
@@ -76,8 +76,8 @@ func New(o Options) *Schedule {
 		now = time.Now
 	}
 	return &Schedule{
-		turns:    turns{db: o.DB, locks: o.Locks, now: now},
-		farewell: cmp.Or(o.Farewell, 5*time.Second),
+		turns:    runLock{db: o.DB, locks: o.Locks, now: now},
+		farewell: cmp.Or(o.ShutdownGrace, 5*time.Second),
 		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		m:        newMetrics(o.Registerer),
 		names:    map[string]bool{},
@@ -109,8 +109,8 @@ func (j Job) whole() Job {
 	if j.Name == "" || j.Every <= 0 || j.Do == nil {
 		panic(fmt.Sprintf("schedule: job %q: %v", j.Name, errNoWork))
 	}
-	j.Retry = cmp.Or(j.Retry, j.Every/10)
-	j.Limit = cmp.Or(j.Limit, j.Every)
+	j.RetryAfter = cmp.Or(j.RetryAfter, j.Every/10)
+	j.Timeout = cmp.Or(j.Timeout, j.Every)
 	return j
 }
 
@@ -169,9 +169,9 @@ func (s *Schedule) drive(ctx context.Context, lane []Job) {
 	}
 }
 
-// Look runs those of the jobs that are due, one after the other, now. They need not have
+// RunDue runs those of the jobs that are due, one after the other, now. They need not have
 // been added.
-func (s *Schedule) Look(ctx context.Context, jobs ...Job) {
+func (s *Schedule) RunDue(ctx context.Context, jobs ...Job) {
 	for _, j := range jobs {
 		s.look(ctx, j.whole())
 	}
@@ -195,7 +195,7 @@ func (s *Schedule) look(ctx context.Context, j Job) (wait time.Duration) {
 		}
 	}
 	if v.due < 0 || err != nil {
-		return clock.Jitter(min(max(j.Every/10, time.Second), j.Every, longestLook))
+		return clock.Jitter(min(max(j.Every/10, time.Second), j.Every, checkTimeout))
 	}
 	return v.due + spread(j.Every/10)
 }

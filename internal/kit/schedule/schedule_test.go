@@ -194,7 +194,7 @@ func TestARunHasADeadline(t *testing.T) {
 		s := schedule.New(schedule.Options{DB: memory(t), Locks: locks(t)})
 		begun := time.Now()
 		var err error
-		s.Look(t.Context(), schedule.Job{Name: "a.slow", Every: time.Hour, Limit: time.Minute, Do: func(ctx context.Context) error {
+		s.RunDue(t.Context(), schedule.Job{Name: "a.slow", Every: time.Hour, Timeout: time.Minute, Do: func(ctx context.Context) error {
 			<-ctx.Done()
 			err = ctx.Err()
 			return err
@@ -217,7 +217,7 @@ func TestWhatIsDueIsAQuestionOfTheRow(t *testing.T) {
 		runs int
 	}{{0, 1}, {time.Second, 1}, {59 * time.Minute, 1}, {time.Minute, 2}, {-time.Minute, 2}, {-2 * time.Hour, 3}} {
 		now = now.Add(step.pass)
-		if s.Look(t.Context(), job); ran != step.runs {
+		if s.RunDue(t.Context(), job); ran != step.runs {
 			t.Errorf("%v later it ran %d times, want %d", step.pass, ran, step.runs)
 		}
 	}

@@ -24,9 +24,9 @@ var (
 // of its own.
 const statementTimeout = 5 * time.Second
 
-// turns decide which process runs a job. The table settings has the time of its last run,
+// runLock decide which process runs a job. The table settings has the time of its last run,
 // under its name. A lock of that name keeps two callers from running it at once.
-type turns struct {
+type runLock struct {
 	db    *sql.DB
 	locks *lock.Locker
 	now   func() time.Time
@@ -41,7 +41,7 @@ type verdict struct {
 
 // take runs a job if it is due and no other caller runs it. An error is that of the
 // database: the last run is unknown then, or not recorded.
-func (t *turns) take(ctx context.Context, j Job) (v verdict, err error) {
+func (t *runLock) take(ctx context.Context, j Job) (v verdict, err error) {
 	lease, err := t.locks.Try(ctx, j.Name, lock.WithWait(statementTimeout))
 	if _, busy := errors.AsType[*lock.BusyError](err); busy {
 		return verdict{due: -1}, nil
@@ -55,7 +55,7 @@ func (t *turns) take(ctx context.Context, j Job) (v verdict, err error) {
 
 // ifDue runs a job if it is due. A failed one is due again after its Retry. One that failed
 // because ctx ended, with the process or with the lock, is due at once.
-func (t *turns) ifDue(ctx context.Context, j Job) (v verdict, err error) {
+func (t *runLock) ifDue(ctx context.Context, j Job) (v verdict, err error) {
 	last, err := t.last(ctx, j.Name)
 	if err != nil {
 		return v, err
@@ -64,7 +64,7 @@ func (t *turns) ifDue(ctx context.Context, j Job) (v verdict, err error) {
 	if age := t.now().Sub(last); age < j.Every && age > -j.Every {
 		return verdict{due: j.Every - age}, nil
 	}
-	work, cancel := context.WithTimeout(ctx, j.Limit)
+	work, cancel := context.WithTimeout(ctx, j.Timeout)
 	defer cancel()
 	v.ran, v.failed = true, run(work, j)
 	counts := t.now()
@@ -73,7 +73,7 @@ func (t *turns) ifDue(ctx context.Context, j Job) (v verdict, err error) {
 		v.failed = errors.Join(v.failed, context.Cause(ctx))
 		return v, nil
 	case v.failed != nil:
-		counts = counts.Add(j.Retry - j.Every)
+		counts = counts.Add(j.RetryAfter - j.Every)
 	}
 	v.due = j.Every - t.now().Sub(counts)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
@@ -95,7 +95,7 @@ func run(ctx context.Context, j Job) (err error) {
 }
 
 // last is when a job was last run; the zero time if it never was.
-func (t *turns) last(ctx context.Context, name string) (last time.Time, err error) {
+func (t *runLock) last(ctx context.Context, name string) (last time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	err = sqlfile.Each(ctx, t.db, sqlfile.Statement(lastSQL), []any{name}, func(rows *sql.Rows) error {
