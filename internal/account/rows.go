@@ -26,7 +26,7 @@ var files embed.FS
 
 // statements are those that stay prepared.
 type statements struct {
-	byIDs, lockCounts store.Lookup
+	byIDs, lockCounts store.IDQuery
 	addCounts         string
 }
 
@@ -37,7 +37,7 @@ func openStatements(dialect string) (s statements) {
 	}); err != nil {
 		panic(fmt.Sprintf("account: %v", err)) // the files are part of the program
 	}
-	s.byIDs, s.lockCounts = store.NewLookup(dialect, users), store.NewLookup(dialect, lockCounts)
+	s.byIDs, s.lockCounts = store.NewIDQuery(dialect, users), store.NewIDQuery(dialect, lockCounts)
 	return s
 }
 

@@ -32,7 +32,7 @@ func (h *Components) openChanges(cfg *config.Config, reg prometheus.Registerer, 
 	h.bus = stream.NewLocal()
 	if cfg.RedisURL != "" {
 		// Where the caches are: what loses an invalidation loses its message too.
-		h.bus = stream.New(h.Cache, store.Blocking, stream.Options{
+		h.bus = stream.New(h.Cache, store.NewBlockingClient, stream.Options{
 			Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, Writable: h.gates[cacheRole].Open,
 		})
 	}

@@ -27,7 +27,7 @@ import (
 // calls it, first.
 func Prepare() {
 	cobra.MousetrapHelpText = "" // on Windows, a double click starts the server
-	store.Hush()
+	store.SilenceRedisLog()
 	boundMemory()
 }
 

@@ -307,7 +307,7 @@ func (a *App) graphQL(components *Components) (*door.Server, error) {
 		return nil, err
 	}
 	observed := observe.NewGraphQL(a.reg)
-	present := graph.Present(a.log, observe.RequestID, store.Away)
+	present := graph.Present(a.log, observe.RequestID, store.Unavailable)
 	executable := graph.New(components.Services)
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
 		NextEvent: live.NextValue,

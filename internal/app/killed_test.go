@@ -34,7 +34,7 @@ import (
 const doomedEnv = "TANDIAN_TEST_DOOMED"
 
 func TestMain(m *testing.M) {
-	store.Hush()
+	store.SilenceRedisLog()
 	if text := os.Getenv(serverEnv); text != "" {
 		if err := serve(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)

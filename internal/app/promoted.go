@@ -87,7 +87,7 @@ func (p *failoverMonitor) run(ctx context.Context) error {
 func (p *failoverMonitor) look(ctx context.Context) error {
 	now, err := p.timeline(ctx)
 	switch {
-	case store.Away(err), errors.Is(err, context.DeadlineExceeded):
+	case store.Unavailable(err), errors.Is(err, context.DeadlineExceeded):
 		return nil
 	case err != nil:
 		return err

@@ -151,7 +151,7 @@ func (c *commands) cat(ctx context.Context, role, key string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
-	found, err := store.Measure(ctx, rdb, key)
+	found, err := store.MeasureKeys(ctx, rdb, key)
 	if err != nil {
 		return err
 	}

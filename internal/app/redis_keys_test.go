@@ -366,7 +366,7 @@ func askedFor(t *testing.T, s *apptest.Server) {
 		o := *s.Components().State.(*redis.Client).Options() //nolint:forcetypeassert // it is one server
 		o.Username, o.Password = "lacking", "any"
 		lacking := redis.NewClient(&o)
-		if err := store.CheckRights(t.Context(), lacking, "td"); err == nil {
+		if err := store.CheckACL(t.Context(), lacking, "td"); err == nil {
 			t.Errorf("%s was sent, and is none of the commands that CheckRights asks for", m[1])
 		}
 		_ = lacking.Close()

@@ -313,7 +313,7 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 			return err
 		}
 		if cfg.RedisURL != "" {
-			if err := store.CheckRights(ctx, client, cfg.RedisPrefix); err != nil {
+			if err := store.CheckACL(ctx, client, cfg.RedisPrefix); err != nil {
 				return fmt.Errorf("the %s Redis: %w", role, err)
 			}
 		}

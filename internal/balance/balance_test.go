@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	store.Hush()
+	store.SilenceRedisLog()
 	os.Exit(m.Run())
 }
 
@@ -113,7 +113,7 @@ func TestABalanceIsNeverNegativeUnderRaces(t *testing.T) {
 					}
 					return
 				}
-				err := ent.WithTxAgain(t.Context(), of.db, store.Undone, func(tx *ent.Tx) error {
+				err := ent.WithTxAgain(t.Context(), of.db, store.Retryable, func(tx *ent.Tx) error {
 					ok, err := of.Pay(t.Context(), tx, ann, int64(i), 70)
 					if ok {
 						paid.Add(1)

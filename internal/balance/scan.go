@@ -71,7 +71,7 @@ func totals(ctx context.Context, db sqlfile.Querier, after int64, limit int) (pa
 func (s *Service) repair(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	err := ent.WithTxAgain(ctx, s.db, store.Undone, func(tx *ent.Tx) error {
+	err := ent.WithTxAgain(ctx, s.db, store.Retryable, func(tx *ent.Tx) error {
 		row := tx.Balance.Query().Where(entbalance.ID(user))
 		row.Modify(store.ForUpdate)
 		if _, err := row.IDs(ctx); err != nil {

@@ -99,7 +99,7 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 	if err := sqlfile.Read(files, client.Dialect(), map[string]*string{"months": &s.sql.months, "plant": &s.sql.plant}); err != nil {
 		panic(fmt.Sprintf("checkin: %v", err))
 	}
-	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away})
+	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Retryable, Shared: store.Unavailable})
 	box.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.changed)})
 	return s
 }

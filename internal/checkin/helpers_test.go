@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	store.Hush() // each refused connection would be a line
+	store.SilenceRedisLog() // each refused connection would be a line
 	os.Exit(m.Run())
 }
 

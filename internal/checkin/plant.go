@@ -42,7 +42,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	var more map[int64]int // points by user
 	var changed []bitRef
 	var users, jobs []outbox.JobRef
-	err = ent.WithTxAgain(ctx, s.db, store.Undone, func(tx *ent.Tx) error {
+	err = ent.WithTxAgain(ctx, s.db, store.Retryable, func(tx *ent.Tx) error {
 		more, changed, users, jobs = make(map[int64]int), nil, nil, nil
 		for part := range slices.Chunk(all, plantBatch) {
 			fresh, _, err := s.unknown(ctx, tx, part)

@@ -93,7 +93,7 @@ type statements struct {
 	onNotes, below                       string // the lists
 	countNotes, countShops, countReplies string // the scan
 	insert, addCounts                    string
-	lockNotes, lockComments              store.Lookup
+	lockNotes, lockComments              store.IDQuery
 }
 
 //go:embed sql/*.sql
@@ -119,11 +119,11 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	if err != nil {
 		panic(fmt.Sprintf("comment: %v", err))
 	}
-	s.sql.lockNotes, s.sql.lockComments = store.NewLookup(db.Dialect(), lockNotes), store.NewLookup(db.Dialect(), lockComments)
+	s.sql.lockNotes, s.sql.lockComments = store.NewIDQuery(db.Dialect(), lockNotes), store.NewIDQuery(db.Dialect(), lockComments)
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.adds = batch.New(s.addAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away})
+	s.adds = batch.New(s.addAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Retryable, Shared: store.Unavailable})
 	s.openCaches(hub)
 	s.openOutbox()
 	return s

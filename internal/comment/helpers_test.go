@@ -24,7 +24,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	store.Hush()
+	store.SilenceRedisLog()
 	os.Exit(m.Run())
 }
 

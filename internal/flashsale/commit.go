@@ -117,7 +117,7 @@ func (l *orderWriter) commit(ctx context.Context, batch []attempt) (committed, e
 	defer cancel()
 	begin := time.Now()
 	done, err := l.attempt(ctx, batch)
-	if store.Undone(err) { // with one who orders and cancels at the same time: it is over now
+	if store.Retryable(err) { // with one who orders and cancels at the same time: it is over now
 		done, err = l.attempt(ctx, batch)
 	}
 	if err != nil {

@@ -73,7 +73,7 @@ type handle struct {
 //
 // While the database is away nothing is acknowledged, and nothing more is read.
 func (s *Service) Consume(ctx context.Context) error {
-	rdb, err := store.Blocking(s.cfg.State, readBlock+readPatience)
+	rdb, err := store.NewBlockingClient(s.cfg.State, readBlock+readPatience)
 	if err != nil {
 		return fmt.Errorf("consume orders of flash sales: %w", err)
 	}

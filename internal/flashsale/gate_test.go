@@ -457,7 +457,7 @@ func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
 		lose.Store(1 << 20)
 		_, err := g.gate.admit(t.Context(), g.try(at, 1, number))
 		lose.Store(0)
-		if err == nil || store.Unsent(err) {
+		if err == nil || store.NotSent(err) {
 			t.Fatalf("got %v, want an error that does not claim that nothing was sent", err)
 		}
 		e, err := g.entry(number)

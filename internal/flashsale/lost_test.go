@@ -405,7 +405,7 @@ func TestNothingIsAdmittedWithoutACertificate(t *testing.T) {
 		}
 		closed := func(user int64) {
 			t.Helper()
-			if _, err := g.gate.admit(t.Context(), g.try(at, user, g.number(at))); !errors.Is(err, errUncertified) || !store.Unsent(err) {
+			if _, err := g.gate.admit(t.Context(), g.try(at, user, g.number(at))); !errors.Is(err, errUncertified) || !store.NotSent(err) {
 				t.Errorf("got %v, want %v, which nothing saw", err, errUncertified)
 			}
 		}

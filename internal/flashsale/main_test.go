@@ -9,6 +9,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	store.Hush() // each refused connection would be a line
+	store.SilenceRedisLog() // each refused connection would be a line
 	goleak.VerifyTestMain(m)
 }

@@ -206,7 +206,7 @@ func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v de
 		v, err = s.gate.admit(ctx, a)
 		// The client repeats a call whose answer was lost: that the second one was
 		// refused says nothing of the first.
-		unsent := store.Unsent(err) && (!certified || !errors.Is(err, errUncertified))
+		unsent := store.NotSent(err) && (!certified || !errors.Is(err, errUncertified))
 		arrived = arrived || err != nil && !unsent
 		closed := errors.Is(err, errUncertified) || err == nil && v.code == noState
 		if !closed || time.Now().UnixNano() < s.hopeless.Load() {

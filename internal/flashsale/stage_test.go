@@ -168,7 +168,7 @@ func (g *stage) entry(number int64) (*Entry, error) {
 func (g *stage) admits(at location, user, number int64) decision {
 	g.t.Helper()
 	v, err := g.gate.admit(g.t.Context(), g.try(at, user, number))
-	for end := time.Now().Add(20 * time.Second); store.Unsent(err) && time.Now().Before(end); {
+	for end := time.Now().Add(20 * time.Second); store.NotSent(err) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // the breaker has not heard yet that Redis is back
 		v, err = g.gate.admit(g.t.Context(), g.try(at, user, number))
 	}

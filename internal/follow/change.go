@@ -94,8 +94,8 @@ type calls = []*batch.Call[pair, struct{}]
 // newBatcher returns a batcher for follows that begin or for follows that end.
 func newBatcher(run batch.Run[pair, struct{}]) *batch.Batcher[pair, struct{}] {
 	return batch.New(run, batch.Config{
-		Timeout: writeTimeout, Busy: errBusy, Shared: store.Away,
-		Retryable: func(err error) bool { return store.Undone(err) || errors.Is(err, errFaster) },
+		Timeout: writeTimeout, Busy: errBusy, Shared: store.Unavailable,
+		Retryable: func(err error) bool { return store.Retryable(err) || errors.Is(err, errFaster) },
 	})
 }
 

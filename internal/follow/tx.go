@@ -12,5 +12,5 @@ import (
 // feed), so that is rare: somebody in psql, perhaps. Work begins from nothing that it
 // left behind.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	return ent.WithTxAgain(ctx, s.db, store.Undone, work)
+	return ent.WithTxAgain(ctx, s.db, store.Retryable, work)
 }

@@ -73,7 +73,7 @@ type calls = []*batch.Call[Draft, answer]
 
 // newBatcher returns a batcher for likes or for unlikes.
 func newBatcher(run batch.Run[Draft, answer]) *batch.Batcher[Draft, answer] {
-	return batch.New(run, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Undone, Shared: store.Away})
+	return batch.New(run, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Retryable, Shared: store.Unavailable})
 }
 
 // likeAll is Like for the callers of one moment.

@@ -11,5 +11,5 @@ import (
 // of another one: a sale's commit and a cancellation can come to wait for each other.
 // So work begins from nothing that it left behind.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	return ent.WithTxAgain(ctx, s.db, store.Undone, work)
+	return ent.WithTxAgain(ctx, s.db, store.Retryable, work)
 }

@@ -24,7 +24,7 @@ var files embed.FS
 // lookups are the statements of every miss of the caches and of the counts, which are kept
 // prepared, and those that rewrite search texts.
 type lookups struct {
-	shops, types, lockCounts        store.Lookup
+	shops, types, lockCounts        store.IDQuery
 	addCounts, searchTexts, rewrite string
 }
 
@@ -36,7 +36,7 @@ func openLookups(dialect string) lookups {
 	}); err != nil {
 		panic(fmt.Sprintf("shop: %v", err)) // the files are part of the program
 	}
-	l.shops, l.types, l.lockCounts = store.NewLookup(dialect, shops), store.NewLookup(dialect, types), store.NewLookup(dialect, lockCounts)
+	l.shops, l.types, l.lockCounts = store.NewIDQuery(dialect, shops), store.NewIDQuery(dialect, types), store.NewIDQuery(dialect, lockCounts)
 	return l
 }
 

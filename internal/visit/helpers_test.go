@@ -18,7 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	store.Hush() // each refused connection would be a line
+	store.SilenceRedisLog() // each refused connection would be a line
 	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))
 }
 

@@ -73,7 +73,7 @@ func (s *Service) rollPage(ctx context.Context, page []redis.Z) error {
 	}
 	slices.SortFunc(days, byDay)
 	unnamed := map[bucket]bool{}
-	err := ent.WithTxAgain(ctx, s.db, store.Undone, func(tx *ent.Tx) error {
+	err := ent.WithTxAgain(ctx, s.db, store.Retryable, func(tx *ent.Tx) error {
 		clear(unnamed)
 		return s.store(ctx, tx, days, unnamed)
 	})

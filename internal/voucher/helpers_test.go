@@ -21,7 +21,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	store.Hush()
+	store.SilenceRedisLog()
 	os.Exit(m.Run())
 }
 

@@ -17,7 +17,7 @@ var programs struct { //nolint:gochecknoglobals // shared by all tests
 }
 
 func TestMain(m *testing.M) {
-	store.Hush()
+	store.SilenceRedisLog()
 	if threads := os.Getenv(busyThreads); threads != "" {
 		fmt.Fprintln(os.Stderr, beBusy(threads))
 		os.Exit(1)

@@ -21,7 +21,7 @@ import (
 const isProcess = "TANDIAN_TEST_LOCK_PROCESS"
 
 func TestMain(m *testing.M) {
-	store.Hush()
+	store.SilenceRedisLog()
 	if os.Getenv(isProcess) == "" {
 		// A pool that was refused goes on trying for a second after it was closed.
 		goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))

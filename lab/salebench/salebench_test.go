@@ -20,7 +20,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	store.Hush()
+	store.SilenceRedisLog()
 	goleak.VerifyTestMain(m)
 }
 

@@ -165,7 +165,7 @@ type process struct {
 
 func startProcess(t testing.TB, rdb redis.UniversalClient, o Options) process {
 	t.Helper()
-	bus := stream.New(rdb, store.Blocking, stream.Options{Timeout: 2 * time.Second})
+	bus := stream.New(rdb, store.NewBlockingClient, stream.Options{Timeout: 2 * time.Second})
 	p := process{Hub: New(bus, o), bus: bus, sync: new(follows)}
 	bus.Follow(p.sync)
 	run(t, bus, p.Hub)

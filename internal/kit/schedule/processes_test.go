@@ -31,7 +31,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	store.Hush()
+	store.SilenceRedisLog()
 	if url := os.Getenv(processEnv); url != "" {
 		fmt.Fprintln(os.Stderr, process(url))
 		os.Exit(1) // it was to be killed

@@ -12,10 +12,10 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Away reports whether an error says that a store cannot be reached, or is not ready to
+// Unavailable reports whether an error says that a store cannot be reached, or is not ready to
 // answer anybody: it may be in a moment, and nothing is wrong with what was asked.
 // Whether what was asked was done is not known.
-func Away(err error) bool {
+func Unavailable(err error) bool {
 	for _, of := range []error{
 		ErrBreakerOpen, redis.ErrPoolTimeout, redis.ErrPoolExhausted,
 		sqldriver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,

@@ -50,10 +50,10 @@ func TestAwayIsWhatTimeMends(t *testing.T) {
 		"a Redis without replicas":     {replyError("NOREPLICAS Not enough good replicas to write."), true},
 	}
 	for name, tt := range tests {
-		if got := Away(tt.err); got != tt.want {
+		if got := Unavailable(tt.err); got != tt.want {
 			t.Errorf("%s: %v", name, got)
 		}
-		if got := Away(fmt.Errorf("read a shop: %w", tt.err)); tt.err != nil && got != tt.want {
+		if got := Unavailable(fmt.Errorf("read a shop: %w", tt.err)); tt.err != nil && got != tt.want {
 			t.Errorf("%s, wrapped: %v", name, got)
 		}
 	}

@@ -17,14 +17,14 @@ const masterAgain = time.Second
 // for each stream that another node may have, and a failover brings those together.
 const blockingAtOnce = 64
 
-// Blocking returns a new client of the same Redis for commands that block there,
+// NewBlockingClient returns a new client of the same Redis for commands that block there,
 // which would keep connections from those that do not. It dials at the first
 // command. The longest wait for an answer, the blocking included, is given; in a
 // pipeline it holds for all commands together. Two commands may block at once, on a
 // cluster 64 on each node; others wait for them. It has neither the breaker nor the
 // metrics of the original: each of its waits would look like a slow Redis. The
 // caller closes it, before the original.
-func Blocking(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalClient, error) {
+func NewBlockingClient(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalClient, error) {
 	// The library has made the settings final once: 0 is its word for none now, and
 	// would be read as its default. What it still writes to, at the first connection,
 	// are those of the maintenance notifications.

@@ -17,7 +17,7 @@ func TestABlockingClientWaitsLongerThanItsOriginal(t *testing.T) {
 	for name, url := range map[string]string{"one server": testkit.Redis(t), "a cluster": testkit.RedisCluster(t)} {
 		t.Run(name, func(t *testing.T) {
 			rdb := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: url, Role: "state", Timeout: 250 * time.Millisecond})
-			blocking, err := Blocking(rdb, 30*time.Second)
+			blocking, err := NewBlockingClient(rdb, 30*time.Second)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestABlockingClientAsksSentinelAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		blocking, err := Blocking(rdb, time.Second)
+		blocking, err := NewBlockingClient(rdb, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -78,7 +78,7 @@ func TestAClientIsCopiedWhileItConnects(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() { _ = rdb.Ping(t.Context()).Err() })
 	all.Go(func() {
-		blocking, err := Blocking(rdb, time.Second)
+		blocking, err := NewBlockingClient(rdb, time.Second)
 		if err != nil {
 			t.Error(err)
 			return
@@ -91,7 +91,7 @@ func TestAClientIsCopiedWhileItConnects(t *testing.T) {
 func TestAClientOfAnotherKindCannotBlock(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { _ = ring.Close() }()
-	if _, err := Blocking(ring, time.Second); err == nil || !strings.Contains(err.Error(), "*redis.Ring") {
+	if _, err := NewBlockingClient(ring, time.Second); err == nil || !strings.Contains(err.Error(), "*redis.Ring") {
 		t.Error(err)
 	}
 }

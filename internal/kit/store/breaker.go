@@ -23,9 +23,9 @@ func (breakerOpenError) Error() string { return "the breaker of this Redis is op
 // Unsent says that Redis never saw the command, to who does not know this package.
 func (breakerOpenError) Unsent() bool { return true }
 
-// Unsent reports whether an error says, by a method of this name, that Redis never
+// NotSent reports whether an error says, by a method of this name, that Redis never
 // saw the command: [ErrBreakerOpen] does, and what OnConnect refuses by may.
-func Unsent(err error) bool {
+func NotSent(err error) bool {
 	e, ok := errors.AsType[interface {
 		error
 		Unsent() bool
@@ -150,7 +150,7 @@ func outcomeOf(err error) outcome {
 			return unknown
 		}
 	}
-	if Unsent(err) { // OnConnect refused
+	if NotSent(err) { // OnConnect refused
 		return unknown
 	}
 	return failed

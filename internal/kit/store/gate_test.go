@@ -78,7 +78,7 @@ func TestGateClosesWhenRedisRefusesWrites(t *testing.T) {
 			// The client makes no write.
 			testkit.Eventually(t, 10*time.Second, func() bool { return !g.Open() })
 			t.Logf("closed after %v", time.Since(began))
-			if err := rdb.Get(t.Context(), "td:x").Err(); !errors.Is(err, ErrBreakerOpen) || !Unsent(err) || !Away(err) {
+			if err := rdb.Get(t.Context(), "td:x").Err(); !errors.Is(err, ErrBreakerOpen) || !NotSent(err) || !Unavailable(err) {
 				t.Errorf("a read through a closed gate: %v", err)
 			}
 			if _, err := rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Get(t.Context(), "td:x"); return nil }); !errors.Is(err, ErrBreakerOpen) {

@@ -90,7 +90,7 @@ func (s KeyScan) step(ctx context.Context, rdb redis.Cmdable, limit *rate.Limite
 	if err := limit.WaitN(ctx, len(names)); err != nil {
 		return nil, fmt.Errorf("scan Redis: %w", err)
 	}
-	return Measure(ctx, rdb, slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, s.Prefix) })...)
+	return MeasureKeys(ctx, rdb, slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, s.Prefix) })...)
 }
 
 // Each calls do for each key of [KeyScan.All].
@@ -121,9 +121,9 @@ func masters(ctx context.Context, rdb redis.Cmdable) ([]redis.Cmdable, error) {
 	return nodes, err
 }
 
-// Measure looks at some keys, in two round trips. Those that are not there, or
+// MeasureKeys looks at some keys, in two round trips. Those that are not there, or
 // change their type meanwhile, are left out.
-func Measure(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key, error) {
+func MeasureKeys(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key, error) {
 	if len(names) == 0 {
 		return nil, nil
 	}

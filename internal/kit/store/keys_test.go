@@ -145,7 +145,7 @@ func TestAScanOfARedisThatIsAwayFails(t *testing.T) {
 	if err := (KeyScan{}).Each(t.Context(), rdb, func(Key) {}); !errors.Is(err, errRefused) {
 		t.Errorf("scan: %v", err)
 	}
-	if _, err := Measure(t.Context(), rdb, "k"); !errors.Is(err, errRefused) {
+	if _, err := MeasureKeys(t.Context(), rdb, "k"); !errors.Is(err, errRefused) {
 		t.Errorf("measure: %v", err)
 	}
 	if _, err := KeyCount(t.Context(), rdb); !errors.Is(err, errRefused) {
@@ -212,7 +212,7 @@ func TestPeekReadsTheFirstMembers(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		plant(t, rdb, "td:", 900) // more than Redis keeps in a compact form
 		for _, kind := range types() {
-			keys, err := Measure(t.Context(), rdb, "td:"+kind+":{1}", "td:missing:{1}")
+			keys, err := MeasureKeys(t.Context(), rdb, "td:"+kind+":{1}", "td:missing:{1}")
 			if err != nil || len(keys) != 1 {
 				t.Fatalf("%v, %v", keys, err)
 			}

@@ -12,12 +12,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
-// A Lookup is a statement that finds rows by their ids and is kept prepared: see [Prepared].
+// A IDQuery is a statement that finds rows by their ids and is kept prepared: see [Prepared].
 //
 // It has a form of its own for one id. The plan of that is the same for every id, so
 // Postgres makes it once; of a list, whose length the plan does not know, it takes a plan
 // for each run to be cheaper.
-type Lookup struct {
+type IDQuery struct {
 	dialect   string
 	one, many string
 }
@@ -25,12 +25,12 @@ type Lookup struct {
 // anyOf is how the statement of a Lookup says which rows it is about.
 const anyOf = "= ANY($1)"
 
-// NewLookup returns the Lookup of a statement that has "= ANY($1)" in one place, in the
+// NewIDQuery returns the Lookup of a statement that has "= ANY($1)" in one place, in the
 // dialect of the database, as ent calls it. Any other statement is a mistake in the program.
 //
 // A last line that begins with FOR locks the rows. SQLite, which has one writer, gets the
 // statement without it.
-func NewLookup(in, statement string) Lookup {
+func NewIDQuery(in, statement string) IDQuery {
 	if strings.Count(statement, anyOf) != 1 {
 		panic(fmt.Sprintf("store: a lookup has %q once: %s", anyOf, statement))
 	}
@@ -41,11 +41,11 @@ func NewLookup(in, statement string) Lookup {
 			statement = statement[:i]
 		}
 	}
-	return Lookup{dialect: in, one: strings.Replace(statement, anyOf, "= $1", 1), many: strings.Replace(statement, anyOf, list, 1)}
+	return IDQuery{dialect: in, one: strings.Replace(statement, anyOf, "= $1", 1), many: strings.Replace(statement, anyOf, list, 1)}
 }
 
 // Each calls row for each row that it finds, in any order, as [sqlfile.Each] does.
-func (l Lookup) Each(ctx context.Context, db sqlfile.Querier, ids []int64, row func(*sql.Rows) error) error {
+func (l IDQuery) Each(ctx context.Context, db sqlfile.Querier, ids []int64, row func(*sql.Rows) error) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -57,7 +57,7 @@ func (l Lookup) Each(ctx context.Context, db sqlfile.Querier, ids []int64, row f
 }
 
 // list is ids as an array of Postgres, or of JSON.
-func (l Lookup) list(ids []int64) string {
+func (l IDQuery) list(ids []int64) string {
 	begin, end := byte('{'), byte('}')
 	if l.dialect == dialect.SQLite {
 		begin, end = '[', ']'

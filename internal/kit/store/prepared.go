@@ -24,7 +24,7 @@ type asPrepared struct{}
 //
 // If a migration has changed the columns of a statement, or the server has discarded it,
 // the statement runs unprepared and is prepared again at its next use. Such an error
-// aborts a transaction; [Undone] reports true for it.
+// aborts a transaction; [Retryable] reports true for it.
 func Prepared(ctx context.Context) context.Context {
 	return context.WithValue(ctx, asPrepared{}, true)
 }

@@ -166,7 +166,7 @@ func TestAnOutdatedStatementUndoesItsTransaction(t *testing.T) {
 		t.Fatalf("%v, or it is not kept", err)
 	}
 	mustExec(t, db, "ALTER TABLE things ALTER n TYPE bigint")
-	if err := inTx(); !Undone(err) {
+	if err := inTx(); !Retryable(err) {
 		t.Errorf("got %v", err)
 	}
 	if err := inTx(); err != nil {
@@ -228,7 +228,7 @@ func TestALookupFindsTheRowsOfItsIDs(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		db.SetMaxOpenConns(1)
 		mustExec(t, db, "CREATE TABLE things (id BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (-5), (0), (1), (2), (9223372036854775807)")
-		l := NewLookup(db.Dialect, "SELECT id FROM things WHERE id = ANY($1)")
+		l := NewIDQuery(db.Dialect, "SELECT id FROM things WHERE id = ANY($1)")
 		for _, tt := range []struct{ ids, want []int64 }{
 			{nil, nil},
 			{[]int64{3}, nil},
@@ -258,7 +258,7 @@ func TestALookupFindsTheRowsOfItsIDs(t *testing.T) {
 func TestALookupLocksItsRowsOnPostgres(t *testing.T) {
 	eachDialect(t, func(t *testing.T, db *SQL) {
 		mustExec(t, db, "CREATE TABLE things (id BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (1), (2), (3)")
-		l := NewLookup(db.Dialect, "SELECT id FROM things WHERE id = ANY($1)\nORDER BY id\nFOR UPDATE\n")
+		l := NewIDQuery(db.Dialect, "SELECT id FROM things WHERE id = ANY($1)\nORDER BY id\nFOR UPDATE\n")
 		for _, ids := range [][]int64{{3}, {1, 2}} {
 			tx, err := db.BeginTx(t.Context(), nil)
 			if err != nil {
@@ -286,5 +286,5 @@ func TestALookupIsByAListOfIDs(t *testing.T) {
 			t.Error("a statement without a list is taken")
 		}
 	}()
-	NewLookup(dialect.Postgres, "SELECT id FROM things WHERE id = $1")
+	NewIDQuery(dialect.Postgres, "SELECT id FROM things WHERE id = $1")
 }

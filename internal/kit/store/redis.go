@@ -98,10 +98,10 @@ func addGate(client redis.UniversalClient, g *WriteGate) {
 	}
 }
 
-// Hush keeps go-redis from writing to stderr by itself: each of its failures is
+// SilenceRedisLog keeps go-redis from writing to stderr by itself: each of its failures is
 // also an error that we return, log with its request and count. It changes the
 // library for the whole process; only main calls it, before anything else.
-func Hush() { redis.SetLogger(hushed{}) }
+func SilenceRedisLog() { redis.SetLogger(hushed{}) }
 
 type hushed struct{}
 

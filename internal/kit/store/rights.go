@@ -99,13 +99,13 @@ func neededOfCluster() []string {
 	return []string{"CLUSTER SLOTS", "COMMAND", "SPUBLISH CHANNEL m", "SSUBSCRIBE CHANNEL"}
 }
 
-// CheckRights asks a Redis whether its user may do what the server does with keys and
+// CheckACL asks a Redis whether its user may do what the server does with keys and
 // channels that begin with prefix and a colon, and says everything that is refused in one
 // error. It does nothing: the commands are queued in a transaction that is discarded, and
 // the server looks at rights when it queues. What it answers else, that is not about
 // rights, is left for who needs the answer. One round trip, for each node of a cluster
 // that holds keys.
-func CheckRights(ctx context.Context, rdb redis.UniversalClient, prefix string) error {
+func CheckACL(ctx context.Context, rdb redis.UniversalClient, prefix string) error {
 	if cluster, ok := rdb.(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
 			return checkRights(ctx, node, prefix, append(neededCommands(), neededOfCluster()...))

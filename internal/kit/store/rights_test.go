@@ -32,7 +32,7 @@ func TestRightsThatAreMissingAreNamed(t *testing.T) {
 				t.Fatal(err)
 			}
 			limited := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: strings.Replace(url, "unix://", "unix://limited:any@", 1), Role: "state"})
-			err := CheckRights(t.Context(), limited, "td")
+			err := CheckACL(t.Context(), limited, "td")
 			if tt.want == "" {
 				if err != nil {
 					t.Error(err)
@@ -58,7 +58,7 @@ func TestTheUserOfTheServerHasTheRightsThatItNeeds(t *testing.T) {
 	for name, url := range map[string]string{"one server": testkit.Redis(t), "a cluster": testkit.RedisCluster(t)} {
 		t.Run(name, func(t *testing.T) {
 			rdb := openRedis(t, prometheus.NewRegistry(), RedisConfig{URL: url, Role: "state"})
-			if err := CheckRights(t.Context(), rdb, "td"); err != nil {
+			if err := CheckACL(t.Context(), rdb, "td"); err != nil {
 				t.Error(err)
 			}
 		})

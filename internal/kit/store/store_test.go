@@ -9,7 +9,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Hush()
+	SilenceRedisLog()
 	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
 		hold(dir)
 	}

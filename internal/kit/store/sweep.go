@@ -11,7 +11,7 @@ import (
 // sweepStep is how many members go at once: some 50 µs of the server's one thread.
 const sweepStep = 100
 
-// Sweep deletes a key of any size. A hash, set, sorted set or list of more than
+// DeleteLarge deletes a key of any size. A hash, set, sorted set or list of more than
 // a hundred members loses a hundred at a time, so that no other client waits for
 // longer than that takes; what is smaller, of another type or left in the end
 // goes by UNLINK.
@@ -25,12 +25,12 @@ const sweepStep = 100
 // ctx bounds the whole, the client's own time limits each step. On a cluster, a
 // key with braces that are no hash tag cannot be renamed within its slot, which
 // is an error.
-func Sweep(ctx context.Context, rdb redis.Cmdable, key string) error {
+func DeleteLarge(ctx context.Context, rdb redis.Cmdable, key string) error {
 	rest := restOf(key)
 	if err := drain(ctx, rdb, rest); err != nil {
 		return fmt.Errorf("sweep what an earlier sweep left of a key: %w", err)
 	}
-	keys, err := Measure(ctx, rdb, key)
+	keys, err := MeasureKeys(ctx, rdb, key)
 	if err != nil || len(keys) == 0 {
 		return err
 	}
@@ -74,7 +74,7 @@ func unlink(ctx context.Context, rdb redis.Cmdable, key string) error {
 
 // drain empties a key that nobody adds to.
 func drain(ctx context.Context, rdb redis.Cmdable, key string) error {
-	keys, err := Measure(ctx, rdb, key)
+	keys, err := MeasureKeys(ctx, rdb, key)
 	if err != nil || len(keys) == 0 {
 		return err
 	}

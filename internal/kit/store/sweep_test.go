@@ -62,7 +62,7 @@ func TestSweepDeletesAKeyOfAnyTypeAndSizeInSmallSteps(t *testing.T) {
 		for _, n := range []int{1, 100, 101, 250, 3000} {
 			plant(t, rdb, "td:", n)
 			for _, kind := range types() {
-				if err := Sweep(t.Context(), rdb, "td:"+kind+":{1}"); err != nil {
+				if err := DeleteLarge(t.Context(), rdb, "td:"+kind+":{1}"); err != nil {
 					t.Fatalf("a %s of %d members: %v", kind, n, err)
 				}
 			}
@@ -81,7 +81,7 @@ func TestSweepDeletesAKeyOfAnyTypeAndSizeInSmallSteps(t *testing.T) {
 
 func TestSweepOfNoKeyIsNoError(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
-		if err := Sweep(t.Context(), rdb, "td:missing"); err != nil {
+		if err := DeleteLarge(t.Context(), rdb, "td:missing"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -109,20 +109,20 @@ func TestASweepThatWasCutShortIsGoneForReadersAndFinishedByTheNext(t *testing.T)
 			mu.Lock()
 			left = 1
 			mu.Unlock()
-			if err := Sweep(t.Context(), rdb, key); !errors.Is(err, broken) {
+			if err := DeleteLarge(t.Context(), rdb, key); !errors.Is(err, broken) {
 				t.Fatalf("%s: %v", kind, err)
 			}
 			if n := rdb.Exists(t.Context(), key).Val(); n != 0 {
 				t.Errorf("%s: others still see the key", kind)
 			}
-			rest, err := Measure(t.Context(), rdb, key+":sweep")
+			rest, err := MeasureKeys(t.Context(), rdb, key+":sweep")
 			if err != nil || len(rest) != 1 || rest[0].Members == 0 || rest[0].Members >= 3000 {
 				t.Errorf("%s: the rest is %+v, %v", kind, rest, err)
 			}
 			mu.Lock()
 			left = 1000
 			mu.Unlock()
-			if err := Sweep(t.Context(), rdb, key); err != nil {
+			if err := DeleteLarge(t.Context(), rdb, key); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -150,7 +150,7 @@ func TestSweepLeavesWhatOthersWriteMeanwhile(t *testing.T) {
 			}
 			return nil
 		}))
-		if err := Sweep(t.Context(), rdb, "td:hash:{1}"); err != nil {
+		if err := DeleteLarge(t.Context(), rdb, "td:hash:{1}"); err != nil {
 			t.Fatal(err)
 		}
 		got, err := rdb.HGetAll(t.Context(), "td:hash:{1}").Result()
@@ -170,7 +170,7 @@ func TestSweepsOfOneKeyMayRunAtOnceWhileOthersWriteIt(t *testing.T) {
 		for range 4 {
 			all.Go(func() {
 				for _, kind := range []string{"hash", "set", "zset", "list"} {
-					if err := Sweep(t.Context(), rdb, "td:"+kind+":{1}"); err != nil {
+					if err := DeleteLarge(t.Context(), rdb, "td:"+kind+":{1}"); err != nil {
 						t.Errorf("%s: %v", kind, err)
 					}
 				}
@@ -185,7 +185,7 @@ func TestSweepsOfOneKeyMayRunAtOnceWhileOthersWriteIt(t *testing.T) {
 		})
 		all.Wait()
 		for _, kind := range []string{"hash", "set", "zset", "list"} { // what was written late
-			if err := Sweep(t.Context(), rdb, "td:"+kind+":{1}"); err != nil {
+			if err := DeleteLarge(t.Context(), rdb, "td:"+kind+":{1}"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -208,7 +208,7 @@ func TestSweepEndsWithItsContext(t *testing.T) {
 			}
 			return nil
 		}))
-		if err := Sweep(ctx, rdb, "td:zset:{1}"); !errors.Is(err, context.Canceled) || steps != 3 {
+		if err := DeleteLarge(ctx, rdb, "td:zset:{1}"); !errors.Is(err, context.Canceled) || steps != 3 {
 			t.Errorf("%v after %d steps", err, steps)
 		}
 	})

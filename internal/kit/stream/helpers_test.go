@@ -57,7 +57,7 @@ func embedded(t testing.TB) redis.UniversalClient {
 // newStream is a bus that has more patience than one of a server: the machine may
 // be busy with other tests.
 func newStream(rdb redis.UniversalClient) *Stream {
-	return New(rdb, store.Blocking, Options{Timeout: 2 * time.Second})
+	return New(rdb, store.NewBlockingClient, Options{Timeout: 2 * time.Second})
 }
 
 // An ear writes down what a follower and hearer of the topic "t" is told.

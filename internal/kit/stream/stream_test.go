@@ -457,7 +457,7 @@ func (g *grudge) Reset(ctx context.Context, why Gap) {
 
 func TestNobodyIsInSyncBeforeAllHaveForgotten(t *testing.T) {
 	log := new(notebook)
-	s := New(open(t, testkit.Redis(t)), store.Blocking, Options{Timeout: 2 * time.Second, Log: log.logger()})
+	s := New(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.logger()})
 	g := new(grudge)
 	g.fails.Store(3)
 	e := listen(s)
@@ -495,7 +495,7 @@ func TestABusIsFollowedOnce(t *testing.T) {
 func TestABusOverAClientThatCannotBeCopiedDoesNotStart(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { _ = ring.Close() }()
-	if err := New(ring, store.Blocking, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "*redis.Ring cannot be copied") {
+	if err := New(ring, store.NewBlockingClient, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "*redis.Ring cannot be copied") {
 		t.Error(err)
 	}
 }
@@ -504,7 +504,7 @@ func TestPublishOnARedisThatIsSilentEndsByItsDeadline(t *testing.T) {
 	w := newWire(t, testkit.Redis(t))
 	rdb := openWith(t, store.RedisConfig{URL: w.url()})
 	must(t, rdb.Ping(t.Context()))
-	s := New(rdb, store.Blocking, Options{Timeout: 50 * time.Millisecond})
+	s := New(rdb, store.NewBlockingClient, Options{Timeout: 50 * time.Millisecond})
 	w.gate.Lock()
 	defer w.gate.Unlock()
 	if err := s.Publish(context.WithoutCancel(t.Context()), Message{"t", nil}); !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(fmt.Sprint(err), "timeout") {
@@ -517,7 +517,7 @@ func TestPublishOnARedisThatIsSilentEndsByItsDeadline(t *testing.T) {
 
 func TestMetricsAreThereFromTheStartAndCount(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	s := New(open(t, testkit.Redis(t)), store.Blocking, Options{Registerer: reg})
+	s := New(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Registerer: reg})
 	s.timeout = 2 * time.Second
 	e := listen(s)
 	const start = `
@@ -571,7 +571,7 @@ tandian_bus_published_total{topic="t"} 0
 func TestFollowersAreNotInSyncWhileNothingCanBePublished(t *testing.T) {
 	rdb := open(t, testkit.Redis(t))
 	var refused atomic.Bool
-	s := New(rdb, store.Blocking, Options{Timeout: 2 * time.Second, Writable: func() bool { return !refused.Load() }})
+	s := New(rdb, store.NewBlockingClient, Options{Timeout: 2 * time.Second, Writable: func() bool { return !refused.Load() }})
 	e := listen(s)
 	run(t, s)
 	e.await(t)
