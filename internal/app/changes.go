@@ -29,10 +29,10 @@ import (
 // openChanges opens what changes spread by: the bus, the caches that hear it, the
 // outbox.
 func (h *Components) openChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (err error) {
-	h.bus = stream.NewLocal()
+	h.bus = stream.NewMemory()
 	if cfg.RedisURL != "" {
 		// Where the caches are: what loses an invalidation loses its message too.
-		h.bus = stream.New(h.Cache, store.NewBlockingClient, stream.Options{
+		h.bus = stream.NewRedis(h.Cache, store.NewBlockingClient, stream.Options{
 			Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, Writable: h.gates[cacheRole].Open,
 		})
 	}
@@ -73,7 +73,7 @@ func (h *Components) spreadChanges(cfg *config.Config, reg prometheus.Registerer
 
 // watch has a Redis watched for what it may have lost.
 func (h *Components) watch(role string, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
-	w := stream.NewWatch(h.watched[role], stream.WatchOptions{Key: cfg.RedisPrefix + ":incarnation", Role: role, Registerer: reg, Log: log})
+	w := stream.NewDetector(h.watched[role], stream.DetectorOptions{Key: cfg.RedisPrefix + ":incarnation", Role: role, Registerer: reg, Log: log})
 	caches, sessions := role == cacheRole, role == stateRole || cfg.RedisCacheURL == ""
 	repair := func(ctx context.Context, lost stream.Loss) error {
 		return h.repairRedis(ctx, recoverTime, lost, caches, sessions)
@@ -118,11 +118,11 @@ var errUnsettled = errors.New("this Redis is not recovered yet")
 //
 // since is zero for a Redis that only did not answer. It is already in use, so reopen
 // only runs jobs, and the outbox retries the rest.
-func (h *Components) reopen(ctx context.Context, w *stream.Watch, since time.Time, forget func(context.Context) error) error {
+func (h *Components) reopen(ctx context.Context, w *stream.Detector, since time.Time, forget func(context.Context) error) error {
 	within := finishAway
 	if refused := !since.IsZero(); refused {
 		within = finishRefused
-		switch settled := w.SettledSince(since); {
+		switch settled := w.RecoveredSince(since); {
 		case !settled && time.Since(since) < within:
 			return errUnsettled
 		case !settled: // the recovery does the jobs again
@@ -200,8 +200,8 @@ func (h *Components) forgetAll(ctx context.Context, caches, sessions bool) error
 // the log reader told it of late has no job that could be done again. A Redis without
 // the caches told none of that: they stay.
 func (h *Components) changed(ctx context.Context, log *slog.Logger, caches bool) {
-	if s, ok := h.bus.(*stream.Stream); ok && caches {
-		s.Suspect()
+	if s, ok := h.bus.(*stream.Redis); ok && caches {
+		s.MarkSuspect()
 	}
 	if err := h.Feed.RefreshFanOuts(ctx); err != nil {
 		log.WarnContext(ctx, "which fan-outs are under way cannot be seen", "err", err)

@@ -59,7 +59,7 @@ func (h *Components) hearLive() {
 			}
 		}
 	})
-	h.bus.Follow(followsFollower{h})
+	h.bus.AddObserver(followsFollower{h})
 }
 
 // followsFollower has live feeds look at whom their viewers follow when messages of that

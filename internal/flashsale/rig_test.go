@@ -53,7 +53,7 @@ func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 	n := rigs.Add(1)
 	cfg := Config{
 		Numbers: &rigNumbers{salt: n}, Orders: r.orders, Registerer: r.reg, Log: p.Log,
-		Prefix: storetest.Prefix, Locks: p.Locks, Instance: fmt.Sprintf("rig-%d", n), State: p.Redis, Partitions: 2, Bus: stream.NewLocal(),
+		Prefix: storetest.Prefix, Locks: p.Locks, Instance: fmt.Sprintf("rig-%d", n), State: p.Redis, Partitions: 2, Bus: stream.NewMemory(),
 		MadeAt: func(number int64) time.Time { return time.UnixMilli(number >> 20) },
 		Dial: func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 			sale := on.Redis

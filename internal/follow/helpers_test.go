@@ -139,7 +139,7 @@ func limit(n int) func(*Config) { return func(c *Config) { c.limit = n } }
 // openTwo starts two processes, and stores users.
 func openTwo(t *testing.T, on storetest.Stores, change ...func(*Config)) (a, b process) {
 	t.Helper()
-	bus := stream.NewLocal()
+	bus := stream.NewMemory()
 	a, b = open(t, on, bus, change...), open(t, on, bus, change...)
 	a.populate(t, population)
 	return a, b

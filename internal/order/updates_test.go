@@ -30,7 +30,7 @@ func (s *outage) Entries(ctx context.Context, numbers []int64) (map[int64]*Order
 // watching is a process whose changes are told to a hub of its own.
 func (w *town) watching(t *testing.T, change ...func(*Config)) (process, *live.Hub) {
 	t.Helper()
-	hub := live.New(stream.NewLocal(), live.Options{})
+	hub := live.New(stream.NewMemory(), live.Options{})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- hub.Run(ctx) }()

@@ -95,7 +95,7 @@ func (x *busPair) process(ctx context.Context, url, busURL string) (c *versions,
 	if err != nil {
 		return nil, nil, errors.Join(err, rdb.Close())
 	}
-	bus := stream.New(busRdb, store.NewBlockingClient, stream.Options{Prefix: x.prefix})
+	bus := stream.NewRedis(busRdb, store.NewBlockingClient, stream.Options{Prefix: x.prefix})
 	h, err := cache.NewClient(rdb, cache.Options{Prefix: x.prefix, LocalBytes: 1 << 20, MaxAge: busMaxAge, Bus: bus})
 	if err != nil {
 		return nil, nil, errors.Join(err, rdb.Close(), busRdb.Close())

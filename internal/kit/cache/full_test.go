@@ -16,7 +16,7 @@ import (
 func (w *world) onBus(t *testing.T) *Client {
 	t.Helper()
 	rdb := w.client()
-	bus := stream.New(rdb, store.NewBlockingClient, stream.Options{Prefix: w.prefix})
+	bus := stream.NewRedis(rdb, store.NewBlockingClient, stream.Options{Prefix: w.prefix})
 	h, err := NewClient(rdb, Options{Prefix: w.prefix, Bus: bus, LocalBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)

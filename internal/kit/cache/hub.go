@@ -138,7 +138,7 @@ func NewClient(rdb redis.Cmdable, o Options) (*Client, error) {
 	h.clock.start(o.SingleProcess)
 	if h.bus != nil {
 		h.bus.Subscribe(Topic, h.receive)
-		h.bus.Follow(h)
+		h.bus.AddObserver(h)
 	}
 	if o.ReadLimit > 0 {
 		h.reads = rate.NewLimiter(rate.Limit(o.ReadLimit), max(o.ReadLimit/10, 1))

@@ -26,7 +26,7 @@ type wire struct {
 type port struct {
 	*wire
 	hear     func(ctx context.Context, bodies [][]byte)
-	follower stream.Follower
+	follower stream.Observer
 	waiting  [][]byte
 }
 
@@ -57,7 +57,7 @@ func (p *port) Publish(_ context.Context, ms ...stream.Message) error {
 
 func (p *port) Subscribe(_ string, hear func(ctx context.Context, bodies [][]byte)) { p.hear = hear }
 
-func (p *port) Follow(f stream.Follower) { p.follower = f }
+func (p *port) AddObserver(f stream.Observer) { p.follower = f }
 
 func (p *port) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 

@@ -72,7 +72,7 @@ func hinted(list ...*Watch) []bool {
 // A tape is a bus that hands on what a hub publishes, unless it is to fail, and
 // keeps it.
 type tape struct {
-	stream.Local
+	stream.Memory
 	mu     sync.Mutex
 	fail   error
 	tries  int
@@ -90,7 +90,7 @@ func (b *tape) Publish(ctx context.Context, ms ...stream.Message) error {
 		b.bodies = append(b.bodies, string(m.Body))
 	}
 	b.mu.Unlock()
-	return b.Local.Publish(ctx, ms...)
+	return b.Memory.Publish(ctx, ms...)
 }
 
 func (b *tape) breaks(err error) {
@@ -159,15 +159,15 @@ func (f *follows) await(t testing.TB) {
 // A process has a bus and a hub of its own.
 type process struct {
 	*Hub
-	bus  *stream.Stream
+	bus  *stream.Redis
 	sync *follows
 }
 
 func startProcess(t testing.TB, rdb redis.UniversalClient, o Options) process {
 	t.Helper()
-	bus := stream.New(rdb, store.NewBlockingClient, stream.Options{Timeout: 2 * time.Second})
+	bus := stream.NewRedis(rdb, store.NewBlockingClient, stream.Options{Timeout: 2 * time.Second})
 	p := process{Hub: New(bus, o), bus: bus, sync: new(follows)}
-	bus.Follow(p.sync)
+	bus.AddObserver(p.sync)
 	run(t, bus, p.Hub)
 	p.sync.await(t)
 	// That the bus began has everybody look; who comes later should not hear of it.

@@ -86,7 +86,7 @@ func New(bus stream.Bus, o Options) *Hub {
 	}
 	_, _ = rand.Read(h.id[:]) // it never fails
 	bus.Subscribe(h.topic, h.hear)
-	bus.Follow(follower{h})
+	bus.AddObserver(follower{h})
 	return h
 }
 

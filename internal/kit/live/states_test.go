@@ -54,7 +54,7 @@ func (r *taker) is(t *testing.T, want ...string) {
 
 func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(stream.NewLocal(), Options{})
+		h := New(stream.NewMemory(), Options{})
 		run(t, h)
 		states := NewStates[int](h)
 		var now, reads atomic.Int64
@@ -112,7 +112,7 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 }
 
 func TestAStateThatCannotBeWatchedIsRefused(t *testing.T) {
-	h := New(stream.NewLocal(), Options{MaxWatches: -1})
+	h := New(stream.NewMemory(), Options{MaxWatches: -1})
 	_, err := NewStates[int](h).Of("stock", UpdateOptions[int]{}).Subscribe(new(taker))
 	if !errors.Is(err, ErrFull) {
 		t.Errorf("%v", err)

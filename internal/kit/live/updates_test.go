@@ -75,7 +75,7 @@ func next(c <-chan int64) int64 {
 // alone is a hub that runs, in a bubble.
 func alone(t *testing.T) *Hub {
 	t.Helper()
-	h := New(stream.NewLocal(), Options{})
+	h := New(stream.NewMemory(), Options{})
 	run(t, h)
 	return h
 }

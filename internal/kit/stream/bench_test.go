@@ -18,7 +18,7 @@ func BenchmarkPublishedToHeard(b *testing.B) {
 	heard := make(chan time.Time, 1)
 	follower.Subscribe("t", func(context.Context, [][]byte) { heard <- time.Now() })
 	e := new(ear)
-	follower.Follow(e)
+	follower.AddObserver(e)
 	run(b, follower)
 	e.await(b)
 	took := make([]time.Duration, 0, b.N)
@@ -35,7 +35,7 @@ func BenchmarkPublishedToHeard(b *testing.B) {
 }
 
 func BenchmarkPublishLocally(b *testing.B) {
-	l := NewLocal()
+	l := NewMemory()
 	l.Subscribe("t", func(context.Context, [][]byte) {})
 	body := []byte("shop 1234567")
 	for b.Loop() {

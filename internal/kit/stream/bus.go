@@ -3,7 +3,7 @@
 //
 // A [Bus] is one order of messages that every process hears whole, or is told
 // that it did not: what a process holds because of messages it can trust as long
-// as it follows. [Stream] is a bus over a capped Redis stream, [Local] one inside
+// as it follows. [Redis] is a bus over a capped Redis stream, [Memory] one inside
 // a single process.
 //
 // Pub/sub would be the obvious transport. It drops what is sent while a
@@ -11,7 +11,7 @@
 // connection that is open but dead looks like one on which nothing happens. Here
 // positions are counted, entries are chained, and each look is answered or not.
 //
-// A [Watch] tells when a Redis is another one than before: restarted, restored,
+// A [Detector] tells when a Redis is another one than before: restarted, restored,
 // promoted from a replica that was behind. What was written last may be missing
 // then, acknowledged or not.
 package stream
@@ -55,17 +55,17 @@ type Bus interface {
 	// before Run.
 	Subscribe(topic string, hear func(ctx context.Context, bodies [][]byte))
 
-	// Follow has f told how well this process follows. Call it before Run.
-	Follow(f Follower)
+	// AddObserver has f told how well this process follows. Call it before Run.
+	AddObserver(f Observer)
 
 	// Run listens until ctx ends, and then returns nil. What cannot be read is tried
 	// again until then. It runs once at a time.
 	Run(ctx context.Context) error
 }
 
-// A Follower hears how well this process follows a bus. Its methods are called
+// A Observer hears how well this process follows a bus. Its methods are called
 // from the goroutine that calls the hearers.
-type Follower interface {
+type Observer interface {
 	// Reset says that messages may be missing before what is heard from now on: at
 	// the beginning and after each gap. What rests on having heard everything must
 	// be forgotten before Reset returns.
@@ -91,15 +91,15 @@ const (
 
 func allGaps() []Gap { return []Gap{GapStart, GapTrimmed, GapLost, GapPanic, GapSuspect, GapClosed} }
 
-var errHearerPublishes = errors.New("publish on the bus: a hearer may not, it would hold up the bus")
+var errHandlerPublishes = errors.New("publish on the bus: a hearer may not, it would hold up the bus")
 
-// hearing marks the context of a hearer.
-type hearing struct{}
+// handler marks the context of a hearer.
+type handler struct{}
 
 // check says why messages cannot be published, or nil.
 func check(ctx context.Context, ms []Message) error {
-	if ctx.Value(hearing{}) != nil {
-		return errHearerPublishes
+	if ctx.Value(handler{}) != nil {
+		return errHandlerPublishes
 	}
 	for _, m := range ms {
 		if m.Topic == "" || len(m.Topic) > maxTopic {
@@ -112,28 +112,28 @@ func check(ctx context.Context, ms []Message) error {
 	return nil
 }
 
-// An audience is who hears and follows in this process. Its messages are to be
+// An subscribers is who hears and follows in this process. Its messages are to be
 // delivered by one goroutine at a time.
-type audience struct {
+type subscribers struct {
 	hearers   map[string][]func(context.Context, [][]byte)
-	followers []Follower
+	followers []Observer
 }
 
 // Subscribe is as [Bus] says.
-func (a *audience) Subscribe(topic string, hear func(ctx context.Context, bodies [][]byte)) {
+func (a *subscribers) Subscribe(topic string, hear func(ctx context.Context, bodies [][]byte)) {
 	if a.hearers == nil {
 		a.hearers = make(map[string][]func(context.Context, [][]byte))
 	}
 	a.hearers[topic] = append(a.hearers[topic], hear)
 }
 
-// Follow is as [Bus] says.
-func (a *audience) Follow(f Follower) { a.followers = append(a.followers, f) }
+// AddObserver is as [Bus] says.
+func (a *subscribers) AddObserver(f Observer) { a.followers = append(a.followers, f) }
 
 // deliver calls the hearers of ms. It returns an error for the hearers that
 // panicked; the others have heard all.
-func (a *audience) deliver(ctx context.Context, ms []Message) error {
-	ctx = context.WithValue(ctx, hearing{}, true)
+func (a *subscribers) deliver(ctx context.Context, ms []Message) error {
+	ctx = context.WithValue(ctx, handler{}, true)
 	var failed []error
 	for len(ms) > 0 {
 		topic := ms[0].Topic
@@ -152,8 +152,8 @@ func (a *audience) deliver(ctx context.Context, ms []Message) error {
 
 // reset tells all followers. It returns an error if one of them panicked: it may
 // not have forgotten what it should.
-func (a *audience) reset(ctx context.Context, why Gap) error {
-	ctx = context.WithValue(ctx, hearing{}, true)
+func (a *subscribers) reset(ctx context.Context, why Gap) error {
+	ctx = context.WithValue(ctx, handler{}, true)
 	var failed []error
 	for _, f := range a.followers {
 		failed = append(failed, caught(func() { f.Reset(ctx, why) }))
@@ -161,7 +161,7 @@ func (a *audience) reset(ctx context.Context, why Gap) error {
 	return errors.Join(failed...)
 }
 
-func (a *audience) synced(at time.Time) error {
+func (a *subscribers) synced(at time.Time) error {
 	var failed []error
 	for _, f := range a.followers {
 		failed = append(failed, caught(func() { f.Synced(at) }))

@@ -18,7 +18,7 @@ import (
 // buses are all that there are; each call of one makes a bus of its own.
 func buses() map[string]func(t *testing.T) Bus {
 	return map[string]func(t *testing.T) Bus{
-		"in the process":    func(*testing.T) Bus { return NewLocal() },
+		"in the process":    func(*testing.T) Bus { return NewMemory() },
 		"an embedded Redis": func(t *testing.T) Bus { return newStream(embedded(t)) },
 		"a Redis":           func(t *testing.T) Bus { return newStream(open(t, testkit.Redis(t))) },
 	}
@@ -157,7 +157,7 @@ func TestAHearerMayNotPublish(t *testing.T) {
 		if err := b.Publish(t.Context(), Message{"ask", nil}); err != nil {
 			t.Fatal(err)
 		}
-		if err := <-refused; !errors.Is(err, errHearerPublishes) {
+		if err := <-refused; !errors.Is(err, errHandlerPublishes) {
 			t.Error(err)
 		}
 	})
@@ -174,7 +174,7 @@ func TestAHearerThatPanicsResetsAllAndStopsNobody(t *testing.T) {
 		run(t, b)
 		e.await(t)
 		err := b.Publish(t.Context(), Message{"t", []byte("bad")})
-		if _, local := b.(*Local); (err != nil) != local {
+		if _, local := b.(*Memory); (err != nil) != local {
 			t.Errorf("Publish: %v", err)
 		}
 		testkit.Eventually(t, soon, func() bool { return e.has("reset panic") })
@@ -188,7 +188,7 @@ func TestAHearerThatPanicsResetsAllAndStopsNobody(t *testing.T) {
 
 // When Publish of a local bus returns, this process has heard it.
 func TestALocalBusHasToldWhenPublishReturns(t *testing.T) {
-	b := NewLocal()
+	b := NewMemory()
 	e := listen(b)
 	publish(t, b, "before Run")
 	run(t, b)
@@ -217,9 +217,9 @@ func (brokenFollower) Reset(context.Context, Gap) { panic("a fault of this test"
 func (brokenFollower) Synced(time.Time)           {}
 
 func TestALocalBusDoesNotStartWhereAFollowerCannotForget(t *testing.T) {
-	b := NewLocal()
+	b := NewMemory()
 	e := listen(b)
-	b.Follow(brokenFollower{})
+	b.AddObserver(brokenFollower{})
 	if err := b.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "a fault of this test") {
 		t.Error(err)
 	}

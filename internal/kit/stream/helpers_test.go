@@ -56,8 +56,8 @@ func embedded(t testing.TB) redis.UniversalClient {
 
 // newStream is a bus that has more patience than one of a server: the machine may
 // be busy with other tests.
-func newStream(rdb redis.UniversalClient) *Stream {
-	return New(rdb, store.NewBlockingClient, Options{Timeout: 2 * time.Second})
+func newStream(rdb redis.UniversalClient) *Redis {
+	return NewRedis(rdb, store.NewBlockingClient, Options{Timeout: 2 * time.Second})
 }
 
 // An ear writes down what a follower and hearer of the topic "t" is told.
@@ -72,7 +72,7 @@ type ear struct {
 
 func listen(b Bus) *ear {
 	e := new(ear)
-	b.Follow(e)
+	b.AddObserver(e)
 	b.Subscribe("t", e.hear)
 	return e
 }

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Local is a [Bus] inside one process, which has nobody else to tell. When
+// Memory is a [Bus] inside one process, which has nobody else to tell. When
 // Publish returns, every hearer has heard the messages: they are called by it,
 // whether Run runs or not. It is safe for concurrent use after Subscribe and
 // Follow.
-type Local struct {
-	audience
+type Memory struct {
+	subscribers
 	mu sync.Mutex // held while hearers are called
 }
 
-var _ Bus = (*Local)(nil)
+var _ Bus = (*Memory)(nil)
 
-// NewLocal returns a bus without hearers.
-func NewLocal() *Local { return &Local{} }
+// NewMemory returns a bus without hearers.
+func NewMemory() *Memory { return &Memory{} }
 
 // Publish calls the hearers. It returns an error if one of them panicked; then
 // the followers have been reset, and the others have heard the messages.
-func (l *Local) Publish(ctx context.Context, ms ...Message) error {
+func (l *Memory) Publish(ctx context.Context, ms ...Message) error {
 	if err := errors.Join(check(ctx, ms), ctx.Err()); err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ const always = 100 * 365 * 24 * time.Hour
 
 // Run tells the followers that they are in sync, for good, and waits for the end
 // of ctx. It returns an error at once if one of them panics.
-func (l *Local) Run(ctx context.Context) error {
+func (l *Memory) Run(ctx context.Context) error {
 	if err := l.start(ctx); err != nil {
 		return fmt.Errorf("start the bus: %w", err)
 	}
@@ -51,7 +51,7 @@ func (l *Local) Run(ctx context.Context) error {
 	return nil
 }
 
-func (l *Local) start(ctx context.Context) error {
+func (l *Memory) start(ctx context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if err := l.reset(ctx, GapStart); err != nil {

@@ -29,16 +29,16 @@ type entry struct {
 	Message
 }
 
-// A cursor is how far a process has read.
-type cursor struct {
+// A streamCursor is how far a process has read.
+type streamCursor struct {
 	position
 	why Gap // the position is not to be gone on from; "" if it is
 }
 
-func (c *cursor) lose(why Gap) { c.why = why }
+func (c *streamCursor) lose(why Gap) { c.why = why }
 
 // within reports whether a stream with this end can hold the position.
-func (c *cursor) within(tail position) bool {
+func (c *streamCursor) within(tail position) bool {
 	switch {
 	case c.position == position{}:
 		return true
@@ -49,13 +49,13 @@ func (c *cursor) within(tail position) bool {
 }
 
 // reached reports whether everything up to tail was read.
-func (c *cursor) reached(tail position) bool {
+func (c *streamCursor) reached(tail position) bool {
 	return tail == position{} || c.epoch == tail.epoch && c.n >= tail.n
 }
 
 // advance steps over the entries that follow one another without a hole, and
 // returns their messages. At a hole it loses the position.
-func (c *cursor) advance(entries []entry) (heard []Message) {
+func (c *streamCursor) advance(entries []entry) (heard []Message) {
 	for _, e := range entries {
 		first := c.position == position{}
 		switch {
@@ -78,7 +78,7 @@ func (c *cursor) advance(entries []entry) (heard []Message) {
 const patience = time.Second
 
 // tail reads where the stream ends.
-func (s *Stream) tail(ctx context.Context, rdb redis.UniversalClient) (position, error) {
+func (s *Redis) tail(ctx context.Context, rdb redis.UniversalClient) (position, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	last, err := rdb.XRevRangeN(ctx, s.key, "+", "-", 1).Result()
@@ -90,7 +90,7 @@ func (s *Stream) tail(ctx context.Context, rdb redis.UniversalClient) (position,
 
 // read waits for entries behind a position, and reads before where the stream
 // ends: of what is published while it waits, some may be missing.
-func (s *Stream) read(ctx context.Context, rdb redis.UniversalClient, from position) (tail position, entries []entry, err error) {
+func (s *Redis) read(ctx context.Context, rdb redis.UniversalClient, from position) (tail position, entries []entry, err error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	pipe := rdb.Pipeline()

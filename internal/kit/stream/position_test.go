@@ -30,7 +30,7 @@ func TestAStreamThatCannotHoldThePositionIsSeenByItsEnd(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := cursor{position: tt.at}
+			c := streamCursor{position: tt.at}
 			if got := c.within(tt.tail); got != tt.within {
 				t.Errorf("within: %v", got)
 			}
@@ -50,21 +50,21 @@ func TestAHoleBetweenEntriesIsSeen(t *testing.T) {
 		at    position
 		in    []entry
 		heard string
-		want  cursor
+		want  streamCursor
 	}{
-		{"nothing came", at(7, 2, "b"), nil, "", cursor{position: at(7, 2, "b")}},
-		{"what follows", at(7, 2, "b"), []entry{e(7, 3, "b", "c"), e(7, 4, "c", "d")}, "cd", cursor{position: at(7, 4, "d")}},
-		{"the first of a new stream", position{}, []entry{e(7, 1, "", "a"), e(7, 2, "a", "b")}, "ab", cursor{position: at(7, 2, "b")}},
-		{"a stream that was trimmed before its first was read", position{}, []entry{e(7, 2, "a", "b")}, "", cursor{why: GapTrimmed}},
-		{"trimmed", at(7, 2, "b"), []entry{e(7, 4, "c", "d")}, "", cursor{at(7, 2, "b"), GapTrimmed}},
-		{"trimmed in between", at(7, 2, "b"), []entry{e(7, 3, "b", "c"), e(7, 5, "d", "e")}, "c", cursor{at(7, 3, "c"), GapTrimmed}},
-		{"begun anew", at(7, 2, "b"), []entry{e(8, 1, "", "a")}, "", cursor{at(7, 2, "b"), GapLost}},
-		{"the numbers given out again", at(7, 2, "b"), []entry{e(7, 3, "x", "y")}, "", cursor{at(7, 2, "b"), GapLost}},
-		{"nothing after a hole", at(7, 2, "b"), []entry{e(7, 4, "c", "d"), e(7, 3, "b", "c")}, "", cursor{at(7, 2, "b"), GapTrimmed}},
+		{"nothing came", at(7, 2, "b"), nil, "", streamCursor{position: at(7, 2, "b")}},
+		{"what follows", at(7, 2, "b"), []entry{e(7, 3, "b", "c"), e(7, 4, "c", "d")}, "cd", streamCursor{position: at(7, 4, "d")}},
+		{"the first of a new stream", position{}, []entry{e(7, 1, "", "a"), e(7, 2, "a", "b")}, "ab", streamCursor{position: at(7, 2, "b")}},
+		{"a stream that was trimmed before its first was read", position{}, []entry{e(7, 2, "a", "b")}, "", streamCursor{why: GapTrimmed}},
+		{"trimmed", at(7, 2, "b"), []entry{e(7, 4, "c", "d")}, "", streamCursor{at(7, 2, "b"), GapTrimmed}},
+		{"trimmed in between", at(7, 2, "b"), []entry{e(7, 3, "b", "c"), e(7, 5, "d", "e")}, "c", streamCursor{at(7, 3, "c"), GapTrimmed}},
+		{"begun anew", at(7, 2, "b"), []entry{e(8, 1, "", "a")}, "", streamCursor{at(7, 2, "b"), GapLost}},
+		{"the numbers given out again", at(7, 2, "b"), []entry{e(7, 3, "x", "y")}, "", streamCursor{at(7, 2, "b"), GapLost}},
+		{"nothing after a hole", at(7, 2, "b"), []entry{e(7, 4, "c", "d"), e(7, 3, "b", "c")}, "", streamCursor{at(7, 2, "b"), GapTrimmed}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c := cursor{position: tt.at}
+			c := streamCursor{position: tt.at}
 			heard := ""
 			for _, m := range c.advance(tt.in) {
 				heard += m.Topic

@@ -26,7 +26,7 @@ type session struct {
 }
 
 // session calls do with a session and a context for what is read.
-func (w *Watch) session(ctx context.Context, do func(ctx context.Context, s session) error) error {
+func (w *Detector) session(ctx context.Context, do func(ctx context.Context, s session) error) error {
 	look, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	switch c := w.rdb.(type) {

@@ -24,7 +24,7 @@ type Options struct {
 	Prefix     string                // begins the key; default "td"
 	Registerer prometheus.Registerer // where the metrics are shown; nil for nowhere
 	Log        *slog.Logger          // default slog.DiscardHandler
-	Most       int                   // entries that the stream keeps, and up to a hundred more; default 100 000
+	MaxEntries int                   // entries that the stream keeps, and up to a hundred more; default 100 000
 	Timeout    time.Duration         // longest wait for an answer of Redis; default 250 ms
 
 	// Writable reports whether messages can be published now, by any process. While
@@ -33,28 +33,28 @@ type Options struct {
 	Writable func() bool
 }
 
-// Stream is a [Bus] over one capped Redis stream, whose entries have dense
+// Redis is a [Bus] over one capped Redis stream, whose entries have dense
 // positions and are chained by hashes (lua/publish.lua). So a process that reads
 // on from its position knows by itself that it missed nothing, across
 // reconnections, and that a Redis that came back empty, restored, or as a replica
 // that was behind, lost messages that it had heard. What was lost before it heard
-// it, nothing in the stream can show: a [Watch] finds that out, whose changed
-// should call [Stream.Suspect].
+// it, nothing in the stream can show: a [Detector] finds that out, whose changed
+// should call [Redis.MarkSuspect].
 //
 // It follows by a client of its own, because its reads block. Each look asks for
 // the end of the stream too, and is answered within 100 ms and Options.Timeout, or
 // its connection is given up: nothing is believed of a connection that is silent.
 //
 // Its methods are safe for concurrent use, after Subscribe and Follow.
-type Stream struct {
-	audience
-	rdb      redis.UniversalClient
-	blocking Blocking
-	key      string
-	most     int
-	timeout  time.Duration
-	writable func() bool
-	log      *slog.Logger
+type Redis struct {
+	subscribers
+	rdb        redis.UniversalClient
+	blocking   Blocking
+	key        string
+	maxEntries int
+	timeout    time.Duration
+	writable   func() bool
+	log        *slog.Logger
 
 	metrics    metrics
 	complaints clock.Throttle
@@ -62,14 +62,14 @@ type Stream struct {
 	running    atomic.Bool
 }
 
-var _ Bus = (*Stream)(nil)
+var _ Bus = (*Redis)(nil)
 
 const (
-	block       = 100 * time.Millisecond // of one look, while nothing comes
-	readAtOnce  = 500                    // entries of one look: 8 MB at most
-	sendAtOnce  = 100                    // messages of one round trip: 1.6 MB at most
-	firstPause  = 20 * time.Millisecond  // after a failure
-	longestWait = 200 * time.Millisecond // after many
+	block      = 100 * time.Millisecond // of one look, while nothing comes
+	readAtOnce = 500                    // entries of one look: 8 MB at most
+	sendAtOnce = 100                    // messages of one round trip: 1.6 MB at most
+	firstPause = 20 * time.Millisecond  // after a failure
+	maxWait    = 200 * time.Millisecond // after many
 )
 
 //go:embed lua/publish.lua
@@ -81,33 +81,33 @@ var publishScript = redis.NewScript(publishLua)
 // longest wait is given, as Blocking of kit/store does. Whoever has it closes it.
 type Blocking func(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalClient, error)
 
-// New builds a Stream, which publishes by rdb and follows by clients that blocking
+// NewRedis builds a Stream, which publishes by rdb and follows by clients that blocking
 // makes of it. It starts nothing, sends nothing, and does not close rdb, which
 // belongs to the caller. It panics if the Registerer has these metrics already.
-func New(rdb redis.UniversalClient, blocking Blocking, o Options) *Stream {
+func NewRedis(rdb redis.UniversalClient, blocking Blocking, o Options) *Redis {
 	if o.Writable == nil {
 		o.Writable = func() bool { return true }
 	}
-	return &Stream{
+	return &Redis{
 		rdb: rdb, blocking: blocking, writable: o.Writable,
-		key:     cmp.Or(o.Prefix, "td") + ":bus",
-		most:    cmp.Or(o.Most, 100_000),
-		timeout: cmp.Or(o.Timeout, 250*time.Millisecond),
-		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		metrics: newMetrics(o.Registerer),
+		key:        cmp.Or(o.Prefix, "td") + ":bus",
+		maxEntries: cmp.Or(o.MaxEntries, 100_000),
+		timeout:    cmp.Or(o.Timeout, 250*time.Millisecond),
+		log:        cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		metrics:    newMetrics(o.Registerer),
 	}
 }
 
 // Subscribe is as [Bus] says.
-func (s *Stream) Subscribe(topic string, hear func(ctx context.Context, bodies [][]byte)) {
+func (s *Redis) Subscribe(topic string, hear func(ctx context.Context, bodies [][]byte)) {
 	s.metrics.published.WithLabelValues(topic)
-	s.audience.Subscribe(topic, hear)
+	s.subscribers.Subscribe(topic, hear)
 }
 
 // Publish returns when the messages are in the stream, for which each hundred of
 // them have Options.Timeout. With an error some may be in, the last hundred that
 // were sent too.
-func (s *Stream) Publish(ctx context.Context, ms ...Message) error {
+func (s *Redis) Publish(ctx context.Context, ms ...Message) error {
 	if err := check(ctx, ms); err != nil {
 		return err
 	}
@@ -123,11 +123,11 @@ func (s *Stream) Publish(ctx context.Context, ms ...Message) error {
 	return nil
 }
 
-func (s *Stream) add(ctx context.Context, ms []Message) error {
+func (s *Redis) add(ctx context.Context, ms []Message) error {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	args := make([]any, 0, 2+2*len(ms))
-	args = append(args, s.most, rand.Text())
+	args = append(args, s.maxEntries, rand.Text())
 	for _, m := range ms {
 		args = append(args, m.Topic, m.Body)
 	}
@@ -135,26 +135,26 @@ func (s *Stream) add(ctx context.Context, ms []Message) error {
 }
 
 // label is what metrics call a topic: those of others would be without a bound.
-func (s *Stream) label(topic string) string {
+func (s *Redis) label(topic string) string {
 	if s.hearers[topic] == nil {
 		return "other"
 	}
 	return topic
 }
 
-// Suspect says that this Redis may have lost messages: within 100 ms the followers
+// MarkSuspect says that this Redis may have lost messages: within 100 ms the followers
 // are reset with [GapSuspect], and until then they hear of no sync any more.
-func (s *Stream) Suspect() { s.suspect.Store(true) }
+func (s *Redis) MarkSuspect() { s.suspect.Store(true) }
 
 // Run follows the stream until ctx ends. It begins at the end: what was published
 // before is covered by the first Reset. It returns an error at once if the client
 // is of a kind that cannot be followed, or if another Run is under way.
-func (s *Stream) Run(ctx context.Context) error {
+func (s *Redis) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return errors.New("follow the bus: it is followed already")
 	}
 	defer s.running.Store(false)
-	at, pause := cursor{why: GapStart}, firstPause
+	at, pause := streamCursor{why: GapStart}, firstPause
 	for ctx.Err() == nil {
 		rdb, err := s.blocking(s.rdb, block+s.timeout)
 		if err != nil {
@@ -169,14 +169,14 @@ func (s *Stream) Run(ctx context.Context) error {
 			pause = firstPause
 		}
 		_ = clock.Sleep(ctx, pause)
-		pause = min(2*pause, longestWait)
+		pause = min(2*pause, maxWait)
 	}
 	return nil
 }
 
 // follow looks until a look fails, and closes rdb then. It reports whether one
 // succeeded before.
-func (s *Stream) follow(ctx context.Context, rdb redis.UniversalClient, at *cursor) (healthy bool, err error) {
+func (s *Redis) follow(ctx context.Context, rdb redis.UniversalClient, at *streamCursor) (healthy bool, err error) {
 	defer func() { _ = rdb.Close() }()
 	// go-redis notices the end of a context only when it has answered.
 	defer context.AfterFunc(ctx, func() { _ = rdb.Close() })()
@@ -201,7 +201,7 @@ func (s *Stream) follow(ctx context.Context, rdb redis.UniversalClient, at *curs
 
 // pause waits while nothing can be published. The followers are reset first, so
 // that they do not trust what they hold.
-func (s *Stream) pause(ctx context.Context, at *cursor) {
+func (s *Redis) pause(ctx context.Context, at *streamCursor) {
 	if at.why == "" {
 		at.lose(GapClosed)
 		if err := s.reset(ctx, GapClosed); err != nil {
@@ -212,7 +212,7 @@ func (s *Stream) pause(ctx context.Context, at *cursor) {
 }
 
 // look reads what comes next, or takes a new position after a gap.
-func (s *Stream) look(ctx context.Context, rdb redis.UniversalClient, at *cursor) error {
+func (s *Redis) look(ctx context.Context, rdb redis.UniversalClient, at *streamCursor) error {
 	sent := time.Now()
 	if at.why != "" {
 		return s.begin(ctx, rdb, at, sent)
@@ -239,7 +239,7 @@ func (s *Stream) look(ctx context.Context, rdb redis.UniversalClient, at *cursor
 
 // begin goes on at the end of the stream, and has the followers forget first
 // what may rest on messages before it.
-func (s *Stream) begin(ctx context.Context, rdb redis.UniversalClient, at *cursor, sent time.Time) error {
+func (s *Redis) begin(ctx context.Context, rdb redis.UniversalClient, at *streamCursor, sent time.Time) error {
 	tail, err := s.tail(ctx, rdb)
 	if err != nil {
 		return err
@@ -254,7 +254,7 @@ func (s *Stream) begin(ctx context.Context, rdb redis.UniversalClient, at *curso
 	return nil
 }
 
-func (s *Stream) inSync(ctx context.Context, at time.Time) {
+func (s *Redis) inSync(ctx context.Context, at time.Time) {
 	if s.suspect.Load() || !s.writable() {
 		return
 	}
@@ -265,7 +265,7 @@ func (s *Stream) inSync(ctx context.Context, at time.Time) {
 }
 
 // complain counts a failure and logs it, at most every ten seconds.
-func (s *Stream) complain(ctx context.Context, doing string, err error) {
+func (s *Redis) complain(ctx context.Context, doing string, err error) {
 	s.metrics.errors.WithLabelValues(doing).Inc()
 	if s.complaints.Allow() {
 		s.log.WarnContext(ctx, "the bus failed", "doing", doing, "err", err)

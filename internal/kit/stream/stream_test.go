@@ -108,7 +108,7 @@ func TestEveryMessageReachesEveryFollowerOnceAndInOrder(t *testing.T) {
 				}
 				lines[i] = newWire(t, url)
 				s := newStream(open(t, lines[i].url()))
-				s.Follow(r)
+				s.AddObserver(r)
 				s.Subscribe("t", r.hear)
 				stop := run(t, s)
 				defer stop()
@@ -153,7 +153,7 @@ func TestEveryMessageReachesEveryFollowerOnceAndInOrder(t *testing.T) {
 	}
 }
 
-func publishNumbers(t *testing.T, s *Stream, l *ledger, p, each int, random *rand.Rand) {
+func publishNumbers(t *testing.T, s *Redis, l *ledger, p, each int, random *rand.Rand) {
 	for n := 0; n < each; {
 		var ms []Message
 		for range min(1+random.IntN(5), each-n) {
@@ -225,7 +225,7 @@ func TestASlowHearerHearsAllOrOfTheGap(t *testing.T) {
 		t.Run(fmt.Sprint("a stream of ", most), func(t *testing.T) {
 			rdb := open(t, testkit.Redis(t))
 			s := newStream(rdb)
-			s.most = most
+			s.maxEntries = most
 			e := listen(s)
 			entered, release := make(chan struct{}), make(chan struct{})
 			e.hearer = func(body string) {
@@ -271,7 +271,7 @@ func TestASlowHearerHearsAllOrOfTheGap(t *testing.T) {
 type scene struct {
 	*server
 	wire      *wire
-	publisher *Stream
+	publisher *Redis
 	dump      string // of the bus as it was before its last messages
 	replica   *server
 }
@@ -427,7 +427,7 @@ func TestASuspicionResetsAndEndsTheSyncUntilThen(t *testing.T) {
 	e.hearer = func(body string) {
 		if body == "one" {
 			syncs = e.syncs // they come from this goroutine
-			s.Suspect()
+			s.MarkSuspect()
 		}
 	}
 	publish(t, s, "one")
@@ -457,11 +457,11 @@ func (g *grudge) Reset(ctx context.Context, why Gap) {
 
 func TestNobodyIsInSyncBeforeAllHaveForgotten(t *testing.T) {
 	log := new(notebook)
-	s := New(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.logger()})
+	s := NewRedis(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.logger()})
 	g := new(grudge)
 	g.fails.Store(3)
 	e := listen(s)
-	s.Follow(g)
+	s.AddObserver(g)
 	run(t, s)
 	e.await(t)
 	if diff := cmp.Diff([]string{"reset start"}, g.all()); diff != "" {
@@ -495,7 +495,7 @@ func TestABusIsFollowedOnce(t *testing.T) {
 func TestABusOverAClientThatCannotBeCopiedDoesNotStart(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { _ = ring.Close() }()
-	if err := New(ring, store.NewBlockingClient, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "*redis.Ring cannot be copied") {
+	if err := NewRedis(ring, store.NewBlockingClient, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "*redis.Ring cannot be copied") {
 		t.Error(err)
 	}
 }
@@ -504,7 +504,7 @@ func TestPublishOnARedisThatIsSilentEndsByItsDeadline(t *testing.T) {
 	w := newWire(t, testkit.Redis(t))
 	rdb := openWith(t, store.RedisConfig{URL: w.url()})
 	must(t, rdb.Ping(t.Context()))
-	s := New(rdb, store.NewBlockingClient, Options{Timeout: 50 * time.Millisecond})
+	s := NewRedis(rdb, store.NewBlockingClient, Options{Timeout: 50 * time.Millisecond})
 	w.gate.Lock()
 	defer w.gate.Unlock()
 	if err := s.Publish(context.WithoutCancel(t.Context()), Message{"t", nil}); !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(fmt.Sprint(err), "timeout") {
@@ -517,7 +517,7 @@ func TestPublishOnARedisThatIsSilentEndsByItsDeadline(t *testing.T) {
 
 func TestMetricsAreThereFromTheStartAndCount(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	s := New(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Registerer: reg})
+	s := NewRedis(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Registerer: reg})
 	s.timeout = 2 * time.Second
 	e := listen(s)
 	const start = `
@@ -571,7 +571,7 @@ tandian_bus_published_total{topic="t"} 0
 func TestFollowersAreNotInSyncWhileNothingCanBePublished(t *testing.T) {
 	rdb := open(t, testkit.Redis(t))
 	var refused atomic.Bool
-	s := New(rdb, store.NewBlockingClient, Options{Timeout: 2 * time.Second, Writable: func() bool { return !refused.Load() }})
+	s := NewRedis(rdb, store.NewBlockingClient, Options{Timeout: 2 * time.Second, Writable: func() bool { return !refused.Load() }})
 	e := listen(s)
 	run(t, s)
 	e.await(t)

@@ -19,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// ErrNoIncarnation is what [Watch.Incarnation] returns for a server that does not
+// ErrNoIncarnation is what [Detector.Incarnation] returns for a server that does not
 // say which one it is: one inside the process, or behind a proxy.
 var ErrNoIncarnation = errors.New("this Redis does not tell its run id and replication id")
 
@@ -31,17 +31,17 @@ type Loss struct {
 	Age   time.Duration
 }
 
-// WatchOptions tunes a Watch. The zero value is a good setting, except that it
+// DetectorOptions tunes a Watch. The zero value is a good setting, except that it
 // shows no metrics and logs nothing.
-type WatchOptions struct {
+type DetectorOptions struct {
 	Key        string                // of the mark; default "td:incarnation"
-	Every      time.Duration         // between two looks; default 250 ms
+	Interval   time.Duration         // between two looks; default 250 ms
 	Role       string                // "state" or "cache": a label of the metrics
 	Registerer prometheus.Registerer // where the metrics are shown; nil for nowhere
 	Log        *slog.Logger          // default slog.DiscardHandler
 }
 
-// Watch finds out when a Redis is another one than before: restarted, restored,
+// Detector finds out when a Redis is another one than before: restarted, restored,
 // failed over. Acknowledged writes may be missing then.
 //
 // An incarnation is the run id and the replication id of a server, of a cluster
@@ -58,7 +58,7 @@ type WatchOptions struct {
 // older, so its losses are never Known; a single master that is emptied by hand is
 // not noticed, unless it had the mark. Neither is a mark that Redis evicted told
 // from data that were lost. In both cases the loss is told as not Known.
-type Watch struct {
+type Detector struct {
 	rdb   redis.UniversalClient
 	key   string
 	every time.Duration
@@ -84,16 +84,16 @@ var markLua string
 
 var markScript = redis.NewScript(markLua)
 
-// NewWatch builds a Watch. It starts nothing, sends nothing and closes nothing:
+// NewDetector builds a Watch. It starts nothing, sends nothing and closes nothing:
 // rdb belongs to the caller. It panics if the Registerer has these metrics for
 // this role already.
-func NewWatch(rdb redis.UniversalClient, o WatchOptions) *Watch {
+func NewDetector(rdb redis.UniversalClient, o DetectorOptions) *Detector {
 	labels := prometheus.Labels{"role": o.Role}
-	w := &Watch{
+	w := &Detector{
 		rdb:   rdb,
 		zero:  time.Now(),
 		key:   cmp.Or(o.Key, "td:incarnation"),
-		every: cmp.Or(o.Every, 250*time.Millisecond),
+		every: cmp.Or(o.Interval, 250*time.Millisecond),
 		role:  o.Role,
 		log:   cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		losses: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -120,7 +120,7 @@ func NewWatch(rdb redis.UniversalClient, o WatchOptions) *Watch {
 // Incarnation returns which server this is: another text after each restart,
 // and after each failover. It returns [ErrNoIncarnation] if the server does not
 // say.
-func (w *Watch) Incarnation(ctx context.Context) (string, error) {
+func (w *Detector) Incarnation(ctx context.Context) (string, error) {
 	var is string
 	err := w.session(ctx, func(ctx context.Context, s session) (err error) {
 		is, err = s.incarnation(ctx)
@@ -129,8 +129,8 @@ func (w *Watch) Incarnation(ctx context.Context) (string, error) {
 	return is, err
 }
 
-// A sighting is what a process saw of a Redis.
-type sighting struct {
+// A observation is what a process saw of a Redis.
+type observation struct {
 	incarnation string
 	mark        string        // as it is written, "" if there is none
 	certified   string        // the incarnation of the mark
@@ -151,7 +151,7 @@ type sighting struct {
 //
 // Where the Redis does not tell which one it is, that is logged once, and nothing
 // is watched.
-func (w *Watch) Run(ctx context.Context, repair func(ctx context.Context, l Loss) error, changed func(ctx context.Context)) error {
+func (w *Detector) Run(ctx context.Context, repair func(ctx context.Context, l Loss) error, changed func(ctx context.Context)) error {
 	known := "" // the certification that this process saw last
 	for ctx.Err() == nil {
 		began := time.Since(w.zero)
@@ -174,16 +174,16 @@ func (w *Watch) Run(ctx context.Context, repair func(ctx context.Context, l Loss
 	return nil
 }
 
-// SettledSince reports whether a look that began after the time found that
+// RecoveredSince reports whether a look that began after the time found that
 // everything this Redis may have lost is recovered. Where the Redis does not tell
 // which one it is, that is always so.
-func (w *Watch) SettledSince(at time.Time) bool {
+func (w *Detector) RecoveredSince(at time.Time) bool {
 	return time.Duration(w.settled.Load()) > at.Sub(w.zero)
 }
 
 // turn looks once and does what follows from it. With an error it says what
 // failed.
-func (w *Watch) turn(ctx context.Context, known *string, repair func(context.Context, Loss) error, changed func(context.Context)) (doing string, err error) {
+func (w *Detector) turn(ctx context.Context, known *string, repair func(context.Context, Loss) error, changed func(context.Context)) (doing string, err error) {
 	doing = "look"
 	err = w.session(ctx, func(look context.Context, s session) error {
 		saw, err := s.look(look)
@@ -220,7 +220,7 @@ func (w *Watch) turn(ctx context.Context, known *string, repair func(context.Con
 }
 
 // recover has the caller recover what may be missing.
-func (w *Watch) recover(ctx context.Context, saw sighting, do func(context.Context, Loss) error) error {
+func (w *Detector) recover(ctx context.Context, saw observation, do func(context.Context, Loss) error) error {
 	var loss Loss
 	if _, cluster := w.rdb.(*redis.ClusterClient); saw.written && !cluster {
 		loss = Loss{Known: true, Age: max(saw.age, 0) + skew}
@@ -236,7 +236,7 @@ func (w *Watch) recover(ctx context.Context, saw sighting, do func(context.Conte
 var errMarked = errors.New("the mark was written meanwhile")
 
 // write certifies an incarnation, or renews its mark.
-func (s session) write(ctx context.Context, saw sighting, id string) error {
+func (s session) write(ctx context.Context, saw observation, id string) error {
 	ctx, cancel := context.WithTimeout(ctx, lookPatience)
 	defer cancel()
 	done, err := markScript.Run(ctx, s.one, []string{s.key}, saw.mark, saw.incarnation+" "+id+" ", markLife.Milliseconds()).Int()
@@ -250,20 +250,20 @@ func (s session) write(ctx context.Context, saw sighting, id string) error {
 }
 
 // look reads incarnation and mark.
-func (s session) look(ctx context.Context) (sighting, error) {
+func (s session) look(ctx context.Context) (observation, error) {
 	is, err := s.incarnation(ctx)
 	if err != nil {
-		return sighting{}, err
+		return observation{}, err
 	}
 	// One after the other: to a cluster a pipeline of two slots is two.
 	mark, err := s.one.Get(ctx, s.key).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return sighting{}, fmt.Errorf("read the mark of this Redis: %w", err)
+		return observation{}, fmt.Errorf("read the mark of this Redis: %w", err)
 	}
-	saw := sighting{incarnation: is, mark: mark}
+	saw := observation{incarnation: is, mark: mark}
 	var ms int64
 	if n, _ := fmt.Sscanf(mark, "%s %s %d", &saw.certified, &saw.id, &ms); n < 3 {
-		return sighting{incarnation: is, mark: mark}, nil // none, or none of ours
+		return observation{incarnation: is, mark: mark}, nil // none, or none of ours
 	}
 	now, err := s.now(ctx)
 	saw.age, saw.written = now.Sub(time.UnixMilli(ms)), true

@@ -23,7 +23,7 @@ import (
 
 // A guard is a process that watches a Redis.
 type guard struct {
-	*Watch
+	*Detector
 	mu      sync.Mutex
 	told    []string // "recover" and "changed"
 	found   []Loss
@@ -35,7 +35,7 @@ type guard struct {
 
 func watch(t *testing.T, rdb redis.UniversalClient) *guard {
 	t.Helper()
-	g := &guard{Watch: NewWatch(rdb, WatchOptions{Every: 5 * time.Millisecond, Role: "state"})}
+	g := &guard{Detector: NewDetector(rdb, DetectorOptions{Interval: 5 * time.Millisecond, Role: "state"})}
 	g.run(t)
 	return g
 }
@@ -240,7 +240,7 @@ func TestAProcessThatHasJustStartedKnowsTheAgeOfTheData(t *testing.T) {
 
 func TestARecoveryThatFailsIsTriedAgainAndCertifiesNothing(t *testing.T) {
 	s := startServer(t)
-	g := &guard{Watch: NewWatch(open(t, s.url()), WatchOptions{Every: time.Millisecond}), hold: make(chan struct{})}
+	g := &guard{Detector: NewDetector(open(t, s.url()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 	g.fail.Store(2)
 	g.run(t)
 	for i := range 3 {
@@ -264,7 +264,7 @@ func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
 	s := startServer(t)
 	var guards []*guard
 	for range 2 {
-		g := &guard{Watch: NewWatch(open(t, s.url()), WatchOptions{Every: time.Millisecond}), hold: make(chan struct{})}
+		g := &guard{Detector: NewDetector(open(t, s.url()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 		g.run(t)
 		guards = append(guards, g)
 	}
@@ -290,7 +290,7 @@ func TestALossDuringARecoveryIsRecoveredToo(t *testing.T) {
 	must(t, s.admin.Save(t.Context()))
 	s.crash()
 	s.start()
-	g := &guard{Watch: NewWatch(open(t, s.url()), WatchOptions{Every: time.Millisecond}), hold: make(chan struct{})}
+	g := &guard{Detector: NewDetector(open(t, s.url()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 	g.run(t)
 	testkit.Eventually(t, soon, func() bool { return g.entered.Load() == 1 })
 	must(t, s.admin.Del(t.Context(), "td:incarnation"))
@@ -325,7 +325,7 @@ func TestARedisThatDoesNotSayWhoItIsIsNotWatchedAndThatIsSaidOnce(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			defer func() { _ = rdb.Close() }()
 			log := new(notebook)
-			g := &guard{Watch: NewWatch(rdb, WatchOptions{Every: time.Millisecond, Log: log.logger()})}
+			g := &guard{Detector: NewDetector(rdb, DetectorOptions{Interval: time.Millisecond, Log: log.logger()})}
 			if _, err := g.Incarnation(t.Context()); !errors.Is(err, ErrNoIncarnation) {
 				t.Error(err)
 			}
@@ -342,7 +342,7 @@ func TestARedisThatDoesNotSayWhoItIsIsNotWatchedAndThatIsSaidOnce(t *testing.T) 
 
 func TestEachIncarnationHasItsOwnName(t *testing.T) {
 	s := startServer(t)
-	w := NewWatch(open(t, s.url()), WatchOptions{})
+	w := NewDetector(open(t, s.url()), DetectorOptions{})
 	name := func() (is string) {
 		testkit.Eventually(t, soon, func() (ok bool) {
 			var err error
@@ -385,8 +385,8 @@ func TestAClusterIsWatchedAsAWhole(t *testing.T) {
 func TestTwoRedisAreWatchedUnderOneRegistry(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	rdb := open(t, testkit.Redis(t))
-	NewWatch(rdb, WatchOptions{Role: "state", Registerer: reg})
-	NewWatch(rdb, WatchOptions{Role: "cache", Registerer: reg})
+	NewDetector(rdb, DetectorOptions{Role: "state", Registerer: reg})
+	NewDetector(rdb, DetectorOptions{Role: "cache", Registerer: reg})
 	for name, want := range map[string]int{"tandian_redis_losses_total": 4, "tandian_redis_watch_errors_total": 6} {
 		if n, err := testutil.GatherAndCount(reg, name); n != want || err != nil {
 			t.Errorf("%s: %d, %v", name, n, err)

@@ -24,7 +24,7 @@ type reordering struct {
 	mu      sync.Mutex // held while hearers and followers are called
 	waiting []heard
 	synced  time.Time // to be told once what waits was heard; zero: nothing is
-	follow  []stream.Follower
+	follow  []stream.Observer
 }
 
 type heard struct {
@@ -42,9 +42,9 @@ func (r *reordering) Subscribe(topic string, hear func(ctx context.Context, bodi
 	})
 }
 
-func (r *reordering) Follow(f stream.Follower) {
+func (r *reordering) AddObserver(f stream.Observer) {
 	if r.follow = append(r.follow, f); len(r.follow) == 1 {
-		r.Bus.Follow(follower{r})
+		r.Bus.AddObserver(follower{r})
 	}
 }
 

@@ -84,7 +84,7 @@ func openBus(s Setting, truth *Truth, open func(url string) (redis.UniversalClie
 	if err != nil {
 		return nil, fmt.Errorf("open the Redis of the bus: %w", err)
 	}
-	var bus stream.Bus = stream.New(rdb, store.NewBlockingClient, stream.Options{Prefix: s.Prefix})
+	var bus stream.Bus = stream.NewRedis(rdb, store.NewBlockingClient, stream.Options{Prefix: s.Prefix})
 	if s.Reorder {
 		bus = &reordering{Bus: bus, shuffled: &truth.Shuffled}
 	}

@@ -105,7 +105,7 @@ func (o *ours) start(ctx context.Context) error {
 	}
 	o.service, err = flashsale.New(ctx, o.rows, box, flashsale.Config{
 		Numbers: o.numbers, Orders: announced{orders}, Registerer: prometheus.NewRegistry(), Log: log,
-		Prefix: prefix, State: state, Instance: prefix, Wait: wait, Bus: stream.NewLocal(), MadeAt: sequence.At, Queued: orders.QueuedKey,
+		Prefix: prefix, State: state, Instance: prefix, Wait: wait, Bus: stream.NewMemory(), MadeAt: sequence.At, Queued: orders.QueuedKey,
 		Dial: func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 			return o.client("sale", certify)
 		},
