@@ -145,7 +145,7 @@ func (c *collector) columns(header []string, comma rune) (map[string]int, error)
 		switch {
 		case name == "":
 		case !knownColumn(name):
-			note, _ := text.Cut(fmt.Sprintf("column %q is not known and ignored", text.Line(title)), maxExample)
+			note, _ := text.Truncate(fmt.Sprintf("column %q is not known and ignored", text.Line(title)), maxExample)
 			c.note("%s", note)
 		case twice:
 			return nil, &formatError{0, fmt.Sprintf("the header has the column %q twice", name)}
@@ -160,7 +160,7 @@ func (c *collector) columns(header []string, comma rune) (map[string]int, error)
 		}
 	}
 	if missing != nil {
-		found, _ := text.Cut(text.Line(strings.Join(header, string(comma))), maxExample)
+		found, _ := text.Truncate(text.Line(strings.Join(header, string(comma))), maxExample)
 		return nil, &formatError{0, fmt.Sprintf("as CSV, the header has no column %s; it needs %s, between commas, semicolons or tabs. It is %q",
 			strings.Join(missing, ", "), strings.Join(requiredColumns(), ", "), found)}
 	}

@@ -60,7 +60,7 @@ const (
 func (f *Finding) add(format string, args ...any) {
 	f.Count++
 	if len(f.Examples) < maxExamples {
-		example, _ := text.Cut(text.Line(fmt.Sprintf(format, args...)), maxExample)
+		example, _ := text.Truncate(text.Line(fmt.Sprintf(format, args...)), maxExample)
 		f.Examples = append(f.Examples, example)
 	}
 }
@@ -198,7 +198,7 @@ func (c *collector) bound(where string, d *shop.Draft) {
 		{"address", &d.Address, shop.MaxAddress},
 		{"open hours", &d.OpenHours, shop.MaxOpenHours},
 	} {
-		short, was := text.Cut(*field.text, field.most)
+		short, was := text.Truncate(*field.text, field.most)
 		if was {
 			*field.text = short
 			long = append(long, field.name)
@@ -235,7 +235,7 @@ func (c *collector) figures(rec record, d *shop.Draft) {
 
 // shortened leaves room for the reason behind a name.
 func shortened(name string) string {
-	short, was := text.Cut(name, maxExample/4)
+	short, was := text.Truncate(name, maxExample/4)
 	if was {
 		short += "…"
 	}

@@ -80,7 +80,7 @@ func geometryPlace(raw json.RawMessage) position {
 	case shape(g["type"]) != "a text":
 		return nowhere("the type of the geometry is %s, not a text", shape(g["type"]))
 	case read == nil:
-		short, _ := text.Cut(text.Line(kind), maxExample/4)
+		short, _ := text.Truncate(text.Line(kind), maxExample/4)
 		return nowhere("%s is not read", short)
 	case shape(coordinates) != "an array":
 		return nowhere("coordinates are %s", strings.Replace(shape(coordinates), "a text", "text", 1))

@@ -97,7 +97,7 @@ var serverGaveUp = regexp.MustCompile(`(?i)error|timed? ?out|out of memory`)
 
 // remark reads what Overpass says about its own answer.
 func (c *collector) remark(v jsonValue) error {
-	said, _ := text.Cut(text.Line(string(looseOf(v.raw))), 2*maxExample)
+	said, _ := text.Truncate(text.Line(string(looseOf(v.raw))), 2*maxExample)
 	if v.odd == "" && serverGaveUp.MatchString(said) {
 		return &formatError{v.at, fmt.Sprintf("the download is incomplete: the server gave up (%s); ask again with a longer [timeout:] or for a smaller area", said)}
 	}
@@ -111,11 +111,11 @@ type otherMembers struct{ names, said []string }
 func (o *otherMembers) add(key string, v jsonValue) {
 	const shown = 5
 	if len(o.names) < shown {
-		name, _ := text.Cut(text.Line(key), maxExample/2)
+		name, _ := text.Truncate(text.Line(key), maxExample/2)
 		o.names = append(o.names, fmt.Sprintf("%q", name))
 	}
 	if v.odd == "" && v.raw[0] == '"' && (key == "error" || key == "message" || key == "detail") && len(o.said) < shown {
-		said, _ := text.Cut(text.Line(string(looseOf(v.raw))), maxExample)
+		said, _ := text.Truncate(text.Line(string(looseOf(v.raw))), maxExample)
 		o.said = append(o.said, said)
 	}
 }

@@ -48,7 +48,7 @@ func degrees(s string) (deg float64, wrong string) {
 		written = strings.Replace(s, ",", ".", 1)
 	}
 	if !decimal.MatchString(written) {
-		short, _ := text.Cut(s, maxExample/4)
+		short, _ := text.Truncate(s, maxExample/4)
 		return 0, fmt.Sprintf("is the text %q", short)
 	}
 	return finite(written)

@@ -62,9 +62,9 @@ func HasControl(s string) bool {
 // Len is the number of characters of s.
 func Len(s string) int { return utf8.RuneCountInString(s) }
 
-// Cut shortens a clean text to at most most characters and reports whether it
+// Truncate shortens a clean text to at most most characters and reports whether it
 // had to.
-func Cut(s string, most int) (string, bool) {
+func Truncate(s string, most int) (string, bool) {
 	if len(s) <= most || Len(s) <= most {
 		return s, false
 	}

@@ -42,7 +42,7 @@ func TestCutCountsCharacters(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got, was := Cut(tt.in, tt.most); got != tt.want || was != tt.was {
+			if got, was := Truncate(tt.in, tt.most); got != tt.want || was != tt.was {
 				t.Errorf("got %q, %v; want %q, %v", got, was, tt.want, tt.was)
 			}
 		})
