@@ -64,7 +64,7 @@ func (r *Resolver) authors(ctx context.Context, ids []int64) ([]*account.User, e
 
 // firstLikers reads who liked notes first, those who still exist.
 func (r *Resolver) firstLikers(ctx context.Context, notes []int64, first int) ([][]account.User, error) {
-	lists, err := r.services.NoteLikes.First(ctx, notes, first)
+	lists, err := r.services.NoteLikes.FirstLikers(ctx, notes, first)
 	if err != nil {
 		return nil, err
 	}

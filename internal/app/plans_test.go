@@ -277,7 +277,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	add("replies", func(ctx context.Context) error { _, err := h.Comments.Replies(ctx, some, 20, ""); return err })
 	add("what a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 11, some); return err })
 	add("old notes that a user likes", func(ctx context.Context) error { _, err := h.NoteLikes.Liked(ctx, 1, []int64{1, 2, 3}); return err })
-	add("who liked first", func(ctx context.Context) error { _, err := h.NoteLikes.First(ctx, some, 10); return err })
+	add("who liked first", func(ctx context.Context) error { _, err := h.NoteLikes.FirstLikers(ctx, some, 10); return err })
 	add("whom a user follows, of some", func(ctx context.Context) error { _, err := h.Follows.IsFollowed(ctx, 1, some); return err })
 	add("followers", func(ctx context.Context) error { _, err := h.Follows.Followers(ctx, some, 20, ""); return err })
 	add("followees", func(ctx context.Context) error { _, err := h.Follows.Followees(ctx, some, 20, ""); return err })

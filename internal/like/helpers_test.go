@@ -236,7 +236,7 @@ func (s *Service) likersOf(t *testing.T, id int64) []int64 {
 // wantFirst wants these first likers.
 func wantFirst(t *testing.T, s *Service, id int64, first int, want ...int64) {
 	t.Helper()
-	got, err := s.First(t.Context(), []int64{id}, first)
+	got, err := s.FirstLikers(t.Context(), []int64{id}, first)
 	if err != nil {
 		t.Fatal(err)
 	}

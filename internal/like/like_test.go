@@ -421,7 +421,7 @@ func TestAWriterThatDiesAfterItsCommitIsMadeUpFor(t *testing.T) {
 		s := other.notes
 		like(t, s, 2, bob)
 		shown := func() (list []int64) {
-			found, err := s.First(t.Context(), upTo(2), 10)
+			found, err := s.FirstLikers(t.Context(), upTo(2), 10)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -501,7 +501,7 @@ func TestRowsCountsAndSetsAgreeAfterManyTaps(t *testing.T) {
 						return
 					default:
 					}
-					if _, err := p.notes.First(t.Context(), upTo(notes), 50); err != nil {
+					if _, err := p.notes.FirstLikers(t.Context(), upTo(notes), 50); err != nil {
 						t.Error(err)
 						return
 					}
@@ -564,7 +564,7 @@ func (s *Service) likedBy(t *testing.T, user int64) (ids []int64) {
 func TestAPageOfLikersIsOneToAHundred(t *testing.T) {
 	s := open(t, storetest.Real(t)).notes
 	for _, first := range []int{-1, 0, 101} {
-		if _, err := s.First(t.Context(), upTo(1), first); fault.KindOf(err) != fault.BadUserInput {
+		if _, err := s.FirstLikers(t.Context(), upTo(1), first); fault.KindOf(err) != fault.BadUserInput {
 			t.Errorf("first %d: %v", first, err)
 		}
 	}

@@ -23,12 +23,12 @@ type Draft struct {
 	User   int64 `json:"user"`
 }
 
-// Plant stores likes, of one target in the order of the drafts, and returns how many
+// BulkInsert stores likes, of one target in the order of the drafts, and returns how many
 // were added: those that are there stay, and a target that there is not is overlooked.
 // It is one transaction with a statement for 500 likes, which locks the counts of the
 // targets until its end. So a call of some thousand likes is a good size, and to repeat one
 // that failed does no harm.
-func (s *Service) Plant(ctx context.Context, drafts []Draft) (added int, err error) {
+func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
 	defer cancel()
 	var more map[int64]int

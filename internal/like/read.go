@@ -70,14 +70,14 @@ func (s *Service) Liked(ctx context.Context, user int64, ids []int64) (map[int64
 	return found, nil
 }
 
-// First returns the users who liked each target first, in that order, and first of them
+// FirstLikers returns the users who liked each target first, in that order, and first of them
 // at most. A target that nobody likes is left out. It is as fresh as the last
 // [Service.Like] that returned.
 //
 // Of notes it costs one round trip for all, and one statement for all whose sets are not
 // there. Of comments, whose likers nobody lists, it is one statement. An error is a fault
 // about first, or means that the database failed.
-func (s *Service) First(ctx context.Context, ids []int64, first int) (map[int64][]int64, error) {
+func (s *Service) FirstLikers(ctx context.Context, ids []int64, first int) (map[int64][]int64, error) {
 	if err := page.CheckFirst(first); err != nil {
 		return nil, err
 	}

@@ -16,7 +16,7 @@ import (
 
 func plant(t *testing.T, s *Service, drafts ...Draft) int {
 	t.Helper()
-	n, err := s.Plant(t.Context(), drafts)
+	n, err := s.BulkInsert(t.Context(), drafts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +235,7 @@ func TestLikersOfAPageCostOneRoundTrip(t *testing.T) {
 			plant(t, s, drafts...)
 			read := func() {
 				t.Helper()
-				got, err := s.First(t.Context(), ids, 5)
+				got, err := s.FirstLikers(t.Context(), ids, 5)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -30,13 +30,13 @@ func (s *Service) Scans() []reconcile.Scan {
 	scans := []reconcile.Scan{
 		{Name: noun + "-likes", Description: "counted likes of each " + noun + ", with the likes", Rate: scanCounts, Run: s.scanCounts},
 		{Name: noun + "-liked", Description: "sets in Redis of the newest " + noun + "s that users like, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
-			return s.scanSets(ctx, r, sets{"what user %d likes", s.liked, likedSize, s.loadLiked})
+			return s.scanSets(ctx, r, likeSet{"what user %d likes", s.liked, likedSize, s.loadLiked})
 		}},
 	}
 	if s.likers != nil {
 		scans = append(scans, reconcile.Scan{
 			Name: noun + "-likers", Description: "sets in Redis of who liked each " + noun + " first, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
-				return s.scanSets(ctx, r, sets{"likers of " + noun + " %d", s.likers, likersSize, s.loadLikers})
+				return s.scanSets(ctx, r, likeSet{"likers of " + noun + " %d", s.likers, likersSize, s.loadLikers})
 			},
 		})
 	}
@@ -115,8 +115,8 @@ func (s *Service) mend(ctx context.Context, id int64) error {
 	return nil
 }
 
-// sets are windows of one kind, as a scan sees them.
-type sets struct {
+// likeSet are windows of one kind, as a scan sees them.
+type likeSet struct {
 	name   string // of one, for people, with %d for its key
 	window *cache.Window[int64]
 	size   int
@@ -125,7 +125,7 @@ type sets struct {
 
 // scanSets walks over the sets in Redis and compares them with the rows. A set that is
 // not there is right.
-func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of sets) error {
+func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of likeSet) error {
 	for at := (cache.ScanCursor{}); ; {
 		kept, next, err := of.window.Scan(ctx, at, parseDecimal)
 		if err != nil {
@@ -148,7 +148,7 @@ func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of sets) error
 // compareSets finds the wrong ones of some sets, and drops them. Between a commit and
 // what it tells Redis a set is behind, and right: so one is wrong only if after a while
 // it is still the same, and wrong in the same way.
-func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of sets, kept []cache.WindowSnapshot[int64]) error {
+func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet, kept []cache.WindowSnapshot[int64]) error {
 	before, err := of.flaws(ctx, kept)
 	if err != nil || len(before) == 0 {
 		return err
@@ -172,7 +172,7 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of sets, ke
 		if err := of.window.Invalidate(ctx, id); err != nil {
 			return fmt.Errorf("drop a wrong set: %w", err)
 		}
-		again, err := of.look(ctx, map[int64]flaw{id: is}) // a reader may have been quick
+		again, err := of.look(ctx, map[int64]mismatch{id: is}) // a reader may have been quick
 		if err != nil {
 			return err
 		}
@@ -183,14 +183,14 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of sets, ke
 	return nil
 }
 
-// A flaw is what is wrong with a set.
-type flaw struct {
+// A mismatch is what is wrong with a set.
+type mismatch struct {
 	set  cache.WindowSnapshot[int64]
 	text string
 }
 
 // look says what is wrong now with sets that were.
-func (of sets) look(ctx context.Context, wrong map[int64]flaw) (map[int64]flaw, error) {
+func (of likeSet) look(ctx context.Context, wrong map[int64]mismatch) (map[int64]mismatch, error) {
 	ids := make([]int64, 0, len(wrong))
 	for id := range wrong {
 		ids = append(ids, id)
@@ -203,7 +203,7 @@ func (of sets) look(ctx context.Context, wrong map[int64]flaw) (map[int64]flaw, 
 }
 
 // flaws compares sets with the rows, and returns the wrong ones.
-func (of sets) flaws(ctx context.Context, kept []cache.WindowSnapshot[int64]) (map[int64]flaw, error) {
+func (of likeSet) flaws(ctx context.Context, kept []cache.WindowSnapshot[int64]) (map[int64]mismatch, error) {
 	if len(kept) == 0 {
 		return nil, nil
 	}
@@ -217,10 +217,10 @@ func (of sets) flaws(ctx context.Context, kept []cache.WindowSnapshot[int64]) (m
 	if err != nil {
 		return nil, err
 	}
-	wrong := make(map[int64]flaw)
+	wrong := make(map[int64]mismatch)
 	for _, k := range kept {
 		if text := flawOf(k, rows[k.Key]); text != "" {
-			wrong[k.Key] = flaw{k, text}
+			wrong[k.Key] = mismatch{k, text}
 		}
 	}
 	return wrong, nil

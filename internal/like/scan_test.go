@@ -177,7 +177,7 @@ func TestASetThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 		like(t, s, 1, ann)
 		wantFirst(t, s, 1, 10, ann)
 		s.db.Like.Create().SetKind("NOTE").SetTargetID(1).SetUserID(bob).SetCreatedAt(0).ExecX(t.Context()) // committed, and not told yet
-		of := sets{"likers of note %d", s.likers, likersSize, s.loadLikers}
+		of := likeSet{"likers of note %d", s.likers, likersSize, s.loadLikers}
 		wrong, err := of.flaws(t.Context(), []cache.WindowSnapshot[int64]{*kept(t, s.likers, 1)})
 		if err != nil || len(wrong) != 1 {
 			t.Fatalf("%v, %v: the test tests nothing", wrong, err)

@@ -205,7 +205,7 @@ func (d *demoPlanter) likes(ctx context.Context) error {
 		}
 	}
 	var err error
-	d.done.Likes, err = d.rooms.Likes.Plant(ctx, drafts)
+	d.done.Likes, err = d.rooms.Likes.BulkInsert(ctx, drafts)
 	return err
 }
 

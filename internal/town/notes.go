@@ -194,7 +194,7 @@ func likesOf(notes []Writing, ids, users []int64) (drafts []like.Draft) {
 // plantLikes stores likes and returns how many are new.
 func plantLikes(ctx context.Context, into Likes, drafts []like.Draft) (added int, err error) {
 	for some := range slices.Chunk(drafts, seedChunk) {
-		more, err := into.Plant(ctx, some)
+		more, err := into.BulkInsert(ctx, some)
 		if err != nil {
 			return added, err
 		}

@@ -155,7 +155,7 @@ type fakeLikes struct {
 	failAt int
 }
 
-func (f fakeLikes) Plant(_ context.Context, drafts []like.Draft) (int, error) {
+func (f fakeLikes) BulkInsert(_ context.Context, drafts []like.Draft) (int, error) {
 	if f.likes = append(f.likes, slices.Clone(drafts)); len(f.likes) == f.failAt {
 		return 0, errSink
 	}

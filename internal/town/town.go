@@ -66,9 +66,9 @@ type Notes interface {
 
 // Likes store who likes what.
 type Likes interface {
-	// Plant stores the likes that are not stored yet, in one transaction and in their
+	// BulkInsert stores the likes that are not stored yet, in one transaction and in their
 	// order, and returns how many are new. Likes of what was deleted are left out.
-	Plant(ctx context.Context, drafts []like.Draft) (added int, err error)
+	BulkInsert(ctx context.Context, drafts []like.Draft) (added int, err error)
 }
 
 // Follows store who follows whom.
