@@ -31,7 +31,7 @@ func (h *Components) openPeople(cfg *config.Config, client *ent.Client, limits *
 	counted := userCounters{h.Accounts}
 	feeds := feedAdapter{h}
 	h.Notes = note.New(client, h.hub, h.outbox, note.Config{
-		Shops: h.Shops, Users: counted, Pictures: h.Media.For(media.OfNote), Feed: feeds, Quota: limits.Limit("notes", cfg.NotesPerUser),
+		Shops: h.Shops, Users: counted, Pictures: h.Media.UsagesOf(media.OfNote), Feed: feeds, Quota: limits.Limit("notes", cfg.NotesPerUser),
 	})
 	likes := limits.Limit("likes", cfg.LikesPerUser) // of notes and comments together
 	h.NoteLikes = like.New(client, h.hub, h.outbox, like.Config{Kind: like.Note, Target: h.Notes, Quota: likes})

@@ -322,7 +322,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	add(momentary[1], aMoment(h.Orders.Tally))
 	add("visits of a shop", func(ctx context.Context) error { _, err := h.Visits.OfShopByDay(ctx, 11, from, to); return err })
 	add("check-ins", func(ctx context.Context) error { _, err := h.CheckIns.Month(ctx, 11, ""); return err })
-	add("pictures that nothing shows", func(ctx context.Context) error { _, err := h.Media.Collect(ctx); return err })
+	add("pictures that nothing shows", func(ctx context.Context) error { _, err := h.Media.DeleteOrphans(ctx); return err })
 	add("checking in", func(ctx context.Context) error { _, _, err := h.CheckIns.CheckIn(ctx, 13); return err })
 	add("liking", func(ctx context.Context) error { return h.NoteLikes.Like(ctx, 13, 14) })
 	add("following", func(ctx context.Context) error { return h.Follows.Follow(ctx, 13, 19_999) })

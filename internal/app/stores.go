@@ -139,12 +139,12 @@ func (h *Components) build(ctx context.Context, cfg *config.Config, client *ent.
 		Media: pictures,
 		Accounts: account.New(client, h.hub, h.outbox, account.Config{
 			Redis: h.State, Registerer: reg, Log: log,
-			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.For(media.OfUser),
+			Prefix: cfg.RedisPrefix, Sender: sender, Pictures: pictures.UsagesOf(media.OfUser),
 			CodeCountries: countries, CodesPerHour: cfg.CodesPerHour, DemoPhones: cfg.CodeSender != "webhook",
 			CodesPerAddress: cfg.CodesPerAddress, LoginsPerAddress: cfg.LoginsPerAddress, WrongCodesPerHour: cfg.WrongCodesPerHour, Ended: h.tellEnded,
 		}),
 		Shops: shop.New(client, h.hub, h.outbox, shop.Config{
-			Redis: h.State, Prefix: cfg.RedisPrefix, Pictures: pictures.For(media.OfShop), Icons: pictures.For(media.OfShopType),
+			Redis: h.State, Prefix: cfg.RedisPrefix, Pictures: pictures.UsagesOf(media.OfShop), Icons: pictures.UsagesOf(media.OfShopType),
 			Quota: limits.Limit("shops", cfg.ShopsPerUser), Registerer: reg, Log: log,
 		}),
 		Caches: h.hub,

@@ -35,7 +35,7 @@ func TestAFileThatOrdersMoreThanItIsIsRefused(t *testing.T) {
 			if refusedFor(err) != mediapath.Rejected {
 				t.Errorf("it is not refused: %v", err)
 			}
-			if more := highest() - before; more > mostMemory+slack {
+			if more := highest() - before; more > maxMemory+slack {
 				t.Errorf("%d MB were taken", more>>20)
 			}
 			if took := time.Since(begin); took > 10*time.Second {

@@ -39,38 +39,38 @@ func (s *Service) openOutbox() {
 // Jobs are what is due every so often: media.pictures collects what nothing shows.
 func (s *Service) Jobs() []schedule.Job {
 	return []schedule.Job{{Name: "media.pictures", Every: collectEvery, Do: func(ctx context.Context) error {
-		_, err := s.Collect(ctx)
+		_, err := s.DeleteOrphans(ctx)
 		return err
 	}}}
 }
 
-// Collect deletes all pictures that nothing shows and that were last uploaded longer ago
+// DeleteOrphans deletes all pictures that nothing shows and that were last uploaded longer ago
 // than [Orphaned], and returns how many.
-func (s *Service) Collect(ctx context.Context) (collected int, err error) {
-	for at := (mark{}); ; {
+func (s *Service) DeleteOrphans(ctx context.Context) (collected int, err error) {
+	for at := (gcCursor{}); ; {
 		n, next, err := s.collect(ctx, at)
 		collected += n
-		if err != nil || next == (mark{}) {
+		if err != nil || next == (gcCursor{}) {
 			return collected, err
 		}
 		at = next
 	}
 }
 
-// A mark is how far the collector has come.
-type mark struct{ touched, id int64 }
+// A gcCursor is how far the collector has come.
+type gcCursor struct{ touched, id int64 }
 
 // collect deletes the rows of one page, and then their files. The rows are locked first,
 // which whoever begins to show one of them would have locked too; and they are looked at
 // once more then. A file is deleted after the commit, by the outbox if not at once, under
 // a name that no other row gets: so nobody can upload meanwhile what is deleted here.
-func (s *Service) collect(ctx context.Context, at mark) (n int, next mark, err error) {
+func (s *Service) collect(ctx context.Context, at gcCursor) (n int, next gcCursor, err error) {
 	ctx, cancel := context.WithTimeout(ctx, collectTime)
 	defer cancel()
 	var files []string
 	var job []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
-		files, job, next = nil, nil, mark{}
+		files, job, next = nil, nil, gcCursor{}
 		page := tx.Picture.Query().Where(
 			picture.TouchedAtLT(s.now().Add(-Orphaned).UnixMilli()),
 			picture.Or(picture.TouchedAtGT(at.touched), picture.And(picture.TouchedAt(at.touched), picture.IDGT(at.id))),
@@ -83,7 +83,7 @@ func (s *Service) collect(ctx context.Context, at mark) (n int, next mark, err e
 		}
 		if len(rows) == collectAtOnce {
 			last := rows[len(rows)-1]
-			next = mark{last.TouchedAt, last.ID}
+			next = gcCursor{last.TouchedAt, last.ID}
 		}
 		if files, err = s.deleteRows(ctx, tx, rows); err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *Service) collect(ctx context.Context, at mark) (n int, next mark, err e
 		return err
 	})
 	if err != nil {
-		return 0, mark{}, fmt.Errorf("collect pictures: %w", err)
+		return 0, gcCursor{}, fmt.Errorf("collect pictures: %w", err)
 	}
 	if len(files) > 0 {
 		s.gone.Add(float64(len(files)))

@@ -22,17 +22,17 @@ const (
 	MaxPixelsDeep = 12_000_000 // with 16 bits a channel
 	MaxSide       = 30_000     // pixels: decoders hold some rows beside the picture
 
-	// mostMemory is what decoding one picture may take, in bytes. The process has 256 MB,
+	// maxMemory is what decoding one picture may take, in bytes. The process has 256 MB,
 	// at rest it takes 75. What MaxPixels allows fits, but for progressive JPEGs of more
 	// than 20 megapixels, whose coefficients lie in memory until the last scan, and for those
 	// in other colours than cameras write (CMYK 18, RGB 21 megapixels).
-	mostMemory = 144 << 20
+	maxMemory = 144 << 20
 	// Each scan of a JPEG may go over all its pixels, and costs a file a few bytes. Encoders
 	// make ten or so where it is progressive, else one for each component at most.
-	mostScans      = 40
-	mostScanned    = 400_000_000 // pixels, over all scans
-	mostPlainScans = 4
-	decodeTime     = 5 * time.Second // what 24 megapixels take seven times
+	maxScans      = 40
+	maxScanned    = 400_000_000 // pixels, over all scans
+	maxPlainScans = 4
+	decodeTime    = 5 * time.Second // what 24 megapixels take seven times
 
 	// tidyFrom is from how many bytes of pixels on a picture is made room for, see makeRoom.
 	tidyFrom = 8 << 20
@@ -197,7 +197,7 @@ func (k kind) measure(data []byte) (p *source, need int64, err error) {
 	case pixels > most:
 		return nil, 0, rejected("A picture has at most %d megapixels, %d with 16 bits a channel.", MaxPixels/1_000_000, MaxPixelsDeep/1_000_000)
 	}
-	if need = int64(p.bytesEach * float64(pixels)); need > mostMemory {
+	if need = int64(p.bytesEach * float64(pixels)); need > maxMemory {
 		return nil, 0, rejected("The %s is too large to be decoded. Save it smaller, or not progressive.", k.name)
 	}
 	return p, need, nil

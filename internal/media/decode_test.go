@@ -266,10 +266,10 @@ func TestAJPEGOfManyScansIsRefused(t *testing.T) {
 	if err != nil || f.scans < 5 || f.scans > 12 || !f.progressive {
 		t.Fatalf("the encoder made %+v, %v", f, err)
 	}
-	if _, err := parseJPEG(with(mostScans - f.scans)); err != nil {
+	if _, err := parseJPEG(with(maxScans - f.scans)); err != nil {
 		t.Errorf("as many as there may be: %v", err)
 	}
-	if _, err := parseJPEG(with(mostScans - f.scans + 1)); refusedFor(err) != mediapath.Rejected {
+	if _, err := parseJPEG(with(maxScans - f.scans + 1)); refusedFor(err) != mediapath.Rejected {
 		t.Errorf("one more: %v", err)
 	}
 	if _, err := bare().decode(t.Context(), bytes.NewReader(with(1000))); refusedFor(err) != mediapath.Rejected {

@@ -18,9 +18,9 @@ import (
 const (
 	screenQuality = 85 // of a JPEG
 	smallQuality  = 78
-	// mostPNG is how large a picture with transparent parts may become. A larger one, a
+	// maxPNG is how large a picture with transparent parts may become. A larger one, a
 	// photograph cut out, gets a white ground and is a JPEG.
-	mostPNG = 1 << 20
+	maxPNG = 1 << 20
 )
 
 // hashBytes is the length of the hash in a name.
@@ -48,7 +48,7 @@ func encode(screen *image.RGBA) (e encoded, err error) {
 		if e.screen, err = asPNG(screen); err == nil {
 			e.small, err = asPNG(small)
 		}
-		if err != nil || len(e.screen) <= mostPNG {
+		if err != nil || len(e.screen) <= maxPNG {
 			return e, err
 		}
 		e.png, screen, small = false, grounded(screen), grounded(small)

@@ -95,7 +95,7 @@ func FuzzJPEG(f *testing.F) {
 		if err != nil || j.scanned(int64(j.width)*int64(j.height)) || j.width*j.height > 1<<14 {
 			return
 		}
-		if j.orientation < 0 || j.orientation > 8 || len(j.segments) > mostSegments || j.scans > mostScans {
+		if j.orientation < 0 || j.orientation > 8 || len(j.segments) > maxSegments || j.scans > maxScans {
 			t.Errorf("it has %d segments, %d scans, orientation %d", len(j.segments), j.scans, j.orientation)
 		}
 		_ = j.iccProfile()

@@ -189,7 +189,7 @@ func (p *process) show(ctx context.Context, k Kind, owner int64, paths ...string
 // showBy is show by an editor.
 func (p *process) showBy(ctx context.Context, by mediapath.Editor, k Kind, owner int64, paths ...string) error {
 	return ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error {
-		return p.For(k).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: by, Paths: paths}})
+		return p.UsagesOf(k).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: by, Paths: paths}})
 	})
 }
 

@@ -39,9 +39,9 @@ const (
 	markCOM   = 0xfe
 )
 
-// mostSegments bounds the segments that a decoder gets. Encoders write a few tables for
+// maxSegments bounds the segments that a decoder gets. Encoders write a few tables for
 // each scan.
-const mostSegments = 1000
+const maxSegments = 1000
 
 // errUnsupportedJPEG is returned for a frame that no decoder here reads, as no browser
 // does: lossless, arithmetic, 12 bits.
@@ -99,9 +99,9 @@ func (f frame) plain() bool {
 // scanned reports whether going over all pixels in each scan takes too long.
 func (f frame) scanned(pixels int64) bool {
 	if !f.progressive {
-		return f.scans > mostPlainScans
+		return f.scans > maxPlainScans
 	}
-	return int64(f.scans)*pixels > mostScanned
+	return int64(f.scans)*pixels > maxScanned
 }
 
 // openJPEG reads the segments of a JPEG.
@@ -217,8 +217,8 @@ func (f *jpegFile) add(s jpegSegment) (done bool, err error) {
 		}
 		return false, errUnsupportedJPEG
 	case markSOS:
-		if f.scans++; f.scans > mostScans {
-			return false, rejected("The JPEG has more than %d scans.", mostScans)
+		if f.scans++; f.scans > maxScans {
+			return false, rejected("The JPEG has more than %d scans.", maxScans)
 		}
 	case markDHT, markDQT, markDRI:
 	case markAPP0:
@@ -236,8 +236,8 @@ func (f *jpegFile) add(s jpegSegment) (done bool, err error) {
 		f.addMetadata(s)
 		return false, nil
 	}
-	if len(f.segments) == mostSegments {
-		return false, rejected("The JPEG has more than %d segments.", mostSegments)
+	if len(f.segments) == maxSegments {
+		return false, rejected("The JPEG has more than %d segments.", maxSegments)
 	}
 	f.segments = append(f.segments, s)
 	return false, nil
@@ -310,15 +310,15 @@ const maxComponents = 4
 // samplesOf returns how many samples a pixel has: of a component that is sampled half as
 // often in both directions, a quarter.
 func samplesOf(wide, high []int) float64 {
-	mostWide, mostHigh, sum := 1, 1, 0
+	maxWidth, maxHeight, sum := 1, 1, 0
 	if len(wide) == 1 {
 		return 1
 	}
 	for i := range wide {
-		mostWide, mostHigh = max(mostWide, wide[i]), max(mostHigh, high[i])
+		maxWidth, maxHeight = max(maxWidth, wide[i]), max(maxHeight, high[i])
 		sum += wide[i] * high[i]
 	}
-	return float64(sum) / float64(mostWide*mostHigh)
+	return float64(sum) / float64(maxWidth*maxHeight)
 }
 
 // subsampling returns how often the colours of a YCbCr picture are sampled, if an

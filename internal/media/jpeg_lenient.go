@@ -19,8 +19,8 @@ var errCutOff = errors.New("most of the picture is missing")
 type lenient struct {
 	*jpegFile
 	comps            []component
-	mostWide         int // samples in a minimum coded unit, over all components
-	mostHigh         int
+	maxWidth         int // samples in a minimum coded unit, over all components
+	maxHeight        int
 	unitsX, unitsY   int // minimum coded units in a scan of all components
 	quant            [4][64]float32
 	dc, ac           [4]*huffman
@@ -84,7 +84,7 @@ func (f *jpegFile) decodeLenient(ctx context.Context) (image.Image, error) {
 func (l *lenient) allocate(header []byte) {
 	const first, each, block = 6, 3, 8
 	l.comps = make([]component, l.components)
-	l.mostWide, l.mostHigh = 1, 1
+	l.maxWidth, l.maxHeight = 1, 1
 	for i := range l.comps {
 		c, params := &l.comps[i], header[first+each*i:]
 		c.id, c.table = params[0], params[2]&3
@@ -92,14 +92,14 @@ func (l *lenient) allocate(header []byte) {
 		if l.components == 1 { // it is not interleaved, so its factors mean nothing
 			c.wide, c.high = 1, 1
 		}
-		l.mostWide, l.mostHigh = max(l.mostWide, c.wide), max(l.mostHigh, c.high)
+		l.maxWidth, l.maxHeight = max(l.maxWidth, c.wide), max(l.maxHeight, c.high)
 	}
-	l.unitsX, l.unitsY = ceil(l.width, block*l.mostWide), ceil(l.height, block*l.mostHigh)
+	l.unitsX, l.unitsY = ceil(l.width, block*l.maxWidth), ceil(l.height, block*l.maxHeight)
 	for i := range l.comps {
 		c := &l.comps[i]
 		c.blocksX = l.unitsX * c.wide
-		c.usedX = ceil(ceil(l.width*c.wide, l.mostWide), block)
-		c.usedY = ceil(ceil(l.height*c.high, l.mostHigh), block)
+		c.usedX = ceil(ceil(l.width*c.wide, l.maxWidth), block)
+		c.usedY = ceil(ceil(l.height*c.high, l.maxHeight), block)
 		c.stride = block * c.blocksX
 		c.plane = make([]byte, c.stride*block*l.unitsY*c.high)
 		for j := range c.plane {
@@ -359,7 +359,7 @@ func (l *lenient) picture() image.Image {
 
 // at returns the sample of a component for a pixel.
 func (l *lenient) at(c *component, x, y int) byte {
-	return c.plane[y*c.high/l.mostHigh*c.stride+x*c.wide/l.mostWide]
+	return c.plane[y*c.high/l.maxHeight*c.stride+x*c.wide/l.maxWidth]
 }
 
 func (l *lenient) rgba(whole image.Rectangle) image.Image {

@@ -65,11 +65,11 @@ func (m made) file() []byte {
 	segment(0xdb, append([]byte{0}, bytes.Repeat([]byte{8}, 64)...))
 	frame := []byte{8, byte(m.h >> 8), byte(m.h), byte(m.w >> 8), byte(m.w), byte(len(m.parts))}
 	scan := []byte{byte(len(m.parts))}
-	mostWide, mostHigh := 1, 1
+	maxWidth, maxHeight := 1, 1
 	for _, p := range m.parts {
 		frame = append(frame, p.id, p.wide<<4|p.high, 0)
 		scan = append(scan, p.id, 0)
-		mostWide, mostHigh = max(mostWide, int(p.wide)), max(mostHigh, int(p.high))
+		maxWidth, maxHeight = max(maxWidth, int(p.wide)), max(maxHeight, int(p.high))
 	}
 	mark, last := byte(0xc0), []byte{0, 63, 0}
 	if m.progressive {
@@ -82,15 +82,15 @@ func (m made) file() []byte {
 		segment(0xdd, binary.BigEndian.AppendUint16(nil, uint16(m.interval)))
 	}
 	segment(0xda, append(scan, last...))
-	m.code(&b, at, mostWide, mostHigh)
+	m.code(&b, at, maxWidth, maxHeight)
 	b.WriteString("\xff\xd9")
 	return b.Bytes()
 }
 
 // code writes the data of the scan.
-func (m made) code(b *bytes.Buffer, at func(x, y int) color.RGBA, mostWide, mostHigh int) {
+func (m made) code(b *bytes.Buffer, at func(x, y int) color.RGBA, maxWidth, maxHeight int) {
 	w := &codeWriter{to: b}
-	unitsX, unitsY := ceil(m.w, 8*mostWide), ceil(m.h, 8*mostHigh)
+	unitsX, unitsY := ceil(m.w, 8*maxWidth), ceil(m.h, 8*maxHeight)
 	if len(m.parts) == 1 {
 		unitsX, unitsY = ceil(m.w, 8), ceil(m.h, 8)
 	}
@@ -109,11 +109,11 @@ func (m made) code(b *bytes.Buffer, at func(x, y int) color.RGBA, mostWide, most
 		for c, p := range m.parts {
 			wide, high := int(p.wide), int(p.high)
 			if len(m.parts) == 1 {
-				wide, high, mostWide, mostHigh = 1, 1, 1, 1
+				wide, high, maxWidth, maxHeight = 1, 1, 1, 1
 			}
 			for j := range wide * high {
-				x, y := (unit%unitsX*wide+j%wide)*8*mostWide/wide, (unit/unitsX*high+j/wide)*8*mostHigh/high
-				dc := int(m.components(at(x+4*mostWide/wide, y+4*mostHigh/high))[c]) - 128
+				x, y := (unit%unitsX*wide+j%wide)*8*maxWidth/wide, (unit/unitsX*high+j/wide)*8*maxHeight/high
+				dc := int(m.components(at(x+4*maxWidth/wide, y+4*maxHeight/high))[c]) - 128
 				w.number(dc - before[c])
 				before[c] = dc
 				if !m.progressive {

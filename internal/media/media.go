@@ -10,7 +10,7 @@
 // of its user and content in it (names.go), so the content of a name never changes and may
 // be cached forever. The same picture of the same user has the same name again. Only that
 // user can show it, and delete it (delete.go). Things record the pictures that they show in
-// the transaction in which they begin to ([Shelf.Show]); what nothing shows for a day is
+// the transaction in which they begin to ([Usages.Show]); what nothing shows for a day is
 // collected (collect.go).
 package media
 
@@ -51,8 +51,8 @@ type Service struct {
 	db      *ent.Client
 	outbox  *outbox.Box
 	cfg     Config
-	turns   turns
-	tries   tries
+	turns   userQueue
+	tries   uploadAttempts
 	slot    chan struct{} // who has it decodes
 	now     func() time.Time
 	patient time.Duration // how long somebody waits for the slot
@@ -122,8 +122,8 @@ func (s *Service) Upload(ctx context.Context, user int64, file io.ReadSeeker) (*
 	return &kept[0], nil
 }
 
-// Keep keeps pictures that the program has drawn, and returns them in their order.
-func (s *Service) Keep(ctx context.Context, drawn []image.Image) ([]mediapath.Image, error) {
+// Save keeps pictures that the program has drawn, and returns them in their order.
+func (s *Service) Save(ctx context.Context, drawn []image.Image) ([]mediapath.Image, error) {
 	made, err := encodeAll(drawn)
 	if err != nil {
 		return nil, err

@@ -180,7 +180,7 @@ func TestWhatNothingShowsIsCollectedADayLater(t *testing.T) {
 		}
 		collect := func(want int) {
 			t.Helper()
-			if n, err := p.Collect(t.Context()); err != nil || n != want {
+			if n, err := p.DeleteOrphans(t.Context()); err != nil || n != want {
 				t.Fatalf("%d are collected, not %d: %v", n, want, err)
 			}
 		}
@@ -200,7 +200,7 @@ func TestWhatNothingShowsIsCollectedADayLater(t *testing.T) {
 					_ = f.Close()
 				}
 			}
-			known, err := p.For(OfNote).Known(t.Context(), mediapath.Program(), []string{image.URL})
+			known, err := p.UsagesOf(OfNote).Known(t.Context(), mediapath.Program(), []string{image.URL})
 			if _, ok := known[image.URL]; ok == gone || err != nil {
 				t.Errorf("%s is known: %v, %v", name, ok, err)
 			}
@@ -222,7 +222,7 @@ func TestAllPagesAreCollected(t *testing.T) {
 		for i := range 3 * collectAtOnce {
 			drawn = append(drawn, image.NewGray(image.Rect(0, 0, i+1, 1)))
 		}
-		kept, err := p.Keep(t.Context(), drawn)
+		kept, err := p.Save(t.Context(), drawn)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -232,7 +232,7 @@ func TestAllPagesAreCollected(t *testing.T) {
 			}
 		}
 		p.now = func() time.Time { return time.Now().Add(2 * Orphaned) }
-		if n, err := p.Collect(t.Context()); err != nil || n != 2*collectAtOnce {
+		if n, err := p.DeleteOrphans(t.Context()); err != nil || n != 2*collectAtOnce {
 			t.Errorf("%d are collected: %v", n, err)
 		}
 		if n := p.DB.Picture.Query().CountX(t.Context()); n != collectAtOnce {
@@ -247,7 +247,7 @@ func TestFilesThatCouldNotBeDeletedAreDeletedLater(t *testing.T) {
 		image := p.upload(t, ann, pngOf(painted(10, 5)))
 		p.now = func() time.Time { return time.Now().Add(2 * Orphaned) }
 		p.files.set(true)
-		if n, err := p.Collect(t.Context()); err != nil || n != 1 {
+		if n, err := p.DeleteOrphans(t.Context()); err != nil || n != 1 {
 			t.Fatalf("%d are collected: %v", n, err)
 		}
 		p.box.Wait()
@@ -305,7 +305,7 @@ func (p *process) raceCollector(t *testing.T, other *process, round int) (refusa
 	}
 	late := p.now
 	p.now = time.Now
-	kept, err := p.Keep(t.Context(), drawn)
+	kept, err := p.Save(t.Context(), drawn)
 	p.now = late
 	if err != nil {
 		t.Fatal(err)
@@ -325,7 +325,7 @@ func (p *process) raceCollector(t *testing.T, other *process, round int) (refusa
 		}
 	})
 	all.Go(func() {
-		if _, err := p.Collect(t.Context()); err != nil {
+		if _, err := p.DeleteOrphans(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -358,7 +358,7 @@ func TestOnlyPicturesThatAreHereAreShown(t *testing.T) {
 			if err := p.show(t.Context(), OfNote, 1, image.URL, path); refusedFor(err) != mediapath.Rejected {
 				t.Errorf("%s: %v", what, err)
 			}
-			known, err := p.For(OfNote).Known(t.Context(), mediapath.Program(), []string{path, image.URL})
+			known, err := p.UsagesOf(OfNote).Known(t.Context(), mediapath.Program(), []string{path, image.URL})
 			if diff := cmp.Diff(map[string]mediapath.Size{image.URL: {Width: 10, Height: 5}}, known); diff != "" || err != nil {
 				t.Errorf("%s is known: %s, %v", what, diff, err)
 			}
@@ -460,7 +460,7 @@ func TestTheScanSetsRightWhatSomebodyChangedPastTheProgram(t *testing.T) {
 		find(false, 6, 6)
 		find(false, 0, 0)
 		p.now = func() time.Time { return time.Now().Add(2 * Orphaned) }
-		if n, err := p.Collect(ctx); err != nil || n != 1 { // that of the note which was deleted
+		if n, err := p.DeleteOrphans(ctx); err != nil || n != 1 { // that of the note which was deleted
 			t.Errorf("%d are collected, %v", n, err)
 		}
 		find(false, 0, 0)
@@ -496,7 +496,7 @@ func TestTheScanReadsAllThingsInPages(t *testing.T) {
 				shown[id] = mediapath.Shown{By: mediapath.Program(), Paths: []string{url}}
 			}
 		}
-		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.For(OfUser).Show(ctx, tx, shown) })
+		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.UsagesOf(OfUser).Show(ctx, tx, shown) })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -51,14 +51,14 @@ func TestOnlyItsUserShowsAPicture(t *testing.T) {
 		p := open(t, on, t.TempDir())
 		ctx := t.Context()
 		url := p.upload(t, ann, pngOf(painted(10, 5))).URL
-		drawn, err := p.Keep(ctx, []image.Image{image.NewGray(image.Rect(0, 0, 3, 3))})
+		drawn, err := p.Save(ctx, []image.Image{image.NewGray(image.Rect(0, 0, 3, 3))})
 		if err != nil {
 			t.Fatal(err)
 		}
 		byAnn, byBob := mediapath.Editor{UserID: ann, ThingID: 1}, mediapath.Editor{UserID: bob, ThingID: 1}
 		known := func(by mediapath.Editor, path string) bool {
 			t.Helper()
-			sizes, err := p.For(OfShop).Known(ctx, by, []string{path})
+			sizes, err := p.UsagesOf(OfShop).Known(ctx, by, []string{path})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +172,7 @@ func TestPicturesOfManyThingsAreDeleted(t *testing.T) {
 		for note := range int64(300) {
 			shown[math.MaxInt64-note] = mediapath.Shown{By: mediapath.Editor{UserID: ann}, Paths: []string{url}}
 		}
-		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.For(OfNote).Show(ctx, tx, shown) })
+		err := ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error { return p.UsagesOf(OfNote).Show(ctx, tx, shown) })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -234,7 +234,7 @@ func TestAdministratorsDeleteOtherPictures(t *testing.T) {
 		p := open(t, on, t.TempDir())
 		ctx := t.Context()
 		admin := Editor{UserID: bob, Any: true}
-		drawn, err := p.Keep(ctx, []image.Image{image.NewGray(image.Rect(0, 0, 3, 3)), image.NewGray(image.Rect(0, 0, 4, 3))})
+		drawn, err := p.Save(ctx, []image.Image{image.NewGray(image.Rect(0, 0, 3, 3)), image.NewGray(image.Rect(0, 0, 4, 3))})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,8 @@ import (
 	"io"
 )
 
-// mostChunks bounds the chunks of a PNG. Encoders write one for some kilobytes.
-const mostChunks = 100_000
+// maxChunks bounds the chunks of a PNG. Encoders write one for some kilobytes.
+const maxChunks = 100_000
 
 // A pngFile holds the chunks of a PNG that its decoder needs, and what the others say.
 // Ancillary chunks whose checksum is wrong are not there, as the PNG specification allows;
@@ -64,8 +64,8 @@ func parsePNG(data []byte) (*pngFile, error) {
 	f := &pngFile{}
 	f.keep(data, 0, len(pngSignature))
 	for at, n := len(pngSignature), 0; len(data)-at >= head; n++ {
-		if n == mostChunks {
-			return nil, rejected("The PNG has more than %d chunks.", mostChunks)
+		if n == maxChunks {
+			return nil, rejected("The PNG has more than %d chunks.", maxChunks)
 		}
 		length, name := int64(binary.BigEndian.Uint32(data[at:])), string(data[at+4:at+head])
 		if length+head+check > int64(len(data)-at) {

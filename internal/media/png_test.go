@@ -62,7 +62,7 @@ func TestDamagedCriticalPNGChunksAreRefused(t *testing.T) {
 		"a palette":                  slices.Concat(paletted()[:headEnd], broken(paletteChunk()), paletted()[headEnd+len(paletteChunk()):]),
 		"no pixels":                  slices.Concat(whole[:data], whole[end:]),
 		"pixels that are cut off":    whole[:data+8+20],
-		"too many chunks":            withChunks(whole, bytes.Repeat(pngChunk("abCD", nil), mostChunks)),
+		"too many chunks":            withChunks(whole, bytes.Repeat(pngChunk("abCD", nil), maxChunks)),
 		"a header behind the pixels": slices.Concat(whole[:8], whole[data:end], whole[8:data], whole[end:]),
 	} {
 		if _, err := bare().decode(t.Context(), bytes.NewReader(file)); refusedFor(err) != mediapath.Rejected {

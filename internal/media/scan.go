@@ -44,8 +44,8 @@ func (s *Service) Scans() []reconcile.Scan {
 	}}
 }
 
-// A thing shows pictures.
-type thing struct {
+// A owner shows pictures.
+type owner struct {
 	id    int64
 	paths []string
 }
@@ -108,7 +108,7 @@ func (s *Service) scanUses(ctx context.Context, r *reconcile.Run, k Kind) error 
 			return err
 		}
 		for _, id := range owners {
-			if !slices.ContainsFunc(there, func(t thing) bool { return t.id == id }) {
+			if !slices.ContainsFunc(there, func(t owner) bool { return t.id == id }) {
 				if err := s.settle(ctx, r, k, id); err != nil {
 					return err
 				}
@@ -153,7 +153,7 @@ func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner in
 		if r.Dry {
 			return nil
 		}
-		if err := (Shelf{s, k}).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: mediapath.Program(), Paths: here}}); err != nil {
+		if err := (Usages{s, k}).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: mediapath.Program(), Paths: here}}); err != nil {
 			return err
 		}
 		r.Repaired(1)
@@ -181,23 +181,23 @@ func same(paths []string, pictures []int64) bool {
 	return slices.Equal(ids, slices.Sorted(slices.Values(pictures)))
 }
 
-// A choice of things: those behind an id, or some.
-type choice struct {
+// A ownerFilter of things: those behind an id, or some.
+type ownerFilter struct {
 	after  int64
 	most   int
 	ids    []int64
 	locked bool
 }
 
-func thingsBehind(after int64, most int) choice { return choice{after: after, most: most} }
+func thingsBehind(after int64, most int) ownerFilter { return ownerFilter{after: after, most: most} }
 
-func thingsOf(ids []int64) choice { return choice{ids: ids, most: len(ids)} }
+func thingsOf(ids []int64) ownerFilter { return ownerFilter{ids: ids, most: len(ids)} }
 
-func thingLocked(id int64) choice { return choice{ids: []int64{id}, most: 1, locked: true} }
+func thingLocked(id int64) ownerFilter { return ownerFilter{ids: []int64{id}, most: 1, locked: true} }
 
 // pick has a statement read what is chosen, in the order of ids: all tables of things have
 // a column of that name.
-func (c choice) pick(s *sql.Selector) {
+func (c ownerFilter) pick(s *sql.Selector) {
 	const id = "id"
 	sql.FieldGT(id, c.after)(s)
 	if c.ids != nil {
@@ -211,7 +211,7 @@ func (c choice) pick(s *sql.Selector) {
 
 // things reads what there is of a kind, in the order of ids. A note that was deleted is not
 // there.
-func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c choice) (all []thing, err error) {
+func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c ownerFilter) (all []owner, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
 	switch k {
@@ -223,7 +223,7 @@ func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c choice) (a
 			if e != nil {
 				return nil, fmt.Errorf("read %s %d: %w", k, r.ID, e)
 			}
-			all = append(all, thing{r.ID, paths})
+			all = append(all, owner{r.ID, paths})
 		}
 	case OfNote:
 		rows, e := db.Note.Query().Where(c.pick, entnote.DeletedAtIsNil()).Select(entnote.FieldID, entnote.FieldImages).All(ctx)
@@ -233,19 +233,19 @@ func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c choice) (a
 			if e != nil {
 				return nil, fmt.Errorf("read %s %d: %w", k, r.ID, e)
 			}
-			all = append(all, thing{r.ID, paths})
+			all = append(all, owner{r.ID, paths})
 		}
 	case OfUser:
 		rows, e := db.User.Query().Where(c.pick).Select(entuser.FieldID, entuser.FieldAvatarURL).All(ctx)
 		err = e
 		for _, r := range rows {
-			all = append(all, thing{r.ID, given(r.AvatarURL)})
+			all = append(all, owner{r.ID, given(r.AvatarURL)})
 		}
 	case OfShopType:
 		rows, e := db.ShopType.Query().Where(c.pick).Select(shoptype.FieldID, shoptype.FieldIconURL).All(ctx)
 		err = e
 		for _, r := range rows {
-			all = append(all, thing{r.ID, given(r.IconURL)})
+			all = append(all, owner{r.ID, given(r.IconURL)})
 		}
 	}
 	if err != nil {

@@ -28,19 +28,19 @@ const (
 	OfUser     = pictureuse.KindUSER
 )
 
-// A Shelf is the pictures as those need them who show some. It is safe for concurrent
+// A Usages is the pictures as those need them who show some. It is safe for concurrent
 // use.
-type Shelf struct {
+type Usages struct {
 	s    *Service
 	kind Kind
 }
 
-// For returns the pictures for things of a kind.
-func (s *Service) For(k Kind) Shelf { return Shelf{s, k} }
+// UsagesOf returns the pictures for things of a kind.
+func (s *Service) UsagesOf(k Kind) Usages { return Usages{s, k} }
 
 // Known returns the sizes of those pictures among some paths that the editor may show, by
 // path: those that the user uploaded, and those that the thing shows already.
-func (h Shelf) Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
+func (h Usages) Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
 	names, ids := namesOf(paths)
 	if len(ids) == 0 {
 		return nil, nil
@@ -62,7 +62,7 @@ func (h Shelf) Known(ctx context.Context, by mediapath.Editor, paths []string) (
 }
 
 // allowed is the condition that an editor may show a picture.
-func (h Shelf) allowed(by mediapath.Editor) predicate.Picture {
+func (h Usages) allowed(by mediapath.Editor) predicate.Picture {
 	return func(s *sql.Selector) {
 		if by.Any {
 			return
@@ -90,7 +90,7 @@ const bulk = 500
 // must see what the first one wrote. The rows of the pictures stay locked, shared, until tx ends:
 // none of them is collected meanwhile. They may be locked behind any others: who locks
 // them for himself alone, the collector and an upload of the same, waits for nobody then.
-func (h Shelf) Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error {
+func (h Usages) Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error {
 	for owners := range slices.Chunk(slices.Sorted(maps.Keys(shown)), bulk) {
 		if err := h.show(ctx, tx, owners, shown); err != nil {
 			return fmt.Errorf("write down what pictures %d things show: %w", len(owners), err)
@@ -99,7 +99,7 @@ func (h Shelf) Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.S
 	return nil
 }
 
-func (h Shelf) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[int64]mediapath.Shown) error {
+func (h Usages) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[int64]mediapath.Shown) error {
 	var paths []string
 	for _, owner := range owners {
 		paths = append(paths, shown[owner].Paths...)
@@ -152,7 +152,7 @@ func mayShow(by mediapath.Editor, row *ent.Picture) bool {
 }
 
 // field is the argument that names the pictures of a kind of thing.
-func (h Shelf) field() []string {
+func (h Usages) field() []string {
 	if h.kind == OfUser {
 		return []string{"input", "avatarUrl"}
 	}

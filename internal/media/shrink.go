@@ -52,9 +52,9 @@ func shrink(src image.Image, most int) *image.RGBA {
 	return to
 }
 
-// A shrinker adds up rows from the top, and writes each row of the result as soon as it
+// A resizer adds up rows from the top, and writes each row of the result as soon as it
 // is whole.
-type shrinker struct {
+type resizer struct {
 	to         *image.RGBA
 	wide, high float64   // pixels of the source for one of the result
 	narrow     []float32 // the row in hand, as wide as the result
@@ -62,16 +62,16 @@ type shrinker struct {
 	next       int
 }
 
-func newShrinker(w, h int, to *image.RGBA) *shrinker {
+func newShrinker(w, h int, to *image.RGBA) *resizer {
 	n := 4 * to.Rect.Dx()
-	return &shrinker{
+	return &resizer{
 		to: to, wide: float64(w) / float64(to.Rect.Dx()), high: float64(h) / float64(to.Rect.Dy()),
 		narrow: make([]float32, n), sum: make([]float32, n),
 	}
 }
 
 // add adds row y of the source: to one row of the result, or to two that share it.
-func (s *shrinker) add(y int, row []byte) {
+func (s *resizer) add(y int, row []byte) {
 	s.squeeze(row)
 	for top, bottom := float64(y), float64(y+1); top < bottom; {
 		end := float64(s.next+1) * s.high
@@ -89,7 +89,7 @@ func (s *shrinker) add(y int, row []byte) {
 }
 
 // squeeze makes the row as wide as the result, each value the sum of what it stands for.
-func (s *shrinker) squeeze(row []byte) {
+func (s *resizer) squeeze(row []byte) {
 	last := len(row)/4 - 1
 	for x := range s.to.Rect.Dx() {
 		left, right := float64(x)*s.wide, float64(x+1)*s.wide
@@ -109,7 +109,7 @@ func (s *shrinker) squeeze(row []byte) {
 }
 
 // write ends a row of the result.
-func (s *shrinker) write() {
+func (s *resizer) write() {
 	out := s.to.Pix[s.next*s.to.Stride:][:len(s.sum)]
 	area := float32(s.wide * s.high)
 	for i, v := range s.sum {

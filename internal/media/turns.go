@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// turns let each user decode one picture at a time: who sends many waits behind his own,
+// userQueue let each user decode one picture at a time: who sends many waits behind his own,
 // and not before those of others. The zero value is ready. It is safe for concurrent use.
-type turns struct {
+type userQueue struct {
 	mu sync.Mutex
 	of map[int64]*queue
 }
@@ -19,7 +19,7 @@ type queue struct {
 }
 
 // enter waits for the user's turn.
-func (t *turns) enter(ctx context.Context, user int64) (leave func(), err error) {
+func (t *userQueue) enter(ctx context.Context, user int64) (leave func(), err error) {
 	own := t.join(user)
 	select {
 	case own.slot <- struct{}{}:
@@ -30,7 +30,7 @@ func (t *turns) enter(ctx context.Context, user int64) (leave func(), err error)
 	}
 }
 
-func (t *turns) join(user int64) *queue {
+func (t *userQueue) join(user int64) *queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.of == nil {
@@ -45,7 +45,7 @@ func (t *turns) join(user int64) *queue {
 	return own
 }
 
-func (t *turns) part(user int64, own *queue) {
+func (t *userQueue) part(user int64, own *queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if own.n--; own.n == 0 {
@@ -56,9 +56,9 @@ func (t *turns) part(user int64, own *queue) {
 // triesFor is how many tries there are for each picture that a user may add.
 const triesFor = 2
 
-// tries count what users try in this process in an hour, pictures that are refused and
+// uploadAttempts count what users try in this process in an hour, pictures that are refused and
 // those that are there already too. The zero value is ready. It is safe for concurrent use.
-type tries struct {
+type uploadAttempts struct {
 	mu    sync.Mutex
 	begun time.Time
 	by    map[int64]int
@@ -66,7 +66,7 @@ type tries struct {
 
 // take counts one more try of a user and returns 0. If the user has reached the
 // limit, it returns the time until the next one.
-func (t *tries) take(user int64, now time.Time, limit int) time.Duration {
+func (t *uploadAttempts) take(user int64, now time.Time, limit int) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.by == nil || now.Sub(t.begun) >= time.Hour {

@@ -10,7 +10,7 @@ import (
 
 func TestWhoSendsManyPicturesWaitsBehindHisOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var turns turns
+		var turns userQueue
 		leave, err := turns.enter(t.Context(), ann)
 		if err != nil {
 			t.Fatal(err)
@@ -39,7 +39,7 @@ func TestWhoSendsManyPicturesWaitsBehindHisOwn(t *testing.T) {
 }
 
 func TestTriesAreCountedForAnHour(t *testing.T) {
-	var tries tries
+	var tries uploadAttempts
 	now := time.Now()
 	for i := range 3 {
 		want := time.Duration(0)

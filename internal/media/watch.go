@@ -11,12 +11,12 @@ import (
 // errFull ends a decoder that takes more memory than its picture is weighed with.
 var errFull = errors.New("decoding it takes too much memory")
 
-// A watched file can be read as long as somebody waits for it, and as long as the process
+// A guardedReader file can be read as long as somebody waits for it, and as long as the process
 // has not grown by much more than the picture was weighed with. What a decoder takes
 // besides it takes because of what it has read: the tables of a lossless WebP, of which a
 // few bytes order megabytes, or whatever the next decoder has. It is the net below the
 // weighing.
-type watched struct {
+type guardedReader struct {
 	ctx    context.Context
 	file   io.Reader
 	most   int64 // bytes that the heap may have
@@ -30,11 +30,11 @@ const (
 
 // watch returns a file as it is read while its picture takes so many bytes.
 func watch(ctx context.Context, file io.Reader, bytes int64) io.Reader {
-	return &watched{ctx: ctx, file: file, most: heap() + bytes + slack}
+	return &guardedReader{ctx: ctx, file: file, most: heap() + bytes + slack}
 }
 
 // Read implements [io.Reader].
-func (w *watched) Read(p []byte) (int, error) {
+func (w *guardedReader) Read(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -50,7 +50,7 @@ func (w *watched) Read(p []byte) (int, error) {
 }
 
 // full looks again without what others have thrown away before it says so.
-func (w *watched) full() bool {
+func (w *guardedReader) full() bool {
 	if heap() <= w.most {
 		return false
 	}

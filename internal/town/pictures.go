@@ -81,7 +81,7 @@ func (a *album) fill(ctx context.Context, wanted ...motif) error {
 			each.Go(func() error { drawn[i] = m.draw(); return nil })
 		}
 		_ = each.Wait() // drawing does not fail
-		kept, err := a.keep.Keep(ctx, drawn)
+		kept, err := a.keep.Save(ctx, drawn)
 		if err != nil {
 			return fmt.Errorf("keep %d pictures: %w", len(some), err)
 		}

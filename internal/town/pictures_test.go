@@ -19,7 +19,7 @@ import (
 // fakePictures keep nothing, and name what is drawn by its number.
 type fakePictures struct{ drawn []image.Image }
 
-func (f *fakePictures) Keep(_ context.Context, drawn []image.Image) (kept []mediapath.Image, err error) {
+func (f *fakePictures) Save(_ context.Context, drawn []image.Image) (kept []mediapath.Image, err error) {
 	for range drawn {
 		f.drawn = append(f.drawn, nil)
 		kept = append(kept, mediapath.Image{URL: fmt.Sprintf("/media/%d.jpg", len(f.drawn))})

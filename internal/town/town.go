@@ -80,8 +80,8 @@ type Follows interface {
 
 // Pictures keep what is drawn.
 type Pictures interface {
-	// Keep keeps pictures and returns where, in their order. The same one is kept once.
-	Keep(ctx context.Context, drawn []image.Image) ([]mediapath.Image, error)
+	// Save keeps pictures and returns where, in their order. The same one is kept once.
+	Save(ctx context.Context, drawn []image.Image) ([]mediapath.Image, error)
 }
 
 // Icons are the pictures of the types of shops.
