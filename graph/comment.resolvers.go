@@ -26,7 +26,7 @@ func (r *commentResolver) Author(ctx context.Context, objs []*comment.Comment) (
 
 func (r *commentResolver) Note(ctx context.Context, objs []*comment.Comment) ([]*note.Note, error) {
 	return loadSiblings(ctx, objs, func(all []*comment.Comment) ([]*note.Note, error) {
-		return readBy(ctx, all, func(c *comment.Comment) int64 { return c.NoteID }, r.services.Notes.Even)
+		return readBy(ctx, all, func(c *comment.Comment) int64 { return c.NoteID }, r.services.Notes.ByIDsOrSnapshot)
 	})
 }
 

@@ -126,7 +126,7 @@ func (r *queryResolver) HotNotes(ctx context.Context, first int, after *page.Cur
 func (r *shopResolver) Notes(ctx context.Context, objs []*shop.Shop, first int, after *page.Cursor) ([]*note.Page, error) {
 	return loadSiblings(ctx, objs, func(all []*shop.Shop) ([]*note.Page, error) {
 		return readBy(ctx, all, func(s *shop.Shop) int64 { return s.ID }, func(ctx context.Context, ids []int64) (map[int64]*note.Page, error) {
-			return r.services.Notes.OfShops(ctx, ids, first, optional.Value(after))
+			return r.services.Notes.ByShops(ctx, ids, first, optional.Value(after))
 		})
 	})
 }
@@ -134,7 +134,7 @@ func (r *shopResolver) Notes(ctx context.Context, objs []*shop.Shop, first int, 
 func (r *userResolver) Notes(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*note.Page, error) {
 	return loadSiblings(ctx, objs, func(all []*account.User) ([]*note.Page, error) {
 		return readBy(ctx, all, userID, func(ctx context.Context, ids []int64) (map[int64]*note.Page, error) {
-			return r.services.Notes.OfAuthors(ctx, ids, first, optional.Value(after))
+			return r.services.Notes.ByAuthors(ctx, ids, first, optional.Value(after))
 		})
 	})
 }

@@ -149,18 +149,18 @@ func TestAFanOutOfManyAuthorsGoesOnWhereItEnded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := openFans(t, on, outbox.Options{Batch: 1, Timeout: 500 * time.Millisecond})
 		reader := p.somebody(t)
-		var seeds []note.Seedling
+		var seeds []note.Seed
 		for i := range authors {
 			author := p.somebody(t)
 			if err := p.Follows.Follow(t.Context(), reader, author); err != nil {
 				t.Fatal(err)
 			}
-			seeds = append(seeds, note.Seedling{ExternalID: fmt.Sprint(i), AuthorID: author, ShopID: 1, Title: "Tea", Content: "Good.", At: time.Now()})
+			seeds = append(seeds, note.Seed{ExternalID: fmt.Sprint(i), AuthorID: author, ShopID: 1, Title: "Tea", Content: "Good.", At: time.Now()})
 		}
 		if _, _, err := p.read(t.Context(), reader, 1, ""); err != nil {
 			t.Fatal(err)
 		}
-		ids, _, err := p.Notes.Plant(t.Context(), seeds, func(int) {})
+		ids, _, err := p.Notes.BulkInsert(t.Context(), seeds, func(int) {})
 		if err != nil {
 			t.Fatal(err)
 		}

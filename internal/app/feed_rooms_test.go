@@ -76,7 +76,7 @@ func openFeed(t *testing.T, on storetest.Process, wire *storetest.Wire, caches c
 	p.Accounts = account.New(on.DB, p.hub, p.box, account.Config{Redis: on.Redis, Prefix: storetest.Prefix, Registerer: p.reg, Log: on.Log})
 	users, feeds := app.CountedUsers{Service: p.Accounts}, mortal{app.FeedRoomsOf(&p.Components), p}
 	p.Notes = note.New(on.DB, p.hub, p.box, note.Config{Shops: anyShops{}, Users: users, Pictures: slowPictures{}, Feed: feeds})
-	p.Follows = follow.New(on.DB, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.Head})
+	p.Follows = follow.New(on.DB, p.hub, p.box, follow.Config{Users: users, Head: p.Notes.LockHead})
 	cfg.Notes, cfg.Follows, cfg.Registerer, cfg.Log = feeds, feeds, p.reg, on.Log
 	p.Feed = feed.New(on.DB, p.hub, p.box, cfg)
 	t.Cleanup(p.close)

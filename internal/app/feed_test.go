@@ -355,7 +355,7 @@ func TestTheLiveCursorMovesWithTheLog(t *testing.T) {
 			{"an unfollow", func() { s.As(ann.token).Must(t, unfollow, map[string]any{"id": stranger.id}, nil) }, false},
 			{"a stranger publishes", func() { m.publishes(t, other, stranger, "two") }, true},
 			{"a note is deleted", func() {
-				if err := other.Components().Notes.Delete(t.Context(), note.Editor{Any: true}, theirs[0]); err != nil {
+				if err := other.Components().Notes.Delete(t.Context(), note.Editor{IsAdmin: true}, theirs[0]); err != nil {
 					t.Fatal(err)
 				}
 			}, true},
@@ -449,7 +449,7 @@ func TestAnInboxLostWhileItsOwnerScrolls(t *testing.T) {
 					m.publishes(t, other, authors[published%len(authors)], fmt.Sprint("meanwhile ", published))
 					published++
 					for _, gone := range []int64{next[0].note, next[inPage].note} {
-						redis(other.Components().Notes.Delete(t.Context(), note.Editor{Any: true}, gone))
+						redis(other.Components().Notes.Delete(t.Context(), note.Editor{IsAdmin: true}, gone))
 					}
 				}
 			}

@@ -38,7 +38,7 @@ func (h *Components) openPeople(cfg *config.Config, client *ent.Client, limits *
 	h.Comments = comment.New(client, h.hub, h.outbox, comment.Config{Notes: h.Notes, Shops: h.Shops, Quota: limits.Limit("comments", cfg.CommentsPerUser)})
 	h.CommentLikes = like.New(client, h.hub, h.outbox, like.Config{Kind: like.Comment, Target: h.Comments, Quota: likes})
 	h.Follows = follow.New(client, h.hub, h.outbox, follow.Config{
-		Users: counted, Head: h.Notes.Head, Notify: h.tellFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
+		Users: counted, Head: h.Notes.LockHead, Notify: h.tellFollows, Quota: limits.Limit("follows", cfg.FollowsPerUser),
 	})
 	hints := h.feedHints(cfg, reg, log)
 	h.Feed = feed.New(client, h.hub, h.outbox, feed.Config{
@@ -55,7 +55,7 @@ type feedAdapter struct{ h *Components }
 
 // Rows are the notes with some ids.
 func (f feedAdapter) Rows(ctx context.Context, ids []int64) (map[int64]any, error) {
-	found, err := f.h.Notes.Listed(ctx, ids)
+	found, err := f.h.Notes.ByIDsVerified(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -97,16 +97,16 @@ func (f feedAdapter) Followers(ctx context.Context, asks []cache.ListRange[int64
 	return f.h.Follows.ReadFollowers(ctx, asks)
 }
 
-// Deliver has tx bring notes to followers.
-func (f feedAdapter) Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
+// EnqueueFanOut has tx bring notes to followers.
+func (f feedAdapter) EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error) {
 	return f.h.Feed.EnqueueFanOut(ctx, tx, authors, followers)
 }
 
-// Delivered follows the commit of that.
-func (f feedAdapter) Delivered() { f.h.Feed.FanOutCommitted() }
+// FanOutCommitted follows the commit of that.
+func (f feedAdapter) FanOutCommitted() { f.h.Feed.FanOutCommitted() }
 
-// Numbered follows each commit that took numbers.
-func (f feedAdapter) Numbered(last int64, events []note.Event) {
+// SeqCommitted follows each commit that took numbers.
+func (f feedAdapter) SeqCommitted(last int64, events []note.Event) {
 	told := make([]feed.Event, len(events))
 	for i, e := range events {
 		told[i] = feed.Event{Seq: e.Seq, Note: e.NoteID, Author: e.AuthorID, Removed: e.Note == nil, Celebrity: e.Star, Follows: e.Follows}

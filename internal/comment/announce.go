@@ -20,7 +20,7 @@ const (
 func (s *Service) openOutbox() {
 	s.outbox.Handle(added, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.wereAdded)})
 	s.outbox.Handle(recounted, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(func(ctx context.Context, notes ...int64) error {
-		return outbox.Transient(s.notes.CommentsChanged(ctx, notes...))
+		return outbox.Transient(s.notes.InvalidateComments(ctx, notes...))
 	})})
 }
 
@@ -41,7 +41,7 @@ func (s *Service) wereAdded(ctx context.Context, ids ...int64) error {
 		notes = append(notes, r.NoteID)
 	}
 	if notes = once(notes); len(notes) > 0 {
-		err = errors.Join(err, s.notes.CommentsChanged(ctx, notes...))
+		err = errors.Join(err, s.notes.InvalidateComments(ctx, notes...))
 	}
 	return outbox.Transient(err) // Redis is away
 }

@@ -58,10 +58,10 @@ type Notes interface {
 	// locked until tx ends. It returns the shop of each note, without the notes that are
 	// missing or deleted, and what the caller calls after the commit.
 	AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) (shops map[int64]int64, afterCommit func(context.Context) error, err error)
-	// CommentsChanged forgets what is cached of the counts of notes. It may be repeated.
-	CommentsChanged(ctx context.Context, notes ...int64) error
-	// Live says which of the notes exist and were not deleted.
-	Live(ctx context.Context, ids []int64) (map[int64]bool, error)
+	// InvalidateComments forgets what is cached of the counts of notes. It may be repeated.
+	InvalidateComments(ctx context.Context, notes ...int64) error
+	// Exist says which of the notes exist and were not deleted.
+	Exist(ctx context.Context, ids []int64) (map[int64]bool, error)
 }
 
 // Shops are the shops, as comments need them.
@@ -182,7 +182,7 @@ func (s *Service) live(ctx context.Context, notes []int64) (map[int64]bool, erro
 	if len(notes) == 0 {
 		return nil, nil
 	}
-	live, err := s.notes.Live(ctx, notes)
+	live, err := s.notes.Exist(ctx, notes)
 	if err != nil {
 		return nil, fmt.Errorf("look whether %d notes are there: %w", len(notes), err)
 	}

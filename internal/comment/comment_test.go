@@ -355,7 +355,7 @@ func TestLikesOfACommentAreCounted(t *testing.T) {
 		if got := other.read(t, c.ID); got.LikeCount != 2 {
 			t.Fatalf("the cache says %d: the test tests nothing", got.LikeCount)
 		}
-		must(t, s.LikesChanged(t.Context(), c.ID))
+		must(t, s.InvalidateLikes(t.Context(), c.ID))
 		if got := other.read(t, c.ID); got.LikeCount != 9 {
 			t.Errorf("read %d likes, want 9", got.LikeCount)
 		}

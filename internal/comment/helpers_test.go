@@ -72,12 +72,12 @@ func (n notes) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) 
 	return shops, func(context.Context) error { n.told.Add(int64(len(shops))); return nil }, nil
 }
 
-func (n notes) CommentsChanged(_ context.Context, ids ...int64) error {
+func (n notes) InvalidateComments(_ context.Context, ids ...int64) error {
 	n.forgot.Add(int64(len(ids)))
 	return nil
 }
 
-func (n notes) Live(ctx context.Context, ids []int64) (map[int64]bool, error) {
+func (n notes) Exist(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	there, err := n.db.Note.Query().Where(entnote.IDIn(ids...), entnote.DeletedAtIsNil()).IDs(ctx)
 	live := map[int64]bool{}
 	for _, id := range there {

@@ -89,8 +89,8 @@ func (s *Service) addCounts(ctx context.Context, tx *ent.Tx, likes, replies map[
 	return changed, nil
 }
 
-// LikesChanged forgets what is cached of comments whose likes were counted, by whomever.
+// InvalidateLikes forgets what is cached of comments whose likes were counted, by whomever.
 // It may be repeated, late too.
-func (s *Service) LikesChanged(ctx context.Context, ids ...int64) error {
+func (s *Service) InvalidateLikes(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(s.comments.Invalidate(ctx, ids...)) // Redis is away
 }

@@ -29,7 +29,7 @@ func (s *Service) changed(ctx context.Context, changes ...change) error {
 			targets = append(targets, c.Target)
 		}
 	}
-	return outbox.Transient(errors.Join(s.forget(ctx, changes...), s.target.LikesChanged(ctx, targets...))) // Redis is away
+	return outbox.Transient(errors.Join(s.forget(ctx, changes...), s.target.InvalidateLikes(ctx, targets...))) // Redis is away
 }
 
 // forget brings the sets in Redis up to changes. It may be repeated, late too, and in

@@ -119,7 +119,7 @@ func (r *targets) add(ctx context.Context, tx *ent.Tx, id int64, n int) (int, er
 	return row.Likes, nil
 }
 
-func (r *targets) LikesChanged(_ context.Context, ids ...int64) error {
+func (r *targets) InvalidateLikes(_ context.Context, ids ...int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.forgot = append(r.forgot, ids...)

@@ -44,8 +44,8 @@ type Target interface {
 	// targets, negative numbers too; afterCommit updates the cache.
 	LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 		likes map[int64]int, add func(ctx context.Context, more map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error)
-	// LikesChanged forgets what is cached of the counts of targets, whoever changed them.
-	LikesChanged(ctx context.Context, ids ...int64) error
+	// InvalidateLikes forgets what is cached of the counts of targets, whoever changed them.
+	InvalidateLikes(ctx context.Context, ids ...int64) error
 }
 
 // NoteTarget is the [Target] of likes of notes. New panics without it.

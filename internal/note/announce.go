@@ -17,11 +17,11 @@ const topic = "notes"
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Changed)})
+	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate)})
 }
 
-// An announcement is what follows the commit of the publishing of notes, or the end of one.
-type announcement struct {
+// An commitEffects is what follows the commit of the publishing of notes, or the end of one.
+type commitEffects struct {
 	notes, authors, shops          []int64
 	counted                        bool // comments of the shops were
 	published                      bool
@@ -33,13 +33,13 @@ type announcement struct {
 
 // prepare counts notes to their authors, each so often, and adds to tx what must happen
 // after its commit. It locks the authors.
-func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n int) (a announcement, err error) {
+func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n int) (a commitEffects, err error) {
 	more, about := map[int64]int{}, map[int64]bool{}
 	for _, r := range rows {
 		more[r.AuthorID] += n
 		about[r.ShopID] = true
 	}
-	a = announcement{notes: idsOf(rows), authors: slices.Sorted(maps.Keys(more)), shops: slices.Sorted(maps.Keys(about))}
+	a = commitEffects{notes: idsOf(rows), authors: slices.Sorted(maps.Keys(more)), shops: slices.Sorted(maps.Keys(about))}
 	followers, tickets, err := s.users.AddNotes(ctx, tx, more)
 	if err != nil {
 		return a, fmt.Errorf("count them to %d users: %w", len(more), err)
@@ -50,7 +50,7 @@ func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n i
 		for _, r := range rows {
 			authors[r.ID] = r.AuthorID
 		}
-		if a.stars, err = s.feed.Deliver(ctx, tx, authors, followers); err != nil {
+		if a.stars, err = s.feed.EnqueueFanOut(ctx, tx, authors, followers); err != nil {
 			return a, fmt.Errorf("deliver them: %w", err)
 		}
 	}
@@ -59,9 +59,9 @@ func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n i
 }
 
 // numbered notes which numbers notes have that tx published, in their order.
-func (a *announcement) numbered(rows []*ent.Note, last, follows int64) error {
+func (a *commitEffects) numbered(rows []*ent.Note, last, follows int64) error {
 	a.last = last
-	if len(rows) > mostTogether {
+	if len(rows) > maxBatch {
 		return nil
 	}
 	for i, r := range rows {
@@ -78,11 +78,11 @@ func (a *announcement) numbered(rows []*ent.Note, last, follows int64) error {
 
 // announce tells of it after the commit. It has no error, because the write stands: what
 // cannot be told now is left to the outbox.
-func (s *Service) announce(ctx context.Context, a announcement) {
+func (s *Service) announce(ctx context.Context, a commitEffects) {
 	if a.published {
-		s.feed.Delivered()
+		s.feed.FanOutCommitted()
 	}
-	s.feed.Numbered(a.last, a.events)
+	s.feed.SeqCommitted(a.last, a.events)
 	s.outbox.Finish(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
 	s.users.AfterCommit(ctx, a.authors, a.userTickets)
 	if a.counted {
@@ -90,10 +90,10 @@ func (s *Service) announce(ctx context.Context, a announcement) {
 	}
 }
 
-// Changed tells Redis and the other processes that rows of notes were inserted or
+// Invalidate tells Redis and the other processes that rows of notes were inserted or
 // changed, by whomever: what is cached of them is dropped, and the lists of their
 // authors and shops. It may be repeated, late too.
-func (s *Service) Changed(ctx context.Context, ids ...int64) error {
+func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	rows, err := s.db.Note.Query().Where(entnote.IDIn(ids...)).Select(entnote.FieldID, entnote.FieldAuthorID, entnote.FieldShopID).All(ctx)
 	if err != nil {
 		return outbox.Transient(fmt.Errorf("select %d notes: %w", len(ids), err))

@@ -40,7 +40,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 		// A ranking stays as it was made. Every visitor reads the present one.
 		Name: "hot-notes", TTL: rankingKept, NegativeTTL: hotEvery, StaleIfError: rankingLife,
 		Local: cache.Local{Share: 0.02, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
-	}, cache.Source[int64, []spot]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal, Ephemeral: true})
+	}, cache.Source[int64, []rankedNote]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal, Ephemeral: true})
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

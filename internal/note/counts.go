@@ -91,7 +91,7 @@ func (s *Service) lockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[
 // how many likes each note has. Notes that are missing or deleted are left out.
 //
 // add adds to the likes of these notes. It returns what the caller calls after the commit,
-// to update the cache. If that fails, the caller's outbox job calls [Service.LikesChanged].
+// to update the cache. If that fails, the caller's outbox job calls [Service.InvalidateLikes].
 func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error,
 ) {
@@ -160,12 +160,12 @@ func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow
 	return counts, nil
 }
 
-// LikesChanged forgets what is cached of the counts of notes, whoever changed them.
-func (s *Service) LikesChanged(ctx context.Context, ids ...int64) error {
+// InvalidateLikes forgets what is cached of the counts of notes, whoever changed them.
+func (s *Service) InvalidateLikes(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(s.counts.Invalidate(ctx, ids...)) // Redis is away
 }
 
-// CommentsChanged is [Service.LikesChanged]: likes and comments are kept together.
-func (s *Service) CommentsChanged(ctx context.Context, ids ...int64) error {
-	return s.LikesChanged(ctx, ids...)
+// InvalidateComments is [Service.InvalidateLikes]: likes and comments are kept together.
+func (s *Service) InvalidateComments(ctx context.Context, ids ...int64) error {
+	return s.InvalidateLikes(ctx, ids...)
 }

@@ -74,7 +74,7 @@ func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) 
 	return map[int64]int{}, nil, nil
 }
 
-func (o *others) Deliver(_ context.Context, _ *ent.Tx, authors map[int64]int64, _ map[int64]int) (map[int64]bool, error) {
+func (o *others) EnqueueFanOut(_ context.Context, _ *ent.Tx, authors map[int64]int64, _ map[int64]int) (map[int64]bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.Copy(o.delivered, authors)
@@ -85,13 +85,13 @@ func (o *others) Deliver(_ context.Context, _ *ent.Tx, authors map[int64]int64, 
 	return stars, o.refuses
 }
 
-func (o *others) Delivered() {
+func (o *others) FanOutCommitted() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.told++
 }
 
-func (o *others) Numbered(last int64, events []Event) {
+func (o *others) SeqCommitted(last int64, events []Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.numbered = append(o.numbered, last)

@@ -48,19 +48,21 @@ const (
 // ranking is the number of the present one.
 func (s *Service) ranking() int64 { return s.now().UnixMilli() / hotEvery.Milliseconds() }
 
-// spot is a note's place in a ranking.
-type spot struct {
+// rankedNote is a note's place in a ranking.
+type rankedNote struct {
 	ID  int64 `json:"i"`
 	Hot int64 `json:"h"`
 }
 
 // compare orders spots from the hottest on.
-func (p spot) compare(o spot) int { return cmp.Or(cmp.Compare(o.Hot, p.Hot), cmp.Compare(o.ID, p.ID)) }
+func (p rankedNote) compare(o rankedNote) int {
+	return cmp.Or(cmp.Compare(o.Hot, p.Hot), cmp.Compare(o.ID, p.ID))
+}
 
 // loadRankings makes the ranking of now. Nobody can make an older one, and nobody one
 // before its time, which a cursor might name; clocks may differ by a few.
-func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64][]spot, error) {
-	found := map[int64][]spot{}
+func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64][]rankedNote, error) {
+	found := map[int64][]rankedNote{}
 	for _, n := range numbers {
 		if d := n - s.ranking(); d < -2 || d > 0 {
 			continue
@@ -75,7 +77,7 @@ func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64]
 }
 
 // hottest reads the hottest notes behind a place, or from the first on.
-func (s *Service) hottest(ctx context.Context, behind *spot, most int) ([]spot, error) {
+func (s *Service) hottest(ctx context.Context, behind *rankedNote, most int) ([]rankedNote, error) {
 	q := s.db.NoteCount.Query().Where(notecount.Deleted(false)).
 		Order(notecount.ByHot(sql.OrderDesc()), notecount.ByID(sql.OrderDesc())).Limit(most)
 	if behind != nil {
@@ -87,9 +89,9 @@ func (s *Service) hottest(ctx context.Context, behind *spot, most int) ([]spot, 
 	if err != nil {
 		return nil, fmt.Errorf("select hot notes: %w", err)
 	}
-	list := make([]spot, len(rows))
+	list := make([]rankedNote, len(rows))
 	for i, r := range rows {
-		list[i] = spot{r.ID, r.Hot}
+		list[i] = rankedNote{r.ID, r.Hot}
 	}
 	return list, nil
 }
@@ -108,9 +110,9 @@ func (s *Service) Hot(ctx context.Context, first int, after page.Cursor) (*Page,
 	if err := page.CheckFirst(first); err != nil {
 		return nil, err
 	}
-	w := hotWalk{ranking: s.ranking()}
+	w := hotPage{ranking: s.ranking()}
 	if after != "" {
-		w.at = new(spot)
+		w.at = new(rankedNote)
 		if err := page.Decode(after, hotCursor, &w.ranking, &w.at.Hot, &w.at.ID); err != nil {
 			return nil, err
 		}
@@ -131,7 +133,7 @@ func (s *Service) Hot(ctx context.Context, first int, after page.Cursor) (*Page,
 		for i, p := range spots {
 			ids[i] = p.ID
 		}
-		rows, err := s.Listed(ctx, ids)
+		rows, err := s.ByIDsVerified(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
@@ -144,18 +146,18 @@ func (s *Service) Hot(ctx context.Context, first int, after page.Cursor) (*Page,
 	return pageOf(found, first, after, false), nil
 }
 
-// hotWalk is where a reader has come.
-type hotWalk struct {
+// hotPage is where a reader has come.
+type hotPage struct {
 	ranking int64
-	list    []spot // of the ranking
-	at      *spot  // the last place seen; nil at the beginning
-	done    bool   // the list is, and there is nothing behind it
+	list    []rankedNote // of the ranking
+	at      *rankedNote  // the last place seen; nil at the beginning
+	done    bool         // the list is, and there is nothing behind it
 }
 
 // openRanking fetches the ranking. One that is gone, or that nobody can have made, is
 // replaced by the ranks of now: nothing of it is asked for, lest made-up numbers fill the
 // cache.
-func (s *Service) openRanking(ctx context.Context, w *hotWalk) error {
+func (s *Service) openRanking(ctx context.Context, w *hotPage) error {
 	if age := s.ranking() - w.ranking; age < -2 || age > rankingLife.Milliseconds()/hotEvery.Milliseconds() {
 		return nil
 	}
@@ -170,8 +172,8 @@ func (s *Service) openRanking(ctx context.Context, w *hotWalk) error {
 
 // next returns the next places: of the ranking, and what lies behind it as it is now. It
 // returns nil at the end.
-func (s *Service) next(ctx context.Context, w *hotWalk, most int) ([]spot, error) {
-	begin := slices.IndexFunc(w.list, func(p spot) bool { return w.at == nil || w.at.compare(p) < 0 })
+func (s *Service) next(ctx context.Context, w *hotPage, most int) ([]rankedNote, error) {
+	begin := slices.IndexFunc(w.list, func(p rankedNote) bool { return w.at == nil || w.at.compare(p) < 0 })
 	if begin >= 0 {
 		part := w.list[begin:min(begin+most, len(w.list))]
 		w.at = &part[len(part)-1]
@@ -186,7 +188,7 @@ func (s *Service) next(ctx context.Context, w *hotWalk, most int) ([]spot, error
 	}
 	w.at, w.done = &part[len(part)-1], len(part) < most
 	// What the ranking had was shown already. There may be nothing else among these.
-	return slices.DeleteFunc(part, func(p spot) bool {
-		return slices.ContainsFunc(w.list, func(o spot) bool { return o.ID == p.ID })
+	return slices.DeleteFunc(part, func(p rankedNote) bool {
+		return slices.ContainsFunc(w.list, func(o rankedNote) bool { return o.ID == p.ID })
 	}), nil
 }

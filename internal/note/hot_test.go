@@ -47,11 +47,11 @@ func TestTenTimesAsManyLikesOutweighAWeek(t *testing.T) {
 func (p *process) town(t *testing.T, n int, at func(i int) time.Time) []int64 {
 	t.Helper()
 	ann := p.user(t)
-	notes := make([]Seedling, n)
+	notes := make([]Seed, n)
 	for i := range notes {
-		notes[i] = Seedling{ExternalID: fmt.Sprint(i), AuthorID: ann, ShopID: teahouse, Title: "Tea", Content: "Good.", At: at(i)}
+		notes[i] = Seed{ExternalID: fmt.Sprint(i), AuthorID: ann, ShopID: teahouse, Title: "Tea", Content: "Good.", At: at(i)}
 	}
-	ids, added, err := p.Plant(t.Context(), notes, func(int) {})
+	ids, added, err := p.BulkInsert(t.Context(), notes, func(int) {})
 	if err != nil || added != n {
 		t.Fatal(added, err)
 	}
@@ -165,7 +165,7 @@ func TestListsOfNotes(t *testing.T) {
 		}
 		for _, s := range []*process{p, other} {
 			got := walk(t, 30, func(first int, after page.Cursor) (*Page, error) {
-				pages, err := s.OfAuthors(t.Context(), []int64{ann, bob, nobody}, first, after)
+				pages, err := s.ByAuthors(t.Context(), []int64{ann, bob, nobody}, first, after)
 				if err == nil && len(pages[nobody].Edges) > 0 {
 					t.Error("nobody wrote something")
 				}
@@ -175,7 +175,7 @@ func TestListsOfNotes(t *testing.T) {
 				t.Errorf("%d notes: %s", len(got), diff)
 			}
 		}
-		first, err := other.OfAuthors(t.Context(), []int64{bob}, 5, "")
+		first, err := other.ByAuthors(t.Context(), []int64{bob}, 5, "")
 		if err != nil || !slices.Equal(idsOfPage(first[bob]), reversed(bobs)[:5]) {
 			t.Errorf("%v, %v", idsOfPage(first[bob]), err)
 		}
@@ -196,7 +196,7 @@ func TestListsOfManyAreReadTogether(t *testing.T) {
 	read := func(s *process, authors []int64) (trips int64) {
 		t.Helper()
 		s.wire.Trips.Store(0)
-		pages, err := s.OfAuthors(t.Context(), authors, 5, "")
+		pages, err := s.ByAuthors(t.Context(), authors, 5, "")
 		if err != nil || len(pages) != len(authors) {
 			t.Fatal(err)
 		}
@@ -222,9 +222,9 @@ func TestNotesAreReadWithoutRedis(t *testing.T) {
 	m := p.publish(t, ann, "Meanwhile") // the outbox tells of it later
 	for name, read := range map[string]func() (*Page, error){
 		"hot":      func() (*Page, error) { return p.Hot(t.Context(), 10, "") },
-		"author's": func() (*Page, error) { l, err := p.OfAuthors(t.Context(), []int64{ann}, 10, ""); return l[ann], err },
+		"author's": func() (*Page, error) { l, err := p.ByAuthors(t.Context(), []int64{ann}, 10, ""); return l[ann], err },
 		"teahouse's": func() (*Page, error) {
-			l, err := p.OfShops(t.Context(), []int64{teahouse}, 10, "")
+			l, err := p.ByShops(t.Context(), []int64{teahouse}, 10, "")
 			return l[teahouse], err
 		},
 	} {
@@ -247,7 +247,7 @@ func TestAWriterThatDiedIsMadeUpFor(t *testing.T) {
 	n := p.publish(t, ann, "Tea")
 	shown := func() []int64 {
 		t.Helper()
-		pages, err := other.OfAuthors(t.Context(), []int64{ann}, 10, "")
+		pages, err := other.ByAuthors(t.Context(), []int64{ann}, 10, "")
 		if err != nil {
 			t.Fatal(err)
 		}

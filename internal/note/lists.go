@@ -31,20 +31,20 @@ type Edge struct {
 // what a reader has passed.
 const listCursor = "NOTES"
 
-// OfAuthors returns a page of the notes of each author, newest first. It is as fresh as
+// ByAuthors returns a page of the notes of each author, newest first. It is as fresh as
 // [Service.ByID].
 //
 // While the page lies within the newest 50 it costs two round trips to the cache,
 // whatever the number of authors, and one statement for all lists that it does not have;
 // beyond, one statement more.
-func (s *Service) OfAuthors(ctx context.Context, authors []int64, first int, after page.Cursor) (map[int64]*Page, error) {
+func (s *Service) ByAuthors(ctx context.Context, authors []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "note.OfAuthors")
 	defer span.End()
 	return s.pages(ctx, s.byAuthor, authors, first, after)
 }
 
-// OfShops is [Service.OfAuthors] for the notes about shops.
-func (s *Service) OfShops(ctx context.Context, shops []int64, first int, after page.Cursor) (map[int64]*Page, error) {
+// ByShops is [Service.ByAuthors] for the notes about shops.
+func (s *Service) ByShops(ctx context.Context, shops []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "note.OfShops")
 	defer span.End()
 	return s.pages(ctx, s.atShop, shops, first, after)
@@ -70,7 +70,7 @@ func (s *Service) pages(ctx context.Context, lists *cache.FirstPages[int64], own
 			ids = append(ids, at.ID)
 		}
 	}
-	rows, err := s.Listed(ctx, ids)
+	rows, err := s.ByIDsVerified(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
@@ -103,9 +103,9 @@ func pageOf(edges []*Edge, first int, after page.Cursor, more bool) *Page {
 	return &Page{Edges: edges, Info: page.InfoOf(cursors, after, more)}
 }
 
-// Listed is [Service.ByIDs] for notes that stand in some list: what the cache calls absent, because it has not heard
+// ByIDsVerified is [Service.ByIDs] for notes that stand in some list: what the cache calls absent, because it has not heard
 // of the insert yet, comes from the rows.
-func (s *Service) Listed(ctx context.Context, ids []int64) (map[int64]*Note, error) {
+func (s *Service) ByIDsVerified(ctx context.Context, ids []int64) (map[int64]*Note, error) {
 	s.notes.MarkExisting(ids...) // a list has them
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {

@@ -82,15 +82,15 @@ type Pictures interface {
 
 // Feed is where notes go when they are published.
 type Feed interface {
-	// Deliver has tx bring notes to those who follow their authors. authors has the author
+	// EnqueueFanOut has tx bring notes to those who follow their authors. authors has the author
 	// of each note, followers how many follow each author. It returns which authors are
 	// stars by that.
-	Deliver(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error)
-	// Delivered is called after the commit.
-	Delivered()
-	// Numbered is called after each commit that took numbers, with the last of them, and
+	EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error)
+	// FanOutCommitted is called after the commit.
+	FanOutCommitted()
+	// SeqCommitted is called after each commit that took numbers, with the last of them, and
 	// what they are of, in their order, unless that is much.
-	Numbered(last int64, events []Event)
+	SeqCommitted(last int64, events []Event)
 }
 
 // An Event is what a number of the feed is of, as its writer tells of it after the commit.
@@ -130,9 +130,9 @@ type Service struct {
 	counts   *cache.Cache[int64, Counts]
 	byAuthor *cache.FirstPages[int64]
 	atShop   *cache.FirstPages[int64]
-	hot      *cache.Cache[int64, []spot] // rankings, by their number
+	hot      *cache.Cache[int64, []rankedNote] // rankings, by their number
 
-	publishing *batch.Batcher[publication, *Note]
+	publishing *batch.Batcher[pendingNote, *Note]
 }
 
 // Config holds the dependencies of a Service. All but Quota are required.
@@ -165,7 +165,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	s.sql.notes, s.sql.counted = store.NewIDQuery(db.Dialect(), notes), store.NewIDQuery(db.Dialect(), counted)
 	s.sql.lockCounts = store.NewIDQuery(db.Dialect(), lockCounts)
 	s.publishing = batch.New(s.publishAll, batch.Config{
-		Max: mostTogether, MaxWaiting: mostWaiting, Timeout: writeTimeout, Busy: errBusy, Retryable: store.Retryable, Shared: store.Unavailable,
+		Max: maxBatch, MaxWaiting: maxWaiting, Timeout: writeTimeout, Busy: errBusy, Retryable: store.Retryable, Shared: store.Unavailable,
 	})
 	s.openCaches(hub)
 	s.openOutbox()
@@ -199,9 +199,9 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Note, erro
 	return found, nil
 }
 
-// Even is [Service.ByIDs] for what belongs to the notes and was read before: one that was
+// ByIDsOrSnapshot is [Service.ByIDs] for what belongs to the notes and was read before: one that was
 // deleted meanwhile is returned as it was.
-func (s *Service) Even(ctx context.Context, ids []int64) (map[int64]*Note, error) {
+func (s *Service) ByIDsOrSnapshot(ctx context.Context, ids []int64) (map[int64]*Note, error) {
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -222,8 +222,8 @@ func (s *Service) Even(ctx context.Context, ids []int64) (map[int64]*Note, error
 	return found, nil
 }
 
-// Live says which of the notes exist and were not deleted, as [Service.ByIDs] would.
-func (s *Service) Live(ctx context.Context, ids []int64) (map[int64]bool, error) {
+// Exist says which of the notes exist and were not deleted, as [Service.ByIDs] would.
+func (s *Service) Exist(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err

@@ -72,11 +72,11 @@ func (s *Service) eventsIn(ctx context.Context, from, until int64) (int, error) 
 	return n, nil
 }
 
-// Head returns the newest number of the feed and keeps it the newest until tx ends:
+// LockHead returns the newest number of the feed and keeps it the newest until tx ends:
 // nobody publishes before its commit. It is for follows, which have to know what was there
 // at their own commit; their transaction asks for it last. They are counted, so that each
 // event can say how many there were before it: whoever knows as many knows to whom it is due.
-func (s *Service) Head(ctx context.Context, tx *ent.Tx) (head int64, err error) {
+func (s *Service) LockHead(ctx context.Context, tx *ent.Tx) (head int64, err error) {
 	found := false
 	err = sqlfile.Each(store.Prepared(ctx), tx, s.sql.head, nil, func(rows *sql.Rows) error {
 		found = true

@@ -159,7 +159,7 @@ func TestASlowTransactionHasTheLaterNumber(t *testing.T) {
 	if first.ID > quick.ID || first.Seq < quick.Seq {
 		t.Errorf("the slow one is note %d with number %d, the quick one note %d with number %d", first.ID, first.Seq, quick.ID, quick.Seq)
 	}
-	pages, err := p.OfShops(t.Context(), []int64{teahouse}, 10, "")
+	pages, err := p.ByShops(t.Context(), []int64{teahouse}, 10, "")
 	if err != nil || !slices.Equal(idsOfPage(pages[teahouse]), []int64{first.ID, quick.ID}) {
 		t.Errorf("the list is %v, %v", idsOfPage(pages[teahouse]), err)
 	}
@@ -223,7 +223,7 @@ func TestTheHeadStandsUntilItsTransactionEnds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if head, err := p.Head(t.Context(), tx); err != nil || head != 1 {
+	if head, err := p.LockHead(t.Context(), tx); err != nil || head != 1 {
 		t.Fatalf("the head is %d, %v", head, err)
 	}
 	published := make(chan struct{})
@@ -253,7 +253,7 @@ func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
 		p.others.star = bob
 		follow := func() {
 			err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) error {
-				_, err := p.Head(t.Context(), tx)
+				_, err := p.LockHead(t.Context(), tx)
 				return err
 			})
 			if err != nil {
@@ -267,9 +267,9 @@ func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
 		if err := p.Delete(t.Context(), Editor{UserID: ann}, first.ID); err != nil {
 			t.Fatal(err)
 		}
-		var together []*batch.Call[publication, *Note]
+		var together []*batch.Call[pendingNote, *Note]
 		for i := range 3 {
-			together = append(together, &batch.Call[publication, *Note]{In: publication{ann, Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."}, "[]"}})
+			together = append(together, &batch.Call[pendingNote, *Note]{In: pendingNote{ann, Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."}, "[]"}})
 		}
 		follow()
 		after, err := p.publishAll(t.Context(), together)
@@ -289,7 +289,7 @@ func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
 		if d := cmp.Diff(want, p.others.events); d != "" {
 			t.Errorf("told (-want +got)\n%s", d)
 		}
-		found, err := p.Listed(t.Context(), []int64{second.ID, together[2].Out.ID})
+		found, err := p.ByIDsVerified(t.Context(), []int64{second.ID, together[2].Out.ID})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,9 +14,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-// A Seedling is a note of a seed or the demo town, before the database has given it an
+// A Seed is a note of a seed or the demo town, before the database has given it an
 // id. Its texts are as they are stored.
-type Seedling struct {
+type Seed struct {
 	ExternalID string // names the note in its seed; of a stored note it stands for that one
 	AuthorID   int64
 	ShopID     int64
@@ -31,13 +31,13 @@ const (
 	plantTimeout = time.Minute // of one call of Plant
 )
 
-// Plant stores the notes that are not stored yet, all in one transaction, numbered in
+// BulkInsert stores the notes that are not stored yet, all in one transaction, numbered in
 // their order, and returns the ids of all of them, and how many are new. Stored notes
 // stay as they are, deleted ones too. While it numbers them, nobody else publishes.
-func (s *Service) Plant(ctx context.Context, notes []Seedling, progress func(done int)) (ids []int64, added int, err error) {
+func (s *Service) BulkInsert(ctx context.Context, notes []Seed, progress func(done int)) (ids []int64, added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
 	defer cancel()
-	var told announcement
+	var told commitEffects
 	var fresh []*ent.Note
 	var paths []string
 	for _, n := range notes {
@@ -82,7 +82,7 @@ func idsOf(rows []*ent.Note) []int64 {
 
 // plantRows stores those of a batch that are missing, and returns all ids and the new
 // rows.
-func (s *Service) plantRows(ctx context.Context, tx *ent.Tx, batch []Seedling, known map[string]mediapath.Size) (ids []int64, fresh []*ent.Note, err error) {
+func (s *Service) plantRows(ctx context.Context, tx *ent.Tx, batch []Seed, known map[string]mediapath.Size) (ids []int64, fresh []*ent.Note, err error) {
 	names := make([]string, len(batch))
 	for i, n := range batch {
 		names[i] = n.ExternalID

@@ -33,8 +33,8 @@ const (
 	// writeTimeout bounds one call of Publish or Delete.
 	writeTimeout = 5 * time.Second
 
-	mostTogether = 100  // notes in one transaction
-	mostWaiting  = 1000 // notes that wait for a transaction
+	maxBatch   = 100  // notes in one transaction
+	maxWaiting = 1000 // notes that wait for a transaction
 )
 
 // errBusy is returned when too many notes wait to be published.
@@ -133,15 +133,15 @@ func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong faul
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	n, err := s.publishing.Join(ctx, publication{author, d, images})
+	n, err := s.publishing.Join(ctx, pendingNote{author, d, images})
 	if err != nil {
 		return nil, fmt.Errorf("publish a note of user %d: %w", author, err)
 	}
 	return n, nil
 }
 
-// publication is a note that is to be published.
-type publication struct {
+// pendingNote is a note that is to be published.
+type pendingNote struct {
 	author int64
 	draft  Draft  // checked
 	images string // as the row stores them
@@ -149,14 +149,14 @@ type publication struct {
 
 // publishAll stores the notes of one moment in one transaction. All of them would wait for
 // each other anyway, for the row that numbers notes.
-func (s *Service) publishAll(ctx context.Context, group []*batch.Call[publication, *Note]) (after func(), err error) {
+func (s *Service) publishAll(ctx context.Context, group []*batch.Call[pendingNote, *Note]) (after func(), err error) {
 	now := s.now().UnixMilli()
 	drafts := make([]*ent.Note, len(group))
 	for i, c := range group {
 		d := c.In.draft
 		drafts[i] = &ent.Note{AuthorID: c.In.author, ShopID: d.ShopID, Title: d.Title, Content: d.Content, Images: c.In.images, CreatedAt: now}
 	}
-	var told announcement
+	var told commitEffects
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		if err := s.insert(ctx, tx, drafts); err != nil {
 			return err
@@ -177,7 +177,7 @@ func (s *Service) publishAll(ctx context.Context, group []*batch.Call[publicatio
 
 // publishRows completes the transaction that inserted notes: it records their pictures,
 // counts and delivers them, and numbers them last. With program they may show any pictures.
-func (s *Service) publishRows(ctx context.Context, tx *ent.Tx, rows []*ent.Note, program bool) (told announcement, err error) {
+func (s *Service) publishRows(ctx context.Context, tx *ent.Tx, rows []*ent.Note, program bool) (told commitEffects, err error) {
 	shown, err := shownBy(rows, program)
 	if err != nil {
 		return told, err
@@ -241,8 +241,8 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) erro
 
 // An Editor is who asks for a note to be deleted.
 type Editor struct {
-	UserID int64
-	Any    bool // may delete the notes of others: an administrator
+	UserID  int64
+	IsAdmin bool // may delete the notes of others: an administrator
 }
 
 // Delete deletes a note: its row stays, and no reader sees it any more, nor its
@@ -256,7 +256,7 @@ func (s *Service) Delete(ctx context.Context, by Editor, id int64) error {
 	// Not until the client hangs up, as in Publish.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var told announcement
+	var told commitEffects
 	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
 		told, err = s.end(ctx, tx, by, id)
 		return err
@@ -270,20 +270,20 @@ func (s *Service) Delete(ctx context.Context, by Editor, id int64) error {
 
 // end is the transaction of Delete. Locks: the note, its counts, the shop, the author,
 // the head of the feed.
-func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (announcement, error) {
+func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (commitEffects, error) {
 	one := tx.Note.Query().Where(entnote.ID(id), entnote.DeletedAtIsNil())
 	one.Modify(store.ForUpdate)
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
-		return announcement{}, fault.Refuse(fault.NotFound, "There is no such note.", "id")
+		return commitEffects{}, fault.Refuse(fault.NotFound, "There is no such note.", "id")
 	case err != nil:
-		return announcement{}, fmt.Errorf("select it: %w", err)
-	case !by.Any && row.AuthorID != by.UserID:
-		return announcement{}, fault.New(fault.Forbidden, "Only its author may delete a note.")
+		return commitEffects{}, fmt.Errorf("select it: %w", err)
+	case !by.IsAdmin && row.AuthorID != by.UserID:
+		return commitEffects{}, fault.New(fault.Forbidden, "Only its author may delete a note.")
 	}
 	if err := tx.Note.UpdateOneID(id).SetDeletedAt(s.now().UnixMilli()).Exec(ctx); err != nil {
-		return announcement{}, fmt.Errorf("mark it: %w", err)
+		return commitEffects{}, fmt.Errorf("mark it: %w", err)
 	}
 	locked, err := s.lockCounts(ctx, tx, []int64{id})
 	counts := locked[id]
@@ -291,28 +291,28 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (ann
 		err = errors.New("its counts are missing")
 	}
 	if err != nil {
-		return announcement{}, err
+		return commitEffects{}, err
 	}
 	if err := s.pictures.Show(ctx, tx, map[int64]mediapath.Shown{id: {}}); err != nil {
-		return announcement{}, err
+		return commitEffects{}, err
 	}
 	if err := tx.NoteCount.Update().Where(notecount.ID(id)).SetDeleted(true).AddVersion(1).Exec(ctx); err != nil {
-		return announcement{}, fmt.Errorf("end its counts: %w", err)
+		return commitEffects{}, fmt.Errorf("end its counts: %w", err)
 	}
 	var shops []outbox.JobRef
 	if counts.Comments > 0 {
 		if shops, err = s.shops.AddComments(ctx, tx, map[int64]int{row.ShopID: -counts.Comments}); err != nil {
-			return announcement{}, fmt.Errorf("count comments to shop %d: %w", row.ShopID, err)
+			return commitEffects{}, fmt.Errorf("count comments to shop %d: %w", row.ShopID, err)
 		}
 	}
 	told, err := s.prepare(ctx, tx, []*ent.Note{row}, -1)
 	if err != nil {
-		return announcement{}, err
+		return commitEffects{}, err
 	}
 	told.counted, told.shopTickets = counts.Comments > 0, shops
 	var follows int64
 	if told.last, follows, err = s.number(ctx, tx, noteevent.KindREMOVED, row); err != nil {
-		return announcement{}, err
+		return commitEffects{}, err
 	}
 	told.events = []Event{{Seq: told.last, NoteID: id, AuthorID: row.AuthorID, Follows: follows}}
 	return told, nil

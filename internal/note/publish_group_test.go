@@ -22,7 +22,7 @@ func (p *process) together(t *testing.T, authors []int64) (notes []*Note, errs [
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Head(t.Context(), held); err != nil { // the first transaction cannot end
+	if _, err := p.LockHead(t.Context(), held); err != nil { // the first transaction cannot end
 		t.Fatal(err)
 	}
 	notes, errs = make([]*Note, len(authors)), make([]error, len(authors))
@@ -98,7 +98,7 @@ func (p *process) holdUp(t *testing.T) (waiting func() int, release func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.Head(t.Context(), held); err != nil {
+	if _, err := p.LockHead(t.Context(), held); err != nil {
 		t.Fatal(err)
 	}
 	waiting = func() int { n, _ := p.publishing.Waiting(); return n }
@@ -118,7 +118,7 @@ func TestTooManyPublishersAreSentAway(t *testing.T) {
 		_, err := p.Publish(t.Context(), ann, Draft{ShopID: teahouse, Title: "Tea", Content: "Tea."})
 		return err
 	}
-	for i := range mostWaiting + 1 { // one is under way
+	for i := range maxWaiting + 1 { // one is under way
 		all.Go(func() {
 			if err := publish(); err != nil {
 				t.Error(err)
@@ -128,14 +128,14 @@ func TestTooManyPublishersAreSentAway(t *testing.T) {
 			testkit.Eventually(t, 20*time.Second, func() bool { _, running := p.publishing.Waiting(); return running == 1 && waiting() == 0 })
 		}
 	}
-	testkit.Eventually(t, 20*time.Second, func() bool { return waiting() == mostWaiting })
+	testkit.Eventually(t, 20*time.Second, func() bool { return waiting() == maxWaiting })
 	if err := publish(); fault.KindOf(err) != fault.Unavailable {
 		t.Errorf("got %v", err)
 	}
 	release()
 	all.Wait()
-	if n := p.db.Note.Query().CountX(t.Context()); n != mostWaiting+1 {
-		t.Errorf("%d notes are stored, want %d", n, mostWaiting+1)
+	if n := p.db.Note.Query().CountX(t.Context()); n != maxWaiting+1 {
+		t.Errorf("%d notes are stored, want %d", n, maxWaiting+1)
 	}
 }
 

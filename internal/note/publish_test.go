@@ -107,8 +107,8 @@ func TestADeletedNoteIsGoneForEverybody(t *testing.T) {
 			t.Helper()
 			ctx := t.Context()
 			found, err := s.ByIDs(ctx, []int64{kept.ID, gone.ID})
-			byAuthor, err1 := s.OfAuthors(ctx, []int64{ann}, 10, "")
-			atShop, err2 := s.OfShops(ctx, []int64{teahouse}, 10, "")
+			byAuthor, err1 := s.ByAuthors(ctx, []int64{ann}, 10, "")
+			atShop, err2 := s.ByShops(ctx, []int64{teahouse}, 10, "")
 			hot, err3 := s.Hot(ctx, 10, "")
 			if err != nil || err1 != nil || err2 != nil || err3 != nil {
 				t.Fatal(err, err1, err2, err3)
@@ -142,7 +142,7 @@ func TestADeletedNoteIsGoneForEverybody(t *testing.T) {
 		if got := refused(other.Delete(t.Context(), Editor{UserID: ann}, gone.ID)); !cmp.Equal(got, []string{"NOT_FOUND id"}) {
 			t.Errorf("twice: %v", got)
 		}
-		if err := other.Delete(t.Context(), Editor{UserID: bob, Any: true}, kept.ID); err != nil {
+		if err := other.Delete(t.Context(), Editor{UserID: bob, IsAdmin: true}, kept.ID); err != nil {
 			t.Errorf("an administrator: %v", err)
 		}
 		if row := p.db.Note.GetX(t.Context(), gone.ID); row.Title != "Goes" || row.DeletedAt == nil {
@@ -182,7 +182,7 @@ func TestNothingIsCountedOfADeletedNote(t *testing.T) {
 		if c := counts[n.ID]; err != nil || c.Likes != 3 || c.Comments != 2 {
 			t.Errorf("counts are %+v, %v", c, err)
 		}
-		if err := p.Delete(t.Context(), Editor{Any: true}, n.ID); err != nil {
+		if err := p.Delete(t.Context(), Editor{IsAdmin: true}, n.ID); err != nil {
 			t.Fatal(err)
 		}
 		if p.others.comments[teahouse] != -2 {

@@ -106,7 +106,7 @@ func TestCorruptImagesNameTheirNote(t *testing.T) {
 			do   func() error
 		}{
 			{"load", n.ID, func() error { _, err := s.load(ctx, []int64{n.ID}); return err }},
-			{"read a deleted one", ended.ID, func() error { _, err := s.Even(ctx, []int64{ended.ID}); return err }},
+			{"read a deleted one", ended.ID, func() error { _, err := s.ByIDsOrSnapshot(ctx, []int64{ended.ID}); return err }},
 			{"drop an image", n.ID, func() error { return s.DropImage(ctx, n.ID, "/media/a.webp") }},
 		} {
 			if err := call.do(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("note %d: ", call.id)) {

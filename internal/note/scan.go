@@ -29,22 +29,22 @@ func (s *Service) Scans() []reconcile.Scan {
 	}
 }
 
-// A drift is a user whose notes are not counted as the rows say.
-type drift struct {
+// A countDrift is a user whose notes are not counted as the rows say.
+type countDrift struct {
 	user      int64
 	is, wants int
 }
 
 // scanCounts compares how many notes all users have, in pages.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
-	read := func(ctx context.Context, after int64, most int) ([]drift, error) {
+	read := func(ctx context.Context, after int64, most int) ([]countDrift, error) {
 		return s.drifts(ctx, s.db, after, most)
 	}
-	return reconcile.Counters(ctx, r, scanPage, read, drift.look, s.mend)
+	return reconcile.Counters(ctx, r, scanPage, read, countDrift.look, s.mend)
 }
 
 // look says how a count differs.
-func (d drift) look() (user int64, differs string) {
+func (d countDrift) look() (user int64, differs string) {
 	if d.is != d.wants {
 		differs = fmt.Sprintf("user %d: the row has %d notes, and there are %d", d.user, d.is, d.wants)
 	}
@@ -52,11 +52,11 @@ func (d drift) look() (user int64, differs string) {
 }
 
 // drifts reads the counts of users behind an id.
-func (s *Service) drifts(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []drift, err error) {
+func (s *Service) drifts(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []countDrift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
 	err = sqlfile.Each(ctx, db, s.sql.counts, []any{after, most}, func(rows *sql.Rows) error {
-		var d drift
+		var d countDrift
 		err := rows.Scan(&d.user, &d.is, &d.wants)
 		page = append(page, d)
 		return err

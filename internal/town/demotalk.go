@@ -157,7 +157,7 @@ func (d *demoPlanter) notes(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	drafts := make([]note.Seedling, len(d.talk.Notes))
+	drafts := make([]note.Seed, len(d.talk.Notes))
 	var motifs []motif
 	for i := range d.talk.Notes {
 		motifs = append(motifs, demoServed(i)...)
@@ -173,12 +173,12 @@ func (d *demoPlanter) notes(ctx context.Context) error {
 		if shops[names[i]] == 0 {
 			return fmt.Errorf("there is no shop %s", names[i])
 		}
-		drafts[i] = note.Seedling{
+		drafts[i] = note.Seed{
 			ExternalID: "demo:" + n.Name, AuthorID: author, ShopID: shops[names[i]], Title: n.Title, Content: n.Content, At: d.ago(n.HoursAgo),
 			Images: d.drawn.list(demoServed(i)...),
 		}
 	}
-	d.noteIDs, d.done.Notes, err = d.rooms.Notes.Plant(ctx, drafts, func(int) {})
+	d.noteIDs, d.done.Notes, err = d.rooms.Notes.BulkInsert(ctx, drafts, func(int) {})
 	return err
 }
 

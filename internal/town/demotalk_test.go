@@ -87,7 +87,7 @@ func clean(s string, most int) bool {
 	return !text.Blank(s) && s == text.Line(s) && text.Len(s) <= most
 }
 
-func checkDemoNotes(t *testing.T, notes []note.Seedling, people map[int64]bool, now time.Time) {
+func checkDemoNotes(t *testing.T, notes []note.Seed, people map[int64]bool, now time.Time) {
 	t.Helper()
 	slug := regexp.MustCompile(`^demo:[a-z]+(-[a-z]+)*$`)
 	ids, shops, authors, chinese := map[string]bool{}, map[int64]bool{}, map[int64]bool{}, 0
@@ -131,7 +131,7 @@ func checkDemoFollows(t *testing.T, follows []follow.Draft, people map[int64]boo
 
 // checkDemoComments also looks whether what is listed together stands there in the order
 // of its times, and after what it answers.
-func checkDemoComments(t *testing.T, comments []comment.Seed, notes []note.Seedling, people map[int64]bool, now time.Time) {
+func checkDemoComments(t *testing.T, comments []comment.Seed, notes []note.Seed, people map[int64]bool, now time.Time) {
 	t.Helper()
 	type list struct{ note, root int64 }
 	last, roots, depths := map[list]time.Time{}, map[int64]int64{}, map[int]int{}

@@ -144,14 +144,14 @@ func seedNotes(ctx context.Context, rooms Rooms, plan Plan, users, shops []int64
 		if err := drawn.fill(ctx, motifs...); err != nil {
 			return err
 		}
-		notes := make([]note.Seedling, len(chunk))
+		notes := make([]note.Seed, len(chunk))
 		for i, n := range chunk {
-			notes[i] = note.Seedling{
+			notes[i] = note.Seed{
 				ExternalID: n.ExternalID, AuthorID: users[n.Author], ShopID: shops[n.Shop], Title: n.Title, Content: n.Content,
 				Images: drawn.list(served(done + i)...), At: first.Add(time.Duration((float64(done+i) + n.Moment) * each)),
 			}
 		}
-		ids, more, err := rooms.Notes.Plant(ctx, notes, func(more int) { progress.Set(done + more) })
+		ids, more, err := rooms.Notes.BulkInsert(ctx, notes, func(more int) { progress.Set(done + more) })
 		if err != nil {
 			return err
 		}

@@ -130,13 +130,13 @@ func wantHead(t *testing.T, what string, counts []int, sum int, share, least flo
 
 // fakeNotes keeps notes, likes and comments, and numbers what has ids, each from 2001.
 type fakeNotes struct {
-	calls  [][]note.Seedling
+	calls  [][]note.Seed
 	likes  [][]like.Draft
 	failAt int // the call that fails, from 1
 	stored int // notes that are there from before
 }
 
-func (f *fakeNotes) Plant(_ context.Context, notes []note.Seedling, progress func(int)) ([]int64, int, error) {
+func (f *fakeNotes) BulkInsert(_ context.Context, notes []note.Seed, progress func(int)) ([]int64, int, error) {
 	before := len(slices.Concat(f.calls...))
 	if f.calls = append(f.calls, slices.Clone(notes)); len(f.calls) == f.failAt {
 		return nil, 0, errSink

@@ -59,9 +59,9 @@ type Accounts interface {
 
 // Notes store what people write.
 type Notes interface {
-	// Plant stores the notes that are not stored yet, in one transaction and in their
+	// BulkInsert stores the notes that are not stored yet, in one transaction and in their
 	// order, and returns the ids of all of them, in it, and how many are new.
-	Plant(ctx context.Context, notes []note.Seedling, progress func(done int)) (ids []int64, added int, err error)
+	BulkInsert(ctx context.Context, notes []note.Seed, progress func(done int)) (ids []int64, added int, err error)
 }
 
 // Likes store who likes what.
