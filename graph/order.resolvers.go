@@ -141,7 +141,7 @@ func (r *shopResolver) Orders(ctx context.Context, obj *shop.Shop, status []orde
 	if err := r.services.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
 		return nil, err
 	}
-	return r.services.Orders.OfShop(ctx, obj.ID, order.Filter{Status: status, First: first, After: optional.Value(after)})
+	return r.services.Orders.ByShop(ctx, obj.ID, order.Filter{Status: status, First: first, After: optional.Value(after)})
 }
 
 func (r *shopResolver) SalesByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]order.DaySales, error) {
@@ -162,7 +162,7 @@ func (r *subscriptionResolver) OrderUpdates(ctx context.Context, orderID *scalar
 func (r *userResolver) Orders(ctx context.Context, objs []*account.User, status []order.Status, first int, after *page.Cursor) ([]*order.Page, error) {
 	pages := make([]*order.Page, len(objs))
 	return pages, ofViewer(ctx, objs, pages, func(me int64) (*order.Page, error) {
-		return r.services.Orders.OfUser(ctx, me, order.Filter{Status: status, First: first, After: optional.Value(after)})
+		return r.services.Orders.ByUser(ctx, me, order.Filter{Status: status, First: first, After: optional.Value(after)})
 	})
 }
 

@@ -303,15 +303,15 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 		return err
 	})
 	add("an order", func(ctx context.Context) error {
-		_, err := h.Orders.ByID(ctx, order.Viewer{UserID: 11, Any: true}, 11)
+		_, err := h.Orders.ByID(ctx, order.Viewer{UserID: 11, IsAdmin: true}, 11)
 		return err
 	})
-	add("orders of a user", func(ctx context.Context) error { _, err := h.Orders.OfUser(ctx, 11, orders()); return err })
-	add("old orders of a user", func(ctx context.Context) error { _, err := h.Orders.OfUser(ctx, 11, after(orders(), 5000)); return err })
-	add("unpaid orders of a user", func(ctx context.Context) error { _, err := h.Orders.OfUser(ctx, 11, orders(order.Unpaid)); return err })
-	add("orders of a shop", func(ctx context.Context) error { _, err := h.Orders.OfShop(ctx, 11, orders()); return err })
+	add("orders of a user", func(ctx context.Context) error { _, err := h.Orders.ByUser(ctx, 11, orders()); return err })
+	add("old orders of a user", func(ctx context.Context) error { _, err := h.Orders.ByUser(ctx, 11, after(orders(), 5000)); return err })
+	add("unpaid orders of a user", func(ctx context.Context) error { _, err := h.Orders.ByUser(ctx, 11, orders(order.Unpaid)); return err })
+	add("orders of a shop", func(ctx context.Context) error { _, err := h.Orders.ByShop(ctx, 11, orders()); return err })
 	add("paid orders of a shop", func(ctx context.Context) error {
-		_, err := h.Orders.OfShop(ctx, 11, after(orders(order.Paid), 5000))
+		_, err := h.Orders.ByShop(ctx, 11, after(orders(order.Paid), 5000))
 		return err
 	})
 	add("sales of a shop", func(ctx context.Context) error {
@@ -319,7 +319,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 		return err
 	})
 	add(momentary[0], aMoment(h.Orders.Expire))
-	add(momentary[1], aMoment(h.Orders.Tally))
+	add(momentary[1], aMoment(h.Orders.UpdateCounters))
 	add("visits of a shop", func(ctx context.Context) error { _, err := h.Visits.OfShopByDay(ctx, 11, from, to); return err })
 	add("check-ins", func(ctx context.Context) error { _, err := h.CheckIns.Month(ctx, 11, ""); return err })
 	add("pictures that nothing shows", func(ctx context.Context) error { _, err := h.Media.DeleteOrphans(ctx); return err })

@@ -127,7 +127,7 @@ func harm(t *testing.T, stack *apptest.Stack) harmed {
 		}
 	}
 	exec("UPDATE orders SET created_at = created_at - 120000")
-	if err := s.Components().Orders.OrdersChanged(ctx, number(t, first.ID), number(t, dead.ID)); err != nil {
+	if err := s.Components().Orders.Invalidate(ctx, number(t, first.ID), number(t, dead.ID)); err != nil {
 		t.Fatal(err) // a cached row that is not where the list has it has the list dropped
 	}
 	for _, who := range m.customers {

@@ -55,7 +55,7 @@ func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *
 		Redis: h.State, Locks: locks, Registerer: reg, Log: log,
 		Prefix: cfg.RedisPrefix, Vouchers: voucherAdapter{h.Vouchers, h.Shops}, Sales: joint, Shops: h.Shops, Users: h.Accounts, Numbers: numbers,
 		Ledger: h.Balances, Provider: paymentProvider(cfg), PayWithin: cfg.PayWithin, Zone: h.zone, ListSize: cfg.OrderListSize, Stripes: cfg.OrderListStripes,
-		Tell: h.Notifier.Notify, StockKey: voucher.StockKey,
+		Notify: h.Notifier.Notify, StockKey: voucher.StockKey,
 	})
 	sales, err := flashsale.New(ctx, client, h.outbox, flashsale.Config{
 		Numbers: numbers, Orders: orderAdapter{h.Orders}, Registerer: reg, Log: log,
@@ -73,7 +73,7 @@ func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *
 	h.sharedWorkers["sale reconciler"] = sales.Reconcile
 	h.sharedWorkers["sale orders"] = sales.Consume
 	h.sharedWorkers["unpaid orders"] = h.Orders.Expire
-	h.sharedWorkers["paid orders"] = h.Orders.Tally
+	h.sharedWorkers["paid orders"] = h.Orders.UpdateCounters
 	h.closers = append(h.closers, sales.Close)
 	return nil
 }
@@ -150,11 +150,11 @@ type orderAdapter struct{ *order.Service }
 
 // AfterCommit does what must happen after the commit of decided orders.
 func (a orderAdapter) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.JobRef) {
-	changed := make([]order.Changed, len(decided))
+	changed := make([]order.StoredOrder, len(decided))
 	for i, d := range decided {
-		changed[i] = order.Changed{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
+		changed[i] = order.StoredOrder{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
 	}
-	a.Service.Announce(ctx, changed, tickets)
+	a.Service.AfterCommit(ctx, changed, tickets)
 }
 
 // voucherAdapter are the vouchers as orders need them.

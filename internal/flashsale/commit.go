@@ -182,7 +182,7 @@ func (l *orderWriter) note(ctx context.Context, tx outbox.Execer, outcomes []out
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return l.orders.Note(ctx, tx, ids)
+	return l.orders.EnqueueJobs(ctx, tx, ids)
 }
 
 func (l *orderWriter) noteBypassed(ctx context.Context, tx outbox.Execer, batch []attempt, outcomes []outcome) ([]outbox.JobRef, error) {

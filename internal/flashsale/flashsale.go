@@ -34,8 +34,8 @@ type NumberSource interface {
 
 // Orders is what the room of orders does about those that are decided here.
 type Orders interface {
-	// Note adds to tx what must happen after its commit about these orders.
-	Note(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error)
+	// EnqueueJobs adds to tx what must happen after its commit about these orders.
+	EnqueueJobs(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error)
 	// AfterCommit does that, after the commit, and settles the tickets. It does not fail:
 	// what it cannot do, the outbox does.
 	AfterCommit(ctx context.Context, decided []Decided, tickets []outbox.JobRef)

@@ -183,7 +183,7 @@ type heardOrders struct {
 	calls   int
 }
 
-func (h *heardOrders) Note(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error) {
+func (h *heardOrders) EnqueueJobs(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error) {
 	if h.poison != 0 && slices.Contains(orders, h.poison) {
 		panic("poison")
 	}

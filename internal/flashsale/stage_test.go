@@ -37,8 +37,10 @@ func (n *numbers) Next(_ context.Context, partition int) (int64, error) {
 // silent is a room of orders that does nothing.
 type silent struct{}
 
-func (silent) Note(context.Context, outbox.Execer, []int64) ([]outbox.JobRef, error) { return nil, nil }
-func (silent) AfterCommit(context.Context, []Decided, []outbox.JobRef)               {}
+func (silent) EnqueueJobs(context.Context, outbox.Execer, []int64) ([]outbox.JobRef, error) {
+	return nil, nil
+}
+func (silent) AfterCommit(context.Context, []Decided, []outbox.JobRef) {}
 
 const manyPartitions = 4
 

@@ -25,34 +25,34 @@ const announceTimeout = 5 * time.Second
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(ordersChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.OrdersChanged)})
+	s.outbox.Handle(ordersChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate)})
 	s.outbox.Handle(ordersDecided, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.decidedAgain)})
 	s.outbox.Handle(askProvider, outbox.Handler{Do: outbox.DoBatch(s.askAgain)})
 	s.outbox.Handle(payBack, outbox.Handler{Do: outbox.DoBatch(s.giveBackAgain)})
 }
 
-// A Changed order is one that came into the database: as an order, or as a
+// A StoredOrder order is one that came into the database: as an order, or as a
 // tombstone.
-type Changed struct {
+type StoredOrder struct {
 	Order, User, Voucher int64
 	At                   time.Time // when it was admitted
 }
 
-// Note adds to tx what must happen after its commit about orders that it inserts.
-func (s *Service) Note(ctx context.Context, tx outbox.Execer, ids []int64) ([]outbox.JobRef, error) {
+// EnqueueJobs adds to tx what must happen after its commit about orders that it inserts.
+func (s *Service) EnqueueJobs(ctx context.Context, tx outbox.Execer, ids []int64) ([]outbox.JobRef, error) {
 	return outbox.AddBatch(ctx, s.outbox, tx, ordersDecided, ids...)
 }
 
-// Announce does what [Service.Note] noted, after the commit: the users' lists show the
+// AfterCommit does what [Service.EnqueueJobs] noted, after the commit: the users' lists show the
 // orders, and whoever watches hears of it. It does not fail: what it cannot do, the
 // outbox does.
-func (s *Service) Announce(ctx context.Context, changed []Changed, tickets []outbox.JobRef) {
+func (s *Service) AfterCommit(ctx context.Context, changed []StoredOrder, tickets []outbox.JobRef) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout)
 	defer cancel()
 	s.outbox.Finish(ctx, s.announce(ctx, changed), tickets...)
 }
 
-func (s *Service) announce(ctx context.Context, changed []Changed) error {
+func (s *Service) announce(ctx context.Context, changed []StoredOrder) error {
 	hints := make(map[string]bool, len(changed))
 	for _, c := range changed {
 		hints[watched(c.User)] = true
@@ -73,20 +73,20 @@ func (s *Service) decidedAgain(ctx context.Context, ids ...int64) error {
 	if err != nil {
 		return outbox.Transient(fmt.Errorf("select %d orders: %w", len(ids), err))
 	}
-	changed := make([]Changed, len(rows))
+	changed := make([]StoredOrder, len(rows))
 	for i, r := range rows {
 		changed[i] = changedOf(r)
 	}
 	return outbox.Transient(s.announce(ctx, changed)) // Redis is away
 }
 
-func changedOf(r *ent.Order) Changed {
-	return Changed{Order: r.ID, User: r.UserID, Voucher: r.VoucherID, At: time.UnixMilli(r.CreatedAt)}
+func changedOf(r *ent.Order) StoredOrder {
+	return StoredOrder{Order: r.ID, User: r.UserID, Voucher: r.VoucherID, At: time.UnixMilli(r.CreatedAt)}
 }
 
-// OrdersChanged tells Redis and whoever watches that rows of orders were changed, by
+// Invalidate tells Redis and whoever watches that rows of orders were changed, by
 // whomever. It may be repeated.
-func (s *Service) OrdersChanged(ctx context.Context, ids ...int64) error {
+func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	rows, err := s.db.Order.Query().Where(entorder.IDIn(ids...)).
 		Select(entorder.FieldID, entorder.FieldUserID, entorder.FieldVoucherID).All(ctx)
 	if err != nil {
@@ -104,5 +104,5 @@ func (s *Service) OrdersChanged(ctx context.Context, ids ...int64) error {
 
 // tell hints at what may have changed.
 func (s *Service) tell(hints map[string]bool) {
-	s.cfg.Tell(slices.Collect(maps.Keys(hints))...)
+	s.cfg.Notify(slices.Collect(maps.Keys(hints))...)
 }

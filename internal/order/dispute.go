@@ -73,7 +73,7 @@ func (s *Service) Dispute(ctx context.Context, userID, id int64) (*Order, error)
 	return order, nil
 }
 
-var dispute = verb{from: Used, code: NotDisputable, does: "disputed"}
+var dispute = transition{from: Used, code: NotDisputable, does: "disputed"}
 
 // mayDispute returns why an order cannot be disputed now, or nil.
 func (s *Service) mayDispute(o *Order) error {
@@ -93,7 +93,7 @@ func (s *Service) RefundDisputed(ctx context.Context, id int64) (*Order, error) 
 	ctx, span := observe.Span(ctx, "order.RefundDisputed")
 	defer span.End()
 	anyone := func(context.Context, *Order) (bool, error) { return true, nil }
-	return s.refundBy(ctx, id, anyone, verb{
+	return s.refundBy(ctx, id, anyone, transition{
 		from: Used, to: Refunding, code: NotRefundable, does: "refunded by an administrator",
 		check: func(row *ent.Order) string {
 			if row.RedemptionDisputedAt == nil {

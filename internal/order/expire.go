@@ -53,7 +53,7 @@ func (s *Service) expireAll(ctx context.Context) {
 func (s *Service) expire(ctx context.Context) (looked int, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var t *turn
+	var t *changeSet
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		t = nil
 		rows, err := s.due(store.Prepared(ctx), tx)

@@ -19,7 +19,7 @@ import (
 func TestUnpaidOrdersAreCancelledWhenTheirTimeIsOver(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+		w.provider.Plan = func(Charge) FakeOutcome { return FakeOutcome{State: Pending} }
 		p := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
 		p.furnish(t)
 		unpaid, early, tried, paid := p.plant(t, w, Unpaid), p.plant(t, w, Unpaid), p.plant(t, w, Unpaid), p.plant(t, w, Paid)

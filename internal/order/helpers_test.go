@@ -256,7 +256,7 @@ func (w *town) process(t *testing.T, change ...func(*Config)) process {
 	cfg := Config{
 		Redis: from.Redis, Locks: locks, Registerer: from.Registry, Log: from.Log,
 		Prefix: storetest.Prefix, Vouchers: w, Sales: w, Shops: shopsRoom{w}, Users: usersRoom{w}, Numbers: w,
-		Ledger: ledger{}, StockKey: stockKey, Provider: w.provider, Tell: w.tell, Now: w.now,
+		Ledger: ledger{}, StockKey: stockKey, Provider: w.provider, Notify: w.tell, Now: w.now,
 	}
 	for _, c := range change {
 		c(&cfg)

@@ -5,7 +5,7 @@ import "strconv"
 // keys names what this room keeps in Redis. What is in braces is the hash tag.
 type keys struct{ prefix string }
 
-// listName begins the names of the sorted sets of [lists], as kit/cache makes them:
+// listName begins the names of the sorted sets of [listCache], as kit/cache makes them:
 // PREFIX:order:list:{USER}, and with :l the right to rebuild one. A lost one is
 // rebuilt from the rows by the next reader.
 const listName = "order:list"

@@ -39,7 +39,7 @@ import (
 func (s *Service) Cancel(ctx context.Context, userID, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Cancel")
 	defer span.End()
-	return s.move(ctx, id, ownOf(userID), verb{from: Unpaid, to: Cancelled, code: NotCancellable, does: "cancelled", also: s.abandon})
+	return s.move(ctx, id, ownOf(userID), transition{from: Unpaid, to: Cancelled, code: NotCancellable, does: "cancelled", also: s.abandon})
 }
 
 // Redeem marks a paid order as used: by the merchant of its shop, or an
@@ -56,11 +56,11 @@ func (s *Service) Redeem(ctx context.Context, v Viewer, id int64) (*Order, error
 		return ok, err
 	}
 	by := func(u *ent.OrderUpdate) { u.SetRedeemedBy(v.UserID) }
-	return s.move(ctx, id, may, verb{from: Paid, to: Used, code: NotRedeemable, does: "redeemed", set: by})
+	return s.move(ctx, id, may, transition{from: Paid, to: Used, code: NotRedeemable, does: "redeemed", set: by})
 }
 
-// A verb is a transition that somebody asks for.
-type verb struct {
+// A transition is a transition that somebody asks for.
+type transition struct {
 	from, to Status
 	code     fault.Code // of the refusal
 	does     string     // what becomes of the order, for people
@@ -73,7 +73,7 @@ type verb struct {
 }
 
 // refuse says why an order stays what it is.
-func (v verb) refuse(o *Order) error {
+func (v transition) refuse(o *Order) error {
 	return refusedOrder(v.code, fmt.Sprintf("Only %s can be %s; this one is %s.", article(v.from), v.does, word(o.Status)))
 }
 
@@ -100,16 +100,16 @@ func article(s Status) string {
 	return "a " + word(s) + " order"
 }
 
-// A permit says whether an order may be changed by who asks.
-type permit func(ctx context.Context, o *Order) (bool, error)
+// A authorizer says whether an order may be changed by who asks.
+type authorizer func(ctx context.Context, o *Order) (bool, error)
 
-func ownOf(userID int64) permit {
+func ownOf(userID int64) authorizer {
 	return func(_ context.Context, o *Order) (bool, error) { return o.UserID == userID, nil }
 }
 
 // asked returns the order that somebody wants to change. It is for what never changes
 // of one: the row is to be looked at again, under its lock.
-func (s *Service) asked(ctx context.Context, id int64, may permit) (*Order, error) {
+func (s *Service) asked(ctx context.Context, id int64, may authorizer) (*Order, error) {
 	found, err := s.find(ctx, []int64{id})
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (s *Service) asked(ctx context.Context, id int64, may permit) (*Order, erro
 }
 
 // move makes a transition. With a refusal it returns the order as it is then.
-func (s *Service) move(ctx context.Context, id int64, may permit, v verb) (*Order, error) {
+func (s *Service) move(ctx context.Context, id int64, may authorizer, v transition) (*Order, error) {
 	order, err := s.asked(ctx, id, may)
 	if err != nil {
 		return nil, err
@@ -139,7 +139,7 @@ func (s *Service) move(ctx context.Context, id int64, may permit, v verb) (*Orde
 	// Not until the client hangs up: what was committed must be announced.
 	ctx, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
-	var t *turn
+	var t *changeSet
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		row, err := lockRow(ctx, tx, id)
 		if err != nil {
@@ -190,8 +190,8 @@ func lockRow(ctx context.Context, tx *ent.Tx, id int64) (*ent.Order, error) {
 	return row, nil
 }
 
-// A turn is a transition of some orders that is written, for what follows its commit.
-type turn struct {
+// A changeSet is a transition of some orders that is written, for what follows its commit.
+type changeSet struct {
 	to     Status
 	rows   []*ent.Order // as they are then
 	jobs   []outbox.JobRef
@@ -201,8 +201,8 @@ type turn struct {
 
 // turn writes a transition of orders whose rows the transaction has locked, and which
 // have one status. Pieces of flash sales go back with it.
-func (s *Service) turn(ctx context.Context, tx *ent.Tx, rows []*ent.Order, to Status, more ...func(*ent.OrderUpdate)) (t *turn, err error) {
-	t = &turn{to: to}
+func (s *Service) turn(ctx context.Context, tx *ent.Tx, rows []*ent.Order, to Status, more ...func(*ent.OrderUpdate)) (t *changeSet, err error) {
+	t = &changeSet{to: to}
 	ids := make([]int64, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ID
@@ -255,7 +255,7 @@ func (s *Service) stamp(u *ent.OrderUpdate, to Status) {
 
 // turned does what follows the commit of a transition. What it cannot do, the outbox
 // does.
-func (s *Service) turned(ctx context.Context, t *turn) {
+func (s *Service) turned(ctx context.Context, t *changeSet) {
 	s.metrics.count(strings.ToLower(string(t.to)), len(t.rows))
 	ids, hints := make([]int64, len(t.rows)), map[string]bool{}
 	for i, r := range t.rows {

@@ -130,7 +130,7 @@ func TestVerbsDoNotFindTheOrdersOfOthers(t *testing.T) {
 		if got, err := p.Redeem(ctx, Viewer{UserID: mia}, 999); got != nil || codes(err) != string(fault.NotFound) {
 			t.Errorf("an order that there is not: %+v, %v", got, err)
 		}
-		if _, err := p.Redeem(ctx, Viewer{UserID: bob, Any: true}, o.ID); err != nil {
+		if _, err := p.Redeem(ctx, Viewer{UserID: bob, IsAdmin: true}, o.ID); err != nil {
 			t.Errorf("an administrator redeems: %v", err)
 		}
 	})

@@ -40,7 +40,7 @@ type Edge struct {
 // liveMost is how many orders Live returns.
 const liveMost = 100
 
-// OfUser returns a page of what a user ordered, newest first: by the moment of the
+// ByUser returns a page of what a user ordered, newest first: by the moment of the
 // admission, then by number. Failed orders are among them. One that is queued has the
 // place that its row will have, so it neither repeats nor gets lost when it is
 // committed between two pages.
@@ -52,7 +52,7 @@ const liveMost = 100
 // statement; so is everything when Redis is away, and queued orders are missing then.
 //
 // A filter that makes no sense is a fault.
-func (s *Service) OfUser(ctx context.Context, userID int64, f Filter) (*Page, error) {
+func (s *Service) ByUser(ctx context.Context, userID int64, f Filter) (*Page, error) {
 	ctx, span := observe.Span(ctx, "order.OfUser")
 	defer span.End()
 	q, err := f.query()
@@ -76,9 +76,9 @@ func (s *Service) OfUser(ctx context.Context, userID int64, f Filter) (*Page, er
 	return q.page(q.merge(waiting, rows)), nil
 }
 
-// OfShop returns a page of what was ordered of a shop, newest first, from the rows:
+// ByShop returns a page of what was ordered of a shop, newest first, from the rows:
 // queued orders are not among them. Whether the caller may see it says MaySeeShop.
-func (s *Service) OfShop(ctx context.Context, shopID int64, f Filter) (*Page, error) {
+func (s *Service) ByShop(ctx context.Context, shopID int64, f Filter) (*Page, error) {
 	ctx, span := observe.Span(ctx, "order.OfShop")
 	defer span.End()
 	q, err := f.query()
@@ -105,9 +105,9 @@ func (s *Service) MaySeeShop(ctx context.Context, v Viewer, shopID int64) error 
 	return nil
 }
 
-// Live returns the orders of a user that something can still happen to: queued,
+// Active returns the orders of a user that something can still happen to: queued,
 // unpaid, paid or being refunded. Newest first, and a hundred at most.
-func (s *Service) Live(ctx context.Context, userID int64) ([]*Order, error) {
+func (s *Service) Active(ctx context.Context, userID int64) ([]*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Live")
 	defer span.End()
 	waiting, err := s.waiting(ctx, userID)
@@ -132,14 +132,14 @@ func (s *Service) live(ctx context.Context, userID int64, waiting []*Order) ([]*
 const cursorOrder = "orders"
 
 // newestPlace is above all places.
-var newestPlace = place{math.MaxInt64, math.MaxInt64}
+var newestPlace = listKey{math.MaxInt64, math.MaxInt64}
 
 // A query is a Filter that makes sense.
 type query struct {
 	status []Status
 	first  int
 	after  page.Cursor
-	from   place // where the cursor is: orders below it are shown
+	from   listKey // where the cursor is: orders below it are shown
 }
 
 func (f Filter) query() (query, error) {
@@ -162,7 +162,7 @@ func (f Filter) query() (query, error) {
 func (q query) shows(one Status) bool { return len(q.status) == 0 || slices.Contains(q.status, one) }
 
 // compare orders places from the oldest to the newest.
-func (p place) compare(other place) int {
+func (p listKey) compare(other listKey) int {
 	return cmp.Or(cmp.Compare(p.Ms, other.Ms), cmp.Compare(p.Number, other.Number))
 }
 
@@ -234,7 +234,7 @@ func (s *Service) newest(ctx context.Context, user int64, q query) ([]*Order, er
 // ofEntries reads the orders of a list. It reports false if one of them does not
 // stand where the list has it, or is not the user's.
 func (s *Service) ofEntries(ctx context.Context, user int64, entries []cache.Entry) ([]*Order, bool, error) {
-	places, ids := make([]place, len(entries)), make([]int64, len(entries))
+	places, ids := make([]listKey, len(entries)), make([]int64, len(entries))
 	for i, e := range entries {
 		p, err := placeIn(e)
 		if err != nil {

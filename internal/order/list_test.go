@@ -92,7 +92,7 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 			sh.queue.asked = func() {
 				sh.queue.asked = nil
 				sh.insert(t, at(2, 2))
-				sh.must(t, sh.announce(t.Context(), []Changed{changedFrom(at(2, 2))}))
+				sh.must(t, sh.announce(t.Context(), []StoredOrder{changedFrom(at(2, 2))}))
 			}
 			p := sh.page(t, ann, Filter{})
 			if len(p.Edges) != 1 || p.Edges[0].Node.Status != Unpaid {
@@ -149,7 +149,7 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 				o.Status = status
 				sh.order(t, o)
 			}
-			live, err := sh.Live(t.Context(), ann)
+			live, err := sh.Active(t.Context(), ann)
 			sh.must(t, err)
 			if d := gocmp.Diff([]int64{9, 5, 2, 1}, numbersOf(live)); d != "" {
 				t.Errorf("live (-want +got):\n%s", d)
@@ -180,7 +180,7 @@ func TestAnOrderIsShownWhileItIsCommitted(t *testing.T) {
 			all.Go(func() {
 				for n := int64(0); n < orders && !t.Failed(); reads.Add(1) {
 					n = admitted.Load()
-					p, err := sh.OfUser(t.Context(), ann, Filter{First: page.Max})
+					p, err := sh.ByUser(t.Context(), ann, Filter{First: page.Max})
 					if err != nil {
 						t.Error(err)
 						return
@@ -198,7 +198,7 @@ func TestAnOrderIsShownWhileItIsCommitted(t *testing.T) {
 			admitted.Store(n)
 			sh.insert(t, at(n, n))
 			sh.dequeue(n)
-			sh.must(t, sh.announce(t.Context(), []Changed{changedFrom(at(n, n))}))
+			sh.must(t, sh.announce(t.Context(), []StoredOrder{changedFrom(at(n, n))}))
 		}
 		all.Wait()
 		t.Logf("%d reads", reads.Load())
@@ -220,10 +220,10 @@ func TestAFilterThatMakesNoSenseIsAFault(t *testing.T) {
 		"a cursor of other lists": {First: 1, After: page.Encode("shops", 1, 2)},
 	}
 	for name, f := range cases {
-		if _, err := new(Service).OfUser(t.Context(), ann, f); fault.KindOf(err) != fault.BadUserInput {
+		if _, err := new(Service).ByUser(t.Context(), ann, f); fault.KindOf(err) != fault.BadUserInput {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := new(Service).OfShop(t.Context(), 1, f); fault.KindOf(err) != fault.BadUserInput {
+		if _, err := new(Service).ByShop(t.Context(), 1, f); fault.KindOf(err) != fault.BadUserInput {
 			t.Errorf("%s, of a shop: %v", name, err)
 		}
 	}
@@ -241,7 +241,7 @@ func TestAMerchantSeesTheOrdersOfOwnShops(t *testing.T) {
 		other.ShopID = 4
 		sh.insert(t, other)
 		get := func(f Filter) *Page {
-			p, err := sh.OfShop(t.Context(), 3, f)
+			p, err := sh.ByShop(t.Context(), 3, f)
 			sh.must(t, err)
 			return p
 		}
@@ -259,7 +259,7 @@ func TestAMerchantSeesTheOrdersOfOwnShops(t *testing.T) {
 		if got := shown(get(Filter{First: 5, Status: []Status{Queued}})); len(got) != 0 {
 			t.Errorf("queued: %v", got)
 		}
-		may := map[Viewer]bool{{UserID: bob}: true, {UserID: ann}: false, {UserID: ann, Any: true}: true, {}: false}
+		may := map[Viewer]bool{{UserID: bob}: true, {UserID: ann}: false, {UserID: ann, IsAdmin: true}: true, {}: false}
 		for v, want := range may {
 			if err := sh.MaySeeShop(t.Context(), v, 3); (err == nil) != want || (err != nil && fault.KindOf(err) != fault.Forbidden) {
 				t.Errorf("%+v: %v", v, err)
@@ -340,7 +340,7 @@ func (w *wanderer) change(t *testing.T) {
 			w.insert(t, *o)
 			w.dequeue(o.ID)
 			if w.rand.IntN(3) > 0 { // else nobody has told yet
-				w.must(t, w.announce(t.Context(), []Changed{changedFrom(*o)}))
+				w.must(t, w.announce(t.Context(), []StoredOrder{changedFrom(*o)}))
 			}
 			return
 		}

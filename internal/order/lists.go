@@ -18,7 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
-// lists are the newest orders of each user, and those of them that may wait for
+// listCache are the newest orders of each user, and those of them that may wait for
 // their commit, in Redis.
 //
 // The newest orders are a window of kit/cache: a sorted set that a rebuild makes as a
@@ -37,7 +37,7 @@ import (
 // What a rebuild costs the database is bounded by locks, which all processes share:
 // with stripes of them, as many rebuilds read at a time, and one for each user. Who
 // does not get one in time reads without it: slow, not stuck.
-type lists struct {
+type listCache struct {
 	rdb     redis.Cmdable // of the queued
 	keys    keys
 	window  *cache.Window[int64]
@@ -48,8 +48,8 @@ type lists struct {
 	metrics *listMetrics
 }
 
-// listed is an order's place in the list of its user.
-type listed struct {
+// listEntry is an order's place in the list of its user.
+type listEntry struct {
 	User, Number int64
 	Ms           int64 // of its CreatedAt
 }
@@ -63,8 +63,8 @@ const (
 	addPause     = 10 * time.Millisecond // after the first try, doubled by each further one
 )
 
-func newLists(db *ent.Client, hub *cache.Client, cfg Config, m *listMetrics) *lists {
-	l := &lists{
+func newLists(db *ent.Client, hub *cache.Client, cfg Config, m *listMetrics) *listCache {
+	l := &listCache{
 		rdb: cfg.Redis, keys: keys{cfg.Prefix}, locks: cfg.Locks, stripes: cfg.Stripes, wait: rebuildWait, metrics: m,
 		read: func(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
 			return newestPlaces(ctx, db, user, limit)
@@ -77,7 +77,7 @@ func newLists(db *ent.Client, hub *cache.Client, cfg Config, m *listMetrics) *li
 
 // rebuild reads the newest places of the lists of users, one after the other: each has
 // its own lock. Nobody asks for more than one at a time.
-func (l *lists) rebuild(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
+func (l *listCache) rebuild(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
 	found := make(map[int64][]cache.Entry, len(users))
 	for _, user := range users {
 		entries, err := l.rebuildOne(ctx, user, limit)
@@ -90,7 +90,7 @@ func (l *lists) rebuild(ctx context.Context, users []int64, limit int) (map[int6
 }
 
 // rebuildOne does so under a lock if it can be had.
-func (l *lists) rebuildOne(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
+func (l *listCache) rebuildOne(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
 	lease, err := l.locks.Acquire(ctx, lockOf(user, l.stripes), lock.WithWait(l.wait), lock.WithTTL(rebuildLease))
 	if err == nil {
 		defer func() {
@@ -117,7 +117,7 @@ func newestPlaces(ctx context.Context, db *ent.Client, user int64, limit int) ([
 	}
 	entries := make([]cache.Entry, len(rows))
 	for i, r := range rows {
-		entries[i] = place{r.CreatedAt, r.ID}.entry()
+		entries[i] = listKey{r.CreatedAt, r.ID}.entry()
 	}
 	return entries, nil
 }
@@ -126,7 +126,7 @@ func newestPlaces(ctx context.Context, db *ent.Client, user int64, limit int) ([
 // trip for those of 500 users. It tries five times, or until it is known that Redis is
 // away: the database decides then, and those who order wait for this. With an error the
 // lists may be without some of the orders until it is repeated. To repeat it does no harm.
-func (l *lists) add(ctx context.Context, orders []listed) error {
+func (l *listCache) add(ctx context.Context, orders []listEntry) error {
 	var err error
 	for try, pause := 1, addPause; try <= addTries; try, pause = try+1, 2*pause {
 		if err = l.addOnce(ctx, orders); err == nil {
@@ -147,10 +147,10 @@ func (l *lists) add(ctx context.Context, orders []listed) error {
 	return err
 }
 
-func (l *lists) addOnce(ctx context.Context, orders []listed) error {
+func (l *listCache) addOnce(ctx context.Context, orders []listEntry) error {
 	byUser := make(map[int64][]cache.Entry, len(orders))
 	for _, o := range orders {
-		byUser[o.User] = append(byUser[o.User], place{o.Ms, o.Number}.entry())
+		byUser[o.User] = append(byUser[o.User], listKey{o.Ms, o.Number}.entry())
 	}
 	if err := l.window.AddEach(ctx, byUser); err != nil {
 		return fmt.Errorf("list %d orders of %d users: %w", len(orders), len(byUser), err)
@@ -160,7 +160,7 @@ func (l *lists) addOnce(ctx context.Context, orders []listed) error {
 
 // unqueue takes orders that are decided out of what may wait for its commit, in one
 // round trip. Call it after add.
-func (l *lists) unqueue(ctx context.Context, orders []listed) error {
+func (l *listCache) unqueue(ctx context.Context, orders []listEntry) error {
 	if len(orders) == 0 {
 		return nil
 	}
@@ -180,10 +180,10 @@ func (l *lists) unqueue(ctx context.Context, orders []listed) error {
 
 // enlist is add and unqueue. The order matters: a reader looks at the queued first
 // and then at the list, so an order is always in one of them.
-func (l *lists) enlist(ctx context.Context, changed []Changed) error {
-	orders := make([]listed, len(changed))
+func (l *listCache) enlist(ctx context.Context, changed []StoredOrder) error {
+	orders := make([]listEntry, len(changed))
 	for i, c := range changed {
-		orders[i] = listed{c.User, c.Order, c.At.UnixMilli()}
+		orders[i] = listEntry{c.User, c.Order, c.At.UnixMilli()}
 	}
 	if err := l.add(ctx, orders); err != nil {
 		return err
@@ -191,27 +191,27 @@ func (l *lists) enlist(ctx context.Context, changed []Changed) error {
 	return l.unqueue(ctx, orders)
 }
 
-// A place is where an order stands in lists, newest first.
-type place struct {
+// A listKey is where an order stands in lists, newest first.
+type listKey struct {
 	Ms     int64 // of its CreatedAt
 	Number int64
 }
 
-func placeOf(o *Order) place { return place{o.CreatedAt.UnixMilli(), o.ID} }
+func placeOf(o *Order) listKey { return listKey{o.CreatedAt.UnixMilli(), o.ID} }
 
 // entry has the number at a fixed width: sorted sets order members of one score by
 // their bytes.
-func (p place) entry() cache.Entry {
+func (p listKey) entry() cache.Entry {
 	return cache.Entry{Member: fmt.Sprintf("%019d", p.Number), Score: p.Ms}
 }
 
 // placeIn is the opposite of entry.
-func placeIn(e cache.Entry) (place, error) {
+func placeIn(e cache.Entry) (listKey, error) {
 	number, err := strconv.ParseInt(e.Member, 10, 64)
 	if err != nil || number <= 0 {
-		return place{}, fmt.Errorf("%.30q is no number of an order", e.Member)
+		return listKey{}, fmt.Errorf("%.30q is no number of an order", e.Member)
 	}
-	return place{e.Score, number}, nil
+	return listKey{e.Score, number}, nil
 }
 
 // listMetrics count what the lists cost, and how often they were wrong.

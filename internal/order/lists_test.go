@@ -133,13 +133,13 @@ func create(c *ent.OrderCreate, o Order) *ent.OrderCreate {
 func (sh *shelf) order(t *testing.T, o Order) {
 	t.Helper()
 	sh.insert(t, o)
-	if err := sh.announce(t.Context(), []Changed{changedFrom(o)}); err != nil {
+	if err := sh.announce(t.Context(), []StoredOrder{changedFrom(o)}); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func changedFrom(o Order) Changed {
-	return Changed{Order: o.ID, User: o.UserID, Voucher: o.VoucherID, At: o.CreatedAt}
+func changedFrom(o Order) StoredOrder {
+	return StoredOrder{Order: o.ID, User: o.UserID, Voucher: o.VoucherID, At: o.CreatedAt}
 }
 
 // enqueue admits an order that waits for its commit.
@@ -188,7 +188,7 @@ func shown(p *Page) []int64 {
 func (sh *shelf) page(t *testing.T, user int64, f Filter) *Page {
 	t.Helper()
 	f.First = cmp.Or(f.First, 20)
-	p, err := sh.OfUser(t.Context(), user, f)
+	p, err := sh.ByUser(t.Context(), user, f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -281,7 +281,7 @@ func TestAListShowsWhatWasOrdered(t *testing.T) {
 		{"a list with what has no row is dropped, and the rows answer", func(t *testing.T, sh *shelf) {
 			sh.order(t, at(1, 1))
 			sh.wantShown(t, Filter{}, 1)
-			if err := sh.lists.add(t.Context(), []listed{{ann, 9, someDay + 9}}); err != nil {
+			if err := sh.lists.add(t.Context(), []listEntry{{ann, 9, someDay + 9}}); err != nil {
 				t.Fatal(err)
 			}
 			sh.wantShown(t, Filter{}, 1)
@@ -294,7 +294,7 @@ func TestAListShowsWhatWasOrdered(t *testing.T) {
 			o.UserID = bob
 			sh.insert(t, o)
 			sh.wantShown(t, Filter{})
-			if err := sh.lists.add(t.Context(), []listed{{ann, 1, someDay + 1}}); err != nil {
+			if err := sh.lists.add(t.Context(), []listEntry{{ann, 1, someDay + 1}}); err != nil {
 				t.Fatal(err)
 			}
 			sh.wantShown(t, Filter{})
@@ -341,7 +341,7 @@ func (sh *shelf) clear(t *testing.T) {
 
 func manyUsersAtOnce(t *testing.T, sh *shelf) {
 	const users = 500
-	var changed []Changed
+	var changed []StoredOrder
 	for u := range int64(users) {
 		o := Order{ID: 1000 + u, UserID: 10_000 + u, CreatedAt: time.UnixMilli(someDay)}
 		if u%100 == 0 {
@@ -430,7 +430,7 @@ func TestAnOrderThatRedisWasNotToldOfIsListedByTheOutbox(t *testing.T) {
 		o := at(2, 2)
 		err := ent.WithTx(t.Context(), writer.p.DB, func(tx *ent.Tx) (err error) {
 			if err = create(tx.Order.Create(), o).Exec(t.Context()); err == nil {
-				job, err = writer.Note(t.Context(), tx, []int64{o.ID})
+				job, err = writer.EnqueueJobs(t.Context(), tx, []int64{o.ID})
 			}
 			return err
 		})
@@ -439,7 +439,7 @@ func TestAnOrderThatRedisWasNotToldOfIsListedByTheOutbox(t *testing.T) {
 		}
 		before := writer.lists.window.Stats().RedisErrors
 		begin := time.Now()
-		writer.Announce(t.Context(), []Changed{changedFrom(o)}, job)
+		writer.AfterCommit(t.Context(), []StoredOrder{changedFrom(o)}, job)
 		if took := time.Since(begin); took > announceTimeout+time.Second {
 			t.Errorf("it took %v", took)
 		}
@@ -492,7 +492,7 @@ func TestNobodyWaitsForListsWhileRedisIsKnownToBeAway(t *testing.T) {
 	shortest := time.Hour // of several: others use the machine
 	for range 10 {
 		begin := time.Now()
-		if err := sh.lists.add(t.Context(), []listed{{ann, 1, someDay}}); !errors.Is(err, store.ErrBreakerOpen) {
+		if err := sh.lists.add(t.Context(), []listEntry{{ann, 1, someDay}}); !errors.Is(err, store.ErrBreakerOpen) {
 			t.Errorf("got %v, want %v", err, store.ErrBreakerOpen)
 		}
 		shortest = min(shortest, time.Since(begin))
@@ -534,7 +534,7 @@ func TestColdListsAreReadOncePerUserAndFewAtATime(t *testing.T) {
 		for range readers {
 			all.Go(func() {
 				for u := next.Add(1); u <= users; u = next.Add(1) {
-					if _, err := sh.OfUser(t.Context(), u, Filter{First: 20}); err != nil {
+					if _, err := sh.ByUser(t.Context(), u, Filter{First: 20}); err != nil {
 						t.Errorf("process %d, user %d: %v", i, u, err)
 					}
 				}

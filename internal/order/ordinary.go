@@ -27,7 +27,7 @@ const insertTries = 5
 // ordered under a redsync mutex for (voucher, user), until after the commit: two tabs do
 // not race. The unique index order_live alone forbids the second order. So the order goes
 // on without the mutex if its holder is slow or its Redis is away.
-func (s *Service) placeOrdinary(ctx context.Context, w wish) (*Order, error) {
+func (s *Service) placeOrdinary(ctx context.Context, w placement) (*Order, error) {
 	// Not until the client hangs up: what was committed must be announced.
 	whole, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
@@ -45,7 +45,7 @@ func (s *Service) placeOrdinary(ctx context.Context, w wish) (*Order, error) {
 		}
 		if row != nil {
 			s.metrics.count("placed", 1)
-			s.Announce(whole, []Changed{changedOf(row)}, job)
+			s.AfterCommit(whole, []StoredOrder{changedOf(row)}, job)
 			return fromRow(row), nil
 		}
 		if first, err := s.byDigest(whole, w.digest); first != nil || err != nil {
@@ -62,7 +62,7 @@ func (s *Service) placeOrdinary(ctx context.Context, w wish) (*Order, error) {
 
 // lockOrder takes the redsync mutex of a user and a voucher, and waits for it at most
 // lockWait.
-func (s *Service) lockOrder(ctx, whole context.Context, w wish) (release func()) {
+func (s *Service) lockOrder(ctx, whole context.Context, w placement) (release func()) {
 	lease, err := s.cfg.Locks.Acquire(ctx, fmt.Sprintf("order:%d:%d", w.voucher.ID, w.user), lock.WithWait(lockWait))
 	if err != nil {
 		if _, busy := errors.AsType[*lock.BusyError](err); !busy {
@@ -92,7 +92,7 @@ func termsOf(ctx context.Context, tx *ent.Tx, voucherID int64) (*int64, error) {
 
 // insert stores an unpaid order. It returns nil if another one is in its way: by its
 // key, or of the same user.
-func (s *Service) insert(ctx context.Context, w wish) (*ent.Order, []outbox.JobRef, error) {
+func (s *Service) insert(ctx context.Context, w placement) (*ent.Order, []outbox.JobRef, error) {
 	number, err := s.cfg.Numbers.Next(ctx, ordinary)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a number: %w", err)
@@ -114,7 +114,7 @@ func (s *Service) insert(ctx context.Context, w wish) (*ent.Order, []outbox.JobR
 		if err != nil {
 			return err
 		}
-		job, err = s.Note(ctx, tx, []int64{number})
+		job, err = s.EnqueueJobs(ctx, tx, []int64{number})
 		return err
 	})
 	if errors.Is(err, stdsql.ErrNoRows) { // nothing was inserted

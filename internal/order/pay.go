@@ -70,11 +70,11 @@ func noPayments() error {
 // possible.
 const maxAttempts = 20
 
-var pay = verb{from: Unpaid, to: Paid, code: NotPayable, does: "paid"}
+var pay = transition{from: Unpaid, to: Paid, code: NotPayable, does: "paid"}
 
 // payFromBalance takes the money and makes the order PAID, in one transaction.
 func (s *Service) payFromBalance(ctx context.Context, id int64) (order *Order, err error) {
-	var t *turn
+	var t *changeSet
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		row, err := lockRow(ctx, tx, id)
 		if err != nil {
@@ -288,7 +288,7 @@ func (s *Service) Confirm(ctx context.Context, order int64, number int, state Pa
 	ctx, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
 	a := attempt{order, number}
-	var t *turn
+	var t *changeSet
 	var void []outbox.JobRef
 	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
 		t, void, err = s.confirm(ctx, tx, a, state)
@@ -326,7 +326,7 @@ func (s *Service) confirmRefund(ctx context.Context, a attempt) error {
 
 // confirm is the transaction of Confirm. It returns the turn of an order that is paid
 // now, or the job to give money back.
-func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state PaymentState) (t *turn, void []outbox.JobRef, err error) {
+func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state PaymentState) (t *changeSet, void []outbox.JobRef, err error) {
 	row, err := lockRow(ctx, tx, a.Order)
 	if err != nil {
 		return nil, nil, err
@@ -373,11 +373,11 @@ func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state Paym
 func (s *Service) Refund(ctx context.Context, userID, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Refund")
 	defer span.End()
-	return s.refundBy(ctx, id, ownOf(userID), verb{from: Paid, to: Refunding, code: NotRefundable, does: "refunded"})
+	return s.refundBy(ctx, id, ownOf(userID), transition{from: Paid, to: Refunding, code: NotRefundable, does: "refunded"})
 }
 
 // refundBy makes the transition v of a refund and returns the money.
-func (s *Service) refundBy(ctx context.Context, id int64, may permit, v verb) (*Order, error) {
+func (s *Service) refundBy(ctx context.Context, id int64, may authorizer, v transition) (*Order, error) {
 	var a attempt
 	var job []outbox.JobRef
 	v.also = func(ctx context.Context, tx *ent.Tx, row *ent.Order) (err error) {
@@ -463,7 +463,7 @@ func (s *Service) refund(ctx context.Context, a attempt) (PaymentState, error) {
 // balance goes back to it in the same transaction. An order that was waiting for that,
 // and for no other money, is REFUNDED.
 func (s *Service) finishRefund(ctx context.Context, a attempt) error {
-	var t *turn
+	var t *changeSet
 	err := s.tx(ctx, func(tx *ent.Tx) error {
 		t = nil
 		row, err := lockRow(ctx, tx, a.Order)

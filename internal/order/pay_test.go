@@ -27,16 +27,16 @@ var errAbroad = errors.New("the provider is not to be reached")
 
 // courses plans the calls about each charge: one course after the other, the last for
 // all that come.
-func courses(list ...Course) func(Charge) Course {
+func courses(list ...FakeOutcome) func(Charge) FakeOutcome {
 	var n atomic.Int64
-	return func(Charge) Course { return list[min(int(n.Add(1)), len(list))-1] }
+	return func(Charge) FakeOutcome { return list[min(int(n.Add(1)), len(list))-1] }
 }
 
 func TestAPaymentDoesWhatItsProviderDoes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		for _, tt := range []struct {
 			name   string
-			plan   []Course
+			plan   []FakeOutcome
 			after  func(t *testing.T, p process, w *town) // Pay
 			status Status                                 // that Pay returns
 			code   fault.Code
@@ -45,36 +45,36 @@ func TestAPaymentDoesWhatItsProviderDoes(t *testing.T) {
 			taken  int
 		}{
 			{
-				name: "it confirms at once", plan: []Course{{}},
+				name: "it confirms at once", plan: []FakeOutcome{{}},
 				status: Paid, want: Paid, state: "CONFIRMED", taken: 1000,
 			},
 			{
-				name: "it refuses", plan: []Course{{Says: Refused}},
+				name: "it refuses", plan: []FakeOutcome{{State: Refused}},
 				status: Unpaid, code: NotPayable, want: Unpaid, state: "REFUSED",
 			},
 			{
-				name: "it confirms late", plan: []Course{{Says: Pending}}, after: deliver,
+				name: "it confirms late", plan: []FakeOutcome{{State: Pending}}, after: deliver,
 				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
 			},
 			{
-				name: "it confirms late and twice", plan: []Course{{Says: Pending, Twice: true}},
+				name: "it confirms late and twice", plan: []FakeOutcome{{State: Pending, Twice: true}},
 				after:  func(t *testing.T, p process, w *town) { deliver(t, p, w); deliver(t, p, w) },
 				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
 			},
 			{
-				name: "it refuses late", plan: []Course{{Says: Pending, Later: Refused}}, after: deliver,
+				name: "it refuses late", plan: []FakeOutcome{{State: Pending, Later: Refused}}, after: deliver,
 				status: Unpaid, want: Unpaid, state: "REFUSED",
 			},
 			{
-				name: "it is away, and then back", plan: []Course{{Down: errAbroad}, {Down: errAbroad}, {}}, after: relay,
+				name: "it is away, and then back", plan: []FakeOutcome{{Down: errAbroad}, {Down: errAbroad}, {}}, after: relay,
 				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
 			},
 			{
-				name: "its answer is lost", plan: []Course{{Lost: errAbroad}, {}}, after: relay,
+				name: "its answer is lost", plan: []FakeOutcome{{Lost: errAbroad}, {}}, after: relay,
 				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
 			},
 			{
-				name: "it is slow", plan: []Course{{Slow: time.Minute}, {}}, after: relay,
+				name: "it is slow", plan: []FakeOutcome{{Slow: time.Minute}, {}}, after: relay,
 				status: Unpaid, want: Paid, state: "CONFIRMED", taken: 1000,
 			},
 		} {
@@ -125,7 +125,7 @@ func relay(t *testing.T, p process, _ *town) { storetest.Relay(t, p.box) }
 func TestARefusedPaymentMayBeTriedAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = courses(Course{Says: Refused}, Course{})
+		w.provider.Plan = courses(FakeOutcome{State: Refused}, FakeOutcome{})
 		p := w.process(t)
 		p.furnish(t)
 		o := p.plant(t, w, Unpaid)
@@ -163,9 +163,9 @@ func TestASecondPayJoinsTheAttemptThatIsOpen(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
 		asked := make(chan struct{}, 100)
-		w.provider.Plan = func(Charge) Course {
+		w.provider.Plan = func(Charge) FakeOutcome {
 			asked <- struct{}{}
-			return Course{Says: Pending}
+			return FakeOutcome{State: Pending}
 		}
 		patient := func(c *Config) { c.payWait = 20 * time.Second }
 		both := []process{w.process(t, patient), w.process(t, patient)}
@@ -205,7 +205,7 @@ func TestASecondPayJoinsTheAttemptThatIsOpen(t *testing.T) {
 func TestMoneyForAnOrderThatEndedGoesBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = courses(Course{Says: Pending, Twice: true}, Course{Down: errAbroad}, Course{Lost: errAbroad}, Course{})
+		w.provider.Plan = courses(FakeOutcome{State: Pending, Twice: true}, FakeOutcome{Down: errAbroad}, FakeOutcome{Lost: errAbroad}, FakeOutcome{})
 		p := w.process(t, func(c *Config) { c.payWait = 50 * time.Millisecond })
 		p.furnish(t)
 		o := p.plant(t, w, Unpaid)
@@ -239,7 +239,7 @@ func TestMoneyForAnOrderThatEndedGoesBack(t *testing.T) {
 func TestARefundWaitsForItsProvider(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = courses(Course{}, Course{Down: errAbroad}, Course{Lost: errAbroad}, Course{})
+		w.provider.Plan = courses(FakeOutcome{}, FakeOutcome{Down: errAbroad}, FakeOutcome{Lost: errAbroad}, FakeOutcome{})
 		p := w.process(t)
 		p.furnish(t)
 		o := p.plant(t, w, Unpaid)
@@ -283,7 +283,7 @@ func TestTheWebhookTakesTheWordsOfTheProviderAlone(t *testing.T) {
 	const secret = "0123456789abcdef"
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+		w.provider.Plan = func(Charge) FakeOutcome { return FakeOutcome{State: Pending} }
 		p := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
 		p.furnish(t)
 		attempt := func() *Order {
@@ -362,7 +362,7 @@ func padded(body string, size int) string { return body + strings.Repeat(" ", si
 func TestANoticeThatArrivesManyTimesAtOncePaysOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+		w.provider.Plan = func(Charge) FakeOutcome { return FakeOutcome{State: Pending} }
 		quick := func(c *Config) { c.payWait = time.Millisecond }
 		both := []process{w.process(t, quick), w.process(t, quick)}
 		both[0].furnish(t)
@@ -463,7 +463,7 @@ func TestAProviderThatIsNotCalledDecidesByItsWords(t *testing.T) {
 func TestPayingFromTheBalanceTakesItsMoney(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = func(Charge) Course { t.Error("the provider was called"); return Course{} }
+		w.provider.Plan = func(Charge) FakeOutcome { t.Error("the provider was called"); return FakeOutcome{} }
 		p := w.process(t)
 		p.furnish(t)
 		p.fund(t, 1999)
@@ -538,7 +538,7 @@ func TestAnOpenAttemptCanBeAbandoned(t *testing.T) {
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				w := newTown(on)
-				w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+				w.provider.Plan = func(Charge) FakeOutcome { return FakeOutcome{State: Pending} }
 				p := w.process(t, func(c *Config) { c.payWait = 20 * time.Millisecond })
 				ctx := t.Context()
 				if p.db.User.Query().CountX(ctx) == 0 {
@@ -585,7 +585,7 @@ func TestAnOpenAttemptCanBeAbandoned(t *testing.T) {
 func TestARefusedBalancePaymentAbandonsNothing(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = func(Charge) Course { return Course{Says: Pending} }
+		w.provider.Plan = func(Charge) FakeOutcome { return FakeOutcome{State: Pending} }
 		p := w.process(t, func(c *Config) { c.payWait = 20 * time.Millisecond })
 		p.furnish(t)
 		p.fund(t, 999)
@@ -605,7 +605,7 @@ func TestARefusedBalancePaymentAbandonsNothing(t *testing.T) {
 func TestAttemptsOfAnOrderAreBounded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		w := newTown(on)
-		w.provider.Plan = func(Charge) Course { return Course{Says: Refused} }
+		w.provider.Plan = func(Charge) FakeOutcome { return FakeOutcome{State: Refused} }
 		p := w.process(t)
 		p.furnish(t)
 		p.fund(t, 1000)

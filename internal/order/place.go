@@ -78,7 +78,7 @@ func (s *Service) PlaceKind(ctx context.Context, kind Kind, userID, voucherID in
 	if err != nil {
 		return nil, fmt.Errorf("order voucher %d: %w", voucherID, err)
 	}
-	w := wish{user: userID, voucher: v, digest: digest(userID, voucherID, key)}
+	w := placement{user: userID, voucher: v, digest: digest(userID, voucherID, key)}
 	order, err := s.grant(ctx, w)
 	if _, refused := errors.AsType[fault.UserErrors](err); err != nil && !refused {
 		return nil, fmt.Errorf("order voucher %d for user %d: %w", voucherID, userID, err)
@@ -86,8 +86,8 @@ func (s *Service) PlaceKind(ctx context.Context, kind Kind, userID, voucherID in
 	return order, err
 }
 
-// A wish is what one call of Place wants.
-type wish struct {
+// A placement is what one call of Place wants.
+type placement struct {
 	user    int64
 	voucher *Voucher
 	digest  string // of the client's key; "" is none
@@ -103,7 +103,7 @@ func digest(user, voucher int64, key string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:])
 }
 
-func (s *Service) grant(ctx context.Context, w wish) (*Order, error) {
+func (s *Service) grant(ctx context.Context, w placement) (*Order, error) {
 	of := w.voucher.Sale
 	over := of != nil && of.EndsAt.Add(closedFor).Before(s.now())
 	switch {
@@ -121,7 +121,7 @@ func (s *Service) grant(ctx context.Context, w wish) (*Order, error) {
 
 // closed refuses what cannot be ordered any more, unless the client's key made an
 // order before.
-func (s *Service) closed(ctx context.Context, w wish, code fault.Code, message string) (*Order, error) {
+func (s *Service) closed(ctx context.Context, w placement, code fault.Code, message string) (*Order, error) {
 	if first, err := s.byDigest(ctx, w.digest); first != nil || err != nil {
 		return first, err
 	}
@@ -157,7 +157,7 @@ func orNone(row *ent.Order, err error) (*Order, error) {
 }
 
 // placeFlash lets the sale decide.
-func (s *Service) placeFlash(ctx context.Context, w wish) (*Order, error) {
+func (s *Service) placeFlash(ctx context.Context, w placement) (*Order, error) {
 	v := w.voucher
 	answer, err := s.cfg.Sales.Order(ctx, sale.Request{
 		UserID: w.user, VoucherID: v.ID, ShopID: v.ShopID, Price: v.Price,
@@ -201,7 +201,7 @@ func alreadyOrdered() fault.UserErrors {
 }
 
 // queued is an order that the sale has admitted.
-func (w wish) queued(a sale.Response, now time.Time) *Order {
+func (w placement) queued(a sale.Response, now time.Time) *Order {
 	at := a.At
 	if at.IsZero() {
 		at = now
@@ -215,7 +215,7 @@ func (w wish) queued(a sale.Response, now time.Time) *Order {
 
 // stored returns an order that the sale has just stored. It equals its row, except for
 // the terms.
-func (w wish) stored(a sale.Response) *Order {
+func (w placement) stored(a sale.Response) *Order {
 	o := w.queued(a, a.At)
 	o.Status, o.Version, o.PayBefore, o.TermsUnknown = Unpaid, 1, &a.PayBefore, true
 	return o
@@ -223,7 +223,7 @@ func (w wish) stored(a sale.Response) *Order {
 
 // decided returns the order that a sale answered with: its row, or while there is
 // none it is queued.
-func (s *Service) decided(ctx context.Context, w wish, a sale.Response) (*Order, error) {
+func (s *Service) decided(ctx context.Context, w placement, a sale.Response) (*Order, error) {
 	found, err := s.find(ctx, []int64{a.Order})
 	if err != nil {
 		return nil, err
@@ -236,7 +236,7 @@ func (s *Service) decided(ctx context.Context, w wish, a sale.Response) (*Order,
 
 // failed answers with a tombstone. One that was planted because the user holds
 // another order is answered with that.
-func (s *Service) failed(ctx context.Context, w wish, a sale.Response) (*Order, error) {
+func (s *Service) failed(ctx context.Context, w placement, a sale.Response) (*Order, error) {
 	order, err := s.decided(ctx, w, a)
 	if err != nil {
 		return nil, err

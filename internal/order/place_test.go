@@ -54,7 +54,7 @@ func TestAnOrdinaryOrderIsUnpaidAndSeenByItsUserAndMerchant(t *testing.T) {
 			{"somebody else", Viewer{UserID: bob}, false},
 			{"the shop's merchant", Viewer{UserID: mia}, true},
 			{"another merchant", Viewer{UserID: zoe}, false},
-			{"an administrator", Viewer{UserID: bob, Any: true}, true},
+			{"an administrator", Viewer{UserID: bob, IsAdmin: true}, true},
 		} {
 			got, err := other.ByNumber(t.Context(), tt.who, decimal(first.ID))
 			if sees := err == nil; sees != tt.sees || sees && !cmp.Equal(want, got) {
@@ -64,7 +64,7 @@ func TestAnOrdinaryOrderIsUnpaidAndSeenByItsUserAndMerchant(t *testing.T) {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 		}
-		if _, err := p.ByNumber(t.Context(), Viewer{Any: true}, "12x"); !errors.Is(err, fault.ErrNotFound) {
+		if _, err := p.ByNumber(t.Context(), Viewer{IsAdmin: true}, "12x"); !errors.Is(err, fault.ErrNotFound) {
 			t.Error(err)
 		}
 		if !w.told("orders:"+decimal(ann)) || !w.told("stock:"+decimal(anyTimes)) {
@@ -278,7 +278,7 @@ func TestAQueuedOrderIsFoundAndThenItsRow(t *testing.T) {
 		if o, err := ask(); err != nil || o.Status != Unpaid { // though Redis remembers that there is none
 			t.Fatalf("%v, %v", o, err)
 		}
-		p.Announce(t.Context(), []Changed{{Order: id, User: ann, Voucher: flash, At: row.CreatedAt}}, nil)
+		p.AfterCommit(t.Context(), []StoredOrder{{Order: id, User: ann, Voucher: flash, At: row.CreatedAt}}, nil)
 		rows, err := other.rows.GetMany(t.Context(), []int64{id})
 		if o, ok := rows[id]; err != nil || !ok || o.Status != Unpaid {
 			t.Errorf("the cache has %v, %v", rows, err)

@@ -64,18 +64,18 @@ func (Callback) Refund(context.Context, Charge) (PaymentState, error) { return P
 // safe for concurrent use.
 type Fake struct {
 	// Plan says how the next call about a charge goes.
-	Plan func(Charge) Course
+	Plan func(Charge) FakeOutcome
 
 	mu      sync.Mutex
 	charges map[charge]*account // with a Plan
 	late    []Charge            // to be called back for
 }
 
-// A Course is how a call to a [Fake] goes.
-type Course struct {
+// A FakeOutcome is how a call to a [Fake] goes.
+type FakeOutcome struct {
 	Slow  time.Duration // before anything happens
 	Down  error         // nothing happens, and this is returned
-	Says  PaymentState  // of a charge that was not decided before; default CONFIRMED
+	State PaymentState  // of a charge that was not decided before; default CONFIRMED
 	Lost  error         // it happens, and this is returned
 	Later PaymentState  // of a PENDING charge: what the provider will call back with; default CONFIRMED
 	Twice bool          // it calls back twice
@@ -107,7 +107,7 @@ func (f *Fake) Charge(ctx context.Context, c Charge) (PaymentState, error) {
 	key := charge{c.Order, c.Attempt}
 	a := f.charges[key]
 	if a == nil {
-		a = &account{said: cmp.Or(course.Says, Confirmed), later: cmp.Or(course.Later, Confirmed), twice: course.Twice}
+		a = &account{said: cmp.Or(course.State, Confirmed), later: cmp.Or(course.Later, Confirmed), twice: course.Twice}
 		if f.charges == nil {
 			f.charges = map[charge]*account{}
 		}
@@ -141,7 +141,7 @@ func (f *Fake) Refund(ctx context.Context, c Charge) (PaymentState, error) {
 	return Returned, course.Lost
 }
 
-func (c Course) begin(ctx context.Context) error {
+func (c FakeOutcome) begin(ctx context.Context) error {
 	if c.Slow > 0 {
 		if err := clock.Sleep(ctx, c.Slow); err != nil {
 			return err

@@ -46,7 +46,7 @@ func (s *Service) waiting(ctx context.Context, user int64) ([]*Order, error) {
 		return nil, ctx.Err()
 	}
 	var orders []*Order
-	var unknown []listed
+	var unknown []listEntry
 	for _, h := range hints {
 		if o := found[h.Number]; o != nil && o.UserID == user {
 			orders = append(orders, o)
@@ -62,7 +62,7 @@ func (s *Service) waiting(ctx context.Context, user int64) ([]*Order, error) {
 // of the queued forget them, and what will never have a row.
 //
 // The list is told first: until the order is in it, the set is what shows it.
-func (s *Service) landed(ctx context.Context, user int64, unknown []listed) ([]*Order, error) {
+func (s *Service) landed(ctx context.Context, user int64, unknown []listEntry) ([]*Order, error) {
 	if len(unknown) == 0 {
 		return nil, nil
 	}
@@ -75,9 +75,9 @@ func (s *Service) landed(ctx context.Context, user int64, unknown []listed) ([]*
 		return nil, fmt.Errorf("select %d orders of user %d that were queued: %w", len(ids), user, err)
 	}
 	orders, there := make([]*Order, len(rows)), make(map[int64]bool, len(rows))
-	over := make([]listed, len(rows))
+	over := make([]listEntry, len(rows))
 	for i, r := range rows {
-		orders[i], there[r.ID], over[i] = fromRow(r), true, listed{user, r.ID, r.CreatedAt}
+		orders[i], there[r.ID], over[i] = fromRow(r), true, listEntry{user, r.ID, r.CreatedAt}
 	}
 	// What announces them may be late. No cache knows that there were none.
 	if err := s.lists.addOnce(ctx, over); err != nil {
@@ -97,7 +97,7 @@ func (s *Service) landed(ctx context.Context, user int64, unknown []listed) ([]*
 }
 
 // hints reads the newest entries of a user's set of queued orders.
-func (l *lists) hints(ctx context.Context, user int64) ([]listed, error) {
+func (l *listCache) hints(ctx context.Context, user int64) ([]listEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTrip)
 	defer cancel()
 	found, err := l.rdb.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
@@ -110,12 +110,12 @@ func (l *lists) hints(ctx context.Context, user int64) ([]listed, error) {
 }
 
 // markedBy reads members of a user's set of queued orders.
-func markedBy(user int64, found []redis.Z) []listed {
-	hints := make([]listed, 0, len(found))
+func markedBy(user int64, found []redis.Z) []listEntry {
+	hints := make([]listEntry, 0, len(found))
 	for _, z := range found {
 		member, _ := z.Member.(string)
 		if n, err := strconv.ParseInt(member, 10, 64); err == nil && n > 0 {
-			hints = append(hints, listed{user, n, int64(z.Score)})
+			hints = append(hints, listEntry{user, n, int64(z.Score)})
 		}
 	}
 	return hints

@@ -12,8 +12,8 @@ import (
 // A Viewer is who asks: for own orders, for those of shops that the viewer owns, or
 // for any.
 type Viewer struct {
-	UserID int64
-	Any    bool // an administrator
+	UserID  int64
+	IsAdmin bool // an administrator
 }
 
 // ByIDs returns those of the orders that the viewer may see, QUEUED ones too, by any
@@ -28,7 +28,7 @@ func (s *Service) ByIDs(ctx context.Context, v Viewer, ids []int64) (map[int64]*
 	}
 	owned := map[int64]bool{}
 	for id, o := range found {
-		if v.Any || o.UserID == v.UserID {
+		if v.IsAdmin || o.UserID == v.UserID {
 			continue
 		}
 		mine, known := owned[o.ShopID]
@@ -70,7 +70,7 @@ func (s *Service) ByNumber(ctx context.Context, v Viewer, number string) (*Order
 
 // owns reports whether the viewer is a shop's merchant, or an administrator.
 func (s *Service) owns(ctx context.Context, v Viewer, shopID int64) (bool, error) {
-	if v.Any {
+	if v.IsAdmin {
 		return true, nil
 	}
 	owner, ok, err := s.cfg.Shops.OwnerOf(ctx, shopID)

@@ -32,7 +32,7 @@ func (sh *shelf) kept(t *testing.T, user int64) bool {
 }
 
 func TestListsThatAreWrongAreDropped(t *testing.T) {
-	put := func(number, ms int64) listed { return listed{ann, number, someDay + ms} }
+	put := func(number, ms int64) listEntry { return listEntry{ann, number, someDay + ms} }
 	cases := []struct {
 		name   string
 		rows   int64                               // orders 1, 2 … before the list is read; it holds ten
@@ -67,10 +67,10 @@ func TestListsThatAreWrongAreDropped(t *testing.T) {
 			return sh.p.Redis.ZAddXX(t.Context(), sh.listKey(ann), redis.Z{Score: math.Inf(-1), Member: ""}).Err()
 		}, false},
 		{"one with an order that there is not is dropped", 5, func(t *testing.T, sh *shelf) error {
-			return sh.lists.add(t.Context(), []listed{put(99, 3)})
+			return sh.lists.add(t.Context(), []listEntry{put(99, 3)})
 		}, false},
 		{"one with an order in another place is dropped", 5, func(t *testing.T, sh *shelf) error {
-			return sh.lists.add(t.Context(), []listed{put(3, 30)})
+			return sh.lists.add(t.Context(), []listEntry{put(3, 30)})
 		}, false},
 		{"one that an order may be on its way to stays", 5, func(t *testing.T, sh *shelf) error {
 			o := at(6, 6)

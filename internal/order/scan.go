@@ -22,12 +22,12 @@ import (
 )
 
 const (
-	recent      = 24 * time.Hour
-	scanPage    = 500
-	scanLists   = 500              // lists a second
-	scanCounts  = 5000             // counters a second
-	countLimit  = 30 * time.Second // of the statement that counts a page of them
-	mostScanned = 100_000          // users whom a scan remembers, not to compare their lists twice
+	recent     = 24 * time.Hour
+	scanPage   = 500
+	scanLists  = 500              // lists a second
+	scanCounts = 5000             // counters a second
+	countLimit = 30 * time.Second // of the statement that counts a page of them
+	maxScanned = 100_000          // users whom a scan remembers, not to compare their lists twice
 )
 
 // Scans are what this room compares: lists, and what it counts orders into. Points come
@@ -46,7 +46,7 @@ func (s *Service) Scans() []reconcile.Scan {
 // who has no order that is as young has no list that changed.
 func (s *Service) scanLists(ctx context.Context, r *reconcile.Run) error {
 	began := s.now()
-	at, until := place{Ms: began.Add(-recent).UnixMilli()}, began.Add(-compareYoung).UnixMilli()
+	at, until := listKey{Ms: began.Add(-recent).UnixMilli()}, began.Add(-compareYoung).UnixMilli()
 	seen := map[int64]bool{}
 	for n := scanPage; n == scanPage; {
 		rows, err := s.db.Order.Query().
@@ -57,9 +57,9 @@ func (s *Service) scanLists(ctx context.Context, r *reconcile.Run) error {
 			return fmt.Errorf("read who ordered after %v: %w", time.UnixMilli(at.Ms).UTC(), err)
 		}
 		if n = len(rows); n > 0 {
-			at = place{rows[n-1].CreatedAt, rows[n-1].ID}
+			at = listKey{rows[n-1].CreatedAt, rows[n-1].ID}
 		}
-		if len(seen) > mostScanned {
+		if len(seen) > maxScanned {
 			clear(seen)
 		}
 		var users []int64
@@ -123,7 +123,7 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 	if err != nil || len(marks) == 0 {
 		return err
 	}
-	var over []listed
+	var over []listEntry
 	for part := range slices.Chunk(marks, scanPage) {
 		ids := make([]int64, len(part))
 		for i, m := range part {
@@ -134,7 +134,7 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 			return fmt.Errorf("select %d orders that are marked as queued: %w", len(ids), err)
 		}
 		for _, row := range rows {
-			over = append(over, listed{row.UserID, row.ID, row.CreatedAt})
+			over = append(over, listEntry{row.UserID, row.ID, row.CreatedAt})
 		}
 	}
 	for _, o := range over {
@@ -155,7 +155,7 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 }
 
 // marks reads the orders that users have marked as queued, up to a time.
-func (l *lists) marks(ctx context.Context, users []int64, until int64) ([]listed, error) {
+func (l *listCache) marks(ctx context.Context, users []int64, until int64) ([]listEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, readLimit)
 	defer cancel()
 	pipe := l.rdb.Pipeline()
@@ -166,7 +166,7 @@ func (l *lists) marks(ctx context.Context, users []int64, until int64) ([]listed
 		})
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	var marks []listed
+	var marks []listEntry
 	for i, cmd := range cmds {
 		found, err := cmd.Result()
 		if err != nil {

@@ -88,7 +88,7 @@ func TestTheScanMendsListsOfWhoOrderedInTheLastDay(t *testing.T) {
 			return nil
 		}, 1},
 		{"it has an order that there is not", 5, func(t *testing.T, sh *shelf) error {
-			return sh.lists.add(t.Context(), []listed{{ann, 99, someDay + 3}})
+			return sh.lists.add(t.Context(), []listEntry{{ann, 99, someDay + 3}})
 		}, 1},
 		{"an order may be on its way", 5, func(t *testing.T, sh *shelf) error {
 			sh.insert(t, at(6, (59*time.Minute+30*time.Second).Milliseconds()))
@@ -133,7 +133,7 @@ func TestTheScanComparesEachListOfManyPagesOnce(t *testing.T) {
 		}
 		for _, user := range []int64{1, 499, 500, 501, 700} {
 			sh.page(t, user, Filter{})
-			sh.must(t, sh.p.Redis.ZRem(t.Context(), sh.listKey(user), place{Number: user}.entry().Member).Err())
+			sh.must(t, sh.p.Redis.ZRem(t.Context(), sh.listKey(user), listKey{Number: user}.entry().Member).Err())
 		}
 		if o := scanOf(t, sh.Service, "order-lists", false); o.Compared != users || o.Found != 5 || o.Repaired != 5 {
 			t.Errorf("%+v, want %d lists compared and 5 of them mended", o, users)
@@ -170,14 +170,14 @@ func TestAnOrderThatTriesAndOutboxLostIsMendedByTheScan(t *testing.T) {
 		var job []outbox.JobRef
 		err := ent.WithTx(t.Context(), writer.p.DB, func(tx *ent.Tx) (err error) {
 			if err = create(tx.Order.Create(), o).Exec(t.Context()); err == nil {
-				job, err = writer.Note(t.Context(), tx, []int64{o.ID})
+				job, err = writer.EnqueueJobs(t.Context(), tx, []int64{o.ID})
 			}
 			return err
 		})
 		reader.must(t, err)
 		wire.set(true)
 		before := writer.lists.window.Stats().RedisErrors
-		writer.Announce(t.Context(), []Changed{changedFrom(o)}, job)
+		writer.AfterCommit(t.Context(), []StoredOrder{changedFrom(o)}, job)
 		wire.set(false)
 		if n := writer.lists.window.Stats().RedisErrors - before; n < 3+1 || n > 5+1 {
 			t.Fatalf("%d failures, want five adds, or fewer once the breaker is open, and a deletion", n)

@@ -108,10 +108,10 @@ type Config struct {
 	Zone      *time.Location // whose days sales are counted by; default UTC
 	ListSize  int            // newest orders of a user in Redis; default 200
 	Stripes   int            // locks under which lists are rebuilt; default 128
-	// Tell says that something about these names may have changed, to whoever watches:
+	// Notify says that something about these names may have changed, to whoever watches:
 	// a user's orders, or a sale. It does not block. Nil: nobody watches.
-	Tell func(keys ...string)
-	Now  func() time.Time // default time.Now
+	Notify func(keys ...string)
+	Now    func() time.Time // default time.Now
 
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
@@ -125,22 +125,22 @@ type Service struct {
 	outbox   *outbox.Box
 	cfg      Config
 	rows     *cache.Cache[int64, Order]
-	lists    *lists
+	lists    *listCache
 	tries    *door.PerUser // of users to order
 	metrics  *metrics
 	digested int64 // milliseconds: no older order has a digest; of the job order.digests alone
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
-// [Service.Expire], [Service.Tally] and [Service.Jobs] do the background work.
+// [Service.Expire], [Service.UpdateCounters] and [Service.Jobs] do the background work.
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	cfg.PayWithin = cmp.Or(cfg.PayWithin, 15*time.Minute)
 	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
 	cfg.ListSize = cmp.Or(cfg.ListSize, 200)
 	cfg.Stripes = cmp.Or(cfg.Stripes, 128)
 	cfg.payWait = cmp.Or(cfg.payWait, 2*time.Second)
-	if cfg.Tell == nil {
-		cfg.Tell = func(...string) {}
+	if cfg.Notify == nil {
+		cfg.Notify = func(...string) {}
 	}
 	if cfg.Now == nil {
 		cfg.Now = time.Now

@@ -26,10 +26,10 @@ const (
 	perPoint = 100
 )
 
-// Tally counts paid orders into what their shops sold and their users' points, and
+// UpdateCounters counts paid orders into what their shops sold and their users' points, and
 // refunded ones out of it, within about five seconds, until ctx ends. Each is counted
 // once, by whichever process: any number of them may run it.
-func (s *Service) Tally(ctx context.Context) error {
+func (s *Service) UpdateCounters(ctx context.Context) error {
 	for clock.Sleep(ctx, tallyEvery) == nil {
 		for n := tallyBatch; n == tallyBatch && ctx.Err() == nil; {
 			var err error
@@ -41,14 +41,14 @@ func (s *Service) Tally(ctx context.Context) error {
 	return nil
 }
 
-// A count is what a batch of orders adds.
-type count struct {
+// A delta is what a batch of orders adds.
+type delta struct {
 	in, out      []int64 // orders
 	sold, points map[int64]int
 }
 
-func countOf(rows []*ent.Order) count {
-	c := count{sold: map[int64]int{}, points: map[int64]int{}}
+func countOf(rows []*ent.Order) delta {
+	c := delta{sold: map[int64]int{}, points: map[int64]int{}}
 	for _, r := range rows {
 		sign := 1
 		if r.Tallied {
@@ -71,10 +71,10 @@ func countOf(rows []*ent.Order) count {
 func (s *Service) tally(ctx context.Context) (n int, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var c count
+	var c delta
 	var shops, users []outbox.JobRef
 	err = s.tx(ctx, func(tx *ent.Tx) error {
-		c, shops, users = count{}, nil, nil
+		c, shops, users = delta{}, nil, nil
 		batch := tx.Order.Query().Where(func(s *sql.Selector) { s.Where(sql.ExprP(schema.UntalliedOrder)) }).
 			Order(entorder.ByID()).Limit(tallyBatch)
 		batch.Modify(store.ForUpdateSkipLocked)
@@ -108,7 +108,7 @@ func (s *Service) tally(ctx context.Context) (n int, err error) {
 }
 
 // mark notes which orders are counted. It is nothing that a reader of orders sees.
-func mark(ctx context.Context, tx *ent.Tx, c count) error {
+func mark(ctx context.Context, tx *ent.Tx, c delta) error {
 	for tallied, ids := range map[bool][]int64{true: c.in, false: c.out} {
 		if len(ids) == 0 {
 			continue

@@ -35,7 +35,7 @@ func (w *town) watching(t *testing.T, change ...func(*Config)) (process, *live.H
 	done := make(chan error, 1)
 	go func() { done <- hub.Run(ctx) }()
 	t.Cleanup(func() { stop(); <-done; hub.Wait() })
-	return w.process(t, append(change, func(c *Config) { c.Tell = hub.Notify })...), hub
+	return w.process(t, append(change, func(c *Config) { c.Notify = hub.Notify })...), hub
 }
 
 // told is the next order of a subscription.

@@ -19,8 +19,8 @@ import (
 // maxNotice is how many bytes a provider's notice may have.
 const maxNotice = 16 << 10
 
-// A notice is a provider's message about an attempt to pay.
-type notice struct {
+// A paymentEvent is a provider's message about an attempt to pay.
+type paymentEvent struct {
 	OrderNumber string       `json:"orderNumber"`
 	Attempt     int          `json:"attempt"`
 	State       PaymentState `json:"state"`
@@ -63,7 +63,7 @@ func (s *Service) notified(w http.ResponseWriter, r *http.Request, secret []byte
 	if !webhook.Verify(secret, body, r.Header.Get(webhook.Header)) {
 		return http.StatusUnauthorized
 	}
-	var n notice
+	var n paymentEvent
 	if err := json.Unmarshal(jsonbody.TrimBOM(body), &n); err != nil || !n.valid() {
 		return http.StatusBadRequest
 	}
@@ -87,13 +87,13 @@ func (s *Service) notified(w http.ResponseWriter, r *http.Request, secret []byte
 	return http.StatusNoContent
 }
 
-func (n notice) valid() bool {
+func (n paymentEvent) valid() bool {
 	return slices.Contains([]PaymentState{Confirmed, Refused, Returned}, n.State) && n.Amount != nil && n.Currency != ""
 }
 
 // compareNotice returns the status to refuse a notice with, or 0. It compares the notice with the
 // attempt that it names. Neither amount nor currency of an attempt ever change.
-func (s *Service) compareNotice(ctx context.Context, a attempt, n notice) int {
+func (s *Service) compareNotice(ctx context.Context, a attempt, n paymentEvent) int {
 	p, err := s.payment(ctx, a)
 	switch {
 	case err != nil:

@@ -158,11 +158,11 @@ type announced struct{ *order.Service }
 
 // AfterCommit tells of decided orders.
 func (a announced) AfterCommit(ctx context.Context, decided []flashsale.Decided, tickets []outbox.JobRef) {
-	changed := make([]order.Changed, len(decided))
+	changed := make([]order.StoredOrder, len(decided))
 	for i, d := range decided {
-		changed[i] = order.Changed{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
+		changed[i] = order.StoredOrder{Order: d.Order, User: d.User, Voucher: d.Voucher, At: d.At}
 	}
-	a.Service.Announce(ctx, changed, tickets)
+	a.Service.AfterCommit(ctx, changed, tickets)
 }
 
 // Place says where a sale lies in Redis.
