@@ -34,7 +34,7 @@ func shopQuery(filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Or
 // editor is who asks for a change of a shop.
 func editor(ctx context.Context) shop.Editor {
 	v := viewer(ctx)
-	return shop.Editor{UserID: v.ID, Any: v.Require(ctx, account.Admin) == nil}
+	return shop.Editor{UserID: v.ID, IsAdmin: v.Require(ctx, account.Admin) == nil}
 }
 
 // shopDetails puts the arguments of createShop together as the room wants them.

@@ -68,7 +68,7 @@ func (r *Resolver) vouchersOf(ctx context.Context, shops []*shop.Shop) ([][]vouc
 	ids, owned := make([]int64, len(shops)), map[int64]bool{}
 	for i, s := range shops {
 		ids[i] = s.ID
-		owned[s.ID] = by.Any || by.UserID != 0 && optional.Value(s.OwnerID) == by.UserID
+		owned[s.ID] = by.IsAdmin || by.UserID != 0 && optional.Value(s.OwnerID) == by.UserID
 	}
 	found, err := r.services.Vouchers.OfShops(ctx, ids, func(id int64) bool { return owned[id] })
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 // rename changes the name of a shop on a server.
 func rename(t *testing.T, on *apptest.Server, id int64, name string) {
 	t.Helper()
-	if _, err := on.Components().Shops.Update(t.Context(), shop.Editor{Any: true}, id, shop.Changes{Name: patch.Set(name)}); err != nil {
+	if _, err := on.Components().Shops.Update(t.Context(), shop.Editor{IsAdmin: true}, id, shop.Changes{Name: patch.Set(name)}); err != nil {
 		t.Fatal(err)
 	}
 }

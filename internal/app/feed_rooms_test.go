@@ -163,7 +163,7 @@ func (anyShops) AddComments(context.Context, *ent.Tx, map[int64]int) ([]outbox.J
 	return nil, nil
 }
 
-func (anyShops) AnnounceCounts(context.Context, []int64, []outbox.JobRef) {}
+func (anyShops) AfterCommitCounts(context.Context, []int64, []outbox.JobRef) {}
 
 // slowPictures hold up the transactions of those who publish with a hold, before their notes
 // are numbered.

@@ -92,7 +92,7 @@ func doom(text string) error {
 		return err
 	}
 	h.Cache.AddHook(suicide{})
-	_, err = h.Shops.Update(ctx, shop.Editor{Any: true}, d.Shop, shop.Changes{Name: patch.Set(d.Name)})
+	_, err = h.Shops.Update(ctx, shop.Editor{IsAdmin: true}, d.Shop, shop.Changes{Name: patch.Set(d.Name)})
 	return fmt.Errorf("it lives: %w", err)
 }
 

@@ -25,8 +25,8 @@ func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Reg
 		URL: url, Locks: h.exclusive, Registerer: reg, Log: log,
 		Tables: []logreader.Table{
 			h.cached("users", h.Accounts.Invalidate),
-			h.cached("shops", h.Shops.Changed),
-			h.cached("shop_types", h.Shops.TypesChanged),
+			h.cached("shops", h.Shops.Invalidate),
+			h.cached("shop_types", h.Shops.InvalidateTypes),
 			h.cached("notes", h.Notes.Invalidate),
 			h.cached("note_counts", h.Notes.InvalidateLikes),
 			h.cached("comments", h.Comments.Invalidate),

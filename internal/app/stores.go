@@ -109,7 +109,7 @@ func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 	if err := h.build(ctx, cfg, client, out, reg, log); err != nil {
 		return h, err
 	}
-	if err := h.Shops.PlantCatalogue(ctx); err != nil {
+	if err := h.Shops.SaveCatalogue(ctx); err != nil {
 		return h, err
 	}
 	return h, nil

@@ -312,7 +312,7 @@ func (s *Service) announce(ctx context.Context, w written) {
 		return
 	}
 	s.outbox.Finish(ctx, errors.Join(s.put(ctx, w.roots...), s.listsChanged(ctx, w.rows), w.notesAfterCommit(ctx)), w.tickets...)
-	s.shops.AnnounceCounts(ctx, w.shops, w.counts)
+	s.shops.AfterCommitCounts(ctx, w.shops, w.counts)
 }
 
 const clearedAtOnce = 500 // rows of one statement

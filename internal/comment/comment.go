@@ -69,8 +69,8 @@ type Shops interface {
 	// AddComments adds to the comments on notes about shops, by shop, negative numbers too.
 	// It locks them in the order of their ids.
 	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error)
-	// AnnounceCounts tells of it after the commit.
-	AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	// AfterCommitCounts tells of it after the commit.
+	AfterCommitCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 // Service answers for comments. It is safe for concurrent use.

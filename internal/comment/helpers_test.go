@@ -98,7 +98,7 @@ func (s shops) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]i
 	return nil, nil
 }
 
-func (s shops) AnnounceCounts(_ context.Context, ids []int64, _ []outbox.JobRef) {
+func (s shops) AfterCommitCounts(_ context.Context, ids []int64, _ []outbox.JobRef) {
 	s.shown.Add(int64(len(ids)))
 }
 

@@ -99,7 +99,7 @@ func (s *Service) shopsCounter() counter {
 		},
 		add: func(ctx context.Context, tx *ent.Tx, id int64, more int) (func(context.Context), error) {
 			tickets, err := s.shops.AddComments(ctx, tx, map[int64]int{id: more})
-			return func(ctx context.Context) { s.shops.AnnounceCounts(ctx, []int64{id}, tickets) }, err
+			return func(ctx context.Context) { s.shops.AfterCommitCounts(ctx, []int64{id}, tickets) }, err
 		},
 	}
 }

@@ -86,7 +86,7 @@ func (s *Service) announce(ctx context.Context, a commitEffects) {
 	s.outbox.Finish(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
 	s.users.AfterCommit(ctx, a.authors, a.userTickets)
 	if a.counted {
-		s.shops.AnnounceCounts(ctx, a.shops, a.shopTickets)
+		s.shops.AfterCommitCounts(ctx, a.shops, a.shopTickets)
 	}
 }
 

@@ -56,7 +56,7 @@ func (o *others) AddComments(_ context.Context, _ *ent.Tx, comments map[int64]in
 	return nil, nil
 }
 
-func (o *others) AnnounceCounts(context.Context, []int64, []outbox.JobRef) {}
+func (o *others) AfterCommitCounts(context.Context, []int64, []outbox.JobRef) {}
 
 func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (map[int64]int, []outbox.JobRef, error) {
 	o.calls.Add(1)

@@ -57,8 +57,8 @@ type Shops interface {
 	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
 	// AddComments adds to the comments on notes about shops, by id, in tx.
 	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error)
-	// AnnounceCounts tells of that after the commit.
-	AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	// AfterCommitCounts tells of that after the commit.
+	AfterCommitCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 // Users are the users, as notes need them.

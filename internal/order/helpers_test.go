@@ -186,7 +186,7 @@ func (w *town) failure() error {
 	return w.failSold
 }
 
-func (shopsRoom) Announce(context.Context, []int64, []outbox.JobRef) {}
+func (shopsRoom) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
 
 type usersRoom struct{ *town }
 

@@ -62,7 +62,7 @@ func (o owners) OwnerOf(_ context.Context, shop int64) (*int64, bool, error) {
 func (owners) AddSold(context.Context, *ent.Tx, map[int64]int) ([]outbox.JobRef, error) {
 	return nil, nil
 }
-func (owners) Announce(context.Context, []int64, []outbox.JobRef) {}
+func (owners) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
 
 // shelf is one process with lists of orders.
 type shelf struct {

@@ -206,7 +206,7 @@ func (s *Service) soldCounter() counter {
 			_, err := row.IDs(ctx)
 			return err
 		},
-		add: s.cfg.Shops.AddSold, announce: s.cfg.Shops.Announce,
+		add: s.cfg.Shops.AddSold, announce: s.cfg.Shops.AfterCommit,
 	}
 }
 

@@ -57,8 +57,8 @@ type Shops interface {
 	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
 	// AddSold adds to what shops sold, by id, negative numbers too.
 	AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.JobRef, error)
-	// Announce tells of that after the commit.
-	Announce(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	// AfterCommit tells of that after the commit.
+	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
 }
 
 // Users have points.

@@ -99,7 +99,7 @@ func (s *Service) tally(ctx context.Context) (n int, err error) {
 	}
 	s.metrics.count("tallied", n)
 	if len(c.sold) > 0 {
-		s.cfg.Shops.Announce(ctx, slices.Collect(maps.Keys(c.sold)), shops)
+		s.cfg.Shops.AfterCommit(ctx, slices.Collect(maps.Keys(c.sold)), shops)
 	}
 	if len(c.points) > 0 {
 		s.cfg.Users.AfterCommit(ctx, slices.Collect(maps.Keys(c.points)), users)

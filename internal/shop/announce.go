@@ -19,38 +19,38 @@ const (
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(shopsChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Changed)})
-	s.outbox.Handle(typesChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.TypesChanged)})
+	s.outbox.Handle(shopsChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate)})
+	s.outbox.Handle(typesChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.InvalidateTypes)})
 }
 
-// Changed tells Redis and the other processes that rows of shops were inserted,
+// Invalidate tells Redis and the other processes that rows of shops were inserted,
 // changed or deleted, by whomever: what is cached of them is dropped, all cached
 // lists too, and those that exist are put into the GEO cells. It may be repeated,
 // late too: a cell keeps places that are no longer true, and readers ask the row.
-func (s *Service) Changed(ctx context.Context, ids ...int64) error {
+func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	rows, err := s.db.Shop.Query().Where(entshop.IDIn(ids...)).
 		Select(entshop.FieldID, entshop.FieldTypeID, entshop.FieldLat, entshop.FieldLng).All(ctx)
 	if err != nil {
 		return outbox.Transient(fmt.Errorf("select %d shops: %w", len(ids), err))
 	}
-	there := make([]placed, len(rows))
+	there := make([]geoEntry, len(rows))
 	for i, r := range rows {
 		there[i] = placedOf(r)
 	}
 	return s.tell(ctx, ids, there)
 }
 
-func placedOf(r *ent.Shop) placed {
-	return placed{r.ID, r.TypeID, geo.Point{Lat: r.Lat, Lng: r.Lng}}
+func placedOf(r *ent.Shop) geoEntry {
+	return geoEntry{r.ID, r.TypeID, geo.Point{Lat: r.Lat, Lng: r.Lng}}
 }
 
-func (s *Service) tell(ctx context.Context, ids []int64, there []placed) error {
+func (s *Service) tell(ctx context.Context, ids []int64, there []geoEntry) error {
 	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, there), s.tables.shops.Invalidate(ctx))
 	return outbox.Transient(err) // Redis is away
 }
 
-// TypesChanged is [Service.Changed] for types.
-func (s *Service) TypesChanged(ctx context.Context, ids ...int64) error {
+// InvalidateTypes is [Service.Invalidate] for types.
+func (s *Service) InvalidateTypes(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(errors.Join(s.types.Invalidate(ctx, ids...), s.tables.types.Invalidate(ctx)))
 }
 
@@ -61,7 +61,7 @@ func (s *Service) TypesChanged(ctx context.Context, ids ...int64) error {
 // its shop twice. What Redis could not be told is left to the outbox, and so is
 // what a crash after the commit leaves untold.
 func (s *Service) announceEdit(ctx context.Context, shop *Shop, job []outbox.JobRef) {
-	there := []placed{{shop.ID, shop.TypeID, shop.At}}
+	there := []geoEntry{{shop.ID, shop.TypeID, shop.At}}
 	if len(job) == 0 { // nothing was written: what is cached may differ all the same, in the same version
 		s.outbox.Finish(ctx, s.tell(ctx, []int64{shop.ID}, there))
 		return

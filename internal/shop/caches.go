@@ -41,7 +41,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 		// What every visitor sees first: a few dozen lists, small together. Any new
 		// shop ends them all, which all processes hear.
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
-	}, head.statement, s.loadHead)
+	}, firstPage.statement, s.loadHead)
 	s.kinds = cache.NewQueryCache(s.tables.types, cache.Policy{
 		Name: "shop-type-list", TTL: 30 * time.Minute, StaleTTL: time.Hour, Beta: 1, StaleIfError: time.Hour,
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},

@@ -1,8 +1,8 @@
 package shop
 
-// A Kind is one entry of the catalogue of shop types: what a [Draft] names by
+// A TypeSpec is one entry of the catalogue of shop types: what a [Draft] names by
 // its key before the database has given the type an id.
-type Kind struct {
+type TypeSpec struct {
 	Key  string // stable, lower-case; never shown
 	Name string // shown
 	Sort int    // ascending order of the list
@@ -11,8 +11,8 @@ type Kind struct {
 // Catalogue returns the shop types that every installation has, in the order
 // in which they are listed. The list only ever grows: a key is never renamed,
 // because stored shops and import mappings refer to it.
-func Catalogue() []Kind {
-	return []Kind{
+func Catalogue() []TypeSpec {
+	return []TypeSpec{
 		{"restaurant", "Restaurants", 10},
 		{"cafe", "Cafés & tea", 20},
 		{"fast_food", "Snacks & fast food", 30},

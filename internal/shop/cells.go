@@ -46,7 +46,7 @@ var cellFillLua string
 //go:embed lua/cell_publish.lua
 var cellPublishLua string
 
-// cells keeps shops by position in Redis GEO sets: one set for each geohash
+// geoIndex keeps shops by position in Redis GEO sets: one set for each geohash
 // cell of four characters (about 39 × 20 km) and type, and one for all types.
 // A cell that would hold more than cellMembers is split into the 32 cells one
 // character longer, and so on. The sets are an index of the rows: missing ones
@@ -54,7 +54,7 @@ var cellPublishLua string
 //
 // Nothing is ever taken out of a set. Removing a moved shop's old place would
 // race with another move back; a place too many costs a look at a row.
-type cells struct {
+type geoIndex struct {
 	db   *ent.Client
 	rdb  redis.Cmdable
 	keys keys
@@ -77,8 +77,8 @@ type cellID struct {
 	cell   geo.Cell
 }
 
-func newCells(db *ent.Client, cfg Config) *cells {
-	c := &cells{
+func newCells(db *ent.Client, cfg Config) *geoIndex {
+	c := &geoIndex{
 		db: db, rdb: cfg.Redis, keys: keys{cfg.Prefix}, log: cfg.Log, max: cellMembers,
 		add:     redis.NewScript(cellAddLua),
 		fill:    redis.NewScript(cellFillLua),
@@ -107,7 +107,7 @@ func newCells(db *ent.Client, cfg Config) *cells {
 // that is all of them. It reports false when it cannot answer (a cell is
 // missing, Redis is away, the circle crosses the 180th meridian); missing cells
 // are then being rebuilt. Split cells cost one more pipeline for each level.
-func (c *cells) within(ctx context.Context, typeID int64, circle geo.Circle, limit int) (candidates, bool) {
+func (c *geoIndex) within(ctx context.Context, typeID int64, circle geo.Circle, limit int) (candidates, bool) {
 	all := candidates{reach: circle.Radius}
 	boxes := circle.Boxes()
 	if len(boxes) != 1 {
@@ -144,7 +144,7 @@ var errMissing = errors.New("a cell is missing")
 
 // read asks for a batch of cells in one pipeline. It returns what within does
 // of them, and the cells that are split.
-func (c *cells) read(ctx context.Context, typeID int64, circle geo.Circle, batch []geo.Cell, limit int) (some candidates, split []geo.Cell, err error) {
+func (c *geoIndex) read(ctx context.Context, typeID int64, circle geo.Circle, batch []geo.Cell, limit int) (some candidates, split []geo.Cell, err error) {
 	some.reach = circle.Radius
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()
@@ -199,8 +199,8 @@ func (c *cells) read(ctx context.Context, typeID int64, circle geo.Circle, batch
 
 // place puts shops that were just committed into the cells that exist, those
 // of their type and those of all.
-func (c *cells) place(ctx context.Context, shops []placed) error {
-	todo := map[cellID][]placed{}
+func (c *geoIndex) place(ctx context.Context, shops []geoEntry) error {
+	todo := map[cellID][]geoEntry{}
 	for _, s := range shops {
 		cell := geo.CellOf(s.at, cellPrecision)
 		for _, typeID := range []int64{0, s.typeID} {
@@ -209,7 +209,7 @@ func (c *cells) place(ctx context.Context, shops []placed) error {
 		}
 	}
 	for len(todo) > 0 {
-		deeper := map[cellID][]placed{}
+		deeper := map[cellID][]geoEntry{}
 		for id, list := range todo {
 			for part := range slices.Chunk(list, addBatch) {
 				ctx, cancel := context.WithTimeout(ctx, redisTimeout)
@@ -239,15 +239,15 @@ func (c *cells) place(ctx context.Context, shops []placed) error {
 // addedToSplit is what cell_add.lua answers for a split cell.
 const addedToSplit = 2
 
-// placed is what a cell must know of a shop.
-type placed struct {
+// geoEntry is what a cell must know of a shop.
+type geoEntry struct {
 	id, typeID int64
 	at         geo.Point
 }
 
 // geoArgs are a script's first arguments and then longitude, latitude and
 // member of each shop.
-func geoArgs(shops []placed, first ...any) []any {
+func geoArgs(shops []geoEntry, first ...any) []any {
 	args := append(make([]any, 0, len(first)+3*len(shops)), first...)
 	for _, s := range shops {
 		args = append(args, s.at.Lng, s.at.Lat, member(s.id, geo.Hash(s.at)))
@@ -256,7 +256,7 @@ func geoArgs(shops []placed, first ...any) []any {
 }
 
 // ask has a cell rebuilt soon, unless that is waiting to be done already.
-func (c *cells) ask(id cellID) {
+func (c *geoIndex) ask(id cellID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.queued[id] {
@@ -270,7 +270,7 @@ func (c *cells) ask(id cellID) {
 }
 
 // run rebuilds the cells that were asked for until ctx ends.
-func (c *cells) run(ctx context.Context) error {
+func (c *geoIndex) run(ctx context.Context) error {
 	var g errgroup.Group
 	for range builders {
 		g.Go(func() error {
@@ -287,7 +287,7 @@ func (c *cells) run(ctx context.Context) error {
 	return g.Wait()
 }
 
-func (c *cells) rebuildOne(ctx context.Context, id cellID) {
+func (c *geoIndex) rebuildOne(ctx context.Context, id cellID) {
 	defer func() {
 		c.mu.Lock()
 		delete(c.queued, id)
@@ -307,7 +307,7 @@ func (c *cells) rebuildOne(ctx context.Context, id cellID) {
 // cell at once share the draft; the first to finish publishes it. Each knows
 // the draft by its number, and leaves one alone that was begun after its rows
 // were read.
-func (c *cells) rebuild(ctx context.Context, id cellID) error {
+func (c *geoIndex) rebuild(ctx context.Context, id cellID) error {
 	draft := c.keys.cellDraft(id.typeID, id.cell)
 	number, err := c.begin(ctx, draft)
 	if err != nil {
@@ -353,7 +353,7 @@ func (c *cells) rebuild(ctx context.Context, id cellID) error {
 
 // limit is how many members a cell may have. One that cannot be split further
 // may have any number: better too big than not found.
-func (c *cells) limit(cell geo.Cell) int {
+func (c *geoIndex) limit(cell geo.Cell) int {
 	if cell.Precision() == maxCellPrecision {
 		return math.MaxInt32
 	}
@@ -366,7 +366,7 @@ func jittered(d time.Duration) time.Duration {
 }
 
 // begin makes a draft, or joins the one that there is, and returns its number.
-func (c *cells) begin(ctx context.Context, draft string) (int64, error) {
+func (c *geoIndex) begin(ctx context.Context, draft string) (int64, error) {
 	pipe := c.rdb.Pipeline()
 	pipe.ZAddNX(ctx, draft, redis.Z{Score: float64(rand.Int64N(1 << 50)), Member: markBuilt}) //nolint:gosec // told apart, not kept secret
 	pipe.PExpire(ctx, draft, draftLife)
@@ -380,7 +380,7 @@ func (c *cells) begin(ctx context.Context, draft string) (int64, error) {
 // dropChildren removes the cells, and the drafts of cells, one character
 // longer. They may be left from a time before this cell was whole, when it was
 // split already, and then lack what was added since.
-func (c *cells) dropChildren(ctx context.Context, id cellID) error {
+func (c *geoIndex) dropChildren(ctx context.Context, id cellID) error {
 	_, err := c.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, child := range id.cell.Children() {
 			p.Unlink(ctx, c.keys.cell(id.typeID, child))
@@ -395,7 +395,7 @@ func (c *cells) dropChildren(ctx context.Context, id cellID) error {
 }
 
 // rows reads the positions in a cell, c.max at most: so many do not fit.
-func (c *cells) rows(ctx context.Context, id cellID) ([]placed, error) {
+func (c *geoIndex) rows(ctx context.Context, id cellID) ([]geoEntry, error) {
 	lo, hi := id.cell.Range()
 	q := c.db.Shop.Query().Where(entshop.GeoGTE(lo), entshop.GeoLT(hi))
 	if id.typeID != 0 {
@@ -408,9 +408,9 @@ func (c *cells) rows(ctx context.Context, id cellID) ([]placed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("select shops of cell %s: %w", id.cell, err)
 	}
-	shops := make([]placed, len(rows))
+	shops := make([]geoEntry, len(rows))
 	for i, r := range rows {
-		shops[i] = placed{r.ID, id.typeID, geo.Point{Lat: r.Lat, Lng: r.Lng}}
+		shops[i] = geoEntry{r.ID, id.typeID, geo.Point{Lat: r.Lat, Lng: r.Lng}}
 	}
 	return shops, nil
 }

@@ -51,7 +51,7 @@ func processes(t *testing.T, on storetest.Stores) func(*wire) *Service {
 		over.Redis.Dial = w.around(on.Redis.Dial)
 		from := storetest.Open(t, over)
 		s := New(from.DB, from.Hub, from.NewOutbox(t), configOf(from, from.Registry))
-		if err := s.PlantCatalogue(t.Context()); err != nil {
+		if err := s.SaveCatalogue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -255,7 +255,7 @@ func TestAShopCommittedDuringARebuildIsNotLost(t *testing.T) {
 
 // finish is the second half of a rebuild: it fills the draft with rows that
 // were read before and publishes it.
-func finish(t *testing.T, c *cells, id cellID, number int64, shops []placed) int {
+func finish(t *testing.T, c *geoIndex, id cellID, number int64, shops []geoEntry) int {
 	t.Helper()
 	draft := c.keys.cellDraft(id.typeID, id.cell)
 	if _, err := c.fill.Run(t.Context(), c.rdb, []string{draft}, geoArgs(shops, number, 60_000)...).Int(); err != nil {

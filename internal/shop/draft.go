@@ -34,14 +34,14 @@ type Known struct {
 	At   geo.Point
 }
 
-// A Tally counts what became of a run of drafts.
-type Tally struct {
+// A SaveCounts counts what became of a run of drafts.
+type SaveCounts struct {
 	Added, Changed, Unchanged int
 }
 
 // Add returns the sum of two tallies.
-func (t Tally) Add(u Tally) Tally {
-	return Tally{
+func (t SaveCounts) Add(u SaveCounts) SaveCounts {
+	return SaveCounts{
 		Added:     t.Added + u.Added,
 		Changed:   t.Changed + u.Changed,
 		Unchanged: t.Unchanged + u.Unchanged,
@@ -49,7 +49,7 @@ func (t Tally) Add(u Tally) Tally {
 }
 
 // Total is the number of drafts counted.
-func (t Tally) Total() int { return t.Added + t.Changed + t.Unchanged }
+func (t SaveCounts) Total() int { return t.Added + t.Changed + t.Unchanged }
 
 // Bounds of a shop's fields. Texts are counted in characters, not bytes.
 const (

@@ -24,8 +24,8 @@ const editTimeout = 5*time.Second - redisTimeout
 
 // An Editor is who asks for a change.
 type Editor struct {
-	UserID int64
-	Any    bool // may change the shops of others: an administrator
+	UserID  int64
+	IsAdmin bool // may change the shops of others: an administrator
 }
 
 // Create stores a shop that belongs to its editor and returns it as stored.
@@ -131,7 +131,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 		return nil, nil, fault.Refuse(fault.NotFound, "There is no such shop.", "input", "id")
 	case err != nil:
 		return nil, nil, fmt.Errorf("select it: %w", err)
-	case !by.Any && (row.OwnerID == nil || *row.OwnerID != by.UserID):
+	case !by.IsAdmin && (row.OwnerID == nil || *row.OwnerID != by.UserID):
 		return nil, nil, fault.New(fault.Forbidden, "Only its owner may change a shop.")
 	}
 	before, err := fromRow(row)

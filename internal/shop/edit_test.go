@@ -256,7 +256,7 @@ func TestAnAddressIsOnlyMissingWhereItAlwaysWas(t *testing.T) {
 		put(t, s, Draft{ExternalID: "bare", Type: "cafe", Name: "Bare", Lat: 1, Lng: 1},
 			Draft{ExternalID: "placed", Type: "cafe", Name: "Placed", Address: "1 Street", Lat: 1, Lng: 1})
 		for _, e := range list(t, s, Query{Order: ByNewest, First: 2}) {
-			_, err := s.Update(t.Context(), Editor{Any: true}, e.ID, Changes{Name: patch.Set("New"), Address: patch.Set(" ")})
+			_, err := s.Update(t.Context(), Editor{IsAdmin: true}, e.ID, Changes{Name: patch.Set("New"), Address: patch.Set(" ")})
 			if (err == nil) != (e.Name == "Bare") {
 				t.Errorf("%s: %v", e.Name, err)
 			}
@@ -281,12 +281,12 @@ func TestOnlyItsOwnerOrAnAdministratorChangesAShop(t *testing.T) {
 			{"the owner", Editor{UserID: ann}, owned.ID, "", nil},
 			{"another", Editor{UserID: bob}, owned.ID, fault.Forbidden, nil},
 			{"nobody", Editor{}, owned.ID, fault.Forbidden, nil},
-			{"an administrator", Editor{UserID: bob, Any: true}, owned.ID, "", nil},
+			{"an administrator", Editor{UserID: bob, IsAdmin: true}, owned.ID, "", nil},
 			{"somebody, a shop of nobody", Editor{UserID: bob}, free.ID, fault.Forbidden, nil},
 			{"nobody, a shop of nobody", Editor{}, free.ID, fault.Forbidden, nil},
-			{"an administrator, a shop of nobody", Editor{UserID: bob, Any: true}, free.ID, "", nil},
+			{"an administrator, a shop of nobody", Editor{UserID: bob, IsAdmin: true}, free.ID, "", nil},
 			{"somebody, no shop", Editor{UserID: bob}, 1 << 40, "", []string{"NOT_FOUND input.id"}},
-			{"an administrator, no shop", Editor{UserID: bob, Any: true}, -1, "", []string{"NOT_FOUND input.id"}},
+			{"an administrator, no shop", Editor{UserID: bob, IsAdmin: true}, -1, "", []string{"NOT_FOUND input.id"}},
 		}
 		for i, tt := range tests {
 			name := fmt.Sprint("Name ", i)

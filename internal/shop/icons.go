@@ -30,9 +30,9 @@ func (s *Service) WithoutIcon(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// PlantIcons gives types pictures, which are kept here, by the key of the type. Types that
+// SetIcons gives types pictures, which are kept here, by the key of the type. Types that
 // have one keep it.
-func (s *Service) PlantIcons(ctx context.Context, paths map[string]string) error {
+func (s *Service) SetIcons(ctx context.Context, paths map[string]string) error {
 	var ids []int64
 	var job []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
@@ -64,7 +64,7 @@ func (s *Service) PlantIcons(ctx context.Context, paths map[string]string) error
 		return fmt.Errorf("give %d shop types icons: %w", len(paths), err)
 	}
 	if len(ids) > 0 {
-		s.outbox.Finish(ctx, s.TypesChanged(ctx, ids...), job...)
+		s.outbox.Finish(ctx, s.InvalidateTypes(ctx, ids...), job...)
 	}
 	return nil
 }

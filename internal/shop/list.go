@@ -162,15 +162,15 @@ func (q Query) lists(s *Shop) bool {
 // headSize is how many shops of a list are known by its head: ten pages of 20.
 const headSize = 200
 
-// head names a list whose first shops are cached.
-type head struct {
+// firstPage names a list whose first shops are cached.
+type firstPage struct {
 	typeID int64 // 0 for all types
 	order  Order
 }
 
 // statement names what is cached of the list. Servers of the release before, which
 // order unrated shops last, must not share the list by score.
-func (h head) statement() string {
+func (h firstPage) statement() string {
 	if h.order == ByScore {
 		return fmt.Sprintf("first %d shops of type %d by rank", headSize, h.typeID)
 	}
@@ -178,7 +178,7 @@ func (h head) statement() string {
 }
 
 // loadHead reads the places of the first shops of a list.
-func (s *Service) loadHead(ctx context.Context, h head) ([]key, error) {
+func (s *Service) loadHead(ctx context.Context, h firstPage) ([]sortKey, error) {
 	q := Query{TypeID: h.typeID, Order: h.order}
 	first := s.db.Shop.Query().Where(q.filters()...).Order(q.sorted).Limit(headSize)
 	first.Select(entshop.FieldID, entshop.FieldScore, entshop.FieldSold) // the rest stays zero
@@ -186,7 +186,7 @@ func (s *Service) loadHead(ctx context.Context, h head) ([]key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("select the first shops by %s: %w", h.order, err)
 	}
-	keys := make([]key, len(rows))
+	keys := make([]sortKey, len(rows))
 	for i, r := range rows {
 		keys[i] = q.key(&Shop{ID: r.ID, Score: optional.OrNil(r.Score), Sold: r.Sold})
 	}
@@ -198,20 +198,20 @@ func (s *Service) loadHead(ctx context.Context, h head) ([]key, error) {
 // first. It reports false if the page goes beyond the head. A list is cached by
 // type and order only, so that no client can make up cursors to fill the cache.
 func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
-	var behind key
+	var behind sortKey
 	if q.After != "" {
 		var err error
 		if behind, err = q.decode(nil); err != nil {
 			return nil, true, err
 		}
 	}
-	keys, err := s.heads.Get(ctx, head{q.TypeID, q.Order})
+	keys, err := s.heads.Get(ctx, firstPage{q.TypeID, q.Order})
 	if err != nil {
 		return nil, true, fmt.Errorf("list shops by %s: %w", q.Order, err)
 	}
 	whole := len(keys) < headSize
 	if q.After != "" {
-		from := slices.IndexFunc(keys, func(k key) bool { return behind.compare(k) < 0 })
+		from := slices.IndexFunc(keys, func(k sortKey) bool { return behind.compare(k) < 0 })
 		if from < 0 {
 			from = len(keys)
 		}
@@ -330,24 +330,24 @@ func (q Query) behind() (predicate.Shop, error) {
 	}, nil
 }
 
-// key is a shop's place in a list that is not by distance.
-type key struct {
+// sortKey is a shop's place in a list that is not by distance.
+type sortKey struct {
 	Value float64 `json:"v,omitempty"` // rank or pieces; 0 for the newest
 	ID    int64   `json:"id"`
 }
 
-func (q Query) key(s *Shop) key {
+func (q Query) key(s *Shop) sortKey {
 	switch q.Order {
 	case ByScore:
-		return key{s.rank(), s.ID}
+		return sortKey{s.rank(), s.ID}
 	case BySold:
-		return key{float64(s.Sold), s.ID}
+		return sortKey{float64(s.Sold), s.ID}
 	case ByNewest, ByDistance: // by id alone; by distance has places of its own
 	}
-	return key{0, s.ID}
+	return sortKey{0, s.ID}
 }
 
-func (k key) compare(o key) int {
+func (k sortKey) compare(o sortKey) int {
 	return cmp.Or(cmp.Compare(o.Value, k.Value), cmp.Compare(o.ID, k.ID))
 }
 
@@ -356,7 +356,7 @@ func (k key) compare(o key) int {
 func (q Query) nearName() string { return "NEAR_" + string(q.Order) }
 
 // cursor is a shop's place; with a border, in a list near a place.
-func (q Query) cursor(s *Shop, border ...place) page.Cursor {
+func (q Query) cursor(s *Shop, border ...distanceKey) page.Cursor {
 	k := q.key(s)
 	if len(border) == 0 {
 		return page.Encode(string(q.Order), k.Value, k.ID)
@@ -365,8 +365,8 @@ func (q Query) cursor(s *Shop, border ...place) page.Cursor {
 }
 
 // decode reads a cursor, and its border in a list near a place.
-func (q Query) decode(border *place) (key, error) {
-	var k key
+func (q Query) decode(border *distanceKey) (sortKey, error) {
+	var k sortKey
 	var err error
 	if border == nil {
 		err = page.Decode(q.After, string(q.Order), &k.Value, &k.ID)
@@ -394,8 +394,8 @@ func (q Query) page(edges []Edge) *Page {
 // these are is settled by the first page: the cursor carries how far they
 // reach, so that nearer shops that are added meanwhile push none out.
 func (s *Service) listNearestSorted(ctx context.Context, q Query) (*Page, error) {
-	var after *key
-	border, most := place{q.Near.Radius, math.MaxInt64}, s.nearestSorted
+	var after *sortKey
+	border, most := distanceKey{q.Near.Radius, math.MaxInt64}, s.nearestSorted
 	if q.After != "" {
 		k, err := q.decode(&border)
 		if err != nil {
@@ -404,7 +404,7 @@ func (s *Service) listNearestSorted(ctx context.Context, q Query) (*Page, error)
 		// Room for those that were added.
 		after, most = &k, 2*s.nearestSorted
 	}
-	near, err := s.nearest(ctx, q, place{}, most)
+	near, err := s.nearest(ctx, q, distanceKey{}, most)
 	if err != nil {
 		return nil, err
 	}

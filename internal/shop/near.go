@@ -41,14 +41,14 @@ const (
 	maxByGEO = 2048
 )
 
-// place is a position in the order of distance. The zero place comes before
+// distanceKey is a position in the order of distance. The zero place comes before
 // all shops.
-type place struct {
+type distanceKey struct {
 	distance float64 // metres
 	id       int64
 }
 
-func (p place) compare(o place) int {
+func (p distanceKey) compare(o distanceKey) int {
 	return cmp.Or(cmp.Compare(p.distance, o.distance), cmp.Compare(p.id, o.id))
 }
 
@@ -59,14 +59,14 @@ type candidate struct {
 	distance float64 // metres, give or take slack
 }
 
-// found is a shop and where it stands in the order of distance.
-type found struct {
-	at   place
+// ranked is a shop and where it stands in the order of distance.
+type ranked struct {
+	at   distanceKey
 	shop *Shop
 }
 
 func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
-	var after place
+	var after distanceKey
 	if q.After != "" {
 		if err := page.Decode(q.After, string(ByDistance), &after.distance, &after.id); err != nil {
 			return nil, err
@@ -100,7 +100,7 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 // one batch of rows. However many shops there are, a look brings back no more candidates
 // than a few pages hold; only shops on one spot, which have no order by distance
 // among themselves, are all brought back by a page that begins or ends there.
-func (s *Service) nearest(ctx context.Context, q Query, after place, n int) ([]found, error) {
+func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int) ([]ranked, error) {
 	// A wider first ring for longer lists, in proportion to the area.
 	step := firstRing * math.Sqrt(max(1, float64(n)/20))
 	byGEO := q.Search == "" && q.OwnerID == 0
@@ -109,7 +109,7 @@ func (s *Service) nearest(ctx context.Context, q Query, after place, n int) ([]f
 	}
 	for ; ; step *= ringGrowth {
 		ring := geo.Circle{Center: q.Near.Center, Radius: min(after.distance+step, q.Near.Radius)}
-		var near []found
+		var near []ranked
 		for limit := n + spareCandidates; ; {
 			if byGEO && limit > s.maxByGEO {
 				byGEO, limit = false, n+spareCandidates
@@ -151,7 +151,7 @@ type candidates struct {
 
 // look returns the candidates of a ring, about limit of them at most. It turns
 // byGEO off when the cells cannot answer.
-func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after place, limit int, byGEO *bool) (candidates, error) {
+func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after distanceKey, limit int, byGEO *bool) (candidates, error) {
 	if *byGEO {
 		wide := geo.Circle{Center: ring.Center, Radius: ring.Radius + slack}
 		c, ok := s.cells.within(ctx, q.TypeID, wide, limit)
@@ -191,13 +191,13 @@ func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after plac
 
 // take reads the rows of candidates, the nearest first, until n shops behind
 // the place are certain, and returns them in order.
-func (s *Service) take(ctx context.Context, q Query, ring geo.Circle, c candidates, after place, n int) ([]found, error) {
+func (s *Service) take(ctx context.Context, q Query, ring geo.Circle, c candidates, after distanceKey, n int) ([]ranked, error) {
 	certain := min(ring.Radius, c.reach)
 	list := slices.DeleteFunc(c.list, func(c candidate) bool { return c.distance < after.distance-slack })
 	slices.SortFunc(list, func(a, b candidate) int {
 		return cmp.Or(cmp.Compare(a.distance, b.distance), cmp.Compare(a.id, b.id))
 	})
-	var near []found
+	var near []ranked
 	for len(list) > 0 {
 		batch := list[:min(len(list), n+spareCandidates)]
 		list = list[len(batch):]
@@ -212,12 +212,12 @@ func (s *Service) take(ctx context.Context, q Query, ring geo.Circle, c candidat
 			if shop == nil || c.geo != geo.Hash(shop.At) || !q.lists(shop) {
 				continue
 			}
-			f := found{place{ring.Center.Distance(shop.At), shop.ID}, shop}
+			f := ranked{distanceKey{ring.Center.Distance(shop.At), shop.ID}, shop}
 			if f.at.distance <= certain && after.compare(f.at) < 0 {
 				near = append(near, f)
 			}
 		}
-		slices.SortFunc(near, func(a, b found) int { return a.at.compare(b.at) })
+		slices.SortFunc(near, func(a, b ranked) int { return a.at.compare(b.at) })
 		// The next candidate may be nearer than it looks.
 		if len(near) >= n && len(list) > 0 && list[0].distance-slack > near[n-1].at.distance {
 			break

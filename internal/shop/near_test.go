@@ -35,21 +35,21 @@ func TestPagesByDistanceAreWholeHoweverDeep(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var want []place
+		var want []distanceKey
 		for _, r := range rows {
-			want = append(want, place{circle.Center.Distance(geo.Point{Lat: r.Lat, Lng: r.Lng}), r.ID})
+			want = append(want, distanceKey{circle.Center.Distance(geo.Point{Lat: r.Lat, Lng: r.Lng}), r.ID})
 		}
-		slices.SortFunc(want, place.compare)
+		slices.SortFunc(want, distanceKey.compare)
 		for _, search := range []string{"", "crowd"} {
 			q := Query{Near: &circle, First: 20, Search: search}
-			var got []place
+			var got []distanceKey
 			for {
 				p, err := s.List(t.Context(), q)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, e := range p.Edges {
-					got = append(got, place{*e.Distance, e.Node.ID})
+					got = append(got, distanceKey{*e.Distance, e.Node.ID})
 				}
 				if !p.Info.HasNextPage {
 					break
@@ -76,7 +76,7 @@ func TestALookIsBounded(t *testing.T) {
 		settledWithin(t, s, 0, far)
 		for _, geo := range []bool{true, false} {
 			byGEO := geo
-			c, err := s.look(t.Context(), Query{Near: &far}, far, place{}, 40, &byGEO)
+			c, err := s.look(t.Context(), Query{Near: &far}, far, distanceKey{}, 40, &byGEO)
 			if err != nil || byGEO != geo {
 				t.Fatal(byGEO, err)
 			}
@@ -84,7 +84,7 @@ func TestALookIsBounded(t *testing.T) {
 			if len(c.list) < 40 || len(c.list) > 80 || c.reach >= far.Radius {
 				t.Errorf("by GEO %v: %d candidates up to %v m", geo, len(c.list), c.reach)
 			}
-			near, err := s.take(t.Context(), Query{Near: &far}, far, c, place{}, 10)
+			near, err := s.take(t.Context(), Query{Near: &far}, far, c, distanceKey{}, 10)
 			if err != nil || len(near) != 10 {
 				t.Errorf("by GEO %v: %d of 10 are certain, %v", geo, len(near), err)
 			}

@@ -79,7 +79,7 @@ func TestACandidateOfAnotherOwnerIsNotTaken(t *testing.T) {
 		if !ok || len(c.list) != 3 {
 			t.Fatalf("the cells give %v", c.list)
 		}
-		got, err := s.take(t.Context(), Query{Near: &circle, OwnerID: ann}, circle, c, place{}, 10)
+		got, err := s.take(t.Context(), Query{Near: &circle, OwnerID: ann}, circle, c, distanceKey{}, 10)
 		if err != nil || len(got) != 1 || optional.Value(got[0].shop.OwnerID) != ann {
 			t.Errorf("%v, %v of %v are taken", got, err, all)
 		}
@@ -116,7 +116,7 @@ func TestADraftOwnsItsShopOnlyWhenItAddsIt(t *testing.T) {
 			slices.Reverse(ids)
 			return ids
 		}
-		upsert := func(want Tally, drafts ...Draft) {
+		upsert := func(want SaveCounts, drafts ...Draft) {
 			t.Helper()
 			got, err := s.Upsert(t.Context(), drafts, func(int) {})
 			if err != nil || got != want {
@@ -125,17 +125,17 @@ func TestADraftOwnsItsShopOnlyWhenItAddsIt(t *testing.T) {
 		}
 		a := Draft{ExternalID: "a", Type: "cafe", Name: "A", Lat: 1, Lng: 1, OwnerID: ann}
 		b := Draft{ExternalID: "b", Type: "cafe", Name: "B", Lat: 1, Lng: 1}
-		upsert(Tally{Added: 2}, a, b)
+		upsert(SaveCounts{Added: 2}, a, b)
 		want := []int64{ann, 0}
 		if got := owners(); !slices.Equal(got, want) {
 			t.Fatalf("owners %v, want %v", got, want)
 		}
 		a.OwnerID, b.OwnerID = bob, bob
-		upsert(Tally{Unchanged: 2}, a, b)
+		upsert(SaveCounts{Unchanged: 2}, a, b)
 		a.Name, b.Name = "A2", "B2"
-		upsert(Tally{Changed: 1, Unchanged: 1}, a, b) // what has an owner is the owner's to change
+		upsert(SaveCounts{Changed: 1, Unchanged: 1}, a, b) // what has an owner is the owner's to change
 		a.OwnerID, a.Name = 0, "A3"
-		upsert(Tally{Unchanged: 2}, a, b)
+		upsert(SaveCounts{Unchanged: 2}, a, b)
 		if got := owners(); !slices.Equal(got, want) {
 			t.Errorf("owners %v, want still %v", got, want)
 		}

@@ -71,9 +71,9 @@ func (s *Service) isKind(ctx context.Context, id int64) (bool, error) {
 	return slices.Contains(ids, id), nil
 }
 
-// PlantCatalogue stores the types of [Catalogue] that are missing and renames
+// SaveCatalogue stores the types of [Catalogue] that are missing and renames
 // those whose name has changed. Any number of processes may do so at once.
-func (s *Service) PlantCatalogue(ctx context.Context) error {
+func (s *Service) SaveCatalogue(ctx context.Context) error {
 	before, err := s.db.ShopType.Query().All(ctx)
 	if err != nil {
 		return fmt.Errorf("select shop types: %w", err)
@@ -82,7 +82,7 @@ func (s *Service) PlantCatalogue(ctx context.Context) error {
 	for _, t := range before {
 		stored[t.Key] = t
 	}
-	var missing []Kind
+	var missing []TypeSpec
 	for _, k := range Catalogue() {
 		old := stored[k.Key]
 		if old != nil && old.Name == k.Name && old.Sort == k.Sort {
@@ -105,12 +105,12 @@ func (s *Service) PlantCatalogue(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("store %d shop types: %w", len(missing), err)
 	}
-	s.outbox.Finish(ctx, s.TypesChanged(ctx, ids...), job...)
+	s.outbox.Finish(ctx, s.InvalidateTypes(ctx, ids...), job...)
 	return nil
 }
 
 // plantTypes writes types and returns their ids.
-func plantTypes(ctx context.Context, tx *ent.Tx, kinds []Kind) ([]int64, error) {
+func plantTypes(ctx context.Context, tx *ent.Tx, kinds []TypeSpec) ([]int64, error) {
 	writes, keys := make([]*ent.ShopTypeCreate, len(kinds)), make([]string, len(kinds))
 	for i, k := range kinds {
 		writes[i], keys[i] = tx.ShopType.Create().SetKey(k.Key).SetName(k.Name).SetSort(k.Sort), k.Key

@@ -38,16 +38,16 @@ func searchText(name, area, address string) string {
 
 // searchTextBefore returns what the release before stores.
 func searchTextBefore(name, area, address string) string {
-	return joined(fold, name, area, address)
+	return joined(normalize, name, area, address)
 }
 
 func joined(form func(string) string, name, area, address string) string {
 	return form(name) + "\n" + form(area) + "\n" + form(address)
 }
 
-// fold returns the form in which the release before compares texts:
+// normalize returns the form in which the release before compares texts:
 // compatibility composition, case folding, single spaces.
-func fold(s string) string {
+func normalize(s string) string {
 	// Lower case last: Cherokee letters fold upwards or downwards, as they come.
 	s = strings.ToLower(cases.Fold().String(norm.NFKC.String(s)))
 	s = strings.Map(func(r rune) rune {
@@ -72,7 +72,7 @@ func checkSearch(search string) (form, before string, err error) {
 	if form = text.SearchForm(search); form == "" {
 		return "", "", nil
 	}
-	return form, fold(search), nil
+	return form, normalize(search), nil
 }
 
 // searches returns the texts of which a row contains one.

@@ -78,10 +78,10 @@ type Service struct {
 	sql    lookups
 	shops  *cache.Cache[int64, Shop]
 	types  *cache.Cache[int64, Type]
-	heads  *cache.QueryCache[head, key]        // of lists of shops
-	kinds  *cache.QueryCache[struct{}, int64]  // the list of types
-	tables struct{ shops, types *cache.Table } // whose writes end those lists
-	cells  *cells
+	heads  *cache.QueryCache[firstPage, sortKey] // of lists of shops
+	kinds  *cache.QueryCache[struct{}, int64]    // the list of types
+	tables struct{ shops, types *cache.Table }   // whose writes end those lists
+	cells  *geoIndex
 	outbox *outbox.Box
 	log    *slog.Logger
 

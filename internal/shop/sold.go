@@ -28,7 +28,7 @@ func (s *Service) OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok b
 }
 
 // AddSold adds to what shops have sold, by id, negative numbers too. Shops that do
-// not exist are overlooked. After the commit the tickets go to [Service.Announce].
+// not exist are overlooked. After the commit the tickets go to [Service.AfterCommit].
 func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.JobRef, error) {
 	rows := make([]addition, 0, len(sold))
 	for id, n := range sold {
@@ -38,7 +38,7 @@ func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) (
 }
 
 // AddComments adds to the comments on notes about shops, by id, as [Service.AddSold]
-// does to what they sold. After the commit the tickets go to [Service.AnnounceCounts].
+// does to what they sold. After the commit the tickets go to [Service.AfterCommitCounts].
 func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error) {
 	rows := make([]addition, 0, len(comments))
 	for id, n := range comments {
@@ -75,14 +75,14 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]out
 	return outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, ids...)
 }
 
-// Announce is [Service.Changed] for the writer of a change, after its commit: what
+// AfterCommit is [Service.Invalidate] for the writer of a change, after its commit: what
 // cannot be told now is left to the outbox.
-func (s *Service) Announce(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
-	s.outbox.Finish(ctx, s.Changed(ctx, ids...), tickets...)
+func (s *Service) AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
+	s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), tickets...)
 }
 
-// AnnounceCounts is [Service.Announce] for a change that moves no shop in any list: the
+// AfterCommitCounts is [Service.AfterCommit] for a change that moves no shop in any list: the
 // lists stay. With each comment all of them would have to be read anew.
-func (s *Service) AnnounceCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
+func (s *Service) AfterCommitCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
 	s.outbox.Finish(ctx, outbox.Transient(s.shops.Invalidate(ctx, ids...)), tickets...)
 }

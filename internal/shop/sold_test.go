@@ -23,7 +23,7 @@ func TestWhatAShopSoldIsSeenByEveryProcess(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.Announce(t.Context(), []int64{one.ID, two.ID}, jobs)
+			s.AfterCommit(t.Context(), []int64{one.ID, two.ID}, jobs)
 		}
 		add(map[int64]int{one.ID: 3, two.ID: 3, 1 << 40: 1})
 		add(map[int64]int{one.ID: -1, two.ID: 2})

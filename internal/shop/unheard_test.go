@@ -32,7 +32,7 @@ func alone(t *testing.T, from storetest.Process) *Service {
 		t.Fatal(err)
 	}
 	s := New(from.DB, hub, from.NewOutbox(t), configOf(from, prometheus.NewRegistry()))
-	if err := s.PlantCatalogue(t.Context()); err != nil {
+	if err := s.SaveCatalogue(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -50,7 +50,7 @@ func TestANewTypeIsListedAtOnce(t *testing.T) {
 		if _, err := s.TypesByID(t.Context(), []int64{1, 2, 3}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.PlantCatalogue(t.Context()); err != nil {
+		if err := s.SaveCatalogue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		types, err := s.Types(t.Context())
@@ -86,11 +86,11 @@ func TestPlantingIsToldByAnotherProcess(t *testing.T) {
 		}
 		// An older release's name, cached.
 		s.db.ShopType.UpdateOneID(first[0].ID).SetName("Old").ExecX(t.Context())
-		if err := other.TypesChanged(t.Context(), first[0].ID); err != nil || name() != "Old" {
+		if err := other.InvalidateTypes(t.Context(), first[0].ID); err != nil || name() != "Old" {
 			t.Fatal(name(), err)
 		}
 		w.become(cut)
-		if err := s.PlantCatalogue(t.Context()); err != nil {
+		if err := s.SaveCatalogue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := name(); got != "Old" {

@@ -32,26 +32,26 @@ const (
 //
 // A draft that breaks a bound of this package is an error, and nothing is
 // stored. Of drafts with the same external id the last one counts.
-func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done int)) (Tally, error) {
+func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done int)) (SaveCounts, error) {
 	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
 	defer cancel()
 	types, err := s.typesByKey(ctx)
 	if err != nil {
-		return Tally{}, err
+		return SaveCounts{}, err
 	}
 	known, err := s.knownTo(ctx, drafts)
 	if err != nil {
-		return Tally{}, err
+		return SaveCounts{}, err
 	}
 	for i := range drafts {
 		if err := drafts[i].check(types); err != nil {
-			return Tally{}, fmt.Errorf("draft %d (%s): %w", i, drafts[i].ExternalID, err)
+			return SaveCounts{}, fmt.Errorf("draft %d (%s): %w", i, drafts[i].ExternalID, err)
 		}
 	}
 	// Rows are locked in one order, so that two imports cannot wait for each other.
 	drafts = sortedUnique(drafts)
-	var sum Tally
-	var stored []placed
+	var sum SaveCounts
+	var stored []geoEntry
 	var ids []int64 // of them
 	var jobs []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
@@ -72,7 +72,7 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 		return err
 	})
 	if err != nil {
-		return Tally{}, fmt.Errorf("store %d shops: %w", len(drafts), err)
+		return SaveCounts{}, fmt.Errorf("store %d shops: %w", len(drafts), err)
 	}
 	if len(stored) > 0 {
 		s.outbox.Finish(ctx, s.tellAll(ctx, ids, stored), jobs...)
@@ -82,7 +82,7 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 
 // tellAll tries a few times: a hiccup of Redis should not leave a long import to
 // others.
-func (s *Service) tellAll(ctx context.Context, ids []int64, stored []placed) (err error) {
+func (s *Service) tellAll(ctx context.Context, ids []int64, stored []geoEntry) (err error) {
 	for range tellTries {
 		if err = s.tell(ctx, ids, stored); err == nil || ctx.Err() != nil {
 			return err
@@ -150,19 +150,19 @@ func sortedUnique(drafts []Draft) []Draft {
 
 // upsertRows writes one batch and returns what it wrote. Rows that are as the draft says are not touched,
 // which also keeps the database from burning an id for each of them.
-func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string]int64, known map[string]mediapath.Size) ([]placed, Tally, error) {
+func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string]int64, known map[string]mediapath.Size) ([]geoEntry, SaveCounts, error) {
 	before, err := rowsOf(ctx, tx, batch)
 	if err != nil {
-		return nil, Tally{}, err
+		return nil, SaveCounts{}, err
 	}
 	if renamed, err := renameFormer(ctx, tx, batch, before); err != nil {
-		return nil, Tally{}, err
+		return nil, SaveCounts{}, err
 	} else if renamed {
 		if before, err = rowsOf(ctx, tx, batch); err != nil {
-			return nil, Tally{}, err
+			return nil, SaveCounts{}, err
 		}
 	}
-	var tally Tally
+	var tally SaveCounts
 	var writes []*ent.ShopCreate
 	var written []string
 	for _, d := range batch {
@@ -182,10 +182,10 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 	if len(writes) > 0 {
 		err := tx.Shop.CreateBulk(writes...).OnConflictColumns(entshop.FieldExternalID).Update(setFromDraft).Exec(ctx)
 		if err != nil {
-			return nil, Tally{}, fmt.Errorf("upsert %d rows: %w", len(writes), err)
+			return nil, SaveCounts{}, fmt.Errorf("upsert %d rows: %w", len(writes), err)
 		}
 		if after, err = rowsOf(ctx, tx, batch); err != nil {
-			return nil, Tally{}, err
+			return nil, SaveCounts{}, err
 		}
 	}
 	shown := map[int64]mediapath.Shown{}
@@ -195,13 +195,13 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 		}
 	}
 	if err := s.pictures.Show(ctx, tx, shown); err != nil {
-		return nil, Tally{}, err
+		return nil, SaveCounts{}, err
 	}
-	done := make([]placed, len(written))
+	done := make([]geoEntry, len(written))
 	for i, name := range written {
 		row := after[name]
 		if row == nil {
-			return nil, Tally{}, fmt.Errorf("shop %s vanished while it was written", name)
+			return nil, SaveCounts{}, fmt.Errorf("shop %s vanished while it was written", name)
 		}
 		done[i] = placedOf(row)
 	}

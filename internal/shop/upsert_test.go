@@ -19,15 +19,15 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		d := Draft{ExternalID: "one", Type: "cafe", Name: "One", Area: "Old Town", Address: "1 Street", Lat: 21, Lng: 105, AvgPrice: new(100), Score: 3, OpenHours: "9-17"}
-		upsert := func(want Tally) {
+		upsert := func(want SaveCounts) {
 			t.Helper()
 			got, err := s.Upsert(t.Context(), []Draft{d}, func(int) {})
 			if err != nil || got != want {
 				t.Errorf("%+v, %v; want %+v", got, err, want)
 			}
 		}
-		upsert(Tally{Added: 1})
-		upsert(Tally{Unchanged: 1})
+		upsert(SaveCounts{Added: 1})
+		upsert(SaveCounts{Unchanged: 1})
 		v := reflect.ValueOf(&d).Elem()
 		for i := range v.NumField() {
 			name, field := v.Type().Field(i).Name, v.Field(i)
@@ -46,13 +46,13 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 				t.Fatalf("the test cannot change %s", name)
 			}
 			t.Log("changed", name)
-			upsert(Tally{Changed: 1})
-			upsert(Tally{Unchanged: 1})
+			upsert(SaveCounts{Changed: 1})
+			upsert(SaveCounts{Unchanged: 1})
 		}
 		// What is known can become unknown.
 		d.Area, d.OpenHours, d.AvgPrice = "", "", nil
-		upsert(Tally{Changed: 1})
-		upsert(Tally{Unchanged: 1})
+		upsert(SaveCounts{Changed: 1})
+		upsert(SaveCounts{Unchanged: 1})
 		p, err := s.List(t.Context(), Query{First: 1})
 		if err != nil {
 			t.Fatal(err)
@@ -120,7 +120,7 @@ func TestOfDraftsWithOneIDTheLastCounts(t *testing.T) {
 			}
 			last = done
 		})
-		if err != nil || tally != (Tally{Added: 550}) || last != 550 {
+		if err != nil || tally != (SaveCounts{Added: 550}) || last != 550 {
 			t.Fatalf("%+v, %v, progress %d", tally, err, last)
 		}
 		p, err := s.List(t.Context(), Query{First: 100, Order: ByNewest})
@@ -159,8 +159,8 @@ func FuzzFold(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		once := fold(s)
-		if again := fold(once); again != once {
+		once := normalize(s)
+		if again := normalize(once); again != once {
 			t.Errorf("fold(%q) = %q, and again %q", s, once, again)
 		}
 		if strings.ContainsAny(once, "\n\x00") {
@@ -198,7 +198,7 @@ func TestAShopIsFoundUnderItsFormerID(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		owner := user(t, s)
-		upsert := func(want Tally, drafts ...Draft) {
+		upsert := func(want SaveCounts, drafts ...Draft) {
 			t.Helper()
 			got, err := s.Upsert(t.Context(), drafts, func(int) {})
 			if err != nil || got != want {
@@ -207,23 +207,23 @@ func TestAShopIsFoundUnderItsFormerID(t *testing.T) {
 		}
 		one := Draft{ExternalID: "1", Type: "cafe", Name: "One", Lat: 1, Lng: 1}
 		two := Draft{ExternalID: "2", Type: "cafe", Name: "Two", Lat: 1, Lng: 1, OwnerID: owner}
-		upsert(Tally{Added: 2}, one, two)
+		upsert(SaveCounts{Added: 2}, one, two)
 		ids, err := s.IDsOf(t.Context(), []string{"1", "2"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		one.ExternalID, one.FormerID, one.Name = "town:1", "1", "One and more"
 		two.ExternalID, two.FormerID, two.Name = "town:2", "2", "Two and more"
-		upsert(Tally{Changed: 1, Unchanged: 1}, one, two) // an owner's shop keeps its name
-		upsert(Tally{Unchanged: 2}, one, two)
+		upsert(SaveCounts{Changed: 1, Unchanged: 1}, one, two) // an owner's shop keeps its name
+		upsert(SaveCounts{Unchanged: 2}, one, two)
 		now, err := s.IDsOf(t.Context(), []string{"1", "2", "town:1", "town:2"})
 		if err != nil || len(now) != 2 || now["town:1"] != ids["1"] || now["town:2"] != ids["2"] {
 			t.Errorf("ids %v, %v; were %v", now, err, ids)
 		}
 		// A shop that has the id already stays what it is, and so does the other one.
 		other := Draft{ExternalID: "1", Type: "cafe", Name: "Other", Lat: 2, Lng: 2}
-		upsert(Tally{Added: 1}, other)
-		upsert(Tally{Unchanged: 1}, one)
+		upsert(SaveCounts{Added: 1}, other)
+		upsert(SaveCounts{Unchanged: 1}, one)
 		known, err := s.Known(t.Context(), []string{"1", "town:1", "3"})
 		want := map[string]Known{"1": {"Other", geo.Point{Lat: 2, Lng: 2}}, "town:1": {"One and more", geo.Point{Lat: 1, Lng: 1}}}
 		if err != nil || !maps.Equal(known, want) {

@@ -32,7 +32,7 @@ func Demo() []shop.Draft {
 
 // PlantDemo stores the shops of the demo town, which belong to the merchant, with pictures
 // if something keeps them, and the icons of their types.
-func PlantDemo(ctx context.Context, rooms Rooms, merchant int64) (shop.Tally, error) {
+func PlantDemo(ctx context.Context, rooms Rooms, merchant int64) (shop.SaveCounts, error) {
 	drafts := Demo() //nolint:contextcheck // it reads a small file in memory
 	drawn := newAlbum(rooms.Pictures)
 	motifs := make([]motif, len(drafts))
@@ -44,7 +44,7 @@ func PlantDemo(ctx context.Context, rooms Rooms, merchant int64) (shop.Tally, er
 		err = drawn.fill(ctx, motifs...)
 	}
 	if err != nil {
-		return shop.Tally{}, fmt.Errorf("pictures of the demo town: %w", err)
+		return shop.SaveCounts{}, fmt.Errorf("pictures of the demo town: %w", err)
 	}
 	for i := range drafts {
 		drafts[i].OwnerID, drafts[i].Images = merchant, drawn.list(motifs[i])

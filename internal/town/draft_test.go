@@ -15,7 +15,7 @@ import (
 // checkDraft fails the test if a shop could not be stored as it is.
 func checkDraft(t *testing.T, d shop.Draft) {
 	t.Helper()
-	known := slices.ContainsFunc(shop.Catalogue(), func(k shop.Kind) bool { return k.Key == d.Type })
+	known := slices.ContainsFunc(shop.Catalogue(), func(k shop.TypeSpec) bool { return k.Key == d.Type })
 	if d.ExternalID == "" || len(d.ExternalID) > 200 || d.Name == "" || !known {
 		t.Errorf("%q: name %q, type %q", d.ExternalID, d.Name, d.Type)
 	}

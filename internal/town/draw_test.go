@@ -23,7 +23,7 @@ func drawings() map[string]drawing {
 		"dish":   {image.Pt(800, 800), DrawDish, drawDish},
 		"avatar": {image.Pt(256, 256), DrawAvatar, drawAvatar},
 	}
-	for _, kind := range append(shop.Catalogue(), shop.Kind{Key: "no such kind"}) {
+	for _, kind := range append(shop.Catalogue(), shop.TypeSpec{Key: "no such kind"}) {
 		all["shop: "+kind.Key] = drawing{
 			image.Pt(960, 640),
 			func(seed uint64) image.Image { return DrawShop(kind.Key, seed) },
@@ -50,7 +50,7 @@ func pixels(t *testing.T, m image.Image) []byte {
 
 func TestEachKindOfShopHasItsOwnIcon(t *testing.T) {
 	seen := map[string]string{}
-	for _, kind := range append(shop.Catalogue(), shop.Kind{Key: "no such kind"}) {
+	for _, kind := range append(shop.Catalogue(), shop.TypeSpec{Key: "no such kind"}) {
 		icon := DrawIcon(kind.Key)
 		if got, want := icon.Bounds(), image.Rect(0, 0, 96, 96); got != want {
 			t.Errorf("the icon of %s: %v, want %v", kind.Key, got, want)

@@ -243,9 +243,9 @@ func shortened(name string) string {
 }
 
 // catalogued returns the catalogue's key that s writes, or "".
-func catalogued(kinds []shop.Kind, s string) string {
+func catalogued(kinds []shop.TypeSpec, s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
-	if slices.ContainsFunc(kinds, func(k shop.Kind) bool { return k.Key == s }) {
+	if slices.ContainsFunc(kinds, func(k shop.TypeSpec) bool { return k.Key == s }) {
 		return s
 	}
 	return ""

@@ -28,7 +28,7 @@ func Import(ctx context.Context, store Store, source string, paths []string, out
 	if err != nil {
 		return fmt.Errorf("import: %w (nothing was stored)", err)
 	}
-	var tally shop.Tally
+	var tally shop.SaveCounts
 	if len(drafts) > 0 {
 		progress := NewProgress(out, "shops", len(drafts))
 		defer progress.Close()
@@ -104,7 +104,7 @@ func (c *collector) merge(f *File) error {
 }
 
 // summary is the last line of an import.
-func summary(t shop.Tally, r *Report) string {
+func summary(t shop.SaveCounts, r *Report) string {
 	var trouble []string
 	for _, found := range r.findings() {
 		if found.Count > 0 {

@@ -133,5 +133,5 @@ func (a *album) plantIcons(ctx context.Context, types Icons) error {
 	for _, m := range icons {
 		paths[m.kind] = a.path(m)
 	}
-	return types.PlantIcons(ctx, paths)
+	return types.SetIcons(ctx, paths)
 }

@@ -32,7 +32,7 @@ type fakeIcons struct{ bare, planted []string }
 
 func (f *fakeIcons) WithoutIcon(context.Context) ([]string, error) { return f.bare, nil }
 
-func (f *fakeIcons) PlantIcons(_ context.Context, paths map[string]string) error {
+func (f *fakeIcons) SetIcons(_ context.Context, paths map[string]string) error {
 	for key, path := range paths {
 		f.planted = append(f.planted, key+" "+path)
 	}

@@ -139,7 +139,7 @@ func Seed(ctx context.Context, rooms Rooms, plan Plan, out io.Writer) error {
 func seedShops(ctx context.Context, into Shops, plan Plan, owner int64, drawn *album, out io.Writer) (ids []int64, err error) {
 	progress := NewProgress(out, "shops", plan.Shops)
 	defer progress.Close()
-	var tally shop.Tally
+	var tally shop.SaveCounts
 	for chunk := range chunks(Region(plan.Shops, plan.Seed), seedChunk) {
 		done := tally.Total()
 		motifs := make([]motif, len(chunk))

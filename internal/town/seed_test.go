@@ -133,16 +133,16 @@ type fakeSink struct {
 
 var errSink = errors.New("the store is away")
 
-func (s *fakeSink) Upsert(_ context.Context, drafts []shop.Draft, progress func(int)) (shop.Tally, error) {
+func (s *fakeSink) Upsert(_ context.Context, drafts []shop.Draft, progress func(int)) (shop.SaveCounts, error) {
 	s.calls = append(s.calls, slices.Clone(drafts))
 	if len(s.calls) == s.failAt {
-		return shop.Tally{}, errSink
+		return shop.SaveCounts{}, errSink
 	}
 	time.Sleep(s.waits)
 	progress(len(drafts) / 2)
 	time.Sleep(s.waits)
 	progress(len(drafts))
-	return shop.Tally{Added: len(drafts)}, nil
+	return shop.SaveCounts{Added: len(drafts)}, nil
 }
 
 func (s *fakeSink) Known(_ context.Context, externalIDs []string) (map[string]shop.Known, error) {

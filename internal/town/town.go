@@ -38,7 +38,7 @@ type Sink interface {
 	// Upsert stores the drafts in one transaction, whatever their number, and
 	// reports after each batch how many of them are done. It calls progress
 	// from one goroutine at a time, and not after it has returned.
-	Upsert(ctx context.Context, drafts []shop.Draft, progress func(done int)) (shop.Tally, error)
+	Upsert(ctx context.Context, drafts []shop.Draft, progress func(done int)) (shop.SaveCounts, error)
 }
 
 // Shops store shops, and know them again.
@@ -88,8 +88,8 @@ type Pictures interface {
 type Icons interface {
 	// WithoutIcon returns the keys of those that have none.
 	WithoutIcon(ctx context.Context) ([]string, error)
-	// PlantIcons gives those that have none the pictures at some paths, by key.
-	PlantIcons(ctx context.Context, paths map[string]string) error
+	// SetIcons gives those that have none the pictures at some paths, by key.
+	SetIcons(ctx context.Context, paths map[string]string) error
 }
 
 // CheckIns store who checks in.

@@ -60,7 +60,7 @@ func furnished(ctx context.Context, cfg *config.Config) (*saleHouse, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("make a merchant: %w", err), house.Close())
 	}
-	made, err := house.Shops.Create(ctx, shop.Editor{UserID: people[0].ID, Any: true}, shop.Details{Name: "Noon", TypeID: types[0].ID, Address: "1 Noon Street"})
+	made, err := house.Shops.Create(ctx, shop.Editor{UserID: people[0].ID, IsAdmin: true}, shop.Details{Name: "Noon", TypeID: types[0].ID, Address: "1 Noon Street"})
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open a shop: %w", err), house.Close())
 	}
