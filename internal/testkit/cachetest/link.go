@@ -25,7 +25,7 @@ const (
 	Delayed  Fault = "delayed"   // what comes back takes up to 300 ms more, each time another while
 )
 
-const longestDelay = 300 * time.Millisecond
+const maxDelay = 300 * time.Millisecond
 
 // Link is a way to a Redis that can be broken. What it holds back while it is
 // half-open comes when it heals, as it does on a network. Its methods are safe for
@@ -175,7 +175,7 @@ func (l *Link) passes(w *wire, back bool) bool {
 		var wait <-chan time.Time
 		switch {
 		case f == Delayed && back:
-			timer := time.NewTimer(rand.N(longestDelay))
+			timer := time.NewTimer(rand.N(maxDelay))
 			defer timer.Stop()
 			wait = timer.C
 		case f != HalfOpen:
