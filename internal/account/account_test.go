@@ -72,7 +72,7 @@ type process struct {
 func open(t *testing.T, on storetest.Stores, cfg Config) process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	wire := &storetest.Wire{}
+	wire := &storetest.FaultyRedis{}
 	from.Redis.AddHook(wire)
 	for _, password := range []string{"correct horse", "wrong horse"} {
 		from.Secrets.Add(password)

@@ -73,7 +73,7 @@ func (p *feedProcess) rowsOfProgress(t *testing.T) int {
 
 func openFans(t *testing.T, on storetest.Stores, jobs outbox.Options) *feedProcess {
 	t.Helper()
-	wire := &storetest.Wire{}
+	wire := &storetest.FaultyRedis{}
 	from := storetest.Open(t, on)
 	from.Redis.AddHook(wire)
 	return openFeed(t, from, wire, cache.Options{}, jobs, feed.Config{Batch: 2})

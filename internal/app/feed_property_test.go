@@ -82,7 +82,7 @@ func TestEveryPageOfAFeedIsWhatThePlainQuerySays(t *testing.T) {
 // A feedWorld is a pair of stores, on which one seed runs after another.
 type feedWorld struct {
 	on    [2]storetest.Process // of the two processes; the same one where stores are embedded
-	wires [2]*storetest.Wire
+	wires [2]*storetest.FaultyRedis
 	did   map[string]int
 }
 
@@ -106,7 +106,7 @@ func newFeedWorld(t *testing.T, on storetest.Stores) *feedWorld {
 			w.on[i], w.wires[i] = w.on[0], w.wires[0]
 			continue
 		}
-		w.on[i], w.wires[i] = storetest.Open(t, on), &storetest.Wire{}
+		w.on[i], w.wires[i] = storetest.Open(t, on), &storetest.FaultyRedis{}
 		w.on[i].Redis.AddHook(w.wires[i])
 	}
 	return w

@@ -40,7 +40,7 @@ type feedProcess struct {
 	box    *outbox.Box
 	hub    *cache.Client
 	reg    *prometheus.Registry
-	wire   *storetest.Wire
+	wire   *storetest.FaultyRedis
 	closed bool
 
 	// batches is how many batches of fan-outs it does before it dies, any number if it is
@@ -60,7 +60,7 @@ type feedProcess struct {
 var errDied = errors.New("the process died")
 
 // openFeed builds the rooms on stores. wire is in the way to their Redis.
-func openFeed(t *testing.T, on storetest.Process, wire *storetest.Wire, caches cache.Options, jobs outbox.Options, cfg feed.Config) *feedProcess {
+func openFeed(t *testing.T, on storetest.Process, wire *storetest.FaultyRedis, caches cache.Options, jobs outbox.Options, cfg feed.Config) *feedProcess {
 	t.Helper()
 	p := &feedProcess{on: on, reg: prometheus.NewRegistry(), wire: wire}
 	p.batches.Store(-1)

@@ -56,7 +56,7 @@ type process struct {
 	clock  atomic.Pointer[time.Time]
 	people *people
 	box    *outbox.Box
-	wire   *storetest.Wire
+	wire   *storetest.FaultyRedis
 	from   storetest.Process
 }
 
@@ -67,7 +67,7 @@ func open(t *testing.T, on storetest.Stores, zone string) *process {
 		t.Fatal(err)
 	}
 	from := storetest.Open(t, on)
-	p := &process{people: &people{}, wire: &storetest.Wire{}, box: from.NewOutbox(t), from: from}
+	p := &process{people: &people{}, wire: &storetest.FaultyRedis{}, box: from.NewOutbox(t), from: from}
 	from.Redis.AddHook(p.wire)
 	p.Service = New(from.DB, from.Redis, p.box, Config{
 		Prefix: storetest.Prefix, Zone: loc, Users: p.people, Bitfield: on.Redis.Dial == nil,

@@ -110,7 +110,7 @@ type process struct {
 	from   storetest.Process
 	box    *outbox.Box
 	people *people
-	wire   *storetest.Wire
+	wire   *storetest.FaultyRedis
 	sent   *atomic.Int64 // statements that were counted
 }
 
@@ -123,7 +123,7 @@ func open(t *testing.T, on storetest.Stores, bus stream.Bus, change ...func(*Con
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Wait)
-	p := process{from: from, box: from.NewOutbox(t), people: &people{db: from.DB}, wire: &storetest.Wire{}, sent: &atomic.Int64{}}
+	p := process{from: from, box: from.NewOutbox(t), people: &people{db: from.DB}, wire: &storetest.FaultyRedis{}, sent: &atomic.Int64{}}
 	from.Redis.AddHook(p.wire)
 	cfg := Config{Users: p.people, Head: head, ask: 3, settle: time.Millisecond}
 	for _, c := range change {

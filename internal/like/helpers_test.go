@@ -156,14 +156,14 @@ type process struct {
 	note, comment   *targets
 	db              *ent.Client
 	box             *outbox.Box
-	wire            *storetest.Wire
+	wire            *storetest.FaultyRedis
 	from            storetest.Process
 }
 
 func open(t *testing.T, on storetest.Stores) *process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	p := &process{db: from.DB, from: from, wire: &storetest.Wire{}, box: from.NewOutbox(t)}
+	p := &process{db: from.DB, from: from, wire: &storetest.FaultyRedis{}, box: from.NewOutbox(t)}
 	from.Redis.AddHook(p.wire)
 	p.note, p.comment = &targets{db: p.db, kind: Note}, &targets{db: p.db, kind: Comment}
 	p.notes = New(p.db, from.Hub, p.box, Config{Kind: Note, Target: p.note})

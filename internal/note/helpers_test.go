@@ -106,7 +106,7 @@ var errFails = errors.New("this user cannot be counted to")
 type process struct {
 	*Service
 	others *others
-	wire   *storetest.Wire
+	wire   *storetest.FaultyRedis
 	box    *outbox.Box
 	hub    *cache.Client
 	ahead  atomic.Int64 // milliseconds that its clock is ahead
@@ -115,7 +115,7 @@ type process struct {
 func open(t *testing.T, on storetest.Stores) *process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	p := &process{others: &others{comments: map[int64]int{}, delivered: map[int64]int64{}}, wire: &storetest.Wire{}, box: from.NewOutbox(t), hub: from.Hub}
+	p := &process{others: &others{comments: map[int64]int{}, delivered: map[int64]int64{}}, wire: &storetest.FaultyRedis{}, box: from.NewOutbox(t), hub: from.Hub}
 	from.Redis.AddHook(p.wire)
 	p.Service = New(from.DB, from.Hub, p.box, Config{Shops: p.others, Users: p.others, Pictures: storetest.AnyPictures{}, Feed: p.others})
 	p.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load()) * time.Millisecond) }

@@ -360,7 +360,7 @@ func TestWhatRedisDidNotTakeIsSentLater(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.come(t, tea, 0, 1)
-		wire := &storetest.Wire{}
+		wire := &storetest.FaultyRedis{}
 		p.from.Redis.AddHook(wire)
 		wire.Away.Store(true)
 		p.Page(person(1), tea)

@@ -12,12 +12,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// ErrCut is what a client of Redis gets whose [Wire] is cut.
+// ErrCut is what a client of Redis gets whose [FaultyRedis] is cut.
 var ErrCut = errors.New("the wire is cut")
 
-// A Wire is a hook for a client of Redis, as the way to the server: it counts what goes
+// A FaultyRedis is a hook for a client of Redis, as the way to the server: it counts what goes
 // over it, and can be cut. The zero value is whole. It is safe for concurrent use.
-type Wire struct {
+type FaultyRedis struct {
 	Away  atomic.Bool            // nothing passes
 	Deaf  atomic.Bool            // scripts do not, outside pipelines
 	Trips atomic.Int64           // what passed: commands and pipelines
@@ -25,10 +25,10 @@ type Wire struct {
 }
 
 // DialHook implements [redis.Hook].
-func (*Wire) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (*FaultyRedis) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook implements [redis.Hook].
-func (w *Wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+func (w *FaultyRedis) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if w.Away.Load() || w.Deaf.Load() && strings.HasPrefix(cmd.Name(), "eval") {
 			cmd.SetErr(ErrCut)
@@ -40,7 +40,7 @@ func (w *Wire) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 // ProcessPipelineHook implements [redis.Hook].
-func (w *Wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (w *FaultyRedis) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		if w.Away.Load() {
 			for _, cmd := range cmds {
@@ -59,7 +59,7 @@ func (w *Wire) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Process
 
 // Asked is what do asks of the stores: round trips over a wire of the process, and
 // statements.
-func (p Process) Asked(t testing.TB, w *Wire, do func()) (trips, statements int) {
+func (p Process) Asked(t testing.TB, w *FaultyRedis, do func()) (trips, statements int) {
 	t.Helper()
 	before, sent := w.Trips.Load(), p.Statements(t)
 	do()
