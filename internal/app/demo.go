@@ -26,8 +26,8 @@ func demoLogins() []account.DemoAccount {
 }
 
 // town is where a town is stored.
-func (h *Components) town() town.Rooms {
-	return town.Rooms{
+func (h *Components) town() town.Services {
+	return town.Services{
 		Shops: h.Shops, Accounts: h.Accounts, Notes: h.Notes, Likes: h.NoteLikes, Follows: h.Follows, Comments: h.Comments,
 		Pictures: h.Media, Icons: h.Shops, CheckIns: h.CheckIns, Visits: h.Visits,
 	}
@@ -80,7 +80,7 @@ func (a *App) buildDemoTown(ctx context.Context, components *Components, merchan
 	if !a.cfg.DemoPictures {
 		services.Pictures = nil
 	}
-	tally, err := town.PlantDemo(ctx, services, merchant)
+	tally, err := town.Load(ctx, services, merchant)
 	if err != nil {
 		return err
 	}
@@ -88,7 +88,7 @@ func (a *App) buildDemoTown(ctx context.Context, components *Components, merchan
 	if err != nil {
 		return fmt.Errorf("vouchers of the demo town: %w", err)
 	}
-	talk, err := town.PlantDemoTalk(ctx, services, customer, begin.In(components.zone))
+	talk, err := town.LoadActivity(ctx, services, customer, begin.In(components.zone))
 	if err != nil {
 		return err
 	}

@@ -30,9 +30,9 @@ func Demo() []shop.Draft {
 	return file.Drafts
 }
 
-// PlantDemo stores the shops of the demo town, which belong to the merchant, with pictures
+// Load stores the shops of the demo town, which belong to the merchant, with pictures
 // if something keeps them, and the icons of their types.
-func PlantDemo(ctx context.Context, rooms Rooms, merchant int64) (shop.SaveCounts, error) {
+func Load(ctx context.Context, rooms Services, merchant int64) (shop.SaveCounts, error) {
 	drafts := Demo() //nolint:contextcheck // it reads a small file in memory
 	drawn := newAlbum(rooms.Pictures)
 	motifs := make([]motif, len(drafts))

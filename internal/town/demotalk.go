@@ -63,13 +63,13 @@ func readDemoTalk() (talk demoTalk) {
 	return talk
 }
 
-// Talk counts what the people of the demo town have said and done.
-type Talk struct{ People, Notes, Likes, Follows, Comments, CheckIns, Visits int }
+// Activity counts what the people of the demo town have said and done.
+type Activity struct{ People, Notes, Likes, Follows, Comments, CheckIns, Visits int }
 
-// PlantDemoTalk fills the demo town, whose shops are stored, with people and their talk
+// LoadActivity fills the demo town, whose shops are stored, with people and their talk
 // of the two weeks before now. customer is the user who follows some of them. It is for
 // a town that has none of it: comments would be stored again.
-func PlantDemoTalk(ctx context.Context, rooms Rooms, customer int64, now time.Time) (Talk, error) {
+func LoadActivity(ctx context.Context, rooms Services, customer int64, now time.Time) (Activity, error) {
 	d := demoPlanter{talk: readDemoTalk(), rooms: rooms, drawn: newAlbum(rooms.Pictures), now: now.Truncate(time.Minute), users: map[string]int64{demoCustomer: customer}}
 	for _, step := range []struct {
 		of    string
@@ -85,12 +85,12 @@ func PlantDemoTalk(ctx context.Context, rooms Rooms, customer int64, now time.Ti
 // demoPlanter plants what people say, step by step.
 type demoPlanter struct {
 	talk    demoTalk
-	rooms   Rooms
+	rooms   Services
 	now     time.Time
 	users   map[string]int64 // by name
 	noteIDs []int64          // in the order of the notes
 	drawn   *album
-	done    Talk
+	done    Activity
 }
 
 func (d *demoPlanter) ago(hours int) time.Time { return d.now.Add(-time.Duration(hours) * time.Hour) }

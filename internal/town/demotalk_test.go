@@ -46,20 +46,20 @@ type demoRooms struct {
 	comments fakeComments
 }
 
-func (d *demoRooms) rooms() Rooms {
+func (d *demoRooms) rooms() Services {
 	d.sink.calls = [][]shop.Draft{Demo()}
-	return Rooms{Shops: &d.sink, Accounts: &d.accounts, Notes: &d.notes, Likes: fakeLikes{fakeNotes: &d.notes}, Follows: &d.follows, Comments: &d.comments}
+	return Services{Shops: &d.sink, Accounts: &d.accounts, Notes: &d.notes, Likes: fakeLikes{fakeNotes: &d.notes}, Follows: &d.follows, Comments: &d.comments}
 }
 
 func TestThePeopleOfTheDemoTownTalkAboutItsShops(t *testing.T) {
 	const customer = 7
 	now := time.Date(2026, 11, 22, 11, 59, 58, 7, time.UTC)
 	var d demoRooms
-	done, err := PlantDemoTalk(t.Context(), d.rooms(), customer, now)
+	done, err := LoadActivity(t.Context(), d.rooms(), customer, now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Talk{People: 8, Notes: 25, Likes: 80, Follows: 40, Comments: 30}); done != want {
+	if want := (Activity{People: 8, Notes: 25, Likes: 80, Follows: 40, Comments: 30}); done != want {
 		t.Errorf("planted %+v, want %+v", done, want)
 	}
 	slug := regexp.MustCompile(`^demo:[a-z]+(-[a-z]+)*$`)
@@ -177,7 +177,7 @@ func TestPlantingTheDemoTalkSaysWhatFailed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := PlantDemoTalk(t.Context(), tt.room.rooms(), 7, time.Now())
+			_, err := LoadActivity(t.Context(), tt.room.rooms(), 7, time.Now())
 			if !errors.Is(err, errSink) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v", err)
 			}
@@ -186,7 +186,7 @@ func TestPlantingTheDemoTalkSaysWhatFailed(t *testing.T) {
 	var d demoRooms
 	rooms := d.rooms()
 	d.sink.calls = nil
-	if _, err := PlantDemoTalk(t.Context(), rooms, 7, time.Now()); err == nil || !strings.Contains(err.Error(), "there is no shop demo:") {
+	if _, err := LoadActivity(t.Context(), rooms, 7, time.Now()); err == nil || !strings.Contains(err.Error(), "there is no shop demo:") {
 		t.Errorf("without the shops: %v", err)
 	}
 }

@@ -30,20 +30,20 @@ type File struct {
 // the fields below down to NoID; the others do not refuse it.
 type Report struct {
 	Records         int
-	Unreadable      Finding // a part of the wrong JSON type, a row of another length, …
-	Untagged        Finding // OpenStreetMap geometry without any tag
-	UnknownCategory Finding // no type of the catalogue fits
-	Nameless        Finding // no name
-	BadCoordinates  Finding // none, not a number, out of range, or exactly (0,0)
-	NoID            Finding // nothing that names the shop in its source, or more than 200 bytes
-	Duplicate       Finding // an external id again: the last one counts
-	TooLong         Finding // a text beyond its bound of package shop: cut
-	BadValue        Finding // an unreadable price or score: left unknown
+	Unreadable      Problem // a part of the wrong JSON type, a row of another length, …
+	Untagged        Problem // OpenStreetMap geometry without any tag
+	UnknownCategory Problem // no type of the catalogue fits
+	Nameless        Problem // no name
+	BadCoordinates  Problem // none, not a number, out of range, or exactly (0,0)
+	NoID            Problem // nothing that names the shop in its source, or more than 200 bytes
+	Duplicate       Problem // an external id again: the last one counts
+	TooLong         Problem // a text beyond its bound of package shop: cut
+	BadValue        Problem // an unreadable price or score: left unknown
 	Notes           []string
 }
 
-// A Finding counts one kind of trouble, with the first few places of it.
-type Finding struct {
+// A Problem counts one kind of trouble, with the first few places of it.
+type Problem struct {
 	Count    int
 	Examples []string
 }
@@ -57,7 +57,7 @@ const (
 	maxExternalID = 200 // bytes: what a Sink takes
 )
 
-func (f *Finding) add(format string, args ...any) {
+func (f *Problem) add(format string, args ...any) {
 	f.Count++
 	if len(f.Examples) < maxExamples {
 		example, _ := text.Truncate(text.Line(fmt.Sprintf(format, args...)), maxExample)
@@ -68,11 +68,11 @@ func (f *Finding) add(format string, args ...any) {
 // findings lists the trouble of a report with the words that follow a count.
 func (r *Report) findings() []struct {
 	label string
-	Finding
+	Problem
 } {
 	return []struct {
 		label string
-		Finding
+		Problem
 	}{
 		{"unreadable", r.Unreadable},
 		{"without a name", r.Nameless},

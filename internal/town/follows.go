@@ -25,20 +25,20 @@ const (
 	redraws = 8 // of one who is followed already, before the next one is taken
 )
 
-// A Bond is that a user of a seed follows another, both by their place among [People].
-type Bond struct{ Follower, Followee int }
+// A Follow is that a user of a seed follows another, both by their place among [GenerateUsers].
+type Follow struct{ Follower, Followee int }
 
-// mostBonds is how many follows there can be among users.
-func mostBonds(users int) int { return users * max(0, min(follow.MaxFollowees, users-1)) }
+// maxFollows is how many follows there can be among users.
+func maxFollows(users int) int { return users * max(0, min(follow.MaxFollowees, users-1)) }
 
-// Bonds yields n follows among users, each once: nobody follows himself, nor more than
+// GenerateFollows yields n follows among users, each once: nobody follows himself, nor more than
 // [follow.MaxFollowees] others. How many follow somebody is distributed by a power law.
 // The same seed and number of users always give the same ones, and a smaller n the first
 // of those of a larger one. More than [MaxBonds], or than there can be, are not yielded.
-func Bonds(n, users int, seed uint64) iter.Seq[Bond] {
-	return func(yield func(Bond) bool) {
+func GenerateFollows(n, users int, seed uint64) iter.Seq[Follow] {
+	return func(yield func(Follow) bool) {
 		b := bonds{rnd: rand.New(rand.NewPCG(seed, ^uint64(1))), followees: make([][]int32, users)}
-		for range min(n, MaxBonds, mostBonds(users)) {
+		for range min(n, MaxBonds, maxFollows(users)) {
 			if !yield(b.next()) {
 				return
 			}
@@ -52,7 +52,7 @@ type bonds struct {
 	followees [][]int32 // sorted, by follower
 }
 
-func (b *bonds) next() Bond {
+func (b *bonds) next() Follow {
 	users := len(b.followees)
 	follower := b.draw(flatFollowing)
 	for len(b.followees[follower]) >= min(follow.MaxFollowees, users-1) {
@@ -65,7 +65,7 @@ func (b *bonds) next() Bond {
 		switch {
 		case !there && followee != follower:
 			b.followees[follower] = slices.Insert(list, at, int32(followee))
-			return Bond{follower, followee}
+			return Follow{follower, followee}
 		case tries < redraws:
 			followee = b.draw(flatFollowed)
 		default: // who follows nearly all of those that many follow
@@ -84,7 +84,7 @@ func seedFollows(ctx context.Context, into Follows, plan Plan, users []int64, ou
 	progress := NewProgress(out, "follows", plan.Follows)
 	defer progress.Close()
 	done, added := 0, 0
-	for chunk := range chunks(Bonds(plan.Follows, plan.Users, plan.Seed), seedChunk) {
+	for chunk := range chunks(GenerateFollows(plan.Follows, plan.Users, plan.Seed), seedChunk) {
 		drafts := make([]follow.Draft, len(chunk))
 		for i, b := range chunk {
 			drafts[i] = follow.Draft{Follower: users[b.Follower], Followee: users[b.Followee]}

@@ -15,14 +15,14 @@ import (
 )
 
 func TestBondsAreTheSameEveryTimeAndOnlyGrow(t *testing.T) {
-	long := slices.Collect(Bonds(3000, 500, 42))
-	if d := cmp.Diff(long, slices.Collect(Bonds(3000, 500, 42))); d != "" {
+	long := slices.Collect(GenerateFollows(3000, 500, 42))
+	if d := cmp.Diff(long, slices.Collect(GenerateFollows(3000, 500, 42))); d != "" {
 		t.Errorf("the same seed again:\n%s", d)
 	}
-	if d := cmp.Diff(long[:1000], slices.Collect(Bonds(1000, 500, 42))); d != "" {
+	if d := cmp.Diff(long[:1000], slices.Collect(GenerateFollows(1000, 500, 42))); d != "" {
 		t.Errorf("a smaller number is no prefix:\n%s", d)
 	}
-	if cmp.Equal(long[:20], slices.Collect(Bonds(20, 500, 43))) {
+	if cmp.Equal(long[:20], slices.Collect(GenerateFollows(20, 500, 43))) {
 		t.Error("another seed makes the same follows")
 	}
 }
@@ -41,8 +41,8 @@ func TestBondsAreDistinctAndNobodysOwn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			seen := map[Bond]bool{}
-			for b := range Bonds(tt.n, tt.users, 7) {
+			seen := map[Follow]bool{}
+			for b := range GenerateFollows(tt.n, tt.users, 7) {
 				if b.Follower == b.Followee || seen[b] || min(b.Follower, b.Followee) < 0 || max(b.Follower, b.Followee) >= tt.users {
 					t.Fatalf("%+v, seen before: %v", b, seen[b])
 				}
@@ -53,7 +53,7 @@ func TestBondsAreDistinctAndNobodysOwn(t *testing.T) {
 			}
 		})
 	}
-	for range Bonds(100, 1, 7) {
+	for range GenerateFollows(100, 1, 7) {
 		t.Fatal("who is alone follows somebody")
 	}
 }
@@ -79,7 +79,7 @@ func TestNobodyFollowsMoreThanHeMay(t *testing.T) {
 func TestFollowersAreDistributedByAPowerLaw(t *testing.T) {
 	const users, n, least = 50_000, 500_000, 20
 	followers, followees := make([]int, users), make([]int, users)
-	for b := range Bonds(n, users, 7) {
+	for b := range GenerateFollows(n, users, 7) {
 		followers[b.Followee]++
 		followees[b.Follower]++
 	}
@@ -119,14 +119,14 @@ func TestSeedStoresFollows(t *testing.T) {
 	follows := &fakeFollows{stored: 3}
 	plan := Plan{Users: 700, Follows: 10_005, Seed: 3}
 	var out strings.Builder
-	if err := Seed(t.Context(), Rooms{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, Follows: follows}, plan, &out); err != nil {
+	if err := Seed(t.Context(), Services{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, Follows: follows}, plan, &out); err != nil {
 		t.Fatal(err)
 	}
 	if len(follows.calls) != 2 || len(follows.calls[0]) != 10_000 {
 		t.Errorf("%d transactions", len(follows.calls))
 	}
 	var want []follow.Draft
-	for b := range Bonds(10_005, 700, 3) {
+	for b := range GenerateFollows(10_005, 700, 3) {
 		want = append(want, follow.Draft{Follower: int64(101 + b.Follower), Followee: int64(101 + b.Followee)})
 	}
 	if d := cmp.Diff(want, slices.Concat(follows.calls...)); d != "" {
@@ -137,7 +137,7 @@ func TestSeedStoresFollows(t *testing.T) {
 	}
 
 	follows = &fakeFollows{failAt: 2}
-	err := Seed(t.Context(), Rooms{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, Follows: follows}, plan, io.Discard)
+	err := Seed(t.Context(), Services{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, Follows: follows}, plan, io.Discard)
 	if !errors.Is(err, errSink) || !strings.Contains(err.Error(), "seed follows 10000 to 10005 of 10005") {
 		t.Errorf("error %v", err)
 	}

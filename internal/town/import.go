@@ -14,7 +14,7 @@ import (
 
 // Store is where imported shops go.
 type Store interface {
-	Sink
+	ShopStore
 	Registry
 }
 

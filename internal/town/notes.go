@@ -34,9 +34,9 @@ const (
 	likerScale, likerTail = 50.0, 0.8
 )
 
-// A Writing is a note of a seed. Users and shops are known by their place among [People]
-// and in the [Region].
-type Writing struct {
+// A Note is a note of a seed. Users and shops are known by their place among [GenerateUsers]
+// and in the [GenerateShops].
+type Note struct {
 	ExternalID     string
 	Author, Shop   int
 	Title, Content string
@@ -44,14 +44,14 @@ type Writing struct {
 	Likers         []int   // each once, the first one first
 }
 
-// Writings yields n notes by users, about shops; there must be one of each. A few users
+// GenerateNotes yields n notes by users, about shops; there must be one of each. A few users
 // write much. Titles and contents are plain text, in Chinese or in English, short or
 // long. How many like a note is distributed by a power law, with a mean of about 4 where
 // there are some thousand users. The same seed and numbers of users and shops always give
 // the same ones, and a smaller n the first of those of a larger one. External ids are
 // seed:SEED:INDEX. More than [MaxWritings] are not yielded.
-func Writings(n, users, shops int, seed uint64) iter.Seq[Writing] {
-	return func(yield func(Writing) bool) {
+func GenerateNotes(n, users, shops int, seed uint64) iter.Seq[Note] {
+	return func(yield func(Note) bool) {
 		source := rand.NewPCG(seed, 0)
 		w := writer{seed: seed, users: users, shops: shops, source: source, rnd: rand.New(source)}
 		for i := range min(n, MaxWritings) {
@@ -70,10 +70,10 @@ type writer struct {
 	rnd          *rand.Rand // of the note in hand
 }
 
-func (w *writer) next(i int) Writing {
+func (w *writer) next(i int) Note {
 	// Far from the numbers by which shops and people are drawn.
 	w.source.Seed(w.seed, 1<<63|uint64(i))
-	n := Writing{
+	n := Note{
 		ExternalID: fmt.Sprintf("seed:%d:%d", w.seed, i),
 		Author:     ranked(rank(w.rnd, w.users, flatWriting), w.users),
 		Shop:       rank(w.rnd, w.shops, flatVisited),
@@ -130,13 +130,13 @@ func (w *writer) fill(template string, words *noteWords) string {
 }
 
 // seedNotes stores the notes of a plan, by users and about shops, and their likes.
-func seedNotes(ctx context.Context, rooms Rooms, plan Plan, users, shops []int64, drawn *album, out io.Writer) error {
+func seedNotes(ctx context.Context, rooms Services, plan Plan, users, shops []int64, drawn *album, out io.Writer) error {
 	progress := NewProgress(out, "notes", plan.Notes)
 	defer progress.Close()
 	// Later notes are younger: what is stored later is listed as newer.
 	first, each := time.Now().Add(-noteSpan), float64(noteSpan)/float64(plan.Notes)
 	done, added, likes := 0, 0, 0
-	store := func(chunk []Writing) error {
+	store := func(chunk []Note) error {
 		var motifs []motif
 		for i := range chunk {
 			motifs = append(motifs, served(done+i)...)
@@ -159,7 +159,7 @@ func seedNotes(ctx context.Context, rooms Rooms, plan Plan, users, shops []int64
 		done, added, likes = done+len(chunk), added+more, likes+liked
 		return err
 	}
-	for chunk := range chunks(Writings(plan.Notes, plan.Users, plan.Shops, plan.Seed), seedChunk) {
+	for chunk := range chunks(GenerateNotes(plan.Notes, plan.Users, plan.Shops, plan.Seed), seedChunk) {
 		from := done
 		if err := store(chunk); err != nil {
 			return fmt.Errorf("seed notes %d to %d of %d: %w", from, from+len(chunk), plan.Notes, err)
@@ -182,7 +182,7 @@ func served(i int) (motifs []motif) {
 }
 
 // likesOf are the likes of notes that were stored under ids.
-func likesOf(notes []Writing, ids, users []int64) (drafts []like.Draft) {
+func likesOf(notes []Note, ids, users []int64) (drafts []like.Draft) {
 	for i, n := range notes {
 		for _, user := range n.Likers {
 			drafts = append(drafts, like.Draft{Target: ids[i], User: users[user]})

@@ -21,15 +21,15 @@ import (
 )
 
 func TestWritingsAreTheSameEveryTimeAndOnlyGrow(t *testing.T) {
-	long := slices.Collect(Writings(3000, 500, 200, 42))
-	if d := cmp.Diff(long, slices.Collect(Writings(3000, 500, 200, 42))); d != "" {
+	long := slices.Collect(GenerateNotes(3000, 500, 200, 42))
+	if d := cmp.Diff(long, slices.Collect(GenerateNotes(3000, 500, 200, 42))); d != "" {
 		t.Errorf("the same seed again:\n%s", d)
 	}
-	if d := cmp.Diff(long[:1000], slices.Collect(Writings(1000, 500, 200, 42))); d != "" {
+	if d := cmp.Diff(long[:1000], slices.Collect(GenerateNotes(1000, 500, 200, 42))); d != "" {
 		t.Errorf("a smaller number is no prefix:\n%s", d)
 	}
 	same := 0
-	for i, n := range slices.Collect(Writings(3000, 500, 200, 43)) {
+	for i, n := range slices.Collect(GenerateNotes(3000, 500, 200, 43)) {
 		if n.Content == long[i].Content {
 			same++
 		}
@@ -41,7 +41,7 @@ func TestWritingsAreTheSameEveryTimeAndOnlyGrow(t *testing.T) {
 
 // More users add likes to notes that are there, and take none away.
 func TestMoreUsersOnlyAddLikes(t *testing.T) {
-	few, many := slices.Collect(Writings(2000, 50, 10, 42)), slices.Collect(Writings(2000, 5000, 10, 42))
+	few, many := slices.Collect(GenerateNotes(2000, 50, 10, 42)), slices.Collect(GenerateNotes(2000, 5000, 10, 42))
 	added := 0
 	for i := range few {
 		kept := slices.DeleteFunc(slices.Clone(many[i].Likers), func(u int) bool { return u >= 50 })
@@ -60,7 +60,7 @@ func TestWritingsAreBelievable(t *testing.T) {
 	by, about, titles, contents := map[int]int{}, map[int]int{}, map[string]int{}, map[string]int{}
 	var lengths, likes []int
 	chinese := 0
-	for w := range Writings(n, users, shops, 7) {
+	for w := range GenerateNotes(n, users, shops, 7) {
 		if w.Title != text.Line(w.Title) || w.Content != text.Paragraphs(w.Content) || text.Blank(w.Title) || text.Blank(w.Content) ||
 			text.Len(w.Title) > note.MaxTitle || text.Len(w.Content) > note.MaxContent || strings.ContainsAny(w.Title+w.Content, "{}%<") {
 			t.Errorf("%s breaks a bound: %q %q", w.ExternalID, w.Title, w.Content)
@@ -167,7 +167,7 @@ func TestSeedStoresNotesWithTheirLikes(t *testing.T) {
 		const n = 10_001
 		plan := Plan{Users: 400, Shops: 10_003, Notes: n, Seed: 3}
 		notes := &fakeNotes{stored: 1}
-		rooms := Rooms{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, Notes: notes, Likes: fakeLikes{fakeNotes: notes}}
+		rooms := Services{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, Notes: notes, Likes: fakeLikes{fakeNotes: notes}}
 		var out strings.Builder
 		if err := Seed(t.Context(), rooms, plan, &out); err != nil {
 			t.Fatal(err)
@@ -178,7 +178,7 @@ func TestSeedStoresNotesWithTheirLikes(t *testing.T) {
 		var want []like.Draft
 		before := time.Now().Add(-noteSpan)
 		stored := slices.Concat(notes.calls...)
-		for i, w := range slices.Collect(Writings(n, 400, 10_003, 3)) {
+		for i, w := range slices.Collect(GenerateNotes(n, 400, 10_003, 3)) {
 			got := stored[i]
 			if got.ExternalID != w.ExternalID || got.AuthorID != int64(101+w.Author) || got.ShopID != int64(1001+w.Shop) ||
 				got.Title != w.Title || got.Content != w.Content || got.Images != nil {
@@ -222,7 +222,7 @@ func TestASeedOfNotesSaysWhereItFailed(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			rooms := Rooms{Shops: &tt.sink, Accounts: &fakeAccounts{}, Notes: &tt.notes, Likes: fakeLikes{&tt.notes, tt.likesFail}}
+			rooms := Services{Shops: &tt.sink, Accounts: &fakeAccounts{}, Notes: &tt.notes, Likes: fakeLikes{&tt.notes, tt.likesFail}}
 			err := Seed(t.Context(), rooms, Plan{Users: 1000, Shops: 9, Notes: 20_001, Seed: 3}, io.Discard)
 			if !errors.Is(err, errSink) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v", err)

@@ -22,11 +22,11 @@ const MaxPeople = 10_000_000
 // Where the merchant stands among the users of a seed.
 const seedMerchant = 1
 
-// People yields n synthetic users: an administrator, a merchant, and then
+// GenerateUsers yields n synthetic users: an administrator, a merchant, and then
 // customers. The same seed always gives the same ones, and a smaller n the first
 // of those of a larger one. External ids are seed:SEED:INDEX. They have no
 // phone, so they come in by their session alone.
-func People(n int, seed uint64) iter.Seq[account.Draft] {
+func GenerateUsers(n int, seed uint64) iter.Seq[account.Draft] {
 	return func(yield func(account.Draft) bool) {
 		source := rand.NewPCG(seed, 0)
 		rnd := rand.New(source)
@@ -101,7 +101,7 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, drawn *album,
 		progress.Set(done)
 		return nil
 	}
-	for chunk := range chunks(People(plan.Users, plan.Seed), seedChunk) {
+	for chunk := range chunks(GenerateUsers(plan.Users, plan.Seed), seedChunk) {
 		if err := store(chunk); err != nil {
 			return nil, err
 		}

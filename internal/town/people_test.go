@@ -19,14 +19,14 @@ import (
 )
 
 func TestPeopleAreTheSameEveryTimeAndOnlyGrow(t *testing.T) {
-	long := slices.Collect(People(3000, 42))
-	if d := cmp.Diff(long, slices.Collect(People(3000, 42))); d != "" {
+	long := slices.Collect(GenerateUsers(3000, 42))
+	if d := cmp.Diff(long, slices.Collect(GenerateUsers(3000, 42))); d != "" {
 		t.Errorf("the same seed again:\n%s", d)
 	}
-	if d := cmp.Diff(long[:1000], slices.Collect(People(1000, 42))); d != "" {
+	if d := cmp.Diff(long[:1000], slices.Collect(GenerateUsers(1000, 42))); d != "" {
 		t.Errorf("a smaller number is no prefix:\n%s", d)
 	}
-	if cmp.Equal(long[:20], slices.Collect(People(20, 43))) {
+	if cmp.Equal(long[:20], slices.Collect(GenerateUsers(20, 43))) {
 		t.Error("another seed makes the same people")
 	}
 	ids := map[string]bool{}
@@ -88,10 +88,10 @@ func TestSeedGivesTheShopsToTheMerchantAndEverybodyASession(t *testing.T) {
 	sink, accounts := &fakeSink{}, &fakeAccounts{}
 	plan := Plan{Users: 10_003, Shops: 5, Seed: 3, Tokens: path}
 	var out strings.Builder
-	if err := Seed(t.Context(), Rooms{Shops: sink, Accounts: accounts}, plan, &out); err != nil {
+	if err := Seed(t.Context(), Services{Shops: sink, Accounts: accounts}, plan, &out); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(slices.Collect(People(10_003, 3)), accounts.users); d != "" {
+	if d := cmp.Diff(slices.Collect(GenerateUsers(10_003, 3)), accounts.users); d != "" {
 		t.Errorf("users (-want +got)\n%s", d)
 	}
 	if accounts.calls != 2 {
@@ -140,7 +140,7 @@ func TestASeedThatFailsLeavesNoTokens(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			dir, sink := t.TempDir(), &fakeSink{}
-			err := Seed(t.Context(), Rooms{Shops: sink, Accounts: tt.accounts}, Plan{Users: 10_001, Shops: 1, Tokens: filepath.Join(dir, "t")}, io.Discard)
+			err := Seed(t.Context(), Services{Shops: sink, Accounts: tt.accounts}, Plan{Users: 10_001, Shops: 1, Tokens: filepath.Join(dir, "t")}, io.Discard)
 			if !errors.Is(err, errSink) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v", err)
 			}
@@ -153,7 +153,7 @@ func TestASeedThatFailsLeavesNoTokens(t *testing.T) {
 		})
 	}
 	accounts := &fakeAccounts{}
-	err := Seed(t.Context(), Rooms{Shops: &fakeSink{}, Accounts: accounts}, Plan{Users: 1, Tokens: filepath.Join(t.TempDir(), "none", "t")}, io.Discard)
+	err := Seed(t.Context(), Services{Shops: &fakeSink{}, Accounts: accounts}, Plan{Users: 1, Tokens: filepath.Join(t.TempDir(), "none", "t")}, io.Discard)
 	if err == nil || accounts.calls > 0 {
 		t.Errorf("a file in a folder that is not there: %v, %d calls", err, accounts.calls)
 	}
@@ -161,7 +161,7 @@ func TestASeedThatFailsLeavesNoTokens(t *testing.T) {
 
 func TestTokensReplaceAFileAndNothingElse(t *testing.T) {
 	seed := func(path string) error {
-		return Seed(t.Context(), Rooms{Shops: &fakeSink{}, Accounts: &fakeAccounts{}}, Plan{Users: 1, Seed: 3, Tokens: path}, io.Discard)
+		return Seed(t.Context(), Services{Shops: &fakeSink{}, Accounts: &fakeAccounts{}}, Plan{Users: 1, Seed: 3, Tokens: path}, io.Discard)
 	}
 	dir := t.TempDir()
 	file, link := filepath.Join(dir, "file"), filepath.Join(dir, "link")

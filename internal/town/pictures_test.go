@@ -59,7 +59,7 @@ func newYear() calendar.Date { return calendar.Date{Year: 2026, Month: time.Janu
 func TestASeedHasPicturesOfEachSortDrawnOnce(t *testing.T) {
 	pictures, icons, shops, people := &fakePictures{}, &fakeIcons{bare: []string{"bar", "cafe"}}, &fakeSink{}, &fakeAccounts{}
 	notes := &fakeNotes{}
-	rooms := Rooms{Shops: shops, Accounts: people, Notes: notes, Likes: fakeLikes{fakeNotes: notes}, Pictures: pictures, Icons: icons}
+	rooms := Services{Shops: shops, Accounts: people, Notes: notes, Likes: fakeLikes{fakeNotes: notes}, Pictures: pictures, Icons: icons}
 	plan := Plan{Users: 200, Shops: 300, Notes: 400, Seed: 3, Pictures: true}
 	if err := Seed(t.Context(), rooms, plan, io.Discard); err != nil {
 		t.Fatal(err)
@@ -106,7 +106,7 @@ func TestASeedHasPicturesOfEachSortDrawnOnce(t *testing.T) {
 
 func TestWithoutPicturesNothingIsDrawn(t *testing.T) {
 	pictures, shops := &fakePictures{}, &fakeSink{}
-	rooms := Rooms{Shops: shops, Accounts: &fakeAccounts{}, Pictures: pictures, Icons: &fakeIcons{bare: []string{"bar"}}}
+	rooms := Services{Shops: shops, Accounts: &fakeAccounts{}, Pictures: pictures, Icons: &fakeIcons{bare: []string{"bar"}}}
 	if err := Seed(t.Context(), rooms, Plan{Users: 3, Shops: 3}, io.Discard); err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +117,7 @@ func TestWithoutPicturesNothingIsDrawn(t *testing.T) {
 
 func TestCheckInsOfASeedLieInTheDaysBeforeToday(t *testing.T) {
 	into := &fakeCheckIns{}
-	rooms := Rooms{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, CheckIns: into}
+	rooms := Services{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, CheckIns: into}
 	plan := Plan{Users: 300, Shops: 1, CheckIns: 200, Seed: 3, Today: newYear()}
 	if err := Seed(t.Context(), rooms, plan, io.Discard); err != nil {
 		t.Fatal(err)
@@ -149,7 +149,7 @@ func TestCheckInsOfASeedLieInTheDaysBeforeToday(t *testing.T) {
 func TestVisitsOfASeedAreThoseOfAMonth(t *testing.T) {
 	into := &fakeVisits{}
 	const visits = 20_000
-	rooms := Rooms{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, Visits: into}
+	rooms := Services{Shops: &fakeSink{}, Accounts: &fakeAccounts{}, Visits: into}
 	if err := Seed(t.Context(), rooms, Plan{Users: 100, Shops: 50, Visits: visits, Seed: 3, Today: newYear()}, io.Discard); err != nil {
 		t.Fatal(err)
 	}

@@ -70,8 +70,8 @@ func (p Plan) Check() error {
 		return errors.New("visits are to shops; how many?")
 	case p.Follows > 0 && p.Users < 2:
 		return errors.New("nobody follows himself: follows are for 2 users or more")
-	case p.Follows > mostBonds(p.Users):
-		return fmt.Errorf("seed %d follows: %d users can have %d", p.Follows, p.Users, mostBonds(p.Users))
+	case p.Follows > maxFollows(p.Users):
+		return fmt.Errorf("seed %d follows: %d users can have %d", p.Follows, p.Users, maxFollows(p.Users))
 	}
 	return nil
 }
@@ -87,7 +87,7 @@ func (p Plan) Check() error {
 // shops and likes of new notes, are drawn among the users and shops of the plan: with
 // more of these, some are others, which are added to those that are there. It refuses a
 // plan that [Plan.Check] does.
-func Seed(ctx context.Context, rooms Rooms, plan Plan, out io.Writer) error {
+func Seed(ctx context.Context, rooms Services, plan Plan, out io.Writer) error {
 	if err := plan.Check(); err != nil {
 		return err
 	}
@@ -140,7 +140,7 @@ func seedShops(ctx context.Context, into Shops, plan Plan, owner int64, drawn *a
 	progress := NewProgress(out, "shops", plan.Shops)
 	defer progress.Close()
 	var tally shop.SaveCounts
-	for chunk := range chunks(Region(plan.Shops, plan.Seed), seedChunk) {
+	for chunk := range chunks(GenerateShops(plan.Shops, plan.Seed), seedChunk) {
 		done := tally.Total()
 		motifs := make([]motif, len(chunk))
 		for i := range chunk {
@@ -188,13 +188,13 @@ func appendIDs(ctx context.Context, from Shops, ids []int64, stored []shop.Draft
 	return ids, nil
 }
 
-// Region yields n synthetic shops around the demo town, clustered in towns
+// GenerateShops yields n synthetic shops around the demo town, clustered in towns
 // whose sizes follow a power law. The same seed always gives the same shops,
 // and a smaller n the first of those of a larger one: growing a region only
 // adds shops. At most 50 000 of them lie in one geohash-4 cell (0.3515625° of
 // longitude by 0.17578125° of latitude). External ids are seed:SEED:INDEX.
 // More than [MaxRegion] shops are not yielded.
-func Region(n int, seed uint64) iter.Seq[shop.Draft] {
+func GenerateShops(n int, seed uint64) iter.Seq[shop.Draft] {
 	return func(yield func(shop.Draft) bool) {
 		r := newRegion(seed)
 		for i := range min(n, MaxRegion) {

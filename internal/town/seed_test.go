@@ -40,7 +40,7 @@ func geohash4(lat, lng float64) (hash uint32) {
 func TestRegionNeverCrowdsACell(t *testing.T) {
 	const n = 1_000_000
 	cells := map[uint32]int{}
-	for d := range Region(n, 1) {
+	for d := range GenerateShops(n, 1) {
 		cells[geohash4(d.Lat, d.Lng)]++
 	}
 	total, most := 0, 0
@@ -60,14 +60,14 @@ func TestRegionNeverCrowdsACell(t *testing.T) {
 }
 
 func TestRegionIsTheSameEveryTimeAndOnlyGrows(t *testing.T) {
-	long := slices.Collect(Region(3000, 42))
-	if diff := cmp.Diff(long, slices.Collect(Region(3000, 42))); diff != "" {
+	long := slices.Collect(GenerateShops(3000, 42))
+	if diff := cmp.Diff(long, slices.Collect(GenerateShops(3000, 42))); diff != "" {
 		t.Errorf("the same seed again:\n%s", diff)
 	}
-	if diff := cmp.Diff(long[:1000], slices.Collect(Region(1000, 42))); diff != "" {
+	if diff := cmp.Diff(long[:1000], slices.Collect(GenerateShops(1000, 42))); diff != "" {
 		t.Errorf("a smaller number is no prefix:\n%s", diff)
 	}
-	other := slices.Collect(Region(3000, 43))
+	other := slices.Collect(GenerateShops(3000, 43))
 	same := 0
 	for i := range other {
 		if other[i].Name == long[i].Name && other[i].Lat == long[i].Lat {
@@ -83,7 +83,7 @@ func TestRegionIsBelievable(t *testing.T) {
 	const n = 20_000
 	types, names, cells, words := map[string]int{}, map[string]int{}, map[uint32]int{}, map[string]int{}
 	ids := map[string]bool{}
-	for d := range Region(n, 7) {
+	for d := range GenerateShops(n, 7) {
 		checkDraft(t, d)
 		if !hours.MatchString(d.OpenHours) || d.Area == "" || d.Address == "" {
 			t.Errorf("%s: area %q, address %q, hours %q", d.ExternalID, d.Area, d.Address, d.OpenHours)
@@ -186,7 +186,7 @@ func TestSeedStoresInChunks(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			sink := &fakeSink{}
-			if err := Seed(t.Context(), Rooms{Shops: sink}, Plan{Shops: tt.n, Seed: 3}, io.Discard); err != nil {
+			if err := Seed(t.Context(), Services{Shops: sink}, Plan{Shops: tt.n, Seed: 3}, io.Discard); err != nil {
 				t.Fatal(err)
 			}
 			var got []int
@@ -196,7 +196,7 @@ func TestSeedStoresInChunks(t *testing.T) {
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("chunks (-want +got)\n%s", diff)
 			}
-			if diff := cmp.Diff(slices.Collect(Region(tt.n, 3)), slices.Concat(sink.calls...)); diff != "" {
+			if diff := cmp.Diff(slices.Collect(GenerateShops(tt.n, 3)), slices.Concat(sink.calls...)); diff != "" {
 				t.Errorf("shops (-want +got)\n%s", diff)
 			}
 		})
@@ -207,7 +207,7 @@ func TestSeedShowsProgressOverAllChunks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		sink := &fakeSink{waits: 3 * time.Second}
 		var out strings.Builder
-		if err := Seed(t.Context(), Rooms{Shops: sink}, Plan{Shops: 20_000, Seed: 3}, &out); err != nil {
+		if err := Seed(t.Context(), Services{Shops: sink}, Plan{Shops: 20_000, Seed: 3}, &out); err != nil {
 			t.Fatal(err)
 		}
 		want := `shops: 5000 of 20000 (25 %)
@@ -225,7 +225,7 @@ shops: 20000 of 20000 in 12.0 s, 1667/s
 func TestSeedSaysWhereItFailed(t *testing.T) {
 	sink := &fakeSink{failAt: 2}
 	var out strings.Builder
-	err := Seed(t.Context(), Rooms{Shops: sink}, Plan{Shops: 30_000, Seed: 3}, &out)
+	err := Seed(t.Context(), Services{Shops: sink}, Plan{Shops: 30_000, Seed: 3}, &out)
 	if !errors.Is(err, errSink) || !strings.Contains(err.Error(), "seed shops 10000 to 20000 of 30000") {
 		t.Errorf("error %v", err)
 	}
@@ -256,7 +256,7 @@ func TestSeedRefusesImpossiblePlans(t *testing.T) {
 		"somebody follows more than may": {Users: 5002, Follows: 5002*5000 + 1},
 	} {
 		sink := &fakeSink{}
-		if err := Seed(t.Context(), Rooms{Shops: sink}, plan, io.Discard); err == nil || len(sink.calls) > 0 {
+		if err := Seed(t.Context(), Services{Shops: sink}, plan, io.Discard); err == nil || len(sink.calls) > 0 {
 			t.Errorf("%s: %v, %d calls", name, err, len(sink.calls))
 		}
 	}

@@ -1,6 +1,6 @@
 // Package town fills an installation: with the demo town of a first start and what
 // its people say, with real shops imported from files, and with synthetic regions of
-// any size. It knows no store; what it makes goes to [Rooms].
+// any size. It knows no store; what it makes goes to [Services].
 package town
 
 import (
@@ -18,9 +18,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/visit"
 )
 
-// Rooms are where things go that a town is made of. What makes nothing for a room does
+// Services are where things go that a town is made of. What makes nothing for a room does
 // without it.
-type Rooms struct {
+type Services struct {
 	Shops    Shops
 	Accounts Accounts
 	Notes    Notes
@@ -33,8 +33,8 @@ type Rooms struct {
 	Visits   Visits
 }
 
-// A Sink stores shops.
-type Sink interface {
+// A ShopStore stores shops.
+type ShopStore interface {
 	// Upsert stores the drafts in one transaction, whatever their number, and
 	// reports after each batch how many of them are done. It calls progress
 	// from one goroutine at a time, and not after it has returned.
@@ -43,7 +43,7 @@ type Sink interface {
 
 // Shops store shops, and know them again.
 type Shops interface {
-	Sink
+	ShopStore
 	// IDsOf returns the ids of the stored shops that have external ids, by these.
 	IDsOf(ctx context.Context, externalIDs []string) (map[string]int64, error)
 }

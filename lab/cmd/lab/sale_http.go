@@ -76,7 +76,7 @@ func (s *saleStage) Close() error {
 
 // People are users with a session each.
 func (s *saleStage) People(ctx context.Context, n int) ([]string, error) {
-	drafts := slices.Collect(town.People(n, 1))
+	drafts := slices.Collect(town.GenerateUsers(n, 1))
 	ids, err := s.house.Accounts.BulkInsert(ctx, drafts, func(int) {})
 	if err != nil {
 		return nil, err
