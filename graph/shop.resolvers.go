@@ -47,7 +47,7 @@ func (r *queryResolver) Shop(ctx context.Context, id scalar.ID) (*shop.Shop, err
 	}
 	found, err := byKey(ctx, n, r.services.Shops.ByID)
 	if found != nil {
-		plan.Defer(ctx, func() { r.services.Visits.SawShop(ctx, n) })
+		plan.Defer(ctx, func() { r.services.Visits.RecordShop(ctx, n) })
 	}
 	return found, err
 }

@@ -14,14 +14,14 @@ import (
 )
 
 func (r *queryResolver) SiteStats(ctx context.Context, from calendar.Date, to calendar.Date) ([]visit.Stats, error) {
-	return r.services.Visits.OfSite(ctx, from, to)
+	return r.services.Visits.SiteStats(ctx, from, to)
 }
 
 func (r *shopResolver) Visits(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) (*visit.Stats, error) {
 	if err := r.services.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
 		return nil, err
 	}
-	return r.services.Visits.OfShop(ctx, obj.ID, from, to)
+	return r.services.Visits.ShopStats(ctx, obj.ID, from, to)
 }
 
 func (r *shopResolver) VisitsByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]visit.Stats, error) {

@@ -181,7 +181,7 @@ func (a *App) work(ctx context.Context, failed <-chan error, drain func(*door.Se
 	}
 	handler, gate, err := a.api(components)
 	if err == nil {
-		err = components.Visits.LearnSecret(ctx)
+		err = components.Visits.LoadSecret(ctx)
 	}
 	if err == nil {
 		err = components.Accounts.LearnSecret(ctx)

@@ -83,7 +83,7 @@ func (x VisitCounter) InterceptOperation(ctx context.Context, next graphql.Opera
 	if v.Beacon {
 		return next(ctx) // it says itself what it shows
 	}
-	x.Visits.SawOperation(v)
+	x.Visits.RecordOperation(v)
 	return next(visit.With(ctx, v))
 }
 

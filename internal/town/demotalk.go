@@ -285,5 +285,5 @@ func (d *demoPlanter) visits(ctx context.Context) error {
 	}
 	users := slices.Sorted(maps.Values(d.users))
 	d.done.Visits = demoVisits
-	return d.rooms.Visits.Plant(ctx, visitDays(demoVisits, calendar.DateOf(d.now), users, slices.Sorted(maps.Values(found)), 1))
+	return d.rooms.Visits.BulkInsert(ctx, visitDays(demoVisits, calendar.DateOf(d.now), users, slices.Sorted(maps.Values(found)), 1))
 }

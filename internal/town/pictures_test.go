@@ -49,7 +49,7 @@ func (f *fakeCheckIns) BulkInsert(_ context.Context, drafts []checkin.Draft) (in
 
 type fakeVisits struct{ days []visit.Day }
 
-func (f *fakeVisits) Plant(_ context.Context, days []visit.Day) error {
+func (f *fakeVisits) BulkInsert(_ context.Context, days []visit.Day) error {
 	f.days = append(f.days, days...)
 	return nil
 }

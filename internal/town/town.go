@@ -101,8 +101,8 @@ type CheckIns interface {
 
 // Visits store how often shops and the site were visited.
 type Visits interface {
-	// Plant stores the days that are not stored yet.
-	Plant(ctx context.Context, days []visit.Day) error
+	// BulkInsert stores the days that are not stored yet.
+	BulkInsert(ctx context.Context, days []visit.Day) error
 }
 
 // Comments store what people say about notes.

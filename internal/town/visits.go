@@ -78,7 +78,7 @@ func seedVisits(ctx context.Context, into Visits, plan Plan, users, shops []int6
 	defer progress.Close()
 	for done := 0; done < len(days); {
 		some := days[done:min(done+visitsAtOnce, len(days))]
-		if err := into.Plant(ctx, some); err != nil {
+		if err := into.BulkInsert(ctx, some); err != nil {
 			return fmt.Errorf("seed visits: %w", err)
 		}
 		done += len(some)

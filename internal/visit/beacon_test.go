@@ -180,7 +180,7 @@ func TestOnlySoManyStrangersAndCountedOnesAreRemembered(t *testing.T) {
 	p := open(t, storetest.Real(t), clock, func(c *Config) { c.most = 50 })
 	for i := range 500 {
 		v := p.Stranger("203.0.113.7/32", strings.Repeat("x", i))
-		p.SawOperation(v)
+		p.RecordOperation(v)
 		if again := p.Stranger("203.0.113.7/32", strings.Repeat("x", i)); again != v {
 			t.Errorf("the same one is %+v and %+v", v, again)
 		}

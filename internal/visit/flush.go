@@ -51,10 +51,10 @@ func (s *Service) Flush(ctx context.Context) error {
 		return nil
 	}
 	err := s.dropUnknown(ctx, taken)
-	var batch []sending
+	var batch []flushItem
 	commands := 0
 	for b, t := range taken {
-		one := sending{bucket: b, tally: t}
+		one := flushItem{bucket: b, tally: t}
 		if n := one.commands(); commands+n > batchCommands && len(batch) > 0 {
 			err = errors.Join(err, s.send(ctx, batch))
 			batch, commands = nil, 0
@@ -70,7 +70,7 @@ func (s *Service) Flush(ctx context.Context) error {
 
 // dropUnknown leaves out shops that do not exist, so that strangers cannot make keys. Those
 // that it cannot tell of wait for the next flush; the site does not.
-func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*tally) error {
+func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*dayCount) error {
 	var shops []int64
 	for b := range taken {
 		if b.shop != site {
@@ -105,23 +105,23 @@ func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*tally) erro
 	return failed
 }
 
-// sending is a bucket on its way, and what is asked of Redis for it.
-type sending struct {
+// flushItem is a bucket on its way, and what is asked of Redis for it.
+type flushItem struct {
 	bucket   bucket
-	tally    *tally
+	tally    *dayCount
 	views    *redis.IntCmd // nil if there are none
 	visitors []redis.Cmder
 	rest     []redis.Cmder
 }
 
 // commands is how many a bucket needs.
-func (one sending) commands() int {
+func (one flushItem) commands() int {
 	return 6 + (len(one.tally.visitors)+batchVisitors-1)/batchVisitors
 }
 
 // send sends some buckets in one pipeline. What Redis did not confirm of each waits for
 // the next flush.
-func (s *Service) send(ctx context.Context, batch []sending) error {
+func (s *Service) send(ctx context.Context, batch []flushItem) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
 	micros := s.cfg.Now().UnixMicro()
@@ -146,7 +146,7 @@ func (s *Service) send(ctx context.Context, batch []sending) error {
 
 // ask adds the commands of a bucket to a pipeline. The counter has its name before it
 // counts, and the day is dirty after it did.
-func (s *Service) ask(ctx context.Context, p redis.Pipeliner, one *sending, micros int64) {
+func (s *Service) ask(ctx context.Context, p redis.Pipeliner, one *flushItem, micros int64) {
 	views, visitors := s.keys.views(one.bucket), s.keys.visitors(one.bucket)
 	if one.tally.views > 0 {
 		one.rest = append(one.rest, p.HSetNX(ctx, views, "c", newName()))
@@ -167,9 +167,9 @@ func (s *Service) ask(ctx context.Context, p redis.Pipeliner, one *sending, micr
 }
 
 // missing returns what of a bucket Redis did not confirm.
-func (one sending) missing() (left *tally, missing bool) {
+func (one flushItem) missing() (left *dayCount, missing bool) {
 	failed := func(c redis.Cmder) bool { return c.Err() != nil }
-	left = &tally{}
+	left = &dayCount{}
 	if one.views != nil && failed(one.views) {
 		left.views, missing = one.tally.views, true
 	}

@@ -86,7 +86,7 @@ func open(t *testing.T, on storetest.Stores, clock *hand, change ...func(*Config
 		c(&cfg)
 	}
 	p.Service = New(from.DB, cfg)
-	must(t, p.LearnSecret(t.Context()))
+	must(t, p.LoadSecret(t.Context()))
 	return p
 }
 
@@ -112,7 +112,7 @@ func (p process) come(t *testing.T, shop int64, n, m int) {
 // ofShop is what is said of a shop in a range: different people, views.
 func (p process) ofShop(t *testing.T, shop int64, from, to calendar.Date) [2]int {
 	t.Helper()
-	stats, err := p.OfShop(t.Context(), shop, from, to)
+	stats, err := p.ShopStats(t.Context(), shop, from, to)
 	must(t, err)
 	if stats.Date != nil {
 		t.Errorf("a range has the day %v", stats.Date)

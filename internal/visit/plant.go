@@ -25,9 +25,9 @@ type Day struct {
 	Views    int64
 }
 
-// Plant stores days that are not stored yet, and leaves the others as they are. It does
+// BulkInsert stores days that are not stored yet, and leaves the others as they are. It does
 // not look whether there are such shops.
-func (s *Service) Plant(ctx context.Context, days []Day) error {
+func (s *Service) BulkInsert(ctx context.Context, days []Day) error {
 	for part := range slices.Chunk(days, plantRows) {
 		if err := s.plant(ctx, part); err != nil {
 			return err

@@ -16,14 +16,14 @@ import (
 // MaxDays is how many days one question is about.
 const MaxDays = 366
 
-// OfShop returns the visits to a shop in a range of days, both ends included, in which a
+// ShopStats returns the visits to a shop in a range of days, both ends included, in which a
 // person counts once. It is as fresh as the last flush of each process: a second. Another
 // range than one of 1 to [MaxDays] days is a fault.
 //
 // It costs one statement and two round trips: what Redis has of the days that it keeps,
 // and PFMERGE of these and of the rows of the others. Any other error means that the
 // database or Redis failed: rows alone do not know who came a moment ago.
-func (s *Service) OfShop(ctx context.Context, shop int64, from, to calendar.Date) (*Stats, error) {
+func (s *Service) ShopStats(ctx context.Context, shop int64, from, to calendar.Date) (*Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfShop")
 	defer span.End()
 	days, err := daysOf(from, to)
@@ -63,8 +63,8 @@ func (s *Service) OfShopByDay(ctx context.Context, shop int64, from, to calendar
 	return s.byDay(ctx, shop, from, to)
 }
 
-// OfSite is [Service.OfShopByDay] of the whole site.
-func (s *Service) OfSite(ctx context.Context, from, to calendar.Date) ([]Stats, error) {
+// SiteStats is [Service.OfShopByDay] of the whole site.
+func (s *Service) SiteStats(ctx context.Context, from, to calendar.Date) ([]Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfSite")
 	defer span.End()
 	return s.byDay(ctx, site, from, to)

@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// seen remembers who was counted within the last 30 seconds, in two generations: what is
+// recent remembers who was counted within the last 30 seconds, in two generations: what is
 // young becomes old after that time, and what is old is forgotten. It is safe for
 // concurrent use.
-type seen struct {
+type recent struct {
 	most int // of a generation
 
 	mu         sync.Mutex
@@ -16,11 +16,11 @@ type seen struct {
 	turned     time.Time
 }
 
-func newSeen(most int) *seen { return &seen{most: most, young: map[string]time.Time{}} }
+func newSeen(most int) *recent { return &recent{most: most, young: map[string]time.Time{}} }
 
 // first reports whether a visitor is to be counted, and remembers it if so. Of more
 // visitors than can be remembered some are counted more often.
-func (s *seen) first(visitor string, now time.Time) bool {
+func (s *recent) first(visitor string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last, known := s.young[visitor]

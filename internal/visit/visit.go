@@ -70,9 +70,9 @@ type Service struct {
 	rdb       redis.Cmdable
 	keys      keys
 	cfg       Config
-	waiting   *waiting
-	seen      *seen
-	strangers *strangers
+	waiting   *buffer
+	seen      *recent
+	strangers *anonymous
 	counts    *counts
 	failures  *observe.FailureLog
 	rolled    *redis.Script

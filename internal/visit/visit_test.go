@@ -50,7 +50,7 @@ func TestAPersonCountsOnceInARangeOfDays(t *testing.T) {
 			if got := p.days(t, cake, today(), before(-2)); got != "5/5, 0/0, 0/0" {
 				t.Errorf("%s: days to come %s", when, got)
 			}
-			all, err := p.OfSite(t.Context(), before(2), today())
+			all, err := p.SiteStats(t.Context(), before(2), today())
 			if err != nil || text(all) != "20/20, 20/30, 5/5" || *all[0].Date != before(2) || *all[2].Date != today() {
 				t.Errorf("%s: the site %s, %v", when, text(all), err)
 			}
@@ -231,38 +231,38 @@ func TestWhoCountsAndWhat(t *testing.T) {
 		do         func(s *Service, clock *hand)
 		site, shop int // views
 	}{
-		{"nobody", func(s *Service, _ *hand) { s.SawOperation(Visitor{}); s.SawShop(context.Background(), tea) }, 0, 0},
+		{"nobody", func(s *Service, _ *hand) { s.RecordOperation(Visitor{}); s.RecordShop(context.Background(), tea) }, 0, 0},
 		{"nobody known", func(s *Service, _ *hand) {
 			s.Page(Visitor{}, tea)
-			s.SawShop(With(context.Background(), Visitor{}), tea)
+			s.RecordShop(With(context.Background(), Visitor{}), tea)
 		}, 0, 0},
 		{"a bot", func(s *Service, _ *hand) {
-			s.SawOperation(bot)
-			s.SawShop(With(context.Background(), bot), tea)
+			s.RecordOperation(bot)
+			s.RecordShop(With(context.Background(), bot), tea)
 			s.Page(bot, tea)
 		}, 0, 0},
 		{"a page of the app", func(s *Service, _ *hand) { s.Page(app, 0) }, 1, 0},
 		{"a shop's page of the app, and what it asks for it", func(s *Service, _ *hand) {
-			s.SawOperation(app)
-			s.SawShop(With(context.Background(), app), tea)
+			s.RecordOperation(app)
+			s.RecordShop(With(context.Background(), app), tea)
 			s.Page(app, tea)
 		}, 1, 1},
 		{"a client that asks much at once", func(s *Service, clock *hand) {
 			for range 10 {
-				s.SawOperation(client)
+				s.RecordOperation(client)
 				clock.move(2 * time.Second)
 			}
 		}, 1, 0},
 		{"a client that asks for a minute", func(s *Service, clock *hand) {
 			for range 60 {
-				s.SawOperation(client)
+				s.RecordOperation(client)
 				clock.move(time.Second)
 			}
 		}, 2, 0},
 		{"a client that looks at a shop twice", func(s *Service, _ *hand) {
 			for range 2 {
-				s.SawOperation(client)
-				s.SawShop(With(context.Background(), client), tea)
+				s.RecordOperation(client)
+				s.RecordShop(With(context.Background(), client), tea)
 			}
 		}, 1, 2},
 	}
@@ -302,16 +302,16 @@ func TestARangeIsOneTo366Days(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		for _, from := range []calendar.Date{before(-1), before(366)} {
-			_, one := p.OfShop(t.Context(), tea, from, today())
+			_, one := p.ShopStats(t.Context(), tea, from, today())
 			_, each := p.OfShopByDay(t.Context(), tea, from, today())
-			_, all := p.OfSite(t.Context(), from, today())
+			_, all := p.SiteStats(t.Context(), from, today())
 			for _, err := range []error{one, each, all} {
 				if fault.KindOf(err) != fault.BadUserInput {
 					t.Errorf("from %v: %v", from, err)
 				}
 			}
 		}
-		if list, err := p.OfSite(t.Context(), before(365), today()); err != nil || len(list) != 366 || *list[0].Date != before(365) || *list[365].Date != today() {
+		if list, err := p.SiteStats(t.Context(), before(365), today()); err != nil || len(list) != 366 || *list[0].Date != before(365) || *list[365].Date != today() {
 			t.Errorf("%d days, %v", len(list), err)
 		}
 	})
@@ -346,7 +346,7 @@ func TestAYearIsReadInThreeRoundTripsAndAFlushOf100ShopsIsTwo(t *testing.T) {
 	for i := range 366 {
 		year = append(year, Day{Shop: tea, Date: before(i), Visitors: []string{"u:1", "u:" + fmt.Sprint(i)}, Views: 2})
 	}
-	must(t, p.Plant(t.Context(), year))
+	must(t, p.BulkInsert(t.Context(), year))
 	c.n = 0
 	if got := p.ofShop(t, tea, before(365), today()); !about(got[0], 367) || got[1] != 2*366+2 {
 		t.Errorf("a year: %v", got)
@@ -368,7 +368,7 @@ func TestWhatRedisDidNotTakeIsSentLater(t *testing.T) {
 			t.Error("a flush without Redis did not fail")
 		}
 		p.Page(person(2), tea)
-		if _, err := p.OfShop(t.Context(), tea, today(), today()); err == nil {
+		if _, err := p.ShopStats(t.Context(), tea, today(), today()); err == nil {
 			t.Error("without Redis it is known who came today")
 		}
 		wire.Away.Store(false)
@@ -455,11 +455,11 @@ func TestPlantedDaysStayAndAreAddedTo(t *testing.T) {
 			{Shop: tea, Date: before(100), Visitors: []string{"u:1", "u:2"}, Views: 7},
 			{Shop: tea, Date: today(), Visitors: []string{person(1).Key, "u:1"}, Views: 3},
 		}
-		must(t, p.Plant(t.Context(), planted))
+		must(t, p.BulkInsert(t.Context(), planted))
 		p.come(t, tea, 1, 3)
 		must(t, p.RollUp(t.Context()))
 		planted[0].Views = 1000
-		must(t, p.Plant(t.Context(), planted))
+		must(t, p.BulkInsert(t.Context(), planted))
 		if got := p.ofShop(t, tea, before(100), today()); got != [2]int{4, 12} {
 			t.Errorf("%v", got)
 		}

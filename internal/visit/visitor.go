@@ -31,19 +31,19 @@ func User(id string) string { return "u:" + id }
 // Cookie is the key of somebody who is not, but has our cookie.
 func Cookie(id string) string { return "v:" + id }
 
-// SawShop counts that whoever ctx says looked at a shop, by asking for it: nobody known,
+// RecordShop counts that whoever ctx says looked at a shop, by asking for it: nobody known,
 // a bot, and an app that sends a beacon for it do not count. It does no I/O. A shop that
 // does not exist is dropped later.
-func (s *Service) SawShop(ctx context.Context, shop int64) {
+func (s *Service) RecordShop(ctx context.Context, shop int64) {
 	if v, _ := ctx.Value(visitorKey{}).(*Visitor); v != nil && v.counted() {
 		s.counts.shop.Inc()
 		s.waiting.add(bucket{shop, s.today()}, v.Key)
 	}
 }
 
-// SawOperation counts that a visitor asked for something: a view of the site, unless one
+// RecordOperation counts that a visitor asked for something: a view of the site, unless one
 // was counted within the last 30 seconds. It does no I/O.
-func (s *Service) SawOperation(v Visitor) {
+func (s *Service) RecordOperation(v Visitor) {
 	if !v.counted() {
 		return
 	}

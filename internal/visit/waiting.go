@@ -12,28 +12,28 @@ type bucket struct {
 	day  int
 }
 
-// A tally is what came to a bucket.
-type tally struct {
+// A dayCount is what came to a bucket.
+type dayCount struct {
 	views    int64
 	visitors map[string]struct{}
 }
 
-// waiting is what was recorded and not flushed. It is safe for concurrent use.
-type waiting struct {
+// buffer is what was recorded and not flushed. It is safe for concurrent use.
+type buffer struct {
 	most int                // visitors and buckets
 	full prometheus.Counter // visits that there was no room for
 
 	mu      sync.Mutex
-	buckets map[bucket]*tally
+	buckets map[bucket]*dayCount
 	held    int // visitors and buckets
 }
 
-func newWaiting(most int, full prometheus.Counter) *waiting {
-	return &waiting{most: most, full: full, buckets: map[bucket]*tally{}}
+func newWaiting(most int, full prometheus.Counter) *buffer {
+	return &buffer{most: most, full: full, buckets: map[bucket]*dayCount{}}
 }
 
 // add counts a view. Where there is no room for a visitor who is new, nothing is counted.
-func (w *waiting) add(b bucket, visitor string) {
+func (w *buffer) add(b bucket, visitor string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.join(b, visitor) {
@@ -44,7 +44,7 @@ func (w *waiting) add(b bucket, visitor string) {
 }
 
 // join adds a visitor to a bucket, and reports false if there is no room. The caller has mu.
-func (w *waiting) join(b bucket, visitor string) bool {
+func (w *buffer) join(b bucket, visitor string) bool {
 	t := w.buckets[b]
 	if t != nil {
 		if _, known := t.visitors[visitor]; known {
@@ -55,7 +55,7 @@ func (w *waiting) join(b bucket, visitor string) bool {
 		return false
 	}
 	if t == nil {
-		t = &tally{visitors: map[string]struct{}{}}
+		t = &dayCount{visitors: map[string]struct{}{}}
 		w.buckets[b] = t
 		w.held++
 	}
@@ -65,21 +65,21 @@ func (w *waiting) join(b bucket, visitor string) bool {
 }
 
 // take returns all that waits, and leaves nothing.
-func (w *waiting) take() map[bucket]*tally {
+func (w *buffer) take() map[bucket]*dayCount {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.buckets
-	w.buckets, w.held = map[bucket]*tally{}, 0
+	w.buckets, w.held = map[bucket]*dayCount{}, 0
 	return all
 }
 
 // giveBack adds what was taken and could not be flushed, as far as there is room.
-func (w *waiting) giveBack(b bucket, t *tally) {
+func (w *buffer) giveBack(b bucket, t *dayCount) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.buckets[b]
 	if now == nil {
-		now = &tally{visitors: map[string]struct{}{}}
+		now = &dayCount{visitors: map[string]struct{}{}}
 		w.buckets[b] = now
 		w.held++ // one too many is none: a bucket that was there before stays
 	}

@@ -52,7 +52,7 @@ func openVisitHouse(ctx context.Context, redisURL string) (_ bench.VisitCounter,
 		return nil, nil, errors.Join(err, remove())
 	}
 	stop = func() error { return errors.Join(house.Close(), remove()) }
-	if err := house.Visits.LearnSecret(ctx); err != nil {
+	if err := house.Visits.LoadSecret(ctx); err != nil {
 		return nil, nil, errors.Join(err, stop())
 	}
 	gate, err := door.New(generated.NewExecutableSchema(graph.New(house.Services)), door.Config{
@@ -66,7 +66,7 @@ func openVisitHouse(ctx context.Context, redisURL string) (_ bench.VisitCounter,
 
 // Operation counts an operation of a user.
 func (h *visitHouse) Operation(user string) {
-	h.Visits.SawOperation(visit.Visitor{Key: visit.User(user)})
+	h.Visits.RecordOperation(visit.Visitor{Key: visit.User(user)})
 }
 
 // Intercept returns what sends an operation through the extension, with the caller that a
