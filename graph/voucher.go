@@ -70,7 +70,7 @@ func (r *Resolver) vouchersOf(ctx context.Context, shops []*shop.Shop) ([][]vouc
 		ids[i] = s.ID
 		owned[s.ID] = by.IsAdmin || by.UserID != 0 && optional.Value(s.OwnerID) == by.UserID
 	}
-	found, err := r.services.Vouchers.OfShops(ctx, ids, func(id int64) bool { return owned[id] })
+	found, err := r.services.Vouchers.ByShops(ctx, ids, func(id int64) bool { return owned[id] })
 	if err != nil {
 		return nil, err
 	}

@@ -120,7 +120,7 @@ func (r *subscriptionResolver) StockUpdates(ctx context.Context, voucherID scala
 	if err != nil {
 		return nil, err
 	}
-	source, err := r.services.Vouchers.Live(ctx, n)
+	source, err := r.services.Vouchers.Subscribe(ctx, n)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func (a *App) buildDemoTown(ctx context.Context, components *Components, merchan
 	if err != nil {
 		return err
 	}
-	sold, err := components.Vouchers.Plant(ctx, town.DemoVouchers(begin))
+	sold, err := components.Vouchers.BulkInsert(ctx, town.DemoVouchers(begin))
 	if err != nil {
 		return fmt.Errorf("vouchers of the demo town: %w", err)
 	}

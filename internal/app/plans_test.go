@@ -295,7 +295,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	})
 	add("vouchers", func(ctx context.Context) error { _, err := h.Vouchers.ByIDs(ctx, some); return err })
 	add("vouchers of shops", func(ctx context.Context) error {
-		_, err := h.Vouchers.OfShops(ctx, some, func(id int64) bool { return id == 11 })
+		_, err := h.Vouchers.ByShops(ctx, some, func(id int64) bool { return id == 11 })
 		return err
 	})
 	add("flash sales", func(ctx context.Context) error {

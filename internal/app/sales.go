@@ -48,7 +48,7 @@ func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *
 	joint := &saleAdapter{}
 	h.Vouchers = voucher.New(client, h.hub, h.outbox, voucher.Config{
 		Sales: joint, Shops: h.Shops,
-		Changed: func(ids ...int64) { h.Notifier.Notify(stocksOf(ids)...) }, Live: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
+		Changed: func(ids ...int64) { h.Notifier.Notify(stocksOf(ids)...) }, Notifier: h.Notifier, Quota: limits.Limit("vouchers", cfg.VouchersPerUser), Registerer: reg, Log: log,
 	})
 	h.Balances = balance.New(client, nil)
 	h.Orders = order.New(client, h.hub, h.outbox, order.Config{

@@ -139,7 +139,7 @@ func (w *warmer) pages(ctx context.Context) (int, error) {
 	if err != nil {
 		return len(shops), err
 	}
-	_, err = w.components.Vouchers.OfShops(cache.ForWarmup(ctx), shops, nil) // which their pages show
+	_, err = w.components.Vouchers.ByShops(cache.ForWarmup(ctx), shops, nil) // which their pages show
 	return len(shops), err
 }
 

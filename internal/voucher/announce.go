@@ -19,15 +19,15 @@ const applyTimeout = time.Second
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Changed)})
+	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate)})
 }
 
-// Changed tells Redis and the other processes that rows of vouchers or of their
+// Invalidate tells Redis and the other processes that rows of vouchers or of their
 // sales were inserted or changed, by whomever: sales are brought to what their
 // rows say, what is cached of the vouchers is dropped, and so are the lists of their
 // shops and that of all sales. It may be repeated, late too. Of a row that is gone the
 // shop is not known, and need not be: a list passes over what has no row.
-func (s *Service) Changed(ctx context.Context, ids ...int64) error {
+func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	query := s.db.Voucher.Query().Where(entvoucher.IDIn(ids...))
 	query.Select(entvoucher.FieldKind, entvoucher.FieldShopID)
 	rows, err := query.All(ctx)

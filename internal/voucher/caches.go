@@ -35,7 +35,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 	s.lists = cache.New(hub, cache.Policy{
 		Name: "voucher-list", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
 		Local: cache.Local{Share: 0.01, Criteria: cache.RarelyChanged | cache.Small | cache.MayBeStale},
-	}, cache.Source[shopList, []listed]{Key: shopList.key, Load: s.loadLists, Parse: parseShopList})
+	}, cache.Source[shopList, []listEntry]{Key: shopList.key, Load: s.loadLists, Parse: parseShopList})
 	s.table = hub.Table("vouchers")
 	s.running = cache.NewQueryCache(s.table, cache.Policy{
 		Name: "sale-list", TTL: 10 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,

@@ -17,7 +17,7 @@ const (
 	MaxValue    = 100_000_000 // minor units; the least is 1
 	MaxStock    = 1_000_000   // pieces of a sale, those that are sold included
 	MaxWindow   = 366 * 24 * time.Hour
-	MaxAhead    = 366 * 24 * time.Hour // of a sale's begin: until a day after its end, it is in Redis
+	MaxLeadTime = 366 * 24 * time.Hour // of a sale's begin: until a day after its end, it is in Redis
 
 	perBucket = 4000 // most buyers of a sale in one of its buckets in Redis
 )
@@ -128,7 +128,7 @@ func (w window) check(wrong *fault.UserErrors, field string) bool {
 
 // checkBegin adds that a window is too far away.
 func (w window) checkBegin(wrong *fault.UserErrors, now time.Time) {
-	if w.begins > now.Add(MaxAhead).UnixMilli() {
+	if w.begins > now.Add(MaxLeadTime).UnixMilli() {
 		wrong.Add(fault.InvalidInput, "beginsAt", "A sale begins within 366 days.")
 	}
 }

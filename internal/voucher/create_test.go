@@ -148,15 +148,15 @@ func TestOnlyAShopsOwnerOrAnAdministratorSells(t *testing.T) {
 			{"the owner", Editor{UserID: w.ann}, ours, ""},
 			{"another", Editor{UserID: bob}, ours, fault.Forbidden},
 			{"nobody", Editor{}, ours, fault.Forbidden},
-			{"an administrator", Editor{UserID: bob, Any: true}, ours, ""},
+			{"an administrator", Editor{UserID: bob, IsAdmin: true}, ours, ""},
 			{"somebody, at a shop of nobody", Editor{UserID: bob}, free, fault.Forbidden},
 			{"nobody, at a shop of nobody", Editor{}, free, fault.Forbidden},
-			{"an administrator, at a shop of nobody", Editor{UserID: bob, Any: true}, free, ""},
+			{"an administrator, at a shop of nobody", Editor{UserID: bob, IsAdmin: true}, free, ""},
 		}
 		for _, tt := range tests {
 			ordinary, flash := lunch(w), dinner(w, 5)
 			ordinary.ShopID, flash.ShopID = tt.shop, tt.shop
-			admin := Editor{Any: true}
+			admin := Editor{IsAdmin: true}
 			there, err := s.Create(t.Context(), admin, ordinary)
 			if err != nil {
 				t.Fatal(err)

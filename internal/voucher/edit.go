@@ -35,8 +35,8 @@ const (
 
 // An Editor is who asks for a change.
 type Editor struct {
-	UserID int64
-	Any    bool // may change the vouchers of others: an administrator
+	UserID  int64
+	IsAdmin bool // may change the vouchers of others: an administrator
 }
 
 // Changes are what is to become of a voucher's fields. SubTitle and Rules can be
@@ -63,7 +63,7 @@ func (s *Service) mayEdit(ctx context.Context, by Editor, shopID int64) (known b
 	switch {
 	case err != nil:
 		return false, fmt.Errorf("ask for the owner of shop %d: %w", shopID, err)
-	case known && !by.Any && (owner == nil || *owner != by.UserID):
+	case known && !by.IsAdmin && (owner == nil || *owner != by.UserID):
 		return true, fault.New(fault.Forbidden, "Only its owner may change what a shop sells.")
 	}
 	return known, nil

@@ -79,37 +79,37 @@ func (s *Service) FlashSales(ctx context.Context, q Query) (*Page, error) {
 	return w.page(q, true), nil
 }
 
-// place is a sale's place in the list, with what its phase needs.
-type place struct {
+// listKey is a sale's place in the list, with what its phase needs.
+type listKey struct {
 	ID     int64 `json:"id"`
 	Begins int64 `json:"from"` // milliseconds
 	Ends   int64 `json:"to"`   // milliseconds
 }
 
-func (p place) compare(o place) int {
+func (p listKey) compare(o listKey) int {
 	return cmp.Or(cmp.Compare(p.Ends, o.Ends), cmp.Compare(p.ID, o.ID))
 }
 
 const cursorName = "SALE"
 
-func (p place) cursor() page.Cursor { return page.Encode(cursorName, p.Ends, p.ID) }
+func (p listKey) cursor() page.Cursor { return page.Encode(cursorName, p.Ends, p.ID) }
 
-// A walk goes through the list for one page.
-type walk struct {
+// A pageReader goes through the list for one page.
+type pageReader struct {
 	now   time.Time
 	want  map[Phase]bool
 	first int
-	after place // the last one looked at
+	after listKey // the last one looked at
 	edges []*Edge
 	full  bool // one more was found than the page holds
 }
 
 // walk checks the query and begins behind its cursor.
-func (q Query) walk(now time.Time) (*walk, error) {
+func (q Query) walk(now time.Time) (*pageReader, error) {
 	if err := page.CheckFirst(q.First); err != nil {
 		return nil, err
 	}
-	w := &walk{now: now, want: map[Phase]bool{}, first: q.First, after: place{Ends: math.MinInt64}}
+	w := &pageReader{now: now, want: map[Phase]bool{}, first: q.First, after: listKey{Ends: math.MinInt64}}
 	if len(q.Phases) == 0 {
 		q.Phases = []Phase{Open, Upcoming}
 	}
@@ -128,7 +128,7 @@ func (q Query) walk(now time.Time) (*walk, error) {
 }
 
 // wants says whether a sale can be in one of the phases, by its window.
-func (w *walk) wants(begins, ends int64) bool {
+func (w *pageReader) wants(begins, ends int64) bool {
 	switch now := w.now.UnixMilli(); {
 	case ends <= now:
 		return w.want[Ended]
@@ -140,17 +140,17 @@ func (w *walk) wants(begins, ends int64) bool {
 }
 
 // asksStock says whether the pieces that are left decide whether sales are listed.
-func (w *walk) asksStock() bool { return w.want[Open] != w.want[SoldOut] }
+func (w *pageReader) asksStock() bool { return w.want[Open] != w.want[SoldOut] }
 
 // candidates returns the next sales that may be in the phases: fewer than the limit
 // only at the end of the list.
-func (s *Service) candidates(ctx context.Context, w *walk, limit int) ([]place, error) {
+func (s *Service) candidates(ctx context.Context, w *pageReader, limit int) ([]listKey, error) {
 	if !w.want[Ended] {
 		head, err := s.running.Get(ctx, struct{}{})
 		if err != nil {
 			return nil, fmt.Errorf("list flash sales: %w", err)
 		}
-		var found []place
+		var found []listKey
 		for _, p := range head {
 			if p.compare(w.after) > 0 && w.wants(p.Begins, p.Ends) && len(found) < limit {
 				found = append(found, p)
@@ -168,12 +168,12 @@ func (s *Service) candidates(ctx context.Context, w *walk, limit int) ([]place, 
 }
 
 // loadRunning reads the first sales that have not ended.
-func (s *Service) loadRunning(ctx context.Context, _ struct{}) ([]place, error) {
+func (s *Service) loadRunning(ctx context.Context, _ struct{}) ([]listKey, error) {
 	return s.places(ctx, headSize, flashsale.EndsAtGT(s.now().UnixMilli()))
 }
 
 // places reads the places of sales that are not taken off, in their order.
-func (s *Service) places(ctx context.Context, limit int, where ...predicate.FlashSale) ([]place, error) {
+func (s *Service) places(ctx context.Context, limit int, where ...predicate.FlashSale) ([]listKey, error) {
 	onSale := func(sel *sql.Selector) {
 		v := sql.Table(entvoucher.Table)
 		sel.Join(v).On(sel.C(flashsale.FieldID), v.C(entvoucher.FieldID))
@@ -185,16 +185,16 @@ func (s *Service) places(ctx context.Context, limit int, where ...predicate.Flas
 	if err != nil {
 		return nil, fmt.Errorf("select flash sales: %w", err)
 	}
-	list := make([]place, len(rows))
+	list := make([]listKey, len(rows))
 	for i, r := range rows {
-		list[i] = place{r.ID, r.BeginsAt, r.EndsAt}
+		list[i] = listKey{r.ID, r.BeginsAt, r.EndsAt}
 	}
 	return list, nil
 }
 
 // behind keeps the sales that come after the last one looked at. The first condition
 // says less than the second, in a way that an index can begin at.
-func (w *walk) behind(sel *sql.Selector) {
+func (w *pageReader) behind(sel *sql.Selector) {
 	ends, id := sel.C(flashsale.FieldEndsAt), sel.C(flashsale.FieldID)
 	sel.Where(sql.And(
 		sql.GTE(ends, w.after.Ends),
@@ -203,7 +203,7 @@ func (w *walk) behind(sel *sql.Selector) {
 }
 
 // inPhases keeps the sales whose window puts them into the phases.
-func (w *walk) inPhases(sel *sql.Selector) {
+func (w *pageReader) inPhases(sel *sql.Selector) {
 	now, begins, ends := w.now.UnixMilli(), sel.C(flashsale.FieldBeginsAt), sel.C(flashsale.FieldEndsAt)
 	var either []*sql.Predicate
 	if w.want[Ended] {
@@ -222,7 +222,7 @@ func (w *walk) inPhases(sel *sql.Selector) {
 
 // look takes those of the candidates onto the page that belong there, by their rows
 // and the pieces that are left.
-func (s *Service) look(ctx context.Context, w *walk, batch []place) error {
+func (s *Service) look(ctx context.Context, w *pageReader, batch []listKey) error {
 	ids := make([]int64, len(batch))
 	for i, p := range batch {
 		ids[i] = p.ID
@@ -261,7 +261,7 @@ func (s *Service) look(ctx context.Context, w *walk, batch []place) error {
 }
 
 // has says whether a sale is in one of the phases.
-func (w *walk) has(v *Sale, stocks map[int64]int) bool {
+func (w *pageReader) has(v *Sale, stocks map[int64]int) bool {
 	if !w.asksStock() {
 		return w.wants(v.BeginsAt.UnixMilli(), v.EndsAt.UnixMilli())
 	}
@@ -270,7 +270,7 @@ func (w *walk) has(v *Sale, stocks map[int64]int) bool {
 
 // page is what was found. The next page begins behind the last sale looked at, which
 // need not be on this one.
-func (w *walk) page(q Query, more bool) *Page {
+func (w *pageReader) page(q Query, more bool) *Page {
 	cursors := make([]page.Cursor, len(w.edges))
 	for i, e := range w.edges {
 		cursors[i] = e.Cursor

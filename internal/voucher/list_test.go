@@ -28,7 +28,7 @@ func ids(list []*Voucher) []int64 {
 
 func ofShop(t *testing.T, s *Service, shop int64, all bool) []int64 {
 	t.Helper()
-	found, err := s.OfShops(t.Context(), []int64{shop}, func(int64) bool { return all })
+	found, err := s.ByShops(t.Context(), []int64{shop}, func(int64) bool { return all })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +53,7 @@ func sell(t *testing.T, s *Service, shop int64, n int, ends func(i int) time.Tim
 		made = append(made, v.ID)
 	}
 	slices.Reverse(made)
-	if err := s.Changed(t.Context(), made...); err != nil {
+	if err := s.Invalidate(t.Context(), made...); err != nil {
 		t.Fatal(err)
 	}
 	return made
@@ -68,7 +68,7 @@ func TestAShopShowsItsNewest50Vouchers(t *testing.T) {
 		few := sell(t, s, other, 3, never)
 		none := newShop(t, s, 0)
 		for range 2 { // the second time from the cache
-			found, err := s.OfShops(t.Context(), []int64{w.shop, other, none, 1 << 40}, func(id int64) bool { return id == other })
+			found, err := s.ByShops(t.Context(), []int64{w.shop, other, none, 1 << 40}, func(id int64) bool { return id == other })
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -108,7 +108,7 @@ func TestANewVoucherCostsOnlyItsOwnShopItsList(t *testing.T) {
 		if got := ofShop(t, s, b, false); len(got) > 0 {
 			t.Errorf("the list of another shop was read again: %v", got)
 		}
-		if err := s.Changed(t.Context(), untold.ID); err != nil {
+		if err := s.Invalidate(t.Context(), untold.ID); err != nil {
 			t.Fatal(err)
 		}
 		if got := ofShop(t, s, b, false); !slices.Equal(got, []int64{untold.ID}) {
@@ -244,7 +244,7 @@ func fair(t *testing.T, s *Service, w *town, rnd *rand.Rand, n int) (model []*Vo
 		w.sales.there[v.ID] = kept{1, stock, 1, sale.BeginsAt, sale.EndsAt, !off}
 	}
 	slices.SortFunc(model, func(a, b *Voucher) int {
-		return place{a.ID, 0, a.Sale.EndsAt.UnixMilli()}.compare(place{b.ID, 0, b.Sale.EndsAt.UnixMilli()})
+		return listKey{a.ID, 0, a.Sale.EndsAt.UnixMilli()}.compare(listKey{b.ID, 0, b.Sale.EndsAt.UnixMilli()})
 	})
 	if err := s.table.Invalidate(t.Context()); err != nil {
 		t.Fatal(err)

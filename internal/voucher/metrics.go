@@ -18,15 +18,15 @@ const (
 	restoring = "take_back" // nor told that they stay
 )
 
-// troubles counts these failures and logs them seldom.
-type troubles struct {
+// editFailures counts these failures and logs them seldom.
+type editFailures struct {
 	counts *prometheus.CounterVec
 	log    *slog.Logger
 	seldom clock.Throttle
 }
 
-func newTroubles(reg prometheus.Registerer, log *slog.Logger) *troubles {
-	t := &troubles{
+func newTroubles(reg prometheus.Registerer, log *slog.Logger) *editFailures {
+	t := &editFailures{
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_voucher_edit_failures_total", Help: "Edits of running sales that Redis could not be told of in time.",
 		}, []string{"doing"}),
@@ -43,7 +43,7 @@ func newTroubles(reg prometheus.Registerer, log *slog.Logger) *troubles {
 	return t
 }
 
-func (t *troubles) note(ctx context.Context, doing string, id int64, err error) {
+func (t *editFailures) note(ctx context.Context, doing string, id int64, err error) {
 	t.counts.WithLabelValues(doing).Inc()
 	if t.seldom.Allow() {
 		t.log.WarnContext(ctx, "an edit of a running sale could not be made in Redis at once", "doing", doing, "voucher", id, "err", err)

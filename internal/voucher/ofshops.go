@@ -67,19 +67,19 @@ func (l shopList) most() int {
 	return listSize
 }
 
-// listed is a voucher's place in such a list.
-type listed struct {
+// listEntry is a voucher's place in such a list.
+type listEntry struct {
 	ID   int64 `json:"id"`
 	Ends int64 `json:"ends,omitempty"` // end of its sale, milliseconds; 0 of an ordinary one
 }
 
-// OfShops returns the vouchers of each shop, newest first and at most 50: those that
+// ByShops returns the vouchers of each shop, newest first and at most 50: those that
 // are on sale and whose sale is not over; where all says so (nil: nowhere), the
 // others too. A shop without any is left out. It is as fresh as [Service.ByID].
 //
 // It costs two round trips to the cache, whatever the number of shops, and one
 // statement for all lists that it does not have.
-func (s *Service) OfShops(ctx context.Context, shopIDs []int64, all func(shopID int64) bool) (map[int64][]*Voucher, error) {
+func (s *Service) ByShops(ctx context.Context, shopIDs []int64, all func(shopID int64) bool) (map[int64][]*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.OfShops")
 	defer span.End()
 	asked := make([]shopList, len(shopIDs))
@@ -114,7 +114,7 @@ func (s *Service) OfShops(ctx context.Context, shopIDs []int64, all func(shopID 
 }
 
 // listsOf returns lists as they are at a time, cut to what a shop shows.
-func (s *Service) listsOf(ctx context.Context, asked []shopList, now time.Time) (map[shopList][]listed, error) {
+func (s *Service) listsOf(ctx context.Context, asked []shopList, now time.Time) (map[shopList][]listEntry, error) {
 	lists, err := s.lists.GetMany(ctx, asked)
 	if err != nil {
 		return nil, err
@@ -138,8 +138,8 @@ func (s *Service) listsOf(ctx context.Context, asked []shopList, now time.Time) 
 }
 
 // at is what is shown of a list at a time. The list itself stays: it is the cache's.
-func (l shopList) at(list []listed, now time.Time) []listed {
-	kept := make([]listed, 0, min(len(list), MaxOfShop))
+func (l shopList) at(list []listEntry, now time.Time) []listEntry {
+	kept := make([]listEntry, 0, min(len(list), MaxOfShop))
 	for _, v := range list {
 		if len(kept) < MaxOfShop && (l.All || v.Ends == 0 || v.Ends > now.UnixMilli()) {
 			kept = append(kept, v)
@@ -149,14 +149,14 @@ func (l shopList) at(list []listed, now time.Time) []listed {
 }
 
 // loadLists reads lists with one statement, empty ones too.
-func (s *Service) loadLists(ctx context.Context, asked []shopList) (map[shopList][]listed, error) {
+func (s *Service) loadLists(ctx context.Context, asked []shopList) (map[shopList][]listEntry, error) {
 	type argument struct {
 		Shop int64 `json:"shop"`
 		All  bool  `json:"all"`
 		Most int   `json:"most"`
 	}
 	arguments := make([]argument, len(asked))
-	found := make(map[shopList][]listed, len(asked))
+	found := make(map[shopList][]listEntry, len(asked))
 	for i, l := range asked {
 		arguments[i] = argument{l.Shop, l.All, l.most()}
 		found[l] = nil
@@ -167,7 +167,7 @@ func (s *Service) loadLists(ctx context.Context, asked []shopList) (map[shopList
 	}
 	err = sqlfile.Each(ctx, s.db, s.ofShops, []any{string(text), s.now().UnixMilli()}, func(rows *sql.Rows) error {
 		var l shopList
-		var v listed
+		var v listEntry
 		if err := rows.Scan(&l.Shop, &l.All, &v.ID, &v.Ends); err != nil {
 			return err
 		}

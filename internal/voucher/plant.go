@@ -32,24 +32,24 @@ type Draft struct {
 	BeginsAt, EndsAt time.Time
 }
 
-// A Tally counts what became of drafts.
-type Tally struct {
+// A SaveCounts counts what became of drafts.
+type SaveCounts struct {
 	Added   int
 	Present int // stored before, and left as they are
 	Skipped int // without their shop
 }
 
-// Plant stores the drafts that are not stored yet, in one transaction, whoever owns
+// BulkInsert stores the drafts that are not stored yet, in one transaction, whoever owns
 // their shops. It may be repeated, also after its merchant has changed what it planted.
 // A draft that breaks a bound is an error, and nothing is stored.
-func (s *Service) Plant(ctx context.Context, drafts []Draft) (Tally, error) {
+func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (SaveCounts, error) {
 	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
 	defer cancel()
-	var sum Tally
+	var sum SaveCounts
 	var ids []int64
 	var jobs []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
-		sum, ids = Tally{}, nil
+		sum, ids = SaveCounts{}, nil
 		for _, d := range drafts {
 			id, err := s.plant(ctx, tx, d, &sum)
 			if err != nil {
@@ -63,16 +63,16 @@ func (s *Service) Plant(ctx context.Context, drafts []Draft) (Tally, error) {
 		return err
 	})
 	if err != nil {
-		return Tally{}, fmt.Errorf("plant %d vouchers: %w", len(drafts), err)
+		return SaveCounts{}, fmt.Errorf("plant %d vouchers: %w", len(drafts), err)
 	}
 	if len(ids) > 0 {
-		s.outbox.Finish(ctx, s.Changed(ctx, ids...), jobs...)
+		s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), jobs...)
 	}
 	return sum, nil
 }
 
 // plant stores one draft and returns its id, or 0.
-func (s *Service) plant(ctx context.Context, tx *ent.Tx, d Draft, sum *Tally) (int64, error) {
+func (s *Service) plant(ctx context.Context, tx *ent.Tx, d Draft, sum *SaveCounts) (int64, error) {
 	if d.ExternalID == "" {
 		return 0, errors.New("it has no external id")
 	}

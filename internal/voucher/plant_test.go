@@ -18,14 +18,14 @@ func TestPlantStoresOnceWhatIsMissing(t *testing.T) {
 			{ExternalID: "demo:b", Shop: shop, Title: "B", SubTitle: "b", Rules: "c\nd", PayValue: 1, FaceValue: 2, Stock: 3, BeginsAt: noon, EndsAt: noon.Add(time.Hour)},
 			{ExternalID: "demo:c", Shop: "demo:nowhere", Title: "C", PayValue: 1, FaceValue: 2},
 		}
-		plant := func(want Tally) {
+		plant := func(want SaveCounts) {
 			t.Helper()
-			got, err := s.Plant(t.Context(), drafts)
+			got, err := s.BulkInsert(t.Context(), drafts)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		}
-		plant(Tally{Added: 2, Skipped: 1})
+		plant(SaveCounts{Added: 2, Skipped: 1})
 		planted := ofShop(t, s, w.shop, false)
 		if len(planted) != 2 {
 			t.Fatalf("shown are %v", planted)
@@ -49,12 +49,12 @@ func TestPlantStoresOnceWhatIsMissing(t *testing.T) {
 
 		updateFlash(t, s, w, b.ID, FlashChanges{Changes: Changes{Title: patch.Set("New")}})
 		w.pass(2 * time.Hour) // the sale could not be stored any more
-		plant(Tally{Present: 2, Skipped: 1})
+		plant(SaveCounts{Present: 2, Skipped: 1})
 		if got := read(t, s, b.ID).Title; got != "New" {
 			t.Errorf("the title is %q again", got)
 		}
 		drafts = append(drafts, Draft{ExternalID: "demo:d", Shop: shop, Title: "D", PayValue: 1, FaceValue: 2}, Draft{ExternalID: "demo:e", Shop: shop})
-		if _, err := s.Plant(t.Context(), drafts); err == nil {
+		if _, err := s.BulkInsert(t.Context(), drafts); err == nil {
 			t.Error("a draft without a title is planted")
 		}
 		if n := len(ofShop(t, s, w.shop, true)); n != 2 {

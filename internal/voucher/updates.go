@@ -21,11 +21,11 @@ const (
 // watch look again.
 func StockKey(id int64) string { return "stock:" + decimal(id) }
 
-// Live is how a sale stands, at once, and then each change of it, coalesced, at most four
+// Subscribe is how a sale stands, at once, and then each change of it, coalesced, at most four
 // times a second, until the sale is over. It is the same for all who watch it, and read
 // once for all of a process. What is no flash voucher is a fault; a [Config] without a hub
 // has nobody watch.
-func (s *Service) Live(ctx context.Context, id int64) (live.Source, error) {
+func (s *Service) Subscribe(ctx context.Context, id int64) (live.Source, error) {
 	if _, err := s.State(ctx, id); err != nil {
 		if errors.Is(err, fault.ErrNotFound) {
 			return nil, fault.BadInput("there is no such flash voucher")

@@ -134,7 +134,7 @@ type Config struct {
 	// who watches a sale live. It may be called twice for one change, and must not
 	// block. Nil: nobody does.
 	Changed    func(voucherIDs ...int64)
-	Live       *live.Hub             // by which sales are watched, see [Service.Live]
+	Notifier   *live.Hub             // by which sales are watched, see [Service.Subscribe]
 	Now        func() time.Time      // nil: time.Now
 	Quota      *quota.Limit          // nil: no limit
 	Registerer prometheus.Registerer // nil: no metrics
@@ -146,10 +146,10 @@ type Service struct {
 	db       *ent.Client
 	vouchers *cache.Cache[int64, Voucher]
 	terms    *cache.Cache[int64, Terms]
-	lists    *cache.Cache[shopList, []listed]   // of shops
-	running  *cache.QueryCache[struct{}, place] // the sales that have not ended
-	table    *cache.Table                       // whose writes end that list
-	ofShops  string                             // the statement of lists
+	lists    *cache.Cache[shopList, []listEntry]  // of shops
+	running  *cache.QueryCache[struct{}, listKey] // the sales that have not ended
+	table    *cache.Table                         // whose writes end that list
+	ofShops  string                               // the statement of lists
 	outbox   *outbox.Box
 	sales    Sales
 	shops    Shops
@@ -157,7 +157,7 @@ type Service struct {
 	live     *live.SharedUpdates[*State]
 	now      func() time.Time
 	quota    *quota.Limit
-	troubles *troubles
+	troubles *editFailures
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies. It
@@ -165,7 +165,7 @@ type Service struct {
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, c Config) *Service {
 	s := &Service{
 		db: db, ofShops: ofShops(db.Dialect()), outbox: box, sales: c.Sales, shops: c.Shops,
-		live: live.NewStates[*State](c.Live), changed: c.Changed, now: c.Now, quota: c.Quota, troubles: newTroubles(c.Registerer, c.Log),
+		live: live.NewStates[*State](c.Notifier), changed: c.Changed, now: c.Now, quota: c.Quota, troubles: newTroubles(c.Registerer, c.Log),
 	}
 	if s.changed == nil {
 		s.changed = func(...int64) {}

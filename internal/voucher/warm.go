@@ -9,9 +9,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// mostPinned is how many sales are pinned of those that open soon, and of those that are
+// maxPinned is how many sales are pinned of those that open soon, and of those that are
 // open: those that end first.
-const mostPinned = 1000
+const maxPinned = 1000
 
 // PinSales keeps near, until their sale ends, the vouchers whose sale is open or opens
 // within a time, and the list of sales for twice that time. Window, size and place of a
@@ -51,7 +51,7 @@ func (s *Service) PinSales(ctx context.Context, soon time.Duration) (sales int, 
 
 // opening returns the sales that have not ended and begin before a time: from the cached
 // list if it has all sales, else by two statements.
-func (s *Service) opening(ctx context.Context, now, before time.Time) (found []place, err error) {
+func (s *Service) opening(ctx context.Context, now, before time.Time) (found []listKey, err error) {
 	list, err := s.running.Get(ctx, struct{}{})
 	if err != nil {
 		return nil, fmt.Errorf("list flash sales: %w", err)
@@ -65,10 +65,10 @@ func (s *Service) opening(ctx context.Context, now, before time.Time) (found []p
 		return found, nil
 	}
 	at, soon := now.UnixMilli(), before.UnixMilli()
-	found, err = s.places(ctx, mostPinned, flashsale.BeginsAtGT(at), flashsale.BeginsAtLTE(soon), flashsale.EndsAtGT(at))
+	found, err = s.places(ctx, maxPinned, flashsale.BeginsAtGT(at), flashsale.BeginsAtLTE(soon), flashsale.EndsAtGT(at))
 	if err != nil {
 		return nil, err
 	}
-	open, err := s.places(ctx, mostPinned, flashsale.BeginsAtLTE(at), flashsale.EndsAtGT(at))
+	open, err := s.places(ctx, maxPinned, flashsale.BeginsAtLTE(at), flashsale.EndsAtGT(at))
 	return append(found, open...), err
 }

@@ -84,7 +84,7 @@ func (h *saleHouse) begin(ctx context.Context) (stop func() error) {
 // Open makes a flash voucher whose sale is open.
 func (h *saleHouse) Open(ctx context.Context, stock int) (salebench.Sale, error) {
 	now := time.Now()
-	made, err := h.Vouchers.CreateFlash(ctx, voucher.Editor{UserID: 1, Any: true}, voucher.FlashDetails{
+	made, err := h.Vouchers.CreateFlash(ctx, voucher.Editor{UserID: 1, IsAdmin: true}, voucher.FlashDetails{
 		Details: voucher.Details{ShopID: h.shop, Title: "Noon", PayValue: 100, FaceValue: 500},
 		Stock:   stock, BeginsAt: now.Add(-time.Minute), EndsAt: now.Add(time.Hour),
 	})
