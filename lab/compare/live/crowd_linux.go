@@ -25,7 +25,7 @@ import (
 
 const (
 	handshakes = 16      // at a time: each reads the session of a user who was not here before
-	mostTries  = 5       // of one whom a busy server asks to come again
+	maxTries   = 5       // of one whom a busy server asks to come again
 	tryAgain   = 1013    // the code by which it does
 	underWay   = 1 << 16 // items at most that not all have
 	readBuffer = 256 << 10
@@ -308,7 +308,7 @@ func (c *crowd) loop() {
 func (c *crowd) drop(s *socket, err error) {
 	closed, ok := errors.AsType[closedError](err)
 	switch {
-	case ok && closed == tryAgain && s.done < len(s.steps) && s.tries < mostTries:
+	case ok && closed == tryAgain && s.done < len(s.steps) && s.tries < maxTries:
 		c.again = append(c.again, s)
 		c.beginning--
 	case c.failed == nil:
