@@ -31,7 +31,7 @@ type seat struct {
 	err    error
 }
 
-const mostSeats = 500
+const maxSlots = 500
 
 func newGrouped(ctx context.Context, on *Servers) (*grouped, error) {
 	s, err := newSingle(ctx, on)
@@ -64,7 +64,7 @@ func (g *grouped) Admit(ctx context.Context, w Wish) (Answer, error) {
 func (g *grouped) fly(ctx context.Context) {
 	for {
 		g.mu.Lock()
-		n := min(len(g.waiting), mostSeats)
+		n := min(len(g.waiting), maxSlots)
 		batch := g.waiting[:n:n]
 		g.waiting = g.waiting[n:]
 		g.flying = n > 0

@@ -65,7 +65,7 @@ func newOurs(k kind) func(context.Context, *Servers) (Admitter, error) {
 		if err == nil && o.away {
 			o.several, err = newGrouped(ctx, on)
 		} else if err == nil {
-			o.several, err = newQueued(mostSeats)(ctx, on)
+			o.several, err = newQueued(maxSlots)(ctx, on)
 		}
 		if err != nil {
 			return nil, errors.Join(err, o.Close(ctx))
