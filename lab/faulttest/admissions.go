@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	mostAdmissions  = 2000             // of one voucher; beyond, it is not searched
+	maxAdmissions   = 2000             // of one voucher; beyond, it is not searched
 	admissionsOfOne = 10 * time.Second // for the search of one voucher
 	admissionsOfAll = 90 * time.Second // for all of them, in any order, or three quarters of a run that took longer
-	mostUnsearched  = 10               // one in so many may stay unsearched
+	maxUnsearched   = 10               // one in so many may stay unsearched
 )
 
 // checkAdmissions looks, for each voucher, for an order in which its pieces can have
@@ -36,7 +36,7 @@ func (c *court) checkAdmissions() {
 	unsearched := 0
 	for _, v := range vouchers {
 		h := histories[v]
-		if len(h.ops) > mostAdmissions || time.Now().After(end) {
+		if len(h.ops) > maxAdmissions || time.Now().After(end) {
 			unsearched++
 			continue
 		}
@@ -52,7 +52,7 @@ func (c *court) checkAdmissions() {
 		}
 	}
 	c.count("vouchers too long to be searched", unsearched)
-	if unsearched*mostUnsearched > len(vouchers) {
+	if unsearched*maxUnsearched > len(vouchers) {
 		c.breach("linear", "the admissions of %d of %d vouchers could not be searched", unsearched, len(vouchers))
 	}
 }

@@ -17,7 +17,7 @@ type Scenario struct {
 	Redis   Topology
 	Standby Standby
 	Fault   string
-	Cards   []Card
+	Cards   []PlannedFault
 	Lasts   time.Duration // of clients
 }
 
@@ -25,17 +25,17 @@ type Scenario struct {
 // master dies and how far behind a standby is.
 func Scenarios(seed uint64) []Scenario {
 	const first, between = 6 * time.Second, 4 * time.Second
-	master := func(n int) (cards []Card) {
+	master := func(n int) (cards []PlannedFault) {
 		for i := range n {
 			pause := between
 			if i == 0 {
 				pause = first
 			}
-			cards = append(cards, Card{After: pause, Faults: []Fault{KillMaster()}, Seed: seed + uint64(i)}) //nolint:gosec // few
+			cards = append(cards, PlannedFault{After: pause, Faults: []Fault{KillMaster()}, Seed: seed + uint64(i)}) //nolint:gosec // few
 		}
 		return cards
 	}
-	promote := []Card{{After: first, Faults: []Fault{PromoteStandby()}, Seed: seed}}
+	promote := []PlannedFault{{After: first, Faults: []Fault{PromoteStandby()}, Seed: seed}}
 	return []Scenario{
 		{Key: "cluster", Name: "Redis Cluster, 3 + 3", Redis: Cluster, Fault: "two masters killed", Cards: master(2), Lasts: 35 * time.Second},
 		{Key: "sentinel", Name: "Redis Sentinel, 1 + 2", Redis: Sentinel, Fault: "master killed", Cards: master(1), Lasts: 25 * time.Second},

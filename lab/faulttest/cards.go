@@ -14,10 +14,10 @@ const (
 
 // cardsOf are cards by the names of their faults. In a pair, slow-pg is as late as in
 // [Pairs]: too late for everything.
-func cardsOf(deck [][]string) ([]Card, error) {
-	cards := make([]Card, len(deck))
+func cardsOf(deck [][]string) ([]PlannedFault, error) {
+	cards := make([]PlannedFault, len(deck))
 	for i, names := range deck {
-		cards[i] = Card{After: cardPause, Apart: cardApart}
+		cards[i] = PlannedFault{After: cardPause, Apart: cardApart}
 		for _, name := range names {
 			f, ok := FaultNamed(name)
 			if !ok {
@@ -33,8 +33,8 @@ func cardsOf(deck [][]string) ([]Card, error) {
 }
 
 // fill repeats cards, each time with other choices, for about d.
-func fill(cards []Card, d time.Duration, seed uint64) []Card {
-	var all []Card
+func fill(cards []PlannedFault, d time.Duration, seed uint64) []PlannedFault {
+	var all []PlannedFault
 	for passed := time.Duration(0); len(cards) > 0; {
 		for _, card := range cards {
 			if len(all) > 0 {
@@ -50,7 +50,7 @@ func fill(cards []Card, d time.Duration, seed uint64) []Card {
 	return all
 }
 
-func deckText(cards []Card) string {
+func deckText(cards []PlannedFault) string {
 	if len(cards) == 0 {
 		return "no faults"
 	}
@@ -61,4 +61,4 @@ func deckText(cards []Card) string {
 	return strings.Join(texts, "; ")
 }
 
-func forgets(cards []Card) bool { return slices.ContainsFunc(cards, Card.Forgets) }
+func forgets(cards []PlannedFault) bool { return slices.ContainsFunc(cards, PlannedFault.Forgets) }

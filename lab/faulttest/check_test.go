@@ -377,12 +377,12 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 
 		// live
 		{"no answer in a calm", func(s *story) {
-			for try := range mostTries {
+			for try := range maxTries {
 				s.tells(event(OpOrder, 60+10*try, 7, 0, 1).code("UNAVAILABLE").calm().wish(1))
 			}
 		}, "live"},
 		{"no answer during a fault", func(s *story) {
-			for try := range mostTries {
+			for try := range maxTries {
 				s.tells(event(OpOrder, 60+10*try, 7, 0, 1).code("UNAVAILABLE").wish(1))
 			}
 		}, ""},
@@ -453,7 +453,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			s.tells(event(OpOrder, 50, 3, 103, 1).status("UNPAID"), event(OpCancel, 60, 3, 103, 1).status("CANCELLED"), event(OpOrder, 70, 3, 103, 1).status("UNPAID").code("ALREADY_ORDERED"))
 		}, "linear"},
 		{"too much to be searched", func(s *story) {
-			for i := range mostAdmissions {
+			for i := range maxAdmissions {
 				s.tells(event(OpEdit, 40+10*i, 0, 0, 1).with(func(e *Event) { e.Stock = 5 }))
 			}
 		}, "linear"},

@@ -19,7 +19,7 @@ var graphqlFiles embed.FS
 const (
 	requestPatience = 2500 * time.Millisecond // of one request: beyond, its client does not know
 	connsPerServer  = 64
-	longestAnswer   = 1 << 20
+	maxAnswer       = 1 << 20
 )
 
 // Codes that a client gives itself, for answers that say in another way why nothing
@@ -137,7 +137,7 @@ func (c *client) send(ctx context.Context, server int, token, text string, varia
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	raw, err := io.ReadAll(io.LimitReader(res.Body, longestAnswer))
+	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
 		return nil, fmt.Errorf("read the answer %d: %w", res.StatusCode, err)
 	}

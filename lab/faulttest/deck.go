@@ -22,8 +22,8 @@ const (
 	endPatience = 90 * time.Second // of the end of a fault
 )
 
-// A Card is what happens next to a world.
-type Card struct {
+// A PlannedFault is what happens next to a world.
+type PlannedFault struct {
 	After  time.Duration // pause before it
 	Faults []Fault       // one, or several at once
 	Apart  time.Duration // between their beginnings
@@ -39,7 +39,7 @@ type part struct {
 }
 
 // parts says when which of the faults happen: the same each time.
-func (c Card) parts() []part {
+func (c PlannedFault) parts() []part {
 	all := make([]part, len(c.Faults))
 	for i, f := range c.Faults {
 		choices := rand.New(rand.NewPCG(c.Seed, uint64(i))) //nolint:gosec // no secret
@@ -53,7 +53,7 @@ func (c Card) parts() []part {
 }
 
 // length is how long the card takes, about.
-func (c Card) length() time.Duration {
+func (c PlannedFault) length() time.Duration {
 	var longest time.Duration
 	for _, p := range c.parts() {
 		longest = max(longest, p.at+p.lasts)
@@ -62,12 +62,12 @@ func (c Card) length() time.Duration {
 }
 
 // Forgets says that Redis may lose what it was told.
-func (c Card) Forgets() bool {
+func (c PlannedFault) Forgets() bool {
 	return slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Forgets })
 }
 
 // String is the card in words: its pause, its faults and how long each lasts.
-func (c Card) String() string {
+func (c PlannedFault) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "after %.1fs", c.After.Seconds())
 	for i, p := range c.parts() {
@@ -82,13 +82,13 @@ func (c Card) String() string {
 	return b.String()
 }
 
-// Deck shuffles all single faults into cards for about d, so that each kind occurs
+// Plan shuffles all single faults into cards for about d, so that each kind occurs
 // before any repeats; in the second half every other card is a pair. What is drawn
 // depends on r and d alone.
-func Deck(r *rand.Rand, d time.Duration) []Card {
-	singles := stack(r, Faults(), func(f Fault) Card { return Card{Faults: []Fault{f}, Seed: r.Uint64()} })
-	pairs := stack(r, Pairs(), func(p Pair) Card { return p.Make(r) })
-	var cards []Card
+func Plan(r *rand.Rand, d time.Duration) []PlannedFault {
+	singles := stack(r, Faults(), func(f Fault) PlannedFault { return PlannedFault{Faults: []Fault{f}, Seed: r.Uint64()} })
+	pairs := stack(r, Pairs(), func(p Pair) PlannedFault { return p.Make(r) })
+	var cards []PlannedFault
 	var passed time.Duration
 	for pair := false; ; {
 		draw := singles
@@ -105,9 +105,9 @@ func Deck(r *rand.Rand, d time.Duration) []Card {
 }
 
 // stack draws each of some kinds once, in any order, and then begins anew.
-func stack[T any](r *rand.Rand, kinds []T, card func(T) Card) (draw func() Card) {
+func stack[T any](r *rand.Rand, kinds []T, card func(T) PlannedFault) (draw func() PlannedFault) {
 	var order []int
-	return func() Card {
+	return func() PlannedFault {
 		if len(order) == 0 {
 			order = r.Perm(len(kinds))
 		}
@@ -118,9 +118,9 @@ func stack[T any](r *rand.Rand, kinds []T, card func(T) Card) (draw func() Card)
 }
 
 // FixedSix are the cards of a short run, of half a minute: those that find the most.
-func FixedSix() []Card {
+func FixedSix() []PlannedFault {
 	const pause = 1300 * time.Millisecond
-	return []Card{
+	return []PlannedFault{
 		{After: 2 * time.Second, Faults: []Fault{CutRedisReplies(everyone)}, Lasts: 2 * time.Second, Seed: 1},
 		{After: pause, Faults: []Fault{KillBoth()}, Lasts: 500 * time.Millisecond, Seed: 2},
 		{After: pause, Faults: []Fault{RedisWipe()}, Seed: 3},
@@ -133,7 +133,7 @@ func FixedSix() []Card {
 // Play plays cards, one after the other, and returns when the last one is over. note
 // hears of every begin and end, since when Play began; not of two at once. When ctx
 // ends, faults under way are ended, and its error is returned.
-func (w *World) Play(ctx context.Context, cards []Card, note func(at time.Duration, what string)) error {
+func (w *World) Play(ctx context.Context, cards []PlannedFault, note func(at time.Duration, what string)) error {
 	begin := time.Now()
 	var one sync.Mutex
 	say := func(what string) {
@@ -152,7 +152,7 @@ func (w *World) Play(ctx context.Context, cards []Card, note func(at time.Durati
 	return ctx.Err()
 }
 
-func (w *World) playCard(ctx context.Context, card Card, say func(string)) error {
+func (w *World) playCard(ctx context.Context, card PlannedFault, say func(string)) error {
 	parts := card.parts()
 	failed := make([]error, len(parts))
 	var all sync.WaitGroup

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-func dealt(seed uint64, d time.Duration) []Card {
-	return Deck(rand.New(rand.NewPCG(seed, 0)), d) //nolint:gosec // no secret
+func dealt(seed uint64, d time.Duration) []PlannedFault {
+	return Plan(rand.New(rand.NewPCG(seed, 0)), d) //nolint:gosec // no secret
 }
 
 func TestADeckIsThatOfItsSeed(t *testing.T) {
@@ -112,7 +112,7 @@ func TestPlayEndsWhatItBegan(t *testing.T) {
 	noted := make(chan string, 10)
 	w := &World{active: map[*running]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
-	cards := []Card{
+	cards := []PlannedFault{
 		{Faults: []Fault{fake("long", 200*time.Millisecond, noted), fake("short", 0, noted)}, Apart: 20 * time.Millisecond},
 		{Faults: []Fault{fake("cut off", time.Hour, noted)}},
 		{Faults: []Fault{fake("never", 0, noted)}},

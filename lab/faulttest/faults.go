@@ -192,11 +192,11 @@ const besideEachOther = 3 * time.Second
 
 // UpgradeCards put servers of one program in the place of those of an older one, then the
 // older ones again, and then the newer, while clients buy. It takes UpgradeLasts.
-func UpgradeCards(older, newer string) []Card {
-	card := func(after time.Duration, name, program string) Card {
-		return Card{After: after, Faults: []Fault{Replace(name, program)}}
+func UpgradeCards(older, newer string) []PlannedFault {
+	card := func(after time.Duration, name, program string) PlannedFault {
+		return PlannedFault{After: after, Faults: []Fault{Replace(name, program)}}
 	}
-	return []Card{card(4*time.Second, "upgrade", newer), card(4*time.Second, "back", older), card(4*time.Second, "upgrade-again", newer)}
+	return []PlannedFault{card(4*time.Second, "upgrade", newer), card(4*time.Second, "back", older), card(4*time.Second, "upgrade-again", newer)}
 }
 
 // UpgradeLasts is how long clients buy meanwhile.

@@ -33,7 +33,7 @@ type HuntConfig struct {
 }
 
 // run is the config of a run of so long, with the seed that was asked for, if one was.
-func (cfg HuntConfig) run(d time.Duration, cards []Card, names ...string) Config {
+func (cfg HuntConfig) run(d time.Duration, cards []PlannedFault, names ...string) Config {
 	one := Config{Seed: NewSeed(), Duration: d, Cards: cards, Out: cfg.Out, Command: "mutants fault", Trailer: strings.Join(names, " ")}
 	if cfg.Seed != 0 {
 		one.Seed, one.Duration = cfg.Seed, cfg.Duration

@@ -12,7 +12,7 @@ import (
 // alarms are words that a sound server never logs.
 var alarms = []string{"panic", "DATA RACE", "fatal error", "given out twice"}
 
-const longestLine = 300 // of a log, in a breach
+const maxLine = 300 // of a log, in a breach
 
 // CheckLogs looks in the logs of servers for what a sound one never writes. A log
 // that cannot be read is a breach too.
@@ -28,7 +28,7 @@ func CheckLogs(paths []string) []Breach {
 				found = append(found, Breach{"log", fmt.Sprintf("%s: and %d more lines", path, len(lines)-i)})
 				break
 			}
-			found = append(found, Breach{"log", fmt.Sprintf("%s: %.*s", path, longestLine, line)})
+			found = append(found, Breach{"log", fmt.Sprintf("%s: %.*s", path, maxLine, line)})
 		}
 	}
 	return found

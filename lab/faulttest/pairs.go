@@ -15,22 +15,22 @@ const tooLate = 8500 * time.Millisecond
 // only for one server, while the other store forgets.
 type Pair struct {
 	Name string
-	Make func(r *rand.Rand) Card
+	Make func(r *rand.Rand) PlannedFault
 }
 
 // Pairs are all kinds of pairs.
 func Pairs() []Pair {
 	two := func(first, second Fault, apart func(*rand.Rand) time.Duration) Pair {
-		return Pair{first.Name + "+" + second.Name, func(r *rand.Rand) Card {
-			return Card{Faults: []Fault{first, second}, Apart: apart(r), Seed: r.Uint64()}
+		return Pair{first.Name + "+" + second.Name, func(r *rand.Rand) PlannedFault {
+			return PlannedFault{Faults: []Fault{first, second}, Apart: apart(r), Seed: r.Uint64()}
 		}}
 	}
 	// of two chooses a server, and another one.
 	ofTwo := func(name string, choose func(one, other Target) (first, second Fault), apart func(*rand.Rand) time.Duration) Pair {
-		return Pair{name, func(r *rand.Rand) Card {
+		return Pair{name, func(r *rand.Rand) PlannedFault {
 			i := r.IntN(2)
 			first, second := choose(Nth(i), Nth(i+1))
-			return Card{Faults: []Fault{first, second}, Apart: apart(r), Seed: r.Uint64()}
+			return PlannedFault{Faults: []Fault{first, second}, Apart: apart(r), Seed: r.Uint64()}
 		}}
 	}
 	early := between(300*time.Millisecond, 1500*time.Millisecond)

@@ -39,18 +39,18 @@ const (
 // Config says what is run. Duration is needed; the zero value of everything else is
 // good.
 type Config struct {
-	Seed     uint64        // of the deck, of people and of what clients choose
-	Duration time.Duration // of clients and faults; a moment without faults and the checks come after it
-	Cards    []Card        // played again and again; nil is [Deck] of the seed, an empty one no faults
-	Once     bool          // Cards are played once, and not again and again
-	Binary   string        // the server's program; "" builds it
-	Redis    Topology      // of what Redis consists
-	Standby  Standby       // what PostgreSQL is replicated to
-	Embedded bool          // the single binary with both stores in it, which is killed again and again
-	Keep     string        // directory for history and logs of a run that broke something; "" keeps nothing
-	Out      io.Writer     // nil is nowhere
-	Command  string        // the command of lab that repeats the run; default fault
-	Trailer  string        // arguments by which the command deals the same Cards, such as --six
+	Seed     uint64         // of the deck, of people and of what clients choose
+	Duration time.Duration  // of clients and faults; a moment without faults and the checks come after it
+	Cards    []PlannedFault // played again and again; nil is [Plan] of the seed, an empty one no faults
+	Once     bool           // Cards are played once, and not again and again
+	Binary   string         // the server's program; "" builds it
+	Redis    Topology       // of what Redis consists
+	Standby  Standby        // what PostgreSQL is replicated to
+	Embedded bool           // the single binary with both stores in it, which is killed again and again
+	Keep     string         // directory for history and logs of a run that broke something; "" keeps nothing
+	Out      io.Writer      // nil is nowhere
+	Command  string         // the command of lab that repeats the run; default fault
+	Trailer  string         // arguments by which the command deals the same Cards, such as --six
 	// AnswerWithin is how soon a wish is answered without faults; default 5 s.
 	AnswerWithin time.Duration
 }
@@ -109,7 +109,7 @@ func Run(ctx context.Context, cfg Config) (*Report, error) {
 type run struct {
 	Config
 	dir     string
-	deck    []Card
+	deck    []PlannedFault
 	subject subject
 	history *History
 	witness *Witness // of what servers did of themselves
@@ -129,7 +129,7 @@ func (r *run) announce(ctx context.Context) {
 		return
 	}
 	if r.Cards == nil {
-		r.deck = Deck(rand.New(rand.NewPCG(r.Seed, 1)), r.Duration) //nolint:gosec // to be repeated
+		r.deck = Plan(rand.New(rand.NewPCG(r.Seed, 1)), r.Duration) //nolint:gosec // to be repeated
 	} else if r.deck = r.Cards; !r.Once {
 		r.deck = fill(r.Cards, r.Duration, r.Seed)
 	}
@@ -376,7 +376,7 @@ func copyFile(to, from string) (err error) {
 // A stage is a world and what is played on it.
 type stage struct {
 	*World
-	cards []Card
+	cards []PlannedFault
 }
 
 func (s *stage) play(ctx context.Context, note func(at time.Duration, what string)) error {

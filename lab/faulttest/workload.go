@@ -19,14 +19,14 @@ const (
 	defaultVoucher = 1500 * time.Millisecond
 	defaultRate    = 180.0 // wishes a second of all clients
 
-	leastStock, mostStock = 5, 40
-	newest                = 4   // vouchers that are ordered
-	remembered            = 400 // orders that clients come back to
-	mostTries             = 4   // of one wish
-	pollers               = 6
-	pollPause             = 400 * time.Millisecond
-	saleLife              = time.Hour // before and after now
-	price, worth          = 100, 500  // minor units
+	minStock, maxStock = 5, 40
+	newest             = 4   // vouchers that are ordered
+	remembered         = 400 // orders that clients come back to
+	maxTries           = 4   // of one wish
+	pollers            = 6
+	pollPause          = 400 * time.Millisecond
+	saleLife           = time.Hour // before and after now
+	price, worth       = 100, 500  // minor units
 )
 
 // A Workload is what clients do while the servers are harmed: they order pieces of
@@ -152,7 +152,7 @@ func (w *Workload) ask(ctx context.Context, as Person, e Event, variables map[st
 
 func (w *Workload) makeVoucher(ctx context.Context, r *rand.Rand, merchant Person) Event {
 	now := time.Now()
-	stock := leastStock + r.IntN(mostStock-leastStock+1)
+	stock := minStock + r.IntN(maxStock-minStock+1)
 	e := w.ask(ctx, merchant, Event{Op: OpOpen, Server: w.server(r), Stock: stock}, map[string]any{"input": map[string]any{
 		"shopId": w.Place.Shop(), "title": "Noon", "payValue": price, "faceValue": worth, "stock": stock,
 		"beginsAt": now.Add(-saleLife).Format(time.RFC3339Nano), "endsAt": now.Add(saleLife).Format(time.RFC3339Nano),
@@ -265,7 +265,7 @@ func (w *Workload) order(ctx context.Context, r *rand.Rand, p Person, voucher st
 		variables["key"] = e.Key
 	}
 	var got Event
-	for try := range mostTries {
+	for try := range maxTries {
 		if try > 0 {
 			e.Server = (e.Server + 1) % w.Place.Servers()
 			_ = clock.Sleep(context.WithoutCancel(ctx), time.Duration(50+r.IntN(200))*time.Millisecond) // nothing ends it

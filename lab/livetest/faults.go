@@ -93,9 +93,9 @@ func (r *run) stalls() faulttest.Fault {
 
 // deck draws the next card: those of the config, one after the other, or every kind of fault
 // once before any comes again.
-func (r *run) deck(choices *rand.Rand) (func() (faulttest.Card, error), error) {
-	card := func(faults []faulttest.Fault) faulttest.Card {
-		return faulttest.Card{After: between(deckPause, deckPause+deckMore)(choices), Faults: faults, Seed: choices.Uint64()}
+func (r *run) deck(choices *rand.Rand) (func() (faulttest.PlannedFault, error), error) {
+	card := func(faults []faulttest.Fault) faulttest.PlannedFault {
+		return faulttest.PlannedFault{After: between(deckPause, deckPause+deckMore)(choices), Faults: faults, Seed: choices.Uint64()}
 	}
 	if r.Deck != nil {
 		for _, names := range r.Deck { // a name that is wrong is known at once
@@ -106,12 +106,12 @@ func (r *run) deck(choices *rand.Rand) (func() (faulttest.Card, error), error) {
 			}
 		}
 		next := 0
-		return func() (faulttest.Card, error) {
+		return func() (faulttest.PlannedFault, error) {
 			var all []faulttest.Fault
 			for _, name := range r.Deck[next%len(r.Deck)] {
 				f, err := r.fault(name)
 				if err != nil {
-					return faulttest.Card{}, err
+					return faulttest.PlannedFault{}, err
 				}
 				all = append(all, f)
 			}
@@ -123,7 +123,7 @@ func (r *run) deck(choices *rand.Rand) (func() (faulttest.Card, error), error) {
 	}
 	kinds := r.faults()
 	var order []int
-	return func() (faulttest.Card, error) {
+	return func() (faulttest.PlannedFault, error) {
 		if len(order) == 0 {
 			order = choices.Perm(len(kinds))
 		}

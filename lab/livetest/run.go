@@ -272,9 +272,9 @@ func (r *run) harm(ctx context.Context) error {
 }
 
 // play plays a card. After one that restarts Redis it sees when every client is whole again.
-func (r *run) play(ctx context.Context, card faulttest.Card) error {
+func (r *run) play(ctx context.Context, card faulttest.PlannedFault) error {
 	var back time.Duration
-	err := r.world.Play(ctx, []faulttest.Card{card}, func(_ time.Duration, what string) {
+	err := r.world.Play(ctx, []faulttest.PlannedFault{card}, func(_ time.Duration, what string) {
 		now := r.note(what)
 		if name, over := strings.CutSuffix(what, isOver); over && restartsRedis(name) {
 			back = now
