@@ -245,8 +245,8 @@ func (b *feedBench) until(ctx context.Context, what string, is func() (bool, err
 // how far two that are alike come apart.
 func (b *feedBench) publishing(ctx context.Context) ([]harness.Row, error) {
 	authors := []int64{b.nobodys, b.pushed, b.star, b.alike}
-	var took [4]harness.Times
-	var first, last harness.Times
+	var took [4]harness.Samples
+	var first, last harness.Samples
 	var note int64 // the last one that was pushed
 	rnd := rand.New(rand.NewPCG(1, 0))
 	for round := range b.o.Rounds + 1 {
@@ -285,11 +285,11 @@ func (b *feedBench) publishing(ctx context.Context) ([]harness.Row, error) {
 	if err != nil {
 		return nil, err
 	}
-	row := func(what string, t harness.Times) harness.Row {
+	row := func(what string, t harness.Samples) harness.Row {
 		return harness.Row{What: "publishing, " + what, Measured: fmt.Sprintf("p50 %.2f ms, p99 %.2f ms", harness.Millis(t.Percentile(50)), harness.Millis(t.Percentile(99)))}
 	}
-	ratio := func(t harness.Times) float64 { return float64(t.Percentile(50)) / float64(took[0].Percentile(50)) }
-	goal := func(t harness.Times) harness.Row {
+	ratio := func(t harness.Samples) float64 { return float64(t.Percentile(50)) / float64(took[0].Percentile(50)) }
+	goal := func(t harness.Samples) harness.Row {
 		r := ratio(t)
 		return harness.Row{What: "÷ no follower", Measured: fmt.Sprintf("%.2f", r), Goal: fmt.Sprintf("≤ %.1f", publishRatio), Met: r <= publishRatio}
 	}
@@ -388,15 +388,15 @@ func (b *feedBench) place(ctx context.Context, reader int64, behind int) (after 
 }
 
 // storm has clients read a page of readers of one kind, in turns.
-func (b *feedBench) storm(ctx context.Context, first int64, after string) (rate float64, took harness.Times, err error) {
+func (b *feedBench) storm(ctx context.Context, first int64, after string) (rate float64, took harness.Samples, err error) {
 	for reader := first; reader < first+feedReaders; reader++ { // the inboxes are there
 		if _, _, err := b.feeds.Page(ctx, reader, feedPage, ""); err != nil {
 			return 0, nil, err
 		}
 	}
-	took = make(harness.Times, b.o.Pages)
+	took = make(harness.Samples, b.o.Pages)
 	var turns atomic.Int64
-	all, err := harness.Storm(ctx, b.o.Clients, b.o.Pages, func(ctx context.Context) error {
+	all, err := harness.RunParallel(ctx, b.o.Clients, b.o.Pages, func(ctx context.Context) error {
 		turn, begin := turns.Add(1)-1, time.Now()
 		n, _, err := b.feeds.Page(ctx, first+turn%feedReaders, feedPage, after)
 		if err == nil && n != feedPage {

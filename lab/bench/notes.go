@@ -73,7 +73,7 @@ type notesBench struct {
 func (b *notesBench) rate(ctx context.Context, clients int, once func(ctx context.Context, n int64) error) (float64, error) {
 	rows := max(b.o.Rows*clients/b.o.Clients, 1)
 	call := func(ctx context.Context) error { return once(ctx, b.calls.Add(1)) }
-	took, err := harness.Storm(ctx, clients, rows, call)
+	took, err := harness.RunParallel(ctx, clients, rows, call)
 	return float64(rows) / took.Seconds(), err
 }
 

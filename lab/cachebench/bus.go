@@ -55,7 +55,7 @@ func (b *cacheBench) bus(ctx context.Context) (rows []harness.Row, err error) {
 		{cachetest.Cut, 5, busMaxAge + 50*time.Millisecond},
 		{cachetest.HalfOpen, 5, busMaxAge + 50*time.Millisecond},
 	} {
-		var took harness.Times
+		var took harness.Samples
 		for range m.updates {
 			d, err := x.update(ctx, link, m.fault, here, there)
 			if err != nil {

@@ -57,7 +57,7 @@ func (b *cacheBench) hit(ctx context.Context) ([]harness.Row, error) {
 	if err := b.plain(ctx, bare); err != nil {
 		return nil, err
 	}
-	got, err := harness.Rounds{Number: rounds, Operations: 12_000, Goroutines: together}.Compare(ctx, []harness.Contender{
+	got, err := harness.Rounds{Number: rounds, Operations: 12_000, Goroutines: together}.Compare(ctx, []harness.Candidate{
 		{Name: "GET", Once: func(ctx context.Context) error { return b.rdb.Get(ctx, bare).Err() }},
 		{Name: "GET and decode", Once: func(ctx context.Context) error {
 			payload, err := b.rdb.Get(ctx, bare).Bytes()
@@ -151,7 +151,7 @@ func (b *cacheBench) localHit(ctx context.Context) ([]harness.Row, error) {
 			return batch(func(id int) error { _, err := c.Get(ctx, id); return err })
 		}
 	}
-	got, err := harness.Rounds{Number: rounds, Operations: 200, Goroutines: 1}.Compare(ctx, []harness.Contender{
+	got, err := harness.Rounds{Number: rounds, Operations: 200, Goroutines: 1}.Compare(ctx, []harness.Candidate{
 		{Name: "otter", Once: func(context.Context) error {
 			return batch(func(id int) error { alone.GetIfPresent(id); return nil })
 		}},
@@ -242,7 +242,7 @@ func (b *cacheBench) many(ctx context.Context) ([]harness.Row, error) {
 		}
 		return nil
 	}
-	got, err := harness.Rounds{Number: rounds, Operations: 640, Goroutines: few}.Compare(ctx, []harness.Contender{
+	got, err := harness.Rounds{Number: rounds, Operations: 640, Goroutines: few}.Compare(ctx, []harness.Candidate{
 		{Name: "MGET", Once: func(ctx context.Context) error { return mget(ctx, func([]byte) error { return nil }) }},
 		{Name: "MGET and decode", Once: func(ctx context.Context) error {
 			return mget(ctx, func(payload []byte) error { return json.Unmarshal(payload, new(blob)) })

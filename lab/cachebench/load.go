@@ -145,7 +145,7 @@ func (b *cacheBench) absent(ctx context.Context) ([]harness.Row, error) {
 			}
 		}
 		before := c.Stats().Loads
-		_, err = harness.Storm(ctx, together, asked, func(ctx context.Context) error {
+		_, err = harness.RunParallel(ctx, together, asked, func(ctx context.Context) error {
 			if _, err := c.Get(ctx, ids()); !errors.Is(err, cache.ErrNotFound) {
 				return fmt.Errorf("an absent id: %w", err)
 			}

@@ -83,7 +83,7 @@ func (b *cacheBench) stopped(ctx context.Context) ([]harness.Row, error) {
 
 // timings are those of reads that began in one phase.
 type timings struct {
-	took   harness.Times
+	took   harness.Samples
 	errors int
 }
 

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// Contender is one of several ways to do the same.
-type Contender struct {
+// Candidate is one of several ways to do the same.
+type Candidate struct {
 	Name string
 	Once func(ctx context.Context) error
 }
@@ -31,7 +31,7 @@ type Rounds struct {
 
 // Compare measures contenders in turns, so that what else the machine does
 // strikes all of them.
-func (n Rounds) Compare(ctx context.Context, list []Contender) (Comparison, error) {
+func (n Rounds) Compare(ctx context.Context, list []Candidate) (Comparison, error) {
 	c := Comparison{took: make([][]float64, len(list)), Allocs: make([]float64, len(list))}
 	for i, one := range list {
 		allocs, err := allocations(ctx, one.Once)
@@ -43,7 +43,7 @@ func (n Rounds) Compare(ctx context.Context, list []Contender) (Comparison, erro
 	for r := range n.Number {
 		for j := range list {
 			i := (r + j) % len(list)
-			took, err := Storm(ctx, n.Goroutines, n.Operations, list[i].Once)
+			took, err := RunParallel(ctx, n.Goroutines, n.Operations, list[i].Once)
 			if err != nil {
 				return c, fmt.Errorf("%s: %w", list[i].Name, err)
 			}
@@ -53,8 +53,8 @@ func (n Rounds) Compare(ctx context.Context, list []Contender) (Comparison, erro
 	return c, nil
 }
 
-// Storm has goroutines share some operations and returns how long all took.
-func Storm(ctx context.Context, goroutines, operations int, once func(context.Context) error) (time.Duration, error) {
+// RunParallel has goroutines share some operations and returns how long all took.
+func RunParallel(ctx context.Context, goroutines, operations int, once func(context.Context) error) (time.Duration, error) {
 	errs := make([]error, goroutines)
 	var all sync.WaitGroup
 	begin := time.Now()
@@ -72,12 +72,12 @@ func Storm(ctx context.Context, goroutines, operations int, once func(context.Co
 // allocations counts what one operation allocates.
 func allocations(ctx context.Context, once func(context.Context) error) (float64, error) {
 	const times = 2000
-	if _, err := Storm(ctx, 1, times, once); err != nil { // also warms what it uses
+	if _, err := RunParallel(ctx, 1, times, once); err != nil { // also warms what it uses
 		return 0, err
 	}
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
-	_, err := Storm(ctx, 1, times, once)
+	_, err := RunParallel(ctx, 1, times, once)
 	runtime.ReadMemStats(&after)
 	return float64(after.Mallocs-before.Mallocs) / times, err
 }

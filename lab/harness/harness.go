@@ -56,12 +56,12 @@ func Table(ctx context.Context, name string, list []Measurement, out, progress i
 	return table.Flush()
 }
 
-// Times are durations of one kind, in any order.
-type Times []time.Duration
+// Samples are durations of one kind, in any order.
+type Samples []time.Duration
 
 // Percentile is the p-th: no more than (100-p) % of the times are longer, the
 // 100th is the longest. Of no times it is 0.
-func (t Times) Percentile(p int) time.Duration {
+func (t Samples) Percentile(p int) time.Duration {
 	if len(t) == 0 {
 		return 0
 	}

@@ -49,18 +49,18 @@ func TestATableThatCannotBeMeasuredIsAnError(t *testing.T) {
 }
 
 func TestPercentile(t *testing.T) {
-	hundred := make(Times, 100)
+	hundred := make(Samples, 100)
 	for i := range hundred {
 		hundred[i] = time.Duration(100 - i)
 	}
 	tests := []struct {
 		name  string
-		times Times
+		times Samples
 		p     int
 		want  time.Duration
 	}{
 		{"of nothing", nil, 99, 0},
-		{"of one", Times{5}, 50, 5},
+		{"of one", Samples{5}, 50, 5},
 		{"the shortest", hundred, 0, 1},
 		{"the median", hundred, 50, 50},
 		{"one in a hundred is longer", hundred, 99, 99},
@@ -77,14 +77,14 @@ func TestPercentile(t *testing.T) {
 
 func TestRoundsCompareContendersInTurns(t *testing.T) {
 	var turns strings.Builder
-	contender := func(name string) Contender {
-		return Contender{Name: name, Once: func(context.Context) error {
+	contender := func(name string) Candidate {
+		return Candidate{Name: name, Once: func(context.Context) error {
 			turns.WriteString(name)
 			return nil
 		}}
 	}
 	a, b := contender("a"), contender("b")
-	if _, err := (Rounds{Number: 3, Operations: 2, Goroutines: 1}).Compare(t.Context(), []Contender{a, b}); err != nil {
+	if _, err := (Rounds{Number: 3, Operations: 2, Goroutines: 1}).Compare(t.Context(), []Candidate{a, b}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(turns.String(), "aabb"+"bbaa"+"aabb") {
@@ -92,7 +92,7 @@ func TestRoundsCompareContendersInTurns(t *testing.T) {
 	}
 	broken := errors.New("broken")
 	a.Once = func(context.Context) error { return broken }
-	if _, err := (Rounds{Number: 1, Operations: 1, Goroutines: 1}).Compare(t.Context(), []Contender{b, a}); !errors.Is(err, broken) {
+	if _, err := (Rounds{Number: 1, Operations: 1, Goroutines: 1}).Compare(t.Context(), []Candidate{b, a}); !errors.Is(err, broken) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -73,7 +73,7 @@ func (b *lockBench) orphans(ctx context.Context, p place, times int) (o orphans,
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	var calls, cancelled, granted, failed atomic.Int64
-	_, err = harness.Storm(ctx, callers, callers, func(ctx context.Context) error {
+	_, err = harness.RunParallel(ctx, callers, callers, func(ctx context.Context) error {
 		for cancelled.Load() < int64(times) && ctx.Err() == nil {
 			err := impatient(ctx, w, calls.Add(1))
 			switch {

@@ -33,7 +33,7 @@ func (b *lockBench) cost(ctx context.Context) (rows []harness.Row, err error) {
 	}()
 	bare := bareLock{rdb: b.rdb, key: b.part() + ":bare", script: redis.NewScript(unlockLua)}
 	redsync := newAlone(b.part(), []redis.UniversalClient{b.rdb})
-	got, err := harness.Rounds{Number: b.Rounds, Operations: 100, Goroutines: 1}.Compare(ctx, []harness.Contender{
+	got, err := harness.Rounds{Number: b.Rounds, Operations: 100, Goroutines: 1}.Compare(ctx, []harness.Candidate{
 		{Name: "bare", Once: bare.once},
 		{Name: "redsync", Once: func(ctx context.Context) error { return once(ctx, redsync) }},
 		{Name: "Acquire", Once: func(ctx context.Context) error { return once(ctx, ours{l}) }},

@@ -69,13 +69,13 @@ func (b *lockBench) handover(ctx context.Context) ([]harness.Row, error) {
 	}, nil
 }
 
-func spread(t harness.Times) string {
+func spread(t harness.Samples) string {
 	return fmt.Sprintf("%.2f ms, p50 %.2f ms, max %.1f ms",
 		harness.Millis(t.Percentile(99)), harness.Millis(t.Percentile(50)), harness.Millis(t.Percentile(100)))
 }
 
 // handovers are the times from one process's release until another has the lock.
-func (b *lockBench) handovers(ctx context.Context, alone bool, times int) (took harness.Times, err error) {
+func (b *lockBench) handovers(ctx context.Context, alone bool, times int) (took harness.Samples, err error) {
 	list, stop, err := b.start(2, alone)
 	if err != nil {
 		return nil, err
@@ -149,7 +149,7 @@ func (b *lockBench) times() int { return max(b.Handovers/b.Waiters, 5) }
 
 // crush is the result of a crowd.
 type crush struct {
-	took     harness.Times // from a release until the next grant
+	took     harness.Samples // from a release until the next grant
 	releases int
 	overlaps int     // locks that were granted before the holder began to release them
 	attempts float64 // of the busiest process for each release

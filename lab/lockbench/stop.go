@@ -37,7 +37,7 @@ func (b *lockBench) stopped(ctx context.Context) (rows []harness.Row, err error)
 	if err := clock.Sleep(ctx, ttl); err != nil { // each was renewed
 		return nil, err
 	}
-	var early harness.Times
+	var early harness.Samples
 	late := 0
 	if err := signal("STOP"); err != nil {
 		return nil, err
@@ -119,14 +119,14 @@ func (b *lockBench) withoutOne(ctx context.Context, name, what string) (rows []h
 			return nil, err
 		}
 	}
-	row := func(does string, t harness.Times) harness.Row {
+	row := func(does string, t harness.Samples) harness.Row {
 		return harness.Row{What: fmt.Sprintf("three nodes, %s: %s, of %d", what, does, len(t)), Measured: spread(t)}
 	}
 	if len(mine.released) == 0 || len(theirs.released) == 0 {
 		return nil, fmt.Errorf("no lock was acquired with %s", what)
 	}
 	rows = []harness.Row{row("acquire", mine.acquired), row("release", mine.released)}
-	for i, t := range []harness.Times{mine.acquired, mine.released} {
+	for i, t := range []harness.Samples{mine.acquired, mine.released} {
 		rows[i].Goal, rows[i].Met = "≤ 50 ms", t.Percentile(100) <= 50*time.Millisecond
 		if mine.failed > 0 {
 			rows[i].Measured += fmt.Sprintf(", %d failed", mine.failed)
@@ -137,7 +137,7 @@ func (b *lockBench) withoutOne(ctx context.Context, name, what string) (rows []h
 
 // laps are the times of acquisitions and of releases, also of those that failed.
 type laps struct {
-	acquired, released harness.Times
+	acquired, released harness.Samples
 	failed             int // a busy machine may stop two nodes for longer than they may take
 }
 

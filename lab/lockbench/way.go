@@ -111,7 +111,7 @@ func fill(ctx context.Context, client redis.UniversalClient, pool int) (err erro
 		return nil
 	}
 	conns := make(chan *redis.Conn, pool)
-	_, err = harness.Storm(ctx, 16, pool, func(ctx context.Context) error {
+	_, err = harness.RunParallel(ctx, 16, pool, func(ctx context.Context) error {
 		c := single.Conn()
 		conns <- c
 		return c.Ping(ctx).Err()

@@ -78,7 +78,7 @@ func (b *saleBench) bareAdmissions(ctx context.Context, callers int) (float64, e
 		return 0, fmt.Errorf("load the bare script: %w", err)
 	}
 	var n atomic.Int64
-	took, err := harness.Storm(ctx, callers, b.Users, func(ctx context.Context) error {
+	took, err := harness.RunParallel(ctx, callers, b.Users, func(ctx context.Context) error {
 		order := strconv.FormatInt(n.Add(1), 10)
 		_, err := b.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 			script.EvalSha(ctx, p, keys, order, order)
@@ -100,7 +100,7 @@ func (b *saleBench) bareInserts(ctx context.Context) (float64, error) {
 	insert := sqlfile.Statement(insertSQL)
 	batches := max(b.Users/batch, writers)
 	var n atomic.Int64
-	took, err := harness.Storm(ctx, writers, batches, func(ctx context.Context) error {
+	took, err := harness.RunParallel(ctx, writers, batches, func(ctx context.Context) error {
 		end := n.Add(batch)
 		ids := make([]int64, batch)
 		for i := range ids {

@@ -345,7 +345,7 @@ type figures struct {
 	bare, bareCPU                          rates
 	door, shares, doorCPU, mallocs, stored rates
 	redisCPU, postgresCPU, commits         rates
-	bareTook, doorTook                     harness.Times
+	bareTook, doorTook                     harness.Samples
 	rounds, queued, won                    int
 	wrong                                  []string
 }
@@ -461,7 +461,7 @@ func (b *doorBench) script(ctx context.Context) (float64, error) {
 		return 0, fmt.Errorf("load the script: %w", err)
 	}
 	var n atomic.Int64
-	took, err := harness.Storm(ctx, b.Connections, b.Users, func(ctx context.Context) error {
+	took, err := harness.RunParallel(ctx, b.Connections, b.Users, func(ctx context.Context) error {
 		a := &all[n.Add(1)-1]
 		answer, err := s.EvalSha(ctx, b.rdb, a.keys, a.args...).Slice()
 		if err == nil && answer[0] != "admitted" {

@@ -24,14 +24,14 @@ type load struct {
 
 // outcomes are how the requests of a load ended.
 type outcomes struct {
-	won, queued, refused int           // queued of won; refused: the sale said no
-	other                int           // answers that are none of these
-	failed               int           // requests without an answer
-	signedOut            int           // answers that say UNAUTHENTICATED
-	example              string        // one of the others
-	broken               error         // why one of the failed did
-	took                 harness.Times // of each answer
-	wins                 []win         // by request; zero of one that did not win
+	won, queued, refused int             // queued of won; refused: the sale said no
+	other                int             // answers that are none of these
+	failed               int             // requests without an answer
+	signedOut            int             // answers that say UNAUTHENTICATED
+	example              string          // one of the others
+	broken               error           // why one of the failed did
+	took                 harness.Samples // of each answer
+	wins                 []win           // by request; zero of one that did not win
 	all                  time.Duration
 	bytes                int // of an answer that won
 }
@@ -50,7 +50,7 @@ var (
 
 // run sends all requests. What goes wrong is counted, the load goes on.
 func (l load) run(ctx context.Context) *outcomes {
-	o := &outcomes{wins: make([]win, len(l.requests)), took: make(harness.Times, len(l.requests))}
+	o := &outcomes{wins: make([]win, len(l.requests)), took: make(harness.Samples, len(l.requests))}
 	each := make([]outcomes, l.connections)
 	var next atomic.Int64
 	var all sync.WaitGroup

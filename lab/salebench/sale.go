@@ -31,7 +31,7 @@ const (
 type course struct {
 	admitted, refused, queued atomic.Int64
 	failures                  atomic.Int64 // calls that were tried again
-	took                      harness.Times
+	took                      harness.Samples
 
 	rate      float64 // orders a second, from the first call to the last row
 	trips     float64 // to Redis of a caller, for each order
@@ -45,7 +45,7 @@ type course struct {
 // sales measures some sales to so many callers at a time, and sold-out ones.
 func (b *saleBench) sales(ctx context.Context, callers int) ([]harness.Row, error) {
 	var stored, refusals rates
-	var orders, losers harness.Times
+	var orders, losers harness.Samples
 	var all, sold []*course
 	for range b.Rounds {
 		sale, c, err := b.sell(ctx, callers, b.Users)
@@ -74,7 +74,7 @@ func (b *saleBench) sales(ctx context.Context, callers int) ([]harness.Row, erro
 	}, nil
 }
 
-func millis(t harness.Times) string {
+func millis(t harness.Samples) string {
 	return fmt.Sprintf("%.1f and %.1f ms", harness.Millis(t.Percentile(50)), harness.Millis(t.Percentile(99)))
 }
 
@@ -175,11 +175,11 @@ func (b *saleBench) refuse(ctx context.Context, sale Sale, callers int) (*course
 
 // storm lets so many users, whom nobody has seen before, order a piece each.
 func (b *saleBench) storm(ctx context.Context, sale Sale, callers, users int) (*course, error) {
-	c := &course{took: make(harness.Times, users)}
+	c := &course{took: make(harness.Samples, users)}
 	first := b.users
 	b.users += int64(users)
 	var n atomic.Int64
-	_, err := harness.Storm(ctx, callers, users, func(ctx context.Context) error {
+	_, err := harness.RunParallel(ctx, callers, users, func(ctx context.Context) error {
 		i := n.Add(1)
 		begin := time.Now()
 		defer func() { c.took[i-1] = time.Since(begin) }()

@@ -51,7 +51,7 @@ type load struct {
 type outcomes struct {
 	n, wrong int // right answers, and others
 	example  string
-	took     harness.Times
+	took     harness.Samples
 	all      time.Duration
 }
 

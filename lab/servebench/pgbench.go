@@ -87,7 +87,7 @@ func sibling(databaseURL, name string) (at, source string, err error) {
 type pgbenchRun struct {
 	likes  int // new ones
 	all    time.Duration
-	took   harness.Times
+	took   harness.Samples
 	cpu    time.Duration // of PostgreSQL
 	client float64       // milliseconds of pgbench per transaction
 	others float64       // processors that other programs used

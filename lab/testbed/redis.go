@@ -62,7 +62,7 @@ func RedisCeiling(ctx context.Context, rdb redis.UniversalClient, prefix string,
 		runtime.GC()
 		var done atomic.Int64
 		begin := time.Now()
-		_, err = harness.Storm(ctx, ceilingCallers, ceilingCallers, func(context.Context) error {
+		_, err = harness.RunParallel(ctx, ceilingCallers, ceilingCallers, func(context.Context) error {
 			for time.Since(begin) < dur {
 				if err := one.ask(); err != nil {
 					return err

@@ -32,7 +32,7 @@ type Figure struct {
 	Orders int // that were checked
 
 	admitted []float64 // by round
-	took     harness.Times
+	took     harness.Samples
 	retried  int64
 	redis    int64
 	sql      int64
@@ -144,14 +144,14 @@ func (f *Figure) check(ctx context.Context, s *Servers, a Admitter, sale Sale, t
 
 // storm has all callers wish, the n-th wish from 1 on, until so many were told or it is
 // over.
-func storm(ctx context.Context, a Admitter, most int, over time.Time, wish func(n int64) Wish) (told []Told, took harness.Times, err error) {
+func storm(ctx context.Context, a Admitter, most int, over time.Time, wish func(n int64) Wish) (told []Told, took harness.Samples, err error) {
 	var n atomic.Int64
 	var mu sync.Mutex // guards the results
 	var all sync.WaitGroup
 	for range callers {
 		all.Go(func() {
 			var mine []Told
-			var times harness.Times
+			var times harness.Samples
 			var failed error
 			for time.Now().Before(over) {
 				i := n.Add(1)
