@@ -71,7 +71,7 @@ func (a *api) call(ctx context.Context, server int, as faulttest.Person, query s
 		return nil, err
 	}
 	defer func() { _ = res.Body.Close() }()
-	text, err := io.ReadAll(io.LimitReader(res.Body, longestMessage))
+	text, err := io.ReadAll(io.LimitReader(res.Body, maxMessage))
 	if err != nil {
 		return nil, err
 	}

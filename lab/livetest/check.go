@@ -53,12 +53,12 @@ type Follow struct {
 type Client struct {
 	User  int64
 	From  int64 // the number of the cursor that it began with; only what is behind it is due
-	Told  []Told
+	Told  []Delivered
 	Conns []Conn
 }
 
-// Told is one message.
-type Told struct {
+// Delivered is one message.
+type Delivered struct {
 	At   time.Duration
 	Kind Kind
 	Seq  int64 // of its cursor
@@ -219,7 +219,7 @@ func (c *checking) told() {
 }
 
 // one looks at a note that was told, and returns its number; not ok if there is none.
-func (c *checking) one(i int, t Told, last int64) (seq int64, ok bool) {
+func (c *checking) one(i int, t Delivered, last int64) (seq int64, ok bool) {
 	c.v.Told++
 	e, ok := c.log[line{t.Kind, t.Note}]
 	if !ok {
@@ -314,7 +314,7 @@ func (c *checking) placeAt(at time.Duration) int64 {
 
 // missed notes that an event was not told, with what was told around it.
 func (c *checking) missed(e Event) {
-	after := slices.IndexFunc(c.client.Told, func(t Told) bool { return t.Seq > e.Seq })
+	after := slices.IndexFunc(c.client.Told, func(t Delivered) bool { return t.Seq > e.Seq })
 	text := "nothing was told after it"
 	if after >= 0 {
 		text = "after it" + c.where(after)

@@ -37,7 +37,7 @@ func aRecord() *Record {
 		},
 		Follows: map[Pair][]Follow{{reader, ann}: {{Since: 0}}, {reader, bob}: {{Since: 2}}},
 		Deletes: map[int64]time.Duration{101: s(6.5)},
-		Clients: []Client{{User: reader, Told: []Told{
+		Clients: []Client{{User: reader, Told: []Delivered{
 			{At: s(0.5), Kind: Ready, Seq: 0},
 			{At: s(1), Kind: Added, Seq: 1, Note: 101},
 			{At: s(3), Kind: Added, Seq: 3, Note: 103},
@@ -53,7 +53,7 @@ func (r *Record) client() *Client { return &r.Clients[0] }
 
 // forget takes away what the client was told with a number.
 func (r *Record) forget(seq int64) {
-	var kept []Told
+	var kept []Delivered
 	for _, t := range r.client().Told {
 		if t.Seq != seq {
 			kept = append(kept, t)
@@ -63,9 +63,9 @@ func (r *Record) forget(seq int64) {
 }
 
 // tell has the client be told something in some place.
-func (r *Record) tell(place int, t Told) {
+func (r *Record) tell(place int, t Delivered) {
 	all := r.client().Told
-	r.client().Told = append(append(append([]Told{}, all[:place]...), t), all[place:]...)
+	r.client().Told = append(append(append([]Delivered{}, all[:place]...), t), all[place:]...)
 }
 
 func TestCheck(t *testing.T) {
@@ -80,22 +80,22 @@ func TestCheck(t *testing.T) {
 		{"the last is missing", func(r *Record) { r.forget(8) }, map[Fault]int{Missed: 1}},
 		{"the first behind a follow is missing", func(r *Record) { r.forget(3) }, map[Fault]int{Missed: 1}},
 		{"nothing was told at all", func(r *Record) { r.client().Told = nil }, map[Fault]int{Missed: 5}}, // 1 is deleted
-		{"one is told twice", func(r *Record) { r.tell(3, Told{At: s(3.5), Kind: Added, Seq: 3, Note: 103}) }, map[Fault]int{Twice: 1}},
-		{"one is told twice, much later", func(r *Record) { r.tell(7, Told{At: s(9), Kind: Added, Seq: 3, Note: 103}) }, map[Fault]int{Twice: 1}},
+		{"one is told twice", func(r *Record) { r.tell(3, Delivered{At: s(3.5), Kind: Added, Seq: 3, Note: 103}) }, map[Fault]int{Twice: 1}},
+		{"one is told twice, much later", func(r *Record) { r.tell(7, Delivered{At: s(9), Kind: Added, Seq: 3, Note: 103}) }, map[Fault]int{Twice: 1}},
 		{"two have changed places", func(r *Record) {
 			all := r.client().Told
 			all[2], all[3] = all[3], all[2]
 		}, map[Fault]int{Disorder: 1}},
-		{"somebody who is not followed", func(r *Record) { r.tell(2, Told{At: s(2), Kind: Added, Seq: 2, Note: 102}) }, map[Fault]int{Strange: 1}},
+		{"somebody who is not followed", func(r *Record) { r.tell(2, Delivered{At: s(2), Kind: Added, Seq: 2, Note: 102}) }, map[Fault]int{Strange: 1}},
 		{"before the follow", func(r *Record) { r.Follows[Pair{reader, bob}][0].Since = 3 }, map[Fault]int{Strange: 1}},
 		{"a follow of somebody else", func(r *Record) {
 			r.Follows[Pair{2, cid}] = []Follow{{}}
-			r.tell(2, Told{At: s(2), Kind: Added, Seq: 2, Note: 102})
+			r.tell(2, Delivered{At: s(2), Kind: Added, Seq: 2, Note: 102})
 		}, map[Fault]int{Strange: 1}},
-		{"a note that was taken back", func(r *Record) { r.tell(7, Told{At: s(9), Kind: Added, Seq: never, Note: 999}) }, map[Fault]int{Strange: 1}},
-		{"a removal of what stays", func(r *Record) { r.tell(7, Told{At: s(9), Kind: Removed, Seq: never, Note: 108}) }, map[Fault]int{Strange: 1}},
+		{"a note that was taken back", func(r *Record) { r.tell(7, Delivered{At: s(9), Kind: Added, Seq: never, Note: 999}) }, map[Fault]int{Strange: 1}},
+		{"a removal of what stays", func(r *Record) { r.tell(7, Delivered{At: s(9), Kind: Removed, Seq: never, Note: 108}) }, map[Fault]int{Strange: 1}},
 		{"a cursor of another number", func(r *Record) { r.client().Told[3].Seq = 5 }, map[Fault]int{Strange: 1}},
-		{"a cursor that goes back", func(r *Record) { r.tell(4, Told{At: s(4.5), Kind: Ready, Seq: 3}) }, map[Fault]int{Disorder: 1}},
+		{"a cursor that goes back", func(r *Record) { r.tell(4, Delivered{At: s(4.5), Kind: Ready, Seq: 3}) }, map[Fault]int{Disorder: 1}},
 
 		{"nothing before the first cursor is due", func(r *Record) {
 			r.client().From = 4
@@ -146,15 +146,15 @@ func TestCheck(t *testing.T) {
 		{"skipped by a resync", func(r *Record) {
 			r.forget(3)
 			r.forget(4)
-			r.tell(2, Told{At: s(4.2), Kind: Resync, Seq: 4})
+			r.tell(2, Delivered{At: s(4.2), Kind: Resync, Seq: 4})
 		}, nil},
 		{"missing behind a resync", func(r *Record) {
 			r.forget(3)
 			r.forget(4)
 			r.forget(5)
-			r.tell(2, Told{At: s(4.2), Kind: Resync, Seq: 4})
+			r.tell(2, Delivered{At: s(4.2), Kind: Resync, Seq: 4})
 		}, map[Fault]int{Missed: 1}},
-		{"told again after a resync", func(r *Record) { r.tell(4, Told{At: s(4.2), Kind: Resync, Seq: 5}) }, map[Fault]int{Disorder: 1}},
+		{"told again after a resync", func(r *Record) { r.tell(4, Delivered{At: s(4.2), Kind: Resync, Seq: 5}) }, map[Fault]int{Disorder: 1}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestCheck(t *testing.T) {
 func TestCheckCountsWhatItLookedAt(t *testing.T) {
 	r := aRecord()
 	r.forget(3)
-	r.tell(2, Told{At: s(3.5), Kind: Resync, Seq: 3})
+	r.tell(2, Delivered{At: s(3.5), Kind: Resync, Seq: 3})
 	r.Follows[Pair{reader, cid}] = []Follow{{Ended: true, Asked: s(0.1), Late: 6}} // 2 and 6 might have been told
 	v := Check(r)
 	v.Breaches, v.Counts = nil, nil
@@ -198,7 +198,7 @@ func TestAResyncOfWhoIsFarBehindIsNotHasty(t *testing.T) {
 		seq++
 		r.Events = append(r.Events, Event{seq, Added, 1000 + seq, ann})
 	}
-	r.client().Told = append(r.client().Told, Told{At: s(9), Kind: Resync, Seq: seq})
+	r.client().Told = append(r.client().Told, Delivered{At: s(9), Kind: Resync, Seq: seq})
 	if v := Check(r); v.Broken() || v.Resyncs != 1 || v.Hasty != 0 || v.Skipped != resyncBeyond+1 {
 		t.Errorf("%+v", v)
 	}

@@ -176,7 +176,7 @@ func (f *follower) told(conn int, text []byte, id string) error {
 	default:
 		f.count.wrong("the client was told %q", u.Typename)
 	}
-	one := Told{At: time.Since(f.begin), Kind: u.Typename, Seq: seq, Conn: conn}
+	one := Delivered{At: time.Since(f.begin), Kind: u.Typename, Seq: seq, Conn: conn}
 	if note != "" {
 		if one.Note, err = idOf("Note", note); err != nil {
 			f.count.wrong("the note %q: %v", note, err)

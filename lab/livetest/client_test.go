@@ -68,8 +68,8 @@ func TestAClientGoesOnFromTheLastCursor(t *testing.T) {
 		}
 	}
 	got := f.result()
-	want := Client{From: 5, Told: []Told{{Kind: Ready, Seq: 5}, {Kind: Added, Seq: 6, Note: 7, Conn: 1}, {Kind: Removed, Seq: 8, Note: 7, Conn: 2}, {Kind: Resync, Seq: 9, Conn: 3}}}
-	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(Told{}, "At")); d != "" {
+	want := Client{From: 5, Told: []Delivered{{Kind: Ready, Seq: 5}, {Kind: Added, Seq: 6, Note: 7, Conn: 1}, {Kind: Removed, Seq: 8, Note: 7, Conn: 2}, {Kind: Resync, Seq: 9, Conn: 3}}}
+	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(Delivered{}, "At")); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if f.cursor != cursorOf(`["LIVE",9]`) {

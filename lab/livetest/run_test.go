@@ -147,7 +147,7 @@ func TestADeckOfNamesIsPlayedAgainAndAgain(t *testing.T) {
 func TestOnlyQuietMomentsAreMeasured(t *testing.T) {
 	record := &Record{Clients: []Client{{
 		Conns: []Conn{{Begin: s(0)}, {Begin: s(20)}},
-		Told: []Told{
+		Told: []Delivered{
 			{At: s(2.1), Kind: Added, Note: 1},           // 100 ms
 			{At: s(5.5), Kind: Added, Note: 2},           // while something broke
 			{At: s(10.3), Kind: Added, Note: 3},          // 300 ms
@@ -155,7 +155,7 @@ func TestOnlyQuietMomentsAreMeasured(t *testing.T) {
 			{At: s(12), Kind: Added, Note: 4},            // of nobody's knowledge
 			{At: s(20.4), Kind: Added, Note: 5, Conn: 1}, // of a connection that has just begun
 		},
-	}, {Told: []Told{{At: s(2.9), Kind: Added, Note: 1}}, Conns: []Conn{{}}}}}
+	}, {Told: []Delivered{{At: s(2.9), Kind: Added, Note: 1}}, Conns: []Conn{{}}}}}
 	notes := map[int64]published{1: {s(2), s(2.05)}, 2: {s(5), s(5)}, 3: {s(10), s(10.5)}, 5: {s(20.1), s(20.1)}}
 	var r Report
 	r.measure(record, notes, [][2]time.Duration{{s(5.2), s(6)}}, func(client int) bool { return client == 0 })

@@ -14,7 +14,7 @@ import (
 	"github.com/coder/websocket"
 )
 
-const longestMessage = 1 << 20
+const maxMessage = 1 << 20
 
 // variables are those of the subscription.
 func variables(after string) map[string]any {
@@ -42,7 +42,7 @@ func socket(ctx context.Context, url, token, after string, begun func(), take fu
 		return err
 	}
 	defer func() { _ = conn.CloseNow() }()
-	conn.SetReadLimit(longestMessage)
+	conn.SetReadLimit(maxMessage)
 	if err := send(ctx, conn, frame{Type: "connection_init"}, map[string]any{"authorization": "Bearer " + token}); err != nil {
 		return closed(err)
 	}
@@ -126,7 +126,7 @@ func stream(ctx context.Context, url, token, after string, header bool, begun fu
 	}
 	defer func() { _ = res.Body.Close() }()
 	if kind := res.Header.Get("Content-Type"); !strings.HasPrefix(kind, "text/event-stream") {
-		if text, err := io.ReadAll(io.LimitReader(res.Body, longestMessage)); err == nil && json.Valid(text) && res.StatusCode == http.StatusOK {
+		if text, err := io.ReadAll(io.LimitReader(res.Body, maxMessage)); err == nil && json.Valid(text) && res.StatusCode == http.StatusOK {
 			return take(text, "")
 		}
 		return said("refused with %d", res.StatusCode)
