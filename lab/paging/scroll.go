@@ -21,8 +21,8 @@ const (
 	changes = 3 // between two pages
 	// A reader gives up after four times as many pages as the feed had at first: with the
 	// inserts between them it has not even one and a half times as many.
-	mostPages = 4 * notes / perPage
-	together  = 100 // sessions that share their round trips
+	maxPages = 4 * notes / perPage
+	together = 100 // sessions that share their round trips
 )
 
 // Options tune [Run].

@@ -111,6 +111,6 @@ func (s *session) show(page []redis.Z) (more bool) {
 		return false
 	}
 	s.at = s.way.after(s.at, page)
-	s.endless = s.pages == mostPages
+	s.endless = s.pages == maxPages
 	return !s.endless
 }
