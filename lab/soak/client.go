@@ -17,7 +17,7 @@ import (
 
 const (
 	requestPatience = 10 * time.Second // until an answer is none
-	longestAnswer   = 4 << 20
+	maxAnswer       = 4 << 20
 )
 
 // A client asks servers as the web app does, which has the hashes of its documents only.
@@ -124,7 +124,7 @@ func (c *client) post(ctx context.Context, who person, path string, body []byte)
 		return 0, nil, err //nolint:wrapcheck // says what it was
 	}
 	defer func() { _ = res.Body.Close() }()
-	text, err = io.ReadAll(io.LimitReader(res.Body, longestAnswer))
+	text, err = io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	return res.StatusCode, text, err
 }
 

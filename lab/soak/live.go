@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	longestMessage = 1 << 20
+	maxMessage     = 1 << 20
 	reconnectPause = time.Second
 	laterNotes     = 10_000 // whose begin is remembered
 )
@@ -96,7 +96,7 @@ func (a *audience) socket(ctx context.Context, who person, after *string) error 
 		return fmt.Errorf("open a socket: %w", err)
 	}
 	defer func() { _ = conn.CloseNow() }()
-	conn.SetReadLimit(longestMessage)
+	conn.SetReadLimit(maxMessage)
 	if err := say(ctx, conn, "", "connection_init", map[string]any{"authorization": "Bearer " + who.token}); err != nil {
 		return err
 	}
