@@ -183,9 +183,9 @@ type ComplexityRoot struct {
 	}
 
 	FeedConnection struct {
-		Edges func(childComplexity int) int
-		Info  func(childComplexity int) int
-		Live  func(childComplexity int) int
+		Edges       func(childComplexity int) int
+		Info        func(childComplexity int) int
+		LogPosition func(childComplexity int) int
 	}
 
 	FeedEdge struct {
@@ -1179,11 +1179,11 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 
 		return e.ComplexityRoot.FeedConnection.Info(childComplexity), true
 	case "FeedConnection.liveCursor":
-		if e.ComplexityRoot.FeedConnection.Live == nil {
+		if e.ComplexityRoot.FeedConnection.LogPosition == nil {
 			break
 		}
 
-		return e.ComplexityRoot.FeedConnection.Live(childComplexity), true
+		return e.ComplexityRoot.FeedConnection.LogPosition(childComplexity), true
 
 	case "FeedEdge.cursor":
 		if e.ComplexityRoot.FeedEdge.Cursor == nil {

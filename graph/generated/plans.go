@@ -376,7 +376,7 @@ func Plans(cfg Config) plan.Tables {
 			"id":     plan.Scalar(func(out []byte, obj *order.Order) []byte { return scalar.AppendNum(out, obj.ID, "Order") }),
 			"number": plan.Scalar(func(out []byte, obj *order.Order) []byte { return scalar.AppendString(out, obj.Number()) }),
 			"status": plan.Scalar(func(out []byte, obj *order.Order) []byte { return scalar.AppendString(out, string(obj.Status)) }),
-			"voucher": plan.LinkAny(typeVoucher, func(ctx context.Context, objs []*order.Order, args any) ([]voucher.Kind, error) {
+			"voucher": plan.LoadedInterface(typeVoucher, func(ctx context.Context, objs []*order.Order, args any) ([]voucher.Kind, error) {
 				return resolver.Voucher(ctx, objs)
 			}),
 			"terms": plan.LoadedObject(typeOrderTerms, func(ctx context.Context, objs []*order.Order, args any) ([]*voucher.Terms, error) {
@@ -465,7 +465,7 @@ func Plans(cfg Config) plan.Tables {
 	{
 		resolver := ec.Resolvers.Query()
 		typeQuery.Fields = map[string]*plan.Field{
-			"node": plan.LinkAny(typeNode, plan.Each(func(ctx context.Context, obj struct{}, args any) (scalar.Node, error) {
+			"node": plan.LoadedInterface(typeNode, plan.Each(func(ctx context.Context, obj struct{}, args any) (scalar.Node, error) {
 				return resolver.Node(ctx, args.(*argumentsQueryNode).id)
 			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryNode{}
@@ -477,7 +477,7 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return args, nil
 			}),
-			"nodes": plan.LinksAny(typeNode, plan.Each(func(ctx context.Context, obj struct{}, args any) ([]scalar.Node, error) {
+			"nodes": plan.LoadedInterfaceList(typeNode, plan.Each(func(ctx context.Context, obj struct{}, args any) ([]scalar.Node, error) {
 				return resolver.Nodes(ctx, args.(*argumentsQueryNodes).ids)
 			})).Sparse().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryNodes{}
@@ -746,7 +746,7 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, nil, directive0, role)
 			}),
-			"voucher": plan.LinkAny(typeVoucher, plan.Each(func(ctx context.Context, obj struct{}, args any) (voucher.Kind, error) {
+			"voucher": plan.LoadedInterface(typeVoucher, plan.Each(func(ctx context.Context, obj struct{}, args any) (voucher.Kind, error) {
 				return resolver.Voucher(ctx, args.(*argumentsQueryVoucher).id)
 			})).Nullable().Args(func(ctx context.Context, raw map[string]any) (any, error) {
 				args := &argumentsQueryVoucher{}
@@ -948,7 +948,7 @@ func Plans(cfg Config) plan.Tables {
 				}
 				return ec.Directives.Auth(ctx, obj, directive0, role)
 			}),
-			"vouchers": plan.LinksAny(typeVoucher, func(ctx context.Context, objs []*shop.Shop, args any) ([][]voucher.Kind, error) {
+			"vouchers": plan.LoadedInterfaceList(typeVoucher, func(ctx context.Context, objs []*shop.Shop, args any) ([][]voucher.Kind, error) {
 				return resolver.Vouchers(ctx, objs)
 			}),
 		}

@@ -82,7 +82,7 @@ func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []bitR
 			continue
 		}
 		r.Report(fmt.Sprintf("user %d, %v: %v", p.User, p.Month, is))
-		if r.Dry {
+		if r.DryRun {
 			continue
 		}
 		if err := s.mend(ctx, r, p); err != nil {
@@ -136,7 +136,7 @@ func (s *Service) mend(ctx context.Context, r *reconcile.Run, p bitRef) error {
 	}
 	again, err := s.flaws(ctx, []bitRef{p})
 	if err == nil && len(again) == 0 {
-		r.Repaired(1)
+		r.CountRepaired(1)
 	}
 	return err
 }

@@ -217,7 +217,7 @@ func (s *Service) round(ctx context.Context, pushes []fanOutJob) (left []fanOutJ
 	lists := map[int64][]cache.Entry{}
 	for _, p := range now {
 		for _, f := range followers[p.author] {
-			lists[f.ID] = append(lists[f.ID], p.entry())
+			lists[f.ID] = append(lists[f.ID], p.cacheEntry())
 		}
 	}
 	if err := s.inboxes.Window().AddEach(ctx, lists); err != nil {

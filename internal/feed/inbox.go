@@ -47,7 +47,7 @@ func (s *Service) openInboxes(hub *cache.Client) {
 // A entry is a note's place in a feed.
 type entry struct{ seq, note, author int64 }
 
-func (p entry) entry() cache.Entry {
+func (p entry) cacheEntry() cache.Entry {
 	return cache.UnionEntry(decimal(p.author), decimal(p.note), p.seq)
 }
 
@@ -64,7 +64,7 @@ func (s *Service) loadInbox(ctx context.Context, user, above int64, limit int) (
 	spots, newest, err := s.newest(ctx, user, math.MaxInt64, limit, min(limit, readOfEach), above)
 	entries := make([]cache.Entry, len(spots))
 	for i, p := range spots {
-		entries[i] = p.entry()
+		entries[i] = p.cacheEntry()
 	}
 	return entries, newest, err
 }

@@ -113,7 +113,7 @@ func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page,
 		for _, at := range spots {
 			switch n := rows[at.note]; {
 			case n == nil:
-				dead = append(dead, at.entry())
+				dead = append(dead, at.cacheEntry())
 			case len(p.Edges) == first:
 				more = true
 			default:

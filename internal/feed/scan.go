@@ -88,7 +88,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 			continue
 		}
 		r.Report(fmt.Sprintf("inbox of user %d: %s", user, flaw))
-		if r.Dry {
+		if r.DryRun {
 			continue
 		}
 		if err := s.inboxes.Invalidate(ctx, user); err != nil {
@@ -98,7 +98,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 			return err
 		}
 		if again == "" {
-			r.Repaired(1)
+			r.CountRepaired(1)
 		}
 	}
 	return nil

@@ -127,7 +127,7 @@ func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) erro
 	}
 	found.still(now).tell(r)
 	all := len(found)
-	if r.Dry {
+	if r.DryRun {
 		return nil
 	}
 	for range mendTries {
@@ -142,7 +142,7 @@ func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) erro
 		}
 		found.still(now)
 	}
-	r.Repaired(all - len(found))
+	r.CountRepaired(all - len(found))
 	return nil
 }
 

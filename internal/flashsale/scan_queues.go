@@ -61,11 +61,11 @@ func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error 
 			return err
 		}
 		found.tell(r, p)
-		if r.Dry {
+		if r.DryRun {
 			return nil
 		}
 		mended, err := s.mendQueue(ctx, p, found)
-		r.Repaired(mended)
+		r.CountRepaired(mended)
 		return err
 	})
 }
@@ -238,11 +238,11 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 	for _, h := range lost {
 		r.Report(fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which has neither a row nor an entry", h.Voucher, h.User, h.Order))
 	}
-	if r.Dry {
+	if r.DryRun {
 		return nil
 	}
 	mended, err := s.failLost(ctx, p, lost)
-	r.Repaired(mended)
+	r.CountRepaired(mended)
 	return err
 }
 

@@ -83,9 +83,9 @@ func (s *Service) loadFollowers(ctx context.Context, asks []cache.ListRange[int6
 // listed reads parts of lists with one statement.
 func listed(ctx context.Context, db sqlfile.Querier, statement string, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
-		Of    int64 `json:"of"`
-		Below int64 `json:"below"`
-		Most  int   `json:"most"`
+		Owner  int64 `json:"of"`
+		Before int64 `json:"below"`
+		Limit  int   `json:"most"`
 	}
 	arguments := make([]argument, len(asks))
 	for i, a := range asks {

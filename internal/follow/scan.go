@@ -68,13 +68,13 @@ func (s *Service) scanOrphans(ctx context.Context, r *reconcile.Run) error {
 				continue
 			}
 			r.Report(fmt.Sprintf("follow %d: user %d follows user %d, and one of them is gone", f.id, f.follower, f.followee))
-			if r.Dry {
+			if r.DryRun {
 				continue
 			}
 			if err := s.removeOrphan(ctx, pair{f.follower, f.followee}, f.id); err != nil {
 				return err
 			}
-			r.Repaired(1)
+			r.CountRepaired(1)
 		}
 	}
 	return nil
@@ -218,7 +218,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 			continue
 		}
 		r.Report(fmt.Sprintf("set of whom user %d follows: %s", user, flaw))
-		if r.Dry {
+		if r.DryRun {
 			continue
 		}
 		if err := s.out.Invalidate(ctx, user); err != nil {
@@ -228,7 +228,7 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 			return err
 		}
 		if again == "" {
-			r.Repaired(1)
+			r.CountRepaired(1)
 		}
 	}
 	return nil

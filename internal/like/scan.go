@@ -166,7 +166,7 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet,
 			continue
 		}
 		r.Report(fmt.Sprintf(of.name+": %s", id, is.text))
-		if r.Dry {
+		if r.DryRun {
 			continue
 		}
 		if err := of.window.Invalidate(ctx, id); err != nil {
@@ -177,7 +177,7 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet,
 			return err
 		}
 		if len(again) == 0 {
-			r.Repaired(1)
+			r.CountRepaired(1)
 		}
 	}
 	return nil

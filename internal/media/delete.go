@@ -18,8 +18,8 @@ import (
 
 // An Editor is the user that deletes a picture.
 type Editor struct {
-	UserID int64
-	Any    bool // may delete the pictures of other users: an administrator
+	UserID  int64
+	IsAdmin bool // may delete the pictures of other users: an administrator
 }
 
 // topic of the things that lose a deleted picture, in the outbox.
@@ -104,7 +104,7 @@ func deleteRow(ctx context.Context, tx *ent.Tx, by Editor, name mediapath.Name) 
 		return nil, noSuchPicture()
 	case err != nil:
 		return nil, fmt.Errorf("select it: %w", err)
-	case !by.Any && (row.UploaderID == nil || *row.UploaderID != by.UserID):
+	case !by.IsAdmin && (row.UploaderID == nil || *row.UploaderID != by.UserID):
 		return nil, fault.New(fault.Forbidden, "Only the user that uploaded an image may delete it.")
 	}
 	uses, err := tx.PictureUse.Query().Where(pictureuse.PictureID(row.ID)).All(ctx)

@@ -233,7 +233,7 @@ func TestAdministratorsDeleteOtherPictures(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		ctx := t.Context()
-		admin := Editor{UserID: bob, Any: true}
+		admin := Editor{UserID: bob, IsAdmin: true}
 		drawn, err := p.Save(ctx, []image.Image{image.NewGray(image.Rect(0, 0, 3, 3)), image.NewGray(image.Rect(0, 0, 4, 3))})
 		if err != nil {
 			t.Fatal(err)

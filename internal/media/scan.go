@@ -150,13 +150,13 @@ func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner in
 			return nil
 		}
 		r.Report(fmt.Sprintf("%s %d: it shows %d pictures, and %d are written down", k, owner, len(here), len(uses[owner])))
-		if r.Dry {
+		if r.DryRun {
 			return nil
 		}
 		if err := (Usages{s, k}).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: mediapath.Program(), Paths: here}}); err != nil {
 			return err
 		}
-		r.Repaired(1)
+		r.CountRepaired(1)
 		return nil
 	})
 }

@@ -138,9 +138,9 @@ func (s *Service) Newest(ctx context.Context, authors []int64, most int) (map[in
 // lister reads parts of lists by a statement.
 func (s *Service) lister(statement string) func(context.Context, []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
-		Of    int64 `json:"of"`
-		Below int64 `json:"below"`
-		Most  int   `json:"most"`
+		Owner  int64 `json:"of"`
+		Before int64 `json:"below"`
+		Limit  int   `json:"most"`
 	}
 	return func(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 		arguments := make([]argument, len(asks))

@@ -94,7 +94,7 @@ func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int
 			continue
 		}
 		r.Report(fmt.Sprintf("list of user %d: %s", list.Key, flaw))
-		if r.Dry {
+		if r.DryRun {
 			continue
 		}
 		if err := s.dropList(ctx, list.Key); err != nil {
@@ -110,7 +110,7 @@ func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int
 			}
 		}
 		if len(again) == 0 || flaw == "" {
-			r.Repaired(1)
+			r.CountRepaired(1)
 		}
 	}
 	return nil
@@ -140,7 +140,7 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 	for _, o := range over {
 		r.Report(fmt.Sprintf("user %d: order %d is marked as queued, and has its row", o.User, o.Number))
 	}
-	if r.Dry || len(over) == 0 {
+	if r.DryRun || len(over) == 0 {
 		return nil
 	}
 	// The list is told first: until the order is in it, the mark is what shows it.
@@ -150,7 +150,7 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 	if err := s.lists.unqueue(ctx, over); err != nil {
 		return err
 	}
-	r.Repaired(len(over))
+	r.CountRepaired(len(over))
 	return nil
 }
 

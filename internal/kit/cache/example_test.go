@@ -93,7 +93,7 @@ func ExampleCache_GetMany() {
 }
 
 // A list of ids is kept until any row of its table changes.
-func ExampleQueries() {
+func ExampleQueryCache() {
 	hub, _, _ := town()
 	table := hub.Table("shops")
 	byType := cache.NewQueryCache(table, cache.Policy{Name: "shops-by-type"}, strconv.Itoa, shopsOfType)

@@ -34,7 +34,7 @@ func ExampleWindow() {
 	// [{0004 400} {0003 300} {0002 200}] false
 }
 
-func ExampleHeads() {
+func ExampleFirstPages() {
 	hub, stop := exampleHub()
 	defer stop()
 	ctx := context.Background()

@@ -207,10 +207,10 @@ func (t *town) tables() Tables {
 				return list
 			})), err
 		}).Args(firstArgs),
-		"likes": LinkAny(being, Each(func(_ context.Context, p *person, _ any) (any, error) {
+		"likes": LoadedInterface(being, Each(func(_ context.Context, p *person, _ any) (any, error) {
 			return t.likes[p.name], t.begin("likes", 1)
 		})).Nullable(),
-		"beings": LinksAny(being, Each(func(_ context.Context, p *person, _ any) ([]any, error) {
+		"beings": LoadedInterfaceList(being, Each(func(_ context.Context, p *person, _ any) ([]any, error) {
 			return t.beings[p.name], t.begin("beings", 1)
 		})).Nullable().Sparse(),
 		"kin": LoadedList(personType, Each(func(_ context.Context, p *person, _ any) ([]*person, error) {
@@ -249,7 +249,7 @@ func (t *town) tables() Tables {
 				}
 				return []*person{t.people["ann"]}, t.begin("first", 1)
 			}),
-			"any": LinkAny(being, Each(func(context.Context, struct{}, any) (any, error) { return t.any, t.begin("any", 1) })),
+			"any": LoadedInterface(being, Each(func(context.Context, struct{}, any) (any, error) { return t.any, t.begin("any", 1) })),
 		}},
 	}
 }

@@ -64,7 +64,7 @@ func CaseOfValue[C any](typ *Type) Case {
 }
 
 // A Field is a field of an object type. It is made by [Scalar], [LoadedScalar], [Object], [ObjectList],
-// [LoadedObject], [LoadedList], [LinkAny] or [LinksAny]. P is the Go type of its objects.
+// [LoadedObject], [LoadedList], [LoadedInterface] or [LoadedInterfaceList]. P is the Go type of its objects.
 type Field struct {
 	plain func(out []byte, objs any, i int) []byte // of a field that only reads its object
 	load  func(ctx context.Context, objs any, args any) (values any, err error)
@@ -164,13 +164,13 @@ func LoadedList[P, C any](to *Type, load Loader[P, []*C]) *Field {
 	return &Field{to: to, load: load.untyped, place: placeMany[C]}
 }
 
-// LinkAny is an object of an interface or a union that is loaded, nil for null.
-func LinkAny[P, I any](to *Type, load Loader[P, I]) *Field {
+// LoadedInterface is an object of an interface or a union that is loaded, nil for null.
+func LoadedInterface[P, I any](to *Type, load Loader[P, I]) *Field {
 	return &Field{to: to, load: load.untyped, place: placeOneAny[I]}
 }
 
-// LinksAny is a list of objects of an interface or a union that is loaded, nil for null.
-func LinksAny[P, I any](to *Type, load Loader[P, []I]) *Field {
+// LoadedInterfaceList is a list of objects of an interface or a union that is loaded, nil for null.
+func LoadedInterfaceList[P, I any](to *Type, load Loader[P, []I]) *Field {
 	return &Field{to: to, load: load.untyped, place: placeManyAny[I]}
 }
 

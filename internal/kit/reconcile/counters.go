@@ -27,13 +27,13 @@ func Counters[C any](ctx context.Context, r *Run, size int,
 				continue
 			}
 			r.Report(differs)
-			if r.Dry {
+			if r.DryRun {
 				continue
 			}
 			if err := mend(ctx, id); err != nil {
 				return err
 			}
-			r.Repaired(1)
+			r.CountRepaired(1)
 		}
 	}
 	return nil

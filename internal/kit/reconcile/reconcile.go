@@ -43,7 +43,7 @@ type Scan struct {
 
 // A Run is one run of a scan. It is for one goroutine.
 type Run struct {
-	Dry bool
+	DryRun bool
 
 	limit *rate.Limiter
 	seen  func(compared int)
@@ -91,8 +91,8 @@ func (r *Run) Report(line string) {
 	}
 }
 
-// Repaired counts findings that are right now.
-func (r *Run) Repaired(findings int) { r.Repaired += findings }
+// CountRepaired counts findings that are right now.
+func (r *Run) CountRepaired(findings int) { r.Repaired += findings }
 
 // Options say how a scan is run by hand.
 type Options struct {
@@ -167,7 +167,7 @@ func (s *Scans) ByName(names ...string) ([]Scan, error) {
 // RunOnce runs a scan now, whatever other processes do. With an error the outcome is what
 // was seen until then.
 func (s *Scans) RunOnce(ctx context.Context, scan Scan, o Options) (Outcome, error) {
-	r := &Run{Dry: o.DryRun, limit: rate.NewLimiter(rate.Inf, burst), seen: o.OnProgress}
+	r := &Run{DryRun: o.DryRun, limit: rate.NewLimiter(rate.Inf, burst), seen: o.OnProgress}
 	if n := cmp.Or(o.Rate, scan.Rate); n > 0 {
 		r.limit.SetLimit(rate.Limit(n))
 	}

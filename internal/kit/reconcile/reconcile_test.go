@@ -35,8 +35,8 @@ func finds(name string, things, differ, mend int) reconcile.Scan {
 		for n := range differ {
 			r.Report(fmt.Sprint("thing ", n))
 		}
-		if !r.Dry {
-			r.Repaired(mend)
+		if !r.DryRun {
+			r.CountRepaired(mend)
 		}
 		return nil
 	}}

@@ -171,7 +171,7 @@ func (g *generator) planned(f *codegen.Field) planned {
 		return planned{Why: why}
 	}
 	if len(f.Args) > 0 {
-		code += ".With(" + arguments(f) + ")"
+		code += ".Args(" + arguments(f) + ")"
 	}
 	return planned{Code: code}
 }
@@ -194,9 +194,9 @@ func (g *generator) field(f *codegen.Field) (code, why string) {
 			return "", why
 		case reads(f):
 			write, _ = writer(tr, f.Object.Name, "obj."+f.GoFieldName+call(f))
-			code = fmt.Sprintf("plan.Plain(func(out []byte, obj %s) []byte { return %s })", parent(f), write)
+			code = fmt.Sprintf("plan.Scalar(func(out []byte, obj %s) []byte { return %s })", parent(f), write)
 		default:
-			code = fmt.Sprintf("plan.Leaf(%s, %s)", function(tr, write), loader(f))
+			code = fmt.Sprintf("plan.LoadedScalar(%s, %s)", function(tr, write), loader(f))
 		}
 		if !tr.GQL.NonNull {
 			code += ".Nullable()"
@@ -242,18 +242,23 @@ func objects(f *codegen.Field) (code, why string) {
 		return "", "its objects are no structs"
 	}
 	to := variable(tr.Definition.Name)
-	kind := "Link"
-	if list {
-		kind += "s"
+	kind := "LoadedObject"
+	switch {
+	case abstract && list:
+		kind = "LoadedInterfaceList"
+	case abstract:
+		kind = "LoadedInterface"
+	case list:
+		kind = "LoadedList"
 	}
 	switch {
 	case abstract:
-		code = fmt.Sprintf("plan.%sAny(%s, %s)", kind, to, loader(f))
+		code = fmt.Sprintf("plan.%s(%s, %s)", kind, to, loader(f))
 	case reads(f):
 		get := "obj." + f.GoFieldName + call(f)
-		result, inner := lookup(tr.GO), "Inner"
+		result, inner := lookup(tr.GO), "Object"
 		if list {
-			inner = "Inners"
+			inner = "ObjectList"
 		}
 		switch {
 		case isStruct && list:
