@@ -14,7 +14,7 @@ import (
 const headSize = 50
 
 // openCaches says how each kind is cached. What a write does to them stands in
-// announce.go.
+// invalidate.go.
 //
 // Nothing is kept in the process: who wrote or liked wants to see it, and a comment that
 // everybody reads is one that is liked all the time.

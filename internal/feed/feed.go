@@ -11,14 +11,14 @@
 //   - The fan-out (fanout.go) pushes a note, by a job of the transaction that published it.
 //     It is never waited for, neither by who publishes nor by who reads.
 //
-//   - The tail (tail.go): each process knows the newest numbers of the log of notes. What is
+//   - The tail (log_tail.go): each process knows the newest numbers of the log of notes. What is
 //     published but perhaps not yet pushed is merged from there, and what is deleted is
 //     hidden; since the numbers are dense, a process knows when it knows all.
 //
-//   - Stars (stars.go): who has very many followers is not pushed, but kept in an outbox,
+//   - Stars (celebrity.go): who has very many followers is not pushed, but kept in an outbox,
 //     which readers merge.
 //
-//   - The hub (hub.go) tells live feeds: a position in the same log, and an index of who, of
+//   - The hub (live_hub.go) tells live feeds: a position in the same log, and an index of who, of
 //     those who are connected to this process, follows whom.
 //
 // What is shown is decided when it is read: whether the author is followed, by the window of

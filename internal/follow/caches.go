@@ -23,7 +23,7 @@ const outName = "follow:out"
 const headSize = 50
 
 // openCaches says how each kind is cached. What a write does to them stands in
-// announce.go.
+// invalidate.go.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.out = cache.NewWindow(hub, cache.WindowPolicy{Name: outName, Size: s.cfg.limit, TTL: 24 * time.Hour}, decimal, s.loadOut)
 	// Who is followed by many gains and loses followers all the time: there is no place

@@ -11,7 +11,7 @@
 // be cached forever. The same picture of the same user has the same name again. Only that
 // user can show it, and delete it (delete.go). Things record the pictures that they show in
 // the transaction in which they begin to ([Usages.Show]); what nothing shows for a day is
-// collected (collect.go).
+// collected (orphans.go).
 package media
 
 import (

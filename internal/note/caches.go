@@ -17,7 +17,7 @@ import (
 const headSize = 50
 
 // openCaches says how each kind is cached. What a write does to them stands in
-// announce.go.
+// invalidate.go.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.notes = cache.New(hub, cache.Policy{
 		Name: "note", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,

@@ -11,7 +11,7 @@ import (
 )
 
 // openCaches says how orders are cached. What a change does to them stands in
-// announce.go.
+// invalidate.go.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.rows = cache.New(hub, cache.Policy{
 		// A client that was told QUEUED asks for what is not there yet. That it is not there

@@ -15,7 +15,7 @@ import (
 )
 
 // openCaches says how each kind is cached. What a write does to them stands in
-// announce.go.
+// invalidate.go.
 //
 // What changes with every order or comment (sold, commentCount) must not stay in
 // the cached row this long once something writes it.

@@ -13,7 +13,7 @@ import (
 )
 
 // openCaches says how each kind is cached. What a write does to them stands in
-// announce.go. The pieces that are left are in none of them: they change with every
+// invalidate.go. The pieces that are left are in none of them: they change with every
 // order.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.vouchers = cache.New(hub, cache.Policy{
