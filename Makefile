@@ -17,7 +17,7 @@ SHORT ?= -short
 RACED := ^github.com/tandian-dev/tandian/internal/(feed|flashsale|note|order|visit|kit/(batch|cache|dblock|door|embedredis|live|lock|logreader|observe|outbox|plan|quota|schedule|sequence|store|stream))(/|$$)
 
 # What `make check` does, in this order.
-CHECKS := fresh lint web-fresh race
+CHECKS := commits fresh lint web-fresh race
 
 .PHONY: help run dev build test go-test e2e browser deploytest deploy faulttest mutants livetest test-cluster race soak release check checks apart servers generate migration web format $(CHECKS)
 
@@ -113,7 +113,10 @@ recipe: servers ## do what CONTRIBUTING.md says under "Add a field", in a copy o
 	scripts/recipe.sh
 .PHONY: recipe
 
-check: $(CHECKS) ## generated code, format, lint, web app, race detector
+check: $(CHECKS) ## commit subjects, generated code, format, lint, web app, race detector
+
+commits: ## subjects of new commits: [BASE=HEAD~3]
+	scripts/commit-subjects.sh $(BASE)
 
 fresh: servers ## is all generated code what the generators write?
 	scripts/servers.sh run scripts/fresh.sh code
