@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"log/slog"
 	"strings"
 	"sync"
 )
@@ -25,3 +26,9 @@ func (l *Log) String() string {
 	defer l.mu.Unlock()
 	return l.text.String()
 }
+
+// Count returns how often text was written so far.
+func (l *Log) Count(text string) int { return strings.Count(l.String(), text) }
+
+// Logger returns a logger that writes lines of text to l.
+func (l *Log) Logger() *slog.Logger { return slog.New(slog.NewTextHandler(l, nil)) }

@@ -20,6 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
+	"github.com/tandian-dev/tandian/internal/testkit/redistest"
 )
 
 // A ledger knows what was published when, by publisher.
@@ -97,7 +98,7 @@ func TestEveryMessageReachesEveryFollowerOnceAndInOrder(t *testing.T) {
 			url := testkit.Redis(t)
 			seed := testkit.Seed(t)
 			l := &ledger{acks: make([][]time.Time, publishers)}
-			lines, readers := make([]*wire, followers), make([]*reader, followers)
+			lines, readers := make([]*redistest.Proxy, followers), make([]*reader, followers)
 			for i := range readers {
 				r := &reader{
 					t: t, ledger: l, last: slices.Repeat([]int{-1}, publishers),
@@ -106,8 +107,8 @@ func TestEveryMessageReachesEveryFollowerOnceAndInOrder(t *testing.T) {
 				for p := range r.heard {
 					r.heard[p] = make(map[int]bool, each)
 				}
-				lines[i] = newWire(t, url)
-				s := newStream(open(t, lines[i].url()))
+				lines[i] = redistest.NewProxy(t, url)
+				s := newStream(open(t, lines[i].URL()))
 				s.AddObserver(r)
 				s.Subscribe("t", r.hear)
 				stop := run(t, s)
@@ -129,7 +130,7 @@ func TestEveryMessageReachesEveryFollowerOnceAndInOrder(t *testing.T) {
 			for pause := time.NewTicker(5 * time.Millisecond); cuts; {
 				select {
 				case <-pause.C:
-					lines[random.IntN(followers)].cut()
+					lines[random.IntN(followers)].Cut()
 					continue
 				case <-ended:
 				}
@@ -173,15 +174,15 @@ func publishNumbers(t *testing.T, s *Redis, l *ledger, p, each int, random *rand
 // A16: go-redis subscribes again in silence, and what was sent meanwhile is lost.
 func TestACutConnectionLosesNothing(t *testing.T) {
 	url := testkit.Redis(t)
-	w := newWire(t, url)
-	follower, publisher := newStream(open(t, w.url())), newStream(open(t, url))
+	w := redistest.NewProxy(t, url)
+	follower, publisher := newStream(open(t, w.URL())), newStream(open(t, url))
 	e := listen(follower)
 	run(t, follower)
 	e.await(t)
-	w.gate.Lock() // nobody hears of the cut until it is published
+	w.Freeze() // nobody hears of the cut until it is published
 	publish(t, publisher, "one", "two")
-	w.cut()
-	w.gate.Unlock()
+	w.Cut()
+	w.Thaw()
 	publish(t, publisher, "three")
 	e.await(t)
 	if diff := cmp.Diff([]string{"reset start", "one", "two", "three"}, e.all()); diff != "" {
@@ -193,13 +194,13 @@ func TestACutConnectionLosesNothing(t *testing.T) {
 // happened" would serve old entries until the connection ends.
 func TestAHalfOpenConnectionEndsTheSyncAtOnce(t *testing.T) {
 	url := testkit.Redis(t)
-	w := newWire(t, url)
-	follower, publisher := newStream(open(t, w.url())), newStream(open(t, url))
+	w := redistest.NewProxy(t, url)
+	follower, publisher := newStream(open(t, w.URL())), newStream(open(t, url))
 	follower.timeout = 250 * time.Millisecond
 	e := listen(follower)
 	run(t, follower)
 	e.await(t)
-	w.gate.Lock()
+	w.Freeze()
 	frozen := time.Now()
 	publish(t, publisher, "unheard")
 	failures := follower.metrics.errors.WithLabelValues("follow")
@@ -211,7 +212,7 @@ func TestAHalfOpenConnectionEndsTheSyncAtOnce(t *testing.T) {
 	if lag := follower.metrics.lag(); lag < time.Since(frozen) {
 		t.Errorf("the lag shown is %v, %v after the last byte", lag, time.Since(frozen))
 	}
-	w.gate.Unlock()
+	w.Thaw()
 	e.await(t)
 	if diff := cmp.Diff([]string{"reset start", "unheard"}, e.all()); diff != "" {
 		t.Error(diff)
@@ -269,11 +270,11 @@ func TestASlowHearerHearsAllOrOfTheGap(t *testing.T) {
 
 // A scene is a server that loses messages, behind the wire of a follower.
 type scene struct {
-	*server
-	wire      *wire
+	*redistest.Server
+	wire      *redistest.Proxy
 	publisher *Redis
 	dump      string // of the bus as it was before its last messages
-	replica   *server
+	replica   *redistest.Server
 }
 
 func (s *scene) publish(t *testing.T, bodies ...string) {
@@ -288,57 +289,57 @@ func TestMessagesThatRedisLostAreNoticed(t *testing.T) {
 		name string
 		lose func(t *testing.T, s *scene)
 	}{
-		{"everything was deleted", func(t *testing.T, s *scene) { must(t, s.admin.FlushAll(t.Context())) }},
-		{"the stream was deleted", func(t *testing.T, s *scene) { must(t, s.admin.Del(t.Context(), "td:bus")) }},
-		{"the stream was emptied", func(t *testing.T, s *scene) { must(t, s.admin.XTrimMaxLen(t.Context(), "td:bus", 0)) }},
+		{"everything was deleted", func(t *testing.T, s *scene) { must(t, s.Admin.FlushAll(t.Context())) }},
+		{"the stream was deleted", func(t *testing.T, s *scene) { must(t, s.Admin.Del(t.Context(), "td:bus")) }},
+		{"the stream was emptied", func(t *testing.T, s *scene) { must(t, s.Admin.XTrimMaxLen(t.Context(), "td:bus", 0)) }},
 		{"the stream was begun anew", func(t *testing.T, s *scene) {
-			must(t, s.admin.Del(t.Context(), "td:bus"))
+			must(t, s.Admin.Del(t.Context(), "td:bus"))
 			s.publish(t, "1", "2", "3", "4", "5", "6")
 		}},
 		{"somebody else wrote into the stream", func(t *testing.T, s *scene) {
-			must(t, s.admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "td:bus", Values: []string{"t", "t", "b", "x"}}))
+			must(t, s.Admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "td:bus", Values: []string{"t", "t", "b", "x"}}))
 		}},
 		{"the stream was restored", func(t *testing.T, s *scene) {
-			must(t, s.admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
+			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
 		}},
 		{"it was restored and has as many entries again", func(t *testing.T, s *scene) {
-			must(t, s.admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
+			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
 			s.publish(t, "1", "2")
 		}},
 		{"it was restored and has more", func(t *testing.T, s *scene) {
-			must(t, s.admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
+			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
 			s.publish(t, "1", "2", "3")
 		}},
-		{"restarted empty", func(_ *testing.T, s *scene) { s.crash(); s.start() }},
+		{"restarted empty", func(_ *testing.T, s *scene) { s.Crash(); s.Start() }},
 		{"restarted with an old snapshot", func(t *testing.T, s *scene) {
-			must(t, s.admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump), s.admin.Save(t.Context()))
-			s.crash()
-			s.start()
+			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump), s.Admin.Save(t.Context()))
+			s.Crash()
+			s.Start()
 			s.publish(t, "1", "2", "3")
 		}},
 		{"failed over to a replica that was behind", func(t *testing.T, s *scene) {
-			s.wire.lead(s.replica.url())
-			s.publisher = newStream(open(t, s.replica.url()))
+			s.wire.Redirect(s.replica.URL())
+			s.publisher = newStream(open(t, s.replica.URL()))
 			s.publish(t, "1", "2", "3")
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := &scene{server: startServer(t)}
-			s.wire = newWire(t, s.url())
-			s.publisher = newStream(open(t, s.url()))
-			follower := newStream(open(t, s.wire.url()))
+			s := &scene{Server: redistest.Start(t)}
+			s.wire = redistest.NewProxy(t, s.URL())
+			s.publisher = newStream(open(t, s.URL()))
+			follower := newStream(open(t, s.wire.URL()))
 			e := listen(follower)
 			s.publish(t, "before")
-			s.dump = s.admin.Dump(t.Context(), "td:bus").Val()
-			s.replica = s.replicate()
-			s.replica.promote() // and so cut off
+			s.dump = s.Admin.Dump(t.Context(), "td:bus").Val()
+			s.replica = s.Replicate()
+			s.replica.Promote() // and so cut off
 			s.publish(t, "a", "b")
 			run(t, follower)
 			e.await(t)
-			s.wire.gate.Lock() // what is lost is lost before anybody looks
+			s.wire.Freeze() // what is lost is lost before anybody looks
 			tt.lose(t, s)
-			s.wire.gate.Unlock()
+			s.wire.Thaw()
 			testkit.Eventually(t, soon, func() bool { return e.has("reset lost") })
 			s.publish(t, "after")
 			e.await(t)
@@ -352,16 +353,16 @@ func TestMessagesThatRedisLostAreNoticed(t *testing.T) {
 
 // A failover without a loss is none: a replica that had everything goes on.
 func TestAFailoverThatLostNothingResetsNobody(t *testing.T) {
-	master := startServer(t)
-	w := newWire(t, master.url())
-	s := newStream(open(t, w.url()))
+	master := redistest.Start(t)
+	w := redistest.NewProxy(t, master.URL())
+	s := newStream(open(t, w.URL()))
 	e := listen(s)
 	run(t, s)
 	e.await(t)
 	publish(t, s, "one")
-	r := master.replicate()
-	r.promote()
-	w.lead(r.url())
+	r := master.Replicate()
+	r.Promote()
+	w.Redirect(r.URL())
 	testkit.Eventually(t, soon, func() bool { return s.Publish(t.Context(), Message{"t", []byte("two")}) == nil })
 	e.await(t)
 	if diff := cmp.Diff([]string{"reset start", "one", "two"}, e.all()); diff != "" {
@@ -456,8 +457,8 @@ func (g *grudge) Reset(ctx context.Context, why Gap) {
 }
 
 func TestNobodyIsInSyncBeforeAllHaveForgotten(t *testing.T) {
-	log := new(notebook)
-	s := NewRedis(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.logger()})
+	log := new(testkit.Log)
+	s := NewRedis(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.Logger()})
 	g := new(grudge)
 	g.fails.Store(3)
 	e := listen(s)
@@ -470,7 +471,7 @@ func TestNobodyIsInSyncBeforeAllHaveForgotten(t *testing.T) {
 	if diff := cmp.Diff(slices.Repeat([]string{"reset start"}, 4), e.all()); diff != "" {
 		t.Error(diff)
 	}
-	if log.count("a fault of this test") != 1 { // of three, at most every ten seconds
+	if log.Count("a fault of this test") != 1 { // of three, at most every ten seconds
 		t.Error(log.String())
 	}
 }
@@ -501,12 +502,12 @@ func TestABusOverAClientThatCannotBeCopiedDoesNotStart(t *testing.T) {
 }
 
 func TestPublishOnARedisThatIsSilentEndsByItsDeadline(t *testing.T) {
-	w := newWire(t, testkit.Redis(t))
-	rdb := openWith(t, store.RedisConfig{URL: w.url()})
+	w := redistest.NewProxy(t, testkit.Redis(t))
+	rdb := openWith(t, store.RedisConfig{URL: w.URL()})
 	must(t, rdb.Ping(t.Context()))
 	s := NewRedis(rdb, store.NewBlockingClient, Options{Timeout: 50 * time.Millisecond})
-	w.gate.Lock()
-	defer w.gate.Unlock()
+	w.Freeze()
+	defer w.Thaw()
 	if err := s.Publish(context.WithoutCancel(t.Context()), Message{"t", nil}); !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(fmt.Sprint(err), "timeout") {
 		t.Error(err)
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
+	"github.com/tandian-dev/tandian/internal/testkit/redistest"
 )
 
 // A guard is a process that watches a Redis.
@@ -120,77 +121,77 @@ func aged(t *testing.T, admin *redis.Client, d time.Duration) {
 }
 
 func TestARedisThatWasNeverSeenIsRecoveredAndCertified(t *testing.T) {
-	s := startServer(t)
-	g := watch(t, open(t, s.url()))
-	g.settle(t, s.admin)
+	s := redistest.Start(t)
+	g := watch(t, open(t, s.URL()))
+	g.settle(t, s.Admin)
 	if diff := cmp.Diff(Loss{}, g.last()); diff != "" {
 		t.Error(diff)
 	}
-	if ttl := s.admin.PTTL(t.Context(), "td:incarnation").Val(); ttl < 29*24*time.Hour || ttl > markLife {
+	if ttl := s.Admin.PTTL(t.Context(), "td:incarnation").Val(); ttl < 29*24*time.Hour || ttl > markLife {
 		t.Errorf("the mark lives for %v", ttl)
 	}
-	later := watch(t, open(t, s.url())) // a process that starts now has nothing to do
-	mark := s.admin.Get(t.Context(), "td:incarnation").Val()
-	testkit.Eventually(t, soon, func() bool { return s.admin.Get(t.Context(), "td:incarnation").Val() != mark }) // a renewal
+	later := watch(t, open(t, s.URL())) // a process that starts now has nothing to do
+	mark := s.Admin.Get(t.Context(), "td:incarnation").Val()
+	testkit.Eventually(t, soon, func() bool { return s.Admin.Get(t.Context(), "td:incarnation").Val() != mark }) // a renewal
 	later.await(t)
 	g.await(t, "recover")
 	if n := testutil.ToFloat64(g.losses.WithLabelValues("false")); n != 1 {
 		t.Errorf("%v losses are counted", n)
 	}
-	keytable.Check(t, open(t, s.url()), "td")
+	keytable.Check(t, open(t, s.URL()), "td")
 }
 
 // Whoever finds it first recovers; every process that saw the Redis before is told.
 func TestARedisThatIsAnotherThanBeforeIsRecovered(t *testing.T) {
 	tests := []struct {
 		name  string
-		lose  func(t *testing.T, s *server) (where *server)
+		lose  func(t *testing.T, s *redistest.Server) (where *redistest.Server)
 		known bool
 		least time.Duration
 	}{
-		{"everything was deleted", func(t *testing.T, s *server) *server {
-			must(t, s.admin.FlushAll(t.Context()))
+		{"everything was deleted", func(t *testing.T, s *redistest.Server) *redistest.Server {
+			must(t, s.Admin.FlushAll(t.Context()))
 			return s
 		}, false, 0},
-		{"the mark is none of ours", func(t *testing.T, s *server) *server {
-			must(t, s.admin.Set(t.Context(), "td:incarnation", "garbage", 0))
+		{"the mark is none of ours", func(t *testing.T, s *redistest.Server) *redistest.Server {
+			must(t, s.Admin.Set(t.Context(), "td:incarnation", "garbage", 0))
 			return s
 		}, false, 0},
-		{"restarted empty", func(_ *testing.T, s *server) *server { s.crash(); s.start(); return s }, false, 0},
-		{"restarted with what it had", func(t *testing.T, s *server) *server {
-			must(t, s.admin.Save(t.Context()))
-			s.crash()
-			s.start()
+		{"restarted empty", func(_ *testing.T, s *redistest.Server) *redistest.Server { s.Crash(); s.Start(); return s }, false, 0},
+		{"restarted with what it had", func(t *testing.T, s *redistest.Server) *redistest.Server {
+			must(t, s.Admin.Save(t.Context()))
+			s.Crash()
+			s.Start()
 			return s
 		}, true, 0},
-		{"restarted with an old snapshot", func(t *testing.T, s *server) *server {
-			aged(t, s.admin, time.Hour)
-			must(t, s.admin.Save(t.Context()))
-			s.crash()
-			s.start()
+		{"restarted with an old snapshot", func(t *testing.T, s *redistest.Server) *redistest.Server {
+			aged(t, s.Admin, time.Hour)
+			must(t, s.Admin.Save(t.Context()))
+			s.Crash()
+			s.Start()
 			return s
 		}, true, time.Hour},
-		{"failed over to a replica that was behind", func(t *testing.T, s *server) *server {
-			aged(t, s.admin, time.Minute)
-			r := s.replicate()
-			r.promote()
+		{"failed over to a replica that was behind", func(t *testing.T, s *redistest.Server) *redistest.Server {
+			aged(t, s.Admin, time.Minute)
+			r := s.Replicate()
+			r.Promote()
 			return r
 		}, true, time.Minute},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			s := startServer(t)
-			w := newWire(t, s.url())
-			g := watch(t, open(t, w.url()))
-			g.settle(t, s.admin)
-			other := watch(t, open(t, w.url()))
+			s := redistest.Start(t)
+			w := redistest.NewProxy(t, s.URL())
+			g := watch(t, open(t, w.URL()))
+			g.settle(t, s.Admin)
+			other := watch(t, open(t, w.URL()))
 			testkit.Eventually(t, soon, func() bool { return other.sees() })
-			w.gate.Lock()
+			w.Freeze()
 			now := tt.lose(t, s)
 			if now != s {
-				w.lead(now.url())
+				w.Redirect(now.URL())
 			}
-			w.gate.Unlock()
+			w.Thaw()
 			seen := func(g *guard, first int) bool {
 				told := g.all()
 				return len(told) > first && told[len(told)-1] == "changed"
@@ -222,16 +223,16 @@ func (g *guard) sees() bool {
 
 // A process that starts after the failover finds the mark of the old server.
 func TestAProcessThatHasJustStartedKnowsTheAgeOfTheData(t *testing.T) {
-	s := startServer(t)
-	g := watch(t, open(t, s.url()))
-	g.settle(t, s.admin)
+	s := redistest.Start(t)
+	g := watch(t, open(t, s.URL()))
+	g.settle(t, s.Admin)
 	g.stop()
-	aged(t, s.admin, time.Hour)
-	must(t, s.admin.Save(t.Context()))
-	s.crash()
-	s.start()
-	g = watch(t, open(t, s.url()))
-	g.settle(t, s.admin)
+	aged(t, s.Admin, time.Hour)
+	must(t, s.Admin.Save(t.Context()))
+	s.Crash()
+	s.Start()
+	g = watch(t, open(t, s.URL()))
+	g.settle(t, s.Admin)
 	if l := g.last(); !l.Known || l.Age < time.Hour || l.Age > time.Hour+soon {
 		t.Errorf("%+v", l)
 	}
@@ -239,19 +240,19 @@ func TestAProcessThatHasJustStartedKnowsTheAgeOfTheData(t *testing.T) {
 }
 
 func TestARecoveryThatFailsIsTriedAgainAndCertifiesNothing(t *testing.T) {
-	s := startServer(t)
-	g := &guard{Detector: NewDetector(open(t, s.url()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
+	s := redistest.Start(t)
+	g := &guard{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 	g.fail.Store(2)
 	g.run(t)
 	for i := range 3 {
 		testkit.Eventually(t, soon, func() bool { return g.entered.Load() == int32(i)+1 })
-		if n := s.admin.Exists(t.Context(), "td:incarnation").Val(); n != 0 {
+		if n := s.Admin.Exists(t.Context(), "td:incarnation").Val(); n != 0 {
 			t.Error("the server was certified before the recovery")
 		}
 		g.hold <- struct{}{}
 	}
 	g.await(t, "recover", "recover", "recover")
-	testkit.Eventually(t, soon, func() bool { return s.admin.Exists(t.Context(), "td:incarnation").Val() == 1 })
+	testkit.Eventually(t, soon, func() bool { return s.Admin.Exists(t.Context(), "td:incarnation").Val() == 1 })
 	if n := testutil.ToFloat64(g.errors.WithLabelValues("recover")); n != 2 {
 		t.Errorf("%v errors are counted", n)
 	}
@@ -261,10 +262,10 @@ func TestARecoveryThatFailsIsTriedAgainAndCertifiesNothing(t *testing.T) {
 // Two find it at the same time: both recover, one certifies, and the other is
 // content with its mark. From then on either is told of what the other finds.
 func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
-	s := startServer(t)
+	s := redistest.Start(t)
 	var guards []*guard
 	for range 2 {
-		g := &guard{Detector: NewDetector(open(t, s.url()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
+		g := &guard{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 		g.run(t)
 		guards = append(guards, g)
 	}
@@ -274,7 +275,7 @@ func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
 		g.await(t, "recover")
 		testkit.Eventually(t, soon, g.sees)
 	}
-	must(t, s.admin.FlushAll(t.Context()))
+	must(t, s.Admin.FlushAll(t.Context()))
 	for _, g := range guards {
 		testkit.Eventually(t, soon, func() bool { return slices.Contains(g.all(), "changed") })
 	}
@@ -282,18 +283,18 @@ func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
 
 // A loss while somebody recovers from an earlier one is not certified away.
 func TestALossDuringARecoveryIsRecoveredToo(t *testing.T) {
-	s := startServer(t)
-	first := watch(t, open(t, s.url()))
-	first.settle(t, s.admin)
+	s := redistest.Start(t)
+	first := watch(t, open(t, s.URL()))
+	first.settle(t, s.Admin)
 	first.stop()
-	aged(t, s.admin, time.Minute)
-	must(t, s.admin.Save(t.Context()))
-	s.crash()
-	s.start()
-	g := &guard{Detector: NewDetector(open(t, s.url()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
+	aged(t, s.Admin, time.Minute)
+	must(t, s.Admin.Save(t.Context()))
+	s.Crash()
+	s.Start()
+	g := &guard{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 	g.run(t)
 	testkit.Eventually(t, soon, func() bool { return g.entered.Load() == 1 })
-	must(t, s.admin.Del(t.Context(), "td:incarnation"))
+	must(t, s.Admin.Del(t.Context(), "td:incarnation"))
 	close(g.hold)
 	g.await(t, "recover", "recover")
 	if g.found[0].Known == g.last().Known {
@@ -302,16 +303,16 @@ func TestALossDuringARecoveryIsRecoveredToo(t *testing.T) {
 }
 
 func TestAReplicaIsNotCertified(t *testing.T) {
-	s := startServer(t)
-	r := s.replicate()
-	g := watch(t, open(t, r.url()))
+	s := redistest.Start(t)
+	r := s.Replicate()
+	g := watch(t, open(t, r.URL()))
 	testkit.Eventually(t, soon, func() bool { return testutil.ToFloat64(g.errors.WithLabelValues("look")) >= 3 })
 	if _, err := g.Incarnation(t.Context()); !errors.Is(err, errReplica) {
 		t.Error(err)
 	}
 	g.await(t)
-	r.promote()
-	g.settle(t, r.admin)
+	r.Promote()
+	g.settle(t, r.Admin)
 }
 
 func TestARedisThatDoesNotSayWhoItIsIsNotWatchedAndThatIsSaidOnce(t *testing.T) {
@@ -324,15 +325,15 @@ func TestARedisThatDoesNotSayWhoItIsIsNotWatchedAndThatIsSaidOnce(t *testing.T) 
 	for name, rdb := range clients {
 		t.Run(name, func(t *testing.T) {
 			defer func() { _ = rdb.Close() }()
-			log := new(notebook)
-			g := &guard{Detector: NewDetector(rdb, DetectorOptions{Interval: time.Millisecond, Log: log.logger()})}
+			log := new(testkit.Log)
+			g := &guard{Detector: NewDetector(rdb, DetectorOptions{Interval: time.Millisecond, Log: log.Logger()})}
 			if _, err := g.Incarnation(t.Context()); !errors.Is(err, ErrNoIncarnation) {
 				t.Error(err)
 			}
 			g.run(t)
-			testkit.Eventually(t, soon, func() bool { return log.count("nobody watches") == 1 })
+			testkit.Eventually(t, soon, func() bool { return log.Count("nobody watches") == 1 })
 			g.stop()
-			if n := log.count("\n"); n != 1 {
+			if n := log.Count("\n"); n != 1 {
 				t.Error(log.String())
 			}
 			g.await(t)
@@ -341,8 +342,8 @@ func TestARedisThatDoesNotSayWhoItIsIsNotWatchedAndThatIsSaidOnce(t *testing.T) 
 }
 
 func TestEachIncarnationHasItsOwnName(t *testing.T) {
-	s := startServer(t)
-	w := NewDetector(open(t, s.url()), DetectorOptions{})
+	s := redistest.Start(t)
+	w := NewDetector(open(t, s.URL()), DetectorOptions{})
 	name := func() (is string) {
 		testkit.Eventually(t, soon, func() (ok bool) {
 			var err error
@@ -355,12 +356,12 @@ func TestEachIncarnationHasItsOwnName(t *testing.T) {
 	if again := name(); again != first {
 		t.Errorf("%s, and then %s", first, again)
 	}
-	r := s.replicate()
-	r.promote()
-	s.crash()
-	s.start()
+	r := s.Replicate()
+	r.Promote()
+	s.Crash()
+	s.Start()
 	restarted := name()
-	w.rdb = open(t, r.url())
+	w.rdb = open(t, r.URL())
 	promoted := name()
 	if first == restarted || first == promoted || restarted == promoted {
 		t.Error(first, restarted, promoted)
