@@ -25,13 +25,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/kit/store"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
@@ -47,7 +47,7 @@ type Components struct {
 	exclusive     *lock.Locker   // of what one process does at a time
 	prefix        string         // of the Redis keys
 	zone          *time.Location // whose days count
-	bus           stream.Bus
+	bus           eventbus.Bus
 	hub           *cache.Client
 	outbox        *outbox.Box
 	sales         *flashsale.Service

@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/failover"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
 // What tests of several rooms join them by, without a whole House.
@@ -40,7 +40,7 @@ func OpenThrough(ctx context.Context, cfg *config.Config, reg prometheus.Registe
 
 // Recover makes up for a Redis that lost an unknown lot, within a time.
 func (h *Components) Recover(ctx context.Context, within time.Duration) error {
-	return h.repairRedis(ctx, within, stream.Loss{}, true, true)
+	return h.repairRedis(ctx, within, failover.Loss{}, true, true)
 }
 
 // ChangedAfterForeign is what a process does when a Redis is another one than before, with

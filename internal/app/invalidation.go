@@ -14,9 +14,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
+	"github.com/tandian-dev/tandian/internal/kit/failover"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
 // How a change comes to be known. Its transaction writes a job into the outbox;
@@ -29,10 +30,10 @@ import (
 // openChanges opens what changes spread by: the bus, the caches that hear it, the
 // outbox.
 func (h *Components) openChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) (err error) {
-	h.bus = stream.NewMemory()
+	h.bus = eventbus.NewMemory()
 	if cfg.RedisURL != "" {
 		// Where the caches are: what loses an invalidation loses its message too.
-		h.bus = stream.NewRedis(h.Cache, store.NewBlockingClient, stream.Options{
+		h.bus = eventbus.NewRedis(h.Cache, store.NewBlockingClient, eventbus.Options{
 			Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, Writable: h.gates[cacheRole].Open,
 		})
 	}
@@ -73,9 +74,9 @@ func (h *Components) spreadChanges(cfg *config.Config, reg prometheus.Registerer
 
 // watch has a Redis watched for what it may have lost.
 func (h *Components) watch(role string, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
-	w := stream.NewDetector(h.watched[role], stream.DetectorOptions{Key: cfg.RedisPrefix + ":incarnation", Role: role, Registerer: reg, Log: log})
+	w := failover.NewDetector(h.watched[role], failover.DetectorOptions{Key: cfg.RedisPrefix + ":incarnation", Role: role, Registerer: reg, Log: log})
 	caches, sessions := role == cacheRole, role == stateRole || cfg.RedisCacheURL == ""
-	repair := func(ctx context.Context, lost stream.Loss) error {
+	repair := func(ctx context.Context, lost failover.Loss) error {
 		return h.repairRedis(ctx, recoverTime, lost, caches, sessions)
 	}
 	changed := func(ctx context.Context) { h.changed(ctx, log, caches) }
@@ -118,7 +119,7 @@ var errUnsettled = errors.New("this Redis is not recovered yet")
 //
 // since is zero for a Redis that only did not answer. It is already in use, so reopen
 // only runs jobs, and the outbox retries the rest.
-func (h *Components) reopen(ctx context.Context, w *stream.Detector, since time.Time, forget func(context.Context) error) error {
+func (h *Components) reopen(ctx context.Context, w *failover.Detector, since time.Time, forget func(context.Context) error) error {
 	within := finishAway
 	if refused := !since.IsZero(); refused {
 		within = finishRefused
@@ -156,7 +157,7 @@ const (
 // It is repeated until it succeeds. That is when the jobs wait to be done: what
 // cannot be done within the given time stays with the outbox. That is no failure: to
 // begin again would end all that was cached meanwhile, and so make more work for all.
-func (h *Components) repairRedis(ctx context.Context, within time.Duration, lost stream.Loss, caches, sessions bool) error {
+func (h *Components) repairRedis(ctx context.Context, within time.Duration, lost failover.Loss, caches, sessions bool) error {
 	whole := ctx
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -200,7 +201,7 @@ func (h *Components) forgetAll(ctx context.Context, caches, sessions bool) error
 // the log reader told it of late has no job that could be done again. A Redis without
 // the caches told none of that: they stay.
 func (h *Components) changed(ctx context.Context, log *slog.Logger, caches bool) {
-	if s, ok := h.bus.(*stream.Redis); ok && caches {
+	if s, ok := h.bus.(*eventbus.Redis); ok && caches {
 		s.MarkSuspect()
 	}
 	if err := h.Feed.RefreshFanOuts(ctx); err != nil {

@@ -13,8 +13,8 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/live"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
 // What processes tell each other for the sake of those who are connected to them. That
@@ -67,7 +67,7 @@ func (h *Components) hearLive() {
 type followsFollower struct{ h *Components }
 
 // Reset tells of a gap.
-func (f followsFollower) Reset(context.Context, stream.Gap) { f.h.Feed.MarkFollowsStale() }
+func (f followsFollower) Reset(context.Context, eventbus.Gap) { f.h.Feed.MarkFollowsStale() }
 
 // Synced says nothing here.
 func (f followsFollower) Synced(time.Time) {}
@@ -126,14 +126,14 @@ func (h *Components) recheck(sessions ...string) {
 	}
 }
 
-func tellIDs[ID int64 | string](ctx context.Context, bus stream.Bus, topic string, ids []ID) error {
-	var messages []stream.Message
+func tellIDs[ID int64 | string](ctx context.Context, bus eventbus.Bus, topic string, ids []ID) error {
+	var messages []eventbus.Message
 	for some := range slices.Chunk(ids, idsEach) {
 		body, err := json.Marshal(some)
 		if err != nil {
 			return fmt.Errorf("write down %d ids: %w", len(some), err)
 		}
-		messages = append(messages, stream.Message{Topic: topic, Body: body})
+		messages = append(messages, eventbus.Message{Topic: topic, Body: body})
 	}
 	return bus.Publish(ctx, messages...)
 }

@@ -13,8 +13,8 @@ import (
 
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -86,7 +86,7 @@ func (r *rig) whole(t *testing.T, v sale.Request, initial int) {
 
 func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
-		bus := stream.NewMemory()
+		bus := eventbus.NewMemory()
 		shared := rigOptions{cfg: func(c *Config) { c.Bus = bus }}
 		a, b := newRig(t, on, shared), newRig(t, on, shared)
 		const pieces, users = 60, 200
@@ -142,7 +142,7 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 // Window 2: a client that sends again, a double click, two tabs, at two servers.
 func TestWindow02TheSameWishAgainIsTheSameOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		bus := stream.NewMemory()
+		bus := eventbus.NewMemory()
 		shared := rigOptions{cfg: func(c *Config) { c.Bus = bus }}
 		a, b := newRig(t, on, shared), newRig(t, on, shared)
 		v := by(a.open(t, 5), 1)
@@ -184,7 +184,7 @@ func TestWindow02TheSameWishAgainIsTheSameOrder(t *testing.T) {
 
 func TestAnOrderThatIsQueuedIsFoundByItsNumberAnywhere(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
-		bus := stream.NewMemory()
+		bus := eventbus.NewMemory()
 		shared := rigOptions{cfg: func(c *Config) { c.Bus, c.Wait = bus, -1 }}
 		a, b := newRig(t, on, shared), newRig(t, on, shared)
 		v := by(a.open(t, 5), 7)

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
 const (
@@ -145,7 +145,7 @@ func (s *Service) tell(ctx context.Context, decided []Decided) {
 	if s.cfg.Bus == nil || len(decided) == 0 {
 		return
 	}
-	var ms []stream.Message
+	var ms []eventbus.Message
 	for part := range slices.Chunk(decided, decidedAtOnce) {
 		list := make([]decidedWire, len(part))
 		for i, d := range part {
@@ -156,7 +156,7 @@ func (s *Service) tell(ctx context.Context, decided []Decided) {
 			s.complain(ctx, telling, err)
 			return
 		}
-		ms = append(ms, stream.Message{Topic: topicDecided, Body: body})
+		ms = append(ms, eventbus.Message{Topic: topicDecided, Body: body})
 	}
 	if err := s.cfg.Bus.Publish(ctx, ms...); err != nil {
 		s.complain(ctx, telling, err)

@@ -15,9 +15,9 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -53,7 +53,7 @@ func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 	n := rigs.Add(1)
 	cfg := Config{
 		Numbers: &rigNumbers{salt: n}, Orders: r.orders, Registerer: r.reg, Log: p.Log,
-		Prefix: storetest.Prefix, Locks: p.Locks, Instance: fmt.Sprintf("rig-%d", n), State: p.Redis, Partitions: 2, Bus: stream.NewMemory(),
+		Prefix: storetest.Prefix, Locks: p.Locks, Instance: fmt.Sprintf("rig-%d", n), State: p.Redis, Partitions: 2, Bus: eventbus.NewMemory(),
 		MadeAt: func(number int64) time.Time { return time.UnixMilli(number >> 20) },
 		Dial: func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 			sale := on.Redis

@@ -15,9 +15,9 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/dblock"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
 // Config holds the dependencies and settings of a Service. The zero value of each number is
@@ -37,7 +37,7 @@ type Config struct {
 
 	Locks *lock.Locker // of all processes on the database; nil for one process
 
-	Bus stream.Bus // on which processes tell each other what was decided; nil for one process
+	Bus eventbus.Bus // on which processes tell each other what was decided; nil for one process
 
 	MadeAt  func(number int64) time.Time // when the number of an order was made, by its maker's clock
 	Queued  func(user int64) string      // the whole Redis key of a user's queued orders; nil: they are not listed

@@ -22,11 +22,11 @@ import (
 	entfollow "github.com/tandian-dev/tandian/ent/follow"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/store"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -115,7 +115,7 @@ type process struct {
 }
 
 // open starts a process on stores. Processes with one bus hear of each other.
-func open(t *testing.T, on storetest.Stores, bus stream.Bus, change ...func(*Config)) process {
+func open(t *testing.T, on storetest.Stores, bus eventbus.Bus, change ...func(*Config)) process {
 	t.Helper()
 	from := storetest.Open(t, on)
 	hub, err := cache.NewClient(from.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: from.Log, Bus: bus})
@@ -139,7 +139,7 @@ func limit(n int) func(*Config) { return func(c *Config) { c.limit = n } }
 // openTwo starts two processes, and stores users.
 func openTwo(t *testing.T, on storetest.Stores, change ...func(*Config)) (a, b process) {
 	t.Helper()
-	bus := stream.NewMemory()
+	bus := eventbus.NewMemory()
 	a, b = open(t, on, bus, change...), open(t, on, bus, change...)
 	a.populate(t, population)
 	return a, b

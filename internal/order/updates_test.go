@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/live"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -30,7 +30,7 @@ func (s *outage) Entries(ctx context.Context, numbers []int64) (map[int64]*Order
 // watching is a process whose changes are told to a hub of its own.
 func (w *town) watching(t *testing.T, change ...func(*Config)) (process, *live.Hub) {
 	t.Helper()
-	hub := live.New(stream.NewMemory(), live.Options{})
+	hub := live.New(eventbus.NewMemory(), live.Options{})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- hub.Run(ctx) }()

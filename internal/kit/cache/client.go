@@ -19,7 +19,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
 // Options tunes a Hub. The zero value is a good setting, except that it shows no
@@ -30,7 +30,7 @@ type Options struct {
 	Log           *slog.Logger          // default slog.DiscardHandler
 	RedisTimeout  time.Duration         // deadline of one round trip; default 250ms
 	LocalBytes    int64                 // for the local caches of all policies together; 0: none
-	Bus           stream.Bus            // tells the other processes what changed, and this one what they changed; nil: nobody is told
+	Bus           eventbus.Bus          // tells the other processes what changed, and this one what they changed; nil: nobody is told
 	MaxAge        time.Duration         // how long after the last word of the bus a process counts as in sync; default 1s
 	SingleProcess bool                  // no other process writes what is cached here: local entries and guards are always in sync
 	ReadLimit     int                   // round trips a second that reads may make to Redis, those of essential policies not counted; 0: any
@@ -51,8 +51,8 @@ type Client struct {
 	log        *slog.Logger
 	metrics    []metric
 	localBytes int64
-	bus        stream.Bus // nil: none
-	id         string     // on the bus
+	bus        eventbus.Bus // nil: none
+	id         string       // on the bus
 	maxAge     time.Duration
 	readOnly   func() bool
 	unsure     atomic.Bool   // whether Redis has the epoch: it may have lost it

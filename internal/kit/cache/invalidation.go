@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
 // Topic is that of the caches' messages on a bus.
@@ -60,14 +60,14 @@ func (h *Client) publish(ctx context.Context, words ...busMessage) error {
 	if h.bus == nil {
 		return nil
 	}
-	messages := make([]stream.Message, len(words))
+	messages := make([]eventbus.Message, len(words))
 	for i, w := range words {
 		w.From = h.id
 		body, err := json.Marshal(w)
 		if err != nil {
 			return fmt.Errorf("write a message to the other processes: %w", err)
 		}
-		messages[i] = stream.Message{Topic: Topic, Body: body}
+		messages[i] = eventbus.Message{Topic: Topic, Body: body}
 	}
 	if err := h.bus.Publish(ctx, messages...); err != nil {
 		return fmt.Errorf("tell the other processes: %w", err)
@@ -107,7 +107,7 @@ func (h *Client) receive(ctx context.Context, bodies [][]byte) {
 }
 
 // Reset is for the bus: this process may have missed something.
-func (h *Client) Reset(context.Context, stream.Gap) {
+func (h *Client) Reset(context.Context, eventbus.Gap) {
 	h.unsure.Store(true)
 	h.clock.synced.Store(0)
 	h.dropLocal(member.reset)

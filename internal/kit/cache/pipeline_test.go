@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
 func TestAPipelineIsOneRoundTrip(t *testing.T) {
@@ -79,7 +79,7 @@ func TestAPartOfAPipelineFailsAlone(t *testing.T) {
 func TestAnOnlyRemoteCacheSendsNoMessages(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	published := 0
-	x.wire.before = func(ms []stream.Message) error { published += len(ms); return nil }
+	x.wire.before = func(ms []eventbus.Message) error { published += len(ms); return nil }
 	far := rowsOf(x.one.Client, Policy{Name: "far"}, x.rows.load)
 	mustInvalidate(t, far, 1)
 	if published != 0 {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
 // Who hears of a change must not find in Redis what it ends.
@@ -44,7 +44,7 @@ func TestTheRecordIsGoneWhenTheWordIsOnTheBus(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			mustGet(t, x.here, 1)
 			saw := "nothing was published"
-			x.wire.before = func([]stream.Message) error { saw = test.look(); return nil }
+			x.wire.before = func([]eventbus.Message) error { saw = test.look(); return nil }
 			test.do(t)
 			if saw != test.want {
 				t.Errorf("Redis had %q when the word was published, want %q", saw, test.want)
@@ -71,7 +71,7 @@ func TestAWordThatCouldNotBeSaidIsAnError(t *testing.T) {
 	for name, do := range deeds {
 		t.Run(name, func(t *testing.T) {
 			mustGet(t, x.here, 1)
-			x.wire.before = func([]stream.Message) error { return errNoBus }
+			x.wire.before = func([]eventbus.Message) error { return errNoBus }
 			if err := do(); !errors.Is(err, errNoBus) {
 				t.Errorf("error %v, want that of the bus", err)
 			}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
 // A sync is trusted for the hub's MaxAge from the moment it speaks of, and for
@@ -80,7 +80,7 @@ func TestAResetEndsWhatAProcessHolds(t *testing.T) {
 	mustInvalidate(t, writer, 1, 2, 9, absent)
 	mustChange(t, writer.inside().hub.Table("rows"))
 
-	two.follower.Reset(t.Context(), stream.GapLost)
+	two.follower.Reset(t.Context(), eventbus.GapLost)
 	if two.clock.inSync() {
 		t.Error("in sync right after a gap")
 	}
@@ -112,7 +112,7 @@ func TestAReplyUnderWayAtAResetIsNotKept(t *testing.T) {
 	first := getLater(t.Context(), c, 1)
 	release := receive(t, late.held)
 	late.on.Store(false)
-	p.follower.Reset(t.Context(), stream.GapTrimmed)
+	p.follower.Reset(t.Context(), eventbus.GapTrimmed)
 	x.inSyncFor(time.Hour)
 	close(release)
 	receive(t, first)
@@ -130,9 +130,9 @@ func TestAGuardSaysMaybeWithoutItsBus(t *testing.T) {
 	}{
 		{"the bus is silent, for less than MaxAge", func(x *pair) { x.two.pass(time.Second - 1) }, 0},
 		{"the bus is silent, for MaxAge", func(x *pair) { x.two.pass(time.Second) }, 1},
-		{"the bus found a gap", func(x *pair) { x.two.follower.Reset(context.Background(), stream.GapTrimmed) }, 1},
+		{"the bus found a gap", func(x *pair) { x.two.follower.Reset(context.Background(), eventbus.GapTrimmed) }, 1},
 		{"and is in sync again", func(x *pair) {
-			x.two.follower.Reset(context.Background(), stream.GapTrimmed)
+			x.two.follower.Reset(context.Background(), eventbus.GapTrimmed)
 			x.two.inSyncSince(0)
 		}, 1},
 	}
@@ -188,7 +188,7 @@ func TestAGuardThatIsBeingBuilt(t *testing.T) {
 		{"has in it what it heard meanwhile", func(t *testing.T, x *pair) { x.two.deliver(t.Context()) }, true},
 		{"is thrown away at a gap", func(t *testing.T, x *pair) {
 			x.two.take() // lost
-			x.two.follower.Reset(t.Context(), stream.GapLost)
+			x.two.follower.Reset(t.Context(), eventbus.GapLost)
 			x.two.inSyncSince(0)
 		}, false},
 		{"is thrown away where not all that was said could be read", func(t *testing.T, x *pair) {

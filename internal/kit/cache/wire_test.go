@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
 // wire is a bus between the hubs of a test. Each of them has a port, at which
@@ -18,15 +18,15 @@ import (
 type wire struct {
 	mu        sync.Mutex
 	ports     []*port
-	published []stream.Message
-	before    func(ms []stream.Message) error // runs in Publish; an error of it is that of Publish
+	published []eventbus.Message
+	before    func(ms []eventbus.Message) error // runs in Publish; an error of it is that of Publish
 }
 
 // port is the bus as one hub has it.
 type port struct {
 	*wire
 	hear     func(ctx context.Context, bodies [][]byte)
-	follower stream.Observer
+	follower eventbus.Observer
 	waiting  [][]byte
 }
 
@@ -38,7 +38,7 @@ func (w *wire) port() *port {
 	return p
 }
 
-func (p *port) Publish(_ context.Context, ms ...stream.Message) error {
+func (p *port) Publish(_ context.Context, ms ...eventbus.Message) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.before != nil {
@@ -57,7 +57,7 @@ func (p *port) Publish(_ context.Context, ms ...stream.Message) error {
 
 func (p *port) Subscribe(_ string, hear func(ctx context.Context, bodies [][]byte)) { p.hear = hear }
 
-func (p *port) AddObserver(f stream.Observer) { p.follower = f }
+func (p *port) AddObserver(f eventbus.Observer) { p.follower = f }
 
 func (p *port) Run(ctx context.Context) error { <-ctx.Done(); return nil }
 

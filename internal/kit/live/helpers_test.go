@@ -11,8 +11,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/store"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -72,14 +72,14 @@ func hinted(list ...*Watch) []bool {
 // A tape is a bus that hands on what a hub publishes, unless it is to fail, and
 // keeps it.
 type tape struct {
-	stream.Memory
+	eventbus.Memory
 	mu     sync.Mutex
 	fail   error
 	tries  int
 	bodies []string
 }
 
-func (b *tape) Publish(ctx context.Context, ms ...stream.Message) error {
+func (b *tape) Publish(ctx context.Context, ms ...eventbus.Message) error {
 	b.mu.Lock()
 	b.tries++
 	if b.fail != nil {
@@ -137,7 +137,7 @@ type follows struct {
 	at time.Time
 }
 
-func (f *follows) Reset(context.Context, stream.Gap) {}
+func (f *follows) Reset(context.Context, eventbus.Gap) {}
 
 func (f *follows) Synced(at time.Time) {
 	f.mu.Lock()
@@ -159,13 +159,13 @@ func (f *follows) await(t testing.TB) {
 // A process has a bus and a hub of its own.
 type process struct {
 	*Hub
-	bus  *stream.Redis
+	bus  *eventbus.Redis
 	sync *follows
 }
 
 func startProcess(t testing.TB, rdb redis.UniversalClient, o Options) process {
 	t.Helper()
-	bus := stream.NewRedis(rdb, store.NewBlockingClient, stream.Options{Timeout: 2 * time.Second})
+	bus := eventbus.NewRedis(rdb, store.NewBlockingClient, eventbus.Options{Timeout: 2 * time.Second})
 	p := process{Hub: New(bus, o), bus: bus, sync: new(follows)}
 	bus.AddObserver(p.sync)
 	run(t, bus, p.Hub)

@@ -19,8 +19,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 )
 
 // Options tunes a Hub. The zero value is a good setting, except that it shows no
@@ -38,7 +38,7 @@ type Options struct {
 // by the bus in all others. Its methods are safe for concurrent use, and none but
 // Run and Wait ever waits.
 type Hub struct {
-	bus        stream.Bus
+	bus        eventbus.Bus
 	topic      string
 	gather     time.Duration
 	log        *slog.Logger
@@ -72,7 +72,7 @@ const (
 // New builds a Hub, which subscribes to the bus and follows it: call it before
 // the bus runs. It starts nothing. It panics if the Registerer has these metrics
 // already.
-func New(bus stream.Bus, o Options) *Hub {
+func New(bus eventbus.Bus, o Options) *Hub {
 	h := &Hub{
 		bus:     bus,
 		topic:   cmp.Or(o.Topic, "live"),
@@ -158,9 +158,9 @@ func (h *Hub) publish(ctx context.Context, b batch) error {
 	if b.empty() {
 		return nil
 	}
-	var ms []stream.Message
+	var ms []eventbus.Message
 	for _, body := range encode(h.id, b) {
-		ms = append(ms, stream.Message{Topic: h.topic, Body: body})
+		ms = append(ms, eventbus.Message{Topic: h.topic, Body: body})
 	}
 	return h.bus.Publish(ctx, ms...)
 }
@@ -183,7 +183,7 @@ func (h *Hub) hear(ctx context.Context, bodies [][]byte) {
 type follower struct{ hub *Hub }
 
 // Reset has everybody look again.
-func (f follower) Reset(context.Context, stream.Gap) { f.hub.here.add(batch{all: true}) }
+func (f follower) Reset(context.Context, eventbus.Gap) { f.hub.here.add(batch{all: true}) }
 
 // Synced says nothing here: no state rests on having heard all.
 func (f follower) Synced(time.Time) {}

@@ -17,13 +17,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 func TestWhatIsToldHintsItsWatchesHereAndInOtherProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := stream.NewMemory()
+		bus := eventbus.NewMemory()
 		here, there := New(bus, Options{}), New(bus, Options{})
 		run(t, bus, here, there)
 		list := append(watch(t, here, "a", "a", "b"), watch(t, there, "a", "b", "b")...)
@@ -48,7 +48,7 @@ func TestWhatIsToldHintsItsWatchesHereAndInOtherProcesses(t *testing.T) {
 
 func TestAWatchThatIsClosedHearsNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := stream.NewMemory()
+		bus := eventbus.NewMemory()
 		h := New(bus, Options{})
 		for closed := range 3 { // the first, one in the middle, the last
 			list := watch(t, h, "a", "a", "a")
@@ -74,7 +74,7 @@ func TestAWatchThatIsClosedHearsNothing(t *testing.T) {
 }
 
 func TestNoMoreWatchesThanAllowed(t *testing.T) {
-	h := New(stream.NewMemory(), Options{MaxWatches: 2})
+	h := New(eventbus.NewMemory(), Options{MaxWatches: 2})
 	list := watch(t, h, "a", "a")
 	if _, err := h.Watch("b"); !errors.Is(err, ErrFull) {
 		t.Errorf("the third: %v", err)
@@ -205,7 +205,7 @@ func TestWhatWasToldBeforeTheEndIsPublished(t *testing.T) {
 
 func TestAfterAGapEverybodyLooksAgainALittleLater(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := stream.NewMemory()
+		bus := eventbus.NewMemory()
 		h := New(bus, Options{})
 		run(t, h)
 		var keys []string
@@ -215,7 +215,7 @@ func TestAfterAGapEverybodyLooksAgainALittleLater(t *testing.T) {
 		list := watch(t, h, keys...)
 		time.Sleep(time.Second)
 		hinted(list...) // the bus began
-		follower{h}.Reset(t.Context(), stream.GapLost)
+		follower{h}.Reset(t.Context(), eventbus.GapLost)
 		time.Sleep(5 * spreadPause / 2)
 		late := watch(t, h, "late")[0] // not among those who look again
 		h.Notify("late")
@@ -272,7 +272,7 @@ func TestAMessageThatIsNotUnderstoodIsAboutEverything(t *testing.T) {
 func TestMetricsAreThereFromTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
-		bus := stream.NewMemory()
+		bus := eventbus.NewMemory()
 		h := New(bus, Options{Registerer: reg})
 		run(t, h)
 		watch(t, h, "a", "a", "b")
@@ -340,7 +340,7 @@ func TestAWatchIsSmall(t *testing.T) {
 }
 
 func bytesOfWatch(t testing.TB, n int) int {
-	h := New(stream.NewMemory(), Options{})
+	h := New(eventbus.NewMemory(), Options{})
 	list := make([]*Watch, n)
 	before := heap()
 	for i := range list {
@@ -373,7 +373,7 @@ func BenchmarkWatchBytes(b *testing.B) {
 func BenchmarkUpdatesBytes(b *testing.B) {
 	const n = 20_000
 	for b.Loop() {
-		h := New(stream.NewMemory(), Options{})
+		h := New(eventbus.NewMemory(), Options{})
 		ctx, cancel := context.WithCancel(b.Context())
 		before := heap()
 		list := make([]<-chan int, n)
@@ -391,7 +391,7 @@ func BenchmarkUpdatesBytes(b *testing.B) {
 }
 
 func BenchmarkTell(b *testing.B) {
-	h := New(stream.NewMemory(), Options{})
+	h := New(eventbus.NewMemory(), Options{})
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		h.Notify("order:12345678901", "stock:99")
@@ -405,7 +405,7 @@ func BenchmarkTell(b *testing.B) {
 // BenchmarkHint is what one key with many watches costs.
 func BenchmarkHint(b *testing.B) {
 	const n = 5000
-	h := New(stream.NewMemory(), Options{})
+	h := New(eventbus.NewMemory(), Options{})
 	var list []*Watch
 	for range n {
 		list = append(list, watch(b, h, "stock")...)

@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
 // A taker is a receiver that writes down what it is told.
@@ -54,7 +54,7 @@ func (r *taker) is(t *testing.T, want ...string) {
 
 func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := New(stream.NewMemory(), Options{})
+		h := New(eventbus.NewMemory(), Options{})
 		run(t, h)
 		states := NewStates[int](h)
 		var now, reads atomic.Int64
@@ -112,7 +112,7 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 }
 
 func TestAStateThatCannotBeWatchedIsRefused(t *testing.T) {
-	h := New(stream.NewMemory(), Options{MaxWatches: -1})
+	h := New(eventbus.NewMemory(), Options{MaxWatches: -1})
 	_, err := NewStates[int](h).Of("stock", UpdateOptions[int]{}).Subscribe(new(taker))
 	if !errors.Is(err, ErrFull) {
 		t.Errorf("%v", err)

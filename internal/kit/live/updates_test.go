@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -75,7 +75,7 @@ func next(c <-chan int64) int64 {
 // alone is a hub that runs, in a bubble.
 func alone(t *testing.T) *Hub {
 	t.Helper()
-	h := New(stream.NewMemory(), Options{})
+	h := New(eventbus.NewMemory(), Options{})
 	run(t, h)
 	return h
 }

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/stream"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
 // gathering is how long a reordering bus holds messages back.
@@ -18,13 +18,13 @@ const gathering = 20 * time.Millisecond
 // twice. It tells its followers that they are in sync when they have heard what
 // they are to have heard, not before: that much a bus owes them.
 type reordering struct {
-	stream.Bus
+	eventbus.Bus
 	shuffled *atomic.Int64 // counts batches of two and more
 
 	mu      sync.Mutex // held while hearers and followers are called
 	waiting []heard
 	synced  time.Time // to be told once what waits was heard; zero: nothing is
-	follow  []stream.Observer
+	follow  []eventbus.Observer
 }
 
 type heard struct {
@@ -42,7 +42,7 @@ func (r *reordering) Subscribe(topic string, hear func(ctx context.Context, bodi
 	})
 }
 
-func (r *reordering) AddObserver(f stream.Observer) {
+func (r *reordering) AddObserver(f eventbus.Observer) {
 	if r.follow = append(r.follow, f); len(r.follow) == 1 {
 		r.Bus.AddObserver(follower{r})
 	}
@@ -96,7 +96,7 @@ func (r *reordering) deliver(ctx context.Context) {
 type follower struct{ *reordering }
 
 // Reset passes a gap on at once: what waits is part of what is forgotten.
-func (f follower) Reset(ctx context.Context, why stream.Gap) {
+func (f follower) Reset(ctx context.Context, why eventbus.Gap) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.waiting, f.synced = nil, time.Time{}

@@ -15,8 +15,8 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/store"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
@@ -79,12 +79,12 @@ func newProcess(ctx context.Context, s Setting, open func(url string) (redis.Uni
 }
 
 // openBus builds the bus of a process, over a client of its own.
-func openBus(s Setting, truth *Truth, open func(url string) (redis.UniversalClient, error)) (stream.Bus, error) {
+func openBus(s Setting, truth *Truth, open func(url string) (redis.UniversalClient, error)) (eventbus.Bus, error) {
 	rdb, err := open(s.BusURL)
 	if err != nil {
 		return nil, fmt.Errorf("open the Redis of the bus: %w", err)
 	}
-	var bus stream.Bus = stream.NewRedis(rdb, store.NewBlockingClient, stream.Options{Prefix: s.Prefix})
+	var bus eventbus.Bus = eventbus.NewRedis(rdb, store.NewBlockingClient, eventbus.Options{Prefix: s.Prefix})
 	if s.Reorder {
 		bus = &reordering{Bus: bus, shuffled: &truth.Shuffled}
 	}

@@ -17,12 +17,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/kit/store"
-	"github.com/tandian-dev/tandian/internal/kit/stream"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
@@ -105,7 +105,7 @@ func (o *ours) start(ctx context.Context) error {
 	}
 	o.service, err = flashsale.New(ctx, o.rows, box, flashsale.Config{
 		Numbers: o.numbers, Orders: announced{orders}, Registerer: prometheus.NewRegistry(), Log: log,
-		Prefix: prefix, State: state, Instance: prefix, Wait: wait, Bus: stream.NewMemory(), MadeAt: sequence.At, Queued: orders.QueuedKey,
+		Prefix: prefix, State: state, Instance: prefix, Wait: wait, Bus: eventbus.NewMemory(), MadeAt: sequence.At, Queued: orders.QueuedKey,
 		Dial: func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 			return o.client("sale", certify)
 		},

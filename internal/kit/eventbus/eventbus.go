@@ -14,7 +14,7 @@
 // A [Detector] tells when a Redis is another one than before: restarted, restored,
 // promoted from a replica that was behind. What was written last may be missing
 // then, acknowledged or not.
-package stream
+package eventbus
 
 import (
 	"context"
