@@ -3230,19 +3230,19 @@ func newExecutionContext(
 }
 
 var sources = []*ast.Source{
-	{Name: "../schema/account.graphqls", Input: `"What somebody may do. Each role includes those before it."
+	{Name: "../schema/account.graphqls", Input: `"Permission level of a user. Each role includes those before it."
 enum Role {
-  "Everybody with an account."
+  "Any user with an account."
   CUSTOMER
-  "Owns shops."
+  "Can own shops."
   MERCHANT
-  "Runs the installation."
+  "Operates the installation."
   ADMIN
 }
 
-"What a user says of it."
+"Self-declared gender."
 enum Gender {
-  "Nothing was said."
+  "Not specified."
   UNSPECIFIED
   "Male."
   MALE
@@ -3252,114 +3252,114 @@ enum Gender {
 
 "A person with an account."
 type User implements Node {
-  "The global id."
+  "Global id."
   id: ID!
-  "What the user is called here; 1 to 30 characters, not unique."
+  "Display name, 1 to 30 characters; not unique."
   nickname: String!
-  "A picture, below /media; null if there is none."
+  "URL of the avatar, below /media; null if there is none."
   avatarUrl: String
-  "The phone, masked as in 138****5678, and only for the user: null for anyone else."
+  "Phone number, masked as in 138****5678. Null unless the user is the viewer."
   phone: String
-  "The role, complete only for the user. For anyone else it is MERCHANT or null."
+  "Role of the user. Unless the user is the viewer, it is MERCHANT or null."
   role: Role
-  "Where the user lives; null if not said."
+  "Home city; null if not set."
   city: String
-  "What the user says of it all; may have several lines. Null if nothing."
+  "Self-description, which may have several lines; null if not set."
   bio: String
-  "The gender, only for the user: null for anyone else."
+  "Self-declared gender. Null unless the user is the viewer."
   gender: Gender
-  "The birthday, only for the user: null for anyone else, and if not said."
+  "Date of birth; null if not set, and unless the user is the viewer."
   birthday: Date
-  "A member's standing, 0 to 9: it begins at 0, 100, 300, 1000, 3000, 10000, 30000, 100000, 300000 and 1000000 points."
+  "Membership level, 0 to 9. Levels start at 0, 100, 300, 1000, 3000, 10000, 30000, 100000, 300000 and 1000000 points."
   level: Int!
-  "Earned by check-ins, and by paid orders: one for each 100 minor units. Those of orders are at most a minute old."
+  "Points from check-ins, plus one per 100 minor units of paid orders. Points from orders are at most one minute old."
   points: Long!
-  "The shops that the user owns, last added first. Only for the user: null for anyone else."
+  "Shops that the user owns, newest first. Null unless the user is the viewer."
   shops(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): ShopConnection
-  "The user's sessions, last used first. There are at most 100. Own only: null for anyone else."
+  "Sessions of the user, last used first; at most 100. Null unless the user is the viewer."
   sessions: [Session!]
 }
 
-"One login of a user. It ends 36 hours after its last use, and 90 days after it began at the latest."
+"A login of a user. It expires 36 hours after its last use, and at most 90 days after it started."
 type Session {
-  "The global id. It does not reveal the token."
+  "Global id. It does not reveal the token."
   id: ID!
-  "The time of the login."
+  "Time of the login."
   createdAt: Time!
-  "The time of the last use, up to an hour behind."
+  "Time of the last use, up to one hour behind."
   lastUsedAt: Time!
-  "Whether the request came with this session."
+  "Whether the request uses this session."
   isCurrent: Boolean!
-  "Browser and system, as the user agent says; at most 80 characters. Null if unknown."
+  "Browser and system from the user agent, at most 80 characters; null if unknown."
   device: String
 }
 
 extend type Query {
-  "The user who asks; null when signed out, also when the session is over."
+  "The viewer; null if signed out, or if the session has ended."
   me: User
-  "The user with this id, or null."
-  user("The global id of a user; that of something else is BAD_USER_INPUT." id: ID!): User
+  "The user with this id; null if there is none."
+  user("Global id of a user; the id of another type is BAD_USER_INPUT." id: ID!): User
 }
 
-"What to log in with: a phone, and exactly one of code and password."
+"Login credentials: a phone number, and exactly one of ` + "`" + `code` + "`" + ` and ` + "`" + `password` + "`" + `."
 input LoginInput {
-  "The phone number, with its country code (+8613812345678), or as eleven digits in mainland China."
+  "Phone number with its country code (+8613812345678), or as 11 digits in mainland China."
   phone: String!
-  "The code that ` + "`" + `sendLoginCode` + "`" + ` sent: six digits; spaces and dashes do not count. It registers a phone that has no account yet."
+  "Six-digit code from ` + "`" + `sendLoginCode` + "`" + `; spaces and dashes are ignored. It creates the account of a new phone number."
   code: String
-  "The password, if one was set."
+  "Password of the account, if one is set."
   password: String
 }
 
-"What to change of the profile. What is left out stays; null clears it."
+"Changes to the profile. Omitted fields stay unchanged; null clears a field."
 input UpdateProfileInput {
-  "1 to 30 characters; cannot be cleared."
+  "Display name, 1 to 30 characters; cannot be cleared."
   nickname: String
-  "The url of an uploaded image; another one is IMAGE_REJECTED."
+  "URL of an uploaded image; any other URL is IMAGE_REJECTED."
   avatarUrl: String
-  "At most 40 characters."
+  "Home city, at most 40 characters."
   city: String
-  "At most 200 characters, in any number of lines."
+  "Self-description, at most 200 characters; may have several lines."
   bio: String
-  "Null is UNSPECIFIED."
+  "Gender; null sets UNSPECIFIED."
   gender: Gender
-  "From 1900 to today."
+  "Date of birth, from 1900 to today."
   birthday: Date
 }
 
-"What became of a login code."
+"Result of sendLoginCode."
 type SendLoginCodePayload {
-  "How long the code can be used, in seconds; null if none was sent."
+  "Lifetime of the code in seconds; null if none was sent."
   expiresInSeconds: Int
-  "Why none was sent: INVALID_PHONE, CODE_THROTTLED."
+  "Reasons for the rejection: INVALID_PHONE, CODE_THROTTLED."
   userErrors: [UserError!]!
 }
 
-"What somebody gets who came in."
+"Result of login."
 type LoginPayload {
   """
-  The session: send it as "Authorization: Bearer TOKEN". It lives for 36 hours
-  from its last use on, and 90 days at most. It is shown this once.
+  Session token, returned only once; null if the login failed. Send it as "Authorization:
+  Bearer TOKEN". It expires 36 hours after its last use, and at most 90 days after the login.
   """
   token: String
-  "Who that is."
+  "The signed-in user; null if the login failed."
   user: User
-  "Why nobody came in: INVALID_PHONE, INVALID_CODE, INVALID_CREDENTIALS."
+  "Reasons for the rejection: INVALID_PHONE, INVALID_CODE, INVALID_CREDENTIALS."
   userErrors: [UserError!]!
 }
 
-"What became of a log-out."
+"Result of logout."
 type LogoutPayload {
   "Always empty."
   userErrors: [UserError!]!
 }
 
-"What became of a password."
+"Result of setPassword."
 type SetPasswordPayload {
   "The user; null if the password was not set."
   user: User
@@ -3369,294 +3369,298 @@ type SetPasswordPayload {
 
 "Result of endSession."
 type EndSessionPayload {
-  "The user, whose sessions no longer include it; null if none was ended."
+  "The user, without the ended session; null if no session was ended."
   user: User
-  "NOT_FOUND."
+  "Reasons for the rejection: NOT_FOUND."
   userErrors: [UserError!]!
 }
 
 "Result of endOtherSessions."
 type EndOtherSessionsPayload {
-  "The user, whose only session is the current one."
+  "The user, with the current session only."
   user: User
   "Always empty."
   userErrors: [UserError!]!
 }
 
-"What became of a change of the profile."
+"Result of updateProfile."
 type UpdateProfilePayload {
-  "The user, changed; null if nothing was."
+  "The updated user; null if nothing was changed."
   user: User
-  "Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED. Then nothing was changed."
+  "All reasons for the rejection: INVALID_INPUT, IMAGE_REJECTED. If there is one, nothing was changed."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
   """
-  Sends a login code of six digits to a phone, valid for five minutes. A phone gets one
-  a minute, ten a day for one network and 20 for all networks. A device that signed in
-  to this phone has ten of its own. Networks and the installation have hourly limits.
-  More are CODE_THROTTLED. UNAVAILABLE where no sender is set up. At most once in a
-  request.
+  Sends a six-digit login code to a phone number. It is valid for five minutes.
+
+  A phone number can get one code per minute, and per day 10 from one network and 20 from
+  all networks. A device that has signed in to this phone number has 10 codes per day of
+  its own. Each network and the whole installation have hourly limits. Requests above a
+  limit are CODE_THROTTLED. Without a configured sender the field is UNAVAILABLE. A
+  request may contain this field once.
   """
-  sendLoginCode("The phone number, as in LoginInput." phone: String!): SendLoginCodePayload!
+  sendLoginCode("Phone number, as in LoginInput." phone: String!): SendLoginCodePayload!
   """
-  Begins a session, by code or by password. A network has five guesses at a code, and
-  five wrong passwords for a phone in a quarter of an hour. All networks together have
-  20 guesses at a code, 60 a day, and 60 passwords an hour. A device that signed in to
-  this phone has five of its own. By HTTP, the answer sets the cookie ` + "`" + `tandian_device` + "`" + `,
-  by which that device is known. Too many attempts from one network, or too many wrong
-  codes in the installation, are RATE_LIMITED. The rest of the request runs as this
-  user. At most once in a request.
+  Starts a session with a login code or a password. The rest of the request runs as the
+  signed-in user. A request may contain this field once.
+
+  One network can try a code 5 times, and 5 wrong passwords of a phone number in 15
+  minutes. All networks together can try a code 20 times. Per phone number they can guess
+  60 codes per day and 60 passwords per hour. A device that has signed in to this phone
+  number has 5 attempts of its own. Over HTTP the response sets the cookie
+  ` + "`" + `tandian_device` + "`" + `, which identifies that device. Too many attempts from one network, or
+  too many wrong codes in the installation, are RATE_LIMITED.
   """
-  login("Phone, and code or password; both or none of them are BAD_USER_INPUT." input: LoginInput!): LoginPayload!
-  "Ends the session that the request came with, everywhere and at once."
+  login("Phone number, and code or password; both or neither is BAD_USER_INPUT." input: LoginInput!): LoginPayload!
+  "Ends the current session immediately, on all servers."
   logout: LogoutPayload! @auth
   """
-  Sets or changes the password: 8 to 128 characters, neither a common one nor the own
-  phone number. It needs the current password, or a login code that was sent to the own
-  phone; both are BAD_USER_INPUT. Wrong ones count as those of ` + "`" + `login` + "`" + `. The user's other
-  sessions end, and other devices are no longer known. At most once in a request.
+  Sets or changes the password of the viewer. It requires the current password or a login
+  code sent to the viewer's phone; both are BAD_USER_INPUT. Wrong ones count toward the
+  limits of ` + "`" + `login` + "`" + `. The viewer's other sessions end and other devices are forgotten. A
+  request may contain this field once.
   """
   setPassword(
-    "The new password."
+    "New password, 8 to 128 characters. It must be neither a common password nor the viewer's phone number."
     password: String!
-    "The current password."
+    "Current password."
     currentPassword: String
-    "A login code that ` + "`" + `sendLoginCode` + "`" + ` sent to the own phone. It is used up."
+    "Login code that ` + "`" + `sendLoginCode` + "`" + ` sent to the viewer's phone. It is used up."
     code: String
   ): SetPasswordPayload! @auth
-  "Ends one session of the user. Its device is no longer known, unless it is the viewer's own."
-  endSession("The global id of one of the user's sessions; that of something else is BAD_USER_INPUT." id: ID!): EndSessionPayload! @auth
-  "Ends all sessions of the user except the current one. Other devices are no longer known."
+  "Ends one session of the viewer. Its device is forgotten, unless it is the current device."
+  endSession("Global id of a session of the viewer; the id of another type is BAD_USER_INPUT." id: ID!): EndSessionPayload! @auth
+  "Ends all sessions of the viewer except the current one. Other devices are forgotten."
   endOtherSessions: EndOtherSessionsPayload! @auth
-  "Changes the profile of the user who asks."
-  updateProfile("What to change." input: UpdateProfileInput!): UpdateProfilePayload! @auth
+  "Updates the profile of the viewer."
+  updateProfile("Changes to make." input: UpdateProfileInput!): UpdateProfilePayload! @auth
 }
 `, BuiltIn: false},
 	{Name: "../schema/balance.graphqls", Input: `extend type User {
-  "Money to spend, in minor units. Null for other users."
+  "Account balance, in minor units. Null unless the user is the viewer."
   balance: Long
 }
 
 "Result of adjustBalance."
 type AdjustBalancePayload {
-  "The user; null if nothing changed."
+  "The user; null if nothing was changed."
   user: User
-  "The new balance, in minor units; null if nothing changed."
+  "New balance, in minor units; null if nothing was changed."
   balance: Long
-  "INVALID_INPUT, NOT_FOUND, INSUFFICIENT_BALANCE."
+  "Reasons for the rejection: INVALID_INPUT, NOT_FOUND, INSUFFICIENT_BALANCE."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
   """
-  Adds to a user's balance, or takes away from it. Each call adds a ledger entry, so
-  check the balance before you repeat a call whose answer was lost.
+  Adjusts the balance of a user. Not idempotent: each call adds a ledger entry. If the
+  response is lost, check the balance before you repeat the call.
   """
   adjustBalance(
-    "The user."
+    "Global id of the user."
     userId: ID!
-    "Minor units. Negative amounts take away, never below zero."
+    "Amount to add, in minor units. A negative amount is subtracted; the balance cannot become negative."
     amount: Long!
-    "The reason for the ledger, 1 to 200 characters."
+    "Reason for the ledger entry, 1 to 200 characters."
     reason: String!
   ): AdjustBalancePayload! @auth(role: ADMIN)
 }
 `, BuiltIn: false},
-	{Name: "../schema/cache.graphqls", Input: `"What one cache of this instance did since the instance started."
+	{Name: "../schema/cache.graphqls", Input: `"Counters of one cache in the responding instance, since that instance started."
 type CacheStats {
-  "Which cache, such as shop."
+  "Name of the cache, such as shop."
   name: String!
-  "Keys answered by the memory of the instance."
+  "Keys answered from the memory of the instance."
   localHits: Long!
-  "Keys answered by Redis, also with the answer that there is no such object."
+  "Keys answered by Redis, including cached \"not found\" results."
   remoteHits: Long!
-  "Keys that neither of the two could answer. A key that is asked for is one of localHits, remoteHits and misses."
+  "Keys found in neither cache level. Each requested key counts as one of localHits, remoteHits and misses."
   misses: Long!
-  "Keys read from the database. Fewer than the misses, as a rule: readers of one key at once have it read once."
+  "Keys read from the database. Usually fewer than misses, because concurrent readers of a key share one read."
   loads: Long!
-  "Reads from the database that failed, each for one key or many."
+  "Failed reads from the database. One read can cover several keys."
   loadErrors: Long!
-  "Keys answered with a value that was past its time, instead of waiting for the next or of failing."
+  "Keys answered with an expired value, during a refresh or after a failed read."
   staleServed: Long!
-  "The share of keys that were no misses, 0.0 to 1.0; 0.0 if none was asked for."
+  "Share of keys that were not misses, 0.0 to 1.0; 0.0 if no key was requested."
   hitRatio: Float!
 }
 
-"A key that is asked for often."
+"A frequently requested key."
 type HotKey {
-  "The key, with the name of its cache."
+  "Key, including the name of its cache."
   key: String!
-  "How often it was asked for here, as estimated."
+  "Estimated number of requests for the key on this instance."
   hits: Long!
 }
 
 extend type Query {
-  "What the caches of the instance that answers did since it started, by name. Another instance has figures of its own."
+  "Statistics of the caches of the responding instance since it started, ordered by name. Each instance has its own."
   cacheStats: [CacheStats!]! @auth(role: ADMIN)
   """
-  The keys that the instance that answers was asked for most since it started,
-  the hottest first. Another instance has figures of its own.
+  The most requested keys of the responding instance since it started, most requested
+  first. Each instance has its own.
   """
-  hotKeys("How many at most, 1 to 100; anything else is BAD_USER_INPUT." top: Int! = 20): [HotKey!]! @auth(role: ADMIN)
+  hotKeys("Maximum number of keys, 1 to 100; anything else is BAD_USER_INPUT." top: Int! = 20): [HotKey!]! @auth(role: ADMIN)
 }
 `, BuiltIn: false},
-	{Name: "../schema/checkin.graphqls", Input: `"The check-ins of a month."
+	{Name: "../schema/checkin.graphqls", Input: `"Check-ins of one user in one month."
 type CheckInMonth {
-  "The month, as yyyy-mm."
+  "Month, as yyyy-mm."
   month: String!
-  "The days of the month with a check-in, ascending."
+  "Days of the month with a check-in, ascending."
   days: [Int!]!
-  "How many days that are."
+  "Number of days with a check-in in the month."
   count: Int!
   """
-  How many days in a row up to today have a check-in, over months and years; up to
-  yesterday as long as today has none. 0 after a day that was missed. It is that of now,
-  whatever the month.
+  Current number of consecutive days with a check-in, across months and years. It ends
+  today, or yesterday until the user checks in today. A missed day resets it to 0. It
+  does not depend on ` + "`" + `month` + "`" + `.
   """
   streak: Int!
-  "Today, in the server's time zone, whatever the month."
+  "Today's date in the server's time zone. It does not depend on ` + "`" + `month` + "`" + `."
   today: Date!
 }
 
 extend type User {
-  """
-  The user's check-ins of a month, in the server's time zone. Only for the user: null for
-  anyone else.
-  """
-  checkIns("The month as yyyy-mm, this month if not given; anything else is BAD_USER_INPUT." month: String): CheckInMonth
+  "Check-ins of the user in one month, in the server's time zone. Null unless the user is the viewer."
+  checkIns("Month as yyyy-mm; defaults to the current month. Anything else is BAD_USER_INPUT." month: String): CheckInMonth
 }
 
-"What became of a check-in."
+"Result of checkIn."
 type CheckInPayload {
-  "The check-ins of this month."
+  "Check-ins of the current month."
   checkIns: CheckInMonth
-  "The points that it earned: 0 if the user had checked in today."
+  "Points earned by this check-in; 0 if the viewer had already checked in today."
   pointsEarned: Int!
   "Always empty."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
-  "Checks in for today, in the server's time zone. A second time on a day changes nothing."
+  "Checks the viewer in for today, in the server's time zone. Idempotent within a day."
   checkIn: CheckInPayload! @auth
 }
 `, BuiltIn: false},
-	{Name: "../schema/comment.graphqls", Input: `"What somebody wrote about a note, or in reply to another comment on it. Two levels are shown: comments on the note, and below each all replies, also those to replies."
+	{Name: "../schema/comment.graphqls", Input: `"""
+A comment on a note, or a reply to another comment. There are two levels: comments on the
+note, and below each one all of its replies, including replies to replies.
+"""
 type Comment implements Node {
-  "The global id."
+  "Global id."
   id: ID!
-  "Who wrote it."
+  "Author of the comment."
   author: User!
-  "The note that it is about."
+  "Note that the comment is on."
   note: Note!
-  "The comment that it answers; null if it is about the note alone. With ` + "`" + `replies` + "`" + ` of the first level this is whom a reply speaks to."
+  "Comment that this one replies to; null for a comment on the note itself. In ` + "`" + `replies` + "`" + `, it identifies the comment addressed."
   parent: Comment
-  "1 to 500 characters, in any number of lines. Text, not HTML: mentions, links and tags in it mean nothing."
+  "Plain text, 1 to 500 characters; may have several lines. HTML, mentions and links have no special meaning."
   content: String!
-  "How many users like it."
+  "Number of users who like the comment."
   likeCount: Int!
-  "Whether the viewer likes it; false when signed out."
+  "Whether the viewer likes the comment; false if signed out."
   isLiked: Boolean!
-  "How many replies stand below it; 0 of a reply."
+  "Number of replies below the comment; 0 for a reply."
   replyCount: Int!
-  "All replies below a comment on the note, oldest first. Below a reply there are none: they stand beside it."
+  "Replies below a comment on the note, oldest first. Always empty for a reply: replies to it are on the same level."
   replies(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 10
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): CommentConnection!
-  "When it was written."
+  "Time of publication."
   createdAt: Time!
 }
 
 "A page of comments."
 type CommentConnection {
-  "The comments, in order."
+  "Comments of the page, in order."
   edges: [CommentEdge!]!
-  "How to go on."
+  "Information for requesting the next page."
   pageInfo: PageInfo!
 }
 
-"A comment's place in a list."
+"A comment in a list."
 type CommentEdge {
-  "The place, for ` + "`" + `after` + "`" + `."
+  "Position in the list, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
   "The comment."
   node: Comment!
 }
 
 extend type Note {
-  "Comments on the note, newest first; their replies stand below them."
+  "Comments on the note, newest first. Each has its replies below it."
   comments(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): CommentConnection!
 }
 
 "A comment to add."
 input AddCommentInput {
-  "The note that it is about."
+  "Global id of the note."
   noteId: ID!
-  "The comment on the same note that it answers; null to answer none."
+  "Global id of the comment to reply to, on the same note; null for a comment on the note itself."
   parentId: ID
-  "1 to 500 characters, in any number of lines. Control characters are INVALID_INPUT."
+  "Plain text, 1 to 500 characters; may have several lines. Control characters are INVALID_INPUT."
   content: String!
 }
 
-"What became of a comment."
+"Result of addComment."
 type AddCommentPayload {
-  "The comment; null if it was not added."
+  "The new comment; null if none was added."
   comment: Comment
-  "NOT_FOUND (there is no such note, or no such comment on it), INVALID_INPUT, LIMIT_REACHED (too many in an hour)."
+  "Reasons for the rejection: NOT_FOUND (the note, or the parent on it), INVALID_INPUT, LIMIT_REACHED (hourly limit)."
   userErrors: [UserError!]!
 }
 
-"What became of a like."
+"Result of likeComment."
 type LikeCommentPayload {
-  "The comment, as it is liked now; null if there is none."
+  "The comment with its current like count; null if it does not exist."
   comment: Comment
-  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
+  "Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit)."
   userErrors: [UserError!]!
 }
 
-"What became of a like that was taken back."
+"Result of unlikeComment."
 type UnlikeCommentPayload {
-  "The comment, as it is liked now; null if there is none."
+  "The comment with its current like count; null if it does not exist."
   comment: Comment
-  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
+  "Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit)."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
-  "Adds a comment by the viewer. Sent again, it adds another one."
-  addComment("What to say, and where." input: AddCommentInput!): AddCommentPayload! @auth
-  "Has the viewer like a comment. Liking it again changes nothing."
-  likeComment("The global id of a comment." id: ID!): LikeCommentPayload! @auth
-  "Takes the viewer's like back. Where there is none, it changes nothing."
-  unlikeComment("The global id of a comment." id: ID!): UnlikeCommentPayload! @auth
+  "Adds a comment by the viewer. Not idempotent: a repeated call adds another comment."
+  addComment("Comment to add." input: AddCommentInput!): AddCommentPayload! @auth
+  "Likes a comment as the viewer. Idempotent."
+  likeComment("Global id of the comment." id: ID!): LikeCommentPayload! @auth
+  "Removes the viewer's like from a comment. Idempotent."
+  unlikeComment("Global id of the comment." id: ID!): UnlikeCommentPayload! @auth
 }
 `, BuiltIn: false},
 	{Name: "../schema/feed.graphqls", Input: `"A page of the viewer's feed."
 type FeedConnection {
-  "The notes, newest first."
+  "Notes of the page, newest first."
   edges: [FeedEdge!]!
-  "How to go on."
+  "Information for requesting the next page."
   pageInfo: PageInfo!
   """
-  The moment that this page shows, for ` + "`" + `feedUpdates(after:)` + "`" + `; of a page that was read
-  without ` + "`" + `after` + "`" + `. What is published behind it is told there.
+  Position for ` + "`" + `feedUpdates(after:)` + "`" + `, which then sends all changes after this page. Use the
+  value of a page that was requested without ` + "`" + `after` + "`" + `.
   """
   liveCursor: Cursor!
 }
 
-"A note's place in the feed."
+"A note in the feed."
 type FeedEdge {
-  "The place, for ` + "`" + `after` + "`" + `."
+  "Position in the feed, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
   "The note."
   node: Note!
@@ -3664,209 +3668,214 @@ type FeedEdge {
 
 extend type User {
   """
-  Notes by those whom the user follows, newest first, as it is at the moment of the request. A page
-  begins behind a place, so nothing repeats and nothing is missed while others publish.
-  Only for the user: null for anyone else.
+  Notes by the users that this user follows, newest first, as of the request. Pages start
+  after a fixed position: new notes cause neither repeated nor missing notes. Null unless
+  the user is the viewer.
   """
   feed(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 10
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): FeedConnection
 }
 
 extend type Subscription {
   """
-  The viewer's feed as it happens. With ` + "`" + `after` + "`" + `, which is the ` + "`" + `liveCursor` + "`" + ` of a page of ` + "`" + `feed` + "`" + ` or the
-  cursor of the last update that was seen, what was missed comes first, oldest first; then FeedReady,
-  then what happens: no gap and no repeat, however often the connection breaks. Without, FeedReady
-  comes first. Whoever is too far behind is told FeedResync. Over an event stream the cursors are the
-  ids of the events, so ` + "`" + `Last-Event-ID` + "`" + ` stands for an ` + "`" + `after` + "`" + ` that is left out.
+  Live updates of the viewer's feed. With ` + "`" + `after` + "`" + `, missed updates come first, oldest
+  first, then FeedReady, then live updates. Reconnecting with the last cursor causes neither
+  gaps nor repeats. Without ` + "`" + `after` + "`" + `, FeedReady comes first. If too many updates were missed,
+  FeedResync comes instead. Over server-sent events, cursors are the event ids, and
+  ` + "`" + `Last-Event-ID` + "`" + ` replaces an omitted ` + "`" + `after` + "`" + `.
   """
   feedUpdates(
-    "Where to go on; anything that is no such cursor is BAD_USER_INPUT."
+    "The ` + "`" + `liveCursor` + "`" + ` of a page of ` + "`" + `feed` + "`" + `, or the cursor of the last received update. Any other value is BAD_USER_INPUT."
     after: Cursor
   ): FeedUpdate! @auth
 }
 
-"What a live feed tells."
+"An update of a live feed."
 union FeedUpdate = FeedNoteAdded | FeedNoteRemoved | FeedReady | FeedResync
 
-"Somebody whom the viewer follows published a note."
+"A user that the viewer follows published a note."
 type FeedNoteAdded {
-  "The place of the update, for ` + "`" + `feedUpdates(after:)` + "`" + `."
+  "Position of the update, for ` + "`" + `feedUpdates(after:)` + "`" + `."
   cursor: Cursor!
-  "The note. What depends on who asks, such as ` + "`" + `isLiked` + "`" + `, makes the subscription dearer."
+  "The note. Fields that depend on the viewer, such as ` + "`" + `isLiked` + "`" + `, increase the cost of the subscription."
   note: Note!
 }
 
-"A note by somebody whom the viewer follows was deleted."
+"A note by a user that the viewer follows was deleted."
 type FeedNoteRemoved {
-  "The place of the update, for ` + "`" + `feedUpdates(after:)` + "`" + `."
+  "Position of the update, for ` + "`" + `feedUpdates(after:)` + "`" + `."
   cursor: Cursor!
-  "The global id of the note."
+  "Global id of the deleted note."
   noteId: ID!
 }
 
-"All that was missed has come: what follows is live."
+"All missed updates were sent; the following updates are live."
 type FeedReady {
-  "The place of the update, for ` + "`" + `feedUpdates(after:)` + "`" + `."
+  "Position of the update, for ` + "`" + `feedUpdates(after:)` + "`" + `."
   cursor: Cursor!
 }
 
-"Too much was missed to tell it: read ` + "`" + `feed` + "`" + ` anew, and go on with what follows."
+"Too many updates were missed to send them. Reload ` + "`" + `feed` + "`" + `; later updates follow."
 type FeedResync {
-  "The place from which the updates go on."
+  "Position from which updates continue, for ` + "`" + `feedUpdates(after:)` + "`" + `."
   cursor: Cursor!
 }
 `, BuiltIn: false},
 	{Name: "../schema/follow.graphqls", Input: `"A page of users."
 type UserConnection {
-  "The users, in order. Users that do not exist any more are left out."
+  "Users of the page, in order. Deleted users are omitted."
   edges: [UserEdge!]!
-  "How to go on."
+  "Information for requesting the next page."
   pageInfo: PageInfo!
 }
 
-"A user's place in a list."
+"A user in a list."
 type UserEdge {
-  "The place, for ` + "`" + `after` + "`" + `."
+  "Position in the list, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
   "The user."
   node: User!
 }
 
 extend type User {
-  "How many users follow this one."
+  "Number of users who follow this user."
   followerCount: Int!
-  "How many users this one follows; at most 5000."
+  "Number of users that this user follows; at most 5000."
   followeeCount: Int!
-  "Whether the viewer follows this user; false when signed out."
+  "Whether the viewer follows this user; false if signed out."
   isFollowed: Boolean!
-  "Who follows this user, the newest first."
+  "Users who follow this user, newest follower first."
   followers(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): UserConnection!
-  "Whom this user follows, the last followed first."
+  "Users that this user follows, most recently followed first."
   followees(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): UserConnection!
-  "Whom both this user and the viewer follow, the newest account first; nobody when signed out."
+  "Users that both this user and the viewer follow, newest account first. Empty if signed out."
   commonFollowees(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): UserConnection!
 }
 
-"What became of following somebody."
+"Result of follow."
 type FollowPayload {
-  "The user, as followed now; null if there is none."
+  "The user with the current follower count; null if it does not exist."
   user: User
-  "NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (one follows at most 5000, and a number in an hour)."
+  "Reasons for the rejection: NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (5000 followees, or the hourly limit)."
   userErrors: [UserError!]!
 }
 
-"What became of following somebody no more."
+"Result of unfollow."
 type UnfollowPayload {
-  "The user, as followed now; null if there is none."
+  "The user with the current follower count; null if it does not exist."
   user: User
-  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
+  "Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit)."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
-  "Has the viewer follow a user. Following again changes nothing."
-  follow("The global id of a user." userId: ID!): FollowPayload! @auth
-  "Ends it. Where there is nothing to end, it changes nothing."
-  unfollow("The global id of a user." userId: ID!): UnfollowPayload! @auth
+  "Makes the viewer follow a user. Idempotent."
+  follow("Global id of the user." userId: ID!): FollowPayload! @auth
+  "Makes the viewer stop following a user. Idempotent."
+  unfollow("Global id of the user." userId: ID!): UnfollowPayload! @auth
 }
 `, BuiltIn: false},
 	{Name: "../schema/media.graphqls", Input: `"""
-A file of a multipart request, as the GraphQL multipart request specification has it:
-null in the variables, and the file in a part of its own.
+A file of a multipart request, as in the GraphQL multipart request specification. It is
+null in the variables and a separate part of the body.
 """
 scalar Upload
 
-"What became of an uploaded image."
+"Result of uploadImage."
 type UploadImagePayload {
-  "The image: its url is for publishNote, createShop, updateShop and updateProfile. Null if it was not taken."
+  "The stored image, whose url publishNote, createShop, updateShop and updateProfile accept; null if it was rejected."
   image: Image
-  "Why it was not taken: IMAGE_REJECTED, LIMIT_REACHED (too many in an hour)."
+  "Reasons for the rejection: IMAGE_REJECTED, LIMIT_REACHED (hourly limit)."
   userErrors: [UserError!]!
 }
 
 "Result of deleteImage."
 type DeleteImagePayload {
-  "The url of the deleted image; null if none was deleted."
+  "URL of the deleted image; null if none was deleted."
   deletedUrl: String
-  "NOT_FOUND."
+  "Reasons for the rejection: NOT_FOUND."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
   """
-  Deletes an uploaded image: its files, and its place in every note, shop and profile that
-  shows it. FORBIDDEN for other users than the one that uploaded it; an administrator may
-  delete any image except the icons of shop types. HTTP caches may serve it for another day.
+  Deletes an uploaded image: its files, and its use in all notes, shops and profiles.
+  FORBIDDEN unless the viewer uploaded it. An ADMIN may delete any image except icons of
+  shop types. HTTP caches may serve it for another day.
   """
-  deleteImage("The url of the image, not of its thumbnail." url: String!): DeleteImagePayload! @auth
+  deleteImage("URL of the image, not of its thumbnail." url: String!): DeleteImagePayload! @auth
   """
-  Takes a picture: JPEG, PNG or WebP by its content, whatever its name says; at most 10
-  MB, 24 megapixels, 12 with 16 bits a channel, and 30 000 pixels on a side. It is turned upright and encoded anew,
-  in a screen size of at most 1600 pixels and as a thumbnail; nothing else of the file is
-  kept, so no place or camera. The same picture of the same user has the same url again. Only
-  its user can show it. What nothing shows for a day is deleted. UNAVAILABLE when too many pictures wait at the moment. A request
-  without a session is refused before the file is read.
+  Uploads an image in JPEG, PNG or WebP format. The content decides the format, not the
+  file name. The image may have at most 10 MB, 24 megapixels and 30 000 pixels per side;
+  with 16 bits per channel, at most 12 megapixels.
+
+  The image is rotated upright and re-encoded at most 1600 pixels wide or high, plus a
+  thumbnail. All other data of the file is dropped, such as location and camera. Only the
+  uploader can use the image. The same image from the same user gets the same URL. An image
+  that is unused for a day is deleted.
+
+  UNAVAILABLE if too many images are waiting. A request without a session is rejected
+  before the file is read.
   """
-  uploadImage("The picture." file: Upload!): UploadImagePayload! @auth
+  uploadImage("Image file." file: Upload!): UploadImagePayload! @auth
 }
 `, BuiltIn: false},
-	{Name: "../schema/note.graphqls", Input: `"What somebody wrote about a shop. It never changes; it can be deleted, and is null everywhere then."
+	{Name: "../schema/note.graphqls", Input: `"A user's post about a shop. It is immutable. A deleted note is null wherever it is requested."
 type Note implements Node {
-  "The global id."
+  "Global id."
   id: ID!
-  "Who wrote it."
+  "Author of the note."
   author: User!
-  "The shop that it is about."
+  "Shop that the note is about."
   shop: Shop!
-  "One line, 1 to 100 characters. Text, not HTML: mentions, links and tags in it mean nothing."
+  "Plain text on one line, 1 to 100 characters. HTML, mentions and links have no special meaning."
   title: String!
-  "1 to 2000 characters, in any number of lines. Text, as the title."
+  "Plain text, 1 to 2000 characters; may have several lines. HTML, mentions and links have no special meaning."
   content: String!
-  "Pictures, at most 9, in the author's order."
+  "Images in the author's order; at most 9."
   images: [Image!]!
-  "How many users like it."
+  "Number of users who like the note."
   likeCount: Int!
-  "How many comments there are on it, replies too."
+  "Number of comments on the note, including replies."
   commentCount: Int!
-  "Whether the viewer likes it; false when signed out."
+  "Whether the viewer likes the note; false if signed out."
   isLiked: Boolean!
-  "Who liked it first of those who like it now, in order."
-  firstLikers("How many, 1 to 100; anything else is BAD_USER_INPUT." first: Int! = 5): [User!]!
-  "When it was published."
+  "Users who like the note, earliest like first."
+  firstLikers("Maximum number of users, 1 to 100; anything else is BAD_USER_INPUT." first: Int! = 5): [User!]!
+  "Time of publication."
   createdAt: Time!
 }
 
 "A page of notes."
 type NoteConnection {
-  "The notes, in order."
+  "Notes of the page, in order."
   edges: [NoteEdge!]!
-  "How to go on."
+  "Information for requesting the next page."
   pageInfo: PageInfo!
 }
 
-"A note's place in a list."
+"A note in a list."
 type NoteEdge {
-  "The place, for ` + "`" + `after` + "`" + `."
+  "Position in the list, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
   "The note."
   node: Note!
@@ -3875,185 +3884,185 @@ type NoteEdge {
 extend type Shop {
   "Notes about the shop, newest first."
   notes(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 10
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): NoteConnection!
 }
 
 extend type User {
-  "How many notes the user has written, without those deleted."
+  "Number of notes that the user has published, without deleted ones."
   noteCount: Int!
-  "The user's notes, newest first."
+  "Notes by the user, newest first."
   notes(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 10
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): NoteConnection!
 }
 
 extend type Query {
-  "The note with this id, or null, also once it is deleted."
-  note("The global id of a note; that of something else is BAD_USER_INPUT." id: ID!): Note
+  "The note with this id; null if it does not exist or was deleted."
+  note("Global id of a note; the id of another type is BAD_USER_INPUT." id: ID!): Note
   """
-  Notes by likes and age together: ten times as many likes outweigh a week. The first
-  page is at most two seconds old. The pages behind it go on in the same ranking for
-  ten minutes, whatever is liked meanwhile: no note repeats or gets lost.
+  Trending notes, ranked by likes and age: ten times as many likes outweigh one week. The
+  first page is at most two seconds old. For ten minutes, the following pages continue the
+  same ranking, so that new likes cause neither repeated nor missing notes.
   """
   hotNotes(
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 10
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): NoteConnection!
 }
 
 "A note to publish."
 input PublishNoteInput {
-  "The shop that it is about."
+  "Global id of the shop."
   shopId: ID!
-  "One line, 1 to 100 characters. Control characters are INVALID_INPUT."
+  "Plain text on one line, 1 to 100 characters. Control characters are INVALID_INPUT."
   title: String!
-  "1 to 2000 characters, in any number of lines. Control characters are INVALID_INPUT."
+  "Plain text, 1 to 2000 characters; may have several lines. Control characters are INVALID_INPUT."
   content: String!
-  "The urls of at most 9 uploaded images; another one, or one twice, is IMAGE_REJECTED."
+  "URLs of uploaded images, at most 9. Any other URL, or a duplicate, is IMAGE_REJECTED."
   images: [String!]! = []
 }
 
-"What became of a note."
+"Result of publishNote."
 type PublishNotePayload {
-  "The note; null if it was not published."
+  "The new note; null if none was published."
   note: Note
-  "NOT_FOUND (there is no such shop), INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (too many in an hour)."
+  "Reasons for the rejection: NOT_FOUND (the shop), INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (hourly limit)."
   userErrors: [UserError!]!
 }
 
-"What became of a deletion."
+"Result of deleteNote."
 type DeleteNotePayload {
-  "The id of the note that is deleted; null if none was."
+  "Global id of the deleted note; null if none was deleted."
   deletedNoteId: ID
-  "NOT_FOUND."
+  "Reasons for the rejection: NOT_FOUND."
   userErrors: [UserError!]!
 }
 
-"What became of a like."
+"Result of likeNote."
 type LikeNotePayload {
-  "The note, as it is liked now; null if there is none."
+  "The note with its current like count; null if it does not exist."
   note: Note
-  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
+  "Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit)."
   userErrors: [UserError!]!
 }
 
-"What became of a like that was taken back."
+"Result of unlikeNote."
 type UnlikeNotePayload {
-  "The note, as it is liked now; null if there is none."
+  "The note with its current like count; null if it does not exist."
   note: Note
-  "NOT_FOUND, LIMIT_REACHED (too many in an hour)."
+  "Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit)."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
-  "Publishes a note by the viewer. Sent again, it publishes another one."
-  publishNote("What to publish." input: PublishNoteInput!): PublishNotePayload! @auth
-  "Deletes a note of the viewer, or, by an ADMIN, of anybody; another's is FORBIDDEN. Its comments are hidden with it."
-  deleteNote("The global id of a note." id: ID!): DeleteNotePayload! @auth
-  "Has the viewer like a note. Liking it again changes nothing."
-  likeNote("The global id of a note." id: ID!): LikeNotePayload! @auth
-  "Takes the viewer's like back. Where there is none, it changes nothing."
-  unlikeNote("The global id of a note." id: ID!): UnlikeNotePayload! @auth
+  "Publishes a note by the viewer. Not idempotent: a repeated call publishes another note."
+  publishNote("Note to publish." input: PublishNoteInput!): PublishNotePayload! @auth
+  "Deletes a note and hides its comments. FORBIDDEN unless the viewer is its author or an ADMIN."
+  deleteNote("Global id of the note." id: ID!): DeleteNotePayload! @auth
+  "Likes a note as the viewer. Idempotent."
+  likeNote("Global id of the note." id: ID!): LikeNotePayload! @auth
+  "Removes the viewer's like from a note. Idempotent."
+  unlikeNote("Global id of the note." id: ID!): UnlikeNotePayload! @auth
 }
 `, BuiltIn: false},
-	{Name: "../schema/order.graphqls", Input: `"One piece of a voucher that a user ordered."
+	{Name: "../schema/order.graphqls", Input: `"An order of one voucher by one user."
 type Order implements Node {
-  "The global id."
+  "Global id."
   id: ID!
-  "The number that people read out: digits, at most 19."
+  "Human-readable order number, up to 19 digits."
   number: String!
-  "Where it is in its life."
+  "Current status."
   status: OrderStatus!
-  "The voucher as it is now. Its merchant may have changed it since the order: see ` + "`" + `terms` + "`" + `."
+  "Current version of the voucher. The merchant may have edited it since the order: see ` + "`" + `terms` + "`" + `."
   voucher: Voucher!
-  "The words and the value of the voucher when the order was stored. A QUEUED order has the present ones."
+  "Text and value of the voucher when the order was stored. Those of a QUEUED order are current."
   terms: OrderTerms!
-  "What it costs, in minor units."
+  "Price, in minor units."
   payValue: Int!
-  "How it was paid; null before."
+  "Payment method; null until paid."
   payMethod: PayMethod
-  "Why it failed; null if it did not."
+  "Reason of the failure; null unless the order failed."
   failure: UserError
-  "When it was ordered."
+  "Time of the order."
   createdAt: Time!
-  "When it was paid; null before."
+  "Time of the payment; null until paid."
   paidAt: Time
-  "When it was redeemed in the shop; null before."
+  "Time of the redemption in the shop; null until redeemed."
   usedAt: Time
-  "The merchant or administrator that redeemed it; null before, and if unknown."
+  "Merchant or administrator that redeemed the order; null until redeemed, or if unknown."
   redeemedBy: User
-  "When the buyer disputed the redemption; null if that did not happen."
+  "Time at which the buyer disputed the redemption; null unless disputed."
   redemptionDisputedAt: Time
-  "When it was cancelled; null if it was not."
+  "Time of the cancellation; null unless cancelled."
   cancelledAt: Time
-  "When the money was back; null if it is not."
+  "Time at which the refund completed; null until then."
   refundedAt: Time
-  "An order that is unpaid then is cancelled, and its piece goes back. Null before it is UNPAID, and once it is paid or over."
+  "Payment deadline, after which the order is cancelled and its stock released. Null unless the order is UNPAID."
   payBefore: Time
 }
 
-"The words and the value of a voucher that hold for an order. They never change."
+"Text and value of a voucher that apply to an order. They never change."
 type OrderTerms {
   "Title of the voucher."
   title: String!
-  "Second title, one line; null if there was none."
+  "Subtitle, one line; null if there was none."
   subTitle: String
-  "Rules of use; may have several lines. Null if there were none."
+  "Terms of use, which may have several lines; null if there were none."
   rules: String
   "Value of the voucher, in minor units."
   faceValue: Int!
 }
 
-"Where an order is in its life."
+"Status of an order."
 enum OrderStatus {
-  "Admitted, not yet in the database. It always becomes UNPAID or FAILED."
+  "Admitted to a flash sale, not stored yet. It always becomes UNPAID or FAILED."
   QUEUED
-  "It has its piece, and waits to be paid."
+  "Stored, with its stock reserved; payment is due."
   UNPAID
-  "Paid, and not used yet."
+  "Paid, not used."
   PAID
-  "Redeemed in the shop. An administrator can refund it if its buyer disputed that."
+  "Redeemed in the shop. An administrator can refund it after a dispute by the buyer."
   USED
-  "Cancelled unpaid, by the user or by time. Its piece went back."
+  "Cancelled before payment, by the buyer or at the deadline. Its stock was released."
   CANCELLED
-  "The money is on its way back."
+  "The refund is in progress."
   REFUNDING
-  "The money is back. The piece went back too."
+  "The refund is complete. Its stock was released."
   REFUNDED
-  "It never became an order; ` + "`" + `failure` + "`" + ` says why."
+  "The order could not be stored; ` + "`" + `failure` + "`" + ` has the reason."
   FAILED
 }
 
-"How an order is paid."
+"Payment method."
 enum PayMethod {
-  "The user's balance."
+  "Account balance."
   BALANCE
-  "Alipay. Its signed notice decides."
+  "Alipay. Its signed notification confirms the payment."
   ALIPAY
-  "WeChat Pay. Its signed notice decides."
+  "WeChat Pay. Its signed notification confirms the payment."
   WECHAT
 }
 
 "A page of orders."
 type OrderConnection {
-  "The orders, in order."
+  "Orders of the page, in order."
   edges: [OrderEdge!]!
-  "How to go on."
+  "Information for requesting the next page."
   pageInfo: PageInfo!
 }
 
-"An order's place in a list."
+"An order in a list."
 type OrderEdge {
-  "The place, for ` + "`" + `after` + "`" + `."
+  "Position in the list, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
   "The order."
   node: Order!
@@ -4061,461 +4070,454 @@ type OrderEdge {
 
 "Sales of one day, in the server's time zone."
 type DaySales {
-  "The day."
+  "Date of the day."
   date: Date!
-  "Orders made that day; those that failed do not count."
+  "Number of orders created that day, without failed ones."
   orders: Long!
-  "Orders paid that day."
+  "Number of orders paid that day."
   paid: Long!
-  "Minor units paid that day. What was given back later is not taken off."
+  "Amount paid that day, in minor units. Later refunds are not subtracted."
   amount: Long!
 }
 
 extend type User {
-  """
-  The user's orders, newest first, beginning with those that are QUEUED. Only for
-  the user: null for anyone else.
-  """
+  "Orders of the user, newest first, starting with QUEUED ones. Null unless the user is the viewer."
   orders(
-    "Only those with one of these; all if not given."
+    "Only orders with one of these statuses; null for all."
     status: [OrderStatus!]
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): OrderConnection
 }
 
 extend type Shop {
-  "Orders of the shop's vouchers, newest first. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  "Orders of the shop's vouchers, newest first. FORBIDDEN unless the viewer owns the shop or is ADMIN."
   orders(
-    "Only those with one of these; all if not given. QUEUED ones are in no shop's list yet."
+    "Only orders with one of these statuses; null for all. QUEUED orders are in no shop's list."
     status: [OrderStatus!]
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): OrderConnection @auth(role: MERCHANT)
-  "What the shop sold, one entry a day. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  "Sales of the shop, one entry per day. FORBIDDEN unless the viewer owns the shop or is ADMIN."
   salesByDay(
-    "The first day."
+    "First day."
     from: Date!
-    "The last day; at most 366 days in all."
+    "Last day. The range is at most 366 days."
     to: Date!
   ): [DaySales!]! @auth(role: MERCHANT)
 }
 
 extend type Query {
   """
-  The order with this id: one's own, or one of one's shop; ADMIN sees all. Null
-  for any other.
+  The order with this id; null if it does not exist or the viewer may not see it. Buyers
+  see their own orders, merchants also those of their shops, and ADMIN all.
   """
-  order("The global id of an order; that of something else is BAD_USER_INPUT." id: ID!): Order @auth
+  order("Global id of an order; the id of another type is BAD_USER_INPUT." id: ID!): Order @auth
   "Orders whose redemption was disputed, newest order first."
   disputedOrders(
-    "Only orders with one of these; all if not given. USED orders await a decision."
+    "Only orders with one of these statuses; null for all. USED orders await a decision."
     status: [OrderStatus!]
     "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "The ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): OrderConnection! @auth(role: ADMIN)
-  "The order with the number that a person reads out; as ` + "`" + `order` + "`" + `. What is no number names none."
-  orderByNumber("Digits." number: String!): Order @auth
-  "What the whole site sold, one entry a day."
+  "The order with this order number; null under the same conditions as ` + "`" + `order` + "`" + `, and for an invalid number."
+  orderByNumber("Order number, digits only." number: String!): Order @auth
+  "Sales of the whole site, one entry per day."
   salesByDay(
-    "The first day."
+    "First day."
     from: Date!
-    "The last day; at most 366 days in all."
+    "Last day. The range is at most 366 days."
     to: Date!
   ): [DaySales!]! @auth(role: ADMIN)
 }
 
-"What became of an order for a voucher."
+"Result of orderVoucher."
 type OrderVoucherPayload {
   """
-  The order: UNPAID, or QUEUED, which ends as UNPAID or FAILED (see ` + "`" + `orderUpdates` + "`" + `).
-  With ALREADY_ORDERED the one that the user has. Null if there is none.
+  The order, null if there is none. It is UNPAID, or QUEUED and then becomes UNPAID or FAILED
+  (see ` + "`" + `orderUpdates` + "`" + `). With ALREADY_ORDERED, it is the viewer's existing order.
   """
   order: Order
   """
-  NOT_FOUND, OWN_SHOP, VOUCHER_OFF_SALE, SALE_NOT_STARTED, SALE_ENDED, OUT_OF_STOCK,
-  ALREADY_ORDERED, ORDER_NOT_COMPLETED, INVALID_INPUT.
+  Reasons for the rejection: NOT_FOUND, OWN_SHOP, VOUCHER_OFF_SALE, SALE_NOT_STARTED,
+  SALE_ENDED, OUT_OF_STOCK, ALREADY_ORDERED, ORDER_NOT_COMPLETED, INVALID_INPUT.
   """
   userErrors: [UserError!]!
 }
 
-"What became of a payment."
+"Result of payOrder."
 type PayOrderPayload {
-  "The order as it is now: PAID, or still UNPAID when the provider takes its time. Null if there is none."
+  "The current order: PAID, or UNPAID until the payment provider answers. Null if it does not exist."
   order: Order
-  "NOT_FOUND, ORDER_NOT_PAYABLE, INSUFFICIENT_BALANCE."
+  "Reasons for the rejection: NOT_FOUND, ORDER_NOT_PAYABLE, INSUFFICIENT_BALANCE."
   userErrors: [UserError!]!
 }
 
-"What became of a cancellation."
+"Result of cancelOrder."
 type CancelOrderPayload {
-  "The order as it is now, cancelled or not. Null if there is none."
+  "The current order, cancelled or not; null if it does not exist."
   order: Order
-  "NOT_FOUND, ORDER_NOT_CANCELLABLE."
+  "Reasons for the rejection: NOT_FOUND, ORDER_NOT_CANCELLABLE."
   userErrors: [UserError!]!
 }
 
-"What became of a refund."
+"Result of refundOrder."
 type RefundOrderPayload {
-  "The order as it is now: REFUNDED, or REFUNDING when the provider takes its time. Null if there is none."
+  "The current order: REFUNDED, or REFUNDING until the payment provider answers. Null if it does not exist."
   order: Order
-  "NOT_FOUND, ORDER_NOT_REFUNDABLE."
+  "Reasons for the rejection: NOT_FOUND, ORDER_NOT_REFUNDABLE."
   userErrors: [UserError!]!
 }
 
 "Result of disputeRedemption."
 type DisputeRedemptionPayload {
-  "The order as it is now; null if there is none."
+  "The current order, disputed or not; null if it does not exist."
   order: Order
-  "NOT_FOUND, ORDER_NOT_DISPUTABLE."
+  "Reasons for the rejection: NOT_FOUND, ORDER_NOT_DISPUTABLE."
   userErrors: [UserError!]!
 }
 
 "Result of refundDisputedOrder."
 type RefundDisputedOrderPayload {
-  "The order as it is now: REFUNDED, or REFUNDING until the provider answers. Null if there is none."
+  "The current order: REFUNDED, or REFUNDING until the payment provider answers. Null if it does not exist."
   order: Order
-  "NOT_FOUND, ORDER_NOT_REFUNDABLE."
+  "Reasons for the rejection: NOT_FOUND, ORDER_NOT_REFUNDABLE."
   userErrors: [UserError!]!
 }
 
-"What became of an order in the shop."
+"Result of redeemOrder."
 type RedeemOrderPayload {
-  "The order as it is now, used or not. Null if there is none."
+  "The current order, redeemed or not; null if it does not exist."
   order: Order
-  "NOT_FOUND, ORDER_NOT_REDEEMABLE."
+  "Reasons for the rejection: NOT_FOUND, ORDER_NOT_REDEEMABLE."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
   """
-  Orders one piece of a voucher, ordinary or flash. At most 5 tries a second of one
-  user; more are RATE_LIMITED. UNAVAILABLE when too many orders wait to be stored.
-  The owner of a shop cannot buy there: OWN_SHOP.
+  Orders one voucher for the viewer, ordinary or flash. A user can try 5 times per second;
+  more is RATE_LIMITED. UNAVAILABLE if too many orders wait to be stored. Shop owners cannot
+  buy from their own shop: OWN_SHOP.
   """
   orderVoucher(
-    "The global id of a voucher. An ordinary voucher under the id of a flash voucher is NOT_FOUND, and the reverse."
+    "Global id of the voucher. An id that encodes the wrong kind of voucher, ordinary or flash, is NOT_FOUND."
     voucherId: ID!
-    "At most 64 characters. A retry with the same key, within a day and for the same voucher, returns the first order, whatever became of it."
+    "At most 64 characters. A retry with the same key and voucher within one day returns the first order, also if it failed."
     idempotencyKey: String
   ): OrderVoucherPayload! @auth
   """
-  Pays the viewer's order. BALANCE pays at once. Other methods wait up to 2 s for the
-  provider; a second call with the same method waits for the same attempt. Another
-  method abandons an open attempt, and money that still comes for it is refunded.
+  Pays an order of the viewer. BALANCE pays at once. Other methods wait up to 2 s for the
+  payment provider. A second call with the same method joins the open payment attempt;
+  another method abandons it. Money that arrives for an abandoned attempt is refunded.
   UNAVAILABLE on a server without payments.
   """
-  payOrder("The order." orderId: ID!, "How." method: PayMethod!): PayOrderPayload! @auth
-  "Cancels the viewer's unpaid order. Money that still comes for an open attempt to pay is refunded."
-  cancelOrder("The order." orderId: ID!): CancelOrderPayload! @auth
-  "Asks for the money of one's own order back, as long as it is not used."
-  refundOrder("The order." orderId: ID!): RefundOrderPayload! @auth
+  payOrder("Global id of the order." orderId: ID!, "Payment method." method: PayMethod!): PayOrderPayload! @auth
+  "Cancels an unpaid order of the viewer. Money that arrives for an open payment attempt is refunded."
+  cancelOrder("Global id of the order." orderId: ID!): CancelOrderPayload! @auth
+  "Refunds a paid order of the viewer that is not used yet."
+  refundOrder("Global id of the order." orderId: ID!): RefundOrderPayload! @auth
   """
-  Disputes the redemption of one's own order: the viewer did not use it. Possible once,
+  Disputes the redemption of an order that the viewer did not use. It is possible once,
   within 24 hours of ` + "`" + `usedAt` + "`" + `. An administrator then decides about a refund.
   """
-  disputeRedemption("The order." orderId: ID!): DisputeRedemptionPayload! @auth
+  disputeRedemption("Global id of the order." orderId: ID!): DisputeRedemptionPayload! @auth
   "Refunds a USED order whose buyer disputed the redemption."
-  refundDisputedOrder("The order." orderId: ID!): RefundDisputedOrderPayload! @auth(role: ADMIN)
-  "Takes a paid order in the shop. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
-  redeemOrder("The order." orderId: ID!): RedeemOrderPayload! @auth(role: MERCHANT)
+  refundDisputedOrder("Global id of the order." orderId: ID!): RefundDisputedOrderPayload! @auth(role: ADMIN)
+  "Redeems a paid order in the shop. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  redeemOrder("Global id of the order." orderId: ID!): RedeemOrderPayload! @auth(role: MERCHANT)
 }
 
 extend type Subscription {
   """
-  Orders of the user who asks: how they stand, at once, and then each change. With
-  an id, that one order, until it is final, or BAD_USER_INPUT if one has no such order;
-  else all that are not final, and those to come.
+  Orders of the viewer: first the current state, then each change. With ` + "`" + `orderId` + "`" + `, it
+  follows that order and ends when the order is final. Without, it follows all orders that
+  are not final, and new ones.
   """
-  orderUpdates("The global id of an order; null for all." orderId: ID): Order! @auth
+  orderUpdates("Global id of an order; null for all. An order that the viewer may not see is BAD_USER_INPUT." orderId: ID): Order! @auth
 }
 `, BuiltIn: false},
-	{Name: "../schema/queue.graphqls", Input: `"One line of work that is done in the background, over all instances."
+	{Name: "../schema/queue.graphqls", Input: `"Statistics of one background queue, across all instances."
 type QueueStats {
-  "Which work, such as the topic of an outbox."
+  "Name of the queue, such as an outbox topic."
   name: String!
-  "Jobs that wait to be done. Jobs that are parked do not."
+  "Number of waiting jobs, without parked ones."
   lag: Long!
-  "Those of the lag that were tried already, or are being tried."
+  "Number of waiting jobs that were tried before or are being tried."
   pending: Long!
-  "Seconds since the oldest waiting job was added; 0.0 if none waits."
+  "Age of the oldest waiting job, in seconds; 0.0 if none is waiting."
   oldestSeconds: Float!
-  "Jobs that failed too often and are not tried again until an operator says so."
+  "Number of jobs that failed too often. They are not retried until an operator requeues them."
   parked: Long!
 }
 
 extend type Query {
-  "What waits to be done in the background, by name, over all instances."
+  "Statistics of all background queues, across all instances, ordered by name."
   queueStats: [QueueStats!]! @auth(role: ADMIN)
 }
 `, BuiltIn: false},
 	{Name: "../schema/schema.graphqls", Input: `"""
-Who may ask for a field: somebody who is signed in and has at least this role.
-ADMIN includes MERCHANT, which includes CUSTOMER. Nobody signed in is
-UNAUTHENTICATED, too low a role FORBIDDEN.
+Requires a signed-in viewer with at least this role. ADMIN includes MERCHANT, which
+includes CUSTOMER. Anonymous requests fail with UNAUTHENTICATED, lower roles with
+FORBIDDEN.
 """
-directive @auth("The least role." role: Role! = CUSTOMER) on FIELD_DEFINITION
+directive @auth("Minimum role." role: Role! = CUSTOMER) on FIELD_DEFINITION
 
-"A day without a time, as yyyy-mm-dd."
+"A calendar date without a time, as yyyy-mm-dd."
 scalar Date
 
 """
-A whole number from -(2^53-1) to 2^53-1, sent as a JSON number. Exact in JavaScript.
-Fields of type Int count people or things they write, and stop at 2147483647.
+An integer from -(2^53-1) to 2^53-1, sent as a JSON number. Every value is exact in
+JavaScript. Counters of type Int never exceed 2147483647.
 """
 scalar Long
 
 """
-An opaque place in a list, as a page's ` + "`" + `endCursor` + "`" + ` or an edge's ` + "`" + `cursor` + "`" + ` gave it.
-Give it back to the list that it came from, with the same arguments. A cursor of
-another order, or what is no cursor, is BAD_USER_INPUT.
+An opaque position in a list: the ` + "`" + `endCursor` + "`" + ` of a page or the ` + "`" + `cursor` + "`" + ` of an edge. Use it
+only in the same list with the same arguments. A malformed cursor, or one from another
+sort order, is BAD_USER_INPUT.
 """
 scalar Cursor
 
 """
-Whatever has a global id. The id is opaque: it names the type and the number of
-the object, and it stays the same for as long as the object exists.
+An object with a global id. The id is opaque and identifies both the type and the object.
+It never changes while the object exists.
 """
 interface Node {
-  "The global id, for ` + "`" + `node` + "`" + ` and ` + "`" + `nodes` + "`" + `, and wherever an id is asked for."
+  "Global id. ` + "`" + `node` + "`" + `, ` + "`" + `nodes` + "`" + ` and all arguments that take an id accept it."
   id: ID!
 }
 
-"What a client needs to know to ask for the next page."
+"Information about pagination in a connection."
 type PageInfo {
-  "Whether there is something behind ` + "`" + `endCursor` + "`" + `."
+  "Whether the list continues after ` + "`" + `endCursor` + "`" + `."
   hasNextPage: Boolean!
-  "Whether the page was asked for with ` + "`" + `after` + "`" + `: something lies before it."
+  "Whether the page was requested with ` + "`" + `after` + "`" + `, so that items precede it."
   hasPreviousPage: Boolean!
-  "The cursor of the first edge; null on an empty page."
+  "Cursor of the first edge; null on an empty page."
   startCursor: Cursor
-  "The cursor of the last edge: give it as ` + "`" + `after` + "`" + ` for the next page. Null on an empty page."
+  "Cursor of the last edge, for ` + "`" + `after` + "`" + ` of the next page; null on an empty page."
   endCursor: Cursor
 }
 
 type Query {
   """
-  The object with this global id, or null if there is none that the caller may
-  see. A malformed id is BAD_USER_INPUT. A client whose ids keep naming nothing, here
-  or in other fields that take an id, is RATE_LIMITED for a while.
+  The object with this global id; null if it does not exist or the viewer may not see it.
+  A malformed id is BAD_USER_INPUT. A client that keeps requesting ids of missing objects,
+  in this or any other field, is RATE_LIMITED for a while.
   """
-  node("A global id." id: ID!): Node
+  node("Global id of the object." id: ID!): Node
   """
-  The objects with these global ids, in their order, with null where there is
-  none. Objects of one type are read together. Where ` + "`" + `node` + "`" + ` would be
-  RATE_LIMITED, all are null and the error is that of the list.
+  The objects with these global ids, in the same order. An element is null if its object
+  does not exist or the viewer may not see it. Objects of one type are loaded together. If
+  the client is RATE_LIMITED, all elements are null and the list has a single error.
   """
-  nodes("At most 100 global ids; more are BAD_USER_INPUT." ids: [ID!]!): [Node]!
+  nodes("Global ids, at most 100; more are BAD_USER_INPUT." ids: [ID!]!): [Node]!
 }
 
 type Mutation
 
-"Why something was not done that the user, and not the program, can mend."
+"A reason for the rejection that the user can fix."
 type UserError {
-  "The reason, for programs."
+  "Machine-readable reason."
   code: ErrorCode!
-  "The reason, for people: a sentence in English."
+  "Human-readable reason: one sentence in English."
   message: String!
-  "The argument that it is about, from the outside in, such as [\"input\", \"phone\"]; null for none."
+  "Path to the argument at fault, outermost first, such as [\"input\", \"phone\"]; null if there is none."
   field: [String!]
   "Seconds until the same request can succeed; null if unknown. Set for CODE_THROTTLED, and for LIMIT_REACHED by an hourly limit."
   retryAfterSeconds: Int
 }
 
-"The reasons in userErrors."
+"Codes of user errors."
 enum ErrorCode {
-  "This is no phone number, or one that gets no login codes here."
+  "The phone number is invalid, or this server sends no login codes to it."
   INVALID_PHONE
-  "The login code is wrong, too old, used, or was guessed at too often."
+  "The login code is wrong, expired, already used, or had too many wrong guesses."
   INVALID_CODE
-  "Phone and password do not fit, or there were too many wrong ones."
+  "The phone number and password do not match, or there were too many wrong passwords."
   INVALID_CREDENTIALS
-  "Another login code must wait; the message says how long."
+  "Too many login codes were requested. The message includes the time to wait."
   CODE_THROTTLED
-  "There is no such object."
+  "The object does not exist."
   NOT_FOUND
-  "The value of a field is out of its bounds."
+  "A value is invalid or out of range."
   INVALID_INPUT
-  "This is no picture that was uploaded here."
+  "The file is not a supported image, or the URL is not an uploaded image that the viewer may use."
   IMAGE_REJECTED
-  "The flash sale opens later."
+  "The flash sale has not started."
   SALE_NOT_STARTED
-  "The flash sale is over."
+  "The flash sale has ended."
   SALE_ENDED
-  "No piece is left."
+  "The voucher is sold out."
   OUT_OF_STOCK
-  "The user has an order of this voucher, and may have one. The order comes with it."
+  "The viewer already has the one order allowed for this voucher. The payload includes it."
   ALREADY_ORDERED
-  "The order cannot be paid: it is paid or over."
+  "The order cannot be paid: it is already paid, or closed."
   ORDER_NOT_PAYABLE
-  "The order cannot be cancelled: it is paid or over."
+  "The order cannot be cancelled: it is already paid, or closed."
   ORDER_NOT_CANCELLABLE
-  "The balance is too small."
+  "The balance is too low."
   INSUFFICIENT_BALANCE
-  "The order cannot be refunded: it is not paid, or used."
+  "The order cannot be refunded: it is unpaid, or already used."
   ORDER_NOT_REFUNDABLE
-  "The order cannot be redeemed: it is not paid, or used already."
+  "The order cannot be redeemed: it is unpaid, or already used."
   ORDER_NOT_REDEEMABLE
   "The redemption cannot be disputed: the order is not used, or was used more than 24 hours ago."
   ORDER_NOT_DISPUTABLE
-  "The voucher is sold by the viewer's own shop."
+  "The viewer's own shop sells the voucher."
   OWN_SHOP
-  "The voucher was taken off sale."
+  "The merchant took the voucher off sale."
   VOUCHER_OFF_SALE
-  "The voucher's live orders forbid the change: fewer pieces than are ordered, or a window that shuts them out."
+  "Active orders prevent the change: the stock would be lower than the orders, or the sale window would exclude them."
   VOUCHER_IN_USE
-  "The order failed for a reason of ours. Order again."
+  "The order failed because of an internal error. Place a new order."
   ORDER_NOT_COMPLETED
-  "Nobody follows himself."
+  "Users cannot follow themselves."
   CANNOT_FOLLOW_SELF
-  "A limit is reached: of objects, or of writes in an hour. retryAfterSeconds is set in the second case."
+  "The maximum number of objects, or of writes per hour, is reached. The hourly limit sets ` + "`" + `retryAfterSeconds` + "`" + `."
   LIMIT_REACHED
 }
 `, BuiltIn: false},
-	{Name: "../schema/shop.graphqls", Input: `"A kind of shop, such as restaurants or hairdressers."
+	{Name: "../schema/shop.graphqls", Input: `"A category of shops, such as restaurants or hair salons."
 type ShopType implements Node {
-  "The global id."
+  "Global id."
   id: ID!
-  "What people call it."
+  "Display name."
   name: String!
-  "A small picture; null if there is none."
+  "URL of the icon; null if there is none."
   iconUrl: String
-  "Its place in the list: smaller numbers come first."
+  "Sort position; smaller numbers come first."
   sort: Int!
 }
 
-"A place that people visit."
+"A local business that users review and buy vouchers from."
 type Shop implements Node {
-  "The global id."
+  "Global id."
   id: ID!
-  "What the sign over the door says."
+  "Display name."
   name: String!
-  "What kind of shop it is."
+  "Category of the shop."
   type: ShopType!
-  "Pictures, at most 9, the best first."
+  "Photos, best first; at most 9."
   images: [Image!]!
-  "The quarter it lies in; null if unknown."
+  "Neighbourhood; null if unknown."
   area: String
   "Street and number; empty if unknown."
   address: String!
-  "Where it stands."
+  "Position of the shop."
   location: Location!
-  "What a person spends on average, in minor units (cents, fen); null if unknown."
+  "Average spend per person, in minor units (cents, fen); null if unknown."
   avgPrice: Int
-  "Voucher pieces paid, at most a minute old."
+  "Number of vouchers sold and paid, at most one minute old."
   sold: Long!
-  "Comments on notes about it."
+  "Number of comments on notes about the shop."
   commentCount: Int!
   "Average rating from 1 to 5; null until the shop has a rating."
   score: Float
-  "When it is open, as people write it; null if unknown."
+  "Opening hours as free text; null if unknown."
   openHours: String
 }
 
-"A position on the earth, WGS 84."
+"A position on Earth, in WGS 84."
 type Location {
-  "Latitude in degrees, -85.05 to 85.05, north is positive."
+  "Latitude in degrees, -85.05 to 85.05; positive is north."
   lat: Float!
-  "Longitude in degrees, -180 to 180, east is positive."
+  "Longitude in degrees, -180 to 180; positive is east."
   lng: Float!
 }
 
-"A picture."
+"An uploaded image."
 type Image {
-  "Where it is served, below /media."
+  "URL of the image, below /media."
   url: String!
   "Width in pixels; null if unknown."
   width: Int
   "Height in pixels; null if unknown."
   height: Int
-  "Where a small copy is served, below /media."
+  "URL of a small copy, below /media."
   thumbnailUrl: String!
 }
 
-"Where to look."
+"A circle to search in."
 input NearInput {
   "Latitude of the centre in degrees, -85.05 to 85.05."
   lat: Float!
   "Longitude of the centre in degrees, -180 to 180."
   lng: Float!
-  "How far to look, in metres, 1 to 50000."
+  "Radius in metres, 1 to 50000."
   radius: Int! = 5000
 }
 
-"Which shops to list. All conditions must hold; none is required."
+"Conditions on shops. A shop must meet all that are set."
 input ShopFilter {
   "Only shops of this type."
   typeId: ID
   """
-  Only shops whose name, area or address contains this. Case, accents, width,
-  blanks, punctuation and invisible characters do not count; two characters are
-  enough. At most 100 characters. A search that shows nothing lists all shops.
+  Only shops whose name, area or address contains this text, at most 100 characters. Two
+  characters are enough. Case, accents, character width, spaces, punctuation and invisible
+  characters are ignored. Text that has only ignored characters matches all shops.
   """
   search: String
 }
 
-"By what a list of shops is sorted."
+"Sort order of a list of shops."
 enum ShopOrder {
-  "Nearest first. Needs ` + "`" + `near` + "`" + `; without it BAD_USER_INPUT."
+  "Nearest first. It requires ` + "`" + `near` + "`" + `; without it, it is BAD_USER_INPUT."
   DISTANCE
-  "Highest score first. A shop without a score stands where a score of 3.8 would."
+  "Highest score first. Shops without a score rank like a score of 3.8."
   SCORE
-  "Most pieces sold first."
+  "Most vouchers sold first."
   SOLD
-  "Last added first."
+  "Newest first."
   NEWEST
 }
 
 "A page of shops."
 type ShopConnection {
-  "The shops, in order."
+  "Shops of the page, in order."
   edges: [ShopEdge!]!
-  "How to go on."
+  "Information for requesting the next page."
   pageInfo: PageInfo!
 }
 
-"A shop's place in a list."
+"A shop in a list."
 type ShopEdge {
-  "The place, for ` + "`" + `after` + "`" + `."
+  "Position in the list, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
   "The shop."
   node: Shop!
   """
-  Metres from ` + "`" + `near` + "`" + ` as the crow flies; null without it. It belongs to the list
-  and not to the shop, so that a client's cache of shops keeps apart what was
-  asked from different places.
+  Straight-line distance from ` + "`" + `near` + "`" + ` in metres; null without ` + "`" + `near` + "`" + `. It is a field of the
+  edge, so that clients can cache shops independently of the search position.
   """
   distance: Float
 }
 
 extend type Query {
-  "All types of shops, in the order in which they are shown."
+  "All shop types, in display order."
   shopTypes: [ShopType!]!
-  "The shop with this id, or null."
-  shop("The global id of a shop; that of something else is BAD_USER_INPUT." id: ID!): Shop
-  """
-  Shops, a page at a time. Shops that are added meanwhile make none repeat or
-  get lost.
-  """
+  "The shop with this id; null if there is none."
+  shop("Global id of a shop; the id of another type is BAD_USER_INPUT." id: ID!): Shop
+  "Shops, one page at a time. New shops cause neither repeated nor missing shops."
   shops(
-    "Which shops; all if not given."
+    "Conditions on the shops; null for all."
     filter: ShopFilter
-    "Only shops around this place."
+    "Only shops in this circle."
     near: NearInput
     """
-    The order: DISTANCE with ` + "`" + `near` + "`" + `, else SCORE, if not given. With ` + "`" + `near` + "`" + `, any
-    other order sorts the nearest 1000 shops.
+    Sort order; defaults to DISTANCE with ` + "`" + `near` + "`" + `, and to SCORE without. With ` + "`" + `near` + "`" + `, all
+    orders except DISTANCE sort only the nearest 1000 shops.
     """
     orderBy: ShopOrder
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): ShopConnection!
 }
@@ -4528,386 +4530,395 @@ input LocationInput {
   lng: Float!
 }
 
-"A new shop."
+"A shop to create."
 input CreateShopInput {
-  "1 to 120 characters."
+  "Display name, 1 to 120 characters."
   name: String!
-  "What kind of shop it is."
+  "Global id of the shop type."
   typeId: ID!
-  "The urls of at most 9 uploaded images, the best first; another url is IMAGE_REJECTED."
+  "URLs of uploaded images, best first; at most 9. Any other URL is IMAGE_REJECTED."
   images: [String!]! = []
-  "The quarter it lies in: at most 80 characters."
+  "Neighbourhood, at most 80 characters."
   area: String
-  "Street and number: 1 to 255 characters."
+  "Street and number, 1 to 255 characters."
   address: String!
-  "Where it stands."
+  "Position of the shop."
   location: LocationInput!
-  "What a person spends on average, in minor units: 0 to 100000000."
+  "Average spend per person, in minor units, 0 to 100000000."
   avgPrice: Int
-  "When it is open: at most 120 characters."
+  "Opening hours as free text, at most 120 characters."
   openHours: String
 }
 
-"What to change of a shop. What is left out stays; null clears what may be null."
+"Changes to a shop. Omitted fields stay unchanged; null clears nullable fields."
 input UpdateShopInput {
-  "The shop."
+  "Global id of the shop."
   id: ID!
-  "1 to 120 characters; cannot be cleared."
+  "Display name, 1 to 120 characters; cannot be cleared."
   name: String
-  "What kind of shop it is; cannot be cleared."
+  "Global id of the shop type; cannot be cleared."
   typeId: ID
-  "All images from now on, at most 9; null is none."
+  "Complete new list of image URLs, best first; at most 9. Null removes all images."
   images: [String!]
-  "At most 80 characters."
+  "Neighbourhood, at most 80 characters."
   area: String
-  "1 to 255 characters; cannot be cleared."
+  "Street and number, 1 to 255 characters; cannot be cleared."
   address: String
-  "Where it stands; cannot be cleared."
+  "Position of the shop; cannot be cleared."
   location: LocationInput
-  "In minor units: 0 to 100000000."
+  "Average spend per person, in minor units, 0 to 100000000."
   avgPrice: Int
-  "At most 120 characters."
+  "Opening hours as free text, at most 120 characters."
   openHours: String
 }
 
-"What became of a new shop."
+"Result of createShop."
 type CreateShopPayload {
-  "The shop; null if it was not made."
+  "The new shop; null if none was created."
   shop: Shop
-  "Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (too many in an hour). Then nothing was made."
+  "All reasons for the rejection: INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (hourly limit). If there is one, nothing was created."
   userErrors: [UserError!]!
 }
 
-"What became of a change of a shop."
+"Result of updateShop."
 type UpdateShopPayload {
-  "The shop, changed; null if nothing was."
+  "The updated shop; null if nothing was changed."
   shop: Shop
-  "Everything that is wrong: NOT_FOUND, INVALID_INPUT, IMAGE_REJECTED. Then nothing was changed."
+  "All reasons for the rejection: NOT_FOUND, INVALID_INPUT, IMAGE_REJECTED. If there is one, nothing was changed."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
-  "Makes a shop that the user who asks owns. Everybody finds it at once."
-  createShop("The shop." input: CreateShopInput!): CreateShopPayload! @auth(role: MERCHANT)
-  "Changes a shop, for everybody at once. Only for its owner and ADMIN; anyone else is FORBIDDEN."
-  updateShop("What to change." input: UpdateShopInput!): UpdateShopPayload! @auth(role: MERCHANT)
+  "Creates a shop that the viewer owns. It is visible to all clients at once."
+  createShop("Shop to create." input: CreateShopInput!): CreateShopPayload! @auth(role: MERCHANT)
+  "Updates a shop. All clients see the change at once. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  updateShop("Changes to make." input: UpdateShopInput!): UpdateShopPayload! @auth(role: MERCHANT)
 }
 `, BuiltIn: false},
-	{Name: "../schema/visit.graphqls", Input: `"How often something was visited."
+	{Name: "../schema/visit.graphqls", Input: `"Visit statistics of a day or a range of days."
 type VisitStats {
-  "The day; null for a range of days."
+  "Date of the day; null for a range of days."
   date: Date
   """
-  How many different people, of whom one counts once in the whole range. It is an
-  estimate, with a standard error of 0.81 %. People who are signed in are known by their
-  account, others by a cookie. What says of itself that it is a bot is left out.
+  Number of distinct visitors in the whole range, an estimate with a standard error of
+  0.81 %. Signed-in visitors are identified by their account, others by a cookie. Clients
+  that declare themselves as bots are not counted.
   """
   uniqueVisitors: Long!
-  "How many views."
+  "Number of views."
   views: Long!
 }
 
 extend type Shop {
-  "Visits to the shop in a range of days, in which a person counts once. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  """
+  Visits to the shop in a range of days, each visitor counted once. FORBIDDEN unless the
+  viewer owns the shop or is ADMIN.
+  """
   visits(
-    "The first day."
+    "First day."
     from: Date!
-    "The last day; at most 366 days in all."
+    "Last day. The range is at most 366 days."
     to: Date!
   ): VisitStats! @auth(role: MERCHANT)
-  "Visits to the shop, one entry a day. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
+  "Visits to the shop, one entry per day. FORBIDDEN unless the viewer owns the shop or is ADMIN."
   visitsByDay(
-    "The first day."
+    "First day."
     from: Date!
-    "The last day; at most 366 days in all."
+    "Last day. The range is at most 366 days."
     to: Date!
   ): [VisitStats!]! @auth(role: MERCHANT)
 }
 
 extend type Query {
-  "Visits to the whole site, one entry a day."
+  "Visits to the whole site, one entry per day."
   siteStats(
-    "The first day."
+    "First day."
     from: Date!
-    "The last day; at most 366 days in all."
+    "Last day. The range is at most 366 days."
     to: Date!
   ): [VisitStats!]! @auth(role: ADMIN)
 }
 `, BuiltIn: false},
-	{Name: "../schema/voucher.graphqls", Input: `"A moment, as RFC 3339 with a zone, such as 2026-03-01T12:00:00Z; as input of the years 1970 to 9998."
+	{Name: "../schema/voucher.graphqls", Input: `"""
+A point in time with a time zone, as in RFC 3339, such as 2026-03-01T12:00:00Z. Input must
+be in the years 1970 to 9998.
+"""
 scalar Time
 
-"What a shop sells: pay so much, get goods for more."
+"A voucher that a shop sells for less than its value."
 interface Voucher implements Node {
-  "The global id."
+  "Global id."
   id: ID!
-  "Where it is worth something."
+  "Shop that sells and accepts the voucher."
   shop: Shop!
-  "What it is called: 1 to 120 characters."
+  "Title, 1 to 120 characters."
   title: String!
-  "More of it, in one line; null if there is nothing to say."
+  "Subtitle, one line; null if there is none."
   subTitle: String
-  "What holds for its use; may have several lines. Null if nothing was said."
+  "Terms of use, which may have several lines; null if there are none."
   rules: String
-  "What a piece costs, in minor units (cents, fen)."
+  "Price, in minor units (cents, fen)."
   payValue: Int!
-  "What a piece is worth, in minor units."
+  "Value, in minor units."
   faceValue: Int!
-  "Whether it can be ordered, as far as its merchant is asked."
+  "Whether the voucher is on sale. A flash voucher also has a sale window and a stock."
   status: VoucherStatus!
-  "Whether a user may have one live order of it at most. Always true of flash vouchers."
+  """
+  Whether each user can have at most one active order of the voucher: one that is not
+  CANCELLED, REFUNDED or FAILED. Always true for flash vouchers.
+  """
   onePerUser: Boolean!
 }
 
-"Whether a voucher can be ordered."
+"Sale status of a voucher."
 enum VoucherStatus {
-  "It is for sale; a flash voucher in its window, as long as there are pieces."
+  "Can be ordered; a flash voucher only within its sale window and while stock remains."
   ON_SALE
-  "Its merchant took it off sale."
+  "Taken off sale by the merchant."
   OFF_SALE
-  "A flash voucher after its end. Computed: as input it is INVALID_INPUT."
+  "A flash voucher whose sale has ended. It is computed: as input, it is INVALID_INPUT."
   EXPIRED
 }
 
-"A voucher without a limit: it can be ordered at any time."
+"A voucher with unlimited stock and no sale window."
 type OrdinaryVoucher implements Node & Voucher {
-  "The global id."
+  "Global id."
   id: ID!
-  "Where it is worth something."
+  "Shop that sells and accepts the voucher."
   shop: Shop!
-  "What it is called: 1 to 120 characters."
+  "Title, 1 to 120 characters."
   title: String!
-  "More of it, in one line; null if there is nothing to say."
+  "Subtitle, one line; null if there is none."
   subTitle: String
-  "What holds for its use; may have several lines. Null if nothing was said."
+  "Terms of use, which may have several lines; null if there are none."
   rules: String
-  "What a piece costs, in minor units (cents, fen)."
+  "Price, in minor units (cents, fen)."
   payValue: Int!
-  "What a piece is worth, in minor units."
+  "Value, in minor units."
   faceValue: Int!
-  "Whether it can be ordered."
+  "Whether the voucher is on sale."
   status: VoucherStatus!
-  "Whether a user may have one live order of it at most: what the merchant said."
+  "Whether each user can have at most one active order of the voucher, as set by the merchant."
   onePerUser: Boolean!
 }
 
-"A voucher of which there are so many pieces, for so long, one for each user."
+"A voucher with limited stock and a sale window, one per user."
 type FlashVoucher implements Node & Voucher {
-  "The global id."
+  "Global id."
   id: ID!
-  "Where it is worth something."
+  "Shop that sells and accepts the voucher."
   shop: Shop!
-  "What it is called: 1 to 120 characters."
+  "Title, 1 to 120 characters."
   title: String!
-  "More of it, in one line; null if there is nothing to say."
+  "Subtitle, one line; null if there is none."
   subTitle: String
-  "What holds for its use; may have several lines. Null if nothing was said."
+  "Terms of use, which may have several lines; null if there are none."
   rules: String
-  "What a piece costs, in minor units (cents, fen)."
+  "Price, in minor units (cents, fen)."
   payValue: Int!
-  "What a piece is worth, in minor units."
+  "Value, in minor units."
   faceValue: Int!
-  "Whether it can be ordered, as far as its merchant and its window are asked."
+  "Whether the voucher is on sale, EXPIRED after its sale. For start and stock, see ` + "`" + `sale` + "`" + `."
   status: VoucherStatus!
   "Always true."
   onePerUser: Boolean!
-  "The pieces and the window."
+  "Current stock and sale window."
   sale: FlashSale!
 }
 
-"The pieces and the window of a flash voucher, as they are now."
+"Current stock and sale window of a flash voucher."
 type FlashSale {
-  "The voucher's global id."
+  "Global id of the voucher."
   voucherId: ID!
-  "Pieces left, as sold from right now."
+  "Remaining stock, current at the time of the request."
   stock: Int!
-  "All pieces, those that are ordered included."
+  "Total stock, including ordered items."
   initialStock: Int!
-  "When it opens. Redis keeps the time of a sale: see ` + "`" + `serverTime` + "`" + ` for countdowns."
+  "Start of the sale, by the clock of Redis. For countdowns, see ` + "`" + `serverTime` + "`" + `."
   beginsAt: Time!
-  "When it closes: orders of that moment are refused."
+  "End of the sale, exclusive."
   endsAt: Time!
-  "Where it stands."
+  "Current phase."
   phase: SalePhase!
 }
 
-"Where a flash sale stands."
+"Phase of a flash sale."
 enum SalePhase {
-  "It opens later."
+  "Not started."
   UPCOMING
-  "It is open, and there are pieces."
+  "Started, with stock remaining."
   OPEN
-  "It is open, and no piece is left. One may come back when an order is cancelled."
+  "Started, with no stock remaining. Cancelled orders can release stock."
   SOLD_OUT
-  "It is over."
+  "Ended."
   ENDED
 }
 
 "A page of flash vouchers."
 type FlashVoucherConnection {
-  "The vouchers, in order."
+  "Flash vouchers of the page, in order."
   edges: [FlashVoucherEdge!]!
-  "How to go on."
+  "Information for requesting the next page."
   pageInfo: PageInfo!
 }
 
-"A flash voucher's place in a list."
+"A flash voucher in a list."
 type FlashVoucherEdge {
-  "The place, for ` + "`" + `after` + "`" + `."
+  "Position in the list, for ` + "`" + `after` + "`" + `."
   cursor: Cursor!
-  "The voucher."
+  "The flash voucher."
   node: FlashVoucher!
 }
 
 extend type Shop {
-  "Vouchers on sale, newest first, at most 50. All of them for the shop's owner and ADMIN."
+  "Vouchers on sale, newest first; at most 50. The shop's owner and ADMIN see all vouchers."
   vouchers: [Voucher!]!
 }
 
 extend type Query {
-  "The voucher with this id, on sale or not, or null."
-  voucher("The global id of a voucher; that of something else is BAD_USER_INPUT." id: ID!): Voucher
-  "Flash sales that are not off sale, soonest end first."
+  "The voucher with this id, on sale or not; null if there is none."
+  voucher("Global id of a voucher; the id of another type is BAD_USER_INPUT." id: ID!): Voucher
+  "Flash vouchers that are not OFF_SALE, ordered by the end of their sale, earliest first."
   flashSales(
-    "Where they stand; open and upcoming if not given."
+    "Only sales in one of these phases; defaults to UPCOMING and OPEN."
     phase: [SalePhase!]
-    "How many, 1 to 100; anything else is BAD_USER_INPUT."
+    "Page size, 1 to 100; anything else is BAD_USER_INPUT."
     first: Int! = 20
-    "Where to go on: the ` + "`" + `endCursor` + "`" + ` of the page before."
+    "The ` + "`" + `endCursor` + "`" + ` of the previous page; null for the first page."
     after: Cursor
   ): FlashVoucherConnection!
-  "The time by the server's clock. A page that counts down keeps the difference to its own."
+  "Current time of the server. Clients use the offset to their own clock for countdowns."
   serverTime: Time!
 }
 
-"A new ordinary voucher."
+"An ordinary voucher to create."
 input CreateVoucherInput {
-  "The shop that sells it."
+  "Global id of the shop."
   shopId: ID!
-  "1 to 120 characters."
+  "Title, 1 to 120 characters."
   title: String!
-  "At most 200 characters."
+  "Subtitle, at most 200 characters."
   subTitle: String
-  "At most 2000 characters, in any number of lines."
+  "Terms of use, at most 2000 characters; may have several lines."
   rules: String
-  "What a piece costs, in minor units: 1 to 100000000. It cannot be changed later."
+  "Price, in minor units, 1 to 100000000. It cannot be changed later."
   payValue: Int!
-  "What a piece is worth, in minor units: at least what it costs, at most 100000000. It cannot be changed later."
+  "Value, in minor units, from the price to 100000000. It cannot be changed later."
   faceValue: Int!
-  "Whether a user may have one live order of it at most. It cannot be changed later."
+  "Whether each user can have at most one active order of the voucher. It cannot be changed later."
   onePerUser: Boolean! = false
 }
 
-"A new flash voucher."
+"A flash voucher to create."
 input CreateFlashVoucherInput {
-  "The shop that sells it."
+  "Global id of the shop."
   shopId: ID!
-  "1 to 120 characters."
+  "Title, 1 to 120 characters."
   title: String!
-  "At most 200 characters."
+  "Subtitle, at most 200 characters."
   subTitle: String
-  "At most 2000 characters, in any number of lines."
+  "Terms of use, at most 2000 characters; may have several lines."
   rules: String
-  "What a piece costs, in minor units: 1 to 100000000. It cannot be changed later."
+  "Price, in minor units, 1 to 100000000. It cannot be changed later."
   payValue: Int!
-  "What a piece is worth, in minor units: at least what it costs, at most 100000000. It cannot be changed later."
+  "Value, in minor units, from the price to 100000000. It cannot be changed later."
   faceValue: Int!
-  "How many pieces there are: 1 to 1000000."
+  "Total stock, 1 to 1000000."
   stock: Int!
-  "When the sale opens: at most 366 days from now."
+  "Start of the sale, at most 366 days from now."
   beginsAt: Time!
-  "When it closes: later, in the future, and at most 366 days after it opened."
+  "End of the sale. It must be in the future, after the start, and at most 366 days after it."
   endsAt: Time!
 }
 
-"What to change of an ordinary voucher. What is left out stays; null clears what may be null."
+"Changes to an ordinary voucher. Omitted fields stay unchanged; null clears nullable fields."
 input UpdateVoucherInput {
-  "The voucher; a flash voucher is INVALID_INPUT."
+  "Global id of the voucher; a flash voucher is INVALID_INPUT."
   id: ID!
-  "1 to 120 characters; cannot be cleared."
+  "Title, 1 to 120 characters; cannot be cleared."
   title: String
-  "At most 200 characters."
+  "Subtitle, at most 200 characters."
   subTitle: String
-  "At most 2000 characters."
+  "Terms of use, at most 2000 characters."
   rules: String
   "ON_SALE or OFF_SALE; cannot be cleared."
   status: VoucherStatus
 }
 
-"What to change of a flash voucher, also while its sale runs. What is left out stays; null clears what may be null."
+"Changes to a flash voucher, allowed during its sale. Omitted fields stay unchanged; null clears nullable fields."
 input UpdateFlashVoucherInput {
-  "The voucher; an ordinary one is INVALID_INPUT."
+  "Global id of the voucher; an ordinary voucher is INVALID_INPUT."
   id: ID!
-  "1 to 120 characters; cannot be cleared."
+  "Title, 1 to 120 characters; cannot be cleared."
   title: String
-  "At most 200 characters."
+  "Subtitle, at most 200 characters."
   subTitle: String
-  "At most 2000 characters."
+  "Terms of use, at most 2000 characters."
   rules: String
   "ON_SALE or OFF_SALE; cannot be cleared."
   status: VoucherStatus
   """
-  Pieces more, or fewer if it is negative. Pieces that are ordered cannot be taken away:
-  VOUCHER_IN_USE. A sale can grow to 4000 pieces, sold ones included, for each 3000,
-  rounded up, that it began with: beyond is INVALID_INPUT.
+  Change of the stock; negative to reduce it. Ordered items cannot be removed:
+  VOUCHER_IN_USE. The total stock can grow to 4000 items per started 3000 items that the
+  sale began with. Above, it is INVALID_INPUT.
   """
   stockDelta: Int
-  "When the sale opens. A window that shuts out live orders is VOUCHER_IN_USE."
+  "Start of the sale. A window that excludes active orders is VOUCHER_IN_USE."
   beginsAt: Time
-  "When it closes."
+  "End of the sale. A window that excludes active orders is VOUCHER_IN_USE."
   endsAt: Time
 }
 
-"What became of a new ordinary voucher."
+"Result of createVoucher."
 type CreateVoucherPayload {
-  "The voucher; null if it was not made."
+  "The new voucher; null if none was created."
   voucher: Voucher
-  "Everything that is wrong: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (too many in an hour). Then nothing was made."
+  "All reasons for the rejection: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (hourly limit). If there is one, nothing was created."
   userErrors: [UserError!]!
 }
 
-"What became of a new flash voucher."
+"Result of createFlashVoucher."
 type CreateFlashVoucherPayload {
-  "The voucher; null if it was not made."
+  "The new voucher; null if none was created."
   voucher: Voucher
-  "Everything that is wrong: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (too many in an hour). Then nothing was made."
+  "All reasons for the rejection: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (hourly limit). If there is one, nothing was created."
   userErrors: [UserError!]!
 }
 
-"What became of a change of an ordinary voucher."
+"Result of updateVoucher."
 type UpdateVoucherPayload {
-  "The voucher, changed; null if nothing was."
+  "The updated voucher; null if nothing was changed."
   voucher: Voucher
-  "Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was changed."
+  "All reasons for the rejection: NOT_FOUND, INVALID_INPUT. If there is one, nothing was changed."
   userErrors: [UserError!]!
 }
 
-"What became of a change of a flash voucher."
+"Result of updateFlashVoucher."
 type UpdateFlashVoucherPayload {
-  "The voucher, changed; null if nothing was."
+  "The updated voucher; null if nothing was changed."
   voucher: Voucher
-  "Everything that is wrong: NOT_FOUND, INVALID_INPUT, VOUCHER_IN_USE. Then nothing was changed."
+  "All reasons for the rejection: NOT_FOUND, INVALID_INPUT, VOUCHER_IN_USE. If there is one, nothing was changed."
   userErrors: [UserError!]!
 }
 
 extend type Mutation {
-  "Makes a voucher that can be ordered at once. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
-  createVoucher("The voucher." input: CreateVoucherInput!): CreateVoucherPayload! @auth(role: MERCHANT)
-  "Makes a flash voucher. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
-  createFlashVoucher("The voucher." input: CreateFlashVoucherInput!): CreateFlashVoucherPayload! @auth(role: MERCHANT)
-  "Changes an ordinary voucher, for everybody at once. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
-  updateVoucher("What to change." input: UpdateVoucherInput!): UpdateVoucherPayload! @auth(role: MERCHANT)
-  "Changes a flash voucher, also while its sale runs. Only for the shop's owner and ADMIN; anyone else is FORBIDDEN."
-  updateFlashVoucher("What to change." input: UpdateFlashVoucherInput!): UpdateFlashVoucherPayload! @auth(role: MERCHANT)
+  "Creates a voucher that can be ordered at once. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  createVoucher("Voucher to create." input: CreateVoucherInput!): CreateVoucherPayload! @auth(role: MERCHANT)
+  "Creates a flash voucher. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  createFlashVoucher("Flash voucher to create." input: CreateFlashVoucherInput!): CreateFlashVoucherPayload! @auth(role: MERCHANT)
+  "Updates an ordinary voucher. All clients see the change at once. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  updateVoucher("Changes to make." input: UpdateVoucherInput!): UpdateVoucherPayload! @auth(role: MERCHANT)
+  "Updates a flash voucher, also during its sale. FORBIDDEN unless the viewer owns the shop or is ADMIN."
+  updateFlashVoucher("Changes to make." input: UpdateFlashVoucherInput!): UpdateFlashVoucherPayload! @auth(role: MERCHANT)
 }
 
 type Subscription {
   """
-  A flash sale: how it stands, at once, and then how it has become, at most a few
-  times a second. For everybody. It ends with the sale, and at once, with
-  BAD_USER_INPUT, for what is no flash voucher.
+  State of a flash sale: the current state first, then changes, at most a few times per
+  second. Anonymous clients can subscribe. It ends with the sale. Any id that is not a
+  flash voucher is BAD_USER_INPUT.
   """
-  stockUpdates("The global id of a flash voucher." voucherId: ID!): FlashSale!
+  stockUpdates("Global id of the flash voucher." voucherId: ID!): FlashSale!
 }
 `, BuiltIn: false},
 }

@@ -22,181 +22,181 @@ import (
 
 // A comment to add.
 type AddCommentInput struct {
-	// The note that it is about.
+	// Global id of the note.
 	NoteID scalar.ID `json:"noteId"`
-	// The comment on the same note that it answers; null to answer none.
+	// Global id of the comment to reply to, on the same note; null for a comment on the note itself.
 	ParentID *scalar.ID `json:"parentId,omitempty"`
-	// 1 to 500 characters, in any number of lines. Control characters are INVALID_INPUT.
+	// Plain text, 1 to 500 characters; may have several lines. Control characters are INVALID_INPUT.
 	Content string `json:"content"`
 }
 
-// What became of a comment.
+// Result of addComment.
 type AddCommentPayload struct {
-	// The comment; null if it was not added.
+	// The new comment; null if none was added.
 	Comment *comment.Comment `json:"comment,omitempty"`
-	// NOT_FOUND (there is no such note, or no such comment on it), INVALID_INPUT, LIMIT_REACHED (too many in an hour).
+	// Reasons for the rejection: NOT_FOUND (the note, or the parent on it), INVALID_INPUT, LIMIT_REACHED (hourly limit).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // Result of adjustBalance.
 type AdjustBalancePayload struct {
-	// The user; null if nothing changed.
+	// The user; null if nothing was changed.
 	User *account.User `json:"user,omitempty"`
-	// The new balance, in minor units; null if nothing changed.
+	// New balance, in minor units; null if nothing was changed.
 	Balance *int `json:"balance,omitempty"`
-	// INVALID_INPUT, NOT_FOUND, INSUFFICIENT_BALANCE.
+	// Reasons for the rejection: INVALID_INPUT, NOT_FOUND, INSUFFICIENT_BALANCE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What one cache of this instance did since the instance started.
+// Counters of one cache in the responding instance, since that instance started.
 type CacheStats struct {
-	// Which cache, such as shop.
+	// Name of the cache, such as shop.
 	Name string `json:"name"`
-	// Keys answered by the memory of the instance.
+	// Keys answered from the memory of the instance.
 	LocalHits int `json:"localHits"`
-	// Keys answered by Redis, also with the answer that there is no such object.
+	// Keys answered by Redis, including cached "not found" results.
 	RemoteHits int `json:"remoteHits"`
-	// Keys that neither of the two could answer. A key that is asked for is one of localHits, remoteHits and misses.
+	// Keys found in neither cache level. Each requested key counts as one of localHits, remoteHits and misses.
 	Misses int `json:"misses"`
-	// Keys read from the database. Fewer than the misses, as a rule: readers of one key at once have it read once.
+	// Keys read from the database. Usually fewer than misses, because concurrent readers of a key share one read.
 	Loads int `json:"loads"`
-	// Reads from the database that failed, each for one key or many.
+	// Failed reads from the database. One read can cover several keys.
 	LoadErrors int `json:"loadErrors"`
-	// Keys answered with a value that was past its time, instead of waiting for the next or of failing.
+	// Keys answered with an expired value, during a refresh or after a failed read.
 	StaleServed int `json:"staleServed"`
-	// The share of keys that were no misses, 0.0 to 1.0; 0.0 if none was asked for.
+	// Share of keys that were not misses, 0.0 to 1.0; 0.0 if no key was requested.
 	HitRatio float64 `json:"hitRatio"`
 }
 
-// What became of a cancellation.
+// Result of cancelOrder.
 type CancelOrderPayload struct {
-	// The order as it is now, cancelled or not. Null if there is none.
+	// The current order, cancelled or not; null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
-	// NOT_FOUND, ORDER_NOT_CANCELLABLE.
+	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_CANCELLABLE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a check-in.
+// Result of checkIn.
 type CheckInPayload struct {
-	// The check-ins of this month.
+	// Check-ins of the current month.
 	CheckIns *checkin.Month `json:"checkIns,omitempty"`
-	// The points that it earned: 0 if the user had checked in today.
+	// Points earned by this check-in; 0 if the viewer had already checked in today.
 	PointsEarned int `json:"pointsEarned"`
 	// Always empty.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// A new flash voucher.
+// A flash voucher to create.
 type CreateFlashVoucherInput struct {
-	// The shop that sells it.
+	// Global id of the shop.
 	ShopID scalar.ID `json:"shopId"`
-	// 1 to 120 characters.
+	// Title, 1 to 120 characters.
 	Title string `json:"title"`
-	// At most 200 characters.
+	// Subtitle, at most 200 characters.
 	SubTitle *string `json:"subTitle,omitempty"`
-	// At most 2000 characters, in any number of lines.
+	// Terms of use, at most 2000 characters; may have several lines.
 	Rules *string `json:"rules,omitempty"`
-	// What a piece costs, in minor units: 1 to 100000000. It cannot be changed later.
+	// Price, in minor units, 1 to 100000000. It cannot be changed later.
 	PayValue int `json:"payValue"`
-	// What a piece is worth, in minor units: at least what it costs, at most 100000000. It cannot be changed later.
+	// Value, in minor units, from the price to 100000000. It cannot be changed later.
 	FaceValue int `json:"faceValue"`
-	// How many pieces there are: 1 to 1000000.
+	// Total stock, 1 to 1000000.
 	Stock int `json:"stock"`
-	// When the sale opens: at most 366 days from now.
+	// Start of the sale, at most 366 days from now.
 	BeginsAt time.Time `json:"beginsAt"`
-	// When it closes: later, in the future, and at most 366 days after it opened.
+	// End of the sale. It must be in the future, after the start, and at most 366 days after it.
 	EndsAt time.Time `json:"endsAt"`
 }
 
-// What became of a new flash voucher.
+// Result of createFlashVoucher.
 type CreateFlashVoucherPayload struct {
-	// The voucher; null if it was not made.
+	// The new voucher; null if none was created.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
-	// Everything that is wrong: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (too many in an hour). Then nothing was made.
+	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (hourly limit). If there is one, nothing was created.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// A new shop.
+// A shop to create.
 type CreateShopInput struct {
-	// 1 to 120 characters.
+	// Display name, 1 to 120 characters.
 	Name string `json:"name"`
-	// What kind of shop it is.
+	// Global id of the shop type.
 	TypeID scalar.ID `json:"typeId"`
-	// The urls of at most 9 uploaded images, the best first; another url is IMAGE_REJECTED.
+	// URLs of uploaded images, best first; at most 9. Any other URL is IMAGE_REJECTED.
 	Images []string `json:"images"`
-	// The quarter it lies in: at most 80 characters.
+	// Neighbourhood, at most 80 characters.
 	Area *string `json:"area,omitempty"`
-	// Street and number: 1 to 255 characters.
+	// Street and number, 1 to 255 characters.
 	Address string `json:"address"`
-	// Where it stands.
+	// Position of the shop.
 	Location *geo.Point `json:"location"`
-	// What a person spends on average, in minor units: 0 to 100000000.
+	// Average spend per person, in minor units, 0 to 100000000.
 	AvgPrice *int `json:"avgPrice,omitempty"`
-	// When it is open: at most 120 characters.
+	// Opening hours as free text, at most 120 characters.
 	OpenHours *string `json:"openHours,omitempty"`
 }
 
-// What became of a new shop.
+// Result of createShop.
 type CreateShopPayload struct {
-	// The shop; null if it was not made.
+	// The new shop; null if none was created.
 	Shop *shop.Shop `json:"shop,omitempty"`
-	// Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (too many in an hour). Then nothing was made.
+	// All reasons for the rejection: INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (hourly limit). If there is one, nothing was created.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// A new ordinary voucher.
+// An ordinary voucher to create.
 type CreateVoucherInput struct {
-	// The shop that sells it.
+	// Global id of the shop.
 	ShopID scalar.ID `json:"shopId"`
-	// 1 to 120 characters.
+	// Title, 1 to 120 characters.
 	Title string `json:"title"`
-	// At most 200 characters.
+	// Subtitle, at most 200 characters.
 	SubTitle *string `json:"subTitle,omitempty"`
-	// At most 2000 characters, in any number of lines.
+	// Terms of use, at most 2000 characters; may have several lines.
 	Rules *string `json:"rules,omitempty"`
-	// What a piece costs, in minor units: 1 to 100000000. It cannot be changed later.
+	// Price, in minor units, 1 to 100000000. It cannot be changed later.
 	PayValue int `json:"payValue"`
-	// What a piece is worth, in minor units: at least what it costs, at most 100000000. It cannot be changed later.
+	// Value, in minor units, from the price to 100000000. It cannot be changed later.
 	FaceValue int `json:"faceValue"`
-	// Whether a user may have one live order of it at most. It cannot be changed later.
+	// Whether each user can have at most one active order of the voucher. It cannot be changed later.
 	OnePerUser bool `json:"onePerUser"`
 }
 
-// What became of a new ordinary voucher.
+// Result of createVoucher.
 type CreateVoucherPayload struct {
-	// The voucher; null if it was not made.
+	// The new voucher; null if none was created.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
-	// Everything that is wrong: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (too many in an hour). Then nothing was made.
+	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (hourly limit). If there is one, nothing was created.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // Result of deleteImage.
 type DeleteImagePayload struct {
-	// The url of the deleted image; null if none was deleted.
+	// URL of the deleted image; null if none was deleted.
 	DeletedURL *string `json:"deletedUrl,omitempty"`
-	// NOT_FOUND.
+	// Reasons for the rejection: NOT_FOUND.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a deletion.
+// Result of deleteNote.
 type DeleteNotePayload struct {
-	// The id of the note that is deleted; null if none was.
+	// Global id of the deleted note; null if none was deleted.
 	DeletedNoteID *scalar.ID `json:"deletedNoteId,omitempty"`
-	// NOT_FOUND.
+	// Reasons for the rejection: NOT_FOUND.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // Result of disputeRedemption.
 type DisputeRedemptionPayload struct {
-	// The order as it is now; null if there is none.
+	// The current order, disputed or not; null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
-	// NOT_FOUND, ORDER_NOT_DISPUTABLE.
+	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_DISPUTABLE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // Result of endOtherSessions.
 type EndOtherSessionsPayload struct {
-	// The user, whose only session is the current one.
+	// The user, with the current session only.
 	User *account.User `json:"user,omitempty"`
 	// Always empty.
 	UserErrors []fault.UserError `json:"userErrors"`
@@ -204,66 +204,66 @@ type EndOtherSessionsPayload struct {
 
 // Result of endSession.
 type EndSessionPayload struct {
-	// The user, whose sessions no longer include it; null if none was ended.
+	// The user, without the ended session; null if no session was ended.
 	User *account.User `json:"user,omitempty"`
-	// NOT_FOUND.
+	// Reasons for the rejection: NOT_FOUND.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of following somebody.
+// Result of follow.
 type FollowPayload struct {
-	// The user, as followed now; null if there is none.
+	// The user with the current follower count; null if it does not exist.
 	User *account.User `json:"user,omitempty"`
-	// NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (one follows at most 5000, and a number in an hour).
+	// Reasons for the rejection: NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (5000 followees, or the hourly limit).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// A key that is asked for often.
+// A frequently requested key.
 type HotKey struct {
-	// The key, with the name of its cache.
+	// Key, including the name of its cache.
 	Key string `json:"key"`
-	// How often it was asked for here, as estimated.
+	// Estimated number of requests for the key on this instance.
 	Hits int `json:"hits"`
 }
 
-// What became of a like.
+// Result of likeComment.
 type LikeCommentPayload struct {
-	// The comment, as it is liked now; null if there is none.
+	// The comment with its current like count; null if it does not exist.
 	Comment *comment.Comment `json:"comment,omitempty"`
-	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
+	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a like.
+// Result of likeNote.
 type LikeNotePayload struct {
-	// The note, as it is liked now; null if there is none.
+	// The note with its current like count; null if it does not exist.
 	Note *note.Note `json:"note,omitempty"`
-	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
+	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What to log in with: a phone, and exactly one of code and password.
+// Login credentials: a phone number, and exactly one of `code` and `password`.
 type LoginInput struct {
-	// The phone number, with its country code (+8613812345678), or as eleven digits in mainland China.
+	// Phone number with its country code (+8613812345678), or as 11 digits in mainland China.
 	Phone string `json:"phone"`
-	// The code that `sendLoginCode` sent: six digits; spaces and dashes do not count. It registers a phone that has no account yet.
+	// Six-digit code from `sendLoginCode`; spaces and dashes are ignored. It creates the account of a new phone number.
 	Code *string `json:"code,omitempty"`
-	// The password, if one was set.
+	// Password of the account, if one is set.
 	Password *string `json:"password,omitempty"`
 }
 
-// What somebody gets who came in.
+// Result of login.
 type LoginPayload struct {
-	// The session: send it as "Authorization: Bearer TOKEN". It lives for 36 hours
-	// from its last use on, and 90 days at most. It is shown this once.
+	// Session token, returned only once; null if the login failed. Send it as "Authorization:
+	// Bearer TOKEN". It expires 36 hours after its last use, and at most 90 days after the login.
 	Token *string `json:"token,omitempty"`
-	// Who that is.
+	// The signed-in user; null if the login failed.
 	User *account.User `json:"user,omitempty"`
-	// Why nobody came in: INVALID_PHONE, INVALID_CODE, INVALID_CREDENTIALS.
+	// Reasons for the rejection: INVALID_PHONE, INVALID_CODE, INVALID_CREDENTIALS.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a log-out.
+// Result of logout.
 type LogoutPayload struct {
 	// Always empty.
 	UserErrors []fault.UserError `json:"userErrors"`
@@ -272,104 +272,104 @@ type LogoutPayload struct {
 type Mutation struct {
 }
 
-// Where to look.
+// A circle to search in.
 type NearInput struct {
 	// Latitude of the centre in degrees, -85.05 to 85.05.
 	Lat float64 `json:"lat"`
 	// Longitude of the centre in degrees, -180 to 180.
 	Lng float64 `json:"lng"`
-	// How far to look, in metres, 1 to 50000.
+	// Radius in metres, 1 to 50000.
 	Radius int `json:"radius"`
 }
 
-// What became of an order for a voucher.
+// Result of orderVoucher.
 type OrderVoucherPayload struct {
-	// The order: UNPAID, or QUEUED, which ends as UNPAID or FAILED (see `orderUpdates`).
-	// With ALREADY_ORDERED the one that the user has. Null if there is none.
+	// The order, null if there is none. It is UNPAID, or QUEUED and then becomes UNPAID or FAILED
+	// (see `orderUpdates`). With ALREADY_ORDERED, it is the viewer's existing order.
 	Order *order.Order `json:"order,omitempty"`
-	// NOT_FOUND, OWN_SHOP, VOUCHER_OFF_SALE, SALE_NOT_STARTED, SALE_ENDED, OUT_OF_STOCK,
-	// ALREADY_ORDERED, ORDER_NOT_COMPLETED, INVALID_INPUT.
+	// Reasons for the rejection: NOT_FOUND, OWN_SHOP, VOUCHER_OFF_SALE, SALE_NOT_STARTED,
+	// SALE_ENDED, OUT_OF_STOCK, ALREADY_ORDERED, ORDER_NOT_COMPLETED, INVALID_INPUT.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a payment.
+// Result of payOrder.
 type PayOrderPayload struct {
-	// The order as it is now: PAID, or still UNPAID when the provider takes its time. Null if there is none.
+	// The current order: PAID, or UNPAID until the payment provider answers. Null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
-	// NOT_FOUND, ORDER_NOT_PAYABLE, INSUFFICIENT_BALANCE.
+	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_PAYABLE, INSUFFICIENT_BALANCE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // A note to publish.
 type PublishNoteInput struct {
-	// The shop that it is about.
+	// Global id of the shop.
 	ShopID scalar.ID `json:"shopId"`
-	// One line, 1 to 100 characters. Control characters are INVALID_INPUT.
+	// Plain text on one line, 1 to 100 characters. Control characters are INVALID_INPUT.
 	Title string `json:"title"`
-	// 1 to 2000 characters, in any number of lines. Control characters are INVALID_INPUT.
+	// Plain text, 1 to 2000 characters; may have several lines. Control characters are INVALID_INPUT.
 	Content string `json:"content"`
-	// The urls of at most 9 uploaded images; another one, or one twice, is IMAGE_REJECTED.
+	// URLs of uploaded images, at most 9. Any other URL, or a duplicate, is IMAGE_REJECTED.
 	Images []string `json:"images"`
 }
 
-// What became of a note.
+// Result of publishNote.
 type PublishNotePayload struct {
-	// The note; null if it was not published.
+	// The new note; null if none was published.
 	Note *note.Note `json:"note,omitempty"`
-	// NOT_FOUND (there is no such shop), INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (too many in an hour).
+	// Reasons for the rejection: NOT_FOUND (the shop), INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (hourly limit).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 type Query struct {
 }
 
-// One line of work that is done in the background, over all instances.
+// Statistics of one background queue, across all instances.
 type QueueStats struct {
-	// Which work, such as the topic of an outbox.
+	// Name of the queue, such as an outbox topic.
 	Name string `json:"name"`
-	// Jobs that wait to be done. Jobs that are parked do not.
+	// Number of waiting jobs, without parked ones.
 	Lag int `json:"lag"`
-	// Those of the lag that were tried already, or are being tried.
+	// Number of waiting jobs that were tried before or are being tried.
 	Pending int `json:"pending"`
-	// Seconds since the oldest waiting job was added; 0.0 if none waits.
+	// Age of the oldest waiting job, in seconds; 0.0 if none is waiting.
 	OldestSeconds float64 `json:"oldestSeconds"`
-	// Jobs that failed too often and are not tried again until an operator says so.
+	// Number of jobs that failed too often. They are not retried until an operator requeues them.
 	Parked int `json:"parked"`
 }
 
-// What became of an order in the shop.
+// Result of redeemOrder.
 type RedeemOrderPayload struct {
-	// The order as it is now, used or not. Null if there is none.
+	// The current order, redeemed or not; null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
-	// NOT_FOUND, ORDER_NOT_REDEEMABLE.
+	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_REDEEMABLE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
 // Result of refundDisputedOrder.
 type RefundDisputedOrderPayload struct {
-	// The order as it is now: REFUNDED, or REFUNDING until the provider answers. Null if there is none.
+	// The current order: REFUNDED, or REFUNDING until the payment provider answers. Null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
-	// NOT_FOUND, ORDER_NOT_REFUNDABLE.
+	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_REFUNDABLE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a refund.
+// Result of refundOrder.
 type RefundOrderPayload struct {
-	// The order as it is now: REFUNDED, or REFUNDING when the provider takes its time. Null if there is none.
+	// The current order: REFUNDED, or REFUNDING until the payment provider answers. Null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
-	// NOT_FOUND, ORDER_NOT_REFUNDABLE.
+	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_REFUNDABLE.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a login code.
+// Result of sendLoginCode.
 type SendLoginCodePayload struct {
-	// How long the code can be used, in seconds; null if none was sent.
+	// Lifetime of the code in seconds; null if none was sent.
 	ExpiresInSeconds *int `json:"expiresInSeconds,omitempty"`
-	// Why none was sent: INVALID_PHONE, CODE_THROTTLED.
+	// Reasons for the rejection: INVALID_PHONE, CODE_THROTTLED.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a password.
+// Result of setPassword.
 type SetPasswordPayload struct {
 	// The user; null if the password was not set.
 	User *account.User `json:"user,omitempty"`
@@ -377,153 +377,153 @@ type SetPasswordPayload struct {
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// Which shops to list. All conditions must hold; none is required.
+// Conditions on shops. A shop must meet all that are set.
 type ShopFilter struct {
 	// Only shops of this type.
 	TypeID *scalar.ID `json:"typeId,omitempty"`
-	// Only shops whose name, area or address contains this. Case, accents, width,
-	// blanks, punctuation and invisible characters do not count; two characters are
-	// enough. At most 100 characters. A search that shows nothing lists all shops.
+	// Only shops whose name, area or address contains this text, at most 100 characters. Two
+	// characters are enough. Case, accents, character width, spaces, punctuation and invisible
+	// characters are ignored. Text that has only ignored characters matches all shops.
 	Search *string `json:"search,omitempty"`
 }
 
 type Subscription struct {
 }
 
-// What became of following somebody no more.
+// Result of unfollow.
 type UnfollowPayload struct {
-	// The user, as followed now; null if there is none.
+	// The user with the current follower count; null if it does not exist.
 	User *account.User `json:"user,omitempty"`
-	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
+	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a like that was taken back.
+// Result of unlikeComment.
 type UnlikeCommentPayload struct {
-	// The comment, as it is liked now; null if there is none.
+	// The comment with its current like count; null if it does not exist.
 	Comment *comment.Comment `json:"comment,omitempty"`
-	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
+	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of a like that was taken back.
+// Result of unlikeNote.
 type UnlikeNotePayload struct {
-	// The note, as it is liked now; null if there is none.
+	// The note with its current like count; null if it does not exist.
 	Note *note.Note `json:"note,omitempty"`
-	// NOT_FOUND, LIMIT_REACHED (too many in an hour).
+	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What to change of a flash voucher, also while its sale runs. What is left out stays; null clears what may be null.
+// Changes to a flash voucher, allowed during its sale. Omitted fields stay unchanged; null clears nullable fields.
 type UpdateFlashVoucherInput struct {
-	// The voucher; an ordinary one is INVALID_INPUT.
+	// Global id of the voucher; an ordinary voucher is INVALID_INPUT.
 	ID scalar.ID `json:"id"`
-	// 1 to 120 characters; cannot be cleared.
+	// Title, 1 to 120 characters; cannot be cleared.
 	Title graphql.Omittable[*string] `json:"title,omitempty"`
-	// At most 200 characters.
+	// Subtitle, at most 200 characters.
 	SubTitle graphql.Omittable[*string] `json:"subTitle,omitempty"`
-	// At most 2000 characters.
+	// Terms of use, at most 2000 characters.
 	Rules graphql.Omittable[*string] `json:"rules,omitempty"`
 	// ON_SALE or OFF_SALE; cannot be cleared.
 	Status graphql.Omittable[*voucher.Status] `json:"status,omitempty"`
-	// Pieces more, or fewer if it is negative. Pieces that are ordered cannot be taken away:
-	// VOUCHER_IN_USE. A sale can grow to 4000 pieces, sold ones included, for each 3000,
-	// rounded up, that it began with: beyond is INVALID_INPUT.
+	// Change of the stock; negative to reduce it. Ordered items cannot be removed:
+	// VOUCHER_IN_USE. The total stock can grow to 4000 items per started 3000 items that the
+	// sale began with. Above, it is INVALID_INPUT.
 	StockDelta graphql.Omittable[*int] `json:"stockDelta,omitempty"`
-	// When the sale opens. A window that shuts out live orders is VOUCHER_IN_USE.
+	// Start of the sale. A window that excludes active orders is VOUCHER_IN_USE.
 	BeginsAt graphql.Omittable[*time.Time] `json:"beginsAt,omitempty"`
-	// When it closes.
+	// End of the sale. A window that excludes active orders is VOUCHER_IN_USE.
 	EndsAt graphql.Omittable[*time.Time] `json:"endsAt,omitempty"`
 }
 
-// What became of a change of a flash voucher.
+// Result of updateFlashVoucher.
 type UpdateFlashVoucherPayload struct {
-	// The voucher, changed; null if nothing was.
+	// The updated voucher; null if nothing was changed.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
-	// Everything that is wrong: NOT_FOUND, INVALID_INPUT, VOUCHER_IN_USE. Then nothing was changed.
+	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT, VOUCHER_IN_USE. If there is one, nothing was changed.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What to change of the profile. What is left out stays; null clears it.
+// Changes to the profile. Omitted fields stay unchanged; null clears a field.
 type UpdateProfileInput struct {
-	// 1 to 30 characters; cannot be cleared.
+	// Display name, 1 to 30 characters; cannot be cleared.
 	Nickname graphql.Omittable[*string] `json:"nickname,omitempty"`
-	// The url of an uploaded image; another one is IMAGE_REJECTED.
+	// URL of an uploaded image; any other URL is IMAGE_REJECTED.
 	AvatarURL graphql.Omittable[*string] `json:"avatarUrl,omitempty"`
-	// At most 40 characters.
+	// Home city, at most 40 characters.
 	City graphql.Omittable[*string] `json:"city,omitempty"`
-	// At most 200 characters, in any number of lines.
+	// Self-description, at most 200 characters; may have several lines.
 	Bio graphql.Omittable[*string] `json:"bio,omitempty"`
-	// Null is UNSPECIFIED.
+	// Gender; null sets UNSPECIFIED.
 	Gender graphql.Omittable[*account.Gender] `json:"gender,omitempty"`
-	// From 1900 to today.
+	// Date of birth, from 1900 to today.
 	Birthday graphql.Omittable[*calendar.Date] `json:"birthday,omitempty"`
 }
 
-// What became of a change of the profile.
+// Result of updateProfile.
 type UpdateProfilePayload struct {
-	// The user, changed; null if nothing was.
+	// The updated user; null if nothing was changed.
 	User *account.User `json:"user,omitempty"`
-	// Everything that is wrong: INVALID_INPUT, IMAGE_REJECTED. Then nothing was changed.
+	// All reasons for the rejection: INVALID_INPUT, IMAGE_REJECTED. If there is one, nothing was changed.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What to change of a shop. What is left out stays; null clears what may be null.
+// Changes to a shop. Omitted fields stay unchanged; null clears nullable fields.
 type UpdateShopInput struct {
-	// The shop.
+	// Global id of the shop.
 	ID scalar.ID `json:"id"`
-	// 1 to 120 characters; cannot be cleared.
+	// Display name, 1 to 120 characters; cannot be cleared.
 	Name graphql.Omittable[*string] `json:"name,omitempty"`
-	// What kind of shop it is; cannot be cleared.
+	// Global id of the shop type; cannot be cleared.
 	TypeID graphql.Omittable[*scalar.ID] `json:"typeId,omitempty"`
-	// All images from now on, at most 9; null is none.
+	// Complete new list of image URLs, best first; at most 9. Null removes all images.
 	Images graphql.Omittable[[]string] `json:"images,omitempty"`
-	// At most 80 characters.
+	// Neighbourhood, at most 80 characters.
 	Area graphql.Omittable[*string] `json:"area,omitempty"`
-	// 1 to 255 characters; cannot be cleared.
+	// Street and number, 1 to 255 characters; cannot be cleared.
 	Address graphql.Omittable[*string] `json:"address,omitempty"`
-	// Where it stands; cannot be cleared.
+	// Position of the shop; cannot be cleared.
 	Location graphql.Omittable[*geo.Point] `json:"location,omitempty"`
-	// In minor units: 0 to 100000000.
+	// Average spend per person, in minor units, 0 to 100000000.
 	AvgPrice graphql.Omittable[*int] `json:"avgPrice,omitempty"`
-	// At most 120 characters.
+	// Opening hours as free text, at most 120 characters.
 	OpenHours graphql.Omittable[*string] `json:"openHours,omitempty"`
 }
 
-// What became of a change of a shop.
+// Result of updateShop.
 type UpdateShopPayload struct {
-	// The shop, changed; null if nothing was.
+	// The updated shop; null if nothing was changed.
 	Shop *shop.Shop `json:"shop,omitempty"`
-	// Everything that is wrong: NOT_FOUND, INVALID_INPUT, IMAGE_REJECTED. Then nothing was changed.
+	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT, IMAGE_REJECTED. If there is one, nothing was changed.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What to change of an ordinary voucher. What is left out stays; null clears what may be null.
+// Changes to an ordinary voucher. Omitted fields stay unchanged; null clears nullable fields.
 type UpdateVoucherInput struct {
-	// The voucher; a flash voucher is INVALID_INPUT.
+	// Global id of the voucher; a flash voucher is INVALID_INPUT.
 	ID scalar.ID `json:"id"`
-	// 1 to 120 characters; cannot be cleared.
+	// Title, 1 to 120 characters; cannot be cleared.
 	Title graphql.Omittable[*string] `json:"title,omitempty"`
-	// At most 200 characters.
+	// Subtitle, at most 200 characters.
 	SubTitle graphql.Omittable[*string] `json:"subTitle,omitempty"`
-	// At most 2000 characters.
+	// Terms of use, at most 2000 characters.
 	Rules graphql.Omittable[*string] `json:"rules,omitempty"`
 	// ON_SALE or OFF_SALE; cannot be cleared.
 	Status graphql.Omittable[*voucher.Status] `json:"status,omitempty"`
 }
 
-// What became of a change of an ordinary voucher.
+// Result of updateVoucher.
 type UpdateVoucherPayload struct {
-	// The voucher, changed; null if nothing was.
+	// The updated voucher; null if nothing was changed.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
-	// Everything that is wrong: NOT_FOUND, INVALID_INPUT. Then nothing was changed.
+	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT. If there is one, nothing was changed.
 	UserErrors []fault.UserError `json:"userErrors"`
 }
 
-// What became of an uploaded image.
+// Result of uploadImage.
 type UploadImagePayload struct {
-	// The image: its url is for publishNote, createShop, updateShop and updateProfile. Null if it was not taken.
+	// The stored image, whose url publishNote, createShop, updateShop and updateProfile accept; null if it was rejected.
 	Image *mediapath.Image `json:"image,omitempty"`
-	// Why it was not taken: IMAGE_REJECTED, LIMIT_REACHED (too many in an hour).
+	// Reasons for the rejection: IMAGE_REJECTED, LIMIT_REACHED (hourly limit).
 	UserErrors []fault.UserError `json:"userErrors"`
 }
