@@ -15,7 +15,7 @@ import (
 
 func deployed(path string) string { return filepath.Join("..", "..", "..", "deploy", "grafana", path) }
 
-func TestTheDashboardIsFresh(t *testing.T) {
+func TestDashboardIsFresh(t *testing.T) {
 	want, err := render(rows())
 	if err != nil {
 		t.Fatal(err)
@@ -25,11 +25,11 @@ func TestTheDashboardIsFresh(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("deploy/grafana/dashboards/tandian.json is not what rows.go says: make dashboard")
+		t.Error("deploy/grafana/dashboards/tandian.json is stale: run make dashboard")
 	}
 }
 
-// shown is what Grafana reads of a dashboard, as far as it matters here.
+// shown holds the checked fields of a dashboard as Grafana decodes it.
 type shown struct {
 	UID, Title    string
 	SchemaVersion int
@@ -65,13 +65,12 @@ type shownPanel struct {
 	}
 }
 
-// units are those of Grafana's that the dashboard uses; one that Grafana does not know is
-// printed behind the number as it stands.
+// units returns the Grafana units in use. Grafana prints an unknown unit as a suffix.
 func units() []string {
 	return []string{"s", "bytes", "Bps", "percentunit", "reqps", "ops", "short"}
 }
 
-// faults are what Grafana would refuse, or show wrongly.
+// faults returns mistakes that Grafana would reject or render wrongly.
 func (d shown) faults(source string) (all []string) {
 	fault := func(format string, args ...any) { all = append(all, fmt.Sprintf(format, args...)) }
 	if d.UID == "" || d.Title == "" || d.SchemaVersion < 36 {
@@ -89,16 +88,16 @@ func (d shown) faults(source string) (all []string) {
 	seen := map[int]bool{}
 	for i, p := range d.Panels {
 		if seen[p.ID] || p.ID <= 0 {
-			fault("%s: the id %d is taken or none", p.Title, p.ID)
+			fault("%s: id %d is invalid or duplicate", p.Title, p.ID)
 		}
 		seen[p.ID] = true
 		at := p.GridPos
 		if at.X < 0 || at.Y < 0 || at.W <= 0 || at.H <= 0 || at.X+at.W > columns {
-			fault("%s lies at %+v", p.Title, at)
+			fault("%s has invalid position %+v", p.Title, at)
 		}
 		for _, q := range d.Panels[:i] {
 			if o := q.GridPos; at.X < o.X+o.W && o.X < at.X+at.W && at.Y < o.Y+o.H && o.Y < at.Y+at.H {
-				fault("%s lies on %s", p.Title, q.Title)
+				fault("%s overlaps %s", p.Title, q.Title)
 			}
 		}
 		all = append(all, p.faults()...)
@@ -142,7 +141,7 @@ func (p shownPanel) faults() (all []string) {
 	return all
 }
 
-// provisionedSource is the uid of the one data source that Grafana is given.
+// provisionedSource returns the uid of the only provisioned data source.
 func provisionedSource(t *testing.T) string {
 	t.Helper()
 	var file struct {
@@ -163,7 +162,7 @@ func provisionedSource(t *testing.T) string {
 	}
 	readYAML(t, "../prometheus/prometheus.yml", &prometheus)
 	if every := file.Datasources[0].JSONData["timeInterval"]; every != prometheus.Global.Every {
-		t.Errorf("Grafana counts on a scrape each %s, Prometheus scrapes each %s", every, prometheus.Global.Every)
+		t.Errorf("Grafana expects a scrape interval of %s, Prometheus uses %s", every, prometheus.Global.Every)
 	}
 	return file.Datasources[0].UID
 }
@@ -191,7 +190,7 @@ func readDashboard(t *testing.T) (d shown) {
 	return d
 }
 
-func TestTheDashboardIsOneThatGrafanaShows(t *testing.T) {
+func TestDashboardIsValid(t *testing.T) {
 	d := readDashboard(t)
 	for _, fault := range d.faults(provisionedSource(t)) {
 		t.Error(fault)
@@ -202,7 +201,7 @@ func TestTheDashboardIsOneThatGrafanaShows(t *testing.T) {
 			titles = append(titles, p.Title)
 		}
 	}
-	want := []string{"HTTP and GraphQL", "Caches", "Redis", "Flash sales", "Feed and live", "Work behind requests", "Postgres", "Process"}
+	want := []string{"HTTP and GraphQL", "Caches", "Redis", "Flash sales", "Feed and subscriptions", "Background work", "Postgres", "Process"}
 	if !slices.Equal(titles, want) {
 		t.Errorf("rows %q, want %q", titles, want)
 	}
@@ -218,22 +217,22 @@ func TestTheDashboardIsOneThatGrafanaShows(t *testing.T) {
 	}
 }
 
-func TestFaultsOfADashboardAreFound(t *testing.T) {
+func TestInvalidDashboardsAreReported(t *testing.T) {
 	const source = "tandian-prometheus"
 	tests := []struct {
 		name, want string
 		harm       func(*shown)
 	}{
-		{"an id twice", "is taken", func(d *shown) { d.Panels[2].ID = d.Panels[1].ID }},
-		{"a panel on another", "lies on", func(d *shown) { d.Panels[2].GridPos = d.Panels[1].GridPos }},
-		{"a panel past the edge", "lies at", func(d *shown) { d.Panels[3].GridPos.X++ }},
-		{"a refId twice", "refId", func(d *shown) { d.Panels[3].Targets = append(d.Panels[3].Targets, d.Panels[3].Targets[0]) }},
+		{"duplicate id", "duplicate", func(d *shown) { d.Panels[2].ID = d.Panels[1].ID }},
+		{"overlapping panels", "overlaps", func(d *shown) { d.Panels[2].GridPos = d.Panels[1].GridPos }},
+		{"panel past the edge", "invalid position", func(d *shown) { d.Panels[3].GridPos.X++ }},
+		{"duplicate refId", "refId", func(d *shown) { d.Panels[3].Targets = append(d.Panels[3].Targets, d.Panels[3].Targets[0]) }},
 		{"no query", `expr ""`, func(d *shown) { d.Panels[1].Targets[0].Expr = "" }},
-		{"another data source", "data source", func(d *shown) { d.Panels[1].Targets[0].Datasource.UID = "else" }},
-		{"a default that is not provisioned", "provisioned", func(d *shown) { d.Templating.List[0].Current.Value = "else" }},
-		{"a unit that there is not", "unit", func(d *shown) { d.Panels[1].FieldConfig.Defaults.Unit = "seconds" }},
+		{"wrong data source", "data source", func(d *shown) { d.Panels[1].Targets[0].Datasource.UID = "else" }},
+		{"unprovisioned default", "provisioned", func(d *shown) { d.Templating.List[0].Current.Value = "else" }},
+		{"unknown unit", "unit", func(d *shown) { d.Panels[1].FieldConfig.Defaults.Unit = "seconds" }},
 		{"no description", "description", func(d *shown) { d.Panels[1].Description = "" }},
-		{"an old form", "schema", func(d *shown) { d.SchemaVersion = 1 }},
+		{"old schema version", "schema", func(d *shown) { d.SchemaVersion = 1 }},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

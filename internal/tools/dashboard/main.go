@@ -1,6 +1,6 @@
-// Command dashboard writes the dashboard of Grafana, deploy/grafana/dashboards/tandian.json,
-// from the rows in rows.go. `make dashboard` runs it. The file is committed, since Grafana
-// reads nothing else; a test compares the two.
+// Command dashboard generates the Grafana dashboard deploy/grafana/dashboards/tandian.json
+// from rows.go. `make dashboard` runs it. The output is committed for Grafana; a test
+// checks that it is fresh.
 package main
 
 import (
@@ -17,7 +17,7 @@ func main() {
 	}
 	text, err := render(rows())
 	if err == nil {
-		err = os.WriteFile(os.Args[1], text, 0o644) //nolint:gosec // Grafana is another user
+		err = os.WriteFile(os.Args[1], text, 0o644) //nolint:gosec // Grafana runs as another user
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "dashboard:", err)
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// A row is a headline with panels, three beside each other.
+// A row is a titled group of panels, three per line.
 type row struct {
 	title  string
 	panels []panel
@@ -36,25 +36,25 @@ type panel struct {
 	title, about string
 	unit         string // of Grafana: s, bytes, percentunit, reqps, short …
 	queries      []query
-	warn, bad    float64 // from here on yellow and red; 0 is never
+	warn, bad    float64 // yellow and red thresholds; 0 means none
 	below        bool    // the thresholds are lower bounds
-	most         float64 // upper end of the axis; 0 is as the values say
+	most         float64 // maximum of the axis; 0 means automatic
 }
 
-// A query has the legend of each of its series.
+// A query is an expression with the legend of its series.
 type query struct{ expr, legend string }
 
 const (
 	columns, width, height = 24, 8, 7
 
-	// schema is the version of the dashboard's form. Grafana brings older ones up to date.
+	// schema is the version of the dashboard format. Grafana migrates older versions.
 	schema = 39
 	source = "tandian-prometheus" // uid in deploy/grafana/provisioning
 )
 
 type object = map[string]any
 
-// render lays the rows out below each other.
+// render returns the dashboard as JSON, with the rows below each other.
 func render(rows []row) ([]byte, error) {
 	var panels []object
 	id, y := 0, 0
@@ -93,10 +93,10 @@ func render(rows []row) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// datasource is what the variable of that name picks.
+// datasource refers to the dashboard variable of that name.
 func datasource() object { return object{"type": "prometheus", "uid": "${datasource}"} }
 
-// alerts marks on every panel when something fired.
+// alerts returns the annotation that marks firing alerts on every panel.
 func alerts() object {
 	return object{
 		"name": "Alerts", "enable": true, "iconColor": "red", "datasource": datasource(),
@@ -144,7 +144,7 @@ func (p panel) render(id int, at object) object {
 	}
 }
 
-// mode draws the thresholds where there are some.
+// mode returns the display mode of the thresholds.
 func (p panel) mode() string {
 	if p.warn == 0 && p.bad == 0 {
 		return "off"
@@ -152,7 +152,7 @@ func (p panel) mode() string {
 	return "dashed"
 }
 
-// steps are the thresholds from the lowest on, of which the first has no lower end.
+// steps returns the thresholds in ascending order. The first has no lower bound.
 func (p panel) steps() []object {
 	step := func(colour string, from any) object { return object{"color": colour, "value": from} }
 	switch {
