@@ -6,8 +6,8 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
-# What `tandian version` says: the folder .git is not copied. Last, for each release has
-# others and what stands above is built once.
+# Shown by `tandian version`, because .git is not copied. They change with each release, so
+# they come after the cached layers.
 ARG VERSION=unreleased
 ARG COMMIT=unknown
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
@@ -24,12 +24,12 @@ LABEL org.opencontainers.image.title="Tandian" \
       org.opencontainers.image.version="${VERSION}" \
       org.opencontainers.image.revision="${COMMIT}"
 COPY --from=build /tandian /tandian
-# A volume that is mounted here begins as a copy of it, owner included.
+# A new volume mounted here is initialised from it, including its owner.
 COPY --from=build --chown=65532:65532 /data /data
 ENV TANDIAN_ADDR=:8080 TANDIAN_DATA_DIR=/data
 EXPOSE 8080
 VOLUME /data
 USER 65532:65532
-# There is no curl here: the program asks itself. A start may take a minute (--start-timeout).
+# The image has no curl: the program probes itself. A start may take a minute (--start-timeout).
 HEALTHCHECK --interval=5s --timeout=3s --start-period=60s --retries=3 CMD ["/tandian", "probe"]
 ENTRYPOINT ["/tandian"]

@@ -1,11 +1,11 @@
 #!/bin/sh
-# compose-env.sh: generate the passwords of docker-compose.yml, once.
+# compose-env.sh: generate the passwords for docker-compose.yml once.
 #
 #   scripts/compose-env.sh
 #
 # It writes .env (mode 0600) with a random password for each role, and
 # deploy/redis/users.local.acl with the SHA-256 of the Redis passwords. It refuses to
-# overwrite either file. $COMPOSE_ENV_DIR is another folder for both, for tests.
+# overwrite either file. Tests set another folder with $COMPOSE_ENV_DIR.
 set -eu
 umask 077
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -13,23 +13,23 @@ env=${COMPOSE_ENV_DIR:-$root}/.env
 acl=${COMPOSE_ENV_DIR:-$root/deploy/redis}/users.local.acl
 for file in "$env" "$acl"; do
   if [ -e "$file" ] || [ -L "$file" ]; then
-    echo "compose-env: $file exists; remove it first, or keep it" >&2
+    echo "compose-env: $file exists: keep it, or remove it first" >&2
     exit 1
   fi
 done
 
-# 192 random bits in hexadecimal digits: a URL needs no escapes for them.
+# 192 random bits in hexadecimal: they need no escapes in a URL.
 random() { od -An -N24 -tx1 /dev/urandom | tr -d ' \n'; }
 redis=$(random) exporter=$(random)
 
-# noclobber creates the files exclusively, without a race. A run that fails removes its
-# files, so that the next run can begin.
+# noclobber creates the files exclusively, without a race. A failed run removes its files,
+# so that the next run can start.
 set -C
 : >"$acl"
 trap 'rm -f "$acl"' EXIT
 trap 'exit 1' HUP INT TERM
 cat "$root/deploy/redis/users.acl" >|"$acl"
-chmod 0644 "$acl" # the container's user redis reads it; it has no plain passwords
+chmod 0644 "$acl" # the user redis of the container reads it; it contains only hashes
 printf '%s\n' "$redis" | USERS_ACL="$acl" "$root/deploy/redis/password" tandian
 printf '%s\n' "$exporter" | USERS_ACL="$acl" "$root/deploy/redis/password" exporter
 : >"$env"

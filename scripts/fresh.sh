@@ -1,17 +1,16 @@
 #!/usr/bin/env bash
-# Fails when something that a machine writes is not what it would write now.
+# Fails if generated files are stale.
 #
-#   scripts/fresh.sh code   ent, the graph and the migrations, from their schemas;
+#   scripts/fresh.sh code   ent, the GraphQL server and the migrations;
 #                           needs TANDIAN_TEST_DATABASE_URL: scripts/servers.sh run
-#   scripts/fresh.sh web    the built web app, from its sources; needs Node
+#   scripts/fresh.sh web    the built web app; needs Node
 #
-# Everything is generated in place. What counts is whether that changed a file,
-# not whether the file is committed: `make check` also works in the middle of a
-# change, and leaves the fresh files there.
+# It generates everything in place and checks whether a file changed. Files need not be
+# committed: `make check` also works with uncommitted changes, and leaves the fresh files.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-# state PATH...: one line for each file that git would take, name and content.
+# state PATH...: prints name and checksum of each tracked or untracked file.
 state() {
   git ls-files --cached --others --exclude-standard -- "$@" | sort -u |
     while IFS= read -r file; do
@@ -19,7 +18,7 @@ state() {
     done
 }
 
-# unchanged CMD PATH...: runs the function CMD; none of the paths may change.
+# unchanged CMD PATH...: runs the function CMD and fails if a path changes.
 unchanged() {
   local command=$1 before after
   shift
@@ -27,7 +26,7 @@ unchanged() {
   "$command"
   after=$(state "$@")
   if [[ $before != "$after" ]]; then
-    echo "fresh: these files were stale; they are fresh now, commit them:" >&2
+    echo "fresh: these files were stale; they are updated now, commit them:" >&2
     diff <(echo "$before") <(echo "$after") | sed -n 's/^[<>] \([^ ]*\).*/  \1/p' | sort -u >&2
     exit 1
   fi
@@ -43,7 +42,7 @@ generate() {
 
 build_web() {
   (cd internal/web/app && npm ci --no-audit --no-fund && npm run check && npm run build)
-  # With the tools of the web app.
+  # They use the tools of the web app.
   (cd internal/kit/door/clients && npm run check)
   (cd internal/web/e2e && npm ci --ignore-scripts --no-audit --no-fund && npm run check)
 }

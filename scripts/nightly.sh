@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Runs what CI leaves out, part by part, and reports the time and the result of each. A part
-# that fails does not stop the others; the exit code is 1 then.
+# Runs everything that CI omits, part by part, and reports time and result of each part. A
+# failed part does not stop the others; the exit code is then 1.
 #
 #   scripts/nightly.sh [PART…]
 #
-# Without names, all parts run: about three hours on two cores. SEED, DUR and the like reach
-# the parts, as in `make faulttest DUR=30m`.
+# Without names, all parts run: about three hours on two cores. Variables such as SEED and
+# DUR are passed on, as in `make faulttest DUR=30m`.
 set -uo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 

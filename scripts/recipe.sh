@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Does what CONTRIBUTING.md says under "Add a field", in a copy of the tree, and runs the
-# tests that it names. The written part is scripts/recipe/add-field.diff. It takes about five
+# Follows "Add a field" in CONTRIBUTING.md in a copy of the tree, and runs the tests named
+# there. scripts/recipe/add-field.diff holds the hand-written part. It takes about five
 # minutes on two cores.
 #
 #   scripts/recipe.sh
@@ -21,7 +21,7 @@ cd "$copy"
 files=$(grep -c '^+++ ' scripts/recipe/add-field.diff)
 step "apply the diff: $files files"
 if ((files > 8)); then
-  echo "recipe: more than 8 files written by hand" >&2
+  echo "recipe: more than 8 hand-written files" >&2
   exit 1
 fi
 patch --quiet --strip=1 < scripts/recipe/add-field.diff

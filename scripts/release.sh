@@ -1,13 +1,13 @@
 #!/bin/sh
-# release: build what is released of a version, so that anybody gets the same bytes.
+# release: build the archives of a version reproducibly.
 #
 #   scripts/release.sh v0.1.0 [FOLDER]
 #
-# scans for known vulnerabilities first, which needs the network, and then
-# writes tandian_VERSION_OS_ARCH.tar.gz for each platform and SHA256SUMS into FOLDER, dist
-# if not given. It wants a checkout without changes, a heading of that version in
-# CHANGELOG.md, and GNU tar. PLATFORMS names fewer platforms, to try; COMMIT and
-# SOURCE_DATE_EPOCH stand for what git says where there is none.
+# It first scans for known vulnerabilities, which needs the network. Then it writes
+# tandian_VERSION_OS_ARCH.tar.gz for each platform and SHA256SUMS into FOLDER (default: dist).
+# It requires a clean checkout, a heading for the version in CHANGELOG.md, and GNU tar.
+# PLATFORMS limits the platforms, for trials. COMMIT and SOURCE_DATE_EPOCH replace the values
+# from git.
 set -eu
 cd "$(dirname "$0")/.."
 fail() { echo "release: $*" >&2; exit 1; }
@@ -15,13 +15,13 @@ fail() { echo "release: $*" >&2; exit 1; }
 version=${1:-}
 out=${2:-dist}
 platforms=${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64}
-# A version that Go modules and package managers take too.
-echo "$version" | grep -Eq '^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$' || fail "\"$version\" is no version such as v0.1.0"
+# Go modules and package managers accept this form.
+echo "$version" | grep -Eq '^v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.]+)?$' || fail "invalid version \"$version\": want a form like v0.1.0"
 scripts/vuln.sh --required || fail "the vulnerability scan did not succeed"
 grep -Fqx "## $version" CHANGELOG.md || grep -Fq "## $version " CHANGELOG.md || fail "CHANGELOG.md has no heading \"## $version\""
 if [ -z "${COMMIT:-}" ]; then
 	COMMIT=$(git rev-parse HEAD)
-	test -z "$(git status --porcelain)" || fail "the checkout has changes: a release is what is committed"
+	test -z "$(git status --porcelain)" || fail "the checkout has uncommitted changes"
 fi
 epoch=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct "$COMMIT")}
 date=$(date -u -d "@$epoch" +%Y-%m-%dT%H:%M:%SZ 2>/dev/null || date -u -r "$epoch" +%Y-%m-%dT%H:%M:%SZ)
@@ -32,7 +32,7 @@ out=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# The licences of all modules that are linked in, as they stand in them.
+# licenses: prints the licence files of all linked modules.
 licenses() {
 	go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' . | sort -u | while read -r path v dir; do
 		echo "================ $path $v"
@@ -48,7 +48,7 @@ for platform in $platforms; do
 	dir=$work/$name
 	mkdir "$dir"
 	echo "release: $platform"
-	# The time of the checkout and its path are not in it; what git knows is given.
+	# The binary contains neither the build time nor the path of the checkout.
 	CGO_ENABLED=0 GOOS=$os GOARCH=$arch GOFLAGS='' go build -trimpath -buildvcs=false -pgo=deploy/server.pgo \
 		-ldflags "-s -w -buildid= -X $app.releaseVersion=$version -X $app.releaseCommit=$COMMIT -X $app.releaseDate=$date" -o "$dir/tandian" .
 	GOFLAGS=-buildvcs=false go run ./internal/tools/static "$dir/tandian"

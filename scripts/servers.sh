@@ -1,40 +1,40 @@
 #!/usr/bin/env bash
-# Private PostgreSQL and Redis for tests, Node for the web app and for clients, and a
-# browser to look at it; also what stands around Tandian in production.
+# Provides private PostgreSQL and Redis servers for tests, Node and a browser for the web
+# app, and the programs around Tandian in production.
 #
-#   scripts/servers.sh install        make sure that PostgreSQL, PgBouncer, Redis and Node are on this machine
-#   scripts/servers.sh install-node   make sure that Node is
-#   scripts/servers.sh node-path      print the directory of that Node, to put in front of PATH
-#   scripts/servers.sh install-browser  make sure that a Chromium or Chrome is, with Chinese letters
-#   scripts/servers.sh browser-path   print the path of that browser's program
-#   scripts/servers.sh install-deploy   make sure that nginx, Prometheus and its exporters are
-#   scripts/servers.sh run CMD...     run CMD with servers of its own
+#   scripts/servers.sh install          install PostgreSQL, PgBouncer, Redis and Node if missing
+#   scripts/servers.sh install-node     install Node if missing
+#   scripts/servers.sh node-path        print the directory of that Node, for PATH
+#   scripts/servers.sh install-browser  install Chromium and a Chinese font if missing
+#   scripts/servers.sh browser-path     print the path of the browser
+#   scripts/servers.sh install-deploy   install nginx, Prometheus and its exporters if missing
+#   scripts/servers.sh run CMD...       run CMD with its own servers
 #
-# install changes nothing when the binaries are found, on PATH or where Debian,
-# Homebrew and Postgres.app keep them. Otherwise it asks apt-get (through sudo
-# when not root) or brew, and starts no system service.
+# install looks for the binaries on PATH and in the folders of Debian, Homebrew and
+# Postgres.app. It installs missing ones with apt-get (through sudo if not root) or brew,
+# and starts no system service.
 #
-# install-browser takes a Chromium or Google Chrome that is here. Otherwise it asks
-# Debian's apt-get; Ubuntu's package is an empty shell around a snap, which does not
-# run in containers, so there and on macOS it has Playwright fetch its own Chromium.
+# install-browser uses an installed Chromium or Google Chrome, or installs one with apt-get
+# on Debian. On Ubuntu, the package only wraps a snap, which does not run in containers:
+# there and on macOS, Playwright downloads its own Chromium.
 #
-# install-deploy takes nginx, prometheus with promtool, redis_exporter and postgres_exporter
-# from PATH. Otherwise it asks Debian's or Ubuntu's apt-get, or brew for what that has.
+# install-deploy looks for nginx, prometheus, promtool, redis_exporter and
+# postgres_exporter on PATH. It installs missing ones with apt-get, or some with brew.
 #
 # run starts one PostgreSQL on a free loopback port with its data in a temporary
 # directory, and runs CMD with
-#   TANDIAN_TEST_DATABASE_URL   its address; the role is a superuser
+#   TANDIAN_TEST_DATABASE_URL   URL of the server; the role is a superuser
 #   TANDIAN_TEST_REDIS_SERVER   path of redis-server; each test starts its own
 #   TANDIAN_TEST_PGBOUNCER      path of pgbouncer; each test starts its own
 #   TANDIAN_TEST_NODE           directory of node; tests run clients with it
 #   TANDIAN_TEST_CHROMIUM       path of a browser, if there is one
-#   TANDIAN_REQUIRE_SERVERS=1   tests that need one of these fail without it, never skip
-# It returns CMD's exit status. When CMD ends, or on INT, TERM or HUP, every
-# process of CMD's group and the server are ended and the directory is removed.
-# Where the first two are set already, by another run or by hand, it starts nothing
-# and uses those. A Node or a browser that is set already is used too.
+#   TANDIAN_REQUIRE_SERVERS=1   makes tests fail, not skip, if one of these is missing
+# It returns the exit status of CMD. When CMD ends, or on INT, TERM or HUP, it stops all
+# processes of CMD's group and the server, and removes the directory.
+# If the first two are already set, it uses them and starts nothing. It also uses a Node or
+# browser that is already set.
 #
-# Works with bash 3.2, the one that macOS has.
+# It works with bash 3.2, the version of macOS.
 set -euo pipefail
 
 need_postgres=14
@@ -49,7 +49,7 @@ say() { printf 'servers: %s\n' "$*" >&2; }
 die() { say "$@"; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
-# numbers TEXT: the first version in TEXT as "MAJOR MINOR".
+# numbers TEXT: prints the first version in TEXT as "MAJOR MINOR".
 numbers() {
   if [[ $1 =~ ([0-9]+)(\.([0-9]+))? ]]; then
     echo "${BASH_REMATCH[1]} ${BASH_REMATCH[3]:-0}"
@@ -58,7 +58,7 @@ numbers() {
   fi
 }
 
-# at_least TEXT MAJOR[.MINOR]: whether the first version in TEXT is that new.
+# at_least TEXT MAJOR[.MINOR]: checks that the first version in TEXT is at least this one.
 at_least() {
   local got want
   read -r -a got <<<"$(numbers "$1")"
@@ -66,8 +66,7 @@ at_least() {
   ((got[0] > want[0] || (got[0] == want[0] && got[1] >= want[1])))
 }
 
-# resolved FILE: FILE with symbolic links followed. BSD readlink has no -f on
-# older systems.
+# resolved FILE: prints FILE with symbolic links resolved. Older BSD readlinks have no -f.
 resolved() {
   local file=$1 link
   while link=$(readlink "$file"); do
@@ -79,8 +78,8 @@ resolved() {
   echo "$file"
 }
 
-# postgres_bin: the directory of the first PostgreSQL that is new enough. initdb
-# must lie beside postgres: an old link on PATH may point to half a server.
+# postgres_bin: prints the directory of the first PostgreSQL that is new enough. It must
+# also contain initdb: an old link on PATH may point to an incomplete installation.
 postgres_bin() {
   local dir on_path=
   if have postgres; then on_path=$(dirname "$(resolved "$(command -v postgres)")"); fi
@@ -99,7 +98,7 @@ postgres_bin() {
   return 1
 }
 
-# redis_server: the path of the first Redis, or Valkey, that is new enough.
+# redis_server: prints the path of the first Redis or Valkey that is new enough.
 redis_server() {
   local server
   for server in redis-server valkey-server \
@@ -112,36 +111,36 @@ redis_server() {
   return 1
 }
 
-# pgbouncer: the path of PgBouncer. Debian keeps it where only root looks.
+# pgbouncer: prints the path of PgBouncer. Debian installs it outside the PATH of users.
 pgbouncer() {
   PATH=$PATH:/usr/sbin:/usr/local/sbin:/opt/homebrew/bin:/usr/local/bin type -P pgbouncer
 }
 
-# as_root CMD...: with the rights of root.
+# as_root CMD...: runs CMD as root.
 as_root() {
   if [[ $(id -u) == 0 ]]; then
     "$@"
   elif have sudo; then
     sudo "$@"
   else
-    die "needs root for: $* (this user is not root, and there is no sudo)"
+    die "needs root for: $* (not root, and no sudo found)"
   fi
 }
 
-# apt_install PACKAGE...: installs packages and starts none of their services: for
-# the time of the installation a policy forbids it, unless the machine has one.
+# apt_install PACKAGE...: installs packages without starting their services. It adds a
+# temporary policy that forbids this, unless the machine already has a policy.
 apt_install() {
   local policy=/usr/sbin/policy-rc.d ours='' failed=0
   if [[ ! -e $policy ]]; then
     ours=1
-    # An interrupt must not leave the machine without its services for ever.
+    # Remove the policy on interrupts too: it would block services permanently.
     trap 'as_root rm -f /usr/sbin/policy-rc.d' EXIT
     trap 'exit 130' INT
     trap 'exit 143' TERM HUP
     printf '#!/bin/sh\nexit 101\n' | as_root tee "$policy" >/dev/null
     as_root chmod 755 "$policy"
   fi
-  as_root apt-get update -q || say "apt-get update failed; going on with the lists that are here"
+  as_root apt-get update -q || say "apt-get update failed; using the existing package lists"
   as_root env DEBIAN_FRONTEND=noninteractive apt-get install -q -y --no-install-recommends "$@" || failed=$?
   if [[ -n $ours ]]; then
     as_root rm -f "$policy"
@@ -164,13 +163,13 @@ install_servers() {
     ((${#wanted[@]} == 0)) || { say "installing ${wanted[*]}"; brew install "${wanted[@]}" >&2; }
   fi
   postgres_bin >/dev/null ||
-    die "PostgreSQL $need_postgres or newer is not here, and no package of this system has it; put its bin directory on PATH"
+    die "PostgreSQL $need_postgres or newer not found, and no package provides it; add its bin directory to PATH"
   redis_server >/dev/null ||
-    die "Redis $need_redis or newer is not here, and no package of this system has it (https://redis.io/docs/latest/operate/oss_and_stack/install/); put redis-server on PATH"
-  pgbouncer >/dev/null || die "PgBouncer is not here, and no package of this system has it; put pgbouncer on PATH"
+    die "Redis $need_redis or newer not found, and no package provides it (https://redis.io/docs/latest/operate/oss_and_stack/install/); add redis-server to PATH"
+  pgbouncer >/dev/null || die "PgBouncer not found, and no package provides it; add pgbouncer to PATH"
 }
 
-# node_dir: the directory of the first Node that is new enough.
+# node_dir: prints the directory of the first Node that is new enough.
 node_dir() {
   local node
   for node in node "$node_home/node_modules/node/bin/node" {/opt/homebrew,/usr/local}/opt/node{,@24,@22}/bin/node; do
@@ -182,8 +181,8 @@ node_dir() {
   return 1
 }
 
-# install_node: what the system offers, else the Node that npm itself carries:
-# Debian's and Ubuntu's own is too old, but new enough to fetch that one.
+# install_node: installs Node from the system's packages. If that is too old, as on Debian
+# and Ubuntu, its npm downloads a newer one.
 install_node() {
   if ! have npm; then
     if have apt-get; then
@@ -195,23 +194,23 @@ install_node() {
     fi
   fi
   if ! node_dir >/dev/null && have npm; then
-    say "fetching node@$fallback_node into .cache/node"
+    say "downloading node@$fallback_node into .cache/node"
     mkdir -p "$node_home"
     npm install --loglevel=error --no-audit --no-fund --no-save --prefix "$node_home" "node@$fallback_node" >&2
   fi
-  node_dir >/dev/null || die "Node $need_node or newer is not here and could not be installed; put it on PATH"
+  node_dir >/dev/null || die "Node $need_node or newer not found and could not be installed; add it to PATH"
 }
 
-# is_snap PROGRAM: whether it only leads into a snap, as Ubuntu's chromium does.
+# is_snap PROGRAM: checks whether PROGRAM only starts a snap, like Ubuntu's chromium.
 is_snap() {
   local file
   file=$(resolved "$1")
   [[ $file == */snap/* || $file == */bin/snap ]] && return
-  # Ubuntu's is a small script; a browser, or the script in front of one, has no such word.
+  # Ubuntu's program is a small script that names the snap; other browsers do not.
   head -c 4096 "$file" 2>/dev/null | grep -q '/snap/bin\|snap install'
 }
 
-# playwright_browsers: where Playwright keeps the browsers that it fetched.
+# playwright_browsers: prints the folder of browsers downloaded by Playwright.
 playwright_browsers() {
   if [[ -n ${PLAYWRIGHT_BROWSERS_PATH:-} ]]; then
     echo "$PLAYWRIGHT_BROWSERS_PATH"
@@ -222,8 +221,8 @@ playwright_browsers() {
   fi
 }
 
-# browser_path: the program of the first Chromium or Chrome. The shell without windows comes
-# first: the tests took 450 s of CPU time with the whole browser, and 250 s with the shell.
+# browser_path: prints the path of the first Chromium or Chrome. It prefers the headless
+# shell: the tests took 250 s of CPU time with it, and 450 s with the full browser.
 browser_path() {
   local program cache
   cache=$(playwright_browsers)
@@ -242,7 +241,7 @@ browser_path() {
   return 1
 }
 
-# has_chinese: whether there is a font with Chinese letters, or nobody to ask.
+# has_chinese: checks for a font with Chinese characters, if fc-list exists.
 has_chinese() {
   ! have fc-list || [[ -n $(fc-list :lang=zh-cn file) ]]
 }
@@ -257,17 +256,17 @@ install_browser() {
     ((${#wanted[@]} == 0)) || { say "installing ${wanted[*]}"; apt_install "${wanted[@]}" >&2; }
   elif ! browser_path >/dev/null; then
     install_node
-    say "no Chromium or Google Chrome here (Ubuntu's chromium is a snap, which does not do): npx playwright install --with-deps --only-shell chromium"
+    say "no Chromium or Google Chrome found (the snap of Ubuntu is not supported): running npx playwright install --with-deps --only-shell chromium"
     (cd "$e2e" && PATH="$(node_dir):$PATH" && npm ci --ignore-scripts --no-audit --no-fund &&
       npx playwright install --with-deps --only-shell chromium) >&2 || true
   fi
-  has_chinese || say "no font here has Chinese letters: pages are tested, but their pictures show boxes"
+  has_chinese || say "no font with Chinese characters found: tests run, but screenshots show boxes"
   browser_path >/dev/null ||
-    die "no browser is here, and none could be installed: install Google Chrome, or name a Chromium in TANDIAN_TEST_CHROMIUM"
+    die "no browser found, and none could be installed: install Google Chrome, or set TANDIAN_TEST_CHROMIUM"
 }
 
-# deploy_program NAME: the path of a program of production. Debian keeps nginx where
-# only root looks, and calls the exporters by other names.
+# deploy_program NAME: prints the path of a production program. Debian installs nginx
+# outside the PATH of users and has other names for the exporters.
 deploy_program() {
   local program names=("$1")
   case $1 in
@@ -299,26 +298,26 @@ install_deploy() {
     brew install nginx prometheus >&2
   fi
   for program in "${missing[@]}"; do
-    deploy_program "$program" >/dev/null || die "$program is not here, and no package of this system has it; put it on PATH"
+    deploy_program "$program" >/dev/null || die "$program not found, and no package provides it; add it to PATH"
   done
 }
 
 # ---- run
 
 place=''         # temporary directory
-server=''        # process of PostgreSQL
-port=''          # where it listens
-command=''       # process, and process group, of CMD
-plain_user=()    # words in front of PostgreSQL's command lines
-letters=''       # their LC_ALL
+server=''        # PID of PostgreSQL
+port=''          # its port
+command=''       # PID and process group of CMD
+plain_user=()    # command prefix for PostgreSQL
+letters=''       # LC_ALL for PostgreSQL
 locale_options=()
 
-# Ends everything that run started. Safe to call at any point of its work.
+# Stops everything that run started. It is safe to call at any time.
 clean() {
   trap '' INT TERM HUP
   set +e
   if [[ -n $command ]]; then
-    # The group outlives its first process when a test left something behind.
+    # The group outlives its first process if a test left processes behind.
     kill -TERM -- "-$command" 2>/dev/null
     local tries=0
     while kill -0 -- "-$command" 2>/dev/null && ((tries++ < 50)); do sleep 0.1; done
@@ -326,24 +325,24 @@ clean() {
     wait "$command" 2>/dev/null
   fi
   if [[ -n $server ]]; then
-    kill -QUIT "$server" 2>/dev/null # immediate: the data goes with it
+    kill -QUIT "$server" 2>/dev/null # immediate shutdown: the data is removed anyway
     wait "$server" 2>/dev/null
   fi
   [[ -z $place ]] || rm -rf "$place"
 }
 
-# PostgreSQL refuses to run as root. setpriv changes the user and then becomes
-# the server; su and runuser would stay in between and delay every signal.
+# PostgreSQL refuses to run as root. setpriv changes the user and execs the server; su and
+# runuser would stay as parents and delay signals.
 choose_user() {
   local die_with_us=()
   if have setpriv && [[ $(setpriv --help 2>&1) == *--pdeathsig* ]]; then
-    # Should this script be killed outright, the kernel ends the server.
+    # If this script is killed, the kernel stops the server.
     die_with_us=(--pdeathsig QUIT)
   fi
   if [[ $(id -u) == 0 ]]; then
-    have setpriv || die "PostgreSQL does not run as root, and there is no setpriv (util-linux): use another user"
+    have setpriv || die "PostgreSQL does not run as root, and setpriv (util-linux) is missing: use another user"
     local user=nobody
-    id "$user" >/dev/null 2>&1 || die "PostgreSQL does not run as root, and there is no user nobody"
+    id "$user" >/dev/null 2>&1 || die "PostgreSQL does not run as root, and the user nobody is missing"
     plain_user=(setpriv --reuid "$user" --regid "$(id -g "$user")" --clear-groups
       "${die_with_us[@]+"${die_with_us[@]}"}" --)
     chown "$user" "$place"
@@ -352,8 +351,8 @@ choose_user() {
   fi
 }
 
-# choose_locale: UTF-8 letters, so that trigrams of Chinese words exist, and the
-# order of C. PostgreSQL on macOS also wants a valid LC_ALL.
+# choose_locale: selects UTF-8, so that trigrams of Chinese words exist, with C collation.
+# PostgreSQL on macOS also needs a valid LC_ALL.
 choose_locale() {
   if locale -a 2>/dev/null | grep -iE '^C\.utf-?8$' >/dev/null; then
     letters=C.UTF-8
@@ -364,24 +363,24 @@ choose_locale() {
   fi
 }
 
-# choose_temporary prints where PostgreSQL's files go. In memory, if there is plenty: tests
-# make and drop thousands of databases of hundreds of files each, and a disk's file system
-# takes longer to find places for those than the tests take.
+# choose_temporary: prints the folder for PostgreSQL's files: in memory if there is enough.
+# Tests create and drop thousands of databases with hundreds of files each; on a disk, this
+# takes longer than the tests themselves.
 choose_temporary() {
   local plenty=$((4 << 20)) # KiB
   if [[ -w /dev/shm && $(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 {print $4}') -ge $plenty &&
     $(awk '/^MemAvailable:/ {print $2}' /proc/meminfo 2>/dev/null) -ge $plenty ]]; then
     echo /dev/shm
   elif [[ $(id -u) == 0 ]]; then
-    echo /tmp # not TMPDIR: the other user may have no way into it
+    echo /tmp # not TMPDIR: the other user may have no access
   else
     echo "${TMPDIR:-/tmp}"
   fi
 }
 
-# start_postgres BIN PORT: 0 when it answers, 1 when it ended (a taken port).
+# start_postgres BIN PORT: returns 0 when the server is ready, 1 if it exited (port in use).
 start_postgres() {
-  # Durability is off: what is stored here lives as long as one test run.
+  # Durability is off: the data lives only for one test run.
   (cd "$place" && LC_ALL=$letters exec "${plain_user[@]+"${plain_user[@]}"}" "$1/postgres" -D "$place/data" -p "$2" \
     -c listen_addresses=127.0.0.1 -c unix_socket_directories= \
     -c wal_level=logical -c max_wal_senders=100 -c max_replication_slots=100 \
@@ -391,7 +390,7 @@ start_postgres() {
   server=$!
   local tries=0
   while ((tries++ < 600)); do
-    # The eighth line of the pid file says when connections are taken.
+    # Line 8 of the pid file has the status of the server.
     if [[ $(sed -n 8p "$place/data/postmaster.pid" 2>/dev/null) == ready* ]]; then return; fi
     if ! kill -0 "$server" 2>/dev/null; then
       wait "$server" || true
@@ -404,9 +403,8 @@ start_postgres() {
   die "PostgreSQL did not start within 30 s"
 }
 
-# start_somewhere BIN: starts PostgreSQL and sets port. The ports lie below those
-# that systems hand out to clients, so that hardly ever somebody has taken one;
-# if so, PostgreSQL ends and the next is tried.
+# start_somewhere BIN: starts PostgreSQL on a free port and sets port. The ports are below the
+# ephemeral range, so collisions are rare; after one, it tries another port.
 start_somewhere() {
   local tries=0
   while :; do
@@ -455,7 +453,7 @@ run() {
   export TANDIAN_TEST_DATABASE_URL="postgres://tandian@127.0.0.1:$port/postgres?sslmode=disable"
   export TANDIAN_TEST_REDIS_SERVER="$redis"
   local status=0
-  set -m # CMD gets a process group: all of it can be ended at once
+  set -m # CMD gets its own process group, which can be stopped as a whole
   "$@" <&0 &
   command=$!
   set +m

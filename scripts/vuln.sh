@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Looks for known vulnerabilities that our code can reach. The database of them is on the
-# network. Without it, this reports so and succeeds; with --required it fails.
+# Scans for known vulnerabilities in reachable code. It needs the network for the
+# vulnerability database. Without network, it prints a message and succeeds; with --required
+# it fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
