@@ -1,11 +1,11 @@
 -- +goose Up
--- Searches look for any part of a shop's name, area or address. A trigram
--- index cannot help with two characters, which is a whole word in Chinese; so
--- the index holds every character and every pair of neighbours. A query asks
--- for its own pairs and then rechecks the rows (internal/shop/search.go).
+-- Searches match any part of a shop's name, area or address. A trigram index cannot
+-- support two characters, which can be a whole word in Chinese. So the index contains
+-- every character and every pair of neighbours. A query looks up its own pairs and then
+-- rechecks the rows (internal/shop/search.go).
 -- +goose StatementBegin
 CREATE FUNCTION tandian_grams(s text) RETURNS text[]
-LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 800 -- some 15 µs a row: the planner should not filter by it
+LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE COST 800 -- about 15 µs per row: the planner should not filter by it
 RETURN (
     SELECT c || ARRAY(SELECT a || b FROM unnest(c, c[2:]) AS pair (a, b) WHERE b IS NOT NULL)
     FROM (SELECT string_to_array(s, NULL) AS c) AS characters

@@ -12,7 +12,7 @@ CREATE INDEX `comment_note_id_id` ON `comments` (`note_id`, `id` DESC) WHERE roo
 CREATE INDEX `comment_root_id_id` ON `comments` (`root_id`, `id`) WHERE root_id IS NOT NULL;
 -- create "feed_head" table
 CREATE TABLE `feed_head` (`id` integer NOT NULL PRIMARY KEY AUTOINCREMENT, `seq` integer NOT NULL DEFAULT (0));
--- its only row, which everybody who publishes updates
+-- its only row, which every publication updates
 INSERT INTO `feed_head` (`id`, `seq`) VALUES (1, 0);
 -- create "follows" table
 CREATE TABLE `follows` (`id` integer NOT NULL PRIMARY KEY AUTOINCREMENT, `follower_id` integer NOT NULL, `followee_id` integer NOT NULL, `since_seq` integer NOT NULL, `created_at` integer NOT NULL, CONSTRAINT `follows_not_self` CHECK (follower_id <> followee_id));

@@ -1,6 +1,6 @@
 -- +goose Up
--- The order by score, in which a shop without one (0) stands among the average
--- ones: internal/shop/list.go has the same expression.
+-- Index for the order by score. A shop without a score (0) ranks as average:
+-- internal/shop/list.go has the same expression.
 -- create index "shop_rank_id" to table: "shops"
 CREATE INDEX `shop_rank_id` ON `shops` (COALESCE(NULLIF(`score`, 0), 3.8) DESC, `id` DESC);
 -- create index "shop_type_id_rank_id" to table: "shops"
