@@ -3268,7 +3268,7 @@ type User implements Node {
   bio: String
   "Self-declared gender. Null unless the user is the viewer."
   gender: Gender
-  "Date of birth; null if not set, and unless the user is the viewer."
+  "Date of birth; null if not set. Null unless the user is the viewer."
   birthday: Date
   "Membership level, 0 to 9. Levels start at 0, 100, 300, 1000, 3000, 10000, 30000, 100000, 300000 and 1000000 points."
   level: Int!
@@ -3395,21 +3395,21 @@ extend type Mutation {
   """
   Sends a six-digit login code to a phone number. It is valid for five minutes.
 
-  A phone number can get one code per minute, and per day 10 from one network and 20 from
-  all networks. A device that has signed in to this phone number has 10 codes per day of
-  its own. Each network and the whole installation have hourly limits. Requests above a
-  limit are CODE_THROTTLED. Without a configured sender the field is UNAVAILABLE. A
-  request may contain this field once.
+  A phone number can get one code per minute. Per day, it can get 10 codes from one network
+  and 20 from all networks. A device that has signed in to this phone number has 10 codes
+  per day of its own. Each network and the whole installation have hourly limits. Requests
+  above a limit are CODE_THROTTLED. Without a configured sender, the field is UNAVAILABLE.
+  A request may contain this field at most once.
   """
   sendLoginCode("Phone number, as in LoginInput." phone: String!): SendLoginCodePayload!
   """
   Starts a session with a login code or a password. The rest of the request runs as the
-  signed-in user. A request may contain this field once.
+  signed-in user. A request may contain this field at most once.
 
-  One network can try a code 5 times, and 5 wrong passwords of a phone number in 15
-  minutes. All networks together can try a code 20 times. Per phone number they can guess
-  60 codes per day and 60 passwords per hour. A device that has signed in to this phone
-  number has 5 attempts of its own. Over HTTP the response sets the cookie
+  One network has 5 attempts per code, and 5 wrong passwords per phone number in 15 minutes.
+  All networks together have 20 attempts per code. Per phone number, they have 60 code
+  attempts per day and 60 wrong passwords per hour. A device that has signed in to this
+  phone number has 5 attempts of its own. Over HTTP, the response sets the cookie
   ` + "`" + `tandian_device` + "`" + `, which identifies that device. Too many attempts from one network, or
   too many wrong codes in the installation, are RATE_LIMITED.
   """
@@ -3420,7 +3420,7 @@ extend type Mutation {
   Sets or changes the password of the viewer. It requires the current password or a login
   code sent to the viewer's phone; both are BAD_USER_INPUT. Wrong ones count toward the
   limits of ` + "`" + `login` + "`" + `. The viewer's other sessions end and other devices are forgotten. A
-  request may contain this field once.
+  request may contain this field at most once.
   """
   setPassword(
     "New password, 8 to 128 characters. It must be neither a common password nor the viewer's phone number."
@@ -3476,9 +3476,9 @@ type CacheStats {
   localHits: Long!
   "Keys answered by Redis, including cached \"not found\" results."
   remoteHits: Long!
-  "Keys found in neither cache level. Each requested key counts as one of localHits, remoteHits and misses."
+  "Keys found in neither cache level. Each requested key counts as one of ` + "`" + `localHits` + "`" + `, ` + "`" + `remoteHits` + "`" + ` and ` + "`" + `misses` + "`" + `."
   misses: Long!
-  "Keys read from the database. Usually fewer than misses, because concurrent readers of a key share one read."
+  "Keys read from the database. Usually fewer than ` + "`" + `misses` + "`" + `, because concurrent readers of a key share one read."
   loads: Long!
   "Failed reads from the database. One read can cover several keys."
   loadErrors: Long!
@@ -3984,7 +3984,7 @@ type Order implements Node {
   status: OrderStatus!
   "Current version of the voucher. The merchant may have edited it since the order: see ` + "`" + `terms` + "`" + `."
   voucher: Voucher!
-  "Text and value of the voucher when the order was stored. Those of a QUEUED order are current."
+  "Text and value of the voucher when the order was stored. A QUEUED order has the current ones."
   terms: OrderTerms!
   "Price, in minor units."
   payValue: Int!
@@ -4273,7 +4273,7 @@ scalar Date
 
 """
 An integer from -(2^53-1) to 2^53-1, sent as a JSON number. Every value is exact in
-JavaScript. Counters of type Int never exceed 2147483647.
+JavaScript. Counters of type Int saturate at 2147483647.
 """
 scalar Long
 
@@ -4661,7 +4661,7 @@ interface Voucher implements Node {
   payValue: Int!
   "Value, in minor units."
   faceValue: Int!
-  "Whether the voucher is on sale. A flash voucher also has a sale window and a stock."
+  "Sale status. For a flash voucher, ` + "`" + `sale` + "`" + ` has the sale window and the stock."
   status: VoucherStatus!
   """
   Whether each user can have at most one active order of the voucher: one that is not
@@ -4696,7 +4696,7 @@ type OrdinaryVoucher implements Node & Voucher {
   payValue: Int!
   "Value, in minor units."
   faceValue: Int!
-  "Whether the voucher is on sale."
+  "Sale status."
   status: VoucherStatus!
   "Whether each user can have at most one active order of the voucher, as set by the merchant."
   onePerUser: Boolean!
@@ -4718,7 +4718,7 @@ type FlashVoucher implements Node & Voucher {
   payValue: Int!
   "Value, in minor units."
   faceValue: Int!
-  "Whether the voucher is on sale, EXPIRED after its sale. For start and stock, see ` + "`" + `sale` + "`" + `."
+  "Sale status: EXPIRED after the end of the sale. It does not reflect the start or the stock: see ` + "`" + `sale` + "`" + `."
   status: VoucherStatus!
   "Always true."
   onePerUser: Boolean!

@@ -56,9 +56,9 @@ type CacheStats struct {
 	LocalHits int `json:"localHits"`
 	// Keys answered by Redis, including cached "not found" results.
 	RemoteHits int `json:"remoteHits"`
-	// Keys found in neither cache level. Each requested key counts as one of localHits, remoteHits and misses.
+	// Keys found in neither cache level. Each requested key counts as one of `localHits`, `remoteHits` and `misses`.
 	Misses int `json:"misses"`
-	// Keys read from the database. Usually fewer than misses, because concurrent readers of a key share one read.
+	// Keys read from the database. Usually fewer than `misses`, because concurrent readers of a key share one read.
 	Loads int `json:"loads"`
 	// Failed reads from the database. One read can cover several keys.
 	LoadErrors int `json:"loadErrors"`
