@@ -9,7 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/tandian-dev/tandian/internal/account"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
@@ -46,7 +46,7 @@ func WithCaller(ctx context.Context, viewer account.Viewer, address string) cont
 // callerOf is the one way to know who asks: whatever asks it is answered for this
 // caller alone, also in a subscription.
 func callerOf(ctx context.Context) *Caller {
-	live.MarkPersonal(ctx)
+	broadcast.MarkPersonal(ctx)
 	if c, ok := ctx.Value(viewerKey{}).(*Caller); ok {
 		return c
 	}

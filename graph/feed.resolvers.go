@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/feed"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -33,13 +33,13 @@ func (r *feedNoteRemovedResolver) NoteID(ctx context.Context, obj *feed.Removed)
 func (r *subscriptionResolver) FeedUpdates(ctx context.Context, after *page.Cursor) (<-chan feed.Update, error) {
 	from := optional.Value(after)
 	if from == "" {
-		from = page.Cursor(live.LastEventID(ctx))
+		from = page.Cursor(broadcast.LastEventID(ctx))
 	}
 	source, err := r.services.Feed.Subscribe(viewer(ctx).ID, from)
 	if err != nil {
 		return nil, err
 	}
-	return live.From[feed.Update](ctx, source)
+	return broadcast.From[feed.Update](ctx, source)
 }
 
 func (r *userResolver) Feed(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*feed.Page, error) {

@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/follow"
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/notify"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/media"
@@ -45,7 +45,7 @@ type Services struct {
 	Media        *media.Service
 	CheckIns     *checkin.Service
 	Visits       *visit.Service
-	Notifier     *live.Hub
+	Notifier     *notify.Hub
 	Caches       Caches
 	Queues       Queues
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -124,7 +124,7 @@ func (r *subscriptionResolver) StockUpdates(ctx context.Context, voucherID scala
 	if err != nil {
 		return nil, err
 	}
-	return live.From[*voucher.State](ctx, source)
+	return broadcast.From[*voucher.State](ctx, source)
 }
 
 func (r *Resolver) FlashSale() generated.FlashSaleResolver { return &flashSaleResolver{r} }

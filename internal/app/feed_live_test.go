@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -27,10 +27,10 @@ type liveTape struct {
 	told    []string
 	cursors []page.Cursor
 	places  []int64
-	f       live.Subscription
+	f       broadcast.Subscription
 }
 
-func (l *liveTape) Push(u *live.Update) {
+func (l *liveTape) Push(u *broadcast.Update) {
 	what := "gone"
 	v, err := u.Load(context.Background())
 	switch u := v.(type) {
@@ -43,7 +43,7 @@ func (l *liveTape) Push(u *live.Update) {
 	case *feed.Resync:
 		what = fmt.Sprint("resync ", liveNumber(u.Cursor))
 	default:
-		if !errors.Is(err, live.ErrSkip) {
+		if !errors.Is(err, broadcast.ErrSkip) {
 			what = fmt.Sprint(err)
 		}
 	}

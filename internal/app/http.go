@@ -20,10 +20,10 @@ import (
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/door"
-	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -310,7 +310,7 @@ func (a *App) graphQL(components *Components) (*door.Server, error) {
 	present := graph.Present(a.log, observe.RequestID, store.Unavailable)
 	executable := graph.New(components.Services)
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
-		NextEvent: live.NextValue,
+		NextEvent: broadcast.NextValue,
 		Disabled:  slices.Contains(a.cfg.Without, "plans"), Bypass: observe.IsTraced, OnRootField: observed.RootField,
 		OnError: func(ctx context.Context, err error) { a.log.DebugContext(ctx, "a query is left to gqlgen", "err", err) },
 	})

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/pubsub"
 )
 
 // What processes tell each other for the sake of those who are connected to them. That
@@ -31,12 +31,12 @@ const (
 
 // feedHints are what processes tell each other of new notes. With an embedded Redis there
 // is one process.
-func (h *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *live.Channel {
+func (h *Components) feedHints(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) *pubsub.Channel {
 	var rdb redis.UniversalClient
 	if cfg.RedisURL != "" {
 		rdb = h.State
 	}
-	return live.NewHints(rdb, live.HintOptions{Channel: cfg.RedisPrefix + ":feed", Registerer: reg, Log: log},
+	return pubsub.New(rdb, pubsub.Options{Channel: cfg.RedisPrefix + ":feed", Registerer: reg, Log: log},
 		func(hint []byte) { h.Feed.ReceiveHint(hint) }, func() { h.Feed.CheckLog() })
 }
 

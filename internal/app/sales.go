@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/notify"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -42,7 +42,7 @@ func (h *Components) openSales(ctx context.Context, cfg *config.Config, client *
 	if err != nil {
 		return err
 	}
-	h.Notifier = live.New(h.bus, live.Options{Registerer: reg, Log: log})
+	h.Notifier = notify.New(h.bus, notify.Options{Registerer: reg, Log: log})
 	h.localWorkers["live hints"] = h.Notifier.Run
 
 	joint := &saleAdapter{}

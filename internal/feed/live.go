@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
@@ -45,7 +45,7 @@ func livePlace(number int64) page.Cursor { return page.Encode(liveCursor, number
 // of the log; a client that is too far behind for that is told [Resync].
 //
 // What is told is the same for all. A cursor that makes no sense is a fault.
-func (s *Service) Subscribe(user int64, after page.Cursor) (live.Source, error) {
+func (s *Service) Subscribe(user int64, after page.Cursor) (broadcast.Source, error) {
 	l := &liveFeed{s.hub, user, -1}
 	if after != "" {
 		if err := page.Decode(after, liveCursor, &l.after); err != nil {
@@ -63,28 +63,28 @@ type liveFeed struct {
 }
 
 // Subscribe implements [live.Source].
-func (l *liveFeed) Subscribe(r live.Receiver) (live.Subscription, error) {
+func (l *liveFeed) Subscribe(r broadcast.Receiver) (broadcast.Subscription, error) {
 	return l.hub.join(l.user, l.after, r), nil
 }
 
 // updateOf is what is told of an event.
-func (s *Service) updateOf(e Event) *live.Update {
+func (s *Service) updateOf(e Event) *broadcast.Update {
 	cursor := livePlace(e.Seq)
-	u := &live.Update{Seq: placeOf(e.Seq), Cursor: string(cursor)}
+	u := &broadcast.Update{Seq: placeOf(e.Seq), Cursor: string(cursor)}
 	if e.Removed {
 		u.Load = told(&Removed{cursor, e.Note})
 		return u
 	}
 	u.Load = func(ctx context.Context) (any, error) {
 		if s.tail.gone(e.Note) {
-			return nil, live.ErrSkip
+			return nil, broadcast.ErrSkip
 		}
 		row, err := s.rows.read(ctx, e.Note)
 		if err != nil {
 			return nil, err
 		}
 		if row == nil {
-			return nil, live.ErrSkip
+			return nil, broadcast.ErrSkip
 		}
 		return &Added{cursor, row}, nil
 	}

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
@@ -66,9 +66,9 @@ type liveHub struct {
 	joining []*session          // wait for what their beginning needs
 	dirty   map[int64]bool      // viewers whose follows are to be read anew
 	behind  time.Time           // when the first event was announced that is not told; zero if all is
-	recent  [recentUpdates]*live.Update
+	recent  [recentUpdates]*broadcast.Update
 
-	readied, resynced *live.Update // what was told last of a position
+	readied, resynced *broadcast.Update // what was told last of a position
 }
 
 func newHub(s *Service) *liveHub {
@@ -169,7 +169,7 @@ func (h *liveHub) step(ctx context.Context) (more bool, err error) {
 	h.look, h.hinted = false, nil
 	if len(h.viewers) == 0 {
 		h.on, h.behind = false, time.Time{}
-		h.recent = [recentUpdates]*live.Update{} // of a log that may be another one by then
+		h.recent = [recentUpdates]*broadcast.Update{} // of a log that may be another one by then
 		h.mu.Unlock()
 		h.s.rows.forget()
 		return false, nil
@@ -346,7 +346,7 @@ func (h *liveHub) skip(ctx context.Context, head int64) error {
 	h.s.rows.forget()
 	h.mu.Lock()
 	h.pos, h.counted = head, -1
-	h.recent = [recentUpdates]*live.Update{}
+	h.recent = [recentUpdates]*broadcast.Update{}
 	for _, v := range h.viewers {
 		for _, s := range v.sessions {
 			if s.joined {
@@ -372,7 +372,7 @@ func (h *liveHub) deliver(e Event, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pos = e.Seq
-	var u *live.Update
+	var u *broadcast.Update
 	told := 0
 	for _, v := range h.authors[e.Author] {
 		if e.Seq <= v.newest && !v.due(e) {
@@ -396,7 +396,7 @@ func (h *liveHub) deliver(e Event, now time.Time) {
 
 // update is what is told of an event, the same object to all as long as it is remembered.
 // The caller holds mu.
-func (h *liveHub) update(e Event) *live.Update {
+func (h *liveHub) update(e Event) *broadcast.Update {
 	slot := &h.recent[e.Seq%recentUpdates]
 	if *slot == nil || (*slot).Seq != placeOf(e.Seq) {
 		*slot = h.s.updateOf(e)
@@ -415,7 +415,7 @@ func numberAt(place int64) int64  { return place / 4 }
 type session struct {
 	hub    *liveHub
 	viewer *viewer
-	r      live.Receiver
+	r      broadcast.Receiver
 	after  int64 // it has seen everything up to here; -1 if it has not said
 	joined bool  // it is told what happens
 	closed bool
@@ -425,7 +425,7 @@ type session struct {
 }
 
 // join begins a session: at once, if all is there that its beginning needs.
-func (h *liveHub) join(user, after int64, r live.Receiver) *session {
+func (h *liveHub) join(user, after int64, r broadcast.Receiver) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	v := h.viewers[user]
@@ -490,10 +490,10 @@ func (h *liveHub) pushReady(s *session) {
 
 // standing is what is told of a position itself, the same object to all who are told it. The
 // caller holds mu.
-func (h *liveHub) standing(last **live.Update, place int64, of func(page.Cursor) Update) *live.Update {
+func (h *liveHub) standing(last **broadcast.Update, place int64, of func(page.Cursor) Update) *broadcast.Update {
 	if *last == nil || (*last).Seq != place {
 		cursor := livePlace(numberAt(place))
-		*last = &live.Update{Seq: place, Cursor: string(cursor), Load: told(of(cursor))}
+		*last = &broadcast.Update{Seq: place, Cursor: string(cursor), Load: told(of(cursor))}
 	}
 	return *last
 }

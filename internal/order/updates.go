@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/notify"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
@@ -38,7 +38,7 @@ func (o *Order) same(other *Order) bool {
 //
 // Number 0 stands for all of the viewer's: those that are not final, at once, and then
 // each that comes or changes.
-func (s *Service) Updates(ctx context.Context, hub *live.Hub, v Viewer, number int64) (<-chan *Order, error) {
+func (s *Service) Updates(ctx context.Context, hub *notify.Hub, v Viewer, number int64) (<-chan *Order, error) {
 	if number == 0 {
 		return s.allUpdates(ctx, hub, v.UserID)
 	}
@@ -49,7 +49,7 @@ func (s *Service) Updates(ctx context.Context, hub *live.Hub, v Viewer, number i
 	if err != nil {
 		return nil, err
 	}
-	return live.Updates(ctx, hub, watched(first.UserID), live.UpdateOptions[*Order]{
+	return notify.Updates(ctx, hub, watched(first.UserID), notify.UpdateOptions[*Order]{
 		Read:    func(ctx context.Context) (*Order, error) { return s.ByID(ctx, v, number) },
 		Same:    func(a, b *Order) bool { return a.same(b) },
 		Final:   (*Order).Final,
@@ -58,8 +58,8 @@ func (s *Service) Updates(ctx context.Context, hub *live.Hub, v Viewer, number i
 }
 
 // allUpdates sends what differs between two looks at a user's orders.
-func (s *Service) allUpdates(ctx context.Context, hub *live.Hub, user int64) (<-chan *Order, error) {
-	looks, err := live.Updates(ctx, hub, watched(user), live.UpdateOptions[map[int64]*Order]{
+func (s *Service) allUpdates(ctx context.Context, hub *notify.Hub, user int64) (<-chan *Order, error) {
+	looks, err := notify.Updates(ctx, hub, watched(user), notify.UpdateOptions[map[int64]*Order]{
 		Read:    func(ctx context.Context) (map[int64]*Order, error) { return s.present(ctx, user) },
 		Refresh: updateRefresh,
 	})

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/notify"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -28,9 +28,9 @@ func (s *outage) Entries(ctx context.Context, numbers []int64) (map[int64]*Order
 }
 
 // watching is a process whose changes are told to a hub of its own.
-func (w *town) watching(t *testing.T, change ...func(*Config)) (process, *live.Hub) {
+func (w *town) watching(t *testing.T, change ...func(*Config)) (process, *notify.Hub) {
 	t.Helper()
-	hub := live.New(eventbus.NewMemory(), live.Options{})
+	hub := notify.New(eventbus.NewMemory(), notify.Options{})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	done := make(chan error, 1)
 	go func() { done <- hub.Run(ctx) }()

@@ -5,9 +5,10 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/notify"
 )
 
 const (
@@ -25,14 +26,14 @@ func StockKey(id int64) string { return "stock:" + decimal(id) }
 // times a second, until the sale is over. It is the same for all who watch it, and read
 // once for all of a process. What is no flash voucher is a fault; a [Config] without a hub
 // has nobody watch.
-func (s *Service) Subscribe(ctx context.Context, id int64) (live.Source, error) {
+func (s *Service) Subscribe(ctx context.Context, id int64) (broadcast.Source, error) {
 	if _, err := s.State(ctx, id); err != nil {
 		if errors.Is(err, fault.ErrNotFound) {
 			return nil, fault.BadInput("there is no such flash voucher")
 		}
 		return nil, err
 	}
-	return s.live.Of(StockKey(id), live.UpdateOptions[*State]{
+	return s.live.Of(StockKey(id), notify.UpdateOptions[*State]{
 		Read:    func(ctx context.Context) (*State, error) { return s.certain(ctx, id) },
 		Same:    func(a, b *State) bool { return a.same(b) },
 		Final:   func(state *State) bool { return state.Phase == Ended },

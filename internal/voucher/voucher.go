@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/notify"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -134,7 +134,7 @@ type Config struct {
 	// who watches a sale live. It may be called twice for one change, and must not
 	// block. Nil: nobody does.
 	Changed    func(voucherIDs ...int64)
-	Notifier   *live.Hub             // by which sales are watched, see [Service.Subscribe]
+	Notifier   *notify.Hub           // by which sales are watched, see [Service.Subscribe]
 	Now        func() time.Time      // nil: time.Now
 	Quota      *quota.Limit          // nil: no limit
 	Registerer prometheus.Registerer // nil: no metrics
@@ -154,7 +154,7 @@ type Service struct {
 	sales    Sales
 	shops    Shops
 	changed  func(voucherIDs ...int64)
-	live     *live.SharedUpdates[*State]
+	live     *notify.SharedUpdates[*State]
 	now      func() time.Time
 	quota    *quota.Limit
 	troubles *editFailures
@@ -165,7 +165,7 @@ type Service struct {
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, c Config) *Service {
 	s := &Service{
 		db: db, ofShops: ofShops(db.Dialect()), outbox: box, sales: c.Sales, shops: c.Shops,
-		live: live.NewStates[*State](c.Notifier), changed: c.Changed, now: c.Now, quota: c.Quota, troubles: newTroubles(c.Registerer, c.Log),
+		live: notify.NewSharedUpdates[*State](c.Notifier), changed: c.Changed, now: c.Now, quota: c.Quota, troubles: newTroubles(c.Registerer, c.Log),
 	}
 	if s.changed == nil {
 		s.changed = func(...int64) {}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
 // Ids that name nothing are what no cache holds: each is a question for the
@@ -35,7 +35,7 @@ func AllowRead(ctx context.Context) (wait time.Duration, ok bool) {
 	}
 	wait, ok = c.server.absent.left(c.key)
 	if !ok {
-		live.MarkPersonal(ctx) // another caller may
+		broadcast.MarkPersonal(ctx) // another caller may
 	}
 	return wait, ok
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
 // Guard guards a handler that stands beside the schema, on the same origin: requests
@@ -62,7 +62,7 @@ func (d *Server) LookUp(r *http.Request, read func(context.Context)) bool {
 // count, "" where there is no request. An answer that it was asked for reaches nobody else,
 // see [live.MarkPersonal].
 func CallerOf(ctx context.Context) (user, network string) {
-	live.MarkPersonal(ctx)
+	broadcast.MarkPersonal(ctx)
 	c := callerOf(ctx)
 	return c.admission.User, strings.TrimPrefix(c.network, "a:")
 }

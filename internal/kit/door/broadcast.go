@@ -7,8 +7,8 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/live"
 )
 
 // Subscriptions that are told the same (see [live.From]) are members of a pipe, one
@@ -22,7 +22,7 @@ import (
 // use.
 type sink interface {
 	// appendNext appends the message that has a member's next response.
-	appendNext(out []byte, m *subscriber, payload []byte, u *live.Update) []byte
+	appendNext(out []byte, m *subscriber, payload []byte, u *broadcast.Update) []byte
 	// offer takes messages, which the caller may change afterwards, and never waits. If
 	// too much waits to be written it takes nothing and returns false; when all that is
 	// written it counts that in drains, and then calls drained of its members, once.
@@ -66,7 +66,7 @@ func (b *broadcaster) wait(ctx context.Context) error {
 
 // follow has a member told what its subscription is to hear, until it is closed. It
 // closes the member if it fails.
-func (m *subscriber) follow(s live.Source) error {
+func (m *subscriber) follow(s broadcast.Source) error {
 	following := false
 	defer func() {
 		if !following { // it may have panicked
@@ -244,7 +244,7 @@ type subscriber struct {
 	gen  atomic.Uint32                   // of what it is pushed: what has another one counts no more
 
 	// The pipe's mutex guards these.
-	following  live.Subscription // nil before it follows, and when it is closed
+	following  broadcast.Subscription // nil before it follows, and when it is closed
 	state      receiveState
 	resuming   bool         // its source was asked to
 	resumeLate receiveState // from which it is to be resumed when it follows
@@ -283,7 +283,7 @@ func (m *subscriber) lock() *sharedExecution {
 }
 
 // Push implements [live.Receiver].
-func (m *subscriber) Push(u *live.Update) {
+func (m *subscriber) Push(u *broadcast.Update) {
 	p := m.lock()
 	defer p.mu.Unlock()
 	if m.closed || m.ending || m.finished || m.state != taking {

@@ -19,10 +19,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest"
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest/generated"
-	"github.com/tandian-dev/tandian/internal/kit/live"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -334,7 +334,7 @@ type breaking struct {
 	may  chan struct{}
 }
 
-func (b *breaking) appendNext(out []byte, m *subscriber, payload []byte, u *live.Update) []byte {
+func (b *breaking) appendNext(out []byte, m *subscriber, payload []byte, u *broadcast.Update) []byte {
 	b.once.Do(func() { panic("oh") })
 	return b.sink.appendNext(out, m, payload, u)
 }
@@ -394,7 +394,7 @@ func TestSlowLoadsAreMadeTogether(t *testing.T) {
 		const updates, each = 5 * loadAhead, 400 * time.Millisecond
 		begin := time.Now()
 		for i := range updates {
-			m.Push(&live.Update{Seq: int64(i + 1), Load: func(ctx context.Context) (any, error) {
+			m.Push(&broadcast.Update{Seq: int64(i + 1), Load: func(ctx context.Context) (any, error) {
 				return &generated.News{Number: i, Text: "x"}, clock.Sleep(ctx, each)
 			}})
 		}
@@ -425,8 +425,8 @@ func (r *refusing) offer(messages []byte) (taken bool) {
 
 // A replay is a following that tells some updates again.
 type replay struct {
-	to      live.Receiver
-	updates []*live.Update
+	to      broadcast.Receiver
+	updates []*broadcast.Update
 }
 
 func (r *replay) Close() {}
@@ -458,9 +458,9 @@ func TestNothingIsKeptThatWasLoadedAheadInVain(t *testing.T) {
 	var loads [updates]atomic.Int64
 	told := &replay{to: m}
 	for i := range updates {
-		told.updates = append(told.updates, &live.Update{Seq: int64(i + 1), Load: func(context.Context) (any, error) {
+		told.updates = append(told.updates, &broadcast.Update{Seq: int64(i + 1), Load: func(context.Context) (any, error) {
 			if loads[i].Add(1) > 1 && i == updates-1 {
-				return nil, live.ErrSkip
+				return nil, broadcast.ErrSkip
 			}
 			return &generated.News{Number: i, Text: "x"}, nil
 		}})
@@ -490,7 +490,7 @@ func TestMemosOfAllSelectionsHaveOneBound(t *testing.T) {
 	var memos []*payloadCache
 	for range memoTotal/len(payload) + 5 {
 		m := &payloadCache{total: &total}
-		u := &live.Update{}
+		u := &broadcast.Update{}
 		m.add(u, payload)
 		_, known := m.find(u)
 		if known != (len(memos) < memoTotal/len(payload)) {
@@ -506,9 +506,9 @@ func TestMemosOfAllSelectionsHaveOneBound(t *testing.T) {
 	}
 	one := &payloadCache{total: &total}
 	for range 5 {
-		one.add(&live.Update{}, payload)
+		one.add(&broadcast.Update{}, payload)
 	}
-	if one.find(&live.Update{}); one.bytes > memoBytes || total.Load() != int64(one.bytes) {
+	if one.find(&broadcast.Update{}); one.bytes > memoBytes || total.Load() != int64(one.bytes) {
 		t.Errorf("%d bytes, %d in all", one.bytes, total.Load())
 	}
 }
@@ -571,7 +571,7 @@ func TestWhoFellBehindIsToldTheEndInOrder(t *testing.T) {
 // An idleCarrier takes everything and does nothing.
 type idleCarrier struct{}
 
-func (idleCarrier) appendNext(out []byte, m *subscriber, payload []byte, _ *live.Update) []byte {
+func (idleCarrier) appendNext(out []byte, m *subscriber, payload []byte, _ *broadcast.Update) []byte {
 	return appendFrame(out, m.prefix, payload, []byte{'}'})
 }
 
@@ -594,7 +594,7 @@ type moodyCarrier struct {
 	ended   bool
 }
 
-func (c *moodyCarrier) appendNext(out []byte, _ *subscriber, payload []byte, u *live.Update) []byte {
+func (c *moodyCarrier) appendNext(out []byte, _ *subscriber, payload []byte, u *broadcast.Update) []byte {
 	out = fmt.Appendf(out, "%d ", u.Seq)
 	return append(append(out, payload...), '\n')
 }
@@ -668,7 +668,7 @@ func TestNobodyMissesAnythingOrHearsItTwice(t *testing.T) {
 		if i%3 == 0 {
 			document = `subscription { told(topic: "a", after: 0) { number viewer } }`
 		}
-		var source live.Source
+		var source broadcast.Source
 		c.member, source = h.join(t, c, document, c.viewer)
 		carriers[i] = c
 		others.Go(func() { // while it is told
@@ -739,7 +739,7 @@ func newHall(t testing.TB) *hall {
 	return h
 }
 
-func (h *hall) join(t testing.TB, to sink, document, viewer string) (*subscriber, live.Source) {
+func (h *hall) join(t testing.TB, to sink, document, viewer string) (*subscriber, broadcast.Source) {
 	t.Helper()
 	who := caller{key: "a", admission: AuthResult{WithContext: func(ctx context.Context) context.Context { return doortest.WithViewer(ctx, viewer) }}}
 	op, refused := h.server.start(t.Context(), who, &graphql.RawParams{Query: document})
@@ -751,9 +751,9 @@ func (h *hall) join(t testing.TB, to sink, document, viewer string) (*subscriber
 }
 
 // A feed is a source that tells those who follow it what a test says.
-type feed struct{ to []live.Receiver }
+type feed struct{ to []broadcast.Receiver }
 
-func (f *feed) Subscribe(r live.Receiver) (live.Subscription, error) {
+func (f *feed) Subscribe(r broadcast.Receiver) (broadcast.Subscription, error) {
 	f.to = append(f.to, r)
 	return f, nil
 }
@@ -776,7 +776,7 @@ func BenchmarkFanOut(b *testing.B) {
 	}
 	b.ReportAllocs()
 	for seq := int64(1); b.Loop(); seq++ {
-		u := &live.Update{Seq: seq, Load: func(context.Context) (any, error) {
+		u := &broadcast.Update{Seq: seq, Load: func(context.Context) (any, error) {
 			return &generated.News{Number: 1, Text: "What happened."}, nil
 		}}
 		for _, r := range source.to {

@@ -14,7 +14,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
 // A caller is whom a request counts for.
@@ -40,9 +40,9 @@ type operation struct {
 	points    complexityPoints
 	counted   bool // its points are among those that run
 	responses graphql.ResponseHandler
-	joint     *live.Handoff     // of a subscription
-	lastEvent string            // that its client saw before; set before run
-	refused   *graphql.Response // that waits to be the next
+	joint     *broadcast.Handoff // of a subscription
+	lastEvent string             // that its client saw before; set before run
+	refused   *graphql.Response  // that waits to be the next
 	ended     bool
 }
 
@@ -104,8 +104,8 @@ func (op *operation) run() (refused *graphql.Response) {
 		return op.server.refused(graphql.WithOperationContext(op.ctx, op.oc), gqlerror.List{err})
 	}
 	if op.subscription() {
-		op.joint = &live.Handoff{LastEvent: op.lastEvent}
-		op.ctx = live.WithHandoff(op.ctx, op.joint)
+		op.joint = &broadcast.Handoff{LastEvent: op.lastEvent}
+		op.ctx = broadcast.WithHandoff(op.ctx, op.joint)
 	}
 	op.responses, op.ctx = op.server.exec.DispatchOperation(op.ctx, op.oc)
 	return nil
@@ -113,7 +113,7 @@ func (op *operation) run() (refused *graphql.Response) {
 
 // source is what a subscription that has begun is told by, nil if it has no such thing or
 // failed to begin.
-func (op *operation) source() live.Source {
+func (op *operation) source() broadcast.Source {
 	if op.joint == nil || op.joint.Source() == nil || op.refused != nil {
 		return nil
 	}

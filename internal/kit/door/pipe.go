@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
 const (
@@ -40,18 +40,18 @@ type sharedExecution struct {
 	forget  *time.Timer // empties the memo; nil at first
 
 	// These are the worker's, or, without one, the mutex guards them.
-	op       *operation           // nil before its first update, and when it failed
-	stop     func() bool          // so that the end of the pipe is not that of op any more
-	unopened bool                 // its operation was refused to the member that should begin it
-	tainted  bool                 // by who asks
-	batch    int                  // updates that the next batch has at most; 0 at first
-	loaded   map[*live.Update]any // of this batch and the next ones, which were loaded together
+	op       *operation                // nil before its first update, and when it failed
+	stop     func() bool               // so that the end of the pipe is not that of op any more
+	unopened bool                      // its operation was refused to the member that should begin it
+	tainted  bool                      // by who asks
+	batch    int                       // updates that the next batch has at most; 0 at first
+	loaded   map[*broadcast.Update]any // of this batch and the next ones, which were loaded together
 	memo     payloadCache
 }
 
 // An delivery is an update for a member, or its end.
 type delivery struct {
-	u   *live.Update // nil for the end
+	u   *broadcast.Update // nil for the end
 	m   *subscriber
 	gen uint32
 }
@@ -206,7 +206,7 @@ type worker struct {
 	spare []delivery // an empty queue
 
 	// A batch.
-	updates  []*live.Update
+	updates  []*broadcast.Update
 	payloads [][]byte // of the updates; nil for nothing to tell
 	which    []int8   // of the updates each entry has; -1 for none
 	next     []int32  // the next entry of the same member, from 1; 0 for none
@@ -266,7 +266,7 @@ func (w *worker) sort(taken []delivery, most int) int {
 }
 
 // find is the place of an update in the batch, -1 if it has no room.
-func (w *worker) find(u *live.Update, most int) int {
+func (w *worker) find(u *broadcast.Update, most int) int {
 	for i, other := range w.updates {
 		if other == u {
 			return i

@@ -11,8 +11,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/live"
 )
 
 const (
@@ -35,7 +35,7 @@ const (
 )
 
 // payload is the response to an update, nil if there is nothing to tell.
-func (p *sharedExecution) payload(u *live.Update) ([]byte, outcome) {
+func (p *sharedExecution) payload(u *broadcast.Update) ([]byte, outcome) {
 	if payload, known := p.memo.find(u); known {
 		return payload, executed
 	}
@@ -48,7 +48,7 @@ func (p *sharedExecution) payload(u *live.Update) ([]byte, outcome) {
 
 // execute tries until there is a response that need not be tried again. It waits for
 // stores as long as there are members. It is not sure if the next try could be another one.
-func (p *sharedExecution) execute(u *live.Update) (payload []byte, sure bool, _ outcome) {
+func (p *sharedExecution) execute(u *broadcast.Update) (payload []byte, sure bool, _ outcome) {
 	d := p.broadcasts.server
 	p.tainted = false
 	begun, pause := time.Now(), firstPause
@@ -59,7 +59,7 @@ func (p *sharedExecution) execute(u *live.Update) (payload []byte, sure bool, _ 
 			return nil, false, stopped
 		case p.tainted && !p.alone:
 			return nil, false, personal
-		case errors.Is(err, live.ErrSkip):
+		case errors.Is(err, broadcast.ErrSkip):
 			return nil, true, executed
 		case err != nil:
 			if p.broadcasts.complaints.Allow() {
@@ -98,7 +98,7 @@ func payloadOf(res *graphql.Response) []byte {
 
 // once loads and executes an update. An operation that does not answer is made anew, once.
 // The error is that of the update.
-func (p *sharedExecution) once(u *live.Update) (res *graphql.Response, err error) {
+func (p *sharedExecution) once(u *broadcast.Update) (res *graphql.Response, err error) {
 	for range 2 {
 		if p.op == nil {
 			refused := p.open()
@@ -114,7 +114,7 @@ func (p *sharedExecution) once(u *live.Update) (res *graphql.Response, err error
 }
 
 // answer drops an operation that gave no answer or ended with it.
-func (p *sharedExecution) answer(u *live.Update) (*graphql.Response, error) {
+func (p *sharedExecution) answer(u *broadcast.Update) (*graphql.Response, error) {
 	op := p.op
 	defer func() {
 		if op.joint.Personal() {
@@ -148,9 +148,9 @@ func (p *sharedExecution) answer(u *live.Update) (*graphql.Response, error) {
 // and with them those that come behind it, all at once: so a source can read what they need
 // together, and where that takes long it is not waited for by each batch. What fails is
 // loaded again when it is executed.
-func (p *sharedExecution) preload(batch []*live.Update, behind []delivery) {
-	var wanted []*live.Update
-	want := func(u *live.Update) {
+func (p *sharedExecution) preload(batch []*broadcast.Update, behind []delivery) {
+	var wanted []*broadcast.Update
+	want := func(u *broadcast.Update) {
 		if _, known := p.memo.find(u); known {
 			return
 		}
@@ -164,7 +164,7 @@ func (p *sharedExecution) preload(batch []*live.Update, behind []delivery) {
 	if len(wanted) == 0 {
 		return
 	}
-	var last *live.Update // of many for one it is told to stands behind the other
+	var last *broadcast.Update // of many for one it is told to stands behind the other
 	for i := range behind[:min(len(behind), lookAhead)] {
 		if e := &behind[i]; e.u != nil && e.u != last && e.current() {
 			last = e.u
@@ -177,7 +177,7 @@ func (p *sharedExecution) preload(batch []*live.Update, behind []delivery) {
 		return
 	}
 	if p.loaded == nil {
-		p.loaded = make(map[*live.Update]any, batchSize)
+		p.loaded = make(map[*broadcast.Update]any, batchSize)
 	}
 	ctx, cancel := context.WithTimeout(p.ctx, loadTime)
 	defer cancel()
@@ -197,7 +197,7 @@ func (p *sharedExecution) preload(batch []*live.Update, behind []delivery) {
 }
 
 // load asks for the value of an update, unless it was loaded with others.
-func (p *sharedExecution) load(op *operation, u *live.Update) (v any, err error) {
+func (p *sharedExecution) load(op *operation, u *broadcast.Update) (v any, err error) {
 	if v, ok := p.loaded[u]; ok {
 		delete(p.loaded, u)
 		return v, nil
@@ -207,7 +207,7 @@ func (p *sharedExecution) load(op *operation, u *live.Update) (v any, err error)
 	return p.loadOne(ctx, u)
 }
 
-func (p *sharedExecution) loadOne(ctx context.Context, u *live.Update) (v any, err error) {
+func (p *sharedExecution) loadOne(ctx context.Context, u *broadcast.Update) (v any, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			err = p.broadcasts.server.recovered(ctx, value)
@@ -257,13 +257,13 @@ func (p *sharedExecution) drop() {
 // once and are told the same again, nobody has to wait for its execution.
 type payloadCache struct {
 	total    *atomic.Int64 // bytes of all memos
-	payloads map[*live.Update][]byte
+	payloads map[*broadcast.Update][]byte
 	order    []memorized // the oldest first
 	bytes    int
 }
 
 type memorized struct {
-	u  *live.Update
+	u  *broadcast.Update
 	at time.Time
 }
 
@@ -286,20 +286,20 @@ func (m *payloadCache) count(bytes int) {
 	m.total.Add(int64(bytes))
 }
 
-func (m *payloadCache) find(u *live.Update) (payload []byte, known bool) {
+func (m *payloadCache) find(u *broadcast.Update) (payload []byte, known bool) {
 	m.shrink(memoSize, time.Now())
 	payload, known = m.payloads[u]
 	return payload, known
 }
 
-func (m *payloadCache) add(u *live.Update, payload []byte) {
+func (m *payloadCache) add(u *broadcast.Update, payload []byte) {
 	now := time.Now()
 	m.shrink(memoSize-1, now)
 	if m.total.Load()+int64(len(payload)) > memoTotal {
 		return
 	}
 	if m.payloads == nil {
-		m.payloads = map[*live.Update][]byte{}
+		m.payloads = map[*broadcast.Update][]byte{}
 	}
 	m.payloads[u] = slices.Clip(payload)
 	m.order = append(m.order, memorized{u, now})

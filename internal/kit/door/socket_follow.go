@@ -3,12 +3,12 @@ package door
 import (
 	"context"
 
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
 // follow goes on with a task without a goroutine of its own, told by a source. It returns
 // false if the task is over.
-func (c *wsConn) follow(ctx context.Context, t *wsOperation, op *operation, source live.Source) bool {
+func (c *wsConn) follow(ctx context.Context, t *wsOperation, op *operation, source broadcast.Source) bool {
 	m := c.server.broadcasts.join(c.ctx, op, c) //nolint:contextcheck // the task's ends now
 	prefix := frame(messageNext, t.id, []byte{})
 	m.prefix = prefix[:len(prefix)-1]
@@ -33,7 +33,7 @@ func (c *wsConn) follow(ctx context.Context, t *wsOperation, op *operation, sour
 }
 
 // appendNext implements [sink].
-func (*wsConn) appendNext(out []byte, m *subscriber, payload []byte, _ *live.Update) []byte {
+func (*wsConn) appendNext(out []byte, m *subscriber, payload []byte, _ *broadcast.Update) []byte {
 	return appendFrame(out, m.prefix, payload, []byte{'}'})
 }
 

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/tandian-dev/tandian/internal/kit/live"
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
 // An eventQueue is what waits for the goroutine of a stream that is told what others are
@@ -25,7 +25,7 @@ type eventQueue struct {
 const maxEvents = 256 * kb // that wait for a stream
 
 // follow serves a subscription whose source tells many the same.
-func (s *eventStream) follow(ctx context.Context, token string, op *operation, source live.Source) {
+func (s *eventStream) follow(ctx context.Context, token string, op *operation, source broadcast.Source) {
 	m := s.broadcasts.join(ctx, op, s)
 	defer m.close()
 	s.member = m
@@ -73,7 +73,7 @@ func (s *eventStream) flush(op *operation) (over bool) {
 }
 
 // appendNext implements [sink].
-func (*eventStream) appendNext(out []byte, _ *subscriber, payload []byte, u *live.Update) []byte {
+func (*eventStream) appendNext(out []byte, _ *subscriber, payload []byte, u *broadcast.Update) []byte {
 	out = append(out, "event: next\n"...)
 	if u.Cursor != "" && !strings.ContainsAny(u.Cursor, "\r\n\x00") {
 		out = append(append(append(out, "id: "...), u.Cursor...), '\n')

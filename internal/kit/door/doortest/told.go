@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest/generated"
 	"github.com/tandian-dev/tandian/internal/kit/door/doortest/scalar"
-	"github.com/tandian-dev/tandian/internal/kit/live"
 )
 
 // Tell tells all who subscribe to a topic, and who come later and ask for it. It returns
@@ -24,7 +24,7 @@ func (s *Schema) Tell(about, text string) (number, reached int) {
 	s.told++
 	n := s.told
 	s.mu.Unlock()
-	u := &live.Update{Seq: int64(n), Cursor: strconv.Itoa(n), At: time.Now(), Load: func(context.Context) (any, error) {
+	u := &broadcast.Update{Seq: int64(n), Cursor: strconv.Itoa(n), At: time.Now(), Load: func(context.Context) (any, error) {
 		if err := s.trouble("load"); err != nil {
 			return nil, err
 		}
@@ -76,14 +76,14 @@ func (s *Schema) topic(about string) *topic {
 // A topic remembers all that was told about it.
 type topic struct {
 	mu    sync.Mutex
-	news  []*live.Update
+	news  []*broadcast.Update
 	by    map[*follower]struct{}
 	ended bool
 	why   error
 }
 
 // tell is for those who hold the mutex.
-func (t *topic) tell(u *live.Update) int {
+func (t *topic) tell(u *broadcast.Update) int {
 	t.news = append(t.news, u)
 	for f := range t.by {
 		f.to.Push(u)
@@ -108,7 +108,7 @@ type subscriber struct {
 }
 
 // Subscribe implements [live.Source].
-func (s subscriber) Subscribe(r live.Receiver) (live.Subscription, error) {
+func (s subscriber) Subscribe(r broadcast.Receiver) (broadcast.Subscription, error) {
 	f := &follower{topic: s.topic, to: r}
 	s.topic.mu.Lock()
 	defer s.topic.mu.Unlock()
@@ -122,7 +122,7 @@ func (s subscriber) Subscribe(r live.Receiver) (live.Subscription, error) {
 
 type follower struct {
 	topic *topic
-	to    live.Receiver
+	to    broadcast.Receiver
 	leave func()
 }
 
@@ -165,20 +165,20 @@ func (s subscription) Told(ctx context.Context, about string, after *int) (<-cha
 	if after != nil {
 		from.after = new(int64(*after))
 	}
-	if last := live.LastEventID(ctx); last != "" {
+	if last := broadcast.LastEventID(ctx); last != "" {
 		n, err := strconv.ParseInt(last, 10, 64)
 		if err != nil {
 			return nil, fmt.Errorf("the last event: %w", err)
 		}
 		from.after = &n
 	}
-	return live.From[*generated.News](ctx, from)
+	return broadcast.From[*generated.News](ctx, from)
 }
 
 type news root
 
 func (news) Viewer(ctx context.Context, _ *generated.News) (*string, error) {
-	live.MarkPersonal(ctx)
+	broadcast.MarkPersonal(ctx)
 	return query{}.Viewer(ctx)
 }
 

@@ -1,4 +1,4 @@
-package live
+package pubsub
 
 import (
 	"cmp"
@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// HintOptions tunes [Channel]. Channel is required.
-type HintOptions struct {
+// Options tunes [Channel]. Channel is required.
+type Options struct {
 	Channel    string
 	PingAfter  time.Duration         // after which the connection is tried with a message to ourselves; default 30 s
 	Timeout    time.Duration         // longest wait for that, and for any answer of Redis; default 2 s
@@ -36,7 +36,7 @@ type HintOptions struct {
 // Its methods are safe for concurrent use.
 type Channel struct {
 	rdb    redis.UniversalClient // nil: this process is all there is
-	o      HintOptions
+	o      Options
 	hear   func(body []byte)
 	missed func()
 	probe  []byte
@@ -54,11 +54,11 @@ const (
 	lastRelisten  = 500 * time.Millisecond
 )
 
-// NewHints builds Hints over a Redis, or, with nil, within this process. hear is called
+// New builds Hints over a Redis, or, with nil, within this process. hear is called
 // with each message, also this process's own, by one goroutine;
 // missed whenever messages may have been lost: at the beginning and after each gap. It
 // starts nothing: see Run. It panics if the Registerer has these metrics already.
-func NewHints(rdb redis.UniversalClient, o HintOptions, hear func(body []byte), missed func()) *Channel {
+func New(rdb redis.UniversalClient, o Options, hear func(body []byte), missed func()) *Channel {
 	o.PingAfter, o.Timeout = cmp.Or(o.PingAfter, 30*time.Second), cmp.Or(o.Timeout, 2*time.Second)
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	counter := func(name, help string) prometheus.Counter {

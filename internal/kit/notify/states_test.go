@@ -1,4 +1,4 @@
-package live
+package notify
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
@@ -21,7 +22,7 @@ type taker struct {
 	places []int64
 }
 
-func (r *taker) Push(u *Update) {
+func (r *taker) Push(u *broadcast.Update) {
 	v, err := u.Load(context.Background())
 	n, ok := v.(int)
 	if err != nil || !ok {
@@ -56,15 +57,15 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(eventbus.NewMemory(), Options{})
 		run(t, h)
-		states := NewStates[int](h)
+		states := NewSharedUpdates[int](h)
 		var now, reads atomic.Int64
-		source := func() Source {
+		source := func() broadcast.Source {
 			return states.Of("stock", UpdateOptions[int]{
 				Read:  func(context.Context) (int, error) { reads.Add(1); return int(now.Load()), nil },
 				Final: func(n int) bool { return n == 9 },
 			})
 		}
-		follow := func() (*taker, Subscription) {
+		follow := func() (*taker, broadcast.Subscription) {
 			r := new(taker)
 			f, err := source().Subscribe(r)
 			if err != nil {
@@ -113,7 +114,7 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 
 func TestAStateThatCannotBeWatchedIsRefused(t *testing.T) {
 	h := New(eventbus.NewMemory(), Options{MaxWatches: -1})
-	_, err := NewStates[int](h).Of("stock", UpdateOptions[int]{}).Subscribe(new(taker))
+	_, err := NewSharedUpdates[int](h).Of("stock", UpdateOptions[int]{}).Subscribe(new(taker))
 	if !errors.Is(err, ErrFull) {
 		t.Errorf("%v", err)
 	}

@@ -5,7 +5,7 @@
 // come twice, late, for nothing, or for another key that looks the same, and costs
 // one read each time; where hints may have been missed, everybody is hinted. A
 // process has one subscriber to the bus, however many wait in it.
-package live
+package notify
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package live
+package notify
 
 import (
 	"encoding/binary"

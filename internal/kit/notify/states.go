@@ -1,8 +1,10 @@
-package live
+package notify
 
 import (
 	"context"
 	"sync"
+
+	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
 // SharedUpdates lets all who follow the state of a key share one [Updates] of it: each state
@@ -14,15 +16,15 @@ type SharedUpdates[T any] struct {
 	open map[string]*state[T]
 }
 
-// NewStates builds one. It starts nothing as long as nobody follows.
-func NewStates[T any](h *Hub) *SharedUpdates[T] {
+// NewSharedUpdates builds one. It starts nothing as long as nobody follows.
+func NewSharedUpdates[T any](h *Hub) *SharedUpdates[T] {
 	return &SharedUpdates[T]{hub: h, open: make(map[string]*state[T])}
 }
 
 // Of is the state of a key as a source: the present one, at once, then each changed
 // one, until one is final. Who is slow is told the newest. All sources of one key must
 // read the same. The error of following is [ErrFull].
-func (s *SharedUpdates[T]) Of(key string, o UpdateOptions[T]) Source {
+func (s *SharedUpdates[T]) Of(key string, o UpdateOptions[T]) broadcast.Source {
 	return stateSource[T]{s, key, o}
 }
 
@@ -39,18 +41,18 @@ type state[T any] struct {
 	cancel context.CancelFunc
 
 	mu        sync.Mutex // held while receivers are called
-	last      *Update
+	last      *broadcast.Update
 	ended     bool
 	receivers map[*stateFollowing[T]]struct{}
 }
 
 type stateFollowing[T any] struct {
 	state *state[T]
-	r     Receiver
+	r     broadcast.Receiver
 }
 
 // Subscribe implements [Source].
-func (s stateSource[T]) Subscribe(r Receiver) (Subscription, error) {
+func (s stateSource[T]) Subscribe(r broadcast.Receiver) (broadcast.Subscription, error) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
 	st := s.of.open[s.key]
@@ -69,7 +71,7 @@ func (s stateSource[T]) Subscribe(r Receiver) (Subscription, error) {
 }
 
 // add is for those who hold the mutex of States.
-func (st *state[T]) add(r Receiver) Subscription {
+func (st *state[T]) add(r broadcast.Receiver) broadcast.Subscription {
 	f := &stateFollowing[T]{st, r}
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -98,7 +100,7 @@ func (st *state[T]) run(states <-chan T) {
 func (st *state[T]) tell(value T) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
-	u := &Update{Seq: 1, Load: func(context.Context) (any, error) { return value, nil }}
+	u := &broadcast.Update{Seq: 1, Load: func(context.Context) (any, error) { return value, nil }}
 	if st.last != nil {
 		u.Seq = st.last.Seq + 1
 	}

@@ -1,4 +1,4 @@
-package live
+package notify
 
 import "github.com/prometheus/client_golang/prometheus"
 

@@ -1,4 +1,4 @@
-package live
+package notify
 
 // A Watch is told when something about its key may have changed.
 type Watch struct {

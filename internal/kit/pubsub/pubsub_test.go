@@ -1,4 +1,4 @@
-package live
+package pubsub
 
 import (
 	"context"
@@ -48,11 +48,11 @@ func (e *ear) has(body string) bool {
 	return slices.Contains(e.heard, body)
 }
 
-func listen(t *testing.T, rdb redis.UniversalClient, o HintOptions) (*Channel, *ear) {
+func listen(t *testing.T, rdb redis.UniversalClient, o Options) (*Channel, *ear) {
 	t.Helper()
 	e := new(ear)
 	o.Channel = "td:hints"
-	h := NewHints(rdb, o, e.hear, e.miss)
+	h := New(rdb, o, e.hear, e.miss)
 	run(t, h)
 	testkit.Eventually(t, soon, func() bool { return e.gaps() > 0 })
 	return h, e
@@ -67,8 +67,8 @@ func publish(t *testing.T, h *Channel, body string) {
 
 func TestHintsReachEveryProcess(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
-		here, ear1 := listen(t, rdb, HintOptions{})
-		_, ear2 := listen(t, rdb, HintOptions{})
+		here, ear1 := listen(t, rdb, Options{})
+		_, ear2 := listen(t, rdb, Options{})
 		publish(t, here, "7")
 		publish(t, here, "")
 		for _, e := range []*ear{ear1, ear2} {
@@ -78,7 +78,7 @@ func TestHintsReachEveryProcess(t *testing.T) {
 }
 
 func TestWithoutARedisHintsStayInTheProcess(t *testing.T) {
-	h, e := listen(t, nil, HintOptions{})
+	h, e := listen(t, nil, Options{})
 	publish(t, h, "7")
 	if !e.has("7") {
 		t.Errorf("heard %q", e.heard)
@@ -90,7 +90,7 @@ func TestOnAClusterHintsAreSharded(t *testing.T) {
 	if !ok {
 		t.Fatal("this is no client of a cluster")
 	}
-	h, e := listen(t, rdb, HintOptions{})
+	h, e := listen(t, rdb, Options{})
 	publish(t, h, "7")
 	testkit.Eventually(t, soon, func() bool { return e.has("7") })
 	master, err := testkit.AdminClient(t, rdb).(*redis.ClusterClient).MasterForKey(t.Context(), "td:hints") //nolint:forcetypeassert // it is what rdb is
@@ -106,7 +106,7 @@ func TestAConnectionThatIsLostIsReplacedAndAGapTold(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: addrOf(testkit.Redis(t))})
 	t.Cleanup(func() { _ = rdb.Close() })
 	admin := testkit.AdminClient(t, rdb)
-	h, e := listen(t, rdb, HintOptions{})
+	h, e := listen(t, rdb, Options{})
 	for gaps := e.gaps(); gaps < 4; gaps++ {
 		if err := admin.ClientKillByFilter(t.Context(), "TYPE", "pubsub").Err(); err != nil {
 			t.Fatal(err)
@@ -131,7 +131,7 @@ func TestASilentConnectionIsTriedWithAMessageToOurselves(t *testing.T) {
 	}})
 	t.Cleanup(func() { _ = rdb.Close() })
 	reg := prometheus.NewRegistry()
-	h, e := listen(t, rdb, HintOptions{PingAfter: 100 * time.Millisecond, Timeout: 2 * time.Second, Registerer: reg})
+	h, e := listen(t, rdb, Options{PingAfter: 100 * time.Millisecond, Timeout: 2 * time.Second, Registerer: reg})
 	if within(400*time.Millisecond, func() bool { return e.gaps() > 1 }) {
 		t.Fatal("a connection that answers was replaced")
 	}
