@@ -10,8 +10,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tandian-dev/tandian/internal/kit/cdc"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/logreader"
 )
 
 // readLog tells of changes that were made past this program, in psql for
@@ -21,9 +21,9 @@ func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Reg
 	if !h.canReadLog(ctx, log) {
 		return nil
 	}
-	r, err := logreader.New(h.DB.DB, logreader.Options{
+	r, err := cdc.New(h.DB.DB, cdc.Options{
 		URL: url, Locks: h.exclusive, Registerer: reg, Log: log,
-		Tables: []logreader.Table{
+		Tables: []cdc.Table{
 			h.cached("users", h.Accounts.Invalidate),
 			h.cached("shops", h.Shops.Invalidate),
 			h.cached("shop_types", h.Shops.InvalidateTypes),
@@ -44,7 +44,7 @@ func (h *Components) readLog(ctx context.Context, url string, reg prometheus.Reg
 // canReadLog asks the database, until it answers.
 func (h *Components) canReadLog(ctx context.Context, log *slog.Logger) bool {
 	for ctx.Err() == nil {
-		reason, ok, err := logreader.Check(ctx, h.DB.DB)
+		reason, ok, err := cdc.Check(ctx, h.DB.DB)
 		if err != nil {
 			log.WarnContext(ctx, "asking whether the log of the database can be read", "err", err)
 			_ = clock.Sleep(ctx, time.Second)
@@ -61,8 +61,8 @@ func (h *Components) canReadLog(ctx context.Context, log *slog.Logger) bool {
 // cached is a table whose rows are cached by their ids, and the room that tells of
 // their changes. When one was told of is noted: no job of the outbox tells of it
 // again.
-func (h *Components) cached(table string, tell func(context.Context, ...int64) error) logreader.Table {
-	return logreader.Table{Name: table, OnChange: func(ctx context.Context, keys []string) error {
+func (h *Components) cached(table string, tell func(context.Context, ...int64) error) cdc.Table {
+	return cdc.Table{Name: table, OnChange: func(ctx context.Context, keys []string) error {
 		ids := make([]int64, len(keys))
 		var wrong error
 		for i, key := range keys {

@@ -1,6 +1,6 @@
 //go:build unix
 
-package logreader
+package cdc
 
 import (
 	"context"
@@ -18,7 +18,7 @@ import (
 // the database that decodes the log. The transactions are written before they are read, or
 // at most one per millisecond while they are read.
 //
-//	scripts/servers.sh run go test -run '^$' -bench OwnTransactions -benchtime 20000x ./internal/kit/logreader
+//	scripts/servers.sh run go test -run '^$' -bench OwnTransactions -benchtime 20000x ./internal/kit/cdc
 func BenchmarkOwnTransactions(b *testing.B) {
 	for _, bb := range []struct {
 		name  string

@@ -1,4 +1,4 @@
-// Package logreader hears of every committed change of some Postgres tables,
+// Package cdc hears of every committed change of some Postgres tables,
 // whoever made it: this program, another one, somebody in psql.
 //
 // It reads the server's write-ahead log by logical decoding (the plugin pgoutput,
@@ -18,7 +18,7 @@
 // is away could fill its disk. Every Reader therefore looks at how much the slot
 // holds back, and gives it up rather than let it hold back more than
 // [Options.MaxLag].
-package logreader
+package cdc
 
 import (
 	"cmp"

@@ -1,4 +1,4 @@
-package logreader
+package cdc
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 // How long after the commit a change is told: from the moment when the statement
 // has returned, and from the one when it was sent.
 //
-//	scripts/servers.sh run go test -run '^$' -bench Latency -benchtime 200x ./internal/kit/logreader
+//	scripts/servers.sh run go test -run '^$' -bench Latency -benchtime 200x ./internal/kit/cdc
 func BenchmarkLatency(b *testing.B) {
 	at, heard := newTown(b), make(chan time.Time, 1)
 	at.runActive(b, Options{URL: at.dsn, Tables: []Table{{

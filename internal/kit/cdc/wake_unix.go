@@ -1,6 +1,6 @@
 //go:build unix
 
-package logreader
+package cdc
 
 import (
 	"net"
