@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -123,7 +123,7 @@ func (r *userResolver) Gender(ctx context.Context, obj *account.User) (*account.
 	return &obj.Gender, nil
 }
 
-func (r *userResolver) Birthday(ctx context.Context, obj *account.User) (*calendar.Date, error) {
+func (r *userResolver) Birthday(ctx context.Context, obj *account.User) (*civil.Date, error) {
 	if viewer(ctx).ID != obj.ID {
 		return nil, nil //nolint:nilnil // null for other users
 	}

@@ -4,7 +4,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
@@ -59,7 +59,7 @@ func complexity(c *generated.ComplexityRoot) {
 	c.Shop.SalesByDay = days
 	c.Query.SalesByDay = days
 	c.Shop.VisitsByDay, c.Query.SiteStats = days, days
-	c.Shop.Visits = func(child int, from, to calendar.Date) int { return days(0, from, to) + child }
+	c.Shop.Visits = func(child int, from, to civil.Date) int { return days(0, from, to) + child }
 	c.CheckInMonth.Days = func(child int) int { return times(31, child) }
 	c.Query.FlashSales = func(child int, _ []voucher.Phase, first int, _ *page.Cursor) int { return times(first, child) }
 	c.Query.CacheStats = func(child int) int { return times(assumedList, child) }
@@ -79,8 +79,8 @@ const feedCost = 100
 // daysCost is what a look at sales or visits costs beside its days, in fields.
 const daysCost = 50
 
-func days(child int, from, to calendar.Date) int {
-	return daysCost + times(min(calendar.Days(from, to), order.MaxSalesDays), child)
+func days(child int, from, to civil.Date) int {
+	return daysCost + times(min(civil.Days(from, to), order.MaxSalesDays), child)
 }
 
 // times is 1 + n·child. A page size that is out of bounds is refused by the

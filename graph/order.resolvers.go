@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/order"
@@ -133,7 +133,7 @@ func (r *queryResolver) OrderByNumber(ctx context.Context, number string) (*orde
 	})
 }
 
-func (r *queryResolver) SalesByDay(ctx context.Context, from calendar.Date, to calendar.Date) ([]order.DaySales, error) {
+func (r *queryResolver) SalesByDay(ctx context.Context, from civil.Date, to civil.Date) ([]order.DaySales, error) {
 	return r.services.Orders.SalesByDay(ctx, nil, from, to)
 }
 
@@ -144,7 +144,7 @@ func (r *shopResolver) Orders(ctx context.Context, obj *shop.Shop, status []orde
 	return r.services.Orders.ByShop(ctx, obj.ID, order.Filter{Status: status, First: first, After: optional.Value(after)})
 }
 
-func (r *shopResolver) SalesByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]order.DaySales, error) {
+func (r *shopResolver) SalesByDay(ctx context.Context, obj *shop.Shop, from civil.Date, to civil.Date) ([]order.DaySales, error) {
 	if err := r.services.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
 		return nil, err
 	}

@@ -8,23 +8,23 @@ package graph
 import (
 	"context"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/visit"
 )
 
-func (r *queryResolver) SiteStats(ctx context.Context, from calendar.Date, to calendar.Date) ([]visit.Stats, error) {
+func (r *queryResolver) SiteStats(ctx context.Context, from civil.Date, to civil.Date) ([]visit.Stats, error) {
 	return r.services.Visits.SiteStats(ctx, from, to)
 }
 
-func (r *shopResolver) Visits(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) (*visit.Stats, error) {
+func (r *shopResolver) Visits(ctx context.Context, obj *shop.Shop, from civil.Date, to civil.Date) (*visit.Stats, error) {
 	if err := r.services.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
 		return nil, err
 	}
 	return r.services.Visits.ShopStats(ctx, obj.ID, from, to)
 }
 
-func (r *shopResolver) VisitsByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]visit.Stats, error) {
+func (r *shopResolver) VisitsByDay(ctx context.Context, obj *shop.Shop, from civil.Date, to civil.Date) ([]visit.Stats, error) {
 	if err := r.services.Orders.MaySeeShop(ctx, orderViewer(ctx), obj.ID); err != nil {
 		return nil, err
 	}

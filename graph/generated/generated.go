@@ -20,7 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/feed"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
@@ -429,12 +429,12 @@ type ComplexityRoot struct {
 		Order          func(childComplexity int, id scalar.ID) int
 		OrderByNumber  func(childComplexity int, number string) int
 		QueueStats     func(childComplexity int) int
-		SalesByDay     func(childComplexity int, from calendar.Date, to calendar.Date) int
+		SalesByDay     func(childComplexity int, from civil.Date, to civil.Date) int
 		ServerTime     func(childComplexity int) int
 		Shop           func(childComplexity int, id scalar.ID) int
 		ShopTypes      func(childComplexity int) int
 		Shops          func(childComplexity int, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) int
-		SiteStats      func(childComplexity int, from calendar.Date, to calendar.Date) int
+		SiteStats      func(childComplexity int, from civil.Date, to civil.Date) int
 		User           func(childComplexity int, id scalar.ID) int
 		Voucher        func(childComplexity int, id scalar.ID) int
 	}
@@ -492,12 +492,12 @@ type ComplexityRoot struct {
 		Notes        func(childComplexity int, first int, after *page.Cursor) int
 		OpenHours    func(childComplexity int) int
 		Orders       func(childComplexity int, status []order.Status, first int, after *page.Cursor) int
-		SalesByDay   func(childComplexity int, from calendar.Date, to calendar.Date) int
+		SalesByDay   func(childComplexity int, from civil.Date, to civil.Date) int
 		Score        func(childComplexity int) int
 		Sold         func(childComplexity int) int
 		Type         func(childComplexity int) int
-		Visits       func(childComplexity int, from calendar.Date, to calendar.Date) int
-		VisitsByDay  func(childComplexity int, from calendar.Date, to calendar.Date) int
+		Visits       func(childComplexity int, from civil.Date, to civil.Date) int
+		VisitsByDay  func(childComplexity int, from civil.Date, to civil.Date) int
 		Vouchers     func(childComplexity int) int
 	}
 
@@ -730,12 +730,12 @@ type QueryResolver interface {
 	Order(ctx context.Context, id scalar.ID) (*order.Order, error)
 	DisputedOrders(ctx context.Context, status []order.Status, first int, after *page.Cursor) (*order.Page, error)
 	OrderByNumber(ctx context.Context, number string) (*order.Order, error)
-	SalesByDay(ctx context.Context, from calendar.Date, to calendar.Date) ([]order.DaySales, error)
+	SalesByDay(ctx context.Context, from civil.Date, to civil.Date) ([]order.DaySales, error)
 	QueueStats(ctx context.Context) ([]model.QueueStats, error)
 	ShopTypes(ctx context.Context) ([]shop.Type, error)
 	Shop(ctx context.Context, id scalar.ID) (*shop.Shop, error)
 	Shops(ctx context.Context, filter *model.ShopFilter, near *model.NearInput, orderBy *shop.Order, first int, after *page.Cursor) (*shop.Page, error)
-	SiteStats(ctx context.Context, from calendar.Date, to calendar.Date) ([]visit.Stats, error)
+	SiteStats(ctx context.Context, from civil.Date, to civil.Date) ([]visit.Stats, error)
 	Voucher(ctx context.Context, id scalar.ID) (voucher.Kind, error)
 	FlashSales(ctx context.Context, phase []voucher.Phase, first int, after *page.Cursor) (*voucher.Page, error)
 	ServerTime(ctx context.Context) (*time.Time, error)
@@ -745,9 +745,9 @@ type ShopResolver interface {
 
 	Notes(ctx context.Context, objs []*shop.Shop, first int, after *page.Cursor) ([]*note.Page, error)
 	Orders(ctx context.Context, obj *shop.Shop, status []order.Status, first int, after *page.Cursor) (*order.Page, error)
-	SalesByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]order.DaySales, error)
-	Visits(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) (*visit.Stats, error)
-	VisitsByDay(ctx context.Context, obj *shop.Shop, from calendar.Date, to calendar.Date) ([]visit.Stats, error)
+	SalesByDay(ctx context.Context, obj *shop.Shop, from civil.Date, to civil.Date) ([]order.DaySales, error)
+	Visits(ctx context.Context, obj *shop.Shop, from civil.Date, to civil.Date) (*visit.Stats, error)
+	VisitsByDay(ctx context.Context, obj *shop.Shop, from civil.Date, to civil.Date) ([]visit.Stats, error)
 	Vouchers(ctx context.Context, objs []*shop.Shop) ([][]voucher.Kind, error)
 }
 type ShopEdgeResolver interface {
@@ -763,7 +763,7 @@ type UserResolver interface {
 	Role(ctx context.Context, objs []*account.User) ([]*account.Role, error)
 
 	Gender(ctx context.Context, obj *account.User) (*account.Gender, error)
-	Birthday(ctx context.Context, obj *account.User) (*calendar.Date, error)
+	Birthday(ctx context.Context, obj *account.User) (*civil.Date, error)
 
 	Shops(ctx context.Context, objs []*account.User, first int, after *page.Cursor) ([]*shop.Page, error)
 	Sessions(ctx context.Context, objs []*account.User) ([][]account.Session, error)
@@ -2331,7 +2331,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.SalesByDay(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
+		return e.ComplexityRoot.Query.SalesByDay(childComplexity, args["from"].(civil.Date), args["to"].(civil.Date)), true
 	case "Query.serverTime":
 		if e.ComplexityRoot.Query.ServerTime == nil {
 			break
@@ -2376,7 +2376,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Query.SiteStats(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
+		return e.ComplexityRoot.Query.SiteStats(childComplexity, args["from"].(civil.Date), args["to"].(civil.Date)), true
 	case "Query.user":
 		if e.ComplexityRoot.Query.User == nil {
 			break
@@ -2613,7 +2613,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Shop.SalesByDay(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
+		return e.ComplexityRoot.Shop.SalesByDay(childComplexity, args["from"].(civil.Date), args["to"].(civil.Date)), true
 	case "Shop.score":
 		if e.ComplexityRoot.Shop.Score == nil {
 			break
@@ -2642,7 +2642,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Shop.Visits(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
+		return e.ComplexityRoot.Shop.Visits(childComplexity, args["from"].(civil.Date), args["to"].(civil.Date)), true
 	case "Shop.visitsByDay":
 		if e.ComplexityRoot.Shop.VisitsByDay == nil {
 			break
@@ -2653,7 +2653,7 @@ func (e *executableSchema) Complexity(ctx context.Context, typeName, field strin
 			return 0, false
 		}
 
-		return e.ComplexityRoot.Shop.VisitsByDay(childComplexity, args["from"].(calendar.Date), args["to"].(calendar.Date)), true
+		return e.ComplexityRoot.Shop.VisitsByDay(childComplexity, args["from"].(civil.Date), args["to"].(civil.Date)), true
 	case "Shop.vouchers":
 		if e.ComplexityRoot.Shop.Vouchers == nil {
 			break
@@ -6668,7 +6668,7 @@ func (ec *executionContext) field_Query_salesByDay_args(ctx context.Context, raw
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -6676,7 +6676,7 @@ func (ec *executionContext) field_Query_salesByDay_args(ctx context.Context, raw
 	}
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -6750,7 +6750,7 @@ func (ec *executionContext) field_Query_siteStats_args(ctx context.Context, rawA
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -6758,7 +6758,7 @@ func (ec *executionContext) field_Query_siteStats_args(ctx context.Context, rawA
 	}
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -6852,7 +6852,7 @@ func (ec *executionContext) field_Shop_salesByDay_args(ctx context.Context, rawA
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -6860,7 +6860,7 @@ func (ec *executionContext) field_Shop_salesByDay_args(ctx context.Context, rawA
 	}
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -6874,7 +6874,7 @@ func (ec *executionContext) field_Shop_visitsByDay_args(ctx context.Context, raw
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -6882,7 +6882,7 @@ func (ec *executionContext) field_Shop_visitsByDay_args(ctx context.Context, raw
 	}
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -6896,7 +6896,7 @@ func (ec *executionContext) field_Shop_visits_args(ctx context.Context, rawArgs 
 	var err error
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -6904,7 +6904,7 @@ func (ec *executionContext) field_Shop_visits_args(ctx context.Context, rawArgs 
 	}
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
-		func(ctx context.Context, v any) (calendar.Date, error) {
+		func(ctx context.Context, v any) (civil.Date, error) {
 			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
 		})
 	if err != nil {
@@ -7695,7 +7695,7 @@ func (ec *executionContext) _CheckInMonth_today(ctx context.Context, field graph
 			return obj.Today, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v calendar.Date) graphql.Marshaler {
+		func(ctx context.Context, selections ast.SelectionSet, v civil.Date) graphql.Marshaler {
 			return ec.marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
 		},
 		true,
@@ -8532,7 +8532,7 @@ func (ec *executionContext) _DaySales_date(ctx context.Context, field graphql.Co
 			return obj.Date, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v calendar.Date) graphql.Marshaler {
+		func(ctx context.Context, selections ast.SelectionSet, v civil.Date) graphql.Marshaler {
 			return ec.marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
 		},
 		true,
@@ -14707,7 +14707,7 @@ func (ec *executionContext) _Query_salesByDay(ctx context.Context, field graphql
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().SalesByDay(ctx, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+			return ec.Resolvers.Query().SalesByDay(ctx, fc.Args["from"].(civil.Date), fc.Args["to"].(civil.Date))
 		},
 		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
 			directive0 := next
@@ -14939,7 +14939,7 @@ func (ec *executionContext) _Query_siteStats(ctx context.Context, field graphql.
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Query().SiteStats(ctx, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+			return ec.Resolvers.Query().SiteStats(ctx, fc.Args["from"].(civil.Date), fc.Args["to"].(civil.Date))
 		},
 		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
 			directive0 := next
@@ -16184,7 +16184,7 @@ func (ec *executionContext) _Shop_salesByDay(ctx context.Context, field graphql.
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Shop().SalesByDay(ctx, obj, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+			return ec.Resolvers.Shop().SalesByDay(ctx, obj, fc.Args["from"].(civil.Date), fc.Args["to"].(civil.Date))
 		},
 		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
 			directive0 := next
@@ -16246,7 +16246,7 @@ func (ec *executionContext) _Shop_visits(ctx context.Context, field graphql.Coll
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Shop().Visits(ctx, obj, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+			return ec.Resolvers.Shop().Visits(ctx, obj, fc.Args["from"].(civil.Date), fc.Args["to"].(civil.Date))
 		},
 		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
 			directive0 := next
@@ -16308,7 +16308,7 @@ func (ec *executionContext) _Shop_visitsByDay(ctx context.Context, field graphql
 		},
 		func(ctx context.Context) (any, error) {
 			fc := graphql.GetFieldContext(ctx)
-			return ec.Resolvers.Shop().VisitsByDay(ctx, obj, fc.Args["from"].(calendar.Date), fc.Args["to"].(calendar.Date))
+			return ec.Resolvers.Shop().VisitsByDay(ctx, obj, fc.Args["from"].(civil.Date), fc.Args["to"].(civil.Date))
 		},
 		func(ctx context.Context, next graphql.Resolver) graphql.Resolver {
 			directive0 := next
@@ -17571,7 +17571,7 @@ func (ec *executionContext) _User_birthday(ctx context.Context, field graphql.Co
 			return ec.Resolvers.User().Birthday(ctx, obj)
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *calendar.Date) graphql.Marshaler {
+		func(ctx context.Context, selections ast.SelectionSet, v *civil.Date) graphql.Marshaler {
 			return ec.marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
 		},
 		true,
@@ -18626,7 +18626,7 @@ func (ec *executionContext) _VisitStats_date(ctx context.Context, field graphql.
 			return obj.Date, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *calendar.Date) graphql.Marshaler {
+		func(ctx context.Context, selections ast.SelectionSet, v *civil.Date) graphql.Marshaler {
 			return ec.marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
 		},
 		true,
@@ -27466,12 +27466,12 @@ func (ec *executionContext) marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandia
 	return res
 }
 
-func (ec *executionContext) unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, v any) (calendar.Date, error) {
+func (ec *executionContext) unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, v any) (civil.Date, error) {
 	res, err := scalar.UnmarshalDate(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, sel ast.SelectionSet, v calendar.Date) graphql.Marshaler {
+func (ec *executionContext) marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, sel ast.SelectionSet, v civil.Date) graphql.Marshaler {
 	_ = sel
 	res := scalar.MarshalDate(v)
 	if res == graphql.Null {
@@ -28954,7 +28954,7 @@ func (ec *executionContext) marshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtan
 	return res
 }
 
-func (ec *executionContext) unmarshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, v any) (*calendar.Date, error) {
+func (ec *executionContext) unmarshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, v any) (*civil.Date, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -28962,7 +28962,7 @@ func (ec *executionContext) unmarshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtan
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, sel ast.SelectionSet, v *calendar.Date) graphql.Marshaler {
+func (ec *executionContext) marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, sel ast.SelectionSet, v *civil.Date) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

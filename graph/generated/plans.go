@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/feed"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
@@ -1000,7 +1000,7 @@ func Plans(cfg Config) plan.Tables {
 			}, plan.Each(func(ctx context.Context, obj *account.User, args any) (*account.Gender, error) {
 				return resolver.Gender(ctx, obj)
 			})).Nullable(),
-			"birthday": plan.LoadedScalar(func(out []byte, v *calendar.Date) []byte { return plan.OrNull(out, v, scalar.AppendDate) }, plan.Each(func(ctx context.Context, obj *account.User, args any) (*calendar.Date, error) {
+			"birthday": plan.LoadedScalar(func(out []byte, v *civil.Date) []byte { return plan.OrNull(out, v, scalar.AppendDate) }, plan.Each(func(ctx context.Context, obj *account.User, args any) (*civil.Date, error) {
 				return resolver.Birthday(ctx, obj)
 			})).Nullable(),
 			"level":  plan.Scalar(func(out []byte, obj *account.User) []byte { return scalar.AppendInt(out, obj.Level()) }),
@@ -1253,8 +1253,8 @@ type argumentsQueryOrderByNumber struct {
 }
 
 type argumentsQuerySalesByDay struct {
-	from calendar.Date
-	to   calendar.Date
+	from civil.Date
+	to   civil.Date
 }
 
 type argumentsQueryShop struct {
@@ -1270,8 +1270,8 @@ type argumentsQueryShops struct {
 }
 
 type argumentsQuerySiteStats struct {
-	from calendar.Date
-	to   calendar.Date
+	from civil.Date
+	to   civil.Date
 }
 
 type argumentsQueryVoucher struct {
@@ -1296,18 +1296,18 @@ type argumentsShopOrders struct {
 }
 
 type argumentsShopSalesByDay struct {
-	from calendar.Date
-	to   calendar.Date
+	from civil.Date
+	to   civil.Date
 }
 
 type argumentsShopVisits struct {
-	from calendar.Date
-	to   calendar.Date
+	from civil.Date
+	to   civil.Date
 }
 
 type argumentsShopVisitsByDay struct {
-	from calendar.Date
-	to   calendar.Date
+	from civil.Date
+	to   civil.Date
 }
 
 type argumentsUserShops struct {

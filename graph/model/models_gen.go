@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
@@ -457,7 +457,7 @@ type UpdateProfileInput struct {
 	// Gender; null sets UNSPECIFIED.
 	Gender graphql.Omittable[*account.Gender] `json:"gender,omitempty"`
 	// Date of birth, from 1900 to today.
-	Birthday graphql.Omittable[*calendar.Date] `json:"birthday,omitempty"`
+	Birthday graphql.Omittable[*civil.Date] `json:"birthday,omitempty"`
 }
 
 // Result of updateProfile.

@@ -3,24 +3,24 @@ package scalar
 import (
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
 // MarshalDate writes a day as yyyy-mm-dd.
-func MarshalDate(d calendar.Date) graphql.Marshaler {
+func MarshalDate(d civil.Date) graphql.Marshaler {
 	return written(d, AppendDate)
 }
 
 // AppendDate appends a day as [MarshalDate] writes it.
-func AppendDate(out []byte, d calendar.Date) []byte {
+func AppendDate(out []byte, d civil.Date) []byte {
 	return append(append(append(out, '"'), d.String()...), '"')
 }
 
 // UnmarshalDate reads a day as yyyy-mm-dd. Anything else is a fault.
-func UnmarshalDate(v any) (calendar.Date, error) {
+func UnmarshalDate(v any) (civil.Date, error) {
 	s, _ := v.(string)
-	d, err := calendar.Parse(s)
+	d, err := civil.Parse(s)
 	if err != nil {
 		return d, fault.BadInput("a Date is a day as yyyy-mm-dd")
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/testkit"
@@ -389,7 +389,7 @@ func FuzzAStringIsAppendedAsGqlgenWritesIt(f *testing.F) {
 func TestScalarsAreAppendedAsTheyAreMarshalled(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	east := time.Date(2026, 3, 1, 12, 0, 0, 120_000_000, time.FixedZone("", 8*3600))
-	day, err := calendar.Parse("2026-03-01")
+	day, err := civil.Parse("2026-03-01")
 	if err != nil {
 		t.Fatal(err)
 	}

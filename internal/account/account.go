@@ -21,7 +21,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -69,17 +69,17 @@ const (
 // A User is a person with an account, as others see it; but the phone is for
 // the user alone.
 type User struct {
-	ID        int64          `json:"id"`
-	Nickname  string         `json:"nickname"`
-	AvatarURL *string        `json:"avatar_url,omitempty"`
-	Phone     *string        `json:"phone,omitempty"` // masked; the number itself stays in the row
-	Role      Role           `json:"role"`
-	City      *string        `json:"city,omitempty"`
-	Bio       *string        `json:"bio,omitempty"`
-	Gender    Gender         `json:"gender"`
-	Birthday  *calendar.Date `json:"birthday,omitempty"`
-	Points    int            `json:"points,omitempty"` // see Level
-	CreatedAt time.Time      `json:"created_at"`       // zero if an older release cached it
+	ID        int64       `json:"id"`
+	Nickname  string      `json:"nickname"`
+	AvatarURL *string     `json:"avatar_url,omitempty"`
+	Phone     *string     `json:"phone,omitempty"` // masked; the number itself stays in the row
+	Role      Role        `json:"role"`
+	City      *string     `json:"city,omitempty"`
+	Bio       *string     `json:"bio,omitempty"`
+	Gender    Gender      `json:"gender"`
+	Birthday  *civil.Date `json:"birthday,omitempty"`
+	Points    int         `json:"points,omitempty"` // see Level
+	CreatedAt time.Time   `json:"created_at"`       // zero if an older release cached it
 	Counts
 	Version int64 `json:"version"` // raised by every update
 }

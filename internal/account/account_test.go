@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
@@ -585,7 +585,7 @@ func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		v := p.login(t, ann).Viewer
-		birthday := calendar.Date{Year: 1990, Month: 2, Day: 28}
+		birthday := civil.Date{Year: 1990, Month: 2, Day: 28}
 		steps := []struct {
 			name    string
 			changes Changes
@@ -598,14 +598,14 @@ func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
 			{"nothing", Changes{}, User{Nickname: "荷塘 Ann", AvatarURL: new("/media/a1/b.webp"), City: new("杭州"), Bio: new("one\n\ntwo"), Gender: Female, Birthday: &birthday}},
 			{"one field", Changes{City: patch.Set("Hanoi")}, User{Nickname: "荷塘 Ann", AvatarURL: new("/media/a1/b.webp"), City: new("Hanoi"), Bio: new("one\n\ntwo"), Gender: Female, Birthday: &birthday}},
 			{"clear", Changes{
-				AvatarURL: patch.Clear[string](), City: patch.Set("  "), Bio: patch.Clear[string](), Gender: patch.Clear[Gender](), Birthday: patch.Clear[calendar.Date](),
+				AvatarURL: patch.Clear[string](), City: patch.Set("  "), Bio: patch.Clear[string](), Gender: patch.Clear[Gender](), Birthday: patch.Clear[civil.Date](),
 			}, User{Nickname: "荷塘 Ann", Gender: Unspecified}},
 			{"at the bounds", Changes{
 				Nickname: patch.Set(strings.Repeat("塘", MaxNickname)), City: patch.Set(strings.Repeat("塘", MaxCity)), Bio: patch.Set(strings.Repeat("塘", MaxBio)),
-				Birthday: patch.Set(calendar.Date{Year: 1900, Month: 1, Day: 1}),
+				Birthday: patch.Set(civil.Date{Year: 1900, Month: 1, Day: 1}),
 			}, User{
 				Nickname: strings.Repeat("塘", MaxNickname), City: new(strings.Repeat("塘", MaxCity)), Bio: new(strings.Repeat("塘", MaxBio)),
-				Gender: Unspecified, Birthday: &calendar.Date{Year: 1900, Month: 1, Day: 1},
+				Gender: Unspecified, Birthday: &civil.Date{Year: 1900, Month: 1, Day: 1},
 			}},
 		}
 		for _, step := range steps {
@@ -654,8 +654,8 @@ func TestEveryFieldOfAProfileIsBounded(t *testing.T) {
 			{"a picture from elsewhere", Changes{AvatarURL: patch.Set("https://example.com/a.png")}, mediapath.Rejected, "input.avatarUrl"},
 			{"a picture outside", Changes{AvatarURL: patch.Set("/media/../etc/passwd")}, mediapath.Rejected, "input.avatarUrl"},
 			{"a script", Changes{AvatarURL: patch.Set("javascript:alert(1)")}, mediapath.Rejected, "input.avatarUrl"},
-			{"born too early", Changes{Birthday: patch.Set(calendar.Date{Year: 1899, Month: 12, Day: 31})}, fault.InvalidInput, "input.birthday"},
-			{"not born yet", Changes{Birthday: patch.Set(calendar.DateOf(time.Now().UTC().AddDate(0, 0, 2)))}, fault.InvalidInput, "input.birthday"},
+			{"born too early", Changes{Birthday: patch.Set(civil.Date{Year: 1899, Month: 12, Day: 31})}, fault.InvalidInput, "input.birthday"},
+			{"not born yet", Changes{Birthday: patch.Set(civil.DateOf(time.Now().UTC().AddDate(0, 0, 2)))}, fault.InvalidInput, "input.birthday"},
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	entdevice "github.com/tandian-dev/tandian/ent/device"
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -34,7 +34,7 @@ type Changes struct {
 	City      patch.Field[string]
 	Bio       patch.Field[string] // may have several lines
 	Gender    patch.Field[Gender]
-	Birthday  patch.Field[calendar.Date]
+	Birthday  patch.Field[civil.Date]
 }
 
 // UpdateProfile changes the viewer's profile and returns it as it is then, for
@@ -172,7 +172,7 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserError
 		switch d := c.Birthday.Value; {
 		case d == nil:
 			u.ClearBirthday()
-		case d.Year < 1900 || calendar.DateOf(s.now().UTC().AddDate(0, 0, 1)).Before(*d): // it is tomorrow somewhere
+		case d.Year < 1900 || civil.DateOf(s.now().UTC().AddDate(0, 0, 1)).Before(*d): // it is tomorrow somewhere
 			wrong.Add(fault.InvalidInput, "birthday", "A birthday lies between 1900 and today.")
 		default:
 			u.SetBirthday(d.String())

@@ -13,7 +13,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -57,11 +57,11 @@ func masked(phone *string) *string {
 }
 
 // dateOf is a day as rows have it; what is none counts as none.
-func dateOf(text *string) *calendar.Date {
+func dateOf(text *string) *civil.Date {
 	if text == nil {
 		return nil
 	}
-	d, err := calendar.Parse(*text)
+	d, err := civil.Parse(*text)
 	if err != nil {
 		return nil
 	}

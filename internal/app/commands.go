@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/config"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -183,7 +183,7 @@ func (c *commands) seed(ctx context.Context, plan town.Plan) error {
 		return cmdline.UsageError{Err: err}
 	}
 	return c.withHouse(ctx, func(h *Components) error {
-		plan.Today = calendar.DateOf(time.Now().In(h.zone))
+		plan.Today = civil.DateOf(time.Now().In(h.zone))
 		return town.Seed(ctx, h.town(), plan, c.stdout)
 	})
 }

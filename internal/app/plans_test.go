@@ -24,7 +24,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/page"
@@ -250,7 +250,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 		p.After = page.Encode("orders", int64(1_700_000_000_000), number)
 		return p
 	}
-	from, to := calendar.Date{Year: 2026, Month: 1, Day: 1}, calendar.Date{Year: 2026, Month: 1, Day: 31}
+	from, to := civil.Date{Year: 2026, Month: 1, Day: 1}, civil.Date{Year: 2026, Month: 1, Day: 31}
 	add("a shop", func(ctx context.Context) error { _, err := h.Shops.ByID(ctx, 11); return err })
 	add("shops", func(ctx context.Context) error { _, err := h.Shops.ByIDs(ctx, some); return err })
 	add("shop types", func(ctx context.Context) error { _, err := h.Shops.Types(ctx); return err })

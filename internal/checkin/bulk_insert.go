@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -25,7 +25,7 @@ const (
 // Draft is a check-in that is to be stored.
 type Draft struct {
 	User int64
-	Day  calendar.Date
+	Day  civil.Date
 }
 
 // BulkInsert stores check-ins with their points, and returns how many were added: a day that is

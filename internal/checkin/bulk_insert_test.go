@@ -5,7 +5,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -35,7 +35,7 @@ func TestPlantedCheckInsAreAddedOnce(t *testing.T) {
 		if n := p.waits(t); n != 0 {
 			t.Errorf("%d jobs wait", n)
 		}
-		if _, err := p.BulkInsert(t.Context(), []Draft{{ann, calendar.Date{Year: 2026, Month: 2, Day: 29}}}); err == nil {
+		if _, err := p.BulkInsert(t.Context(), []Draft{{ann, civil.Date{Year: 2026, Month: 2, Day: 29}}}); err == nil {
 			t.Error("there is no such day")
 		}
 	})

@@ -22,7 +22,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -40,10 +40,10 @@ const (
 
 // A Month is on which days of a month somebody checked in.
 type Month struct {
-	Month  string        // yyyy-mm
-	Days   []int         // ascending
-	Streak int           // days in a row up to today, or up to yesterday as long as today has none
-	Today  calendar.Date // in the zone, whatever the month
+	Month  string     // yyyy-mm
+	Days   []int      // ascending
+	Streak int        // days in a row up to today, or up to yesterday as long as today has none
+	Today  civil.Date // in the zone, whatever the month
 }
 
 // Count is how many days have a check-in.
@@ -105,4 +105,4 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 }
 
 // today is the day that it is in the zone.
-func (s *Service) today() calendar.Date { return calendar.DateOf(s.now().In(s.zone)) }
+func (s *Service) today() civil.Date { return civil.DateOf(s.now().In(s.zone)) }

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
@@ -47,11 +47,11 @@ func (d days) run(last int) int {
 // A month is yyyymm as a number, as rows and keys have it. Months compare in their order.
 type month int
 
-func monthOf(day calendar.Date) month { return month(100*day.Year + int(day.Month)) }
+func monthOf(day civil.Date) month { return month(100*day.Year + int(day.Month)) }
 
 // parseMonth reads yyyy-mm of years 1 to 9999, and nothing else; anything else is a fault.
 func parseMonth(text string) (month, error) {
-	first, err := calendar.Parse(text + "-01")
+	first, err := civil.Parse(text + "-01")
 	if err != nil {
 		return 0, fault.BadInput("%.20q is no month as yyyy-mm.", text)
 	}

@@ -14,7 +14,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -148,9 +148,9 @@ func (p *process) plants(t *testing.T, user int64, from, to string) {
 	}
 }
 
-func date(t *testing.T, text string) calendar.Date {
+func date(t *testing.T, text string) civil.Date {
 	t.Helper()
-	d, err := calendar.Parse(text)
+	d, err := civil.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
@@ -58,7 +58,7 @@ type monthReader struct {
 
 // streak counts the days in a row up to today, or up to yesterday as long as today is
 // open. It reads as far back as it must.
-func (b *monthReader) streak(ctx context.Context, today calendar.Date) (int, error) {
+func (b *monthReader) streak(ctx context.Context, today civil.Date) (int, error) {
 	m, day := b.this, today.Day
 	if !b.months[m].has(day) {
 		day--

@@ -11,7 +11,7 @@ import (
 
 	"entgo.io/ent/dialect"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
@@ -22,7 +22,7 @@ const MaxSalesDays = 366
 
 // DaySales is what was sold on a day.
 type DaySales struct {
-	Date   calendar.Date
+	Date   civil.Date
 	Orders int // made on that day, those that failed not counted
 	Paid   int // orders that were paid on that day
 	Amount int // minor units that were paid on that day; what was refunded since is not taken off
@@ -46,10 +46,10 @@ const ofShop = "    AND shop_id = $2\n"
 // or for nil what all shops did. Days are those of [Config].Zone; each of them is
 // there, in order. From the rows, by two statements. Another span than one of 1 to
 // [MaxSalesDays] days is a fault. Whether the caller may see it says MaySeeShop.
-func (s *Service) SalesByDay(ctx context.Context, shopID *int64, from, to calendar.Date) ([]DaySales, error) {
+func (s *Service) SalesByDay(ctx context.Context, shopID *int64, from, to civil.Date) ([]DaySales, error) {
 	ctx, span := observe.Span(ctx, "order.SalesByDay")
 	defer span.End()
-	if n := calendar.Days(from, to); n < 1 || n > MaxSalesDays {
+	if n := civil.Days(from, to); n < 1 || n > MaxSalesDays {
 		return nil, fault.BadInput("1 to %d days, not %d", MaxSalesDays, n)
 	}
 	days, bounds := daysOf(from, to, s.cfg.Zone)
@@ -96,12 +96,12 @@ func (s *Service) sum(ctx context.Context, file string, shopID *int64, bounds []
 
 // daysOf returns the days of a span with nothing sold, and when each begins and ends
 // in a zone, in milliseconds.
-func daysOf(from, to calendar.Date, zone *time.Location) ([]DaySales, [][2]int64) {
-	n := calendar.Days(from, to)
+func daysOf(from, to civil.Date, zone *time.Location) ([]DaySales, [][2]int64) {
+	n := civil.Days(from, to)
 	days, bounds := make([]DaySales, n), make([][2]int64, n)
 	day := func(i int) time.Time { return time.Date(from.Year, from.Month, from.Day+i, 0, 0, 0, 0, time.UTC) }
 	for i := range n {
-		days[i].Date = calendar.DateOf(day(i))
+		days[i].Date = civil.DateOf(day(i))
 		bounds[i] = [2]int64{beginOf(day(i), zone).UnixMilli(), beginOf(day(i+1), zone).UnixMilli()}
 	}
 	return days, bounds

@@ -7,7 +7,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -36,8 +36,8 @@ func (sh *shelf) sell(t *testing.T, number int64, s sold) {
 }
 
 func TestSalesAreCountedByTheDaysOfAZone(t *testing.T) {
-	day := func(text string) calendar.Date {
-		d, err := calendar.Parse(text)
+	day := func(text string) civil.Date {
+		d, err := civil.Parse(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -163,11 +163,11 @@ func TestDaysBeginWhenClocksFirstShowThem(t *testing.T) {
 		}
 		for day := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2030; day = day.AddDate(0, 0, 1) {
 			begin := beginOf(day, zone)
-			if before := begin.Add(-time.Nanosecond).In(zone); !calendar.DateOf(before).Before(calendar.DateOf(day)) {
-				t.Fatalf("%s: %v began before %v", name, calendar.DateOf(day), begin)
+			if before := begin.Add(-time.Nanosecond).In(zone); !civil.DateOf(before).Before(civil.DateOf(day)) {
+				t.Fatalf("%s: %v began before %v", name, civil.DateOf(day), begin)
 			}
-			if got := calendar.DateOf(begin.In(zone)); got.Before(calendar.DateOf(day)) {
-				t.Fatalf("%s: %v begins at %v", name, calendar.DateOf(day), begin.In(zone))
+			if got := civil.DateOf(begin.In(zone)); got.Before(civil.DateOf(day)) {
+				t.Fatalf("%s: %v begins at %v", name, civil.DateOf(day), begin.In(zone))
 			}
 		}
 	}

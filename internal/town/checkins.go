@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/tandian-dev/tandian/internal/checkin"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 )
 
 // lastDays is how many days before today check-ins and visits of a seed lie in.
@@ -16,7 +16,7 @@ const lastDays = 30
 
 // checkInsOf are the check-ins of somebody in the days before today: some come nearly every
 // day, most now and then, and whoever came yesterday is likelier to come again.
-func checkInsOf(user int64, today calendar.Date, rnd *rand.Rand) (drafts []checkin.Draft) {
+func checkInsOf(user int64, today civil.Date, rnd *rand.Rand) (drafts []checkin.Draft) {
 	keen := rnd.Float64()
 	came := false
 	for ago := lastDays; ago >= 1; ago-- {

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/follow"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/like"
 	"github.com/tandian-dev/tandian/internal/note"
 )
@@ -256,7 +256,7 @@ func (d *demoPlanter) checkIns(ctx context.Context) error {
 	if d.rooms.CheckIns == nil {
 		return nil
 	}
-	today, rnd := calendar.DateOf(d.now), rand.New(rand.NewPCG(1, 0))
+	today, rnd := civil.DateOf(d.now), rand.New(rand.NewPCG(1, 0))
 	var drafts []checkin.Draft
 	for ago := demoStreak; ago >= 1; ago-- {
 		drafts = append(drafts, checkin.Draft{User: d.users[demoCustomer], Day: today.Add(-ago)})
@@ -285,5 +285,5 @@ func (d *demoPlanter) visits(ctx context.Context) error {
 	}
 	users := slices.Sorted(maps.Values(d.users))
 	d.done.Visits = demoVisits
-	return d.rooms.Visits.BulkInsert(ctx, visitDays(demoVisits, calendar.DateOf(d.now), users, slices.Sorted(maps.Values(found)), 1))
+	return d.rooms.Visits.BulkInsert(ctx, visitDays(demoVisits, civil.DateOf(d.now), users, slices.Sorted(maps.Values(found)), 1))
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/checkin"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/visit"
 )
@@ -54,7 +54,7 @@ func (f *fakeVisits) BulkInsert(_ context.Context, days []visit.Day) error {
 	return nil
 }
 
-func newYear() calendar.Date { return calendar.Date{Year: 2026, Month: time.January, Day: 10} }
+func newYear() civil.Date { return civil.Date{Year: 2026, Month: time.January, Day: 10} }
 
 func TestASeedHasPicturesOfEachSortDrawnOnce(t *testing.T) {
 	pictures, icons, shops, people := &fakePictures{}, &fakeIcons{bare: []string{"bar", "cafe"}}, &fakeSink{}, &fakeAccounts{}
@@ -124,7 +124,7 @@ func TestCheckInsOfASeedLieInTheDaysBeforeToday(t *testing.T) {
 	}
 	by, seen := map[int64]int{}, map[checkin.Draft]bool{}
 	for _, d := range into.drafts {
-		if ago := calendar.Days(d.Day, newYear()) - 1; ago < 1 || ago > lastDays || seen[d] {
+		if ago := civil.Days(d.Day, newYear()) - 1; ago < 1 || ago > lastDays || seen[d] {
 			t.Fatalf("a check-in of %v, twice: %v", d.Day, seen[d])
 		}
 		seen[d] = true
@@ -157,7 +157,7 @@ func TestVisitsOfASeedAreThoseOfAMonth(t *testing.T) {
 	once, people, strangers := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	for _, d := range into.days {
 		key := fmt.Sprint(d.Shop, d.Date)
-		if ago := calendar.Days(d.Date, newYear()) - 1; once[key] || ago < 1 || ago > lastDays || int64(len(d.Visitors)) != d.Views || d.Views == 0 {
+		if ago := civil.Days(d.Date, newYear()) - 1; once[key] || ago < 1 || ago > lastDays || int64(len(d.Visitors)) != d.Views || d.Views == 0 {
 			t.Fatalf("a day: %v of %d, twice %v, %d views", d.Date, d.Shop, once[key], d.Views)
 		}
 		once[key] = true

@@ -9,7 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -41,7 +41,7 @@ type Plan struct {
 	Follows      int // among the users
 	CheckIns     int // users who check in on some of the days before today
 	Visits       int // to the site and its shops, on the days before today
-	Today        calendar.Date
+	Today        civil.Date
 	Pictures     bool   // whether shops, types, users and notes have any
 	Seed         uint64 // decides what is made: the same one makes the same
 	Tokens       string // the file to write a session for each user into; "" for none

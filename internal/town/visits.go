@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/visit"
 )
 
@@ -24,7 +24,7 @@ const (
 
 // visitDays are so many visits to a town in the days before today, by its users and by
 // strangers, of whom there are about half as many as visits. Days differ.
-func visitDays(visits int, today calendar.Date, users, shops []int64, seed uint64) []visit.Day {
+func visitDays(visits int, today civil.Date, users, shops []int64, seed uint64) []visit.Day {
 	rnd := rand.New(rand.NewPCG(seed, 1<<61))
 	weight := make([]float64, lastDays)
 	sum := 0.0
@@ -43,7 +43,7 @@ func visitDays(visits int, today calendar.Date, users, shops []int64, seed uint6
 }
 
 // visitDay are the visits of one day: to the site, and to shops.
-func visitDay(visits int, date calendar.Date, strangers int, users, shops []int64, rnd *rand.Rand) []visit.Day {
+func visitDay(visits int, date civil.Date, strangers int, users, shops []int64, rnd *rand.Rand) []visit.Day {
 	days := []visit.Day{{Date: date}}
 	at := map[int64]int{0: 0}
 	see := func(shop int64, visitor string) {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/visitday"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/hyperloglog"
 )
 
@@ -20,7 +20,7 @@ const (
 // A Day is how a shop was visited on a day, as a seed describes it.
 type Day struct {
 	Shop     int64 // 0 is the site
-	Date     calendar.Date
+	Date     civil.Date
 	Visitors []string // their keys
 	Views    int64
 }

@@ -12,7 +12,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -69,11 +69,11 @@ type process struct {
 // noon is when most tests begin.
 func noon() *hand { return &hand{now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)} }
 
-func today() calendar.Date { return calendar.Date{Year: 2026, Month: 11, Day: 23} }
+func today() civil.Date { return civil.Date{Year: 2026, Month: 11, Day: 23} }
 
 // before is a day some days ago.
-func before(days int) calendar.Date {
-	return calendar.DateOf(time.Date(2026, 11, 23-days, 0, 0, 0, 0, time.UTC))
+func before(days int) civil.Date {
+	return civil.DateOf(time.Date(2026, 11, 23-days, 0, 0, 0, 0, time.UTC))
 }
 
 // open starts a process on stores, with a clock that processes may share.
@@ -110,7 +110,7 @@ func (p process) come(t *testing.T, shop int64, n, m int) {
 }
 
 // ofShop is what is said of a shop in a range: different people, views.
-func (p process) ofShop(t *testing.T, shop int64, from, to calendar.Date) [2]int {
+func (p process) ofShop(t *testing.T, shop int64, from, to civil.Date) [2]int {
 	t.Helper()
 	stats, err := p.ShopStats(t.Context(), shop, from, to)
 	must(t, err)
@@ -121,7 +121,7 @@ func (p process) ofShop(t *testing.T, shop int64, from, to calendar.Date) [2]int
 }
 
 // days are different people and views of each day.
-func (p process) days(t *testing.T, shop int64, from, to calendar.Date) string {
+func (p process) days(t *testing.T, shop int64, from, to civil.Date) string {
 	t.Helper()
 	list, err := p.OfShopByDay(t.Context(), shop, from, to)
 	must(t, err)

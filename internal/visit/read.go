@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/hyperloglog"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -23,7 +23,7 @@ const MaxDays = 366
 // It costs one statement and two round trips: what Redis has of the days that it keeps,
 // and PFMERGE of these and of the rows of the others. Any other error means that the
 // database or Redis failed: rows alone do not know who came a moment ago.
-func (s *Service) ShopStats(ctx context.Context, shop int64, from, to calendar.Date) (*Stats, error) {
+func (s *Service) ShopStats(ctx context.Context, shop int64, from, to civil.Date) (*Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfShop")
 	defer span.End()
 	days, err := daysOf(from, to)
@@ -57,20 +57,20 @@ func (s *Service) ShopStats(ctx context.Context, shop int64, from, to calendar.D
 // OfShopByDay returns the visits to a shop on each day of a range, in order. It is as
 // fresh as OfShop, and fails as it does. It costs one statement and a round trip, and one
 // more of each if Redis forgot something on one of these days.
-func (s *Service) OfShopByDay(ctx context.Context, shop int64, from, to calendar.Date) ([]Stats, error) {
+func (s *Service) OfShopByDay(ctx context.Context, shop int64, from, to civil.Date) ([]Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfShopByDay")
 	defer span.End()
 	return s.byDay(ctx, shop, from, to)
 }
 
 // SiteStats is [Service.OfShopByDay] of the whole site.
-func (s *Service) SiteStats(ctx context.Context, from, to calendar.Date) ([]Stats, error) {
+func (s *Service) SiteStats(ctx context.Context, from, to civil.Date) ([]Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfSite")
 	defer span.End()
 	return s.byDay(ctx, site, from, to)
 }
 
-func (s *Service) byDay(ctx context.Context, shop int64, from, to calendar.Date) ([]Stats, error) {
+func (s *Service) byDay(ctx context.Context, shop int64, from, to civil.Date) ([]Stats, error) {
 	days, err := daysOf(from, to)
 	if err != nil {
 		return nil, err
@@ -134,12 +134,12 @@ func (s *Service) mergeHalves(ctx context.Context, shop int64, halves map[int]*S
 }
 
 // daysOf lists the days of a range, or says what is wrong with it.
-func daysOf(from, to calendar.Date) ([]calendar.Date, error) {
-	n := calendar.Days(from, to)
+func daysOf(from, to civil.Date) ([]civil.Date, error) {
+	n := civil.Days(from, to)
 	if n < 1 || n > MaxDays {
 		return nil, fault.BadInput("1 to %d days, not %d", MaxDays, n)
 	}
-	days := make([]calendar.Date, n)
+	days := make([]civil.Date, n)
 	for i := range days {
 		days[i] = from.Add(i)
 	}
@@ -173,12 +173,12 @@ func viewsOf(row *ent.VisitDay, now *liveDay) int {
 
 // liveOf reads what Redis has of those of the days that it may still keep, in one round
 // trip.
-func (s *Service) liveOf(ctx context.Context, shop int64, days []calendar.Date) (map[int]*liveDay, error) {
+func (s *Service) liveOf(ctx context.Context, shop int64, days []civil.Date) (map[int]*liveDay, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTime)
 	defer cancel()
 	// Zones and clocks of other processes may be a day ahead.
 	now := s.cfg.Now().In(s.cfg.Zone)
-	oldest, newest := dayOf(calendar.DateOf(now.Add(-keep).AddDate(0, 0, -1))), dayOf(calendar.DateOf(now.AddDate(0, 0, 1)))
+	oldest, newest := dayOf(civil.DateOf(now.Add(-keep).AddDate(0, 0, -1))), dayOf(civil.DateOf(now.AddDate(0, 0, 1)))
 	pipe := s.rdb.Pipeline()
 	views, visitors := map[int]*redis.SliceCmd{}, map[int]*redis.IntCmd{}
 	for _, date := range days {

@@ -33,13 +33,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
 // Stats are how often something was visited.
 type Stats struct {
-	Date           *calendar.Date // nil for a range of days
+	Date           *civil.Date // nil for a range of days
 	UniqueVisitors int
 	Views          int
 }
@@ -102,7 +102,7 @@ func New(db *ent.Client, cfg Config) *Service {
 }
 
 // today is the day that visits are counted on now.
-func (s *Service) today() int { return dayOf(calendar.DateOf(s.cfg.Now().In(s.cfg.Zone))) }
+func (s *Service) today() int { return dayOf(civil.DateOf(s.cfg.Now().In(s.cfg.Zone))) }
 
 // dayOf writes a day as yyyymmdd, as rows and keys have it.
-func dayOf(d calendar.Date) int { return d.Year*10_000 + int(d.Month)*100 + d.Day }
+func dayOf(d civil.Date) int { return d.Year*10_000 + int(d.Month)*100 + d.Day }

@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/ent/visitday"
-	"github.com/tandian-dev/tandian/internal/kit/calendar"
+	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -74,8 +74,8 @@ func TestWhatHappenedInHistoryIsReadFromRows(t *testing.T) {
 		if got := p.days(t, tea, first, before(-1)); got != "50/50, 0/0" {
 			t.Errorf("then: %s", got)
 		}
-		year := calendar.Date{Year: 2026, Month: 1, Day: 1}
-		list, err := p.OfShopByDay(t.Context(), tea, year, calendar.Date{Year: 2026, Month: 12, Day: 31})
+		year := civil.Date{Year: 2026, Month: 1, Day: 1}
+		list, err := p.OfShopByDay(t.Context(), tea, year, civil.Date{Year: 2026, Month: 12, Day: 31})
 		if err != nil || len(list) != 365 {
 			t.Errorf("%d days, %v", len(list), err)
 		}
@@ -270,7 +270,7 @@ func TestWhoCountsAndWhat(t *testing.T) {
 		for i, tt := range tests {
 			clock := &hand{now: time.Date(2026, 1, 1+i, 12, 0, 0, 0, time.UTC)} // a day of its own
 			p := open(t, on, clock)
-			day := calendar.DateOf(clock.now)
+			day := civil.DateOf(clock.now)
 			tt.do(p.Service, clock)
 			must(t, p.Flush(t.Context()))
 			if got := [2]int{p.ofShop(t, site, day, day)[1], p.ofShop(t, tea, day, day)[1]}; got != [2]int{tt.site, tt.shop} {
@@ -301,7 +301,7 @@ func TestADayIsThatOfTheZone(t *testing.T) {
 func TestARangeIsOneTo366Days(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
-		for _, from := range []calendar.Date{before(-1), before(366)} {
+		for _, from := range []civil.Date{before(-1), before(366)} {
 			_, one := p.ShopStats(t.Context(), tea, from, today())
 			_, each := p.OfShopByDay(t.Context(), tea, from, today())
 			_, all := p.SiteStats(t.Context(), from, today())

@@ -1,4 +1,4 @@
-package calendar
+package civil
 
 import (
 	"encoding/json"

@@ -1,5 +1,5 @@
 // Package calendar has days without a time of day, such as birthdays.
-package calendar
+package civil
 
 import (
 	"cmp"
