@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/balance"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 func (r *mutationResolver) AdjustBalance(ctx context.Context, userID scalar.ID, amount int, reason string) (*model.AdjustBalancePayload, error) {
@@ -24,7 +24,7 @@ func (r *mutationResolver) AdjustBalance(ctx context.Context, userID scalar.ID, 
 	// Read the user before the change. If this failed after the commit, the client would
 	// adjust the balance again.
 	user, err := r.services.Accounts.ByID(ctx, n)
-	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+	if err != nil && !errors.Is(err, apierror.ErrNotFound) {
 		return nil, err
 	}
 	balance, err := r.services.Balances.Adjust(ctx, balance.Adjustment{UserID: n, Amount: int64(amount), Reason: reason, ActorID: viewer(ctx).ID})

@@ -2,8 +2,8 @@ package graph
 
 import (
 	"github.com/tandian-dev/tandian/graph/model"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
@@ -40,7 +40,7 @@ func convert[F, T any](list []F, to func(F) T) []T {
 // checkTop returns a fault unless top is 1 to [page.Max].
 func checkTop(top int) error {
 	if top < 1 || top > page.Max {
-		return fault.BadInput("top is 1 to %d, not %d", page.Max, top)
+		return apierror.BadInput("top is 1 to %d, not %d", page.Max, top)
 	}
 	return nil
 }

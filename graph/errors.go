@@ -9,7 +9,7 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // Present returns gqlgen's error presenter: a fault is shown with its code and
@@ -30,7 +30,7 @@ func Present(log *slog.Logger, requestID func(context.Context) string, away func
 		if argument {
 			out.Path = graphql.GetFieldContext(ctx).Path() // gqlgen's ends with the argument, as if that were a field
 		}
-		f, known := errors.AsType[*fault.Error](err)
+		f, known := errors.AsType[*apierror.Error](err)
 		wrong, _ := userErrors(err)
 		switch {
 		case known:
@@ -40,29 +40,29 @@ func Present(log *slog.Logger, requestID func(context.Context) string, away func
 				out.Extensions["retryAfterSeconds"] = int(math.Ceil(f.RetryAfter.Seconds()))
 			}
 			switch f.Kind {
-			case fault.Unavailable:
+			case apierror.Unavailable:
 				log.WarnContext(ctx, "field unavailable", "path", out.Path.String(), "err", err)
-			case fault.Internal:
+			case apierror.Internal:
 				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "err", err)
 			default: // a client's affair
 			}
 		case wrong != nil: // of a field that has no place for them
 			out.Message = wrong.Error()
-			out.Extensions = map[string]any{"code": string(fault.BadUserInput)}
+			out.Extensions = map[string]any{"code": string(apierror.BadUserInput)}
 		case errors.Is(err, context.DeadlineExceeded):
 			out.Message = "This took too long."
-			out.Extensions = map[string]any{"code": string(fault.Timeout)}
+			out.Extensions = map[string]any{"code": string(apierror.Timeout)}
 			log.WarnContext(ctx, "field timed out", "path", out.Path.String(), "err", err)
 		case away(err):
 			out.Message = "This does not work at the moment. Please try again."
-			out.Extensions = map[string]any{"code": string(fault.Unavailable), "retryAfterSeconds": 1}
+			out.Extensions = map[string]any{"code": string(apierror.Unavailable), "retryAfterSeconds": 1}
 			log.WarnContext(ctx, "field unavailable", "path", out.Path.String(), "err", err)
 		case shown != nil && argument:
 			out.Message = shown.Message
-			out.Extensions = map[string]any{"code": string(fault.BadUserInput)}
+			out.Extensions = map[string]any{"code": string(apierror.BadUserInput)}
 		default:
 			out.Message = "Something went wrong here; it has been logged."
-			out.Extensions = map[string]any{"code": string(fault.Internal), "requestId": requestID(ctx)}
+			out.Extensions = map[string]any{"code": string(apierror.Internal), "requestId": requestID(ctx)}
 			if !errors.Is(err, context.Canceled) {
 				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "err", err)
 			}
@@ -73,8 +73,8 @@ func Present(log *slog.Logger, requestID func(context.Context) string, away func
 
 // userErrors separates what the user can mend, which is data, from what is an
 // error.
-func userErrors(err error) (fault.UserErrors, error) {
-	if wrong, ok := errors.AsType[fault.UserErrors](err); ok {
+func userErrors(err error) (apierror.UserErrors, error) {
+	if wrong, ok := errors.AsType[apierror.UserErrors](err); ok {
 		return wrong, nil
 	}
 	return nil, err

@@ -7,8 +7,8 @@ import (
 	"github.com/99designs/gqlgen/graphql"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/door"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 )
 
@@ -54,7 +54,7 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 	numbers := map[string][]int64{}
 	for _, id := range ids {
 		if readers[id.Type] == nil {
-			return nil, fault.BadInput("this is no id of ours")
+			return nil, apierror.BadInput("this is no id of ours")
 		}
 		numbers[id.Type] = append(numbers[id.Type], id.N)
 	}
@@ -90,7 +90,7 @@ func Exists(ctx context.Context, services Services, id scalar.ID) (bool, error) 
 // orNulls makes a refusal of reads the error of a field that is a list of nulls:
 // it cannot be null itself, and would take the whole answer with it.
 func orNulls(ctx context.Context, found []scalar.Node, err error, n int) ([]scalar.Node, error) {
-	if err != nil && fault.KindOf(err) == fault.RateLimited {
+	if err != nil && apierror.KindOf(err) == apierror.RateLimited {
 		graphql.AddError(ctx, err)
 		return make([]scalar.Node, n), nil
 	}

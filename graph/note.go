@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/tandian-dev/tandian/internal/account"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
@@ -20,7 +20,7 @@ func noteID(n *note.Note) int64 { return n.ID }
 
 // orNil is what was read, nil where there is no such object.
 func orNil[V any](v *V, err error) (*V, error) {
-	if errors.Is(err, fault.ErrNotFound) {
+	if errors.Is(err, apierror.ErrNotFound) {
 		return nil, nil //nolint:nilnil // null is how the schema says it
 	}
 	return v, err
@@ -28,14 +28,14 @@ func orNil[V any](v *V, err error) (*V, error) {
 
 // afterLike changes whether a user likes something and returns that as it is then, or
 // why it was not done.
-func afterLike[V any](ctx context.Context, field string, id int64, likes bool, change func(context.Context, int64, int64) error, read func(context.Context, int64) (*V, error)) (*V, []fault.UserError, error) {
+func afterLike[V any](ctx context.Context, field string, id int64, likes bool, change func(context.Context, int64, int64) error, read func(context.Context, int64) (*V, error)) (*V, []apierror.UserError, error) {
 	if wrong, err := userErrors(change(ctx, viewer(ctx).ID, id)); wrong != nil || err != nil {
 		return nil, wrong, err
 	}
 	callerOf(ctx).remember(field, id, likes)
 	liked, err := read(ctx, id)
-	if errors.Is(err, fault.ErrNotFound) { // there was nothing to take back, or it was deleted meanwhile
-		return nil, fault.Refuse(fault.NotFound, "There is no such thing to like.", "id"), nil
+	if errors.Is(err, apierror.ErrNotFound) { // there was nothing to take back, or it was deleted meanwhile
+		return nil, apierror.Refuse(apierror.NotFound, "There is no such thing to like.", "id"), nil
 	}
 	return liked, nil, err
 }

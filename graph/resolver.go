@@ -14,8 +14,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/feed"
 	"github.com/tandian-dev/tandian/internal/follow"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/door"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/notify"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 	"github.com/tandian-dev/tandian/internal/like"
@@ -70,7 +70,7 @@ func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (
 		return nil, err
 	}
 	v, err := read(ctx, key)
-	if errors.Is(err, fault.ErrNotFound) {
+	if errors.Is(err, apierror.ErrNotFound) {
 		plan.Defer(ctx, func() { door.RecordNotFound(ctx, 1) })
 		return nil, nil //nolint:nilnil // null is how the schema says it
 	}
@@ -81,7 +81,7 @@ func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (
 func mayRead(ctx context.Context) error {
 	if wait, ok := door.AllowRead(ctx); !ok {
 		plan.Defer(ctx, func() { door.RecordRefusal(ctx, wait) })
-		return fault.New(fault.RateLimited, "Too many of the ids that you asked for name nothing. Try again later.").WithRetryAfter(wait)
+		return apierror.New(apierror.RateLimited, "Too many of the ids that you asked for name nothing. Try again later.").WithRetryAfter(wait)
 	}
 	return nil
 }
@@ -97,7 +97,7 @@ func readShared[P, V any](ctx context.Context, objs []*P, id func(*P) int64, one
 		return readBy(ctx, objs, id, read)
 	}
 	v, err := one(ctx, key)
-	if err != nil && !errors.Is(err, fault.ErrNotFound) {
+	if err != nil && !errors.Is(err, apierror.ErrNotFound) {
 		return nil, err
 	}
 	return slices.Repeat([]*V{v}, len(objs)), nil

@@ -10,7 +10,7 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/generated"
 	"github.com/tandian-dev/tandian/graph/scalar"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
@@ -24,7 +24,7 @@ func (r *queryResolver) Node(ctx context.Context, id scalar.ID) (scalar.Node, er
 
 func (r *queryResolver) Nodes(ctx context.Context, ids []scalar.ID) ([]scalar.Node, error) {
 	if len(ids) > page.Max {
-		return nil, fault.BadInput("at most %d ids, not %d", page.Max, len(ids))
+		return nil, apierror.BadInput("at most %d ids, not %d", page.Max, len(ids))
 	}
 	found, err := r.byIDs(ctx, ids)
 	return orNulls(ctx, found, err, len(ids))

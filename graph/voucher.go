@@ -5,7 +5,7 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/graph/scalar"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/voucher"
@@ -22,7 +22,7 @@ func voucherNumber(id scalar.ID) (int64, error) {
 	if id.Type == ordinaryVoucher || id.Type == flashVoucher {
 		return id.N, nil
 	}
-	return 0, fault.BadInput("this is an id of type %s, not of a voucher", id.Type)
+	return 0, apierror.BadInput("this is an id of type %s, not of a voucher", id.Type)
 }
 
 // voucherNode is a voucher as an object of its type, null for none.

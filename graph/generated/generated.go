@@ -20,8 +20,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/page"
@@ -6669,7 +6669,7 @@ func (ec *executionContext) field_Query_salesByDay_args(ctx context.Context, raw
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6677,7 +6677,7 @@ func (ec *executionContext) field_Query_salesByDay_args(ctx context.Context, raw
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6751,7 +6751,7 @@ func (ec *executionContext) field_Query_siteStats_args(ctx context.Context, rawA
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6759,7 +6759,7 @@ func (ec *executionContext) field_Query_siteStats_args(ctx context.Context, rawA
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6853,7 +6853,7 @@ func (ec *executionContext) field_Shop_salesByDay_args(ctx context.Context, rawA
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6861,7 +6861,7 @@ func (ec *executionContext) field_Shop_salesByDay_args(ctx context.Context, rawA
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6875,7 +6875,7 @@ func (ec *executionContext) field_Shop_visitsByDay_args(ctx context.Context, raw
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6883,7 +6883,7 @@ func (ec *executionContext) field_Shop_visitsByDay_args(ctx context.Context, raw
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6897,7 +6897,7 @@ func (ec *executionContext) field_Shop_visits_args(ctx context.Context, rawArgs 
 	args := map[string]any{}
 	arg0, err := graphql.ProcessArgField(ctx, rawArgs, "from",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -6905,7 +6905,7 @@ func (ec *executionContext) field_Shop_visits_args(ctx context.Context, rawArgs 
 	args["from"] = arg0
 	arg1, err := graphql.ProcessArgField(ctx, rawArgs, "to",
 		func(ctx context.Context, v any) (civil.Date, error) {
-			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			return ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 		})
 	if err != nil {
 		return nil, err
@@ -7236,8 +7236,8 @@ func (ec *executionContext) _AddCommentPayload_userErrors(ctx context.Context, f
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7323,8 +7323,8 @@ func (ec *executionContext) _AdjustBalancePayload_userErrors(ctx context.Context
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7571,8 +7571,8 @@ func (ec *executionContext) _CancelOrderPayload_userErrors(ctx context.Context, 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7696,7 +7696,7 @@ func (ec *executionContext) _CheckInMonth_today(ctx context.Context, field graph
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v civil.Date) graphql.Marshaler {
-			return ec.marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
+			return ec.marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, selections, v)
 		},
 		true,
 		true,
@@ -7773,8 +7773,8 @@ func (ec *executionContext) _CheckInPayload_userErrors(ctx context.Context, fiel
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8372,8 +8372,8 @@ func (ec *executionContext) _CreateFlashVoucherPayload_userErrors(ctx context.Co
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8436,8 +8436,8 @@ func (ec *executionContext) _CreateShopPayload_userErrors(ctx context.Context, f
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8500,8 +8500,8 @@ func (ec *executionContext) _CreateVoucherPayload_userErrors(ctx context.Context
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8533,7 +8533,7 @@ func (ec *executionContext) _DaySales_date(ctx context.Context, field graphql.Co
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v civil.Date) graphql.Marshaler {
-			return ec.marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
+			return ec.marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8647,8 +8647,8 @@ func (ec *executionContext) _DeleteImagePayload_userErrors(ctx context.Context, 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8702,8 +8702,8 @@ func (ec *executionContext) _DeleteNotePayload_userErrors(ctx context.Context, f
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8766,8 +8766,8 @@ func (ec *executionContext) _DisputeRedemptionPayload_userErrors(ctx context.Con
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8830,8 +8830,8 @@ func (ec *executionContext) _EndOtherSessionsPayload_userErrors(ctx context.Cont
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -8894,8 +8894,8 @@ func (ec *executionContext) _EndSessionPayload_userErrors(ctx context.Context, f
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -9844,8 +9844,8 @@ func (ec *executionContext) _FollowPayload_userErrors(ctx context.Context, field
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10046,8 +10046,8 @@ func (ec *executionContext) _LikeCommentPayload_userErrors(ctx context.Context, 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10110,8 +10110,8 @@ func (ec *executionContext) _LikeNotePayload_userErrors(ctx context.Context, fie
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10243,8 +10243,8 @@ func (ec *executionContext) _LoginPayload_userErrors(ctx context.Context, field 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -10275,8 +10275,8 @@ func (ec *executionContext) _LogoutPayload_userErrors(ctx context.Context, field
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -13154,8 +13154,8 @@ func (ec *executionContext) _Order_failure(ctx context.Context, field graphql.Co
 			return obj.Failure(), nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v *fault.UserError) graphql.Marshaler {
-			return ec.marshalOUserError2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserError(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v *apierror.UserError) graphql.Marshaler {
+			return ec.marshalOUserError2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserError(ctx, selections, v)
 		},
 		true,
 		false,
@@ -13668,8 +13668,8 @@ func (ec *executionContext) _OrderVoucherPayload_userErrors(ctx context.Context,
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -14063,8 +14063,8 @@ func (ec *executionContext) _PayOrderPayload_userErrors(ctx context.Context, fie
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -14127,8 +14127,8 @@ func (ec *executionContext) _PublishNotePayload_userErrors(ctx context.Context, 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15337,8 +15337,8 @@ func (ec *executionContext) _RedeemOrderPayload_userErrors(ctx context.Context, 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15401,8 +15401,8 @@ func (ec *executionContext) _RefundDisputedOrderPayload_userErrors(ctx context.C
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15465,8 +15465,8 @@ func (ec *executionContext) _RefundOrderPayload_userErrors(ctx context.Context, 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15520,8 +15520,8 @@ func (ec *executionContext) _SendLoginCodePayload_userErrors(ctx context.Context
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -15699,8 +15699,8 @@ func (ec *executionContext) _SetPasswordPayload_userErrors(ctx context.Context, 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -16884,8 +16884,8 @@ func (ec *executionContext) _UnfollowPayload_userErrors(ctx context.Context, fie
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -16948,8 +16948,8 @@ func (ec *executionContext) _UnlikeCommentPayload_userErrors(ctx context.Context
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17012,8 +17012,8 @@ func (ec *executionContext) _UnlikeNotePayload_userErrors(ctx context.Context, f
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17076,8 +17076,8 @@ func (ec *executionContext) _UpdateFlashVoucherPayload_userErrors(ctx context.Co
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17140,8 +17140,8 @@ func (ec *executionContext) _UpdateProfilePayload_userErrors(ctx context.Context
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17204,8 +17204,8 @@ func (ec *executionContext) _UpdateShopPayload_userErrors(ctx context.Context, f
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17268,8 +17268,8 @@ func (ec *executionContext) _UpdateVoucherPayload_userErrors(ctx context.Context
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17332,8 +17332,8 @@ func (ec *executionContext) _UploadImagePayload_userErrors(ctx context.Context, 
 			return obj.UserErrors, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
-			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
+			return ec.marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx, selections, v)
 		},
 		true,
 		true,
@@ -17572,7 +17572,7 @@ func (ec *executionContext) _User_birthday(ctx context.Context, field graphql.Co
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *civil.Date) graphql.Marshaler {
-			return ec.marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
+			return ec.marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, selections, v)
 		},
 		true,
 		false,
@@ -18522,7 +18522,7 @@ func (ec *executionContext) resolveBatch_UserEdge_node(ctx context.Context, fiel
 	)
 }
 
-func (ec *executionContext) _UserError_code(ctx context.Context, field graphql.CollectedField, obj *fault.UserError) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserError_code(ctx context.Context, field graphql.CollectedField, obj *apierror.UserError) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -18534,8 +18534,8 @@ func (ec *executionContext) _UserError_code(ctx context.Context, field graphql.C
 			return obj.Code, nil
 		},
 		nil,
-		func(ctx context.Context, selections ast.SelectionSet, v fault.Code) graphql.Marshaler {
-			return ec.marshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐCode(ctx, selections, v)
+		func(ctx context.Context, selections ast.SelectionSet, v apierror.Code) graphql.Marshaler {
+			return ec.marshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐCode(ctx, selections, v)
 		},
 		true,
 		true,
@@ -18545,7 +18545,7 @@ func (ec *executionContext) fieldContext_UserError_code(_ context.Context, field
 	return graphql.NewScalarFieldContext("UserError", field, false, false, errors.New("field of type ErrorCode does not have child fields"))
 }
 
-func (ec *executionContext) _UserError_message(ctx context.Context, field graphql.CollectedField, obj *fault.UserError) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserError_message(ctx context.Context, field graphql.CollectedField, obj *apierror.UserError) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -18568,7 +18568,7 @@ func (ec *executionContext) fieldContext_UserError_message(_ context.Context, fi
 	return graphql.NewScalarFieldContext("UserError", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _UserError_field(ctx context.Context, field graphql.CollectedField, obj *fault.UserError) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserError_field(ctx context.Context, field graphql.CollectedField, obj *apierror.UserError) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -18591,7 +18591,7 @@ func (ec *executionContext) fieldContext_UserError_field(_ context.Context, fiel
 	return graphql.NewScalarFieldContext("UserError", field, false, false, errors.New("field of type String does not have child fields"))
 }
 
-func (ec *executionContext) _UserError_retryAfterSeconds(ctx context.Context, field graphql.CollectedField, obj *fault.UserError) (ret graphql.Marshaler) {
+func (ec *executionContext) _UserError_retryAfterSeconds(ctx context.Context, field graphql.CollectedField, obj *apierror.UserError) (ret graphql.Marshaler) {
 	return graphql.ResolveField(
 		ctx,
 		ec.OperationContext,
@@ -18627,7 +18627,7 @@ func (ec *executionContext) _VisitStats_date(ctx context.Context, field graphql.
 		},
 		nil,
 		func(ctx context.Context, selections ast.SelectionSet, v *civil.Date) graphql.Marshaler {
-			return ec.marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, selections, v)
+			return ec.marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, selections, v)
 		},
 		true,
 		false,
@@ -20386,7 +20386,7 @@ func (ec *executionContext) unmarshalInputUpdateProfileInput(ctx context.Context
 			it.Gender = graphql.OmittableOf(data)
 		case "birthday":
 			ctx := graphql.WithPathContext(ctx, graphql.NewPathWithField("birthday"))
-			data, err := ec.unmarshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v)
+			data, err := ec.unmarshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v)
 			if err != nil {
 				return it, err
 			}
@@ -26786,7 +26786,7 @@ func (ec *executionContext) _UserEdge(ctx context.Context, sel ast.SelectionSet,
 
 var userErrorImplementors = []string{"UserError"}
 
-func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet, obj *fault.UserError) graphql.Marshaler {
+func (ec *executionContext) _UserError(ctx context.Context, sel ast.SelectionSet, obj *apierror.UserError) graphql.Marshaler {
 	fields := graphql.CollectFields(ec.OperationContext, sel, userErrorImplementors)
 
 	out := graphql.NewFieldSet(fields)
@@ -27466,12 +27466,12 @@ func (ec *executionContext) marshalNCursor2githubᚗcomᚋtandianᚑdevᚋtandia
 	return res
 }
 
-func (ec *executionContext) unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, v any) (civil.Date, error) {
+func (ec *executionContext) unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx context.Context, v any) (civil.Date, error) {
 	res, err := scalar.UnmarshalDate(v)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, sel ast.SelectionSet, v civil.Date) graphql.Marshaler {
+func (ec *executionContext) marshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx context.Context, sel ast.SelectionSet, v civil.Date) graphql.Marshaler {
 	_ = sel
 	res := scalar.MarshalDate(v)
 	if res == graphql.Null {
@@ -27552,13 +27552,13 @@ func (ec *executionContext) marshalNEndSessionPayload2ᚖgithubᚗcomᚋtandian�
 	return ec._EndSessionPayload(ctx, sel, v)
 }
 
-func (ec *executionContext) unmarshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐCode(ctx context.Context, v any) (fault.Code, error) {
+func (ec *executionContext) unmarshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐCode(ctx context.Context, v any) (apierror.Code, error) {
 	tmp, err := scalar.UnmarshalString(v)
-	res := fault.Code(tmp)
+	res := apierror.Code(tmp)
 	return res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐCode(ctx context.Context, sel ast.SelectionSet, v fault.Code) graphql.Marshaler {
+func (ec *executionContext) marshalNErrorCode2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐCode(ctx context.Context, sel ast.SelectionSet, v apierror.Code) graphql.Marshaler {
 	_ = sel
 	res := scalar.MarshalString(string(v))
 	if res == graphql.Null {
@@ -28631,15 +28631,15 @@ func (ec *executionContext) marshalNUserEdge2ᚖgithubᚗcomᚋtandianᚑdevᚋt
 	return ec._UserEdge(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalNUserError2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserError(ctx context.Context, sel ast.SelectionSet, v fault.UserError) graphql.Marshaler {
+func (ec *executionContext) marshalNUserError2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserError(ctx context.Context, sel ast.SelectionSet, v apierror.UserError) graphql.Marshaler {
 	return ec._UserError(ctx, sel, &v)
 }
 
-func (ec *executionContext) marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserErrorᚄ(ctx context.Context, sel ast.SelectionSet, v []fault.UserError) graphql.Marshaler {
+func (ec *executionContext) marshalNUserError2ᚕgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserErrorᚄ(ctx context.Context, sel ast.SelectionSet, v []apierror.UserError) graphql.Marshaler {
 	ret := graphql.MarshalSliceConcurrently(ctx, len(v), 0, false, func(ctx context.Context, i int) graphql.Marshaler {
 		fc := graphql.GetFieldContext(ctx)
 		fc.Result = &v[i]
-		return ec.marshalNUserError2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserError(ctx, sel, v[i])
+		return ec.marshalNUserError2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserError(ctx, sel, v[i])
 	})
 
 	for _, e := range ret {
@@ -28954,7 +28954,7 @@ func (ec *executionContext) marshalOCursor2ᚖgithubᚗcomᚋtandianᚑdevᚋtan
 	return res
 }
 
-func (ec *executionContext) unmarshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, v any) (*civil.Date, error) {
+func (ec *executionContext) unmarshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx context.Context, v any) (*civil.Date, error) {
 	if v == nil {
 		return nil, nil
 	}
@@ -28962,7 +28962,7 @@ func (ec *executionContext) unmarshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtan
 	return &res, graphql.ErrorOnPath(ctx, err)
 }
 
-func (ec *executionContext) marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx context.Context, sel ast.SelectionSet, v *civil.Date) graphql.Marshaler {
+func (ec *executionContext) marshalODate2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx context.Context, sel ast.SelectionSet, v *civil.Date) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}
@@ -29367,7 +29367,7 @@ func (ec *executionContext) marshalOUser2ᚖgithubᚗcomᚋtandianᚑdevᚋtandi
 	return ec._User(ctx, sel, v)
 }
 
-func (ec *executionContext) marshalOUserError2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋfaultᚐUserError(ctx context.Context, sel ast.SelectionSet, v *fault.UserError) graphql.Marshaler {
+func (ec *executionContext) marshalOUserError2ᚖgithubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋapierrorᚐUserError(ctx context.Context, sel ast.SelectionSet, v *apierror.UserError) graphql.Marshaler {
 	if v == nil {
 		return graphql.Null
 	}

@@ -14,8 +14,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
 	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/page"
@@ -386,7 +386,7 @@ func Plans(cfg Config) plan.Tables {
 			"payMethod": plan.Scalar(func(out []byte, obj *order.Order) []byte {
 				return plan.OrNull(out, obj.PayMethod, func(out []byte, v order.PayMethod) []byte { return scalar.AppendString(out, string(v)) })
 			}).Nullable(),
-			"failure":   plan.Object(typeUserError, func(obj *order.Order) *fault.UserError { return obj.Failure() }).Nullable(),
+			"failure":   plan.Object(typeUserError, func(obj *order.Order) *apierror.UserError { return obj.Failure() }).Nullable(),
 			"createdAt": plan.Scalar(func(out []byte, obj *order.Order) []byte { return scalar.AppendTime(out, obj.CreatedAt) }),
 			"paidAt":    plan.Scalar(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.PaidAt, scalar.AppendTime) }).Nullable(),
 			"usedAt":    plan.Scalar(func(out []byte, obj *order.Order) []byte { return plan.OrNull(out, obj.UsedAt, scalar.AppendTime) }).Nullable(),
@@ -643,12 +643,12 @@ func Plans(cfg Config) plan.Tables {
 				args := &argumentsQuerySalesByDay{}
 				var err error
 				if v, ok := raw["from"]; ok {
-					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
 				if v, ok := raw["to"]; ok {
-					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
@@ -726,12 +726,12 @@ func Plans(cfg Config) plan.Tables {
 				args := &argumentsQuerySiteStats{}
 				var err error
 				if v, ok := raw["from"]; ok {
-					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
 				if v, ok := raw["to"]; ok {
-					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
@@ -876,12 +876,12 @@ func Plans(cfg Config) plan.Tables {
 				args := &argumentsShopSalesByDay{}
 				var err error
 				if v, ok := raw["from"]; ok {
-					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
 				if v, ok := raw["to"]; ok {
-					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
@@ -902,12 +902,12 @@ func Plans(cfg Config) plan.Tables {
 				args := &argumentsShopVisits{}
 				var err error
 				if v, ok := raw["from"]; ok {
-					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
 				if v, ok := raw["to"]; ok {
-					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
@@ -928,12 +928,12 @@ func Plans(cfg Config) plan.Tables {
 				args := &argumentsShopVisitsByDay{}
 				var err error
 				if v, ok := raw["from"]; ok {
-					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.from, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
 				if v, ok := raw["to"]; ok {
-					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcalendarᚐDate(ctx, v); err != nil {
+					if args.to, err = ec.unmarshalNDate2githubᚗcomᚋtandianᚑdevᚋtandianᚋinternalᚋkitᚋcivilᚐDate(ctx, v); err != nil {
 						return nil, err
 					}
 				}
@@ -1172,12 +1172,12 @@ func Plans(cfg Config) plan.Tables {
 	}
 	{
 		typeUserError.Fields = map[string]*plan.Field{
-			"code":    plan.Scalar(func(out []byte, obj *fault.UserError) []byte { return scalar.AppendString(out, string(obj.Code)) }),
-			"message": plan.Scalar(func(out []byte, obj *fault.UserError) []byte { return scalar.AppendString(out, obj.Message) }),
-			"field": plan.Scalar(func(out []byte, obj *fault.UserError) []byte {
+			"code":    plan.Scalar(func(out []byte, obj *apierror.UserError) []byte { return scalar.AppendString(out, string(obj.Code)) }),
+			"message": plan.Scalar(func(out []byte, obj *apierror.UserError) []byte { return scalar.AppendString(out, obj.Message) }),
+			"field": plan.Scalar(func(out []byte, obj *apierror.UserError) []byte {
 				return plan.ListOrNull(out, obj.Field, scalar.AppendString)
 			}).Nullable(),
-			"retryAfterSeconds": plan.Scalar(func(out []byte, obj *fault.UserError) []byte {
+			"retryAfterSeconds": plan.Scalar(func(out []byte, obj *apierror.UserError) []byte {
 				return plan.OrNull(out, obj.RetryAfterSeconds(), scalar.AppendInt)
 			}).Nullable(),
 		}

@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/checkin"
 	"github.com/tandian-dev/tandian/internal/comment"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -35,7 +35,7 @@ type AddCommentPayload struct {
 	// The new comment; null if none was added.
 	Comment *comment.Comment `json:"comment,omitempty"`
 	// Reasons for the rejection: NOT_FOUND (the note, or the parent on it), INVALID_INPUT, LIMIT_REACHED (hourly limit).
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of adjustBalance.
@@ -45,7 +45,7 @@ type AdjustBalancePayload struct {
 	// New balance, in minor units; null if nothing was changed.
 	Balance *int `json:"balance,omitempty"`
 	// Reasons for the rejection: INVALID_INPUT, NOT_FOUND, INSUFFICIENT_BALANCE.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Counters of one cache in the responding instance, since that instance started.
@@ -73,7 +73,7 @@ type CancelOrderPayload struct {
 	// The current order, cancelled or not; null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_CANCELLABLE.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of checkIn.
@@ -83,7 +83,7 @@ type CheckInPayload struct {
 	// Points earned by this check-in; 0 if the viewer had already checked in today.
 	PointsEarned int `json:"pointsEarned"`
 	// Always empty.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // A flash voucher to create.
@@ -113,7 +113,7 @@ type CreateFlashVoucherPayload struct {
 	// The new voucher; null if none was created.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
 	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (hourly limit). If there is one, nothing was created.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // A shop to create.
@@ -141,7 +141,7 @@ type CreateShopPayload struct {
 	// The new shop; null if none was created.
 	Shop *shop.Shop `json:"shop,omitempty"`
 	// All reasons for the rejection: INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (hourly limit). If there is one, nothing was created.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // An ordinary voucher to create.
@@ -167,7 +167,7 @@ type CreateVoucherPayload struct {
 	// The new voucher; null if none was created.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
 	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT, LIMIT_REACHED (hourly limit). If there is one, nothing was created.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of deleteImage.
@@ -175,7 +175,7 @@ type DeleteImagePayload struct {
 	// URL of the deleted image; null if none was deleted.
 	DeletedURL *string `json:"deletedUrl,omitempty"`
 	// Reasons for the rejection: NOT_FOUND.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of deleteNote.
@@ -183,7 +183,7 @@ type DeleteNotePayload struct {
 	// Global id of the deleted note; null if none was deleted.
 	DeletedNoteID *scalar.ID `json:"deletedNoteId,omitempty"`
 	// Reasons for the rejection: NOT_FOUND.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of disputeRedemption.
@@ -191,7 +191,7 @@ type DisputeRedemptionPayload struct {
 	// The current order, disputed or not; null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_DISPUTABLE.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of endOtherSessions.
@@ -199,7 +199,7 @@ type EndOtherSessionsPayload struct {
 	// The user, with the current session only.
 	User *account.User `json:"user,omitempty"`
 	// Always empty.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of endSession.
@@ -207,7 +207,7 @@ type EndSessionPayload struct {
 	// The user, without the ended session; null if no session was ended.
 	User *account.User `json:"user,omitempty"`
 	// Reasons for the rejection: NOT_FOUND.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of follow.
@@ -215,7 +215,7 @@ type FollowPayload struct {
 	// The user with the current follower count; null if it does not exist.
 	User *account.User `json:"user,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, CANNOT_FOLLOW_SELF, LIMIT_REACHED (5000 followees, or the hourly limit).
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // A frequently requested key.
@@ -231,7 +231,7 @@ type LikeCommentPayload struct {
 	// The comment with its current like count; null if it does not exist.
 	Comment *comment.Comment `json:"comment,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of likeNote.
@@ -239,7 +239,7 @@ type LikeNotePayload struct {
 	// The note with its current like count; null if it does not exist.
 	Note *note.Note `json:"note,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Login credentials: a phone number, and exactly one of `code` and `password`.
@@ -260,13 +260,13 @@ type LoginPayload struct {
 	// The signed-in user; null if the login failed.
 	User *account.User `json:"user,omitempty"`
 	// Reasons for the rejection: INVALID_PHONE, INVALID_CODE, INVALID_CREDENTIALS.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of logout.
 type LogoutPayload struct {
 	// Always empty.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 type Mutation struct {
@@ -289,7 +289,7 @@ type OrderVoucherPayload struct {
 	Order *order.Order `json:"order,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, OWN_SHOP, VOUCHER_OFF_SALE, SALE_NOT_STARTED,
 	// SALE_ENDED, OUT_OF_STOCK, ALREADY_ORDERED, ORDER_NOT_COMPLETED, INVALID_INPUT.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of payOrder.
@@ -297,7 +297,7 @@ type PayOrderPayload struct {
 	// The current order: PAID, or UNPAID until the payment provider answers. Null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_PAYABLE, INSUFFICIENT_BALANCE.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // A note to publish.
@@ -317,7 +317,7 @@ type PublishNotePayload struct {
 	// The new note; null if none was published.
 	Note *note.Note `json:"note,omitempty"`
 	// Reasons for the rejection: NOT_FOUND (the shop), INVALID_INPUT, IMAGE_REJECTED, LIMIT_REACHED (hourly limit).
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 type Query struct {
@@ -342,7 +342,7 @@ type RedeemOrderPayload struct {
 	// The current order, redeemed or not; null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_REDEEMABLE.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of refundDisputedOrder.
@@ -350,7 +350,7 @@ type RefundDisputedOrderPayload struct {
 	// The current order: REFUNDED, or REFUNDING until the payment provider answers. Null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_REFUNDABLE.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of refundOrder.
@@ -358,7 +358,7 @@ type RefundOrderPayload struct {
 	// The current order: REFUNDED, or REFUNDING until the payment provider answers. Null if it does not exist.
 	Order *order.Order `json:"order,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, ORDER_NOT_REFUNDABLE.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of sendLoginCode.
@@ -366,7 +366,7 @@ type SendLoginCodePayload struct {
 	// Lifetime of the code in seconds; null if none was sent.
 	ExpiresInSeconds *int `json:"expiresInSeconds,omitempty"`
 	// Reasons for the rejection: INVALID_PHONE, CODE_THROTTLED.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of setPassword.
@@ -374,7 +374,7 @@ type SetPasswordPayload struct {
 	// The user; null if the password was not set.
 	User *account.User `json:"user,omitempty"`
 	// Reasons for the rejection: INVALID_INPUT, INVALID_CODE, INVALID_CREDENTIALS, INVALID_PHONE.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Conditions on shops. A shop must meet all that are set.
@@ -395,7 +395,7 @@ type UnfollowPayload struct {
 	// The user with the current follower count; null if it does not exist.
 	User *account.User `json:"user,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of unlikeComment.
@@ -403,7 +403,7 @@ type UnlikeCommentPayload struct {
 	// The comment with its current like count; null if it does not exist.
 	Comment *comment.Comment `json:"comment,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of unlikeNote.
@@ -411,7 +411,7 @@ type UnlikeNotePayload struct {
 	// The note with its current like count; null if it does not exist.
 	Note *note.Note `json:"note,omitempty"`
 	// Reasons for the rejection: NOT_FOUND, LIMIT_REACHED (hourly limit).
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Changes to a flash voucher, allowed during its sale. Omitted fields stay unchanged; null clears nullable fields.
@@ -441,7 +441,7 @@ type UpdateFlashVoucherPayload struct {
 	// The updated voucher; null if nothing was changed.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
 	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT, VOUCHER_IN_USE. If there is one, nothing was changed.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Changes to the profile. Omitted fields stay unchanged; null clears a field.
@@ -465,7 +465,7 @@ type UpdateProfilePayload struct {
 	// The updated user; null if nothing was changed.
 	User *account.User `json:"user,omitempty"`
 	// All reasons for the rejection: INVALID_INPUT, IMAGE_REJECTED. If there is one, nothing was changed.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Changes to a shop. Omitted fields stay unchanged; null clears nullable fields.
@@ -495,7 +495,7 @@ type UpdateShopPayload struct {
 	// The updated shop; null if nothing was changed.
 	Shop *shop.Shop `json:"shop,omitempty"`
 	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT, IMAGE_REJECTED. If there is one, nothing was changed.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Changes to an ordinary voucher. Omitted fields stay unchanged; null clears nullable fields.
@@ -517,7 +517,7 @@ type UpdateVoucherPayload struct {
 	// The updated voucher; null if nothing was changed.
 	Voucher voucher.Kind `json:"voucher,omitempty"`
 	// All reasons for the rejection: NOT_FOUND, INVALID_INPUT. If there is one, nothing was changed.
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }
 
 // Result of uploadImage.
@@ -525,5 +525,5 @@ type UploadImagePayload struct {
 	// The stored image, whose url publishNote, createShop, updateShop and updateProfile accept; null if it was rejected.
 	Image *mediapath.Image `json:"image,omitempty"`
 	// Reasons for the rejection: IMAGE_REJECTED, LIMIT_REACHED (hourly limit).
-	UserErrors []fault.UserError `json:"userErrors"`
+	UserErrors []apierror.UserError `json:"userErrors"`
 }

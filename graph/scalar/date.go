@@ -3,8 +3,8 @@ package scalar
 import (
 	"github.com/99designs/gqlgen/graphql"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
 // MarshalDate writes a day as yyyy-mm-dd.
@@ -22,7 +22,7 @@ func UnmarshalDate(v any) (civil.Date, error) {
 	s, _ := v.(string)
 	d, err := civil.Parse(s)
 	if err != nil {
-		return d, fault.BadInput("a Date is a day as yyyy-mm-dd")
+		return d, apierror.BadInput("a Date is a day as yyyy-mm-dd")
 	}
 	return d, nil
 }

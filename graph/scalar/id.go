@@ -14,7 +14,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // An ID is a global id that a client gave: base64url, without padding, of
@@ -28,7 +28,7 @@ type ID struct {
 // of something else.
 func (id ID) Of(typ string) (int64, error) {
 	if id.Type != typ {
-		return 0, fault.BadInput("this is an id of type %s, not %s", id.Type, typ)
+		return 0, apierror.BadInput("this is an id of type %s, not %s", id.Type, typ)
 	}
 	return id.N, nil
 }
@@ -44,7 +44,7 @@ func ParseID(s string) (ID, error) {
 	if id, ok := parseID(s); ok {
 		return id, nil
 	}
-	return ID{}, fault.BadInput("this is no id of ours")
+	return ID{}, apierror.BadInput("this is no id of ours")
 }
 
 // maxID is the length of the longest id, in characters.
@@ -76,7 +76,7 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 func (id *ID) UnmarshalGQL(v any) error {
 	s, ok := v.(string)
 	if !ok {
-		return fault.BadInput("an id is a string")
+		return apierror.BadInput("an id is a string")
 	}
 	parsed, err := ParseID(s)
 	if err != nil {

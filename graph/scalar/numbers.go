@@ -8,7 +8,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
@@ -51,7 +51,7 @@ func written[V any](v V, write func([]byte, V) []byte) graphql.Marshaler {
 }
 
 func unmarshalWhole(v any, least, most int64, want string) (int, error) {
-	bad := fault.BadInput("%s", want)
+	bad := apierror.BadInput("%s", want)
 	var n int64
 	switch v := v.(type) {
 	case int:
@@ -96,7 +96,7 @@ func AppendFloat(out []byte, f float64) []byte {
 
 // UnmarshalFloat reads a finite number. A string or NaN is a fault.
 func UnmarshalFloat(v any) (float64, error) {
-	bad := fault.BadInput("a Float is a finite number")
+	bad := apierror.BadInput("a Float is a finite number")
 	var f float64
 	switch v := v.(type) {
 	case int:
@@ -129,7 +129,7 @@ func AppendCursor(out []byte, c page.Cursor) []byte { return AppendString(out, s
 func UnmarshalCursor(v any) (page.Cursor, error) {
 	s, ok := v.(string)
 	if !ok || s == "" {
-		return "", fault.BadInput("a cursor is a string that a page gave")
+		return "", apierror.BadInput("a cursor is a string that a page gave")
 	}
 	return page.Cursor(s), nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
@@ -81,7 +81,7 @@ func TestAMalformedIDIsBadInputAndIsNotRepeated(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			id, err := scalar.ParseID(tt.id)
-			if fault.KindOf(err) != fault.BadUserInput {
+			if apierror.KindOf(err) != apierror.BadUserInput {
 				t.Fatalf("got %v, %v; want BAD_USER_INPUT", id, err)
 			}
 			if len(tt.id) > 3 && strings.Contains(err.Error(), tt.id) {
@@ -90,7 +90,7 @@ func TestAMalformedIDIsBadInputAndIsNotRepeated(t *testing.T) {
 		})
 	}
 	for _, v := range []any{7, int64(7), 7.0, json.Number("7"), true, nil, []any{"U2hvcDox"}, map[string]any{}} {
-		if err := new(scalar.ID).UnmarshalGQL(v); fault.KindOf(err) != fault.BadUserInput {
+		if err := new(scalar.ID).UnmarshalGQL(v); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%T %v as an id: %v, want BAD_USER_INPUT", v, v, err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestAnIDIsOfOneType(t *testing.T) {
 	if n, err := id.Of("Shop"); n != 7 || err != nil {
 		t.Errorf("of a Shop: %d, %v", n, err)
 	}
-	if n, err := id.Of("ShopType"); n != 0 || fault.KindOf(err) != fault.BadUserInput {
+	if n, err := id.Of("ShopType"); n != 0 || apierror.KindOf(err) != apierror.BadUserInput {
 		t.Errorf("of a ShopType: %d, %v; want BAD_USER_INPUT", n, err)
 	}
 }
@@ -127,7 +127,7 @@ func FuzzParseID(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		id, err := scalar.ParseID(s)
 		if err != nil {
-			if id != (scalar.ID{}) || fault.KindOf(err) != fault.BadUserInput {
+			if id != (scalar.ID{}) || apierror.KindOf(err) != apierror.BadUserInput {
 				t.Fatalf("%q: %v with %v", s, id, err)
 			}
 			return
@@ -172,7 +172,7 @@ func TestIntsAreWholeNumbersOf32Bits(t *testing.T) {
 			if tt.ok && (err != nil || got != tt.want) {
 				t.Fatalf("got %d, %v; want %d", got, err, tt.want)
 			}
-			if !tt.ok && fault.KindOf(err) != fault.BadUserInput {
+			if !tt.ok && apierror.KindOf(err) != apierror.BadUserInput {
 				t.Fatalf("got %d, %v; want BAD_USER_INPUT", got, err)
 			}
 			if tt.ok {
@@ -216,7 +216,7 @@ func TestLongsAreExactInJavaScript(t *testing.T) {
 			if tt.ok && (err != nil || got != tt.want) {
 				t.Fatalf("got %d, %v; want %d", got, err, tt.want)
 			}
-			if !tt.ok && fault.KindOf(err) != fault.BadUserInput {
+			if !tt.ok && apierror.KindOf(err) != apierror.BadUserInput {
 				t.Fatalf("got %d, %v; want BAD_USER_INPUT", got, err)
 			}
 			if tt.ok && text(scalar.MarshalLong(got)) != strconv.Itoa(tt.want) {
@@ -273,7 +273,7 @@ func TestFloatsAreFiniteNumbers(t *testing.T) {
 			if tt.ok && (err != nil || got != tt.want) {
 				t.Fatalf("got %v, %v; want %v", got, err, tt.want)
 			}
-			if !tt.ok && fault.KindOf(err) != fault.BadUserInput {
+			if !tt.ok && apierror.KindOf(err) != apierror.BadUserInput {
 				t.Fatalf("got %v, %v; want BAD_USER_INPUT", got, err)
 			}
 		})
@@ -315,7 +315,7 @@ func TestCursorsAreStringsThatAPageGave(t *testing.T) {
 		t.Errorf("%s was read back as %q, %v", out, got, err)
 	}
 	for _, v := range []any{"", 7, json.Number("7"), nil, true} {
-		if got, err := scalar.UnmarshalCursor(v); fault.KindOf(err) != fault.BadUserInput {
+		if got, err := scalar.UnmarshalCursor(v); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%T %v became %q, %v; want BAD_USER_INPUT", v, v, got, err)
 		}
 	}
@@ -332,7 +332,7 @@ func TestStringsAreTextsAndNotNumbers(t *testing.T) {
 		t.Errorf("a text is read as %q, %v", got, err)
 	}
 	for _, in := range []any{json.Number("42137"), int64(5), 1.5, true, nil, []any{"a"}, map[string]any{}} {
-		if got, err := scalar.UnmarshalString(in); fault.KindOf(err) != fault.BadUserInput {
+		if got, err := scalar.UnmarshalString(in); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%T %v is read as %q, %v", in, in, got, err)
 		}
 	}
@@ -344,7 +344,7 @@ func TestDatesAreDays(t *testing.T) {
 		t.Errorf("it comes back as %s, %v", text(scalar.MarshalDate(d)), err)
 	}
 	for _, in := range []any{"2025-02-29", "", "tomorrow", json.Number("20250228"), nil} {
-		if got, err := scalar.UnmarshalDate(in); fault.KindOf(err) != fault.BadUserInput {
+		if got, err := scalar.UnmarshalDate(in); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%v is read as %v, %v", in, got, err)
 		}
 	}
@@ -364,7 +364,7 @@ func TestTimesAreMomentsThatCanBeWrittenAgain(t *testing.T) {
 		nil, "", 1, "2026-03-01", "2026-03-01 12:00:00", "2026-03-01T12:00:00", "2026-02-30T12:00:00Z",
 		"0000-01-01T00:00:00+01:00", "0001-01-01T00:00:00Z", "1970-01-01T00:00:00+01:00", "9999-12-31T23:59:59-01:00", "10000-01-01T00:00:00Z",
 	} {
-		if got, err := scalar.UnmarshalTime(v); fault.KindOf(err) != fault.BadUserInput {
+		if got, err := scalar.UnmarshalTime(v); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%v is %v, %v; want BAD_USER_INPUT", v, got, err)
 		}
 	}

@@ -3,7 +3,7 @@ package scalar
 import (
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // MarshalString writes a text.
@@ -14,7 +14,7 @@ func MarshalString(s string) graphql.Marshaler { return graphql.MarshalString(s)
 func UnmarshalString(v any) (string, error) {
 	s, ok := v.(string)
 	if !ok {
-		return "", fault.BadInput("a String is a text in quotes")
+		return "", apierror.BadInput("a String is a text in quotes")
 	}
 	return s, nil
 }

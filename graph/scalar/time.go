@@ -5,7 +5,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // MarshalTime writes a moment as RFC 3339.
@@ -25,7 +25,7 @@ func UnmarshalTime(v any) (time.Time, error) {
 	s, _ := v.(string)
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if year := t.UTC().Year(); err != nil || year < 1970 || year > 9998 {
-		return time.Time{}, fault.BadInput("a Time is a moment of the years 1970 to 9998 as RFC 3339 with a zone")
+		return time.Time{}, apierror.BadInput("a Time is a moment of the years 1970 to 9998 as RFC 3339 with a zone")
 	}
 	return t, nil
 }

@@ -5,7 +5,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // Upload is a file that somebody sent. Its name and what it says to be are left out:
@@ -16,7 +16,7 @@ type Upload struct{ File io.ReadSeeker }
 func UnmarshalUpload(v any) (Upload, error) {
 	u, ok := v.(graphql.Upload)
 	if !ok {
-		return Upload{}, fault.BadInput("an Upload is a file in a multipart request")
+		return Upload{}, apierror.BadInput("an Upload is a file in a multipart request")
 	}
 	return Upload{u.File}, nil
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/99designs/gqlgen/graphql"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 func TestAnUploadIsAFileAndNothingElse(t *testing.T) {
@@ -15,7 +15,7 @@ func TestAnUploadIsAFileAndNothingElse(t *testing.T) {
 		t.Errorf("it is %v, %v", u, err)
 	}
 	for _, v := range []any{nil, "a.png", 1, map[string]any{"file": "a"}} {
-		if _, err := UnmarshalUpload(v); fault.KindOf(err) != fault.BadUserInput {
+		if _, err := UnmarshalUpload(v); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%v is a file: %v", v, err)
 		}
 	}

@@ -20,9 +20,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -105,10 +105,10 @@ type Counts struct {
 
 // Codes of the refusals of this room.
 const (
-	InvalidPhone       fault.Code = "INVALID_PHONE"
-	InvalidCode        fault.Code = "INVALID_CODE"
-	InvalidCredentials fault.Code = "INVALID_CREDENTIALS"
-	CodeThrottled      fault.Code = "CODE_THROTTLED"
+	InvalidPhone       apierror.Code = "INVALID_PHONE"
+	InvalidCode        apierror.Code = "INVALID_CODE"
+	InvalidCredentials apierror.Code = "INVALID_CREDENTIALS"
+	CodeThrottled      apierror.Code = "CODE_THROTTLED"
 )
 
 // Pictures are those that users show.
@@ -216,7 +216,7 @@ func (s *Service) ByID(ctx context.Context, id int64) (*User, error) {
 	u, err := s.users.Ref(ctx, id)
 	switch {
 	case errors.Is(err, cache.ErrNotFound):
-		return nil, fault.ErrNotFound
+		return nil, apierror.ErrNotFound
 	case err != nil:
 		return nil, fmt.Errorf("read a user: %w", err)
 	}

@@ -17,8 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
@@ -171,9 +171,9 @@ func (p process) changes(t *testing.T, of Phone, password string) PasswordChange
 }
 
 // wants fails the test unless err is a refusal with this code, about this field.
-func wants(t *testing.T, err error, code fault.Code, field string) {
+func wants(t *testing.T, err error, code apierror.Code, field string) {
 	t.Helper()
-	r, ok := errors.AsType[fault.UserErrors](err)
+	r, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok || len(r) != 1 || r[0].Code != code || strings.Join(r[0].Field, ".") != field {
 		t.Errorf("got %v about %v, want %s about %s", err, r, code, field)
 	}
@@ -299,7 +299,7 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 		}
 		again := send(q, ann, "") // within a minute
 		wants(t, again, CodeThrottled, "phone")
-		if why, _ := errors.AsType[fault.UserErrors](again); why[0].RetryAfter <= 50*time.Second || why[0].RetryAfter > codePause {
+		if why, _ := errors.AsType[apierror.UserErrors](again); why[0].RetryAfter <= 50*time.Second || why[0].RetryAfter > codePause {
 			t.Errorf("the next code in %v, want at most %v", why[0].RetryAfter, codePause)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.codePause(ann, 0)).Val(); ttl > time.Minute || ttl < 50*time.Second {
@@ -339,7 +339,7 @@ func TestACodeThatWasNotSentIsWithdrawn(t *testing.T) {
 		p := open(t, on, Config{})
 		p.outbox.fail = fmt.Errorf("no network: %w", ErrNotSent)
 		for range 2 * codesPerDay {
-			if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); fault.KindOf(err) != fault.Unavailable {
+			if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); apierror.KindOf(err) != apierror.Unavailable {
 				t.Fatalf("got %v", err)
 			}
 		}
@@ -352,7 +352,7 @@ func TestACodeThatWasNotSentIsWithdrawn(t *testing.T) {
 		}
 		// One of which it is not known is good, and counts.
 		p.outbox.fail = errors.New("no answer")
-		if _, err := p.SendCode(t.Context(), ben.E164(), Origin{}); fault.KindOf(err) != fault.Unavailable {
+		if _, err := p.SendCode(t.Context(), ben.E164(), Origin{}); apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("got %v", err)
 		}
 		wants(t, second(p.SendCode(t.Context(), ben.E164(), Origin{})), CodeThrottled, "phone")
@@ -367,7 +367,7 @@ func TestWithoutASenderOrRedisThereAreNoCodes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		p.codes.sender = nil
-		if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); fault.KindOf(err) != fault.Unavailable {
+		if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("without a sender: %v", err)
 		}
 		_, err := p.SendCode(t.Context(), "123", Origin{})
@@ -380,7 +380,7 @@ func TestWithoutASenderOrRedisThereAreNoCodes(t *testing.T) {
 			"code":     second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})),
 			"password": second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})),
 		} {
-			if fault.KindOf(err) != fault.Unavailable {
+			if apierror.KindOf(err) != apierror.Unavailable {
 				t.Errorf("%s without Redis: %v", name, err)
 			}
 		}
@@ -407,7 +407,7 @@ func TestPasswords(t *testing.T) {
 			t.Error("the session that changed the password does not")
 		}
 		_, err := p.SetPassword(t.Context(), first.Viewer, PasswordChange{Password: "short"})
-		wants(t, err, fault.InvalidInput, "password")
+		wants(t, err, apierror.InvalidInput, "password")
 		if err := try(ann, "correct horse"); err != nil {
 			t.Errorf("the right password: %v", err)
 		}
@@ -503,15 +503,15 @@ func TestTriesAreLimitedByAddress(t *testing.T) {
 			wants(t, try([]process{p, q}[i%2], i, "192.0.2.1/32"), InvalidCode, "input.code")
 		}
 		err := try(p, 5, "192.0.2.1/32")
-		f, ok := errors.AsType[*fault.Error](err)
-		if !ok || f.Kind != fault.RateLimited || f.RetryAfter < time.Hour-time.Minute || f.RetryAfter > time.Hour {
+		f, ok := errors.AsType[*apierror.Error](err)
+		if !ok || f.Kind != apierror.RateLimited || f.RetryAfter < time.Hour-time.Minute || f.RetryAfter > time.Hour {
 			t.Errorf("the fifth: %v", err)
 		}
 		wants(t, try(p, 5, "192.0.2.2/32"), InvalidCode, "input.code")
 		wants(t, try(p, 5, ""), InvalidCode, "input.code")
 		both := second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, Password: &guess}))
 		none := second(p.Login(t.Context(), Credentials{Phone: ann.E164()}))
-		if fault.KindOf(both) != fault.BadUserInput || fault.KindOf(none) != fault.BadUserInput {
+		if apierror.KindOf(both) != apierror.BadUserInput || apierror.KindOf(none) != apierror.BadUserInput {
 			t.Errorf("code and password: %v; neither: %v", both, none)
 		}
 	})
@@ -560,22 +560,22 @@ func TestRequireSaysWhatIsMissing(t *testing.T) {
 	tests := []struct {
 		viewer Viewer
 		role   Role
-		want   fault.Kind // "" for nothing
+		want   apierror.Kind // "" for nothing
 	}{
-		{Viewer{}, Customer, fault.Unauthenticated},
-		{Viewer{unknown: storetest.ErrCut}, Customer, fault.Unavailable},
+		{Viewer{}, Customer, apierror.Unauthenticated},
+		{Viewer{unknown: storetest.ErrCut}, Customer, apierror.Unavailable},
 		{as(Customer), Customer, ""},
-		{as(Customer), Merchant, fault.Forbidden},
+		{as(Customer), Merchant, apierror.Forbidden},
 		{as(Merchant), Customer, ""},
 		{as(Merchant), Merchant, ""},
-		{as(Merchant), Admin, fault.Forbidden},
+		{as(Merchant), Admin, apierror.Forbidden},
 		{as(Admin), Merchant, ""},
-		{as(Admin), "", fault.Forbidden},
-		{as(""), Customer, fault.Forbidden},
+		{as(Admin), "", apierror.Forbidden},
+		{as(""), Customer, apierror.Forbidden},
 	}
 	for _, tt := range tests {
 		err := tt.viewer.Require(t.Context(), tt.role)
-		if (err == nil) != (tt.want == "") || err != nil && fault.KindOf(err) != tt.want {
+		if (err == nil) != (tt.want == "") || err != nil && apierror.KindOf(err) != tt.want {
 			t.Errorf("%+v as %q: %v, want %q", tt.viewer, tt.role, err, tt.want)
 		}
 	}
@@ -643,19 +643,19 @@ func TestEveryFieldOfAProfileIsBounded(t *testing.T) {
 		tests := []struct {
 			name    string
 			changes Changes
-			code    fault.Code
+			code    apierror.Code
 			field   string
 		}{
-			{"no nickname", Changes{Nickname: patch.Clear[string]()}, fault.InvalidInput, "input.nickname"},
-			{"a blank nickname", Changes{Nickname: patch.Set(" \u200b\u200d ")}, fault.InvalidInput, "input.nickname"},
-			{"a long nickname", Changes{Nickname: long(MaxNickname)}, fault.InvalidInput, "input.nickname"},
-			{"a long city", Changes{City: long(MaxCity)}, fault.InvalidInput, "input.city"},
-			{"a long bio", Changes{Bio: long(MaxBio)}, fault.InvalidInput, "input.bio"},
+			{"no nickname", Changes{Nickname: patch.Clear[string]()}, apierror.InvalidInput, "input.nickname"},
+			{"a blank nickname", Changes{Nickname: patch.Set(" \u200b\u200d ")}, apierror.InvalidInput, "input.nickname"},
+			{"a long nickname", Changes{Nickname: long(MaxNickname)}, apierror.InvalidInput, "input.nickname"},
+			{"a long city", Changes{City: long(MaxCity)}, apierror.InvalidInput, "input.city"},
+			{"a long bio", Changes{Bio: long(MaxBio)}, apierror.InvalidInput, "input.bio"},
 			{"a picture from elsewhere", Changes{AvatarURL: patch.Set("https://example.com/a.png")}, mediapath.Rejected, "input.avatarUrl"},
 			{"a picture outside", Changes{AvatarURL: patch.Set("/media/../etc/passwd")}, mediapath.Rejected, "input.avatarUrl"},
 			{"a script", Changes{AvatarURL: patch.Set("javascript:alert(1)")}, mediapath.Rejected, "input.avatarUrl"},
-			{"born too early", Changes{Birthday: patch.Set(civil.Date{Year: 1899, Month: 12, Day: 31})}, fault.InvalidInput, "input.birthday"},
-			{"not born yet", Changes{Birthday: patch.Set(civil.DateOf(time.Now().UTC().AddDate(0, 0, 2)))}, fault.InvalidInput, "input.birthday"},
+			{"born too early", Changes{Birthday: patch.Set(civil.Date{Year: 1899, Month: 12, Day: 31})}, apierror.InvalidInput, "input.birthday"},
+			{"not born yet", Changes{Birthday: patch.Set(civil.DateOf(time.Now().UTC().AddDate(0, 0, 2)))}, apierror.InvalidInput, "input.birthday"},
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
@@ -663,7 +663,7 @@ func TestEveryFieldOfAProfileIsBounded(t *testing.T) {
 			})
 		}
 		all := second(p.UpdateProfile(t.Context(), v, Changes{Nickname: long(MaxNickname), City: long(MaxCity), Gender: patch.Set(Male)}))
-		if r, _ := errors.AsType[fault.UserErrors](all); len(r) != 2 {
+		if r, _ := errors.AsType[apierror.UserErrors](all); len(r) != 2 {
 			t.Errorf("two wrong fields: %v", all)
 		}
 		after, _ := p.ByID(t.Context(), v.ID)

@@ -16,9 +16,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/e164"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
@@ -63,19 +63,19 @@ func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life
 		return 0, refusePhone("phone")
 	}
 	if s.codes.sender == nil {
-		return 0, fault.New(fault.Unavailable, "This server sends no login codes.")
+		return 0, apierror.New(apierror.Unavailable, "This server sends no login codes.")
 	}
 	if !s.codes.reaches(p) {
 		s.codes.refused.WithLabelValues(byCountry).Inc()
-		return 0, fault.Refuse(InvalidPhone, "This server sends no codes to phones of this country.", "phone")
+		return 0, apierror.Refuse(InvalidPhone, "This server sends no codes to phones of this country.", "phone")
 	}
 	outcome, err := s.codes.send(ctx, s.cfg.Log, p, s.client(ctx, p, written, from))
 	s.codes.sent.WithLabelValues(outcome).Inc()
 	return codeLife, err
 }
 
-func refusePhone(field ...string) fault.UserErrors {
-	return fault.Refuse(InvalidPhone, "This is no phone number. Write it with its country code, or as eleven digits in mainland China.", field...)
+func refusePhone(field ...string) apierror.UserErrors {
+	return apierror.Refuse(InvalidPhone, "This is no phone number. Write it with its country code, or as eleven digits in mainland China.", field...)
 }
 
 // codes are the login codes under way. They live in the state Redis alone.
@@ -219,7 +219,7 @@ func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by clien
 	if !errors.Is(err, ErrNotSent) {
 		// It stays good, and counts: whoever could make the sender fail would
 		// otherwise have a phone flooded.
-		return "failed", fault.New(fault.Unavailable, "The code may not arrive. Try again in a minute.").WithRetryAfter(codePause).WithCause(err)
+		return "failed", apierror.New(apierror.Unavailable, "The code may not arrive. Try again in a minute.").WithRetryAfter(codePause).WithCause(err)
 	}
 	// Not with a context that may be what ended the sending.
 	_, errBack := runScript(context.WithoutCancel(ctx), c.rdb, c.withdraw, append([]string{slot}, t.keys...), code).Int()
@@ -227,7 +227,7 @@ func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by clien
 		log.WarnContext(ctx, "a code that was not sent is not withdrawn; the phone has to wait", "err", errBack)
 	}
 	c.giveBackHour(ctx)
-	return "failed", fault.New(fault.Unavailable, "The code could not be sent. Try again later.").WithCause(err)
+	return "failed", apierror.New(apierror.Unavailable, "The code could not be sent. Try again later.").WithCause(err)
 }
 
 // takeHour counts one more code of the installation, unless it is one too many.
@@ -253,8 +253,8 @@ func (c *codes) giveBackTurn(ctx context.Context, log *slog.Logger, t turn) {
 	}
 }
 
-func throttled(what string, wait time.Duration) fault.UserErrors {
-	return fault.UserErrors{{Code: CodeThrottled, Message: what + " Try again in " + inWords(wait) + ".", Field: []string{"phone"}, RetryAfter: wait}}
+func throttled(what string, wait time.Duration) apierror.UserErrors {
+	return apierror.UserErrors{{Code: CodeThrottled, Message: what + " Try again in " + inWords(wait) + ".", Field: []string{"phone"}, RetryAfter: wait}}
 }
 
 // inWords returns a wait as people say it, rounded up.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	entdevice "github.com/tandian-dev/tandian/ent/device"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -424,7 +424,7 @@ func TestAnIPv6SiteSharesALooserBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := login(site(1, 0)); fault.KindOf(err) != fault.RateLimited {
+		if err := login(site(1, 0)); apierror.KindOf(err) != apierror.RateLimited {
 			t.Errorf("a third try of a network: %v", err)
 		}
 		wants(t, send(site(1, 0)), CodeThrottled, "phone")
@@ -434,7 +434,7 @@ func TestAnIPv6SiteSharesALooserBudget(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := login(site(1, 99)); fault.KindOf(err) != fault.RateLimited {
+		if err := login(site(1, 99)); apierror.KindOf(err) != apierror.RateLimited {
 			t.Errorf("one more try of the site: %v", err)
 		}
 		wants(t, send(site(1, 99)), CodeThrottled, "phone")
@@ -472,7 +472,7 @@ func TestWrongCodesOfTheInstallationAreLimited(t *testing.T) {
 		}
 		code := p.code(t, ben)
 		for _, text := range []string{another(code, 1), code} {
-			if err := guess(q, ben, text, network(50)); fault.KindOf(err) != fault.RateLimited {
+			if err := guess(q, ben, text, network(50)); apierror.KindOf(err) != apierror.RateLimited {
 				t.Errorf("beyond the limit: %v", err)
 			}
 		}
@@ -500,7 +500,7 @@ func TestRefusedGuessesCostNoTries(t *testing.T) {
 		wants(t, guess(ann, another(p.code(t, ann), 1)), InvalidCode, "input.code")
 		code := p.code(t, ben)
 		for range codeTries + 1 {
-			if err := guess(ben, code); fault.KindOf(err) != fault.RateLimited {
+			if err := guess(ben, code); apierror.KindOf(err) != apierror.RateLimited {
 				t.Errorf("beyond the limit: %v", err)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 const (
@@ -150,11 +150,11 @@ func waitOf(cmd *redis.Cmd) (time.Duration, error) {
 
 // tooOften returns the fault of a client that must wait.
 func tooOften(wait time.Duration, message string) error {
-	return fault.New(fault.RateLimited, "%s", message).WithRetryAfter(wait)
+	return apierror.New(apierror.RateLimited, "%s", message).WithRetryAfter(wait)
 }
 
 func withoutRedis(err error) error {
-	return fault.New(fault.Unavailable, "This cannot be done at the moment. Try again.").WithCause(fmt.Errorf("ask Redis for codes and limits: %w", err))
+	return apierror.New(apierror.Unavailable, "This cannot be done at the moment. Try again.").WithCause(fmt.Errorf("ask Redis for codes and limits: %w", err))
 }
 
 // runScript runs a script with the deadline of one round trip.

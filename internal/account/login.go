@@ -8,7 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -45,7 +45,7 @@ func (s *Service) Login(ctx context.Context, c Credentials) (*Login, error) {
 		method = "password"
 	}
 	if (c.Code == nil) == (c.Password == nil) {
-		return nil, fault.BadInput("give either a code or a password")
+		return nil, apierror.BadInput("give either a code or a password")
 	}
 	login, outcome, err := s.login(store.Prepared(ctx), c)
 	s.logins.WithLabelValues(method, outcome).Inc()
@@ -105,7 +105,7 @@ func (s *Service) takeAttempt(ctx context.Context, by client) error {
 }
 
 func outcomeOf(err error) string {
-	if fault.KindOf(err) == fault.RateLimited {
+	if apierror.KindOf(err) == apierror.RateLimited {
 		return "throttled"
 	}
 	return "failed"
@@ -131,7 +131,7 @@ func (s *Service) byCode(ctx context.Context, p, written Phone, by client, text 
 func (s *Service) guess(ctx context.Context, p Phone, by client, text string, field ...string) (outcome string, err error) {
 	code, ok := readCode(text)
 	if !ok {
-		return "invalid", fault.Refuse(InvalidCode, "A code has six digits.", field...)
+		return "invalid", apierror.Refuse(InvalidCode, "A code has six digits.", field...)
 	}
 	v, wait, err := s.codes.guess(ctx, p, by, code)
 	switch {
@@ -140,7 +140,7 @@ func (s *Service) guess(ctx context.Context, p Phone, by client, text string, fi
 	case wait > 0:
 		return "throttled", tooOften(wait, "There were too many wrong codes on this server. Log in by password, or try again later.")
 	case v != right:
-		return string(v), fault.Refuse(InvalidCode, "This code is wrong or has expired. Try again, or ask for a new one.", field...)
+		return string(v), apierror.Refuse(InvalidCode, "This code is wrong or has expired. Try again, or ask for a new one.", field...)
 	}
 	return "ok", nil
 }
@@ -166,7 +166,7 @@ func (s *Service) byPassword(ctx context.Context, p Phone, by client, password s
 		return nil, false, "failed", err
 	}
 	if wait > 0 {
-		return nil, false, "throttled", fault.Refuse(InvalidCredentials,
+		return nil, false, "throttled", apierror.Refuse(InvalidCredentials,
 			"There were too many wrong passwords. Use a code, or try again in "+inWords(wait)+".", field...)
 	}
 	ok := false
@@ -188,11 +188,11 @@ func (s *Service) byPassword(ctx context.Context, p Phone, by client, password s
 	return row, stale, "ok", nil
 }
 
-func wrongPassword(field ...string) fault.UserErrors {
+func wrongPassword(field ...string) apierror.UserErrors {
 	if field[len(field)-1] == "currentPassword" {
-		return fault.Refuse(InvalidCredentials, "The current password is wrong.", field...)
+		return apierror.Refuse(InvalidCredentials, "The current password is wrong.", field...)
 	}
-	return fault.Refuse(InvalidCredentials, "The phone number or the password is wrong.", field...)
+	return apierror.Refuse(InvalidCredentials, "The phone number or the password is wrong.", field...)
 }
 
 // rehash keeps a right password with today's cost. It may fail: there is a next
@@ -227,7 +227,7 @@ func (s *Service) SetPassword(ctx context.Context, v Viewer, c PasswordChange) (
 	ctx, span := observe.Span(ctx, "account.SetPassword")
 	defer span.End()
 	if c.Current != nil && c.Code != nil {
-		return nil, fault.BadInput("give either the current password or a code")
+		return nil, apierror.BadInput("give either the current password or a code")
 	}
 	row, err := s.db.User.Get(ctx, v.ID)
 	if err != nil {
@@ -235,7 +235,7 @@ func (s *Service) SetPassword(ctx context.Context, v Viewer, c PasswordChange) (
 	}
 	password, reason := checkPassword(c.Password, Phone(optional.Value(row.Phone)))
 	if reason != "" {
-		return nil, fault.Refuse(fault.InvalidInput, reason, "password")
+		return nil, apierror.Refuse(apierror.InvalidInput, reason, "password")
 	}
 	verified, err := s.prove(ctx, row, c)
 	if err != nil {
@@ -267,11 +267,11 @@ func (s *Service) SetPassword(ctx context.Context, v Viewer, c PasswordChange) (
 func (s *Service) prove(ctx context.Context, row *ent.User, c PasswordChange) (verified *string, err error) {
 	switch {
 	case row.Phone == nil:
-		return nil, fault.Refuse(InvalidPhone, "An account without a phone has no password.")
+		return nil, apierror.Refuse(InvalidPhone, "An account without a phone has no password.")
 	case row.PasswordHash == nil && c.Code == nil:
-		return nil, fault.Refuse(InvalidCode, "There is no password yet. Enter a login code that was sent to your phone.", "code")
+		return nil, apierror.Refuse(InvalidCode, "There is no password yet. Enter a login code that was sent to your phone.", "code")
 	case c.Current == nil && c.Code == nil:
-		return nil, fault.Refuse(InvalidCredentials, "Enter the current password, or a login code.", "currentPassword")
+		return nil, apierror.Refuse(InvalidCredentials, "Enter the current password, or a login code.", "currentPassword")
 	}
 	p, written, err := readPhone(*row.Phone)
 	if err != nil {

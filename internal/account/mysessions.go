@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	entsession "github.com/tandian-dev/tandian/ent/session"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -86,7 +86,7 @@ func (s *Service) EndSession(ctx context.Context, v Viewer, number int64) (own b
 		}
 		i := slices.IndexFunc(rows, func(r *ent.Session) bool { return numberOf(r.ID) == number })
 		if i < 0 {
-			return fault.Refuse(fault.NotFound, "You have no such session. It may have ended already.", "id")
+			return apierror.Refuse(apierror.NotFound, "You have no such session. It may have ended already.", "id")
 		}
 		own = rows[i].ID == v.session
 		if of := rows[i].DeviceID; of != nil && !own && *of != optional.Value(current.DeviceID) {
@@ -148,7 +148,7 @@ func (s *sessions) asViewer(ctx context.Context, v Viewer, work func(context.Con
 		}
 		current, err := tx.Session.Query().Where(append(s.running(v.ID), entsession.ID(v.session))...).Only(ctx)
 		if ent.IsNotFound(err) {
-			return fault.New(fault.Unauthenticated, "Sign in first.")
+			return apierror.New(apierror.Unauthenticated, "Sign in first.")
 		}
 		if err != nil {
 			return fmt.Errorf("select session: %w", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	entsession "github.com/tandian-dev/tandian/ent/session"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -74,7 +74,7 @@ func TestASessionEndsAfter90Days(t *testing.T) {
 				if n, err := p.Sessions(t.Context(), in.Viewer); len(n) != 0 || err != nil {
 					t.Errorf("%d sessions are listed, %v", len(n), err)
 				}
-				if _, err := p.EndSession(t.Context(), in.Viewer, numberOf(id)); fault.KindOf(err) != fault.Unauthenticated {
+				if _, err := p.EndSession(t.Context(), in.Viewer, numberOf(id)); apierror.KindOf(err) != apierror.Unauthenticated {
 					t.Errorf("it can still write: %v", err)
 				}
 			})
@@ -169,7 +169,7 @@ func TestSessionsAreEndedByTheirUser(t *testing.T) {
 		var mu []string
 		p := open(t, on, Config{Ended: func(_ context.Context, ids ...string) error { mu = append(mu, ids...); return nil }})
 		own, other, third, bens := p.login(t, ann), p.login(t, ann), p.login(t, ann), p.login(t, ben)
-		wants(t, second(p.EndSession(t.Context(), own.Viewer, numberOf(bens.Viewer.session))), fault.NotFound, "id")
+		wants(t, second(p.EndSession(t.Context(), own.Viewer, numberOf(bens.Viewer.session))), apierror.NotFound, "id")
 		is(t, bens.Token, bens.User.ID, p)
 		if is, err := p.EndSession(t.Context(), own.Viewer, numberOf(other.Viewer.session)); is || err != nil {
 			t.Errorf("the other one: %v, %v", is, err)
@@ -178,7 +178,7 @@ func TestSessionsAreEndedByTheirUser(t *testing.T) {
 			t.Error("its sockets and streams stay open")
 		}
 		is(t, other.Token, 0, p)
-		wants(t, second(p.EndSession(t.Context(), own.Viewer, numberOf(other.Viewer.session))), fault.NotFound, "id")
+		wants(t, second(p.EndSession(t.Context(), own.Viewer, numberOf(other.Viewer.session))), apierror.NotFound, "id")
 		if err := p.EndOtherSessions(t.Context(), own.Viewer); err != nil {
 			t.Fatal(err)
 		}
@@ -187,7 +187,7 @@ func TestSessionsAreEndedByTheirUser(t *testing.T) {
 			t.Error("the sockets and streams of the others, and no others, have to close")
 		}
 		is(t, own.Token, own.User.ID, p)
-		if err := p.EndOtherSessions(t.Context(), third.Viewer); fault.KindOf(err) != fault.Unauthenticated {
+		if err := p.EndOtherSessions(t.Context(), third.Viewer); apierror.KindOf(err) != apierror.Unauthenticated {
 			t.Errorf("by a session that has ended: %v", err)
 		}
 		if is, err := p.EndSession(t.Context(), own.Viewer, numberOf(own.Viewer.session)); !is || err != nil {
@@ -225,7 +225,7 @@ func TestAPasswordNeedsMoreThanASession(t *testing.T) {
 		was := hash()
 		wants(t, set(PasswordChange{}), InvalidCredentials, "currentPassword")
 		wants(t, set(PasswordChange{Code: change.Code}), InvalidCode, "code") // used up
-		if err := set(PasswordChange{Current: text("correct horse"), Code: text("000000")}); fault.KindOf(err) != fault.BadUserInput {
+		if err := set(PasswordChange{Current: text("correct horse"), Code: text("000000")}); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("both: %v", err)
 		}
 		bens := p.code(t, ben)

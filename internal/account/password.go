@@ -15,7 +15,7 @@ import (
 	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/unicode/norm"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -120,7 +120,7 @@ func (h *hasher) key(ctx context.Context, password string, salt []byte, c cost) 
 	case h.places <- struct{}{}:
 		defer func() { <-h.places }()
 	default:
-		return nil, fault.New(fault.Unavailable, "Too many people log in at this moment. Try again in a second.").WithRetryAfter(time.Second)
+		return nil, apierror.New(apierror.Unavailable, "Too many people log in at this moment. Try again in a second.").WithRetryAfter(time.Second)
 	}
 	select {
 	case h.turns <- struct{}{}:

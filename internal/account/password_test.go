@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/argon2"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // counted returns a hasher whose derivations are counted, and the costs of them.
@@ -133,8 +133,8 @@ func TestOnlySoManyHashAtOnceAndSoManyWait(t *testing.T) {
 			t.Errorf("%d were turned away, want %d", n, callers-limit-waiting)
 		}
 		for range len(errs) {
-			f, ok := errors.AsType[*fault.Error](<-errs)
-			if !ok || f.Kind != fault.Unavailable || f.RetryAfter != time.Second {
+			f, ok := errors.AsType[*apierror.Error](<-errs)
+			if !ok || f.Kind != apierror.Unavailable || f.RetryAfter != time.Second {
 				t.Errorf("turned away with %v", f)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	entdevice "github.com/tandian-dev/tandian/ent/device"
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
@@ -69,7 +69,7 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 
 // avatar is the picture that a change sets, in a list; none if it clears it. What is wrong
 // with it is added to wrong.
-func (s *Service) avatar(ctx context.Context, user int64, f patch.Field[string], wrong *fault.UserErrors) (paths []string, err error) {
+func (s *Service) avatar(ctx context.Context, user int64, f patch.Field[string], wrong *apierror.UserErrors) (paths []string, err error) {
 	if f.Value == nil {
 		return nil, nil
 	}
@@ -130,11 +130,11 @@ func (s *Service) update(ctx context.Context, id int64, change func(*ent.UserUpd
 func nothingElse(*ent.Tx) error { return nil }
 
 // change puts the changes into a statement and says what is wrong with them.
-func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserErrors) {
+func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong apierror.UserErrors) {
 	if c.Nickname.Given {
 		name := text.Line(optional.Value(c.Nickname.Value))
 		if text.Blank(name) || text.Len(name) > MaxNickname {
-			wrong.Add(fault.InvalidInput, "nickname", "A nickname has 1 to %d characters.", MaxNickname)
+			wrong.Add(apierror.InvalidInput, "nickname", "A nickname has 1 to %d characters.", MaxNickname)
 		}
 		u.SetNickname(name)
 	}
@@ -144,7 +144,7 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserError
 		}
 		t := clean(optional.Value(f.Value))
 		if text.Len(t) > most {
-			wrong.Add(fault.InvalidInput, field, "At most %d characters.", most)
+			wrong.Add(apierror.InvalidInput, field, "At most %d characters.", most)
 		}
 		if text.Blank(t) {
 			unset()
@@ -173,7 +173,7 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong fault.UserError
 		case d == nil:
 			u.ClearBirthday()
 		case d.Year < 1900 || civil.DateOf(s.now().UTC().AddDate(0, 0, 1)).Before(*d): // it is tomorrow somewhere
-			wrong.Add(fault.InvalidInput, "birthday", "A birthday lies between 1900 and today.")
+			wrong.Add(apierror.InvalidInput, "birthday", "A birthday lies between 1900 and today.")
 		default:
 			u.SetBirthday(d.String())
 		}

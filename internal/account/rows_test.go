@@ -9,7 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -74,7 +74,7 @@ func TestASessionsRowIsReadAsEntReadsIt(t *testing.T) {
 			}
 		}
 		for _, id := range []string{"over", "ended", "none", "old"} {
-			if who, _, err := s.sessions.row(ctx, id, now); !errors.Is(err, fault.ErrNotFound) {
+			if who, _, err := s.sessions.row(ctx, id, now); !errors.Is(err, apierror.ErrNotFound) {
 				t.Errorf("session %q is of user %d, %v", id, who.user, err)
 			}
 		}

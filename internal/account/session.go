@@ -22,8 +22,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entsession "github.com/tandian-dev/tandian/ent/session"
 	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -91,12 +91,12 @@ func (v Viewer) User(ctx context.Context) (*User, error) {
 		return user, nil
 	}
 	user, err := v.who.accounts.ByID(cache.AllowLocal(ctx), v.ID)
-	if errors.Is(err, fault.ErrNotFound) {
+	if errors.Is(err, apierror.ErrNotFound) {
 		// Each session has a user. Another process may have just made the account, and
 		// this one has not received the message yet.
 		user, err = v.who.accounts.ByID(cache.SkipLocal(ctx), v.ID)
 	}
-	if errors.Is(err, fault.ErrNotFound) {
+	if errors.Is(err, apierror.ErrNotFound) {
 		return nil, nil //nolint:nilnil // as above
 	}
 	if err != nil {
@@ -107,7 +107,7 @@ func (v Viewer) User(ctx context.Context) (*User, error) {
 }
 
 func unknownViewer(err error) error {
-	return fault.New(fault.Unavailable, "Who you are cannot be read at the moment. Try again.").WithCause(err)
+	return apierror.New(apierror.Unavailable, "Who you are cannot be read at the moment. Try again.").WithCause(err)
 }
 
 // Require returns nil if the viewer has the role, else a fault that says what
@@ -118,9 +118,9 @@ func (v Viewer) Require(ctx context.Context, role Role) error {
 	case err != nil:
 		return err
 	case user == nil:
-		return fault.New(fault.Unauthenticated, "Sign in first.")
+		return apierror.New(apierror.Unauthenticated, "Sign in first.")
 	case !user.Role.Includes(role):
-		return fault.New(fault.Forbidden, "This is not for you.")
+		return apierror.New(apierror.Forbidden, "This is not for you.")
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 		return Viewer{}
 	}
 	userID, err := s.sessions.find(ctx, id)
-	if errors.Is(err, fault.ErrNotFound) {
+	if errors.Is(err, apierror.ErrNotFound) {
 		return Viewer{}
 	}
 	if err != nil {
@@ -310,9 +310,9 @@ func (s *sessions) findFar(ctx context.Context, id string) (found live, inRedis 
 	case err == nil && found.user != 0:
 		s.reads.WithLabelValues("row").Inc()
 		return found, false, nil
-	case err == nil || errors.Is(err, fault.ErrNotFound):
+	case err == nil || errors.Is(err, apierror.ErrNotFound):
 		s.reads.WithLabelValues("none").Inc()
-		return live{}, false, fault.ErrNotFound
+		return live{}, false, apierror.ErrNotFound
 	}
 	s.reads.WithLabelValues("failed").Inc()
 	return live{}, false, fmt.Errorf("read session: %w", err)
@@ -365,7 +365,7 @@ func (s *sessions) followUse(ctx context.Context, id string, used live) error {
 		if err := s.tell(ctx, id); err != nil {
 			s.failures.Record(ctx, "refresh", err)
 		}
-		return fault.ErrNotFound
+		return apierror.ErrNotFound
 	}
 	return nil
 }
@@ -425,7 +425,7 @@ func (s *sessions) row(ctx context.Context, id string, now time.Time) (found liv
 		return found, used, fmt.Errorf("select session: %w", err)
 	}
 	if found.user == 0 {
-		return found, used, fault.ErrNotFound
+		return found, used, apierror.ErrNotFound
 	}
 	found.end = found.end.Add(sessionMax) // the row has its beginning
 	if used = lastUse(last, ends); now.Sub(used) >= rowEvery {
@@ -434,7 +434,7 @@ func (s *sessions) row(ctx context.Context, id string, now time.Time) (found liv
 			return found, used, err
 		}
 		if !there {
-			return found, used, fault.ErrNotFound
+			return found, used, apierror.ErrNotFound
 		}
 		used = now
 	}

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	entsession "github.com/tandian-dev/tandian/ent/session"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -300,7 +300,7 @@ func TestWhoAsksIsUnknownWithoutStores(t *testing.T) {
 		unknown := func(name string, ctx context.Context) {
 			t.Helper()
 			v := p.Authenticate(ctx, in.Token)
-			if _, err := v.User(ctx); v.ID != 0 || fault.KindOf(v.Require(ctx, Customer)) != fault.Unavailable || fault.KindOf(err) != fault.Unavailable {
+			if _, err := v.User(ctx); v.ID != 0 || apierror.KindOf(v.Require(ctx, Customer)) != apierror.Unavailable || apierror.KindOf(err) != apierror.Unavailable {
 				t.Errorf("%s: %+v", name, v)
 			}
 		}
@@ -605,7 +605,7 @@ func TestASessionThatEndedSetsNoPassword(t *testing.T) {
 			t.Fatal(err)
 		}
 		password := "correct horse"
-		if _, err := q.SetPassword(t.Context(), admitted, PasswordChange{Password: "wrong horse", Current: &password}); fault.KindOf(err) != fault.Unauthenticated {
+		if _, err := q.SetPassword(t.Context(), admitted, PasswordChange{Password: "wrong horse", Current: &password}); apierror.KindOf(err) != apierror.Unauthenticated {
 			t.Errorf("the thief's change: %v", err)
 		}
 		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password}); err != nil {
@@ -657,7 +657,7 @@ func TestPasswordsAreSetTenTimesAnHour(t *testing.T) {
 			}
 		}
 		err := second(p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")))
-		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.RateLimited || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
+		if f, ok := errors.AsType[*apierror.Error](err); !ok || f.Kind != apierror.RateLimited || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
 			t.Errorf("one more: %v", err)
 		}
 	})
@@ -676,7 +676,7 @@ func TestABusyServerEatsNoTries(t *testing.T) {
 		}
 		password := "correct horse"
 		for range 2 * passwordTries {
-			if err := second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})); fault.KindOf(err) != fault.Unavailable {
+			if err := second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})); apierror.KindOf(err) != apierror.Unavailable {
 				t.Errorf("busy: %v", err)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -214,7 +214,7 @@ func TestPasswordsOpenOldAccountsOfInvalidPhones(t *testing.T) {
 		}
 		for name, c := range map[string]Credentials{"a wrong password": {Phone: number, Password: &wrong}, "no account": {Phone: other, Password: &right}} {
 			_, err := p.Login(t.Context(), c)
-			if r, ok := errors.AsType[fault.UserErrors](err); !ok || r[0].Code != InvalidCredentials {
+			if r, ok := errors.AsType[apierror.UserErrors](err); !ok || r[0].Code != InvalidCredentials {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -272,7 +272,7 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 		wants(t, second(p.SendCode(t.Context(), ann.E164(), Origin{})), CodeThrottled, "phone") // does not count
 		wants(t, second(p.SendCode(t.Context(), "+210 123 456 789", Origin{})), InvalidPhone, "phone")
 		p.outbox.fail = fmt.Errorf("no network: %w", ErrNotSent)
-		if _, err := p.SendCode(t.Context(), ben.E164(), Origin{}); fault.KindOf(err) != fault.Unavailable {
+		if _, err := p.SendCode(t.Context(), ben.E164(), Origin{}); apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("got %v", err)
 		}
 		p.outbox.fail = nil
@@ -280,8 +280,8 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 		errs := make([]error, asking)
 		for i := range asking {
 			all.Go(func() {
-				to := fmt.Sprintf("+86139222200%02d", i/2)                                     // each phone asks twice
-				for again := true; again; again = fault.KindOf(errs[i]) == fault.Unavailable { // a busy machine
+				to := fmt.Sprintf("+86139222200%02d", i/2)                                           // each phone asks twice
+				for again := true; again; again = apierror.KindOf(errs[i]) == apierror.Unavailable { // a busy machine
 					_, errs[i] = processes[i%2].SendCode(t.Context(), to, Origin{Network: "192.0.2.1/32"})
 				}
 			})

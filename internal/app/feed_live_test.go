@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/feed"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/note"
@@ -281,7 +281,7 @@ func TestWhereALiveFeedGoesOn(t *testing.T) {
 		t.Run("nowhere", func(t *testing.T) {
 			for _, c := range []page.Cursor{"x", page.Encode("FEED", 1), page.Encode("LIVE", "one")} {
 				_, err := r.b.Feed.Subscribe(r.viewer, c)
-				if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.BadUserInput {
+				if f, ok := errors.AsType[*apierror.Error](err); !ok || f.Kind != apierror.BadUserInput {
 					t.Errorf("%q: %v", c, err)
 				}
 			}

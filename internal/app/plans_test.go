@@ -24,8 +24,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
@@ -165,7 +165,7 @@ func TestStatementsFindTheirRowsByAnIndex(t *testing.T) {
 	var workers sync.WaitGroup
 	for name, call := range reads(house) {
 		one := func() {
-			if err := call(ctx); err != nil && !errors.Is(err, fault.ErrNotFound) {
+			if err := call(ctx); err != nil && !errors.Is(err, apierror.ErrNotFound) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -259,7 +259,7 @@ func reads(h *app.Components) map[string]func(context.Context) error {
 	add("a session", func(ctx context.Context) error { h.Accounts.Authenticate(ctx, strings.Repeat("A", 43)); return nil })
 	add("a login", func(ctx context.Context) error {
 		_, err := h.Accounts.Login(ctx, account.Credentials{Phone: "+8613900000011", Password: new("wrong horse")})
-		if _, refused := errors.AsType[fault.UserErrors](err); refused {
+		if _, refused := errors.AsType[apierror.UserErrors](err); refused {
 			return nil
 		}
 		return err

@@ -180,7 +180,7 @@ func TestForbidden(t *testing.T) {
 		{"a room may use what others wrote", edge{"internal/shop", code, "golang.org/x/sync/errgroup"}, true},
 
 		{"rows know rows", edge{"ent", code, "ent/schema"}, true},
-		{"rows do not know tools", edge{"ent/schema", code, "internal/kit/fault"}, false},
+		{"rows do not know tools", edge{"ent/schema", code, "internal/kit/apierror"}, false},
 		{"rows do not know rooms", edge{"ent/schema", code, "internal/shop"}, false},
 		{"rows do not know Redis", edge{"ent/schema", code, goRedis + "/v9"}, false},
 		{"tools know tools", edge{"internal/kit/lock", code, "internal/kit/clock"}, true},
@@ -193,7 +193,7 @@ func TestForbidden(t *testing.T) {
 		{"the graph knows rooms", edge{"graph", code, "internal/shop"}, true},
 		{"the graph knows its parts", edge{"graph", code, "graph/generated"}, true},
 		{"the graph knows scalars", edge{"graph/generated", code, "graph/scalar"}, true},
-		{"the graph knows tools", edge{"graph", code, "internal/kit/fault"}, true},
+		{"the graph knows tools", edge{"graph", code, "internal/kit/apierror"}, true},
 		{"the graph does not know rows", edge{"graph", code, "ent"}, false},
 		{"the graph does not know a table", edge{"graph/model", code, "ent/shop"}, false},
 		{"the graph does not know stores", edge{"graph", code, "internal/kit/store"}, false},
@@ -204,7 +204,7 @@ func TestForbidden(t *testing.T) {
 		{"scalars do not know rows", edge{"graph/scalar", code, "ent"}, false},
 
 		{"settings know no rows", edge{"internal/config", code, "ent"}, false},
-		{"settings know tools", edge{"internal/config", code, "internal/kit/fault"}, true},
+		{"settings know tools", edge{"internal/config", code, "internal/kit/apierror"}, true},
 		{"settings do not know Redis", edge{"internal/config", code, goRedis + "/v9"}, false},
 		{"the web app knows no room", edge{"internal/web", code, "internal/shop"}, false},
 
@@ -242,7 +242,7 @@ func TestForbidden(t *testing.T) {
 		{"a tool's test may use what several processes share", edge{"internal/kit/cache", external, "internal/testkit/cachetest"}, true},
 		{"a tool may not", edge{"internal/kit/cache", code, "internal/testkit/cachetest"}, false},
 
-		{"a package off the map knows nobody", edge{"extras", code, "internal/kit/fault"}, false},
+		{"a package off the map knows nobody", edge{"extras", code, "internal/kit/apierror"}, false},
 		{"workshop tools know tools", edge{"internal/tools/entdiff", code, "internal/kit/store"}, true},
 		{"workshop tools know no room", edge{"internal/tools/entdiff", code, "internal/shop"}, false},
 	}

@@ -18,7 +18,7 @@ import (
 	entbalance "github.com/tandian-dev/tandian/ent/balance"
 	"github.com/tandian-dev/tandian/ent/balanceentry"
 	entuser "github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -32,7 +32,7 @@ const (
 )
 
 // Insufficient is the code of a change that would make a balance negative.
-const Insufficient fault.Code = "INSUFFICIENT_BALANCE"
+const Insufficient apierror.Code = "INSUFFICIENT_BALANCE"
 
 // Service reads and changes balances. It is safe for concurrent use.
 type Service struct {
@@ -88,7 +88,7 @@ func (s *Service) Adjust(ctx context.Context, a Adjustment) (now int64, err erro
 			return fmt.Errorf("read user %d: %w", a.UserID, err)
 		}
 		if !exists {
-			return fault.Refuse(fault.NotFound, "There is no such user.", "userId")
+			return apierror.Refuse(apierror.NotFound, "There is no such user.", "userId")
 		}
 		e := entry{user: a.UserID, amount: a.Amount, kind: balanceentry.KindADJUSTMENT, reason: a.Reason}
 		if a.ActorID != 0 {
@@ -99,10 +99,10 @@ func (s *Service) Adjust(ctx context.Context, a Adjustment) (now int64, err erro
 			return err
 		}
 		if !ok && a.Amount > 0 {
-			return fault.Refuse(fault.InvalidInput, fmt.Sprintf("A balance is at most %d.", int64(Max)), "amount")
+			return apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("A balance is at most %d.", int64(Max)), "amount")
 		}
 		if !ok {
-			return fault.Refuse(Insufficient, "The balance is too small.", "amount")
+			return apierror.Refuse(Insufficient, "The balance is too small.", "amount")
 		}
 		row, err := tx.Balance.Get(ctx, a.UserID)
 		if err != nil {
@@ -111,19 +111,19 @@ func (s *Service) Adjust(ctx context.Context, a Adjustment) (now int64, err erro
 		now = row.Amount
 		return nil
 	})
-	if _, refused := errors.AsType[fault.UserErrors](err); err != nil && !refused {
+	if _, refused := errors.AsType[apierror.UserErrors](err); err != nil && !refused {
 		return 0, fmt.Errorf("adjust the balance of user %d: %w", a.UserID, err)
 	}
 	return now, err
 }
 
 func (a Adjustment) check() error {
-	var wrong fault.UserErrors
+	var wrong apierror.UserErrors
 	if a.Amount == 0 || a.Amount > Max || a.Amount < -Max {
-		wrong.Add(fault.InvalidInput, "amount", "An amount is -%d to %d, and not 0.", int64(Max), int64(Max))
+		wrong.Add(apierror.InvalidInput, "amount", "An amount is -%d to %d, and not 0.", int64(Max), int64(Max))
 	}
 	if n := utf8.RuneCountInString(a.Reason); n == 0 || n > maxReason {
-		wrong.Add(fault.InvalidInput, "reason", "A reason has 1 to %d characters.", maxReason)
+		wrong.Add(apierror.InvalidInput, "reason", "A reason has 1 to %d characters.", maxReason)
 	}
 	return wrong.OrNil()
 }

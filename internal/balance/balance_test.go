@@ -13,7 +13,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/balanceentry"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -60,23 +60,23 @@ func TestAdjustAddsEntriesAndTheirSum(t *testing.T) {
 			amount int64
 			reason string
 			user   int64
-			code   fault.Code
+			code   apierror.Code
 			want   int64
 		}{
 			{"a top-up", 500, "cash", ann, "", 500},
 			{"part of it", -200, "mistake", ann, "", 300},
 			{"more than there is", -301, "mistake", ann, Insufficient, 0},
-			{"nothing", 0, "nothing", ann, fault.InvalidInput, 0},
-			{"no reason", 1, "  ", ann, fault.InvalidInput, 0},
-			{"a long reason", 1, strings.Repeat("界", 201), ann, fault.InvalidInput, 0},
+			{"nothing", 0, "nothing", ann, apierror.InvalidInput, 0},
+			{"no reason", 1, "  ", ann, apierror.InvalidInput, 0},
+			{"a long reason", 1, strings.Repeat("界", 201), ann, apierror.InvalidInput, 0},
 			{"the longest reason", 1, strings.Repeat("界", 200), ann, "", 301},
-			{"an unknown user", 1, "cash", 999, fault.NotFound, 0},
-			{"too much at once", Max + 1, "cash", ann, fault.InvalidInput, 0},
-			{"too much in all", Max, "cash", ann, fault.InvalidInput, 0},
+			{"an unknown user", 1, "cash", 999, apierror.NotFound, 0},
+			{"too much at once", Max + 1, "cash", ann, apierror.InvalidInput, 0},
+			{"too much in all", Max, "cash", ann, apierror.InvalidInput, 0},
 			{"as much as there may be", Max - 301, "cash", ann, "", Max},
 		} {
 			got, err := s.Adjust(t.Context(), Adjustment{UserID: tt.user, Amount: tt.amount, Reason: tt.reason, ActorID: admin})
-			refused, _ := errors.AsType[fault.UserErrors](err)
+			refused, _ := errors.AsType[apierror.UserErrors](err)
 			if tt.code == "" && (err != nil || got != tt.want) || tt.code != "" && (len(refused) != 1 || refused[0].Code != tt.code) {
 				t.Errorf("%s: %d, %v; want %d, %s", tt.name, got, err, tt.want, tt.code)
 			}
@@ -108,7 +108,7 @@ func TestABalanceIsNeverNegativeUnderRaces(t *testing.T) {
 				if i%4 == 3 {
 					if _, err := of.Adjust(t.Context(), Adjustment{UserID: ann, Amount: -70, Reason: "back"}); err == nil {
 						taken.Add(1)
-					} else if _, refused := errors.AsType[fault.UserErrors](err); !refused {
+					} else if _, refused := errors.AsType[apierror.UserErrors](err); !refused {
 						t.Error(err)
 					}
 					return

@@ -7,14 +7,14 @@ import (
 	"slices"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
 // errBusy is returned when too many check-ins wait to be written.
-var errBusy = fault.New(fault.Unavailable, "Too many check-ins at the moment. Please try again.")
+var errBusy = apierror.New(apierror.Unavailable, "Too many check-ins at the moment. Please try again.")
 
 // CheckIn checks a user in for today, and returns this month and what it earned: [Points],
 // or 0 if the user had checked in today. To repeat it does no harm: an existing check-in is

@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -128,7 +128,7 @@ func TestAWeekAroundNewYear(t *testing.T) {
 func TestAMonthIsAskedForAsItIsWritten(t *testing.T) {
 	p := open(t, storetest.Real(t), "UTC")
 	for _, text := range []string{"2026", "2026-1", "2026-00", "2026-13", "0000-01", "2026-01-01", "202601", "01-2026", " 2026-01", "2026-01 ", "２026-01", "-026-01", "2026/01", "now"} {
-		if _, err := p.Month(t.Context(), 1, text); fault.KindOf(err) != fault.BadUserInput {
+		if _, err := p.Month(t.Context(), 1, text); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

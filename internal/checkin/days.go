@@ -5,8 +5,8 @@ import (
 	"math/bits"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
 // days are days of a month: bit d is set for day d, 1 to 31, as in the rows. In Redis
@@ -53,7 +53,7 @@ func monthOf(day civil.Date) month { return month(100*day.Year + int(day.Month))
 func parseMonth(text string) (month, error) {
 	first, err := civil.Parse(text + "-01")
 	if err != nil {
-		return 0, fault.BadInput("%.20q is no month as yyyy-mm.", text)
+		return 0, apierror.BadInput("%.20q is no month as yyyy-mm.", text)
 	}
 	return monthOf(first), nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entcomment "github.com/tandian-dev/tandian/ent/comment"
 	"github.com/tandian-dev/tandian/ent/predicate"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -33,7 +33,7 @@ const (
 )
 
 // errBusy is returned when too many comments wait to be written.
-var errBusy = fault.New(fault.Unavailable, "Too many comments at the moment. Please try again.")
+var errBusy = apierror.New(apierror.Unavailable, "Too many comments at the moment. Please try again.")
 
 // A Draft is a comment as its author writes it.
 type Draft struct {
@@ -105,11 +105,11 @@ func (s *Service) addAll(ctx context.Context, calls []*batch.Call[draft, *Commen
 // clean returns the content as it is stored, or why it is refused.
 func clean(content string) (string, error) {
 	if text.HasControl(content) {
-		return "", fault.Refuse(fault.InvalidInput, "The text has control characters.", "input", "content")
+		return "", apierror.Refuse(apierror.InvalidInput, "The text has control characters.", "input", "content")
 	}
 	content = text.Paragraphs(content)
 	if text.Blank(content) || text.Len(content) > MaxContent {
-		return "", fault.Refuse(fault.InvalidInput, fmt.Sprintf("A comment has 1 to %d characters.", MaxContent), "input", "content")
+		return "", apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("A comment has 1 to %d characters.", MaxContent), "input", "content")
 	}
 	return content, nil
 }
@@ -200,7 +200,7 @@ func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft, refused []error) (
 		}
 		parent := parents[*d.ParentID]
 		if parent == nil || parent.NoteID != d.NoteID {
-			refused[i] = fault.Refuse(fault.NotFound, "There is no such comment on the note.", "input", "parentId")
+			refused[i] = apierror.Refuse(apierror.NotFound, "There is no such comment on the note.", "input", "parentId")
 			continue
 		}
 		if roots[i] = parent.RootID; roots[i] == nil {
@@ -246,7 +246,7 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, drafts []draft, w *writ
 		if shop, ok := shopOf[d.NoteID]; ok {
 			shops[shop]++
 		} else {
-			w.refused[i] = fault.Refuse(fault.NotFound, "There is no such note.", "input", "noteId")
+			w.refused[i] = apierror.Refuse(apierror.NotFound, "There is no such note.", "input", "noteId")
 		}
 	}
 	if w.shops = slices.Sorted(maps.Keys(shops)); len(w.shops) == 0 {

@@ -25,9 +25,9 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -141,7 +141,7 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Comment, error) {
 	if c := found[id]; c != nil {
 		return c, nil
 	}
-	return nil, fault.ErrNotFound
+	return nil, apierror.ErrNotFound
 }
 
 // ByIDs returns those of the comments that exist, as [Service.ByID] would, with one round

@@ -14,8 +14,8 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entcomment "github.com/tandian-dev/tandian/ent/comment"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -196,8 +196,8 @@ func TestWhatAContentMayBe(t *testing.T) {
 			t.Run(tt.name, func(t *testing.T) {
 				c, err := s.Add(t.Context(), ann, Draft{NoteID: note, Content: tt.in})
 				if tt.refused != "" {
-					refused, _ := errors.AsType[fault.UserErrors](err)
-					if d := cmp.Diff(fault.Refuse(fault.InvalidInput, tt.refused, "input", "content"), refused); d != "" {
+					refused, _ := errors.AsType[apierror.UserErrors](err)
+					if d := cmp.Diff(apierror.Refuse(apierror.InvalidInput, tt.refused, "input", "content"), refused); d != "" {
 						t.Errorf("%v (-want +got):\n%s", err, d)
 					}
 					return

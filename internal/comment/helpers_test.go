@@ -16,7 +16,7 @@ import (
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -182,7 +182,7 @@ func (p *process) plant(t *testing.T, note int64, parent *int64, n int) []int64 
 func (p *process) read(t *testing.T, id int64) *Comment {
 	t.Helper()
 	c, err := p.ByID(t.Context(), id)
-	if errors.Is(err, fault.ErrNotFound) {
+	if errors.Is(err, apierror.ErrNotFound) {
 		return nil
 	}
 	must(t, err)
@@ -257,7 +257,7 @@ func (p *process) counts(t *testing.T, note, shop int64) [2]int {
 
 // reasons are the codes and fields of a refusal, or the error itself.
 func reasons(err error) []string {
-	refused, ok := errors.AsType[fault.UserErrors](err)
+	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
 		return []string{err.Error()}
 	}

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"math"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
@@ -102,7 +102,7 @@ func decode(c page.Cursor, order string) (id int64, err error) {
 		return 0, err
 	}
 	if id < 1 { // made up
-		return 0, fault.BadInput("after is no cursor of this list")
+		return 0, apierror.BadInput("after is no cursor of this list")
 	}
 	return id, nil
 }

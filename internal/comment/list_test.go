@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	entcomment "github.com/tandian-dev/tandian/ent/comment"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -197,7 +197,7 @@ func TestACursorOfAnotherListIsAFault(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			found, err := tt.l.read(t.Context(), []int64{tt.l.owner, tt.l.owner}, tt.first, tt.after)
-			if (err == nil) != tt.ok || err != nil && fault.KindOf(err) != fault.BadUserInput {
+			if (err == nil) != tt.ok || err != nil && apierror.KindOf(err) != apierror.BadUserInput {
 				t.Errorf("%v, %v", found, err)
 			}
 		})

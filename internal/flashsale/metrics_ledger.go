@@ -5,7 +5,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
@@ -87,7 +87,7 @@ func (m *ledgerMetrics) event(event string) { m.queue.WithLabelValues(event).Inc
 func (m *ledgerMetrics) tried(a sale.Response, err error) {
 	answer := a.Result.String()
 	switch {
-	case err != nil && fault.KindOf(err) == fault.Unavailable:
+	case err != nil && apierror.KindOf(err) == apierror.Unavailable:
 		answer = answerBusy
 	case err != nil:
 		answer = answerError

@@ -10,8 +10,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -46,7 +46,7 @@ const (
 )
 
 // errBusy is returned when too many orders wait.
-var errBusy = fault.New(fault.Unavailable, "Too many orders at the moment. Please try again.").WithRetryAfter(time.Second)
+var errBusy = apierror.New(apierror.Unavailable, "Too many orders at the moment. Please try again.").WithRetryAfter(time.Second)
 
 // What the queue and the database side fail at in the background and try again, for
 // the log.

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -228,7 +228,7 @@ func TestAFullQueueSendsUsersAwayForAMoment(t *testing.T) {
 			}
 		}
 		_, err := r.Order(t.Context(), by(v, 9))
-		if f, ok := errors.AsType[*fault.Error](err); !ok || f.Kind != fault.Unavailable || f.RetryAfter != time.Second {
+		if f, ok := errors.AsType[*apierror.Error](err); !ok || f.Kind != apierror.Unavailable || f.RetryAfter != time.Second {
 			t.Errorf("got %v, want it unavailable for a second", err)
 		}
 		if len(r.pending.all) != 3 {

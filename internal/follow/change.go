@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -24,7 +24,7 @@ const writeTimeout = 5 * time.Second
 
 var (
 	// errBusy is returned when too many follows wait to be written.
-	errBusy = fault.New(fault.Unavailable, "Too many follows at the moment. Please try again.")
+	errBusy = apierror.New(apierror.Unavailable, "Too many follows at the moment. Please try again.")
 
 	// errFaster undoes a transaction because another one has written the same follow after
 	// the lookup.
@@ -45,7 +45,7 @@ func (s *Service) Follow(ctx context.Context, follower, followee int64) error {
 	ctx, span := observe.Span(ctx, "follow.Follow")
 	defer span.End()
 	if follower == followee {
-		return fault.Refuse(CannotFollowSelf, "You cannot follow yourself.", "userId")
+		return apierror.Refuse(CannotFollowSelf, "You cannot follow yourself.", "userId")
 	}
 	if err := s.change(ctx, s.begins, pair{follower, followee}); err != nil {
 		return fmt.Errorf("have user %d follow user %d: %w", follower, followee, err)
@@ -80,7 +80,9 @@ func (s *Service) change(ctx context.Context, b *batch.Batcher[pair, struct{}], 
 	return err
 }
 
-func noSuchUser() error { return fault.Refuse(fault.NotFound, "There is no such user.", "userId") }
+func noSuchUser() error {
+	return apierror.Refuse(apierror.NotFound, "There is no such user.", "userId")
+}
 
 // pair is a follower and a followee.
 type pair [2]int64
@@ -237,7 +239,7 @@ func (s *Service) begin(ctx context.Context, tx *ent.Tx, w *work) error {
 		_, followeeExists := followees[p.followee()]
 		switch {
 		case !exists:
-			w.refused[p] = fault.New(fault.Unauthenticated, "Your account does not exist any more.")
+			w.refused[p] = apierror.New(apierror.Unauthenticated, "Your account does not exist any more.")
 		case !followeeExists:
 			w.refused[p] = noSuchUser()
 		case n >= s.cfg.limit:
@@ -274,7 +276,7 @@ func (s *Service) refuseOver(ctx context.Context, tx *ent.Tx, w *work, over []pa
 	rows, err := s.find(ctx, tx, over)
 	for _, p := range over {
 		if rows[p] == 0 {
-			w.refused[p] = fault.Refuse(quota.LimitReached, fmt.Sprintf("You can follow %d people at most.", s.cfg.limit), "userId")
+			w.refused[p] = apierror.Refuse(quota.LimitReached, fmt.Sprintf("You can follow %d people at most.", s.cfg.limit), "userId")
 		}
 	}
 	return err

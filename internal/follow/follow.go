@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -34,7 +34,7 @@ import (
 const MaxFollowees = 5000
 
 // CannotFollowSelf is the code of a follow of oneself.
-const CannotFollowSelf fault.Code = "CANNOT_FOLLOW_SELF"
+const CannotFollowSelf apierror.Code = "CANNOT_FOLLOW_SELF"
 
 // Users are the users, as follows need them.
 type Users interface {

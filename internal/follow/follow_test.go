@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	entfollow "github.com/tandian-dev/tandian/ent/follow"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -58,7 +58,7 @@ func TestFollowsAreRefusedOrCountOnce(t *testing.T) {
 		a.wantCounted(t, ann, 1, 3)
 		a.wantCounted(t, bob, 0, 0)
 		a.wantCounted(t, cid, 1, 1)
-		if err := a.Follow(ctx, nobody, ann); fault.KindOf(err) != fault.Unauthenticated {
+		if err := a.Follow(ctx, nobody, ann); apierror.KindOf(err) != apierror.Unauthenticated {
 			t.Errorf("a follower who is gone: %v", err)
 		}
 		a.wantCounted(t, ann, 1, 3)
@@ -312,7 +312,7 @@ func TestARefusedFollowFailsAlone(t *testing.T) {
 		must(t, err)
 		after()
 		got := answers(begin)
-		if fault.KindOf(begin[6].Err) != fault.Unauthenticated {
+		if apierror.KindOf(begin[6].Err) != apierror.Unauthenticated {
 			t.Errorf("a follower who is gone: %v", begin[6].Err)
 		}
 		got[6] = ""

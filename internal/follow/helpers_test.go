@@ -21,9 +21,9 @@ import (
 	"github.com/tandian-dev/tandian/ent/feedhead"
 	entfollow "github.com/tandian-dev/tandian/ent/follow"
 	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -325,7 +325,7 @@ func same(t *testing.T, what string, want, got any) {
 
 // refusal is the codes and fields of a refusal, or the error itself.
 func refusal(err error) string {
-	refused, ok := errors.AsType[fault.UserErrors](err)
+	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
 		return err.Error()
 	}

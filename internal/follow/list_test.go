@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -101,17 +101,17 @@ func TestPagesThatMakeNoSenseAreFaults(t *testing.T) {
 	for order, list := range lists {
 		for other := range lists {
 			_, err := list(1, page.Encode(other, 7))
-			if other == order && err != nil || other != order && fault.KindOf(err) != fault.BadUserInput {
+			if other == order && err != nil || other != order && apierror.KindOf(err) != apierror.BadUserInput {
 				t.Errorf("a cursor of %s in %s: %v", other, order, err)
 			}
 		}
 		for _, after := range []page.Cursor{"?", page.Encode(order), page.Encode(order, "seven"), page.Encode(order, 7, 7)} {
-			if _, err := list(1, after); fault.KindOf(err) != fault.BadUserInput {
+			if _, err := list(1, after); apierror.KindOf(err) != apierror.BadUserInput {
 				t.Errorf("the cursor %q in %s: %v", after, order, err)
 			}
 		}
 		for _, first := range []int{-1, 0, page.Max + 1} {
-			if _, err := list(first, ""); fault.KindOf(err) != fault.BadUserInput {
+			if _, err := list(first, ""); apierror.KindOf(err) != apierror.BadUserInput {
 				t.Errorf("a page of %d in %s: %v", first, order, err)
 			}
 		}

@@ -9,9 +9,9 @@ import (
 	"slices"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
@@ -20,7 +20,7 @@ import (
 )
 
 // errBusy is returned when too many likes wait to be written.
-var errBusy = fault.New(fault.Unavailable, "Too many likes at the moment. Please try again.")
+var errBusy = apierror.New(apierror.Unavailable, "Too many likes at the moment. Please try again.")
 
 // Like has a user like a target. To repeat it does no harm: an existing like is found
 // without a lock, and nothing is written. The unique index lets one of two concurrent likes
@@ -257,7 +257,7 @@ func (s *Service) changeRows(ctx context.Context, tx *ent.Tx, w *work, uses map[
 }
 
 func (s *Service) notFound() error {
-	return fault.Refuse(fault.NotFound, "There is no such "+s.noun()+".", "id")
+	return apierror.Refuse(apierror.NotFound, "There is no such "+s.noun()+".", "id")
 }
 
 // rowsOf returns the ids of the likes that the calls of a group are about, without those

@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entlike "github.com/tandian-dev/tandian/ent/like"
 	"github.com/tandian-dev/tandian/ent/notecount"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -271,8 +271,8 @@ func wantLiked(t *testing.T, s *Service, user int64, ids []int64, want ...int64)
 
 // notFound reports whether an error is that there is no such target.
 func notFound(err error) bool {
-	refused, ok := errors.AsType[fault.UserErrors](err)
-	return ok && len(refused) == 1 && refused[0].Code == fault.NotFound && slices.Equal(refused[0].Field, []string{"id"})
+	refused, ok := errors.AsType[apierror.UserErrors](err)
+	return ok && len(refused) == 1 && refused[0].Code == apierror.NotFound && slices.Equal(refused[0].Field, []string{"id"})
 }
 
 // cost is what do asks of the stores: round trips to Redis, and statements.

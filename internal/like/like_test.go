@@ -18,8 +18,8 @@ import (
 
 	entlike "github.com/tandian-dev/tandian/ent/like"
 	"github.com/tandian-dev/tandian/ent/notecount"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -564,7 +564,7 @@ func (s *Service) likedBy(t *testing.T, user int64) (ids []int64) {
 func TestAPageOfLikersIsOneToAHundred(t *testing.T) {
 	s := open(t, storetest.Real(t)).notes
 	for _, first := range []int{-1, 0, 101} {
-		if _, err := s.FirstLikers(t.Context(), upTo(1), first); fault.KindOf(err) != fault.BadUserInput {
+		if _, err := s.FirstLikers(t.Context(), upTo(1), first); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("first %d: %v", first, err)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -24,7 +24,7 @@ func limitOf(p *process, perHour int) *quota.Limit {
 }
 
 func limited(err error) bool {
-	why, ok := errors.AsType[fault.UserErrors](err)
+	why, ok := errors.AsType[apierror.UserErrors](err)
 	return ok && why[0].Code == quota.LimitReached
 }
 

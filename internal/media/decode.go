@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
@@ -41,17 +41,17 @@ const (
 )
 
 // errBusy is what somebody hears when others decode.
-var errBusy = fault.New(fault.Unavailable, "Too many pictures at the moment. Please try again.").WithRetryAfter(2 * time.Second)
+var errBusy = apierror.New(apierror.Unavailable, "Too many pictures at the moment. Please try again.").WithRetryAfter(2 * time.Second)
 
 func rejected(format string, args ...any) error {
-	return fault.Refuse(mediapath.Rejected, fmt.Sprintf(format, args...), "file")
+	return apierror.Refuse(mediapath.Rejected, fmt.Sprintf(format, args...), "file")
 }
 
 func outcomeOf(err error) string {
 	if errors.Is(err, errBusy) {
 		return uploadBusy
 	}
-	if _, refused := errors.AsType[fault.UserErrors](err); refused {
+	if _, refused := errors.AsType[apierror.UserErrors](err); refused {
 		return uploadRejected
 	}
 	return uploadFailed
@@ -179,7 +179,7 @@ func (k kind) damaged() error {
 // refuses what would take too much.
 func (k kind) measure(data []byte) (p *source, need int64, err error) {
 	p, err = k.open(data)
-	if _, refused := errors.AsType[fault.UserErrors](err); refused {
+	if _, refused := errors.AsType[apierror.UserErrors](err); refused {
 		return nil, 0, err
 	}
 	if err != nil {

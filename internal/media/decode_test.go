@@ -17,7 +17,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
@@ -210,7 +210,7 @@ func TestATooLargePictureIsRefusedBeforeItIsDecoded(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		file []byte
-		code fault.Code
+		code apierror.Code
 	}{
 		{"24 megapixels", pngHead(6000, 4000, 8, 2), ""},
 		{"a row more", pngHead(6000, 4001, 8, 2), mediapath.Rejected},
@@ -291,7 +291,7 @@ func TestOnePictureIsDecodedAtATime(t *testing.T) {
 		}
 		begin := time.Now()
 		file := pngOf(painted(4, 4))
-		if _, err := s.decode(t.Context(), bytes.NewReader(file)); fault.KindOf(err) != fault.Unavailable || time.Since(begin) != slotPatience {
+		if _, err := s.decode(t.Context(), bytes.NewReader(file)); apierror.KindOf(err) != apierror.Unavailable || time.Since(begin) != slotPatience {
 			t.Errorf("after %v: %v", time.Since(begin), err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -90,7 +90,9 @@ func (s *Service) addDrops(ctx context.Context, tx *ent.Tx, drops []drop) (jobs 
 	return jobs, nil
 }
 
-func noSuchPicture() error { return fault.Refuse(fault.NotFound, "This image does not exist.", "url") }
+func noSuchPicture() error {
+	return apierror.Refuse(apierror.NotFound, "This image does not exist.", "url")
+}
 
 // deleteRow deletes a picture and its uses, and returns the things that showed it. The lock
 // on the picture comes first: a thing that begins to show it commits before, or finds no
@@ -105,14 +107,14 @@ func deleteRow(ctx context.Context, tx *ent.Tx, by Editor, name mediapath.Name) 
 	case err != nil:
 		return nil, fmt.Errorf("select it: %w", err)
 	case !by.IsAdmin && (row.UploaderID == nil || *row.UploaderID != by.UserID):
-		return nil, fault.New(fault.Forbidden, "Only the user that uploaded an image may delete it.")
+		return nil, apierror.New(apierror.Forbidden, "Only the user that uploaded an image may delete it.")
 	}
 	uses, err := tx.PictureUse.Query().Where(pictureuse.PictureID(row.ID)).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select its uses: %w", err)
 	}
 	if slices.ContainsFunc(uses, func(u *ent.PictureUse) bool { return u.Kind == OfShopType }) {
-		return nil, fault.New(fault.Forbidden, "The icon of a shop type cannot be deleted.")
+		return nil, apierror.New(apierror.Forbidden, "The icon of a shop type cannot be deleted.")
 	}
 	drops := make([]drop, len(uses))
 	for i, u := range uses {

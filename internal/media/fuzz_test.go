@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
@@ -131,7 +131,7 @@ func FuzzChunks(f *testing.F) {
 					t.Errorf("of %d bytes %d are kept", len(file), total)
 				}
 				apply(p.colors())
-			} else if _, refused := errors.AsType[fault.UserErrors](err); !refused {
+			} else if _, refused := errors.AsType[apierror.UserErrors](err); !refused {
 				t.Error(err)
 			}
 		}

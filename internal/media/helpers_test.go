@@ -21,8 +21,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/blob"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -99,8 +99,8 @@ func bare() *Service {
 }
 
 // refusedFor is the code of the first reason why something was refused, "" for none.
-func refusedFor(err error) fault.Code {
-	if why, ok := errors.AsType[fault.UserErrors](err); ok {
+func refusedFor(err error) apierror.Code {
+	if why, ok := errors.AsType[apierror.UserErrors](err); ok {
 		return why[0].Code
 	}
 	return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
@@ -86,7 +86,7 @@ func TestAPictureThatCouldNotBeStoredIsNotThere(t *testing.T) {
 		p := open(t, on, t.TempDir())
 		file := pngOf(painted(60, 40))
 		p.files.set(true)
-		if _, err := p.Upload(t.Context(), ann, bytes.NewReader(file)); fault.KindOf(err) != fault.Unavailable {
+		if _, err := p.Upload(t.Context(), ann, bytes.NewReader(file)); apierror.KindOf(err) != apierror.Unavailable {
 			t.Fatalf("the disk is full: %v", err)
 		}
 		row := p.DB.Picture.Query().OnlyX(t.Context())
@@ -112,7 +112,7 @@ func limitWait(t *testing.T, err error) time.Duration {
 	if refusedFor(err) != quota.LimitReached {
 		t.Fatalf("got %v, want LIMIT_REACHED", err)
 	}
-	why, _ := errors.AsType[fault.UserErrors](err)
+	why, _ := errors.AsType[apierror.UserErrors](err)
 	return why[0].RetryAfter
 }
 
@@ -367,7 +367,7 @@ func TestOnlyPicturesThatAreHereAreShown(t *testing.T) {
 			t.Errorf("%d uses are written down", n)
 		}
 		for kind, field := range map[Kind]string{OfUser: "avatarUrl", OfShop: "images", OfNote: "images"} {
-			why, ok := errors.AsType[fault.UserErrors](p.show(t.Context(), kind, 1, other.Path()))
+			why, ok := errors.AsType[apierror.UserErrors](p.show(t.Context(), kind, 1, other.Path()))
 			if !ok || fmt.Sprint(why[0].Field) != "[input "+field+"]" {
 				t.Errorf("%s: %+v", kind, why)
 			}

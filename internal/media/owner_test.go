@@ -12,7 +12,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/picture"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -125,11 +125,11 @@ func TestDeletedPicturesAreGone(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := p.Delete(ctx, Editor{UserID: bob}, url); fault.KindOf(err) != fault.Forbidden {
+		if err := p.Delete(ctx, Editor{UserID: bob}, url); apierror.KindOf(err) != apierror.Forbidden {
 			t.Errorf("another user deletes it: %v", err)
 		}
 		for _, path := range []string{small.Path(), "/media/a.jpg", mediapath.Name{Hash: name.Hash, ID: name.ID + 9}.Path(), mediapath.Name{Hash: name.Hash, ID: name.ID, PNG: !name.PNG}.Path()} {
-			if err := p.Delete(ctx, Editor{UserID: ann}, path); refusedFor(err) != fault.NotFound {
+			if err := p.Delete(ctx, Editor{UserID: ann}, path); refusedFor(err) != apierror.NotFound {
 				t.Errorf("%s is deleted: %v", path, err)
 			}
 		}
@@ -149,7 +149,7 @@ func TestDeletedPicturesAreGone(t *testing.T) {
 		if err := p.showBy(ctx, mediapath.Editor{UserID: ann}, OfNote, 4, url); refusedFor(err) != mediapath.Rejected {
 			t.Errorf("it is shown again: %v", err)
 		}
-		if err := p.Delete(ctx, Editor{UserID: ann}, url); refusedFor(err) != fault.NotFound {
+		if err := p.Delete(ctx, Editor{UserID: ann}, url); refusedFor(err) != apierror.NotFound {
 			t.Errorf("it is deleted twice: %v", err)
 		}
 		if n := p.DB.PictureUse.Query().CountX(ctx) + p.DB.Picture.Query().CountX(ctx); n != 0 {
@@ -198,7 +198,7 @@ func TestUploadsDuringADeletionLeaveNoFiles(t *testing.T) {
 				}
 			})
 		}
-		if _, err := p.Upload(ctx, ann, bytes.NewReader(file)); fault.KindOf(err) != fault.Unavailable {
+		if _, err := p.Upload(ctx, ann, bytes.NewReader(file)); apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("the upload returns %v, want UNAVAILABLE", err)
 		}
 		screen, _ := mediapath.Parse(url)
@@ -246,7 +246,7 @@ func TestAdministratorsDeleteOtherPictures(t *testing.T) {
 				t.Errorf("%s is not deleted: %v", path, err)
 			}
 		}
-		if err := p.Delete(ctx, admin, drawn[1].URL); fault.KindOf(err) != fault.Forbidden {
+		if err := p.Delete(ctx, admin, drawn[1].URL); apierror.KindOf(err) != apierror.Forbidden {
 			t.Errorf("the icon of a shop type is deleted: %v", err)
 		}
 	})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/picture"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 )
@@ -42,7 +42,7 @@ func (s *Service) mayAdd(ctx context.Context, user int64) error {
 }
 
 func tooMany(message string, wait time.Duration) error {
-	return fault.UserErrors{{Code: quota.LimitReached, Message: message, Field: []string{"file"}, RetryAfter: wait}}
+	return apierror.UserErrors{{Code: quota.LimitReached, Message: message, Field: []string{"file"}, RetryAfter: wait}}
 }
 
 // keep stores pictures and returns them in their order. First they have rows, which say
@@ -68,7 +68,7 @@ func (s *Service) keep(ctx context.Context, uploader *int64, made ...encoded) ([
 		files.Go(func() error { return s.put(ctx, small, e.small) })
 	}
 	if err := files.Wait(); err != nil {
-		return nil, fault.New(fault.Unavailable, "The picture could not be kept now. Please try again.").WithCause(err)
+		return nil, apierror.New(apierror.Unavailable, "The picture could not be kept now. Please try again.").WithCause(err)
 	}
 	if err := s.db.Picture.Update().Where(picture.IDIn(ids...), picture.Stored(false)).SetStored(true).Exec(ctx); err != nil {
 		return nil, fmt.Errorf("say that %d pictures are stored: %w", len(ids), err)
@@ -95,7 +95,7 @@ func (s *Service) checkStored(ctx context.Context, ids []int64, names []mediapat
 	if len(gone) == 0 {
 		return nil
 	}
-	return fault.New(fault.Unavailable, "The picture was deleted meanwhile. Please try again.").WithCause(s.deleteFiles(ctx, gone...))
+	return apierror.New(apierror.Unavailable, "The picture was deleted meanwhile. Please try again.").WithCause(s.deleteFiles(ctx, gone...))
 }
 
 const filesAtOnce = 8

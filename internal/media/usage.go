@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/picture"
 	"github.com/tandian-dev/tandian/ent/pictureuse"
 	"github.com/tandian-dev/tandian/ent/predicate"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
@@ -125,7 +125,7 @@ func (h Usages) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[
 			row := there[name]
 			_, shows := have[[2]int64{owner, name.ID}]
 			if row == nil || !shows && !mayShow(by, row) {
-				return fault.Refuse(mediapath.Rejected, "A picture is not here any more: upload it again.", h.field()...)
+				return apierror.Refuse(mediapath.Rejected, "A picture is not here any more: upload it again.", h.field()...)
 			}
 			if !shows {
 				writes = append(writes, tx.PictureUse.Create().SetKind(h.kind).SetOwnerID(owner).SetPictureID(name.ID))

@@ -13,8 +13,8 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entuser "github.com/tandian-dev/tandian/ent/user"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -195,14 +195,14 @@ func walk(t *testing.T, size int, read func(first int, after page.Cursor) (*Page
 
 // refused are the codes and the fields of a refusal.
 func refused(err error) (out []string) {
-	if wrong, ok := errors.AsType[fault.UserErrors](err); ok {
+	if wrong, ok := errors.AsType[apierror.UserErrors](err); ok {
 		for _, w := range wrong {
 			out = append(out, string(w.Code)+" "+w.Field[len(w.Field)-1])
 		}
 		return out
 	}
 	if err != nil {
-		return []string{string(fault.KindOf(err))}
+		return []string{string(apierror.KindOf(err))}
 	}
 	return nil
 }

@@ -19,9 +19,9 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entnote "github.com/tandian-dev/tandian/ent/note"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -184,7 +184,7 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Note, error) {
 	if n := found[id]; n != nil {
 		return n, nil
 	}
-	return nil, fault.ErrNotFound
+	return nil, apierror.ErrNotFound
 }
 
 // ByIDs returns those of the notes that exist, as [Service.ByID] would, with one round

@@ -12,8 +12,8 @@ import (
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/ent/noteevent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -38,7 +38,7 @@ const (
 )
 
 // errBusy is returned when too many notes wait to be published.
-var errBusy = fault.New(fault.Unavailable, "Too many notes at the moment. Please try again.")
+var errBusy = apierror.New(apierror.Unavailable, "Too many notes at the moment. Please try again.")
 
 // A Draft is a note as its author writes it. The title becomes one line, the content
 // keeps its lines; both are composed (NFC).
@@ -51,8 +51,8 @@ type Draft struct {
 
 // check brings the texts into the form in which they are stored, and says everything
 // that is wrong with them.
-func (d Draft) check() (Draft, fault.UserErrors) {
-	var wrong fault.UserErrors
+func (d Draft) check() (Draft, apierror.UserErrors) {
+	var wrong apierror.UserErrors
 	d.Title = checkText(&wrong, "title", d.Title, text.Line, MaxTitle)
 	d.Content = checkText(&wrong, "content", d.Content, text.Paragraphs, MaxContent)
 	return d, wrong
@@ -60,22 +60,22 @@ func (d Draft) check() (Draft, fault.UserErrors) {
 
 // checkText returns a text as it is stored. What has control characters is refused, and
 // not cleaned of them: whoever sends such a text means something else than is seen.
-func checkText(wrong *fault.UserErrors, field, written string, clean func(string) string, most int) string {
+func checkText(wrong *apierror.UserErrors, field, written string, clean func(string) string, most int) string {
 	t := clean(written)
 	switch {
 	case text.HasControl(written):
-		wrong.Add(fault.InvalidInput, field, "The %s has control characters.", field)
+		wrong.Add(apierror.InvalidInput, field, "The %s has control characters.", field)
 	case text.Blank(t):
-		wrong.Add(fault.InvalidInput, field, "The %s must not be empty.", field)
+		wrong.Add(apierror.InvalidInput, field, "The %s must not be empty.", field)
 	case text.Len(t) > most:
-		wrong.Add(fault.InvalidInput, field, "Write at most %d characters for the %s.", most, field)
+		wrong.Add(apierror.InvalidInput, field, "Write at most %d characters for the %s.", most, field)
 	}
 	return t
 }
 
 // images encodes the pictures at some paths as a row stores them. It adds what is wrong
 // with them to wrong.
-func (s *Service) images(ctx context.Context, author int64, paths []string, wrong *fault.UserErrors) (string, error) {
+func (s *Service) images(ctx context.Context, author int64, paths []string, wrong *apierror.UserErrors) (string, error) {
 	why := mediapath.Check(paths)
 	if why == "" {
 		known, err := s.pictures.Known(ctx, mediapath.Editor{UserID: author}, paths)
@@ -113,7 +113,7 @@ func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, er
 }
 
 // publish stores a note whose texts were checked. wrong has what the check found.
-func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong fault.UserErrors, use *quota.Use) (*Note, error) {
+func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong apierror.UserErrors, use *quota.Use) (*Note, error) {
 	images, err := s.images(ctx, author, d.Images, &wrong)
 	if err != nil {
 		return nil, err
@@ -123,7 +123,7 @@ func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong faul
 		return nil, fmt.Errorf("look for shop %d: %w", d.ShopID, err)
 	}
 	if !known {
-		wrong.Add(fault.NotFound, "shopId", "There is no such shop.")
+		wrong.Add(apierror.NotFound, "shopId", "There is no such shop.")
 	}
 	if err := wrong.OrNil(); err != nil {
 		return nil, err
@@ -276,11 +276,11 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (com
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
-		return commitEffects{}, fault.Refuse(fault.NotFound, "There is no such note.", "id")
+		return commitEffects{}, apierror.Refuse(apierror.NotFound, "There is no such note.", "id")
 	case err != nil:
 		return commitEffects{}, fmt.Errorf("select it: %w", err)
 	case !by.IsAdmin && row.AuthorID != by.UserID:
-		return commitEffects{}, fault.New(fault.Forbidden, "Only its author may delete a note.")
+		return commitEffects{}, apierror.New(apierror.Forbidden, "Only its author may delete a note.")
 	}
 	if err := tx.Note.UpdateOneID(id).SetDeletedAt(s.now().UnixMilli()).Exec(ctx); err != nil {
 		return commitEffects{}, fmt.Errorf("mark it: %w", err)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent/noteevent"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -129,7 +129,7 @@ func TestTooManyPublishersAreSentAway(t *testing.T) {
 		}
 	}
 	testkit.Eventually(t, 20*time.Second, func() bool { return waiting() == maxWaiting })
-	if err := publish(); fault.KindOf(err) != fault.Unavailable {
+	if err := publish(); apierror.KindOf(err) != apierror.Unavailable {
 		t.Errorf("got %v", err)
 	}
 	release()

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -127,7 +127,7 @@ func TestADeletedNoteIsGoneForEverybody(t *testing.T) {
 				t.Fatal(diff)
 			}
 		}
-		if got := refused(p.Delete(t.Context(), Editor{UserID: bob}, gone.ID)); !cmp.Equal(got, []string{string(fault.Forbidden)}) {
+		if got := refused(p.Delete(t.Context(), Editor{UserID: bob}, gone.ID)); !cmp.Equal(got, []string{string(apierror.Forbidden)}) {
 			t.Errorf("somebody else: %v", got)
 		}
 		if err := p.Delete(t.Context(), Editor{UserID: ann}, gone.ID); err != nil {

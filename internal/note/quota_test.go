@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -59,7 +59,7 @@ func TestRefusedNotesDoNotCount(t *testing.T) {
 }
 
 func reached(err error) bool {
-	why, ok := errors.AsType[fault.UserErrors](err)
+	why, ok := errors.AsType[apierror.UserErrors](err)
 	return ok && why[0].Code == quota.LimitReached && why[0].RetryAfter > 0
 }
 

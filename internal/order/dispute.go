@@ -8,7 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
@@ -58,7 +58,7 @@ func (s *Service) Dispute(ctx context.Context, userID, id int64) (*Order, error)
 		job, err = outbox.AddBatch(ctx, s.outbox, tx, ordersChanged, id)
 		return err
 	})
-	if _, refused := errors.AsType[fault.UserErrors](err); refused {
+	if _, refused := errors.AsType[apierror.UserErrors](err); refused {
 		return order, err
 	}
 	if err != nil {

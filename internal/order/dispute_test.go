@@ -9,7 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/payment"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -43,7 +43,7 @@ func TestRedemptionsCanBeDisputedForADay(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, user := range []int64{bob, mia} {
-			if got, err := p.Dispute(ctx, user, o.ID); got != nil || codes(err) != string(fault.NotFound) {
+			if got, err := p.Dispute(ctx, user, o.ID); got != nil || codes(err) != string(apierror.NotFound) {
 				t.Errorf("user %d disputes: %v, %v", user, got, err)
 			}
 		}

@@ -22,7 +22,7 @@ import (
 	entflash "github.com/tandian-dev/tandian/ent/flashsale"
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/payment"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -93,7 +93,7 @@ func (w *town) VoucherByID(_ context.Context, id int64) (*Voucher, error) {
 	if v := w.vouchers[id]; v != nil {
 		return v, nil
 	}
-	return nil, fault.ErrNotFound
+	return nil, apierror.ErrNotFound
 }
 
 func (w *town) Order(_ context.Context, t sale.Request) (sale.Response, error) {
@@ -306,7 +306,7 @@ func (p process) plant(t *testing.T, w *town, status Status, change ...func(*ent
 
 // codes are the codes of a refusal, or the error itself.
 func codes(err error) string {
-	refused, ok := errors.AsType[fault.UserErrors](err)
+	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
 		return err.Error()
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/predicate"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
@@ -100,7 +100,7 @@ func (s *Service) MaySeeShop(ctx context.Context, v Viewer, shopID int64) error 
 		return err
 	}
 	if !owns {
-		return fault.New(fault.Forbidden, "Only its owner may see the orders of a shop.")
+		return apierror.New(apierror.Forbidden, "Only its owner may see the orders of a shop.")
 	}
 	return nil
 }
@@ -149,7 +149,7 @@ func (f Filter) query() (query, error) {
 	}
 	for _, one := range f.Status {
 		if one != Queued && entorder.StatusValidator(entorder.Status(one)) != nil {
-			return q, fault.BadInput("%.20q is no status of an order", string(one))
+			return q, apierror.BadInput("%.20q is no status of an order", string(one))
 		}
 	}
 	if f.After == "" {

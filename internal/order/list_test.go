@@ -13,7 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	entorder "github.com/tandian-dev/tandian/ent/order"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -220,10 +220,10 @@ func TestAFilterThatMakesNoSenseIsAFault(t *testing.T) {
 		"a cursor of other lists": {First: 1, After: page.Encode("shops", 1, 2)},
 	}
 	for name, f := range cases {
-		if _, err := new(Service).ByUser(t.Context(), ann, f); fault.KindOf(err) != fault.BadUserInput {
+		if _, err := new(Service).ByUser(t.Context(), ann, f); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%s: %v", name, err)
 		}
-		if _, err := new(Service).ByShop(t.Context(), 1, f); fault.KindOf(err) != fault.BadUserInput {
+		if _, err := new(Service).ByShop(t.Context(), 1, f); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%s, of a shop: %v", name, err)
 		}
 	}
@@ -261,11 +261,11 @@ func TestAMerchantSeesTheOrdersOfOwnShops(t *testing.T) {
 		}
 		may := map[Viewer]bool{{UserID: bob}: true, {UserID: ann}: false, {UserID: ann, IsAdmin: true}: true, {}: false}
 		for v, want := range may {
-			if err := sh.MaySeeShop(t.Context(), v, 3); (err == nil) != want || (err != nil && fault.KindOf(err) != fault.Forbidden) {
+			if err := sh.MaySeeShop(t.Context(), v, 3); (err == nil) != want || (err != nil && apierror.KindOf(err) != apierror.Forbidden) {
 				t.Errorf("%+v: %v", v, err)
 			}
 		}
-		if err := sh.MaySeeShop(t.Context(), Viewer{UserID: bob}, 5); fault.KindOf(err) != fault.Forbidden {
+		if err := sh.MaySeeShop(t.Context(), Viewer{UserID: bob}, 5); apierror.KindOf(err) != apierror.Forbidden {
 			t.Errorf("of a shop that there is not: %v", err)
 		}
 	})

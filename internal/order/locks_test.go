@@ -19,8 +19,8 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -172,7 +172,7 @@ func TestOrdersGoOnWithoutLockNodes(t *testing.T) {
 				t.Errorf("the order took %v", took)
 			}
 			again, err := p.Place(t.Context(), bob, oncePerUser, "")
-			if refused, ok := errors.AsType[fault.UserErrors](err); !ok || len(refused) != 1 || refused[0].Code != AlreadyOrdered || again.ID != first.ID {
+			if refused, ok := errors.AsType[apierror.UserErrors](err); !ok || len(refused) != 1 || refused[0].Code != AlreadyOrdered || again.ID != first.ID {
 				t.Errorf("%v, %v", again, fmt.Sprint(err))
 			}
 		})

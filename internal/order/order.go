@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // A Status is where an order is in its life.
@@ -54,53 +54,53 @@ type Order struct {
 	PayValue  int    `json:"pay_value"`       // minor units
 	TermsID   int64  `json:"terms,omitempty"` // of its voucher at the insert; 0: the first ones
 	// TermsUnknown marks an order of a sale that was stored just now: its row was not read.
-	TermsUnknown bool       `json:"-"`
-	PayMethod    *PayMethod `json:"pay_method,omitempty"`
-	FailureCode  fault.Code `json:"failure,omitempty"` // why, of a failed one
-	Version      int64      `json:"version"`           // raised by every change; 0 of a queued one
-	CreatedAt    time.Time  `json:"created_at"`        // when it was admitted, to the millisecond
-	PayBefore    *time.Time `json:"pay_before,omitempty"`
-	PaidAt       *time.Time `json:"paid_at,omitempty"`
-	UsedAt       *time.Time `json:"used_at,omitempty"`
-	RedeemedBy   *int64     `json:"redeemed_by,omitempty"` // user; nil of redemptions before this was stored
-	DisputedAt   *time.Time `json:"disputed_at,omitempty"` // when the buyer disputed the redemption
-	CancelledAt  *time.Time `json:"cancelled_at,omitempty"`
-	RefundedAt   *time.Time `json:"refunded_at,omitempty"`
+	TermsUnknown bool          `json:"-"`
+	PayMethod    *PayMethod    `json:"pay_method,omitempty"`
+	FailureCode  apierror.Code `json:"failure,omitempty"` // why, of a failed one
+	Version      int64         `json:"version"`           // raised by every change; 0 of a queued one
+	CreatedAt    time.Time     `json:"created_at"`        // when it was admitted, to the millisecond
+	PayBefore    *time.Time    `json:"pay_before,omitempty"`
+	PaidAt       *time.Time    `json:"paid_at,omitempty"`
+	UsedAt       *time.Time    `json:"used_at,omitempty"`
+	RedeemedBy   *int64        `json:"redeemed_by,omitempty"` // user; nil of redemptions before this was stored
+	DisputedAt   *time.Time    `json:"disputed_at,omitempty"` // when the buyer disputed the redemption
+	CancelledAt  *time.Time    `json:"cancelled_at,omitempty"`
+	RefundedAt   *time.Time    `json:"refunded_at,omitempty"`
 }
 
 // Number is the number that people read out.
 func (o *Order) Number() string { return strconv.FormatInt(o.ID, 10) }
 
 // Failure says why the order failed; nil if it did not.
-func (o *Order) Failure() *fault.UserError {
+func (o *Order) Failure() *apierror.UserError {
 	switch o.FailureCode {
 	case "":
 		return nil
 	case OutOfStock:
-		return &fault.UserError{Code: OutOfStock, Message: "No piece was left."}
+		return &apierror.UserError{Code: OutOfStock, Message: "No piece was left."}
 	case AlreadyOrdered:
-		return &fault.UserError{Code: AlreadyOrdered, Message: "You had an order of this voucher already."}
+		return &apierror.UserError{Code: AlreadyOrdered, Message: "You had an order of this voucher already."}
 	default:
-		return &fault.UserError{Code: NotCompleted, Message: "Something went wrong here, and the order was not made. Please order again."}
+		return &apierror.UserError{Code: NotCompleted, Message: "Something went wrong here, and the order was not made. Please order again."}
 	}
 }
 
 // Codes of refusals.
 const (
-	SaleNotStarted fault.Code = "SALE_NOT_STARTED"
-	SaleEnded      fault.Code = "SALE_ENDED"
-	OutOfStock     fault.Code = "OUT_OF_STOCK"
-	AlreadyOrdered fault.Code = "ALREADY_ORDERED"
-	OffSale        fault.Code = "VOUCHER_OFF_SALE"
-	NotPayable     fault.Code = "ORDER_NOT_PAYABLE"
-	NotCancellable fault.Code = "ORDER_NOT_CANCELLABLE"
-	NotRefundable  fault.Code = "ORDER_NOT_REFUNDABLE"
-	NotRedeemable  fault.Code = "ORDER_NOT_REDEEMABLE"
-	NotDisputable  fault.Code = "ORDER_NOT_DISPUTABLE"
-	OwnShop        fault.Code = "OWN_SHOP"            // a merchant does not buy at the own shop
-	NotCompleted   fault.Code = "ORDER_NOT_COMPLETED" // failed for a reason of ours; order again
+	SaleNotStarted apierror.Code = "SALE_NOT_STARTED"
+	SaleEnded      apierror.Code = "SALE_ENDED"
+	OutOfStock     apierror.Code = "OUT_OF_STOCK"
+	AlreadyOrdered apierror.Code = "ALREADY_ORDERED"
+	OffSale        apierror.Code = "VOUCHER_OFF_SALE"
+	NotPayable     apierror.Code = "ORDER_NOT_PAYABLE"
+	NotCancellable apierror.Code = "ORDER_NOT_CANCELLABLE"
+	NotRefundable  apierror.Code = "ORDER_NOT_REFUNDABLE"
+	NotRedeemable  apierror.Code = "ORDER_NOT_REDEEMABLE"
+	NotDisputable  apierror.Code = "ORDER_NOT_DISPUTABLE"
+	OwnShop        apierror.Code = "OWN_SHOP"            // a merchant does not buy at the own shop
+	NotCompleted   apierror.Code = "ORDER_NOT_COMPLETED" // failed for a reason of ours; order again
 
-	InsufficientBalance fault.Code = "INSUFFICIENT_BALANCE"
+	InsufficientBalance apierror.Code = "INSUFFICIENT_BALANCE"
 )
 
 // TermsIDs returns the terms of orders, by number. It leaves out orders that have the

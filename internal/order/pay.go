@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/payment"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -63,7 +63,7 @@ func (s *Service) Pay(ctx context.Context, userID, id int64, method PayMethod) (
 
 // noPayments refuses what needs a provider on a server without one.
 func noPayments() error {
-	return fault.New(fault.Unavailable, "Payments are not set up on this server.")
+	return apierror.New(apierror.Unavailable, "Payments are not set up on this server.")
 }
 
 // maxAttempts bounds the attempts of an order. A payment from the balance is always
@@ -97,7 +97,7 @@ func (s *Service) payFromBalance(ctx context.Context, id int64) (order *Order, e
 		t, err = s.turn(ctx, tx, []*ent.Order{row}, Paid, func(u *ent.OrderUpdate) { u.SetPayMethod(entorder.PayMethodBALANCE) })
 		return err
 	})
-	if _, refused := errors.AsType[fault.UserErrors](err); refused {
+	if _, refused := errors.AsType[apierror.UserErrors](err); refused {
 		return order, err
 	}
 	if err != nil {
@@ -129,7 +129,7 @@ func (s *Service) attempt(ctx context.Context, id int64, method PayMethod) (orde
 		}
 		return err
 	})
-	if _, refused := errors.AsType[fault.UserErrors](err); err != nil && !refused {
+	if _, refused := errors.AsType[apierror.UserErrors](err); err != nil && !refused {
 		return nil, c, nil, fmt.Errorf("pay order %d: %w", id, err)
 	}
 	return order, c, job, err
@@ -317,7 +317,7 @@ func (s *Service) confirmRefund(ctx context.Context, a attempt) error {
 	case err != nil:
 		return err
 	case p == nil:
-		return fault.ErrNotFound
+		return apierror.ErrNotFound
 	case p.State != payment.StateREFUNDING && p.State != payment.StateREFUNDED:
 		return nil
 	}
@@ -333,7 +333,7 @@ func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state Paym
 	}
 	p, err := tx.Payment.Query().Where(payment.OrderID(a.Order), payment.Attempt(a.Attempt)).Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, nil, fault.ErrNotFound
+		return nil, nil, apierror.ErrNotFound
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("select it: %w", err)

@@ -18,7 +18,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/payment"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -39,7 +39,7 @@ func TestAPaymentDoesWhatItsProviderDoes(t *testing.T) {
 			plan   []FakeOutcome
 			after  func(t *testing.T, p process, w *town) // Pay
 			status Status                                 // that Pay returns
-			code   fault.Code
+			code   apierror.Code
 			want   Status // in the end
 			state  payment.State
 			taken  int
@@ -417,7 +417,7 @@ func TestAProviderThatIsNotCalledDecidesByItsWords(t *testing.T) {
 		says(o, 1, Returned, Unpaid)
 		says(o, 1, Confirmed, Paid)
 		says(o, 1, Returned, Paid)
-		if err := p.Confirm(ctx, o.ID, 2, Returned); !errors.Is(err, fault.ErrNotFound) {
+		if err := p.Confirm(ctx, o.ID, 2, Returned); !errors.Is(err, apierror.ErrNotFound) {
 			t.Errorf("an attempt that there is not: %v", err)
 		}
 		if got, err := p.Refund(ctx, ann, o.ID); err != nil || got.Status != Refunding || p.stock(t) != 0 {
@@ -426,7 +426,7 @@ func TestAProviderThatIsNotCalledDecidesByItsWords(t *testing.T) {
 		if p.waits(t) != 0 {
 			t.Error("the outbox goes on to ask who is not asked")
 		}
-		if err := p.Confirm(ctx, o.ID, 2, Returned); !errors.Is(err, fault.ErrNotFound) {
+		if err := p.Confirm(ctx, o.ID, 2, Returned); !errors.Is(err, apierror.ErrNotFound) {
 			t.Errorf("an attempt that there is not: %v", err)
 		}
 		for range 2 {
@@ -639,7 +639,7 @@ func TestRefundsNeedTheProvider(t *testing.T) {
 			}
 		}
 		without := w.process(t, func(c *Config) { c.Provider = nil })
-		if _, err := without.Refund(t.Context(), ann, o.ID); fault.KindOf(err) != fault.Unavailable {
+		if _, err := without.Refund(t.Context(), ann, o.ID); apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("a refund without a provider returns %v", err)
 		}
 		if got := p.db.Order.GetX(t.Context(), o.ID); Status(got.Status) != Paid {
@@ -659,7 +659,7 @@ func TestPayIsUnavailableWithoutAProvider(t *testing.T) {
 		p.fund(t, 1000)
 		o := p.plant(t, w, Unpaid)
 		for _, method := range []PayMethod{Balance, Alipay, Wechat} {
-			if _, err := p.Pay(t.Context(), ann, o.ID, method); fault.KindOf(err) != fault.Unavailable {
+			if _, err := p.Pay(t.Context(), ann, o.ID, method); apierror.KindOf(err) != apierror.Unavailable {
 				t.Errorf("%s: %v", method, err)
 			}
 		}

@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/schema"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
@@ -66,21 +66,21 @@ func (s *Service) PlaceKind(ctx context.Context, kind Kind, userID, voucherID in
 	ctx, span := observe.Span(ctx, "order.Place")
 	defer span.End()
 	if utf8.RuneCountInString(key) > MaxKey {
-		return nil, fault.Refuse(fault.InvalidInput, fmt.Sprintf("A key has at most %d characters.", MaxKey), "idempotencyKey")
+		return nil, apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("A key has at most %d characters.", MaxKey), "idempotencyKey")
 	}
 	if wait, ok := s.tries.Allow(decimal(userID)); !ok {
-		return nil, fault.New(fault.RateLimited, "An order can be tried %d times a second.", triesPerSecond).WithRetryAfter(wait)
+		return nil, apierror.New(apierror.RateLimited, "An order can be tried %d times a second.", triesPerSecond).WithRetryAfter(wait)
 	}
 	v, err := s.cfg.Vouchers.VoucherByID(ctx, voucherID)
-	if errors.Is(err, fault.ErrNotFound) || err == nil && !kind.fits(v) {
-		return nil, fault.Refuse(fault.NotFound, "There is no such voucher.", "voucherId")
+	if errors.Is(err, apierror.ErrNotFound) || err == nil && !kind.fits(v) {
+		return nil, apierror.Refuse(apierror.NotFound, "There is no such voucher.", "voucherId")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("order voucher %d: %w", voucherID, err)
 	}
 	w := placement{user: userID, voucher: v, digest: digest(userID, voucherID, key)}
 	order, err := s.grant(ctx, w)
-	if _, refused := errors.AsType[fault.UserErrors](err); err != nil && !refused {
+	if _, refused := errors.AsType[apierror.UserErrors](err); err != nil && !refused {
 		return nil, fmt.Errorf("order voucher %d for user %d: %w", voucherID, userID, err)
 	}
 	return order, err
@@ -121,15 +121,15 @@ func (s *Service) grant(ctx context.Context, w placement) (*Order, error) {
 
 // closed refuses what cannot be ordered any more, unless the client's key made an
 // order before.
-func (s *Service) closed(ctx context.Context, w placement, code fault.Code, message string) (*Order, error) {
+func (s *Service) closed(ctx context.Context, w placement, code apierror.Code, message string) (*Order, error) {
 	if first, err := s.byDigest(ctx, w.digest); first != nil || err != nil {
 		return first, err
 	}
 	return nil, refused(code, message)
 }
 
-func refused(code fault.Code, message string) fault.UserErrors {
-	return fault.Refuse(code, message, "voucherId")
+func refused(code apierror.Code, message string) apierror.UserErrors {
+	return apierror.Refuse(code, message, "voucherId")
 }
 
 // byDigest returns the order that a client's key made, or nil.
@@ -196,7 +196,7 @@ func (s *Service) placeFlash(ctx context.Context, w placement) (*Order, error) {
 	return nil, fmt.Errorf("place order: unknown result %v of the sale", answer.Result)
 }
 
-func alreadyOrdered() fault.UserErrors {
+func alreadyOrdered() apierror.UserErrors {
 	return refused(AlreadyOrdered, "You have ordered this voucher already.")
 }
 

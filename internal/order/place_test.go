@@ -13,7 +13,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -60,11 +60,11 @@ func TestAnOrdinaryOrderIsUnpaidAndSeenByItsUserAndMerchant(t *testing.T) {
 			if sees := err == nil; sees != tt.sees || sees && !cmp.Equal(want, got) {
 				t.Errorf("%s finds %+v, %v", tt.name, got, err)
 			}
-			if !tt.sees && !errors.Is(err, fault.ErrNotFound) {
+			if !tt.sees && !errors.Is(err, apierror.ErrNotFound) {
 				t.Errorf("%s: %v", tt.name, err)
 			}
 		}
-		if _, err := p.ByNumber(t.Context(), Viewer{IsAdmin: true}, "12x"); !errors.Is(err, fault.ErrNotFound) {
+		if _, err := p.ByNumber(t.Context(), Viewer{IsAdmin: true}, "12x"); !errors.Is(err, apierror.ErrNotFound) {
 			t.Error(err)
 		}
 		if !w.told("orders:"+decimal(ann)) || !w.told("stock:"+decimal(anyTimes)) {
@@ -81,15 +81,15 @@ func TestRefusalsOfAnOrderNameTheirReason(t *testing.T) {
 			name    string
 			voucher int64
 			key     string
-			want    fault.UserError
+			want    apierror.UserError
 		}{
-			{"no such voucher", 999, "", fault.UserError{Code: fault.NotFound, Field: []string{"voucherId"}}},
-			{"off sale", offSale, "k", fault.UserError{Code: OffSale, Field: []string{"voucherId"}}},
-			{"a sale that ended long ago", past, "k", fault.UserError{Code: SaleEnded, Field: []string{"voucherId"}}},
-			{"a key that is too long", anyTimes, strings.Repeat("火", 65), fault.UserError{Code: fault.InvalidInput, Field: []string{"idempotencyKey"}}},
+			{"no such voucher", 999, "", apierror.UserError{Code: apierror.NotFound, Field: []string{"voucherId"}}},
+			{"off sale", offSale, "k", apierror.UserError{Code: OffSale, Field: []string{"voucherId"}}},
+			{"a sale that ended long ago", past, "k", apierror.UserError{Code: SaleEnded, Field: []string{"voucherId"}}},
+			{"a key that is too long", anyTimes, strings.Repeat("火", 65), apierror.UserError{Code: apierror.InvalidInput, Field: []string{"idempotencyKey"}}},
 		} {
 			o, err := p.Place(t.Context(), bob, tt.voucher, tt.key)
-			refused, _ := errors.AsType[fault.UserErrors](err)
+			refused, _ := errors.AsType[apierror.UserErrors](err)
 			if o != nil || len(refused) != 1 || refused[0].Code != tt.want.Code || !cmp.Equal(refused[0].Field, tt.want.Field) {
 				t.Errorf("%s: %v, %v", tt.name, o, err)
 			}
@@ -205,7 +205,7 @@ func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
 		p.furnish(t)
 		live := p.plant(t, w, Unpaid, func(c *ent.OrderCreate) { c.SetOnePerUser(true) })
 		dead := p.plant(t, w, Cancelled)
-		fail := func(code fault.Code) *Order {
+		fail := func(code apierror.Code) *Order {
 			return p.plant(t, w, Failed, func(c *ent.OrderCreate) { c.SetFailure(string(code)) })
 		}
 		broken, late, second := fail(NotCompleted), fail(OutOfStock), fail(AlreadyOrdered)
@@ -218,7 +218,7 @@ func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
 			name   string
 			answer sale.Response
 			order  *Order
-			code   fault.Code
+			code   apierror.Code
 		}{
 			{"stored", sale.Response{Result: sale.Stored, Order: live.ID, At: at}, live, ""},
 			{"queued", sale.Response{Result: sale.Queued, Order: waits.ID, At: at}, waits, ""},
@@ -253,7 +253,7 @@ func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
 		}
 		w.answer()
 		w.pass(time.Second)
-		if _, err := p.Place(t.Context(), ann, flash, ""); err == nil || fault.KindOf(err) != fault.Internal {
+		if _, err := p.Place(t.Context(), ann, flash, ""); err == nil || apierror.KindOf(err) != apierror.Internal {
 			t.Errorf("a sale that fails: %v", err)
 		}
 	})
@@ -266,7 +266,7 @@ func TestAQueuedOrderIsFoundAndThenItsRow(t *testing.T) {
 		p.furnish(t)
 		id := w.number(3)
 		ask := func() (*Order, error) { return other.ByID(t.Context(), Viewer{UserID: ann}, id) }
-		if _, err := ask(); !errors.Is(err, fault.ErrNotFound) {
+		if _, err := ask(); !errors.Is(err, apierror.ErrNotFound) {
 			t.Fatal(err)
 		}
 		w.entries[id] = &Order{ID: id, UserID: ann, ShopID: shopID, Status: Queued}
@@ -302,8 +302,8 @@ func TestAUserMayTryFiveTimesASecond(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		limited, ok := errors.AsType[*fault.Error](try(ann))
-		if !ok || limited.Kind != fault.RateLimited || limited.RetryAfter != 200*time.Millisecond {
+		limited, ok := errors.AsType[*apierror.Error](try(ann))
+		if !ok || limited.Kind != apierror.RateLimited || limited.RetryAfter != 200*time.Millisecond {
 			t.Fatalf("%+v", limited)
 		}
 		if err := try(bob); err != nil {

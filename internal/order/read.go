@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
@@ -55,7 +55,7 @@ func (s *Service) ByID(ctx context.Context, v Viewer, id int64) (*Order, error) 
 	if o := found[id]; o != nil {
 		return o, nil
 	}
-	return nil, fault.ErrNotFound
+	return nil, apierror.ErrNotFound
 }
 
 // ByNumber is [Service.ByID] by the number that people read. What is no number is
@@ -63,7 +63,7 @@ func (s *Service) ByID(ctx context.Context, v Viewer, id int64) (*Order, error) 
 func (s *Service) ByNumber(ctx context.Context, v Viewer, number string) (*Order, error) {
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || id <= 0 {
-		return nil, fault.ErrNotFound
+		return nil, apierror.ErrNotFound
 	}
 	return s.ByID(ctx, v, id)
 }

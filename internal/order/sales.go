@@ -11,8 +11,8 @@ import (
 
 	"entgo.io/ent/dialect"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
@@ -50,7 +50,7 @@ func (s *Service) SalesByDay(ctx context.Context, shopID *int64, from, to civil.
 	ctx, span := observe.Span(ctx, "order.SalesByDay")
 	defer span.End()
 	if n := civil.Days(from, to); n < 1 || n > MaxSalesDays {
-		return nil, fault.BadInput("1 to %d days, not %d", MaxSalesDays, n)
+		return nil, apierror.BadInput("1 to %d days, not %d", MaxSalesDays, n)
 	}
 	days, bounds := daysOf(from, to, s.cfg.Zone)
 	at := make(map[int64]*DaySales, len(days))

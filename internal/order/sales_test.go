@@ -7,8 +7,8 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -145,7 +145,7 @@ func TestSalesAreCountedByTheDaysOfAZone(t *testing.T) {
 		}
 		for span, good := range spans {
 			got, err := sh.SalesByDay(t.Context(), nil, day(span[0]), day(span[1]))
-			if (err == nil) != good || !good && fault.KindOf(err) != fault.BadUserInput {
+			if (err == nil) != good || !good && apierror.KindOf(err) != apierror.BadUserInput {
 				t.Errorf("%v: %d days, %v", span, len(got), err)
 			}
 			if good && (got[0].Date.String() != span[0] || got[len(got)-1].Date.String() != span[1]) {

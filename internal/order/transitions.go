@@ -10,7 +10,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -51,7 +51,7 @@ func (s *Service) Redeem(ctx context.Context, v Viewer, id int64) (*Order, error
 	may := func(ctx context.Context, o *Order) (bool, error) {
 		ok, err := s.owns(ctx, v, o.ShopID)
 		if err == nil && !ok {
-			err = fault.New(fault.Forbidden, "Only the shop's merchant may redeem an order.")
+			err = apierror.New(apierror.Forbidden, "Only the shop's merchant may redeem an order.")
 		}
 		return ok, err
 	}
@@ -62,8 +62,8 @@ func (s *Service) Redeem(ctx context.Context, v Viewer, id int64) (*Order, error
 // A transition is a transition that somebody asks for.
 type transition struct {
 	from, to Status
-	code     fault.Code // of the refusal
-	does     string     // what becomes of the order, for people
+	code     apierror.Code // of the refusal
+	does     string        // what becomes of the order, for people
 	// check returns what else prevents the transition, for people; nil: nothing does.
 	check func(row *ent.Order) string
 	// also does what belongs to it in the transaction; nil: nothing.
@@ -77,8 +77,8 @@ func (v transition) refuse(o *Order) error {
 	return refusedOrder(v.code, fmt.Sprintf("Only %s can be %s; this one is %s.", article(v.from), v.does, word(o.Status)))
 }
 
-func refusedOrder(code fault.Code, message string) fault.UserErrors {
-	return fault.Refuse(code, message, "orderId")
+func refusedOrder(code apierror.Code, message string) apierror.UserErrors {
+	return apierror.Refuse(code, message, "orderId")
 }
 
 // word says a status to people.
@@ -124,7 +124,7 @@ func (s *Service) asked(ctx context.Context, id int64, may authorizer) (*Order, 
 			return o, nil
 		}
 	}
-	return nil, refusedOrder(fault.NotFound, "There is no such order.")
+	return nil, refusedOrder(apierror.NotFound, "There is no such order.")
 }
 
 // move makes a transition. With a refusal it returns the order as it is then.
@@ -166,7 +166,7 @@ func (s *Service) move(ctx context.Context, id int64, may authorizer, v transiti
 		t, err = s.turn(ctx, tx, []*ent.Order{row}, v.to, more...)
 		return err
 	})
-	if _, refused := errors.AsType[fault.UserErrors](err); refused {
+	if _, refused := errors.AsType[apierror.UserErrors](err); refused {
 		return order, err
 	}
 	if err != nil {
@@ -182,7 +182,7 @@ func lockRow(ctx context.Context, tx *ent.Tx, id int64) (*ent.Order, error) {
 	one.Modify(store.ForUpdate)
 	row, err := one.Only(ctx)
 	if ent.IsNotFound(err) {
-		return nil, fault.ErrNotFound
+		return nil, apierror.ErrNotFound
 	}
 	if err != nil {
 		return nil, fmt.Errorf("select order %d: %w", id, err)

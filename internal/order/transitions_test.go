@@ -17,7 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entflash "github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/payment"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -27,7 +27,7 @@ import (
 var verbs = []struct {
 	name string
 	do   func(ctx context.Context, p process, id int64) (*Order, error)
-	code fault.Code
+	code apierror.Code
 	from Status
 	to   Status
 }{
@@ -116,18 +116,18 @@ func TestVerbsDoNotFindTheOrdersOfOthers(t *testing.T) {
 			{"refund", Paid, func(id int64) (*Order, error) { return p.Refund(ctx, bob, id) }},
 		} {
 			for _, id := range []int64{p.plant(t, w, tt.from).ID, 999} {
-				if o, err := tt.do(id); o != nil || codes(err) != string(fault.NotFound) {
+				if o, err := tt.do(id); o != nil || codes(err) != string(apierror.NotFound) {
 					t.Errorf("%s: %v, %v", tt.name, o, err)
 				}
 			}
 		}
 		o := p.plant(t, w, Paid)
 		for _, user := range []int64{ann, bob, zoe} { // zoe is a merchant of another shop
-			if got, err := p.Redeem(ctx, Viewer{UserID: user}, o.ID); got != nil || fault.KindOf(err) != fault.Forbidden {
+			if got, err := p.Redeem(ctx, Viewer{UserID: user}, o.ID); got != nil || apierror.KindOf(err) != apierror.Forbidden {
 				t.Errorf("user %d redeems: %+v, %v", user, got, err)
 			}
 		}
-		if got, err := p.Redeem(ctx, Viewer{UserID: mia}, 999); got != nil || codes(err) != string(fault.NotFound) {
+		if got, err := p.Redeem(ctx, Viewer{UserID: mia}, 999); got != nil || codes(err) != string(apierror.NotFound) {
 			t.Errorf("an order that there is not: %+v, %v", got, err)
 		}
 		if _, err := p.Redeem(ctx, Viewer{UserID: bob, IsAdmin: true}, o.ID); err != nil {
@@ -144,7 +144,7 @@ func TestOfTwoVerbsAtOnceOneWins(t *testing.T) {
 		do   func(p process, w *town, id int64) bool // whether it won
 		to   Status
 	}
-	won := func(err error, code fault.Code, t *testing.T) bool {
+	won := func(err error, code apierror.Code, t *testing.T) bool {
 		if err != nil && codes(err) != string(code) {
 			t.Error(err)
 		}
@@ -269,7 +269,7 @@ func TestASaleThatCannotTakeAPieceBackEndsNoOrder(t *testing.T) {
 		p.furnish(t)
 		o := p.plant(t, w, Unpaid)
 		p.db.FlashSale.Update().SetStock(1000).ExecX(t.Context()) // one more would be too many
-		if _, err := p.Cancel(t.Context(), ann, o.ID); err == nil || fault.KindOf(err) != fault.Internal {
+		if _, err := p.Cancel(t.Context(), ann, o.ID); err == nil || apierror.KindOf(err) != apierror.Internal {
 			t.Fatalf("%v", err)
 		}
 		if row := p.db.Order.GetX(t.Context(), o.ID); Status(row.Status) != Unpaid || row.Version != o.Version {

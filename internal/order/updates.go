@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/notify"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
@@ -43,8 +43,8 @@ func (s *Service) Updates(ctx context.Context, hub *notify.Hub, v Viewer, number
 		return s.allUpdates(ctx, hub, v.UserID)
 	}
 	first, err := s.ByID(ctx, v, number)
-	if errors.Is(err, fault.ErrNotFound) {
-		return nil, fault.BadInput("there is no such order")
+	if errors.Is(err, apierror.ErrNotFound) {
+		return nil, apierror.BadInput("there is no such order")
 	}
 	if err != nil {
 		return nil, err

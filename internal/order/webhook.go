@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/tandian-dev/tandian/ent/payment"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/jsonbody"
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
@@ -78,7 +78,7 @@ func (s *Service) notified(w http.ResponseWriter, r *http.Request, secret []byte
 	}
 	err = s.Confirm(ctx, order, n.Attempt, n.State)
 	switch {
-	case errors.Is(err, fault.ErrNotFound):
+	case errors.Is(err, apierror.ErrNotFound):
 		return http.StatusNotFound
 	case err != nil:
 		s.metrics.failed(ctx, "webhook", err)

@@ -5,7 +5,7 @@ import (
 	"context"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
@@ -66,22 +66,22 @@ func (s *Service) hasType(ctx context.Context, c Changes) (bool, error) {
 
 // check says everything that is wrong with clean changes of a row; typed is
 // whether their type exists, known are those of their pictures that do. For a shop that is new the row is empty.
-func (c Changes) check(have *ent.Shop, typed bool, known map[string]mediapath.Size) fault.UserErrors {
-	var wrong fault.UserErrors
+func (c Changes) check(have *ent.Shop, typed bool, known map[string]mediapath.Size) apierror.UserErrors {
+	var wrong apierror.UserErrors
 	// An imported shop may have no address, and a form may send that back.
 	noAddress := have.ID != 0 && have.Address == "" && c.Address.Value != nil
 	checkText(&wrong, "name", "name", c.Name, true, MaxName)
 	if c.TypeID.Given && !typed {
-		wrong.Add(fault.InvalidInput, "typeId", "There is no such shop type.")
+		wrong.Add(apierror.InvalidInput, "typeId", "There is no such shop type.")
 	}
 	checkImages(&wrong, c.Images, known)
 	checkText(&wrong, "area", "area", c.Area, false, MaxArea)
 	checkText(&wrong, "address", "address", c.Address, !noAddress, MaxAddress)
 	if at := c.At; at.Given && (at.Value == nil || !at.Value.Valid()) {
-		wrong.Add(fault.InvalidInput, "location", "A location has a latitude of -%v to %[1]v and a longitude of -180 to 180 degrees.", geo.MaxLat)
+		wrong.Add(apierror.InvalidInput, "location", "A location has a latitude of -%v to %[1]v and a longitude of -180 to 180 degrees.", geo.MaxLat)
 	}
 	if p := c.AvgPrice.Value; c.AvgPrice.Given && p != nil && !validPrice(*p) {
-		wrong.Add(fault.InvalidInput, "avgPrice", "The average price is 0 to %d.", MaxAvgPrice)
+		wrong.Add(apierror.InvalidInput, "avgPrice", "The average price is 0 to %d.", MaxAvgPrice)
 	}
 	checkText(&wrong, "openHours", "opening hours", c.OpenHours, false, MaxOpenHours)
 	return wrong
@@ -143,17 +143,17 @@ func lineOrClear(f patch.Field[string]) patch.Field[string] {
 }
 
 // checkText checks a text; what is how the message calls it.
-func checkText(wrong *fault.UserErrors, field, what string, f patch.Field[string], required bool, most int) {
+func checkText(wrong *apierror.UserErrors, field, what string, f patch.Field[string], required bool, most int) {
 	switch {
 	case !f.Given:
 	case required && optional.Value(f.Value) == "":
-		wrong.Add(fault.InvalidInput, field, "The %s must not be empty.", what)
+		wrong.Add(apierror.InvalidInput, field, "The %s must not be empty.", what)
 	case text.Len(optional.Value(f.Value)) > most:
-		wrong.Add(fault.InvalidInput, field, "Write at most %d characters for the %s.", most, what)
+		wrong.Add(apierror.InvalidInput, field, "Write at most %d characters for the %s.", most, what)
 	}
 }
 
-func checkImages(wrong *fault.UserErrors, f patch.Field[[]string], known map[string]mediapath.Size) {
+func checkImages(wrong *apierror.UserErrors, f patch.Field[[]string], known map[string]mediapath.Size) {
 	paths := optional.Value(f.Value)
 	if why := cmp.Or(mediapath.Check(paths), mediapath.Missing(paths, known)); why != "" {
 		wrong.Add(mediapath.Rejected, "images", "%s", why)

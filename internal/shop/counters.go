@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/store"
@@ -18,7 +18,7 @@ import (
 // there is no such shop. It is as fresh as [Service.ByID].
 func (s *Service) OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error) {
 	shop, err := s.ByID(ctx, shopID)
-	if errors.Is(err, fault.ErrNotFound) {
+	if errors.Is(err, apierror.ErrNotFound) {
 		return nil, false, nil
 	}
 	if err != nil {

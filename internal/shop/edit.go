@@ -9,8 +9,8 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
@@ -128,11 +128,11 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
-		return nil, nil, fault.Refuse(fault.NotFound, "There is no such shop.", "input", "id")
+		return nil, nil, apierror.Refuse(apierror.NotFound, "There is no such shop.", "input", "id")
 	case err != nil:
 		return nil, nil, fmt.Errorf("select it: %w", err)
 	case !by.IsAdmin && (row.OwnerID == nil || *row.OwnerID != by.UserID):
-		return nil, nil, fault.New(fault.Forbidden, "Only its owner may change a shop.")
+		return nil, nil, apierror.New(apierror.Forbidden, "Only its owner may change a shop.")
 	}
 	before, err := fromRow(row)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
@@ -80,7 +80,7 @@ func read(t *testing.T, s *Service, id int64) *Shop {
 
 // reasons are the codes and fields of a refusal, or the error itself.
 func reasons(err error) []string {
-	refused, ok := errors.AsType[fault.UserErrors](err)
+	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
 		return []string{err.Error()}
 	}
@@ -275,15 +275,15 @@ func TestOnlyItsOwnerOrAnAdministratorChangesAShop(t *testing.T) {
 			name string
 			by   Editor
 			id   int64
-			kind fault.Kind // "" if it is allowed or refused for another reason
+			kind apierror.Kind // "" if it is allowed or refused for another reason
 			want []string
 		}{
 			{"the owner", Editor{UserID: ann}, owned.ID, "", nil},
-			{"another", Editor{UserID: bob}, owned.ID, fault.Forbidden, nil},
-			{"nobody", Editor{}, owned.ID, fault.Forbidden, nil},
+			{"another", Editor{UserID: bob}, owned.ID, apierror.Forbidden, nil},
+			{"nobody", Editor{}, owned.ID, apierror.Forbidden, nil},
 			{"an administrator", Editor{UserID: bob, IsAdmin: true}, owned.ID, "", nil},
-			{"somebody, a shop of nobody", Editor{UserID: bob}, free.ID, fault.Forbidden, nil},
-			{"nobody, a shop of nobody", Editor{}, free.ID, fault.Forbidden, nil},
+			{"somebody, a shop of nobody", Editor{UserID: bob}, free.ID, apierror.Forbidden, nil},
+			{"nobody, a shop of nobody", Editor{}, free.ID, apierror.Forbidden, nil},
 			{"an administrator, a shop of nobody", Editor{UserID: bob, IsAdmin: true}, free.ID, "", nil},
 			{"somebody, no shop", Editor{UserID: bob}, 1 << 40, "", []string{"NOT_FOUND input.id"}},
 			{"an administrator, no shop", Editor{UserID: bob, IsAdmin: true}, -1, "", []string{"NOT_FOUND input.id"}},
@@ -293,7 +293,7 @@ func TestOnlyItsOwnerOrAnAdministratorChangesAShop(t *testing.T) {
 			_, err := s.Update(t.Context(), tt.by, tt.id, Changes{Name: patch.Set(name)})
 			switch {
 			case tt.kind != "":
-				if fault.KindOf(err) != tt.kind {
+				if apierror.KindOf(err) != tt.kind {
 					t.Errorf("%s: %v, want %s", tt.name, err, tt.kind)
 				}
 			default:

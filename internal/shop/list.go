@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
@@ -117,10 +117,10 @@ func (q Query) checked() (Query, error) {
 	}
 	if n := q.Near; n != nil {
 		if !n.Center.Valid() {
-			return q, fault.BadInput("near needs a latitude of -85.05 to 85.05 and a longitude of -180 to 180 degrees")
+			return q, apierror.BadInput("near needs a latitude of -85.05 to 85.05 and a longitude of -180 to 180 degrees")
 		}
 		if !(n.Radius >= 1 && n.Radius <= MaxRadius) {
-			return q, fault.BadInput("radius is 1 to %d metres, not %v", MaxRadius, n.Radius)
+			return q, apierror.BadInput("radius is 1 to %d metres, not %v", MaxRadius, n.Radius)
 		}
 	}
 	switch q.Order {
@@ -131,11 +131,11 @@ func (q Query) checked() (Query, error) {
 		}
 	case ByDistance:
 		if q.Near == nil {
-			return q, fault.BadInput("the order DISTANCE needs near")
+			return q, apierror.BadInput("the order DISTANCE needs near")
 		}
 	case ByScore, BySold, ByNewest:
 	default:
-		return q, fault.BadInput("there is no order %q", q.Order)
+		return q, apierror.BadInput("there is no order %q", q.Order)
 	}
 	var err error
 	q.Search, q.before, err = checkSearch(q.Search)
@@ -374,7 +374,7 @@ func (q Query) decode(border *distanceKey) (sortKey, error) {
 		err = page.Decode(q.After, q.nearName(), &k.Value, &k.ID, &border.distance, &border.id)
 	}
 	if err == nil && math.Abs(k.Value) > math.MaxInt32 {
-		err = fault.BadInput("after is no cursor of this list")
+		err = apierror.BadInput("after is no cursor of this list")
 	}
 	return k, err
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent/predicate"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
@@ -72,7 +72,7 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 			return nil, err
 		}
 		if !(after.distance >= 0 && after.distance <= MaxRadius) {
-			return nil, fault.BadInput("after is no cursor of this list")
+			return nil, apierror.BadInput("after is no cursor of this list")
 		}
 	}
 	near, err := s.nearest(ctx, q, after, q.First+1)

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	entshop "github.com/tandian-dev/tandian/ent/shop"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -64,10 +64,10 @@ func normalize(s string) string {
 // nothing. One that is too long is an error.
 func checkSearch(search string) (form, before string, err error) {
 	if !utf8.ValidString(search) {
-		return "", "", fault.BadInput("search is not UTF-8")
+		return "", "", apierror.BadInput("search is not UTF-8")
 	}
 	if n := utf8.RuneCountInString(search); n > maxSearch {
-		return "", "", fault.BadInput("search has at most %d characters, not %d", maxSearch, n)
+		return "", "", apierror.BadInput("search has at most %d characters, not %d", maxSearch, n)
 	}
 	if form = text.SearchForm(search); form == "" {
 		return "", "", nil

@@ -17,8 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
@@ -139,7 +139,7 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
 	shop, err := s.shops.Ref(ctx, id)
 	switch {
 	case errors.Is(err, cache.ErrNotFound):
-		return nil, fault.ErrNotFound
+		return nil, apierror.ErrNotFound
 	case err != nil:
 		return nil, fmt.Errorf("read a shop: %w", err)
 	}
@@ -177,7 +177,7 @@ func (s *Service) TypeByID(ctx context.Context, id int64) (*Type, error) {
 	found, err := s.types.Ref(ctx, id)
 	switch {
 	case errors.Is(err, cache.ErrNotFound):
-		return nil, fault.ErrNotFound
+		return nil, apierror.ErrNotFound
 	case err != nil:
 		return nil, fmt.Errorf("read a shop type: %w", err)
 	}

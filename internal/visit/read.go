@@ -7,8 +7,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/hyperloglog"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
@@ -137,7 +137,7 @@ func (s *Service) mergeHalves(ctx context.Context, shop int64, halves map[int]*S
 func daysOf(from, to civil.Date) ([]civil.Date, error) {
 	n := civil.Days(from, to)
 	if n < 1 || n > MaxDays {
-		return nil, fault.BadInput("1 to %d days, not %d", MaxDays, n)
+		return nil, apierror.BadInput("1 to %d days, not %d", MaxDays, n)
 	}
 	days := make([]civil.Date, n)
 	for i := range days {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/tandian-dev/tandian/ent/visitday"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -306,7 +306,7 @@ func TestARangeIsOneTo366Days(t *testing.T) {
 			_, each := p.OfShopByDay(t.Context(), tea, from, today())
 			_, all := p.SiteStats(t.Context(), from, today())
 			for _, err := range []error{one, each, all} {
-				if fault.KindOf(err) != fault.BadUserInput {
+				if apierror.KindOf(err) != apierror.BadUserInput {
 					t.Errorf("from %v: %v", from, err)
 				}
 			}

@@ -3,7 +3,7 @@ package voucher
 import (
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/text"
@@ -51,29 +51,29 @@ func orClear(f patch.Field[string]) patch.Field[string] {
 }
 
 // check says everything that is wrong with clean changes.
-func (c Changes) check() fault.UserErrors {
-	var wrong fault.UserErrors
+func (c Changes) check() apierror.UserErrors {
+	var wrong apierror.UserErrors
 	title := optional.Value(c.Title.Value)
 	switch {
 	case !c.Title.Given:
 	case title == "":
-		wrong.Add(fault.InvalidInput, "title", "The title must not be empty.")
+		wrong.Add(apierror.InvalidInput, "title", "The title must not be empty.")
 	case text.Len(title) > MaxTitle:
-		wrong.Add(fault.InvalidInput, "title", "Write at most %d characters for the title.", MaxTitle)
+		wrong.Add(apierror.InvalidInput, "title", "Write at most %d characters for the title.", MaxTitle)
 	}
 	if text.Len(optional.Value(c.SubTitle.Value)) > MaxSubTitle {
-		wrong.Add(fault.InvalidInput, "subTitle", "Write at most %d characters for the second title.", MaxSubTitle)
+		wrong.Add(apierror.InvalidInput, "subTitle", "Write at most %d characters for the second title.", MaxSubTitle)
 	}
 	if text.Len(optional.Value(c.Rules.Value)) > MaxRules {
-		wrong.Add(fault.InvalidInput, "rules", "Write at most %d characters for the rules.", MaxRules)
+		wrong.Add(apierror.InvalidInput, "rules", "Write at most %d characters for the rules.", MaxRules)
 	}
 	if c.Status.Given {
 		switch optional.Value(c.Status.Value) {
 		case OnSale, OffSale:
 		case Expired:
-			wrong.Add(fault.InvalidInput, "status", "A voucher expires by itself; take it off sale instead.")
+			wrong.Add(apierror.InvalidInput, "status", "A voucher expires by itself; take it off sale instead.")
 		default:
-			wrong.Add(fault.InvalidInput, "status", "A voucher is on sale or off sale.")
+			wrong.Add(apierror.InvalidInput, "status", "A voucher is on sale or off sale.")
 		}
 	}
 	return wrong
@@ -81,29 +81,29 @@ func (c Changes) check() fault.UserErrors {
 
 // check says everything that is wrong with clean details. A voucher is worth at
 // least what it costs, and none is free.
-func (d Details) check() fault.UserErrors {
+func (d Details) check() apierror.UserErrors {
 	wrong := d.changes().check()
 	if d.PayValue < 1 || d.PayValue > MaxValue {
-		wrong.Add(fault.InvalidInput, "payValue", "What is to pay is 1 to %d.", MaxValue)
+		wrong.Add(apierror.InvalidInput, "payValue", "What is to pay is 1 to %d.", MaxValue)
 	}
 	switch {
 	case d.FaceValue < 1 || d.FaceValue > MaxValue:
-		wrong.Add(fault.InvalidInput, "faceValue", "What a voucher is worth is 1 to %d.", MaxValue)
+		wrong.Add(apierror.InvalidInput, "faceValue", "What a voucher is worth is 1 to %d.", MaxValue)
 	case d.FaceValue < d.PayValue && d.PayValue <= MaxValue:
-		wrong.Add(fault.InvalidInput, "faceValue", "A voucher is worth at least what it costs.")
+		wrong.Add(apierror.InvalidInput, "faceValue", "A voucher is worth at least what it costs.")
 	}
 	return wrong
 }
 
 // check is that of the details, and of the sale as it would begin now.
-func (d FlashDetails) check(now time.Time) fault.UserErrors {
+func (d FlashDetails) check(now time.Time) apierror.UserErrors {
 	wrong := d.Details.check()
 	if d.Stock < 1 || d.Stock > MaxStock {
-		wrong.Add(fault.InvalidInput, "stock", "A sale has 1 to %d pieces.", MaxStock)
+		wrong.Add(apierror.InvalidInput, "stock", "A sale has 1 to %d pieces.", MaxStock)
 	}
 	w := window{d.BeginsAt.UnixMilli(), d.EndsAt.UnixMilli()}
 	if !w.check(&wrong, "endsAt") && w.ends <= now.UnixMilli() {
-		wrong.Add(fault.InvalidInput, "endsAt", "The sale would be over already.")
+		wrong.Add(apierror.InvalidInput, "endsAt", "The sale would be over already.")
 	}
 	w.checkBegin(&wrong, now)
 	return wrong
@@ -114,12 +114,12 @@ type window struct{ begins, ends int64 }
 
 // check adds what is wrong with a window, about the field, and reports whether
 // anything is.
-func (w window) check(wrong *fault.UserErrors, field string) bool {
+func (w window) check(wrong *apierror.UserErrors, field string) bool {
 	switch {
 	case w.ends <= w.begins:
-		wrong.Add(fault.InvalidInput, field, "A sale ends after it begins.")
+		wrong.Add(apierror.InvalidInput, field, "A sale ends after it begins.")
 	case w.ends-w.begins > MaxWindow.Milliseconds():
-		wrong.Add(fault.InvalidInput, field, "A sale lasts at most 366 days.")
+		wrong.Add(apierror.InvalidInput, field, "A sale lasts at most 366 days.")
 	default:
 		return false
 	}
@@ -127,8 +127,8 @@ func (w window) check(wrong *fault.UserErrors, field string) bool {
 }
 
 // checkBegin adds that a window is too far away.
-func (w window) checkBegin(wrong *fault.UserErrors, now time.Time) {
+func (w window) checkBegin(wrong *apierror.UserErrors, now time.Time) {
 	if w.begins > now.Add(MaxLeadTime).UnixMilli() {
-		wrong.Add(fault.InvalidInput, "beginsAt", "A sale begins within 366 days.")
+		wrong.Add(apierror.InvalidInput, "beginsAt", "A sale begins within 366 days.")
 	}
 }

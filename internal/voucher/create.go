@@ -7,8 +7,8 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
@@ -79,7 +79,7 @@ func (s *Service) CreateFlash(ctx context.Context, by Editor, d FlashDetails) (*
 }
 
 // create stores what insert does, if nothing is wrong with it.
-func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong fault.UserErrors, insert func(context.Context, *ent.Tx) (*Voucher, error)) (*Voucher, error) {
+func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong apierror.UserErrors, insert func(context.Context, *ent.Tx) (*Voucher, error)) (*Voucher, error) {
 	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
 	known, err := s.mayEdit(ctx, by, shopID)
@@ -87,7 +87,7 @@ func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong fau
 		return nil, err
 	}
 	if !known {
-		wrong.Add(fault.NotFound, "shopId", "There is no such shop.")
+		wrong.Add(apierror.NotFound, "shopId", "There is no such shop.")
 	}
 	if err := wrong.OrNil(); err != nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 )
 
@@ -143,14 +143,14 @@ func TestOnlyAShopsOwnerOrAnAdministratorSells(t *testing.T) {
 			name string
 			by   Editor
 			shop int64
-			want fault.Kind // "" if it is allowed
+			want apierror.Kind // "" if it is allowed
 		}{
 			{"the owner", Editor{UserID: w.ann}, ours, ""},
-			{"another", Editor{UserID: bob}, ours, fault.Forbidden},
-			{"nobody", Editor{}, ours, fault.Forbidden},
+			{"another", Editor{UserID: bob}, ours, apierror.Forbidden},
+			{"nobody", Editor{}, ours, apierror.Forbidden},
 			{"an administrator", Editor{UserID: bob, IsAdmin: true}, ours, ""},
-			{"somebody, at a shop of nobody", Editor{UserID: bob}, free, fault.Forbidden},
-			{"nobody, at a shop of nobody", Editor{}, free, fault.Forbidden},
+			{"somebody, at a shop of nobody", Editor{UserID: bob}, free, apierror.Forbidden},
+			{"nobody, at a shop of nobody", Editor{}, free, apierror.Forbidden},
 			{"an administrator, at a shop of nobody", Editor{UserID: bob, IsAdmin: true}, free, ""},
 		}
 		for _, tt := range tests {
@@ -177,7 +177,7 @@ func TestOnlyAShopsOwnerOrAnAdministratorSells(t *testing.T) {
 			}
 			for name, call := range calls {
 				switch err := call(); {
-				case tt.want == "" && err != nil, tt.want != "" && (err == nil || fault.KindOf(err) != tt.want):
+				case tt.want == "" && err != nil, tt.want != "" && (err == nil || apierror.KindOf(err) != tt.want):
 					t.Errorf("%s: %s: %v, want %q", tt.name, name, err, tt.want)
 				}
 			}

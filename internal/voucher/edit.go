@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/ent/schema"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -64,7 +64,7 @@ func (s *Service) mayEdit(ctx context.Context, by Editor, shopID int64) (known b
 	case err != nil:
 		return false, fmt.Errorf("ask for the owner of shop %d: %w", shopID, err)
 	case known && !by.IsAdmin && (owner == nil || *owner != by.UserID):
-		return true, fault.New(fault.Forbidden, "Only its owner may change what a shop sells.")
+		return true, apierror.New(apierror.Forbidden, "Only its owner may change what a shop sells.")
 	}
 	return known, nil
 }
@@ -75,7 +75,7 @@ func (s *Service) editable(ctx context.Context, by Editor, id int64, kind entvou
 	row, err := s.db.Voucher.Get(ctx, id)
 	switch {
 	case ent.IsNotFound(err):
-		return fault.Refuse(fault.NotFound, "There is no such voucher.", "input", "id")
+		return apierror.Refuse(apierror.NotFound, "There is no such voucher.", "input", "id")
 	case err != nil:
 		return fmt.Errorf("select voucher %d: %w", id, err)
 	}
@@ -88,9 +88,9 @@ func (s *Service) editable(ctx context.Context, by Editor, id int64, kind entvou
 	case row.Kind == kind:
 		return nil
 	case row.Kind == entvoucher.KindFLASH:
-		return fault.Refuse(fault.InvalidInput, "This is a flash voucher: change it as one.", "input", "id")
+		return apierror.Refuse(apierror.InvalidInput, "This is a flash voucher: change it as one.", "input", "id")
 	default:
-		return fault.Refuse(fault.InvalidInput, "This is no flash voucher: change it as an ordinary one.", "input", "id")
+		return apierror.Refuse(apierror.InvalidInput, "This is no flash voucher: change it as an ordinary one.", "input", "id")
 	}
 }
 
@@ -328,22 +328,22 @@ func (e *edit) run(ctx, whole context.Context, tx *ent.Tx) (err error) {
 }
 
 // delta is by how many pieces the stock changes.
-func (e *edit) delta(wrong *fault.UserErrors) int {
+func (e *edit) delta(wrong *apierror.UserErrors) int {
 	d := optional.Value(e.c.StockDelta)
 	most := min(MaxStock, perBucket*e.sale.Buckets)
 	switch {
 	case d > most || e.sale.InitialStock+d > most && d > 0:
-		wrong.Add(fault.InvalidInput, "stockDelta", "This sale has at most %d pieces, those that are sold included.", most)
+		wrong.Add(apierror.InvalidInput, "stockDelta", "This sale has at most %d pieces, those that are sold included.", most)
 	case d < -MaxStock || e.sale.Stock+d < 0:
 		wrong.Add(InUse, "stockDelta", "Only %d pieces are left to take out.", e.sale.Stock)
 	case e.sale.InitialStock+d < 1:
-		wrong.Add(fault.InvalidInput, "stockDelta", "A sale has at least one piece; take it off sale instead.")
+		wrong.Add(apierror.InvalidInput, "stockDelta", "A sale has at least one piece; take it off sale instead.")
 	}
 	return d
 }
 
 // window is that of the sale after the edit.
-func (e *edit) window(wrong *fault.UserErrors) window {
+func (e *edit) window(wrong *apierror.UserErrors) window {
 	w := window{e.sale.BeginsAt, e.sale.EndsAt}
 	field := ""
 	for _, bound := range []struct {
@@ -354,7 +354,7 @@ func (e *edit) window(wrong *fault.UserErrors) window {
 		switch {
 		case !bound.set.Given:
 		case bound.set.Value == nil:
-			wrong.Add(fault.InvalidInput, bound.name, "A sale needs a begin and an end.")
+			wrong.Add(apierror.InvalidInput, bound.name, "A sale needs a begin and an end.")
 		default:
 			*bound.to, field = bound.set.Value.UnixMilli(), bound.name
 		}
@@ -371,7 +371,7 @@ func (e *edit) window(wrong *fault.UserErrors) window {
 // shutOut refuses a window that has no place for a live order. Only what is cut off
 // the old one can have any.
 func shutOut(ctx context.Context, tx *ent.Tx, id int64, have, next window) error {
-	var wrong fault.UserErrors
+	var wrong apierror.UserErrors
 	for _, side := range []struct {
 		field string
 		cut   bool
@@ -408,7 +408,7 @@ func (e *edit) lower(ctx context.Context, by int) error {
 		e.s.troubles.note(ctx, lowering, e.id, err)
 	case !done:
 		e.lowered = 0
-		return fault.Refuse(InUse, "So many pieces are not left.", "input", "stockDelta")
+		return apierror.Refuse(InUse, "So many pieces are not left.", "input", "stockDelta")
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -328,7 +328,7 @@ func mustOrder(t *testing.T, s *Service, v *Voucher, at time.Time) {
 
 // reasons are the codes and fields of a refusal, or the error itself.
 func reasons(err error) []string {
-	refused, ok := errors.AsType[fault.UserErrors](err)
+	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
 		return []string{err.Error()}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
@@ -118,7 +118,7 @@ func (q Query) walk(now time.Time) (*pageReader, error) {
 		case Upcoming, Open, SoldOut, Ended:
 			w.want[p] = true
 		default:
-			return nil, fault.BadInput("there is no phase %q", p)
+			return nil, apierror.BadInput("there is no phase %q", p)
 		}
 	}
 	if q.After == "" {

@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/testkit"
@@ -369,7 +369,7 @@ func TestAQueryOfFlashSalesThatMakesNoSenseIsRefused(t *testing.T) {
 			"an unknown phase":      {First: 1, Phases: []Phase{"GONE"}},
 			"a cursor of elsewhere": {First: 1, After: page.Encode("SCORE", 1.5, 3)},
 		} {
-			if _, err := s.FlashSales(t.Context(), q); fault.KindOf(err) != fault.BadUserInput {
+			if _, err := s.FlashSales(t.Context(), q); apierror.KindOf(err) != apierror.BadUserInput {
 				t.Errorf("%s: %v", name, err)
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
@@ -88,7 +88,7 @@ func (s *Service) State(ctx context.Context, id int64) (*State, error) {
 		return nil, err
 	}
 	if v.Sale == nil {
-		return nil, fault.ErrNotFound
+		return nil, apierror.ErrNotFound
 	}
 	states, err := s.States(ctx, []*Voucher{v})
 	if err != nil {

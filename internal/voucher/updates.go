@@ -5,9 +5,9 @@ import (
 	"errors"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/notify"
 )
 
@@ -28,8 +28,8 @@ func StockKey(id int64) string { return "stock:" + decimal(id) }
 // has nobody watch.
 func (s *Service) Subscribe(ctx context.Context, id int64) (broadcast.Source, error) {
 	if _, err := s.State(ctx, id); err != nil {
-		if errors.Is(err, fault.ErrNotFound) {
-			return nil, fault.BadInput("there is no such flash voucher")
+		if errors.Is(err, apierror.ErrNotFound) {
+			return nil, apierror.BadInput("there is no such flash voucher")
 		}
 		return nil, err
 	}

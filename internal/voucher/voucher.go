@@ -14,8 +14,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/notify"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
@@ -61,7 +61,7 @@ type Sale struct {
 }
 
 // InUse is the code of a refusal: live orders forbid the change.
-const InUse fault.Code = "VOUCHER_IN_USE"
+const InUse apierror.Code = "VOUCHER_IN_USE"
 
 // Status says whether the voucher can be ordered at a time, as far as its merchant
 // is asked.
@@ -191,7 +191,7 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Voucher, error) {
 	if v := found[id]; v != nil {
 		return v, nil
 	}
-	return nil, fault.ErrNotFound
+	return nil, apierror.ErrNotFound
 }
 
 // ByIDs returns those of the vouchers that exist, as [Service.ByID] would, with

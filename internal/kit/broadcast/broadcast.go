@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // An Update is one thing that a [Source] tells. All who are told get the same object,
@@ -137,14 +137,14 @@ func MarkPersonal(ctx context.Context) {
 func From[T any](ctx context.Context, s Source) (<-chan T, error) {
 	j := jointOf(ctx)
 	if j == nil || j.source != nil {
-		return nil, fault.New(fault.Internal, "This subscription has no place to tell to.")
+		return nil, apierror.New(apierror.Internal, "This subscription has no place to tell to.")
 	}
 	values := make(chan T, 1)
 	j.source = s
 	j.feed = func(v any) error {
 		typed, ok := v.(T)
 		if !ok {
-			return fault.New(fault.Internal, "This update is of another kind.")
+			return apierror.New(apierror.Internal, "This update is of another kind.")
 		}
 		select {
 		case values <- typed:

@@ -6,7 +6,7 @@ import (
 	"iter"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // ErrNotFound says that the loader has no value for the key, now or as it was
@@ -16,7 +16,7 @@ var ErrNotFound = errors.New("cache: not found")
 // ErrBusy says that the value was not there and might not be fetched: too many
 // loads wait already, or this process has used up its reads of Redis. It is a
 // fault that a client may see; the other parts of its request are answered.
-var ErrBusy = fault.New(fault.Unavailable, "too much is being asked at the moment; try again")
+var ErrBusy = apierror.New(apierror.Unavailable, "too much is being asked at the moment; try again")
 
 // Loader reads values from the truth, for instance rows from a database. A key
 // without a value is left out of the map; keys that were not asked for are

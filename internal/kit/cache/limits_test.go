@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/time/rate"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 func TestLimits(t *testing.T) {
@@ -217,8 +217,8 @@ func TestAReadThatFindsNoPlaceInTimeIsBusy(t *testing.T) {
 			first := getLater(t.Context(), holder, 1)
 			held := nextLoad()
 			_, err := c.Get(t.Context(), 2)
-			if !errors.Is(err, ErrBusy) || fault.KindOf(err) != fault.Unavailable {
-				t.Errorf("got %v of kind %v, want ErrBusy", err, fault.KindOf(err))
+			if !errors.Is(err, ErrBusy) || apierror.KindOf(err) != apierror.Unavailable {
+				t.Errorf("got %v of kind %v, want ErrBusy", err, apierror.KindOf(err))
 			}
 			if found, err := c.GetMany(t.Context(), []int{2}); !errors.Is(err, ErrBusy) || len(found) != 0 {
 				t.Errorf("GetMany: %v, %v", found, err)
@@ -273,7 +273,7 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 		mustGet(t, c, 1)
 		mustGet(t, c, 2)
 		_, err := c.Get(t.Context(), 3)
-		if !errors.Is(err, ErrBusy) || fault.KindOf(err) != fault.Unavailable {
+		if !errors.Is(err, ErrBusy) || apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("got %v, want ErrBusy", err)
 		}
 		mustGet(t, c, 1) // what is here costs no read

@@ -8,11 +8,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // Rejected is the code of the refusal of a path that is none.
-const Rejected fault.Code = "IMAGE_REJECTED"
+const Rejected apierror.Code = "IMAGE_REJECTED"
 
 var shape = regexp.MustCompile(`^/media/[A-Za-z0-9][A-Za-z0-9._/-]{0,180}$`) //nolint:gochecknoglobals // a constant that Go cannot say
 

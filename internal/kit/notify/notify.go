@@ -18,9 +18,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 )
 
 // Options tunes a Hub. The zero value is a good setting, except that it shows no
@@ -58,7 +58,7 @@ type Hub struct {
 }
 
 // ErrFull is returned where [Options.MaxWatches] are open.
-var ErrFull = fault.New(fault.Unavailable, "This server has as many live subscriptions as it can bear; try again.")
+var ErrFull = apierror.New(apierror.Unavailable, "This server has as many live subscriptions as it can bear; try again.")
 
 const (
 	maxPause  = time.Second // between two tries to publish

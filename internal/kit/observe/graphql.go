@@ -10,7 +10,7 @@ import (
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // GraphQLMetrics is a gqlgen extension that counts and times queries and mutations,
@@ -37,8 +37,8 @@ type (
 
 // errorCodes are those of errors of fields that have a series of their own.
 func errorCodes() []string {
-	kinds := []fault.Kind{
-		fault.BadUserInput, fault.Unauthenticated, fault.Forbidden, fault.RateLimited, fault.Unavailable, fault.Timeout, fault.Internal,
+	kinds := []apierror.Kind{
+		apierror.BadUserInput, apierror.Unauthenticated, apierror.Forbidden, apierror.RateLimited, apierror.Unavailable, apierror.Timeout, apierror.Internal,
 	}
 	names := make([]string, len(kinds), len(kinds)+1)
 	for i, kind := range kinds {

@@ -15,7 +15,7 @@ import (
 	semconv "go.opentelemetry.io/otel/semconv/v1.43.0"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // OperationTracer is a gqlgen extension that opens a span for each GraphQL operation
@@ -109,7 +109,7 @@ func (o *OperationTracer) past(ctx context.Context, name string, t graphql.Trace
 func failed(res *graphql.Response) bool {
 	for _, err := range res.Errors {
 		code, _ := err.Extensions["code"].(string)
-		if failure(fault.Kind(code)) {
+		if failure(apierror.Kind(code)) {
 			return true
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // operation answers what an operation would, through the extension, and inside
@@ -70,7 +70,7 @@ func TestAnOperationHasASpanWithItsFieldsBelow(t *testing.T) {
 			ctx, span := Span(ctx, "shop.List")
 			EndSpan(CallSpan(ctx, "SELECT shops"), sql.ErrConnDone)
 			span.End()
-			return nil, fault.BadInput("secret")
+			return nil, apierror.BadInput("secret")
 		})
 		for range 3 { // of a list
 			field(below, o, "Edge", node, true, func(context.Context) (any, error) { return nil, nil })
@@ -105,7 +105,7 @@ func TestAnOperationHasASpanWithItsFieldsBelow(t *testing.T) {
 }
 
 func TestAnOperationFailedIfAnErrorOfItIsOurs(t *testing.T) {
-	with := func(codes ...fault.Kind) *graphql.Response {
+	with := func(codes ...apierror.Kind) *graphql.Response {
 		res := &graphql.Response{}
 		for _, c := range codes {
 			res.Errors = append(res.Errors, &gqlerror.Error{Message: "secret", Extensions: map[string]any{"code": string(c)}})
@@ -120,11 +120,11 @@ func TestAnOperationFailedIfAnErrorOfItIsOurs(t *testing.T) {
 	}{
 		{"no answer", nil, nil, false},
 		{"no errors", with(), nil, false},
-		{"of the client", with(fault.BadUserInput, fault.Unauthenticated, fault.Forbidden, fault.RateLimited), int64(4), false},
+		{"of the client", with(apierror.BadUserInput, apierror.Unauthenticated, apierror.Forbidden, apierror.RateLimited), int64(4), false},
 		{"of a kind that is not ours", with("GRAPHQL_VALIDATION_FAILED"), int64(1), false},
-		{"an accident", with(fault.BadUserInput, fault.Internal), int64(2), true},
-		{"a store that is away", with(fault.Unavailable), int64(1), true},
-		{"too slow", with(fault.Timeout), int64(1), true},
+		{"an accident", with(apierror.BadUserInput, apierror.Internal), int64(2), true},
+		{"a store that is away", with(apierror.Unavailable), int64(1), true},
+		{"too slow", with(apierror.Timeout), int64(1), true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 	"go.opentelemetry.io/otel/trace/noop"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // scope names us as the source of spans.
@@ -71,7 +71,7 @@ func EndSpan(span trace.Span, err error) {
 // kindOf names the kind of an error: that of its fault, or the type of what is
 // behind it.
 func kindOf(err error) (kind string, failed bool) {
-	if f, ok := errors.AsType[*fault.Error](err); ok {
+	if f, ok := errors.AsType[*apierror.Error](err); ok {
 		return string(f.Kind), failure(f.Kind)
 	}
 	switch {
@@ -87,6 +87,6 @@ func kindOf(err error) (kind string, failed bool) {
 }
 
 // failure reports whether a kind of fault is ours and not the client's.
-func failure(k fault.Kind) bool {
-	return k == fault.Unavailable || k == fault.Timeout || k == fault.Internal
+func failure(k apierror.Kind) bool {
+	return k == apierror.Unavailable || k == apierror.Timeout || k == apierror.Internal
 }

@@ -10,7 +10,7 @@ import (
 
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 func TestAnErrorIsKeptAsItsKind(t *testing.T) {
@@ -21,8 +21,8 @@ func TestAnErrorIsKeptAsItsKind(t *testing.T) {
 		failed bool
 	}{
 		{"none", nil, nil, false},
-		{"of the client", fmt.Errorf("secret: %w", fault.BadInput("secret")), "BAD_USER_INPUT", false},
-		{"a store that is away", fault.New(fault.Unavailable, "secret").WithCause(io.EOF), "UNAVAILABLE", true},
+		{"of the client", fmt.Errorf("secret: %w", apierror.BadInput("secret")), "BAD_USER_INPUT", false},
+		{"a store that is away", apierror.New(apierror.Unavailable, "secret").WithCause(io.EOF), "UNAVAILABLE", true},
 		{"the client went away", fmt.Errorf("secret: %w", context.Canceled), "canceled", false},
 		{"too slow", fmt.Errorf("secret: %w", context.DeadlineExceeded), "timeout", true},
 		{"an accident", fmt.Errorf("secret: %w", &http.MaxBytesError{}), "*http.MaxBytesError", true},

@@ -13,7 +13,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // Max is the largest page.
@@ -43,7 +43,7 @@ func InfoOf(cursors []Cursor, after Cursor, more bool) Info {
 // CheckFirst returns a fault unless first is 1 to [Max].
 func CheckFirst(first int) error {
 	if first < 1 || first > Max {
-		return fault.BadInput("first is 1 to %d, not %d", Max, first)
+		return apierror.BadInput("first is 1 to %d, not %d", Max, first)
 	}
 	return nil
 }
@@ -107,7 +107,7 @@ func plain(s string) bool {
 // Decode reads the sort key out of a cursor into pointers. It returns a fault
 // when c is no cursor of this order.
 func Decode(c Cursor, order string, key ...any) error {
-	bad := fault.BadInput("after is no cursor of this list")
+	bad := apierror.BadInput("after is no cursor of this list")
 	if len(c) > 512 {
 		return bad
 	}

@@ -6,7 +6,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 func TestCursorsKeepTheirKeyExactly(t *testing.T) {
@@ -44,7 +44,7 @@ func TestForeignCursorsAreBadInput(t *testing.T) {
 	for _, tt := range tests {
 		var distance float64
 		var id int64
-		if err := Decode(tt.c, "distance", &distance, &id); fault.KindOf(err) != fault.BadUserInput {
+		if err := Decode(tt.c, "distance", &distance, &id); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%s: %v", tt.name, err)
 		}
 	}
@@ -63,7 +63,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, s string) {
 		var d float64
 		var id int64
-		if err := Decode(Cursor(s), "distance", &d, &id); err != nil && fault.KindOf(err) != fault.BadUserInput {
+		if err := Decode(Cursor(s), "distance", &d, &id); err != nil && apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("%q: %v", s, err)
 		}
 	})

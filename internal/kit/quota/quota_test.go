@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -99,9 +99,9 @@ func take(t *testing.T, l *Limit, user int64) int {
 }
 
 // refusal returns the one reason of a refusal.
-func refusal(t *testing.T, err error) fault.UserError {
+func refusal(t *testing.T, err error) apierror.UserError {
 	t.Helper()
-	why, ok := errors.AsType[fault.UserErrors](err)
+	why, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok || len(why) != 1 || why[0].Code != LimitReached {
 		t.Fatalf("got %v, want %s", err, LimitReached)
 	}

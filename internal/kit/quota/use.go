@@ -5,11 +5,11 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
 // LimitReached is the code of a refused write.
-const LimitReached fault.Code = "LIMIT_REACHED"
+const LimitReached apierror.Code = "LIMIT_REACHED"
 
 // A Use is one write that is counted, or about to be. A nil Use has no limit. Only
 // one goroutine may use it.
@@ -82,7 +82,7 @@ func (u *Use) Wait() error {
 	if !u.refused {
 		return nil
 	}
-	return fault.UserErrors{{
+	return apierror.UserErrors{{
 		Code: LimitReached, Message: fmt.Sprintf("You have reached the hourly limit for %s. Try again in %s.", u.limit.kind, minutes(u.wait)), RetryAfter: u.wait,
 	}}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/voucher"
@@ -111,7 +111,7 @@ func (s *saleOfHouse) Left(ctx context.Context) (int, error) {
 // Order is orderVoucher without GraphQL.
 func (s *saleOfHouse) Order(ctx context.Context, user int64) (salebench.Result, error) {
 	made, err := s.house.Orders.Place(ctx, user, s.voucher, "")
-	if refusals, ok := errors.AsType[fault.UserErrors](err); ok && refusals[0].Code == order.OutOfStock {
+	if refusals, ok := errors.AsType[apierror.UserErrors](err); ok && refusals[0].Code == order.OutOfStock {
 		return salebench.SoldOut, nil
 	}
 	if err != nil {

@@ -15,10 +15,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/flashsale"
+	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
-	"github.com/tandian-dev/tandian/internal/kit/fault"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
@@ -194,7 +194,7 @@ func (o *ours) Admit(ctx context.Context, w Wish) (Answer, error) {
 	try.UserID = w.User
 	for {
 		a, err := o.service.Order(ctx, try)
-		if fault.KindOf(err) == fault.Unavailable && clock.Sleep(ctx, busyPause) == nil {
+		if apierror.KindOf(err) == apierror.Unavailable && clock.Sleep(ctx, busyPause) == nil {
 			o.n.Add(1)
 			continue
 		}

@@ -1,4 +1,4 @@
-package fault
+package apierror
 
 import (
 	"errors"

@@ -1,8 +1,8 @@
-// Package fault gives errors a meaning that may be shown to a client.
+// Package apierror gives errors a meaning that may be shown to a client.
 //
 // An error without a fault in its chain is an accident of ours: it is logged
 // and shown as INTERNAL, never in its own words.
-package fault
+package apierror
 
 import (
 	"errors"
