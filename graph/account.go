@@ -9,12 +9,12 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 	"github.com/tandian-dev/tandian/internal/account"
 	"github.com/tandian-dev/tandian/internal/kit/door"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
 // field is what an argument that may be left out says of a field.
-func field[T any](o graphql.Omittable[*T]) patch.Field[T] {
-	return patch.Field[T]{Given: o.IsSet(), Value: o.Value()}
+func field[T any](o graphql.Omittable[*T]) optional.Field[T] {
+	return optional.Field[T]{Given: o.IsSet(), Value: o.Value()}
 }
 
 // ofViewer reads what is the viewer's own, once, and puts it where among the

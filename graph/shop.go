@@ -8,7 +8,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
@@ -54,7 +53,7 @@ func shopChanges(in model.UpdateShopInput) (id int64, c shop.Changes, err error)
 	c = shop.Changes{
 		Name: field(in.Name), Area: field(in.Area), Address: field(in.Address), At: field(in.Location),
 		AvgPrice: field(in.AvgPrice), OpenHours: field(in.OpenHours),
-		TypeID: patch.Field[int64]{Given: in.TypeID.IsSet()}, Images: patch.Field[[]string]{Given: in.Images.IsSet()},
+		TypeID: optional.Field[int64]{Given: in.TypeID.IsSet()}, Images: optional.Field[[]string]{Given: in.Images.IsSet()},
 	}
 	if list := in.Images.Value(); list != nil {
 		c.Images.Value = &list

@@ -21,7 +21,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -592,17 +591,17 @@ func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
 			want    User
 		}{
 			{"everything", Changes{
-				Nickname: patch.Set("  荷塘  Ann "), AvatarURL: patch.Set("/media/a1/b.webp"), City: patch.Set("杭州"),
-				Bio: patch.Set("one\r\n\r\n\r\ntwo\u202e"), Gender: patch.Set(Female), Birthday: patch.Set(birthday),
+				Nickname: optional.Set("  荷塘  Ann "), AvatarURL: optional.Set("/media/a1/b.webp"), City: optional.Set("杭州"),
+				Bio: optional.Set("one\r\n\r\n\r\ntwo\u202e"), Gender: optional.Set(Female), Birthday: optional.Set(birthday),
 			}, User{Nickname: "荷塘 Ann", AvatarURL: new("/media/a1/b.webp"), City: new("杭州"), Bio: new("one\n\ntwo"), Gender: Female, Birthday: &birthday}},
 			{"nothing", Changes{}, User{Nickname: "荷塘 Ann", AvatarURL: new("/media/a1/b.webp"), City: new("杭州"), Bio: new("one\n\ntwo"), Gender: Female, Birthday: &birthday}},
-			{"one field", Changes{City: patch.Set("Hanoi")}, User{Nickname: "荷塘 Ann", AvatarURL: new("/media/a1/b.webp"), City: new("Hanoi"), Bio: new("one\n\ntwo"), Gender: Female, Birthday: &birthday}},
+			{"one field", Changes{City: optional.Set("Hanoi")}, User{Nickname: "荷塘 Ann", AvatarURL: new("/media/a1/b.webp"), City: new("Hanoi"), Bio: new("one\n\ntwo"), Gender: Female, Birthday: &birthday}},
 			{"clear", Changes{
-				AvatarURL: patch.Clear[string](), City: patch.Set("  "), Bio: patch.Clear[string](), Gender: patch.Clear[Gender](), Birthday: patch.Clear[civil.Date](),
+				AvatarURL: optional.Clear[string](), City: optional.Set("  "), Bio: optional.Clear[string](), Gender: optional.Clear[Gender](), Birthday: optional.Clear[civil.Date](),
 			}, User{Nickname: "荷塘 Ann", Gender: Unspecified}},
 			{"at the bounds", Changes{
-				Nickname: patch.Set(strings.Repeat("塘", MaxNickname)), City: patch.Set(strings.Repeat("塘", MaxCity)), Bio: patch.Set(strings.Repeat("塘", MaxBio)),
-				Birthday: patch.Set(civil.Date{Year: 1900, Month: 1, Day: 1}),
+				Nickname: optional.Set(strings.Repeat("塘", MaxNickname)), City: optional.Set(strings.Repeat("塘", MaxCity)), Bio: optional.Set(strings.Repeat("塘", MaxBio)),
+				Birthday: optional.Set(civil.Date{Year: 1900, Month: 1, Day: 1}),
 			}, User{
 				Nickname: strings.Repeat("塘", MaxNickname), City: new(strings.Repeat("塘", MaxCity)), Bio: new(strings.Repeat("塘", MaxBio)),
 				Gender: Unspecified, Birthday: &civil.Date{Year: 1900, Month: 1, Day: 1},
@@ -639,30 +638,30 @@ func TestEveryFieldOfAProfileIsBounded(t *testing.T) {
 		p := open(t, on, Config{})
 		v := p.login(t, ann).Viewer
 		before, _ := p.ByID(t.Context(), v.ID)
-		long := func(n int) patch.Field[string] { return patch.Set(strings.Repeat("塘", n+1)) }
+		long := func(n int) optional.Field[string] { return optional.Set(strings.Repeat("塘", n+1)) }
 		tests := []struct {
 			name    string
 			changes Changes
 			code    apierror.Code
 			field   string
 		}{
-			{"no nickname", Changes{Nickname: patch.Clear[string]()}, apierror.InvalidInput, "input.nickname"},
-			{"a blank nickname", Changes{Nickname: patch.Set(" \u200b\u200d ")}, apierror.InvalidInput, "input.nickname"},
+			{"no nickname", Changes{Nickname: optional.Clear[string]()}, apierror.InvalidInput, "input.nickname"},
+			{"a blank nickname", Changes{Nickname: optional.Set(" \u200b\u200d ")}, apierror.InvalidInput, "input.nickname"},
 			{"a long nickname", Changes{Nickname: long(MaxNickname)}, apierror.InvalidInput, "input.nickname"},
 			{"a long city", Changes{City: long(MaxCity)}, apierror.InvalidInput, "input.city"},
 			{"a long bio", Changes{Bio: long(MaxBio)}, apierror.InvalidInput, "input.bio"},
-			{"a picture from elsewhere", Changes{AvatarURL: patch.Set("https://example.com/a.png")}, mediapath.Rejected, "input.avatarUrl"},
-			{"a picture outside", Changes{AvatarURL: patch.Set("/media/../etc/passwd")}, mediapath.Rejected, "input.avatarUrl"},
-			{"a script", Changes{AvatarURL: patch.Set("javascript:alert(1)")}, mediapath.Rejected, "input.avatarUrl"},
-			{"born too early", Changes{Birthday: patch.Set(civil.Date{Year: 1899, Month: 12, Day: 31})}, apierror.InvalidInput, "input.birthday"},
-			{"not born yet", Changes{Birthday: patch.Set(civil.DateOf(time.Now().UTC().AddDate(0, 0, 2)))}, apierror.InvalidInput, "input.birthday"},
+			{"a picture from elsewhere", Changes{AvatarURL: optional.Set("https://example.com/a.png")}, mediapath.Rejected, "input.avatarUrl"},
+			{"a picture outside", Changes{AvatarURL: optional.Set("/media/../etc/passwd")}, mediapath.Rejected, "input.avatarUrl"},
+			{"a script", Changes{AvatarURL: optional.Set("javascript:alert(1)")}, mediapath.Rejected, "input.avatarUrl"},
+			{"born too early", Changes{Birthday: optional.Set(civil.Date{Year: 1899, Month: 12, Day: 31})}, apierror.InvalidInput, "input.birthday"},
+			{"not born yet", Changes{Birthday: optional.Set(civil.DateOf(time.Now().UTC().AddDate(0, 0, 2)))}, apierror.InvalidInput, "input.birthday"},
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				wants(t, second(p.UpdateProfile(t.Context(), v, tt.changes)), tt.code, tt.field)
 			})
 		}
-		all := second(p.UpdateProfile(t.Context(), v, Changes{Nickname: long(MaxNickname), City: long(MaxCity), Gender: patch.Set(Male)}))
+		all := second(p.UpdateProfile(t.Context(), v, Changes{Nickname: long(MaxNickname), City: long(MaxCity), Gender: optional.Set(Male)}))
 		if r, _ := errors.AsType[apierror.UserErrors](all); len(r) != 2 {
 			t.Errorf("two wrong fields: %v", all)
 		}
@@ -684,7 +683,7 @@ func TestAChangeWithoutRedisIsToldLater(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.away.Store(true)
-		u, err := p.UpdateProfile(t.Context(), v, Changes{Nickname: patch.Set("Ann")})
+		u, err := p.UpdateProfile(t.Context(), v, Changes{Nickname: optional.Set("Ann")})
 		if err != nil || u.Nickname != "Ann" {
 			t.Fatalf("%+v, %v", u, err)
 		}

@@ -15,7 +15,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -29,12 +28,12 @@ const (
 // Changes are what a user changes of the profile. Clearing is for all but the
 // nickname.
 type Changes struct {
-	Nickname  patch.Field[string]
-	AvatarURL patch.Field[string]
-	City      patch.Field[string]
-	Bio       patch.Field[string] // may have several lines
-	Gender    patch.Field[Gender]
-	Birthday  patch.Field[civil.Date]
+	Nickname  optional.Field[string]
+	AvatarURL optional.Field[string]
+	City      optional.Field[string]
+	Bio       optional.Field[string] // may have several lines
+	Gender    optional.Field[Gender]
+	Birthday  optional.Field[civil.Date]
 }
 
 // UpdateProfile changes the viewer's profile and returns it as it is then, for
@@ -69,7 +68,7 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 
 // avatar is the picture that a change sets, in a list; none if it clears it. What is wrong
 // with it is added to wrong.
-func (s *Service) avatar(ctx context.Context, user int64, f patch.Field[string], wrong *apierror.UserErrors) (paths []string, err error) {
+func (s *Service) avatar(ctx context.Context, user int64, f optional.Field[string], wrong *apierror.UserErrors) (paths []string, err error) {
 	if f.Value == nil {
 		return nil, nil
 	}
@@ -138,7 +137,7 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong apierror.UserEr
 		}
 		u.SetNickname(name)
 	}
-	optional := func(f patch.Field[string], field string, most int, clean func(string) string, set func(string) *ent.UserUpdateOne, unset func() *ent.UserUpdateOne) {
+	optional := func(f optional.Field[string], field string, most int, clean func(string) string, set func(string) *ent.UserUpdateOne, unset func() *ent.UserUpdateOne) {
 		if !f.Given {
 			return
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/account"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
@@ -24,7 +24,7 @@ import (
 // rename changes the name of a shop on a server.
 func rename(t *testing.T, on *apptest.Server, id int64, name string) {
 	t.Helper()
-	if _, err := on.Components().Shops.Update(t.Context(), shop.Editor{IsAdmin: true}, id, shop.Changes{Name: patch.Set(name)}); err != nil {
+	if _, err := on.Components().Shops.Update(t.Context(), shop.Editor{IsAdmin: true}, id, shop.Changes{Name: optional.Set(name)}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -24,7 +24,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
@@ -92,7 +92,7 @@ func doom(text string) error {
 		return err
 	}
 	h.Cache.AddHook(suicide{})
-	_, err = h.Shops.Update(ctx, shop.Editor{IsAdmin: true}, d.Shop, shop.Changes{Name: patch.Set(d.Name)})
+	_, err = h.Shops.Update(ctx, shop.Editor{IsAdmin: true}, d.Shop, shop.Changes{Name: optional.Set(d.Name)})
 	return fmt.Errorf("it lives: %w", err)
 }
 

@@ -9,7 +9,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -29,22 +28,22 @@ type Details struct {
 // Changes are what is to become of a shop's fields. Area, AvgPrice, OpenHours
 // and Images can be cleared, the others cannot.
 type Changes struct {
-	Name      patch.Field[string]
-	TypeID    patch.Field[int64]
-	Images    patch.Field[[]string]
-	Area      patch.Field[string]
-	Address   patch.Field[string]
-	At        patch.Field[geo.Point]
-	AvgPrice  patch.Field[int] // minor units per person
-	OpenHours patch.Field[string]
+	Name      optional.Field[string]
+	TypeID    optional.Field[int64]
+	Images    optional.Field[[]string]
+	Area      optional.Field[string]
+	Address   optional.Field[string]
+	At        optional.Field[geo.Point]
+	AvgPrice  optional.Field[int] // minor units per person
+	OpenHours optional.Field[string]
 }
 
 // changes says the same of a shop that has nothing yet.
 func (d Details) changes() Changes {
 	return Changes{
-		Name: patch.Set(d.Name), TypeID: patch.Set(d.TypeID), Images: patch.Set(d.Images),
-		Area: patch.Field[string]{Given: true, Value: d.Area}, Address: patch.Set(d.Address), At: patch.Set(d.At),
-		AvgPrice: patch.Field[int]{Given: true, Value: d.AvgPrice}, OpenHours: patch.Field[string]{Given: true, Value: d.OpenHours},
+		Name: optional.Set(d.Name), TypeID: optional.Set(d.TypeID), Images: optional.Set(d.Images),
+		Area: optional.Field[string]{Given: true, Value: d.Area}, Address: optional.Set(d.Address), At: optional.Set(d.At),
+		AvgPrice: optional.Field[int]{Given: true, Value: d.AvgPrice}, OpenHours: optional.Field[string]{Given: true, Value: d.OpenHours},
 	}
 }
 
@@ -122,7 +121,7 @@ func write(m *ent.ShopMutation, r *ent.Shop) {
 }
 
 // line is a text in one line, "" if it shows nothing.
-func line(f patch.Field[string]) patch.Field[string] {
+func line(f optional.Field[string]) optional.Field[string] {
 	if !f.Given || f.Value == nil {
 		return f
 	}
@@ -130,20 +129,20 @@ func line(f patch.Field[string]) patch.Field[string] {
 	if text.Blank(s) {
 		s = ""
 	}
-	return patch.Set(s)
+	return optional.Set(s)
 }
 
 // lineOrClear is the same, but for one that shows nothing it clears the field.
-func lineOrClear(f patch.Field[string]) patch.Field[string] {
+func lineOrClear(f optional.Field[string]) optional.Field[string] {
 	f = line(f)
 	if f.Given && optional.Value(f.Value) == "" {
-		return patch.Clear[string]()
+		return optional.Clear[string]()
 	}
 	return f
 }
 
 // checkText checks a text; what is how the message calls it.
-func checkText(wrong *apierror.UserErrors, field, what string, f patch.Field[string], required bool, most int) {
+func checkText(wrong *apierror.UserErrors, field, what string, f optional.Field[string], required bool, most int) {
 	switch {
 	case !f.Given:
 	case required && optional.Value(f.Value) == "":
@@ -153,7 +152,7 @@ func checkText(wrong *apierror.UserErrors, field, what string, f patch.Field[str
 	}
 }
 
-func checkImages(wrong *apierror.UserErrors, f patch.Field[[]string], known map[string]mediapath.Size) {
+func checkImages(wrong *apierror.UserErrors, f optional.Field[[]string], known map[string]mediapath.Size) {
 	paths := optional.Value(f.Value)
 	if why := cmp.Or(mediapath.Check(paths), mediapath.Missing(paths, known)); why != "" {
 		wrong.Add(mediapath.Rejected, "images", "%s", why)
@@ -162,13 +161,13 @@ func checkImages(wrong *apierror.UserErrors, f patch.Field[[]string], known map[
 
 func validPrice(p int) bool { return p >= 0 && p <= MaxAvgPrice }
 
-func set[T any](to *T, f patch.Field[T]) {
+func set[T any](to *T, f optional.Field[T]) {
 	if f.Given {
 		*to = *f.Value
 	}
 }
 
-func setOrClear[T any](to **T, f patch.Field[T]) {
+func setOrClear[T any](to **T, f optional.Field[T]) {
 	if f.Given {
 		*to = f.Value
 	}

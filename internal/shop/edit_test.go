@@ -19,7 +19,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 )
 
 // user stores somebody who can own shops.
@@ -215,15 +214,15 @@ func TestWhatCanBeUnknownCanBeCleared(t *testing.T) {
 		expect func(*Shop)
 		want   []string
 	}{
-		{"area", Changes{Area: patch.Clear[string]()}, func(s *Shop) { s.Area = nil }, nil},
-		{"price", Changes{AvgPrice: patch.Clear[int]()}, func(s *Shop) { s.AvgPrice = nil }, nil},
-		{"hours", Changes{OpenHours: patch.Clear[string]()}, func(s *Shop) { s.OpenHours = nil }, nil},
-		{"images", Changes{Images: patch.Clear[[]string]()}, func(s *Shop) { s.Images = nil }, nil},
+		{"area", Changes{Area: optional.Clear[string]()}, func(s *Shop) { s.Area = nil }, nil},
+		{"price", Changes{AvgPrice: optional.Clear[int]()}, func(s *Shop) { s.AvgPrice = nil }, nil},
+		{"hours", Changes{OpenHours: optional.Clear[string]()}, func(s *Shop) { s.OpenHours = nil }, nil},
+		{"images", Changes{Images: optional.Clear[[]string]()}, func(s *Shop) { s.Images = nil }, nil},
 		{"nothing", Changes{}, func(*Shop) {}, nil},
-		{"name", Changes{Name: patch.Clear[string]()}, nil, []string{"INVALID_INPUT input.name"}},
-		{"type", Changes{TypeID: patch.Clear[int64]()}, nil, []string{"INVALID_INPUT input.typeId"}},
-		{"address", Changes{Address: patch.Clear[string]()}, nil, []string{"INVALID_INPUT input.address"}},
-		{"place", Changes{At: patch.Clear[geo.Point]()}, nil, []string{"INVALID_INPUT input.location"}},
+		{"name", Changes{Name: optional.Clear[string]()}, nil, []string{"INVALID_INPUT input.name"}},
+		{"type", Changes{TypeID: optional.Clear[int64]()}, nil, []string{"INVALID_INPUT input.typeId"}},
+		{"address", Changes{Address: optional.Clear[string]()}, nil, []string{"INVALID_INPUT input.address"}},
+		{"place", Changes{At: optional.Clear[geo.Point]()}, nil, []string{"INVALID_INPUT input.location"}},
 	}
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
@@ -256,7 +255,7 @@ func TestAnAddressIsOnlyMissingWhereItAlwaysWas(t *testing.T) {
 		put(t, s, Draft{ExternalID: "bare", Type: "cafe", Name: "Bare", Lat: 1, Lng: 1},
 			Draft{ExternalID: "placed", Type: "cafe", Name: "Placed", Address: "1 Street", Lat: 1, Lng: 1})
 		for _, e := range list(t, s, Query{Order: ByNewest, First: 2}) {
-			_, err := s.Update(t.Context(), Editor{IsAdmin: true}, e.ID, Changes{Name: patch.Set("New"), Address: patch.Set(" ")})
+			_, err := s.Update(t.Context(), Editor{IsAdmin: true}, e.ID, Changes{Name: optional.Set("New"), Address: optional.Set(" ")})
 			if (err == nil) != (e.Name == "Bare") {
 				t.Errorf("%s: %v", e.Name, err)
 			}
@@ -290,7 +289,7 @@ func TestOnlyItsOwnerOrAnAdministratorChangesAShop(t *testing.T) {
 		}
 		for i, tt := range tests {
 			name := fmt.Sprint("Name ", i)
-			_, err := s.Update(t.Context(), tt.by, tt.id, Changes{Name: patch.Set(name)})
+			_, err := s.Update(t.Context(), tt.by, tt.id, Changes{Name: optional.Set(name)})
 			switch {
 			case tt.kind != "":
 				if apierror.KindOf(err) != tt.kind {
@@ -322,14 +321,14 @@ func TestConcurrentUpdatesOfDifferentFieldsAllHold(t *testing.T) {
 			shop := create(t, s, ann, noodles(cafe))
 			text := fmt.Sprint("round ", round)
 			edits := []Changes{
-				{Name: patch.Set(text)},
-				{TypeID: patch.Set(bar)},
-				{Area: patch.Set(text)},
-				{Address: patch.Set(text)},
-				{At: patch.Set(geo.Point{Lat: 3, Lng: 4})},
-				{AvgPrice: patch.Set(round)},
-				{OpenHours: patch.Set(text)},
-				{Images: patch.Set([]string{"/media/c"})},
+				{Name: optional.Set(text)},
+				{TypeID: optional.Set(bar)},
+				{Area: optional.Set(text)},
+				{Address: optional.Set(text)},
+				{At: optional.Set(geo.Point{Lat: 3, Lng: 4})},
+				{AvgPrice: optional.Set(round)},
+				{OpenHours: optional.Set(text)},
+				{Images: optional.Set([]string{"/media/c"})},
 			}
 			var all errgroup.Group
 			for i, c := range edits {
@@ -376,7 +375,7 @@ func TestAnEditLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 		s.db.Shop.UpdateOneID(shop.ID).SetSold(7).SetCommentCount(8).SetScore(4.5).SetImages(mediapath.Column([]string{"/media/a.webp", "/media/b.webp"}, sizes)).ExecX(t.Context())
 		before := row(t, s, shop.ID)
 
-		got := update(t, s, shop, Changes{Images: patch.Set([]string{"/media/new", "/media/b.webp"})})
+		got := update(t, s, shop, Changes{Images: optional.Set([]string{"/media/new", "/media/b.webp"})})
 		if got.Sold != 7 || got.CommentCount != 8 || optional.Value(got.Score) != 4.5 || optional.Value(got.OwnerID) != ann {
 			t.Errorf("the shop is %+v", got)
 		}
@@ -402,7 +401,7 @@ func TestAnUpdateThatChangesNothingWritesNothingButTellsRedis(t *testing.T) {
 		if got := read(t, s, shop.ID); optional.Value(got.OpenHours) == "always" {
 			t.Fatal("the row is not cached: the test tests nothing")
 		}
-		for _, c := range []Changes{{OpenHours: patch.Set(" always "), Name: patch.Set("Noodles")}, {}} {
+		for _, c := range []Changes{{OpenHours: optional.Set(" always "), Name: optional.Set("Noodles")}, {}} {
 			update(t, s, shop, c)
 			if got := read(t, s, shop.ID); optional.Value(got.OpenHours) != "always" {
 				t.Errorf("readers see %v", got.OpenHours)
@@ -493,10 +492,10 @@ func TestAChangedShopIsFoundAsItIsNow(t *testing.T) {
 			at     geo.Point
 			word   string
 		}{
-			{"moved", Changes{At: patch.Set(there)}, cafe, there, "noodles"},
-			{"of another type", Changes{TypeID: patch.Set(bar)}, bar, there, "noodles"},
-			{"renamed", Changes{Name: patch.Set("Dumplings")}, bar, there, "dumplings"},
-			{"all back", Changes{At: patch.Set(here), TypeID: patch.Set(cafe), Name: patch.Set("Noodles")}, cafe, here, "noodles"},
+			{"moved", Changes{At: optional.Set(there)}, cafe, there, "noodles"},
+			{"of another type", Changes{TypeID: optional.Set(bar)}, bar, there, "noodles"},
+			{"renamed", Changes{Name: optional.Set("Dumplings")}, bar, there, "dumplings"},
+			{"all back", Changes{At: optional.Set(here), TypeID: optional.Set(cafe), Name: optional.Set("Noodles")}, cafe, here, "noodles"},
 		}
 		for _, step := range steps {
 			for _, p := range []*Service{s, other} {
@@ -557,7 +556,7 @@ func TestAnEditIsAnnouncedThoughItsRequestIsGone(t *testing.T) {
 		ctx, leave = context.WithCancel(t.Context())
 		defer leave()
 		there := geo.Point{Lat: 21.05, Lng: 105.81}
-		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{At: patch.Set(there)}); err != nil {
+		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{At: optional.Set(there)}); err != nil {
 			t.Fatal(err)
 		}
 		if !finds(t, s, shop.ID, Query{Near: near(there)}) || len(s.cells.queue) > 0 {
@@ -579,7 +578,7 @@ func TestAnEditEndsWithItsRequest(t *testing.T) {
 		if _, err := s.Create(ctx, Editor{UserID: ann}, d); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("create: %v", err)
 		}
-		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{Name: patch.Set("Late")}); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{Name: optional.Set("Late")}); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("update: %v", err)
 		}
 		if n, err := s.Count(t.Context()); err != nil || n != 1 {

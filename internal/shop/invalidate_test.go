@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/geo"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -33,7 +33,7 @@ func TestAnEditHoldsWhileRedisIsAwayAndIsToldByAnotherProcess(t *testing.T) {
 		w.become(cut)
 		d.At = geo.Point{Lat: 21.06, Lng: 105.79} // in the same cell
 		made := create(t, s, ann, d)
-		update(t, s, old, Changes{At: patch.Set(there)})
+		update(t, s, old, Changes{At: optional.Set(there)})
 		if n := jobs(t, s); n != 2 {
 			t.Errorf("%d jobs wait, want one for each edit", n)
 		}
@@ -87,7 +87,7 @@ func TestAnEditThatRedisForgotIsToldAgain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		update(t, s, shop, Changes{Name: patch.Set("Renamed")})
+		update(t, s, shop, Changes{Name: optional.Set("Renamed")})
 		if n := jobs(t, s); n != 0 {
 			t.Fatalf("%d jobs are left to the outbox", n)
 		}

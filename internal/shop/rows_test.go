@@ -11,7 +11,7 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/ent/shoptype"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -93,7 +93,7 @@ func TestCorruptImagesNameTheirShop(t *testing.T) {
 		ann := user(t, s)
 		shop := create(t, s, ann, noodles(kinds(t, s)["cafe"]))
 		s.db.Shop.UpdateOneID(shop.ID).SetImages(`{"url": 7}`).ExecX(ctx)
-		name := Changes{Name: patch.Set("Tea")}
+		name := Changes{Name: optional.Set("Tea")}
 		for _, call := range []struct {
 			name string
 			do   func() error

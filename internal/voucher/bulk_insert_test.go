@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
 func TestPlantStoresOnceWhatIsMissing(t *testing.T) {
@@ -47,7 +47,7 @@ func TestPlantStoresOnceWhatIsMissing(t *testing.T) {
 			t.Errorf("Redis has %+v", k)
 		}
 
-		updateFlash(t, s, w, b.ID, FlashChanges{Changes: Changes{Title: patch.Set("New")}})
+		updateFlash(t, s, w, b.ID, FlashChanges{Changes: Changes{Title: optional.Set("New")}})
 		w.pass(2 * time.Hour) // the sale could not be stored any more
 		plant(SaveCounts{Present: 2, Skipped: 1})
 		if got := read(t, s, b.ID).Title; got != "New" {

@@ -5,7 +5,6 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -31,7 +30,7 @@ func (c Changes) clean() Changes {
 }
 
 // cleaned is a text as clean makes it, "" if it shows nothing.
-func cleaned(f patch.Field[string], clean func(string) string) patch.Field[string] {
+func cleaned(f optional.Field[string], clean func(string) string) optional.Field[string] {
 	if !f.Given || f.Value == nil {
 		return f
 	}
@@ -39,13 +38,13 @@ func cleaned(f patch.Field[string], clean func(string) string) patch.Field[strin
 	if text.Blank(s) {
 		s = ""
 	}
-	return patch.Set(s)
+	return optional.Set(s)
 }
 
 // orClear clears a field instead of setting it to nothing.
-func orClear(f patch.Field[string]) patch.Field[string] {
+func orClear(f optional.Field[string]) optional.Field[string] {
 	if f.Given && optional.Value(f.Value) == "" {
-		return patch.Clear[string]()
+		return optional.Clear[string]()
 	}
 	return f
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 )
 
 // Details are a voucher as a merchant describes it. Titles become one line each,
@@ -37,7 +37,7 @@ type FlashDetails struct {
 
 func (d Details) changes() Changes {
 	return Changes{
-		Title: patch.Set(d.Title), SubTitle: patch.Field[string]{Given: true, Value: d.SubTitle}, Rules: patch.Field[string]{Given: true, Value: d.Rules},
+		Title: optional.Set(d.Title), SubTitle: optional.Field[string]{Given: true, Value: d.SubTitle}, Rules: optional.Field[string]{Given: true, Value: d.Rules},
 	}
 }
 

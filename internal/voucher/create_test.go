@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
 func TestEachBoundOfAVoucherHolds(t *testing.T) {
@@ -165,7 +165,7 @@ func TestOnlyAShopsOwnerOrAnAdministratorSells(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			change := Changes{Title: patch.Set("New")}
+			change := Changes{Title: optional.Set("New")}
 			calls := map[string]func() error{
 				"create":      func() error { _, err := s.Create(t.Context(), tt.by, ordinary); return err },
 				"createFlash": func() error { _, err := s.CreateFlash(t.Context(), tt.by, flash); return err },

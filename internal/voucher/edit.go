@@ -18,7 +18,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
@@ -42,18 +41,18 @@ type Editor struct {
 // Changes are what is to become of a voucher's fields. SubTitle and Rules can be
 // cleared, the others cannot. Prices never change: orders have them.
 type Changes struct {
-	Title    patch.Field[string]
-	SubTitle patch.Field[string]
-	Rules    patch.Field[string]
-	Status   patch.Field[Status] // OnSale or OffSale
+	Title    optional.Field[string]
+	SubTitle optional.Field[string]
+	Rules    optional.Field[string]
+	Status   optional.Field[Status] // OnSale or OffSale
 }
 
 // FlashChanges are what is to become of a flash voucher, also while its sale runs.
 type FlashChanges struct {
 	Changes
 	StockDelta *int // pieces more or, below 0, less; nil for none
-	BeginsAt   patch.Field[time.Time]
-	EndsAt     patch.Field[time.Time] // one in the past ends the sale
+	BeginsAt   optional.Field[time.Time]
+	EndsAt     optional.Field[time.Time] // one in the past ends the sale
 }
 
 // mayEdit returns a fault if the editor may not change what a shop sells, and
@@ -348,7 +347,7 @@ func (e *edit) window(wrong *apierror.UserErrors) window {
 	field := ""
 	for _, bound := range []struct {
 		name string
-		set  patch.Field[time.Time]
+		set  optional.Field[time.Time]
 		to   *int64
 	}{{"beginsAt", e.c.BeginsAt, &w.begins}, {"endsAt", e.c.EndsAt, &w.ends}} {
 		switch {

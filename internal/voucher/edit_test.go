@@ -15,7 +15,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	entorder "github.com/tandian-dev/tandian/ent/order"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -27,21 +27,21 @@ func TestAnUpdateChangesWhatItSpeaksOf(t *testing.T) {
 		expect func(*Voucher) // nil: nothing changes
 		want   []string
 	}{
-		{"title", Changes{Title: patch.Set(" New\n title ")}, func(v *Voucher) { v.Title = "New title" }, nil},
-		{"second title", Changes{SubTitle: patch.Set("New")}, func(v *Voucher) { v.SubTitle = new("New") }, nil},
-		{"no second title", Changes{SubTitle: patch.Clear[string]()}, func(v *Voucher) { v.SubTitle = nil }, nil},
-		{"a blank second title", Changes{SubTitle: patch.Set(" ")}, func(v *Voucher) { v.SubTitle = nil }, nil},
-		{"rules", Changes{Rules: patch.Set("a\r\n\n\n b ")}, func(v *Voucher) { v.Rules = new("a\n\nb") }, nil},
-		{"no rules", Changes{Rules: patch.Clear[string]()}, func(v *Voucher) { v.Rules = nil }, nil},
-		{"off sale", Changes{Status: patch.Set(OffSale)}, func(v *Voucher) { v.Off = true }, nil},
-		{"on sale, as it is", Changes{Status: patch.Set(OnSale)}, nil, nil},
-		{"the same title", Changes{Title: patch.Set("Lunch")}, nil, nil},
+		{"title", Changes{Title: optional.Set(" New\n title ")}, func(v *Voucher) { v.Title = "New title" }, nil},
+		{"second title", Changes{SubTitle: optional.Set("New")}, func(v *Voucher) { v.SubTitle = new("New") }, nil},
+		{"no second title", Changes{SubTitle: optional.Clear[string]()}, func(v *Voucher) { v.SubTitle = nil }, nil},
+		{"a blank second title", Changes{SubTitle: optional.Set(" ")}, func(v *Voucher) { v.SubTitle = nil }, nil},
+		{"rules", Changes{Rules: optional.Set("a\r\n\n\n b ")}, func(v *Voucher) { v.Rules = new("a\n\nb") }, nil},
+		{"no rules", Changes{Rules: optional.Clear[string]()}, func(v *Voucher) { v.Rules = nil }, nil},
+		{"off sale", Changes{Status: optional.Set(OffSale)}, func(v *Voucher) { v.Off = true }, nil},
+		{"on sale, as it is", Changes{Status: optional.Set(OnSale)}, nil, nil},
+		{"the same title", Changes{Title: optional.Set("Lunch")}, nil, nil},
 		{"nothing", Changes{}, nil, nil},
-		{"no title", Changes{Title: patch.Clear[string]()}, nil, []string{"INVALID_INPUT title"}},
-		{"expired", Changes{Status: patch.Set(Expired)}, nil, []string{"INVALID_INPUT status"}},
-		{"an unknown status", Changes{Status: patch.Set(Status("GONE"))}, nil, []string{"INVALID_INPUT status"}},
-		{"no status", Changes{Status: patch.Clear[Status]()}, nil, []string{"INVALID_INPUT status"}},
-		{"two wrong", Changes{Title: patch.Set(""), Status: patch.Set(Expired)}, nil, []string{"INVALID_INPUT title", "INVALID_INPUT status"}},
+		{"no title", Changes{Title: optional.Clear[string]()}, nil, []string{"INVALID_INPUT title"}},
+		{"expired", Changes{Status: optional.Set(Expired)}, nil, []string{"INVALID_INPUT status"}},
+		{"an unknown status", Changes{Status: optional.Set(Status("GONE"))}, nil, []string{"INVALID_INPUT status"}},
+		{"no status", Changes{Status: optional.Clear[Status]()}, nil, []string{"INVALID_INPUT status"}},
+		{"two wrong", Changes{Title: optional.Set(""), Status: optional.Set(Expired)}, nil, []string{"INVALID_INPUT title", "INVALID_INPUT status"}},
 	}
 	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
 		s, other := process(), process()
@@ -127,7 +127,7 @@ func changedAsWhatItIs(t *testing.T, w *town, process func() *Service) {
 	}
 	for _, tt := range tests {
 		var err error
-		change := Changes{Title: patch.Set("New")}
+		change := Changes{Title: optional.Set("New")}
 		if tt.flash {
 			_, err = s.UpdateFlash(t.Context(), w.owner(), tt.id, FlashChanges{Changes: change})
 		} else {
@@ -146,7 +146,7 @@ func changedAsWhatItIs(t *testing.T, w *town, process func() *Service) {
 
 func TestARunningSaleIsEditedWithinItsBounds(t *testing.T) {
 	const ms = time.Millisecond
-	at := func(d time.Duration) patch.Field[time.Time] { return patch.Set(noon.Add(d)) }
+	at := func(d time.Duration) optional.Field[time.Time] { return optional.Set(noon.Add(d)) }
 	// Ten pieces, of which two are ordered: one half an hour ago, one just now, when
 	// the sale has been open for an hour and will be for another.
 	tests := []struct {
@@ -176,14 +176,14 @@ func TestARunningSaleIsEditedWithinItsBounds(t *testing.T) {
 		{"backwards from its begin", FlashChanges{BeginsAt: at(time.Hour)}, nil, []string{"INVALID_INPUT beginsAt"}},
 		{"too long", FlashChanges{EndsAt: at(366 * 24 * time.Hour)}, nil, []string{"INVALID_INPUT endsAt"}},
 		{"in a far year", FlashChanges{BeginsAt: at(367 * 24 * time.Hour), EndsAt: at(368 * 24 * time.Hour)}, nil, []string{"INVALID_INPUT beginsAt"}},
-		{"without a begin", FlashChanges{BeginsAt: patch.Clear[time.Time]()}, nil, []string{"INVALID_INPUT beginsAt"}},
-		{"without an end", FlashChanges{EndsAt: patch.Clear[time.Time]()}, nil, []string{"INVALID_INPUT endsAt"}},
+		{"without a begin", FlashChanges{BeginsAt: optional.Clear[time.Time]()}, nil, []string{"INVALID_INPUT beginsAt"}},
+		{"without an end", FlashChanges{EndsAt: optional.Clear[time.Time]()}, nil, []string{"INVALID_INPUT endsAt"}},
 		{"the same window", FlashChanges{BeginsAt: at(-time.Hour), EndsAt: at(time.Hour)}, nil, nil},
-		{"all at once", FlashChanges{Changes: Changes{Status: patch.Set(OffSale)}, StockDelta: new(-1), EndsAt: at(3 * time.Hour)}, func(r *ent.FlashSale) {
+		{"all at once", FlashChanges{Changes: Changes{Status: optional.Set(OffSale)}, StockDelta: new(-1), EndsAt: at(3 * time.Hour)}, func(r *ent.FlashSale) {
 			r.Stock, r.InitialStock, r.EndsAt = 7, 9, noon.Add(3*time.Hour).UnixMilli()
 		}, nil},
 		{"everything wrong", FlashChanges{
-			Changes: Changes{Title: patch.Set("")}, StockDelta: new(-9), BeginsAt: patch.Clear[time.Time](), EndsAt: at(-time.Hour),
+			Changes: Changes{Title: optional.Set("")}, StockDelta: new(-9), BeginsAt: optional.Clear[time.Time](), EndsAt: at(-time.Hour),
 		}, nil, []string{"INVALID_INPUT title", "VOUCHER_IN_USE stockDelta", "INVALID_INPUT beginsAt", "INVALID_INPUT endsAt"}},
 	}
 	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
@@ -235,7 +235,7 @@ func endedOrdersKeepNoWindowOpen(t *testing.T, w *town, process func() *Service)
 	s := process()
 	v := createFlash(t, s, w, dinner(w, 10))
 	mustOrder(t, s, v, noon.Add(-time.Minute))
-	later := FlashChanges{BeginsAt: patch.Set(noon)}
+	later := FlashChanges{BeginsAt: optional.Set(noon)}
 	if _, err := s.UpdateFlash(t.Context(), w.owner(), v.ID, later); !slices.Equal(reasons(err), []string{"VOUCHER_IN_USE beginsAt"}) {
 		t.Error(err)
 	}
@@ -244,7 +244,7 @@ func endedOrdersKeepNoWindowOpen(t *testing.T, w *town, process func() *Service)
 		if _, err := s.UpdateFlash(t.Context(), w.owner(), v.ID, later); err != nil {
 			t.Errorf("%s: %v", status, err)
 		}
-		updateFlash(t, s, w, v.ID, FlashChanges{BeginsAt: patch.Set(noon.Add(-time.Hour))})
+		updateFlash(t, s, w, v.ID, FlashChanges{BeginsAt: optional.Set(noon.Add(-time.Hour))})
 	}
 }
 
@@ -255,7 +255,7 @@ func stockOfQueuedStays(t *testing.T, w *town, process func() *Service) {
 	for range 4 {
 		w.sales.admit(v.ID)
 	}
-	_, err := s.UpdateFlash(t.Context(), w.owner(), v.ID, FlashChanges{Changes: Changes{Title: patch.Set("New")}, StockDelta: new(-7)})
+	_, err := s.UpdateFlash(t.Context(), w.owner(), v.ID, FlashChanges{Changes: Changes{Title: optional.Set("New")}, StockDelta: new(-7)})
 	if diff := cmp.Diff([]string{"VOUCHER_IN_USE stockDelta"}, reasons(err)); diff != "" {
 		t.Error(diff)
 	}
@@ -277,15 +277,15 @@ func TestConcurrentEditsOfASaleAllHold(t *testing.T) {
 			v := createFlash(t, processes[0], w, dinner(w, 100))
 			text := fmt.Sprint("round ", round)
 			edits := []FlashChanges{
-				{Changes: Changes{Title: patch.Set(text)}},
-				{Changes: Changes{SubTitle: patch.Set(text)}},
-				{Changes: Changes{Rules: patch.Set(text)}},
-				{Changes: Changes{Status: patch.Set(OffSale)}},
+				{Changes: Changes{Title: optional.Set(text)}},
+				{Changes: Changes{SubTitle: optional.Set(text)}},
+				{Changes: Changes{Rules: optional.Set(text)}},
+				{Changes: Changes{Status: optional.Set(OffSale)}},
 				{StockDelta: new(7)},
 				{StockDelta: new(-20)},
 				{StockDelta: new(-3)},
-				{BeginsAt: patch.Set(noon.Add(-2 * time.Hour))},
-				{EndsAt: patch.Set(noon.Add(2 * time.Hour))},
+				{BeginsAt: optional.Set(noon.Add(-2 * time.Hour))},
+				{EndsAt: optional.Set(noon.Add(2 * time.Hour))},
 			}
 			var all errgroup.Group
 			for i, c := range edits {
@@ -494,7 +494,7 @@ func endsWithItsRequest(t *testing.T, w *town, process func() *Service) {
 		"create":      func() error { _, err := s.Create(ctx, w.owner(), lunch(w)); return err },
 		"createFlash": func() error { _, err := s.CreateFlash(ctx, w.owner(), dinner(w, 1)); return err },
 		"update": func() error {
-			_, err := s.Update(ctx, w.owner(), ordinary.ID, Changes{Title: patch.Set("Late")})
+			_, err := s.Update(ctx, w.owner(), ordinary.ID, Changes{Title: optional.Set("Late")})
 			return err
 		},
 		"updateFlash": func() error {
@@ -522,11 +522,11 @@ func prolongedIsNotSwept(t *testing.T, w *town, process func() *Service) {
 	w.pass(48 * time.Hour)
 	s.db.FlashSale.UpdateOneID(v.ID).SetSweptAt(w.now().UnixMilli()).ExecX(t.Context())
 	delete(w.sales.there, v.ID)
-	updateFlash(t, s, w, v.ID, FlashChanges{EndsAt: patch.Set(w.now().Add(-time.Hour))})
+	updateFlash(t, s, w, v.ID, FlashChanges{EndsAt: optional.Set(w.now().Add(-time.Hour))})
 	if saleRow(t, s, v.ID).SweptAt == nil {
 		t.Error("a sale that is over is not swept any more")
 	}
-	updateFlash(t, s, w, v.ID, FlashChanges{EndsAt: patch.Set(w.now().Add(time.Hour))})
+	updateFlash(t, s, w, v.ID, FlashChanges{EndsAt: optional.Set(w.now().Add(time.Hour))})
 	if saleRow(t, s, v.ID).SweptAt != nil || w.sales.get(v.ID).stock != 10 {
 		t.Errorf("the row is %v, Redis has %+v", saleRow(t, s, v.ID), w.sales.get(v.ID))
 	}

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
+	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -162,22 +162,22 @@ func TestAShopsListFollowsEachWriteInEveryProcess(t *testing.T) {
 		check("an ordinary one", []int64{a}, []int64{a})
 		b := createFlash(t, s, w, dinner(w, 5)).ID
 		check("a sale", []int64{b, a}, []int64{b, a})
-		if _, err := s.Update(t.Context(), w.owner(), a, Changes{Status: patch.Set(OffSale)}); err != nil {
+		if _, err := s.Update(t.Context(), w.owner(), a, Changes{Status: optional.Set(OffSale)}); err != nil {
 			t.Fatal(err)
 		}
 		check("the one is taken off", []int64{b}, []int64{b, a})
-		updateFlash(t, s, w, b, FlashChanges{Changes: Changes{Status: patch.Set(OffSale)}})
+		updateFlash(t, s, w, b, FlashChanges{Changes: Changes{Status: optional.Set(OffSale)}})
 		check("both", []int64{}, []int64{b, a})
 		for _, id := range []int64{a, b} {
 			if v := read(t, other, id); !v.Off || v.Status(noon) != OffSale {
 				t.Errorf("what is off sale reads as %+v", v)
 			}
 		}
-		updateFlash(t, other, w, b, FlashChanges{Changes: Changes{Status: patch.Set(OnSale)}})
+		updateFlash(t, other, w, b, FlashChanges{Changes: Changes{Status: optional.Set(OnSale)}})
 		check("the sale is back", []int64{b}, []int64{b, a})
 		w.pass(2 * time.Hour)
 		check("it is over", []int64{}, []int64{b, a})
-		updateFlash(t, s, w, b, FlashChanges{EndsAt: patch.Set(w.now().Add(time.Hour))})
+		updateFlash(t, s, w, b, FlashChanges{EndsAt: optional.Set(w.now().Add(time.Hour))})
 		check("and prolonged", []int64{b}, []int64{b, a})
 	})
 }
@@ -392,9 +392,9 @@ func TestAnEditedWindowMovesASaleInTheList(t *testing.T) {
 			}
 		}
 		check("both end together", a, b)
-		updateFlash(t, s, w, a, FlashChanges{EndsAt: patch.Set(noon.Add(2 * time.Hour))})
+		updateFlash(t, s, w, a, FlashChanges{EndsAt: optional.Set(noon.Add(2 * time.Hour))})
 		check("the first is prolonged", b, a)
-		updateFlash(t, other, w, b, FlashChanges{Changes: Changes{Status: patch.Set(OffSale)}})
+		updateFlash(t, other, w, b, FlashChanges{Changes: Changes{Status: optional.Set(OffSale)}})
 		check("the other is taken off", a)
 		w.sales.admit(a)
 		check("and it is sold out")

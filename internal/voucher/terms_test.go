@@ -6,7 +6,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/internal/kit/optional"
-	"github.com/tandian-dev/tandian/internal/kit/patch"
 )
 
 // One edit of words keeps the words before it. Other edits keep nothing.
@@ -29,15 +28,15 @@ func TestEditsKeepEarlierTerms(t *testing.T) {
 				row := s.db.Voucher.GetX(ctx, v.ID)
 				return optional.Value(row.FirstTermsID), optional.Value(row.TermsID)
 			}
-			if first, current := edit(Changes{Status: patch.Set(OffSale)}); first != 0 || current != 0 {
+			if first, current := edit(Changes{Status: optional.Set(OffSale)}); first != 0 || current != 0 {
 				t.Errorf("%s: another status has the terms %d and %d", v.Title, first, current)
 			}
-			first, second := edit(Changes{Title: patch.Set("Half price")})
-			same, third := edit(Changes{Rules: patch.Clear[string]()})
+			first, second := edit(Changes{Title: optional.Set("Half price")})
+			same, third := edit(Changes{Rules: optional.Clear[string]()})
 			if same != first || third == second {
 				t.Errorf("%s: the first terms are %d and %d, the next %d and %d", v.Title, first, same, second, third)
 			}
-			if _, fourth := edit(Changes{Title: patch.Set("Half price"), Status: patch.Set(OnSale)}); fourth != third {
+			if _, fourth := edit(Changes{Title: optional.Set("Half price"), Status: optional.Set(OnSale)}); fourth != third {
 				t.Errorf("%s: the same words have the terms %d and %d", v.Title, third, fourth)
 			}
 			if got := read(t, other, v.ID).FirstTermsID; got != first {

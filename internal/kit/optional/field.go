@@ -1,5 +1,4 @@
-// Package patch says what a change does to a field: leave it, clear it, set it.
-package patch
+package optional
 
 // A Field of a change. The zero value leaves the field as it is.
 type Field[T any] struct {
