@@ -4,15 +4,14 @@ import { fileURLToPath } from 'node:url'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
 
-/** The oldest browsers that the app works in, as README.md says; scripts/oldBrowsers.mjs checks the build. */
+/** The oldest supported browsers, as in README.md. scripts/oldBrowsers.mjs checks the build. */
 const supported = ['chrome97', 'edge97', 'firefox102', 'safari15.4', 'ios15.4']
 
 const src = fileURLToPath(new URL('src', import.meta.url))
 
 /**
- * Drops GraphiQL's embedded fonts: they are four fifths of its style sheet, and
- * as data: addresses they would need a wider content security policy. The
- * system's own faces take their place.
+ * Drops GraphiQL's embedded fonts: they are four fifths of its style sheet, and their data: URLs
+ * would need a wider content security policy. System fonts replace them.
  */
 function withoutEmbeddedFonts(): Plugin {
   return {
@@ -25,7 +24,7 @@ function withoutEmbeddedFonts(): Plugin {
   }
 }
 
-/** Puts the documents that the app sends beside it: the server knows them from its start on. */
+/** Emits the app's documents, which the server loads at start. */
 function withDocuments(): Plugin {
   return {
     name: 'with-documents',
@@ -40,7 +39,7 @@ function withDocuments(): Plugin {
 export default defineConfig({
   plugins: [withoutEmbeddedFonts(), withDocuments(), react()],
   resolve: { alias: { '@': src, 'react-style-singleton': `${src}/styleSingleton.ts` } },
-  // `npm run dev` beside a server that runs.
+  // `npm run dev` proxies API requests to a running server.
   server: {
     proxy: Object.fromEntries(
       ['/graphql', '/media', '/visit', '/demo', '/readyz'].map((path) => [
@@ -53,13 +52,13 @@ export default defineConfig({
     outDir: '../dist',
     emptyOutDir: true,
     target: supported,
-    // One build, so that every page shares the React chunk and none loads another page's code.
+    // One build: all pages share the React chunk and load no other page's code.
     rolldownOptions: {
       input: { app: 'index.html', playground: 'playground.html' },
-      // A dependency published with a directive for a compiler that has already run.
+      // Some dependencies keep directives of a compiler that has already run.
       checks: { moduleLevelDirective: false },
     },
-    // Files stay files: script-src and style-src know no data: address.
+    // Assets stay files: script-src and style-src do not allow data: URLs.
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
     license: { fileName: 'LICENSES.md' },

@@ -1,5 +1,12 @@
 import { expect, test, type Page } from './fixtures.ts'
-import { customers, everybody, make, merchants, quiet, type Seen } from './tour.ts'
+import {
+  customerScreens,
+  publicScreens,
+  createTourData,
+  merchantScreens,
+  waitUntilLoaded,
+  type TourScreen,
+} from './tour.ts'
 
 const words = {
   voucher: 'قسيمة 50 (جديد)!',
@@ -15,10 +22,10 @@ const nickname = 'سارة (2)!'
 const address = '123 شارع الملك!'
 
 /**
- * Texts and fields whose words are written from right to left, and which the page shows as if they
- * were not: neither their element has that direction nor are they set apart from ours.
+ * Returns right-to-left texts and fields that the page shows left to right: neither their element
+ * has `dir` nor are they isolated.
  */
-function misplaced(page: Page): Promise<string[]> {
+function findMisplaced(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const arabic = /[\u0590-\u08ff]/
     // oxlint-disable-next-line unicorn/consistent-function-scoping -- all of it goes to the page
@@ -38,7 +45,7 @@ function misplaced(page: Page): Promise<string[]> {
   })
 }
 
-/** From left to right: where the parts of a text stand on the screen. */
+/** Returns the parts of a text in their order on the screen, from left to right. */
 function order(page: Page, selector: string, parts: readonly string[]): Promise<string[]> {
   return page
     .locator(selector)
@@ -60,21 +67,18 @@ function order(page: Page, selector: string, parts: readonly string[]): Promise<
 const heading = (page: Page) => expect(page.locator('main h1')).toHaveCount(1)
 const article = (page: Page) => expect(page.getByRole('article').first()).toBeVisible()
 
-test('words from right to left stand as they are written, on every screen', async ({
-  person,
-  server,
-}) => {
+test('right-to-left text keeps its direction on all screens', async ({ person, server }) => {
   test.setTimeout(240_000)
   const merchant = await server.login('MERCHANT')
-  const writer = await server.newcomer('+999007770901')
-  const reader = await server.newcomer('+999007770902')
-  for (const { ask } of [writer, reader])
-    await ask(
+  const writer = await server.newUser('+999007770901')
+  const reader = await server.newUser('+999007770902')
+  for (const { api } of [writer, reader])
+    await api(
       `mutation ($input: UpdateProfileInput!) { updateProfile(input: $input) { userErrors { message } } }`,
       { input: { nickname, bio: 'أحب القهوة (2)!\n123 شارع!', city: 'القاهرة (1)!' } },
     )
-  const { shopTypes } = await merchant.ask(`{ shopTypes { id } }`)
-  const { createShop } = await merchant.ask(
+  const { shopTypes } = await merchant.api(`{ shopTypes { id } }`)
+  const { createShop } = await merchant.api(
     `mutation ($input: CreateShopInput!) { createShop(input: $input) { shop { id } userErrors { message } } }`,
     {
       input: {
@@ -88,37 +92,37 @@ test('words from right to left stand as they are written, on every screen', asyn
     },
   )
   const shop = createShop.shop.id
-  const made = await make(server, words, shop, writer)
-  await reader.ask(
+  const made = await createTourData(server, words, shop, writer)
+  await reader.api(
     `mutation ($id: ID!, $note: ID!) { follow(userId: $id) { userErrors { message } } likeNote(id: $note) { userErrors { message } } }`,
     { id: writer.userId, note: made.note },
   )
-  const { order: bought } = await writer.ask(`query ($id: ID!) { order(id: $id) { number } }`, {
+  const { order: bought } = await writer.api(`query ($id: ID!) { order(id: $id) { number } }`, {
     id: made.order,
   })
 
   let seen = 0
-  const tour = async (page: Page, screens: readonly Seen[]) => {
+  const tour = async (page: Page, screens: readonly TourScreen[]) => {
     for (const { name: screen, path, ready } of screens) {
       await test.step(screen, async () => {
         await page.goto(path)
         await ready(page)
-        await quiet(page)
-        expect.soft(await misplaced(page), screen).toEqual([])
+        await waitUntilLoaded(page)
+        expect.soft(await findMisplaced(page), screen).toEqual([])
         seen += (await page.locator('main').innerText()).match(/[\u0590-\u08ff]+/g)?.length ?? 0
       })
     }
   }
   const { page } = await person({ as: reader })
   await tour(page, [
-    ...everybody(made, shop).filter(({ name: screen }) => !/signin|lost/.test(screen)),
+    ...publicScreens(made, shop).filter(({ name: screen }) => !/signin|not-found/.test(screen)),
     { name: 'found', path: `/search?q=${encodeURIComponent('مقهى')}`, ready: article },
     { name: 'common', path: `/users/${made.author}/followees`, ready: heading },
     { name: 'feed', path: '/feed', ready: article },
     { name: 'me', path: '/me', ready: (it) => expect(it.getByText(nickname)).toBeVisible() },
   ])
 
-  // The note: 123 at the right, and the ! at the left.
+  // In the note, 123 is on the right and the ! on the left.
   await page.goto(`/notes/${made.note}`)
   await expect(page.locator('[data-comment]').first()).toBeVisible()
   const note = `[data-note="${made.note}"]`
@@ -130,41 +134,43 @@ test('words from right to left stand as they are written, on every screen', asyn
     .first()
     .click()
   await page.getByRole('textbox', { name: /^Reply to/ }).fill(words.comment)
-  expect(await misplaced(page)).toEqual([])
+  expect(await findMisplaced(page)).toEqual([])
 
-  // Where somebody looks, and what a note is about.
+  // The place picker and the shop of a note.
   await page.goto('/')
   await page.locator('main button').first().click()
   await page.getByRole('searchbox').fill('مقهى')
   await expect(page.getByRole('dialog').getByText(name)).toBeVisible()
-  expect(await misplaced(page)).toEqual([])
+  expect(await findMisplaced(page)).toEqual([])
   await page.goto(`/publish?shop=${shop}`)
   await page.getByLabel('Title').fill(words.title)
   await page.getByLabel('Your note').fill(words.content)
   await expect(page.getByText(name)).toBeVisible()
-  expect(await misplaced(page)).toEqual([])
+  expect(await findMisplaced(page)).toEqual([])
 
   const mine = (await person({ as: writer })).page
   await tour(
     mine,
-    customers(made).filter(({ name: screen }) => !/feed|^me$/.test(screen)),
+    customerScreens(made).filter(({ name: screen }) => !/feed|^me$/.test(screen)),
   )
   await tour(mine, [{ name: 'followers', path: `/users/${made.author}/followers`, ready: heading }])
 
   const till = (await person({ as: 'MERCHANT', device: 'desktop', locale: 'zh-CN' })).page
   await tour(
     till,
-    merchants(made, shop).filter(({ name: screen }) => !/figures|shop-new|orders/.test(screen)),
+    merchantScreens(made, shop).filter(
+      ({ name: screen }) => !/figures|shop-new|orders/.test(screen),
+    ),
   )
   await till.goto('/merchant/redeem')
   await till.getByLabel('券码').fill(bought.number)
   await till.getByRole('button', { name: '查询' }).click()
   await expect(till.getByText(words.sale)).toBeVisible()
-  expect(await misplaced(till)).toEqual([])
-  expect(seen, 'words that were looked at').toBeGreaterThan(100)
+  expect(await findMisplaced(till)).toEqual([])
+  expect(seen, 'checked texts').toBeGreaterThan(100)
 })
 
-test('the walk finds words that stand the wrong way', async ({ person }) => {
+test('the check finds text in the wrong direction', async ({ person }) => {
   const { page } = await person()
   await page.goto('/settings')
   await expect(page.getByRole('heading', { level: 1 })).toBeVisible() // nothing renders over it
@@ -173,5 +179,5 @@ test('the walk finds words that stand the wrong way', async ({ person }) => {
     place.innerHTML = `<p>${text}</p><p dir="auto">${text}</p><p>By \u2068${text}\u2069.</p><bdi>${text}</bdi>
       <input value="${text}"><input dir="auto" value="${text}">`
   }, words.title)
-  expect(await misplaced(page)).toHaveLength(2)
+  expect(await findMisplaced(page)).toHaveLength(2)
 })

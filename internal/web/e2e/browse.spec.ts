@@ -1,12 +1,12 @@
 import type { Locator, Route } from '@playwright/test'
 
 import { expect, stack, test, type Page } from './fixtures.ts'
-import { flashSale, uploaded } from './things.ts'
+import { flashSale, uploadPicture } from './testdata.ts'
 
-test('somebody finds a shop by where they are, by words and by kind', async ({ person }) => {
+test('shops are found by place, text and category', async ({ person }) => {
   const { page } = await person()
   await page.goto('/')
-  // Allowed before, the browser says where it is without being asked.
+  // With permission granted, the browser shares its position without a prompt.
   await expect(page.getByRole('button', { name: 'Around me' })).toBeVisible()
   const nearby = page.getByRole('region', { name: 'Nearby' })
   await expect(nearby.getByText(/^\d+ m$/).first()).toBeVisible()
@@ -19,7 +19,7 @@ test('somebody finds a shop by where they are, by words and by kind', async ({ p
   await page.getByRole('link', { name: /Lotus Pond Noodles/ }).click()
   await expect(page.getByRole('heading', { level: 1, name: /Lotus Pond Noodles/ })).toBeVisible()
 
-  // What was searched stands in the address: going back finds it again.
+  // The URL contains the search: going back restores it.
   await page.goBack()
   await expect(page.getByLabel('Name, quarter or street')).toHaveValue('lotus pond noodles')
   await page.getByLabel('Name, quarter or street').fill('nothing is called like this')
@@ -32,9 +32,7 @@ test('somebody finds a shop by where they are, by words and by kind', async ({ p
   expect(kinds).toBe(await page.getByRole('article').count())
 })
 
-test('around me is where somebody is at this visit, and a place that was picked stays', async ({
-  person,
-}) => {
+test('the position is refreshed and a picked place stays', async ({ person }) => {
   const { page, context } = await person()
   await page.goto('/')
   const nearest = page.getByRole('region', { name: 'Nearby' }).getByRole('article').first()
@@ -51,11 +49,11 @@ test('around me is where somebody is at this visit, and a place that was picked 
   await expect(nearest).toContainText('Second Ripple Coffee')
 })
 
-test('places that could not be loaded are asked for again', async ({ person }) => {
+test('failed places can be retried', async ({ person }) => {
   const { page } = await person({ geolocation: null })
   await page.goto('/')
   await expect(page.getByRole('region', { name: 'Best rated' })).toBeVisible()
-  await page.route('**/graphql', refuse)
+  await page.route('**/graphql', fail)
   await page.getByRole('button', { name: 'Where are you?' }).click()
   const dialog = page.getByRole('dialog')
   const again = dialog.getByRole('button', { name: 'Try again' })
@@ -65,14 +63,14 @@ test('places that could not be loaded are asked for again', async ({ person }) =
   await expect(dialog.getByRole('listitem').first()).toBeVisible()
 })
 
-test('who gives no position picks a place beside a shop', async ({ person }) => {
+test('users without a position pick a place', async ({ person }) => {
   const { page } = await person({ geolocation: null })
   await page.goto('/')
   await expect(page.getByRole('region', { name: 'Best rated' })).toBeVisible()
   await page.getByRole('button', { name: 'Where are you?' }).click()
   const dialog = page.getByRole('dialog', { name: 'Where are you?' })
   await dialog.getByRole('button', { name: 'Use my position' }).click()
-  // In the dialog: what is outside of it lies below it, and is not heard.
+  // In the dialog: content outside of it is hidden and not announced.
   await expect(dialog.getByText('The browser does not say where you are.')).toBeVisible()
   await dialog.getByLabel('A shop or street that you know').fill('Second Ripple')
   await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
@@ -82,7 +80,7 @@ test('who gives no position picks a place beside a shop', async ({ person }) => 
   await expect(page.getByRole('button', { name: /Lotus Pond/ })).toBeVisible()
 })
 
-test('the language is the browser’s until another is chosen, and stays', async ({ person }) => {
+test('the chosen language and theme persist', async ({ person }) => {
   const { page } = await person({ locale: 'zh-CN' })
   await page.goto('/settings')
   await expect(page.getByRole('heading', { level: 1, name: '设置' })).toBeVisible()
@@ -101,7 +99,7 @@ test('the language is the browser’s until another is chosen, and stays', async
   expect(ground).toBe('rgb(22, 20, 18)')
 })
 
-test('the back button finds a long list as it was', async ({ person }) => {
+test('Back restores a long list', async ({ person }) => {
   const { page } = await person()
   await page.goto('/search')
   const cards = page.getByRole('article')
@@ -119,16 +117,16 @@ test('the back button finds a long list as it was', async ({ person }) => {
   await page.goBack()
   await expect(cards.nth(30)).toBeInViewport()
   await expect.poll(() => page.evaluate(() => window.scrollY)).toBe(before)
-  // The next Tab goes on from there, and not from the top.
+  // Tab continues from there, not from the top.
   await expect(cards.nth(30).getByRole('link')).toBeFocused()
 
-  // A reload too, which has nothing in memory.
+  // A reload too, without state in memory.
   await page.reload()
   await expect.poll(() => page.evaluate(() => window.scrollY)).toBe(before)
   await expect(cards.nth(30).getByRole('link')).toHaveText(name)
 })
 
-test('an address that leads nowhere says so', async ({ person }) => {
+test('an unknown path shows the 404 screen', async ({ person }) => {
   const { page, expectConsole } = await person()
   expectConsole(/status of 404/, 'the status of the page')
   await page.goto('/no/such/screen')
@@ -137,7 +135,7 @@ test('an address that leads nowhere says so', async ({ person }) => {
   await expect(page.getByRole('region', { name: 'Nearby' })).toBeVisible()
 })
 
-test('pictures that come late make nothing jump', async ({ person }) => {
+test('late pictures do not shift the layout', async ({ person }) => {
   const { page } = await person()
   let go!: () => void
   const wait = new Promise<void>((resolve) => (go = resolve))
@@ -147,7 +145,7 @@ test('pictures that come late make nothing jump', async ({ person }) => {
   })
   await page.goto('/')
   await expect(page.getByRole('article').nth(5)).toBeVisible()
-  // The lists come one by one, and only pictures are to come late.
+  // The lists load one by one. Only pictures may be late.
   await expect(page.getByLabel('Loading')).toHaveCount(0)
   const tops = () =>
     page.getByRole('article').evaluateAll((all) => all.map((e) => e.getBoundingClientRect().top))
@@ -155,7 +153,7 @@ test('pictures that come late make nothing jump', async ({ person }) => {
   const loaded = page.waitForResponse('**/media/**')
   go()
   await loaded
-  // On stores the shops around have none, and only the notes below do.
+  // On stores the nearby shops have no pictures, only the notes below do.
   await expect.poll(() => picturesLoaded(page)).toBeGreaterThan(stack === 'stores' ? 0 : 3)
   expect(await tops()).toEqual(before)
 })
@@ -166,9 +164,7 @@ function picturesLoaded(page: Page): Promise<number> {
     .evaluateAll((all) => all.filter((e) => (e as HTMLImageElement).naturalWidth > 0).length)
 }
 
-test('a request is one hash, and nothing of the app is asked of another host', async ({
-  person,
-}) => {
+test('requests carry only a document hash', async ({ person }) => {
   const { page } = await person()
   const sent: { query?: string; hash?: string; operationName?: string }[] = []
   page.on('request', (request) => {
@@ -185,14 +181,14 @@ test('a request is one hash, and nothing of the app is asked of another host', a
   }
 })
 
-/** Answers as a server does in which something is broken. */
-async function refuse(route: Route): Promise<void> {
+/** Responds with an internal error. */
+async function fail(route: Route): Promise<void> {
   await route.fulfill({
     json: { data: null, errors: [{ message: '', extensions: { code: 'INTERNAL' } }] },
   })
 }
 
-test('a page is dark from its first moment where the browser wants it dark', async ({ person }) => {
+test('the first paint follows the dark scheme', async ({ person }) => {
   const { page, expectNetworkErrors } = await person({ colorScheme: 'dark' })
   expectNetworkErrors()
   await page.route('**/*.js', (route) => route.abort())
@@ -200,7 +196,7 @@ test('a page is dark from its first moment where the browser wants it dark', asy
   await expect(page.locator('body')).toHaveCSS('background-color', 'rgb(22, 20, 18)')
 })
 
-test('text that is twice as large can all be read', async ({ person }) => {
+test('text at 200 % is not cut', async ({ person }) => {
   const { page } = await person({ as: 'CUSTOMER' })
   await page.addInitScript(() => {
     document.addEventListener('DOMContentLoaded', () => {
@@ -222,30 +218,28 @@ test('text that is twice as large can all be read', async ({ person }) => {
   )
   expect(await broken).toHaveLength(0)
   const tabs = page.getByRole('navigation', { name: 'Main' }).getByRole('link')
-  expect(await cut(tabs)).toEqual([])
+  expect(await overflowing(tabs)).toEqual([])
   await page.goto('/')
   const types = page.getByRole('navigation', { name: 'Kinds of shops' }).getByRole('link')
   await expect(types.first()).toBeVisible()
-  expect(await cut(types)).toEqual([])
+  expect(await overflowing(types)).toEqual([])
 })
 
-test('kinds of shops have room on a narrow desktop, and each heading some below it', async ({
-  person,
-}) => {
+test('categories and headings fit a narrow desktop', async ({ person }) => {
   const { page } = await person({ device: 'desktop' })
   await page.setViewportSize({ width: 900, height: 900 })
   await page.goto('/')
   const types = page.getByRole('navigation', { name: 'Kinds of shops' }).getByRole('link')
   await expect(types.first()).toBeVisible()
-  expect(await cut(types)).toEqual([])
+  expect(await overflowing(types)).toEqual([])
   const hot = page.getByRole('region', { name: 'Hot notes' })
   const note = await hot.getByRole('article').first().boundingBox()
   const heading = await hot.getByRole('heading', { level: 2 }).boundingBox()
   expect(note!.y - heading!.y - heading!.height).toBeGreaterThanOrEqual(8)
 })
 
-/** Those whose text is wider or higher than the place they have. */
-function cut(of: Locator): Promise<string[]> {
+/** Returns the texts of elements whose content overflows. */
+function overflowing(of: Locator): Promise<string[]> {
   return of.evaluateAll((all) =>
     all
       .filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)
@@ -253,7 +247,7 @@ function cut(of: Locator): Promise<string[]> {
   )
 }
 
-test('names of queues are not broken into letters on a small phone', async ({ person }) => {
+test('queue names do not break on a small phone', async ({ person }) => {
   const { page } = await person({ as: 'ADMIN' })
   await page.setViewportSize({ width: 320, height: 640 })
   await page.goto('/admin')
@@ -263,7 +257,7 @@ test('names of queues are not broken into letters on a small phone', async ({ pe
   expect(height).toBeLessThan(50)
 })
 
-test('who is far down a page sees too that the network is gone', async ({ person }) => {
+test('the offline banner is visible after scrolling', async ({ person }) => {
   const { page, context, expectNetworkErrors } = await person()
   await page.goto('/')
   const last = page.getByRole('region', { name: 'Hot notes' }).getByRole('article').nth(3)
@@ -273,12 +267,12 @@ test('who is far down a page sees too that the network is gone', async ({ person
   await expect(page.getByText('You are offline. What you see may be old.')).toBeInViewport()
 })
 
-test('a month of check-ins that could not be loaded says so', async ({ person }) => {
+test('a failed check-in month can be retried', async ({ person }) => {
   const { page } = await person({ as: 'CUSTOMER' })
   await page.goto('/me')
   const before = page.getByRole('button', { name: 'The month before' })
   await expect(before).toBeVisible()
-  await page.route('**/graphql', refuse)
+  await page.route('**/graphql', fail)
   await before.click()
   const again = page.getByRole('button', { name: 'Try again' })
   await expect(again).toBeVisible()
@@ -287,21 +281,18 @@ test('a month of check-ins that could not be loaded says so', async ({ person })
   await expect(page.locator('[data-day]').first()).toBeVisible()
 })
 
-test('a countdown says one hour, not 1 hours', async ({ person, server }) => {
-  const { ask } = await server.login('MERCHANT')
-  const sale = await flashSale(ask, server.shop, 3, 90)
+test('a countdown uses the singular of hour', async ({ person, server }) => {
+  const { api } = await server.login('MERCHANT')
+  const sale = await flashSale(api, server.shop, 3, 90)
   const { page } = await person()
   await page.goto(`/sales/${sale}`)
   await expect(page.getByRole('timer').first()).toContainText(/1 hour \d+ minutes/)
 })
 
-test('pictures are turned by the keyboard, without a slide where motion is unwanted', async ({
-  person,
-  server,
-}) => {
-  const me = await server.newcomer('+999007770104')
-  const images = [await uploaded(server, me, 640), await uploaded(server, me, 641)]
-  const { publishNote } = await me.ask(
+test('the gallery works by keyboard without motion', async ({ person, server }) => {
+  const me = await server.newUser('+999007770104')
+  const images = [await uploadPicture(server, me, 640), await uploadPicture(server, me, 641)]
+  const { publishNote } = await me.api(
     `mutation ($input: PublishNoteInput!) { publishNote(input: $input) { note { id } userErrors { message } } }`,
     { input: { shopId: server.shop, title: 'Two pictures', content: 'Both of them.', images } },
   )
@@ -316,7 +307,7 @@ test('pictures are turned by the keyboard, without a slide where motion is unwan
   }))
   expect(left).toBe(width)
   await expect(page.locator('[data-picture="2"]')).toBeVisible()
-  // At the end, where it leads nowhere, it keeps the focus.
+  // At the end the button keeps the focus.
   await expect(next).toHaveAttribute('aria-disabled', 'true')
   await expect(next).toBeFocused()
 })

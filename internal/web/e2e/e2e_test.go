@@ -20,13 +20,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// oneStack is the longest time that all specs take on one stack.
+// oneStack limits the time of all specs on one stack.
 const oneStack = 12 * time.Minute
 
-// TestBrowser runs the specs on both stacks, or those whose file names contain an argument:
-// -args playground. With TANDIAN_E2E_LOOK=phone-en-light each spec runs once: on stores
-// where it asks them, and the tour of all screens in that look alone. The specs in otherLooks
-// do not run then.
+// TestBrowser runs the specs on both stacks. Arguments select specs by a part of their file
+// name: -args playground. With TANDIAN_E2E_LOOK=phone-en-light each spec runs once, on stores
+// if it needs them, and the tour of all screens runs in that look only. The specs in
+// otherLooks are skipped then.
 func TestBrowser(t *testing.T) {
 	if os.Getenv("TANDIAN_TEST_CHROMIUM") == "" {
 		const how = "needs a Chromium or Google Chrome: `make browser`, or name one in TANDIAN_TEST_CHROMIUM, then `make e2e`"
@@ -44,13 +44,13 @@ func TestBrowser(t *testing.T) {
 		return look != "" && slices.Contains(otherLooks, file) || flag.NArg() > 0 && !slices.ContainsFunc(flag.Args(), func(part string) bool { return strings.Contains(file, part) })
 	})
 	if len(wanted) == 0 {
-		t.Fatalf("no file here is called *%s*.spec.ts", strings.Join(flag.Args(), "*.spec.ts or *"))
+		t.Fatalf("no spec matches *%s*.spec.ts", strings.Join(flag.Args(), "*.spec.ts or *"))
 	}
-	clients.Node(t, "../app") // specs of its parts import what they import
+	clients.Node(t, "../app") // units.spec.ts imports modules of the app
 	node := clients.Node(t, ".")
 	program := "TANDIAN_E2E_BINARY=" + build(t)
 
-	// Several at once: a browser waits more than it works.
+	// In parallel: browsers wait most of the time.
 	part := func(name string, of func(file string) bool, env func() []string, options ...string) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,31 +77,31 @@ func TestBrowser(t *testing.T) {
 	}
 	half := func(odd int) func(file string) bool {
 		return func(file string) bool {
-			return !slices.Contains(alone, file) && slices.Index(wanted, file)%2 == odd
+			return !slices.Contains(embeddedOnly, file) && slices.Index(wanted, file)%2 == odd
 		}
 	}
 	part("stores-1", half(0), stores)
 	part("stores-2", half(1), stores)
-	if look != "" { // what the stores part left out, and the tour in one look
-		part("embedded", func(file string) bool { return file != tour && slices.Contains(alone, file) }, embedded)
+	if look != "" { // the specs without stores, and the tour in one look
+		part("embedded", func(file string) bool { return file != tour && slices.Contains(embeddedOnly, file) }, embedded)
 		part("embedded-"+look, func(file string) bool { return file == tour }, embedded, "--grep", look)
 		return
 	}
-	// In halves, which end together.
+	// In two halves of equal duration.
 	part("embedded-phone", func(file string) bool { return file == tour }, embedded, "--grep", "phone-")
 	part("embedded-desktop", func(file string) bool { return file == tour }, embedded, "--grep-invert", "phone-")
 }
 
-// tour is what opens every screen in every look.
+// tour opens every screen in every look.
 const tour = "screens.spec.ts"
 
-// alone names what does not ask the stores anything, and runs on the embedded ones only.
-var alone = []string{tour, "playground.spec.ts", "units.spec.ts"}
+// embeddedOnly lists the specs that need no stores.
+var embeddedOnly = []string{tour, "playground.spec.ts", "units.spec.ts"}
 
-// otherLooks lists the specs for one more script and for older browsers.
+// otherLooks lists the specs for right-to-left text and older browsers.
 var otherLooks = []string{"bidi.spec.ts", "oldbrowsers.spec.ts"}
 
-// build builds the program as people get it.
+// build builds the program.
 func build(t *testing.T) string {
 	t.Helper()
 	program := filepath.Join(t.TempDir(), "tandian")
@@ -112,27 +112,27 @@ func build(t *testing.T) string {
 	return program
 }
 
-// run runs specs in one environment, with what Playwright takes for arguments. What it
-// says goes to the terminal as it says it.
+// run runs specs in one environment, with arguments for Playwright. It streams Playwright's
+// output to the test log.
 func run(t *testing.T, node *clients.Runner, args []string, env ...string) {
 	t.Helper()
 	ctx, cancel := context.WithTimeoutCause(t.Context(), oneStack, fmt.Errorf("the specs did not end within %v", oneStack))
 	defer cancel()
 	cmd := node.Command(ctx, env, append([]string{"node_modules/@playwright/test/cli.js", "test"}, args...)...)
 	cmd.Stdout, cmd.Stderr = t.Output(), t.Output()
-	// It ends the servers and browsers that it started, unless it takes too long.
+	// An interrupt lets Playwright stop its servers and browsers.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 30 * time.Second
 	if err := cmd.Run(); err != nil {
-		t.Errorf("the browser saw something else: %v", errors.Join(err, context.Cause(ctx)))
+		t.Errorf("run the specs: %v", errors.Join(err, context.Cause(ctx)))
 	}
 }
 
-// sleeping finds what waits for a time to pass: a fast machine waits for nothing then,
-// and a slow one not long enough.
+// sleeping matches waits for time instead of states. They are too long on fast machines and
+// too short on slow ones.
 var sleeping = regexp.MustCompile(`waitForTimeout|(?:^|[^.])\bsetTimeout\b|networkidle`)
 
-func TestSpecsWaitForStatesAndNotForTime(t *testing.T) {
+func TestSpecsDoNotSleep(t *testing.T) {
 	specs, err := filepath.Glob("*.spec.ts")
 	if err != nil || len(specs) == 0 {
 		t.Fatalf("want specs, got %v (%v)", specs, err)
@@ -143,7 +143,7 @@ func TestSpecsWaitForStatesAndNotForTime(t *testing.T) {
 			t.Fatal(err)
 		}
 		if found := sleeping.FindAllString(string(text), -1); found != nil {
-			t.Errorf("%s: %q; wait for what should be seen: expect(…).toBeVisible(), expect.poll(…)", name, found)
+			t.Errorf("%s: %q; wait for a state instead: expect(…).toBeVisible(), expect.poll(…)", name, found)
 		}
 	}
 }

@@ -1,24 +1,24 @@
-// What the Go test, or whoever runs Playwright by hand, says of this run.
+// Environment of a run, set by the Go test or by hand.
 
 import { fileURLToPath } from 'node:url'
 
-/** The program that is tested. */
+/** The program under test. */
 export const binary = process.env['TANDIAN_E2E_BINARY'] ?? ''
 
-/** On which stores it runs: "embedded", or "stores", with DATABASE_URL and REDIS_URL. */
+/** The stores: "embedded", or "stores" with DATABASE_URL and REDIS_URL. */
 export const stack = process.env['DATABASE_URL'] ? 'stores' : 'embedded'
 
-/** The name of this run among those that go on at once. */
+/** Name of this run, unique among parallel runs. */
 export const run = process.env['TANDIAN_E2E_RUN'] ?? stack
 
-/** The browser; without one, that of Playwright. */
+/** Path of the browser; Playwright's own if unset. */
 export const browser = process.env['TANDIAN_TEST_CHROMIUM']
 
-/** Where one run on stores keeps its pictures, however many servers it starts. */
+/** Folder of a run's pictures on stores, shared by its servers. */
 export const data = process.env['TANDIAN_E2E_DATA']
 
-/** Where screenshots go. */
+/** Folder of screenshots. */
 export const shots = fileURLToPath(new URL(`results/${stack}/`, import.meta.url))
 
-/** The shops of the demo town, for stores, which begin empty. */
+/** The shops of the demo town. Stores start empty. */
 export const demoShops = fileURLToPath(new URL('../../town/demo.csv', import.meta.url))

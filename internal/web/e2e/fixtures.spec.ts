@@ -1,45 +1,43 @@
 import { expect, test } from './fixtures.ts'
 
-// What the other specs rely on.
+// Tests of the fixtures.
 
-const ask = `fetch('/readyz').then((r) => r.ok, () => false)`
+const checkReady = `fetch('/readyz').then((r) => r.ok, () => false)`
 
-test('a network that is cut is lost, and found when it is mended', async ({ person, network }) => {
+test('a cut network fails until it is restored', async ({ person, network }) => {
   const ann = await person({ url: network.url })
   await ann.page.goto('/favicon.svg')
   ann.expectNetworkErrors()
-  expect(await ann.page.evaluate(ask)).toBe(true)
+  expect(await ann.page.evaluate(checkReady)).toBe(true)
   await network.cut()
-  expect(await ann.page.evaluate(ask)).toBe(false)
-  await network.mend()
-  await expect.poll(() => ann.page.evaluate(ask)).toBe(true)
+  expect(await ann.page.evaluate(checkReady)).toBe(false)
+  await network.restore()
+  await expect.poll(() => ann.page.evaluate(checkReady)).toBe(true)
 })
 
-test('a server that was killed comes back with its sessions', async ({ person, server }) => {
+test('sessions survive a killed server', async ({ person, server }) => {
   const { token } = await server.login('CUSTOMER')
   const ann = await person()
   await ann.page.goto('/favicon.svg')
   ann.expectNetworkErrors()
   await server.kill()
-  expect(await ann.page.evaluate(ask)).toBe(false)
+  expect(await ann.page.evaluate(checkReady)).toBe(false)
   await server.start()
-  expect(await ann.page.evaluate(ask)).toBe(true)
+  expect(await ann.page.evaluate(checkReady)).toBe(true)
   const { me } = await server.api(token)('{ me { nickname } }')
   expect(me.nickname).toBe('Demo customer')
   const { phone, password } = server.as('CUSTOMER')
   expect((await server.loginWith({ phone, password })).token).not.toBe(token)
 })
 
-test('somebody new comes in by a code', async ({ server }) => {
-  const { ask: as } = await server.newcomer('+99900088001')
-  expect((await as('{ me { role } }')).me.role).toBe('CUSTOMER')
+test('a new user signs in by code', async ({ server }) => {
+  const { api } = await server.newUser('+99900088001')
+  expect((await api('{ me { role } }')).me.role).toBe('CUSTOMER')
 })
 
-test('the town has shops with pictures, notes, and people whom the customer follows', async ({
-  server,
-}) => {
-  const { ask: as } = await server.login('CUSTOMER')
-  const town = await as(`{
+test('the demo data has shops, notes and follows', async ({ server }) => {
+  const { api } = await server.login('CUSTOMER')
+  const town = await api(`{
     shops(orderBy: NEWEST, first: 30) { edges { node { images { url } } } }
     hotNotes(first: 10) { edges { node { images { url } } } }
     me { role feed(first: 1) { edges { node { id } } } }
@@ -51,14 +49,14 @@ test('the town has shops with pictures, notes, and people whom the customer foll
   expect(town.me.feed.edges).toHaveLength(1)
 })
 
-test('what a page complains of is heard', async ({ person }) => {
+test('page errors are collected', async ({ person }) => {
   const ann = await person()
   await ann.page.goto('/playground')
   await expect(ann.page.getByRole('heading', { level: 1 })).toBeVisible()
-  expect(ann.complaints()).toEqual([])
+  expect(ann.errors()).toEqual([])
 
   for (const script of [
-    `console.error('a word')`,
+    `console.error('a message')`,
     `queueMicrotask(() => { throw new Error('a mistake') })`,
     `document.body.appendChild(document.createElement('style')).textContent = 'a {}'`,
     `fetch('http://elsewhere.invalid/').catch(() => {})`,
@@ -66,9 +64,9 @@ test('what a page complains of is heard', async ({ person }) => {
   ]) {
     await ann.page.evaluate(script)
   }
-  const heard: string[] = []
-  for (const complaint of [
-    'console: a word',
+  const seen: string[] = []
+  for (const message of [
+    'console: a message',
     'error in the page: Error: a mistake',
     'content security policy: style-src-elem refuses inline',
     'content security policy: connect-src refuses http://elsewhere.invalid',
@@ -76,11 +74,11 @@ test('what a page complains of is heard', async ({ person }) => {
   ]) {
     await expect
       .poll(() => {
-        heard.push(...ann.complaints())
-        return heard.join('\n')
+        seen.push(...ann.errors())
+        return seen.join('\n')
       })
-      .toContain(complaint)
+      .toContain(message)
   }
   await ann.context.close()
-  ann.complaints() // what came late
+  ann.errors() // late messages
 })

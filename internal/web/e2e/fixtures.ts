@@ -1,5 +1,4 @@
-// What a spec has besides Playwright: a server, people who look at it, a network that
-// can be lost. README.md says how to write one.
+// Fixtures: a server, people with browsers, and a network that can fail. See README.md.
 
 import { AxeBuilder } from '@axe-core/playwright'
 import {
@@ -19,10 +18,10 @@ import { Server, type Role } from './server.ts'
 export { expect, stack }
 export type { Page }
 export type { Network } from './network.ts'
-export type { Ask, Login, Role, Server, Session } from './server.ts'
+export type { Api, Login, Role, Server, Session } from './server.ts'
 
-/** How somebody looks at Tandian. */
-export interface Looks {
+/** Options of a person's browser. */
+export interface PersonOptions {
   /** 390×844 with touch, or 1280×900. Default: phone. */
   device?: 'phone' | 'desktop'
   /** Default: en-US. */
@@ -31,35 +30,37 @@ export interface Looks {
   colorScheme?: 'light' | 'dark'
   /** Default: no-preference. */
   reducedMotion?: 'reduce' | 'no-preference'
-  /** Where they stand, or null for somebody who does not tell. Default: the demo town's centre. */
+  /** The position, or null without permission. Default: the centre of the demo town. */
   geolocation?: { latitude: number; longitude: number } | null
-  /** The zone of their clock. Default: Asia/Shanghai. */
+  /** The time zone. Default: Asia/Shanghai. */
   timezoneId?: string
-  /** As whom they are signed in when the page opens: a role's account, or a session. Default: nobody. */
+  /** The session: an account by role, or a session. Default: signed out. */
   as?: Role | { token: string; userId: string; device?: string | undefined }
-  /** Where they find the server. Default: server.url; `network.url` goes over a way that can be cut. */
+  /** URL of the server. Default: server.url. `network.url` can be cut. */
   url?: string
 }
 
-/** Somebody who looks at Tandian. What goes wrong in any of their pages fails the test at its end. */
+/** A person with a browser. Errors in their pages fail the test at its end. */
 export interface Person {
   page: Page
   context: BrowserContext
-  /** From here on the network may fail: the test cuts it, kills the server or goes offline. */
+  /**
+   * Allows network errors from now on: the test cuts the network, kills the server or goes offline.
+   */
   expectNetworkErrors(): void
-  /** Lets pass what matches in the browser's console; why is for the reader. */
+  /** Allows console messages that match; `why` documents the reason. */
   expectConsole(pattern: RegExp, why: string): void
-  /** Takes what their browser has complained of so far: it does not fail the test any more. */
-  complaints(): string[]
+  /** Returns and clears the collected errors, so that they do not fail the test. */
+  errors(): string[]
 }
 
 /** The centre of the demo town. */
 export const centre = { latitude: 30.2448, longitude: 120.151 }
 
 interface Fixtures {
-  /** Opens a browser for somebody. */
-  person: (looks?: Looks) => Promise<Person>
-  /** A way to the server that can be cut. */
+  /** Opens a browser for a new person. */
+  person: (options?: PersonOptions) => Promise<Person>
+  /** A connection to the server that can be cut. */
   network: Network
 }
 
@@ -83,23 +84,23 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     await network.cut()
   },
   person: async ({ browser, server }, use, info) => {
-    const watches: Watch[] = []
-    await use(async (looks = {}) => {
-      const watch = new Watch(`person ${watches.length + 1}`)
-      watches.push(watch)
-      return open(browser, server, looks, watch)
+    const collectors: ErrorCollector[] = []
+    await use(async (options = {}) => {
+      const collector = new ErrorCollector(`person ${collectors.length + 1}`)
+      collectors.push(collector)
+      return open(browser, server, options, collector)
     })
-    await Promise.all(watches.map((watch) => watch.context?.close()))
-    const troubles = watches.flatMap((watch) => watch.troubles())
+    await Promise.all(collectors.map((collector) => collector.context?.close()))
+    const errors = collectors.flatMap((collector) => collector.errors())
     if (info.status !== info.expectedStatus) {
       const body = server.output.slice(-20_000)
       await info.attach('server', { body, contentType: 'text/plain' })
     }
-    expect(troubles, 'what went wrong in the browsers').toEqual([])
+    expect(errors, 'what went wrong in the browsers').toEqual([])
   },
 })
 
-/** The cookie by which the server knows a device again, as a login sets it. */
+/** The cookie that identifies a device, as a login sets it. */
 function deviceCookies(url: string, value: string | undefined) {
   if (value === undefined) return []
   const { hostname: domain } = new URL(url)
@@ -107,17 +108,22 @@ function deviceCookies(url: string, value: string | undefined) {
   return [{ name: 'tandian_device', value, domain, sameSite: 'Strict' as const, ...rest }]
 }
 
-async function open(browser: Browser, server: Server, looks: Looks, watch: Watch): Promise<Person> {
-  const { device = 'phone', geolocation = centre, url = server.url, as } = looks
+async function open(
+  browser: Browser,
+  server: Server,
+  options: PersonOptions,
+  collector: ErrorCollector,
+): Promise<Person> {
+  const { device = 'phone', geolocation = centre, url = server.url, as } = options
   const session = typeof as === 'string' ? await server.login(as) : as
-  const kept = session && JSON.stringify({ token: session.token, userId: session.userId })
-  const localStorage = kept ? [{ name: 'tandian.session', value: kept }] : []
+  const stored = session && JSON.stringify({ token: session.token, userId: session.userId })
+  const localStorage = stored ? [{ name: 'tandian.session', value: stored }] : []
   const context = await browser.newContext({
     baseURL: url,
-    locale: looks.locale ?? 'en-US',
-    timezoneId: looks.timezoneId ?? 'Asia/Shanghai',
-    colorScheme: looks.colorScheme ?? 'light',
-    reducedMotion: looks.reducedMotion ?? 'no-preference',
+    locale: options.locale ?? 'en-US',
+    timezoneId: options.timezoneId ?? 'Asia/Shanghai',
+    colorScheme: options.colorScheme ?? 'light',
+    reducedMotion: options.reducedMotion ?? 'no-preference',
     storageState: {
       cookies: deviceCookies(url, session?.device),
       origins: [{ origin: url, localStorage }],
@@ -127,37 +133,37 @@ async function open(browser: Browser, server: Server, looks: Looks, watch: Watch
       : { viewport: { width: 1280, height: 900 } }),
     ...(geolocation ? { geolocation, permissions: ['geolocation'] } : {}),
   })
-  await watch.over(context, url)
+  await collector.over(context, url)
   return {
     context,
     page: await context.newPage(),
-    expectNetworkErrors: () => watch.expectNetworkErrors(),
-    expectConsole: (pattern) => watch.expectConsole(pattern),
-    complaints: () => watch.take(),
+    expectNetworkErrors: () => collector.expectNetworkErrors(),
+    expectConsole: (pattern) => collector.expectConsole(pattern),
+    errors: () => collector.take(),
   }
 }
 
-interface Trouble {
+interface PageError {
   text: string
-  /** Whether a network that failed explains it. */
+  /** Whether a network failure explains it. */
   network: boolean
-  /** Whether it was in the console, where a test may expect something. */
+  /** Whether it is a console message, which a test can allow. */
   console: boolean
 }
 
-// How Chromium tells of requests and sockets that fail.
+// Chromium's messages for failed requests and sockets.
 const networkError = /net::ERR_|Failed to load resource|WebSocket connection to|Failed to fetch/
 
-/** Notes what goes wrong in one context. */
-class Watch {
+/** Collects the errors of one context. */
+class ErrorCollector {
   context: BrowserContext | undefined
-  readonly #who: string
-  readonly #troubles: Trouble[] = []
+  readonly #name: string
+  readonly #errors: PageError[] = []
   readonly #expected: RegExp[] = []
   #network = false
 
-  constructor(who: string) {
-    this.#who = who
+  constructor(name: string) {
+    this.#name = name
   }
 
   async over(context: BrowserContext, url: string): Promise<void> {
@@ -167,28 +173,28 @@ class Watch {
       const to = new URL(address)
       return /^(http|ws)s?:$/.test(to.protocol) && to.host !== host
     }
-    // The binding is in the page before its first script.
+    // The binding is available before the page's first script.
     await context.exposeBinding('tandianViolation', (_, text: string) => {
-      this.#note(`content security policy: ${text}`)
+      this.#record(`content security policy: ${text}`)
     })
     await context.addInitScript(() => {
       document.addEventListener('securitypolicyviolation', (e) => {
-        const tell = (window as unknown as { tandianViolation(text: string): void })
+        const report = (window as unknown as { tandianViolation(text: string): void })
           .tandianViolation
-        tell(`${e.effectiveDirective} refuses ${e.blockedURI} (${e.sourceFile}:${e.lineNumber})`)
+        report(`${e.effectiveDirective} refuses ${e.blockedURI} (${e.sourceFile}:${e.lineNumber})`)
       })
     })
-    context.on('console', (message) => this.#hear(message))
+    context.on('console', (message) => this.#onConsole(message))
     context.on('weberror', (e) => {
       const { stack: lines, message } = e.error()
-      this.#note(`error in the page: ${lines ?? message}`, networkError.test(message))
+      this.#record(`error in the page: ${lines ?? message}`, networkError.test(message))
     })
     context.on('request', (request) => {
-      if (elsewhere(request.url())) this.#note(`asks another host: ${request.url()}`)
+      if (elsewhere(request.url())) this.#record(`asks another host: ${request.url()}`)
     })
     context.on('page', (page) => {
       page.on('websocket', (socket) => {
-        if (elsewhere(socket.url())) this.#note(`asks another host: ${socket.url()}`)
+        if (elsewhere(socket.url())) this.#record(`asks another host: ${socket.url()}`)
       })
     })
   }
@@ -201,34 +207,34 @@ class Watch {
     this.#expected.push(pattern)
   }
 
-  troubles(): string[] {
-    return this.#troubles
+  errors(): string[] {
+    return this.#errors
       .filter((t) => !t.console || !this.#expected.some((pattern) => pattern.test(t.text)))
-      .map((t) => `${this.#who}: ${t.text}`)
+      .map((t) => `${this.#name}: ${t.text}`)
   }
 
   take(): string[] {
-    const taken = this.troubles()
-    this.#troubles.length = 0
+    const taken = this.errors()
+    this.#errors.length = 0
     return taken
   }
 
-  #hear(message: ConsoleMessage): void {
+  #onConsole(message: ConsoleMessage): void {
     if (message.type() !== 'error') return
     const { url, lineNumber } = message.location()
     const text = message.text()
-    this.#note(`console: ${text} (${url}:${lineNumber})`, networkError.test(text), true)
+    this.#record(`console: ${text} (${url}:${lineNumber})`, networkError.test(text), true)
   }
 
-  #note(text: string, network = false, console = false): void {
+  #record(text: string, network = false, console = false): void {
     if (network && this.#network) return
-    this.#troubles.push({ text, network, console })
+    this.#errors.push({ text, network, console })
   }
 }
 
 /**
- * Fails with a readable list if axe finds anything against WCAG 2.1 A and AA or good
- * practice in the page as it is now. `exclude` are selectors of what is not ours.
+ * Fails if axe finds violations of WCAG 2.1 A, AA or best practices in the current page. `exclude`
+ * lists selectors of third-party content.
  */
 export async function a11y(page: Page, exclude: string[] = []): Promise<void> {
   const tags = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'best-practice']
@@ -238,11 +244,11 @@ export async function a11y(page: Page, exclude: string[] = []): Promise<void> {
   const list = violations.flatMap(({ id, help, nodes }) =>
     nodes.map((n) => `${id}: ${help}\n  ${n.target.join(' ')}\n  ${n.html}\n  ${n.failureSummary}`),
   )
-  // The rest of the test may find more.
+  // Continue: the rest of the test may find more.
   expect.soft(list.join('\n\n'), `axe on ${page.url()}`).toBe('')
 }
 
-/** Keeps a picture of the page as results/STACK/NAME.png. */
+/** Saves a screenshot as results/STACK/NAME.png. */
 export async function shot(page: Page, name: string): Promise<void> {
   await page.screenshot({ path: join(shots, `${name}.png`), animations: 'disabled' })
 }

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 import { a11y, expect, test, type Page } from './fixtures.ts'
-import { picture } from './picture.ts'
-import { changed, place, voucher } from './things.ts'
+import { picture } from './pictures.ts'
+import { changeResponses, placeOrder, voucher } from './testdata.ts'
 
 const minute = 60_000 // ms
 
-/** What a field for moments holds, in the zone of these browsers. */
-const written = (at: number) => new Date(at + 8 * 60 * minute).toISOString().slice(0, 16)
+/** Formats a time for a datetime-local field, in the browsers' time zone. */
+const toLocalInput = (at: number) => new Date(at + 8 * 60 * minute).toISOString().slice(0, 16)
 
-/** The picture of a chart was drawn, and its table is shown. */
-async function drawn(page: Page, title: string) {
+/** Waits for a chart, opens its table and returns the rows. */
+async function openChartTable(page: Page, title: string) {
   const chart = page.locator('figure').and(page.locator(`[data-chart^="${title}"]`))
   await expect(chart.getByRole('img')).toHaveAttribute('data-drawn', '30')
   await expect(chart.locator('canvas')).toBeVisible()
@@ -24,16 +24,13 @@ async function drawn(page: Page, title: string) {
   return rows
 }
 
-test('a merchant opens a shop with a picture, sells a voucher and a flash sale, and sees what comes of it', async ({
-  person,
-  server,
-}) => {
+test('a merchant creates a shop, sells vouchers and sees insights', async ({ person, server }) => {
   test.setTimeout(240_000)
   const { page } = await person({ as: 'MERCHANT', device: 'desktop' })
-  const buyer = await server.newcomer('+999007770411')
+  const buyer = await server.newUser('+999007770411')
   const customer = (await person({ as: buyer })).page
 
-  // The shop. What is missing is said at its field first.
+  // The shop. The form first reports missing values at their fields.
   await page.goto('/merchant')
   await page.getByRole('link', { name: 'New shop' }).click()
   const name = page.getByLabel('Name', { exact: true })
@@ -71,7 +68,7 @@ test('a merchant opens a shop with a picture, sells a voucher and a flash sale, 
     )
     .toBeGreaterThan(100)
 
-  // An ordinary voucher.
+  // A regular voucher.
   await page.getByRole('link', { name: 'New voucher' }).click()
   await page.getByRole('radio', { name: /^Ordinary/ }).check()
   await page.getByLabel('Title', { exact: true }).fill('Fifty for forty')
@@ -85,7 +82,7 @@ test('a merchant opens a shop with a picture, sells a voucher and a flash sale, 
   await expect(ordinary).toHaveAttribute('data-status', 'ON_SALE')
   await expect(ordinary).toContainText('¥40')
 
-  // A flash sale that is open.
+  // An open flash sale.
   await page.getByRole('link', { name: 'New voucher' }).click()
   await page.getByRole('radio', { name: /^Flash sale/ }).check()
   await page.getByLabel('Title', { exact: true }).fill('Steamed buns for two')
@@ -93,18 +90,18 @@ test('a merchant opens a shop with a picture, sells a voucher and a flash sale, 
   await page.getByLabel('Worth, in yuan').fill('30')
   await page.getByRole('textbox', { name: 'Pieces' }).fill('3')
   const now = Date.now()
-  await page.getByLabel('Opens').fill(written(now + 60 * minute))
-  await page.getByLabel('Closes').fill(written(now))
+  await page.getByLabel('Opens').fill(toLocalInput(now + 60 * minute))
+  await page.getByLabel('Closes').fill(toLocalInput(now))
   await page.getByRole('button', { name: 'Put on sale' }).click()
   await expect(page.getByLabel('Closes')).toHaveAttribute('aria-invalid', 'true')
-  await page.getByLabel('Opens').fill(written(now - minute))
-  await page.getByLabel('Closes').fill(written(now + 60 * minute))
+  await page.getByLabel('Opens').fill(toLocalInput(now - minute))
+  await page.getByLabel('Closes').fill(toLocalInput(now + 60 * minute))
   await page.getByRole('button', { name: 'Put on sale' }).click()
   const flash = page.getByRole('article').filter({ hasText: 'Steamed buns for two' })
   await expect(flash.locator('[data-stock="3"]')).toBeVisible()
   const sale = (await flash.getAttribute('data-voucher'))!
 
-  // Both can be bought, and the stock moves on the other's screen as it is changed.
+  // Both can be bought, and stock changes appear live.
   await customer.reload()
   await expect(customer.getByRole('link', { name: 'Fifty for forty' })).toBeVisible()
   await customer.goto(`/sales/${sale}`)
@@ -127,7 +124,7 @@ test('a merchant opens a shop with a picture, sells a voucher and a flash sale, 
   await expect(customer.locator('[data-status="PAID"]').first()).toBeVisible()
   const number = await customer.locator('[data-number]').getAttribute('data-number')
 
-  // Off sale nobody else gets one.
+  // An unavailable voucher cannot be bought.
   await page.reload()
   await expect(flash.locator('[data-stock="4"]')).toBeVisible()
   const other = (await person({ as: 'CUSTOMER' })).page
@@ -154,7 +151,7 @@ test('a merchant opens a shop with a picture, sells a voucher and a flash sale, 
   await page.getByLabel('Show').selectOption('PAID')
   await expect(order).toBeVisible()
 
-  // Its figures, which are counted a moment later.
+  // The insights, which are counted with a delay.
   await parts.getByRole('link', { name: 'Figures' }).click()
   await expect(async () => {
     await page.reload()
@@ -163,22 +160,19 @@ test('a merchant opens a shop with a picture, sells a voucher and a flash sale, 
     await expect(page.locator('[data-total=paid] dd')).toHaveText('1', quickly)
     await expect(page.locator('[data-total=views] dd')).not.toHaveText('0', quickly)
   }).toPass({ timeout: 40_000 })
-  const sales = await drawn(page, 'Sales')
+  const sales = await openChartTable(page, 'Sales')
   await expect(sales.filter({ hasText: '¥12.50' })).toHaveCount(1)
-  const visits = await drawn(page, 'Visits')
+  const visits = await openChartTable(page, 'Visits')
   await expect(visits.filter({ hasText: /[1-9]\d*$/ })).not.toHaveCount(0)
 
   await page.goto('/merchant')
   await expect(page.getByRole('link', { name: /^Willow Steam House/ }).first()).toBeVisible()
 })
 
-test('a merchant is asked for what the customer is told to show, in Chinese too', async ({
-  person,
-  server,
-}) => {
+test('merchant and customer screens share the voucher code label', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const { ask, ...customer } = await server.newcomer('+999007770412')
-  const id = await place(ask, await voucher(merchant.ask, server.shop))
+  const { api, ...customer } = await server.newUser('+999007770412')
+  const id = await placeOrder(api, await voucher(merchant.api, server.shop))
   const { page } = await person({ as: customer, locale: 'zh-CN' })
   await page.goto(`/orders/${id}`)
   const number = page.getByRole('definition').first()
@@ -191,16 +185,13 @@ test('a merchant is asked for what the customer is told to show, in Chinese too'
   await expect(desk.locator('[data-refused="UNPAID"]')).toBeVisible()
 })
 
-test('a form that was open puts nothing on sale again that was taken off meanwhile', async ({
-  person,
-  server,
-}) => {
+test('a stale form does not reactivate a voucher', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const id = await voucher(merchant.ask, server.shop)
+  const id = await voucher(merchant.api, server.shop)
   const { page } = await person({ as: merchant })
   await page.goto(`/merchant/vouchers/${id}`)
   await expect(page.getByRole('checkbox', { name: /^On sale/ })).toBeChecked()
-  await merchant.ask(
+  await merchant.api(
     `mutation ($id: ID!) { updateVoucher(input: {id: $id, status: OFF_SALE}) { userErrors { message } } }`,
     { id },
   )
@@ -208,18 +199,15 @@ test('a form that was open puts nothing on sale again that was taken off meanwhi
   await page.getByRole('button', { name: 'Save' }).click()
   const saved = page.getByRole('article').filter({ hasText: 'Fifty for forty, at lunch' })
   await expect(saved).toHaveAttribute('data-status', 'OFF_SALE')
-  const now = await merchant.ask(
+  const now = await merchant.api(
     `query ($id: ID!) { voucher(id: $id) { ... on OrdinaryVoucher { title status } } }`,
     { id },
   )
   expect(now.voucher).toEqual({ title: 'Fifty for forty, at lunch', status: 'OFF_SALE' })
 })
 
-test('an administrator sees caches, hot keys, queues and figures, which refresh by themselves', async ({
-  person,
-  server,
-}) => {
-  // Something that is asked for often.
+test('the admin screen refreshes by itself', async ({ person, server }) => {
+  // Makes one key hot.
   const visitor = server.api()
   for (let i = 0; i < 60; i++)
     await visitor(`query ($id: ID!) { shop(id: $id) { name } }`, { id: server.shop })
@@ -239,9 +227,9 @@ test('an administrator sees caches, hot keys, queues and figures, which refresh 
   expect(Math.max(...ratios)).toBeGreaterThan(0)
   await expect(page.locator('[data-queue]')).not.toHaveCount(0)
   await expect(page.locator('[data-key]')).not.toHaveCount(0)
-  const visits = await drawn(page, 'Visits to the site')
+  const visits = await openChartTable(page, 'Visits to the site')
   await expect(visits.first().locator('td')).toHaveCount(2)
-  const sales = await drawn(page, 'Sales')
+  const sales = await openChartTable(page, 'Sales')
   await expect(sales.first().locator('td').first()).toHaveText(/^¥[\d,.]+$/)
 
   await expect(asOf).not.toHaveAttribute('data-as-of', before)
@@ -249,10 +237,7 @@ test('an administrator sees caches, hot keys, queues and figures, which refresh 
   expect(Date.parse(after)).toBeGreaterThan(Date.parse(before))
 })
 
-test('prices and pieces are read as keypads write them, and nothing else is read into them', async ({
-  person,
-  server,
-}) => {
+test('prices and stock accept any keypad', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
   const { page } = await person({ as: 'MERCHANT' })
   await page.goto(`/merchant/shops/${server.shop}/vouchers/new`)
@@ -272,22 +257,19 @@ test('prices and pieces are read as keypads write them, and nothing else is read
   await page.getByRole('button', { name: 'Put on sale' }).click()
   await expect(page.getByText('The voucher is there.')).toBeVisible()
 
-  const { shop } = await merchant.ask(
+  const { shop } = await merchant.api(
     `query ($id: ID!) { shop(id: $id) { vouchers { id title payValue faceValue ... on FlashVoucher { sale { stock } } } } }`,
     { id: server.shop },
   )
   const made = shop.vouchers.find(({ title }: { title: string }) => title === 'Typed on a keypad')
   expect(made).toMatchObject({ payValue: 1250, faceValue: 120_050, sale: { stock: 100 } })
-  await merchant.ask(
+  await merchant.api(
     `mutation ($id: ID!) { updateFlashVoucher(input: {id: $id, status: OFF_SALE}) { userErrors { message } } }`,
     { id: made.id },
   )
 })
 
-test('a shop that an import stored without an address is edited and saved', async ({
-  person,
-  server,
-}) => {
+test('an imported shop without address can be saved', async ({ person, server }) => {
   test.setTimeout(180_000)
   const folder = await mkdtemp(join(tmpdir(), 'tandian-import-'))
   const file = join(folder, 'shops.geojson')
@@ -309,7 +291,7 @@ test('a shop that an import stored without an address is edited and saved', asyn
   expect(address).toBe('')
 
   const { page } = await person({ as: 'ADMIN' })
-  const sent = await changed(page, 'UpdateShop', () => undefined)
+  const sent = await changeResponses(page, 'UpdateShop', () => undefined)
   await page.goto(`/merchant/shops/${id}/edit`)
   await page.getByLabel('Opening hours').fill('07:00–20:00')
   await page.getByRole('button', { name: 'Save' }).click()
@@ -320,7 +302,7 @@ test('a shop that an import stored without an address is edited and saved', asyn
   })
   expect(shop).toEqual({ openHours: '07:00–20:00', address: '' })
 
-  // What is touched is checked.
+  // Changed fields are checked.
   await page.goto(`/merchant/shops/${id}/edit`)
   const name = page.getByLabel('Name', { exact: true })
   await name.fill('👨‍👩‍👧‍👦'.repeat(18))
@@ -333,36 +315,33 @@ test('a shop that an import stored without an address is edited and saved', asyn
   expect(sent.at(-1)).toEqual({ input: { id, name: '👨‍👩‍👧‍👦'.repeat(17) } })
 })
 
-test('figures end with the server’s day, and large amounts are told in full', async ({
-  person,
-  server,
-}) => {
-  // A browser that is a day ahead of the server's zone.
+test('insights end today by the server and show full amounts', async ({ person, server }) => {
+  // A browser one day ahead of the server's time zone.
   const { page } = await person({
     as: 'MERCHANT',
     device: 'desktop',
     timezoneId: 'Pacific/Kiritimati',
   })
-  await changed(page, 'ServerToday', ({ me }) => (me.checkIns.today = '2026-03-01'))
-  const sent = await changed(page, 'MyShopFigures', ({ shop }) => {
+  await changeResponses(page, 'ServerToday', ({ me }) => (me.checkIns.today = '2026-03-01'))
+  const sent = await changeResponses(page, 'MyShopFigures', ({ shop }) => {
     shop.salesByDay.at(-1).amount = 3_100_000_000
     shop.salesByDay.at(-2).amount = 3_100_000_000
   })
   await page.goto(`/merchant/shops/${server.shop}?part=figures`)
-  const rows = await drawn(page, 'Sales')
+  const rows = await openChartTable(page, 'Sales')
   expect(sent[0]).toMatchObject({ from: '2026-01-31', to: '2026-03-01' })
   await expect(rows.last()).toContainText('1 Mar 2026')
   await expect(rows.last()).toContainText('¥31,000,000')
   await expect(page.locator('[data-total=amount]')).toContainText('¥62,000,000')
 })
 
-test('a shop that nobody has rated has no stars', async ({ person, server }) => {
+test('an unrated shop shows no stars', async ({ person, server }) => {
   for (const [locale, said] of [
     ['en-US', 'No ratings yet'],
     ['zh-CN', '暂无评分'],
   ] as const) {
     const { page } = await person({ locale })
-    await changed(page, 'Shop', ({ shop }) => (shop.score = null))
+    await changeResponses(page, 'Shop', ({ shop }) => (shop.score = null))
     await page.goto(`/shops/${server.shop}`)
     await expect(page.getByText(said)).toBeVisible()
     await expect(page.getByText(/of 5 stars|满分/)).toHaveCount(0)

@@ -1,54 +1,48 @@
 import { expect, test } from './fixtures.ts'
-import type { Ask } from './server.ts'
-import { follow, publish } from './things.ts'
+import type { Api } from './server.ts'
+import { follow, publishNote } from './testdata.ts'
 
-async function nameOf(ask: Ask, id: string): Promise<string> {
-  const { shop } = await ask(`query ($id: ID!) { shop(id: $id) { name } }`, { id })
+async function shopName(api: Api, id: string): Promise<string> {
+  const { shop } = await api(`query ($id: ID!) { shop(id: $id) { name } }`, { id })
   return shop.name
 }
 
-async function rename(ask: Ask, id: string, name: string): Promise<void> {
-  const { updateShop } = await ask(
+async function renameShop(api: Api, id: string, name: string): Promise<void> {
+  const { updateShop } = await api(
     `mutation ($id: ID!, $name: String!) { updateShop(input: {id: $id, name: $name}) { userErrors { message } } }`,
     { id, name },
   )
   expect(updateShop.userErrors).toEqual([])
 }
 
-test('a page without a network says so, and asks again what it shows when there is one', async ({
-  person,
-  server,
-}) => {
+test('an offline page shows a banner and refetches later', async ({ person, server }) => {
   const { page, context, expectNetworkErrors } = await person()
   await page.goto(`/shops/${server.shop}`)
   const name = page.getByRole('heading', { level: 1 })
-  const { ask } = await server.login('MERCHANT')
-  const before = await nameOf(ask, server.shop)
+  const { api } = await server.login('MERCHANT')
+  const before = await shopName(api, server.shop)
   await expect(name).toHaveText(before)
 
   expectNetworkErrors()
   await context.setOffline(true)
   await expect(page.getByText('You are offline. What you see may be old.')).toBeVisible()
-  await rename(ask, server.shop, 'Renamed while nobody looked')
+  await renameShop(api, server.shop, 'Renamed while nobody looked')
   await expect(name).toHaveText(before)
   await context.setOffline(false)
-  // Neither the banner says so any more, nor a part that was being asked for as the network went.
+  // Neither the banner nor a section that was loading shows the message any more.
   await expect(page.getByText('You are offline.')).toHaveCount(0)
   await expect(name).toHaveText('Renamed while nobody looked')
-  await rename(ask, server.shop, before)
+  await renameShop(api, server.shop, before)
 })
 
-test('what is on the screen stays when asking again fails, and so does a screen that one goes back to', async ({
-  person,
-  server,
-}) => {
+test('content stays when a refetch fails', async ({ person, server }) => {
   const { page, context, expectNetworkErrors } = await person()
   await page.goto('/')
   const nearby = page.getByRole('region', { name: 'Nearby' })
   await nearby.getByRole('article').first().getByRole('link').click()
   await page.waitForURL('**/shops/*')
-  const { ask } = await server.login('MERCHANT')
-  const name = await nameOf(ask, new URL(page.url()).pathname.split('/').at(-1)!)
+  const { api } = await server.login('MERCHANT')
+  const name = await shopName(api, new URL(page.url()).pathname.split('/').at(-1)!)
   await expect(page.getByRole('heading', { level: 1 })).toHaveText(name)
 
   expectNetworkErrors()
@@ -66,10 +60,10 @@ test('what is on the screen stays when asking again fails, and so does a screen 
   await expect(page.locator('html')).toHaveAttribute('data-network', 'offline')
 })
 
-test('a list is shown also where something beside it is refused', async ({ person, server }) => {
-  const author = await server.newcomer('+999007770501')
-  const reader = await server.newcomer('+999007770502')
-  await follow(reader.ask, author.userId)
+test('a list shows although another query fails', async ({ person, server }) => {
+  const author = await server.newUser('+999007770501')
+  const reader = await server.newUser('+999007770502')
+  await follow(reader.api, author.userId)
   const { page } = await person({ as: reader })
   const busy = { message: 'Busy', path: ['user'], extensions: { code: 'UNAVAILABLE' } }
   let refused!: () => void
@@ -89,10 +83,10 @@ test('a list is shown also where something beside it is refused', async ({ perso
   await expect(list.getByRole('link', { name: /^user_/ })).toBeVisible()
 })
 
-test('a feed that is refused where its updates begin asks again', async ({ person, server }) => {
-  const author = await server.newcomer('+999007770503')
-  const reader = await server.newcomer('+999007770504')
-  await follow(reader.ask, author.userId)
+test('the feed retries its start cursor', async ({ person, server }) => {
+  const author = await server.newUser('+999007770503')
+  const reader = await server.newUser('+999007770504')
+  await follow(reader.api, author.userId)
   const { page } = await person({ as: reader })
   await page.clock.install()
   const busy = { message: 'Busy', path: ['me'], extensions: { code: 'UNAVAILABLE' } }
@@ -104,7 +98,7 @@ test('a feed that is refused where its updates begin asks again', async ({ perso
   })
   await page.goto('/settings')
   await expect.poll(() => asked).toBe(1)
-  // However long it waits between.
+  // Skips any backoff.
   await expect
     .poll(async () => {
       await page.clock.fastForward(60_000)
@@ -112,15 +106,15 @@ test('a feed that is refused where its updates begin asks again', async ({ perso
     })
     .toBe(3)
   await expect(page.locator('html')).toHaveAttribute('data-socket', 'open')
-  await publish(author.ask, server.shop, 'Heard of')
+  await publishNote(author.api, server.shop, 'Heard of')
   await expect(page.getByRole('link', { name: /Feed.*1 new note/ })).toBeVisible()
 })
 
-test('a feed that can be read anew only in part misses nothing', async ({ person, server }) => {
-  const author = await server.newcomer('+999007770505')
-  const reader = await server.newcomer('+999007770506')
-  await follow(reader.ask, author.userId)
-  await publish(author.ask, server.shop, 'Before')
+test('a partly reloaded feed misses no note', async ({ person, server }) => {
+  const author = await server.newUser('+999007770505')
+  const reader = await server.newUser('+999007770506')
+  await follow(reader.api, author.userId)
+  await publishNote(author.api, server.shop, 'Before')
   const { page } = await person({ as: reader })
   await page.clock.install()
   let end!: () => void
@@ -139,7 +133,7 @@ test('a feed that can be read anew only in part misses nothing', async ({ person
   await expect(page.locator('[data-feed-ready]')).toBeAttached()
   await expect(page.getByRole('article')).toHaveCount(1)
 
-  // The updates end, the page is not read anew, and where they begin is told late.
+  // The updates end, the page fails to reload, and the start cursor arrives late.
   const busy = { message: 'Busy', path: ['me'], extensions: { code: 'UNAVAILABLE' } }
   let refused = 0
   let begin!: () => void
@@ -160,23 +154,20 @@ test('a feed that can be read anew only in part misses nothing', async ({ person
       return refused
     })
     .toBeGreaterThan(0)
-  await publish(author.ask, server.shop, 'Between')
+  await publishNote(author.api, server.shop, 'Between')
   begin()
   await expect(page.getByRole('button', { name: '1 new note' })).toBeVisible()
 })
 
-test('an answer that was on its way as the network went is shown, and brings back no network', async ({
-  person,
-  server,
-}) => {
+test('a late response shows but does not end offline', async ({ person, server }) => {
   const { page, context, expectNetworkErrors } = await person()
   await page.goto(`/shops/${server.shop}`)
   const name = page.getByRole('heading', { level: 1 })
-  const { ask } = await server.login('MERCHANT')
-  const before = await nameOf(ask, server.shop)
+  const { api } = await server.login('MERCHANT')
+  const before = await shopName(api, server.shop)
   await expect(name).toHaveText(before)
 
-  await rename(ask, server.shop, 'Renamed a moment before')
+  await renameShop(api, server.shop, 'Renamed a moment before')
   const held: (() => void)[] = []
   await page.route('**/graphql', async (route) => {
     const response = await route.fetch()
@@ -192,13 +183,10 @@ test('an answer that was on its way as the network went is shown, and brings bac
   for (const release of held) release()
   await expect(name).toHaveText('Renamed a moment before')
   await expect(page.locator('html')).toHaveAttribute('data-network', 'offline')
-  await rename(ask, server.shop, before)
+  await renameShop(api, server.shop, before)
 })
 
-test('a server that is killed is told of, and its return is noticed by itself', async ({
-  person,
-  server,
-}) => {
+test('a killed server shows a banner until it returns', async ({ person, server }) => {
   const { page, expectNetworkErrors } = await person({ as: 'CUSTOMER' })
   await page.goto('/')
   await expect(page.getByRole('region', { name: 'Nearby' })).toBeVisible()
@@ -215,14 +203,12 @@ test('a server that is killed is told of, and its return is noticed by itself', 
   await expect(page.locator('html')).toHaveAttribute('data-socket', 'open')
 })
 
-test('a tab that is older than the server reloads once, and shows what was wanted', async ({
-  person,
-}) => {
+test('an outdated tab reloads once', async ({ person }) => {
   const { page, expectNetworkErrors } = await person()
   await page.goto('/')
   await expect(page.getByRole('region', { name: 'Nearby' })).toBeVisible()
   expectNetworkErrors()
-  // The parts of the tab's build are gone; those of the new one are there after the reload.
+  // The old build's chunks are gone. After the reload the new ones exist.
   let loads = 0
   page.on('load', () => {
     loads++
@@ -234,7 +220,7 @@ test('a tab that is older than the server reloads once, and shows what was wante
   expect(loads).toBe(1)
 })
 
-test('a part that stays away ends in words, and not in a loop', async ({ person }) => {
+test('a missing chunk shows an error without a loop', async ({ person }) => {
   const { page, expectNetworkErrors, expectConsole } = await person()
   await page.goto('/')
   expectNetworkErrors()
@@ -247,11 +233,11 @@ test('a part that stays away ends in words, and not in a loop', async ({ person 
   expect(loads).toBe(1)
 })
 
-test('a server of another build is sent the text of what it does not know', async ({ person }) => {
+test('unknown hashes are resent as text', async ({ person }) => {
   const { page, expectConsole } = await person()
   expectConsole(/400/, 'the hash that is not known')
   let asked = 0
-  // An older or newer server knows none of the hashes.
+  // A server of another build knows none of the hashes.
   await page.route('**/graphql', async (route) => {
     const body = route.request().postDataJSON()
     if (body.query === undefined) {

@@ -1,5 +1,5 @@
-// A way to the server that can be cut. A browser that is set offline keeps its open
-// sockets, frozen; a cut ends them, as a lost network does in the end.
+// A proxy to the server that can be cut. Offline browsers keep sockets open and frozen. A cut
+// closes them, as a lost network eventually does.
 
 import { connect, createServer, type Server as Listener, type Socket } from 'node:net'
 
@@ -13,19 +13,19 @@ export class Network {
     this.#upstream = new URL(upstream)
   }
 
-  /** Opens a way to the server at a URL. */
+  /** Opens a proxy to the server at a URL. */
   static async open(upstream: string): Promise<Network> {
     const network = new Network(upstream)
-    await network.mend()
+    await network.restore()
     return network
   }
 
-  /** Where the server is found by this way. */
+  /** The proxy's URL. */
   get url(): string {
     return `http://127.0.0.1:${this.#port}`
   }
 
-  /** Ends all connections, and refuses new ones. */
+  /** Closes all connections and refuses new ones. */
   async cut(): Promise<void> {
     const listener = this.#listener
     if (!listener) return
@@ -35,8 +35,8 @@ export class Network {
     await closed
   }
 
-  /** Lets connections through again, at the same address. */
-  async mend(): Promise<void> {
+  /** Accepts connections again at the same address. */
+  async restore(): Promise<void> {
     if (this.#listener) return
     const listener = createServer((here) => {
       const there = connect(Number(this.#upstream.port), this.#upstream.hostname)

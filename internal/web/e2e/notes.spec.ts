@@ -1,16 +1,13 @@
 import { expect, test, type Page } from './fixtures.ts'
-import { picture } from './picture.ts'
-import { follow, publish } from './things.ts'
+import { picture } from './pictures.ts'
+import { follow, publishNote } from './testdata.ts'
 
-test('a note with a picture is written, and shows live to who follows its author', async ({
-  person,
-  server,
-}) => {
-  const author = await server.newcomer('+999007770301')
-  const reader = await server.newcomer('+999007770302')
+test('a published note reaches followers live', async ({ person, server }) => {
+  const author = await server.newUser('+999007770301')
+  const reader = await server.newUser('+999007770302')
   const { page } = await person({ as: reader, device: 'desktop' })
 
-  // Followed on the author's page.
+  // The reader follows the author on their profile.
   await page.goto(`/users/${author.userId}`)
   const button = page.getByRole('button', { name: /^Follow/ })
   await button.click()
@@ -26,7 +23,7 @@ test('a note with a picture is written, and shows live to who follows its author
   await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
   await writer.page.getByLabel('Title').fill('The window seat')
   await writer.page.getByLabel('Your note').fill('Morning light.\nAsk for the small cup.')
-  // As large as a phone's photo: the browser makes it smaller before it is sent.
+  // As large as a phone photo: the browser shrinks it before the upload.
   await writer.page.locator('input[type=file]').setInputFiles({
     name: 'photo.png',
     mimeType: 'image/png',
@@ -41,16 +38,16 @@ test('a note with a picture is written, and shows live to who follows its author
   await expect(
     writer.page.getByRole('heading', { level: 1, name: 'The window seat' }),
   ).toBeVisible()
-  await expect(loaded(writer.page)).resolves.toBeGreaterThan(0)
+  await expect(loadedPictures(writer.page)).resolves.toBeGreaterThan(0)
 
-  // The other window hears of it where it stands, and shows it when that is wanted.
+  // The other window shows a badge, and the note on demand.
   await expect(page.getByRole('link', { name: /Feed.*1 new note/ })).toBeVisible()
   await expect(page.getByRole('heading', { name: 'The window seat' })).toHaveCount(0)
   await page.getByRole('button', { name: '1 new note' }).click()
   await expect(page.getByRole('heading', { name: 'The window seat' })).toBeVisible()
   await page.getByRole('link', { name: 'The window seat' }).click()
 
-  // They talk about it.
+  // They comment on it.
   await page.getByLabel('Add a comment').fill('Which window?')
   await page.getByRole('button', { name: 'Send' }).click()
   await expect(page.locator('[data-comment]').getByText('Which window?')).toBeVisible()
@@ -62,17 +59,13 @@ test('a note with a picture is written, and shows live to who follows its author
   await expect(writer.page.getByText('Which window?')).toBeVisible()
 })
 
-test('a feed that loses the network and the server comes back without a gap', async ({
-  person,
-  server,
-  network,
-}) => {
-  const author = await server.newcomer('+999007770303')
-  const reader = await server.newcomer('+999007770304')
-  await follow(reader.ask, author.userId)
+test('the feed recovers without a gap', async ({ person, server, network }) => {
+  const author = await server.newUser('+999007770303')
+  const reader = await server.newUser('+999007770304')
+  await follow(reader.api, author.userId)
   const titles = ['one', 'two', 'three', 'four', 'five', 'six', 'seven'].map((n) => `Note ${n}`)
   const write = async (from: number, to: number) => {
-    for (const title of titles.slice(from, to)) await publish(author.ask, server.shop, title)
+    for (const title of titles.slice(from, to)) await publishNote(author.api, server.shop, title)
   }
   await write(0, 1)
   const { page, expectNetworkErrors } = await person({ as: reader, url: network.url })
@@ -86,7 +79,7 @@ test('a feed that loses the network and the server comes back without a gap', as
   await network.cut()
   await expect(page.locator('html')).toHaveAttribute('data-network', 'unreachable')
   await write(2, 4)
-  await network.mend()
+  await network.restore()
   await expect(page.getByRole('button', { name: '3 new notes' })).toBeVisible()
 
   await server.kill()
@@ -95,7 +88,7 @@ test('a feed that loses the network and the server comes back without a gap', as
   await write(4, 6)
   await expect(page.getByRole('button', { name: '5 new notes' })).toBeVisible()
 
-  // Offline, sockets freeze instead of ending.
+  // Offline sockets freeze instead of closing.
   await page.context().setOffline(true)
   await write(6, 7)
   await page.context().setOffline(false)
@@ -103,16 +96,16 @@ test('a feed that loses the network and the server comes back without a gap', as
 
   await page.getByRole('button', { name: '6 new notes' }).click()
   await expect(page.getByRole('article').getByRole('heading')).toHaveText(titles.toReversed())
-  // What a reload reads is the same.
+  // A reload shows the same list.
   await page.reload()
   await expect(page.getByRole('article').getByRole('heading')).toHaveText(titles.toReversed())
 })
 
-test('what is read stays where it is while notes come and go', async ({ person, server }) => {
-  const author = await server.newcomer('+999007770305')
-  const reader = await server.newcomer('+999007770306')
-  await follow(reader.ask, author.userId)
-  for (let i = 0; i < 14; i++) await publish(author.ask, server.shop, `Old ${i}`)
+test('the feed does not move while notes change', async ({ person, server }) => {
+  const author = await server.newUser('+999007770305')
+  const reader = await server.newUser('+999007770306')
+  await follow(reader.api, author.userId)
+  for (let i = 0; i < 14; i++) await publishNote(author.api, server.shop, `Old ${i}`)
   const { page } = await person({ as: reader })
   await page.goto('/feed')
   await expect(page.locator('[data-feed-ready]')).toBeAttached()
@@ -124,7 +117,7 @@ test('what is read stays where it is while notes come and go', async ({ person, 
       .getByRole('heading', { name: title, exact: true })
       .evaluate((e) => e.getBoundingClientRect().top)
   const before = await place()
-  const id = await publish(author.ask, server.shop, 'New')
+  const id = await publishNote(author.api, server.shop, 'New')
   await expect(page.getByRole('button', { name: '1 new note' })).toBeVisible()
   expect(Math.abs((await place()) - before)).toBeLessThan(2)
 
@@ -133,12 +126,14 @@ test('what is read stays where it is while notes come and go', async ({ person, 
   await page.goBack()
   await expect.poll(async () => Math.abs((await place()) - before)).toBeLessThan(2)
 
-  // One that is deleted is not offered any more.
-  await author.ask(`mutation ($id: ID!) { deleteNote(id: $id) { userErrors { message } } }`, { id })
+  // A deleted note is no longer announced.
+  await author.api(`mutation ($id: ID!) { deleteNote(id: $id) { userErrors { message } } }`, {
+    id,
+  })
   await expect(page.getByRole('button', { name: '1 new note' })).toHaveCount(0)
 
-  // Nor is one whose author is not followed any more.
-  await publish(author.ask, server.shop, 'Last')
+  // Nor is a note by an unfollowed author.
+  await publishNote(author.api, server.shop, 'Last')
   const tab = page.getByRole('link', { name: /^Feed/ })
   await expect(tab).toHaveAccessibleName(/1 new note/)
   await page.getByRole('link', { name: title, exact: true }).click()
@@ -149,10 +144,10 @@ test('what is read stays where it is while notes come and go', async ({ person, 
   await expect(page.getByRole('button', { name: '1 new note' })).toHaveCount(0)
 })
 
-test('a like and a follow that are refused are taken back', async ({ person, server }) => {
-  const author = await server.newcomer('+999007770307')
-  const reader = await server.newcomer('+999007770308')
-  const note = await publish(author.ask, server.shop, 'Gone in a moment')
+test('rejected likes and follows are rolled back', async ({ person, server }) => {
+  const author = await server.newUser('+999007770307')
+  const reader = await server.newUser('+999007770308')
+  const note = await publishNote(author.api, server.shop, 'Gone in a moment')
   const { page } = await person({ as: reader })
   await page.goto(`/notes/${note}`)
   const like = page.getByRole('button', { name: /^Like “/ })
@@ -188,7 +183,7 @@ test('a like and a follow that are refused are taken back', async ({ person, ser
   const button = page.getByRole('button', { name: /^Follow/ }).first()
   await like.click()
   await button.click()
-  // Shown at once, though nobody has answered.
+  // Shown immediately, before the response.
   await expect(like).toHaveAttribute('aria-pressed', 'true')
   await expect(like).toContainText('1')
   await expect(button).toHaveAttribute('aria-pressed', 'true')
@@ -199,9 +194,9 @@ test('a like and a follow that are refused are taken back', async ({ person, ser
   await expect(page.getByText('It does not exist any more.')).toBeVisible()
 })
 
-test('a like that is taken back at once stays taken back', async ({ person, server }) => {
-  const reader = await server.newcomer('+999007770313')
-  const note = await publish(reader.ask, server.shop, 'Liked by mistake')
+test('a quick unlike wins over its like', async ({ person, server }) => {
+  const reader = await server.newUser('+999007770313')
+  const note = await publishNote(reader.api, server.shop, 'Liked by mistake')
   const { page } = await person({ as: reader })
   let arrive!: () => void
   const late = new Promise<void>((resolve) => (arrive = resolve))
@@ -221,24 +216,21 @@ test('a like that is taken back at once stays taken back', async ({ person, serv
   await expect(like).toHaveAttribute('aria-pressed', 'true')
   await like.click()
   await expect(like).toHaveAttribute('aria-pressed', 'false')
-  arrive() // the first was long on its way
+  arrive() // the first request was slow
   await expect.poll(() => answers).toEqual(['LikeNote', 'UnlikeNote'])
   await expect(like).toHaveAttribute('aria-pressed', 'false')
-  const { note: there } = await reader.ask(`query ($id: ID!) { note(id: $id) { isLiked } }`, {
+  const { note: there } = await reader.api(`query ($id: ID!) { note(id: $id) { isLiked } }`, {
     id: note,
   })
   expect(there.isLiked).toBe(false)
 })
 
-test('a comment that is being written is kept, for nobody else, and is not sent twice unasked', async ({
-  person,
-  server,
-}) => {
+test('a comment draft is kept for its author', async ({ person, server }) => {
   const [one, other] = await Promise.all([
-    server.newcomer('+999007770309'),
-    server.newcomer('+999007770310'),
+    server.newUser('+999007770309'),
+    server.newUser('+999007770310'),
   ])
-  const note = await publish(one.ask, server.shop, 'Talked about')
+  const note = await publishNote(one.api, server.shop, 'Talked about')
   const { page } = await person({ as: one })
   await page.goto(`/notes/${note}`)
   const area = page.getByLabel('Add a comment')
@@ -268,18 +260,15 @@ test('a comment that is being written is kept, for nobody else, and is not sent 
   await page.reload()
   await expect(area).toHaveValue('Second')
 
-  // Somebody else signs in on the same page.
+  // Another user signs in on the same page.
   const session = JSON.stringify({ token: other.token, userId: other.userId })
   await page.evaluate((kept) => localStorage.setItem('tandian.session', kept), session)
   await page.reload()
   await expect(area).toHaveValue('')
 })
 
-test('a note whose answer is too late is looked for before it is sent again', async ({
-  person,
-  server,
-}) => {
-  const { page } = await person({ as: await server.newcomer('+999007770311') })
+test('an unconfirmed note is not sent again automatically', async ({ person, server }) => {
+  const { page } = await person({ as: await server.newUser('+999007770311') })
   await page.route('**/graphql', (route) => {
     if (route.request().postDataJSON().operationName !== 'PublishNote') return route.continue()
     const late = { message: 'Too late.', path: ['publishNote'], extensions: { code: 'TIMEOUT' } }
@@ -291,17 +280,14 @@ test('a note whose answer is too late is looked for before it is sent again', as
   await page.getByRole('button', { name: 'Publish' }).click()
   await expect(page.getByText('your note may be published already')).toBeVisible()
 
-  // Sent again, it is there, and who hears the page is told which one this is.
+  // Sent again, the note is published, and screen readers announce its title.
   await page.unrouteAll({ behavior: 'wait' })
   await page.getByRole('button', { name: 'Send again' }).click()
   await expect(page.getByRole('heading', { level: 1, name: 'Perhaps there' })).toBeFocused()
 })
 
-test('a picture that cannot be taken says why, and the focus stays among the pictures', async ({
-  person,
-  server,
-}) => {
-  const { page, expectConsole } = await person({ as: await server.newcomer('+999007770312') })
+test('a rejected picture shows why and keeps the focus', async ({ person, server }) => {
+  const { page, expectConsole } = await person({ as: await server.newUser('+999007770312') })
   expectConsole(/413/, 'what is too large')
   await page.goto('/publish')
   const files = [1, 2].map((n) => ({
@@ -321,8 +307,8 @@ test('a picture that cannot be taken says why, and the focus stays among the pic
   await expect(page.locator('input[type=file]')).toBeFocused()
 })
 
-/** How many of the pictures of the page are there. */
-async function loaded(page: Page): Promise<number> {
+/** Waits for loaded pictures and returns their number. */
+async function loadedPictures(page: Page): Promise<number> {
   const count = () =>
     page
       .locator('main img')

@@ -1,14 +1,22 @@
 import { readFileSync } from 'node:fs'
 
 import { expect, test, type Page, type Person } from './fixtures.ts'
-import { picture } from './picture.ts'
-import { admins, customers, everybody, make, merchants, quiet, type Seen } from './tour.ts'
-import { complaintsOfScript, complaintsOfStyle } from '../app/scripts/oldBrowsers.mjs'
+import { picture } from './pictures.ts'
+import {
+  adminScreens,
+  customerScreens,
+  publicScreens,
+  createTourData,
+  merchantScreens,
+  waitUntilLoaded,
+  type TourScreen,
+} from './tour.ts'
+import { unsupportedInScript, unsupportedInStyle } from '../app/scripts/oldBrowsers.mjs'
 
-// The oldest browsers that are supported are not at hand. These lack what those lack.
+// The oldest supported browsers are not available. This removes newer built-ins instead.
 
-/** Takes away the built-ins that Chrome 97, Firefox 102 or Safari 15.4 does not have. */
-async function older({ context }: Person): Promise<void> {
+/** Removes the built-ins that Chrome 97, Firefox 102 or Safari 15.4 lacks. */
+async function removeNewerBuiltIns({ context }: Person): Promise<void> {
   await context.addInitScript(() => {
     const world = globalThis as any
     const without: [any, string[]][] = [
@@ -40,12 +48,12 @@ async function older({ context }: Person): Promise<void> {
 
 const broken = 'Something is broken here'
 
-async function tour(page: Page, screens: readonly Seen[]): Promise<void> {
+async function tour(page: Page, screens: readonly TourScreen[]): Promise<void> {
   for (const { name, path, ready } of screens) {
     await test.step(name, async () => {
       await page.goto(path)
       await ready(page)
-      await quiet(page)
+      await waitUntilLoaded(page)
       await expect(page.getByText(broken)).toHaveCount(0)
     })
   }
@@ -53,27 +61,27 @@ async function tour(page: Page, screens: readonly Seen[]): Promise<void> {
 
 test('all screens work in the oldest supported browsers', async ({ person, server }) => {
   test.setTimeout(240_000)
-  const made = await make(server)
+  const made = await createTourData(server)
   const visitor = await person()
-  visitor.expectConsole(/status of 404/, 'the status of the last one')
-  await older(visitor)
-  await tour(visitor.page, everybody(made, server.shop))
+  visitor.expectConsole(/status of 404/, 'the last screen is a 404')
+  await removeNewerBuiltIns(visitor)
+  await tour(visitor.page, publicScreens(made, server.shop))
   expect(await visitor.page.evaluate(() => 'toSorted' in Array.prototype)).toBe(false)
   for (const [as, screens] of [
-    ['CUSTOMER', customers(made)],
-    ['MERCHANT', merchants(made, server.shop)],
-    ['ADMIN', admins],
+    ['CUSTOMER', customerScreens(made)],
+    ['MERCHANT', merchantScreens(made, server.shop)],
+    ['ADMIN', adminScreens],
   ] as const) {
     const somebody = await person({ as, device: 'desktop' })
-    await older(somebody)
+    await removeNewerBuiltIns(somebody)
     await tour(somebody.page, screens)
   }
 })
 
-test('an older browser sends a picture, and shows the playground', async ({ person, server }) => {
-  const session = await server.newcomer('+999007770801')
+test('an old browser uploads a picture and opens the playground', async ({ person, server }) => {
+  const session = await server.newUser('+999007770801')
   const somebody = await person({ as: session, device: 'desktop' })
-  await older(somebody)
+  await removeNewerBuiltIns(somebody)
   const { page } = somebody
   await page.goto('/publish')
   await page
@@ -89,7 +97,7 @@ test('an older browser sends a picture, and shows the playground', async ({ pers
   await expect(page.locator('.graphiql-query-editor')).toContainText('query')
 })
 
-test('a browser that is too old is told so', async ({ person }) => {
+test('an unsupported browser shows a message', async ({ person }) => {
   for (const path of ['/', '/playground']) {
     const somebody = await person()
     await somebody.context.addInitScript(() => {
@@ -104,7 +112,7 @@ test('a browser that is too old is told so', async ({ person }) => {
   await expect(page.getByText('Your browser is too old')).toBeHidden()
 })
 
-test.describe('the check of the build', () => {
+test.describe('the build check', () => {
   for (const [what, text] of [
     ['a method of 2023', 'const a = [2, 1].toSorted()'],
     ['a method behind ?.', 'a?.findLast(b)'],
@@ -120,18 +128,18 @@ test.describe('the check of the build', () => {
     ['syntax of 2025', "import a from './a.json' with { type: 'json' }"],
   ] as const) {
     test(`finds ${what}`, () => {
-      expect(complaintsOfScript(text)).toHaveLength(1)
+      expect(unsupportedInScript(text)).toHaveLength(1)
     })
   }
 
-  test('finds nothing in what all supported browsers have', () => {
+  test('accepts what all supported browsers have', () => {
     const text = `
       class A { #b = 1; static c = 2; has(o) { return #b in o } }
       const d = [1, 2].at(-1) ?? Object.hasOwn(A, 'c'); d ||= /(?<year>\\p{Nd}+)/u
       Object.values(A).map(f); [...new Map().values()].map(f); Array.from(g.keys()).filter(f)
       await import('./x.js')`
-    expect(complaintsOfScript(text)).toEqual([])
-    expect(complaintsOfScript('[1].toSorted()', new Set(['toSorted']))).toEqual([])
+    expect(unsupportedInScript(text)).toEqual([])
+    expect(unsupportedInScript('[1].toSorted()', new Set(['toSorted']))).toEqual([])
   })
 
   for (const [css, n] of [
@@ -148,7 +156,7 @@ test.describe('the check of the build', () => {
     ['a{rotate:3deg}', 1],
   ] as const) {
     test(`finds ${n} in ${css}`, () => {
-      expect(complaintsOfStyle(css)).toHaveLength(n)
+      expect(unsupportedInStyle(css)).toHaveLength(n)
     })
   }
 

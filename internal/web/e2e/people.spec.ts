@@ -1,9 +1,9 @@
 import { expect, test, type Page } from './fixtures.ts'
-import { picture, seeThrough } from './picture.ts'
-import { follow } from './things.ts'
+import { picture, transparentPicture } from './pictures.ts'
+import { follow } from './testdata.ts'
 
-test('a newcomer checks in once a day, and gets five points for it', async ({ person, server }) => {
-  const session = await server.newcomer('+999007770401')
+test('a daily check-in earns five points', async ({ person, server }) => {
+  const session = await server.newUser('+999007770401')
   const { page } = await person({ as: session })
   await page.goto('/me')
   const card = page.locator('[data-checked-in]')
@@ -26,8 +26,8 @@ test('a newcomer checks in once a day, and gets five points for it', async ({ pe
     await expect(page.locator('td[data-checked] [aria-current="date"]')).toHaveCount(1)
   }
   await checkedIn()
-  // It is the day that the server has.
-  const { me } = await session.ask(`{ me { points checkIns { month days count streak } } }`)
+  // The day is the server's.
+  const { me } = await session.api(`{ me { points checkIns { month days count streak } } }`)
   expect(me).toMatchObject({ points: 5, checkIns: { count: 1, streak: 1 } })
   const marked = page.locator(`table[data-month="${me.checkIns.month}"] td[data-checked]`)
   await expect(marked).toHaveAttribute('data-day', String(me.checkIns.days[0]))
@@ -38,7 +38,7 @@ test('a newcomer checks in once a day, and gets five points for it', async ({ pe
   await page.reload()
   await checkedIn()
 
-  // The month before has nothing, and this one is a press away.
+  // The previous month is empty, and the current one is one click away.
   await page.getByRole('button', { name: 'The month before' }).click()
   await expect(card.getByText('0 days this month')).toBeVisible()
   await expect(page.locator('td[data-checked]')).toHaveCount(0)
@@ -47,11 +47,8 @@ test('a newcomer checks in once a day, and gets five points for it', async ({ pe
   await expect(page.locator('td[data-checked]')).toHaveCount(1)
 })
 
-test('what somebody says of himself shows to others, and what is refused stays at its field', async ({
-  person,
-  server,
-}) => {
-  const session = await server.newcomer('+999007770402')
+test('profile changes show to others, errors at their fields', async ({ person, server }) => {
+  const session = await server.newUser('+999007770402')
   const { page } = await person({ as: session })
   await page.goto('/me')
   await page.getByRole('link', { name: 'Edit profile' }).click()
@@ -83,12 +80,12 @@ test('what somebody says of himself shows to others, and what is refused stays a
   await expect(other.page.getByText('1990')).toHaveCount(0)
 })
 
-test('a password is set, and signs in on another device', async ({ person, server }) => {
+test('a password signs in on another device', async ({ person, server }) => {
   const phone = '+999007770403'
-  const { page } = await person({ as: await server.newcomer(phone) })
+  const { page } = await person({ as: await server.newUser(phone) })
   await page.goto('/me/edit')
   const field = page.getByLabel('New password')
-  // A first password needs a code, and the form finds that out.
+  // A first password needs a code, and the form asks for it.
   await field.fill('a long enough word')
   await page.getByRole('button', { name: 'Set password' }).click()
   await page.getByLabel('Your phone').fill(phone)
@@ -101,7 +98,7 @@ test('a password is set, and signs in on another device', async ({ person, serve
   await page.getByRole('button', { name: 'Set password' }).click()
   await expect(page.getByText('The password is set.')).toBeVisible()
   await expect(field).toHaveValue('')
-  // Who set it stays signed in.
+  // This device stays signed in.
   await page.goto('/me')
   await expect(page.getByRole('button', { name: 'Sign out' })).toBeVisible()
 
@@ -116,7 +113,7 @@ test('a password is set, and signs in on another device', async ({ person, serve
   await other.getByRole('button', { name: 'Sign in', exact: true }).click()
   await expect(other.getByRole('heading', { level: 1, name: 'Me' })).toBeVisible()
 
-  // The first device lists both, and signs the other one out.
+  // The first device lists both and signs the other one out.
   await page.goto('/me/edit')
   await expect(page.getByText('This device')).toBeVisible()
   await page.getByRole('button', { name: 'Sign out all other devices' }).click()
@@ -134,8 +131,8 @@ test('a password is set, and signs in on another device', async ({ person, serve
   await expect(page.getByText('The password is set.')).toBeVisible()
 })
 
-test('the language is a press away, and stays', async ({ person, server }) => {
-  const { page } = await person({ as: await server.newcomer('+999007770404') })
+test('the profile switches the language', async ({ person, server }) => {
+  const { page } = await person({ as: await server.newUser('+999007770404') })
   await page.goto('/me')
   await expect(page.locator('html')).toHaveAttribute('lang', 'en')
   await page.getByRole('button', { name: '中文' }).click()
@@ -148,8 +145,8 @@ test('the language is a press away, and stays', async ({ person, server }) => {
   await expect(page.getByRole('heading', { level: 1, name: 'Me' })).toBeVisible()
 })
 
-test('who signs out is out, here and at the server', async ({ person, server }) => {
-  const session = await server.newcomer('+999007770405')
+test('signing out ends the session on the server', async ({ person, server }) => {
+  const session = await server.newUser('+999007770405')
   const { page } = await person({ as: session })
   await page.goto('/me')
   await page.getByRole('button', { name: 'Sign out' }).click()
@@ -159,13 +156,10 @@ test('who signs out is out, here and at the server', async ({ person, server }) 
   expect(kept).toBeNull()
   await page.goto('/me')
   await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
-  expect(await session.ask(`{ me { id } }`)).toEqual({ me: null })
+  expect(await session.api(`{ me { id } }`)).toEqual({ me: null })
 })
 
-test('a customer is told whom the pages of merchants and administrators are for, and sees nothing', async ({
-  person,
-  server,
-}) => {
+test('customers see no merchant or admin data', async ({ person, server }) => {
   const { page } = await person({ as: 'CUSTOMER' })
   const shop = `/merchant/shops/${server.shop}`
   const refused = async (path: string, role: string, words: string) => {
@@ -194,25 +188,25 @@ test('a customer is told whom the pages of merchants and administrators are for,
   await expect(merchant.page.locator('[data-as-of]')).toHaveCount(0)
 })
 
-test('two see on each other’s page whom both follow', async ({ person, server }) => {
+test('profiles show common followees', async ({ person, server }) => {
   const [ann, bob, both, other] = await Promise.all(
-    ['06', '07', '08', '09'].map((n) => server.newcomer(`+9990077704${n}`)),
+    ['06', '07', '08', '09'].map((n) => server.newUser(`+9990077704${n}`)),
   )
-  if (!ann || !bob || !both || !other) throw new Error('nobody came')
-  await both.ask(
+  if (!ann || !bob || !both || !other) throw new Error('missing users')
+  await both.api(
     `mutation { updateProfile(input: {nickname: "Known to both"}) { userErrors { message } } }`,
   )
-  await other.ask(
+  await other.api(
     `mutation { updateProfile(input: {nickname: "Known to Bob"}) { userErrors { message } } }`,
   )
-  await follow(bob.ask, both.userId)
-  await follow(bob.ask, other.userId)
+  await follow(bob.api, both.userId)
+  await follow(bob.api, other.userId)
   const { page } = await person({ as: ann })
   await page.goto(`/users/${bob.userId}`)
   await expect(page.getByRole('button', { name: /^Follow/ })).toBeVisible()
   await expect(page.getByText('You both follow')).toHaveCount(0)
 
-  // Followed on their page, they are common on the next.
+  // After following the same person, they have a common followee.
   await page.goto(`/users/${both.userId}`)
   const button = page.getByRole('button', { name: /^Follow/ })
   await button.click()
@@ -227,7 +221,7 @@ test('two see on each other’s page whom both follow', async ({ person, server 
   await expect(page.getByText('Known to Bob')).toHaveCount(0)
 })
 
-/** The names of what the page asks from now on. */
+/** Collects the names of the operations that the page sends from now on. */
 function operations(page: Page): string[] {
   const names: string[] = []
   page.on('request', (request) => {
@@ -237,11 +231,11 @@ function operations(page: Page): string[] {
 }
 
 for (const [what, phone, file, ending] of [
-  ['transparent', '+999007770413', seeThrough(700, 500), /\.png$/],
+  ['transparent', '+999007770413', transparentPicture(700, 500), /\.png$/],
   ['opaque', '+999007770414', picture(700, 500), /\.jpg$/],
 ] as const) {
-  test(`a face that is ${what} stays so`, async ({ person, server }) => {
-    const session = await server.newcomer(phone)
+  test(`a ${what} avatar stays ${what}`, async ({ person, server }) => {
+    const session = await server.newUser(phone)
     const { page } = await person({ as: session })
     await page.goto('/me/edit')
     await page
@@ -250,7 +244,7 @@ for (const [what, phone, file, ending] of [
     await expect(page.getByRole('button', { name: 'Remove the picture' })).toBeVisible()
     await page.getByRole('button', { name: 'Save' }).click()
     await expect(page.getByText('Saved.')).toBeVisible()
-    const { me } = await session.ask(`{ me { avatarUrl } }`)
+    const { me } = await session.api(`{ me { avatarUrl } }`)
     expect(me.avatarUrl).toMatch(ending)
   })
 }

@@ -2,15 +2,15 @@ import type { Locator } from '@playwright/test'
 
 import { a11y, expect, shot, test, type Page } from './fixtures.ts'
 
-/** Writes into an editor, which is CodeMirror's and holds its text there. */
+/** Sets the text of a CodeMirror editor. */
 async function write(editor: Locator, text: string): Promise<void> {
   await editor.locator('.CodeMirror').evaluate((node, value) => {
     ;(node as unknown as { CodeMirror: { setValue(v: string): void } }).CodeMirror.setValue(value)
   }, text)
 }
 
-/** Writes a query with a name, and waits until GraphiQL has read it: the tab has its name then. */
-async function ask(page: Page, name: string, text: string): Promise<void> {
+/** Enters a named query and waits until GraphiQL has parsed it and named the tab. */
+async function enterQuery(page: Page, name: string, text: string): Promise<void> {
   await write(query(page), text)
   await expect(page.getByRole('tab', { name })).toBeVisible()
 }
@@ -19,7 +19,7 @@ const query = (page: Page) => page.getByRole('region', { name: 'Query Editor' })
 const answer = (page: Page) => page.getByRole('region', { name: 'Result Window' })
 const signedIn = (page: Page) => page.getByRole('status', { name: 'Signed in' })
 
-/** Runs the query, or one of several: GraphiQL lists them as soon as it has read them. */
+/** Runs the query, or one of several operations from GraphiQL's menu. */
 async function run(page: Page, operation?: string): Promise<void> {
   const execute = page.getByRole('button', { name: /Execute query/ })
   if (!operation) return execute.click()
@@ -28,7 +28,7 @@ async function run(page: Page, operation?: string): Promise<void> {
   await page.getByRole('menuitem', { name: operation }).click()
 }
 
-/** Opens the playground, when it knows the schema. */
+/** Opens the playground and waits for the schema. */
 async function open(page: Page): Promise<void> {
   await page.goto('/playground')
   await expect(query(page)).toContainText('ShopsNearby')
@@ -44,7 +44,7 @@ test('a visitor runs the first query', async ({ person }) => {
   await shot(page, 'playground')
 })
 
-test('an example opens in a tab of its own, by the keyboard', async ({ person }) => {
+test('an example opens in a new tab by keyboard', async ({ person }) => {
   const { page } = await person({ device: 'desktop' })
   await open(page)
   const examples = page.getByLabel('Example')
@@ -67,7 +67,7 @@ test('an example opens in a tab of its own, by the keyboard', async ({ person })
   await expect(page.getByRole('region', { name: 'Variables' })).toContainText(/"from": "\d{4}-/)
 })
 
-test('the explorer shows what can be asked', async ({ person }) => {
+test('the explorer shows the schema', async ({ person }) => {
   const { page } = await person({ device: 'desktop', colorScheme: 'dark' })
   await open(page)
   await page.getByRole('button', { name: 'Show GraphiQL Explorer' }).click()
@@ -75,12 +75,12 @@ test('the explorer shows what can be asked', async ({ person }) => {
   await shot(page, 'playground-dark')
 })
 
-test('what is typed as a header says who asks', async ({ person, server }) => {
+test('a typed header overrides the session', async ({ person, server }) => {
   const { token } = await server.login('CUSTOMER')
   const { page } = await person({ device: 'desktop', as: 'MERCHANT' })
   await open(page)
   await expect(signedIn(page)).toHaveText('Demo merchant, merchant')
-  await ask(page, 'Me', 'query Me { me { nickname } }')
+  await enterQuery(page, 'Me', 'query Me { me { nickname } }')
   await run(page)
   await expect(answer(page)).toContainText('Demo merchant')
 
@@ -96,7 +96,7 @@ test('what is typed as a header says who asks', async ({ person, server }) => {
   await expect(answer(page)).toContainText('Demo customer')
 })
 
-test('a session of which the server cannot be asked is not taken over', async ({ person }) => {
+test('an unverified session is not adopted', async ({ person }) => {
   const { page, expectNetworkErrors } = await person({ device: 'desktop', as: 'MERCHANT' })
   expectNetworkErrors()
   await page.route('**/graphql', (route) =>
@@ -105,15 +105,15 @@ test('a session of which the server cannot be asked is not taken over', async ({
   await open(page)
   await expect(page.getByRole('button', { name: /Sign in as demo/ }).first()).toBeVisible()
   await expect(signedIn(page)).toHaveText('Nobody is signed in')
-  await ask(page, 'Me', 'query Me { me { nickname } }')
+  await enterQuery(page, 'Me', 'query Me { me { nickname } }')
   await run(page)
   await expect(answer(page)).toContainText('"me": null')
 })
 
-test('a subscription tells of a sale as it is changed', async ({ person, server }) => {
+test('a subscription reports sale changes', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
   const hour = 3600_000
-  const { createFlashVoucher } = await merchant.ask(
+  const { createFlashVoucher } = await merchant.api(
     `mutation ($input: CreateFlashVoucherInput!) { createFlashVoucher(input: $input) { voucher { id } userErrors { message } } }`,
     {
       input: {
@@ -131,7 +131,7 @@ test('a subscription tells of a sale as it is changed', async ({ person, server 
   const { page } = await person({ device: 'desktop' })
   await open(page)
   const socket = page.waitForEvent('websocket')
-  await ask(
+  await enterQuery(
     page,
     'Stock',
     `subscription Stock { stockUpdates(voucherId: "${id}") { stock phase } }`,
@@ -139,7 +139,7 @@ test('a subscription tells of a sale as it is changed', async ({ person, server 
   await run(page)
   expect((await socket).url()).toContain('/graphql')
   await expect(answer(page)).toContainText('"stock": 40')
-  await merchant.ask(
+  await merchant.api(
     `mutation ($input: UpdateFlashVoucherInput!) { updateFlashVoucher(input: $input) { userErrors { message } } }`,
     { input: { id, stockDelta: 7 } },
   )
@@ -147,26 +147,24 @@ test('a subscription tells of a sale as it is changed', async ({ person, server 
   await page.getByRole('button', { name: /Stop query/ }).click()
 })
 
-test('whoever signs in asks and subscribes as that account, until signing out', async ({
-  person,
-}) => {
+test('requests and subscriptions use the signed-in account', async ({ person }) => {
   const { page } = await person({ device: 'desktop' })
   await open(page)
   await expect(signedIn(page)).toHaveText('Nobody is signed in')
   await page.getByRole('button', { name: 'Sign in as demo customer' }).click()
   await expect(signedIn(page)).toHaveText('Demo customer, customer')
 
-  await ask(page, 'Me', 'query Me { me { nickname role } }')
+  await enterQuery(page, 'Me', 'query Me { me { nickname role } }')
   await run(page)
   await expect(answer(page)).toContainText('"CUSTOMER"')
-  await ask(page, 'Feed', 'subscription Feed { feedUpdates { __typename } }')
+  await enterQuery(page, 'Feed', 'subscription Feed { feedUpdates { __typename } }')
   await run(page)
   await expect(answer(page)).toContainText('FeedReady')
   await page.getByRole('button', { name: /Stop query/ }).click()
 
   await page.getByRole('button', { name: 'Sign out' }).click()
   await expect(signedIn(page)).toHaveText('Nobody is signed in')
-  await ask(page, 'AndNow', 'query AndNow { me { nickname role } }')
+  await enterQuery(page, 'AndNow', 'query AndNow { me { nickname role } }')
   await run(page)
   await expect(answer(page)).toContainText('"me": null')
   await expect(page.getByRole('button', { name: /Sign in as demo/ })).toHaveCount(3)
@@ -174,9 +172,7 @@ test('whoever signs in asks and subscribes as that account, until signing out', 
 
 for (const device of ['phone', 'desktop'] as const) {
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`axe has nothing to say of what is ours on a ${colorScheme} ${device}`, async ({
-      person,
-    }) => {
+    test(`axe finds no violation on a ${colorScheme} ${device}`, async ({ person }) => {
       const { page } = await person({ device, colorScheme })
       await open(page)
       await a11y(page, ['#root']) // all in there is GraphiQL's

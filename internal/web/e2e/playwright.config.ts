@@ -3,8 +3,7 @@ import { defineConfig } from '@playwright/test'
 import { browser, run } from './env.ts'
 
 /**
- * One worker, so that a test has the server for itself, and no second try: a test that
- * fails now and then is a fault, in it or in Tandian.
+ * One worker, so that each test has the server to itself, and no retries: a flaky test is a defect.
  */
 export default defineConfig({
   testDir: '.',
@@ -18,7 +17,7 @@ export default defineConfig({
   use: {
     actionTimeout: 15_000,
     navigationTimeout: 15_000,
-    // Recording all that happens takes a third of the time: with TRACE=1.
+    // Tracing costs a third of the time. Enable it with TRACE=1.
     trace: process.env['TRACE'] ? 'retain-on-failure' : 'off',
     screenshot: 'only-on-failure',
     launchOptions: browser ? { executablePath: browser } : {},

@@ -1,18 +1,15 @@
 import type { WebSocketRoute } from '@playwright/test'
 
 import { expect, test, type Page } from './fixtures.ts'
-import { cancel, flashSale, place, voucher } from './things.ts'
+import { cancelOrder, flashSale, placeOrder, voucher } from './testdata.ts'
 
 const state = (page: Page) => page.locator('[data-status]').first()
 
-test('two race for the last piece: one gets it and pays, the other hears that it is gone', async ({
-  person,
-  server,
-}) => {
+test('two buyers race for the last item', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const sale = await flashSale(merchant.ask, server.shop, 1)
-  const ann = await person({ as: await server.newcomer('+999007770201') })
-  const bob = await person({ as: await server.newcomer('+999007770202'), device: 'desktop' })
+  const sale = await flashSale(merchant.api, server.shop, 1)
+  const ann = await person({ as: await server.newUser('+999007770201') })
+  const bob = await person({ as: await server.newUser('+999007770202'), device: 'desktop' })
   const pages = [ann.page, bob.page]
   await Promise.all(
     pages.map(async (page) => {
@@ -20,7 +17,7 @@ test('two race for the last piece: one gets it and pays, the other hears that it
       await expect(page.locator('[data-stock="1"]')).toBeVisible()
     }),
   )
-  // Nobody's order goes on before both have pressed.
+  // Both orders are sent only after both clicks.
   let pressed = 0
   let go!: () => void
   const both = new Promise<void>((resolve) => (go = resolve))
@@ -43,13 +40,13 @@ test('two race for the last piece: one gets it and pays, the other hears that it
   expect(orders[lost].order).toBeNull()
   expect(orders[lost].userErrors.map((e: { code: string }) => e.code)).toEqual(['OUT_OF_STOCK'])
 
-  // The winner was told before the order was stored, and sees it become one without a reload.
+  // The winner's order is accepted before it is stored, and changes status without a reload.
   expect(orders[won].order.status).toBe('QUEUED')
   const winner = pages[won]!
   await expect(winner).toHaveURL(/\/orders\//)
   await expect(state(winner)).toHaveAttribute('data-status', 'UNPAID')
 
-  // The other sees that nothing is left, and that nothing can be bought.
+  // The other sees that it is sold out and cannot be bought.
   const loser = pages[lost]!
   await expect(loser.locator('[data-stock="0"]')).toBeVisible()
   await expect(loser.getByRole('button', { name: 'Buy now' })).toHaveCount(0)
@@ -60,7 +57,7 @@ test('two race for the last piece: one gets it and pays, the other hears that it
   await winner.goto(`/sales/${sale}`)
   await expect(winner.getByText('You have one of these.')).toBeVisible()
 
-  // The merchant takes it in the shop, by the number that is read out. The customer's page says so.
+  // The merchant redeems it by its code. The customer's page updates.
   await winner.getByRole('link', { name: 'See your order' }).click()
   const number = await winner.locator('[data-number]').getAttribute('data-number')
   const shop = await person({ as: 'MERCHANT' })
@@ -71,49 +68,46 @@ test('two race for the last piece: one gets it and pays, the other hears that it
   await expect(shop.page.locator(`[data-redeemed="${number}"]`)).toBeVisible()
   await expect(state(winner)).toHaveAttribute('data-status', 'USED')
 
-  // The customer can report that the shop redeemed it alone, once.
+  // The customer can dispute the redemption once.
   await winner.getByRole('button', { name: 'I didn’t use this' }).click()
   await winner.getByRole('button', { name: 'Report it' }).click()
   await expect(winner.getByText('You told us that you didn’t use this.')).toBeVisible()
   await expect(winner.getByRole('button', { name: 'I didn’t use this' })).toHaveCount(0)
 
-  // A second time is refused in words.
+  // A second redemption is rejected with a message.
   await shop.page.getByLabel('Number of the order').fill(number!)
   await shop.page.getByRole('button', { name: 'Find' }).click()
   await expect(shop.page.locator('[data-refused="USED"]')).toBeVisible()
 })
 
-test('an answer that is lost costs no second piece, over a reload too', async ({
-  person,
-  server,
-}) => {
+test('a lost response buys only one voucher', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const customer = await server.newcomer('+999007770203')
-  const sale = await flashSale(merchant.ask, server.shop, 5)
+  const customer = await server.newUser('+999007770203')
+  const sale = await flashSale(merchant.api, server.shop, 5)
   const { page, expectNetworkErrors } = await person({ as: customer })
   expectNetworkErrors()
   await page.goto(`/sales/${sale}`)
   const keys: string[] = []
-  // The server does it, and nobody hears.
-  let deaf = true
+  // The server processes the order, but the response is lost.
+  let dropResponses = true
   await page.route('**/graphql', async (route) => {
-    if (!isOrder(route) || !deaf) return route.continue()
+    if (!isOrder(route) || !dropResponses) return route.continue()
     keys.push(route.request().postDataJSON().variables.idempotencyKey)
-    await route.fetch().catch(() => undefined) // the page may have gone meanwhile
+    await route.fetch().catch(() => undefined) // the page may be closed
     return route.abort().catch(() => undefined)
   })
   await page.getByRole('button', { name: 'Buy now' }).click()
   await expect(page.getByText('We do not know yet whether your order went through.')).toBeVisible()
   await page.reload()
-  // By itself, with the same key.
+  // Automatically, with the same key.
   await expect.poll(() => keys.length).toBeGreaterThan(1)
-  deaf = false
+  dropResponses = false
   await page.reload()
   await expect(page).toHaveURL(/\/orders\//)
   await expect(state(page)).toHaveAttribute('data-status', 'UNPAID')
   expect(new Set(keys).size).toBe(1)
-  // A try that a slow Redis did not answer in time may have left a number that failed: it costs nothing.
-  const { me, voucher: bought } = await customer.ask(
+  // An attempt that Redis answered too late can leave a failed order. It costs nothing.
+  const { me, voucher: bought } = await customer.api(
     `query ($id: ID!) {
       me { orders { edges { node { status } } } }
       voucher(id: $id) { ... on FlashVoucher { sale { stock } } }
@@ -124,20 +118,17 @@ test('an answer that is lost costs no second piece, over a reload too', async ({
   expect(statuses.filter((status) => status !== 'FAILED')).toEqual(['UNPAID'])
   expect(bought.sale.stock).toBe(4)
 
-  // That intent is over: the next voucher gets a key of its own.
+  // The intent is gone: the next purchase gets its own key.
   const left = await page.evaluate(() =>
     Object.keys(localStorage).filter((k) => k.includes('intent')),
   )
   expect(left).toEqual([])
 })
 
-test('an answer that one tab lost and another heard costs no second piece', async ({
-  person,
-  server,
-}) => {
+test('two tabs share one purchase', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const customer = await server.newcomer('+999007770205')
-  const path = `/vouchers/${await voucher(merchant.ask, server.shop)}`
+  const customer = await server.newUser('+999007770205')
+  const path = `/vouchers/${await voucher(merchant.api, server.shop)}`
   const { page, context } = await person({ as: customer })
   await page.goto(path)
   await page.route('**/graphql', async (route) => {
@@ -148,7 +139,7 @@ test('an answer that one tab lost and another heard costs no second piece', asyn
   })
   await page.getByRole('button', { name: 'Buy now' }).click()
   await expect(page.getByText('We do not know yet whether your order went through.')).toBeVisible()
-  // The other one goes on with it by itself.
+  // The other tab resumes it automatically.
   const other = await context.newPage()
   await other.goto(path)
   await expect(other).toHaveURL(/\/orders\//)
@@ -156,18 +147,14 @@ test('an answer that one tab lost and another heard costs no second piece', asyn
   await page.unrouteAll({ behavior: 'wait' })
   await page.getByRole('button', { name: 'Try again' }).click()
   await expect(page).toHaveURL(other.url())
-  const { me } = await customer.ask(`{ me { orders { edges { node { status } } } } }`)
+  const { me } = await customer.api(`{ me { orders { edges { node { status } } } } }`)
   expect(me.orders.edges).toHaveLength(1)
 })
 
-test('an order is asked for again after each time without a network or in the background', async ({
-  person,
-  server,
-  network,
-}) => {
+test('an order refetches on resume', async ({ person, server, network }) => {
   const merchant = await server.login('MERCHANT')
-  const customer = await server.newcomer('+999007770204')
-  const sale = await flashSale(merchant.ask, server.shop, 5)
+  const customer = await server.newUser('+999007770204')
+  const sale = await flashSale(merchant.api, server.shop, 5)
   const { page, expectNetworkErrors } = await person({ as: customer, url: network.url })
   await page.goto(`/sales/${sale}`)
   await page.getByRole('button', { name: 'Buy now' }).click()
@@ -177,15 +164,15 @@ test('an order is asked for again after each time without a network or in the ba
   expectNetworkErrors()
   await network.cut()
   await expect(page.locator('html')).toHaveAttribute('data-network', 'unreachable')
-  await customer.ask(
+  await customer.api(
     `mutation ($id: ID!) { payOrder(orderId: $id, method: ALIPAY) { userErrors { message } } }`,
     { id },
   )
   await expect(state(page)).toHaveAttribute('data-status', 'UNPAID')
-  await network.mend()
+  await network.restore()
   await expect(state(page)).toHaveAttribute('data-status', 'PAID')
 
-  // A page that comes back from the background asks, whatever the socket has told.
+  // A page that becomes visible refetches, whatever the socket has delivered.
   const asked = page.waitForRequest(
     (r) => r.url().endsWith('/graphql') && r.postDataJSON()?.operationName === 'Order',
   )
@@ -193,15 +180,12 @@ test('an order is asked for again after each time without a network or in the ba
   await asked
 })
 
-test('a payment that is refused leaves an order that can be paid, and is told of so', async ({
-  person,
-  server,
-}) => {
+test('a rejected payment can be retried', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const { ask, ...customer } = await server.newcomer('+999007770210')
-  const id = await place(ask, await voucher(merchant.ask, server.shop))
+  const { api, ...customer } = await server.newUser('+999007770210')
+  const id = await placeOrder(api, await voucher(merchant.api, server.shop))
   const { page } = await person({ as: customer })
-  // As a provider that answers at once refuses it.
+  // Simulates a provider that rejects immediately.
   let unpaid: object
   await page.route('**/graphql', async (route) => {
     const { operationName } = route.request().postDataJSON()
@@ -229,36 +213,30 @@ test('a payment that is refused leaves an order that can be paid, and is told of
   await expect(state(page)).toHaveAttribute('data-status', 'PAID')
 })
 
-test('an order that ended while another was looked at has ended in the list that one goes back to', async ({
-  person,
-  server,
-}) => {
+test('Back shows changed orders in the list', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const { ask, ...customer } = await server.newcomer('+999007770206')
-  const bought = await voucher(merchant.ask, server.shop)
-  const [one, other] = [await place(ask, bought), await place(ask, bought)]
+  const { api, ...customer } = await server.newUser('+999007770206')
+  const bought = await voucher(merchant.api, server.shop)
+  const [one, other] = [await placeOrder(api, bought), await placeOrder(api, bought)]
   const { page } = await person({ as: customer })
   await page.goto('/orders')
   const card = page.locator(`[data-order="${one}"]`)
   await expect(card).toHaveAttribute('data-status', 'UNPAID')
   await page.locator(`[data-order="${other}"]`).getByRole('link').click()
   await expect(page.getByRole('button', { name: /^Pay/ })).toBeVisible()
-  await cancel(ask, one)
+  await cancelOrder(api, one)
   await page.goBack()
   await expect(card).toHaveAttribute('data-status', 'CANCELLED')
 })
 
-test('the list of orders misses nothing over a break of the socket alone, and after an end of its updates', async ({
-  person,
-  server,
-}) => {
+test('the order list survives breaks of its updates', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const { ask, ...customer } = await server.newcomer('+999007770207')
-  const bought = await voucher(merchant.ask, server.shop)
-  const [one, other] = [await place(ask, bought), await place(ask, bought)]
+  const { api, ...customer } = await server.newUser('+999007770207')
+  const bought = await voucher(merchant.api, server.shop)
+  const [one, other] = [await placeOrder(api, bought), await placeOrder(api, bought)]
   const { page } = await person({ as: customer })
   const sockets: WebSocketRoute[] = []
-  const follows: string[] = [] // ids of what follows all orders
+  const follows: string[] = [] // ids of the subscriptions to all orders
   let hold: Promise<void> | undefined
   await page.routeWebSocket('**/graphql', async (socket) => {
     sockets.push(socket)
@@ -275,12 +253,12 @@ test('the list of orders misses nothing over a break of the socket alone, and af
   await expect(status(one)).toHaveAttribute('data-status', 'UNPAID')
   await expect.poll(() => follows.length).toBe(1)
 
-  // As the server ends sockets that are old: it answers all the while.
+  // The server closes old sockets but still answers requests.
   let release!: () => void
   hold = new Promise((resolve) => (release = resolve))
   await sockets[0]!.close({ code: 1012, reason: 'it is time for a new connection' })
   await expect.poll(() => sockets.length).toBe(2)
-  await cancel(ask, one)
+  await cancelOrder(api, one)
   release()
   await expect(status(one)).toHaveAttribute('data-status', 'CANCELLED')
   await expect.poll(() => follows.length).toBe(2)
@@ -288,29 +266,26 @@ test('the list of orders misses nothing over a break of the socket alone, and af
   sockets[1]!.send(JSON.stringify({ id: follows[1], type: 'complete' }))
   await page.evaluate(() => document.dispatchEvent(new Event('visibilitychange')))
   await expect.poll(() => follows.length).toBe(3)
-  await cancel(ask, other)
+  await cancelOrder(api, other)
   await expect(status(other)).toHaveAttribute('data-status', 'CANCELLED')
 })
 
-test('a sale that was sold out says so no more when pieces are back', async ({
-  person,
-  server,
-}) => {
+test('a sale reopens when stock returns', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const sale = await flashSale(merchant.ask, server.shop, 1)
-  const { page } = await person({ as: await server.newcomer('+999007770208') })
-  // Nothing is told: the page learns by its own try that the piece is gone.
+  const sale = await flashSale(merchant.api, server.shop, 1)
+  const { page } = await person({ as: await server.newUser('+999007770208') })
+  // No updates arrive: the page learns of the sell-out from its own attempt.
   await page.routeWebSocket('**/graphql', () => undefined)
   await page.goto(`/sales/${sale}`)
   const buy = page.getByRole('button', { name: 'Buy now' })
   await expect(buy).toBeVisible()
-  await place((await server.newcomer('+999007770209')).ask, sale)
+  await placeOrder((await server.newUser('+999007770209')).api, sale)
   await buy.click()
   await expect(page.locator('[data-refusal="OUT_OF_STOCK"]')).toBeVisible()
   await expect(page.locator('[data-phase="SOLD_OUT"]')).toBeVisible()
   await expect(page.getByText('Sold out.', { exact: true })).toBeAttached()
 
-  await merchant.ask(
+  await merchant.api(
     `mutation ($id: ID!) { updateFlashVoucher(input: {id: $id, stockDelta: 1}) { userErrors { message } } }`,
     { id: sale },
   )
@@ -320,9 +295,9 @@ test('a sale that was sold out says so no more when pieces are back', async ({
   await expect(page.getByText('Sold out')).toHaveCount(0)
 })
 
-test('somebody who is not signed in comes back to the sale', async ({ person, server }) => {
+test('signing in leads back to the sale', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const sale = await flashSale(merchant.ask, server.shop, 5)
+  const sale = await flashSale(merchant.api, server.shop, 5)
   const { page } = await person()
   await page.goto(`/sales/${sale}`)
   await page.getByRole('link', { name: 'Sign in to buy' }).click()
@@ -335,14 +310,11 @@ test('somebody who is not signed in comes back to the sale', async ({ person, se
   await expect(page.getByRole('button', { name: 'Buy now' })).toBeVisible()
 })
 
-test('a sale opens by the server’s clock, whatever the phone’s says', async ({
-  person,
-  server,
-}) => {
+test('a sale opens by the server’s clock', async ({ person, server }) => {
   const merchant = await server.login('MERCHANT')
-  const sale = await flashSale(merchant.ask, server.shop, 5)
+  const sale = await flashSale(merchant.api, server.shop, 5)
   const { page } = await person()
-  // Two hours fast: by this clock the sale were over.
+  // Two hours fast: by this clock the sale is over.
   await page.addInitScript(() => {
     const real = Date.now
     Date.now = () => real() + 2 * 3_600_000

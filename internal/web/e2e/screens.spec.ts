@@ -1,35 +1,35 @@
-import { a11y, shot, test, type Looks, type Page } from './fixtures.ts'
+import { a11y, shot, test, type PersonOptions, type Page } from './fixtures.ts'
 import {
-  admins,
-  customers,
-  everybody,
-  make,
-  merchants,
-  quiet,
-  type Seen,
-  type Things,
+  adminScreens,
+  customerScreens,
+  publicScreens,
+  createTourData,
+  merchantScreens,
+  waitUntilLoaded,
+  type TourScreen,
+  type TourData,
 } from './tour.ts'
 
-// Every screen, as axe and as people see it.
+// Every screen, for axe and as a screenshot.
 
-// Of device, language and colours any two are seen together: four of the eight ways to mix them.
-const looks: readonly (Looks & { name: string })[] = [
+// Pairwise combinations of device, language and theme: four of eight.
+const looks: readonly (PersonOptions & { name: string })[] = [
   { name: 'phone-en-light', device: 'phone', locale: 'en-US', colorScheme: 'light' },
   { name: 'phone-zh-dark', device: 'phone', locale: 'zh-CN', colorScheme: 'dark' },
   { name: 'desktop-en-dark', device: 'desktop', locale: 'en-US', colorScheme: 'dark' },
   { name: 'desktop-zh-light', device: 'desktop', locale: 'zh-CN', colorScheme: 'light' },
 ]
 
-let things: Promise<Things> | undefined
+let tourData: Promise<TourData> | undefined
 
 for (const look of looks) {
   test.describe(look.name, () => {
-    const tour = async (page: Page, screens: Seen[]) => {
+    const tour = async (page: Page, screens: TourScreen[]) => {
       for (const { name, path, ready } of screens) {
         await test.step(name, async () => {
           await page.goto(path)
           await ready(page)
-          await quiet(page)
+          await waitUntilLoaded(page)
           await shot(page, `${look.name}/${name}`)
           await a11y(page)
         })
@@ -37,24 +37,27 @@ for (const look of looks) {
     }
     const opened = { ...look, reducedMotion: 'reduce' as const }
 
-    test('what everybody sees', async ({ person, server }) => {
+    test('public screens', async ({ person, server }) => {
       test.setTimeout(180_000)
-      const made = await (things ??= make(server))
+      const made = await (tourData ??= createTourData(server))
       const { page, expectConsole } = await person(opened)
-      expectConsole(/status of 404/, 'the status of the last one')
-      await tour(page, everybody(made, server.shop))
+      expectConsole(/status of 404/, 'the last screen is a 404')
+      await tour(page, publicScreens(made, server.shop))
     })
-    test('what customers see', async ({ person, server }) => {
+    test('customer screens', async ({ person, server }) => {
       test.setTimeout(180_000)
-      const made = await (things ??= make(server))
+      const made = await (tourData ??= createTourData(server))
       const { page } = await person({ ...opened, as: 'CUSTOMER' })
-      await tour(page, customers(made))
+      await tour(page, customerScreens(made))
     })
-    test('what merchants and administrators see', async ({ person, server }) => {
+    test('merchant and admin screens', async ({ person, server }) => {
       test.setTimeout(180_000)
-      const made = await (things ??= make(server))
-      await tour((await person({ ...opened, as: 'MERCHANT' })).page, merchants(made, server.shop))
-      await tour((await person({ ...opened, as: 'ADMIN' })).page, admins)
+      const made = await (tourData ??= createTourData(server))
+      await tour(
+        (await person({ ...opened, as: 'MERCHANT' })).page,
+        merchantScreens(made, server.shop),
+      )
+      await tour((await person({ ...opened, as: 'ADMIN' })).page, adminScreens)
     })
   })
 }

@@ -1,4 +1,4 @@
-// A server of the tests' own: the real program, on a port of its own.
+// A server for the tests: the real program on its own port.
 
 import { spawn, type ChildProcess } from 'node:child_process'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -10,7 +10,7 @@ import { binary, data, demoShops, stack } from './env.ts'
 
 export type Role = 'CUSTOMER' | 'MERCHANT' | 'ADMIN'
 
-/** An account that can log in with a password. */
+/** An account with a password. */
 export interface Login {
   role: Role
   phone: string
@@ -18,20 +18,20 @@ export interface Login {
   nickname: string
 }
 
-/** Asks /graphql as one person. It throws what the answer has as errors. */
-export type Ask = <Data = any>(query: string, variables?: object) => Promise<Data>
+/** Sends a GraphQL request. It throws if the response has errors. */
+export type Api = <Data = any>(query: string, variables?: object) => Promise<Data>
 
-/** Whom `Server.login` asks as, and what the browser keeps of it. */
+/** A session and its authenticated client. */
 export interface Session {
   token: string
   userId: string
-  /** The value of the cookie by which the server knows this device again. */
+  /** Value of the cookie that identifies the device. */
   device?: string | undefined
-  ask: Ask
+  api: Api
 }
 
-const patience = 60_000 // for one start, with the demo town and its pictures
-const password = 'a word for the browser'
+const startTimeout = 60_000 // ms for one start, including the demo town and its pictures
+const password = 'a secret for the browser'
 
 export class Server {
   readonly url: string
@@ -40,9 +40,9 @@ export class Server {
   readonly #sessions = new Map<Role, Promise<Session>>()
   readonly #codesRead = new Map<string, number>()
   #child: ChildProcess | undefined
-  #ended: Promise<number | null> | undefined
+  #exit: Promise<number | null> | undefined
   #output = ''
-  #changed: (() => void)[] = []
+  #waiters: (() => void)[] = []
   #logins: Login[] = []
   #shop = ''
 
@@ -53,8 +53,8 @@ export class Server {
   }
 
   /**
-   * Starts a server: embedded with its demo town, or on the stores of the run, which it
-   * fills first. `worker` is another number for each server of one run.
+   * Starts a server: embedded with the demo town, or on the stores of the run, which it seeds
+   * first. `worker` must be unique per run.
    */
   static async open(worker: number): Promise<Server> {
     if (!binary) throw new Error('TANDIAN_E2E_BINARY names no program; see README.md')
@@ -63,48 +63,50 @@ export class Server {
       await server.start()
       server.#readLogins()
     } else {
-      await server.#fill()
+      await server.#seed()
       await server.start()
-      await server.#settle(worker)
+      await server.#createAccounts(worker)
     }
     server.#shop = await server.#shopOfMerchant()
     return server
   }
 
-  /** One account of each role. */
+  /** One account per role. */
   get logins(): readonly Login[] {
     return this.#logins
   }
 
-  /** The global id of a shop that the account MERCHANT owns. */
+  /** The global id of a shop owned by the merchant account. */
   get shop(): string {
     return this.#shop
   }
 
-  /** What the server has written so far, on the terminal and as its log. */
+  /** The server's output so far: terminal and log. */
   get output(): string {
     return this.#output
   }
 
-  /** The account of a role. */
+  /** Returns the account of a role. */
   as(role: Role): Login {
     const login = this.#logins.find((l) => l.role === role)
     if (!login) throw new Error(`there is no account with the role ${role}`)
     return login
   }
 
-  /** The session of a role's account, the same one each time. It lives on over `kill` and `start`. */
+  /**
+   * Returns the session of a role's account, the same each time. It survives `kill` and `start`.
+   */
   login(role: Role): Promise<Session> {
     let session = this.#sessions.get(role)
     if (!session) {
-      const { phone, password: word } = this.as(role)
-      session = this.loginWith({ phone, password: word })
+      const { phone, password: secret } = this.as(role)
+      session = this.loginWith({ phone, password: secret })
       this.#sessions.set(role, session)
     }
     return session
   }
 
-  /** A new session. */
+  /** Starts a new session. */
   async loginWith(input: { phone: string; password?: string; code?: string }): Promise<Session> {
     let device: string | undefined
     const { login } = await this.api(
@@ -117,16 +119,16 @@ export class Server {
     )
     if (!login.token) throw new Error(`not logged in: ${JSON.stringify(login.userErrors)}`)
     const { token, user } = login
-    return { token, userId: user.id, device, ask: this.api(token, device) }
+    return { token, userId: user.id, device, api: this.api(token, device) }
   }
 
-  /** A new account, by a login code. A phone number can do so once a minute. */
-  async newcomer(phone: string): Promise<Session> {
+  /** Creates an account by login code. A phone number can request one code per minute. */
+  async newUser(phone: string): Promise<Session> {
     return this.loginWith({ phone, code: await this.#newCode(this.api(), phone) })
   }
 
-  async #newCode(ask: Ask, phone: string): Promise<string> {
-    const { sendLoginCode } = await ask(
+  async #newCode(api: Api, phone: string): Promise<string> {
+    const { sendLoginCode } = await api(
       `mutation ($phone: String!) { sendLoginCode(phone: $phone) { userErrors { code message } } }`,
       { phone },
     )
@@ -135,8 +137,11 @@ export class Server {
     return this.code(phone)
   }
 
-  /** Asks /graphql with a token and the cookie of a device. `keep` gets a new cookie's value. */
-  api(token?: string, device?: string, keep?: (value: string | undefined) => void): Ask {
+  /**
+   * Returns a GraphQL client with a token and a device cookie. `onCookie` receives a new cookie's
+   * value.
+   */
+  api(token?: string, device?: string, onCookie?: (value: string | undefined) => void): Api {
     return async (query, variables = {}) => {
       const response = await fetch(`${this.url}/graphql`, {
         method: 'POST',
@@ -147,7 +152,7 @@ export class Server {
         },
         body: JSON.stringify({ query, variables }),
       })
-      keep?.(/\btandian_device=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1])
+      onCookie?.(/\btandian_device=([^;]+)/.exec(response.headers.get('set-cookie') ?? '')?.[1])
       const text = await response.text()
       let answer
       try {
@@ -161,13 +166,13 @@ export class Server {
   }
 
   /**
-   * The next login code that the terminal shows for a phone, which somebody must have
-   * asked for, or will at once. Each is returned once.
+   * Returns the next login code for a phone from the terminal. It waits for a request in progress
+   * and returns each code once.
    */
   async code(phone: string): Promise<string> {
     const shown = new RegExp(`login code for \\S*${phone.slice(-4)}: (\\d{6}) `, 'g')
     const read = this.#codesRead.get(phone) ?? 0
-    const code = await this.#shows(`a login code for ${phone}`, (output) => {
+    const code = await this.#waitForOutput(`a login code for ${phone}`, (output) => {
       const codes = [...output.matchAll(shown)].map((match) => match[1])
       return codes[read]
     })
@@ -175,7 +180,7 @@ export class Server {
     return code
   }
 
-  /** Starts the server again, on the same address and data, and waits until it is ready. */
+  /** Starts the server at the same address with the same data and waits until it is ready. */
   async start(): Promise<void> {
     if (this.#child) throw new Error('the server runs already')
     const child = spawn(binary, ['--data-dir', this.#folder], { env: this.#env(), cwd: tmpdir() })
@@ -184,46 +189,46 @@ export class Server {
     for (const stream of [child.stdout, child.stderr]) {
       stream.setEncoding('utf8').on('data', (text: string) => {
         this.#output += text
-        for (const wake of this.#changed.splice(0)) wake()
+        for (const wake of this.#waiters.splice(0)) wake()
       })
     }
-    this.#ended = new Promise((resolve, reject) => {
+    this.#exit = new Promise((resolve, reject) => {
       child.once('error', reject)
       child.once('exit', (code) => {
         this.#child = undefined
         resolve(code)
-        for (const wake of this.#changed.splice(0)) wake()
+        for (const wake of this.#waiters.splice(0)) wake()
       })
     })
     const begin = Date.now()
     while (!(await this.#ready())) {
       if (!this.#child) throw new Error(`the server ended at its start:\n${this.#output}`)
-      if (Date.now() - begin > patience)
+      if (Date.now() - begin > startTimeout)
         throw new Error(`the server is not ready:\n${this.#output}`)
       await pause(50)
     }
-    // It is ready a moment before the terminal says so, with the logins of this start.
-    await this.#shows('that it is ready', (output) =>
+    // It is ready slightly before the terminal shows this and the logins.
+    await this.#waitForOutput('that it is ready', (output) =>
       output.slice(before).includes('Ctrl-C stops.') ? output : undefined,
     )
     if (stack === 'embedded' && this.#logins.length > 0) this.#readLogins()
   }
 
-  /** Ends the server at once, as a crash would. */
+  /** Kills the server, like a crash. */
   async kill(): Promise<void> {
     this.#child?.kill('SIGKILL')
-    await this.#ended
+    await this.#exit
   }
 
-  /** Ends the server as an operator does, and throws unless it ends well. */
+  /** Stops the server gracefully and throws if that fails. */
   async stop(): Promise<void> {
     if (!this.#child) return
     this.#child.kill('SIGTERM')
-    const code = await this.#ended
+    const code = await this.#exit
     if (code !== 0) throw new Error(`the server ended with ${code}:\n${this.#output.slice(-4000)}`)
   }
 
-  /** Ends the server and removes its data. */
+  /** Stops the server and deletes its data. */
   async close(): Promise<void> {
     try {
       await this.stop()
@@ -232,7 +237,7 @@ export class Server {
     }
   }
 
-  /** Runs a command of the program, such as `grant`, on the server's stores. */
+  /** Runs a subcommand such as `grant` on the server's stores. */
   async command(...args: string[]): Promise<string> {
     const child = spawn(binary, ['--data-dir', this.#folder, ...args], { env: this.#env() })
     let output = ''
@@ -251,7 +256,7 @@ export class Server {
     return {
       ...process.env,
       TANDIAN_ADDR: `127.0.0.1:${this.#port}`,
-      // Orders are answered before they are stored, as on a busy day.
+      // Orders are answered before they are stored, as under load.
       TANDIAN_ORDER_WAIT: '0',
       // As on embedded stores.
       TANDIAN_FAKE_PAYMENTS: 'true',
@@ -270,8 +275,11 @@ export class Server {
     }
   }
 
-  /** Waits until the output has something. */
-  async #shows(what: string, find: (output: string) => string | undefined): Promise<string> {
+  /** Waits until the output contains a match. */
+  async #waitForOutput(
+    what: string,
+    find: (output: string) => string | undefined,
+  ): Promise<string> {
     const until = AbortSignal.timeout(15_000)
     for (;;) {
       const found = find(this.#output)
@@ -280,42 +288,45 @@ export class Server {
         throw new Error(`the terminal does not show ${what}:\n${this.#output.slice(-4000)}`)
       }
       await new Promise<void>((resolve) => {
-        this.#changed.push(resolve)
+        this.#waiters.push(resolve)
         until.addEventListener('abort', () => resolve(), { once: true })
       })
     }
   }
 
-  /** The demo logins, as the terminal shows them; the last ones, as they change at each start. */
+  /** Reads the demo logins from the terminal. They change at each start, so the last ones count. */
   #readLogins(): void {
     const lines = [
       ...this.#output.matchAll(/^ +(customer|merchant|admin) +phone (\S+) +password (\S+)$/gm),
     ]
     if (lines.length < 3) throw new Error(`the terminal shows no logins:\n${this.#output}`)
-    this.#logins = lines.slice(-3).map(([, role, phone, word]) => ({
+    this.#logins = lines.slice(-3).map(([, role, phone, secret]) => ({
       role: role!.toUpperCase() as Role,
       phone: phone!,
-      password: word!,
+      password: secret!,
       nickname: `Demo ${role}`,
     }))
   }
 
-  /** Fills empty stores with what the embedded demo town has in kind: its shops and others, people, notes, pictures. */
-  async #fill(): Promise<void> {
+  /** Seeds empty stores like the demo town: its shops, more shops, users, notes and pictures. */
+  async #seed(): Promise<void> {
     await this.command('import', demoShops)
     const sizes = '--users 30 --shops 120 --notes 120 --follows 120 --check-ins 10 --visits 300'
     await this.command('seed', ...sizes.split(' '))
   }
 
-  /** Makes an account of each role. The merchant opens a shop, and the customer follows three authors. */
-  async #settle(worker: number): Promise<void> {
+  /**
+   * Creates an account per role. The merchant creates a shop, and the customer follows three
+   * authors.
+   */
+  async #createAccounts(worker: number): Promise<void> {
     const roles: Role[] = ['ADMIN', 'MERCHANT', 'CUSTOMER']
     for (const [i, role] of roles.entries()) {
       const phone = `+9990090${String(worker).padStart(3, '0')}${i + 1}`
       const nickname = `Demo ${role.toLowerCase()}`
-      const { ask } = await this.newcomer(phone)
-      const code = await this.#newCode(ask, phone)
-      const { setPassword } = await ask(
+      const { api } = await this.newUser(phone)
+      const code = await this.#newCode(api, phone)
+      const { setPassword } = await api(
         `mutation ($password: String!, $code: String!, $nickname: String!) {
           setPassword(password: $password, code: $code) { userErrors { message } }
           updateProfile(input: {nickname: $nickname}) { userErrors { message } }
@@ -327,23 +338,23 @@ export class Server {
       if (role !== 'CUSTOMER') await this.command('grant', phone, role)
       this.#logins.push({ role, phone, password, nickname })
     }
-    const { ask } = await this.login('CUSTOMER')
-    const { hotNotes } = await ask(`{ hotNotes(first: 20) { edges { node { author { id } } } } }`)
+    const { api } = await this.login('CUSTOMER')
+    const { hotNotes } = await api(`{ hotNotes(first: 20) { edges { node { author { id } } } } }`)
     const authors = new Set<string>(hotNotes.edges.map((e: any) => e.node.author.id))
     for (const userId of [...authors].slice(0, 3)) {
-      await ask(`mutation ($userId: ID!) { follow(userId: $userId) { userErrors { message } } }`, {
+      await api(`mutation ($userId: ID!) { follow(userId: $userId) { userErrors { message } } }`, {
         userId,
       })
     }
   }
 
   async #shopOfMerchant(): Promise<string> {
-    const { ask } = await this.login('MERCHANT')
-    const { me } = await ask(`{ me { shops(first: 1) { edges { node { id } } } } }`)
+    const { api } = await this.login('MERCHANT')
+    const { me } = await api(`{ me { shops(first: 1) { edges { node { id } } } } }`)
     const own = me.shops.edges[0]?.node.id
     if (own) return own
-    const { shopTypes } = await ask(`{ shopTypes { id } }`)
-    const { createShop } = await ask(
+    const { shopTypes } = await api(`{ shopTypes { id } }`)
+    const { createShop } = await api(
       `mutation ($input: CreateShopInput!) { createShop(input: $input) { shop { id } userErrors { message } } }`,
       {
         input: {
@@ -362,7 +373,7 @@ export class Server {
   }
 }
 
-/** A port of the loopback that nobody has now. */
+/** Returns a free port on the loopback interface. */
 async function freePort(): Promise<number> {
   const listener = createServer().listen(0, '127.0.0.1')
   await new Promise((resolve, reject) => {
@@ -375,5 +386,5 @@ async function freePort(): Promise<number> {
   return address.port
 }
 
-/** Between two looks at something that does not tell by itself. */
+/** Delay between polls. */
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))

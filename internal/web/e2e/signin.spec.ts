@@ -1,9 +1,6 @@
 import { expect, stack, test } from './fixtures.ts'
 
-test('somebody new signs up by a code, and is led to where it was wanted', async ({
-  person,
-  server,
-}) => {
+test('a new user signs up and returns to the requested page', async ({ person, server }) => {
   const { page } = await person({ device: 'desktop' })
   const phone = '+999007770101'
   await page.goto('/')
@@ -33,12 +30,12 @@ test('somebody new signs up by a code, and is led to where it was wanted', async
   await expect(page.getByRole('heading', { level: 1, name: 'Orders' })).toBeVisible()
 })
 
-test('a visitor of the embedded program may sign in as anybody of the demo', async ({ person }) => {
+test('demo accounts are offered on embedded servers only', async ({ person }) => {
   const { page } = await person()
   await page.goto('/signin')
   await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
   if (stack === 'stores') {
-    // There it is not offered: the list is empty.
+    // Stores offer no demo accounts.
     const { logins } = await (await page.request.get('/demo/logins')).json()
     expect(logins).toEqual([])
     await expect(page.getByRole('button', { name: 'a customer' })).toHaveCount(0)
@@ -49,19 +46,19 @@ test('a visitor of the embedded program may sign in as anybody of the demo', asy
   await expect(page.getByRole('region', { name: 'Nearby' })).toBeVisible()
 })
 
-test('a session that ended elsewhere is ended here too', async ({ person, server }) => {
-  const session = await server.newcomer('+999007770102')
+test('a session ended elsewhere ends here too', async ({ person, server }) => {
+  const session = await server.newUser('+999007770102')
   const { page, expectConsole } = await person({ as: session })
   await page.goto('/me')
   await expect(page.getByRole('button', { name: /Check in/ })).toBeVisible()
   expectConsole(/401/, 'what a request of an ended session is answered')
-  await session.ask(`mutation { logout { userErrors { message } } }`)
+  await session.api(`mutation { logout { userErrors { message } } }`)
   await page.goto('/orders')
   await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
 })
 
-test('no address outside leads away from the sign-in', async ({ person, server }) => {
-  const session = await server.newcomer('+999007770103')
+test('the sign-in never leads to another site', async ({ person, server }) => {
+  const session = await server.newUser('+999007770103')
   const { page } = await person({ as: session })
   await page.goto('/signin?to=' + encodeURIComponent('//elsewhere.example/'))
   await expect(page.getByRole('region', { name: 'Nearby' })).toBeVisible()
@@ -75,7 +72,7 @@ for (const to of [
   '/.//elsewhere.example/',
   'https://elsewhere.example/',
 ]) {
-  test(`${JSON.stringify(to)} is no way back from the sign-in`, async ({ person, server }) => {
+  test(`${JSON.stringify(to)} is not a return path`, async ({ person, server }) => {
     const session = await server.login('CUSTOMER')
     const { page } = await person({ as: session })
     await page.goto('/signin?to=' + encodeURIComponent(to))
@@ -84,10 +81,7 @@ for (const to of [
   })
 }
 
-test('the way back is kept over another language, a step back and a wrong code', async ({
-  person,
-  server,
-}) => {
+test('the return path survives settings and a wrong code', async ({ person, server }) => {
   const phone = '+999007770105'
   const { page } = await person()
   await page.goto('/orders?status=used#list')
@@ -119,7 +113,7 @@ for (const [i, [how, write]] of (
     ['in full-width digits', fullWidth],
     ['with another dash', (code) => `${code.slice(0, 3)}\u2011${code.slice(3)}`],
     [
-      'with marks that nobody sees',
+      'with invisible characters',
       (code) => `\u202a${code.slice(0, 2)}\u200b${code.slice(2)}\u202c`,
     ],
   ] as const satisfies readonly [string, (code: string) => string][]
@@ -131,7 +125,7 @@ for (const [i, [how, write]] of (
     await page.getByLabel('Phone').fill(phone)
     await page.getByRole('button', { name: 'Send code' }).click()
     const code = await server.code(phone)
-    // What is no code uses up no try.
+    // An invalid code uses up no attempt.
     const logins: string[] = []
     page.on('request', (request) => {
       if (request.postData()?.includes('"Login"')) logins.push(request.url())

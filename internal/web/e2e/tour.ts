@@ -1,17 +1,17 @@
-// Every screen of the app, and what there is to see on it.
+// All screens of the app and the data that they show.
 
 import { expect, type Page, type Server, type Session } from './fixtures.ts'
-import { flashSale } from './things.ts'
+import { flashSale } from './testdata.ts'
 
-/** Where each screen is, for whom, and what shows that it has all that it waits for. */
-export interface Seen {
+/** A screen: its path, and how to tell that it has loaded. */
+export interface TourScreen {
   name: string
   path: string
   ready: (page: Page) => Promise<void>
 }
 
-/** What the screens show: made once, so that each look is at the same things. */
-export interface Things {
+/** Data shown on the screens, created once for all looks. */
+export interface TourData {
   sale: string
   voucher: string
   order: string
@@ -23,7 +23,10 @@ export interface Things {
 const article = (page: Page) => expect(page.getByRole('article').first()).toBeVisible()
 const heading = (page: Page) => expect(page.getByRole('heading', { level: 1 })).toHaveCount(1)
 
-export function everybody({ sale, voucher, note, author }: Things, shop: string): Seen[] {
+export function publicScreens(
+  { sale, voucher, note, author }: TourData,
+  shop: string,
+): TourScreen[] {
   return [
     { name: 'home', path: '/', ready: article },
     { name: 'search', path: '/search', ready: article },
@@ -47,11 +50,11 @@ export function everybody({ sale, voucher, note, author }: Things, shop: string)
     { name: 'people', path: `/users/${author}/followers`, ready: heading },
     { name: 'signin', path: '/signin', ready: heading },
     { name: 'settings', path: '/settings', ready: heading },
-    { name: 'lost', path: '/nowhere', ready: heading },
+    { name: 'not-found', path: '/nowhere', ready: heading },
   ]
 }
 
-export function customers({ order, sale }: Things): Seen[] {
+export function customerScreens({ order, sale }: TourData): TourScreen[] {
   return [
     { name: 'feed', path: '/feed', ready: article },
     { name: 'publish', path: '/publish', ready: heading },
@@ -81,7 +84,7 @@ export function customers({ order, sale }: Things): Seen[] {
 
 const chart = (page: Page) => expect(page.locator('canvas').first()).toBeVisible()
 
-export function merchants({ voucher }: Things, shop: string): Seen[] {
+export function merchantScreens({ voucher }: TourData, shop: string): TourScreen[] {
   return [
     { name: 'merchant', path: '/merchant', ready: article },
     { name: 'merchant-redeem', path: '/merchant/redeem', ready: heading },
@@ -111,7 +114,7 @@ export function merchants({ voucher }: Things, shop: string): Seen[] {
   ]
 }
 
-export const admins: Seen[] = [
+export const adminScreens: TourScreen[] = [
   {
     name: 'admin',
     path: '/admin',
@@ -119,8 +122,8 @@ export const admins: Seen[] = [
   },
 ]
 
-/** Waits until nothing on the screen is still loading: no skeleton, and all pictures in sight are there. */
-export async function quiet(page: Page): Promise<void> {
+/** Waits until no skeleton is left and all visible pictures have loaded. */
+export async function waitUntilLoaded(page: Page): Promise<void> {
   await expect(page.getByLabel(/^(Loading|加载中)$/)).toHaveCount(0)
   await expect
     .poll(() =>
@@ -137,7 +140,7 @@ export async function quiet(page: Page): Promise<void> {
     .toBe(true)
 }
 
-/** What people have written. */
+/** User-written texts. */
 export interface Words {
   voucher: string
   subTitle: string
@@ -154,20 +157,20 @@ const plain: Words = {
   subTitle: '全场通用 For everything on the menu',
   rules: '每桌不限张数。\nAny number at a table.',
   title: 'Worth the queue 值得排队',
-  content: 'Go before noon.\nThe corner table is the quiet one. 角落那桌最安静。',
+  content: 'Go before noon.\nThe corner table is the waitUntilLoaded one. 角落那桌最安静。',
   comment: '谢谢！ Come again.',
 }
 
-/** Makes what the screens show: vouchers and a sale of the merchant, an order and a note of the customer. */
-export async function make(
+/** Creates the data: a voucher and a sale by the merchant, an order and a note by the customer. */
+export async function createTourData(
   server: Server,
   words: Words = plain,
   shopId = server.shop,
   writer?: Session,
-): Promise<Things> {
+): Promise<TourData> {
   const merchant = await server.login('MERCHANT')
   const customer = writer ?? (await server.login('CUSTOMER'))
-  const { createVoucher } = await merchant.ask(
+  const { createVoucher } = await merchant.api(
     `mutation ($input: CreateVoucherInput!) { createVoucher(input: $input) { voucher { id } userErrors { message } } }`,
     {
       input: {
@@ -180,8 +183,8 @@ export async function make(
       },
     },
   )
-  const sale = await flashSale(merchant.ask, shopId, 100, 60, words.sale)
-  const { orderVoucher } = await customer.ask(
+  const sale = await flashSale(merchant.api, shopId, 100, 60, words.sale)
+  const { orderVoucher } = await customer.api(
     `mutation ($id: ID!) { orderVoucher(voucherId: $id) { order { id } userErrors { message } } }`,
     { id: sale },
   )
@@ -189,11 +192,11 @@ export async function make(
   await expect
     .poll(
       async () =>
-        (await customer.ask(`query ($id: ID!) { order(id: $id) { status } }`, { id: order })).order
+        (await customer.api(`query ($id: ID!) { order(id: $id) { status } }`, { id: order })).order
           .status,
     )
     .toBe('UNPAID')
-  const { publishNote } = await customer.ask(
+  const { publishNote } = await customer.api(
     `mutation ($input: PublishNoteInput!) { publishNote(input: $input) { note { id author { id } } userErrors { message } } }`,
     {
       input: {
@@ -204,7 +207,7 @@ export async function make(
     },
   )
   const { id: note, author } = publishNote.note
-  await merchant.ask(
+  await merchant.api(
     `mutation ($id: ID!, $comment: String!) {
       likeNote(id: $id) { userErrors { message } }
       addComment(input: {noteId: $id, content: $comment}) { userErrors { message } }

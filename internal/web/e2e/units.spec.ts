@@ -1,58 +1,63 @@
-// What the app decides without a browser: its pure modules, as tables.
+// Tests of the app's pure modules, without a browser.
 /* oxlint-disable unicorn/consistent-function-scoping -- a table stands beside what makes it */
 
 import { expect, test } from '@playwright/test'
 
 import type { OrderStatus } from '../app/src/api/types.gql'
-import type { Shelf } from '../app/src/app/shelf'
-import { judge, longest, makeIntents } from '../app/src/orders/intents'
-import { isFinal, newest } from '../app/src/orders/progress'
-import { apart, fit, offset } from '../app/src/shops/map'
+import type { SafeStorage } from '../app/src/app/safeStorage'
 import {
-  begun,
-  broken,
-  hidden,
-  nothing,
-  paged,
-  shown,
-  told,
-  unfollowed,
+  interpretResponse,
+  maxIntentAge,
+  createPurchaseIntents,
+} from '../app/src/orders/purchaseIntents'
+import { isFinal, latestState } from '../app/src/orders/progress'
+import { spreadApart, fit, offset } from '../app/src/shops/map'
+import {
+  withStart,
+  restarted,
+  hiddenIds,
+  emptyFeed,
+  withPage,
+  withShown,
+  withUpdate,
+  withoutAuthor,
   type Feed,
   type FirstPage,
-  type Told,
+  type FeedNote,
 } from '../app/src/feed/feed'
-import { digitsOf } from '../app/src/forms/number'
+import { parseDigits } from '../app/src/forms/number'
 import {
-  amountOf,
-  degreesOf,
-  localOf,
-  minorOf,
-  momentOf,
-  textOf,
-  wholeOf,
-  yuanOf,
-} from '../app/src/forms/written'
+  parseAmount,
+  parseDegrees,
+  toLocalInput,
+  parseMinor,
+  fromLocalInput,
+  trimToNull,
+  parseInteger,
+  formatYuan,
+} from '../app/src/forms/fieldFormat'
 import { isolate } from '../app/src/i18n/isolate'
 import { returnPath, signInTo } from '../app/src/session/returnPath'
 import { lastDays } from '../app/src/charts/days'
 
-test.describe('an intent to buy', () => {
-  /** A shelf, its clock, and intents with keys k1, k2, … */
-  function make(shelf: Shelf = memory()) {
+test.describe('purchase intents', () => {
+  /** Returns a storage, its clock, and intents with keys k1, k2, … */
+  function make(storage: SafeStorage = memory()) {
     const clock = { now: 1_000_000 }
     let keys = 0
-    const again = () => makeIntents({ shelf, now: () => clock.now, randomKey: () => `k${++keys}` })
-    return { shelf, clock, intents: again(), again }
+    const again = () =>
+      createPurchaseIntents({ storage, now: () => clock.now, randomKey: () => `k${++keys}` })
+    return { storage, clock, intents: again(), again }
   }
 
-  test('is kept before the first try, so that a page that dies has it again', () => {
+  test('are stored before the first attempt', () => {
     const { intents, again } = make()
     expect(intents.open('u1', 'v1')).toBeNull()
     const intent = intents.begin('u1', 'v1')
     expect(again().open('u1', 'v1')).toEqual(intent)
   })
 
-  test('keeps its key until it is ended, and then begins with another', () => {
+  test('keep their key until they end', () => {
     const { intents, again } = make()
     const first = intents.begin('u1', 'v1')
     expect(intents.begin('u1', 'v1')).toEqual(first)
@@ -62,7 +67,7 @@ test.describe('an intent to buy', () => {
     expect(intents.begin('u1', 'v1').key).not.toBe(first.key)
   })
 
-  test('is one of its own for another user and for another voucher', () => {
+  test('are separate per user and voucher', () => {
     const { intents } = make()
     const one = intents.begin('u1', 'v1')
     const others = [intents.begin('u2', 'v1'), intents.begin('u1', 'v2')]
@@ -72,7 +77,7 @@ test.describe('an intent to buy', () => {
     expect(intents.open('u1', 'v2')).toEqual(others[1])
   })
 
-  test('is not ended by the answer to an older one', () => {
+  test('do not end with an older intent', () => {
     const { intents } = make()
     const old = intents.begin('u1', 'v1')
     intents.end('u1', 'v1', old)
@@ -82,12 +87,12 @@ test.describe('an intent to buy', () => {
   })
 
   for (const [what, after, same] of [
-    ['just before 23 hours', longest - 1, true],
-    ['after 23 hours', longest, false],
+    ['just before 23 hours', maxIntentAge - 1, true],
+    ['after 23 hours', maxIntentAge, false],
     ['when the clock was set back a little', -60_000, true],
     ['when the clock was set back a day', -24 * 3_600_000, false],
   ] as const) {
-    test(`${same ? 'has the same key' : 'has another key'} ${what}`, () => {
+    test(`${same ? 'keep' : 'change'} the key ${what}`, () => {
       const { intents, clock } = make()
       const { key } = intents.begin('u1', 'v1')
       clock.now += after
@@ -95,35 +100,35 @@ test.describe('an intent to buy', () => {
     })
   }
 
-  test('that another tab has ended goes on with its key where no answer was heard', () => {
+  test('keep the key after another tab ended them', () => {
     const { intents, clock, again } = make()
     const intent = intents.begin('u1', 'v1')
     again().end('u1', 'v1', intent)
     expect(intents.recent('u1', 'v1', intent)).toEqual(intent)
     expect(intents.begin('u1', 'v1', intent)).toEqual(intent)
     expect(again().open('u1', 'v1')).toEqual(intent)
-    // What the other tab wants since then is its own.
+    // A newer intent of the other tab stays.
     again().end('u1', 'v1', intent)
     const newer = again().begin('u1', 'v1')
     expect(intents.begin('u1', 'v1', intent)).toEqual(intent)
     expect(again().open('u1', 'v1')).toEqual(newer)
-    clock.now += longest
+    clock.now += maxIntentAge
     expect(intents.begin('u1', 'v1', intent).key).not.toBe(intent.key)
   })
 
-  test('lasts less than the day for which the server knows its key', () => {
-    expect(longest).toBe(23 * 3_600_000)
+  test('expire before the server forgets keys', () => {
+    expect(maxIntentAge).toBe(23 * 3_600_000)
   })
 
-  test('lives as long as the page where the shelf takes nothing or throws at all', () => {
-    const full: Shelf = {
+  test('live in memory if the storage fails', () => {
+    const full: SafeStorage = {
       getItem: () => null,
       setItem: () => {
         throw new Error('full')
       },
       removeItem: () => undefined,
     }
-    const refusing: Shelf = {
+    const refusing: SafeStorage = {
       getItem: () => {
         throw new Error('denied')
       },
@@ -134,8 +139,8 @@ test.describe('an intent to buy', () => {
         throw new Error('denied')
       },
     }
-    for (const shelf of [full, refusing]) {
-      const { intents } = make(shelf)
+    for (const storage of [full, refusing]) {
+      const { intents } = make(storage)
       const intent = intents.begin('u1', 'v1')
       expect(intents.begin('u1', 'v1')).toEqual(intent)
       intents.end('u1', 'v1', intent)
@@ -144,49 +149,49 @@ test.describe('an intent to buy', () => {
   })
 
   for (const written of ['', '{', 'null', '7', '{"key":1,"at":2}', '{"key":"k"}', '[]']) {
-    test(`does not fail over ${written || 'nothing'} on the shelf`, () => {
-      const { shelf, intents } = make()
+    test(`survive ${written || 'an empty value'} in the storage`, () => {
+      const { storage, intents } = make()
       const { key } = intents.begin('u1', 'v1')
-      for (const place of (shelf as ReturnType<typeof memory>).places())
-        shelf.setItem(place, written)
+      for (const name of (storage as ReturnType<typeof memory>).keys())
+        storage.setItem(name, written)
       expect(intents.open('u1', 'v1')).toBeNull()
       expect(intents.begin('u1', 'v1').key).not.toBe(key)
     })
   }
 
-  test('has a key that nobody guesses, unless one is given', () => {
-    const intents = makeIntents({ shelf: memory() })
+  test('have unpredictable keys', () => {
+    const intents = createPurchaseIntents({ storage: memory() })
     const keys = Array.from({ length: 50 }, (_, i) => intents.begin('u', `v${i}`).key)
     expect(new Set(keys).size).toBe(50)
     for (const key of keys) expect(key).toMatch(/^[0-9a-f]{32}$/)
   })
 })
 
-test.describe('the answer to a try to buy', () => {
+test.describe('responses to a purchase', () => {
   const order = { id: 'o1' }
-  for (const [what, answer, verdict] of [
-    ['an order', { order, refusals: [] }, { kind: 'ordered', orderId: 'o1' }],
+  for (const [what, answer, outcome] of [
+    ['an order', { order, userErrors: [] }, { kind: 'ordered', orderId: 'o1' }],
     [
       'ALREADY_ORDERED with the order',
-      { order, refusals: ['ALREADY_ORDERED'] },
-      { kind: 'had', orderId: 'o1' },
+      { order, userErrors: ['ALREADY_ORDERED'] },
+      { kind: 'existing', orderId: 'o1' },
     ],
     [
       'ALREADY_ORDERED without it',
-      { order: null, refusals: ['ALREADY_ORDERED'] },
-      { kind: 'had', orderId: null },
+      { order: null, userErrors: ['ALREADY_ORDERED'] },
+      { kind: 'existing', orderId: null },
     ],
     [
       'OUT_OF_STOCK',
-      { order: null, refusals: ['OUT_OF_STOCK'] },
+      { order: null, userErrors: ['OUT_OF_STOCK'] },
       { kind: 'refused', code: 'OUT_OF_STOCK' },
     ],
     [
-      'a request that is wrong',
+      'an invalid request',
       { failure: 'BAD_USER_INPUT' },
       { kind: 'refused', code: 'BAD_USER_INPUT' },
     ],
-    ['what is not allowed', { failure: 'FORBIDDEN' }, { kind: 'refused', code: 'FORBIDDEN' }],
+    ['a forbidden request', { failure: 'FORBIDDEN' }, { kind: 'refused', code: 'FORBIDDEN' }],
     ['UNAVAILABLE', { failure: 'UNAVAILABLE' }, { kind: 'unknown', code: 'UNAVAILABLE' }],
     ['RATE_LIMITED', { failure: 'RATE_LIMITED' }, { kind: 'unknown', code: 'RATE_LIMITED' }],
     [
@@ -194,23 +199,23 @@ test.describe('the answer to a try to buy', () => {
       { failure: 'UNAUTHENTICATED' },
       { kind: 'unknown', code: 'UNAUTHENTICATED' },
     ],
-    ['a network that fails', { failure: null }, { kind: 'unknown', code: null }],
+    ['a failed network', { failure: null }, { kind: 'unknown', code: null }],
     [
-      'a failure beside an order',
-      { order, refusals: [], failure: null },
+      'a failure with an order',
+      { order, userErrors: [], failure: null },
       { kind: 'unknown', code: null },
     ],
-    ['nothing', {}, { kind: 'unknown', code: null }],
-    ['neither order nor reason', { order: null, refusals: [] }, { kind: 'unknown', code: null }],
+    ['no response', {}, { kind: 'unknown', code: null }],
+    ['neither order nor error', { order: null, userErrors: [] }, { kind: 'unknown', code: null }],
   ] as const) {
-    test(`is judged: ${what} is ${verdict.kind}`, () => {
-      expect(judge(answer)).toEqual(verdict)
+    test(`${what} is ${outcome.kind}`, () => {
+      expect(interpretResponse(answer)).toEqual(outcome)
     })
   }
 })
 
-test.describe('what is told of an order', () => {
-  // Where each state may go on to, as the API says it; a state that was overtaken is skipped.
+test.describe('order updates', () => {
+  // The transitions that the API allows. A skipped state was overtaken.
   const next: Record<OrderStatus, readonly OrderStatus[]> = {
     QUEUED: ['UNPAID', 'FAILED'],
     UNPAID: ['PAID', 'CANCELLED'],
@@ -233,51 +238,51 @@ test.describe('what is told of an order', () => {
   for (const known of all) {
     for (const after of all) {
       const goesOn = known === after || reaches(known, after)
-      // From one end to another there is no way, so neither is taken for the newer.
+      // No transition leads from one final state to another, so neither is newer.
       if (!goesOn && !reaches(after, known) && !(isFinal(known) && isFinal(after))) continue
-      test(`${known}, then ${after}: ${goesOn ? 'goes on' : 'stays'}`, () => {
+      test(`${known}, then ${after}: ${goesOn ? 'moves' : 'stays'}`, () => {
         const before = at(known)
         const update = at(after)
-        expect(newest(before, update)).toBe(goesOn ? update : before)
+        expect(latestState(before, update)).toBe(goesOn ? update : before)
       })
     }
   }
 
-  test('never leads back, for no two states', () => {
+  test('never move backwards', () => {
     for (const known of all) {
       for (const after of all) {
-        const kept = newest(at(known), at(after))!
+        const kept = latestState(at(known), at(after))!
         expect(reaches(kept.status, known), `${known}, ${after}`).toBe(false)
         if (next[known].length === 0) expect(kept.status, `${known}, ${after}`).toBe(known)
       }
     }
   })
 
-  test('is not followed where nothing follows, or only a dispute can', () => {
+  test('end in final states and after redemption', () => {
     for (const status of all)
       expect(isFinal(status), status).toBe(status === 'USED' || next[status].length === 0)
   })
 
-  test('keeps a dispute that an older update does not have', () => {
+  test('keep a dispute that an older update lacks', () => {
     const disputed = { ...at('USED'), redemptionDisputedAt: '2026-11-27T12:00:00Z' }
-    expect(newest(disputed, at('USED'))).toBe(disputed)
-    expect(newest(at('USED'), disputed)).toBe(disputed)
+    expect(latestState(disputed, at('USED'))).toBe(disputed)
+    expect(latestState(at('USED'), disputed)).toBe(disputed)
     const refunding = { ...disputed, status: 'REFUNDING' as OrderStatus }
-    expect(newest(disputed, refunding)).toBe(refunding)
+    expect(latestState(disputed, refunding)).toBe(refunding)
   })
 
-  test('is the first that is told, and that of another order', () => {
+  test('accept the first update and other orders', () => {
     const order = at('USED')
     const other = { ...at('QUEUED'), id: 'o2' }
-    expect(newest(null, order)).toBe(order)
-    expect(newest(order, null)).toBe(order)
-    expect(newest(order, undefined)).toBe(order)
-    expect(newest(null, null)).toBeNull()
-    expect(newest(order, other)).toBe(other)
+    expect(latestState(null, order)).toBe(order)
+    expect(latestState(order, null)).toBe(order)
+    expect(latestState(order, undefined)).toBe(order)
+    expect(latestState(null, null)).toBeNull()
+    expect(latestState(order, other)).toBe(other)
   })
 })
 
-test.describe('the plan around a shop', () => {
+test.describe('the map around a shop', () => {
   const spots = {
     town: [30.2448, 120.151],
     equator: [0, 0],
@@ -297,7 +302,7 @@ test.describe('the plan around a shop', () => {
           const { x, y } = offset(to, from)
           const far = haversine(from, to)
           expect(Math.abs(Math.hypot(x, y) - far) / far, `${angle}°`).toBeLessThan(0.01)
-          // East is to the right, and north above.
+          // East is to the right and north is up.
           if (Math.abs(dx) > 0.01) expect(Math.sign(x), `${angle}°`).toBe(Math.sign(dx))
           if (Math.abs(dy) > 0.01) expect(Math.sign(y), `${angle}°`).toBe(-Math.sign(dy))
         }
@@ -307,8 +312,8 @@ test.describe('the plan around a shop', () => {
 
   const picture = { width: 360, height: 240, margin: 20 }
   for (const [name, at] of [
-    ['nobody around', []],
-    ['somebody next door', [{ x: 3, y: -2 }]],
+    ['no neighbours', []],
+    ['a shop next door', [{ x: 3, y: -2 }]],
     ['far to the east', [{ x: 900, y: 10 }]],
     ['far to the north', [{ x: 10, y: -900 }]],
     [
@@ -320,21 +325,21 @@ test.describe('the plan around a shop', () => {
       ],
     ],
   ] as const) {
-    test(`has all in the picture: ${name}`, () => {
+    test(`shows all points: ${name}`, () => {
       const { scale, bar } = fit(at, picture)
       expect(scale).toBeGreaterThan(0)
       for (const { x, y } of at) {
         expect(Math.abs(x) * scale).toBeLessThanOrEqual(picture.width / 2 - picture.margin + 1e-9)
         expect(Math.abs(y) * scale).toBeLessThanOrEqual(picture.height / 2 - picture.margin + 1e-9)
       }
-      // Nearer than 120 m it does not go.
+      // It never zooms in beyond 120 m.
       expect(120 * scale).toBeLessThanOrEqual(picture.height / 2 - picture.margin + 1e-9)
       expect(bar * scale).toBeLessThanOrEqual(picture.width / 3)
       expect([20, 50, 100, 200, 500, 1000]).toContain(bar)
     })
   }
 
-  test('moves numbers that lie on each other apart, and only the first', () => {
+  test('separates overlapping numbers only', () => {
     const centre = { x: 0, y: 0 }
     const at = [
       { x: 0, y: 0 },
@@ -342,7 +347,7 @@ test.describe('the plan around a shop', () => {
       { x: 50, y: 50 },
       { x: 52, y: 50 },
     ]
-    const moved = apart(at, centre, 3, 20)
+    const moved = spreadApart(at, centre, 3, 20)
     const [a, b, c] = moved as [Point, Point, Point]
     for (const [one, other] of [
       [a, centre],
@@ -357,7 +362,7 @@ test.describe('the plan around a shop', () => {
 })
 
 test.describe('the feed', () => {
-  const note = (n: number): Told => ({
+  const note = (n: number): FeedNote => ({
     id: `n${n}`,
     createdAt: new Date(n * 1000).toISOString(),
     authorId: n % 2 === 0 ? 'even' : 'odd',
@@ -370,110 +375,110 @@ test.describe('the feed', () => {
     more,
   })
   const waiting = (feed: Feed) => feed.waiting.map(({ id }) => id)
-  const opened = paged(nothing, page('c3', [3, 2], true))
+  const opened = withPage(emptyFeed, page('c3', [3, 2], true))
 
-  test('follows from the moment of its first page, and from there only', () => {
+  test('starts updates at its first page', () => {
     expect(opened.start).toBe('c3')
-    expect(paged(opened, page('c9', [3, 2])).start).toBe('c3')
-    const early = begun(nothing, 'c1')
+    expect(withPage(opened, page('c9', [3, 2])).start).toBe('c3')
+    const early = withStart(emptyFeed, 'c1')
     expect(early.start).toBe('c1')
-    expect(paged(early, page('c3', [3])).start).toBe('c3')
+    expect(withPage(early, page('c3', [3])).start).toBe('c3')
   })
 
-  test('is ready when all that was missed has come, and not before', () => {
+  test('is ready after all missed updates', () => {
     expect(opened.ready).toBe(false)
-    const ready = told(opened, { kind: 'ready' })
+    const ready = withUpdate(opened, { kind: 'ready' })
     expect(ready.ready).toBe(true)
-    expect(begun(ready, 'c3').ready).toBe(true)
-    expect(begun(ready, 'c4').ready).toBe(false)
+    expect(withStart(ready, 'c3').ready).toBe(true)
+    expect(withStart(ready, 'c4').ready).toBe(false)
   })
 
-  test('has new notes wait, newest first, each once', () => {
-    const feed = [added(4), added(5), added(4), added(5)].reduce(told, opened)
+  test('collects unread notes once, newest first', () => {
+    const feed = [added(4), added(5), added(4), added(5)].reduce(withUpdate, opened)
     expect(waiting(feed)).toEqual(['n5', 'n4'])
   })
 
-  test('has no note wait that a page has, or one behind it', () => {
-    expect(waiting(told(opened, added(3)))).toEqual([])
-    expect(waiting(told(opened, added(1)))).toEqual([])
-    // With no page behind it, what it lacks is new.
-    const whole = paged(nothing, page('c3', [3, 2]))
-    expect(waiting(told(whole, added(1)))).toEqual(['n1'])
-    expect(waiting(paged(told(opened, added(4)), page('c4', [4, 3], true)))).toEqual([])
+  test('does not mark notes on pages as unread', () => {
+    expect(waiting(withUpdate(opened, added(3)))).toEqual([])
+    expect(waiting(withUpdate(opened, added(1)))).toEqual([])
+    // Without later pages, an unknown note is new.
+    const whole = withPage(emptyFeed, page('c3', [3, 2]))
+    expect(waiting(withUpdate(whole, added(1)))).toEqual(['n1'])
+    expect(waiting(withPage(withUpdate(opened, added(4)), page('c4', [4, 3], true)))).toEqual([])
   })
 
-  test('puts what waited on top, and does not show it twice', () => {
-    const two = [added(4), added(5)].reduce(told, opened)
-    const top = shown(two, waiting(two))
+  test('prepends unread notes once', () => {
+    const two = [added(4), added(5)].reduce(withUpdate, opened)
+    const top = withShown(two, waiting(two))
     expect(waiting(top)).toEqual([])
-    expect(top.tops).toEqual([['n5', 'n4']])
-    expect([...hidden(top)]).toEqual(['n5', 'n4'])
-    expect(waiting(told(top, added(5)))).toEqual([])
-    const more = told(top, added(6))
-    expect(shown(more, ['n6']).tops).toEqual([['n6'], ['n5', 'n4']])
-    // The same page again, as a cache gives it, changes nothing.
-    expect(paged(top, page('c3', [3, 2], true)).tops).toEqual(top.tops)
-    expect(paged(top, page('c5', [5, 4], true)).tops).toEqual([])
+    expect(top.prepended).toEqual([['n5', 'n4']])
+    expect([...hiddenIds(top)]).toEqual(['n5', 'n4'])
+    expect(waiting(withUpdate(top, added(5)))).toEqual([])
+    const more = withUpdate(top, added(6))
+    expect(withShown(more, ['n6']).prepended).toEqual([['n6'], ['n5', 'n4']])
+    // The same page from the cache changes nothing.
+    expect(withPage(top, page('c3', [3, 2], true)).prepended).toEqual(top.prepended)
+    expect(withPage(top, page('c5', [5, 4], true)).prepended).toEqual([])
   })
 
-  test('leaves alone what came while others were put on top', () => {
-    const feed = [added(4), added(5)].reduce(told, opened)
-    expect(waiting(shown(feed, ['n4']))).toEqual(['n5'])
+  test('keeps notes that arrive during a prepend', () => {
+    const feed = [added(4), added(5)].reduce(withUpdate, opened)
+    expect(waiting(withShown(feed, ['n4']))).toEqual(['n5'])
   })
 
-  test('offers nothing that was removed, in whatever order that is told', () => {
-    expect(waiting([added(4), removed(4)].reduce(told, opened))).toEqual([])
-    expect(waiting([removed(4), added(4)].reduce(told, opened))).toEqual([])
-    expect([...hidden(told(opened, removed(3)))]).toEqual(['n3'])
-    const late = told(told(opened, added(4)), removed(4))
-    expect(shown(late, ['n4']).tops).toEqual([])
+  test('drops deleted notes in any order of updates', () => {
+    expect(waiting([added(4), removed(4)].reduce(withUpdate, opened))).toEqual([])
+    expect(waiting([removed(4), added(4)].reduce(withUpdate, opened))).toEqual([])
+    expect([...hiddenIds(withUpdate(opened, removed(3)))]).toEqual(['n3'])
+    const late = withUpdate(withUpdate(opened, added(4)), removed(4))
+    expect(withShown(late, ['n4']).prepended).toEqual([])
   })
 
-  test('offers and has on top nothing of an author who is not followed any more', () => {
-    const top = shown([added(4), added(5), added(6)].reduce(told, opened), ['n4', 'n5'])
-    const feed = unfollowed([added(7), added(8)].reduce(told, top), 'even')
+  test('drops notes of an unfollowed author', () => {
+    const top = withShown([added(4), added(5), added(6)].reduce(withUpdate, opened), ['n4', 'n5'])
+    const feed = withoutAuthor([added(7), added(8)].reduce(withUpdate, top), 'even')
     expect(waiting(feed)).toEqual(['n7'])
-    expect(feed.tops).toEqual([['n5']])
-    expect([...hidden(feed)]).toEqual(['n5'])
-    // Followed again, what that author writes is told, and what a page has is not hidden.
-    expect(waiting(told(feed, added(10)))).toEqual(['n10', 'n7'])
-    const none = unfollowed(feed, 'odd')
-    expect([none.waiting, none.tops, none.topped]).toEqual([[], [], []])
+    expect(feed.prepended).toEqual([['n5']])
+    expect([...hiddenIds(feed)]).toEqual(['n5'])
+    // After following again, new notes of the author arrive and notes on pages are shown.
+    expect(waiting(withUpdate(feed, added(10)))).toEqual(['n10', 'n7'])
+    const none = withoutAuthor(feed, 'odd')
+    expect([none.waiting, none.prepended, none.prependedNotes]).toEqual([[], [], []])
   })
 
-  test('keeps what was put on top while an older page was on its way', () => {
-    const resynced = told(opened, { kind: 'resync' })
-    const top = shown(told(resynced, added(6)), ['n6'])
-    const read = paged(top, page('c5', [5, 4], true))
-    expect(read.tops).toEqual([['n6']])
+  test('keeps prepended notes over an older page', () => {
+    const resynced = withUpdate(opened, { kind: 'resync' })
+    const top = withShown(withUpdate(resynced, added(6)), ['n6'])
+    const read = withPage(top, page('c5', [5, 4], true))
+    expect(read.prepended).toEqual([['n6']])
     expect(waiting(read)).toEqual([])
   })
 
-  test('is read anew after a resync and after an end of the updates', () => {
-    const before = shown([added(4), added(5)].reduce(told, opened), ['n4'])
-    const resynced = told(before, { kind: 'resync' })
-    expect(resynced.round).toBe(before.round + 1)
-    expect([resynced.waiting, resynced.tops]).toEqual([[], []])
+  test('restarts after a resync and after ended updates', () => {
+    const before = withShown([added(4), added(5)].reduce(withUpdate, opened), ['n4'])
+    const resynced = withUpdate(before, { kind: 'resync' })
+    expect(resynced.generation).toBe(before.generation + 1)
+    expect([resynced.waiting, resynced.prepended]).toEqual([[], []])
     expect(resynced.start).toBe('c3')
-    const ended = broken(told(before, removed(2)))
-    expect(ended.round).toBe(before.round + 1)
+    const ended = restarted(withUpdate(before, removed(2)))
+    expect(ended.generation).toBe(before.generation + 1)
     expect(ended.start).toBeNull()
     expect(ended.page).toBeNull()
     expect(ended.removed.has('n2')).toBe(true)
   })
 
-  // Notes come and go at a server, pages and updates arrive late, updates come again, and
-  // at each step the feed has each note that it was told of, once, newest first.
+  // Notes are published and deleted at random, pages and updates arrive late, and updates repeat.
+  // At each step the feed shows each announced note once, newest first.
   for (let walk = 0; walk < 20; walk++) {
-    test(`misses nothing and shows nothing twice on a random walk ${walk}`, () => {
+    test(`shows each note once on random walk ${walk}`, () => {
       const seed = (Date.now() + walk * 7919) >>> 0
       console.log(`walk ${walk}: seed ${seed}`)
-      wander(seed, 600)
+      simulateFeed(seed, 600)
     })
   }
 })
 
-test.describe('what is written into fields', () => {
+test.describe('field parsing', () => {
   for (const [written, minor] of [
     ['12.50', 1250],
     ['12.5', 1250],
@@ -488,7 +493,7 @@ test.describe('what is written into fields', () => {
     ['1.234', null],
     ['1e3', null],
     ['twelve', null],
-    // Decimal signs of other regions and keypads.
+    // Decimal separators of other regions and keypads.
     ['12,50', 1250],
     ['7,5', 750],
     ['12。5', 1250],
@@ -504,7 +509,7 @@ test.describe('what is written into fields', () => {
     ['१२.५०', 1250],
     ['১২৫', 12_500],
     ['\u{1d7d9}\u{1d7da}', 1200],
-    // Groups.
+    // Digit groups.
     ['1,200', 120_000],
     ['1.200,50', 120_050],
     ['1,200.50', 120_050],
@@ -517,11 +522,11 @@ test.describe('what is written into fields', () => {
     ['1.200.000', 120_000_000],
     ['1,20,000', 12_000_000],
     ['31,000,000.00', 3_100_000_000],
-    // What nobody sees.
+    // Invisible characters.
     ['\u200f12,50\u200e', 1250],
     ['12\u200b.5', 1250],
     ['12.50元', 1250],
-    // What is no amount, and must not become another one.
+    // Invalid amounts.
     ['0.5.5', null],
     ['0,125', null],
     ['1,2345', null],
@@ -544,32 +549,32 @@ test.describe('what is written into fields', () => {
     ['99999999999999999999', null],
   ] as const) {
     const quoted = JSON.stringify(written)
-    test(`${quoted} is ${minor === null ? 'no amount' : `${minor} fen`}`, () => {
-      expect(minorOf(written)).toBe(minor)
+    test(`${quoted} is ${minor === null ? 'not an amount' : `${minor} fen`}`, () => {
+      expect(parseMinor(written)).toBe(minor)
     })
   }
 
   for (const written of ['1.200', '12.000', '１.２００', '999。999', '١.٢٠٠']) {
-    test(`${written} can be two amounts, and is taken for neither`, () => {
-      expect(amountOf(written)).toBe('ambiguous')
-      expect(minorOf(written)).toBeNull()
+    test(`${written} is ambiguous`, () => {
+      expect(parseAmount(written)).toBe('ambiguous')
+      expect(parseMinor(written)).toBeNull()
     })
   }
 
-  test('an amount is written as it is read', () => {
+  test('amounts round-trip', () => {
     for (const minor of [0, 1, 10, 99, 100, 1250, 3900, 99_999_999])
-      expect(minorOf(yuanOf(minor))).toBe(minor)
-    expect([yuanOf(null), yuanOf(1250), yuanOf(3900)]).toEqual(['', '12.50', '39'])
+      expect(parseMinor(formatYuan(minor))).toBe(minor)
+    expect([formatYuan(null), formatYuan(1250), formatYuan(3900)]).toEqual(['', '12.50', '39'])
   })
 
-  test('a moment is written as it is read, to the minute', () => {
+  test('times round-trip to the minute', () => {
     for (const moment of ['2026-01-01T00:00:00.000Z', '2026-07-31T23:59:00.000Z'])
-      expect(momentOf(localOf(moment))).toBe(moment)
-    expect(momentOf('')).toBeNull()
+      expect(fromLocalInput(toLocalInput(moment))).toBe(moment)
+    expect(fromLocalInput('')).toBeNull()
   })
 
-  test('spaces are no text', () => {
-    expect([textOf('  '), textOf(' a b ')]).toEqual([null, 'a b'])
+  test('blank text is null', () => {
+    expect([trimToNull('  '), trimToNull(' a b ')]).toEqual([null, 'a b'])
   })
 
   for (const [written, whole] of [
@@ -591,8 +596,8 @@ test.describe('what is written into fields', () => {
     ['x', null],
     ['Infinity', null],
   ] as const) {
-    test(`${JSON.stringify(written)} is ${whole === null ? 'no whole number' : whole}`, () => {
-      expect(wholeOf(written)).toBe(whole)
+    test(`${JSON.stringify(written)} is ${whole === null ? 'not an integer' : whole}`, () => {
+      expect(parseInteger(written)).toBe(whole)
     })
   }
 
@@ -611,8 +616,8 @@ test.describe('what is written into fields', () => {
     ['', null],
     ['north', null],
   ] as const) {
-    test(`${JSON.stringify(written)} is ${degrees === null ? 'no angle' : `${degrees}°`}`, () => {
-      expect(degreesOf(written)).toBe(degrees)
+    test(`${JSON.stringify(written)} is ${degrees === null ? 'not an angle' : `${degrees}°`}`, () => {
+      expect(parseDegrees(written)).toBe(degrees)
     })
   }
 
@@ -633,12 +638,12 @@ test.describe('what is written into fields', () => {
     [' - ', null],
   ] as const) {
     test(`the digits of ${JSON.stringify(written)} are ${digits ?? 'none'}`, () => {
-      expect(digitsOf(written)).toBe(digits)
+      expect(parseDigits(written)).toBe(digits)
     })
   }
 })
 
-test.describe('the way back from the sign-in', () => {
+test.describe('the return path of the sign-in', () => {
   const site = 'https://shops.example'
   for (const page of [
     '/',
@@ -651,7 +656,7 @@ test.describe('the way back from the sign-in', () => {
     '/orders#//elsewhere.example',
     '/search?q=https://elsewhere.example',
   ]) {
-    test(`leads to ${page}, as it was`, () => {
+    test(`preserves ${page}`, () => {
       const { searchParams } = new URL(signInTo(new URL(page, site)), site)
       expect(returnPath(searchParams.get('to'), site)).toBe(page)
     })
@@ -684,26 +689,26 @@ test.describe('the way back from the sign-in', () => {
     '/\u0000orders',
     '//[',
   ]) {
-    test(`does not follow ${JSON.stringify(to)}`, () => {
+    test(`rejects ${JSON.stringify(to)}`, () => {
       expect(returnPath(to, site)).toBe('/')
     })
   }
 })
 
-test('words from right to left are set apart from the sentence around them, others are not', () => {
+test('only right-to-left text is isolated', () => {
   expect(isolate('مقهى')).toBe('\u2068مقهى\u2069')
   expect(isolate('קפה 1')).toBe('\u2068קפה 1\u2069')
   expect(isolate(isolate('مقهى'))).toBe(isolate('مقهى'))
   expect(['荷塘小面', 'Café (2)!', ''].map(isolate)).toEqual(['荷塘小面', 'Café (2)!', ''])
 })
 
-test('the last days end with the day that is given, in any month', () => {
+test('the last days end with the given day', () => {
   expect(lastDays(30, '2026-03-01')).toEqual({ from: '2026-01-31', to: '2026-03-01' })
   expect(lastDays(1, '2024-02-29')).toEqual({ from: '2024-02-29', to: '2024-02-29' })
 })
 
 test.describe('in both languages', () => {
-  // These modules read the browser's settings when they are loaded.
+  // These modules read the browser's settings on import.
   test.beforeAll(() => {
     const page = new EventTarget()
     Object.assign(page, { documentElement: {}, visibilityState: 'visible' })
@@ -763,8 +768,8 @@ test.describe('in both languages', () => {
     })
   }
 
-  // A day is named by the midnights between, in the reader's zone. Clocks went forward in Berlin
-  // on 29 March 2026, and back on 25 October.
+  // Days count midnights in the user's time zone. In Berlin, clocks went forward on 29 March 2026
+  // and back on 25 October.
   for (const [zone, of, read, en, zh] of [
     ['Asia/Shanghai', '2026-05-18T10:00', '2026-05-20T09:00', '2 days ago', '前天'],
     ['Asia/Shanghai', '2026-05-18T23:30', '2026-05-20T00:30', '2 days ago', '前天'],
@@ -778,7 +783,7 @@ test.describe('in both languages', () => {
     ['Europe/Berlin', '2026-10-25T00:10', '2026-10-25T23:50', '24 hours ago', '24小时前'],
     ['Europe/Berlin', '2026-10-24T23:50', '2026-10-26T00:10', '2 days ago', '前天'],
   ] as const) {
-    test(`ago: what was at ${of} is ${en} at ${read} in ${zone}`, async () => {
+    test(`ago: ${of} is ${en} at ${read} in ${zone}`, async () => {
       const before = process.env['TZ']
       process.env['TZ'] = zone
       try {
@@ -792,8 +797,8 @@ test.describe('in both languages', () => {
     })
   }
 
-  test('characters are counted as the API does, and cut and shown whole', async () => {
-    const { cut, graphemes, initialOf, lengthOf, simpleGraphemes } =
+  test('text length and graphemes match the API', async () => {
+    const { cut, graphemes, initialOf, textLength, simpleGraphemes } =
       await import('../app/src/ui/graphemes')
     const family = '👨‍👩‍👧‍👦'
     const china = '🇨🇳'
@@ -811,7 +816,7 @@ test.describe('in both languages', () => {
       ['a\r\nb', 3],
       ['\n a \n', 1],
     ] as const)
-      expect(lengthOf(text), JSON.stringify(text)).toBe(n)
+      expect(textLength(text), JSON.stringify(text)).toBe(n)
     for (const [name, initial] of [
       [`${family} Li`, family],
       [`${china}旅行`, china],
@@ -834,7 +839,7 @@ test.describe('in both languages', () => {
     expect(cut('abc', 3)).toBe('abc')
   })
 
-  test('a date is the same day wherever it is read, and so is a moment of long ago', async () => {
+  test('dates do not depend on the time zone', async () => {
     const [en, zh] = [await formats('en'), await formats('zh')]
     expect([en.date('2026-05-01'), zh.date('2026-05-01')]).toEqual(['1 May 2026', '2026年5月1日'])
     expect([en.month('2026-05'), zh.month('2026-05')]).toEqual(['May 2026', '2026年5月'])
@@ -852,7 +857,7 @@ test.describe('in both languages', () => {
     ['as it closes', 3_600_000, 5, 'ENDED'],
     ['long after, without stock', 9_000_000, 0, 'ENDED'],
   ] as const) {
-    test(`a sale ${what} is ${phase}, whatever was told`, async () => {
+    test(`a sale ${what} is ${phase}`, async () => {
       const { phaseAt } = await import('../app/src/vouchers/phase')
       const begins = Date.parse('2026-05-20T12:00:00Z')
       const sale = {
@@ -868,7 +873,7 @@ test.describe('in both languages', () => {
   }
 })
 
-test('a session that the server does not know ends, and none that another tab has begun since', async () => {
+test('an expired session ends, a newer one stays', async () => {
   const localStorage = memory()
   const window = { localStorage, addEventListener: () => undefined }
   Object.defineProperty(globalThis, 'window', { value: window, configurable: true })
@@ -885,7 +890,7 @@ test('a session that the server does not know ends, and none that another tab ha
   expect(currentSession()).toEqual(bob)
   expire('b')
   expect(currentSession()).toBeNull()
-  expect(localStorage.places()).toEqual([])
+  expect(localStorage.keys()).toEqual([])
   Reflect.deleteProperty(globalThis, 'window')
 })
 
@@ -894,20 +899,20 @@ interface Point {
   y: number
 }
 
-/** What a browser keeps, without one. */
-function memory(): Shelf & { places: () => string[] } {
+/** An in-memory storage. */
+function memory(): SafeStorage & { keys: () => string[] } {
   const items = new Map<string, string>()
   return {
     getItem: (key) => items.get(key) ?? null,
     setItem: (key, value) => void items.set(key, value),
     removeItem: (key) => void items.delete(key),
-    places: () => [...items.keys()],
+    keys: () => [...items.keys()],
   }
 }
 
 const rad = (degrees: number) => (degrees * Math.PI) / 180
 
-/** Metres on a globe. */
+/** Returns the distance on a globe, in metres. */
 function haversine(a: { lat: number; lng: number }, b: { lat: number; lng: number }): number {
   const h =
     Math.sin(rad(b.lat - a.lat) / 2) ** 2 +
@@ -915,7 +920,7 @@ function haversine(a: { lat: number; lng: number }, b: { lat: number; lng: numbe
   return 2 * 6_371_008.8 * Math.asin(Math.sqrt(h))
 }
 
-/** mulberry32: numbers from 0 to 1 that a seed gives again. */
+/** mulberry32: reproducible random numbers from 0 to 1. */
 function random(seed: number): () => number {
   let a = seed
   return () => {
@@ -926,20 +931,23 @@ function random(seed: number): () => number {
   }
 }
 
-/** Fails with why. The runner keeps a step of each `expect`, which are too many here. */
-function must(holds: boolean, why: string): void {
+/**
+ * Throws if a condition is false. The runner records a step for each `expect`, which is too slow
+ * here.
+ */
+function assertTrue(holds: boolean, why: string): void {
   if (!holds) throw new Error(why)
 }
 
-/** A server of notes and one reader, who do something at random so often. */
-function wander(seed: number, steps: number): void {
+/** Simulates a server and one reader for a number of random steps. */
+function simulateFeed(seed: number, steps: number): void {
   const chance = random(seed)
   const below = (n: number) => Math.floor(chance() * n)
-  const size = 4 // notes of a first page
+  const size = 4 // notes on the first page
 
-  // The server: what happened, in order. The cursor of a moment is how much that was.
-  const log: ({ kind: 'added'; note: Told } | { kind: 'removed'; noteId: string })[] = []
-  const alive: Told[] = [] // newest first
+  // The server's log. A cursor is an index into it.
+  const log: ({ kind: 'added'; note: FeedNote } | { kind: 'removed'; noteId: string })[] = []
+  const alive: FeedNote[] = [] // newest first
   let count = 0
   const read = (): FirstPage => ({
     liveCursor: String(log.length),
@@ -948,21 +956,21 @@ function wander(seed: number, steps: number): void {
   })
 
   // The reader.
-  let feed = nothing
-  let flying: FirstPage | null = null // a page that was read and has not arrived
-  let pressed: readonly string[] | null = null // notes that are put on top when they arrive
-  let heard = 0 // as much of the log was told since `from`
-  let from: string | null = null // where the updates begin
+  let feed = emptyFeed
+  let pendingPage: FirstPage | null = null // a page that was read and has not arrived
+  let pendingIds: readonly string[] | null = null // unread notes being moved to the top
+  let delivered = 0 // delivered log entries since `from`
+  let from: string | null = null // where updates start
   const listen = () => {
     if (feed.start === from) return
     from = feed.start
-    heard = Number(from ?? 0)
+    delivered = Number(from ?? 0)
   }
 
   const acts: Record<string, () => void> = {
     publish: () => {
       const createdAt = new Date(++count * 1000).toISOString()
-      const note = { id: `n${count}`, createdAt, authorId: 'somebody' }
+      const note = { id: `n${count}`, createdAt, authorId: 'author' }
       alive.unshift(note)
       log.push({ kind: 'added', note })
     },
@@ -970,72 +978,82 @@ function wander(seed: number, steps: number): void {
       const [gone] = alive.splice(below(alive.length), 1)
       if (gone) log.push({ kind: 'removed', noteId: gone.id })
     },
-    tell: () => {
-      if (from === null || heard >= log.length) return
-      feed = told(feed, log[heard++]!)
-      if (heard === log.length) feed = told(feed, { kind: 'ready' })
+    deliver: () => {
+      if (from === null || delivered >= log.length) return
+      feed = withUpdate(feed, log[delivered++]!)
+      if (delivered === log.length) feed = withUpdate(feed, { kind: 'ready' })
     },
     repeat: () => {
-      if (from !== null) heard = Number(from)
+      if (from !== null) delivered = Number(from)
     },
-    read: () => (flying ??= read()),
+    read: () => (pendingPage ??= read()),
     arrive: () => {
-      if (flying !== null) feed = paged(feed, flying)
-      flying = null
+      if (pendingPage !== null) feed = withPage(feed, pendingPage)
+      pendingPage = null
     },
-    press: () => (pressed ??= feed.waiting.length > 0 ? feed.waiting.map(({ id }) => id) : null),
+    press: () => (pendingIds ??= feed.waiting.length > 0 ? feed.waiting.map(({ id }) => id) : null),
     top: () => {
-      if (pressed !== null) feed = shown(feed, pressed)
-      pressed = null
+      if (pendingIds !== null) feed = withShown(feed, pendingIds)
+      pendingIds = null
     },
     resync: () => {
       if (from === null || chance() < 0.8) return
-      feed = told(feed, { kind: 'resync' })
-      heard = log.length
-      pressed = null
-      flying = read()
+      feed = withUpdate(feed, { kind: 'resync' })
+      delivered = log.length
+      pendingIds = null
+      pendingPage = read()
     },
-    breaks: () => {
+    disconnect: () => {
       if (chance() < 0.8) return
-      feed = broken(feed)
-      pressed = null
-      flying = read()
+      feed = restarted(feed)
+      pendingIds = null
+      pendingPage = read()
     },
   }
-  const often = ['publish', 'publish', 'publish', 'tell', 'tell', 'tell', 'tell', 'arrive', 'top']
+  const often = [
+    'publish',
+    'publish',
+    'publish',
+    'deliver',
+    'deliver',
+    'deliver',
+    'deliver',
+    'arrive',
+    'top',
+  ]
   const names = [...Object.keys(acts), ...often]
   const done: string[] = []
   const check = () => {
-    if (feed.page === null || (flying !== null && feed.round !== round)) return
-    round = feed.round
+    if (feed.page === null || (pendingPage !== null && feed.generation !== generation)) return
+    generation = feed.generation
     const why = `seed ${seed}, after ${done.slice(-12).join(' ')}`
-    const away = hidden(feed)
-    const tops = feed.tops.flat().filter((id) => !feed.removed.has(id))
+    const away = hiddenIds(feed)
+    const prepended = feed.prepended.flat().filter((id) => !feed.removed.has(id))
     const first = feed.page.notes
     const last = first.at(-1)
     const behind = feed.page.more && last ? alive.filter((n) => n.createdAt < last.createdAt) : []
     const pages = [...first, ...behind].map(({ id }) => id).filter((id) => !away.has(id))
     const waits = feed.waiting.map(({ id }) => id)
-    const list = [...waits, ...tops, ...pages]
+    const list = [...waits, ...prepended, ...pages]
     const unique = new Set(list)
-    must(unique.size === list.length, `twice: ${list.join(' ')}; ${why}`)
-    const heardOf = new Set(
-      log.slice(0, heard).flatMap((e) => (e.kind === 'added' ? [e.note.id] : [])),
+    assertTrue(unique.size === list.length, `shown twice: ${list.join(' ')}; ${why}`)
+    const announced = new Set(
+      log.slice(0, delivered).flatMap((e) => (e.kind === 'added' ? [e.note.id] : [])),
     )
-    const missed = alive.filter(({ id }) => heardOf.has(id) && !unique.has(id))
-    must(missed.length === 0, `missed ${JSON.stringify(missed)}; ${why}`)
+    const missed = alive.filter(({ id }) => announced.has(id) && !unique.has(id))
+    assertTrue(missed.length === 0, `missed ${JSON.stringify(missed)}; ${why}`)
     const living = new Set(alive.map(({ id }) => id))
-    for (const ids of [waits, [...tops, ...pages]]) {
-      // One that is gone may wait until that is told.
+    for (const ids of [waits, [...prepended, ...pages]]) {
+      // A deleted note can stay unread until its update arrives.
       const order = ids.filter((id) => living.has(id)).map((id) => Number(id.slice(1)))
-      must(
+      assertTrue(
         order.every((n, i) => i === 0 || n < order[i - 1]!),
         `not newest first: ${order.join(' ')}; ${why}`,
       )
     }
-    for (const id of feed.removed) must(!unique.has(id), `removed, and there: ${id}; ${why}`)
+    for (const id of feed.removed) assertTrue(!unique.has(id), `removed but shown: ${id}; ${why}`)
   }
-  let round = 0
+  let generation = 0
   const act = (name: string) => {
     done.push(name)
     acts[name]!()
@@ -1048,21 +1066,21 @@ function wander(seed: number, steps: number): void {
   act('arrive')
   for (let i = 0; i < steps; i++) act(names[below(names.length)]!)
 
-  // When all has arrived, the reader has what the server has, and nothing else.
+  // When everything has arrived, the reader shows exactly the server's notes.
   act('arrive')
   if (feed.page === null) {
     act('read')
     act('arrive')
   }
   act('top')
-  while (heard < log.length) act('tell')
+  while (delivered < log.length) act('deliver')
   act('press')
   act('top')
-  const away = hidden(feed)
+  const away = hiddenIds(feed)
   const last = feed.page!.notes.at(-1)
   const behind = feed.page!.more && last ? alive.filter((n) => n.createdAt < last.createdAt) : []
   const list = [
-    ...feed.tops.flat().filter((id) => !feed.removed.has(id)),
+    ...feed.prepended.flat().filter((id) => !feed.removed.has(id)),
     ...[...feed.page!.notes, ...behind].map(({ id }) => id).filter((id) => !away.has(id)),
   ]
   expect(list, `seed ${seed}`).toEqual(alive.map(({ id }) => id))

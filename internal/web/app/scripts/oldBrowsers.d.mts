@@ -1,4 +1,4 @@
-/** What a script has that a supported browser lacks; `known` are methods that it may use. */
-export function complaintsOfScript(text: string, known?: ReadonlySet<string>): string[]
-/** What a style sheet has that a supported browser lacks. */
-export function complaintsOfStyle(text: string): string[]
+/** Returns what a script uses and a supported browser lacks. `known` lists allowed methods. */
+export function unsupportedInScript(text: string, known?: ReadonlySet<string>): string[]
+/** Returns what a style sheet uses and a supported browser lacks. */
+export function unsupportedInStyle(text: string): string[]

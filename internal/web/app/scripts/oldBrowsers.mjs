@@ -1,22 +1,22 @@
-// Checks that the build in ../dist runs in the oldest supported browsers: Chrome 97, Firefox 102 and
-// Safari 15.4. It fails with a list of what they lack: syntax, built-ins, and CSS without which a
-// screen does not work. Vite lowers syntax; nothing lowers built-ins.
+// Checks that the build in ../dist runs in the oldest supported browsers: Chrome 97, Firefox 102
+// and Safari 15.4. It fails with a list of unsupported syntax, built-ins and required CSS. Vite
+// lowers syntax, but it does not polyfill built-ins.
 //
-// Built-ins are found by their names, so a method of something else with such a name is reported
-// too: then its file is to be excepted here.
+// The check finds built-ins by name. It also reports other methods of the same name: exclude their
+// file here.
 
 import { parse } from 'acorn'
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 
-// Methods that some supported browser lacks.
+// Methods that at least one supported browser lacks.
 const methods = new Set(
   `toReversed toSorted toSpliced with findLast findLastIndex isWellFormed toWellFormed throwIfAborted
   showPopover hidePopover togglePopover setHTMLUnsafe showPicker
   scrollIntoViewIfNeeded getOrInsert getOrInsertComputed union intersection difference
   symmetricDifference isSubsetOf isSupersetOf isDisjointFrom requestIdleCallback`.split(/\s+/),
 )
-// Members of what is global.
+// Members of global objects.
 const members = new Set(
   `Object.groupBy Map.groupBy Array.fromAsync Promise.withResolvers Promise.try AbortSignal.timeout
   AbortSignal.any Intl.Segmenter Intl.DurationFormat Intl.supportedValuesOf crypto.randomUUID
@@ -24,30 +24,30 @@ const members = new Set(
   ReadableStream.from`.split(/\s+/),
 )
 const globals = new Set(['structuredClone', 'requestIdleCallback', 'scheduler', 'Iterator'])
-// Iterators have these methods since 2024.
-const ofIterators = new Set(
+// Iterator helpers, available since 2024.
+const iteratorMethods = new Set(
   'map filter take drop flatMap reduce toArray forEach some every find'.split(' '),
 )
-/** What src/playground/newerArrays.ts adds. */
-const added = new Set('toReversed toSorted toSpliced with findLast findLastIndex'.split(' '))
+/** Methods that src/playground/arrayPolyfills.ts adds. */
+const polyfilled = new Set('toReversed toSorted toSpliced with findLast findLastIndex'.split(' '))
 
-/** What a script has that a supported browser lacks; `known` are methods that it may use. */
-export function complaintsOfScript(text, known = new Set()) {
+/** Returns what a script uses and a supported browser lacks. `known` lists allowed methods. */
+export function unsupportedInScript(text, known = new Set()) {
   let tree
   try {
     tree = parse(text, { ecmaVersion: 2022, sourceType: 'module' })
   } catch (error) {
-    return [`is no ES2022: ${error.message}`]
+    return [`not valid ES2022: ${error.message}`]
   }
   const found = []
   walk(tree, (node) => {
-    const what = complaint(node)
+    const what = unsupportedNode(node)
     if (what !== null && !known.has(what)) found.push(`${what} (at ${node.start})`)
   })
   return found
 }
 
-function complaint(node) {
+function unsupportedNode(node) {
   switch (node.type) {
     case 'StaticBlock':
       return 'a static block'
@@ -63,18 +63,18 @@ function complaint(node) {
     }
     case 'NewExpression':
     case 'CallExpression':
-      return complaintOfCall(node.callee)
+      return unsupportedCall(node.callee)
     default:
       return null
   }
 }
 
-function complaintOfCall(callee) {
+function unsupportedCall(callee) {
   if (callee.type === 'Identifier') return globals.has(callee.name) ? callee.name : null
   if (callee.type !== 'MemberExpression' || callee.computed) return null
   const { name } = callee.property
   if (methods.has(name)) return name
-  if (!ofIterators.has(name) || callee.object.type !== 'CallExpression') return null
+  if (!iteratorMethods.has(name) || callee.object.type !== 'CallExpression') return null
   const made = callee.object.callee
   const iterates =
     made.type === 'MemberExpression' &&
@@ -101,13 +101,13 @@ const css = [
   [/\b(?:color-mix|oklch|oklab|light-dark|lch|lab)\(/, 'a newer colour'],
   [/@media[^{]*[<>]/, 'a range in @media'],
   [/(?:^|[{};])\s*&/, 'nesting'],
-  [/[{;](?:translate|rotate|scale):/, 'a transform of its own'],
+  [/[{;](?:translate|rotate|scale):/, 'an individual transform property'],
 ]
 
-/** What a style sheet has that a supported browser lacks. */
-export function complaintsOfStyle(text) {
+/** Returns what a style sheet uses and a supported browser lacks. */
+export function unsupportedInStyle(text) {
   const found = css.filter(([pattern]) => pattern.test(text)).map(([, what]) => what)
-  // A new unit is fine behind the same property with an older one.
+  // A newer unit is fine after the same property with an older unit.
   for (const [whole, property] of text.matchAll(/([\w-]+):[^;{}]*\d[dsl]v[hw]\b/g)) {
     const before = text.slice(0, text.indexOf(whole))
     if (!new RegExp(`[{;]\\s*${property}:[^{}]*;[^{}]*$`).test(before)) found.push(whole)
@@ -115,7 +115,7 @@ export function complaintsOfStyle(text) {
   return found
 }
 
-/** The scripts that a page may load, by name, however late. */
+/** Returns the names of the scripts that a page can load, at start or later. */
 function reachable(page, texts) {
   const found = new Set()
   const follow = (text) => {
@@ -135,17 +135,17 @@ function check() {
   const names = readdirSync(new URL('assets', dist))
   const scripts = names.filter((name) => name.endsWith('.js'))
   const texts = new Map(scripts.map((name) => [name, read(`assets/${name}`)]))
-  const ofTheApp = reachable(read('index.html'), texts)
+  const appScripts = reachable(read('index.html'), texts)
   const found = []
   for (const [name, text] of texts) {
-    const known = ofTheApp.has(name) ? new Set() : added
-    found.push(...complaintsOfScript(text, known).map((what) => `${name}: ${what}`))
+    const known = appScripts.has(name) ? new Set() : polyfilled
+    found.push(...unsupportedInScript(text, known).map((what) => `${name}: ${what}`))
   }
   for (const name of names.filter((one) => one.endsWith('.css')))
-    found.push(...complaintsOfStyle(read(`assets/${name}`)).map((what) => `${name}: ${what}`))
-  if (ofTheApp.size < 10) found.push('index.html: leads to hardly any script')
+    found.push(...unsupportedInStyle(read(`assets/${name}`)).map((what) => `${name}: ${what}`))
+  if (appScripts.size < 10) found.push('index.html: loads fewer than 10 scripts')
   if (found.length === 0) return
-  console.error(`Old browsers lack what the build uses:\n  ${found.join('\n  ')}`)
+  console.error(`The build uses features that supported browsers lack:\n  ${found.join('\n  ')}`)
   process.exitCode = 1
 }
 

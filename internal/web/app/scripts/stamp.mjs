@@ -1,11 +1,9 @@
-// Writes ../dist/build.sha256: one line "sha256  path" for every file that the
-// build reads and every file that it wrote, with paths from internal/web. The Go
-// test TestDistIsFresh makes the same list without Node, so that neither a
-// changed source nor an edited or half-committed dist goes unseen.
+// Writes ../dist/build.sha256: one line "sha256  path" for every input and output file of the
+// build, with paths relative to internal/web. The Go test TestDistIsFresh builds the same list
+// without Node. It detects changed sources and edited or partly committed builds.
 //
-// What is listed: the visible files of app/ and, to any depth, those of its
-// folders named in `sourceFolders`; the schema of the API, from which the documents
-// and their types are made; and all of dist/ but the stamp itself.
+// The list contains the visible files of app/, the folders in `sourceFolders` with all subfolders,
+// the API schema (the source of the documents and types), and dist/ except the stamp itself.
 
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'

@@ -4,12 +4,12 @@ import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
 
 import { App } from './app/App'
-import { showTheme } from './app/theme'
+import { initTheme } from './app/theme'
 
 const root = document.getElementById('root')
 if (!root) throw new Error('index.html has no #root')
 
-showTheme()
+initTheme()
 createRoot(root).render(
   <StrictMode>
     <App />

@@ -1,13 +1,11 @@
 import { useEffect } from 'react'
 
 /**
- * Takes the place of the package react-style-singleton, by which dialogs lock
- * the page's scrolling. The package adds a style element, and our content
- * security policy refuses those; a constructed style sheet does the same and
- * passes.
+ * Replaces the package react-style-singleton, which dialogs use to lock scrolling. The package adds
+ * a style element, which the content security policy rejects. A constructed style sheet is allowed.
  *
- * Like the original: the first component mounted applies its styles, the last
- * one unmounted takes them away.
+ * Like the original, the first mounted component applies its styles and the last unmounted one
+ * removes them.
  */
 export function styleSingleton() {
   const sheet = new CSSStyleSheet()

@@ -5,7 +5,7 @@ import { useSession } from '@/session/session'
 
 import { openApi, type Api } from './client'
 
-/** Gives those below a client of the session that there is. */
+/** Provides an API client for the current session. */
 export function ApiProvider({ children }: { children: ReactNode }) {
   const session = useSession()
   const [api, setApi] = useState<Api & { of: string | null }>()
@@ -15,7 +15,7 @@ export function ApiProvider({ children }: { children: ReactNode }) {
     const opened = openApi(session)
     setApi({ ...opened, of: token })
     return opened.close
-    // A session is its token.
+    // The token identifies the session.
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [token])
 

@@ -9,30 +9,30 @@ import {
 } from '@urql/core'
 import { persistedExchange } from '@urql/exchange-persisted'
 
-import { lost, reached } from '@/live/network'
-import { openLive } from '@/live/socket'
+import { reportUnreachable, reportReachable } from '@/live/network'
+import { openSocket } from '@/live/socket'
 import { expire, type Session } from '@/session/session'
 
 import { apiCache } from './cache'
 import { hashOf } from './document'
-import { inOrder } from './inOrder'
+import { serialExchange } from './serialExchange'
 
-/** What speaks with the server for one session, or for nobody. */
+/** The API client of one session, or of an anonymous visitor. */
 export interface Api {
   readonly client: Client
-  /** Ends the socket of live updates. */
+  /** Closes the subscription socket. */
   readonly close: () => void
 }
 
-/** Longer than the server takes to refuse. */
-const patience = 30_000 // ms
+/** Longer than the server's own timeout. */
+const requestTimeout = 30_000 // ms
 
-/** Makes the client of a session. Another session gets another client, with a cache of its own. */
+/** Creates the client of a session. Each session has its own client and cache. */
 export function openApi(session: Session | null): Api {
-  const onUnknown = () => {
+  const onUnauthenticated = () => {
     if (session !== null) expire(session.token)
   }
-  const live = openLive({ token: session?.token ?? null, onUnknown })
+  const live = openSocket({ token: session?.token ?? null, onUnauthenticated })
 
   const client = new Client({
     url: '/graphql',
@@ -41,13 +41,13 @@ export function openApi(session: Session | null): Api {
     fetch: request,
     exchanges: [
       mapExchange({
-        onError: (error, operation) => notice(error, operation, onUnknown),
+        onError: (error, operation) => handleError(error, operation, onUnauthenticated),
       }),
       apiCache(session?.userId ?? null),
-      mapExchange({ onResult: withoutNothing }),
-      inOrder(),
-      // Only the hash of a document travels. A server that does not know it, an older or a newer
-      // one than this build is of, asks for the text.
+      mapExchange({ onResult: dropEmptyData }),
+      serialExchange(),
+      // Requests carry only the document's hash. A server from another build does not know the hash
+      // and asks for the text.
       persistedExchange({
         preferGetForPersistedQueries: false,
         enableForMutation: true,
@@ -56,8 +56,8 @@ export function openApi(session: Session | null): Api {
       fetchExchange,
       subscriptionExchange({
         forwardSubscription({ query, variables }) {
-          // The client sends what stands in here when it connects, again too: after a break the
-          // updates go on behind the last that was seen.
+          // graphql-ws sends these variables on each connect and reconnect. After a break, updates
+          // resume behind the last cursor.
           const now: Record<string, unknown> = { ...variables }
           return {
             subscribe: (sink) => ({
@@ -70,7 +70,8 @@ export function openApi(session: Session | null): Api {
                     sink.next(value as Parameters<typeof sink.next>[0])
                   },
                   error: (error) => sink.error(error),
-                  // By the server: who follows hears of it only as an error.
+                  // The server completed the subscription. Report an error so that useLive restarts
+                  // it.
                   complete: () => sink.error(new Error('the server has ended these updates')),
                 },
               ),
@@ -83,10 +84,10 @@ export function openApi(session: Session | null): Api {
   return { client, close: live.close }
 }
 
-/** What every request of ours carries. */
+/** Returns the headers of every API request. */
 export function headers(session: Session | null): Record<string, string> {
   const all: Record<string, string> = {
-    'Tandian-Beacon': '1', // visits are told by beacon.ts
+    'Tandian-Beacon': '1', // beacon.ts reports visits
     'GraphQL-Require-Preflight': '1',
   }
   if (session !== null) all.Authorization = `Bearer ${session.token}`
@@ -94,17 +95,17 @@ export function headers(session: Session | null): Record<string, string> {
 }
 
 async function request(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
-  const asked = performance.now()
-  const response = await fetch(input, { ...init, signal: within(init?.signal) })
-  if (!isAway(response.status)) reached(asked)
+  const sentAt = performance.now()
+  const response = await fetch(input, { ...init, signal: withTimeout(init?.signal) })
+  if (!isGatewayError(response.status)) reportReachable(sentAt)
   return response
 }
 
 /**
- * An answer that has only errors says nothing: from its nulls the cache would conclude that it
- * knows nothing of what other answers are about either.
+ * Drops data that is null in every field because of errors. Otherwise the cache would store these
+ * nulls and overwrite valid data.
  */
-function withoutNothing(result: OperationResult): OperationResult {
+function dropEmptyData(result: OperationResult): OperationResult {
   const { data, error, operation } = result
   if (operation.kind !== 'query' || error === undefined || !data) return result
   const nothing = Object.entries(data).every(
@@ -113,37 +114,41 @@ function withoutNothing(result: OperationResult): OperationResult {
   return nothing ? { ...result, data: undefined } : result
 }
 
-/** A proxy answers so for a server that does not. */
-function isAway(status: number): boolean {
+/** Reports whether a proxy answered for an unreachable server. */
+function isGatewayError(status: number): boolean {
   return status >= 502 && status <= 504
 }
 
-function notice(error: CombinedError, operation: Operation, onUnknown: () => void): void {
+function handleError(
+  error: CombinedError,
+  operation: Operation,
+  onUnauthenticated: () => void,
+): void {
   if (error.networkError !== undefined) {
     const status = (error.response as Response | undefined)?.status
-    const away = status === undefined || isAway(status)
-    if (operation.kind !== 'subscription' && away) lost()
+    const away = status === undefined || isGatewayError(status)
+    if (operation.kind !== 'subscription' && away) reportUnreachable()
     return
   }
   if (error.graphQLErrors.some(({ extensions }) => extensions.code === 'UNAUTHENTICATED'))
-    onUnknown()
+    onUnauthenticated()
 }
 
-/** Ends with the signal, or when nobody is patient any more. */
-function within(signal: AbortSignal | null | undefined): AbortSignal {
-  // Not AbortSignal.any: it is younger than the browsers of many phones.
-  const leave = new AbortController()
-  const timer = setTimeout(() => leave.abort(), patience)
+/** Returns a signal that aborts with `signal` or after the timeout. */
+function withTimeout(signal: AbortSignal | null | undefined): AbortSignal {
+  // AbortSignal.any is missing in some supported browsers.
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(), requestTimeout)
   const stop = () => {
     clearTimeout(timer)
-    leave.abort()
+    controller.abort()
   }
   if (signal?.aborted) stop()
   else signal?.addEventListener('abort', stop, { once: true })
-  return leave.signal
+  return controller.signal
 }
 
-/** The place of an update of the feed. */
+/** Returns the cursor of a feed update. */
 function cursorOf(data: unknown): string | null {
   const update = (data as { feedUpdates?: { cursor?: unknown } } | null | undefined)?.feedUpdates
   return typeof update?.cursor === 'string' ? update.cursor : null

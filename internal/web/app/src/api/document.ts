@@ -1,9 +1,6 @@
 import { gql, type TypedDocumentNode } from '@urql/core'
 
-/**
- * A document that the API can be asked: its text, as scripts/codegen.mjs wrote it, and the
- * hash by which the server knows it.
- */
+/** Returns a document for the API: its text from scripts/codegen.mjs, and its hash. */
 export function document<Data, Variables extends object>(
   hash: string,
   text: string,
@@ -11,7 +8,7 @@ export function document<Data, Variables extends object>(
   return Object.assign(gql<Data, Variables>(text), { hash })
 }
 
-/** The hash of a document; of one that was not made here there is none. */
+/** Returns the hash of a document, or '' if codegen did not create it. */
 export function hashOf(of: object): string {
   return 'hash' in of && typeof of.hash === 'string' ? of.hash : ''
 }

@@ -4,15 +4,18 @@ import { texts } from '@/i18n/texts'
 
 import type { ErrorCode } from './types.gql'
 
-/** A reason in `userErrors`. Its message is English and for developers: people get that of its code. */
-export interface Refusal {
+/**
+ * One entry of `userErrors`. Its message is in English and for developers. Users see the text for
+ * its code.
+ */
+export interface UserError {
   readonly code: ErrorCode
   readonly message: string
   readonly field?: readonly string[] | null
   readonly retryAfterSeconds?: number | null
 }
 
-const useRefusals = texts<Record<ErrorCode, string>>(
+const useUserErrorTexts = texts<Record<ErrorCode, string>>(
   {
     INVALID_PHONE: 'This is not a phone number.',
     INVALID_CODE: 'The code is wrong or too old. Ask for a new one.',
@@ -65,7 +68,7 @@ const useRefusals = texts<Record<ErrorCode, string>>(
   },
 )
 
-const useWaits = texts(
+const useLimitTexts = texts(
   {
     limit: (minutes: number) => `You’ve reached the limit for this. Try again in ${minutes} min.`,
   },
@@ -74,7 +77,7 @@ const useWaits = texts(
   },
 )
 
-const useFailures = texts(
+const useRequestErrorTexts = texts(
   {
     offline: 'You are offline.',
     unreachable: 'The server does not answer.',
@@ -97,29 +100,31 @@ const useFailures = texts(
   },
 )
 
-/** Says in the reader's language why something was refused. */
-export function useRefusalText(): (refusal: Refusal) => string {
-  const t = useRefusals()
-  const waits = useWaits()
-  // A server that is newer than this build may have more reasons.
+/** Returns a function that translates a user error. */
+export function useUserErrorText(): (userError: UserError) => string {
+  const t = useUserErrorTexts()
+  const waits = useLimitTexts()
+  // A newer server can return codes that this build does not know.
   return ({ code, message, retryAfterSeconds }) =>
     code === 'LIMIT_REACHED' && retryAfterSeconds
       ? waits.limit(Math.ceil(retryAfterSeconds / 60))
       : ((t as Partial<typeof t>)[code] ?? message)
 }
 
-/** Says in the reader's language why a request failed. */
-export function useFailureText(): (error: CombinedError) => string {
-  const t = useFailures()
+/** Returns a function that translates a failed request. */
+export function useRequestErrorText(): (error: CombinedError) => string {
+  const t = useRequestErrorTexts()
   return (error) => {
     if (error.networkError !== undefined) return navigator.onLine ? t.unreachable : t.offline
-    const code = codeOf(error)
+    const code = errorCode(error)
     return code !== null && code in t ? t[code as keyof typeof t] : t.other
   }
 }
 
-/** The code of the first error of an answer, such as RATE_LIMITED; null if there was no answer. */
-export function codeOf(error: CombinedError): string | null {
+/**
+ * Returns the code of the first GraphQL error, such as RATE_LIMITED; null if there was no response.
+ */
+export function errorCode(error: CombinedError): string | null {
   const code = error.graphQLErrors[0]?.extensions.code
   return typeof code === 'string' ? code : null
 }

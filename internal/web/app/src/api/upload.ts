@@ -1,22 +1,22 @@
 import { CombinedError, stringifyDocument } from '@urql/core'
 
-import { lost, reached } from '@/live/network'
+import { reportUnreachable, reportReachable } from '@/live/network'
 import { expire, type Session } from '@/session/session'
 
 import { headers } from './client'
-import type { Refusal } from './errors'
+import type { UserError } from './errors'
 import { UploadImageDocument, type UploadImageMutation } from './upload.gql'
 
 export type UploadedImage = NonNullable<UploadImageMutation['uploadImage']['image']>
 
-/** What became of a picture. */
-export type Uploaded =
+/** Result of an upload. */
+export type UploadResult =
   | { readonly image: UploadedImage }
-  | { readonly refusal: Refusal }
+  | { readonly userError: UserError }
   | { readonly error: CombinedError }
 
 interface Options {
-  /** From 0 to 1. */
+  /** Called with the sent share, 0 to 1. */
   readonly onProgress: (share: number) => void
   readonly signal: AbortSignal
 }
@@ -27,14 +27,14 @@ interface Answer {
 }
 
 /**
- * Sends a picture, as the multipart request specification of GraphQL has it. Only XMLHttpRequest
- * tells how far it is.
+ * Uploads an image as a GraphQL multipart request. It uses XMLHttpRequest because fetch does not
+ * report upload progress.
  */
 export function upload(
   file: Blob,
   session: Session,
   { onProgress, signal }: Options,
-): Promise<Uploaded> {
+): Promise<UploadResult> {
   const body = new FormData()
   const query = stringifyDocument(UploadImageDocument)
   body.append('operations', JSON.stringify({ query, variables: { file: null } }))
@@ -42,7 +42,7 @@ export function upload(
   body.append('0', file, 'picture')
 
   return new Promise((resolve) => {
-    const asked = performance.now()
+    const sentAt = performance.now()
     const request = new XMLHttpRequest()
     request.open('POST', '/graphql')
     request.responseType = 'json'
@@ -51,7 +51,7 @@ export function upload(
       request.setRequestHeader(name, value)
     }
     const fail = () => {
-      if (!signal.aborted) lost()
+      if (!signal.aborted) reportUnreachable()
       resolve({ error: new CombinedError({ networkError: new Error('no answer') }) })
     }
     request.upload.addEventListener('progress', ({ loaded, total }) => {
@@ -67,7 +67,7 @@ export function upload(
         else resolve({ error: new CombinedError({ graphQLErrors: ['refused'] }) })
         return
       }
-      reached(asked)
+      reportReachable(sentAt)
       resolve(read(answer, session))
     })
     signal.addEventListener('abort', () => request.abort(), { once: true })
@@ -75,13 +75,13 @@ export function upload(
   })
 }
 
-function read({ data, errors }: Answer, session: Session): Uploaded {
+function read({ data, errors }: Answer, session: Session): UploadResult {
   if (errors?.some(({ extensions }) => extensions?.code === 'UNAUTHENTICATED')) {
     expire(session.token)
   }
   const payload = data?.uploadImage
   if (payload?.image) return { image: payload.image }
-  const [refusal] = payload?.userErrors ?? []
-  if (refusal) return { refusal }
+  const [userError] = payload?.userErrors ?? []
+  if (userError) return { userError }
   return { error: new CombinedError({ graphQLErrors: [...(errors ?? [])] }) }
 }

@@ -4,59 +4,63 @@ import { Route, Router, Switch, useLocation } from 'wouter'
 import { ApiProvider } from '@/api/ApiProvider'
 import { Home } from '@/screens/home/Home'
 import { useSession } from '@/session/session'
-import { SignedIn } from '@/session/SignedIn'
+import { RequireSignIn } from '@/session/RequireSignIn'
 import { Skeleton } from '@/ui/Skeleton'
 
 import { useBeacon } from './beacon'
 import { ErrorBoundary } from './ErrorBoundary'
-import { useEntryLocation, useScrollRestoration } from './entries'
+import { useEntryLocation, useScrollRestoration } from './historyEntry'
 import { Shell } from './Shell'
-import { screen } from './upgrade'
+import { lazyScreen } from './upgrade'
 
-// The first screen comes with the page, each other one when it is opened.
-const Search = screen(async () => (await import('@/screens/search/Search')).Search)
-const SignIn = screen(async () => (await import('@/screens/signin/SignIn')).SignIn)
-const Shop = screen(async () => (await import('@/screens/shop/Shop')).Shop)
-const Voucher = screen(async () => (await import('@/screens/voucher/Voucher')).Voucher)
-const Sale = screen(async () => (await import('@/screens/sale/Sale')).Sale)
-const Order = screen(async () => (await import('@/screens/order/Order')).Order)
-const Orders = screen(async () => (await import('@/screens/orders/Orders')).Orders)
-const Note = screen(async () => (await import('@/screens/note/Note')).Note)
-const Publish = screen(async () => (await import('@/screens/publish/Publish')).Publish)
-const User = screen(async () => (await import('@/screens/user/User')).User)
-const People = screen(async () => (await import('@/screens/people/People')).People)
-const Feed = screen(async () => (await import('@/screens/feed/Feed')).Feed)
-const Me = screen(async () => (await import('@/screens/me/Me')).Me)
-const EditMe = screen(async () => (await import('@/screens/me/EditMe')).EditMe)
-const Settings = screen(async () => (await import('@/screens/settings/Settings')).Settings)
-const Merchant = screen(async () => (await import('@/screens/merchant/Merchant')).Merchant)
-const Redeem = screen(async () => (await import('@/screens/merchant/Redeem')).Redeem)
-const NewShop = screen(async () => (await import('@/screens/merchant/EditShop')).NewShop)
-const EditShop = screen(async () => (await import('@/screens/merchant/EditShop')).EditShop)
-const MyShop = screen(async () => (await import('@/screens/merchant/MyShop')).MyShop)
-const NewVoucher = screen(async () => (await import('@/screens/merchant/EditVoucher')).NewVoucher)
-const EditVoucher = screen(async () => (await import('@/screens/merchant/EditVoucher')).EditVoucher)
-const Admin = screen(async () => (await import('@/screens/admin/Admin')).Admin)
-const Lost = screen(async () => (await import('@/screens/lost/Lost')).Lost)
-const LiveFeed = screen(async () => (await import('@/feed/LiveFeed')).LiveFeed)
+// Home is in the main bundle. Other screens load on demand.
+const Search = lazyScreen(async () => (await import('@/screens/search/Search')).Search)
+const SignIn = lazyScreen(async () => (await import('@/screens/signin/SignIn')).SignIn)
+const Shop = lazyScreen(async () => (await import('@/screens/shop/Shop')).Shop)
+const Voucher = lazyScreen(async () => (await import('@/screens/voucher/Voucher')).Voucher)
+const Sale = lazyScreen(async () => (await import('@/screens/sale/Sale')).Sale)
+const Order = lazyScreen(async () => (await import('@/screens/order/Order')).Order)
+const Orders = lazyScreen(async () => (await import('@/screens/orders/Orders')).Orders)
+const Note = lazyScreen(async () => (await import('@/screens/note/Note')).Note)
+const Publish = lazyScreen(async () => (await import('@/screens/publish/Publish')).Publish)
+const User = lazyScreen(async () => (await import('@/screens/user/User')).User)
+const People = lazyScreen(async () => (await import('@/screens/people/People')).People)
+const Feed = lazyScreen(async () => (await import('@/screens/feed/Feed')).Feed)
+const Me = lazyScreen(async () => (await import('@/screens/me/Me')).Me)
+const EditMe = lazyScreen(async () => (await import('@/screens/me/EditMe')).EditMe)
+const Settings = lazyScreen(async () => (await import('@/screens/settings/Settings')).Settings)
+const Merchant = lazyScreen(async () => (await import('@/screens/merchant/Merchant')).Merchant)
+const Redeem = lazyScreen(async () => (await import('@/screens/merchant/Redeem')).Redeem)
+const NewShop = lazyScreen(async () => (await import('@/screens/merchant/EditShop')).NewShop)
+const EditShop = lazyScreen(async () => (await import('@/screens/merchant/EditShop')).EditShop)
+const MyShop = lazyScreen(async () => (await import('@/screens/merchant/MyShop')).MyShop)
+const NewVoucher = lazyScreen(
+  async () => (await import('@/screens/merchant/EditVoucher')).NewVoucher,
+)
+const EditVoucher = lazyScreen(
+  async () => (await import('@/screens/merchant/EditVoucher')).EditVoucher,
+)
+const Admin = lazyScreen(async () => (await import('@/screens/admin/Admin')).Admin)
+const NotFound = lazyScreen(async () => (await import('@/screens/notfound/NotFound')).NotFound)
+const LiveFeed = lazyScreen(async () => (await import('@/feed/LiveFeed')).LiveFeed)
 
 export function App() {
   return (
     // oxlint-disable-next-line react/hooks -- that is how the router takes it
     <Router hook={useEntryLocation}>
       <ApiProvider>
-        <Pages />
-        <Live />
+        <Routes />
+        <LiveUpdates />
       </ApiProvider>
     </Router>
   )
 }
 
-/** What goes on for who is signed in on every screen. */
-function Live() {
+/** Keeps the feed subscription open on all screens while the user is signed in. */
+function LiveUpdates() {
   return (
     useSession() !== null && (
-      <ErrorBoundary instead={null}>
+      <ErrorBoundary fallback={null}>
         <Suspense fallback={null}>
           <LiveFeed />
         </Suspense>
@@ -65,7 +69,7 @@ function Live() {
   )
 }
 
-function Pages() {
+function Routes() {
   const [path] = useLocation()
   useScrollRestoration()
   useBeacon()
@@ -88,7 +92,7 @@ function Pages() {
             </Route>
             <Route>
               <Suspense fallback={<Skeleton shape="text" count={3} />}>
-                <Private />
+                <SignedInRoutes />
               </Suspense>
             </Route>
           </Switch>
@@ -98,109 +102,109 @@ function Pages() {
   )
 }
 
-/** The screens of who is signed in, and that of a path that leads nowhere. */
-function Private() {
+/** Routes that need a session, and the 404 screen. */
+function SignedInRoutes() {
   return (
     <Switch>
       <Route path="/orders">
         {() => (
-          <SignedIn>
+          <RequireSignIn>
             <Orders />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/orders/:id">
         {({ id }) => (
-          <SignedIn>
+          <RequireSignIn>
             <Order key={id} id={id} />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/publish">
         {() => (
-          <SignedIn>
+          <RequireSignIn>
             <Publish />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/feed">
         {() => (
-          <SignedIn>
+          <RequireSignIn>
             <Feed />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/me">
         {() => (
-          <SignedIn>
+          <RequireSignIn>
             <Me />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/me/edit">
         {() => (
-          <SignedIn>
+          <RequireSignIn>
             <EditMe />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/merchant">
         {() => (
-          <SignedIn>
+          <RequireSignIn>
             <Merchant />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/merchant/redeem">
         {() => (
-          <SignedIn>
+          <RequireSignIn>
             <Redeem />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/merchant/shops/new">
         {() => (
-          <SignedIn>
+          <RequireSignIn>
             <NewShop />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/merchant/shops/:id">
         {({ id }) => (
-          <SignedIn>
+          <RequireSignIn>
             <MyShop key={id} id={id} />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/merchant/shops/:id/edit">
         {({ id }) => (
-          <SignedIn>
+          <RequireSignIn>
             <EditShop key={id} id={id} />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/merchant/shops/:id/vouchers/new">
         {({ id }) => (
-          <SignedIn>
+          <RequireSignIn>
             <NewVoucher key={id} shopId={id} />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/merchant/vouchers/:id">
         {({ id }) => (
-          <SignedIn>
+          <RequireSignIn>
             <EditVoucher key={id} id={id} />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
       <Route path="/admin">
         {() => (
-          <SignedIn>
+          <RequireSignIn>
             <Admin />
-          </SignedIn>
+          </RequireSignIn>
         )}
       </Route>
-      <Route component={Lost} />
+      <Route component={NotFound} />
     </Switch>
   )
 }

@@ -2,7 +2,7 @@ import { Component, type ReactNode } from 'react'
 
 import { texts } from '@/i18n/texts'
 import { Button } from '@/ui/Button'
-import { Empty } from '@/ui/State'
+import { EmptyState } from '@/ui/State'
 
 const useTexts = texts(
   {
@@ -15,11 +15,11 @@ const useTexts = texts(
 
 interface Props {
   readonly children: ReactNode
-  /** Shown instead of what failed; by default what one can do. */
-  readonly instead?: ReactNode
+  /** Shown instead of the failed children; a message with a reload button by default. */
+  readonly fallback?: ReactNode
 }
 
-/** Keeps the failure of what is in it from the rest of the page. */
+/** Contains render errors of its children. */
 export class ErrorBoundary extends Component<Props, { failed: boolean }> {
   override state = { failed: false }
 
@@ -28,19 +28,19 @@ export class ErrorBoundary extends Component<Props, { failed: boolean }> {
   }
 
   override render() {
-    const { children, instead = <Broken /> } = this.props
-    return this.state.failed ? instead : children
+    const { children, fallback = <DefaultFallback /> } = this.props
+    return this.state.failed ? fallback : children
   }
 }
 
-function Broken() {
+function DefaultFallback() {
   const t = useTexts()
   return (
     <>
       <h1>{t.title}</h1>
-      <Empty title={t.text}>
+      <EmptyState title={t.text}>
         <Button onClick={() => window.location.reload()}>{t.reload}</Button>
-      </Empty>
+      </EmptyState>
     </>
   )
 }

@@ -4,7 +4,7 @@ import { Link, useLocation } from 'wouter'
 
 import { texts } from '@/i18n/texts'
 import { useNetwork } from '@/live/network'
-import { useNews } from '@/feed/news'
+import { useUnreadNotes } from '@/feed/unreadNotes'
 import { Toasts } from '@/ui/toast'
 
 import css from './Shell.module.css'
@@ -18,7 +18,7 @@ const useTexts = texts(
     publish: 'Write',
     orders: 'Orders',
     me: 'Me',
-    news: (n: number) => (n === 1 ? '1 new note' : `${n} new notes`),
+    newNotes: (n: number) => (n === 1 ? '1 new note' : `${n} new notes`),
     offline: 'You are offline. What you see may be old.',
     unreachable: 'The server does not answer. Trying again…',
   },
@@ -30,20 +30,20 @@ const useTexts = texts(
     publish: '发布',
     orders: '订单',
     me: '我的',
-    news: (n) => `${n} 篇新笔记`,
+    newNotes: (n) => `${n} 篇新笔记`,
     offline: '网络已断开，当前内容可能不是最新。',
     unreachable: '服务器没有响应，正在重试…',
   },
 )
 
-/** What is around every screen: the tabs, the banner of the network and the toasts. */
+/** The frame of all screens: tabs, network banner and toasts. */
 export function Shell({ children }: { children: ReactNode }) {
   const t = useTexts()
   const [path] = useLocation()
-  const news = useNews()
+  const unread = useUnreadNotes()
   const tabs = [
     { to: '/', label: t.home, icon: House },
-    { to: '/feed', label: t.feed, icon: Newspaper, count: news },
+    { to: '/feed', label: t.feed, icon: Newspaper, count: unread },
     { to: '/publish', label: t.publish, icon: SquarePen },
     { to: '/orders', label: t.orders, icon: ReceiptText },
     { to: '/me', label: t.me, icon: User },
@@ -67,7 +67,7 @@ export function Shell({ children }: { children: ReactNode }) {
         <ul>
           {tabs.map(({ to, label, icon: Icon, count = 0 }) => (
             <li key={to}>
-              <Link href={to} aria-current={under(path, to) ? 'page' : undefined}>
+              <Link href={to} aria-current={isUnder(path, to) ? 'page' : undefined}>
                 <Icon aria-hidden="true" size={24} />
                 <span>{label}</span>
                 {count > 0 && (
@@ -75,7 +75,7 @@ export function Shell({ children }: { children: ReactNode }) {
                     <span className={css.count} aria-hidden="true">
                       {count > 99 ? '99+' : count}
                     </span>
-                    <span className="unseen">, {t.news(count)}</span>
+                    <span className="visually-hidden">, {t.newNotes(count)}</span>
                   </>
                 )}
               </Link>
@@ -92,14 +92,14 @@ export function Shell({ children }: { children: ReactNode }) {
   )
 }
 
-const patience = 800 // ms: a server that restarts is back before anybody needs to know
+const bannerDelay = 800 // ms; hides short restarts of the server
 
 function NetworkBanner({ offline, unreachable }: { offline: string; unreachable: string }) {
   const network = useNetwork()
   const [late, setLate] = useState(false)
   useEffect(() => {
     if (network !== 'unreachable') return undefined
-    const timer = setTimeout(() => setLate(true), patience)
+    const timer = setTimeout(() => setLate(true), bannerDelay)
     return () => {
       clearTimeout(timer)
       setLate(false)
@@ -113,6 +113,6 @@ function NetworkBanner({ offline, unreachable }: { offline: string; unreachable:
   )
 }
 
-function under(path: string, tab: string): boolean {
+function isUnder(path: string, tab: string): boolean {
   return tab === '/' ? path === '/' : path === tab || path.startsWith(`${tab}/`)
 }

@@ -4,19 +4,19 @@ import { useLocation } from 'wouter'
 import { headers } from '@/api/client'
 import { currentSession } from '@/session/session'
 
-import { currentEntry } from './entries'
+import { currentEntry } from './historyEntry'
 
-let told = '' // the last one; signing in shows the same page anew
+let lastSent = '' // last reported view; signing in renders the same page again
 
 const shopPath = /^\/shops\/([^/]+)$/
 
-/** Tells the server of each page that is shown: that is how visits are counted. */
+/** Reports each page view to the server, which counts visits. */
 export function useBeacon(): void {
   const [path] = useLocation()
   useEffect(() => {
     const view = `${currentEntry()} ${path}`
-    if (view === told) return
-    told = view
+    if (view === lastSent) return
+    lastSent = view
     const shop = shopPath.exec(path)?.[1] ?? null
     const answer = fetch('/visit', {
       method: 'POST',
@@ -24,6 +24,6 @@ export function useBeacon(): void {
       body: JSON.stringify({ path, shop }),
       keepalive: true,
     })
-    answer.catch(() => undefined) // nobody misses one view
+    answer.catch(() => undefined) // losing one view is acceptable
   }, [path])
 }

@@ -4,80 +4,85 @@ import { useClient } from 'urql'
 import { ServerTimeDocument } from './clock.gql'
 import { createStore } from './store'
 
-// The clocks of phones are minutes off, and a sale opens by the server's.
+// Device clocks can be minutes off. Sales open by the server's clock.
 
-const difference = createStore(0) // ms, the server's clock less ours
-let asked = -Infinity // when, by performance.now()
-const goodFor = 5 * 60_000 // ms
+const offset = createStore(0) // ms, the server's clock minus the device's
+let askedAt = -Infinity // performance.now() of the last sync
+const maxAge = 5 * 60_000 // ms
 
-/** The time by the server's clock, in ms since 1970, as far as useServerTime has learned it. */
+/**
+ * Returns the server's time in ms since 1970. It is the device's time until useServerTime has
+ * synced.
+ */
 export function serverNow(): number {
-  return Date.now() + difference.get()
+  return Date.now() + offset.get()
 }
 
 /**
- * Learns the server's time for those who count down: now, and when the page comes back from the
- * background. The way there and back is taken to be equally long.
+ * Syncs with the server's clock on mount and when the page becomes visible. It assumes equal
+ * latency in both directions.
  */
 export function useServerTime(): void {
   const client = useClient()
-  const learn = useCallback(async () => {
-    if (document.visibilityState !== 'visible' || performance.now() - asked < goodFor) return
-    asked = performance.now()
+  const sync = useCallback(async () => {
+    if (document.visibilityState !== 'visible' || performance.now() - askedAt < maxAge) return
+    askedAt = performance.now()
     const sent = Date.now()
     const { data } = await client
       .query(ServerTimeDocument, {}, { requestPolicy: 'network-only' })
       .toPromise()
     const received = Date.now()
-    if (data) difference.set(new Date(data.serverTime).getTime() - (sent + received) / 2)
-    else asked = -Infinity
+    if (data) offset.set(new Date(data.serverTime).getTime() - (sent + received) / 2)
+    else askedAt = -Infinity
   }, [client])
 
   useEffect(() => {
-    void learn()
-    document.addEventListener('visibilitychange', learn)
-    return () => document.removeEventListener('visibilitychange', learn)
-  }, [learn])
+    void sync()
+    document.addEventListener('visibilitychange', sync)
+    return () => document.removeEventListener('visibilitychange', sync)
+  }, [sync])
 }
 
-const beats = new Set<() => void>()
+const listeners = new Set<() => void>()
 let timer: ReturnType<typeof setTimeout> | undefined
-let beat = Math.floor(serverNow() / 1000)
+let second = Math.floor(serverNow() / 1000)
 
-/** The time by the server's clock in whole seconds. All who count share one timer. */
+/**
+ * Returns the server's time in whole seconds and rerenders every second. All users share one timer.
+ */
 export function useSeconds(): number {
   useServerTime()
-  return useSyncExternalStore(follow, () =>
-    beats.size > 0 ? beat : Math.floor(serverNow() / 1000),
+  return useSyncExternalStore(subscribe, () =>
+    listeners.size > 0 ? second : Math.floor(serverNow() / 1000),
   )
 }
 
-function follow(tell: () => void): () => void {
-  beats.add(tell)
-  if (beats.size === 1) tick()
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener)
+  if (listeners.size === 1) tick()
   return () => {
-    beats.delete(tell)
-    if (beats.size === 0) clearTimeout(timer)
+    listeners.delete(listener)
+    if (listeners.size === 0) clearTimeout(timer)
   }
 }
 
-/** Beats just behind each full second of the server's clock. */
+/** Notifies the listeners just after each full second of the server's clock. */
 function tick(): void {
   const now = serverNow()
   const seconds = Math.floor(now / 1000)
-  if (seconds !== beat) {
-    beat = seconds
-    for (const tell of beats) tell()
+  if (seconds !== second) {
+    second = seconds
+    for (const listener of listeners) listener()
   }
   timer = setTimeout(tick, 1005 - (now % 1000))
 }
 
-difference.subscribe(() => {
+offset.subscribe(() => {
   clearTimeout(timer)
-  if (beats.size > 0) tick()
+  if (listeners.size > 0) tick()
 })
 document.addEventListener('visibilitychange', () => {
-  if (document.visibilityState !== 'visible' || beats.size === 0) return
-  clearTimeout(timer) // those of pages in the background are late
+  if (document.visibilityState !== 'visible' || listeners.size === 0) return
+  clearTimeout(timer) // background tabs throttle timers
   tick()
 })

@@ -1,11 +1,11 @@
-/** A value that components and others follow. */
+/** An observable value. */
 export interface Store<T> {
   readonly get: () => T
   readonly set: (value: T) => void
   readonly subscribe: (listener: () => void) => () => void
 }
 
-/** Makes a store. Setting the value that it has tells nobody. */
+/** Creates a store. Setting the current value again notifies no listener. */
 export function createStore<T>(initial: T): Store<T> {
   let value = initial
   const listeners = new Set<() => void>()

@@ -1,9 +1,9 @@
 import { useSyncExternalStore } from 'react'
 
-import { lasting } from './shelf'
+import { safeLocalStorage } from './safeStorage'
 import { createStore } from './store'
 
-/** `system` is what the browser prefers. */
+/** `system` follows the browser's preference. */
 export type Theme = 'system' | 'light' | 'dark'
 
 const key = 'tandian.theme'
@@ -14,21 +14,21 @@ export function useTheme(): Theme {
 }
 
 export function setTheme(theme: Theme): void {
-  lasting.setItem(key, theme)
+  safeLocalStorage.setItem(key, theme)
   store.set(theme)
 }
 
 function initial(): Theme {
-  const chosen = lasting.getItem(key)
+  const chosen = safeLocalStorage.getItem(key)
   return chosen === 'light' || chosen === 'dark' ? chosen : 'system'
 }
 
-/** Shows the page in the chosen theme, from now on. */
-export function showTheme(): void {
-  tell()
-  store.subscribe(tell)
+/** Applies the theme now and on every change. */
+export function initTheme(): void {
+  applyTheme()
+  store.subscribe(applyTheme)
 }
 
-function tell(): void {
+function applyTheme(): void {
   document.documentElement.dataset.theme = store.get()
 }

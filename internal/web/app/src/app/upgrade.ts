@@ -1,50 +1,50 @@
 import { lazy, type ComponentType, type LazyExoticComponent } from 'react'
 
-import { answers, lost, onReturn } from '@/live/network'
+import { isServerReady, reportUnreachable, onReconnect } from '@/live/network'
 
-import { ofTheTab } from './shelf'
+import { safeSessionStorage } from './safeStorage'
 
 const key = 'tandian.reloaded'
-let reloading = false // also for what is missed with it
-const pause = 60_000 // ms in which the page is reloaded once
+let reloading = false // so that parallel failures wait for the same reload
+const reloadPause = 60_000 // ms between two reloads
 
 /**
- * A screen that is loaded when it is opened. Without a network it waits for one. Where the server
- * has no such file it is of a newer build than this tab: the page is loaded anew, once.
+ * Loads a screen on first use. Without a network it waits for one. If the server no longer has the
+ * file, the server is newer than this tab: the page reloads once.
  */
-export function screen<Props extends object>(
+export function lazyScreen<Props extends object>(
   load: () => Promise<ComponentType<Props>>,
 ): LazyExoticComponent<ComponentType<Props>> {
-  return lazy(async () => ({ default: await loaded(load) }))
+  return lazy(async () => ({ default: await loadScreen(load) }))
 }
 
-async function loaded<Screen>(load: () => Promise<Screen>): Promise<Screen> {
+async function loadScreen<Screen>(load: () => Promise<Screen>): Promise<Screen> {
   try {
     return await load()
   } catch (error) {
-    if (await answers()) return anew(error)
+    if (await isServerReady()) return reloadPage(error)
   }
   const back = new Promise<void>((resolve) => {
-    const forget = onReturn(() => {
+    const forget = onReconnect(() => {
       forget()
       resolve()
     })
   })
-  lost()
+  reportUnreachable()
   await back
   try {
     return await load()
   } catch (error) {
-    return anew(error) // some browsers remember that it was not there
+    return reloadPage(error) // some browsers cache the failure
   }
 }
 
-/** Loads the page anew, unless that was just done and did not help: then the error stands. */
-function anew(error: unknown): Promise<never> {
-  const last = Number(ofTheTab.getItem(key) ?? 0)
-  if (!reloading && Date.now() - last < pause) throw error
+/** Reloads the page. It throws the error if the page has just reloaded. */
+function reloadPage(error: unknown): Promise<never> {
+  const last = Number(safeSessionStorage.getItem(key) ?? 0)
+  if (!reloading && Date.now() - last < reloadPause) throw error
   reloading = true
-  ofTheTab.setItem(key, String(Date.now()))
+  safeSessionStorage.setItem(key, String(Date.now()))
   window.location.reload()
-  return new Promise(() => undefined) // the page ends here
+  return new Promise(() => undefined) // never resolves: the page is unloading
 }

@@ -13,40 +13,40 @@ const useTexts = texts(
   { table: '以表格显示', day: '日期' },
 )
 
-/** The names of colours in app/global.css that series have. */
+/** Colours of series, as named in app/global.css. */
 export type Colour = 'accent' | 'good' | 'star' | 'quiet'
 
-/** What is told of each day. */
+/** One series of values by day. */
 export interface Series {
   readonly label: string
   readonly colour: Colour
   readonly kind: 'line' | 'bars'
   readonly values: readonly number[]
-  /** How a value is written; as a number if not given. */
-  readonly write?: (value: number) => string
-  /** Has a scale of its own, at the right. */
-  readonly apart?: boolean
+  /** Formats a value; as a number by default. */
+  readonly format?: (value: number) => string
+  /** Uses its own axis, on the right. */
+  readonly secondAxis?: boolean
 }
 
 interface ChartProps {
   readonly title: string
-  /** The main figure, in words: what those hear who cannot see the picture. */
+  /** Main figure as text, for screen readers. */
   readonly summary: string
-  /** The days (yyyy-mm-dd), in order. */
+  /** Days (yyyy-mm-dd), ascending. */
   readonly days: readonly string[]
   readonly series: readonly Series[]
 }
 
 const height = 220 // pixels
 
-/** Figures by day as a picture, and as a table for those who cannot see it or want them exactly. */
+/** A chart of values by day, with a table for exact values and screen readers. */
 export function Chart({ title, summary, days, series }: ChartProps) {
   const t = useTexts()
   const { date, number } = useFormat()
-  const [pointed, setPointed] = useState<number | null>(null)
-  const place = usePlot({ days, series, onPoint: setPointed })
-  const shown = pointed !== null && pointed < days.length ? pointed : days.length - 1
-  const written = (one: Series, at: number) => (one.write ?? number)(one.values[at] ?? 0)
+  const [hovered, setHovered] = useState<number | null>(null)
+  const container = usePlot({ days, series, onHover: setHovered })
+  const shown = hovered !== null && hovered < days.length ? hovered : days.length - 1
+  const valueText = (one: Series, at: number) => (one.format ?? number)(one.values[at] ?? 0)
   const day = days[shown]
   return (
     <figure className={css.chart} data-chart={title}>
@@ -59,17 +59,17 @@ export function Chart({ title, summary, days, series }: ChartProps) {
           <li className={css.day}>{date(day)}</li>
           {series.map((one) => (
             <li key={one.label}>
-              <i className={css[one.colour]} /> {one.label} <b>{written(one, shown)}</b>
+              <i className={css[one.colour]} /> {one.label} <b>{valueText(one, shown)}</b>
             </li>
           ))}
         </ul>
       )}
-      <div ref={place} className={css.place} role="img" aria-label={`${title}: ${summary}`} />
+      <div ref={container} className={css.place} role="img" aria-label={`${title}: ${summary}`} />
       <details className={css.details}>
         <summary>{t.table}</summary>
         <div className={css.scroll} tabIndex={0} role="group" aria-label={title}>
           <table>
-            <caption className="unseen">{title}</caption>
+            <caption className="visually-hidden">{title}</caption>
             <thead>
               <tr>
                 <th scope="col">{t.day}</th>
@@ -85,7 +85,7 @@ export function Chart({ title, summary, days, series }: ChartProps) {
                 <tr key={of}>
                   <th scope="row">{date(of)}</th>
                   {series.map((one) => (
-                    <td key={one.label}>{written(one, i)}</td>
+                    <td key={one.label}>{valueText(one, i)}</td>
                   ))}
                 </tr>
               ))}
@@ -100,12 +100,12 @@ export function Chart({ title, summary, days, series }: ChartProps) {
 interface PlotProps {
   readonly days: readonly string[]
   readonly series: readonly Series[]
-  readonly onPoint: (at: number | null) => void
+  readonly onHover: (at: number | null) => void
 }
 
-/** Draws into an element, as wide as that is, in the colours that there are now. */
-function usePlot({ days, series, onPoint }: PlotProps) {
-  const place = useRef<HTMLDivElement>(null)
+/** Draws the plot into an element, in its width and the current theme. */
+function usePlot({ days, series, onHover }: PlotProps) {
+  const container = useRef<HTMLDivElement>(null)
   const language = useLanguage()
   const scheme = useScheme()
   const short = useMemo(
@@ -117,23 +117,23 @@ function usePlot({ days, series, onPoint }: PlotProps) {
       }),
     [language],
   )
-  // A refresh with the same figures draws nothing anew.
-  const drawn = JSON.stringify([days, series, language, scheme])
+  // Avoids a redraw when a refetch returns the same values.
+  const drawKey = JSON.stringify([days, series, language, scheme])
 
   useEffect(() => {
-    const element = place.current
+    const element = container.current
     if (!element || days.length === 0) return undefined
     let plot: uPlot | undefined
-    let gone = false
+    let unmounted = false
     const observer = new ResizeObserver(() => {
       plot?.setSize({ width: element.clientWidth, height })
     })
     void load().then((UPlot) => {
-      if (gone) return
+      if (unmounted) return
       const width = element.clientWidth
       const data = [days.map((_, i) => i), ...series.map(({ values }) => [...values])]
-      const looks = options({ UPlot, series, width, onPoint, label: (i) => labelOf(i) })
-      plot = new UPlot(looks, data as uPlot.AlignedData, element)
+      const plotOptions = options({ UPlot, series, width, onHover, label: (i) => labelOf(i) })
+      plot = new UPlot(plotOptions, data as uPlot.AlignedData, element)
       element.dataset.drawn = String(days.length)
       observer.observe(element)
     })
@@ -142,17 +142,17 @@ function usePlot({ days, series, onPoint }: PlotProps) {
       return day === undefined ? '' : short.format(new Date(`${day}T00:00:00Z`))
     }
     return () => {
-      gone = true
+      unmounted = true
       observer.disconnect()
       plot?.destroy()
       delete element.dataset.drawn
     }
     // oxlint-disable-next-line react-hooks/exhaustive-deps
-  }, [drawn])
-  return place
+  }, [drawKey])
+  return container
 }
 
-/** The library is loaded with the first chart. */
+/** Loads the library with the first chart. */
 async function load(): Promise<typeof uPlot> {
   const [{ default: UPlot }] = await Promise.all([
     import('uplot'),
@@ -161,26 +161,26 @@ async function load(): Promise<typeof uPlot> {
   return UPlot
 }
 
-interface Look extends Pick<PlotProps, 'series' | 'onPoint'> {
+interface OptionsInput extends Pick<PlotProps, 'series' | 'onHover'> {
   readonly UPlot: typeof uPlot
   readonly width: number
   readonly label: (at: number) => string
 }
 
-function options({ UPlot, series, width, onPoint, label }: Look): uPlot.Options {
+function options({ UPlot, series, width, onHover, label }: OptionsInput): uPlot.Options {
   const style = getComputedStyle(document.documentElement)
   const colour = (name: string) => style.getPropertyValue(`--${name}`).trim()
   const font = `12px ${colour('font')}`
   const axis = { stroke: colour('quiet'), font, ticks: { show: false }, gap: 6 }
   const grid = { stroke: colour('line'), width: 1 }
   const compact = new Intl.NumberFormat(document.documentElement.lang, { notation: 'compact' })
-  // Whole numbers, in steps that are whole.
+  // Integer ticks at integer steps.
   const whole = [1, 2, 5].flatMap((n) => [...Array(9).keys()].map((e) => n * 10 ** e))
   const incrs = [...whole].sort((a, b) => a - b)
   const writer = (scale: string) => {
-    const write = series.find((one) => scaleOf(one) === scale)?.write
+    const format = series.find((one) => scaleOf(one) === scale)?.format
     return (_: uPlot, splits: number[]) =>
-      splits.map((v) => (write && v < 1_000_000 ? write(v) : compact.format(v)))
+      splits.map((v) => (format && v < 1_000_000 ? format(v) : compact.format(v)))
   }
   const axes: uPlot.Axis[] = [
     {
@@ -193,16 +193,16 @@ function options({ UPlot, series, width, onPoint, label }: Look): uPlot.Options 
     },
     { ...axis, grid, scale: 'y', size: 46, space: 40, incrs, values: writer('y') },
   ]
-  if (series.some(({ apart }) => apart))
+  if (series.some(({ secondAxis }) => secondAxis))
     axes.push({
       ...axis,
       grid: { show: false },
-      scale: 'apart',
+      scale: 'secondAxis',
       side: 1,
       size: 60,
       space: 40,
       incrs: incrs.map((v) => v * 100),
-      values: writer('apart'),
+      values: writer('secondAxis'),
     })
   return {
     width,
@@ -212,8 +212,8 @@ function options({ UPlot, series, width, onPoint, label }: Look): uPlot.Options 
     cursor: { y: false, drag: { x: false, y: false }, points: { size: 8 } },
     scales: {
       x: { time: false, range: (_, min, max) => [min - 0.5, max + 0.5] },
-      y: upwards(4),
-      apart: upwards(400),
+      y: fromZero(4),
+      secondAxis: fromZero(400),
     },
     axes,
     series: [
@@ -232,22 +232,22 @@ function options({ UPlot, series, width, onPoint, label }: Look): uPlot.Options 
           : { ...shared, width: 2, points: { show: false } }
       }),
     ],
-    hooks: { setCursor: [(plot) => onPoint(plot.cursor.idx ?? null)] },
+    hooks: { setCursor: [(plot) => onHover(plot.cursor.idx ?? null)] },
   }
 }
 
-/** A scale from nought to a little more than the most, and not flat when there is nothing. */
-function upwards(least: number): uPlot.Scale {
-  return { range: (_, _min, max) => [0, Math.max(least, (max ?? 0) * 1.08)] }
+/** A scale from 0 to slightly above the maximum, and never flat. */
+function fromZero(minTop: number): uPlot.Scale {
+  return { range: (_, _min, max) => [0, Math.max(minTop, (max ?? 0) * 1.08)] }
 }
 
-function scaleOf({ apart = false }: Series): string {
-  return apart ? 'apart' : 'y'
+function scaleOf({ secondAxis = false }: Series): string {
+  return secondAxis ? 'secondAxis' : 'y'
 }
 
 const dark = window.matchMedia('(prefers-color-scheme: dark)')
 
-/** Something that changes whenever colours may have. */
+/** Changes whenever the colours may have changed. */
 function useScheme(): string {
   const theme = useTheme()
   const preferred = useSyncExternalStore(

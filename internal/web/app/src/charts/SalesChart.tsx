@@ -25,11 +25,11 @@ export interface SalesOfDay {
   readonly date: string
   readonly orders: number
   readonly paid: number
-  /** What was paid, in fen. */
+  /** Amount paid, in fen. */
   readonly amount: number
 }
 
-/** What days of sales come to together. */
+/** Sums the sales of several days. */
 export function salesOf(days: readonly SalesOfDay[]): Omit<SalesOfDay, 'date'> {
   const total = { orders: 0, paid: 0, amount: 0 }
   for (const day of days) {
@@ -40,7 +40,7 @@ export function salesOf(days: readonly SalesOfDay[]): Omit<SalesOfDay, 'date'> {
   return total
 }
 
-/** Turnover, orders and payments day by day. */
+/** Revenue, orders and payments by day. */
 export function SalesChart({ days }: { days: readonly SalesOfDay[] }) {
   const t = useTexts()
   const { money, number } = useFormat()
@@ -55,9 +55,9 @@ export function SalesChart({ days }: { days: readonly SalesOfDay[] }) {
           label: t.amount,
           colour: 'star',
           kind: 'bars',
-          apart: true,
+          secondAxis: true,
           values: days.map((day) => day.amount),
-          write: money,
+          format: money,
         },
         { label: t.orders, colour: 'quiet', kind: 'line', values: days.map((day) => day.orders) },
         { label: t.paid, colour: 'good', kind: 'line', values: days.map((day) => day.paid) },

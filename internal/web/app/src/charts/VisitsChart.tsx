@@ -19,7 +19,7 @@ interface VisitsChartProps {
   readonly days: readonly VisitsOfDay[]
 }
 
-/** Views, and who they were by, day by day. */
+/** Views and visitors by day. */
 export function VisitsChart({ title, summary, days }: VisitsChartProps) {
   const t = useTexts()
   return (

@@ -1,4 +1,4 @@
-/** A range of days (yyyy-mm-dd), as the API takes them. */
+/** A range of days (yyyy-mm-dd), inclusive. */
 export interface Days {
   readonly from: string
   readonly to: string
@@ -6,7 +6,7 @@ export interface Days {
 
 const day = 86_400_000 // ms
 
-/** The last so many days up to a day (yyyy-mm-dd). */
+/** Returns the last `count` days up to `today` (yyyy-mm-dd). */
 export function lastDays(count: number, today: string): Days {
   const at = Date.parse(`${today}T00:00:00Z`) - (count - 1) * day
   return { from: new Date(at).toISOString().slice(0, 10), to: today }

@@ -1,28 +1,28 @@
 import type { CombinedError } from 'urql'
 
-import { useAsk } from '@/api/useAsk'
+import { useApiQuery } from '@/api/useApiQuery'
 
 import { lastDays, type Days } from './days'
 import { ServerTodayDocument } from './today.gql'
 
 interface LastDays {
-  /** Null until the server has said which day it has. */
+  /** Null until the server's date is known. */
   readonly range: Days | null
   readonly error: CombinedError | undefined
-  /** Asks again which day it is. */
-  readonly ask: () => void
+  /** Refetches the server's date. */
+  readonly refetch: () => void
 }
 
 /**
- * The last so many days up to today, by the server's calendar: figures count its days, and the
- * browser may have another one already, or still.
+ * Returns the last `count` days up to today in the server's time zone. The browser's date can
+ * differ.
  */
 export function useLastDays(count: number): LastDays {
-  const [{ data, error }, ask] = useAsk({ query: ServerTodayDocument, variables: {} })
+  const [{ data, error }, refetch] = useApiQuery({ query: ServerTodayDocument, variables: {} })
   const today = data?.me?.checkIns?.today
   return {
     range: today === undefined ? null : lastDays(count, today),
     error,
-    ask: () => ask({ requestPolicy: 'network-only' }),
+    refetch: () => refetch({ requestPolicy: 'network-only' }),
   }
 }

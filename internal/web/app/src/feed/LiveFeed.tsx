@@ -1,40 +1,40 @@
 import { useEffect, useEffectEvent, useRef } from 'react'
 import { useClient } from 'urql'
 
-import { useAsk } from '@/api/useAsk'
+import { useApiQuery } from '@/api/useApiQuery'
 
-import { begun, broken, told, type Update } from './feed'
+import { withStart, restarted, withUpdate, type Update } from './feed'
 import { FeedStartDocument, FeedUpdatesDocument, type FeedUpdatesSubscription } from './feed.gql'
-import { news } from './news'
+import { unreadNotes } from './unreadNotes'
 import { useFeed } from './useFeed'
 
-// Before updates that ended begin again, and before it is asked again where they begin, in ms.
-const shortest = 5000
-const longest = 60_000
+// Waits before updates restart, and before the start cursor is fetched again, in ms.
+const minWait = 5000
+const maxWait = 60_000
 
-/** Follows the feed of who is signed in, whatever is on the screen. It shows nothing itself. */
+/** Subscribes to the viewer's feed on all screens. It renders nothing. */
 export function LiveFeed() {
   const client = useClient()
   const [{ start, waiting }, store] = useFeed()
 
-  const [{ data, error: refused, fetching }, ask] = useAsk({
+  const [{ data, error: refused, fetching }, refetch] = useApiQuery({
     query: FeedStartDocument,
     variables: {},
     requestPolicy: 'network-only',
     pause: start !== null,
   })
-  const wait = useRef(shortest)
+  const wait = useRef(minWait)
   const moment = data?.me?.feed?.liveCursor
   useEffect(() => {
     if (moment === undefined || fetching || start !== null) return
-    store.set(begun(store.get(), moment))
+    store.set(withStart(store.get(), moment))
   }, [moment, fetching, start, store])
 
-  const again = useEffectEvent(() => ask({ requestPolicy: 'network-only' }))
+  const again = useEffectEvent(() => refetch({ requestPolicy: 'network-only' }))
   useEffect(() => {
     if (refused === undefined || fetching || start !== null) return undefined
     const timer = setTimeout(() => again(), wait.current)
-    wait.current = Math.min(wait.current * 2, longest)
+    wait.current = Math.min(wait.current * 2, maxWait)
     return () => clearTimeout(timer)
   }, [refused, fetching, start])
 
@@ -44,11 +44,11 @@ export function LiveFeed() {
     const updates = client
       .subscription(FeedUpdatesDocument, { after: start })
       .subscribe(({ data: update, error }) => {
-        if (update) store.set(told(store.get(), read(update.feedUpdates)))
+        if (update) store.set(withUpdate(store.get(), read(update.feedUpdates)))
         if (error) {
-          timer ??= setTimeout(() => store.set(broken(store.get())), wait.current)
-          wait.current = Math.min(wait.current * 2, longest)
-        } else wait.current = shortest
+          timer ??= setTimeout(() => store.set(restarted(store.get())), wait.current)
+          wait.current = Math.min(wait.current * 2, maxWait)
+        } else wait.current = minWait
       })
     return () => {
       clearTimeout(timer)
@@ -56,8 +56,8 @@ export function LiveFeed() {
     }
   }, [client, store, start])
 
-  useEffect(() => news.set(waiting.length), [waiting])
-  useEffect(() => () => news.set(0), [])
+  useEffect(() => unreadNotes.set(waiting.length), [waiting])
+  useEffect(() => () => unreadNotes.set(0), [])
   return null
 }
 

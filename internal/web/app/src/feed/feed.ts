@@ -1,85 +1,85 @@
-// What the feed shows and what waits, as pages are read and updates come. Nothing here knows of
-// React or of the network.
+// The state of the feed: shown pages and unread notes. This module does not depend on React or the
+// network.
 //
-// Pages are read newest first; the one that was read without a cursor shows a moment, and updates
-// tell what happens behind it. Both overlap: a page that is read after a note was told has it too.
+// Pages are read newest first. The page read without a cursor is a snapshot, and updates continue
+// from it. Pages and updates overlap: a page read after an update also contains that note.
 
-/** A note that an update told. */
-export interface Told {
+/** A note of an update or a page. */
+export interface FeedNote {
   readonly id: string
   readonly createdAt: string
   readonly authorId: string
 }
 
-/** The first page, as it was read. */
+/** The first page. */
 export interface FirstPage {
-  /** The moment that it shows. */
+  /** Cursor of the snapshot. */
   readonly liveCursor: string
   /** Newest first. */
-  readonly notes: readonly Told[]
-  /** There are pages behind it. */
+  readonly notes: readonly FeedNote[]
+  /** More pages follow. */
   readonly more: boolean
 }
 
 export type Update =
-  | { readonly kind: 'added'; readonly note: Told }
+  | { readonly kind: 'added'; readonly note: FeedNote }
   | { readonly kind: 'removed'; readonly noteId: string }
   | { readonly kind: 'ready' }
   | { readonly kind: 'resync' }
 
 export interface Feed {
-  /** Where the updates begin; null as long as nobody has said. */
+  /** Cursor where updates start; null if unknown. */
   readonly start: string | null
-  /** What was missed before has come. */
+  /** All missed updates have arrived. */
   readonly ready: boolean
-  /** The first page that shows. */
+  /** The first page that is shown. */
   readonly page: FirstPage | null
-  /** Notes that are told and not shown, newest first. */
-  readonly waiting: readonly Told[]
-  /** Notes that were put on top of the first page, the last ones first; ids, newest first. */
-  readonly tops: readonly (readonly string[])[]
-  /** The notes of `tops`. */
-  readonly topped: readonly Told[]
-  /** Notes that are gone. */
+  /** Unread notes, newest first. */
+  readonly waiting: readonly FeedNote[]
+  /** Note ids shown above the first page, in batches; newest first. */
+  readonly prepended: readonly (readonly string[])[]
+  /** The notes of `prepended`. */
+  readonly prependedNotes: readonly FeedNote[]
+  /** Deleted notes. */
   readonly removed: ReadonlySet<string>
-  /** Counts how often all was to be read anew. */
-  readonly round: number
+  /** Increases each time all pages must be read again. */
+  readonly generation: number
 }
 
-export const nothing: Feed = {
+export const emptyFeed: Feed = {
   start: null,
   ready: false,
   page: null,
   waiting: [],
-  tops: [],
-  topped: [],
+  prepended: [],
+  prependedNotes: [],
   removed: new Set(),
-  round: 0,
+  generation: 0,
 }
 
-/** The updates begin behind a moment. */
-export function begun(feed: Feed, start: string): Feed {
+/** Sets the cursor where updates start. */
+export function withStart(feed: Feed, start: string): Feed {
   return start === feed.start ? feed : { ...feed, start, ready: false }
 }
 
-/** The first page was read. */
-export function paged(feed: Feed, page: FirstPage): Feed {
-  // The updates begin behind the first page that was read, and go on behind all that are read later.
-  const at = feed.page === null ? begun(feed, page.liveCursor) : feed
+/** Adds the first page. */
+export function withPage(feed: Feed, page: FirstPage): Feed {
+  // Updates start at the first page read. They continue across later pages.
+  const at = feed.page === null ? withStart(feed, page.liveCursor) : feed
   const waiting = feed.waiting.filter((note) => !covers(page, note))
   if (page.liveCursor === feed.page?.liveCursor) return { ...at, page, waiting }
-  // One of another moment has what was put on top, but for what came while it was on its way.
+  // A newer page contains the prepended notes, except those that arrived after its snapshot.
   return { ...at, page, waiting, ...onTop(feed, (note) => !covers(page, note)) }
 }
 
-/** The viewer does not follow an author any more. Of what was told, nothing says so. */
-export function unfollowed(feed: Feed, authorId: string): Feed {
-  const stays = (note: Told) => note.authorId !== authorId
+/** Removes the notes of an author that the viewer no longer follows. No update reports this. */
+export function withoutAuthor(feed: Feed, authorId: string): Feed {
+  const stays = (note: FeedNote) => note.authorId !== authorId
   return { ...feed, waiting: feed.waiting.filter(stays), ...onTop(feed, stays) }
 }
 
-/** An update came. Some come again after a break. */
-export function told(feed: Feed, update: Update): Feed {
+/** Applies an update. After a break, updates can repeat. */
+export function withUpdate(feed: Feed, update: Update): Feed {
   switch (update.kind) {
     case 'ready':
       return feed.ready ? feed : { ...feed, ready: true }
@@ -90,52 +90,63 @@ export function told(feed: Feed, update: Update): Feed {
         waiting: feed.waiting.filter(({ id }) => id !== update.noteId),
       }
     case 'resync':
-      // What is read anew has all of it.
-      return { ...feed, waiting: [], tops: [], topped: [], round: feed.round + 1 }
+      // The next read contains all notes.
+      return {
+        ...feed,
+        waiting: [],
+        prepended: [],
+        prependedNotes: [],
+        generation: feed.generation + 1,
+      }
     case 'added': {
       const { note } = update
       const known =
         feed.removed.has(note.id) ||
         feed.waiting.some(({ id }) => id === note.id) ||
-        feed.tops.some((ids) => ids.includes(note.id)) ||
+        feed.prepended.some((ids) => ids.includes(note.id)) ||
         (feed.page !== null && covers(feed.page, note))
       return known ? feed : { ...feed, waiting: [note, ...feed.waiting] }
     }
   }
 }
 
-/** Waiting notes were put on top. What does not wait any more is gone, or on a page. */
-export function shown(feed: Feed, ids: readonly string[]): Feed {
+/**
+ * Moves unread notes above the first page. Notes no longer waiting were deleted or are on a page.
+ */
+export function withShown(feed: Feed, ids: readonly string[]): Feed {
   const fresh = feed.waiting.filter(({ id }) => ids.includes(id))
   if (fresh.length === 0) return feed
   return {
     ...feed,
-    tops: [fresh.map(({ id }) => id), ...feed.tops],
-    topped: [...fresh, ...feed.topped],
+    prepended: [fresh.map(({ id }) => id), ...feed.prepended],
+    prependedNotes: [...fresh, ...feed.prependedNotes],
     waiting: feed.waiting.filter(({ id }) => !ids.includes(id)),
   }
 }
 
-/** The updates ended: they begin again, behind a page that is read anew. */
-export function broken(feed: Feed): Feed {
-  return { ...nothing, removed: feed.removed, round: feed.round + 1 }
+/** Resets the feed after updates ended. They start again behind the next page. */
+export function restarted(feed: Feed): Feed {
+  return { ...emptyFeed, removed: feed.removed, generation: feed.generation + 1 }
 }
 
-/** What the pages leave out: it stands above them, or is gone. */
-export function hidden(feed: Feed): ReadonlySet<string> {
-  return new Set([...feed.tops.flat(), ...feed.removed])
+/** Returns the notes that pages skip: they are shown above, or deleted. */
+export function hiddenIds(feed: Feed): ReadonlySet<string> {
+  return new Set([...feed.prepended.flat(), ...feed.removed])
 }
 
-/** Of what was put on top, what stays there. */
-function onTop(feed: Feed, stays: (note: Told) => boolean): Pick<Feed, 'topped' | 'tops'> {
-  const topped = feed.topped.filter(stays)
-  const kept = new Set(topped.map(({ id }) => id))
-  const tops = feed.tops.map((ids) => ids.filter((id) => kept.has(id)))
-  return { topped, tops: tops.filter((ids) => ids.length > 0) }
+/** Filters the prepended notes. */
+function onTop(
+  feed: Feed,
+  stays: (note: FeedNote) => boolean,
+): Pick<Feed, 'prependedNotes' | 'prepended'> {
+  const prependedNotes = feed.prependedNotes.filter(stays)
+  const kept = new Set(prependedNotes.map(({ id }) => id))
+  const prepended = feed.prepended.map((ids) => ids.filter((id) => kept.has(id)))
+  return { prependedNotes, prepended: prepended.filter((ids) => ids.length > 0) }
 }
 
-/** Whether a page has a note, or one behind it does. */
-function covers({ notes, more }: FirstPage, { id, createdAt }: Told): boolean {
+/** Reports whether a note is on this page or on a later one. */
+function covers({ notes, more }: FirstPage, { id, createdAt }: FeedNote): boolean {
   if (notes.some((note) => note.id === id)) return true
   const last = notes.at(-1)
   return more && last !== undefined && Date.parse(createdAt) < Date.parse(last.createdAt)

@@ -2,7 +2,7 @@ import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import { Field } from '@/ui/Field'
 
-import { amountOf, isPlainAmount } from './written'
+import { parseAmount, isPlainAmount } from './fieldFormat'
 
 const useTexts = texts(
   {
@@ -22,11 +22,11 @@ interface AmountFieldProps {
   readonly onChange: (value: string) => void
 }
 
-/** An amount in yuan. It shows how it reads what can be read in another way. */
+/** An input for an amount in yuan. It shows its interpretation of unusual formats. */
 export function AmountField({ label, error, value, onChange }: AmountFieldProps) {
   const t = useTexts()
   const { money } = useFormat()
-  const amount = amountOf(value)
+  const amount = parseAmount(value)
   const reading =
     typeof amount === 'number' && !isPlainAmount(value) ? t.means(money(amount)) : undefined
   const hint = amount === 'ambiguous' ? t.ambiguous : reading

@@ -1,26 +1,26 @@
 import { useEffect, useRef, type FormEvent, type ReactNode, type RefObject } from 'react'
 
-import { useRefusalText, type Refusal } from '@/api/errors'
-import { refusalOf } from '@/api/useDo'
+import { useUserErrorText, type UserError } from '@/api/errors'
+import { userErrorFor } from '@/api/useApiMutation'
 
 import css from './Form.module.css'
 
 interface FormProps {
-  /** What it is, for those who hear it. */
+  /** Accessible name. */
   readonly label: string
-  /** Why it was not taken. */
-  readonly refusals: readonly Refusal[]
-  /** The arguments that its fields show the refusals of; others stand below. */
+  /** User errors of the last submit. */
+  readonly userErrors: readonly UserError[]
+  /** Arguments whose errors are shown at their fields. Other errors are shown below the form. */
   readonly fields: readonly string[]
   readonly onSubmit: () => void
   readonly children: ReactNode
 }
 
-/** Fields that are sent together. When some are refused, the focus goes to the first of them. */
-export function Form({ label, refusals, fields, onSubmit, children }: FormProps) {
-  const say = useRefusalText()
-  const ref = useFocusOnWrong(refusals)
-  const rest = refusals.filter(({ field }) => !field?.some((name) => fields.includes(name)))
+/** A form that focuses its first invalid field after a rejected submit. */
+export function Form({ label, userErrors, fields, onSubmit, children }: FormProps) {
+  const errorText = useUserErrorText()
+  const ref = useFocusOnError(userErrors)
+  const rest = userErrors.filter(({ field }) => !field?.some((name) => fields.includes(name)))
   return (
     <form
       ref={ref}
@@ -32,42 +32,49 @@ export function Form({ label, refusals, fields, onSubmit, children }: FormProps)
       }}
     >
       {children}
-      {rest.map((refusal) => (
-        <p key={refusal.code} role="alert" className={css.error}>
-          {say(refusal)}
+      {rest.map((userError) => (
+        <p key={userError.code} role="alert" className={css.error}>
+          {errorText(userError)}
         </p>
       ))}
     </form>
   )
 }
 
-/** For a form: has the focus go to the first field that is refused, where it is heard what is wrong. */
-export function useFocusOnWrong(refusals: readonly Refusal[]): RefObject<HTMLFormElement | null> {
+/**
+ * Returns a ref for a form. When there are errors, it focuses the first invalid field, and screen
+ * readers announce its message.
+ */
+export function useFocusOnError(
+  userErrors: readonly UserError[],
+): RefObject<HTMLFormElement | null> {
   const ref = useRef<HTMLFormElement>(null)
   useEffect(() => {
-    if (refusals.length > 0) ref.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
-  }, [refusals])
+    if (userErrors.length > 0) ref.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus()
+  }, [userErrors])
   return ref
 }
 
-/** Says what is wrong with a field: its bounds, if those are not kept. */
-export function useErrorAt(
-  refusals: readonly Refusal[],
+/** Returns a function that gives the message of a field. For INVALID_INPUT it returns `bounds`. */
+export function useFieldErrors(
+  userErrors: readonly UserError[],
 ): (field: string, bounds?: string) => string | undefined {
-  const say = useRefusalText()
+  const errorText = useUserErrorText()
   return (field, bounds) => {
-    const refusal = refusalOf(refusals, field)
-    if (!refusal) return undefined
-    return refusal.code === 'INVALID_INPUT' && bounds !== undefined ? bounds : say(refusal)
+    const userError = userErrorFor(userErrors, field)
+    if (!userError) return undefined
+    return userError.code === 'INVALID_INPUT' && bounds !== undefined
+      ? bounds
+      : errorText(userError)
   }
 }
 
-/** Makes a refusal of what can be seen here to be wrong. */
-export function wrong(...field: string[]): Refusal {
+/** Creates the user error of a client-side check. */
+export function invalidField(...field: string[]): UserError {
   return { code: 'INVALID_INPUT', message: '', field }
 }
 
-/** Fields beside each other where there is room. */
+/** Fields side by side, if there is space. */
 export function Row({ long = false, children }: { long?: boolean; children: ReactNode }) {
   return <div className={`${css.row} ${long ? css.long : ''}`}>{children}</div>
 }

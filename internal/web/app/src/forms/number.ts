@@ -1,6 +1,6 @@
-// Numbers as people type them: in the digits of any script, with the signs of any keypad.
+// Parses numbers with the digits of any script and the separators of any keypad.
 
-/** A number as it is typed: its digits before and after the decimal sign, without leading zeros. */
+/** A parsed number: digits before and after the decimal separator, without leading zeros. */
 export interface Typed {
   readonly negative: boolean
   readonly whole: string
@@ -8,27 +8,27 @@ export interface Typed {
 }
 
 export interface NumberRules {
-  /** Most digits after the decimal sign; zeros at their end do not count. */
+  /** Maximum decimals; trailing zeros do not count. */
   readonly decimals: number
-  /** Whether it may have a sign. */
+  /** Allow a sign. Default: false. */
   readonly signed?: boolean
-  /** Whether digits may stand in groups, as in 1,200. Coordinates have none. */
+  /** Allow grouped digits, as in 1,200. Default: true. */
   readonly groups?: boolean
 }
 
-// Keypads have them for the full stop, for the comma, for an apostrophe and for a minus.
+// Variants of the full stop, the comma, the apostrophe and the minus sign.
 const stops = /[.．。｡﹒]/gu
 const commas = /[,，﹐،]/gu
 const apostrophes = /['’‘ʼ＇`´]/gu
 const minuses = /[-−－﹣‐‑‒–]/gu
 
 /**
- * Reads a number. It returns null if the text is no number, and 'ambiguous' if it can be read as two
- * numbers: 1.200 is 1200 in Germany and 1.2 in China.
+ * Parses a number. It returns null if the text is not a number, and 'ambiguous' if it has two
+ * readings: 1.200 is 1200 in Germany and 1.2 in China.
  *
- * A sign that occurs once decides by what follows it: one or two digits are decimals, and a comma
- * before three digits groups them, as in 1,200. Of a comma and a full stop the last is the decimal
- * sign. Blanks, apostrophes and ٬ only group; ٫ is only a decimal sign.
+ * A single separator followed by one or two digits is a decimal separator. A comma before three
+ * digits groups, as in 1,200. If the text has commas and full stops, the last one is the decimal
+ * separator. Spaces, apostrophes and ٬ only group. ٫ is always a decimal separator.
  */
 export function readNumber(text: string, rules: NumberRules): Typed | 'ambiguous' | null {
   const plain = asciiDigits(withoutInvisible(text))
@@ -47,12 +47,12 @@ export function readNumber(text: string, rules: NumberRules): Typed | 'ambiguous
   const whole = ungrouped(digits.slice(0, at), rules.groups !== false)
   const fraction = digits.slice(at + 1).replace(/0+$/, '')
   if (whole === null || !/^\d*$/.test(fraction) || fraction.length > rules.decimals) return null
-  // Three digits behind a decimal sign are no cents, also not 12.340.
+  // Three decimals are never an amount, not even 12.340.
   if (rules.groups !== false && digits.length - at > 3) return null
   return { negative: sign === '-', whole: whole.replace(/^0+(?=\d)/, ''), fraction }
 }
 
-/** Which sign is the decimal one; none is ''. */
+/** Returns the decimal separator, or '' if there is none. */
 function decimalSign(digits: string, { groups = true }: NumberRules): string | 'ambiguous' {
   if (digits.includes('٫')) return '٫'
   const [stop, comma] = [digits.lastIndexOf('.'), digits.lastIndexOf(',')]
@@ -69,7 +69,7 @@ function decimalSign(digits: string, { groups = true }: NumberRules): string | '
   return sign === ',' ? '' : 'ambiguous'
 }
 
-/** Digits without what groups them; null if they are grouped by nothing that groups. */
+/** Removes group separators; null if the grouping is invalid. */
 function ungrouped(digits: string, groups: boolean): string | null {
   if (/^\d*$/.test(digits)) return digits === '' ? '0' : digits
   const [sign] = /\D/u.exec(digits) ?? []
@@ -85,17 +85,17 @@ function ungrouped(digits: string, groups: boolean): string | null {
   return good ? parts.join('') : null
 }
 
-/** The digits of a code or an order number, in 0 to 9: null if the text has letters too. */
-export function digitsOf(text: string): string | null {
+/** Returns the digits of a code as 0 to 9; null if the text contains letters. */
+export function parseDigits(text: string): string | null {
   const digits = asciiDigits(text).replace(/[^\p{L}\p{N}]/gu, '')
   return /^\d+$/.test(digits) ? digits : null
 }
 
-/** Every decimal digit of any script as 0 to 9. Other numerals, such as ² or 一, stay. */
+/** Converts decimal digits of any script to 0 to 9. Other numerals, such as ² or 一, stay. */
 function asciiDigits(text: string): string {
   return text.replace(/\p{Nd}/gu, (digit) => {
     const code = digit.codePointAt(0)!
-    // Digits stand in runs that begin with a zero.
+    // Unicode digits are contiguous and start at zero.
     let zero = code
     while (isDigit(zero - 1)) zero--
     return String((code - zero) % 10)
@@ -106,7 +106,7 @@ function isDigit(code: number): boolean {
   return code >= 0 && /^\p{Nd}$/u.test(String.fromCodePoint(code))
 }
 
-/** Without zero-width characters, marks of direction and variation selectors. */
+/** Removes zero-width characters, direction marks and variation selectors. */
 function withoutInvisible(text: string): string {
   return text.replace(/[\p{Cf}\p{Mn}\u{FE00}-\u{FE0F}]/gu, '')
 }

@@ -2,20 +2,20 @@ import { useMemo } from 'react'
 
 import { useLanguage, type Language } from './language'
 
-/** How figures and moments are written in the reader's language. */
+/** Formats of values in the user's language. */
 export interface Format {
-  /** Minor units as money. */
+  /** Money, from minor units. */
   readonly money: (minor: number) => string
   readonly number: (value: number) => string
-  /** 0.0 to 1.0 as per cent. */
+  /** A share of 0.0 to 1.0 as a percentage. */
   readonly percent: (share: number) => string
-  /** Metres, as people say them: 40 m, 1.2 km. */
+  /** Metres, rounded: 40 m, 1.2 km. */
   readonly distance: (metres: number) => string
-  /** A day, of a moment (RFC 3339) or of a date (yyyy-mm-dd). */
+  /** A day, from a timestamp (RFC 3339) or a date (yyyy-mm-dd). */
   readonly date: (of: string) => string
-  /** Day and time of a moment. */
+  /** Day and time of a timestamp. */
   readonly moment: (of: string) => string
-  /** How long ago a moment was, or the day if that is long ago. */
+  /** Relative time, or the day after a week. */
   readonly ago: (of: string, now?: number) => string
   /** A month (yyyy-mm). */
   readonly month: (of: string) => string
@@ -28,22 +28,22 @@ export function useFormat(): Format {
 
 const day = 86_400 // seconds
 
-/** How many midnights of the reader's zone lie between two moments. */
+/** Returns the number of midnights between two times, in the user's time zone. */
 export function midnightsBetween(from: Date, to: Date): number {
   return (dayNumber(to) - dayNumber(from)) / 86_400_000
 }
 
-/** The reader's day of a moment, as if it was one in UTC: there each has 24 hours. */
+/** Returns the local date as if it were UTC, where every day has 24 hours. */
 function dayNumber(at: Date): number {
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate())
 }
 
-/** Makes the formats of a language. */
+/** Returns the formats of a language. */
 export function formats(language: Language): Format {
   const locale = language === 'zh' ? 'zh-CN' : 'en-GB'
   const currency = { style: 'currency', currency: 'CNY', currencyDisplay: 'narrowSymbol' } as const
   const money = new Intl.NumberFormat(locale, currency)
-  // Not `trailingZeroDisplay`: Chrome has it since 106.
+  // `trailingZeroDisplay` needs Chrome 106.
   const wholeMoney = new Intl.NumberFormat(locale, { ...currency, maximumFractionDigits: 0 })
   const number = new Intl.NumberFormat(locale)
   const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 })
@@ -77,7 +77,7 @@ export function formats(language: Language): Format {
       const seconds = (now - at.getTime()) / 1000
       const days = midnightsBetween(at, new Date(now))
       if (days > 7) return written(of)
-      // A day is named by the midnights since then. On the last day of summer time there may be none.
+      // Days count midnights. On the last day of summer time there may be none after 24 hours.
       if (seconds >= day && days > 0) return relative.format(-days, 'day')
       if (seconds > 3600) return relative.format(-Math.floor(seconds / 3600), 'hour')
       if (seconds > 60) return relative.format(-Math.floor(seconds / 60), 'minute')

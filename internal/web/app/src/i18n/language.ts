@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from 'react'
 
-import { lasting } from '@/app/shelf'
+import { safeLocalStorage } from '@/app/safeStorage'
 import { createStore } from '@/app/store'
 
 export type Language = 'en' | 'zh'
@@ -8,22 +8,22 @@ export type Language = 'en' | 'zh'
 const key = 'tandian.language'
 
 const store = createStore<Language>(initial())
-tell()
-store.subscribe(tell)
+applyLanguage()
+store.subscribe(applyLanguage)
 
 export function useLanguage(): Language {
   return useSyncExternalStore(store.subscribe, store.get)
 }
 
-/** Switches the language, from now on and for the next visits. */
+/** Switches the language and remembers it for later visits. */
 export function setLanguage(language: Language): void {
-  lasting.setItem(key, language)
+  safeLocalStorage.setItem(key, language)
   store.set(language)
 }
 
-/** As chosen here before, else as the browser wants it. */
+/** Returns the stored language, else the browser's. */
 function initial(): Language {
-  const chosen = lasting.getItem(key)
+  const chosen = safeLocalStorage.getItem(key)
   if (chosen === 'en' || chosen === 'zh') return chosen
   for (const wanted of navigator.languages) {
     if (wanted.startsWith('zh')) return 'zh'
@@ -32,7 +32,7 @@ function initial(): Language {
   return 'en'
 }
 
-/** The page says its language: browsers choose the shapes of Han characters by it. */
-function tell(): void {
+/** Sets the page's language. Browsers choose the shapes of Han characters by it. */
+function applyLanguage(): void {
   document.documentElement.lang = store.get() === 'zh' ? 'zh-CN' : 'en'
 }

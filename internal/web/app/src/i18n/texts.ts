@@ -1,16 +1,13 @@
 import { useLanguage } from './language'
 
-/** A text, or what makes one of what varies in it. */
+/** A text, or a function that returns one. */
 // oxlint-disable-next-line typescript/no-explicit-any
 type Text = string | ((...args: any[]) => string)
 
-/** The same texts in other words. */
+/** The same keys in another language. */
 type Translation<T> = { readonly [K in keyof T]: T[K] extends string ? string : T[K] }
 
-/**
- * Makes the hook for the texts of a screen, in both languages. What the Chinese lacks, the compiler
- * says.
- */
+/** Creates the hook that returns a component's texts. A missing translation is a type error. */
 export function texts<const T extends Record<string, Text>>(
   en: T,
   zh: NoInfer<Translation<T>>,

@@ -3,13 +3,12 @@ import { useEffect, useEffectEvent, useSyncExternalStore } from 'react'
 import { createStore } from '@/app/store'
 
 /**
- * How the server can be reached: `offline` is what the browser says, `unreachable` what a
- * request or the socket met.
+ * Connection state: the browser reports `offline`; a failed request or socket sets `unreachable`.
  */
 export type Network = 'online' | 'offline' | 'unreachable'
 
 const store = createStore<Network>(navigator.onLine ? 'online' : 'offline')
-const returns = new Set<() => void>()
+const listeners = new Set<() => void>()
 
 store.subscribe(() => {
   document.documentElement.dataset.network = store.get()
@@ -17,13 +16,13 @@ store.subscribe(() => {
 document.documentElement.dataset.network = store.get()
 
 window.addEventListener('offline', () => {
-  left = performance.now()
+  offlineAt = performance.now()
   store.set('offline')
 })
 window.addEventListener('online', () => {
-  // Now something may answer. Whether the server does, a probe says.
+  // The network is back. A probe checks the server.
   store.set('unreachable')
-  wait = soonest
+  wait = minWait
   void probe()
 })
 
@@ -31,102 +30,105 @@ export function useNetwork(): Network {
   return useSyncExternalStore(store.subscribe, store.get)
 }
 
-/** Tells that a request was not answered. The server is asked until it answers, and then `onReturn` is told. */
-export function lost(): void {
+/**
+ * Reports a request without response. It probes the server until it responds, then notifies
+ * `onReconnect` listeners.
+ */
+export function reportUnreachable(): void {
   if (store.get() !== 'online') return
   store.set('unreachable')
-  // What fails while the server answers others would be asked for without an end.
-  const often = Date.now() - returned < calm
-  wait = often ? Math.min(wait * 2, slowest) : soonest
-  if (often) later(wait)
+  // Backs off if requests fail while probes succeed, to avoid an endless loop.
+  const recent = Date.now() - reconnectedAt < stableAfter
+  wait = recent ? Math.min(wait * 2, maxWait) : minWait
+  if (recent) scheduleProbe(wait)
   else void probe()
 }
 
-/**
- * Tells that a socket ended without a word. That may be the socket alone: only if the server does
- * not answer either is it lost.
- */
-export async function doubt(): Promise<void> {
-  if (doubted || store.get() !== 'online') return
-  doubted = true
-  const there = await answers()
-  doubted = false
-  if (!there) lost()
+/** Checks the server after a socket closed abnormally. The socket alone may have failed. */
+export async function checkReachable(): Promise<void> {
+  if (checking || store.get() !== 'online') return
+  checking = true
+  const ready = await isServerReady()
+  checking = false
+  if (!ready) reportUnreachable()
 }
 
 /**
- * Tells that the server answered what it was asked at `asked`, in ms of `performance.now()`. An
- * answer that was on its way when the network went does not mean that there is one; a later one
- * does, whatever the browser says.
+ * Reports a response to a request sent at `sentAt` (`performance.now()`). Responses to requests
+ * sent before the connection was lost are ignored. Later ones prove that it is back, even if the
+ * browser says offline.
  */
-export function reached(asked: number): void {
-  if (store.get() === 'online' || asked < left) return
+export function reportReachable(sentAt: number): void {
+  if (store.get() === 'online' || sentAt < offlineAt) return
   clearTimeout(timer)
-  returned = Date.now()
+  reconnectedAt = Date.now()
   store.set('online')
-  for (const tell of returns) tell()
-}
-
-/** Calls `tell` each time that the server can be reached again: what was missed is asked for then. */
-export function onReturn(tell: () => void): () => void {
-  returns.add(tell)
-  return () => returns.delete(tell)
+  for (const listener of listeners) listener()
 }
 
 /**
- * Calls `ask` whenever what is shown may have been missed: after each time without a network, and
- * when the page comes back from the background.
+ * Calls `listener` each time the server becomes reachable again. It returns a function that
+ * unsubscribes.
  */
-export function useCatchUp(ask: () => void): void {
-  const latest = useEffectEvent(ask)
+export function onReconnect(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
+}
+
+/**
+ * Calls `callback` when shown data may be stale: after reconnecting, and when the page becomes
+ * visible.
+ */
+export function useOnResume(callback: () => void): void {
+  const latest = useEffectEvent(callback)
   useEffect(() => {
-    const seen = () => {
+    const onVisible = () => {
       if (document.visibilityState === 'visible') latest()
     }
-    const forget = onReturn(() => latest())
-    document.addEventListener('visibilitychange', seen)
+    const unsubscribe = onReconnect(() => latest())
+    document.addEventListener('visibilitychange', onVisible)
     return () => {
-      forget()
-      document.removeEventListener('visibilitychange', seen)
+      unsubscribe()
+      document.removeEventListener('visibilitychange', onVisible)
     }
   }, [])
 }
 
-const soonest = 500 // ms before the second probe
-const slowest = 8000 // ms between probes
-const calm = 30_000 // ms without a loss, after which the next is a new one
-let wait = soonest
-let returned = -Infinity // when the server was back last
-let left = -Infinity // when the browser last said that it has no network
-let doubted = false
+const minWait = 500 // ms before the second probe
+const maxWait = 8000 // ms between probes
+const stableAfter = 30_000 // ms without a failure until the backoff resets
+let wait = minWait
+let reconnectedAt = -Infinity // Date.now() of the last reconnect
+let offlineAt = -Infinity // performance.now() of the browser's last offline event
+let checking = false
 let timer: ReturnType<typeof setTimeout> | undefined
 
-/** Asks the server until it answers, less often each time. */
+/** Probes the server with backoff until it responds. */
 async function probe(): Promise<void> {
   clearTimeout(timer)
-  const asked = performance.now()
-  const there = await answers()
+  const sentAt = performance.now()
+  const ready = await isServerReady()
   if (store.get() !== 'unreachable') return
-  if (there) reached(asked)
+  if (ready) reportReachable(sentAt)
   else {
-    later(wait)
-    wait = Math.min(wait * 2, slowest)
+    scheduleProbe(wait)
+    wait = Math.min(wait * 2, maxWait)
   }
 }
 
-/** At random around so many ms, so that not all clients ask at once. */
-function later(ms: number): void {
+/** Schedules a probe with jitter, so that clients do not probe at once. */
+function scheduleProbe(ms: number): void {
   clearTimeout(timer)
   timer = setTimeout(() => void probe(), ms * (0.75 + Math.random() / 2))
 }
 
-/** Whether the server answers now. */
-export async function answers(): Promise<boolean> {
-  // Not AbortSignal.timeout: Chrome has it since 103, Safari since 16.
-  const leave = new AbortController()
-  const end = setTimeout(() => leave.abort(), 5000)
+/** Reports whether the server is ready. */
+export async function isServerReady(): Promise<boolean> {
+  // AbortSignal.timeout needs Chrome 103 or Safari 16.
+  const controller = new AbortController()
+  const end = setTimeout(() => controller.abort(), 5000)
   try {
-    const response = await fetch('/readyz', { cache: 'no-store', signal: leave.signal })
+    const response = await fetch('/readyz', { cache: 'no-store', signal: controller.signal })
     return response.ok
   } catch {
     return false

@@ -1,134 +1,137 @@
 import { createClient, type Client } from 'graphql-ws'
 
-import { doubt, onReturn, reached } from './network'
+import { checkReachable, onReconnect, reportReachable } from './network'
 
-/** How the socket of live updates stands. `idle`: nobody follows anything. */
-export type Socket = 'idle' | 'connecting' | 'open' | 'waiting'
+/** State of the subscription socket. `idle`: no active subscription. */
+export type SocketState = 'idle' | 'connecting' | 'open' | 'waiting'
 
 export interface LiveOptions {
-  /** The session's token; null for nobody. */
+  /** The session's token; null if signed out. */
   readonly token: string | null
-  /** The server does not know the token. */
-  readonly onUnknown: () => void
+  /** Called when the server rejects the token. */
+  readonly onUnauthenticated: () => void
 }
 
-// Codes that sockets close with.
-const byUs = 1000
-const withoutAWord = 1006
-const unknownSession = 4401
-const unansweredPing = 4499 // ours, when it is terminated
-const replaced = 4513 // the server's: this user has too many sockets, and this was the oldest
+// WebSocket close codes.
+const closedByClient = 1000
+const abnormalClosure = 1006
+const unauthenticated = 4401
+const pingTimeout = 4499 // set by this client
+const tooManySockets = 4513 // set by the server: too many sockets of this user, closes the oldest
 
-const ping = 10_000 // ms
-const patience = 5_000 // ms for the answer to a ping
-const longest = 30_000 // ms between tries
+const pingInterval = 10_000 // ms
+const pongTimeout = 5_000 // ms to wait for a pong
+const maxRetryWait = 30_000 // ms between retries
 
-const reopens = new Set<() => void>()
+const listeners = new Set<() => void>()
 
 /**
- * Calls `tell` each time that the socket is open again after a break. Updates begin with how things
- * stand then: what ended meanwhile is not among them.
+ * Calls `listener` each time the socket reopens after a break. Subscriptions restart with the
+ * current state, so changes during the break are lost.
  */
-export function onReopen(tell: () => void): () => void {
-  reopens.add(tell)
-  return () => reopens.delete(tell)
+export function onReopen(listener: () => void): () => void {
+  listeners.add(listener)
+  return () => listeners.delete(listener)
 }
 
 /**
- * Opens the socket for subscriptions when the first begins. It is opened again for as long as there
- * are any, and each begins anew with what its variables say then.
+ * Opens the socket with the first subscription and reconnects while any is active. Each reconnect
+ * sends the current variables.
  */
-export function openLive({ token, onUnknown }: LiveOptions): Client & { close: () => void } {
+export function openSocket({
+  token,
+  onUnauthenticated,
+}: LiveOptions): Client & { close: () => void } {
   const address = new URL('/graphql', window.location.href)
   address.protocol = address.protocol === 'https:' ? 'wss:' : 'ws:'
 
-  let last = byUs // code of the last close
-  let broken = false
-  let began = 0 // when it last began to connect, by performance.now()
-  let unanswered: ReturnType<typeof setTimeout> | undefined
+  let lastCode = closedByClient // code of the last close
+  let interrupted = false
+  let connectingSince = 0 // performance.now() of the last connect
+  let pongTimer: ReturnType<typeof setTimeout> | undefined
   const client = createClient({
     url: address.href,
     lazy: true,
     lazyCloseTimeout: 3000,
     connectionParams: () => (token === null ? {} : { Authorization: `Bearer ${token}` }),
     connectionAckWaitTimeout: 10_000,
-    keepAlive: ping,
+    keepAlive: pingInterval,
     retryAttempts: Infinity,
-    retryWait: (retries) => waited(retries, last),
-    // All codes are worth another try but those that the client itself takes for fatal.
+    retryWait: (retries) => retryDelay(retries, lastCode),
+    // Retry after every code, except those that graphql-ws treats as fatal.
     shouldRetry: () => true,
     on: {
       connecting: () => {
-        began = performance.now()
-        say('connecting')
+        connectingSince = performance.now()
+        setSocketState('connecting')
       },
       connected: () => {
-        say('open')
-        reached(began)
-        if (broken) for (const tell of reopens) tell()
-        broken = false
+        setSocketState('open')
+        reportReachable(connectingSince)
+        if (interrupted) for (const listener of listeners) listener()
+        interrupted = false
       },
       ping: (received) => {
-        // A socket whose network is gone says nothing at all: only a missing pong tells.
-        if (!received) unanswered = setTimeout(() => client.terminate(), patience)
+        // A socket without a network reports no error. Only a missing pong reveals it.
+        if (!received) pongTimer = setTimeout(() => client.terminate(), pongTimeout)
       },
       pong: (received) => {
-        if (received) clearTimeout(unanswered)
+        if (received) clearTimeout(pongTimer)
       },
       closed: (event) => {
-        clearTimeout(unanswered)
+        clearTimeout(pongTimer)
         const { code } = event as CloseEvent
-        last = code
-        if (code === byUs) {
-          say('idle') // nobody follows anything
+        lastCode = code
+        if (code === closedByClient) {
+          setSocketState('idle') // no active subscription
           return
         }
-        broken = true
-        say('waiting')
-        if (code === unknownSession) onUnknown()
-        else if (code === withoutAWord || code === unansweredPing) void doubt()
+        interrupted = true
+        setSocketState('waiting')
+        if (code === unauthenticated) onUnauthenticated()
+        else if (code === abnormalClosure || code === pingTimeout) void checkReachable()
       },
     },
   })
 
-  // Browsers leave a socket open when the network goes: it is of no use any more.
-  const leave = () => client.terminate()
-  window.addEventListener('offline', leave)
+  // Browsers keep sockets open after losing the network, but they never recover.
+  const onOffline = () => client.terminate()
+  window.addEventListener('offline', onOffline)
   return Object.assign(client, {
     close: () => {
-      window.removeEventListener('offline', leave)
-      // A socket that the server has closed meanwhile says so here again.
+      window.removeEventListener('offline', onOffline)
+      // dispose rejects if the server has already closed the socket.
       Promise.resolve(client.dispose()).catch(() => undefined)
-      say('idle')
+      setSocketState('idle')
     },
   })
 }
 
-/** For tests, and for who debugs: the page itself shows what network.ts knows. */
-function say(state: Socket): void {
+/** Exposes the state for tests and debugging. */
+function setSocketState(state: SocketState): void {
   document.documentElement.dataset.socket = state
 }
 
 /**
- * Waits before a try: at random, so that not all clients come back at once, and longer each time.
- * Whoever has no network waits for it; a tab that gave way to others, until somebody looks at it.
+ * Waits before a retry, with jitter and exponential backoff. Without a network it waits for one. A
+ * tab that the server evicted waits until it is visible.
  */
-function waited(retries: number, code: number): Promise<void> {
+function retryDelay(retries: number, code: number): Promise<void> {
   return new Promise((resolve) => {
-    const aside = code === replaced
-    const most = Math.min(1000 * 2 ** retries, longest)
-    const timer = aside || !navigator.onLine ? undefined : setTimeout(go, Math.random() * most)
-    const forget = onReturn(() => {
-      if (!aside) go()
+    const evicted = code === tooManySockets
+    const limit = Math.min(1000 * 2 ** retries, maxRetryWait)
+    const timer = evicted || !navigator.onLine ? undefined : setTimeout(go, Math.random() * limit)
+    const unsubscribe = onReconnect(() => {
+      if (!evicted) go()
     })
-    document.addEventListener('visibilitychange', seen)
-    function seen() {
-      if (aside && document.visibilityState === 'visible') go()
+    document.addEventListener('visibilitychange', onVisible)
+    function onVisible() {
+      if (evicted && document.visibilityState === 'visible') go()
     }
     function go() {
       clearTimeout(timer)
-      forget()
-      document.removeEventListener('visibilitychange', seen)
+      unsubscribe()
+      document.removeEventListener('visibilitychange', onVisible)
       resolve()
     }
   })

@@ -1,37 +1,35 @@
 import { useEffect, useRef } from 'react'
 import { useSubscription, type UseSubscriptionArgs, type UseSubscriptionState } from 'urql'
 
-import { codeOf } from '@/api/errors'
+import { errorCode } from '@/api/errors'
 
-import { useCatchUp } from './network'
+import { useOnResume } from './network'
 
-const shortest = 5000 // ms before updates that ended begin again
-const longest = 60_000 // ms
+const minWait = 5000 // ms before ended updates restart
+const maxWait = 60_000 // ms
 
 /**
- * Follows updates for as long as it is not paused: breaks of the network are the socket's to mend,
- * and updates that the server has ended, or refused, begin again later, and at once when the page
- * comes back from the background.
+ * Subscribes while not paused. The socket handles network breaks. Updates that the server ended
+ * restart with backoff, and immediately when the page becomes visible.
  */
 export function useLive<Data, Variables extends object>(
   args: UseSubscriptionArgs<Variables, Data>,
 ): UseSubscriptionState<Data, Variables> {
-  const [state, begin] = useSubscription<Data, Data, Variables>(args)
-  // Updates that end have an error, and go on to be `fetching` for the hook. What there is not will
-  // not be there later either.
-  const hopeless = state.error !== undefined && codeOf(state.error) === 'BAD_USER_INPUT'
-  const ended = args.pause === true || hopeless ? undefined : state.error
-  const wait = useRef(shortest)
+  const [state, restart] = useSubscription<Data, Data, Variables>(args)
+  // Ended updates have an error and stay `fetching`. A bad input never succeeds later.
+  const permanent = state.error !== undefined && errorCode(state.error) === 'BAD_USER_INPUT'
+  const ended = args.pause === true || permanent ? undefined : state.error
+  const wait = useRef(minWait)
   useEffect(() => {
     if (ended === undefined) return undefined
     const timer = setTimeout(() => {
-      wait.current = Math.min(wait.current * 2, longest)
-      begin()
+      wait.current = Math.min(wait.current * 2, maxWait)
+      restart()
     }, wait.current)
     return () => clearTimeout(timer)
-  }, [ended, begin])
-  useCatchUp(() => {
-    if (ended !== undefined) begin()
+  }, [ended, restart])
+  useOnResume(() => {
+    if (ended !== undefined) restart()
   })
   return state
 }

@@ -1,4 +1,4 @@
-import { useDo } from '@/api/useDo'
+import { useApiMutation } from '@/api/useApiMutation'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 
@@ -19,11 +19,11 @@ interface LikeButtonProps {
   }
 }
 
-/** Likes a note, or takes the like back. It shows at once; a refusal takes it back. */
+/** Likes or unlikes a note. It shows the change immediately and rolls back if rejected. */
 export function LikeButton({ note }: LikeButtonProps) {
   const t = useTexts()
-  const [like] = useDo(LikeNoteDocument)
-  const [unlike] = useDo(UnlikeNoteDocument)
+  const [like] = useApiMutation(LikeNoteDocument)
+  const [unlike] = useApiMutation(UnlikeNoteDocument)
   return (
     <LikeToggle
       label={t.like(isolate(note.title))}

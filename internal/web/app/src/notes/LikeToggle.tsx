@@ -1,23 +1,23 @@
 import { Heart } from 'lucide-react'
 
 import { useFormat } from '@/i18n/format'
-import { useSignedIn } from '@/session/useSignedIn'
+import { useSignInGuard } from '@/session/useSignInGuard'
 
 import css from './LikeButton.module.css'
 
 interface LikeToggleProps {
-  /** What is liked, for those who hear. */
+  /** Names the liked item, for screen readers. */
   readonly label: string
   readonly liked: boolean
   readonly count: number
-  /** Only who is signed in comes here. */
+  /** Called only for signed-in users. */
   readonly onToggle: () => void
 }
 
-/** A heart with a count, pressed for who likes it. */
+/** A heart with a count, pressed if the viewer likes it. */
 export function LikeToggle({ label, liked, count, onToggle }: LikeToggleProps) {
   const { number } = useFormat()
-  const signedIn = useSignedIn()
+  const signedIn = useSignInGuard()
   return (
     <button
       type="button"
@@ -28,7 +28,7 @@ export function LikeToggle({ label, liked, count, onToggle }: LikeToggleProps) {
       }}
     >
       <Heart aria-hidden="true" size={20} fill={liked ? 'currentColor' : 'none'} />
-      <span className="unseen">{label}</span> <span>{number(count)}</span>
+      <span className="visually-hidden">{label}</span> <span>{number(count)}</span>
     </button>
   )
 }

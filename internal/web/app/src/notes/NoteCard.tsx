@@ -15,7 +15,7 @@ const useTexts = texts(
   { comments: (n) => `${n} 条评论` },
 )
 
-/** A note in a list: its title leads to it, its author and its shop to theirs. */
+/** A note in a list. Title, author and shop are links. */
 export function NoteCard({ note, eager = false }: { note: NoteCardFragment; eager?: boolean }) {
   const t = useTexts()
   const { ago, number } = useFormat()
@@ -48,7 +48,7 @@ export function NoteCard({ note, eager = false }: { note: NoteCardFragment; eage
         <span className={css.comments}>
           <MessageCircle aria-hidden="true" size={20} />
           <span aria-hidden="true">{number(note.commentCount)}</span>
-          <span className="unseen">{t.comments(note.commentCount)}</span>
+          <span className="visually-hidden">{t.comments(note.commentCount)}</span>
         </span>
         <LikeButton note={note} />
       </p>

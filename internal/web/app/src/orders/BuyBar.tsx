@@ -1,39 +1,39 @@
 import { useState } from 'react'
 import { Link } from 'wouter'
 
-import { useRefusalText } from '@/api/errors'
+import { useUserErrorText } from '@/api/errors'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import { useSession } from '@/session/session'
-import { signInPath } from '@/session/useSignedIn'
+import { signInPath } from '@/session/useSignInGuard'
 import { Button, ButtonLink } from '@/ui/Button'
 
 import css from './BuyBar.module.css'
 import { useBuy } from './useBuy'
-import { useHad } from './useHad'
+import { useExistingOrder } from './useExistingOrder'
 
 const useTexts = texts(
   {
     buy: 'Buy now',
-    asking: 'Ordering…',
+    ordering: 'Ordering…',
     again: 'Try again',
     unknown: 'We do not know yet whether your order went through. Trying again buys only one.',
     orders: 'See my orders',
     signIn: 'Sign in to buy',
-    had: 'You have one of these.',
-    see: 'See your order',
+    existing: 'You have one of these.',
+    viewOrder: 'See your order',
     RATE_LIMITED: 'Too many tries at once.',
     UNAVAILABLE: 'Very many people are buying right now.',
   },
   {
     buy: '立即购买',
-    asking: '正在下单…',
+    ordering: '正在下单…',
     again: '再试一次',
     unknown: '还不确定是否下单成功。再试一次也只会买一份。',
     orders: '查看我的订单',
     signIn: '登录后购买',
-    had: '你已经买过了。',
-    see: '查看订单',
+    existing: '你已经买过了。',
+    viewOrder: '查看订单',
     RATE_LIMITED: '操作太频繁。',
     UNAVAILABLE: '抢购的人太多了。',
   },
@@ -45,27 +45,27 @@ interface BuyBarProps {
     readonly payValue: number
     readonly onePerUser: boolean
   }
-  /** Why it cannot be bought now, as the button says it; null if it can. */
+  /** Button label while it cannot be bought; null if it can. */
   readonly closed: string | null
-  /** It will be possible: who is not signed in does that meanwhile. */
+  /** It can be bought later: signed-out users can sign in now. */
   readonly soon?: boolean
-  /** The server refused: what is shown of the voucher may be old. */
+  /** Called after a rejection: the shown voucher may be stale. */
   readonly onRefused: () => void
 }
 
-/** The price of a voucher and the button that buys it, always in sight on phones. */
+/** The price and the buy button, always visible on phones. */
 export function BuyBar({ voucher, closed, soon = false, onRefused }: BuyBarProps) {
   const t = useTexts()
   const { money } = useFormat()
   const session = useSession()
-  const had = useHad(voucher)
-  const { state, code, refusal: last, buy } = useBuy(voucher.id, { onRefused })
-  const refusalText = useRefusalText()
+  const existing = useExistingOrder(voucher)
+  const { state, code, userError: last, buy } = useBuy(voucher.id, { onRefused })
+  const userErrorText = useUserErrorText()
   const unknown = state === 'unknown'
-  // Why it was refused does not hold any more once it can be bought again.
-  const [was, setWas] = useState({ closed, refusal: last })
-  if (closed !== was.closed) setWas({ closed, refusal: closed === null ? last : null })
-  const refusal = last === was.refusal ? null : last
+  // A rejection no longer applies once the voucher can be bought again.
+  const [was, setWas] = useState({ closed, userError: last })
+  if (closed !== was.closed) setWas({ closed, userError: closed === null ? last : null })
+  const userError = last === was.userError ? null : last
 
   let button = (
     <Button wide onClick={buy}>
@@ -74,14 +74,14 @@ export function BuyBar({ voucher, closed, soon = false, onRefused }: BuyBarProps
   )
   if (state !== 'idle') {
     button = (
-      <Button wide busy={state === 'asking'} onClick={buy}>
-        {unknown ? t.again : t.asking}
+      <Button wide busy={state === 'ordering'} onClick={buy}>
+        {unknown ? t.again : t.ordering}
       </Button>
     )
-  } else if (had !== null) {
+  } else if (existing !== null) {
     button = (
-      <ButtonLink wide href={`/orders/${had}`}>
-        {t.see}
+      <ButtonLink wide href={`/orders/${existing}`}>
+        {t.viewOrder}
       </ButtonLink>
     )
   } else if (closed !== null && !(soon && session === null)) {
@@ -110,12 +110,14 @@ export function BuyBar({ voucher, closed, soon = false, onRefused }: BuyBarProps
             </Link>
           </p>
         )}
-        {refusal !== null && state === 'idle' && (
-          <p className={css.refused} data-refusal={refusal.code}>
-            {refusalText(refusal)}
+        {userError !== null && state === 'idle' && (
+          <p className={css.refused} data-refusal={userError.code}>
+            {userErrorText(userError)}
           </p>
         )}
-        {had !== null && state === 'idle' && refusal === null && <p className={css.had}>{t.had}</p>}
+        {existing !== null && state === 'idle' && userError === null && (
+          <p className={css.existing}>{t.existing}</p>
+        )}
       </div>
       <strong className={css.price}>{money(voucher.payValue)}</strong>
       {button}

@@ -8,16 +8,16 @@ import { Countdown } from '@/vouchers/Countdown'
 import type { OrderCardFragment } from './order.gql'
 import css from './OrderCard.module.css'
 import { useStatusTexts } from './statusTexts'
-import { useNewest } from './useNewest'
+import { useLatestOrder } from './useLatestOrder'
 
 const useTexts = texts({ left: 'Pay within' }, { left: '支付剩余' })
 
-/** An order in a list: all of it leads to the order. */
-export function OrderCard({ order: told, eager }: { order: OrderCardFragment; eager: boolean }) {
+/** An order in a list. The whole card is a link. */
+export function OrderCard({ order: listed, eager }: { order: OrderCardFragment; eager: boolean }) {
   const t = useTexts()
   const statuses = useStatusTexts()
   const { money, moment } = useFormat()
-  const order = useNewest(told)
+  const order = useLatestOrder(listed)
   const { shop } = order.voucher
   return (
     <article className={css.card} data-order={order.id} data-status={order.status}>

@@ -1,7 +1,7 @@
 import type { OrderStatus } from '@/api/types.gql'
 
-// What is told of an order comes by several ways, and may overtake each other. An order only ever
-// goes on, so what has come further is newer.
+// Updates of an order arrive by several channels and can overtake each other. Orders only move
+// forward, so the state with the higher rank is newer.
 
 // An administrator can refund a used order, so USED comes before REFUNDING.
 const ranks: Record<OrderStatus, number> = {
@@ -14,28 +14,36 @@ const ranks: Record<OrderStatus, number> = {
   REFUNDED: 5,
   FAILED: 5,
 }
-const last = 5
+const finalRank = 5
 
-interface Told {
+interface OrderState {
   readonly id: string
   readonly status: OrderStatus
   readonly redemptionDisputedAt: string | null
 }
 
-/** Whether nothing can become of the order any more. */
+/** Reports whether the order needs no more updates. */
 export function isFinal(status: OrderStatus): boolean {
-  return status === 'USED' || ranks[status] === last
+  return status === 'USED' || ranks[status] === finalRank
 }
 
-/** What is true of an order after something was told of it: an older state changes nothing. */
-export function newest<T extends Told>(known: T | null, told: T | null | undefined): T | null {
-  if (!told) return known
-  if (known === null || known.id !== told.id) return told
-  const [before, after] = [ranks[known.status], ranks[told.status]]
+/** Merges an update into the known state. Older states are ignored. */
+export function latestState<T extends OrderState>(
+  known: T | null,
+  update: T | null | undefined,
+): T | null {
+  if (!update) return known
+  if (known === null || known.id !== update.id) return update
+  const [before, after] = [ranks[known.status], ranks[update.status]]
   if (after < before) return known
-  if (after === before && known.redemptionDisputedAt !== null && told.redemptionDisputedAt === null)
+  if (
+    after === before &&
+    known.redemptionDisputedAt !== null &&
+    update.redemptionDisputedAt === null
+  )
     return known
-  // No way leads from one end to another, but that a disputed use is refunded.
-  if (known.status === told.status || !isFinal(known.status) || !isFinal(told.status)) return told
-  return known.status === 'USED' && told.status === 'REFUNDED' ? told : known
+  // Final states do not change, except when a disputed redemption is refunded.
+  if (known.status === update.status || !isFinal(known.status) || !isFinal(update.status))
+    return update
+  return known.status === 'USED' && update.status === 'REFUNDED' ? update : known
 }

@@ -1,7 +1,7 @@
 import type { OrderStatus } from '@/api/types.gql'
 import { texts } from '@/i18n/texts'
 
-/** What an order's state is called, in a word or two. */
+/** Short names of order statuses. */
 export const useStatusTexts = texts<Record<OrderStatus, string>>(
   {
     QUEUED: 'Being confirmed',

@@ -1,53 +1,54 @@
 import { useEffect, useState } from 'react'
 
-import { codeOf } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
+import { errorCode } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
 import { useLive } from '@/live/useLive'
 
 import { OrderDocument, OrderUpdatesDocument, type OrderStateFragment } from './order.gql'
-import { isFinal, newest } from './progress'
+import { isFinal, latestState } from './progress'
 
-const between = 4000 // ms
+const pollInterval = 4000 // ms
 
 const changed = (a: OrderStateFragment | null, b: OrderStateFragment | null) =>
   a?.status !== b?.status || a?.redemptionDisputedAt !== b?.redemptionDisputedAt
 
-/**
- * An order as it is now: asked for, followed for as long as something can become of it, and asked
- * for again after each time that something may have been missed.
- */
+/** Reads an order, subscribes to it until it is final, and refetches on resume. */
 export function useOrder(id: string) {
-  const [{ data, error, fetching }, ask] = useAsk({ query: OrderDocument, variables: { id } })
+  const [{ data, error, fetching }, refetch] = useApiQuery({
+    query: OrderDocument,
+    variables: { id },
+  })
   const [known, setKnown] = useState<OrderStateFragment | null>(null)
-  const over = known !== null && isFinal(known.status)
-  const { data: update, error: cut } = useLive({
+  const final = known !== null && isFinal(known.status)
+  const { data: update, error: liveError } = useLive({
     query: OrderUpdatesDocument,
     variables: { orderId: id },
-    pause: over,
+    pause: final,
   })
 
-  const state = newest(newest(known, data?.order), update?.orderUpdates)
+  const state = latestState(latestState(known, data?.order), update?.orderUpdates)
   if (state !== known && changed(state, known)) setKnown(state)
 
-  // Whoever waits for an order is told of it; should that fail, it is asked for.
-  const waits = state?.status === 'QUEUED'
+  // Polls queued orders in case the subscription fails.
+  const queued = state?.status === 'QUEUED'
   useEffect(() => {
-    if (!waits) return undefined
-    const timer = setInterval(() => ask({ requestPolicy: 'network-only' }), between)
+    if (!queued) return undefined
+    const timer = setInterval(() => refetch({ requestPolicy: 'network-only' }), pollInterval)
     return () => clearInterval(timer)
-  }, [waits, ask])
+  }, [queued, refetch])
 
   return {
     state,
     voucher: data?.order?.voucher ?? null,
     terms: data?.order?.terms ?? null,
     redeemedBy: state?.redeemedBy?.nickname ?? null,
-    /** There is none that the viewer may see. */
-    lost: data?.order === null || (error !== undefined && codeOf(error) === 'BAD_USER_INPUT'),
+    /** The order does not exist, or the viewer may not see it. */
+    notFound:
+      data?.order === null || (error !== undefined && errorCode(error) === 'BAD_USER_INPUT'),
     error,
     fetching,
-    /** Those of a shop see the orders of others; only one's own are told of. */
-    own: cut === undefined || codeOf(cut) !== 'BAD_USER_INPUT',
-    ask: () => ask({ requestPolicy: 'network-only' }),
+    /** False for shop staff: only buyers receive updates. */
+    isOwn: liveError === undefined || errorCode(liveError) !== 'BAD_USER_INPUT',
+    refetch: () => refetch({ requestPolicy: 'network-only' }),
   }
 }

@@ -1,11 +1,11 @@
 import { useClient } from 'urql'
 
-import { useDo } from '@/api/useDo'
-import { unfollowed } from '@/feed/feed'
+import { useApiMutation } from '@/api/useApiMutation'
+import { withoutAuthor } from '@/feed/feed'
 import { feedOf } from '@/feed/useFeed'
 import { texts } from '@/i18n/texts'
 import { useSession } from '@/session/session'
-import { useSignedIn } from '@/session/useSignedIn'
+import { useSignInGuard } from '@/session/useSignInGuard'
 import { Button } from '@/ui/Button'
 
 import { FollowDocument, UnfollowDocument } from './follow.gql'
@@ -23,13 +23,16 @@ interface FollowButtonProps {
   readonly small?: boolean
 }
 
-/** Follows somebody, or ends it. It shows at once; a refusal takes it back. Nobody follows himself. */
+/**
+ * Follows or unfollows a user. It shows the change immediately and rolls back if rejected. It
+ * renders nothing for the viewer's own profile.
+ */
 export function FollowButton({ user, small = false }: FollowButtonProps) {
   const t = useTexts()
   const session = useSession()
-  const signedIn = useSignedIn()
-  const [follow] = useDo(FollowDocument)
-  const [unfollow] = useDo(UnfollowDocument)
+  const signedIn = useSignInGuard()
+  const [follow] = useApiMutation(FollowDocument)
+  const [unfollow] = useApiMutation(UnfollowDocument)
   const feed = feedOf(useClient())
   if (session?.userId === user.id) return null
 
@@ -38,8 +41,8 @@ export function FollowButton({ user, small = false }: FollowButtonProps) {
       await follow({ userId: user.id })
       return
     }
-    const done = await unfollow({ userId: user.id })
-    if (done.ok) feed.set(unfollowed(feed.get(), user.id))
+    const result = await unfollow({ userId: user.id })
+    if (result.ok) feed.set(withoutAuthor(feed.get(), user.id))
   }
   return (
     <Button
@@ -52,7 +55,7 @@ export function FollowButton({ user, small = false }: FollowButtonProps) {
     >
       <span>
         {user.isFollowed ? t.followed : t.follow}
-        <span className="unseen">
+        <span className="visually-hidden">
           {' '}
           <bdi>{user.nickname}</bdi>
         </span>

@@ -13,7 +13,7 @@ const useTexts = texts(
   { followers: (_, written) => `${written} 位粉丝` },
 )
 
-/** Somebody in a list of people. */
+/** A user in a list. */
 export function PersonRow({ user }: { user: PersonFragment }) {
   const t = useTexts()
   const { number } = useFormat()

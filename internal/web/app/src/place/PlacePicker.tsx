@@ -1,16 +1,16 @@
 import { LocateFixed, MapPin } from 'lucide-react'
 import { useState } from 'react'
 
-import { useAsk } from '@/api/useAsk'
+import { useApiQuery } from '@/api/useApiQuery'
 import { texts } from '@/i18n/texts'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
 import { Field } from '@/ui/Field'
 import { cut } from '@/ui/graphemes'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty, Failed } from '@/ui/State'
+import { EmptyState, ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
-import { useSettled } from '@/ui/useSettled'
+import { useDebounced } from '@/ui/useDebounced'
 
 import { canLocate, locate, setPlace } from './place'
 import { PlacesDocument } from './places.gql'
@@ -33,18 +33,18 @@ const useTexts = texts(
   },
 )
 
-const pause = 250 // ms between the last key and the question
+const pause = 250 // ms between the last key and the search
 
 /**
- * Chooses the place around which shops are shown: where the browser says that it is, or beside a
- * shop, for browsers that do not say it, as on plain http.
+ * Picks the place for nearby shops: the browser's position, or the location of a shop. Browsers
+ * share their position only on secure origins.
  */
 export function PlacePicker({ onClose }: { onClose: () => void }) {
   const t = useTexts()
   const [words, setWords] = useState('')
   const [busy, setBusy] = useState(false)
-  const search = useSettled(cut(words.trim(), 100), pause)
-  const [{ data, error }, ask] = useAsk({
+  const search = useDebounced(cut(words.trim(), 100), pause)
+  const [{ data, error }, refetch] = useApiQuery({
     query: PlacesDocument,
     variables: { filter: search.length < 2 ? null : { search } },
     requestPolicy: 'cache-first',
@@ -75,10 +75,10 @@ export function PlacePicker({ onClose }: { onClose: () => void }) {
           onChange={(event) => setWords(event.target.value)}
         />
         {error && !data && (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         )}
         {!data && !error && <Skeleton shape="text" count={2} />}
-        {data?.shops.edges.length === 0 && <Empty title={t.none} />}
+        {data?.shops.edges.length === 0 && <EmptyState title={t.none} />}
         <ul className={css.list}>
           {data?.shops.edges.map(({ node }) => (
             <li key={node.id}>

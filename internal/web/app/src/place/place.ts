@@ -1,13 +1,13 @@
 import { useSyncExternalStore } from 'react'
 
-import { lasting } from '@/app/shelf'
+import { safeLocalStorage } from '@/app/safeStorage'
 import { createStore } from '@/app/store'
 
-/** Where somebody looks for shops. */
+/** The place for nearby shops. */
 export interface Place {
   readonly lat: number
   readonly lng: number
-  /** What people call it; null is the position that the browser gave. */
+  /** Display name; null for the browser's position. */
   readonly name: string | null
 }
 
@@ -19,17 +19,17 @@ export function usePlace(): Place | null {
   return useSyncExternalStore(store.subscribe, store.get)
 }
 
-/** Chooses a place, also for the next visits. */
+/** Sets the place and remembers it for later visits. */
 export function setPlace(place: Place): void {
   const rounded = { ...place, lat: round(place.lat), lng: round(place.lng) }
-  lasting.setItem(key, JSON.stringify(rounded))
+  safeLocalStorage.setItem(key, JSON.stringify(rounded))
   store.set(rounded)
 }
 
-/** Whether the browser can be asked where it is: not on plain http, but for this machine. */
+/** Whether the browser can share its position. It needs HTTPS or localhost. */
 export const canLocate = window.isSecureContext && 'geolocation' in navigator
 
-/** Asks the browser where it is. False if it does not say. */
+/** Sets the place to the browser's position. It returns false if that is unavailable. */
 export async function locate(): Promise<boolean> {
   const found = await position()
   if (found) setPlace(found)
@@ -50,8 +50,8 @@ function position(): Promise<Place | null> {
 let asked = false
 
 /**
- * Asks for the position of who has allowed it before: nobody is asked anything by this. Once in a
- * visit, so that "around me" is not where somebody was at the last one; a place that was picked stays.
+ * Updates the position without a prompt, if the user has granted permission. It runs once per visit
+ * and does not replace a picked place.
  */
 export async function locateIfAllowed(): Promise<void> {
   const before = store.get()
@@ -60,20 +60,20 @@ export async function locateIfAllowed(): Promise<void> {
   try {
     const { state } = await navigator.permissions.query({ name: 'geolocation' })
     const found = state === 'granted' ? await position() : null
-    if (found && store.get() === before) setPlace(found) // unless one was picked meanwhile
+    if (found && store.get() === before) setPlace(found) // unless the user picked one meanwhile
   } catch {
-    // Some browsers do not tell. Then somebody has to press the button.
+    // Some browsers cannot query permissions. The user must press the button.
   }
 }
 
-/** Four decimals are 11 m: near enough to find shops, and equal for a phone that lies still. */
+/** Four decimals are 11 m. Rounding keeps the cache key stable for a phone at rest. */
 function round(degrees: number): number {
   return Math.round(degrees * 10_000) / 10_000
 }
 
 function read(): Place | null {
   try {
-    const value = JSON.parse(lasting.getItem(key) ?? 'null') as Partial<Place> | null
+    const value = JSON.parse(safeLocalStorage.getItem(key) ?? 'null') as Partial<Place> | null
     if (typeof value?.lat !== 'number' || typeof value.lng !== 'number') return null
     return { lat: value.lat, lng: value.lng, name: value.name ?? null }
   } catch {

@@ -6,11 +6,11 @@ import { isolate } from '@/i18n/isolate'
 import { demoLogins, type DemoLogin } from '@/session/demo'
 
 import { examples, type Example } from './examples'
-import { resume, signIn, signOut, type Somebody } from './session'
+import { resume, signIn, signOut, type User } from './session'
 
 /**
- * What the playground has above GraphiQL: its name, examples, and who is signed in. It
- * is rendered inside GraphiQL, whose editors it fills, and shown in another place.
+ * The bar above GraphiQL: title, examples and session. It renders inside GraphiQL to access its
+ * editors, and portals into the page header.
  */
 export function Bar({ into }: { into: HTMLElement }) {
   return createPortal(
@@ -28,7 +28,7 @@ function Examples() {
   const [chosen, setChosen] = useState(0)
 
   function open({ text, variables }: Example) {
-    // A new tab is empty: the editors show it before they are filled.
+    // A new tab starts empty. It must render before the editors are filled.
     flushSync(addTab)
     queryEditor?.setValue(text)
     variableEditor?.setValue(variables)
@@ -61,35 +61,35 @@ function Examples() {
 }
 
 function Session() {
-  const [who, setWho] = useState<Somebody | null>(null)
+  const [user, setUser] = useState<User | null>(null)
   const [logins, setLogins] = useState<readonly DemoLogin[]>([])
-  const [trouble, setTrouble] = useState('')
+  const [error, setError] = useState('')
 
   useEffect(() => {
     void demoLogins().then(setLogins)
-    void resume().then(setWho)
+    void resume().then(setUser)
   }, [])
 
-  async function become(whom: () => Promise<Somebody | null>) {
+  async function switchTo(signInOrOut: () => Promise<User | null>) {
     try {
-      setTrouble('')
-      setWho(await whom())
-    } catch (error) {
-      setTrouble(error instanceof Error ? error.message : String(error))
+      setError('')
+      setUser(await signInOrOut())
+    } catch (reason) {
+      setError(reason instanceof Error ? reason.message : String(reason))
     }
   }
 
   return (
     <div className="bar-group bar-session">
       <output aria-label="Signed in">
-        {trouble ||
-          (who ? `${isolate(who.nickname)}, ${who.role.toLowerCase()}` : 'Nobody is signed in')}
+        {error ||
+          (user ? `${isolate(user.nickname)}, ${user.role.toLowerCase()}` : 'Nobody is signed in')}
       </output>
-      {who ? (
+      {user ? (
         <button
           type="button"
           onClick={() =>
-            void become(async () => {
+            void switchTo(async () => {
               await signOut()
               return null
             })
@@ -106,7 +106,7 @@ function Session() {
                 key={login.phone}
                 type="button"
                 aria-label={`Sign in as demo ${login.role.toLowerCase()}`}
-                onClick={() => void become(() => signIn(login))}
+                onClick={() => void switchTo(() => signIn(login))}
               >
                 {login.role.toLowerCase()}
               </button>

@@ -1,8 +1,8 @@
-/** A document that shows what a screen of the app asks for. */
+/** An example document with variables. */
 export interface Example {
   title: string
   text: string
-  /** What it takes, as JSON; "" for nothing. */
+  /** Variables as JSON; '' for none. */
   variables: string
 }
 
@@ -12,14 +12,14 @@ const files = import.meta.glob<string>('./examples/*.graphql', {
   eager: true,
 })
 
-/** The examples, in the order of their files' names. */
+/** The examples, by file name. */
 export const examples: readonly Example[] = Object.entries(files)
   .sort(([a], [b]) => (a < b ? -1 : 1))
   .map(([, text]) => read(text))
 
 /**
- * The first line is the title, and a line "# Variables: {…}" has what goes into the
- * variables editor: there TODAY-29 is a date, and NOW+7 a time, of so many days from now.
+ * Parses an example. The first line is the title. A line "# Variables: {…}" fills the variables
+ * editor; TODAY-29 becomes a date and NOW+7 a time, offset in days.
  */
 function read(text: string): Example {
   const [first = ''] = text.split('\n', 1)

@@ -1,4 +1,4 @@
-/** What a new visitor's first tab holds: the shops around the demo town's centre. */
+/** The query in a new visitor's first tab: shops near the centre of the demo town. */
 export const firstQuery = `# Shops within 1000 metres of the demo town's centre.
 # To sign in, put this under Headers, with your token:
 # { "Authorization": "Bearer TOKEN" }

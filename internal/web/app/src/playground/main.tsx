@@ -1,4 +1,4 @@
-import './newerArrays'
+import './arrayPolyfills'
 
 import 'graphiql/style.css'
 import '@graphiql/plugin-explorer/style.css'
@@ -17,19 +17,18 @@ import { authorization } from './session'
 const socket = new URL('/graphql', window.location.href)
 socket.protocol = socket.protocol === 'https:' ? 'wss:' : 'ws:'
 
-// By address rather than by a client of ours: only so do a request's headers become
-// the connectionParams of each subscription.
+// GraphiQL must create the socket client: only then do request headers become connectionParams.
 const base = createGraphiQLFetcher({ url: '/graphql', subscriptionUrl: socket.href })
 
-// GraphiQL's own ways to set headers reach the introspection or the requests, but not
-// both. What stands in the header editor wins, however it is spelled.
+// GraphiQL's options add headers to introspection or to requests, not to both. The header editor
+// takes precedence.
 const fetcher: Fetcher = (params, options) => {
   const typed = options?.headers ?? {}
   const named = Object.keys(typed).some((name) => name.toLowerCase() === 'authorization')
   return base(params, { ...options, headers: { ...(named ? {} : authorization()), ...typed } })
 }
 
-// GraphiQL adds its history plugin itself and refuses a second one.
+// GraphiQL adds the history plugin itself and rejects a second one.
 const plugins = [explorerPlugin()]
 
 const bar = document.getElementById('bar')

@@ -1,58 +1,60 @@
-// Who is signed in, in the playground alone: the token is in a variable of this page
-// and ends with it. Without one of its own the playground is whoever the app is.
+// The session of the playground. Its token lives in memory until the page closes. Without its own
+// session the playground uses the app's.
 
 import type { DemoLogin } from '@/session/demo'
 
 const appKey = 'tandian.session'
 
-export interface Somebody {
+export interface User {
   nickname: string
   role: string
 }
 
 let token: string | undefined
-let ours = false // whether the session began here, so that it may end here
+let startedHere = false // whether the playground started the session, and so may end it
 
-/** What a request carries to be that of whoever is signed in. */
+/** Returns the authorization header, if signed in. */
 export function authorization(): Record<string, string> {
   return token ? { Authorization: `Bearer ${token}` } : {}
 }
 
-/** Takes over the app's session, and returns whose it is; null for nobody, also when that cannot be told. */
-export async function resume(): Promise<Somebody | null> {
+/** Adopts the app's session and returns its user; null if there is none or the request fails. */
+export async function resume(): Promise<User | null> {
   token = appToken()
   if (!token) return null
-  const somebody = await me().catch(() => null)
-  if (!somebody) token = undefined
-  return somebody
+  const user = await me().catch(() => null)
+  if (!user) token = undefined
+  return user
 }
 
-/** Begins a session, and returns whose it is. */
-export async function signIn({ phone, password }: DemoLogin): Promise<Somebody> {
+/** Starts a session and returns its user. */
+export async function signIn({ phone, password }: DemoLogin): Promise<User> {
   const query = `mutation Login($phone: String!, $password: String!) {
     login(input: { phone: $phone, password: $password }) {
       token user { nickname role } userErrors { message }
     }
   }`
-  const { login } = await ask<{
-    login: { token: string | null; user: Somebody | null; userErrors: { message: string }[] }
+  const { login } = await request<{
+    login: { token: string | null; user: User | null; userErrors: { message: string }[] }
   }>(query, { phone, password })
   if (!login.token || !login.user) throw new Error(login.userErrors.map((e) => e.message).join(' '))
   token = login.token
-  ours = true
+  startedHere = true
   return login.user
 }
 
-/** Ends a session that began here; the app's is only let go of. */
+/** Ends a session started here. The app's session is only dropped. */
 export async function signOut(): Promise<void> {
-  const end = ours ? ask(`mutation Logout { logout { userErrors { message } } }`) : undefined
+  const end = startedHere
+    ? request(`mutation Logout { logout { userErrors { message } } }`)
+    : undefined
   token = undefined
-  ours = false
+  startedHere = false
   await end
 }
 
-async function me(): Promise<Somebody | null> {
-  const answer = await ask<{ me: Somebody | null }>('query WhoIsSignedIn { me { nickname role } }')
+async function me(): Promise<User | null> {
+  const answer = await request<{ me: User | null }>('query WhoIsSignedIn { me { nickname role } }')
   return answer.me
 }
 
@@ -61,11 +63,11 @@ function appToken(): string | undefined {
     const session = JSON.parse(localStorage.getItem(appKey) ?? 'null') as { token?: unknown } | null
     return typeof session?.token === 'string' ? session.token : undefined
   } catch {
-    return undefined // no storage, or somebody else's
+    return undefined // no storage, or an invalid value
   }
 }
 
-async function ask<Data>(query: string, variables: object = {}): Promise<Data> {
+async function request<Data>(query: string, variables: object = {}): Promise<Data> {
   const response = await fetch('/graphql', {
     method: 'POST',
     headers: { 'Content-Type': 'application/json', ...authorization() },

@@ -1,6 +1,6 @@
 import type { Role } from '@/api/types.gql'
 
-/** A login to try, where the server offers some: the one that has everything in itself, to its own machine. */
+/** A demo account. Only embedded servers offer them, and only on localhost. */
 export interface DemoLogin {
   readonly role: Role
   readonly phone: string
@@ -8,7 +8,7 @@ export interface DemoLogin {
   readonly nickname: string
 }
 
-/** Asks the server for logins to try. None is no error. */
+/** Fetches the demo accounts; an empty list if there are none. */
 export async function demoLogins(signal?: AbortSignal): Promise<readonly DemoLogin[]> {
   try {
     const response = await fetch('/demo/logins', { signal: signal ?? null })
@@ -16,6 +16,6 @@ export async function demoLogins(signal?: AbortSignal): Promise<readonly DemoLog
     const { logins } = (await response.json()) as { logins: readonly DemoLogin[] }
     return logins
   } catch {
-    return [] // without them one signs in by phone
+    return [] // then users sign in by phone
   }
 }

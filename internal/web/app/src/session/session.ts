@@ -1,9 +1,9 @@
 import { useSyncExternalStore } from 'react'
 
-import { lasting } from '@/app/shelf'
+import { safeLocalStorage } from '@/app/safeStorage'
 import { createStore } from '@/app/store'
 
-/** Somebody who is signed in. */
+/** A signed-in session. */
 export interface Session {
   readonly token: string
   readonly userId: string
@@ -22,23 +22,23 @@ export function useSession(): Session | null {
   return useSyncExternalStore(store.subscribe, store.get)
 }
 
-/** The session outside of a component. */
+/** Returns the session outside of components. */
 export const currentSession = store.get
 
 export function begin(session: Session): void {
-  lasting.setItem(key, JSON.stringify(session))
+  safeLocalStorage.setItem(key, JSON.stringify(session))
   store.set(session)
 }
 
-/** Forgets the session here. The server's is ended by the logout mutation before. */
+/** Forgets the session on this device. The logout mutation ends it on the server. */
 export function end(): void {
-  lasting.removeItem(key)
+  safeLocalStorage.removeItem(key)
   store.set(null)
 }
 
-/** Forgets a session that the server does not know any more, unless another began meanwhile. */
+/** Forgets a session that the server rejected, unless another one has started. */
 export function expire(token: string): void {
-  // Who slept in the background has not heard yet of what other tabs did.
+  // Background tabs may have missed changes by other tabs.
   const kept = read()
   if (kept?.token === token) end()
   else if (store.get()?.token === token) store.set(kept)
@@ -46,11 +46,11 @@ export function expire(token: string): void {
 
 function read(): Session | null {
   try {
-    const value: unknown = JSON.parse(lasting.getItem(key) ?? 'null')
+    const value: unknown = JSON.parse(safeLocalStorage.getItem(key) ?? 'null')
     if (value === null || typeof value !== 'object') return null
     const { token, userId } = value as Partial<Session>
     return typeof token === 'string' && typeof userId === 'string' ? { token, userId } : null
   } catch {
-    return null // written by something else
+    return null // invalid value
   }
 }

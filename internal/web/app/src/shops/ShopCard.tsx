@@ -17,14 +17,14 @@ const useTexts = texts(
   { each: (price) => `人均 ${price}`, comments: (n) => `${n} 条评论` },
 )
 
-/** A shop in a list: all of it leads to the shop. */
+/** A shop in a list. The whole card is a link. */
 export function ShopCard({
   shop,
   distance,
   eager = false,
 }: {
   shop: ShopCardFragment
-  /** Metres from where somebody looks; null if that is not asked. */
+  /** Metres from the viewer's place; null if unknown. */
   distance?: number | null
   eager?: boolean
 }) {

@@ -1,12 +1,12 @@
 import { Navigation } from 'lucide-react'
 import { Link } from 'wouter'
 
-import { useAsk } from '@/api/useAsk'
+import { useApiQuery } from '@/api/useApiQuery'
 import { useFormat } from '@/i18n/format'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 
-import { apart, fit, offset, type Spot } from './map'
+import { spreadApart, fit, offset, type Coordinates } from './map'
 import { NeighboursDocument } from './neighbours.gql'
 import css from './ShopMap.module.css'
 import { useTypeName } from './typeNames'
@@ -29,21 +29,21 @@ const useTexts = texts(
 )
 
 const radius = 600 // metres
-const listed = 6 // the nearest, which have numbers
+const maxNumbered = 6 // nearest shops, shown with numbers
 const size = { width: 360, height: 320, margin: 22 }
 const centre = { x: size.width / 2, y: size.height / 2 }
 
-/** Where a shop lies among its neighbours, who are links, and a list of the nearest. */
+/** A map of a shop and its neighbours, with a list of the nearest. */
 export function ShopMap({
   shop,
 }: {
-  shop: { readonly id: string; readonly name: string; readonly location: Spot }
+  shop: { readonly id: string; readonly name: string; readonly location: Coordinates }
 }) {
   const t = useTexts()
   const { distance: far } = useFormat()
   const typeName = useTypeName()
   const { lat, lng } = shop.location
-  const [{ data }] = useAsk({
+  const [{ data }] = useApiQuery({
     query: NeighboursDocument,
     variables: { near: { lat, lng, radius } },
     requestPolicy: 'cache-first',
@@ -55,17 +55,17 @@ export function ShopMap({
       shop: node,
       at: offset(node.location, shop.location),
       distance: distance ?? 0,
-      place: i,
+      index: i,
     }))
   const { scale, bar } = fit(
     others.map((other) => other.at),
     size,
   )
   const along = bar * scale
-  const places = apart(
+  const positions = spreadApart(
     others.map(({ at }) => ({ x: centre.x + at.x * scale, y: centre.y + at.y * scale })),
     centre,
-    listed,
+    maxNumbered,
     21,
   )
   const corner = { x: 16, y: size.height - 16 }
@@ -88,24 +88,24 @@ export function ShopMap({
             r={metres * scale}
           />
         ))}
-        {/* The nearest lie above the others, and are drawn last. */}
-        {[...others].reverse().map(({ shop: { id, name }, distance, place }) => {
-          const said = `${isolate(name)}, ${far(distance)}`
-          const { x, y } = places[place]!
+        {/* Draw the nearest last, on top. */}
+        {[...others].reverse().map(({ shop: { id, name }, distance, index }) => {
+          const label = `${isolate(name)}, ${far(distance)}`
+          const { x, y } = positions[index]!
           return (
             <Link
               key={id}
               href={`/shops/${id}`}
-              className={place < listed ? css.near : css.far}
-              aria-label={place < listed ? `${place + 1} ${said}` : said}
+              className={index < maxNumbered ? css.near : css.far}
+              aria-label={index < maxNumbered ? `${index + 1} ${label}` : label}
             >
-              <title>{said}</title>
+              <title>{label}</title>
               <g transform={`translate(${x} ${y})`}>
                 <circle className={css.target} r="14" />
-                <circle className={css.dot} r={place < listed ? 10 : 5} />
-                {place < listed && (
+                <circle className={css.dot} r={index < maxNumbered ? 10 : 5} />
+                {index < maxNumbered && (
                   <text aria-hidden="true" y="4">
-                    {place + 1}
+                    {index + 1}
                   </text>
                 )}
               </g>
@@ -144,10 +144,10 @@ export function ShopMap({
           <h3>{t.near}</h3>
           {others.length === 0 && <p>{t.alone}</p>}
           <ol>
-            {others.slice(0, listed).map(({ shop: { id, name, type }, distance, place }) => (
+            {others.slice(0, maxNumbered).map(({ shop: { id, name, type }, distance, index }) => (
               <li key={id}>
                 <span aria-hidden="true" className={css.number}>
-                  {place + 1}
+                  {index + 1}
                 </span>
                 <Link href={`/shops/${id}`} dir="auto">
                   {name}

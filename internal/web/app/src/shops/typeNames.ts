@@ -1,7 +1,6 @@
 import { useLanguage } from '@/i18n/language'
 
-// The API has one name for each type, in English. An installation may have types of its own: those
-// show as they are.
+// The API returns English names. Custom types of an installation are shown unchanged.
 const chinese: Partial<Record<string, string>> = {
   Restaurants: '餐厅',
   'Cafés & tea': '咖啡茶饮',
@@ -19,7 +18,7 @@ const chinese: Partial<Record<string, string>> = {
   'Places to stay': '酒店住宿',
 }
 
-/** Says the name of a type of shops in the reader's language. */
+/** Returns a function that translates the name of a shop type. */
 export function useTypeName(): (name: string) => string {
   const language = useLanguage()
   return (name) => (language === 'zh' ? (chinese[name] ?? name) : name)

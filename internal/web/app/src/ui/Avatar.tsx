@@ -7,7 +7,7 @@ interface AvatarProps {
   readonly size?: number
 }
 
-/** Somebody's face, or the first letter of the name. The name stands beside it, or is its label. */
+/** A user's picture or initial. The name is shown next to it or in its label. */
 export function Avatar({ user, size = 40 }: AvatarProps) {
   const style = { width: size, height: size, fontSize: size * 0.42 }
   return user.avatarUrl === null ? (

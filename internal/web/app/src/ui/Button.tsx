@@ -5,25 +5,25 @@ import css from './Button.module.css'
 
 type Kind = 'primary' | 'quiet' | 'plain' | 'danger'
 
-interface Look {
+interface Appearance {
   readonly kind?: Kind
-  /** As wide as what it stands in. */
+  /** Fills the width of its container. */
   readonly wide?: boolean
   readonly small?: boolean
 }
 
-interface ButtonProps extends Look, ButtonHTMLAttributes<HTMLButtonElement> {
-  /** Something is under way because of it: it cannot be pressed again. */
+interface ButtonProps extends Appearance, ButtonHTMLAttributes<HTMLButtonElement> {
+  /** An action is in progress: clicks are ignored. */
   readonly busy?: boolean
 }
 
-/** A button. While it is busy it stays focusable, and says so. */
+/** A button. While busy it stays focusable and sets aria-busy. */
 export function Button({ kind, wide, small, busy = false, onClick, ...rest }: ButtonProps) {
   return (
     <button
       type="button"
       {...rest}
-      className={look({ kind, wide, small })}
+      className={classes({ kind, wide, small })}
       aria-busy={busy || undefined}
       aria-disabled={busy || rest.disabled || undefined}
       onClick={(event) => {
@@ -34,27 +34,27 @@ export function Button({ kind, wide, small, busy = false, onClick, ...rest }: Bu
   )
 }
 
-/** A link that looks like a button. */
+/** A link styled as a button. */
 export function ButtonLink({
   kind,
   wide,
   small,
   href,
   children,
-}: Look & { href: string; children: ReactNode }) {
+}: Appearance & { href: string; children: ReactNode }) {
   return (
-    <Link href={href} className={look({ kind, wide, small })}>
+    <Link href={href} className={classes({ kind, wide, small })}>
       {children}
     </Link>
   )
 }
 
 interface IconButtonProps extends ButtonHTMLAttributes<HTMLButtonElement> {
-  /** What it does: shown to nobody, said to those who hear. */
+  /** Accessible name and tooltip. */
   readonly label: string
 }
 
-/** A button that shows an icon alone. */
+/** A button with only an icon. */
 export function IconButton({ label, children, ...rest }: IconButtonProps) {
   return (
     <button type="button" {...rest} aria-label={label} title={label} className={css.icon}>
@@ -63,10 +63,10 @@ export function IconButton({ label, children, ...rest }: IconButtonProps) {
   )
 }
 
-function look({
+function classes({
   kind = 'primary',
   wide = false,
   small = false,
-}: { [K in keyof Look]: Look[K] | undefined }): string {
+}: { [K in keyof Appearance]: Appearance[K] | undefined }): string {
   return [css.button, css[kind], wide && css.wide, small && css.small].filter(Boolean).join(' ')
 }

@@ -15,14 +15,11 @@ interface DialogProps {
   readonly children: ReactNode
 }
 
-/**
- * A dialog over the page, open for as long as it is rendered. The browser keeps the focus in it and
- * gives it back.
- */
+/** A modal dialog, open while rendered. The browser traps the focus and restores it. */
 export function Dialog({ title, onClose, children }: DialogProps) {
   const t = useTexts()
   const ref = useRef<HTMLDialogElement>(null)
-  // Closed before it leaves the page: only so does the focus go back.
+  // Close before unmounting, so that the browser restores the focus.
   useLayoutEffect(() => {
     const dialog = ref.current
     dialog?.showModal()

@@ -3,73 +3,75 @@ import { useId, type InputHTMLAttributes, type ReactNode, type TextareaHTMLAttri
 import { texts } from '@/i18n/texts'
 
 import css from './Field.module.css'
-import { lengthOf } from './graphemes'
+import { textLength } from './graphemes'
 
 const useTexts = texts(
-  { long: (n: number, most: number) => `${n} of ${most} characters` },
-  { long: (n, most) => `${n} / ${most} 个字符` },
+  { long: (n: number, limit: number) => `${n} of ${limit} characters` },
+  { long: (n, limit) => `${n} / ${limit} 个字符` },
 )
 
 interface FieldProps {
   readonly label: string
-  /** What is wrong with it; said by screen readers with the field. */
+  /** Error message, announced with the field. */
   readonly error?: string | null | undefined
   readonly hint?: string
-  /** The most characters that the API takes. What is longer is not cut, but said to be. */
-  readonly longest?: number
+  /** Maximum number of characters. Longer text shows an error and is not cut. */
+  readonly limit?: number
 }
 
-/** A labelled input of one line. */
+/** A labelled single-line input. */
 export function Field({
   label,
   error,
   hint,
-  longest,
+  limit,
   ...input
 }: FieldProps & InputHTMLAttributes<HTMLInputElement>) {
-  const tooLong = useTooLong(input.value, longest)
-  // People write in any direction. Dates, phones and passwords have one of their own.
+  const tooLong = useTooLong(input.value, limit)
+  // User text can have any direction. Dates, phones and passwords have their own.
   const words = input.type === undefined || input.type === 'search'
   return (
     <Labelled {...{ label, error: error ?? tooLong, hint }}>
-      {(given) => <input {...(words ? { dir: 'auto' } : {})} {...input} {...given} />}
+      {(inputProps) => <input {...(words ? { dir: 'auto' } : {})} {...input} {...inputProps} />}
     </Labelled>
   )
 }
 
-/** A labelled input of several lines. */
-export function Area({
+/** A labelled multi-line input. */
+export function TextArea({
   label,
   error,
   hint,
-  longest,
+  limit,
   ...input
 }: FieldProps & TextareaHTMLAttributes<HTMLTextAreaElement>) {
-  const tooLong = useTooLong(input.value, longest)
+  const tooLong = useTooLong(input.value, limit)
   return (
     <Labelled {...{ label, error: error ?? tooLong, hint }}>
-      {(given) => <textarea rows={4} dir="auto" {...input} {...given} />}
+      {(inputProps) => <textarea rows={4} dir="auto" {...input} {...inputProps} />}
     </Labelled>
   )
 }
 
-function useTooLong(value: unknown, longest: number | undefined): string | undefined {
+function useTooLong(value: unknown, limit: number | undefined): string | undefined {
   const t = useTexts()
-  if (longest === undefined || typeof value !== 'string' || value.length <= longest) {
+  if (limit === undefined || typeof value !== 'string' || value.length <= limit) {
     return undefined
   }
-  const n = lengthOf(value)
-  return n > longest ? t.long(n, longest) : undefined
+  const n = textLength(value)
+  return n > limit ? t.long(n, limit) : undefined
 }
 
-interface Given {
+interface InputProps {
   readonly id: string
   readonly className: string | undefined
   readonly 'aria-invalid'?: true
   readonly 'aria-describedby'?: string
 }
 
-/** The label and the messages around an input, a select or whatever takes what is given. */
+/**
+ * The label and message around an input or select. `children` receives the props of the control.
+ */
 export function Labelled({
   label,
   error,
@@ -79,7 +81,7 @@ export function Labelled({
   label: string
   error?: string | null | undefined
   hint?: string | undefined
-  children: (given: Given) => ReactNode
+  children: (inputProps: InputProps) => ReactNode
 }) {
   const id = useId()
   const message = error ?? hint

@@ -20,16 +20,16 @@ const useTexts = texts(
 )
 
 interface GalleryProps {
-  /** What the pictures are of. */
+  /** Accessible name. */
   readonly label: string
   readonly images: readonly { readonly url: string }[]
-  /** Width over height of the place that all of them share. */
+  /** Aspect ratio of all pictures (width / height). */
   readonly ratio: number
-  /** Show all of each, also where that leaves room beside it. */
+  /** Show the whole picture, with space around it if needed. */
   readonly whole?: boolean
 }
 
-/** Pictures side by side, one in sight: swiped on phones, by arrows and buttons elsewhere. */
+/** A carousel: swipe on phones, arrow keys and buttons elsewhere. */
 export function Gallery({ label, images, ratio, whole = false }: GalleryProps) {
   const t = useTexts()
   const strip = useRef<HTMLUListElement>(null)
@@ -44,7 +44,7 @@ export function Gallery({ label, images, ratio, whole = false }: GalleryProps) {
       <ul
         ref={strip}
         className={css.strip}
-        // Arrow keys scroll what has the focus.
+        // Arrow keys scroll the focused element.
         // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
         tabIndex={several ? 0 : undefined}
         onScroll={({ currentTarget: { scrollLeft, clientWidth } }) =>
@@ -68,10 +68,10 @@ export function Gallery({ label, images, ratio, whole = false }: GalleryProps) {
           <p className={css.count} aria-hidden="true">
             {index + 1} / {images.length}
           </p>
-          <p className="unseen" role="status">
+          <p className="visually-hidden" role="status">
             {t.picture(index + 1, images.length)}
           </p>
-          {/* Not disabled at an end: whoever pressed them there keeps the focus. */}
+          {/* Not disabled at the ends, so that the pressed button keeps the focus. */}
           <button
             type="button"
             className={css.before}

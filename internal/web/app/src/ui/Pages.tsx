@@ -1,52 +1,51 @@
 import { useEffect, useRef, useState, type ReactNode } from 'react'
 import type { RequestPolicy, TypedDocumentNode } from 'urql'
 
-import { cameBack, useEntryState } from '@/app/entries'
-import { useAsk } from '@/api/useAsk'
+import { isReturning, useEntryState } from '@/app/historyEntry'
+import { useApiQuery } from '@/api/useApiQuery'
 import { texts } from '@/i18n/texts'
 
 import { Button } from './Button'
 import css from './Pages.module.css'
-import { Failed } from './State'
+import { ErrorState } from './State'
 
 const useTexts = texts(
   { more: 'Show more', end: 'That is all.' },
   { more: '加载更多', end: '没有更多了' },
 )
 
-/** A page of a list, as the API has them. */
+/** A page of a connection. */
 export interface Connection<Edge> {
   readonly edges: readonly Edge[]
   readonly pageInfo: { readonly hasNextPage: boolean; readonly endCursor: string | null }
 }
 
 interface PagesProps<Data, Variables extends object, Edge> {
-  /** Names the list among those of the screen. */
+  /** Identifies the list on its screen. */
   readonly name: string
   readonly document: TypedDocumentNode<Data, Variables>
-  /** Those of the first page; `after` is put in for the others. */
+  /** Variables of the first page; `after` is added for later ones. */
   readonly variables: Variables
   readonly connection: (data: Data) => Connection<Edge> | null | undefined
-  /** What an item shows; null leaves it out. */
+  /** Renders an item; null skips it. */
   readonly children: (edge: Edge, index: number) => ReactNode
-  /** Shown while the first page loads, and while another does. */
+  /** Shown while a page loads. */
   readonly loading: ReactNode
-  /** Shown instead of a list without anything in it. */
+  /** Shown if the list is empty. */
   readonly empty: ReactNode
   /** Of the list. */
   readonly className?: string | undefined
-  /** Say so at its end. */
-  readonly end?: boolean
-  /** Ask again after a time without a network or in the background; by default yes. */
-  readonly catchUp?: boolean
-  /** It changes behind the cache: ask again also for who comes back. */
-  readonly fresh?: boolean
+  /** Show a message at the end. */
+  readonly showEnd?: boolean
+  /** Refetch after reconnecting and when the page becomes visible. Default: true. */
+  readonly refetchOnResume?: boolean
+  /** The list changes outside of the cache: refetch when the user returns. */
+  readonly alwaysRefetch?: boolean
 }
 
 /**
- * A list that goes on when its end comes into sight. Each page begins where the one before ends, so
- * that nothing is missed or repeated when the first one has become another; as many pages as there
- * were are there again for who comes back.
+ * An infinite list. Each page starts at the previous page's end cursor, so changes of the first
+ * page cause no gaps or duplicates. The number of pages is restored when the user returns.
  */
 export function Pages<Data, Variables extends object, Edge extends Item>(
   props: PagesProps<Data, Variables, Edge>,
@@ -72,7 +71,7 @@ interface PageProps<Data, Variables extends object, Edge> extends PagesProps<
   readonly index: number
   readonly count: number
   readonly setCount: (count: number) => void
-  /** What the pages above show: of two moments, they may have something in common. */
+  /** Ids shown on earlier pages. Pages of different snapshots can overlap. */
   readonly above: ReadonlySet<string>
 }
 
@@ -81,22 +80,22 @@ function Page<Data, Variables extends object, Edge extends Item>(
 ) {
   const { document, variables, connection, children, after, index, count, setCount, above } = props
   const t = useTexts()
-  // Who comes back finds the list as it was, and at the same height.
+  // Restores the list and its height when the user returns.
   const [requestPolicy] = useState<RequestPolicy>(() =>
-    cameBack() && !props.fresh ? 'cache-first' : 'cache-and-network',
+    isReturning() && !props.alwaysRefetch ? 'cache-first' : 'cache-and-network',
   )
-  const [{ data, error, stale }, ask] = useAsk<Data, Variables>({
+  const [{ data, error, stale }, refetch] = useApiQuery<Data, Variables>({
     query: document,
     variables: { ...variables, after },
     requestPolicy,
-    catchUp: props.catchUp ?? true,
+    refetchOnResume: props.refetchOnResume ?? true,
   })
 
   const first = index === 0
   const page = data === undefined ? undefined : connection(data)
   if (!page) {
     const shown = error ? (
-      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+      <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
     ) : (
       props.loading
     )
@@ -107,7 +106,7 @@ function Page<Data, Variables extends object, Edge extends Item>(
   const edges = page.edges.filter(({ node }) => !above.has(node.id))
   const ids = new Set([...above, ...edges.map(({ node }) => node.id)])
   const { hasNextPage, endCursor } = page.pageInfo
-  let next: ReactNode = props.end && !first ? <li className={css.end}>{t.end}</li> : null
+  let next: ReactNode = props.showEnd && !first ? <li className={css.end}>{t.end}</li> : null
   if (hasNextPage && endCursor !== null) {
     next =
       index + 1 < count ? (
@@ -128,7 +127,7 @@ function Page<Data, Variables extends object, Edge extends Item>(
   return first ? <ul className={props.className}>{items}</ul> : items
 }
 
-/** Goes on when it comes near, and is a button for those who do not scroll. */
+/** Loads the next page when it comes near; also a button. */
 function More({ label, go }: { label: string; go: () => void }) {
   const ref = useRef<HTMLLIElement>(null)
   useEffect(() => {

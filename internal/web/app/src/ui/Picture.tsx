@@ -1,19 +1,19 @@
 import css from './Picture.module.css'
 
 interface PictureProps {
-  /** Null shows that there is none. */
+  /** Null shows a placeholder. */
   readonly src: string | null | undefined
-  /** What it shows; empty if it says nothing that the text beside it does not. */
+  /** Alternative text; empty if nearby text already says it. */
   readonly alt: string
-  /** Width over height: its place is kept until it is there, so nothing jumps. */
+  /** Aspect ratio (width / height). It reserves the space, so nothing jumps. */
   readonly ratio?: number
-  /** The first ones on a screen are not lazy. */
+  /** Load immediately. Use it for the first pictures of a screen. */
   readonly eager?: boolean
-  /** Show all of it, also where that leaves room beside it. */
+  /** Show the whole picture, with space around it if needed. */
   readonly whole?: boolean
 }
 
-/** A picture that fills a place of a fixed shape. */
+/** A picture with a fixed aspect ratio. */
 export function Picture({ src, alt, ratio = 4 / 3, eager = false, whole = false }: PictureProps) {
   return (
     <div className={css.place} style={{ aspectRatio: ratio }}>

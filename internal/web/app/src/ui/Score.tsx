@@ -9,7 +9,7 @@ const useTexts = texts(
   { score: (value: string) => `${value} 分，满分 5 分`, none: '暂无评分' },
 )
 
-/** The average rating of a shop, 1 to 5; null says that there is none. */
+/** The average rating of a shop, 1 to 5; null if there is none. */
 export function Score({ value }: { value: number | null }) {
   const t = useTexts()
   if (value === null) return <span className={css.none}>{t.none}</span>
@@ -18,7 +18,7 @@ export function Score({ value }: { value: number | null }) {
     <span className={css.score}>
       <Star aria-hidden="true" size={16} fill="currentColor" />
       <span aria-hidden="true">{written}</span>
-      <span className="unseen">{t.score(written)}</span>
+      <span className="visually-hidden">{t.score(written)}</span>
     </span>
   )
 }

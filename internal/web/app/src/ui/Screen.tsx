@@ -2,7 +2,7 @@ import { ChevronLeft } from 'lucide-react'
 import { useEffect, useRef, type ReactNode } from 'react'
 import { useLocation } from 'wouter'
 
-import { cameFromHere, takeFocus } from '@/app/entries'
+import { hasPreviousScreen, consumePendingFocus } from '@/app/historyEntry'
 import { isIsolated, isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 
@@ -12,47 +12,49 @@ import css from './Screen.module.css'
 const useTexts = texts({ back: 'Back' }, { back: '返回' })
 
 interface ScreenProps {
-  /** Its heading, and the title of the page. */
+  /** Heading and page title. */
   readonly title: string
-  /** Where the back button leads when nobody came from anywhere; none on the screens of the tabs. */
-  readonly up?: string
-  /** Stands at the end of the heading's line. */
+  /**
+   * Target of the back button without history. Omit it on tab screens, which have no back button.
+   */
+  readonly backTo?: string
+  /** Shown at the end of the heading line. */
   readonly action?: ReactNode
-  /** Only those who hear see the heading: the screen shows it in its own way. */
-  readonly bare?: boolean
+  /** Hide the heading visually. */
+  readonly hideHeading?: boolean
   readonly children: ReactNode
 }
 
-/** The frame of every screen: one heading, which the page takes its title from, and the content. */
-export function Screen({ title, up, action, bare = false, children }: ScreenProps) {
+/** The frame of a screen: one heading, the page title and the content. */
+export function Screen({ title, backTo, action, hideHeading = false, children }: ScreenProps) {
   const t = useTexts()
   const [, navigate] = useLocation()
   const heading = useRef<HTMLHeadingElement>(null)
   useEffect(() => {
-    if (takeFocus()) heading.current?.focus({ preventScroll: true })
+    if (consumePendingFocus()) heading.current?.focus({ preventScroll: true })
   }, [])
   useEffect(() => {
     document.title = `${isolate(title)} · Tandian 探店`
   }, [title])
 
-  // Who came here from another screen goes back to it, who opened the address goes up.
+  // Goes back in the history, or to `backTo` if the URL was opened directly.
   const back = () => {
-    if (cameFromHere()) window.history.back()
-    else if (up !== undefined) navigate(up, { replace: true })
+    if (hasPreviousScreen()) window.history.back()
+    else if (backTo !== undefined) navigate(backTo, { replace: true })
   }
   return (
     <>
-      <header className={bare && up === undefined ? 'unseen' : css.header}>
-        {up !== undefined && (
+      <header className={hideHeading && backTo === undefined ? 'visually-hidden' : css.header}>
+        {backTo !== undefined && (
           <IconButton label={t.back} onClick={back}>
             <ChevronLeft aria-hidden="true" />
           </IconButton>
         )}
-        {/* A sentence of ours with a name in it has its own direction. */}
+        {/* A translated title with an isolated name keeps the page direction. */}
         <h1
           ref={heading}
           tabIndex={-1}
-          className={bare ? 'unseen' : css.title}
+          className={hideHeading ? 'visually-hidden' : css.title}
           dir={isIsolated(title) ? undefined : 'auto'}
         >
           {title}

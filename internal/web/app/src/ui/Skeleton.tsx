@@ -4,7 +4,7 @@ import css from './Skeleton.module.css'
 
 const useTexts = texts({ loading: 'Loading' }, { loading: '加载中' })
 
-/** The shape of what is still loading. Lines are as in the text that comes. */
+/** Placeholders while content loads. */
 export function Skeleton({
   shape,
   count = 1,

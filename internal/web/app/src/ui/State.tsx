@@ -1,16 +1,16 @@
 import type { ReactNode } from 'react'
 import type { CombinedError } from 'urql'
 
-import { useFailureText } from '@/api/errors'
+import { useRequestErrorText } from '@/api/errors'
 import { texts } from '@/i18n/texts'
 
 import { Button } from './Button'
 import css from './State.module.css'
 
-const useTexts = texts({ again: 'Try again' }, { again: '重试' })
+const useTexts = texts({ retry: 'Try again' }, { retry: '重试' })
 
-/** Says that there is nothing, and what one can do about it. */
-export function Empty({ title, children }: { title: string; children?: ReactNode }) {
+/** Shows that there is nothing, with an optional action. */
+export function EmptyState({ title, children }: { title: string; children?: ReactNode }) {
   return (
     <div className={css.state}>
       <p className={css.title}>{title}</p>
@@ -19,16 +19,16 @@ export function Empty({ title, children }: { title: string; children?: ReactNode
   )
 }
 
-/** Says that something could not be loaded, and tries again. */
-export function Failed({ error, again }: { error: CombinedError; again?: () => void }) {
+/** Shows a failed request, with a retry button. */
+export function ErrorState({ error, onRetry }: { error: CombinedError; onRetry?: () => void }) {
   const t = useTexts()
-  const say = useFailureText()
+  const errorText = useRequestErrorText()
   return (
     <div className={css.state} role="alert">
-      <p className={css.title}>{say(error)}</p>
-      {again && (
-        <Button kind="quiet" onClick={again}>
-          {t.again}
+      <p className={css.title}>{errorText(error)}</p>
+      {onRetry && (
+        <Button kind="quiet" onClick={onRetry}>
+          {t.retry}
         </Button>
       )}
     </div>

@@ -1,17 +1,17 @@
-// Characters as readers see them: a family emoji, a flag or a letter with its marks is one.
+// Grapheme clusters: a family emoji, a flag or a letter with marks counts as one character.
 
 interface Segmenter {
   segment(text: string): Iterable<{ readonly segment: string }>
 }
 
-// Firefox has it since 125.
+// Firefox supports it since 125.
 const { Segmenter } = Intl as { Segmenter?: new () => Segmenter }
 
-// What goes on with the character before it: marks, modifiers of emoji, and what a joiner joins.
+// Code points that join the previous character: marks, emoji modifiers and joiners.
 const joined = /^(?:\p{M}|\p{Emoji_Modifier}|\u200c|\u200d|[\u{e0020}-\u{e007f}])$/u
 const flag = /^\p{Regional_Indicator}$/u
 
-/** The characters of a text, as readers see them. */
+/** Splits a text into grapheme clusters. */
 export function graphemes(text: string): string[] {
   if (Segmenter !== undefined) {
     return Array.from(new Segmenter().segment(text), ({ segment }) => segment)
@@ -19,7 +19,9 @@ export function graphemes(text: string): string[] {
   return simpleGraphemes(text)
 }
 
-/** The same for browsers without Intl.Segmenter: right for emoji, flags and marks, not for Hangul in parts. */
+/**
+ * Fallback without Intl.Segmenter. It handles emoji, flags and marks, but not decomposed Hangul.
+ */
 export function simpleGraphemes(text: string): string[] {
   const found: string[] = []
   for (const point of text) {
@@ -32,16 +34,16 @@ export function simpleGraphemes(text: string): string[] {
   return found
 }
 
-/** What stands for a name where there is no picture: its first visible character. */
+/** Returns the first visible character of a name. */
 export function initialOf(name: string): string {
   return graphemes(name).find((one) => /[^\p{C}\p{Z}]/u.test(one)) ?? ''
 }
 
 /**
- * How long a text is by the API's count: code points, after what the API does to each text. It drops
- * invisible marks, makes each run of blanks one space, trims, and composes letters with their marks.
+ * Returns the length of a text as the API counts it: code points after normalisation. The API
+ * removes invisible marks, collapses and trims spaces, and composes letters with their marks.
  */
-export function lengthOf(text: string): number {
+export function textLength(text: string): number {
   const lines = text.split(/\r\n|[\n\r\u2028\u2029]/u).map((line) =>
     line
       .replace(/[^\S\ufeff]|\u0085/gu, ' ')
@@ -57,12 +59,15 @@ export function lengthOf(text: string): number {
   return [...whole.normalize('NFC')].length
 }
 
-/** The beginning of a text, of at most so many characters by the API's count: no character is cut apart. */
+/**
+ * Returns the start of a text, at most `most` characters by the API's count. It never splits a
+ * grapheme cluster.
+ */
 export function cut(text: string, most: number): string {
-  if (lengthOf(text) <= most) return text
+  if (textLength(text) <= most) return text
   let kept = ''
   for (const one of graphemes(text)) {
-    if (lengthOf(kept + one) > most) break
+    if (textLength(kept + one) > most) break
     kept += one
   }
   return kept

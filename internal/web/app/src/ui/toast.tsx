@@ -14,26 +14,26 @@ const shownFor = 5000 // ms
 const store = createStore<readonly Toast[]>([])
 let last = 0
 
-/** Says something for a moment, to those who see and to those who hear. */
+/** Shows a message briefly and announces it to screen readers. */
 export function toast(text: string): void {
   const id = ++last
   store.set([...store.get().filter((other) => other.text !== text), { id, text }])
   setTimeout(() => store.set(store.get().filter((other) => other.id !== id)), shownFor)
 }
 
-const places = createStore<readonly string[]>([])
+const outlets = createStore<readonly string[]>([])
 
 /**
- * Where toasts appear: in the shell, and in a dialog while one is open, as nothing outside of it is
- * seen or heard then.
+ * Renders the toasts: in the shell, or in the open dialog, because nothing outside a modal dialog
+ * is visible or announced.
  */
 export function Toasts() {
   const here = useId()
   useLayoutEffect(() => {
-    places.set([...places.get(), here])
-    return () => places.set(places.get().filter((other) => other !== here))
+    outlets.set([...outlets.get(), here])
+    return () => outlets.set(outlets.get().filter((other) => other !== here))
   }, [here])
-  const shown = useSyncExternalStore(places.subscribe, places.get).at(-1) === here
+  const shown = useSyncExternalStore(outlets.subscribe, outlets.get).at(-1) === here
   const list = useSyncExternalStore(store.subscribe, store.get)
   return (
     <div className={css.toasts} role="status">

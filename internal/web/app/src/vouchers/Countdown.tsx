@@ -1,6 +1,6 @@
 import { useSeconds } from '@/app/clock'
 import { texts } from '@/i18n/texts'
-import { two } from '@/ui/two'
+import { padTwo } from '@/ui/padTwo'
 
 import css from './Countdown.module.css'
 
@@ -24,7 +24,7 @@ function many(n: number, what: string): string {
   return n === 1 ? `1 ${what}` : `${n} ${what}s`
 }
 
-/** Counts down to a moment by the server's clock. */
+/** Counts down by the server's clock. */
 export function Countdown({ to, label }: { to: string; label: string }) {
   const t = useTexts()
   const left = Math.max(0, Math.ceil(new Date(to).getTime() / 1000) - useSeconds())
@@ -34,10 +34,10 @@ export function Countdown({ to, label }: { to: string; label: string }) {
     Math.floor(left / 60) % 60,
     left % 60,
   ]
-  // Screen readers hear it when they come to it, and not each second.
+  // Screen readers read it on focus, not every second.
   return (
     <span className={css.countdown} role="timer" aria-live="off">
-      <span className="unseen">
+      <span className="visually-hidden">
         {label} {t.left(days, hours, minutes)}
       </span>
       <span aria-hidden="true" className={css.label}>
@@ -45,7 +45,7 @@ export function Countdown({ to, label }: { to: string; label: string }) {
       </span>
       <span aria-hidden="true" className={css.digits}>
         {days > 0 && <b className={css.days}>{t.days(days)}</b>}
-        <b>{two(hours)}</b>:<b>{two(minutes)}</b>:<b>{two(seconds)}</b>
+        <b>{padTwo(hours)}</b>:<b>{padTwo(minutes)}</b>:<b>{padTwo(seconds)}</b>
       </span>
     </span>
   )

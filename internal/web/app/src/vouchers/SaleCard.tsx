@@ -15,7 +15,7 @@ const useTexts = texts(
   { sale: '秒杀', begins: '距开抢', ends: '距结束', over: '已结束', off: '已下架' },
 )
 
-/** A flash voucher in a list: its stock and its countdown are live, and it leads to the sale. */
+/** A flash sale in a list, with live stock and countdown. The whole card is a link. */
 export function SaleCard({
   voucher,
   withShop = false,

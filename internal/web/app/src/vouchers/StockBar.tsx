@@ -13,7 +13,7 @@ const useTexts = texts(
   { left: (n, all) => `剩余 ${n} / ${all}`, soldOut: '已抢光，有人取消时可能放出' },
 )
 
-/** How many pieces are left, as it changes. */
+/** Live stock of a flash sale. */
 export function StockBar({ sale }: { sale: SaleStateFragment }) {
   const t = useTexts()
   const { number } = useFormat()

@@ -1,12 +1,12 @@
 import { texts } from '@/i18n/texts'
-import { ShopLine } from '@/shops/ShopLine'
+import { ShopRow } from '@/shops/ShopRow'
 
 import type { VoucherFactsFragment } from './voucher.gql'
 import css from './VoucherBody.module.css'
 
 const useTexts = texts({ rules: 'Rules', shop: 'Where' }, { rules: '使用规则', shop: '适用门店' })
 
-/** What holds for a voucher's use, and where that is. */
+/** Terms of use and the shop of a voucher. */
 export function VoucherBody({ voucher }: { voucher: VoucherFactsFragment }) {
   const t = useTexts()
   return (
@@ -21,7 +21,7 @@ export function VoucherBody({ voucher }: { voucher: VoucherFactsFragment }) {
       )}
       <section className={css.section} aria-labelledby="where">
         <h2 id="where">{t.shop}</h2>
-        <ShopLine shop={voucher.shop} />
+        <ShopRow shop={voucher.shop} />
       </section>
     </>
   )

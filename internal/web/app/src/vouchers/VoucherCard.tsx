@@ -12,7 +12,7 @@ const useTexts = texts(
   { voucher: '代金券', worth: '价值', one: '每人一份', off: '已下架' },
 )
 
-/** An ordinary voucher in a list: all of it leads to the voucher. */
+/** A regular voucher in a list. The whole card is a link. */
 export function VoucherCard({ voucher }: { voucher: VoucherCardFragment }) {
   const t = useTexts()
   const { money } = useFormat()

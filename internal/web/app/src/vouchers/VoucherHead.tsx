@@ -20,7 +20,7 @@ interface VoucherHeadProps {
   readonly children?: ReactNode
 }
 
-/** What a voucher costs and what it is worth, in large. */
+/** Price and value of a voucher. */
 export function VoucherHead({ voucher, tag, children }: VoucherHeadProps) {
   const t = useTexts()
   const { money } = useFormat()
@@ -34,9 +34,9 @@ export function VoucherHead({ voucher, tag, children }: VoucherHeadProps) {
         </p>
       )}
       <p className={css.price}>
-        <span className="unseen">{t.price}</span>
+        <span className="visually-hidden">{t.price}</span>
         <strong>{money(voucher.payValue)}</strong>
-        <span className="unseen">{t.worth}</span>
+        <span className="visually-hidden">{t.worth}</span>
         <s>{money(voucher.faceValue)}</s>
         {saved > 0 && <span className={css.save}>{t.save(money(saved))}</span>}
       </p>

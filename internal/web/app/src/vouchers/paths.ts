@@ -1,4 +1,4 @@
-/** Where a voucher of either kind is shown. */
+/** Returns the path of a voucher's screen. */
 export function voucherPath(of: {
   readonly kind: 'FlashVoucher' | 'OrdinaryVoucher'
   readonly id: string

@@ -6,8 +6,8 @@ import { phaseAt } from './phase'
 import type { SaleStateFragment } from './sale-card.gql'
 
 /**
- * How a flash sale stands now. Updates go into the cache, and come back in `sale`; the phase follows
- * the server's clock between them.
+ * Returns the live state of a flash sale. The cache applies updates to `sale`. Between updates, the
+ * phase follows the server's clock.
  */
 export function useLiveSale(sale: SaleStateFragment): SaleStateFragment {
   const now = useSeconds()

@@ -1,19 +1,19 @@
-import { useFailureText } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
+import { useRequestErrorText } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
 import { SalesChart } from '@/charts/SalesChart'
 import { useLastDays } from '@/charts/useLastDays'
 import { VisitsChart } from '@/charts/VisitsChart'
 import { useFormat } from '@/i18n/format'
 import { useLanguage } from '@/i18n/language'
 import { texts } from '@/i18n/texts'
-import { ForRole } from '@/screens/merchant/ForRole'
+import { RequireRole } from '@/screens/merchant/RequireRole'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Failed } from '@/ui/State'
+import { ErrorState } from '@/ui/State'
 
 import { AdminFiguresDocument, AdminGaugesDocument, type AdminGaugesQuery } from './admin.gql'
 import css from './Admin.module.css'
-import { useEvery } from './useEvery'
+import { useInterval } from './useInterval'
 
 const useTexts = texts(
   {
@@ -88,31 +88,31 @@ const useTexts = texts(
 const often = 5000 // ms
 const seldom = 60_000 // ms
 
-/** How the installation does. */
+/** System status and daily figures. */
 export function Admin() {
   const t = useTexts()
   return (
-    <Screen title={t.title} up="/me">
-      <ForRole role="ADMIN">
+    <Screen title={t.title} backTo="/me">
+      <RequireRole role="ADMIN">
         <div className={css.all}>
           <Gauges />
           <Days />
         </div>
-      </ForRole>
+      </RequireRole>
     </Screen>
   )
 }
 
 function Gauges() {
   const t = useTexts()
-  const say = useFailureText()
+  const errorText = useRequestErrorText()
   const language = useLanguage()
-  const [{ data, error }, ask] = useAsk({
+  const [{ data, error }, refetch] = useApiQuery({
     query: AdminGaugesDocument,
     variables: {},
     requestPolicy: 'network-only',
   })
-  useEvery(often, () => ask({ requestPolicy: 'network-only' }))
+  useInterval(often, () => refetch({ requestPolicy: 'network-only' }))
 
   const time = new Intl.DateTimeFormat(language === 'zh' ? 'zh-CN' : 'en-GB', {
     timeStyle: 'medium',
@@ -120,7 +120,7 @@ function Gauges() {
 
   if (!data) {
     return error ? (
-      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+      <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
     ) : (
       <Skeleton shape="text" count={5} />
     )
@@ -129,7 +129,7 @@ function Gauges() {
     <>
       <p className={css.asOf} data-as-of={data.serverTime}>
         {t.asOf(time.format(new Date(data.serverTime)))}
-        {error && <strong> {say(error)}</strong>}
+        {error && <strong> {errorText(error)}</strong>}
       </p>
       <div className={css.columns}>
         <Caches stats={data.cacheStats} />
@@ -191,7 +191,7 @@ function Caches({ stats }: { stats: AdminGaugesQuery['cacheStats'] }) {
         <summary>{t.table}</summary>
         <div className={css.scroll} tabIndex={0} role="group" aria-label={t.caches}>
           <table>
-            <caption className="unseen">{t.caches}</caption>
+            <caption className="visually-hidden">{t.caches}</caption>
             <thead>
               <tr>
                 {[t.cache, t.hits, t.local, t.remote, t.misses, t.loads, t.loadErrors, t.stale].map(
@@ -289,19 +289,23 @@ function Keys({ keys }: { keys: AdminGaugesQuery['hotKeys'] }) {
 function Days() {
   const t = useTexts()
   const { number } = useFormat()
-  const { range, error: noDay, ask: askDay } = useLastDays(30)
-  const [{ data, error = noDay }, ask] = useAsk({
+  const { range, error: noDay, refetch: refetchToday } = useLastDays(30)
+  const [{ data, error = noDay }, refetch] = useApiQuery({
     query: AdminFiguresDocument,
     variables: { from: '', to: '', ...range },
     pause: range === null,
   })
-  const again = () => {
-    askDay()
-    if (range !== null) ask({ requestPolicy: 'network-only' })
+  const reload = () => {
+    refetchToday()
+    if (range !== null) refetch({ requestPolicy: 'network-only' })
   }
-  useEvery(seldom, again)
+  useInterval(seldom, reload)
   if (!data) {
-    return error ? <Failed error={error} again={again} /> : <Skeleton shape="picture" count={2} />
+    return error ? (
+      <ErrorState error={error} onRetry={reload} />
+    ) : (
+      <Skeleton shape="picture" count={2} />
+    )
   }
   const { siteStats, salesByDay } = data
   const views = siteStats.reduce((all, day) => all + day.views, 0)

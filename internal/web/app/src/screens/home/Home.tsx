@@ -2,7 +2,7 @@ import { MapPin, Search } from 'lucide-react'
 import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 
-import { useAsk } from '@/api/useAsk'
+import { useApiQuery } from '@/api/useApiQuery'
 import { texts } from '@/i18n/texts'
 import { NoteCard } from '@/notes/NoteCard'
 import { locateIfAllowed, usePlace } from '@/place/place'
@@ -12,7 +12,7 @@ import { useTypeName } from '@/shops/typeNames'
 import { Pages } from '@/ui/Pages'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty, Failed } from '@/ui/State'
+import { EmptyState, ErrorState } from '@/ui/State'
 import { SaleCard } from '@/vouchers/SaleCard'
 
 import { HomeDocument, HomeShopsDocument, HotNotesDocument } from './home.gql'
@@ -53,14 +53,14 @@ const useTexts = texts(
 
 const radius = 5000 // metres
 
-/** What the app opens with. */
+/** The home screen. */
 export function Home() {
   const t = useTexts()
   const place = usePlace()
   const [picking, setPicking] = useState(false)
   useEffect(() => void locateIfAllowed(), [])
   return (
-    <Screen title={t.title} bare>
+    <Screen title={t.title} hideHeading>
       <div className={css.top}>
         <button type="button" className={css.place} onClick={() => setPicking(true)}>
           <MapPin aria-hidden="true" size={20} />
@@ -86,7 +86,7 @@ export function Home() {
             connection={({ hotNotes }) => hotNotes}
             className={css.list}
             loading={<Skeleton shape="card" count={2} />}
-            empty={<Empty title={t.noNotes} />}
+            empty={<EmptyState title={t.noNotes} />}
           >
             {({ node }, i) => <NoteCard note={node} eager={i === 0} />}
           </Pages>
@@ -99,10 +99,10 @@ export function Home() {
 function TypesAndSales() {
   const t = useTexts()
   const typeName = useTypeName()
-  const [{ data, error }, ask] = useAsk({ query: HomeDocument, variables: {} })
+  const [{ data, error }, refetch] = useApiQuery({ query: HomeDocument, variables: {} })
   if (!data) {
     return error ? (
-      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+      <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
     ) : (
       <Skeleton shape="text" count={3} />
     )
@@ -143,7 +143,10 @@ function Shops({ onElsewhere }: { onElsewhere: () => void }) {
   const t = useTexts()
   const place = usePlace()
   const near = place === null ? null : { lat: place.lat, lng: place.lng, radius }
-  const [{ data, error }, ask] = useAsk({ query: HomeShopsDocument, variables: { near, first: 6 } })
+  const [{ data, error }, refetch] = useApiQuery({
+    query: HomeShopsDocument,
+    variables: { near, first: 6 },
+  })
   return (
     <section aria-labelledby="shops">
       <div className={css.heading}>
@@ -159,16 +162,16 @@ function Shops({ onElsewhere }: { onElsewhere: () => void }) {
           ))}
         </ul>
       ) : error ? (
-        <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
       ) : (
         <Skeleton shape="row" count={4} />
       )}
       {data?.shops.edges.length === 0 && (
-        <Empty title={t.noShops}>
+        <EmptyState title={t.noShops}>
           <button type="button" className={css.place} onClick={onElsewhere}>
             {t.elsewhere}
           </button>
-        </Empty>
+        </EmptyState>
       )}
     </section>
   )

@@ -1,14 +1,14 @@
 import { CalendarCheck, Check, ChevronLeft, ChevronRight, Flame } from 'lucide-react'
 import { useState } from 'react'
 
-import { useAsk } from '@/api/useAsk'
-import { useDo } from '@/api/useDo'
+import { useApiQuery } from '@/api/useApiQuery'
+import { useApiMutation } from '@/api/useApiMutation'
 import { useFormat } from '@/i18n/format'
 import { useLanguage } from '@/i18n/language'
 import { texts } from '@/i18n/texts'
 import { Button, IconButton } from '@/ui/Button'
 import { Skeleton } from '@/ui/Skeleton'
-import { Failed } from '@/ui/State'
+import { ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
 import { CheckInDocument, MyCheckInsDocument } from './check-in.gql'
@@ -46,25 +46,25 @@ const useTexts = texts(
   },
 )
 
-/** The check-in of today, the days in a row, and those of a month. */
+/** Today's check-in, the streak and a month calendar. */
 export function CheckIn() {
   const t = useTexts()
   const { month: nameOf } = useFormat()
-  const [shown, setShown] = useState<string | null>(null) // a month; null is this one
-  const [{ data: now, error }, ask] = useAsk({ query: MyCheckInsDocument, variables: {} })
-  const [{ data: then, error: missing }, askThen] = useAsk({
+  const [shown, setShown] = useState<string | null>(null) // null is the current month
+  const [{ data: now, error }, refetch] = useApiQuery({ query: MyCheckInsDocument, variables: {} })
+  const [{ data: then, error: missing }, refetchMonth] = useApiQuery({
     query: MyCheckInsDocument,
     variables: { month: shown },
     pause: shown === null,
   })
-  const [checkIn, busy] = useDo(CheckInDocument)
+  const [checkIn, busy] = useApiMutation(CheckInDocument)
 
   const current = now?.me?.checkIns
   if (!current) {
     return (
       <section className={own.card} aria-label={t.title}>
         {error ? (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : (
           <Skeleton shape="text" count={3} />
         )}
@@ -85,7 +85,7 @@ export function CheckIn() {
     setShown(null)
     toast(pointsEarned > 0 ? t.earned(pointsEarned) : t.already)
   }
-  const turn = (by: number) => {
+  const changeMonth = (by: number) => {
     const to = monthAfter(month, by)
     setShown(to === current.month ? null : to)
   }
@@ -115,19 +115,26 @@ export function CheckIn() {
         </Button>
       </div>
       <div className={css.month}>
-        <IconButton label={t.before} onClick={() => turn(-1)}>
+        <IconButton label={t.before} onClick={() => changeMonth(-1)}>
           <ChevronLeft aria-hidden="true" />
         </IconButton>
         <p aria-live="polite">
           <strong>{nameOf(month)}</strong>
           <span>{loaded ? t.month(loaded.count) : '…'}</span>
         </p>
-        <IconButton label={t.after} disabled={month >= current.month} onClick={() => turn(1)}>
+        <IconButton
+          label={t.after}
+          disabled={month >= current.month}
+          onClick={() => changeMonth(1)}
+        >
           <ChevronRight aria-hidden="true" />
         </IconButton>
       </div>
       {missing && !loaded ? (
-        <Failed error={missing} again={() => askThen({ requestPolicy: 'network-only' })} />
+        <ErrorState
+          error={missing}
+          onRetry={() => refetchMonth({ requestPolicy: 'network-only' })}
+        />
       ) : (
         <Calendar month={month} days={loaded?.days ?? []} today={today} />
       )}
@@ -137,9 +144,9 @@ export function CheckIn() {
 
 interface CalendarProps {
   readonly month: string
-  /** Those with a check-in. */
+  /** Days with a check-in. */
   readonly days: readonly number[]
-  /** In the zone of the server; it may be of another month. */
+  /** Date in the server's time zone, possibly of another month. */
   readonly today: string
 }
 
@@ -152,7 +159,7 @@ function Calendar({ month, days, today }: CalendarProps) {
   const long = new Intl.DateTimeFormat(locale, { weekday: 'long', timeZone: 'UTC' })
   return (
     <table className={css.calendar} data-month={month}>
-      <caption className="unseen">{nameOf(month)}</caption>
+      <caption className="visually-hidden">{nameOf(month)}</caption>
       <thead>
         <tr>
           {weekdays.map((day) => (
@@ -179,8 +186,8 @@ function Calendar({ month, days, today }: CalendarProps) {
                   >
                     {day}
                     {checked && <Check aria-hidden="true" size={12} strokeWidth={3} />}
-                    {checked && <span className="unseen">, {t.checked}</span>}
-                    {isToday && <span className="unseen">, {t.today}</span>}
+                    {checked && <span className="visually-hidden">, {t.checked}</span>}
+                    {isToday && <span className="visually-hidden">, {t.today}</span>}
                   </span>
                 </td>
               )
@@ -192,10 +199,10 @@ function Calendar({ month, days, today }: CalendarProps) {
   )
 }
 
-/** A Monday to the Sunday behind it. */
+/** A week from Monday to Sunday. */
 const weekdays = [1, 2, 3, 4, 5, 6, 7].map((day) => new Date(Date.UTC(2024, 0, day)))
 
-/** The days of a month (yyyy-mm) in weeks that begin on Mondays; null before its first and behind its last. */
+/** Returns the days of a month (yyyy-mm) in weeks from Monday; null outside the month. */
 function weeksOf(month: string): (number | null)[][] {
   const first = new Date(`${month}-01T00:00:00Z`)
   const count = new Date(Date.UTC(first.getUTCFullYear(), first.getUTCMonth() + 1, 0)).getUTCDate()

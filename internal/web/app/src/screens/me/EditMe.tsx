@@ -2,20 +2,20 @@ import { ImagePlus } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 
-import type { Refusal } from '@/api/errors'
+import type { UserError } from '@/api/errors'
 import type { Gender } from '@/api/types.gql'
-import { useAsk } from '@/api/useAsk'
-import { useDo } from '@/api/useDo'
-import { Form, Row, useErrorAt } from '@/forms/Form'
-import { useUpload } from '@/forms/upload'
-import { textOf } from '@/forms/written'
+import { useApiQuery } from '@/api/useApiQuery'
+import { useApiMutation } from '@/api/useApiMutation'
+import { Form, Row, useFieldErrors } from '@/forms/Form'
+import { useUpload } from '@/forms/useUpload'
+import { trimToNull } from '@/forms/fieldFormat'
 import { texts } from '@/i18n/texts'
 import { Avatar } from '@/ui/Avatar'
 import { Button } from '@/ui/Button'
-import { Area, Field, Labelled } from '@/ui/Field'
+import { TextArea, Field, Labelled } from '@/ui/Field'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Failed } from '@/ui/State'
+import { ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
 import { MyProfileDocument, UpdateProfileDocument, type MyProfileFragment } from './edit-me.gql'
@@ -66,18 +66,18 @@ const useTexts = texts(
   },
 )
 
-/** Profile, password and sessions of the user. */
+/** Profile, password and sessions of the viewer. */
 export function EditMe() {
   const t = useTexts()
-  // What is typed must not be replaced by what comes later.
-  const [{ data, error }, ask] = useAsk({
+  // A refetch must not replace the user's input.
+  const [{ data, error }, refetch] = useApiQuery({
     query: MyProfileDocument,
     variables: {},
     requestPolicy: 'network-only',
-    catchUp: false,
+    refetchOnResume: false,
   })
   return (
-    <Screen title={t.title} up="/me">
+    <Screen title={t.title} backTo="/me">
       {data?.me ? (
         <div className={css.forms}>
           <Profile me={data.me} />
@@ -85,7 +85,7 @@ export function EditMe() {
           <Sessions />
         </div>
       ) : error ? (
-        <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
       ) : (
         <Skeleton shape="text" count={4} />
       )}
@@ -98,12 +98,12 @@ const genders: readonly Gender[] = ['UNSPECIFIED', 'FEMALE', 'MALE']
 function Profile({ me }: { me: MyProfileFragment }) {
   const t = useTexts()
   const [, navigate] = useLocation()
-  const [update, saving] = useDo(UpdateProfileDocument, { say: false })
+  const [update, saving] = useApiMutation(UpdateProfileDocument, { toastErrors: false })
   const [upload, progress] = useUpload()
   const uploading = progress !== null
   const file = useRef<HTMLInputElement>(null)
-  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
-  const errorAt = useErrorAt(refusals)
+  const [userErrors, setUserErrors] = useState<readonly UserError[]>([])
+  const errorAt = useFieldErrors(userErrors)
 
   const [avatarUrl, setAvatarUrl] = useState(me.avatarUrl)
   const [nickname, setNickname] = useState(me.nickname)
@@ -119,19 +119,19 @@ function Profile({ me }: { me: MyProfileFragment }) {
     if (image) setAvatarUrl(image.url)
   }
   const save = async () => {
-    // What nobody touched stays as it is.
-    const done = await update({
+    // Send only changed fields.
+    const result = await update({
       input: {
         ...(nickname === me.nickname ? {} : { nickname: nickname.trim() }),
         ...(avatarUrl === me.avatarUrl ? {} : { avatarUrl }),
-        ...(city === (me.city ?? '') ? {} : { city: textOf(city) }),
-        ...(bio === (me.bio ?? '') ? {} : { bio: textOf(bio) }),
+        ...(city === (me.city ?? '') ? {} : { city: trimToNull(city) }),
+        ...(bio === (me.bio ?? '') ? {} : { bio: trimToNull(bio) }),
         ...(gender === (me.gender ?? 'UNSPECIFIED') ? {} : { gender }),
-        ...(birthday === (me.birthday ?? '') ? {} : { birthday: textOf(birthday) }),
+        ...(birthday === (me.birthday ?? '') ? {} : { birthday: trimToNull(birthday) }),
       },
     })
-    setRefusals(done.ok ? [] : done.refusals)
-    if (!done.ok) return
+    setUserErrors(result.ok ? [] : result.userErrors)
+    if (!result.ok) return
     toast(t.saved)
     navigate('/me')
   }
@@ -139,7 +139,7 @@ function Profile({ me }: { me: MyProfileFragment }) {
   return (
     <Form
       label={t.title}
-      refusals={refusals}
+      userErrors={userErrors}
       fields={['nickname', 'avatarUrl', 'city', 'bio', 'gender', 'birthday']}
       onSubmit={() => void save()}
     >
@@ -170,31 +170,31 @@ function Profile({ me }: { me: MyProfileFragment }) {
       <Field
         label={t.nickname}
         error={errorAt('nickname', t.nicknameBounds)}
-        longest={30}
+        limit={30}
         autoComplete="nickname"
         value={nickname}
         onChange={(event) => setNickname(event.target.value)}
       />
-      <Area
+      <TextArea
         label={t.bio}
         error={errorAt('bio', t.bioBounds)}
-        longest={200}
+        limit={200}
         value={bio}
         onChange={(event) => setBio(event.target.value)}
       />
       <Field
         label={t.city}
         error={errorAt('city', t.cityBounds)}
-        longest={40}
+        limit={40}
         autoComplete="address-level2"
         value={city}
         onChange={(event) => setCity(event.target.value)}
       />
       <Row>
         <Labelled label={t.gender} error={errorAt('gender')}>
-          {(given) => (
+          {(inputProps) => (
             <select
-              {...given}
+              {...inputProps}
               value={gender}
               onChange={(event) => setGender(event.target.value as Gender)}
             >

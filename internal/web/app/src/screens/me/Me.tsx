@@ -17,8 +17,8 @@ import {
 import { useEffect, type ReactNode } from 'react'
 import { Link, useLocation } from 'wouter'
 
-import { useAsk } from '@/api/useAsk'
-import { useDo } from '@/api/useDo'
+import { useApiQuery } from '@/api/useApiQuery'
+import { useApiMutation } from '@/api/useApiMutation'
 import { useFormat } from '@/i18n/format'
 import { setLanguage, useLanguage } from '@/i18n/language'
 import { texts } from '@/i18n/texts'
@@ -27,11 +27,11 @@ import { Avatar } from '@/ui/Avatar'
 import { Button } from '@/ui/Button'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Failed } from '@/ui/State'
+import { ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
 import { CheckIn } from './CheckIn'
-import { toNext } from './levels'
+import { progressToNextLevel } from './levels'
 import { LogoutDocument, MeDocument, type MeQuery } from './me.gql'
 import css from './Me.module.css'
 
@@ -96,13 +96,13 @@ const useTexts = texts(
   },
 )
 
-/** Who is signed in: standing, check-ins, and the ways to all that is one's own. */
+/** The viewer's account: level, check-ins, orders and links. */
 export function Me() {
   const t = useTexts()
   const session = useSession()
-  const [{ data, error }, ask] = useAsk({ query: MeDocument, variables: {} })
+  const [{ data, error }, refetch] = useApiQuery({ query: MeDocument, variables: {} })
 
-  // The server does not know the session any more.
+  // The server no longer knows the session.
   const over = data !== undefined && data.me === null
   const token = session?.token
   useEffect(() => {
@@ -123,7 +123,7 @@ export function Me() {
           </div>
         </div>
       ) : error ? (
-        <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
       ) : (
         <Skeleton shape="row" count={4} />
       )}
@@ -136,7 +136,7 @@ type Person = NonNullable<MeQuery['me']>
 function Person({ me }: { me: Person }) {
   const t = useTexts()
   const { number } = useFormat()
-  const next = toNext(me.level, me.points)
+  const next = progressToNextLevel(me.level, me.points)
   const counts = [
     { to: `/users/${me.id}`, label: t.notes, count: me.noteCount },
     { to: `/users/${me.id}/followers`, label: t.followers, count: me.followerCount },
@@ -144,7 +144,7 @@ function Person({ me }: { me: Person }) {
   ]
   return (
     <section className={css.person} aria-label={me.nickname}>
-      <div className={css.who}>
+      <div className={css.identity}>
         <Avatar user={me} size={76} />
         <div className={css.names}>
           <h2 dir="auto">{me.nickname}</h2>
@@ -187,7 +187,7 @@ function Person({ me }: { me: Person }) {
 
 function Orders() {
   const t = useTexts()
-  const ways = [
+  const shortcuts = [
     { status: 'pay', label: t.UNPAID, icon: Clock },
     { status: 'paid', label: t.PAID, icon: Ticket },
     { status: 'used', label: t.USED, icon: ReceiptText },
@@ -201,8 +201,8 @@ function Orders() {
           {t.all}
         </Link>
       </div>
-      <ul className={css.ways}>
-        {ways.map(({ status, label, icon: Icon }) => (
+      <ul className={css.shortcuts}>
+        {shortcuts.map(({ status, label, icon: Icon }) => (
           <li key={status}>
             <Link href={`/orders?status=${status}`}>
               <Icon aria-hidden="true" size={26} strokeWidth={1.75} />
@@ -217,13 +217,13 @@ function Orders() {
 
 function Links({ me }: { me: Person }) {
   const t = useTexts()
-  const [logout, leaving] = useDo(LogoutDocument, { say: false })
+  const [logout, leaving] = useApiMutation(LogoutDocument, { toastErrors: false })
   const [, navigate] = useLocation()
   const merchant = me.role !== null && me.role !== 'CUSTOMER'
   const leave = async () => {
-    const done = await logout({})
-    if (!done.ok) toast(t.outAnyway)
-    navigate('/') // which is there without a network too
+    const result = await logout({})
+    if (!result.ok) toast(t.outAnyway)
+    navigate('/') // works without a network
     end()
   }
   return (
@@ -231,28 +231,28 @@ function Links({ me }: { me: Person }) {
       <ul>
         {merchant && (
           <>
-            <Way to="/merchant" icon={Store}>
+            <MenuLink to="/merchant" icon={Store}>
               {t.merchant}
-            </Way>
-            <Way to="/merchant/redeem" icon={ScanLine}>
+            </MenuLink>
+            <MenuLink to="/merchant/redeem" icon={ScanLine}>
               {t.redeem}
-            </Way>
+            </MenuLink>
           </>
         )}
         {me.role === 'ADMIN' && (
-          <Way to="/admin" icon={ChartColumn}>
+          <MenuLink to="/admin" icon={ChartColumn}>
             {t.admin}
-          </Way>
+          </MenuLink>
         )}
-        <Way to="/me/edit" icon={UserPen}>
+        <MenuLink to="/me/edit" icon={UserPen}>
           {t.edit}
-        </Way>
-        <Way to={`/users/${me.id}`} icon={NotebookPen}>
+        </MenuLink>
+        <MenuLink to={`/users/${me.id}`} icon={NotebookPen}>
           {t.mine}
-        </Way>
-        <Way to="/settings" icon={Settings}>
+        </MenuLink>
+        <MenuLink to="/settings" icon={Settings}>
           {t.settings}
-        </Way>
+        </MenuLink>
       </ul>
       <Button kind="quiet" wide busy={leaving} onClick={() => void leave()}>
         <LogOut aria-hidden="true" size={18} /> {t.out}
@@ -261,10 +261,18 @@ function Links({ me }: { me: Person }) {
   )
 }
 
-function Way({ to, icon: Icon, children }: { to: string; icon: LucideIcon; children: ReactNode }) {
+function MenuLink({
+  to,
+  icon: Icon,
+  children,
+}: {
+  to: string
+  icon: LucideIcon
+  children: ReactNode
+}) {
   return (
     <li>
-      <Link href={to} className={css.way}>
+      <Link href={to} className={css.menuLink}>
         <Icon aria-hidden="true" size={22} strokeWidth={1.75} />
         <span>{children}</span>
         <ChevronRight aria-hidden="true" size={20} />
@@ -273,7 +281,7 @@ function Way({ to, icon: Icon, children }: { to: string; icon: LucideIcon; child
   )
 }
 
-/** The other language, a press away. */
+/** Switches between Chinese and English. */
 function LanguageSwitch() {
   const t = useTexts()
   const language = useLanguage()

@@ -1,10 +1,10 @@
 import { useState } from 'react'
 
-import type { Refusal } from '@/api/errors'
-import { refusalOf, useDo } from '@/api/useDo'
+import type { UserError } from '@/api/errors'
+import { userErrorFor, useApiMutation } from '@/api/useApiMutation'
 import { useSeconds } from '@/app/clock'
-import { Form, useErrorAt, wrong } from '@/forms/Form'
-import { digitsOf } from '@/forms/number'
+import { Form, useFieldErrors, invalidField } from '@/forms/Form'
+import { parseDigits } from '@/forms/number'
 import { texts } from '@/i18n/texts'
 import { Button } from '@/ui/Button'
 import { Field } from '@/ui/Field'
@@ -54,18 +54,18 @@ const useTexts = texts(
 
 const pause = 60 // seconds between two codes
 
-/** Sets the password. It asks for the current one, or for a code sent to the own phone. */
+/** Sets the password, confirmed by the current password or a code sent to the viewer's phone. */
 export function Password() {
   const t = useTexts()
-  const [set, setting] = useDo(SetPasswordDocument, { say: false })
-  const [sendCode, sending] = useDo(SendPasswordCodeDocument, { say: false })
+  const [set, setting] = useApiMutation(SetPasswordDocument, { toastErrors: false })
+  const [sendCode, sending] = useApiMutation(SendPasswordCodeDocument, { toastErrors: false })
   const [byCode, setByCode] = useState(false)
   const [proof, setProof] = useState('')
   const [phone, setPhone] = useState('')
   const [password, setPassword] = useState('')
   const [sentAt, setSentAt] = useState(-Infinity)
-  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
-  const errorAt = useErrorAt(refusals)
+  const [userErrors, setUserErrors] = useState<readonly UserError[]>([])
+  const errorAt = useFieldErrors(userErrors)
   const now = useSeconds()
   const wait = Math.ceil(sentAt + pause - now)
 
@@ -74,23 +74,23 @@ export function Password() {
     setProof('')
   }
   const send = async () => {
-    const done = await sendCode({ phone })
-    setRefusals(done.ok ? [] : done.refusals)
-    if (!done.ok) return
+    const result = await sendCode({ phone })
+    setUserErrors(result.ok ? [] : result.userErrors)
+    if (!result.ok) return
     setSentAt(now)
     toast(t.sent)
   }
   const save = async () => {
-    const code = digitsOf(proof)
+    const code = parseDigits(proof)
     if (byCode && code?.length !== 6) {
-      setRefusals([wrong('code')])
+      setUserErrors([invalidField('code')])
       return
     }
-    const done = await set({ password, ...(byCode ? { code } : { currentPassword: proof }) })
-    setRefusals(done.ok ? [] : done.refusals)
-    if (!done.ok) {
+    const result = await set({ password, ...(byCode ? { code } : { currentPassword: proof }) })
+    setUserErrors(result.ok ? [] : result.userErrors)
+    if (!result.ok) {
       // An account without a password needs a code.
-      if (!byCode && refusalOf(done.refusals, 'code')) prove(true)
+      if (!byCode && userErrorFor(result.userErrors, 'code')) prove(true)
       return
     }
     setPassword('')
@@ -104,7 +104,7 @@ export function Password() {
       <p className={css.why}>{t.why}</p>
       <Form
         label={t.password}
-        refusals={refusals}
+        userErrors={userErrors}
         fields={['password', 'currentPassword', 'code', ...(byCode ? ['phone'] : [])]}
         onSubmit={() => void save()}
       >

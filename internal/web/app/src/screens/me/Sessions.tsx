@@ -1,11 +1,11 @@
-import { useAsk } from '@/api/useAsk'
-import { useDo } from '@/api/useDo'
+import { useApiQuery } from '@/api/useApiQuery'
+import { useApiMutation } from '@/api/useApiMutation'
 import { useFormat } from '@/i18n/format'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { Button } from '@/ui/Button'
 import { Skeleton } from '@/ui/Skeleton'
-import { Failed } from '@/ui/State'
+import { ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
 import css from './EditMe.module.css'
@@ -34,21 +34,21 @@ const useTexts = texts(
   },
 )
 
-/** The sessions of the user, with buttons that end all but the current one. */
+/** The viewer's sessions, with buttons to end all but the current one. */
 export function Sessions() {
   const t = useTexts()
   const { ago } = useFormat()
-  const [{ data, error }, ask] = useAsk({
+  const [{ data, error }, refetch] = useApiQuery({
     query: MySessionsDocument,
     variables: {},
     requestPolicy: 'cache-and-network',
   })
-  const [end, ending] = useDo(EndSessionDocument)
-  const [endOthers, endingOthers] = useDo(EndOtherSessionsDocument)
+  const [end, ending] = useApiMutation(EndSessionDocument)
+  const [endOthers, endingOthers] = useApiMutation(EndOtherSessionsDocument)
   const sessions = data?.me?.sessions
   const endOne = async (id: string) => {
     if ((await end({ id })).ok) toast(t.ended)
-    else ask({ requestPolicy: 'network-only' })
+    else refetch({ requestPolicy: 'network-only' })
   }
   const endAll = async () => {
     if ((await endOthers({})).ok) toast(t.ended)
@@ -87,7 +87,7 @@ export function Sessions() {
           )}
         </>
       ) : error ? (
-        <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+        <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
       ) : (
         <Skeleton shape="text" count={2} />
       )}

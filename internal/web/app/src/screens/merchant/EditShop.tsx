@@ -2,23 +2,23 @@ import { ImagePlus, LocateFixed, MoveLeft, Trash2 } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { useLocation } from 'wouter'
 
-import type { Refusal } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
-import { useDo } from '@/api/useDo'
+import type { UserError } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
+import { useApiMutation } from '@/api/useApiMutation'
 import { AmountField } from '@/forms/AmountField'
-import { Form, Row, useErrorAt, wrong } from '@/forms/Form'
-import { useUpload } from '@/forms/upload'
-import { degreesOf, minorOf, textOf, yuanOf } from '@/forms/written'
+import { Form, Row, useFieldErrors, invalidField } from '@/forms/Form'
+import { useUpload } from '@/forms/useUpload'
+import { parseDegrees, parseMinor, trimToNull, formatYuan } from '@/forms/fieldFormat'
 import { texts } from '@/i18n/texts'
 import { useTypeName } from '@/shops/typeNames'
 import { ShopTypesDocument } from '@/shops/types.gql'
 import { Button, IconButton } from '@/ui/Button'
 import { Field, Labelled } from '@/ui/Field'
-import { lengthOf } from '@/ui/graphemes'
+import { textLength } from '@/ui/graphemes'
 import { Picture } from '@/ui/Picture'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty, Failed } from '@/ui/State'
+import { EmptyState, ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
 import {
@@ -28,7 +28,7 @@ import {
   type ShopFormFragment,
 } from './edit-shop.gql'
 import css from './EditShop.module.css'
-import { ForRole } from './ForRole'
+import { RequireRole } from './RequireRole'
 
 const useTexts = texts(
   {
@@ -105,46 +105,46 @@ const useTexts = texts(
   },
 )
 
-/** A shop that somebody opens. */
+/** The form for a new shop. */
 export function NewShop() {
   const t = useTexts()
   return (
-    <Screen title={t.newTitle} up="/merchant">
-      <ForRole role="MERCHANT">
+    <Screen title={t.newTitle} backTo="/merchant">
+      <RequireRole role="MERCHANT">
         <ShopForm shop={null} />
-      </ForRole>
+      </RequireRole>
     </Screen>
   )
 }
 
-/** What a shop says of itself. */
+/** The form for an existing shop. */
 export function EditShop({ id }: { id: string }) {
   const t = useTexts()
-  // What is typed must not be replaced by what comes later.
-  const [{ data, error }, ask] = useAsk({
+  // A refetch must not replace the user's input.
+  const [{ data, error }, refetch] = useApiQuery({
     query: ShopFormDocument,
     variables: { id },
     requestPolicy: 'network-only',
-    catchUp: false,
+    refetchOnResume: false,
   })
   return (
-    <Screen title={t.editTitle} up={`/merchant/shops/${id}`}>
-      <ForRole role="MERCHANT">
+    <Screen title={t.editTitle} backTo={`/merchant/shops/${id}`}>
+      <RequireRole role="MERCHANT">
         {data?.shop ? (
           <ShopForm shop={data.shop} />
         ) : error ? (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : data ? (
-          <Empty title={t.gone} />
+          <EmptyState title={t.gone} />
         ) : (
           <Skeleton shape="text" count={5} />
         )}
-      </ForRole>
+      </RequireRole>
     </Screen>
   )
 }
 
-const most = 9 // pictures
+const maxPictures = 9 // pictures
 const fields = [
   'images',
   'name',
@@ -161,76 +161,76 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
   const t = useTexts()
   const typeName = useTypeName()
   const [, navigate] = useLocation()
-  const [{ data: types }] = useAsk({
+  const [{ data: types }] = useApiQuery({
     query: ShopTypesDocument,
     variables: {},
     requestPolicy: 'cache-first',
   })
-  const [create, creating] = useDo(CreateShopDocument, { say: false })
-  const [update, updating] = useDo(UpdateShopDocument, { say: false })
-  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
-  const errorAt = useErrorAt(refusals)
+  const [create, creating] = useApiMutation(CreateShopDocument, { toastErrors: false })
+  const [update, updating] = useApiMutation(UpdateShopDocument, { toastErrors: false })
+  const [userErrors, setUserErrors] = useState<readonly UserError[]>([])
+  const errorAt = useFieldErrors(userErrors)
 
-  const [was] = useState(() => written(shop))
-  const [images, setImages] = useState<readonly Kept[]>(was.images)
+  const [initial] = useState(() => fieldValues(shop))
+  const [images, setImages] = useState<readonly ShopImage[]>(initial.images)
   const [uploading, setUploading] = useState(false)
-  const [name, setName] = useState(was.name)
-  const [typeId, setTypeId] = useState(was.typeId)
-  const [area, setArea] = useState(was.area)
-  const [address, setAddress] = useState(was.address)
-  const [lat, setLat] = useState(was.lat)
-  const [lng, setLng] = useState(was.lng)
-  const [price, setPrice] = useState(was.price)
-  const [hours, setHours] = useState(was.hours)
+  const [name, setName] = useState(initial.name)
+  const [typeId, setTypeId] = useState(initial.typeId)
+  const [area, setArea] = useState(initial.area)
+  const [address, setAddress] = useState(initial.address)
+  const [lat, setLat] = useState(initial.lat)
+  const [lng, setLng] = useState(initial.lng)
+  const [price, setPrice] = useState(initial.price)
+  const [hours, setHours] = useState(initial.hours)
 
   const save = async () => {
     const input = {
       name: name.trim(),
       typeId,
       images: images.map(({ url }) => url),
-      area: textOf(area),
+      area: trimToNull(area),
       address: address.trim(),
-      location: { lat: degreesOf(lat) ?? 0, lng: degreesOf(lng) ?? 0 },
-      avgPrice: textOf(price) === null ? null : minorOf(price),
-      openHours: textOf(hours),
+      location: { lat: parseDegrees(lat) ?? 0, lng: parseDegrees(lng) ?? 0 },
+      avgPrice: trimToNull(price) === null ? null : parseMinor(price),
+      openHours: trimToNull(hours),
     }
-    // An import stores shops that the form would not: what nobody touched is neither checked nor sent.
+    // Imported shops may not meet the form's rules. Only changed fields are checked and sent.
     const isNew = shop === null
     const touched = {
-      name: isNew || name !== was.name,
-      typeId: isNew || typeId !== was.typeId,
-      images: isNew || String(input.images) !== String(was.images.map(({ url }) => url)),
-      area: isNew || area !== was.area,
-      address: isNew || address !== was.address,
-      location: isNew || lat !== was.lat || lng !== was.lng,
-      avgPrice: isNew || price !== was.price,
-      openHours: isNew || hours !== was.hours,
+      name: isNew || name !== initial.name,
+      typeId: isNew || typeId !== initial.typeId,
+      images: isNew || String(input.images) !== String(initial.images.map(({ url }) => url)),
+      area: isNew || area !== initial.area,
+      address: isNew || address !== initial.address,
+      location: isNew || lat !== initial.lat || lng !== initial.lng,
+      avgPrice: isNew || price !== initial.price,
+      openHours: isNew || hours !== initial.hours,
     }
-    const seen = [
-      touched.name && !fits(name, 1, 120) && wrong('name'),
-      touched.typeId && typeId === '' && wrong('typeId'),
-      touched.area && !fits(area, 0, 80) && wrong('area'),
-      touched.address && !fits(address, 1, 255) && wrong('address'),
-      (isNew || lat !== was.lat) && !within(degreesOf(lat), 85.05) && wrong('lat'),
-      (isNew || lng !== was.lng) && !within(degreesOf(lng), 180) && wrong('lng'),
+    const invalid = [
+      touched.name && !fits(name, 1, 120) && invalidField('name'),
+      touched.typeId && typeId === '' && invalidField('typeId'),
+      touched.area && !fits(area, 0, 80) && invalidField('area'),
+      touched.address && !fits(address, 1, 255) && invalidField('address'),
+      (isNew || lat !== initial.lat) && !within(parseDegrees(lat), 85.05) && invalidField('lat'),
+      (isNew || lng !== initial.lng) && !within(parseDegrees(lng), 180) && invalidField('lng'),
       touched.avgPrice &&
-        textOf(price) !== null &&
-        !within(input.avgPrice, mostPrice) &&
-        wrong('avgPrice'),
-      touched.openHours && !fits(hours, 0, 120) && wrong('openHours'),
+        trimToNull(price) !== null &&
+        !within(input.avgPrice, maxPrice) &&
+        invalidField('avgPrice'),
+      touched.openHours && !fits(hours, 0, 120) && invalidField('openHours'),
     ].filter((one) => one !== false)
-    setRefusals(seen)
-    if (seen.length > 0) return
+    setUserErrors(invalid)
+    if (invalid.length > 0) return
 
     const names = Object.keys(touched) as (keyof typeof touched)[]
     const changes = Object.fromEntries(
       names.filter((one) => touched[one]).map((one) => [one, input[one]]),
     )
-    const done = isNew
+    const result = isNew
       ? await create({ input })
       : await update({ input: { ...changes, id: shop.id } })
-    setRefusals(done.ok ? [] : done.refusals)
-    const saved = done.ok ? done.value.shop : null
+    setUserErrors(result.ok ? [] : result.userErrors)
+    const saved = result.ok ? result.value.shop : null
     if (saved === null) return
     toast(shop === null ? t.created : t.saved)
     navigate(`/merchant/shops/${saved.id}`, { replace: true })
@@ -242,7 +242,7 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
 
   const failed = () => toast(t.noPosition)
   const locate = () => {
-    // Where the page is not served over https there is none.
+    // Browsers share positions only on secure origins.
     if (!('geolocation' in navigator)) {
       failed()
       return
@@ -256,20 +256,24 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
   return (
     <Form
       label={shop === null ? t.newTitle : t.editTitle}
-      refusals={refusals}
+      userErrors={userErrors}
       fields={fields}
       onSubmit={() => void save()}
     >
       <Field
         label={t.name}
         error={errorAt('name', t.nameBounds)}
-        longest={120}
+        limit={120}
         value={name}
         onChange={(event) => setName(event.target.value)}
       />
       <Labelled label={t.type} error={errorAt('typeId', t.typeBounds)}>
-        {(given) => (
-          <select {...given} value={typeId} onChange={(event) => setTypeId(event.target.value)}>
+        {(inputProps) => (
+          <select
+            {...inputProps}
+            value={typeId}
+            onChange={(event) => setTypeId(event.target.value)}
+          >
             <option value="">{t.choose}</option>
             {offered.map((type) => (
               <option key={type.id} value={type.id} dir="auto">
@@ -289,7 +293,7 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
         <Field
           label={t.address}
           error={errorAt('address', t.addressBounds)}
-          longest={255}
+          limit={255}
           autoComplete="off"
           value={address}
           onChange={(event) => setAddress(event.target.value)}
@@ -297,7 +301,7 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
         <Field
           label={t.area}
           error={errorAt('area', t.areaBounds)}
-          longest={80}
+          limit={80}
           value={area}
           onChange={(event) => setArea(event.target.value)}
         />
@@ -335,7 +339,7 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
         label={t.hours}
         hint={t.hoursHint}
         error={errorAt('openHours', t.hoursBounds)}
-        longest={120}
+        limit={120}
         value={hours}
         onChange={(event) => setHours(event.target.value)}
       />
@@ -346,10 +350,10 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
   )
 }
 
-const mostPrice = 100_000_000 // fen
+const maxPrice = 100_000_000 // fen
 
-/** What the fields show of a shop, before anybody types. */
-function written(shop: ShopFormFragment | null) {
+/** Returns the initial field values. */
+function fieldValues(shop: ShopFormFragment | null) {
   return {
     images: shop?.images ?? [],
     name: shop?.name ?? '',
@@ -358,30 +362,30 @@ function written(shop: ShopFormFragment | null) {
     address: shop?.address ?? '',
     lat: shop === null ? '' : String(shop.location.lat),
     lng: shop === null ? '' : String(shop.location.lng),
-    price: yuanOf(shop?.avgPrice ?? null),
+    price: formatYuan(shop?.avgPrice ?? null),
     hours: shop?.openHours ?? '',
   }
 }
 
-/** Whether a text has as many characters as the API takes. */
+/** Reports whether a text has `least` to `longest` characters. */
 function fits(text: string, least: number, longest: number): boolean {
-  const n = lengthOf(text)
+  const n = textLength(text)
   return n >= least && n <= longest
 }
 
-/** Whether there is a number, not farther than this from nought. */
+/** Reports whether |n| is at most `far`. */
 function within(n: number | null, far: number): boolean {
   return n !== null && Math.abs(n) <= far
 }
 
-interface Kept {
+interface ShopImage {
   readonly url: string
   readonly thumbnailUrl: string
 }
 
 interface PicturesProps {
-  readonly images: readonly Kept[]
-  readonly setImages: (change: (before: readonly Kept[]) => readonly Kept[]) => void
+  readonly images: readonly ShopImage[]
+  readonly setImages: (change: (before: readonly ShopImage[]) => readonly ShopImage[]) => void
   readonly error: string | undefined
   readonly onBusy: (busy: boolean) => void
 }
@@ -389,14 +393,14 @@ interface PicturesProps {
 function Pictures({ images, setImages, error, onBusy }: PicturesProps) {
   const t = useTexts()
   const [upload, progress] = useUpload()
-  const [busy, setBusy] = useState(false) // also between two
+  const [busy, setBusy] = useState(false) // also between two uploads
   const file = useRef<HTMLInputElement>(null)
   const add = async (files: readonly File[]) => {
     if (file.current) file.current.value = ''
     setBusy(true)
     onBusy(true)
-    for (const one of files.slice(0, most - images.length)) {
-      // One after the other: they arrive in the order in which they were chosen.
+    for (const one of files.slice(0, maxPictures - images.length)) {
+      // One at a time, to preserve the chosen order.
       // oxlint-disable-next-line no-await-in-loop
       const image = await upload(one)
       if (image) {
@@ -450,7 +454,7 @@ function Pictures({ images, setImages, error, onBusy }: PicturesProps) {
         data-input="pictures"
         onChange={(event) => void add([...(event.target.files ?? [])])}
       />
-      {images.length < most && (
+      {images.length < maxPictures && (
         <Button kind="quiet" small busy={busy} onClick={() => file.current?.click()}>
           {!busy && <ImagePlus aria-hidden="true" size={18} />} {t.add}
         </Button>

@@ -1,22 +1,28 @@
 import { useState, type ReactNode } from 'react'
 import { useLocation } from 'wouter'
 
-import type { Refusal } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
-import { refusalOf, useDo } from '@/api/useDo'
+import type { UserError } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
+import { userErrorFor, useApiMutation } from '@/api/useApiMutation'
 import { AmountField } from '@/forms/AmountField'
-import { leavesOpen } from '@/forms/doubt'
-import { Form, Row, useErrorAt, wrong } from '@/forms/Form'
-import { localOf, minorOf, momentOf, textOf, wholeOf } from '@/forms/written'
+import { isOutcomeUnknown } from '@/forms/outcomeUnknown'
+import { Form, Row, useFieldErrors, invalidField } from '@/forms/Form'
+import {
+  toLocalInput,
+  parseMinor,
+  fromLocalInput,
+  trimToNull,
+  parseInteger,
+} from '@/forms/fieldFormat'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
-import { useCatchUp } from '@/live/network'
+import { useOnResume } from '@/live/network'
 import { Button, ButtonLink } from '@/ui/Button'
-import { Area, Field } from '@/ui/Field'
-import { lengthOf } from '@/ui/graphemes'
+import { TextArea, Field } from '@/ui/Field'
+import { textLength } from '@/ui/graphemes'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty, Failed } from '@/ui/State'
+import { EmptyState, ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
 import {
@@ -29,7 +35,7 @@ import {
   type VoucherFormFragment,
 } from './edit-voucher.gql'
 import css from './EditVoucher.module.css'
-import { ForRole } from './ForRole'
+import { RequireRole } from './RequireRole'
 
 const useTexts = texts(
   {
@@ -128,19 +134,19 @@ const useTexts = texts(
   },
 )
 
-/** A voucher that a shop begins to sell. */
+/** The form for a new voucher. */
 export function NewVoucher({ shopId }: { shopId: string }) {
   const t = useTexts()
-  const [{ data, error }, ask] = useAsk({
+  const [{ data, error }, refetch] = useApiQuery({
     query: VoucherFormShopDocument,
     variables: { id: shopId },
     requestPolicy: 'cache-first',
   })
   return (
-    <Screen title={t.newTitle} up={`/merchant/shops/${shopId}`}>
-      <ForRole role="MERCHANT">
+    <Screen title={t.newTitle} backTo={`/merchant/shops/${shopId}`}>
+      <RequireRole role="MERCHANT">
         {error ? (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : (
           <>
             <p className={css.of} dir="auto">
@@ -149,38 +155,41 @@ export function NewVoucher({ shopId }: { shopId: string }) {
             <CreateForm shopId={shopId} />
           </>
         )}
-      </ForRole>
+      </RequireRole>
     </Screen>
   )
 }
 
-/** What may change of a voucher. */
+/** The form for an existing voucher. */
 export function EditVoucher({ id }: { id: string }) {
   const t = useTexts()
-  // What is typed must not be replaced by what comes later.
-  const [{ data, error }, ask] = useAsk({
+  // A refetch must not replace the user's input.
+  const [{ data, error }, refetch] = useApiQuery({
     query: VoucherFormDocument,
     variables: { id },
     requestPolicy: 'network-only',
-    catchUp: false,
+    refetchOnResume: false,
   })
-  // What is there stays when asking again fails, and so does what is typed.
+  // Keep the voucher and the user's input when a refetch fails.
   const [known, setKnown] = useState(data)
   if (data && data !== known) setKnown(data)
   const voucher = known?.voucher
   return (
-    <Screen title={t.editTitle} up={voucher ? `/merchant/shops/${voucher.shop.id}` : '/merchant'}>
-      <ForRole role="MERCHANT">
+    <Screen
+      title={t.editTitle}
+      backTo={voucher ? `/merchant/shops/${voucher.shop.id}` : '/merchant'}
+    >
+      <RequireRole role="MERCHANT">
         {voucher ? (
-          <UpdateForm voucher={voucher} again={() => ask({ requestPolicy: 'network-only' })} />
+          <UpdateForm voucher={voucher} reload={() => refetch({ requestPolicy: 'network-only' })} />
         ) : error ? (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : known ? (
-          <Empty title={t.gone} />
+          <EmptyState title={t.gone} />
         ) : (
           <Skeleton shape="text" count={4} />
         )}
-      </ForRole>
+      </RequireRole>
     </Screen>
   )
 }
@@ -197,68 +206,70 @@ const fields = [
   'endsAt',
 ]
 const hour = 3_600_000 // ms
-const longest = { title: 120, subTitle: 200, rules: 2000 } // characters
+const limits = { title: 120, subTitle: 200, rules: 2000 } // characters
 
 function CreateForm({ shopId }: { shopId: string }) {
   const t = useTexts()
   const [, navigate] = useLocation()
-  const [create, creating] = useDo(CreateVoucherDocument, { say: false })
-  const [createFlash, creatingFlash] = useDo(CreateFlashVoucherDocument, { say: false })
-  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
-  const errorAt = useErrorAt(refusals)
-  const [doubt, setDoubt] = useState(false)
+  const [create, creating] = useApiMutation(CreateVoucherDocument, { toastErrors: false })
+  const [createFlash, creatingFlash] = useApiMutation(CreateFlashVoucherDocument, {
+    toastErrors: false,
+  })
+  const [userErrors, setUserErrors] = useState<readonly UserError[]>([])
+  const errorAt = useFieldErrors(userErrors)
+  const [outcomeUnknown, setOutcomeUnknown] = useState(false)
 
   const [flash, setFlash] = useState(false)
-  const words = useWords({ title: '', subTitle: null, rules: null })
+  const text = useTextFields({ title: '', subTitle: null, rules: null })
   const [pay, setPay] = useState('')
   const [face, setFace] = useState('')
   const [onePerUser, setOnePerUser] = useState(false)
   const [stock, setStock] = useState('100')
-  const [begins, setBegins] = useState(() => localOf(nextHour()))
-  const [ends, setEnds] = useState(() => localOf(new Date(nextHour().getTime() + 24 * hour)))
+  const [begins, setBegins] = useState(() => toLocalInput(nextHour()))
+  const [ends, setEnds] = useState(() => toLocalInput(new Date(nextHour().getTime() + 24 * hour)))
 
   const save = async () => {
-    const payValue = minorOf(pay)
-    const faceValue = minorOf(face)
-    const pieces = wholeOf(stock)
-    const beginsAt = momentOf(begins)
-    const endsAt = momentOf(ends)
-    const seen = [
-      ...words.wrong,
-      !isPrice(payValue) && wrong('payValue'),
-      (!isPrice(faceValue) || faceValue < (payValue ?? 0)) && wrong('faceValue'),
-      flash && !isPieces(pieces) && wrong('stock'),
-      flash && beginsAt === null && wrong('beginsAt'),
-      flash && endsAt === null && wrong('endsAt'),
+    const payValue = parseMinor(pay)
+    const faceValue = parseMinor(face)
+    const stockCount = parseInteger(stock)
+    const beginsAt = fromLocalInput(begins)
+    const endsAt = fromLocalInput(ends)
+    const invalid = [
+      ...text.invalidField,
+      !isPrice(payValue) && invalidField('payValue'),
+      (!isPrice(faceValue) || faceValue < (payValue ?? 0)) && invalidField('faceValue'),
+      flash && !isStock(stockCount) && invalidField('stock'),
+      flash && beginsAt === null && invalidField('beginsAt'),
+      flash && endsAt === null && invalidField('endsAt'),
     ].filter((one) => one !== false)
-    setRefusals(seen)
-    if (seen.length > 0) return
+    setUserErrors(invalid)
+    if (invalid.length > 0) return
 
     const shared = {
       shopId,
-      ...words.input,
+      ...text.input,
       payValue: payValue ?? 0,
       faceValue: faceValue ?? 0,
     }
-    const done = flash
+    const result = flash
       ? await createFlash({
           input: {
             ...shared,
-            stock: pieces ?? 0,
+            stock: stockCount ?? 0,
             beginsAt: beginsAt ?? '',
             endsAt: endsAt ?? '',
           },
         })
       : await create({ input: { ...shared, onePerUser } })
-    setRefusals(done.ok ? [] : done.refusals)
-    setDoubt(!done.ok && leavesOpen(done.error))
-    if (!done.ok) return
+    setUserErrors(result.ok ? [] : result.userErrors)
+    setOutcomeUnknown(!result.ok && isOutcomeUnknown(result.error))
+    if (!result.ok) return
     toast(t.created)
     navigate(`/merchant/shops/${shopId}`, { replace: true })
   }
 
   return (
-    <Form label={t.newTitle} refusals={refusals} fields={fields} onSubmit={() => void save()}>
+    <Form label={t.newTitle} userErrors={userErrors} fields={fields} onSubmit={() => void save()}>
       <fieldset className={css.kinds}>
         <legend>{t.kind}</legend>
         <label data-chosen={!flash || undefined}>
@@ -276,7 +287,7 @@ function CreateForm({ shopId }: { shopId: string }) {
           </span>
         </label>
       </fieldset>
-      <Words words={words} errorAt={errorAt} />
+      <TextFields text={text} errorAt={errorAt} />
       <Row>
         <AmountField
           label={t.pay}
@@ -302,7 +313,7 @@ function CreateForm({ shopId }: { shopId: string }) {
             value={stock}
             onChange={(event) => setStock(event.target.value)}
           />
-          <Window
+          <SaleWindow
             {...{ begins, setBegins, ends, setEnds }}
             beginsError={errorAt('beginsAt', t.beginsBounds)}
             endsError={errorAt('endsAt', t.endsBounds)}
@@ -318,12 +329,12 @@ function CreateForm({ shopId }: { shopId: string }) {
           {t.one}
         </label>
       )}
-      {doubt && (
-        <Doubt what={t.doubt} hint={t.doubtHint}>
+      {outcomeUnknown && (
+        <OutcomeWarning title={t.doubt} hint={t.doubtHint}>
           <ButtonLink kind="quiet" small href={`/merchant/shops/${shopId}`}>
             {t.look}
           </ButtonLink>
-        </Doubt>
+        </OutcomeWarning>
       )}
       <Button type="submit" wide busy={creating || creatingFlash}>
         {t.create}
@@ -334,72 +345,75 @@ function CreateForm({ shopId }: { shopId: string }) {
 
 interface UpdateFormProps {
   readonly voucher: VoucherFormFragment
-  /** Asks what the voucher is now. */
-  readonly again: () => void
+  /** Refetches the voucher. */
+  readonly reload: () => void
 }
 
-function UpdateForm({ voucher, again }: UpdateFormProps) {
+function UpdateForm({ voucher, reload }: UpdateFormProps) {
   const t = useTexts()
   const { money, number } = useFormat()
   const [, navigate] = useLocation()
-  const [update, updating] = useDo(UpdateVoucherDocument, { say: false })
-  const [updateFlash, updatingFlash] = useDo(UpdateFlashVoucherDocument, { say: false })
-  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
-  const errorAt = useErrorAt(refusals)
+  const [update, updating] = useApiMutation(UpdateVoucherDocument, { toastErrors: false })
+  const [updateFlash, updatingFlash] = useApiMutation(UpdateFlashVoucherDocument, {
+    toastErrors: false,
+  })
+  const [userErrors, setUserErrors] = useState<readonly UserError[]>([])
+  const errorAt = useFieldErrors(userErrors)
 
-  const fewer = refusalOf(refusals, 'stockDelta')?.code === 'VOUCHER_IN_USE'
+  const fewer = userErrorFor(userErrors, 'stockDelta')?.code === 'VOUCHER_IN_USE'
 
   const sale = 'sale' in voucher ? voucher.sale : null
-  const words = useWords(voucher)
+  const text = useTextFields(voucher)
   const [wasOnSale] = useState(voucher.status === 'ON_SALE')
   const [onSale, setOnSale] = useState(wasOnSale)
   const [delta, setDelta] = useState('')
-  const [doubt, setDoubt] = useState(false)
-  useCatchUp(() => {
-    if (doubt) again()
+  const [outcomeUnknown, setOutcomeUnknown] = useState(false)
+  useOnResume(() => {
+    if (outcomeUnknown) reload()
   })
-  const [begins, setBegins] = useState(sale === null ? '' : localOf(sale.beginsAt))
-  const [ends, setEnds] = useState(sale === null ? '' : localOf(sale.endsAt))
+  const [begins, setBegins] = useState(sale === null ? '' : toLocalInput(sale.beginsAt))
+  const [ends, setEnds] = useState(sale === null ? '' : toLocalInput(sale.endsAt))
 
   const save = async () => {
-    const stockDelta = delta.trim() === '' ? undefined : wholeOf(delta)
-    const seen = [
-      ...words.wrong,
-      stockDelta !== undefined && !isDelta(stockDelta) && wrong('stockDelta'),
-      sale !== null && momentOf(begins) === null && wrong('beginsAt'),
-      sale !== null && momentOf(ends) === null && wrong('endsAt'),
+    const stockDelta = delta.trim() === '' ? undefined : parseInteger(delta)
+    const invalid = [
+      ...text.invalidField,
+      stockDelta !== undefined && !isDelta(stockDelta) && invalidField('stockDelta'),
+      sale !== null && fromLocalInput(begins) === null && invalidField('beginsAt'),
+      sale !== null && fromLocalInput(ends) === null && invalidField('endsAt'),
     ].filter((one) => one !== false)
-    setRefusals(seen)
-    if (seen.length > 0) return
+    setUserErrors(invalid)
+    if (invalid.length > 0) return
 
     const input = {
       id: voucher.id,
-      ...words.changes,
-      // What nobody touched stays as others have set it meanwhile; and that a sale is over is not
-      // for its merchant to say.
+      ...text.changes,
+      // Unchanged fields keep changes by others. Merchants cannot set EXPIRED.
       ...(voucher.status === 'EXPIRED' || onSale === wasOnSale
         ? {}
         : { status: onSale ? ('ON_SALE' as const) : ('OFF_SALE' as const) }),
     }
-    const done =
+    const result =
       sale === null
         ? await update({ input })
         : await updateFlash({
             input: {
               ...input,
-              // A field shows minutes: what nobody touched stays to the millisecond.
-              ...(begins === localOf(sale.beginsAt) ? {} : { beginsAt: momentOf(begins) }),
-              ...(ends === localOf(sale.endsAt) ? {} : { endsAt: momentOf(ends) }),
+              // Fields show minutes. Unchanged times keep their milliseconds.
+              ...(begins === toLocalInput(sale.beginsAt)
+                ? {}
+                : { beginsAt: fromLocalInput(begins) }),
+              ...(ends === toLocalInput(sale.endsAt) ? {} : { endsAt: fromLocalInput(ends) }),
               ...(stockDelta === undefined ? {} : { stockDelta }),
             },
           })
-    setRefusals(done.ok ? [] : done.refusals)
-    if (!done.ok) {
-      if (stockDelta === undefined || !leavesOpen(done.error)) return
-      // Sent again it would be added twice.
+    setUserErrors(result.ok ? [] : result.userErrors)
+    if (!result.ok) {
+      if (stockDelta === undefined || !isOutcomeUnknown(result.error)) return
+      // Sending it again would add the stock twice.
       setDelta('')
-      setDoubt(true)
-      again()
+      setOutcomeUnknown(true)
+      reload()
       return
     }
     toast(t.saved)
@@ -412,8 +426,13 @@ function UpdateForm({ voucher, again }: UpdateFormProps) {
         <bdi>{voucher.shop.name}</bdi> ·{' '}
         {t.price(money(voucher.payValue), money(voucher.faceValue))}
       </p>
-      <Form label={t.editTitle} refusals={refusals} fields={fields} onSubmit={() => void save()}>
-        <Words words={words} errorAt={errorAt} />
+      <Form
+        label={t.editTitle}
+        userErrors={userErrors}
+        fields={fields}
+        onSubmit={() => void save()}
+      >
+        <TextFields text={text} errorAt={errorAt} />
         {voucher.status !== 'EXPIRED' && (
           <label className={css.check}>
             <input
@@ -432,7 +451,7 @@ function UpdateForm({ voucher, again }: UpdateFormProps) {
             <p className={css.left} data-stock={sale.stock}>
               {t.left(number(sale.stock), number(sale.initialStock))}
             </p>
-            {doubt && <Doubt what={t.deltaDoubt} hint={t.deltaDoubtHint} />}
+            {outcomeUnknown && <OutcomeWarning title={t.deltaDoubt} hint={t.deltaDoubtHint} />}
             <Field
               label={t.delta}
               hint={t.deltaHint}
@@ -441,7 +460,7 @@ function UpdateForm({ voucher, again }: UpdateFormProps) {
               value={delta}
               onChange={(event) => setDelta(event.target.value)}
             />
-            <Window
+            <SaleWindow
               {...{ begins, setBegins, ends, setEnds }}
               beginsError={errorAt('beginsAt', t.beginsBounds)}
               endsError={errorAt('endsAt', t.endsBounds)}
@@ -456,18 +475,18 @@ function UpdateForm({ voucher, again }: UpdateFormProps) {
   )
 }
 
-interface DoubtProps {
-  readonly what: string
+interface OutcomeWarningProps {
+  readonly title: string
   readonly hint: string
   readonly children?: ReactNode
 }
 
-/** Warns that what was sent may have been done, though no answer came. */
-function Doubt({ what, hint, children }: DoubtProps) {
+/** Warns that a request may have succeeded although its response was lost. */
+function OutcomeWarning({ title, hint, children }: OutcomeWarningProps) {
   return (
     <div className={css.doubt} role="alert" data-doubt>
       <p>
-        <strong>{what}</strong>
+        <strong>{title}</strong>
       </p>
       <p>{hint}</p>
       {children}
@@ -475,69 +494,79 @@ function Doubt({ what, hint, children }: DoubtProps) {
   )
 }
 
-interface Said {
+interface VoucherTexts {
   readonly title: string
   readonly subTitle: string | null
   readonly rules: string | null
 }
 
-/** What a voucher says of itself, as it is typed. */
-function useWords(initial: Said) {
+/** State of a voucher's text fields. */
+function useTextFields(initial: VoucherTexts) {
   const [title, setTitle] = useState(initial.title)
   const [subTitle, setSubTitle] = useState(initial.subTitle ?? '')
   const [rules, setRules] = useState(initial.rules ?? '')
   const [was] = useState({ title, subTitle, rules })
-  const input = { title: title.trim(), subTitle: textOf(subTitle), rules: textOf(rules) }
+  const input = { title: title.trim(), subTitle: trimToNull(subTitle), rules: trimToNull(rules) }
   const changes = {
     ...(title === was.title ? {} : { title: input.title }),
     ...(subTitle === was.subTitle ? {} : { subTitle: input.subTitle }),
     ...(rules === was.rules ? {} : { rules: input.rules }),
   }
-  const isTitle = title.trim() !== '' && lengthOf(title) <= longest.title
-  const seen = [
-    !isTitle && wrong('title'),
-    lengthOf(subTitle) > longest.subTitle && wrong('subTitle'),
-    lengthOf(rules) > longest.rules && wrong('rules'),
+  const isTitle = title.trim() !== '' && textLength(title) <= limits.title
+  const invalid = [
+    !isTitle && invalidField('title'),
+    textLength(subTitle) > limits.subTitle && invalidField('subTitle'),
+    textLength(rules) > limits.rules && invalidField('rules'),
   ]
-  return { title, setTitle, subTitle, setSubTitle, rules, setRules, input, changes, wrong: seen }
+  return {
+    title,
+    setTitle,
+    subTitle,
+    setSubTitle,
+    rules,
+    setRules,
+    input,
+    changes,
+    invalidField: invalid,
+  }
 }
 
-interface WordsProps {
-  readonly words: ReturnType<typeof useWords>
-  readonly errorAt: ReturnType<typeof useErrorAt>
+interface TextFieldsProps {
+  readonly text: ReturnType<typeof useTextFields>
+  readonly errorAt: ReturnType<typeof useFieldErrors>
 }
 
-function Words({ words, errorAt }: WordsProps) {
+function TextFields({ text, errorAt }: TextFieldsProps) {
   const t = useTexts()
   return (
     <>
       <Field
         label={t.title}
         error={errorAt('title', t.titleBounds)}
-        longest={longest.title}
-        value={words.title}
-        onChange={(event) => words.setTitle(event.target.value)}
+        limit={limits.title}
+        value={text.title}
+        onChange={(event) => text.setTitle(event.target.value)}
       />
       <Field
         label={t.subTitle}
         error={errorAt('subTitle', t.subTitleBounds)}
-        longest={longest.subTitle}
-        value={words.subTitle}
-        onChange={(event) => words.setSubTitle(event.target.value)}
+        limit={limits.subTitle}
+        value={text.subTitle}
+        onChange={(event) => text.setSubTitle(event.target.value)}
       />
-      <Area
+      <TextArea
         label={t.rules}
         hint={t.rulesHint}
         error={errorAt('rules', t.rulesBounds)}
-        longest={longest.rules}
-        value={words.rules}
-        onChange={(event) => words.setRules(event.target.value)}
+        limit={limits.rules}
+        value={text.rules}
+        onChange={(event) => text.setRules(event.target.value)}
       />
     </>
   )
 }
 
-interface WindowProps {
+interface SaleWindowProps {
   readonly begins: string
   readonly setBegins: (value: string) => void
   readonly beginsError: string | undefined
@@ -546,8 +575,8 @@ interface WindowProps {
   readonly endsError: string | undefined
 }
 
-/** When a sale opens and closes, in the zone of the browser. */
-function Window({ begins, setBegins, beginsError, ends, setEnds, endsError }: WindowProps) {
+/** Start and end of a sale, in the browser's time zone. */
+function SaleWindow({ begins, setBegins, beginsError, ends, setEnds, endsError }: SaleWindowProps) {
   const t = useTexts()
   return (
     <>
@@ -576,7 +605,7 @@ function nextHour(): Date {
   return new Date((Math.floor(Date.now() / hour) + 1) * hour)
 }
 
-function isPieces(n: number | null): boolean {
+function isStock(n: number | null): boolean {
   return n !== null && n > 0 && n <= 1_000_000
 }
 
@@ -584,7 +613,7 @@ function isDelta(n: number | null): boolean {
   return n !== null && Math.abs(n) <= 1_000_000
 }
 
-/** Whether there is an amount from 0.01 to 1,000,000 yuan. */
+/** Reports whether an amount is 0.01 to 1,000,000 yuan. */
 function isPrice(minor: number | null): minor is number {
   return minor !== null && minor > 0 && minor <= 100_000_000
 }

@@ -10,9 +10,9 @@ import { Picture } from '@/ui/Picture'
 import { Score } from '@/ui/Score'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty } from '@/ui/State'
+import { EmptyState } from '@/ui/State'
 
-import { ForRole } from './ForRole'
+import { RequireRole } from './RequireRole'
 import { MyShopsDocument, type MerchantShopFragment } from './merchant.gql'
 import css from './Merchant.module.css'
 
@@ -33,12 +33,12 @@ const useTexts = texts(
   },
 )
 
-/** The shops that somebody owns. */
+/** The viewer's shops. */
 export function Merchant() {
   const t = useTexts()
   return (
-    <Screen title={t.title} up="/me">
-      <ForRole role="MERCHANT">
+    <Screen title={t.title} backTo="/me">
+      <RequireRole role="MERCHANT">
         <div className={css.actions}>
           <ButtonLink href="/merchant/redeem">
             <ScanLine aria-hidden="true" size={20} /> {t.redeem}
@@ -54,16 +54,16 @@ export function Merchant() {
           connection={({ me }) => me?.shops}
           className={css.shops}
           loading={<Skeleton shape="row" count={5} />}
-          empty={<Empty title={t.none} />}
+          empty={<EmptyState title={t.none} />}
         >
-          {({ node }, i) => <ShopRow shop={node} eager={i < 6} />}
+          {({ node }, i) => <MerchantShopRow shop={node} eager={i < 6} />}
         </Pages>
-      </ForRole>
+      </RequireRole>
     </Screen>
   )
 }
 
-function ShopRow({ shop, eager }: { shop: MerchantShopFragment; eager: boolean }) {
+function MerchantShopRow({ shop, eager }: { shop: MerchantShopFragment; eager: boolean }) {
   const t = useTexts()
   const { number } = useFormat()
   const typeName = useTypeName()

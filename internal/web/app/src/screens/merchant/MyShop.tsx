@@ -3,8 +3,8 @@ import type { ReactNode } from 'react'
 import { Link, useSearchParams } from 'wouter'
 
 import type { OrderStatus } from '@/api/types.gql'
-import { useAsk } from '@/api/useAsk'
-import { useDo } from '@/api/useDo'
+import { useApiQuery } from '@/api/useApiQuery'
+import { useApiMutation } from '@/api/useApiMutation'
 import { SalesChart, salesOf } from '@/charts/SalesChart'
 import { useLastDays } from '@/charts/useLastDays'
 import { VisitsChart } from '@/charts/VisitsChart'
@@ -18,11 +18,11 @@ import { Picture } from '@/ui/Picture'
 import { Score } from '@/ui/Score'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty, Failed } from '@/ui/State'
+import { EmptyState, ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
 import { UpdateFlashVoucherDocument, UpdateVoucherDocument } from './edit-voucher.gql'
-import { ForRole } from './ForRole'
+import { RequireRole } from './RequireRole'
 import {
   MyShopDocument,
   MyShopFiguresDocument,
@@ -37,7 +37,7 @@ import { statuses, useStatusName } from './statusNames'
 const useTexts = texts(
   {
     title: 'My shop',
-    parts: 'Parts of the shop',
+    tabs: 'Parts of the shop',
     vouchers: 'Vouchers',
     orders: 'Orders',
     figures: 'Figures',
@@ -75,7 +75,7 @@ const useTexts = texts(
   },
   {
     title: '我的店铺',
-    parts: '店铺管理',
+    tabs: '店铺管理',
     vouchers: '优惠券',
     orders: '订单',
     figures: '数据',
@@ -113,45 +113,45 @@ const useTexts = texts(
   },
 )
 
-const parts = ['vouchers', 'orders', 'figures'] as const
+const tabs = ['vouchers', 'orders', 'figures'] as const
 
-/** A shop as its owner sees it: what it sells, what was ordered, how it goes. */
+/** A shop for its owner: vouchers, orders and insights. */
 export function MyShop({ id }: { id: string }) {
   const t = useTexts()
   const [params] = useSearchParams()
-  const part = parts.find((one) => one === params.get('part')) ?? 'vouchers'
-  const [{ data, error }, ask] = useAsk({ query: MyShopDocument, variables: { id } })
+  const tab = tabs.find((one) => one === params.get('part')) ?? 'vouchers'
+  const [{ data, error }, refetch] = useApiQuery({ query: MyShopDocument, variables: { id } })
   const shop = data?.shop
   return (
-    <Screen title={shop?.name ?? t.title} up="/merchant">
-      <ForRole role="MERCHANT">
+    <Screen title={shop?.name ?? t.title} backTo="/merchant">
+      <RequireRole role="MERCHANT">
         {shop ? (
           <>
             <Head shop={shop} />
-            <nav className={css.parts} aria-label={t.parts}>
-              {parts.map((one) => (
+            <nav className={css.tabs} aria-label={t.tabs}>
+              {tabs.map((one) => (
                 <Link
                   key={one}
                   href={`/merchant/shops/${id}?part=${one}`}
                   replace
-                  aria-current={one === part ? 'page' : undefined}
+                  aria-current={one === tab ? 'page' : undefined}
                 >
                   {t[one]}
                 </Link>
               ))}
             </nav>
-            {part === 'vouchers' && <Vouchers shop={shop} />}
-            {part === 'orders' && <Orders id={id} />}
-            {part === 'figures' && <Figures id={id} />}
+            {tab === 'vouchers' && <Vouchers shop={shop} />}
+            {tab === 'orders' && <Orders id={id} />}
+            {tab === 'figures' && <Figures id={id} />}
           </>
         ) : error ? (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : data ? (
-          <Empty title={t.gone} />
+          <EmptyState title={t.gone} />
         ) : (
           <Skeleton shape="row" count={3} />
         )}
-      </ForRole>
+      </RequireRole>
     </Screen>
   )
 }
@@ -176,7 +176,7 @@ function Head({ shop }: { shop: Shop }) {
           {[shop.area ?? '', shop.address].filter(Boolean).map(isolate).join(' · ')}
         </p>
       </div>
-      <div className={css.ways}>
+      <div className={css.actions}>
         <ButtonLink small kind="quiet" href={`/merchant/shops/${shop.id}/edit`}>
           <Pencil aria-hidden="true" size={16} /> {t.edit}
         </ButtonLink>
@@ -199,7 +199,7 @@ function Vouchers({ shop }: { shop: Shop }) {
         </ButtonLink>
       </div>
       {shop.vouchers.length === 0 ? (
-        <Empty title={t.noVouchers} />
+        <EmptyState title={t.noVouchers} />
       ) : (
         <ul className={css.vouchers}>
           {shop.vouchers.map((voucher) => (
@@ -216,14 +216,14 @@ function Vouchers({ shop }: { shop: Shop }) {
 function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
   const t = useTexts()
   const { money, number, moment } = useFormat()
-  const [update, busy] = useDo(UpdateVoucherDocument)
-  const [updateFlash, busyFlash] = useDo(UpdateFlashVoucherDocument)
+  const [update, busy] = useApiMutation(UpdateVoucherDocument)
+  const [updateFlash, busyFlash] = useApiMutation(UpdateFlashVoucherDocument)
   const sale = 'sale' in voucher ? voucher.sale : null
   const on = voucher.status === 'ON_SALE'
-  const turn = async () => {
+  const toggleStatus = async () => {
     const input = { id: voucher.id, status: on ? ('OFF_SALE' as const) : ('ON_SALE' as const) }
-    const done = await (sale ? updateFlash : update)({ input })
-    if (done.ok) toast(on ? t.isOff : t.isOn)
+    const result = await (sale ? updateFlash : update)({ input })
+    if (result.ok) toast(on ? t.isOff : t.isOn)
   }
   const what = on ? t.take : t.put
   return (
@@ -257,7 +257,7 @@ function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
       <div className={css.buttons}>
         <ButtonLink small kind="quiet" href={`/merchant/vouchers/${voucher.id}`}>
           {t.change}
-          <span className="unseen">
+          <span className="visually-hidden">
             {' '}
             <bdi>{voucher.title}</bdi>
           </span>
@@ -268,7 +268,7 @@ function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
             kind="plain"
             busy={busy || busyFlash}
             aria-label={t.of(what, isolate(voucher.title))}
-            onClick={() => void turn()}
+            onClick={() => void toggleStatus()}
           >
             {what}
           </Button>
@@ -301,9 +301,9 @@ function Orders({ id }: { id: string }) {
         <h2 id="orders">{t.orders}</h2>
         <div className={css.choice}>
           <Labelled label={t.status}>
-            {(given) => (
+            {(inputProps) => (
               <select
-                {...given}
+                {...inputProps}
                 value={status ?? ''}
                 onChange={(event) => choose(event.target.value)}
               >
@@ -324,10 +324,10 @@ function Orders({ id }: { id: string }) {
         document={MyShopOrdersDocument}
         variables={variables}
         connection={({ shop }) => shop?.orders}
-        fresh
+        alwaysRefetch
         className={css.orders}
         loading={<Skeleton shape="text" count={4} />}
-        empty={<Empty title={t.noOrders} />}
+        empty={<EmptyState title={t.noOrders} />}
       >
         {({ node }) => <OrderRow order={node} />}
       </Pages>
@@ -365,22 +365,27 @@ function OrderRow({ order }: { order: MerchantOrderFragment }) {
 function Figures({ id }: { id: string }) {
   const t = useTexts()
   const { money, number } = useFormat()
-  const { range, error: noDay, ask: askDay } = useLastDays(30)
-  const [{ data, error = noDay }, ask] = useAsk({
+  const { range, error: noDay, refetch: refetchToday } = useLastDays(30)
+  const [{ data, error = noDay }, refetch] = useApiQuery({
     query: MyShopFiguresDocument,
     variables: { id, from: '', to: '', ...range },
     pause: range === null,
   })
   const shop = data?.shop
   if (!shop) {
-    const again = () => (range === null ? askDay() : ask({ requestPolicy: 'network-only' }))
-    return error ? <Failed error={error} again={again} /> : <Skeleton shape="picture" count={2} />
+    const reload = () =>
+      range === null ? refetchToday() : refetch({ requestPolicy: 'network-only' })
+    return error ? (
+      <ErrorState error={error} onRetry={reload} />
+    ) : (
+      <Skeleton shape="picture" count={2} />
+    )
   }
   const { visits, visitsByDay, salesByDay } = shop
   const { amount, paid } = salesOf(salesByDay)
   return (
     <section className={css.figures} aria-labelledby="figures">
-      <h2 id="figures" className="unseen">
+      <h2 id="figures" className="visually-hidden">
         {t.figures}
       </h2>
       <dl className={css.totals}>

@@ -2,21 +2,21 @@ import { CircleCheck, ScanLine } from 'lucide-react'
 import { useRef, useState } from 'react'
 import { useClient } from 'urql'
 
-import { useFailureText, useRefusalText } from '@/api/errors'
-import { useDo } from '@/api/useDo'
+import { useRequestErrorText, useUserErrorText } from '@/api/errors'
+import { useApiMutation } from '@/api/useApiMutation'
 import { serverNow, useServerTime } from '@/app/clock'
-import { leavesOpen } from '@/forms/doubt'
+import { isOutcomeUnknown } from '@/forms/outcomeUnknown'
 import { Form } from '@/forms/Form'
-import { digitsOf } from '@/forms/number'
+import { parseDigits } from '@/forms/number'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
-import { useCatchUp } from '@/live/network'
+import { useOnResume } from '@/live/network'
 import { Button } from '@/ui/Button'
 import { Field } from '@/ui/Field'
 import { Screen } from '@/ui/Screen'
 import { toast } from '@/ui/toast'
 
-import { ForRole } from './ForRole'
+import { RequireRole } from './RequireRole'
 import { RedeemableOrderDocument, RedeemOrderDocument } from './redeem.gql'
 import type { RedeemableOrderFragment } from './redeem.gql'
 import css from './Redeem.module.css'
@@ -76,114 +76,116 @@ const useTexts = texts(
   },
 )
 
-/** Takes what customers paid for: one number after the other. */
+/** Redeems voucher codes one after another. */
 export function Redeem() {
   const t = useTexts()
   return (
-    <Screen title={t.title} up="/merchant">
-      <ForRole role="MERCHANT">
-        <Desk />
-      </ForRole>
+    <Screen title={t.title} backTo="/merchant">
+      <RequireRole role="MERCHANT">
+        <RedeemDesk />
+      </RequireRole>
     </Screen>
   )
 }
 
-const slack = 5000 // ms that our idea of the server's time may be off
+const clockTolerance = 5000 // ms of error in the estimated server time
 
-function Desk() {
+function RedeemDesk() {
   const t = useTexts()
   const client = useClient()
-  const failureText = useFailureText()
-  const refusalText = useRefusalText()
+  const requestErrorText = useRequestErrorText()
+  const userErrorText = useUserErrorText()
   useServerTime()
-  const [redeem, redeeming] = useDo(RedeemOrderDocument, { say: false })
+  const [redeem, redeeming] = useApiMutation(RedeemOrderDocument, { toastErrors: false })
   const form = useRef<HTMLDivElement>(null)
   const [number, setNumber] = useState('')
   const [finding, setFinding] = useState(false)
   const [error, setError] = useState<string>()
   const [order, setOrder] = useState<RedeemableOrderFragment | null>(null)
-  const [justDone, setJustDone] = useState(false)
-  const turn = useRef(0) // the search whose order is shown: what belongs to an earlier one is late
-  /** A try whose answer did not arrive: an order that is used since then was redeemed by it. */
-  const doubt = useRef<{ readonly id: string; readonly since: number } | null>(null)
+  const [redeemedHere, setRedeemedHere] = useState(false)
+  const searchId = useRef(0) // id of the current search; results of earlier ones are stale
+  /**
+   * A redemption whose response was lost. If the order is used since then, that request succeeded.
+   */
+  const unconfirmed = useRef<{ readonly id: string; readonly since: number } | null>(null)
 
-  const toField = () => form.current?.querySelector('input')?.focus()
-  // What it was a moment ago does not help at a till.
-  const ask = (plain: string) =>
+  const focusField = () => form.current?.querySelector('input')?.focus()
+  // Cached states are useless at the counter.
+  const lookUp = (digits: string) =>
     client
-      .query(RedeemableOrderDocument, { number: plain }, { requestPolicy: 'network-only' })
+      .query(RedeemableOrderDocument, { number: digits }, { requestPolicy: 'network-only' })
       .toPromise()
-  const show = (found: RedeemableOrderFragment | null, done = false) => {
-    const { id, since = Infinity } = doubt.current ?? {}
+  const show = (found: RedeemableOrderFragment | null, justRedeemed = false) => {
+    const { id, since = Infinity } = unconfirmed.current ?? {}
     const usedAt = found?.usedAt ? new Date(found.usedAt).getTime() : -Infinity
-    const late = found?.status === 'USED' && found.id === id && usedAt > since - slack
+    const late = found?.status === 'USED' && found.id === id && usedAt > since - clockTolerance
     setOrder(found)
-    setJustDone(done || late)
-    if (found?.status !== 'PAID' && found?.id === id) doubt.current = null
-    if (!done && !late) return
+    setRedeemedHere(justRedeemed || late)
+    if (found?.status !== 'PAID' && found?.id === id) unconfirmed.current = null
+    if (!justRedeemed && !late) return
     setNumber('')
-    toField()
+    focusField()
   }
-  const recheck = async (its: string) => {
-    const mine = turn.current
-    const { data } = await ask(its)
-    if (mine === turn.current && data?.orderByNumber) show(data.orderByNumber)
+  const recheck = async (orderNumber: string) => {
+    const mine = searchId.current
+    const { data } = await lookUp(orderNumber)
+    if (mine === searchId.current && data?.orderByNumber) show(data.orderByNumber)
   }
-  useCatchUp(() => {
-    if (order !== null && order.id === doubt.current?.id) void recheck(order.number)
+  useOnResume(() => {
+    if (order !== null && order.id === unconfirmed.current?.id) void recheck(order.number)
   })
   const find = async () => {
-    const mine = ++turn.current
-    const plain = digitsOf(number)
+    const mine = ++searchId.current
+    const digits = parseDigits(number)
     setFinding(false)
-    setJustDone(false)
+    setRedeemedHere(false)
     setOrder(null)
-    if (plain === null) {
+    if (digits === null) {
       setError(t.digits)
-      toField()
+      focusField()
       return
     }
     setError(undefined)
     setFinding(true)
-    const { data, error: failed } = await ask(plain)
-    if (mine !== turn.current) return
+    const { data, error: failed } = await lookUp(digits)
+    if (mine !== searchId.current) return
     setFinding(false)
     if (failed) {
-      toast(failureText(failed))
+      toast(requestErrorText(failed))
       return
     }
     const found = data?.orderByNumber ?? null
     show(found)
     if (found === null) {
       setError(t.notFound)
-      toField()
+      focusField()
     }
   }
-  const take = async ({ id, number: its }: RedeemableOrderFragment) => {
-    const mine = turn.current
-    const since = doubt.current?.id === id ? doubt.current.since : serverNow()
-    const done = await redeem({ id })
-    const open = !done.ok && leavesOpen(done.error)
-    const [refusal] = done.ok ? [] : done.refusals
-    if (mine !== turn.current) {
-      if (done.ok) toast(t.doneFor(its))
-      else if (open) toast(t.openFor(its))
-      else if (refusal) toast(`${its}: ${refusalText(refusal)}`)
+  const redeemOrder = async ({ id, number: orderNumber }: RedeemableOrderFragment) => {
+    const mine = searchId.current
+    const since = unconfirmed.current?.id === id ? unconfirmed.current.since : serverNow()
+    const result = await redeem({ id })
+    const open = !result.ok && isOutcomeUnknown(result.error)
+    const [userError] = result.ok ? [] : result.userErrors
+    if (mine !== searchId.current) {
+      if (result.ok) toast(t.doneFor(orderNumber))
+      else if (open) toast(t.openFor(orderNumber))
+      else if (userError) toast(`${orderNumber}: ${userErrorText(userError)}`)
       return
     }
-    if (open) doubt.current = { id, since }
-    const now = done.value?.order
-    if (now) show(now, done.ok)
+    if (open) unconfirmed.current = { id, since }
+    const now = result.value?.order
+    if (now) show(now, result.ok)
     else {
-      if (refusal) toast(refusalText(refusal))
-      await recheck(its)
+      if (userError) toast(userErrorText(userError))
+      await recheck(orderNumber)
     }
   }
 
   return (
     <div className={css.desk}>
       <div ref={form}>
-        <Form label={t.title} refusals={[]} fields={[]} onSubmit={() => void find()}>
+        <Form label={t.title} userErrors={[]} fields={[]} onSubmit={() => void find()}>
           <Field
             label={t.number}
             hint={t.numberHint}
@@ -210,11 +212,11 @@ function Desk() {
       </div>
       <div role="status" className={css.found}>
         {order && (
-          <Found
+          <OrderPanel
             order={order}
-            justDone={justDone}
+            redeemedHere={redeemedHere}
             busy={redeeming}
-            onRedeem={() => void take(order)}
+            onRedeem={() => void redeemOrder(order)}
           />
         )}
       </div>
@@ -224,13 +226,13 @@ function Desk() {
 
 interface FoundProps {
   readonly order: RedeemableOrderFragment
-  /** It was redeemed here, just now. */
-  readonly justDone: boolean
+  /** Redeemed on this screen just now. */
+  readonly redeemedHere: boolean
   readonly busy: boolean
   readonly onRedeem: () => void
 }
 
-function Found({ order, justDone, busy, onRedeem }: FoundProps) {
+function OrderPanel({ order, redeemedHere, busy, onRedeem }: FoundProps) {
   const t = useTexts()
   const { money, moment } = useFormat()
   const statusName = useStatusName()
@@ -268,7 +270,7 @@ function Found({ order, justDone, busy, onRedeem }: FoundProps) {
         <Button wide busy={busy} onClick={onRedeem}>
           {t.redeem}
         </Button>
-      ) : justDone ? (
+      ) : redeemedHere ? (
         <p className={css.done} data-redeemed={order.number}>
           <CircleCheck aria-hidden="true" size={26} />
           <span>

@@ -24,7 +24,7 @@ const useTexts = texts<Record<OrderStatus, string>>(
   },
 )
 
-/** Those that orders in a shop's list have. */
+/** Statuses that a shop's order list can contain. */
 export const statuses: readonly OrderStatus[] = [
   'PAID',
   'USED',
@@ -34,7 +34,7 @@ export const statuses: readonly OrderStatus[] = [
   'REFUNDED',
 ]
 
-/** Says to a merchant where an order is in its life. */
+/** Returns a function that names an order status for merchants. */
 export function useStatusName(): (status: OrderStatus) => string {
   const t = useTexts()
   return (status) => t[status]

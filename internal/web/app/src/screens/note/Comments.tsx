@@ -1,23 +1,23 @@
 import { useId, useRef, useState, type FormEvent } from 'react'
 import { Link } from 'wouter'
 
-import { refusalOf, useDo } from '@/api/useDo'
-import { useRefusalText } from '@/api/errors'
-import { useEntryState } from '@/app/entries'
-import { leavesOpen } from '@/forms/doubt'
+import { userErrorFor, useApiMutation } from '@/api/useApiMutation'
+import { useUserErrorText } from '@/api/errors'
+import { useEntryState } from '@/app/historyEntry'
+import { isOutcomeUnknown } from '@/forms/outcomeUnknown'
 import { useFormat } from '@/i18n/format'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { LikeToggle } from '@/notes/LikeToggle'
 import { useSession } from '@/session/session'
-import { signInPath } from '@/session/useSignedIn'
+import { signInPath } from '@/session/useSignInGuard'
 import { Avatar } from '@/ui/Avatar'
 import { Button, ButtonLink } from '@/ui/Button'
-import { Area } from '@/ui/Field'
-import { lengthOf } from '@/ui/graphemes'
+import { TextArea } from '@/ui/Field'
+import { textLength } from '@/ui/graphemes'
 import { Pages } from '@/ui/Pages'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty } from '@/ui/State'
+import { EmptyState } from '@/ui/State'
 
 import css from './Comments.module.css'
 import {
@@ -64,10 +64,10 @@ const useTexts = texts(
   },
 )
 
-const longest = 500 // characters
-const few = 2 // replies that are shown of each comment at first, as in the Thread fragment
+const maxLength = 500 // characters
+const previewReplies = 2 // replies shown per comment at first, as in the Thread fragment
 
-/** What people say about a note, and what the viewer has to say. */
+/** The comments of a note, with a form. */
 export function Comments({ noteId, count }: { noteId: string; count: number }) {
   const t = useTexts()
   const { number } = useFormat()
@@ -82,7 +82,7 @@ export function Comments({ noteId, count }: { noteId: string; count: number }) {
         connection={({ note }) => note?.comments}
         className={css.list}
         loading={<Skeleton shape="text" count={2} />}
-        empty={<Empty title={t.none} />}
+        empty={<EmptyState title={t.none} />}
       >
         {({ node }) => <Thread noteId={noteId} thread={node} />}
       </Pages>
@@ -90,31 +90,32 @@ export function Comments({ noteId, count }: { noteId: string; count: number }) {
   )
 }
 
-/** A comment, and what was answered below it. */
+/** A comment with its replies. */
 function Thread({ noteId, thread }: { noteId: string; thread: ThreadFragment }) {
   const t = useTexts()
   const { number } = useFormat()
   const [open, setOpen] = useEntryState(`replies:${thread.id}`, false)
-  const answer = (reply: ReplyFragment) => (
+  const renderReply = (reply: ReplyFragment) => (
     <Comment
       noteId={noteId}
       comment={reply}
-      // All replies stand below the comment: only those to other replies say to whom.
+      // All replies are listed under the top-level comment. Replies to replies also name their
+      // recipient.
       to={reply.parent !== null && reply.parent.id !== thread.id ? reply.parent.author : null}
-      onAnswered={() => setOpen(true)}
+      onReplied={() => setOpen(true)}
     />
   )
   const first = thread.replies.edges.length > 0 && (
     <ul className={css.replies}>
       {thread.replies.edges.map(({ node }) => (
-        <li key={node.id}>{answer(node)}</li>
+        <li key={node.id}>{renderReply(node)}</li>
       ))}
     </ul>
   )
   return (
     <>
-      <Comment noteId={noteId} comment={thread} onAnswered={() => setOpen(true)} />
-      {open && thread.replyCount > few ? (
+      <Comment noteId={noteId} comment={thread} onReplied={() => setOpen(true)} />
+      {open && thread.replyCount > previewReplies ? (
         <Pages
           name={`replies-of:${thread.id}`}
           document={RepliesDocument}
@@ -124,7 +125,7 @@ function Thread({ noteId, thread }: { noteId: string; thread: ThreadFragment }) 
           loading={first || <Skeleton shape="text" />}
           empty={null}
         >
-          {({ node }) => answer(node)}
+          {({ node }) => renderReply(node)}
         </Pages>
       ) : (
         <>
@@ -145,23 +146,23 @@ function Thread({ noteId, thread }: { noteId: string; thread: ThreadFragment }) 
 interface CommentProps {
   readonly noteId: string
   readonly comment: CommentFragment
-  /** To whom it speaks, where its place does not say it. */
+  /** The recipient, for replies to replies. */
   readonly to?: { readonly id: string; readonly nickname: string } | null
-  readonly onAnswered: () => void
+  readonly onReplied: () => void
 }
 
-function Comment({ noteId, comment, to = null, onAnswered }: CommentProps) {
+function Comment({ noteId, comment, to = null, onReplied }: CommentProps) {
   const t = useTexts()
   const { ago } = useFormat()
   const session = useSession()
-  const [answering, setAnswering] = useState(false)
+  const [replying, setReplying] = useState(false)
   const button = useRef<HTMLSpanElement>(null)
-  const [like] = useDo(LikeCommentDocument)
-  const [unlike] = useDo(UnlikeCommentDocument)
+  const [like] = useApiMutation(LikeCommentDocument)
+  const [unlike] = useApiMutation(UnlikeCommentDocument)
   const { author } = comment
 
   const close = () => {
-    setAnswering(false)
+    setReplying(false)
     button.current?.querySelector('button')?.focus()
   }
   return (
@@ -197,16 +198,16 @@ function Comment({ noteId, comment, to = null, onAnswered }: CommentProps) {
               <Button
                 kind="plain"
                 small
-                aria-expanded={answering}
+                aria-expanded={replying}
                 aria-label={t.replyTo(isolate(author.nickname))}
-                onClick={() => (answering ? close() : setAnswering(true))}
+                onClick={() => (replying ? close() : setReplying(true))}
               >
                 {t.reply}
               </Button>
             </span>
           )}
         </div>
-        {answering && (
+        {replying && (
           <Composer
             noteId={noteId}
             parentId={comment.id}
@@ -214,7 +215,7 @@ function Comment({ noteId, comment, to = null, onAnswered }: CommentProps) {
             onCancel={close}
             onSent={() => {
               close()
-              onAnswered()
+              onReplied()
             }}
           />
         )}
@@ -231,18 +232,18 @@ interface ComposerProps {
   readonly onSent?: () => void
 }
 
-/** Where one writes a comment. What could not be sent stays. */
+/** A form for a comment. Unsent text is kept. */
 function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) {
   const t = useTexts()
   const { number } = useFormat()
   const session = useSession()
-  const refusalText = useRefusalText()
-  // Somebody else who signs in here does not find it.
+  const userErrorText = useUserErrorText()
+  // The draft belongs to one user.
   const of = `comment:${session?.userId ?? ''}:${parentId ?? ''}`
   const [content, setContent] = useEntryState(of, '')
   const written = useRef(content)
   const [error, setError] = useState<string>()
-  const [add, busy] = useDo(AddCommentDocument, { say: false })
+  const [add, busy] = useApiMutation(AddCommentDocument, { toastErrors: false })
   const id = useId()
   if (session === null) {
     return (
@@ -253,30 +254,30 @@ function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) 
   }
 
   const text = content.trim()
-  const left = longest - lengthOf(text)
+  const left = maxLength - textLength(text)
   const submit = async (event: FormEvent) => {
     event.preventDefault()
     if (busy || text === '' || left < 0) return
     setError(undefined)
-    const done = await add({ input: { noteId, content: text, parentId: parentId ?? null } })
-    if (done.ok) {
-      // Unless the next one is being written.
+    const result = await add({ input: { noteId, content: text, parentId: parentId ?? null } })
+    if (result.ok) {
+      // Unless the user has started the next comment.
       if (written.current === content) setContent('')
       onSent?.()
       return
     }
-    const refusal = refusalOf(done.refusals, 'content') ?? done.refusals[0]
-    if (refusal) setError(refusalText(refusal))
-    else if (leavesOpen(done.error) && navigator.onLine) setError(t.doubt)
+    const userError = userErrorFor(result.userErrors, 'content') ?? result.userErrors[0]
+    if (userError) setError(userErrorText(userError))
+    else if (isOutcomeUnknown(result.error) && navigator.onLine) setError(t.doubt)
   }
   return (
     <form className={css.composer} id={id} onSubmit={submit}>
-      <Area
+      <TextArea
         label={label}
         error={left < 0 ? t.left(number(left)) : error}
         {...(left < 100 && left >= 0 ? { hint: t.left(number(left)) } : {})}
         rows={parentId === undefined ? 2 : 3}
-        // Whoever pressed "reply" wants to write now.
+        // The user pressed "Reply" to type.
         // oxlint-disable-next-line jsx-a11y/no-autofocus
         autoFocus={parentId !== undefined}
         value={content}

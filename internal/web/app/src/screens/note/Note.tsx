@@ -2,15 +2,15 @@ import { Trash2 } from 'lucide-react'
 import { useState } from 'react'
 import { Link, useLocation } from 'wouter'
 
-import { codeOf } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
-import { useDo } from '@/api/useDo'
+import { errorCode } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
+import { useApiMutation } from '@/api/useApiMutation'
 import { useFormat } from '@/i18n/format'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { LikeButton } from '@/notes/LikeButton'
 import { FollowButton } from '@/people/FollowButton'
-import { Lost } from '@/screens/lost/Lost'
+import { NotFound } from '@/screens/notfound/NotFound'
 import { useSession } from '@/session/session'
 import { useTypeName } from '@/shops/typeNames'
 import { Avatar } from '@/ui/Avatar'
@@ -21,7 +21,7 @@ import { Picture } from '@/ui/Picture'
 import { Score } from '@/ui/Score'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Failed } from '@/ui/State'
+import { ErrorState } from '@/ui/State'
 import { toast } from '@/ui/toast'
 
 import { Comments } from './Comments'
@@ -64,16 +64,16 @@ const useTexts = texts(
 /** A note with its pictures and comments. */
 export function Note({ id }: { id: string }) {
   const t = useTexts()
-  const [{ data, error }, ask] = useAsk({ query: NoteDocument, variables: { id } })
+  const [{ data, error }, refetch] = useApiQuery({ query: NoteDocument, variables: { id } })
   const [leaving, setLeaving] = useState(false)
 
   if (leaving) return null
-  if (data?.note === null || (error && codeOf(error) === 'BAD_USER_INPUT')) return <Lost />
+  if (data?.note === null || (error && errorCode(error) === 'BAD_USER_INPUT')) return <NotFound />
   if (!data?.note) {
     return (
-      <Screen title={t.title} up="/">
+      <Screen title={t.title} backTo="/">
         {error ? (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : (
           <Skeleton shape="card" />
         )}
@@ -82,7 +82,11 @@ export function Note({ id }: { id: string }) {
   }
   const { note } = data
   return (
-    <Screen title={note.title} up="/" action={<Remove note={note} onGone={setLeaving} />}>
+    <Screen
+      title={note.title}
+      backTo="/"
+      action={<DeleteButton note={note} onDeleted={setLeaving} />}
+    >
       <div className={note.images.length > 0 ? css.columns : css.column} data-note={note.id}>
         {note.images.length > 0 && (
           <div className={css.pictures}>
@@ -108,7 +112,7 @@ type Shown = NonNullable<NoteQuery['note']>
 const tallest = 3 / 4 // width over height
 const widest = 16 / 9
 
-/** The shape of the place for the pictures: that of the first, unless it is extreme. */
+/** Aspect ratio of the gallery: that of the first picture, within limits. */
 function shapeOf([first]: Shown['images']): number {
   const ratio = first?.width && first.height ? first.width / first.height : 4 / 3
   return Math.min(Math.max(ratio, tallest), widest)
@@ -140,10 +144,10 @@ function Shop({ shop }: { shop: NoteShopFragment }) {
   const typeName = useTypeName()
   return (
     <section className={css.shop} aria-labelledby="shop">
-      <h2 id="shop" className="unseen">
+      <h2 id="shop" className="visually-hidden">
         {t.shop}
       </h2>
-      <div className={css.sign}>
+      <div className={css.shopPicture}>
         <Picture src={shop.images[0]?.thumbnailUrl} alt="" ratio={1} />
       </div>
       <div>
@@ -186,40 +190,40 @@ function Likes({ note }: { note: Shown }) {
   )
 }
 
-/** Deletes a note, for its author and for administrators. */
-function Remove({ note, onGone }: { note: Shown; onGone: (gone: boolean) => void }) {
+/** Deletes a note, for its author and administrators. */
+function DeleteButton({ note, onDeleted }: { note: Shown; onDeleted: (gone: boolean) => void }) {
   const t = useTexts()
   const session = useSession()
   const [, navigate] = useLocation()
-  const [asking, setAsking] = useState(false)
-  const [remove, busy] = useDo(DeleteNoteDocument)
-  const [{ data }] = useAsk({
+  const [confirming, setConfirming] = useState(false)
+  const [remove, busy] = useApiMutation(DeleteNoteDocument)
+  const [{ data }] = useApiQuery({
     query: NoteViewerDocument,
     variables: {},
     requestPolicy: 'cache-first',
     pause: session === null,
-    catchUp: false,
+    refetchOnResume: false,
   })
   if (session === null) return null
   if (session.userId !== note.author.id && data?.me?.role !== 'ADMIN') return null
 
   const act = async () => {
-    const done = await remove({ id: note.id })
-    if (!done.ok) return
-    onGone(true)
+    const result = await remove({ id: note.id })
+    if (!result.ok) return
+    onDeleted(true)
     toast(t.deleted)
     navigate(`/users/${note.author.id}`, { replace: true })
   }
   return (
     <>
-      <IconButton label={t.remove} onClick={() => setAsking(true)}>
+      <IconButton label={t.remove} onClick={() => setConfirming(true)}>
         <Trash2 aria-hidden="true" size={20} />
       </IconButton>
-      {asking && (
-        <Dialog title={t.sure} onClose={() => setAsking(false)}>
+      {confirming && (
+        <Dialog title={t.sure} onClose={() => setConfirming(false)}>
           <p>{t.gone}</p>
           <div className={css.choice}>
-            <Button kind="quiet" onClick={() => setAsking(false)}>
+            <Button kind="quiet" onClick={() => setConfirming(false)}>
               {t.no}
             </Button>
             <Button busy={busy} onClick={act}>

@@ -11,23 +11,23 @@ import {
 import type { ReactNode } from 'react'
 import { Link } from 'wouter'
 
-import { useRefusalText } from '@/api/errors'
+import { useUserErrorText } from '@/api/errors'
 import type { OrderStatus } from '@/api/types.gql'
 import { serverNow } from '@/app/clock'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import type { OrderStateFragment } from '@/orders/order.gql'
 import { useOrder } from '@/orders/useOrder'
-import { Lost } from '@/screens/lost/Lost'
-import { ShopLine } from '@/shops/ShopLine'
+import { NotFound } from '@/screens/notfound/NotFound'
+import { ShopRow } from '@/shops/ShopRow'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Failed } from '@/ui/State'
+import { ErrorState } from '@/ui/State'
 import { voucherPath } from '@/vouchers/paths'
 import type { VoucherFactsFragment } from '@/vouchers/voucher.gql'
 
 import { Pay } from './Pay'
-import { Sure } from './Sure'
+import { ConfirmButton } from './ConfirmButton'
 import css from './Order.module.css'
 
 const useTexts = texts(
@@ -122,22 +122,22 @@ const icons: Record<OrderStatus, typeof Ban> = {
   FAILED: CircleAlert,
 }
 
-/** An order: where it is in its life, as it goes on, and what can be done about it. */
+/** An order: its live status, actions and details. */
 export function Order({ id }: { id: string }) {
   const t = useTexts()
-  const { state, voucher, terms, redeemedBy, lost, error, own, ask } = useOrder(id)
+  const { state, voucher, terms, redeemedBy, notFound, error, isOwn, refetch } = useOrder(id)
   if (state === null || voucher === null || terms === null) {
-    if (lost) return <Lost />
+    if (notFound) return <NotFound />
     return (
-      <Screen title={t.title} up="/orders">
-        {error ? <Failed error={error} again={ask} /> : <Skeleton shape="card" />}
+      <Screen title={t.title} backTo="/orders">
+        {error ? <ErrorState error={error} onRetry={refetch} /> : <Skeleton shape="card" />}
       </Screen>
     )
   }
   return (
-    <Screen title={t.title} up="/orders">
+    <Screen title={t.title} backTo="/orders">
       <div className={css.layout} data-order={id}>
-        <State order={state} voucher={voucher} own={own} ask={ask} />
+        <State order={state} voucher={voucher} isOwn={isOwn} refetch={refetch} />
         <div className={css.side}>
           <section aria-labelledby="what">
             <h2 id="what">{t.what}</h2>
@@ -148,7 +148,7 @@ export function Order({ id }: { id: string }) {
               {terms.subTitle !== null && <p dir="auto">{terms.subTitle}</p>}
               {terms.rules !== null && (
                 <p className={css.rules}>
-                  <span className="unseen">{t.rules}: </span>
+                  <span className="visually-hidden">{t.rules}: </span>
                   <bdi>{terms.rules}</bdi>
                 </p>
               )}
@@ -156,7 +156,7 @@ export function Order({ id }: { id: string }) {
           </section>
           <section aria-labelledby="where">
             <h2 id="where">{t.where}</h2>
-            <ShopLine shop={voucher.shop} />
+            <ShopRow shop={voucher.shop} />
           </section>
           <Details order={state} faceValue={terms.faceValue} redeemedBy={redeemedBy} />
         </div>
@@ -168,17 +168,17 @@ export function Order({ id }: { id: string }) {
 interface StateProps {
   readonly order: OrderStateFragment
   readonly voucher: VoucherFactsFragment
-  readonly own: boolean
-  readonly ask: () => void
+  readonly isOwn: boolean
+  readonly refetch: () => void
 }
 
-function State({ order, voucher, own, ask }: StateProps) {
+function State({ order, voucher, isOwn, refetch }: StateProps) {
   const t = useTexts()
   const { money } = useFormat()
-  const refusalText = useRefusalText()
+  const userErrorText = useUserErrorText()
   const { status, failure } = order
   const Icon = icons[status]
-  const said: Record<OrderStatus, string> = {
+  const statusText: Record<OrderStatus, string> = {
     QUEUED: t.queuedText,
     UNPAID: t.unpaidText,
     PAID: t.paidText,
@@ -186,44 +186,45 @@ function State({ order, voucher, own, ask }: StateProps) {
     CANCELLED: t.cancelledText,
     REFUNDING: t.refundingText,
     REFUNDED: t.refundedText(money(order.payValue)),
-    FAILED: failure === null ? t.failedText : refusalText(failure),
+    FAILED: failure === null ? t.failedText : userErrorText(failure),
   }
-  let more: ReactNode = null
-  if (status === 'UNPAID' && own) more = <Pay order={order} ask={ask} />
+  let actions: ReactNode = null
+  if (status === 'UNPAID' && isOwn) actions = <Pay order={order} refetch={refetch} />
   if (status === 'PAID') {
-    more = (
+    actions = (
       <>
-        <Digits number={order.number} />
-        {own && <Sure action="refund" orderId={order.id} ask={ask} />}
+        <VoucherCode number={order.number} />
+        {isOwn && <ConfirmButton action="refund" orderId={order.id} refetch={refetch} />}
       </>
     )
   }
-  if (own && mayDispute(order)) more = <Sure action="dispute" orderId={order.id} ask={ask} />
+  if (isOwn && canDispute(order))
+    actions = <ConfirmButton action="dispute" orderId={order.id} refetch={refetch} />
   if (status === 'FAILED' || status === 'CANCELLED') {
-    more = (
-      <Link href={voucherPath(voucher)} className={css.again}>
+    actions = (
+      <Link href={voucherPath(voucher)} className={css.voucherLink}>
         {t.again}
       </Link>
     )
   }
   return (
     <div className={css.state} data-status={status} data-failure={failure?.code}>
-      <div role="status" className={css.told}>
+      <div role="status" className={css.status}>
         <span className={css.icon}>
           <Icon aria-hidden="true" size={32} />
         </span>
         <p className={css.title}>{t[status]}</p>
-        <p className={css.text}>{said[status]}</p>
+        <p className={css.text}>{statusText[status]}</p>
       </div>
-      {more}
+      {actions}
     </div>
   )
 }
 
 const disputeWithin = 24 * 60 * 60_000 // ms
 
-/** Whether the buyer can still report that the shop redeemed the order without them. */
-function mayDispute({ status, usedAt, redemptionDisputedAt }: OrderStateFragment): boolean {
+/** Reports whether the buyer can still dispute the redemption. */
+function canDispute({ status, usedAt, redemptionDisputedAt }: OrderStateFragment): boolean {
   return (
     status === 'USED' &&
     redemptionDisputedAt === null &&
@@ -232,12 +233,12 @@ function mayDispute({ status, usedAt, redemptionDisputedAt }: OrderStateFragment
   )
 }
 
-/** The number that is read out in the shop, in groups of four. */
-function Digits({ number }: { number: string }) {
+/** The voucher code, in groups of four digits. */
+function VoucherCode({ number }: { number: string }) {
   const t = useTexts()
   return (
     <p className={css.digits} data-number={number}>
-      <span className="unseen">{t.number}: </span>
+      <span className="visually-hidden">{t.number}: </span>
       {(number.match(/.{1,4}/g) ?? []).map((group, i) => (
         // oxlint-disable-next-line react/no-array-index-key
         <span key={i}>{group} </span>
@@ -246,7 +247,7 @@ function Digits({ number }: { number: string }) {
   )
 }
 
-const moments = [
+const timestamps = [
   'createdAt',
   'paidAt',
   'usedAt',
@@ -292,7 +293,7 @@ function Details({ order, faceValue, redeemedBy }: DetailsProps) {
             <dd dir="auto">{redeemedBy}</dd>
           </div>
         )}
-        {moments.map((name) => {
+        {timestamps.map((name) => {
           const at = order[name]
           return at === null ? null : (
             <div key={name}>

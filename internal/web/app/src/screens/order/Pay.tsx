@@ -1,9 +1,9 @@
 import { useState } from 'react'
 
-import { useRefusalText } from '@/api/errors'
+import { useUserErrorText } from '@/api/errors'
 import type { PayMethod } from '@/api/types.gql'
-import { useAsk } from '@/api/useAsk'
-import { useDo } from '@/api/useDo'
+import { useApiQuery } from '@/api/useApiQuery'
+import { useApiMutation } from '@/api/useApiMutation'
 import { serverNow } from '@/app/clock'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
@@ -13,7 +13,7 @@ import { toast } from '@/ui/toast'
 import { Countdown } from '@/vouchers/Countdown'
 
 import { PayBalanceDocument, PayOrderDocument } from './order-actions.gql'
-import { Sure } from './Sure'
+import { ConfirmButton } from './ConfirmButton'
 import css from './Pay.module.css'
 
 const useTexts = texts(
@@ -43,31 +43,31 @@ const useTexts = texts(
 
 const methods: readonly PayMethod[] = ['ALIPAY', 'WECHAT', 'BALANCE']
 
-/** Pays an order, or cancels it. */
-export function Pay({ order, ask }: { order: OrderStateFragment; ask: () => void }) {
+/** Pays or cancels an order. */
+export function Pay({ order, refetch }: { order: OrderStateFragment; refetch: () => void }) {
   const t = useTexts()
   const { money } = useFormat()
   const [method, setMethod] = useState<PayMethod>('ALIPAY')
-  const [{ data }] = useAsk({ query: PayBalanceDocument })
+  const [{ data }] = useApiQuery({ query: PayBalanceDocument })
   const balance = data?.me?.balance ?? 0
   const payable = (name: PayMethod) => name !== 'BALANCE' || balance >= order.payValue
   const [waiting, setWaiting] = useState(false)
-  const [pay, paying] = useDo(PayOrderDocument, { say: false })
-  const refusalText = useRefusalText()
+  const [pay, paying] = useApiMutation(PayOrderDocument, { toastErrors: false })
+  const userErrorText = useUserErrorText()
 
-  const go = async () => {
-    const done = await pay({ orderId: order.id, method })
-    setWaiting(done.ok && done.value.order?.status === 'UNPAID')
-    if (done.ok) return
-    // An order that is still to be paid was not refused: its payment was.
-    const { status, payBefore = null } = done.value?.order ?? {}
+  const submit = async () => {
+    const result = await pay({ orderId: order.id, method })
+    setWaiting(result.ok && result.value.order?.status === 'UNPAID')
+    if (result.ok) return
+    // An order that is still unpaid was not rejected: its payment was.
+    const { status, payBefore = null } = result.value?.order ?? {}
     const open =
       status === 'UNPAID' && (payBefore === null || new Date(payBefore).getTime() > serverNow())
-    const [refusal] = done.refusals
-    if (refusal)
-      toast(refusal.code === 'ORDER_NOT_PAYABLE' && open ? t.refused : refusalText(refusal))
-    // Whatever went wrong, the order may have become another.
-    ask()
+    const [userError] = result.userErrors
+    if (userError)
+      toast(userError.code === 'ORDER_NOT_PAYABLE' && open ? t.refused : userErrorText(userError))
+    // The order may have changed.
+    refetch()
   }
   return (
     <div className={css.pay}>
@@ -102,10 +102,10 @@ export function Pay({ order, ask }: { order: OrderStateFragment; ask: () => void
         </div>
       </fieldset>
       <div role="status">{waiting && <p className={css.waiting}>{t.waiting}</p>}</div>
-      <Button wide busy={paying} onClick={() => void go()}>
+      <Button wide busy={paying} onClick={() => void submit()}>
         {t.pay(money(order.payValue))}
       </Button>
-      <Sure action="cancel" orderId={order.id} ask={ask} />
+      <ConfirmButton action="cancel" orderId={order.id} refetch={refetch} />
     </div>
   )
 }

@@ -12,7 +12,7 @@ import { ButtonLink } from '@/ui/Button'
 import { Pages } from '@/ui/Pages'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty } from '@/ui/State'
+import { EmptyState } from '@/ui/State'
 
 import { OrdersDocument, type OrdersQuery } from './orders.gql'
 import css from './Orders.module.css'
@@ -57,7 +57,7 @@ const statuses: Record<Tab, readonly OrderStatus[] | null> = {
   over: ['CANCELLED', 'REFUNDING', 'REFUNDED', 'FAILED'],
 }
 
-/** The viewer's orders, as they change. */
+/** The viewer's orders, live. */
 export function Orders() {
   const t = useTexts()
   const [params] = useSearchParams()
@@ -81,18 +81,18 @@ export function Orders() {
           ))}
         </ul>
       </nav>
-      <h2 className="unseen">{t[tab]}</h2>
+      <h2 className="visually-hidden">{t[tab]}</h2>
       <Pages
         key={tab}
         name={tab}
         document={OrdersDocument}
         variables={variables}
         connection={({ me }) => me?.orders}
-        fresh
+        alwaysRefetch
         className={css.list}
         loading={<Skeleton shape="row" count={4} />}
         empty={
-          <Empty title={tab === 'all' ? t.none : t.noneSo}>
+          <EmptyState title={tab === 'all' ? t.none : t.noneSo}>
             {tab === 'all' ? (
               <ButtonLink href="/">{t.look}</ButtonLink>
             ) : (
@@ -100,7 +100,7 @@ export function Orders() {
                 {t.seeAll}
               </ButtonLink>
             )}
-          </Empty>
+          </EmptyState>
         }
       >
         {({ node }, i) => <OrderCard order={node} eager={i < 6} />}
@@ -110,41 +110,41 @@ export function Orders() {
 }
 
 /**
- * Follows the orders: those in the list change in the cache, and the list is asked again for what is
- * to come into it or to leave it.
+ * Subscribes to the viewer's orders. The cache updates listed orders. Pages are refetched when an
+ * order enters or leaves the list.
  */
 function useLiveOrders({ status }: { status: readonly OrderStatus[] | null }): void {
   const client = useClient()
   const { data } = useLive({ query: OrderUpdatesDocument, variables: { orderId: null } })
-  const ask = useEffectEvent((after: string | null) => {
+  const refetchPage = useEffectEvent((after: string | null) => {
     void client
       .query(OrdersDocument, { status, after }, { requestPolicy: 'network-only' })
       .toPromise()
   })
-  const told = data?.orderUpdates
-  const look = useEffectEvent((order: NonNullable<typeof told>) => {
-    const here = status === null || status.includes(order.status)
-    const page = pagesOf(client, status).find(({ ids }) => ids.includes(order.id))
-    if (here !== (page !== undefined)) ask(page?.after ?? null)
+  const update = data?.orderUpdates
+  const applyUpdate = useEffectEvent((order: NonNullable<typeof update>) => {
+    const matches = status === null || status.includes(order.status)
+    const page = cachedPages(client, status).find(({ ids }) => ids.includes(order.id))
+    if (matches !== (page !== undefined)) refetchPage(page?.after ?? null)
   })
   useEffect(() => {
-    if (told) look(told)
-  }, [told])
-  const askAll = useEffectEvent(() => {
-    for (const { after } of pagesOf(client, status)) ask(after)
+    if (update) applyUpdate(update)
+  }, [update])
+  const refetchAllPages = useEffectEvent(() => {
+    for (const { after } of cachedPages(client, status)) refetchPage(after)
   })
-  useEffect(() => onReopen(() => askAll()), [])
+  useEffect(() => onReopen(() => refetchAllPages()), [])
 }
 
-interface KnownPage {
-  /** Where it begins; null for the first. */
+interface CachedPage {
+  /** Cursor of the page; null for the first. */
   readonly after: string | null
   readonly ids: readonly string[]
 }
 
-/** The pages of the list that are in the cache. */
-function pagesOf(client: Client, status: readonly OrderStatus[] | null): readonly KnownPage[] {
-  const pages: KnownPage[] = []
+/** Returns the cached pages of the list. */
+function cachedPages(client: Client, status: readonly OrderStatus[] | null): readonly CachedPage[] {
+  const pages: CachedPage[] = []
   let after: string | null = null
   for (;;) {
     const page: OrdersPage = client.readQuery(

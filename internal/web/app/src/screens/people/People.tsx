@@ -1,15 +1,15 @@
 import type { TypedDocumentNode } from 'urql'
 
-import { codeOf } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
+import { errorCode } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { PersonRow } from '@/people/PersonRow'
-import { Lost } from '@/screens/lost/Lost'
+import { NotFound } from '@/screens/notfound/NotFound'
 import { Pages } from '@/ui/Pages'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty } from '@/ui/State'
+import { EmptyState } from '@/ui/State'
 
 import {
   CommonFolloweesDocument,
@@ -46,16 +46,16 @@ const documents: Record<'followers' | 'followees' | 'common', Document> = {
   common: CommonFolloweesDocument,
 }
 
-/** Those who follow somebody, whom somebody follows, or whom both follow. */
+/** Followers, followees or common followees of a user. */
 export function People({ id, list }: { id: string; list: string }) {
   const t = useTexts()
-  const [{ data, error }] = useAsk({ query: UserNameDocument, variables: { id } })
+  const [{ data, error }] = useApiQuery({ query: UserNameDocument, variables: { id } })
   const known = list === 'followers' || list === 'followees' || list === 'common'
-  if (!known || data?.user === null || (error && codeOf(error) === 'BAD_USER_INPUT')) {
-    return <Lost />
+  if (!known || data?.user === null || (error && errorCode(error) === 'BAD_USER_INPUT')) {
+    return <NotFound />
   }
   return (
-    <Screen title={t[list](isolate(data?.user?.nickname ?? t.somebody))} up={`/users/${id}`}>
+    <Screen title={t[list](isolate(data?.user?.nickname ?? t.somebody))} backTo={`/users/${id}`}>
       <div className={css.people}>
         <Pages
           name={list}
@@ -63,7 +63,7 @@ export function People({ id, list }: { id: string; list: string }) {
           variables={{ id }}
           connection={({ user }) => user?.people}
           loading={<Skeleton shape="row" count={4} />}
-          empty={<Empty title={t.none} />}
+          empty={<EmptyState title={t.none} />}
           className={css.list}
         >
           {({ node }) => <PersonRow user={node} />}

@@ -1,19 +1,19 @@
 import { ArrowLeft, ArrowRight, ImagePlus, X } from 'lucide-react'
 
-import { useFailureText, useRefusalText } from '@/api/errors'
+import { useRequestErrorText, useUserErrorText } from '@/api/errors'
 import { texts } from '@/i18n/texts'
 import { Button, IconButton } from '@/ui/Button'
 import { toast } from '@/ui/toast'
 
-import { add, mostPictures, move, remove, retry, type PictureOfDraft } from './draft'
+import { add, maxPictures, move, remove, retry, type DraftPicture } from './draft'
 import css from './Publish.module.css'
 
 const useTexts = texts(
   {
     pictures: 'Pictures',
     add: 'Add pictures',
-    hint: (n: number) => `${n} of ${mostPictures}. The first is the cover.`,
-    tooMany: `A note has at most ${mostPictures} pictures.`,
+    hint: (n: number) => `${n} of ${maxPictures}. The first is the cover.`,
+    tooMany: `A note has at most ${maxPictures} pictures.`,
     picture: (n: number) => `Picture ${n}`,
     sending: (n: number) => `Uploading picture ${n}`,
     earlier: (n: number) => `Move picture ${n} forward`,
@@ -25,8 +25,8 @@ const useTexts = texts(
   {
     pictures: '图片',
     add: '添加图片',
-    hint: (n) => `${n} / ${mostPictures}，第一张为封面`,
-    tooMany: `每篇笔记最多 ${mostPictures} 张图片。`,
+    hint: (n) => `${n} / ${maxPictures}，第一张为封面`,
+    tooMany: `每篇笔记最多 ${maxPictures} 张图片。`,
     picture: (n) => `第 ${n} 张图片`,
     sending: (n) => `正在上传第 ${n} 张图片`,
     earlier: (n) => `前移第 ${n} 张图片`,
@@ -37,12 +37,12 @@ const useTexts = texts(
   },
 )
 
-/** The pictures of a draft, in their order, each on its way or there. */
+/** The pictures of a draft, with upload progress. */
 export function Pictures({
   pictures,
   error,
 }: {
-  pictures: readonly PictureOfDraft[]
+  pictures: readonly DraftPicture[]
   error: string | undefined
 }) {
   const t = useTexts()
@@ -58,20 +58,20 @@ export function Pictures({
       <ul className={css.grid}>
         {pictures.map((picture, i) => (
           <li key={picture.key} data-picture={stateOf(picture)}>
-            <OnePicture picture={picture} n={i + 1} of={pictures.length} />
+            <PictureItem picture={picture} n={i + 1} of={pictures.length} />
           </li>
         ))}
-        {pictures.length < mostPictures && (
+        {pictures.length < maxPictures && (
           <li>
             <label className={css.add}>
               <input
                 type="file"
-                className="unseen"
+                className="visually-hidden"
                 multiple
                 accept="image/jpeg,image/png,image/webp"
                 onChange={({ currentTarget }) => {
                   if (!add([...(currentTarget.files ?? [])])) toast(t.tooMany)
-                  currentTarget.value = '' // the same one can be chosen again
+                  currentTarget.value = '' // allows choosing the same file again
                 }}
               />
               <ImagePlus aria-hidden="true" size={28} />
@@ -84,28 +84,28 @@ export function Pictures({
   )
 }
 
-/** The button that was pressed goes with its picture: the focus goes on to what is beside it. */
-function focusBeside(button: HTMLElement): void {
+/** The pressed button disappears with its picture. Focus the neighbouring picture. */
+function focusNeighbour(button: HTMLElement): void {
   const item = button.closest('li')
-  const beside = item?.nextElementSibling ?? item?.previousElementSibling
-  beside?.querySelector<HTMLElement>('[data-remove], input')?.focus()
+  const neighbour = item?.nextElementSibling ?? item?.previousElementSibling
+  neighbour?.querySelector<HTMLElement>('[data-remove], input')?.focus()
 }
 
-function stateOf({ url, failure }: PictureOfDraft): 'done' | 'failed' | 'sending' {
+function stateOf({ url, failure }: DraftPicture): 'done' | 'failed' | 'sending' {
   if (url !== null) return 'done'
   return failure === null ? 'sending' : 'failed'
 }
 
-function OnePicture({ picture, n, of }: { picture: PictureOfDraft; n: number; of: number }) {
+function PictureItem({ picture, n, of }: { picture: DraftPicture; n: number; of: number }) {
   const t = useTexts()
-  const failureText = useFailureText()
-  const refusalText = useRefusalText()
+  const requestErrorText = useRequestErrorText()
+  const userErrorText = useUserErrorText()
   const { failure } = picture
   const why =
-    failure?.refusal !== undefined
-      ? refusalText(failure.refusal)
+    failure?.userError !== undefined
+      ? userErrorText(failure.userError)
       : failure?.error !== undefined
-        ? failureText(failure.error)
+        ? requestErrorText(failure.error)
         : t.lost
   return (
     <>
@@ -134,7 +134,7 @@ function OnePicture({ picture, n, of }: { picture: PictureOfDraft; n: number; of
           label={t.remove(n)}
           data-remove=""
           onClick={({ currentTarget }) => {
-            focusBeside(currentTarget)
+            focusNeighbour(currentTarget)
             remove(picture.key)
           }}
         >

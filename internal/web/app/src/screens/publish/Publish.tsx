@@ -2,20 +2,20 @@ import { Store } from 'lucide-react'
 import { useEffect, useRef, useState, type FormEvent } from 'react'
 import { useLocation, useSearchParams } from 'wouter'
 
-import { useRefusalText, type Refusal } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
-import { refusalOf, useDo } from '@/api/useDo'
-import { leavesOpen } from '@/forms/doubt'
+import { useUserErrorText, type UserError } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
+import { userErrorFor, useApiMutation } from '@/api/useApiMutation'
+import { isOutcomeUnknown } from '@/forms/outcomeUnknown'
 import { texts } from '@/i18n/texts'
 import { useNetwork } from '@/live/network'
 import { useSession } from '@/session/session'
 import { Button, ButtonLink } from '@/ui/Button'
-import { Area, Field } from '@/ui/Field'
-import { lengthOf } from '@/ui/graphemes'
+import { TextArea, Field } from '@/ui/Field'
+import { textLength } from '@/ui/graphemes'
 import { Screen } from '@/ui/Screen'
 import { toast } from '@/ui/toast'
 
-import { change, clear, currentDraft, open, pending, settled, useDraft } from './draft'
+import { change, clear, currentDraft, open, pending, uploadsFinished, useDraft } from './draft'
 import { Pictures } from './Pictures'
 import { PickedShopDocument, PublishNoteDocument } from './publish.gql'
 import css from './Publish.module.css'
@@ -73,7 +73,7 @@ const useTexts = texts(
 const longestTitle = 100
 const longestContent = 2000
 
-/** Where somebody writes a note about a shop. */
+/** The form for a note about a shop. */
 export function Publish() {
   const t = useTexts()
   const session = useSession()
@@ -87,15 +87,15 @@ function Form({ userId }: { userId: string }) {
   const t = useTexts()
   const draft = useDraft()
   const { shop, title, content, pictures, doubt, sending } = draft
-  const refusalText = useRefusalText()
+  const userErrorText = useUserErrorText()
   const network = useNetwork()
   const [, navigate] = useLocation()
   const [params, setParams] = useSearchParams()
   const [picking, setPicking] = useState(false)
   const [tried, setTried] = useState(false)
-  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
+  const [userErrors, setUserErrors] = useState<readonly UserError[]>([])
   const [waiting, setWaiting] = useState(false)
-  const [publish] = useDo(PublishNoteDocument, { say: false })
+  const [publish] = useApiMutation(PublishNoteDocument, { toastErrors: false })
   const form = useRef<HTMLFormElement>(null)
   const here = useRef(true)
   useEffect(() => {
@@ -106,20 +106,20 @@ function Form({ userId }: { userId: string }) {
   }, [])
 
   const wanted = params.get('shop')
-  const [{ data }] = useAsk({
+  const [{ data }] = useApiQuery({
     query: PickedShopDocument,
     variables: { id: wanted ?? '' },
     requestPolicy: 'cache-first',
     pause: wanted === null,
-    catchUp: false,
+    refetchOnResume: false,
   })
   const given = wanted === null ? null : data?.shop
   useEffect(() => {
     if (given) change({ shop: { id: given.id, name: given.name, area: given.area } })
   }, [given])
 
-  const titleLength = lengthOf(title)
-  const contentLength = lengthOf(content)
+  const titleLength = textLength(title)
+  const contentLength = textLength(content)
   const errors = {
     shop: shop === null ? t.noShop : undefined,
     title:
@@ -136,29 +136,29 @@ function Form({ userId }: { userId: string }) {
           : undefined,
   }
   const errorAt = (name: keyof typeof errors, field: string, always: boolean) => {
-    const refusal = refusalOf(refusals, field)
-    if (refusal) return refusalText(refusal)
+    const userError = userErrorFor(userErrors, field)
+    if (userError) return userErrorText(userError)
     return tried || always ? errors[name] : undefined
   }
-  const imagesRefused = refusalOf(refusals, 'images')
-  const rest = refusals.filter(
+  const imagesRefused = userErrorFor(userErrors, 'images')
+  const rest = userErrors.filter(
     ({ field }) => !field?.some((f) => ['shopId', 'title', 'content', 'images'].includes(f)),
   )
 
-  /** Once what is said now is there. */
+  /** Focuses an element after the next render. */
   const focusSoon = (what: string) =>
     requestAnimationFrame(() => form.current?.querySelector<HTMLElement>(what)?.focus())
   const submit = async (event?: FormEvent) => {
     event?.preventDefault()
     if (waiting || currentDraft().sending) return
     setTried(true)
-    setRefusals([])
+    setUserErrors([])
     if (Object.values(errors).some(Boolean)) {
       focusSoon('[aria-invalid], [data-invalid]')
       return
     }
     setWaiting(true)
-    await settled()
+    await uploadsFinished()
     setWaiting(false)
     if (!here.current) return
     const now = currentDraft()
@@ -170,8 +170,8 @@ function Form({ userId }: { userId: string }) {
       toast(t.offline)
       return
     }
-    change({ sending: true, doubt: true }) // also if the page goes before the answer comes
-    const done = await publish({
+    change({ sending: true, doubt: true }) // set before sending, in case the page closes before the response
+    const result = await publish({
       input: {
         shopId: now.shop.id,
         title: now.title.trim(),
@@ -180,18 +180,18 @@ function Form({ userId }: { userId: string }) {
       },
     })
     change({ sending: false })
-    if (done.ok) {
+    if (result.ok) {
       clear()
       toast(t.published)
-      if (here.current) navigate(`/notes/${done.value.note?.id ?? ''}`, { replace: true })
+      if (here.current) navigate(`/notes/${result.value.note?.id ?? ''}`, { replace: true })
       return
     }
-    setRefusals(done.refusals)
-    const nobodyKnows = leavesOpen(done.error)
-    change({ doubt: nobodyKnows })
-    // The button that was pressed is gone.
-    if (nobodyKnows) focusSoon('[data-doubt]')
-    else if (done.refusals.length > 0) focusSoon('[aria-invalid]')
+    setUserErrors(result.userErrors)
+    const outcomeUnknown = isOutcomeUnknown(result.error)
+    change({ doubt: outcomeUnknown })
+    // The pressed button is gone.
+    if (outcomeUnknown) focusSoon('[data-doubt]')
+    else if (result.userErrors.length > 0) focusSoon('[aria-invalid]')
   }
 
   return (
@@ -237,7 +237,7 @@ function Form({ userId }: { userId: string }) {
         value={title}
         onChange={(event) => change({ title: event.target.value })}
       />
-      <Area
+      <TextArea
         label={t.content}
         rows={8}
         hint={t.count(contentLength, longestContent)}
@@ -245,10 +245,10 @@ function Form({ userId }: { userId: string }) {
         value={content}
         onChange={(event) => change({ content: event.target.value })}
       />
-      <Pictures pictures={pictures} error={imagesRefused && refusalText(imagesRefused)} />
-      {rest.map((refusal) => (
-        <p key={refusal.code} role="alert" className={css.error}>
-          {refusalText(refusal)}
+      <Pictures pictures={pictures} error={imagesRefused && userErrorText(imagesRefused)} />
+      {rest.map((userError) => (
+        <p key={userError.code} role="alert" className={css.error}>
+          {userErrorText(userError)}
         </p>
       ))}
       {network === 'offline' && <p className={css.notice}>{t.offline}</p>}

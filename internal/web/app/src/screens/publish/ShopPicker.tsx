@@ -1,6 +1,6 @@
 import { useState } from 'react'
 
-import { useAsk } from '@/api/useAsk'
+import { useApiQuery } from '@/api/useApiQuery'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { usePlace } from '@/place/place'
@@ -8,8 +8,8 @@ import { Dialog } from '@/ui/Dialog'
 import { Field } from '@/ui/Field'
 import { cut } from '@/ui/graphemes'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty, Failed } from '@/ui/State'
-import { useSettled } from '@/ui/useSettled'
+import { EmptyState, ErrorState } from '@/ui/State'
+import { useDebounced } from '@/ui/useDebounced'
 
 import { PickShopsDocument, type PickedShopFragment } from './publish.gql'
 import css from './Publish.module.css'
@@ -26,7 +26,7 @@ const useTexts = texts(
 const pause = 250 // ms between the last key and the question
 const radius = 5000 // metres
 
-/** Finds the shop that a note is about: those around, or by words. */
+/** Searches the shop of a note: nearby shops, or by text. */
 export function ShopPicker({
   onPick,
   onClose,
@@ -37,9 +37,9 @@ export function ShopPicker({
   const t = useTexts()
   const place = usePlace()
   const [typed, setTyped] = useState('')
-  const words = useSettled(cut(typed.trim(), 100), pause)
+  const words = useDebounced(cut(typed.trim(), 100), pause)
   const near = place === null || words !== '' ? null : { lat: place.lat, lng: place.lng, radius }
-  const [{ data, error }, ask] = useAsk({
+  const [{ data, error }, refetch] = useApiQuery({
     query: PickShopsDocument,
     variables: { filter: words === '' ? null : { search: words }, near },
   })
@@ -68,11 +68,11 @@ export function ShopPicker({
             ))}
           </ul>
         ) : error ? (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : (
           <Skeleton shape="text" count={3} />
         )}
-        {data?.shops.edges.length === 0 && <Empty title={t.none} />}
+        {data?.shops.edges.length === 0 && <EmptyState title={t.none} />}
       </div>
     </Dialog>
   )

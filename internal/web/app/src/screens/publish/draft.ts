@@ -1,29 +1,29 @@
 import { useSyncExternalStore } from 'react'
 import type { CombinedError } from 'urql'
 
-import type { Refusal } from '@/api/errors'
+import type { UserError } from '@/api/errors'
 import { upload } from '@/api/upload'
-import { ofTheTab } from '@/app/shelf'
+import { safeSessionStorage } from '@/app/safeStorage'
 import { createStore } from '@/app/store'
-import { prepare } from '@/forms/shrink'
+import { prepareImage } from '@/forms/prepareImage'
 import { currentSession } from '@/session/session'
 
 import type { PickedShopFragment } from './publish.gql'
 
-// What somebody is writing lives beside the screen: it is there again for who comes back to it, and
-// after a reload, but for pictures that were not sent yet.
+// The draft lives outside the screen. It survives navigation and reloads, except for pictures that
+// are not uploaded yet.
 
-export interface PictureOfDraft {
+export interface DraftPicture {
   readonly key: string
   readonly name: string
-  /** Null until it is there. */
+  /** Null until uploaded. */
   readonly url: string | null
-  /** A small one to show. */
+  /** A small preview. */
   readonly preview: string | null
-  /** From 0 to 1, while it is sent. */
+  /** Upload progress, 0 to 1. */
   readonly progress: number
-  /** Why it is not there; null as long as it may come. */
-  readonly failure: { readonly refusal?: Refusal; readonly error?: CombinedError } | null
+  /** Why the upload failed; null otherwise. */
+  readonly failure: { readonly userError?: UserError; readonly error?: CombinedError } | null
 }
 
 export interface Draft {
@@ -31,17 +31,17 @@ export interface Draft {
   readonly shop: PickedShopFragment | null
   readonly title: string
   readonly content: string
-  readonly pictures: readonly PictureOfDraft[]
-  /** It was sent, and nobody knows whether it arrived. */
+  readonly pictures: readonly DraftPicture[]
+  /** The note was sent and the outcome is unknown. */
   readonly doubt: boolean
-  /** It is being sent. */
+  /** A request is in flight. */
   readonly sending: boolean
 }
 
-export const mostPictures = 9
+export const maxPictures = 9
 
 const key = 'tandian.draft'
-const atOnce = 2 // pictures that are sent at the same time
+const maxParallel = 2 // parallel uploads
 const empty: Draft = {
   userId: null,
   shop: null,
@@ -54,7 +54,7 @@ const empty: Draft = {
 
 const store = createStore<Draft>(read())
 const files = new Map<string, File>()
-const underWay = new Map<string, AbortController>()
+const uploads = new Map<string, AbortController>()
 let last = 0
 
 store.subscribe(() => {
@@ -64,17 +64,17 @@ store.subscribe(() => {
     sending: false,
     pictures: draft.pictures.filter(({ url }) => url !== null),
   }
-  ofTheTab.setItem(key, JSON.stringify(kept))
+  safeSessionStorage.setItem(key, JSON.stringify(kept))
 })
 
-/** The draft of somebody. That of anybody else is forgotten. */
+/** Returns the draft of the signed-in user. */
 export function useDraft(): Draft {
   return useSyncExternalStore(store.subscribe, store.get)
 }
 
 export const currentDraft = store.get
 
-/** Begins a draft for who is signed in, unless there is one. */
+/** Starts a draft for a user, unless they already have one. */
 export function open(userId: string): void {
   if (store.get().userId === userId) return
   clear()
@@ -85,16 +85,16 @@ export function change(part: Partial<Draft>): void {
   store.set({ ...store.get(), ...part })
 }
 
-/** Forgets the draft: it is published, or not wanted. */
+/** Clears the draft after publishing or discarding it. */
 export function clear(): void {
   for (const { key: name } of store.get().pictures) remove(name)
   store.set({ ...empty, userId: store.get().userId })
 }
 
-/** Adds pictures, as many as there is room for. False if some had none. */
+/** Adds pictures up to the limit. It returns false if some were left out. */
 export function add(chosen: readonly File[]): boolean {
-  const room = mostPictures - store.get().pictures.length
-  const taken = chosen.slice(0, Math.max(room, 0)).map((file): PictureOfDraft => {
+  const room = maxPictures - store.get().pictures.length
+  const taken = chosen.slice(0, Math.max(room, 0)).map((file): DraftPicture => {
     const name = `${Date.now()}-${++last}`
     files.set(name, file)
     const { name: called } = file
@@ -106,13 +106,13 @@ export function add(chosen: readonly File[]): boolean {
 }
 
 export function remove(name: string): void {
-  underWay.get(name)?.abort()
-  underWay.delete(name)
+  uploads.get(name)?.abort()
+  uploads.delete(name)
   files.delete(name)
   change({ pictures: store.get().pictures.filter((picture) => picture.key !== name) })
 }
 
-/** Moves a picture by some places. */
+/** Moves a picture by one position. */
 export function move(name: string, by: -1 | 1): void {
   const pictures = [...store.get().pictures]
   const from = pictures.findIndex((picture) => picture.key === name)
@@ -122,7 +122,7 @@ export function move(name: string, by: -1 | 1): void {
   change({ pictures })
 }
 
-/** Sends a picture again. */
+/** Retries an upload. */
 export function retry(name: string): void {
   setPicture(name, { failure: null, progress: 0 })
   sendNext()
@@ -132,8 +132,8 @@ export function pending({ pictures }: Draft): boolean {
   return pictures.some(({ url, failure }) => url === null && failure === null)
 }
 
-/** Waits until each picture is there or failed. */
-export function settled(): Promise<void> {
+/** Resolves when each picture is uploaded or has failed. */
+export function uploadsFinished(): Promise<void> {
   return new Promise((resolve) => {
     const look = () => {
       if (pending(store.get())) return
@@ -146,17 +146,17 @@ export function settled(): Promise<void> {
 }
 
 function sendNext(): void {
-  if (underWay.size >= atOnce) return
+  if (uploads.size >= maxParallel) return
   const next = store
     .get()
     .pictures.find(
-      (picture) => picture.url === null && picture.failure === null && !underWay.has(picture.key),
+      (picture) => picture.url === null && picture.failure === null && !uploads.has(picture.key),
     )
   if (next === undefined) return
-  const leave = new AbortController()
-  underWay.set(next.key, leave)
-  void send(next.key, leave.signal).finally(() => {
-    if (underWay.get(next.key) === leave) underWay.delete(next.key)
+  const controller = new AbortController()
+  uploads.set(next.key, controller)
+  void send(next.key, controller.signal).finally(() => {
+    if (uploads.get(next.key) === controller) uploads.delete(next.key)
     sendNext()
   })
   sendNext()
@@ -169,24 +169,24 @@ async function send(name: string, signal: AbortSignal): Promise<void> {
     setPicture(name, { failure: {} })
     return
   }
-  const { file: small, preview } = await prepare(file)
+  const { file: small, preview } = await prepareImage(file)
   if (signal.aborted) return
   setPicture(name, { preview })
-  const done = await upload(small, session, {
+  const result = await upload(small, session, {
     signal,
     onProgress: (progress) => setPicture(name, { progress }),
   })
   if (signal.aborted) return
-  if ('image' in done) {
-    const { url, thumbnailUrl } = done.image
-    // The same picture has the same url, and a note has it once.
+  if ('image' in result) {
+    const { url, thumbnailUrl } = result.image
+    // Equal pictures have equal URLs, and a note can contain each only once.
     if (store.get().pictures.some((picture) => picture.url === url)) remove(name)
     else setPicture(name, { url, preview: thumbnailUrl, progress: 1 })
     files.delete(name)
-  } else setPicture(name, { failure: done })
+  } else setPicture(name, { failure: result })
 }
 
-function setPicture(name: string, part: Partial<PictureOfDraft>): void {
+function setPicture(name: string, part: Partial<DraftPicture>): void {
   const { pictures } = store.get()
   const at = pictures.findIndex((picture) => picture.key === name)
   const picture = pictures[at]
@@ -198,7 +198,7 @@ function setPicture(name: string, part: Partial<PictureOfDraft>): void {
 
 function read(): Draft {
   try {
-    const value = JSON.parse(ofTheTab.getItem(key) ?? 'null') as Partial<Draft> | null
+    const value = JSON.parse(safeSessionStorage.getItem(key) ?? 'null') as Partial<Draft> | null
     return { ...empty, ...value }
   } catch {
     return empty

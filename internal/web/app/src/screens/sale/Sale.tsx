@@ -1,20 +1,20 @@
 import { Zap } from 'lucide-react'
 import { Redirect } from 'wouter'
 
-import { codeOf } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
+import { errorCode } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
 import { useSeconds } from '@/app/clock'
 import { texts } from '@/i18n/texts'
 import { BuyBar } from '@/orders/BuyBar'
-import { Lost } from '@/screens/lost/Lost'
+import { NotFound } from '@/screens/notfound/NotFound'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Failed } from '@/ui/State'
-import { two } from '@/ui/two'
+import { ErrorState } from '@/ui/State'
+import { padTwo } from '@/ui/padTwo'
 import { Countdown } from '@/vouchers/Countdown'
 import { StockBar } from '@/vouchers/StockBar'
 import { useLiveSale } from '@/vouchers/useLiveSale'
-import { useMilestones } from '@/vouchers/useMilestones'
+import { useSaleAnnouncements } from '@/vouchers/useSaleAnnouncements'
 import { VoucherBody } from '@/vouchers/VoucherBody'
 import { VoucherHead } from '@/vouchers/VoucherHead'
 
@@ -46,33 +46,33 @@ const useTexts = texts(
 
 type FlashVoucher = Extract<NonNullable<SaleQuery['voucher']>, { kind: 'FlashVoucher' }>
 
-/** A flash sale: when it opens, what is left of it, and the button that everybody waits for. */
+/** A flash sale: countdown, live stock and the buy button. */
 export function Sale({ id }: { id: string }) {
   const t = useTexts()
-  const [{ data, error }, ask] = useAsk({ query: SaleDocument, variables: { id } })
-  const again = () => ask({ requestPolicy: 'network-only' })
+  const [{ data, error }, refetch] = useApiQuery({ query: SaleDocument, variables: { id } })
+  const reload = () => refetch({ requestPolicy: 'network-only' })
   const voucher = data?.voucher
-  if (voucher?.kind === 'FlashVoucher') return <Flash voucher={voucher} again={again} />
+  if (voucher?.kind === 'FlashVoucher') return <FlashSale voucher={voucher} reload={reload} />
   if (voucher) return <Redirect to={`/vouchers/${id}`} replace />
-  if (error && codeOf(error) !== 'BAD_USER_INPUT') {
+  if (error && errorCode(error) !== 'BAD_USER_INPUT') {
     return (
-      <Screen title={t.title} up="/">
-        <Failed error={error} again={again} />
+      <Screen title={t.title} backTo="/">
+        <ErrorState error={error} onRetry={reload} />
       </Screen>
     )
   }
-  if (voucher === null || error) return <Lost />
+  if (voucher === null || error) return <NotFound />
   return (
-    <Screen title={t.title} up="/">
+    <Screen title={t.title} backTo="/">
       <Skeleton shape="card" />
     </Screen>
   )
 }
 
-function Flash({ voucher, again }: { voucher: FlashVoucher; again: () => void }) {
+function FlashSale({ voucher, reload }: { voucher: FlashVoucher; reload: () => void }) {
   const t = useTexts()
   const sale = useLiveSale(voucher.sale)
-  const milestone = useMilestones(voucher.sale)
+  const announcement = useSaleAnnouncements(voucher.sale)
   const { phase, beginsAt, endsAt } = sale
   const left = Math.max(0, Math.ceil(new Date(beginsAt).getTime() / 1000) - useSeconds())
 
@@ -84,11 +84,11 @@ function Flash({ voucher, again }: { voucher: FlashVoucher; again: () => void })
   }[phase]
   const off = voucher.status === 'OFF_SALE'
   return (
-    <Screen title={voucher.title} up={`/shops/${voucher.shop.id}`}>
+    <Screen title={voucher.title} backTo={`/shops/${voucher.shop.id}`}>
       <div className={css.layout} data-phase={off ? 'OFF_SALE' : phase}>
         <div className={css.main}>
-          <p role="status" className="unseen">
-            {milestone}
+          <p role="status" className="visually-hidden">
+            {announcement}
           </p>
           <VoucherHead
             voucher={voucher}
@@ -121,15 +121,15 @@ function Flash({ voucher, again }: { voucher: FlashVoucher; again: () => void })
           voucher={voucher}
           closed={off ? t.off : closed}
           soon={!off && phase === 'UPCOMING'}
-          onRefused={again}
+          onRefused={reload}
         />
       </div>
     </Screen>
   )
 }
 
-/** Seconds as a clock: 4:05, 1:00:00. */
+/** Formats seconds as a clock: 4:05, 1:00:00. */
 function clock(seconds: number): string {
   const [h, m, s] = [Math.floor(seconds / 3600), Math.floor(seconds / 60) % 60, seconds % 60]
-  return h > 0 ? `${h}:${two(m)}:${two(s)}` : `${m}:${two(s)}`
+  return h > 0 ? `${h}:${padTwo(m)}:${padTwo(s)}` : `${m}:${padTwo(s)}`
 }

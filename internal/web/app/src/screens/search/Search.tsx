@@ -2,7 +2,7 @@ import { useEffect, useEffectEvent, useState } from 'react'
 import { useSearchParams } from 'wouter'
 
 import type { ShopOrder } from '@/api/types.gql'
-import { useAsk } from '@/api/useAsk'
+import { useApiQuery } from '@/api/useApiQuery'
 import { texts } from '@/i18n/texts'
 import { usePlace } from '@/place/place'
 import { ShopCard } from '@/shops/ShopCard'
@@ -13,8 +13,8 @@ import { cut } from '@/ui/graphemes'
 import { Pages } from '@/ui/Pages'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty } from '@/ui/State'
-import { useSettled } from '@/ui/useSettled'
+import { EmptyState } from '@/ui/State'
+import { useDebounced } from '@/ui/useDebounced'
 
 import { SearchShopsDocument } from './search.gql'
 import css from './Search.module.css'
@@ -22,7 +22,7 @@ import css from './Search.module.css'
 const useTexts = texts(
   {
     title: 'Search',
-    words: 'Name, quarter or street',
+    text: 'Name, quarter or street',
     type: 'Kind',
     anyType: 'All kinds',
     order: 'Sort by',
@@ -35,7 +35,7 @@ const useTexts = texts(
   },
   {
     title: '搜索',
-    words: '店名、商圈或街道',
+    text: '店名、商圈或街道',
     type: '分类',
     anyType: '全部分类',
     order: '排序',
@@ -49,18 +49,21 @@ const useTexts = texts(
 )
 
 const orders: readonly ShopOrder[] = ['DISTANCE', 'SCORE', 'SOLD', 'NEWEST']
-const radius = 50_000 // metres, as far as the API looks
-const pause = 250 // ms between the last key and the question
+const radius = 50_000 // metres, the API's maximum
+const pause = 250 // ms between the last key and the search
 
-/** Shops by words, kind and order. All of it stands in the address, so that it can be shared. */
+/**
+ * Searches shops by text, category and order. The URL contains the whole query, so it can be
+ * shared.
+ */
 export function Search() {
   const t = useTexts()
   const typeName = useTypeName()
   const place = usePlace()
   const [params, setParams] = useSearchParams()
-  const words = params.get('q') ?? ''
+  const text = params.get('q') ?? ''
   const type = params.get('type') ?? ''
-  const [{ data: types }] = useAsk({
+  const [{ data: types }] = useApiQuery({
     query: ShopTypesDocument,
     variables: {},
     requestPolicy: 'cache-first',
@@ -80,7 +83,7 @@ export function Search() {
       { replace: true },
     )
 
-  const search = cut(words.trim(), 100)
+  const search = cut(text.trim(), 100)
   const variables = {
     filter: { ...(search === '' ? {} : { search }), ...(type === '' ? {} : { typeId: type }) },
     near:
@@ -89,14 +92,14 @@ export function Search() {
   }
   const searched = JSON.stringify(variables)
   return (
-    <Screen title={t.title} up="/">
+    <Screen title={t.title} backTo="/">
       <div role="search" className={css.form}>
-        <Words label={t.words} value={words} onChange={(value) => change('q', value)} />
+        <SearchField label={t.text} value={text} onChange={(value) => change('q', value)} />
         <div className={css.choices}>
           <Labelled label={t.type}>
-            {(given) => (
+            {(inputProps) => (
               <select
-                {...given}
+                {...inputProps}
                 value={type}
                 onChange={(event) => change('type', event.target.value)}
               >
@@ -110,9 +113,9 @@ export function Search() {
             )}
           </Labelled>
           <Labelled label={t.order}>
-            {(given) => (
+            {(inputProps) => (
               <select
-                {...given}
+                {...inputProps}
                 value={orderBy}
                 onChange={(event) => change('order', event.target.value)}
               >
@@ -126,9 +129,9 @@ export function Search() {
           </Labelled>
         </div>
       </div>
-      <h2 className="unseen">{t.results}</h2>
+      <h2 className="visually-hidden">{t.results}</h2>
       <Pages
-        // Another search begins with one page, however far this one was scrolled.
+        // A new search starts with one page.
         key={searched}
         name={`shops:${searched}`}
         document={SearchShopsDocument}
@@ -136,7 +139,7 @@ export function Search() {
         connection={({ shops }) => shops}
         className={css.list}
         loading={<Skeleton shape="row" count={6} />}
-        empty={<Empty title={t.none} />}
+        empty={<EmptyState title={t.none} />}
       >
         {({ node, distance }, i) => <ShopCard shop={node} distance={distance} eager={i < 4} />}
       </Pages>
@@ -144,8 +147,8 @@ export function Search() {
   )
 }
 
-/** Tells what is typed when nothing was for a moment. */
-function Words({
+/** A search input that reports its text after a pause. */
+function SearchField({
   label,
   value,
   onChange,
@@ -155,11 +158,11 @@ function Words({
   onChange: (value: string) => void
 }) {
   const [typed, setTyped] = useState(value)
-  const settled = useSettled(typed, pause)
-  const tell = useEffectEvent((words: string) => {
-    if (words !== value) onChange(words)
+  const debounced = useDebounced(typed, pause)
+  const report = useEffectEvent((text: string) => {
+    if (text !== value) onChange(text)
   })
-  useEffect(() => tell(settled), [settled])
+  useEffect(() => report(debounced), [debounced])
   return (
     <Field
       label={label}

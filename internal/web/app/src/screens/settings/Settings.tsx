@@ -28,19 +28,19 @@ const useTexts = texts(
   },
 )
 
-/** What somebody likes it to be like; kept in the browser. */
+/** Language and theme, stored in the browser. */
 export function Settings() {
   const t = useTexts()
   const language = useLanguage()
   const theme = useTheme()
   const session = useSession()
   return (
-    <Screen title={t.title} up={session === null ? '/signin' : '/me'}>
+    <Screen title={t.title} backTo={session === null ? '/signin' : '/me'}>
       <div className={css.settings}>
         <Labelled label={t.language}>
-          {(given) => (
+          {(inputProps) => (
             <select
-              {...given}
+              {...inputProps}
               value={language}
               onChange={(event) => setLanguage(event.target.value as Language)}
             >
@@ -54,9 +54,9 @@ export function Settings() {
           )}
         </Labelled>
         <Labelled label={t.theme}>
-          {(given) => (
+          {(inputProps) => (
             <select
-              {...given}
+              {...inputProps}
               value={theme}
               onChange={(event) => setTheme(event.target.value as Theme)}
             >

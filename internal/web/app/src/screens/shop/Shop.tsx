@@ -1,12 +1,12 @@
 import { Clock, MapPin, MessageCircle, PenLine, ShoppingBag } from 'lucide-react'
 
-import { codeOf } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
+import { errorCode } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
 import { useFormat } from '@/i18n/format'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { NoteCard } from '@/notes/NoteCard'
-import { Lost } from '@/screens/lost/Lost'
+import { NotFound } from '@/screens/notfound/NotFound'
 import { ShopMap } from '@/shops/ShopMap'
 import { useTypeName } from '@/shops/typeNames'
 import { ButtonLink } from '@/ui/Button'
@@ -15,7 +15,7 @@ import { Pages } from '@/ui/Pages'
 import { Score } from '@/ui/Score'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty, Failed } from '@/ui/State'
+import { EmptyState, ErrorState } from '@/ui/State'
 import { SaleCard } from '@/vouchers/SaleCard'
 import { VoucherCard } from '@/vouchers/VoucherCard'
 
@@ -55,19 +55,19 @@ const useTexts = texts(
   },
 )
 
-/** A shop: what it looks like, what it sells, where it is, and what people write about it. */
+/** A shop: pictures, vouchers, location and notes. */
 export function Shop({ id }: { id: string }) {
   const t = useTexts()
   const { money, number } = useFormat()
   const typeName = useTypeName()
-  const [{ data, error }, ask] = useAsk({ query: ShopDocument, variables: { id } })
+  const [{ data, error }, refetch] = useApiQuery({ query: ShopDocument, variables: { id } })
   const shop = data?.shop
   if (!shop) {
-    if (shop === null || (error && codeOf(error) === 'BAD_USER_INPUT')) return <Lost />
+    if (shop === null || (error && errorCode(error) === 'BAD_USER_INPUT')) return <NotFound />
     return (
-      <Screen title={t.title} up="/">
+      <Screen title={t.title} backTo="/">
         {error ? (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : (
           <Skeleton shape="card" />
         )}
@@ -75,7 +75,7 @@ export function Shop({ id }: { id: string }) {
     )
   }
   return (
-    <Screen title={shop.name} up="/">
+    <Screen title={shop.name} backTo="/">
       <div className={css.layout} data-shop={id}>
         <div className={css.head}>
           {shop.images.length > 0 && (
@@ -101,7 +101,7 @@ export function Shop({ id }: { id: string }) {
               <div>
                 <dt>
                   <MapPin aria-hidden="true" size={18} />
-                  <span className="unseen">{t.address}</span>
+                  <span className="visually-hidden">{t.address}</span>
                 </dt>
                 <dd>
                   <bdi>{shop.address}</bdi>
@@ -116,7 +116,7 @@ export function Shop({ id }: { id: string }) {
                 <div>
                   <dt>
                     <Clock aria-hidden="true" size={18} />
-                    <span className="unseen">{t.hours}</span>
+                    <span className="visually-hidden">{t.hours}</span>
                   </dt>
                   <dd dir="auto">{shop.openHours}</dd>
                 </div>
@@ -165,7 +165,7 @@ export function Shop({ id }: { id: string }) {
             connection={({ shop: of }) => of?.notes}
             className={css.list}
             loading={<Skeleton shape="card" />}
-            empty={<Empty title={t.noNotes} />}
+            empty={<EmptyState title={t.noNotes} />}
           >
             {({ node }) => <NoteCard note={node} />}
           </Pages>

@@ -1,12 +1,12 @@
 import { useEffect, useState, type FormEvent } from 'react'
 import { Link, useLocation, useSearchParams } from 'wouter'
 
-import { useRefusalText, type Refusal } from '@/api/errors'
+import { useUserErrorText, type UserError } from '@/api/errors'
 import type { LoginInput } from '@/api/types.gql'
-import { refusalOf, useDo } from '@/api/useDo'
+import { userErrorFor, useApiMutation } from '@/api/useApiMutation'
 import { useSeconds } from '@/app/clock'
-import { useFocusOnWrong, wrong } from '@/forms/Form'
-import { digitsOf } from '@/forms/number'
+import { useFocusOnError, invalidField } from '@/forms/Form'
+import { parseDigits } from '@/forms/number'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { demoLogins, type DemoLogin } from '@/session/demo'
@@ -69,22 +69,22 @@ const useTexts = texts(
 
 const pause = 60 // seconds between two codes
 
-/** Signs in by code or password, and leads back to where that was wanted. */
+/** Signs in by code or password and returns to the requested page. */
 export function SignIn() {
   const t = useTexts()
   const session = useSession()
   const [, navigate] = useLocation()
   const [params] = useSearchParams()
-  const refusalText = useRefusalText()
-  const [sendCode, sending] = useDo(SendLoginCodeDocument, { say: false })
-  const [login, entering] = useDo(LoginDocument, { say: false })
+  const userErrorText = useUserErrorText()
+  const [sendCode, sending] = useApiMutation(SendLoginCodeDocument, { toastErrors: false })
+  const [login, entering] = useApiMutation(LoginDocument, { toastErrors: false })
 
   const [byPassword, setByPassword] = useState(false)
   const [phone, setPhone] = useState('')
   const [secret, setSecret] = useState('')
   const [sentAt, setSentAt] = useState(-Infinity)
-  const [refusals, setRefusals] = useState<readonly Refusal[]>([])
-  const form = useFocusOnWrong(refusals)
+  const [userErrors, setUserErrors] = useState<readonly UserError[]>([])
+  const form = useFocusOnError(userErrors)
   const now = useSeconds()
   const wait = Math.ceil(sentAt + pause - now)
 
@@ -95,9 +95,9 @@ export function SignIn() {
   }, [session, to, navigate])
 
   const enter = async (input: LoginInput) => {
-    const done = await login({ input })
-    setRefusals(done.ok ? [] : done.refusals)
-    const { token, user } = done.value ?? {}
+    const result = await login({ input })
+    setUserErrors(result.ok ? [] : result.userErrors)
+    const { token, user } = result.value ?? {}
     if (token && user) {
       toast(t.welcome(isolate(user.nickname)))
       begin({ token, userId: user.id })
@@ -105,9 +105,9 @@ export function SignIn() {
   }
   const send = async () => {
     setSecret('')
-    const done = await sendCode({ phone })
-    setRefusals(done.ok ? [] : done.refusals)
-    if (!done.ok) return
+    const result = await sendCode({ phone })
+    setUserErrors(result.ok ? [] : result.userErrors)
+    if (!result.ok) return
     setSentAt(now)
     toast(t.sent)
     form.current?.querySelector<HTMLInputElement>('[name=code]')?.focus()
@@ -118,22 +118,22 @@ export function SignIn() {
       void enter({ phone, password: secret })
       return
     }
-    // A code that cannot be right would use up one of the few tries.
-    const code = digitsOf(secret)
+    // An invalid code would use up one of the few attempts.
+    const code = parseDigits(secret)
     if (code?.length === 6) void enter({ phone, code })
-    else setRefusals([wrong('code')])
+    else setUserErrors([invalidField('code')])
   }
   const textOf = (...fields: string[]) => {
-    const refusal = fields.map((name) => refusalOf(refusals, name)).find(Boolean)
-    return refusal && refusalText(refusal)
+    const userError = fields.map((name) => userErrorFor(userErrors, name)).find(Boolean)
+    return userError && userErrorText(userError)
   }
-  // What is said of no field of ours stands below all of them.
-  const rest = refusals.filter(
+  // Errors without a field are shown below all fields.
+  const rest = userErrors.filter(
     ({ field }) => !field?.some((f) => ['phone', 'code', 'password'].includes(f)),
   )
 
   return (
-    <Screen title={t.title} up="/">
+    <Screen title={t.title} backTo="/">
       <form ref={form} className={css.form} onSubmit={submit}>
         <p>{t.intro}</p>
         <Field
@@ -174,7 +174,7 @@ export function SignIn() {
               label={t.code}
               hint={t.codeHint}
               error={
-                refusalOf(refusals, 'code')?.code === 'INVALID_INPUT'
+                userErrorFor(userErrors, 'code')?.code === 'INVALID_INPUT'
                   ? t.codeBounds
                   : textOf('code')
               }
@@ -186,9 +186,9 @@ export function SignIn() {
             />
           </>
         )}
-        {rest.map((refusal) => (
-          <p key={refusal.code} role="alert" className={css.error}>
-            {refusalText(refusal)}
+        {rest.map((userError) => (
+          <p key={userError.code} role="alert" className={css.error}>
+            {userErrorText(userError)}
           </p>
         ))}
         <Button type="submit" wide busy={entering}>
@@ -199,7 +199,7 @@ export function SignIn() {
           onClick={() => {
             setByPassword(!byPassword)
             setSecret('')
-            setRefusals([])
+            setUserErrors([])
           }}
         >
           {byPassword ? t.useCode : t.usePassword}
@@ -217,9 +217,9 @@ function Demo({ onChoose }: { onChoose: (login: DemoLogin) => void }) {
   const t = useTexts()
   const [logins, setLogins] = useState<readonly DemoLogin[]>([])
   useEffect(() => {
-    const leave = new AbortController()
-    void demoLogins(leave.signal).then(setLogins)
-    return () => leave.abort()
+    const controller = new AbortController()
+    void demoLogins(controller.signal).then(setLogins)
+    return () => controller.abort()
   }, [])
   if (logins.length === 0) return null
   return (

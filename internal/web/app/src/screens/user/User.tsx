@@ -1,21 +1,21 @@
 import { MapPin } from 'lucide-react'
 import { Link } from 'wouter'
 
-import { codeOf } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
+import { errorCode } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
 import { useFormat } from '@/i18n/format'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
 import { NoteCard } from '@/notes/NoteCard'
 import { FollowButton } from '@/people/FollowButton'
-import { Lost } from '@/screens/lost/Lost'
+import { NotFound } from '@/screens/notfound/NotFound'
 import { useSession } from '@/session/session'
 import { Avatar } from '@/ui/Avatar'
 import { ButtonLink } from '@/ui/Button'
 import { Pages } from '@/ui/Pages'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty, Failed } from '@/ui/State'
+import { EmptyState, ErrorState } from '@/ui/State'
 
 import { UserDocument, UserNotesDocument, type UserQuery } from './user.gql'
 import css from './User.module.css'
@@ -51,18 +51,18 @@ const useTexts = texts(
   },
 )
 
-/** Somebody, and what that person wrote. */
+/** A user's profile and notes. */
 export function User({ id }: { id: string }) {
   const t = useTexts()
   const session = useSession()
-  const [{ data, error }, ask] = useAsk({ query: UserDocument, variables: { id } })
+  const [{ data, error }, refetch] = useApiQuery({ query: UserDocument, variables: { id } })
 
-  if (data?.user === null || (error && codeOf(error) === 'BAD_USER_INPUT')) return <Lost />
+  if (data?.user === null || (error && errorCode(error) === 'BAD_USER_INPUT')) return <NotFound />
   if (!data?.user) {
     return (
-      <Screen title={t.title} up="/">
+      <Screen title={t.title} backTo="/">
         {error ? (
-          <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+          <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : (
           <Skeleton shape="row" count={2} />
         )}
@@ -71,7 +71,7 @@ export function User({ id }: { id: string }) {
   }
   const mine = session?.userId === id
   return (
-    <Screen title={data.user.nickname} up="/">
+    <Screen title={data.user.nickname} backTo="/">
       <div className={css.columns}>
         <Person user={data.user} mine={mine} />
         <section className={css.notes} aria-labelledby="notes">
@@ -84,11 +84,11 @@ export function User({ id }: { id: string }) {
             className={css.list}
             loading={<Skeleton shape="card" count={2} />}
             empty={
-              <Empty title={t.none}>
+              <EmptyState title={t.none}>
                 {mine && <ButtonLink href="/publish">{t.write}</ButtonLink>}
-              </Empty>
+              </EmptyState>
             }
-            end
+            showEnd
           >
             {({ node }, i) => <NoteCard note={node} eager={i === 0} />}
           </Pages>
@@ -149,7 +149,7 @@ function Person({ user, mine }: { user: Shown; mine: boolean }) {
   )
 }
 
-/** Whom the viewer follows too: nobody when signed out. */
+/** Users that the viewer follows too; none when signed out. */
 function Common({ user: { id, commonFollowees } }: { user: Shown }) {
   const t = useTexts()
   const people = commonFollowees.edges.map(({ node }) => node)

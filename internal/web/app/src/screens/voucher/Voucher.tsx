@@ -1,14 +1,14 @@
 import { Ticket } from 'lucide-react'
 import { Redirect } from 'wouter'
 
-import { codeOf } from '@/api/errors'
-import { useAsk } from '@/api/useAsk'
+import { errorCode } from '@/api/errors'
+import { useApiQuery } from '@/api/useApiQuery'
 import { texts } from '@/i18n/texts'
 import { BuyBar } from '@/orders/BuyBar'
-import { Lost } from '@/screens/lost/Lost'
+import { NotFound } from '@/screens/notfound/NotFound'
 import { Screen } from '@/ui/Screen'
 import { Skeleton } from '@/ui/Skeleton'
-import { Failed } from '@/ui/State'
+import { ErrorState } from '@/ui/State'
 import { VoucherBody } from '@/vouchers/VoucherBody'
 import { VoucherHead } from '@/vouchers/VoucherHead'
 
@@ -25,17 +25,17 @@ const useTexts = texts(
   { title: '代金券', one: '每人限购一份。', several: '不限购，每次购买一份。', off: '已下架' },
 )
 
-/** An ordinary voucher: what it is worth, what holds for it, and the button that buys it. */
+/** A regular voucher: value, terms of use and the buy button. */
 export function Voucher({ id }: { id: string }) {
   const t = useTexts()
-  const [{ data, error }, ask] = useAsk({ query: VoucherDocument, variables: { id } })
-  const again = () => ask({ requestPolicy: 'network-only' })
+  const [{ data, error }, refetch] = useApiQuery({ query: VoucherDocument, variables: { id } })
+  const reload = () => refetch({ requestPolicy: 'network-only' })
   const voucher = data?.voucher
   if (!voucher) {
-    if (voucher === null || (error && codeOf(error) === 'BAD_USER_INPUT')) return <Lost />
+    if (voucher === null || (error && errorCode(error) === 'BAD_USER_INPUT')) return <NotFound />
     return (
-      <Screen title={t.title} up="/">
-        {error ? <Failed error={error} again={again} /> : <Skeleton shape="card" />}
+      <Screen title={t.title} backTo="/">
+        {error ? <ErrorState error={error} onRetry={reload} /> : <Skeleton shape="card" />}
       </Screen>
     )
   }
@@ -43,7 +43,7 @@ export function Voucher({ id }: { id: string }) {
 
   const off = voucher.status !== 'ON_SALE'
   return (
-    <Screen title={voucher.title} up={`/shops/${voucher.shop.id}`}>
+    <Screen title={voucher.title} backTo={`/shops/${voucher.shop.id}`}>
       <div className={css.layout} data-voucher={id}>
         <div className={css.main}>
           <VoucherHead
@@ -59,7 +59,7 @@ export function Voucher({ id }: { id: string }) {
           </VoucherHead>
           <VoucherBody voucher={voucher} />
         </div>
-        <BuyBar voucher={voucher} closed={off ? t.off : null} onRefused={again} />
+        <BuyBar voucher={voucher} closed={off ? t.off : null} onRefused={reload} />
       </div>
     </Screen>
   )

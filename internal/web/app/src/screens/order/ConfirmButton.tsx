@@ -1,6 +1,6 @@
 import { useState } from 'react'
 
-import { useDo } from '@/api/useDo'
+import { useApiMutation } from '@/api/useApiMutation'
 import { texts } from '@/i18n/texts'
 import { Button } from '@/ui/Button'
 import { Dialog } from '@/ui/Dialog'
@@ -10,7 +10,7 @@ import {
   DisputeRedemptionDocument,
   RefundOrderDocument,
 } from './order-actions.gql'
-import css from './Sure.module.css'
+import css from './ConfirmButton.module.css'
 
 const useTexts = texts(
   {
@@ -49,24 +49,24 @@ const useTexts = texts(
   },
 )
 
-interface SureProps {
+interface ConfirmButtonProps {
   readonly action: 'cancel' | 'refund' | 'dispute'
   readonly orderId: string
-  readonly ask: () => void
+  readonly refetch: () => void
 }
 
-/** A button for what cannot be taken back, which asks before. */
-export function Sure({ action, orderId, ask }: SureProps) {
+/** A button that asks for confirmation. */
+export function ConfirmButton({ action, orderId, refetch }: ConfirmButtonProps) {
   const t = useTexts()
   const [open, setOpen] = useState(false)
-  const [cancel, cancelling] = useDo(CancelOrderDocument)
-  const [refund, refunding] = useDo(RefundOrderDocument)
-  const [dispute, disputing] = useDo(DisputeRedemptionDocument)
+  const [cancel, cancelling] = useApiMutation(CancelOrderDocument)
+  const [refund, refunding] = useApiMutation(RefundOrderDocument)
+  const [dispute, disputing] = useApiMutation(DisputeRedemptionDocument)
 
-  const go = async () => {
-    const done = await { cancel, refund, dispute }[action]({ orderId })
+  const run = async () => {
+    const result = await { cancel, refund, dispute }[action]({ orderId })
     setOpen(false)
-    if (!done.ok) ask()
+    if (!result.ok) refetch()
   }
   return (
     <>
@@ -75,13 +75,13 @@ export function Sure({ action, orderId, ask }: SureProps) {
       </Button>
       {open && (
         <Dialog title={t[`${action}Title`]} onClose={() => setOpen(false)}>
-          <div className={css.sure}>
+          <div className={css.confirm}>
             <p>{t[`${action}Text`]}</p>
             <Button
               wide
               kind="danger"
               busy={cancelling || refunding || disputing}
-              onClick={() => void go()}
+              onClick={() => void run()}
             >
               {t[`${action}Yes`]}
             </Button>

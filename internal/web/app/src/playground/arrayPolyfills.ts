@@ -1,5 +1,5 @@
-// What GraphiQL and its parts use of arrays, and browsers have since 2022 and 2023. The app itself
-// does without: its scripts are type-checked against ES2022.
+// Polyfills for array methods that GraphiQL uses, available since 2022 and 2023. The app does not
+// use them: its scripts are type-checked against ES2022.
 
 type Compare = (a: unknown, b: unknown) => number
 type Test = (value: unknown, index: number, all: unknown[]) => unknown
@@ -35,7 +35,7 @@ const methods = {
 
 for (const [name, value] of Object.entries(methods)) {
   if (name in Array.prototype) continue
-  // As built-in methods are: not in the way of for…in.
+  // Not enumerable, like built-in methods.
   // oxlint-disable-next-line no-extend-native
   Object.defineProperty(Array.prototype, name, { value, configurable: true, writable: true })
 }

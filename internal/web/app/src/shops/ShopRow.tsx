@@ -3,9 +3,9 @@ import { Link } from 'wouter'
 
 import { Picture } from '@/ui/Picture'
 
-import css from './ShopLine.module.css'
+import css from './ShopRow.module.css'
 
-interface ShopLineProps {
+interface ShopRowProps {
   readonly shop: {
     readonly id: string
     readonly name: string
@@ -14,8 +14,8 @@ interface ShopLineProps {
   }
 }
 
-/** A shop beside something else: all of it leads to the shop. */
-export function ShopLine({ shop }: ShopLineProps) {
+/** A compact link to a shop. */
+export function ShopRow({ shop }: ShopRowProps) {
   return (
     <div className={css.line}>
       <div className={css.picture}>

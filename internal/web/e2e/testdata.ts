@@ -1,12 +1,19 @@
-// What several specs make through the API.
+// Helpers that create test data through the API.
 
 import type { Page } from '@playwright/test'
 
-import { picture } from './picture.ts'
-import type { Ask, Server, Session } from './server.ts'
+import { picture } from './pictures.ts'
+import type { Api, Server, Session } from './server.ts'
 
-/** Uploads a picture of a width of its own, and returns its url. Only its user may show it. */
-export async function uploaded(server: Server, { token }: Session, width: number): Promise<string> {
+/**
+ * Uploads a picture and returns its URL. Only the uploader can use it. A different `width` gives a
+ * different picture.
+ */
+export async function uploadPicture(
+  server: Server,
+  { token }: Session,
+  width: number,
+): Promise<string> {
   const form = new FormData()
   const query = `mutation ($file: Upload!) { uploadImage(file: $file) { image { url } userErrors { message } } }`
   form.set('operations', JSON.stringify({ query, variables: { file: null } }))
@@ -22,16 +29,16 @@ export async function uploaded(server: Server, { token }: Session, width: number
   return data.uploadImage.image.url
 }
 
-/** Opens a flash sale of so many pieces, which is open for an hour or so many minutes. */
+/** Creates an open flash sale and returns its id. */
 export async function flashSale(
-  ask: Ask,
+  api: Api,
   shopId: string,
   stock: number,
   minutes = 60,
   title = '秒杀：双人餐 Dinner for two',
 ): Promise<string> {
   const now = Date.now()
-  const { createFlashVoucher } = await ask(
+  const { createFlashVoucher } = await api(
     `mutation ($input: CreateFlashVoucherInput!) { createFlashVoucher(input: $input) { voucher { id } userErrors { message } } }`,
     {
       input: {
@@ -49,18 +56,18 @@ export async function flashSale(
   return createFlashVoucher.voucher.id
 }
 
-/** Puts an ordinary voucher on sale, of which one may have several. */
-export async function voucher(ask: Ask, shopId: string): Promise<string> {
-  const { createVoucher } = await ask(
+/** Creates a regular voucher without purchase limit and returns its id. */
+export async function voucher(api: Api, shopId: string): Promise<string> {
+  const { createVoucher } = await api(
     `mutation ($input: CreateVoucherInput!) { createVoucher(input: $input) { voucher { id } userErrors { message } } }`,
     { input: { shopId, title: '五十元代金券 Fifty for forty', payValue: 4000, faceValue: 5000 } },
   )
   return createVoucher.voucher.id
 }
 
-/** Orders a voucher, and returns the order's id. */
-export async function place(ask: Ask, voucherId: string): Promise<string> {
-  const { orderVoucher } = await ask(
+/** Orders a voucher and returns the order's id. */
+export async function placeOrder(api: Api, voucherId: string): Promise<string> {
+  const { orderVoucher } = await api(
     `mutation ($voucherId: ID!) { orderVoucher(voucherId: $voucherId) { order { id } userErrors { message } } }`,
     { voucherId },
   )
@@ -68,28 +75,28 @@ export async function place(ask: Ask, voucherId: string): Promise<string> {
 }
 
 /** Cancels an order. */
-export async function cancel(ask: Ask, id: string): Promise<void> {
-  await ask(`mutation ($id: ID!) { cancelOrder(orderId: $id) { userErrors { message } } }`, { id })
+export async function cancelOrder(api: Api, id: string): Promise<void> {
+  await api(`mutation ($id: ID!) { cancelOrder(orderId: $id) { userErrors { message } } }`, { id })
 }
 
-/** Publishes a note, and returns its id. */
-export async function publish(ask: Ask, shopId: string, title: string): Promise<string> {
-  const { publishNote } = await ask(
+/** Publishes a note and returns its id. */
+export async function publishNote(api: Api, shopId: string, title: string): Promise<string> {
+  const { publishNote: payload } = await api(
     `mutation ($input: PublishNoteInput!) { publishNote(input: $input) { note { id } userErrors { message } } }`,
     { input: { shopId, title, content: `${title}: go and see.` } },
   )
-  return publishNote.note.id
+  return payload.note.id
 }
 
-/** Has somebody follow another. */
-export async function follow(ask: Ask, userId: string): Promise<void> {
-  await ask(`mutation ($userId: ID!) { follow(userId: $userId) { userErrors { message } } }`, {
+/** Follows a user. */
+export async function follow(api: Api, userId: string): Promise<void> {
+  await api(`mutation ($userId: ID!) { follow(userId: $userId) { userErrors { message } } }`, {
     userId,
   })
 }
 
-/** Changes what the server answers to an operation of a page, and keeps the variables that it was sent. */
-export async function changed(
+/** Changes the responses to an operation and returns the variables that the page sent. */
+export async function changeResponses(
   page: Page,
   operation: string,
   change: (data: any) => void,

@@ -1,11 +1,11 @@
 import type { ReactNode } from 'react'
 
 import type { Role } from '@/api/types.gql'
-import { useAsk } from '@/api/useAsk'
+import { useApiQuery } from '@/api/useApiQuery'
 import { texts } from '@/i18n/texts'
 import { ButtonLink } from '@/ui/Button'
 import { Skeleton } from '@/ui/Skeleton'
-import { Empty, Failed } from '@/ui/State'
+import { EmptyState, ErrorState } from '@/ui/State'
 
 import { MyRoleDocument } from './merchant.gql'
 
@@ -20,8 +20,11 @@ const useTexts = texts(
 
 const ranks: Record<Role, number> = { CUSTOMER: 0, MERCHANT: 1, ADMIN: 2 }
 
-/** Shows its children to who has a role, and a friendly word to anybody else. The server decides anyway. */
-export function ForRole({
+/**
+ * Shows its children to users with the role, and a message to others. The server enforces roles
+ * too.
+ */
+export function RequireRole({
   role,
   children,
 }: {
@@ -29,14 +32,14 @@ export function ForRole({
   children: ReactNode
 }) {
   const t = useTexts()
-  const [{ data, error }, ask] = useAsk({
+  const [{ data, error }, refetch] = useApiQuery({
     query: MyRoleDocument,
     variables: {},
     requestPolicy: 'cache-first',
   })
   if (!data) {
     return error ? (
-      <Failed error={error} again={() => ask({ requestPolicy: 'network-only' })} />
+      <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
     ) : (
       <Skeleton shape="text" count={2} />
     )
@@ -44,11 +47,11 @@ export function ForRole({
   if (ranks[data.me?.role ?? 'CUSTOMER'] >= ranks[role]) return children
   return (
     <div data-refused={role}>
-      <Empty title={role === 'MERCHANT' ? t.merchants : t.admins}>
+      <EmptyState title={role === 'MERCHANT' ? t.merchants : t.admins}>
         <ButtonLink kind="quiet" href="/">
           {t.home}
         </ButtonLink>
-      </Empty>
+      </EmptyState>
     </div>
   )
 }

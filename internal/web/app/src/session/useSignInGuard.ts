@@ -5,10 +5,10 @@ import { signInTo } from './returnPath'
 import { currentSession } from './session'
 
 /**
- * For what only somebody signed in may do: true if there is a session. Else it leads to the sign-in
- * screen, which comes back here.
+ * Returns a function that reports whether the user is signed in. If not, it opens the sign-in
+ * screen, which leads back here.
  */
-export function useSignedIn(): () => boolean {
+export function useSignInGuard(): () => boolean {
   const [, navigate] = useLocation()
   return useCallback(() => {
     if (currentSession() !== null) return true
@@ -17,7 +17,7 @@ export function useSignedIn(): () => boolean {
   }, [navigate])
 }
 
-/** The sign-in screen, which leads back to the page that is shown. */
+/** Returns the sign-in path that leads back to the current page. */
 export function signInPath(): string {
   return signInTo(window.location)
 }

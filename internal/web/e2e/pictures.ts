@@ -1,14 +1,14 @@
-// A picture that no file has to hold.
+// Generated pictures.
 
 import { crc32, deflateSync } from 'node:zlib'
 
-/** A PNG of so many pixels, in colours that run into each other, as photographs have. */
+/** Returns an opaque PNG with gradients, like a photo. */
 export function picture(width: number, height: number): Buffer {
   return png(width, height, 3)
 }
 
-/** The same, but for a hole in its middle. */
-export function seeThrough(width: number, height: number): Buffer {
+/** Returns the same PNG with a transparent hole in its middle. */
+export function transparentPicture(width: number, height: number): Buffer {
   return png(width, height, 4)
 }
 
@@ -28,7 +28,7 @@ function png(width: number, height: number, channels: 3 | 4): Buffer {
   const head = Buffer.alloc(13)
   head.writeUInt32BE(width, 0)
   head.writeUInt32BE(height, 4)
-  head.set([8, channels === 4 ? 6 : 2, 0, 0, 0], 8) // 8 bits a channel, RGB or RGBA
+  head.set([8, channels === 4 ? 6 : 2, 0, 0, 0], 8) // 8 bits per channel, RGB or RGBA
   const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
   return Buffer.concat([
     signature,

@@ -23,17 +23,17 @@ const useTexts = texts(
 
 type Stage = 'UPCOMING' | 'SOON' | 'OPEN' | 'SOLD_OUT' | 'ENDED'
 
-/** What a status says of a sale: each step that it takes while somebody looks, once. */
-export function useMilestones(sale: SaleStateFragment): string {
+/** Returns the announcement for the current stage of a sale, each stage once. */
+export function useSaleAnnouncements(sale: SaleStateFragment): string {
   const t = useTexts()
   const stage = stageAt(sale, useSeconds() * 1000)
-  const [{ seen, said }, set] = useState<{ seen: readonly Stage[]; said: Stage | null }>({
+  const [{ seen, announced }, set] = useState<{ seen: readonly Stage[]; announced: Stage | null }>({
     seen: [stage],
-    said: null,
+    announced: null,
   })
-  if (!seen.includes(stage)) set({ seen: [...seen, stage], said: stage })
-  // Sold out is not the last word: pieces come back.
-  return said === null || said === 'UPCOMING' || said !== stage ? '' : t[said]
+  if (!seen.includes(stage)) set({ seen: [...seen, stage], announced: stage })
+  // Sold out is not final: cancelled orders return stock.
+  return announced === null || announced === 'UPCOMING' || announced !== stage ? '' : t[announced]
 }
 
 function stageAt(sale: SaleStateFragment, now: number): Stage {

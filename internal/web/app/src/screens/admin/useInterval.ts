@@ -1,7 +1,7 @@
 import { useEffect, useRef } from 'react'
 
-/** Does something again and again while the page is seen; in the background it rests. */
-export function useEvery(ms: number, act: () => void): void {
+/** Calls `act` periodically while the page is visible. */
+export function useInterval(ms: number, act: () => void): void {
   const latest = useRef(act)
   useEffect(() => {
     latest.current = act

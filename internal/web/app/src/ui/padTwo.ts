@@ -1,0 +1,4 @@
+/** Pads a number to two digits. */
+export function padTwo(n: number): string {
+  return String(n).padStart(2, '0')
+}
