@@ -17,9 +17,9 @@ test('a published note reaches followers live', async ({ person, server }) => {
 
   const writer = await person({ as: author })
   await writer.page.goto('/publish')
-  await writer.page.getByRole('button', { name: 'Choose the shop' }).click()
+  await writer.page.getByRole('button', { name: 'Choose a shop' }).click()
   const dialog = writer.page.getByRole('dialog')
-  await dialog.getByLabel('Name, quarter or street').fill('Second Ripple')
+  await dialog.getByLabel('Shop, neighbourhood or street').fill('Second Ripple')
   await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
   await writer.page.getByLabel('Title').fill('The window seat')
   await writer.page.getByLabel('Your note').fill('Morning light.\nAsk for the small cup.')
@@ -140,7 +140,7 @@ test('the feed does not move while notes change', async ({ person, server }) => 
   await page.getByRole('button', { name: /^Following/ }).click()
   await expect(tab).toHaveAccessibleName('Feed')
   await tab.click()
-  await expect(page.getByText('What people you follow write appears here')).toBeVisible()
+  await expect(page.getByText('Follow people to see their notes here.')).toBeVisible()
   await expect(page.getByRole('button', { name: '1 new note' })).toHaveCount(0)
 })
 
@@ -191,7 +191,7 @@ test('rejected likes and follows are rolled back', async ({ person, server }) =>
   await expect(like).toHaveAttribute('aria-pressed', 'false')
   await expect(like).toContainText('0')
   await expect(button).toHaveAttribute('aria-pressed', 'false')
-  await expect(page.getByText('It does not exist any more.')).toBeVisible()
+  await expect(page.getByText('This is no longer available.')).toBeVisible()
 })
 
 test('a quick unlike wins over its like', async ({ person, server }) => {
@@ -256,7 +256,7 @@ test('a comment draft is kept for its author', async ({ person, server }) => {
     return route.fulfill({ json: { data: null, errors: [late] } })
   })
   await page.getByRole('button', { name: 'Send' }).click()
-  await expect(page.getByText('it may be here already')).toBeVisible()
+  await expect(page.getByText('We couldn’t confirm that your comment was posted.')).toBeVisible()
   await page.reload()
   await expect(area).toHaveValue('Second')
 
@@ -278,11 +278,11 @@ test('an unconfirmed note is not sent again automatically', async ({ person, ser
   await page.getByLabel('Title').fill('Perhaps there')
   await page.getByLabel('Your note').fill('Or not.')
   await page.getByRole('button', { name: 'Publish' }).click()
-  await expect(page.getByText('your note may be published already')).toBeVisible()
+  await expect(page.getByText('We couldn’t confirm that your note was published.')).toBeVisible()
 
   // Sent again, the note is published, and screen readers announce its title.
   await page.unrouteAll({ behavior: 'wait' })
-  await page.getByRole('button', { name: 'Send again' }).click()
+  await page.getByRole('button', { name: 'Publish again' }).click()
   await expect(page.getByRole('heading', { level: 1, name: 'Perhaps there' })).toBeFocused()
 })
 
@@ -299,7 +299,7 @@ test('a rejected picture shows why and keeps the focus', async ({ person, server
   await page.locator('input[type=file]').setInputFiles([...files, heic])
   await expect(page.getByText('This is too large.')).toBeVisible()
   await expect(page.locator('[data-picture="done"]')).toHaveCount(2)
-  const remove = (n: number) => page.getByRole('button', { name: `Remove picture ${n}` })
+  const remove = (n: number) => page.getByRole('button', { name: `Remove photo ${n}` })
   await remove(2).press('Enter')
   await expect(page.locator('[data-picture]')).toHaveCount(2)
   await expect(remove(2)).toBeFocused()

@@ -46,7 +46,7 @@ async function removeNewerBuiltIns({ context }: Person): Promise<void> {
   })
 }
 
-const broken = 'Something is broken here'
+const broken = 'Something went wrong'
 
 async function tour(page: Page, screens: readonly TourScreen[]): Promise<void> {
   for (const { name, path, ready } of screens) {
@@ -72,20 +72,20 @@ test('all screens work in the oldest supported browsers', async ({ person, serve
     ['MERCHANT', merchantScreens(made, server.shop)],
     ['ADMIN', adminScreens],
   ] as const) {
-    const somebody = await person({ as, device: 'desktop' })
-    await removeNewerBuiltIns(somebody)
-    await tour(somebody.page, screens)
+    const user = await person({ as, device: 'desktop' })
+    await removeNewerBuiltIns(user)
+    await tour(user.page, screens)
   }
 })
 
 test('an old browser uploads a picture and opens the playground', async ({ person, server }) => {
   const session = await server.newUser('+999007770801')
-  const somebody = await person({ as: session, device: 'desktop' })
-  await removeNewerBuiltIns(somebody)
-  const { page } = somebody
+  const visitor = await person({ as: session, device: 'desktop' })
+  await removeNewerBuiltIns(visitor)
+  const { page } = visitor
   await page.goto('/publish')
   await page
-    .getByLabel('Add pictures')
+    .getByLabel('Add photos')
     .setInputFiles({ name: 'a.png', mimeType: 'image/png', buffer: picture(400, 300) })
   await expect(page.locator('[data-picture=done]')).toHaveCount(1)
 
@@ -99,12 +99,12 @@ test('an old browser uploads a picture and opens the playground', async ({ perso
 
 test('an unsupported browser shows a message', async ({ person }) => {
   for (const path of ['/', '/playground']) {
-    const somebody = await person()
-    await somebody.context.addInitScript(() => {
+    const visitor = await person()
+    await visitor.context.addInitScript(() => {
       delete (HTMLDialogElement.prototype as any).showModal
     })
-    await somebody.page.goto(path)
-    await expect(somebody.page.getByText('Your browser is too old')).toBeVisible()
+    await visitor.page.goto(path)
+    await expect(visitor.page.getByText('Your browser is too old')).toBeVisible()
   }
   const { page } = await person()
   await page.goto('/')

@@ -20,8 +20,8 @@ test('a daily check-in earns five points', async ({ person, server }) => {
     await expect(card).toHaveAttribute('data-checked-in', 'true')
     await expect(card).toHaveAttribute('data-streak', '1')
     await expect(points).toHaveAttribute('data-points', '5')
-    await expect(card.getByText('1 day in a row')).toBeVisible()
-    await expect(card.getByText('1 day this month')).toBeVisible()
+    await expect(card.getByText('1-day streak')).toBeVisible()
+    await expect(card.getByText('1 check-in')).toBeVisible()
     await expect(page.locator('td[data-checked]')).toHaveCount(1)
     await expect(page.locator('td[data-checked] [aria-current="date"]')).toHaveCount(1)
   }
@@ -33,17 +33,17 @@ test('a daily check-in earns five points', async ({ person, server }) => {
   await expect(marked).toHaveAttribute('data-day', String(me.checkIns.days[0]))
 
   await page.getByRole('button', { name: 'Checked in today' }).click()
-  await expect(page.getByText('You have checked in today already.')).toBeVisible()
+  await expect(page.getByText('You already checked in today.')).toBeVisible()
   await checkedIn()
   await page.reload()
   await checkedIn()
 
   // The previous month is empty, and the current one is one click away.
-  await page.getByRole('button', { name: 'The month before' }).click()
-  await expect(card.getByText('0 days this month')).toBeVisible()
+  await page.getByRole('button', { name: 'Previous month' }).click()
+  await expect(card.getByText('0 check-ins')).toBeVisible()
   await expect(page.locator('td[data-checked]')).toHaveCount(0)
-  await page.getByRole('button', { name: 'The month after' }).click()
-  await expect(page.getByRole('button', { name: 'The month after' })).toBeDisabled()
+  await page.getByRole('button', { name: 'Next month' }).click()
+  await expect(page.getByRole('button', { name: 'Next month' })).toBeDisabled()
   await expect(page.locator('td[data-checked]')).toHaveCount(1)
 })
 
@@ -60,7 +60,7 @@ test('profile changes show to others, errors at their fields', async ({ person, 
   await page.getByLabel('Gender').selectOption('FEMALE')
   await page.getByLabel('Birthday').fill('1990-02-28')
   await page.getByRole('button', { name: 'Save' }).click()
-  await expect(page.getByText('1 to 30 characters.')).toBeVisible()
+  await expect(page.getByText('Enter 1 to 30 characters.')).toBeVisible()
   await expect(nickname).toHaveAttribute('aria-invalid', 'true')
   await expect(nickname).toBeFocused()
   await expect(page.getByLabel('City')).toHaveValue('Hangzhou 杭州')
@@ -88,7 +88,7 @@ test('a password signs in on another device', async ({ person, server }) => {
   // A first password needs a code, and the form asks for it.
   await field.fill('a long enough word')
   await page.getByRole('button', { name: 'Set password' }).click()
-  await page.getByLabel('Your phone').fill(phone)
+  await page.getByLabel('Your phone number').fill(phone)
   await page.getByRole('button', { name: 'Send code' }).click()
   await page.getByLabel('Code', { exact: true }).fill(await server.code(phone))
   await field.fill('short')
@@ -96,7 +96,7 @@ test('a password signs in on another device', async ({ person, server }) => {
   await expect(field).toHaveAttribute('aria-invalid', 'true')
   await field.fill('a long enough word')
   await page.getByRole('button', { name: 'Set password' }).click()
-  await expect(page.getByText('The password is set.')).toBeVisible()
+  await expect(page.getByText('Password set.')).toBeVisible()
   await expect(field).toHaveValue('')
   // This device stays signed in.
   await page.goto('/me')
@@ -128,7 +128,7 @@ test('a password signs in on another device', async ({ person, server }) => {
   await expect(page.getByLabel('Current password')).toHaveAttribute('aria-invalid', 'true')
   await page.getByLabel('Current password').fill('a long enough word')
   await page.getByRole('button', { name: 'Set password' }).click()
-  await expect(page.getByText('The password is set.')).toBeVisible()
+  await expect(page.getByText('Password set.')).toBeVisible()
 })
 
 test('the profile switches the language', async ({ person, server }) => {
@@ -170,13 +170,13 @@ test('customers see no merchant or admin data', async ({ person, server }) => {
     await expect(page.locator(`:is(${data}), main form`)).toHaveCount(0)
     await expect(page.getByRole('article')).toHaveCount(0)
   }
-  const merchants = 'This is for merchants.'
+  const merchants = 'This page is for merchants only.'
   for (const path of ['/merchant', '/merchant/redeem', '/merchant/shops/new', `${shop}/edit`])
     await refused(path, 'MERCHANT', merchants)
   for (const part of ['vouchers', 'orders', 'figures'])
     await refused(`${shop}?part=${part}`, 'MERCHANT', merchants)
   const asked = operations(page)
-  await refused('/admin', 'ADMIN', 'This is for those who run the site.')
+  await refused('/admin', 'ADMIN', 'This page is for admins only.')
   expect(asked).not.toContain('AdminGauges')
   expect(asked).not.toContain('AdminFigures')
   await page.getByRole('link', { name: 'Discover shops' }).click()
@@ -216,7 +216,7 @@ test('profiles show common followees', async ({ person, server }) => {
   await expect(common).toContainText('Known to both')
   await expect(common).not.toContainText('Known to Bob')
   await common.click()
-  await expect(page.getByRole('heading', { level: 1, name: /^Whom both you and/ })).toBeVisible()
+  await expect(page.getByRole('heading', { level: 1, name: /^Followed by you and/ })).toBeVisible()
   await expect(page.getByRole('link', { name: /Known to both/ })).toBeVisible()
   await expect(page.getByText('Known to Bob')).toHaveCount(0)
 })
@@ -241,7 +241,7 @@ for (const [what, phone, file, ending] of [
     await page
       .locator('input[data-input=avatar]')
       .setInputFiles({ name: 'face.png', mimeType: 'image/png', buffer: file })
-    await expect(page.getByRole('button', { name: 'Remove the picture' })).toBeVisible()
+    await expect(page.getByRole('button', { name: 'Remove photo' })).toBeVisible()
     await page.getByRole('button', { name: 'Save' }).click()
     await expect(page.getByText('Saved.')).toBeVisible()
     const { me } = await session.api(`{ me { avatarUrl } }`)

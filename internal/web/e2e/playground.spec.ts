@@ -17,7 +17,7 @@ async function enterQuery(page: Page, name: string, text: string): Promise<void>
 
 const query = (page: Page) => page.getByRole('region', { name: 'Query Editor' })
 const answer = (page: Page) => page.getByRole('region', { name: 'Result Window' })
-const signedIn = (page: Page) => page.getByRole('status', { name: 'Signed in' })
+const signedIn = (page: Page) => page.getByRole('status', { name: 'Account' })
 
 /** Runs the query, or one of several operations from GraphiQL's menu. */
 async function run(page: Page, operation?: string): Promise<void> {
@@ -61,7 +61,7 @@ test('an example opens in a new tab by keyboard', async ({ person }) => {
   await page.getByRole('tab').first().click()
   await expect(query(page)).toContainText('ShopsNearby')
 
-  await examples.selectOption('An administrator')
+  await examples.selectOption('Admin')
   await page.getByRole('button', { name: 'Open in a new tab' }).click()
   await expect(page.getByRole('tab')).toHaveCount(3)
   await expect(page.getByRole('region', { name: 'Variables' })).toContainText(/"from": "\d{4}-/)
@@ -104,7 +104,7 @@ test('an unverified session is not adopted', async ({ person }) => {
   )
   await open(page)
   await expect(page.getByRole('button', { name: /Sign in as demo/ }).first()).toBeVisible()
-  await expect(signedIn(page)).toHaveText('Nobody is signed in')
+  await expect(signedIn(page)).toHaveText('Not signed in')
   await enterQuery(page, 'Me', 'query Me { me { nickname } }')
   await run(page)
   await expect(answer(page)).toContainText('"me": null')
@@ -150,7 +150,7 @@ test('a subscription reports sale changes', async ({ person, server }) => {
 test('requests and subscriptions use the signed-in account', async ({ person }) => {
   const { page } = await person({ device: 'desktop' })
   await open(page)
-  await expect(signedIn(page)).toHaveText('Nobody is signed in')
+  await expect(signedIn(page)).toHaveText('Not signed in')
   await page.getByRole('button', { name: 'Sign in as demo customer' }).click()
   await expect(signedIn(page)).toHaveText('Demo customer, customer')
 
@@ -163,7 +163,7 @@ test('requests and subscriptions use the signed-in account', async ({ person }) 
   await page.getByRole('button', { name: /Stop query/ }).click()
 
   await page.getByRole('button', { name: 'Sign out' }).click()
-  await expect(signedIn(page)).toHaveText('Nobody is signed in')
+  await expect(signedIn(page)).toHaveText('Not signed in')
   await enterQuery(page, 'AndNow', 'query AndNow { me { nickname role } }')
   await run(page)
   await expect(answer(page)).toContainText('"me": null')

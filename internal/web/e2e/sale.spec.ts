@@ -55,28 +55,28 @@ test('two buyers race for the last item', async ({ person, server }) => {
   await winner.getByRole('button', { name: /^Pay/ }).click()
   await expect(state(winner)).toHaveAttribute('data-status', 'PAID')
   await winner.goto(`/sales/${sale}`)
-  await expect(winner.getByText('You have one of these.')).toBeVisible()
+  await expect(winner.getByText('You already bought this.')).toBeVisible()
 
   // The merchant redeems it by its code. The customer's page updates.
-  await winner.getByRole('link', { name: 'See your order' }).click()
+  await winner.getByRole('link', { name: 'View order' }).click()
   const number = await winner.locator('[data-number]').getAttribute('data-number')
   const shop = await person({ as: 'MERCHANT' })
   await shop.page.goto('/merchant/redeem')
-  await shop.page.getByLabel('Number of the order').fill(number!)
-  await shop.page.getByRole('button', { name: 'Find' }).click()
+  await shop.page.getByLabel('Voucher code').fill(number!)
+  await shop.page.getByRole('button', { name: 'Look up' }).click()
   await shop.page.getByRole('button', { name: 'Redeem', exact: true }).click()
   await expect(shop.page.locator(`[data-redeemed="${number}"]`)).toBeVisible()
   await expect(state(winner)).toHaveAttribute('data-status', 'USED')
 
   // The customer can dispute the redemption once.
   await winner.getByRole('button', { name: 'I didn’t use this' }).click()
-  await winner.getByRole('button', { name: 'Report it' }).click()
-  await expect(winner.getByText('You told us that you didn’t use this.')).toBeVisible()
+  await winner.getByRole('button', { name: 'Report', exact: true }).click()
+  await expect(winner.getByText('You reported that you didn’t use this.')).toBeVisible()
   await expect(winner.getByRole('button', { name: 'I didn’t use this' })).toHaveCount(0)
 
   // A second redemption is rejected with a message.
-  await shop.page.getByLabel('Number of the order').fill(number!)
-  await shop.page.getByRole('button', { name: 'Find' }).click()
+  await shop.page.getByLabel('Voucher code').fill(number!)
+  await shop.page.getByRole('button', { name: 'Look up' }).click()
   await expect(shop.page.locator('[data-refused="USED"]')).toBeVisible()
 })
 
@@ -97,7 +97,7 @@ test('a lost response buys only one voucher', async ({ person, server }) => {
     return route.abort().catch(() => undefined)
   })
   await page.getByRole('button', { name: 'Buy now' }).click()
-  await expect(page.getByText('We do not know yet whether your order went through.')).toBeVisible()
+  await expect(page.getByText('We’re not sure your order went through.')).toBeVisible()
   await page.reload()
   // Automatically, with the same key.
   await expect.poll(() => keys.length).toBeGreaterThan(1)
@@ -138,7 +138,7 @@ test('two tabs share one purchase', async ({ person, server }) => {
     return route.fulfill({ response, json: { errors } })
   })
   await page.getByRole('button', { name: 'Buy now' }).click()
-  await expect(page.getByText('We do not know yet whether your order went through.')).toBeVisible()
+  await expect(page.getByText('We’re not sure your order went through.')).toBeVisible()
   // The other tab resumes it automatically.
   const other = await context.newPage()
   await other.goto(path)
@@ -206,8 +206,8 @@ test('a rejected payment can be retried', async ({ person, server }) => {
   await page.goto(`/orders/${id}`)
   const pay = page.getByRole('button', { name: /^Pay/ })
   await pay.click()
-  await expect(page.getByText('The payment didn’t go through.')).toBeVisible()
-  await expect(page.getByText('This order cannot be paid any more.')).toHaveCount(0)
+  await expect(page.getByText('Your payment didn’t go through.')).toBeVisible()
+  await expect(page.getByText('This order can no longer be paid.')).toHaveCount(0)
   await page.unrouteAll({ behavior: 'wait' })
   await pay.click()
   await expect(state(page)).toHaveAttribute('data-status', 'PAID')

@@ -9,18 +9,18 @@ test('a new user signs up and returns to the requested page', async ({ person, s
 
   await page.getByLabel('Phone').fill('12')
   await page.getByRole('button', { name: 'Send code' }).click()
-  await expect(page.getByText('This is not a phone number.')).toBeVisible()
+  await expect(page.getByText('Enter a valid phone number.')).toBeVisible()
   await expect(page.getByLabel('Phone')).toHaveAttribute('aria-invalid', 'true')
   await expect(page.getByLabel('Phone')).toBeFocused()
 
   await page.getByLabel('Phone').fill(phone)
   await page.getByRole('button', { name: 'Send code' }).click()
-  await expect(page.getByText('The code is on its way.')).toBeVisible()
+  await expect(page.getByText('Code sent.')).toBeVisible()
   await expect(page.getByLabel('Code')).toBeFocused()
   const code = await server.code(phone)
   await page.getByLabel('Code').fill(code === '000000' ? '111111' : '000000')
   await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-  await expect(page.getByText('The code is wrong or too old.')).toBeVisible()
+  await expect(page.getByText('That code is wrong or has expired.')).toBeVisible()
   await expect(page.getByLabel('Code')).toBeFocused()
 
   await page.getByLabel('Code').fill(code)
@@ -38,11 +38,11 @@ test('demo accounts are offered on embedded servers only', async ({ person }) =>
     // Stores offer no demo accounts.
     const { logins } = await (await page.request.get('/demo/logins')).json()
     expect(logins).toEqual([])
-    await expect(page.getByRole('button', { name: 'a customer' })).toHaveCount(0)
+    await expect(page.getByRole('button', { name: 'Customer' })).toHaveCount(0)
     return
   }
-  await page.getByRole('button', { name: 'a customer' }).click()
-  await expect(page.getByText('Hello, Demo customer!')).toBeVisible()
+  await page.getByRole('button', { name: 'Customer' }).click()
+  await expect(page.getByText('Welcome, Demo customer!')).toBeVisible()
   await expect(page.getByRole('region', { name: 'Nearby' })).toBeVisible()
 })
 
@@ -86,7 +86,7 @@ test('the return path survives settings and a wrong code', async ({ person, serv
   const { page } = await person()
   await page.goto('/orders?status=used#list')
   await expect(page.getByRole('heading', { level: 1, name: 'Sign in' })).toBeVisible()
-  await page.getByRole('link', { name: 'Language and colours' }).click()
+  await page.getByRole('link', { name: 'Language and theme' }).click()
   await page.getByLabel('Language').selectOption('zh')
   await page.getByRole('button', { name: '返回' }).click()
   await expect(page.getByRole('heading', { level: 1, name: '登录' })).toBeVisible()
@@ -132,7 +132,7 @@ for (const [i, [how, write]] of (
     })
     await page.getByLabel('Code', { exact: true }).fill('12345O')
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()
-    await expect(page.getByText('Enter the six digits of the code.')).toBeVisible()
+    await expect(page.getByText('Enter the 6-digit code.')).toBeVisible()
     expect(logins).toEqual([])
     await page.getByLabel('Code', { exact: true }).fill(write(code))
     await page.getByRole('button', { name: 'Sign in', exact: true }).click()

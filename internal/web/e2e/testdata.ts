@@ -44,7 +44,7 @@ export async function flashSale(
       input: {
         shopId,
         title,
-        subTitle: '每人一份 One each',
+        subTitle: '每人限购 1 张 Limit 1 per customer',
         payValue: 3900,
         faceValue: 8800,
         stock,

@@ -1,5 +1,5 @@
 // Tests of the app's pure modules, without a browser.
-/* oxlint-disable unicorn/consistent-function-scoping -- a table stands beside what makes it */
+/* oxlint-disable unicorn/consistent-function-scoping -- helpers are next to their tables */
 
 import { expect, test } from '@playwright/test'
 
@@ -736,12 +736,12 @@ test.describe('in both languages', () => {
   }
 
   for (const [metres, en, zh] of [
-    [0, '10 m', '10米'],
-    [38, '40 m', '40米'],
-    [994, '990 m', '990米'],
-    [995, '1 km', '1公里'],
-    [1234, '1.2 km', '1.2公里'],
-    [12_345, '12.3 km', '12.3公里'],
+    [0, '10 m', '10 米'],
+    [38, '40 m', '40 米'],
+    [994, '990 m', '990 米'],
+    [995, '1 km', '1 公里'],
+    [1234, '1.2 km', '1.2 公里'],
+    [12_345, '12.3 km', '12.3 公里'],
   ] as const) {
     test(`distance: ${metres} m is ${en}`, async () => {
       expect((await formats('en')).distance(metres)).toBe(en)
@@ -751,15 +751,15 @@ test.describe('in both languages', () => {
 
   const now = Date.parse('2026-05-20T12:00:00Z')
   for (const [seconds, en, zh] of [
-    [-30, 'now', '现在'],
-    [0, 'now', '现在'],
-    [59, 'now', '现在'],
-    [61, '1 minute ago', '1分钟前'],
-    [3599, '59 minutes ago', '59分钟前'],
-    [3601, '1 hour ago', '1小时前'],
-    [86_399, '23 hours ago', '23小时前'],
+    [-30, 'just now', '刚刚'],
+    [0, 'just now', '刚刚'],
+    [59, 'just now', '刚刚'],
+    [61, '1 minute ago', '1 分钟前'],
+    [3599, '59 minutes ago', '59 分钟前'],
+    [3601, '1 hour ago', '1 小时前'],
+    [86_399, '23 hours ago', '23 小时前'],
     [86_401, 'yesterday', '昨天'],
-    [3 * 86_400 + 1, '3 days ago', '3天前'],
+    [3 * 86_400 + 1, '3 days ago', '3 天前'],
   ] as const) {
     test(`ago: ${seconds} s is ${en}`, async () => {
       const moment = new Date(now - seconds * 1000).toISOString()
@@ -774,13 +774,13 @@ test.describe('in both languages', () => {
     ['Asia/Shanghai', '2026-05-18T10:00', '2026-05-20T09:00', '2 days ago', '前天'],
     ['Asia/Shanghai', '2026-05-18T23:30', '2026-05-20T00:30', '2 days ago', '前天'],
     ['Asia/Shanghai', '2026-05-19T00:30', '2026-05-20T23:30', 'yesterday', '昨天'],
-    ['Asia/Shanghai', '2026-05-19T23:59', '2026-05-20T00:01', '2 minutes ago', '2分钟前'],
-    ['Asia/Shanghai', '2026-05-19T18:00', '2026-05-20T09:00', '15 hours ago', '15小时前'],
-    ['Asia/Shanghai', '2026-05-13T23:59', '2026-05-20T00:01', '7 days ago', '7天前'],
+    ['Asia/Shanghai', '2026-05-19T23:59', '2026-05-20T00:01', '2 minutes ago', '2 分钟前'],
+    ['Asia/Shanghai', '2026-05-19T18:00', '2026-05-20T09:00', '15 hours ago', '15 小时前'],
+    ['Asia/Shanghai', '2026-05-13T23:59', '2026-05-20T00:01', '7 days ago', '7 天前'],
     ['America/Los_Angeles', '2026-05-18T23:30', '2026-05-20T00:30', '2 days ago', '前天'],
     ['Europe/Berlin', '2026-03-28T12:00', '2026-03-29T13:30', 'yesterday', '昨天'],
     ['Europe/Berlin', '2026-03-28T23:30', '2026-03-30T00:30', '2 days ago', '前天'],
-    ['Europe/Berlin', '2026-10-25T00:10', '2026-10-25T23:50', '24 hours ago', '24小时前'],
+    ['Europe/Berlin', '2026-10-25T00:10', '2026-10-25T23:50', '24 hours ago', '24 小时前'],
     ['Europe/Berlin', '2026-10-24T23:50', '2026-10-26T00:10', '2 days ago', '前天'],
   ] as const) {
     test(`ago: ${of} is ${en} at ${read} in ${zone}`, async () => {

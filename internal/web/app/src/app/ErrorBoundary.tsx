@@ -6,11 +6,11 @@ import { EmptyState } from '@/ui/State'
 
 const useTexts = texts(
   {
-    title: 'Something is broken here',
-    text: 'This screen could not be shown.',
-    reload: 'Load it again',
+    title: 'Something went wrong',
+    text: 'We couldn’t show this page. Reload it to try again.',
+    reload: 'Reload',
   },
-  { title: '出错了', text: '页面无法显示。', reload: '重新加载' },
+  { title: '出错了', text: '页面无法显示，请重新加载。', reload: '重新加载' },
 )
 
 interface Props {

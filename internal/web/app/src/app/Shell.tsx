@@ -11,7 +11,7 @@ import css from './Shell.module.css'
 
 const useTexts = texts(
   {
-    skip: 'To the content',
+    skip: 'Skip to content',
     main: 'Main',
     home: 'Discover',
     feed: 'Feed',
@@ -19,11 +19,11 @@ const useTexts = texts(
     orders: 'Orders',
     me: 'Me',
     newNotes: (n: number) => (n === 1 ? '1 new note' : `${n} new notes`),
-    offline: 'You are offline. What you see may be old.',
-    unreachable: 'The server does not answer. Trying again…',
+    offline: 'You’re offline. Content may be out of date.',
+    unreachable: 'Can’t reach Tandian. Retrying…',
   },
   {
-    skip: '跳到内容',
+    skip: '跳到主要内容',
     main: '主导航',
     home: '发现',
     feed: '关注',
@@ -31,8 +31,8 @@ const useTexts = texts(
     orders: '订单',
     me: '我的',
     newNotes: (n) => `${n} 篇新笔记`,
-    offline: '网络已断开，当前内容可能不是最新。',
-    unreachable: '服务器没有响应，正在重试…',
+    offline: '网络已断开，内容可能不是最新。',
+    unreachable: '无法连接服务器，正在重试…',
   },
 )
 

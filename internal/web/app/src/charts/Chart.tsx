@@ -9,7 +9,7 @@ import { texts } from '@/i18n/texts'
 import css from './Chart.module.css'
 
 const useTexts = texts(
-  { table: 'Show as a table', day: 'Day' },
+  { table: 'Show as table', day: 'Date' },
   { table: '以表格显示', day: '日期' },
 )
 

@@ -7,8 +7,8 @@ const useTexts = texts(
   {
     title: 'Sales, last 30 days',
     summary: (amount: string, paid: string, orders: string) =>
-      `Turnover: ${amount}, orders: ${orders}, paid: ${paid}`,
-    amount: 'Turnover',
+      `Revenue: ${amount}, orders: ${orders}, paid: ${paid}`,
+    amount: 'Revenue',
     orders: 'Orders',
     paid: 'Paid',
   },

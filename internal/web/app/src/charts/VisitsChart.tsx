@@ -4,7 +4,7 @@ import { Chart } from './Chart'
 
 const useTexts = texts(
   { visitors: 'Visitors', views: 'Views' },
-  { visitors: '访客', views: '浏览' },
+  { visitors: '访客', views: '浏览量' },
 )
 
 export interface VisitsOfDay {

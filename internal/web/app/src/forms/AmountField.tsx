@@ -6,12 +6,12 @@ import { parseAmount, isPlainAmount } from './fieldFormat'
 
 const useTexts = texts(
   {
-    means: (amount: string) => `= ${amount}`,
-    ambiguous: 'This can mean two amounts. Write it like 1200 or 1.20.',
+    reading: (amount: string) => `= ${amount}`,
+    ambiguous: 'This could be two amounts. Enter it like 1200 or 1.20.',
   },
   {
-    means: (amount) => `= ${amount}`,
-    ambiguous: '这个金额有两种读法，请写成 1200 或 1.20 的形式。',
+    reading: (amount) => `= ${amount}`,
+    ambiguous: '这个金额有两种读法，请写成 1200 或 1.20。',
   },
 )
 
@@ -28,14 +28,14 @@ export function AmountField({ label, error, value, onChange }: AmountFieldProps)
   const { money } = useFormat()
   const amount = parseAmount(value)
   const reading =
-    typeof amount === 'number' && !isPlainAmount(value) ? t.means(money(amount)) : undefined
+    typeof amount === 'number' && !isPlainAmount(value) ? t.reading(money(amount)) : undefined
   const hint = amount === 'ambiguous' ? t.ambiguous : reading
-  const whatIsWrong =
+  const message =
     amount === 'ambiguous' ? t.ambiguous : [reading, error].filter(Boolean).join(' · ')
   return (
     <Field
       label={label}
-      error={error === undefined ? undefined : whatIsWrong}
+      error={error === undefined ? undefined : message}
       {...(hint === undefined ? {} : { hint })}
       inputMode="decimal"
       autoComplete="off"

@@ -38,6 +38,11 @@ function dayNumber(at: Date): number {
   return Date.UTC(at.getFullYear(), at.getMonth(), at.getDate())
 }
 
+/** Adds the space between a digit and a Han character that Intl omits. Dates stay as they are. */
+function spaced(text: string): string {
+  return text.replace(/(\d)(?=\p{Script=Han})/gu, '$1 ')
+}
+
 /** Returns the formats of a language. */
 export function formats(language: Language): Format {
   const locale = language === 'zh' ? 'zh-CN' : 'en-GB'
@@ -59,29 +64,31 @@ export function formats(language: Language): Format {
   const month = new Intl.DateTimeFormat(locale, { year: 'numeric', month: 'long', timeZone: 'UTC' })
   const relative = new Intl.RelativeTimeFormat(locale, { numeric: 'auto' })
 
-  const written = (of: string) =>
+  const formatDate = (of: string) =>
     of.length === 10 ? plain.format(new Date(`${of}T00:00:00Z`)) : date.format(new Date(of))
   return {
     money: (minor) => (minor % 100 === 0 ? wholeMoney : money).format(minor / 100),
     number: (value) => number.format(value),
     percent: (share) => percent.format(share),
     distance: (value) =>
-      value < 995
-        ? metres.format(Math.max(10, Math.round(value / 10) * 10))
-        : kilometres.format(value / 1000),
-    date: written,
+      spaced(
+        value < 995
+          ? metres.format(Math.max(10, Math.round(value / 10) * 10))
+          : kilometres.format(value / 1000),
+      ),
+    date: formatDate,
     moment: (of) => moment.format(new Date(of)),
     month: (of) => month.format(new Date(`${of}-01T00:00:00Z`)),
     ago: (of, now = Date.now()) => {
       const at = new Date(of)
       const seconds = (now - at.getTime()) / 1000
       const days = midnightsBetween(at, new Date(now))
-      if (days > 7) return written(of)
+      if (days > 7) return formatDate(of)
       // Days count midnights. On the last day of summer time there may be none after 24 hours.
-      if (seconds >= day && days > 0) return relative.format(-days, 'day')
-      if (seconds > 3600) return relative.format(-Math.floor(seconds / 3600), 'hour')
-      if (seconds > 60) return relative.format(-Math.floor(seconds / 60), 'minute')
-      return relative.format(0, 'second')
+      if (seconds >= day && days > 0) return spaced(relative.format(-days, 'day'))
+      if (seconds > 3600) return spaced(relative.format(-Math.floor(seconds / 3600), 'hour'))
+      if (seconds > 60) return spaced(relative.format(-Math.floor(seconds / 60), 'minute'))
+      return language === 'zh' ? '刚刚' : 'just now'
     },
   }
 }

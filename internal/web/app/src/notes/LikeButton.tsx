@@ -7,7 +7,7 @@ import { LikeToggle } from './LikeToggle'
 
 const useTexts = texts(
   { like: (title: string) => `Like “${title}”` },
-  { like: (title) => `点赞「${title}」` },
+  { like: (title) => `点赞“${title}”` },
 )
 
 interface LikeButtonProps {

@@ -10,7 +10,7 @@ import css from './OrderCard.module.css'
 import { useStatusTexts } from './statusTexts'
 import { useLatestOrder } from './useLatestOrder'
 
-const useTexts = texts({ left: 'Pay within' }, { left: '支付剩余' })
+const useTexts = texts({ payWithin: 'Pay within' }, { payWithin: '支付剩余时间' })
 
 /** An order in a list. The whole card is a link. */
 export function OrderCard({ order: listed, eager }: { order: OrderCardFragment; eager: boolean }) {
@@ -41,7 +41,7 @@ export function OrderCard({ order: listed, eager }: { order: OrderCardFragment; 
           <time dateTime={order.createdAt}>{moment(order.createdAt)}</time>
         </p>
         {order.status === 'UNPAID' && order.payBefore !== null && (
-          <Countdown to={order.payBefore} label={t.left} />
+          <Countdown to={order.payBefore} label={t.payWithin} />
         )}
       </div>
     </article>

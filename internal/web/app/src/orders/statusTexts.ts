@@ -4,14 +4,14 @@ import { texts } from '@/i18n/texts'
 /** Short names of order statuses. */
 export const useStatusTexts = texts<Record<OrderStatus, string>>(
   {
-    QUEUED: 'Being confirmed',
-    UNPAID: 'To pay',
+    QUEUED: 'Confirming',
+    UNPAID: 'Unpaid',
     PAID: 'Ready to use',
     USED: 'Used',
     CANCELLED: 'Cancelled',
-    REFUNDING: 'Refund on its way',
+    REFUNDING: 'Refund in progress',
     REFUNDED: 'Refunded',
-    FAILED: 'Failed',
+    FAILED: 'Order failed',
   },
   {
     QUEUED: '确认中',

@@ -14,10 +14,10 @@ import { interpretResponse, createPurchaseIntents, type PurchaseIntent } from '.
 
 const useTexts = texts(
   {
-    done: 'Your order was made: see Orders.',
-    existing: 'You had one already: here is your order.',
+    done: 'Order placed. Find it in Orders.',
+    existing: 'You already bought this. Here’s your order.',
   },
-  { done: '下单成功，请到“订单”中查看。', existing: '你已经买过了，这是你的订单。' },
+  { done: '下单成功，可在“订单”中查看。', existing: '你已购买过，这是你的订单。' },
 )
 
 const intents = createPurchaseIntents({ storage: safeLocalStorage })

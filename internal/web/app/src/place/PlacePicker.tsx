@@ -18,18 +18,18 @@ import css from './PlacePicker.module.css'
 
 const useTexts = texts(
   {
-    title: 'Where are you?',
-    locate: 'Use my position',
-    refused: 'The browser does not say where you are. Choose a place instead.',
-    search: 'A shop or street that you know',
-    none: 'Nothing has this in its name.',
+    title: 'Set location',
+    locate: 'Use my location',
+    refused: 'We couldn’t get your location. Pick a place instead.',
+    search: 'Search a shop or street',
+    none: 'No matches. Try another name.',
   },
   {
-    title: '你在哪里？',
+    title: '选择位置',
     locate: '使用当前位置',
-    refused: '浏览器没有提供位置，请选择一个地点。',
-    search: '搜索你熟悉的店铺或街道',
-    none: '没有找到匹配的地点。',
+    refused: '无法获取你的位置，请选择一个地点。',
+    search: '搜索店铺或街道',
+    none: '没有匹配的地点，换个名称试试。',
   },
 )
 

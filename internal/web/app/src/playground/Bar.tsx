@@ -81,9 +81,9 @@ function Session() {
 
   return (
     <div className="bar-group bar-session">
-      <output aria-label="Signed in">
+      <output aria-label="Account">
         {error ||
-          (user ? `${isolate(user.nickname)}, ${user.role.toLowerCase()}` : 'Nobody is signed in')}
+          (user ? `${isolate(user.nickname)}, ${user.role.toLowerCase()}` : 'Not signed in')}
       </output>
       {user ? (
         <button
@@ -99,7 +99,7 @@ function Session() {
         </button>
       ) : (
         logins.length > 0 && (
-          <div className="bar-group" role="group" aria-label="Accounts to try">
+          <div className="bar-group" role="group" aria-label="Demo accounts">
             <span aria-hidden="true">Sign in as demo</span>
             {logins.map((login) => (
               <button

@@ -1,6 +1,6 @@
 /** The query in a new visitor's first tab: shops near the centre of the demo town. */
 export const firstQuery = `# Shops within 1000 metres of the demo town's centre.
-# To sign in, put this under Headers, with your token:
+# To sign in, add your token under Headers:
 # { "Authorization": "Bearer TOKEN" }
 query ShopsNearby {
   shops(

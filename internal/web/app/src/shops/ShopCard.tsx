@@ -11,10 +11,10 @@ import { useTypeName } from './typeNames'
 
 const useTexts = texts(
   {
-    each: (price: string) => `${price} a person`,
+    perPerson: (price: string) => `${price} per person`,
     comments: (n: number) => (n === 1 ? '1 comment' : `${n} comments`),
   },
-  { each: (price) => `人均 ${price}`, comments: (n) => `${n} 条评论` },
+  { perPerson: (price) => `人均 ${price}`, comments: (n) => `${n} 条评论` },
 )
 
 /** A shop in a list. The whole card is a link. */
@@ -44,7 +44,7 @@ export function ShopCard({
         </h3>
         <p className={css.facts}>
           <Score value={shop.score} />
-          {shop.avgPrice !== null && <span>{t.each(money(shop.avgPrice))}</span>}
+          {shop.avgPrice !== null && <span>{t.perPerson(money(shop.avgPrice))}</span>}
           {shop.commentCount > 0 && <span>{t.comments(shop.commentCount)}</span>}
         </p>
         <p className={css.facts}>

@@ -15,9 +15,9 @@ const useTexts = texts(
   {
     map: (name: string) => `Map around ${name}`,
     north: 'N',
-    go: 'Open in a map app',
-    near: 'Around the corner',
-    alone: 'No other shop is near.',
+    go: 'Open in maps',
+    near: 'Nearby shops',
+    alone: 'No other shops nearby',
   },
   {
     map: (name) => `${name} 周边地图`,

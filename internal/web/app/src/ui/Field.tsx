@@ -6,8 +6,8 @@ import css from './Field.module.css'
 import { textLength } from './graphemes'
 
 const useTexts = texts(
-  { long: (n: number, limit: number) => `${n} of ${limit} characters` },
-  { long: (n, limit) => `${n} / ${limit} 个字符` },
+  { long: (n: number, limit: number) => `Too long: ${n} of ${limit} characters` },
+  { long: (n, limit) => `超出字数限制：${n} / ${limit}` },
 )
 
 interface FieldProps {

@@ -8,13 +8,13 @@ import { Picture } from './Picture'
 
 const useTexts = texts(
   {
-    picture: (n: number, all: number) => `Picture ${n} of ${all}`,
-    before: 'Picture before',
-    next: 'Next picture',
+    picture: (n: number, all: number) => `Photo ${n} of ${all}`,
+    previous: 'Previous photo',
+    next: 'Next photo',
   },
   {
     picture: (n, all) => `第 ${n} 张，共 ${all} 张`,
-    before: '上一张',
+    previous: '上一张',
     next: '下一张',
   },
 )
@@ -74,8 +74,8 @@ export function Gallery({ label, images, ratio, whole = false }: GalleryProps) {
           {/* Not disabled at the ends, so that the pressed button keeps the focus. */}
           <button
             type="button"
-            className={css.before}
-            aria-label={t.before}
+            className={css.previous}
+            aria-label={t.previous}
             aria-disabled={index === 0}
             onClick={() => go(-1)}
           >

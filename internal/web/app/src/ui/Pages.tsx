@@ -10,8 +10,8 @@ import css from './Pages.module.css'
 import { ErrorState } from './State'
 
 const useTexts = texts(
-  { more: 'Show more', end: 'That is all.' },
-  { more: '加载更多', end: '没有更多了' },
+  { more: 'Show more', end: 'You’re all caught up.' },
+  { more: '加载更多', end: '没有更多了。' },
 )
 
 /** A page of a connection. */

@@ -5,7 +5,7 @@ import { texts } from '@/i18n/texts'
 import css from './Score.module.css'
 
 const useTexts = texts(
-  { score: (value: string) => `${value} of 5 stars`, none: 'No ratings yet' },
+  { score: (value: string) => `${value} out of 5 stars`, none: 'No ratings yet' },
   { score: (value: string) => `${value} 分，满分 5 分`, none: '暂无评分' },
 )
 

@@ -11,8 +11,14 @@ import { StockBar } from './StockBar'
 import { useLiveSale } from './useLiveSale'
 
 const useTexts = texts(
-  { sale: 'Flash sale', begins: 'Opens in', ends: 'Ends in', over: 'It is over', off: 'Off sale' },
-  { sale: '秒杀', begins: '距开抢', ends: '距结束', over: '已结束', off: '已下架' },
+  {
+    sale: 'Flash sale',
+    begins: 'Starts in',
+    ends: 'Ends in',
+    ended: 'Sale ended',
+    unavailable: 'Unavailable',
+  },
+  { sale: '秒杀', begins: '距开抢', ends: '距结束', ended: '秒杀已结束', unavailable: '已下架' },
 )
 
 /** A flash sale in a list, with live stock and countdown. The whole card is a link. */
@@ -47,12 +53,12 @@ export function SaleCard({
         <strong>{money(voucher.payValue)}</strong> <s>{money(voucher.faceValue)}</s>
       </p>
       <StockBar sale={voucher.sale} />
-      {off && <p>{t.off}</p>}
+      {off && <p>{t.unavailable}</p>}
       {!off && phase === 'UPCOMING' && <Countdown to={beginsAt} label={t.begins} />}
       {!off && (phase === 'OPEN' || phase === 'SOLD_OUT') && (
         <Countdown to={endsAt} label={t.ends} />
       )}
-      {!off && phase === 'ENDED' && <p>{t.over}</p>}
+      {!off && phase === 'ENDED' && <p>{t.ended}</p>}
     </article>
   )
 }

@@ -7,10 +7,10 @@ import { useLiveSale } from './useLiveSale'
 
 const useTexts = texts(
   {
-    left: (n: string, all: string) => `${n} of ${all} left`,
-    soldOut: 'Sold out. A piece may come back when somebody cancels.',
+    left: (n: string) => `${n} left`,
+    soldOut: 'Sold out. Check back, cancelled orders are released.',
   },
-  { left: (n, all) => `剩余 ${n} / ${all}`, soldOut: '已抢光，有人取消时可能放出' },
+  { left: (n) => `剩余 ${n} 张`, soldOut: '已抢光，有人取消时可能再次放出。' },
 )
 
 /** Live stock of a flash sale. */
@@ -21,7 +21,7 @@ export function StockBar({ sale }: { sale: SaleStateFragment }) {
   return (
     <div className={css.stock} data-stock={stock}>
       <progress className={css.bar} aria-hidden="true" max={initialStock} value={stock} />
-      <span>{phase === 'SOLD_OUT' ? t.soldOut : t.left(number(stock), number(initialStock))}</span>
+      <span>{phase === 'SOLD_OUT' ? t.soldOut : t.left(number(stock))}</span>
     </div>
   )
 }

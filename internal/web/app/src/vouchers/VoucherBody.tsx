@@ -4,7 +4,10 @@ import { ShopRow } from '@/shops/ShopRow'
 import type { VoucherFactsFragment } from './voucher.gql'
 import css from './VoucherBody.module.css'
 
-const useTexts = texts({ rules: 'Rules', shop: 'Where' }, { rules: '使用规则', shop: '适用门店' })
+const useTexts = texts(
+  { rules: 'Terms of use', shop: 'Where to use it' },
+  { rules: '使用规则', shop: '适用店铺' },
+)
 
 /** Terms of use and the shop of a voucher. */
 export function VoucherBody({ voucher }: { voucher: VoucherFactsFragment }) {

@@ -8,8 +8,18 @@ import type { VoucherCardFragment } from './voucher.gql'
 import css from './VoucherCard.module.css'
 
 const useTexts = texts(
-  { voucher: 'Voucher', worth: 'worth', one: 'One each', off: 'Off sale' },
-  { voucher: '代金券', worth: '价值', one: '每人一份', off: '已下架' },
+  {
+    voucher: 'Voucher',
+    value: (amount: string) => `${amount} value`,
+    limit: 'Limit 1 per customer',
+    unavailable: 'Unavailable',
+  },
+  {
+    voucher: '代金券',
+    value: (amount) => `面值 ${amount}`,
+    limit: '每人限购 1 张',
+    unavailable: '已下架',
+  },
 )
 
 /** A regular voucher in a list. The whole card is a link. */
@@ -20,16 +30,14 @@ export function VoucherCard({ voucher }: { voucher: VoucherCardFragment }) {
     <article className={css.card} data-voucher={voucher.id}>
       <p className={css.price}>
         <strong>{money(voucher.payValue)}</strong>
-        <span>
-          {t.worth} {money(voucher.faceValue)}
-        </span>
+        <span>{t.value(money(voucher.faceValue))}</span>
       </p>
       <div className={css.text}>
         <p className={css.tag}>
           <Ticket aria-hidden="true" size={16} />
           {t.voucher}
-          {voucher.onePerUser && <span>· {t.one}</span>}
-          {voucher.status !== 'ON_SALE' && <span>· {t.off}</span>}
+          {voucher.onePerUser && <span>· {t.limit}</span>}
+          {voucher.status !== 'ON_SALE' && <span>· {t.unavailable}</span>}
         </p>
         <h3 dir="auto">
           <Link href={`/vouchers/${voucher.id}`} className={css.link}>

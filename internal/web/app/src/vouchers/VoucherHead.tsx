@@ -6,8 +6,8 @@ import { texts } from '@/i18n/texts'
 import css from './VoucherHead.module.css'
 
 const useTexts = texts(
-  { save: (amount: string) => `Save ${amount}`, price: 'Price', worth: 'Worth' },
-  { save: (amount) => `立省 ${amount}`, price: '价格', worth: '价值' },
+  { save: (amount: string) => `Save ${amount}`, price: 'Price', value: 'Value' },
+  { save: (amount) => `立省 ${amount}`, price: '售价', value: '面值' },
 )
 
 interface VoucherHeadProps {
@@ -36,7 +36,7 @@ export function VoucherHead({ voucher, tag, children }: VoucherHeadProps) {
       <p className={css.price}>
         <span className="visually-hidden">{t.price}</span>
         <strong>{money(voucher.payValue)}</strong>
-        <span className="visually-hidden">{t.worth}</span>
+        <span className="visually-hidden">{t.value}</span>
         <s>{money(voucher.faceValue)}</s>
         {saved > 0 && <span className={css.save}>{t.save(money(saved))}</span>}
       </p>

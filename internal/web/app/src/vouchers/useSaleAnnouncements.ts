@@ -8,14 +8,14 @@ import { phaseAt } from './phase'
 
 const useTexts = texts(
   {
-    SOON: 'The sale opens in one minute.',
-    OPEN: 'The sale is open now.',
+    SOON: 'The sale starts in one minute.',
+    OPEN: 'The sale has started.',
     SOLD_OUT: 'Sold out.',
-    ENDED: 'The sale is over.',
+    ENDED: 'The sale has ended.',
   },
   {
-    SOON: '还有一分钟开抢。',
-    OPEN: '现在开抢。',
+    SOON: '还有 1 分钟开抢。',
+    OPEN: '秒杀已开始。',
     SOLD_OUT: '已抢光。',
     ENDED: '秒杀已结束。',
   },

@@ -17,56 +17,56 @@ import { useInterval } from './useInterval'
 
 const useTexts = texts(
   {
-    title: 'Administration',
-    asOf: (time: string) => `As of ${time}, every 5 seconds`,
-    visits: 'Visits to the site, last 30 days',
+    title: 'Admin dashboard',
+    asOf: (time: string) => `Updated ${time}, refreshes every 5 seconds`,
+    visits: 'Site visits, last 30 days',
     visitsSummary: (today: string, views: string) =>
-      `Visitors on the last day: ${today}, views in all: ${views}`,
-    days: 'By day',
-    queues: 'Work in the background',
-    queuesNote: 'Over all instances.',
+      `Visitors today: ${today}, total views: ${views}`,
+    days: 'Daily figures',
+    queues: 'Background jobs',
+    queuesNote: 'Across all instances.',
     queue: 'Queue',
     lag: 'Waiting',
-    pending: 'Tried',
+    pending: 'Retrying',
     oldest: 'Oldest',
-    parked: 'Parked',
+    parked: 'Dead-lettered',
     seconds: (n: string) => `${n} s`,
-    noQueues: 'No queues.',
+    noQueues: 'No queues yet.',
     caches: 'Caches',
-    cachesNote: 'Of the instance that answered, since it started.',
+    cachesNote: 'For the instance that answered, since it started.',
     cache: 'Cache',
-    hits: 'Hits',
+    hits: 'Hit rate',
     local: 'Memory',
     remote: 'Redis',
     misses: 'Misses',
     loads: 'Loads',
-    loadErrors: 'Failed',
+    loadErrors: 'Failed loads',
     stale: 'Stale',
-    unused: (names: string) => `Not asked yet: ${names}.`,
+    unused: (names: string) => `Not used yet: ${names}.`,
     comma: ', ',
-    table: 'Show as a table',
-    share: (name: string, hit: string) => `${name}: ${hit} hits`,
+    table: 'Show as table',
+    share: (name: string, hit: string) => `${name}: ${hit} hit rate`,
     keys: 'Hot keys',
-    keysNote: 'Of the instance that answered, as estimated.',
-    noKeys: 'Nothing was asked for often.',
+    keysNote: 'Estimates for the instance that answered.',
+    noKeys: 'No hot keys right now.',
   },
   {
-    title: '系统管理',
-    asOf: (time) => `数据时间 ${time}，每 5 秒更新`,
+    title: '管理后台',
+    asOf: (time) => `更新于 ${time}，每 5 秒刷新`,
     visits: '近 30 天全站访问',
-    visitsSummary: (today, views) => `最近一天 ${today} 人访问，共浏览 ${views} 次`,
+    visitsSummary: (today, views) => `今日 ${today} 人访问，共浏览 ${views} 次`,
     days: '每日数据',
     queues: '后台任务',
     queuesNote: '所有实例合计。',
     queue: '队列',
-    lag: '等待',
-    pending: '已尝试',
+    lag: '等待中',
+    pending: '重试中',
     oldest: '最久等待',
-    parked: '已搁置',
+    parked: '死信',
     seconds: (n) => `${n} 秒`,
     noQueues: '暂无队列。',
     caches: '缓存',
-    cachesNote: '当前响应实例自启动以来的数据。',
+    cachesNote: '当前响应的实例自启动以来的数据。',
     cache: '缓存',
     hits: '命中率',
     local: '本地内存',
@@ -74,19 +74,19 @@ const useTexts = texts(
     misses: '未命中',
     loads: '回源',
     loadErrors: '回源失败',
-    stale: '过期返回',
-    unused: (names) => `尚无请求：${names}。`,
+    stale: '返回过期数据',
+    unused: (names) => `尚未使用：${names}。`,
     comma: '、',
     table: '以表格显示',
     share: (name, hit) => `${name}：命中率 ${hit}`,
     keys: '热点键',
-    keysNote: '当前响应实例的估计值。',
-    noKeys: '暂无热点。',
+    keysNote: '当前响应的实例的估计值。',
+    noKeys: '暂无热点键。',
   },
 )
 
-const often = 5000 // ms
-const seldom = 60_000 // ms
+const statusInterval = 5000 // ms
+const figuresInterval = 60_000 // ms
 
 /** System status and daily figures. */
 export function Admin() {
@@ -112,7 +112,7 @@ function Gauges() {
     variables: {},
     requestPolicy: 'network-only',
   })
-  useInterval(often, () => refetch({ requestPolicy: 'network-only' }))
+  useInterval(statusInterval, () => refetch({ requestPolicy: 'network-only' }))
 
   const time = new Intl.DateTimeFormat(language === 'zh' ? 'zh-CN' : 'en-GB', {
     timeStyle: 'medium',
@@ -299,7 +299,7 @@ function Days() {
     refetchToday()
     if (range !== null) refetch({ requestPolicy: 'network-only' })
   }
-  useInterval(seldom, reload)
+  useInterval(figuresInterval, reload)
   if (!data) {
     return error ? (
       <ErrorState error={error} onRetry={reload} />

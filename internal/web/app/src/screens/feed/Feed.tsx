@@ -25,19 +25,19 @@ import css from './Feed.module.css'
 const useTexts = texts(
   {
     title: 'Feed',
-    notes: 'Notes by people you follow',
+    notes: 'Notes from people you follow',
     newNotes: (n: number) => (n === 1 ? '1 new note' : `${n} new notes`),
-    alone: 'What people you follow write appears here, as soon as they do.',
-    silent: 'The people you follow have not written anything yet.',
+    noFollowees: 'Follow people to see their notes here.',
+    noNotes: 'The people you follow haven’t posted any notes yet.',
     people: 'People to follow',
   },
   {
     title: '关注',
     notes: '你关注的人的笔记',
     newNotes: (n) => `${n} 篇新笔记`,
-    alone: '关注感兴趣的人，他们的新笔记会第一时间出现在这里。',
-    silent: '你关注的人还没有发布笔记。',
-    people: '值得关注的人',
+    noFollowees: '关注感兴趣的人，在这里查看他们的新笔记。',
+    noNotes: '你关注的人还没有发布笔记。',
+    people: '推荐关注',
   },
 )
 
@@ -55,7 +55,7 @@ export function Feed() {
     query: FeedDocument,
     variables: { after: null },
     requestPolicy: 'cache-first',
-    refetchOnResume: false, // updates cover what was missed
+    refetchOnResume: false, // updates deliver missed notes
   })
 
   const first = data?.me?.feed
@@ -137,7 +137,7 @@ export function Feed() {
             loading={<Skeleton shape="card" count={2} />}
             empty={
               feed.prepended.length > 0 ? null : (
-                <EmptyState title={data?.me?.followeeCount === 0 ? t.alone : t.silent} />
+                <EmptyState title={data?.me?.followeeCount === 0 ? t.noFollowees : t.noNotes} />
               )
             }
             showEnd

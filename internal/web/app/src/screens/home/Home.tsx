@@ -21,33 +21,33 @@ import css from './Home.module.css'
 const useTexts = texts(
   {
     title: 'Discover',
-    search: 'Search shops and streets',
-    where: 'Where are you?',
-    here: 'Around me',
-    types: 'Kinds of shops',
+    search: 'Search shops',
+    setLocation: 'Set location',
+    nearMe: 'Near me',
+    types: 'Categories',
     sales: 'Flash sales',
     nearby: 'Nearby',
     best: 'Best rated',
     all: 'See all',
-    notes: 'Hot notes',
-    noShops: 'No shops around here.',
-    elsewhere: 'Look somewhere else',
-    noNotes: 'Nobody has written anything yet.',
+    notes: 'Trending notes',
+    noShops: 'No shops nearby',
+    changeLocation: 'Change location',
+    noNotes: 'No notes yet. Be the first to write one.',
   },
   {
     title: '发现',
-    search: '搜索店铺、街道',
-    where: '你在哪里？',
-    here: '我的附近',
-    types: '店铺分类',
-    sales: '限时秒杀',
+    search: '搜索店铺',
+    setLocation: '选择位置',
+    nearMe: '当前位置',
+    types: '分类',
+    sales: '秒杀',
     nearby: '附近好店',
     best: '高分好店',
     all: '查看全部',
     notes: '热门笔记',
     noShops: '附近没有店铺。',
-    elsewhere: '换个地方看看',
-    noNotes: '还没有人发布笔记。',
+    changeLocation: '更换位置',
+    noNotes: '还没有笔记，来写第一篇吧。',
   },
 )
 
@@ -64,7 +64,7 @@ export function Home() {
       <div className={css.top}>
         <button type="button" className={css.place} onClick={() => setPicking(true)}>
           <MapPin aria-hidden="true" size={20} />
-          <span dir="auto">{place === null ? t.where : (place.name ?? t.here)}</span>
+          <span dir="auto">{place === null ? t.setLocation : (place.name ?? t.nearMe)}</span>
         </button>
         <Link href="/search" className={css.search}>
           <Search aria-hidden="true" size={20} />
@@ -75,7 +75,7 @@ export function Home() {
       <div className={css.columns}>
         <div className={css.column}>
           <TypesAndSales />
-          <Shops onElsewhere={() => setPicking(true)} />
+          <Shops onChangeLocation={() => setPicking(true)} />
         </div>
         <section aria-labelledby="hot">
           <h2 id="hot">{t.notes}</h2>
@@ -139,7 +139,7 @@ function TypesAndSales() {
   )
 }
 
-function Shops({ onElsewhere }: { onElsewhere: () => void }) {
+function Shops({ onChangeLocation }: { onChangeLocation: () => void }) {
   const t = useTexts()
   const place = usePlace()
   const near = place === null ? null : { lat: place.lat, lng: place.lng, radius }
@@ -168,8 +168,8 @@ function Shops({ onElsewhere }: { onElsewhere: () => void }) {
       )}
       {data?.shops.edges.length === 0 && (
         <EmptyState title={t.noShops}>
-          <button type="button" className={css.place} onClick={onElsewhere}>
-            {t.elsewhere}
+          <button type="button" className={css.place} onClick={onChangeLocation}>
+            {t.changeLocation}
           </button>
         </EmptyState>
       )}

@@ -39,37 +39,38 @@ const useTexts = texts(
   {
     title: 'Me',
     level: (n: number) => `Level ${n}`,
-    points: (n: string) => `${n} points`,
+    points: (n: string) => (n === '1' ? '1 point' : `${n} points`),
     more: (n: string, level: number) => `${n} more to level ${level}`,
-    highest: 'The highest level',
+    highest: 'Highest level',
     notes: 'Notes',
     followers: 'Followers',
     followees: 'Following',
     orders: 'My orders',
     all: 'See all',
-    UNPAID: 'To pay',
-    PAID: 'To use',
+    UNPAID: 'Unpaid',
+    PAID: 'Ready to use',
     USED: 'Used',
-    OVER: 'Over',
+    CLOSED: 'Closed',
     rest: 'More',
     edit: 'Edit profile',
     mine: 'My notes',
     settings: 'Settings',
     merchant: 'My shops',
-    redeem: 'Redeem a voucher',
-    admin: 'Administration',
+    redeem: 'Redeem voucher',
+    admin: 'Admin dashboard',
     MERCHANT: 'Merchant',
-    ADMIN: 'Administrator',
+    ADMIN: 'Admin',
     CUSTOMER: '',
     language: 'Language',
-    out: 'Sign out',
-    outAnyway: 'You are signed out here. The server was not told: the session ends by itself.',
+    signOut: 'Sign out',
+    signedOutOffline:
+      'Signed out on this device. We couldn’t reach the server, so the session will expire on its own.',
   },
   {
     title: '我的',
-    level: (n) => `等级 ${n}`,
+    level: (n) => `Lv.${n}`,
     points: (n) => `${n} 积分`,
-    more: (n, level) => `距等级 ${level} 还差 ${n}`,
+    more: (n, level) => `再得 ${n} 积分升至 Lv.${level}`,
     highest: '已是最高等级',
     notes: '笔记',
     followers: '粉丝',
@@ -79,20 +80,20 @@ const useTexts = texts(
     UNPAID: '待付款',
     PAID: '待使用',
     USED: '已使用',
-    OVER: '已结束',
+    CLOSED: '已关闭',
     rest: '更多',
     edit: '编辑资料',
     mine: '我的笔记',
     settings: '设置',
     merchant: '我的店铺',
-    redeem: '核销优惠券',
-    admin: '系统管理',
+    redeem: '核销代金券',
+    admin: '管理后台',
     MERCHANT: '商家',
     ADMIN: '管理员',
     CUSTOMER: '',
     language: '语言',
-    out: '退出登录',
-    outAnyway: '本机已退出登录，但未能通知服务器，会话将自动过期。',
+    signOut: '退出登录',
+    signedOutOffline: '本机已退出登录。未能连接服务器，会话将自动过期。',
   },
 )
 
@@ -191,7 +192,7 @@ function Orders() {
     { status: 'pay', label: t.UNPAID, icon: Clock },
     { status: 'paid', label: t.PAID, icon: Ticket },
     { status: 'used', label: t.USED, icon: ReceiptText },
-    { status: 'over', label: t.OVER, icon: Undo2 },
+    { status: 'over', label: t.CLOSED, icon: Undo2 },
   ]
   return (
     <section className={css.card} aria-labelledby="my-orders">
@@ -222,7 +223,7 @@ function Links({ me }: { me: Person }) {
   const merchant = me.role !== null && me.role !== 'CUSTOMER'
   const leave = async () => {
     const result = await logout({})
-    if (!result.ok) toast(t.outAnyway)
+    if (!result.ok) toast(t.signedOutOffline)
     navigate('/') // works without a network
     end()
   }
@@ -255,7 +256,7 @@ function Links({ me }: { me: Person }) {
         </MenuLink>
       </ul>
       <Button kind="quiet" wide busy={leaving} onClick={() => void leave()}>
-        <LogOut aria-hidden="true" size={18} /> {t.out}
+        <LogOut aria-hidden="true" size={18} /> {t.signOut}
       </Button>
     </nav>
   )

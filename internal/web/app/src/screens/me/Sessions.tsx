@@ -34,7 +34,7 @@ const useTexts = texts(
   },
 )
 
-/** The viewer's sessions, with buttons to end all but the current one. */
+/** The viewer's sessions, with buttons to end the others. */
 export function Sessions() {
   const t = useTexts()
   const { ago } = useFormat()

@@ -41,96 +41,96 @@ const useTexts = texts(
   {
     newTitle: 'New voucher',
     editTitle: 'Edit voucher',
-    gone: 'There is no such voucher.',
-    kind: 'Kind',
-    ordinary: 'Ordinary',
-    ordinaryWhy: 'Without a limit, for as long as it is on sale.',
+    gone: 'This voucher doesn’t exist.',
+    kind: 'Type',
+    regular: 'Regular voucher',
+    regularWhy: 'Unlimited stock, on sale until you stop selling it.',
     flash: 'Flash sale',
-    flashWhy: 'So many pieces, for so long, one for each customer.',
+    flashWhy: 'Limited stock and time, 1 per customer.',
     title: 'Title',
-    titleBounds: '1 to 120 characters.',
+    titleBounds: 'Enter 1 to 120 characters.',
     subTitle: 'Subtitle',
-    subTitleBounds: 'At most 200 characters.',
-    rules: 'Rules',
-    rulesHint: 'What holds for its use.',
-    rulesBounds: 'At most 2000 characters.',
-    pay: 'Price, in yuan',
-    payBounds: 'An amount from 0.01 to 1,000,000.',
-    face: 'Worth, in yuan',
-    faceBounds: 'At least the price, at most 1,000,000.',
-    fixed: 'Price and worth cannot be changed later.',
-    one: 'One for each customer',
-    stock: 'Pieces',
-    stockBounds: '1 to 1,000,000.',
-    begins: 'Opens',
-    beginsBounds: 'At most 366 days from now.',
-    ends: 'Closes',
-    endsBounds: 'Behind the opening, in the future, and at most 366 days later.',
-    zone: (name: string) => `Times are those of your browser: ${name}.`,
-    create: 'Put on sale',
-    created: 'The voucher is there.',
-    doubt: 'No answer came: the voucher may be there already.',
-    doubtHint: 'Look at the shop before you send it again, or it may be there twice.',
-    look: 'Look at the shop',
+    subTitleBounds: 'Use at most 200 characters.',
+    rules: 'Terms of use',
+    rulesHint: 'e.g. when it’s valid, whether it can be combined',
+    rulesBounds: 'Use at most 2000 characters.',
+    pay: 'Price (¥)',
+    payBounds: 'Enter an amount from 0.01 to 1,000,000.',
+    face: 'Value (¥)',
+    faceBounds: 'Enter at least the price, at most 1,000,000.',
+    fixed: 'You can’t change the price or value later.',
+    onePerUser: 'Limit 1 per customer',
+    stock: 'Stock',
+    stockBounds: 'Enter a number from 1 to 1,000,000.',
+    begins: 'Starts',
+    beginsBounds: 'Choose a time within the next 366 days.',
+    ends: 'Ends',
+    endsBounds: 'Choose a future time, at most 366 days after the start.',
+    zone: (name: string) => `Times are in your browser’s time zone: ${name}.`,
+    create: 'Create voucher',
+    created: 'Voucher created.',
+    outcomeUnknown: 'We couldn’t confirm that your voucher was created.',
+    outcomeHint: 'Check your shop before you try again, so you don’t create it twice.',
+    viewShop: 'View shop',
     onSale: 'On sale',
-    onSaleWhy: 'Off sale nobody can order it. Orders that were made stay good.',
+    onSaleWhy: 'Turn this off to stop selling. Existing orders stay valid.',
     save: 'Save',
     saved: 'Saved.',
-    price: (pay: string, face: string) => `${pay} for ${face}`,
+    price: (pay: string, face: string) => `${pay} for ${face} value`,
     left: (n: string, all: string) => `${n} of ${all} left`,
-    delta: 'Pieces more or fewer',
-    deltaHint: 'Such as 50, or -10. Empty changes nothing.',
-    deltaDoubt: 'No answer came: the pieces may have been changed already.',
-    deltaDoubtHint: 'See how many there are now before you change them again.',
-    deltaInUse: 'So many pieces are not left to take away.',
-    deltaBounds: 'A whole number within what the sale can have.',
+    delta: 'Adjust stock',
+    deltaHint: 'e.g. 50 or -10. Leave empty to keep it.',
+    deltaUnknown: 'We couldn’t confirm that the stock was changed.',
+    deltaUnknownHint: 'Check the current stock before you change it again.',
+    deltaInUse: 'Not enough unsold stock. Remove fewer.',
+    deltaBounds: 'Enter a whole number. Total stock can be at most 1,000,000.',
   },
   {
-    newTitle: '新建优惠券',
-    editTitle: '编辑优惠券',
-    gone: '优惠券不存在。',
+    newTitle: '新建代金券',
+    editTitle: '编辑代金券',
+    gone: '代金券不存在。',
     kind: '类型',
-    ordinary: '普通券',
-    ordinaryWhy: '不限数量，在售期间均可购买。',
-    flash: '限时秒杀',
-    flashWhy: '限量限时，每人一张。',
+    regular: '普通代金券',
+    regularWhy: '不限库存，下架前均可购买。',
+    flash: '秒杀',
+    flashWhy: '限时限量，每人限购 1 张。',
     title: '标题',
-    titleBounds: '1 到 120 个字符。',
+    titleBounds: '请输入 1 到 120 个字符。',
     subTitle: '副标题',
     subTitleBounds: '最多 200 个字符。',
     rules: '使用规则',
-    rulesHint: '使用时需要遵守的规则。',
+    rulesHint: '例如：有效期、使用时段、是否可叠加',
     rulesBounds: '最多 2000 个字符。',
     pay: '售价（元）',
-    payBounds: '0.01 到 1,000,000 之间的金额。',
+    payBounds: '请输入 0.01 到 1,000,000 之间的金额。',
     face: '面值（元）',
-    faceBounds: '不低于售价，最高 1,000,000。',
+    faceBounds: '不能低于售价，最高 1,000,000。',
     fixed: '售价与面值创建后不可修改。',
-    one: '每人限购一张',
-    stock: '数量',
-    stockBounds: '1 到 1,000,000。',
+    onePerUser: '每人限购 1 张',
+    stock: '库存',
+    stockBounds: '请输入 1 到 1,000,000 之间的整数。',
     begins: '开始时间',
-    beginsBounds: '距今不超过 366 天。',
+    beginsBounds: '请选择 366 天内的时间。',
     ends: '结束时间',
-    endsBounds: '须晚于开始时间和当前时间，且不超过 366 天。',
+    endsBounds: '须晚于当前时间和开始时间，且距开始不超过 366 天。',
     zone: (name) => `时间以浏览器时区为准：${name}。`,
-    create: '上架',
-    created: '优惠券已创建。',
-    doubt: '没有收到回应，优惠券可能已经创建。',
-    doubtHint: '再次提交前请先查看店铺，以免重复创建。',
-    look: '查看店铺',
+    create: '创建代金券',
+    created: '代金券已创建。',
+    outcomeUnknown: '无法确认代金券是否已创建。',
+    outcomeHint: '再次提交前请先查看店铺，以免重复创建。',
+    viewShop: '查看店铺',
     onSale: '在售',
-    onSaleWhy: '下架后无法购买，已下订单不受影响。',
+    onSaleWhy: '下架后无法购买，已有订单不受影响。',
     save: '保存',
     saved: '已保存。',
     price: (pay, face) => `${pay}，面值 ${face}`,
-    left: (n, all) => `剩余 ${n} / ${all}`,
-    delta: '增减数量',
-    deltaHint: '例如 50 或 -10，留空表示不变。',
-    deltaDoubt: '没有收到回应，数量可能已经修改。',
-    deltaDoubtHint: '再次修改前请先查看当前数量。',
-    deltaInUse: '剩余数量不足，无法减少这么多。',
-    deltaBounds: '请填写允许范围内的整数。',
+    left: (n, all) => `剩余 ${n} / ${all} 张`,
+    delta: '增减库存',
+    deltaHint: '例如 50 或 -10，留空则不变。',
+    deltaUnknown: '无法确认库存是否已修改。',
+    deltaUnknownHint: '再次修改前请先查看当前库存。',
+    deltaInUse: '未售库存不足，请减少扣减的数量。',
+    deltaBounds: '请输入整数，总库存不超过 1,000,000 张。',
   },
 )
 
@@ -275,8 +275,8 @@ function CreateForm({ shopId }: { shopId: string }) {
         <label data-chosen={!flash || undefined}>
           <input type="radio" name="kind" checked={!flash} onChange={() => setFlash(false)} />
           <span>
-            <strong>{t.ordinary}</strong>
-            <small>{t.ordinaryWhy}</small>
+            <strong>{t.regular}</strong>
+            <small>{t.regularWhy}</small>
           </span>
         </label>
         <label data-chosen={flash || undefined}>
@@ -326,13 +326,13 @@ function CreateForm({ shopId }: { shopId: string }) {
             checked={onePerUser}
             onChange={(event) => setOnePerUser(event.target.checked)}
           />
-          {t.one}
+          {t.onePerUser}
         </label>
       )}
       {outcomeUnknown && (
-        <OutcomeWarning title={t.doubt} hint={t.doubtHint}>
+        <OutcomeWarning title={t.outcomeUnknown} hint={t.outcomeHint}>
           <ButtonLink kind="quiet" small href={`/merchant/shops/${shopId}`}>
-            {t.look}
+            {t.viewShop}
           </ButtonLink>
         </OutcomeWarning>
       )}
@@ -451,7 +451,7 @@ function UpdateForm({ voucher, reload }: UpdateFormProps) {
             <p className={css.left} data-stock={sale.stock}>
               {t.left(number(sale.stock), number(sale.initialStock))}
             </p>
-            {outcomeUnknown && <OutcomeWarning title={t.deltaDoubt} hint={t.deltaDoubtHint} />}
+            {outcomeUnknown && <OutcomeWarning title={t.deltaUnknown} hint={t.deltaUnknownHint} />}
             <Field
               label={t.delta}
               hint={t.deltaHint}

@@ -21,7 +21,7 @@ const useTexts = texts(
     title: 'My shops',
     redeem: 'Redeem',
     shop: 'New shop',
-    none: 'You have no shop yet.',
+    none: 'You don’t have a shop yet.',
     sold: (n: string) => `${n} sold`,
   },
   {
@@ -29,7 +29,7 @@ const useTexts = texts(
     redeem: '核销',
     shop: '新建店铺',
     none: '你还没有店铺。',
-    sold: (n) => `已售 ${n}`,
+    sold: (n) => `已售 ${n} 张`,
   },
 )
 

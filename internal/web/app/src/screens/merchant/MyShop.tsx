@@ -11,6 +11,7 @@ import { VisitsChart } from '@/charts/VisitsChart'
 import { useFormat } from '@/i18n/format'
 import { isolate } from '@/i18n/isolate'
 import { texts } from '@/i18n/texts'
+import { useStatusTexts } from '@/orders/statusTexts'
 import { Button, ButtonLink } from '@/ui/Button'
 import { Labelled } from '@/ui/Field'
 import { Pages } from '@/ui/Pages'
@@ -32,73 +33,72 @@ import {
   type MyShopQuery,
 } from './my-shop.gql'
 import css from './MyShop.module.css'
-import { statuses, useStatusName } from './statusNames'
 
 const useTexts = texts(
   {
     title: 'My shop',
-    tabs: 'Parts of the shop',
+    tabs: 'Shop sections',
     vouchers: 'Vouchers',
     orders: 'Orders',
-    figures: 'Figures',
+    figures: 'Insights',
     edit: 'Edit shop',
-    look: 'View shop page',
+    view: 'View shop page',
     sold: (n: string) => `${n} sold`,
     comments: (n: string) => (n === '1' ? '1 comment' : `${n} comments`),
-    gone: 'There is no such shop.',
+    gone: 'This shop doesn’t exist.',
     newVoucher: 'New voucher',
-    noVouchers: 'No vouchers yet. The first one can be on sale in a minute.',
+    noVouchers: 'No vouchers yet. Create your first one.',
     flash: 'Flash sale',
-    worth: (value: string) => `worth ${value}`,
+    value: (value: string) => `${value} value`,
     left: (n: string, all: string) => `${n} of ${all} left`,
     ON_SALE: 'On sale',
-    OFF_SALE: 'Off sale',
-    EXPIRED: 'Over',
-    take: 'Take off sale',
-    put: 'Put on sale',
-    of: (what: string, title: string) => `${what}: ${title}`,
+    OFF_SALE: 'Unavailable',
+    EXPIRED: 'Ended',
+    stop: 'Stop selling',
+    start: 'Start selling',
+    labelled: (action: string, title: string) => `${action}: ${title}`,
     change: 'Edit',
-    isOn: 'It is on sale.',
-    isOff: 'It is off sale.',
-    status: 'Show',
+    started: 'Now on sale.',
+    stopped: 'No longer on sale.',
+    status: 'Status',
     allOrders: 'All orders',
-    noOrders: 'No orders like that.',
-    paidAt: (when: string) => `paid ${when}`,
-    usedAt: (when: string) => `used ${when}`,
-    orderedAt: (when: string) => `ordered ${when}`,
+    noOrders: 'No matching orders',
+    paidAt: (when: string) => `Paid ${when}`,
+    usedAt: (when: string) => `Used ${when}`,
+    orderedAt: (when: string) => `Ordered ${when}`,
     visits: 'Visits, last 30 days',
     visitsSummary: (people: string, views: string) => `Visitors: ${people}, views: ${views}`,
     views: 'Views',
-    paid: 'Paid',
-    amount: 'Turnover',
+    paid: 'Paid orders',
+    amount: 'Revenue',
     people: 'Visitors',
   },
   {
     title: '我的店铺',
     tabs: '店铺管理',
-    vouchers: '优惠券',
+    vouchers: '代金券',
     orders: '订单',
     figures: '数据',
     edit: '编辑店铺',
-    look: '查看店铺页',
-    sold: (n) => `已售 ${n}`,
+    view: '查看店铺页',
+    sold: (n) => `已售 ${n} 张`,
     comments: (n) => `${n} 条评论`,
     gone: '店铺不存在。',
-    newVoucher: '新建优惠券',
-    noVouchers: '还没有优惠券，一分钟即可上架第一张。',
-    flash: '限时秒杀',
-    worth: (value) => `面值 ${value}`,
-    left: (n, all) => `剩余 ${n} / ${all}`,
+    newVoucher: '新建代金券',
+    noVouchers: '还没有代金券，来创建第一张吧。',
+    flash: '秒杀',
+    value: (value) => `面值 ${value}`,
+    left: (n, all) => `剩余 ${n} / ${all} 张`,
     ON_SALE: '在售',
     OFF_SALE: '已下架',
     EXPIRED: '已结束',
-    take: '下架',
-    put: '上架',
-    of: (what, title) => `${what}：${title}`,
+    stop: '下架',
+    start: '上架',
+    labelled: (action, title) => `${action}：${title}`,
     change: '编辑',
-    isOn: '已上架。',
-    isOff: '已下架。',
-    status: '筛选',
+    started: '已上架。',
+    stopped: '已下架。',
+    status: '状态',
     allOrders: '全部订单',
     noOrders: '没有符合条件的订单。',
     paidAt: (when) => `支付于 ${when}`,
@@ -106,10 +106,10 @@ const useTexts = texts(
     orderedAt: (when) => `下单于 ${when}`,
     visits: '近 30 天访问',
     visitsSummary: (people, views) => `共 ${people} 人访问，浏览 ${views} 次`,
-    views: '浏览',
-    paid: '支付',
+    views: '浏览量',
+    paid: '支付订单',
     amount: '成交额',
-    people: '访客人数',
+    people: '访客',
   },
 )
 
@@ -181,7 +181,7 @@ function Head({ shop }: { shop: Shop }) {
           <Pencil aria-hidden="true" size={16} /> {t.edit}
         </ButtonLink>
         <ButtonLink small kind="plain" href={`/shops/${shop.id}`}>
-          <ExternalLink aria-hidden="true" size={16} /> {t.look}
+          <ExternalLink aria-hidden="true" size={16} /> {t.view}
         </ButtonLink>
       </div>
     </div>
@@ -223,9 +223,9 @@ function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
   const toggleStatus = async () => {
     const input = { id: voucher.id, status: on ? ('OFF_SALE' as const) : ('ON_SALE' as const) }
     const result = await (sale ? updateFlash : update)({ input })
-    if (result.ok) toast(on ? t.isOff : t.isOn)
+    if (result.ok) toast(on ? t.stopped : t.started)
   }
-  const what = on ? t.take : t.put
+  const action = on ? t.stop : t.start
   return (
     <article className={css.voucher} data-voucher={voucher.id} data-status={voucher.status}>
       <p className={css.tags}>
@@ -244,7 +244,7 @@ function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
       )}
       <p className={css.price}>
         <strong>{money(voucher.payValue)}</strong>{' '}
-        <span className={css.quiet}>{t.worth(money(voucher.faceValue))}</span>
+        <span className={css.quiet}>{t.value(money(voucher.faceValue))}</span>
       </p>
       {sale && (
         <div className={css.quiet}>
@@ -267,10 +267,10 @@ function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
             small
             kind="plain"
             busy={busy || busyFlash}
-            aria-label={t.of(what, isolate(voucher.title))}
+            aria-label={t.labelled(action, isolate(voucher.title))}
             onClick={() => void toggleStatus()}
           >
-            {what}
+            {action}
           </Button>
         )}
       </div>
@@ -278,9 +278,19 @@ function Voucher({ voucher }: { voucher: MerchantVoucherFragment }) {
   )
 }
 
+/** Statuses that the order list can be filtered by. */
+const statuses: readonly OrderStatus[] = [
+  'PAID',
+  'USED',
+  'UNPAID',
+  'CANCELLED',
+  'REFUNDING',
+  'REFUNDED',
+]
+
 function Orders({ id }: { id: string }) {
   const t = useTexts()
-  const statusName = useStatusName()
+  const statusTexts = useStatusTexts()
   const [params, setParams] = useSearchParams()
   const status = statuses.find((one) => one === params.get('status'))
   const choose = (value: string) =>
@@ -310,7 +320,7 @@ function Orders({ id }: { id: string }) {
                 <option value="">{t.allOrders}</option>
                 {statuses.map((one) => (
                   <option key={one} value={one}>
-                    {statusName(one)}
+                    {statusTexts[one]}
                   </option>
                 ))}
               </select>
@@ -338,7 +348,7 @@ function Orders({ id }: { id: string }) {
 function OrderRow({ order }: { order: MerchantOrderFragment }) {
   const t = useTexts()
   const { money, moment } = useFormat()
-  const statusName = useStatusName()
+  const statusTexts = useStatusTexts()
   const when =
     order.usedAt !== null
       ? t.usedAt(moment(order.usedAt))
@@ -355,7 +365,7 @@ function OrderRow({ order }: { order: MerchantOrderFragment }) {
       <p className={css.sum}>
         <strong>{money(order.payValue)}</strong>
         <span className={order.status === 'PAID' ? css.on : css.off}>
-          {statusName(order.status)}
+          {statusTexts[order.status]}
         </span>
       </p>
     </article>

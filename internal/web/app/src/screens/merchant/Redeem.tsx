@@ -11,6 +11,7 @@ import { parseDigits } from '@/forms/number'
 import { useFormat } from '@/i18n/format'
 import { texts } from '@/i18n/texts'
 import { useOnResume } from '@/live/network'
+import { useStatusTexts } from '@/orders/statusTexts'
 import { Button } from '@/ui/Button'
 import { Field } from '@/ui/Field'
 import { Screen } from '@/ui/Screen'
@@ -20,59 +21,58 @@ import { RequireRole } from './RequireRole'
 import { RedeemableOrderDocument, RedeemOrderDocument } from './redeem.gql'
 import type { RedeemableOrderFragment } from './redeem.gql'
 import css from './Redeem.module.css'
-import { useStatusName } from './statusNames'
 
 const useTexts = texts(
   {
-    title: 'Redeem a voucher',
-    number: 'Number of the order',
-    numberHint: 'The customer finds it in the order.',
-    find: 'Find',
-    notFound: 'There is no such order in your shops.',
-    digits: 'The number has digits only.',
+    title: 'Redeem voucher',
+    number: 'Voucher code',
+    numberHint: 'Shown on the customer’s order page.',
+    find: 'Look up',
+    notFound: 'No order in your shops has this code. Check the code.',
+    digits: 'Voucher codes have digits only.',
     order: 'Order',
-    worth: (value: string) => `worth ${value}, paid`,
-    rules: 'Rules',
+    value: (value: string) => `${value} value, paid`,
+    rules: 'Terms of use',
     redeem: 'Redeem',
-    done: 'Redeemed. Enjoy!',
-    next: 'Enter the next number.',
-    doneFor: (number: string) => `Order ${number} is redeemed.`,
-    openFor: (number: string) =>
-      `Whether order ${number} was redeemed is not known: find it again.`,
-    QUEUED: 'It is not an order yet: it waits in the queue.',
-    UNPAID: 'It is not paid yet. The customer has to pay it first.',
+    done: 'Redeemed.',
+    next: 'Enter the next code.',
+    doneFor: (number: string) => `Code ${number} redeemed.`,
+    unknownFor: (number: string) =>
+      `We couldn’t confirm that code ${number} was redeemed. Look it up again.`,
+    QUEUED: 'This order is still being confirmed. Look it up again in a moment.',
+    UNPAID: 'Not paid yet. Ask the customer to pay first.',
     PAID: '',
     USED: '',
-    usedAt: (when: string) => `It was redeemed already, ${when}.`,
-    CANCELLED: 'It was cancelled.',
-    REFUNDING: 'The money is on its way back to the customer.',
-    REFUNDED: 'The customer has the money back.',
-    FAILED: 'It failed, and nothing was paid.',
+    usedAt: (when: string) => `Already redeemed on ${when}.`,
+    CANCELLED: 'This order was cancelled.',
+    REFUNDING: 'This order is being refunded.',
+    REFUNDED: 'This order was refunded.',
+    FAILED: 'This order failed. The customer wasn’t charged.',
   },
   {
-    title: '核销优惠券',
+    title: '核销代金券',
     number: '券码',
     numberHint: '顾客可在订单详情中查看券码。',
     find: '查询',
-    notFound: '你的店铺没有该券码。',
-    digits: '券码只含数字。',
+    notFound: '你的店铺没有此券码，请核对后重试。',
+    digits: '券码只包含数字。',
     order: '订单',
-    worth: (value) => `面值 ${value}，实付`,
+    value: (value) => `面值 ${value}，实付`,
     rules: '使用规则',
     redeem: '核销',
     done: '核销成功。',
     next: '请输入下一个券码。',
     doneFor: (number) => `券码 ${number} 已核销。`,
-    openFor: (number) => `券码 ${number} 的核销结果未知，请重新查询。`,
-    QUEUED: '订单排队中，尚未生成。',
+    unknownFor: (number) => `无法确认券码 ${number} 是否已核销，请重新查询。`,
+    QUEUED: '订单确认中，请稍后重新查询。',
     UNPAID: '订单尚未支付，请顾客先付款。',
     PAID: '',
     USED: '',
-    usedAt: (when) => `该订单已于 ${when} 核销。`,
+    usedAt: (when) => `已于 ${when} 核销。`,
     CANCELLED: '订单已取消。',
     REFUNDING: '订单退款中。',
     REFUNDED: '订单已退款。',
-    FAILED: '下单失败，未扣款。',
+    FAILED: '下单失败，顾客未被扣款。',
   },
 )
 
@@ -169,7 +169,7 @@ function RedeemDesk() {
     const [userError] = result.ok ? [] : result.userErrors
     if (mine !== searchId.current) {
       if (result.ok) toast(t.doneFor(orderNumber))
-      else if (open) toast(t.openFor(orderNumber))
+      else if (open) toast(t.unknownFor(orderNumber))
       else if (userError) toast(`${orderNumber}: ${userErrorText(userError)}`)
       return
     }
@@ -235,7 +235,7 @@ interface FoundProps {
 function OrderPanel({ order, redeemedHere, busy, onRedeem }: FoundProps) {
   const t = useTexts()
   const { money, moment } = useFormat()
-  const statusName = useStatusName()
+  const statusTexts = useStatusTexts()
   const { voucher, terms, status } = order
   const why = order.usedAt === null ? t[status] : t.usedAt(moment(order.usedAt))
   return (
@@ -255,10 +255,10 @@ function OrderPanel({ order, redeemedHere, busy, onRedeem }: FoundProps) {
         </p>
       )}
       <p className={css.price}>
-        {t.worth(money(terms.faceValue))} <strong>{money(order.payValue)}</strong>
+        {t.value(money(terms.faceValue))} <strong>{money(order.payValue)}</strong>
       </p>
       <p className={css.number}>
-        {order.number} <span className={css.status}>{statusName(status)}</span>
+        {order.number} <span className={css.status}>{statusTexts[status]}</span>
       </p>
       {terms.rules !== null && (
         <div className={css.rules}>

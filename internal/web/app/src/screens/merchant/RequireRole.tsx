@@ -11,8 +11,8 @@ import { MyRoleDocument } from './merchant.gql'
 
 const useTexts = texts(
   {
-    merchants: 'This is for merchants.',
-    admins: 'This is for those who run the site.',
+    merchants: 'This page is for merchants only.',
+    admins: 'This page is for admins only.',
     home: 'Discover shops',
   },
   { merchants: '此页面仅供商家使用。', admins: '此页面仅供管理员使用。', home: '去逛逛' },

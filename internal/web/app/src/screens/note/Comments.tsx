@@ -40,12 +40,13 @@ const useTexts = texts(
     send: 'Send',
     cancel: 'Cancel',
     signIn: 'Sign in to comment',
-    none: 'Nobody has said anything yet. Be the first.',
-    like: (name: string) => `Like the comment of ${name}`,
-    to: 'to',
+    none: 'No comments yet. Be the first.',
+    like: (name: string) => `Like ${name}’s comment`,
+    repliedTo: 'replied to',
     all: (n: string) => `Show all ${n} replies`,
     left: (n: string) => `${n} characters left`,
-    doubt: 'No answer came: it may be here already. Look before you send it again.',
+    outcomeUnknown:
+      'We couldn’t confirm that your comment was posted. Check before you send it again.',
   },
   {
     comments: (n) => `评论（${n}）`,
@@ -57,10 +58,10 @@ const useTexts = texts(
     signIn: '登录后评论',
     none: '还没有评论，来说点什么吧。',
     like: (name) => `点赞 ${name} 的评论`,
-    to: '回复',
+    repliedTo: '回复',
     all: (n) => `查看全部 ${n} 条回复`,
     left: (n) => `还可输入 ${n} 字`,
-    doubt: '没有收到回应，评论可能已发出。再次发送前请先查看。',
+    outcomeUnknown: '无法确认评论是否已发送，再次发送前请先查看。',
   },
 )
 
@@ -175,7 +176,7 @@ function Comment({ noteId, comment, to = null, onReplied }: CommentProps) {
           </Link>
           {to !== null && (
             <span>
-              {t.to}{' '}
+              {t.repliedTo}{' '}
               <Link href={`/users/${to.id}`} className={css.name} dir="auto">
                 {to.nickname}
               </Link>
@@ -268,7 +269,7 @@ function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) 
     }
     const userError = userErrorFor(result.userErrors, 'content') ?? result.userErrors[0]
     if (userError) setError(userErrorText(userError))
-    else if (isOutcomeUnknown(result.error) && navigator.onLine) setError(t.doubt)
+    else if (isOutcomeUnknown(result.error) && navigator.onLine) setError(t.outcomeUnknown)
   }
   return (
     <form className={css.composer} id={id} onSubmit={submit}>

@@ -37,26 +37,26 @@ import css from './Note.module.css'
 const useTexts = texts(
   {
     title: 'Note',
-    pictures: 'Pictures',
-    remove: 'Delete this note',
-    sure: 'Delete this note?',
-    gone: 'Its comments go with it. This cannot be undone.',
+    pictures: 'Photos',
+    remove: 'Delete note',
+    removeTitle: 'Delete this note?',
+    removeText: 'Its comments will be deleted too. You can’t undo this.',
     yes: 'Delete',
-    no: 'Keep it',
-    deleted: 'The note is deleted.',
-    shop: 'About this shop',
-    liked: 'Liked first by',
+    no: 'Keep note',
+    deleted: 'Note deleted.',
+    shop: 'Shop',
+    liked: 'First liked by',
   },
   {
     title: '笔记',
     pictures: '图片',
     remove: '删除笔记',
-    sure: '要删除这篇笔记吗？',
-    gone: '评论也会一并删除，且无法恢复。',
+    removeTitle: '删除这篇笔记？',
+    removeText: '评论也会一并删除，且无法恢复。',
     yes: '删除',
     no: '保留',
     deleted: '笔记已删除。',
-    shop: '相关店铺',
+    shop: '店铺',
     liked: '最早点赞',
   },
 )
@@ -220,8 +220,8 @@ function DeleteButton({ note, onDeleted }: { note: Shown; onDeleted: (gone: bool
         <Trash2 aria-hidden="true" size={20} />
       </IconButton>
       {confirming && (
-        <Dialog title={t.sure} onClose={() => setConfirming(false)}>
-          <p>{t.gone}</p>
+        <Dialog title={t.removeTitle} onClose={() => setConfirming(false)}>
+          <p>{t.removeText}</p>
           <div className={css.choice}>
             <Button kind="quiet" onClick={() => setConfirming(false)}>
               {t.no}

@@ -4,8 +4,12 @@ import { Screen } from '@/ui/Screen'
 import { EmptyState } from '@/ui/State'
 
 const useTexts = texts(
-  { title: 'Not here', text: 'There is nothing at this address.', home: 'To the first screen' },
-  { title: '找不到页面', text: '这个地址没有内容，可能已被删除。', home: '回到首页' },
+  {
+    title: 'Page not found',
+    text: 'This page doesn’t exist or was removed.',
+    home: 'Go to home',
+  },
+  { title: '找不到页面', text: '页面不存在或已被删除。', home: '回到首页' },
 )
 
 /** The screen for unknown paths and deleted content. */

@@ -33,28 +33,29 @@ import css from './Order.module.css'
 const useTexts = texts(
   {
     title: 'Order',
-    QUEUED: 'We have your order; it is being confirmed',
-    queuedText: 'Stay, go or come back: it goes on by itself, and you need not order again.',
-    UNPAID: 'Your piece is yours: please pay',
-    unpaidText: 'Nobody else can get it meanwhile.',
-    PAID: 'Paid and ready to use',
-    paidText: 'Show this number in the shop.',
+    QUEUED: 'Confirming your order…',
+    queuedText: 'You can leave this page. There’s no need to order again.',
+    UNPAID: 'Reserved for you',
+    unpaidText: 'Pay before the timer ends to keep it.',
+    PAID: 'Ready to use',
+    paidText: 'Show this code at the counter.',
     USED: 'Used',
     usedText: 'We hope you enjoyed it.',
     CANCELLED: 'Cancelled',
-    cancelledText: 'Nothing was paid.',
-    REFUNDING: 'Your money is on its way back',
-    refundingText: 'This page tells you when it is there.',
-    REFUNDED: 'Your money is back',
-    refundedText: (amount: string) => `${amount} went back to where it came from.`,
-    FAILED: 'This did not become an order',
-    failedText: 'Nothing was paid.',
-    again: 'To the voucher',
-    number: 'Number',
+    cancelledText: 'You weren’t charged.',
+    REFUNDING: 'Refund in progress',
+    refundingText: 'This page updates when it’s done.',
+    REFUNDED: 'Refunded',
+    refundedText: (amount: string) => `${amount} was refunded to your original payment method.`,
+    FAILED: 'Order failed',
+    failedText: 'You weren’t charged.',
+    viewVoucher: 'View voucher',
+    number: 'Voucher code',
     what: 'What you bought',
-    where: 'Where',
-    details: 'Details',
-    rules: 'Rules',
+    where: 'Where to use it',
+    details: 'Order details',
+    rules: 'Terms of use',
+    labelled: (label: string) => `${label}: `,
     price: 'Price',
     method: 'Paid with',
     BALANCE: 'Balance',
@@ -65,36 +66,37 @@ const useTexts = texts(
     usedAt: 'Used',
     redeemedBy: 'Redeemed by',
     redemptionDisputedAt: 'Reported',
-    disputedText: 'You told us that you didn’t use this. We’ll check it.',
+    disputedText: 'You reported that you didn’t use this. We’ll look into it.',
     faceValue: 'Value',
     cancelledAt: 'Cancelled',
     refundedAt: 'Refunded',
   },
   {
     title: '订单详情',
-    QUEUED: '订单已收到，正在确认',
-    queuedText: '可以离开或稍后再来，无需重复下单。',
-    UNPAID: '名额已为你保留，请支付',
-    unpaidText: '支付期间不会被别人抢走。',
-    PAID: '已支付，待使用',
+    QUEUED: '正在确认订单…',
+    queuedText: '可以离开此页，无需重复下单。',
+    UNPAID: '已为你保留',
+    unpaidText: '请在倒计时结束前支付。',
+    PAID: '待使用',
     paidText: '到店出示此券码。',
     USED: '已使用',
-    usedText: '希望你满意。',
+    usedText: '感谢惠顾，期待再次光临。',
     CANCELLED: '已取消',
     cancelledText: '未扣款。',
     REFUNDING: '退款中',
-    refundingText: '到账后这里会更新。',
+    refundingText: '退款完成后此页会更新。',
     REFUNDED: '已退款',
     refundedText: (amount) => `${amount} 已原路退回。`,
-    FAILED: '下单未成功',
+    FAILED: '下单失败',
     failedText: '未扣款。',
-    again: '查看优惠券',
+    viewVoucher: '查看代金券',
     number: '券码',
     what: '购买内容',
-    where: '适用门店',
+    where: '适用店铺',
     details: '订单信息',
     rules: '使用规则',
-    price: '金额',
+    labelled: (label) => `${label}：`,
+    price: '售价',
     method: '支付方式',
     BALANCE: '余额',
     ALIPAY: '支付宝',
@@ -104,7 +106,7 @@ const useTexts = texts(
     usedAt: '使用时间',
     redeemedBy: '核销人',
     redemptionDisputedAt: '反馈时间',
-    disputedText: '你已反馈没有使用此券，我们会核实。',
+    disputedText: '你已反馈没有使用此代金券，我们会核实。',
     faceValue: '面值',
     cancelledAt: '取消时间',
     refundedAt: '退款时间',
@@ -148,7 +150,7 @@ export function Order({ id }: { id: string }) {
               {terms.subTitle !== null && <p dir="auto">{terms.subTitle}</p>}
               {terms.rules !== null && (
                 <p className={css.rules}>
-                  <span className="visually-hidden">{t.rules}: </span>
+                  <span className="visually-hidden">{t.labelled(t.rules)}</span>
                   <bdi>{terms.rules}</bdi>
                 </p>
               )}
@@ -203,7 +205,7 @@ function State({ order, voucher, isOwn, refetch }: StateProps) {
   if (status === 'FAILED' || status === 'CANCELLED') {
     actions = (
       <Link href={voucherPath(voucher)} className={css.voucherLink}>
-        {t.again}
+        {t.viewVoucher}
       </Link>
     )
   }
@@ -238,7 +240,7 @@ function VoucherCode({ number }: { number: string }) {
   const t = useTexts()
   return (
     <p className={css.digits} data-number={number}>
-      <span className="visually-hidden">{t.number}: </span>
+      <span className="visually-hidden">{t.labelled(t.number)}</span>
       {(number.match(/.{1,4}/g) ?? []).map((group, i) => (
         // oxlint-disable-next-line react/no-array-index-key
         <span key={i}>{group} </span>

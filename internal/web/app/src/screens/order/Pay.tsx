@@ -19,25 +19,25 @@ import css from './Pay.module.css'
 const useTexts = texts(
   {
     within: 'Pay within',
-    how: 'How do you want to pay?',
+    how: 'Payment method',
     BALANCE: 'Balance',
     ALIPAY: 'Alipay',
     WECHAT: 'WeChat Pay',
     available: (amount: string) => `${amount} available`,
     pay: (amount: string) => `Pay ${amount}`,
-    waiting: 'Your payment is under way: this page tells you when it is through.',
-    refused: 'The payment didn’t go through. Try again, or pay another way.',
+    waiting: 'Processing your payment. This page updates when it’s done.',
+    refused: 'Your payment didn’t go through. Try again, or choose another payment method.',
   },
   {
-    within: '支付剩余',
-    how: '选择支付方式',
+    within: '支付剩余时间',
+    how: '支付方式',
     BALANCE: '余额',
     ALIPAY: '支付宝',
     WECHAT: '微信支付',
     available: (amount) => `可用 ${amount}`,
     pay: (amount) => `支付 ${amount}`,
-    waiting: '支付处理中，到账后这里会更新。',
-    refused: '支付未成功。请重试或更换支付方式。',
+    waiting: '支付处理中，完成后此页会更新。',
+    refused: '支付未成功，请重试或更换支付方式。',
   },
 )
 

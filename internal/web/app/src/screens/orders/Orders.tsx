@@ -20,15 +20,15 @@ import css from './Orders.module.css'
 const useTexts = texts(
   {
     title: 'Orders',
-    tabs: 'Orders by state',
+    tabs: 'Orders by status',
     all: 'All',
-    pay: 'To pay',
-    paid: 'Paid',
+    pay: 'Unpaid',
+    paid: 'Ready to use',
     used: 'Used',
-    over: 'Over',
-    none: 'You have not ordered anything yet.',
-    noneSo: 'None of your orders is here.',
-    look: 'Find something',
+    over: 'Closed',
+    none: 'No orders yet',
+    noneHere: 'No orders here',
+    browse: 'Browse deals',
     seeAll: 'See all orders',
   },
   {
@@ -38,10 +38,10 @@ const useTexts = texts(
     pay: '待付款',
     paid: '待使用',
     used: '已使用',
-    over: '已结束',
+    over: '已关闭',
     none: '还没有订单。',
-    noneSo: '这里没有订单。',
-    look: '去逛逛',
+    noneHere: '这里没有订单。',
+    browse: '去逛逛',
     seeAll: '查看全部订单',
   },
 )
@@ -92,9 +92,9 @@ export function Orders() {
         className={css.list}
         loading={<Skeleton shape="row" count={4} />}
         empty={
-          <EmptyState title={tab === 'all' ? t.none : t.noneSo}>
+          <EmptyState title={tab === 'all' ? t.none : t.noneHere}>
             {tab === 'all' ? (
-              <ButtonLink href="/">{t.look}</ButtonLink>
+              <ButtonLink href="/">{t.browse}</ButtonLink>
             ) : (
               <ButtonLink kind="quiet" href="/orders">
                 {t.seeAll}

@@ -23,18 +23,18 @@ import css from './People.module.css'
 
 const useTexts = texts(
   {
-    followers: (name: string) => `Who follows ${name}`,
-    followees: (name: string) => `Whom ${name} follows`,
-    common: (name: string) => `Whom both you and ${name} follow`,
-    none: 'Nobody yet.',
-    somebody: '…',
+    followers: (name: string) => `${name}’s followers`,
+    followees: (name: string) => `People ${name} follows`,
+    common: (name: string) => `Followed by you and ${name}`,
+    none: 'No one here yet',
+    unknown: '…',
   },
   {
     followers: (name) => `${name} 的粉丝`,
     followees: (name) => `${name} 的关注`,
     common: (name) => `你和 ${name} 的共同关注`,
     none: '还没有人。',
-    somebody: '…',
+    unknown: '…',
   },
 )
 
@@ -55,7 +55,7 @@ export function People({ id, list }: { id: string; list: string }) {
     return <NotFound />
   }
   return (
-    <Screen title={t[list](isolate(data?.user?.nickname ?? t.somebody))} backTo={`/users/${id}`}>
+    <Screen title={t[list](isolate(data?.user?.nickname ?? t.unknown))} backTo={`/users/${id}`}>
       <div className={css.people}>
         <Pages
           name={list}

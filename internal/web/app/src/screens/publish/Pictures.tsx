@@ -10,30 +10,30 @@ import css from './Publish.module.css'
 
 const useTexts = texts(
   {
-    pictures: 'Pictures',
-    add: 'Add pictures',
+    pictures: 'Photos',
+    add: 'Add photos',
     hint: (n: number) => `${n} of ${maxPictures}. The first is the cover.`,
-    tooMany: `A note has at most ${maxPictures} pictures.`,
-    picture: (n: number) => `Picture ${n}`,
-    sending: (n: number) => `Uploading picture ${n}`,
-    earlier: (n: number) => `Move picture ${n} forward`,
-    later: (n: number) => `Move picture ${n} back`,
-    remove: (n: number) => `Remove picture ${n}`,
-    again: 'Try again',
-    lost: 'It was not sent.',
+    tooMany: `You can add up to ${maxPictures} photos.`,
+    picture: (n: number) => `Photo ${n}`,
+    sending: (n: number) => `Uploading photo ${n}`,
+    earlier: (n: number) => `Move photo ${n} earlier`,
+    later: (n: number) => `Move photo ${n} later`,
+    remove: (n: number) => `Remove photo ${n}`,
+    retry: 'Retry',
+    failed: 'Upload failed.',
   },
   {
     pictures: '图片',
     add: '添加图片',
-    hint: (n) => `${n} / ${maxPictures}，第一张为封面`,
-    tooMany: `每篇笔记最多 ${maxPictures} 张图片。`,
+    hint: (n) => `${n} / ${maxPictures} 张，第一张为封面。`,
+    tooMany: `最多添加 ${maxPictures} 张图片。`,
     picture: (n) => `第 ${n} 张图片`,
     sending: (n) => `正在上传第 ${n} 张图片`,
     earlier: (n) => `前移第 ${n} 张图片`,
     later: (n) => `后移第 ${n} 张图片`,
     remove: (n) => `移除第 ${n} 张图片`,
-    again: '重试',
-    lost: '未能上传。',
+    retry: '重试',
+    failed: '上传失败。',
   },
 )
 
@@ -106,7 +106,7 @@ function PictureItem({ picture, n, of }: { picture: DraftPicture; n: number; of:
       ? userErrorText(failure.userError)
       : failure?.error !== undefined
         ? requestErrorText(failure.error)
-        : t.lost
+        : t.failed
   return (
     <>
       <div className={css.thumb}>
@@ -118,7 +118,7 @@ function PictureItem({ picture, n, of }: { picture: DraftPicture; n: number; of:
           <div className={css.failed} role="alert">
             <p>{why}</p>
             <Button kind="quiet" small onClick={() => retry(picture.key)}>
-              {t.again}
+              {t.retry}
             </Button>
           </div>
         )}

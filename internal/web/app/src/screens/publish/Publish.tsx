@@ -25,48 +25,48 @@ const useTexts = texts(
   {
     title: 'Write a note',
     shop: 'Shop',
-    choose: 'Choose the shop',
-    other: 'Choose another',
+    choose: 'Choose a shop',
+    change: 'Change shop',
     headline: 'Title',
     content: 'Your note',
     count: (n: number, of: number) => `${n} / ${of}`,
-    noShop: 'Choose the shop that it is about.',
-    noTitle: 'It needs a title.',
-    noContent: 'Say something about the shop.',
-    long: (n: number, of: number) => `${n} / ${of}: that is too long.`,
+    noShop: 'Choose a shop.',
+    noTitle: 'Add a title.',
+    noContent: 'Write something about the shop.',
+    long: (n: number, of: number) => `${n} / ${of}. Shorten it a little.`,
     go: 'Publish',
-    waiting: 'Waiting for the pictures…',
-    failed: 'Some pictures did not arrive. Try them again, or remove them.',
-    offline: 'You are offline. Your note is kept here; publish it when you are back.',
+    waiting: 'Uploading photos…',
+    failed: 'Some photos didn’t upload. Retry or remove them.',
+    offline: 'You’re offline. Your note is saved in this tab, so you can publish it later.',
     published: 'Published.',
-    doubt: 'No answer came: your note may be published already.',
-    doubtHint: 'Look at your notes before you send it again, or it may be there twice.',
-    look: 'Look at my notes',
-    again: 'Send again',
-    drop: 'It is there: clear this draft',
+    outcomeUnknown: 'We couldn’t confirm that your note was published.',
+    outcomeHint: 'Check your notes before you publish again, so you don’t post it twice.',
+    viewNotes: 'View my notes',
+    again: 'Publish again',
+    discard: 'It’s published, discard draft',
   },
   {
     title: '写笔记',
     shop: '店铺',
     choose: '选择店铺',
-    other: '换一家',
+    change: '更换店铺',
     headline: '标题',
     content: '正文',
     count: (n, of) => `${n} / ${of}`,
-    noShop: '请选择相关店铺。',
+    noShop: '请选择店铺。',
     noTitle: '请填写标题。',
-    noContent: '请写点什么。',
+    noContent: '请填写正文。',
     long: (n, of) => `${n} / ${of}，超出字数限制。`,
     go: '发布',
-    waiting: '等待图片上传…',
+    waiting: '正在上传图片…',
     failed: '有图片未上传成功，请重试或移除。',
-    offline: '网络已断开。内容已保存在本机，恢复后即可发布。',
+    offline: '网络已断开。笔记已保存在此标签页，恢复后即可发布。',
     published: '发布成功。',
-    doubt: '没有收到回应，笔记可能已经发布。',
-    doubtHint: '再次发送前请先查看自己的笔记，以免重复发布。',
-    look: '查看我的笔记',
-    again: '再次发送',
-    drop: '已发布，清空草稿',
+    outcomeUnknown: '无法确认笔记是否已发布。',
+    outcomeHint: '再次发布前请先查看你的笔记，以免重复发布。',
+    viewNotes: '查看我的笔记',
+    again: '再次发布',
+    discard: '已发布，清空草稿',
   },
 )
 
@@ -212,7 +212,7 @@ function Form({ userId }: { userId: string }) {
           data-invalid={errorAt('shop', 'shopId', false) ? '' : undefined}
           onClick={() => setPicking(true)}
         >
-          {shop === null ? t.choose : t.other}
+          {shop === null ? t.choose : t.change}
         </Button>
         {errorAt('shop', 'shopId', false) && (
           <p role="alert" className={css.error}>
@@ -255,16 +255,16 @@ function Form({ userId }: { userId: string }) {
       {doubt && !waiting && !sending ? (
         <div className={css.doubt} role="alert" tabIndex={-1} data-doubt>
           <p>
-            <strong>{t.doubt}</strong>
+            <strong>{t.outcomeUnknown}</strong>
           </p>
-          <p>{t.doubtHint}</p>
+          <p>{t.outcomeHint}</p>
           <div className={css.answers}>
-            <ButtonLink href={`/users/${userId}`}>{t.look}</ButtonLink>
+            <ButtonLink href={`/users/${userId}`}>{t.viewNotes}</ButtonLink>
             <Button kind="quiet" onClick={() => void submit()}>
               {t.again}
             </Button>
             <Button kind="plain" onClick={clear}>
-              {t.drop}
+              {t.discard}
             </Button>
           </div>
         </div>

@@ -16,11 +16,11 @@ import css from './Publish.module.css'
 
 const useTexts = texts(
   {
-    title: 'Choose the shop',
-    words: 'Name, quarter or street',
-    none: 'No shop is called that.',
+    title: 'Choose a shop',
+    query: 'Shop, neighbourhood or street',
+    none: 'No matching shops',
   },
-  { title: '选择店铺', words: '店名、商圈或街道', none: '没有找到这样的店铺。' },
+  { title: '选择店铺', query: '店铺、商圈或街道', none: '没有匹配的店铺。' },
 )
 
 const pause = 250 // ms between the last key and the question
@@ -46,7 +46,7 @@ export function ShopPicker({
   return (
     <Dialog title={t.title} onClose={onClose}>
       <Field
-        label={t.words}
+        label={t.query}
         type="search"
         value={typed}
         onChange={(event) => setTyped(event.target.value)}

@@ -24,23 +24,23 @@ import css from './Sale.module.css'
 const useTexts = texts(
   {
     title: 'Flash sale',
-    begins: 'Opens in',
+    begins: 'Starts in',
     ends: 'Ends in',
-    opens: (left: string) => `Opens in ${left}`,
+    startsIn: (left: string) => `Starts in ${left}`,
     soldOut: 'Sold out',
-    over: 'Sale ended',
-    off: 'Off sale',
-    each: 'One for each person',
+    ended: 'Sale ended',
+    unavailable: 'Unavailable',
+    limit: 'Limit 1 per customer',
   },
   {
-    title: '限时秒杀',
+    title: '秒杀',
     begins: '距开抢',
     ends: '距结束',
-    opens: (left) => `${left} 后开抢`,
+    startsIn: (left) => `${left} 后开抢`,
     soldOut: '已抢光',
-    over: '秒杀已结束',
-    off: '已下架',
-    each: '每人限购一份',
+    ended: '秒杀已结束',
+    unavailable: '已下架',
+    limit: '每人限购 1 张',
   },
 )
 
@@ -77,10 +77,10 @@ function FlashSale({ voucher, reload }: { voucher: FlashVoucher; reload: () => v
   const left = Math.max(0, Math.ceil(new Date(beginsAt).getTime() / 1000) - useSeconds())
 
   const closed = {
-    UPCOMING: t.opens(clock(left)),
+    UPCOMING: t.startsIn(clock(left)),
     OPEN: null,
     SOLD_OUT: t.soldOut,
-    ENDED: t.over,
+    ENDED: t.ended,
   }[phase]
   const off = voucher.status === 'OFF_SALE'
   return (
@@ -96,15 +96,15 @@ function FlashSale({ voucher, reload }: { voucher: FlashVoucher; reload: () => v
               <>
                 <Zap aria-hidden="true" size={18} fill="currentColor" />
                 {t.title}
-                <span className={css.each}>{t.each}</span>
+                <span className={css.limit}>{t.limit}</span>
               </>
             }
           >
             {!off && <StockBar sale={voucher.sale} />}
             {off ? (
-              <p>{t.off}</p>
+              <p>{t.unavailable}</p>
             ) : phase === 'ENDED' ? (
-              <p>{t.over}</p>
+              <p>{t.ended}</p>
             ) : (
               <div className={css.countdown}>
                 {phase === 'UPCOMING' ? (
@@ -119,7 +119,7 @@ function FlashSale({ voucher, reload }: { voucher: FlashVoucher; reload: () => v
         </div>
         <BuyBar
           voucher={voucher}
-          closed={off ? t.off : closed}
+          closed={off ? t.unavailable : closed}
           soon={!off && phase === 'UPCOMING'}
           onRefused={reload}
         />

@@ -22,20 +22,20 @@ import css from './Search.module.css'
 const useTexts = texts(
   {
     title: 'Search',
-    text: 'Name, quarter or street',
-    type: 'Kind',
-    anyType: 'All kinds',
+    query: 'Shop, neighbourhood or street',
+    type: 'Category',
+    anyType: 'All categories',
     order: 'Sort by',
     DISTANCE: 'Nearest',
     SCORE: 'Best rated',
-    SOLD: 'Most sold',
+    SOLD: 'Bestselling',
     NEWEST: 'Newest',
     results: 'Shops',
-    none: 'No shop is like that. Try fewer words or another kind.',
+    none: 'No results. Try a different search or category.',
   },
   {
     title: '搜索',
-    text: '店名、商圈或街道',
+    query: '店铺、商圈或街道',
     type: '分类',
     anyType: '全部分类',
     order: '排序',
@@ -44,7 +44,7 @@ const useTexts = texts(
     SOLD: '销量最高',
     NEWEST: '最新加入',
     results: '店铺',
-    none: '没有符合条件的店铺，试试其他关键词或分类。',
+    none: '没有符合条件的店铺，换个关键词或分类试试。',
   },
 )
 
@@ -94,7 +94,7 @@ export function Search() {
   return (
     <Screen title={t.title} backTo="/">
       <div role="search" className={css.form}>
-        <SearchField label={t.text} value={text} onChange={(value) => change('q', value)} />
+        <SearchField label={t.query} value={text} onChange={(value) => change('q', value)} />
         <div className={css.choices}>
           <Labelled label={t.type}>
             {(inputProps) => (

@@ -11,11 +11,11 @@ const useTexts = texts(
   {
     title: 'Settings',
     language: 'Language',
-    theme: 'Colours',
-    system: 'As the system has them',
+    theme: 'Theme',
+    system: 'System default',
     light: 'Light',
     dark: 'Dark',
-    playground: 'Playground of the API',
+    playground: 'API playground (for developers)',
   },
   {
     title: '设置',
@@ -24,7 +24,7 @@ const useTexts = texts(
     system: '跟随系统',
     light: '浅色',
     dark: '深色',
-    playground: 'API 调试台',
+    playground: 'API 调试台（面向开发者）',
   },
 )
 

@@ -25,32 +25,32 @@ import css from './Shop.module.css'
 const useTexts = texts(
   {
     title: 'Shop',
-    pictures: (name: string) => `Pictures of ${name}`,
-    each: (price: string) => `${price} a person`,
+    pictures: (name: string) => `Photos of ${name}`,
+    perPerson: (price: string) => `${price} per person`,
     comments: (n: string) => (n === '1' ? '1 comment' : `${n} comments`),
     sold: (n: string) => (n === '1' ? '1 voucher sold' : `${n} vouchers sold`),
     address: 'Address',
-    hours: 'Open',
+    hours: 'Opening hours',
     vouchers: 'Vouchers',
-    noVouchers: 'No vouchers at the moment.',
-    where: 'Where it is',
+    noVouchers: 'No vouchers right now',
+    where: 'Location',
     notes: 'Notes',
-    noNotes: 'Nobody has written about this shop yet.',
+    noNotes: 'No notes about this shop yet. Write the first one.',
     write: 'Write a note',
   },
   {
     title: '店铺',
     pictures: (name) => `${name} 的图片`,
-    each: (price) => `人均 ${price}`,
+    perPerson: (price) => `人均 ${price}`,
     comments: (n) => `${n} 条评论`,
-    sold: (n) => `已售 ${n} 张券`,
+    sold: (n) => `已售 ${n} 张`,
     address: '地址',
     hours: '营业时间',
-    vouchers: '优惠',
-    noVouchers: '暂无优惠。',
+    vouchers: '代金券',
+    noVouchers: '暂无代金券。',
     where: '位置',
     notes: '笔记',
-    noNotes: '还没有人写过这家店。',
+    noNotes: '还没有人写过这家店，来写第一篇吧。',
     write: '写笔记',
   },
 )
@@ -85,7 +85,7 @@ export function Shop({ id }: { id: string }) {
             <p className={css.facts}>
               <Score value={shop.score} />
               <span dir="auto">{typeName(shop.type.name)}</span>
-              {shop.avgPrice !== null && <span>{t.each(money(shop.avgPrice))}</span>}
+              {shop.avgPrice !== null && <span>{t.perPerson(money(shop.avgPrice))}</span>}
             </p>
             <p className={css.figures}>
               <span>

@@ -32,12 +32,12 @@ const useTexts = texts(
     others: 'and others',
     and: 'and',
     comma: ', ',
-    none: 'No notes yet.',
-    write: 'Write the first',
+    none: 'No notes yet',
+    write: 'Write your first note',
   },
   {
     title: '个人主页',
-    level: (n) => `等级 ${n}`,
+    level: (n) => `Lv.${n}`,
     notes: '笔记',
     followers: '粉丝',
     followees: '关注',
@@ -47,7 +47,7 @@ const useTexts = texts(
     and: '和',
     comma: '、',
     none: '还没有笔记。',
-    write: '写第一篇',
+    write: '写第一篇笔记',
   },
 )
 

@@ -18,11 +18,11 @@ import css from './Voucher.module.css'
 const useTexts = texts(
   {
     title: 'Voucher',
-    one: 'One for each person.',
-    several: 'You can buy as many as you like, one at a time.',
-    off: 'Off sale',
+    limit: 'Limit 1 per customer',
+    noLimit: 'No purchase limit',
+    unavailable: 'Unavailable',
   },
-  { title: '代金券', one: '每人限购一份。', several: '不限购，每次购买一份。', off: '已下架' },
+  { title: '代金券', limit: '每人限购 1 张', noLimit: '不限购', unavailable: '已下架' },
 )
 
 /** A regular voucher: value, terms of use and the buy button. */
@@ -55,11 +55,11 @@ export function Voucher({ id }: { id: string }) {
               </>
             }
           >
-            <p className={css.limit}>{voucher.onePerUser ? t.one : t.several}</p>
+            <p className={css.limit}>{voucher.onePerUser ? t.limit : t.noLimit}</p>
           </VoucherHead>
           <VoucherBody voucher={voucher} />
         </div>
-        <BuyBar voucher={voucher} closed={off ? t.off : null} onRefused={reload} />
+        <BuyBar voucher={voucher} closed={off ? t.unavailable : null} onRefused={reload} />
       </div>
     </Screen>
   )
