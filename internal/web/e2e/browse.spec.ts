@@ -43,7 +43,7 @@ test('the position is refreshed and a picked place stays', async ({ person }) =>
 
   await page.getByRole('button', { name: 'Near me' }).click()
   const dialog = page.getByRole('dialog')
-  await dialog.getByLabel('Search a shop or street').fill('Second Ripple')
+  await dialog.getByLabel('Search for a shop or street').fill('Second Ripple')
   await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
   await page.reload()
   await expect(nearest).toContainText('Second Ripple Coffee')
@@ -72,7 +72,7 @@ test('users without a position pick a place', async ({ person }) => {
   await dialog.getByRole('button', { name: 'Use my location' }).click()
   // In the dialog: content outside of it is hidden and not announced.
   await expect(dialog.getByText('We couldn’t get your location.')).toBeVisible()
-  await dialog.getByLabel('Search a shop or street').fill('Second Ripple')
+  await dialog.getByLabel('Search for a shop or street').fill('Second Ripple')
   await dialog.getByRole('button', { name: /Second Ripple Coffee/ }).click()
   await expect(dialog).toBeHidden()
   await expect(page.getByRole('region', { name: 'Nearby' })).toContainText('Second Ripple Coffee')

@@ -34,7 +34,7 @@ const useUserErrorTexts = texts<Record<ErrorCode, string>>(
     ORDER_NOT_REFUNDABLE: 'This order can’t be refunded. Contact the shop for help.',
     ORDER_NOT_REDEEMABLE: 'This order can’t be redeemed: it’s unpaid or already used.',
     ORDER_NOT_DISPUTABLE:
-      'You can only report this within 24 hours of redemption. Contact the shop instead.',
+      'You can only report this within 24 hours of use. Contact the shop instead.',
     OWN_SHOP: 'You can’t buy from your own shop.',
     VOUCHER_OFF_SALE: 'This voucher is no longer on sale.',
     VOUCHER_IN_USE: 'Existing orders prevent this change.',

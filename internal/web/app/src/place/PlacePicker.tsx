@@ -21,7 +21,7 @@ const useTexts = texts(
     title: 'Set location',
     locate: 'Use my location',
     refused: 'We couldn’t get your location. Pick a place instead.',
-    search: 'Search a shop or street',
+    search: 'Search for a shop or street',
     none: 'No matches. Try another name.',
   },
   {

@@ -107,7 +107,7 @@ const useTexts = texts(
     visits: '近 30 天访问',
     visitsSummary: (people, views) => `共 ${people} 人访问，浏览 ${views} 次`,
     views: '浏览量',
-    paid: '支付订单',
+    paid: '已支付订单',
     amount: '成交额',
     people: '访客',
   },

@@ -28,7 +28,7 @@ const useTexts = texts(
     number: 'Voucher code',
     numberHint: 'Shown on the customer’s order page.',
     find: 'Look up',
-    notFound: 'No order in your shops has this code. Check the code.',
+    notFound: 'No order in your shops has this code. Check it and try again.',
     digits: 'Voucher codes have digits only.',
     order: 'Order',
     value: (value: string) => `${value} value, paid`,

@@ -40,7 +40,7 @@ const useTexts = texts(
     send: 'Send',
     cancel: 'Cancel',
     signIn: 'Sign in to comment',
-    none: 'No comments yet. Be the first.',
+    none: 'No comments yet. Be the first to comment.',
     like: (name: string) => `Like ${name}’s comment`,
     repliedTo: 'replied to',
     all: (n: string) => `Show all ${n} replies`,

@@ -47,7 +47,7 @@ const useTexts = texts(
     title: '登录',
     intro: '新手机号将自动注册。',
     phone: '手机号',
-    phoneHint: '11 位大陆手机号，或带国家代码，如 +44 7700 900123。',
+    phoneHint: '11 位中国大陆手机号，或带国家代码的号码，如 +44 7700 900123。',
     send: '获取验证码',
     again: (seconds) => `${seconds} 秒后可重新获取`,
     sent: '验证码已发送。',
