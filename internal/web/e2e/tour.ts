@@ -157,7 +157,7 @@ const plain: Words = {
   subTitle: '全场通用 For everything on the menu',
   rules: '每桌不限张数。\nAny number at a table.',
   title: 'Worth the queue 值得排队',
-  content: 'Go before noon.\nThe corner table is the waitUntilLoaded one. 角落那桌最安静。',
+  content: 'Go before noon.\nThe corner table is the quiet one. 角落那桌最安静。',
   comment: '谢谢！ Come again.',
 }
 

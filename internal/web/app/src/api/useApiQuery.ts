@@ -26,10 +26,13 @@ export function useApiQuery<Data, Variables extends object>(
   })
 
   const { data, operation } = result
-  const [kept, setKept] = useState<{ readonly of?: number | undefined; readonly data?: Data }>({})
-  if (data && kept.data !== data) setKept({ of: operation?.key, data })
+  const [retained, setRetained] = useState<{
+    readonly of?: number | undefined
+    readonly data?: Data
+  }>({})
+  if (data && retained.data !== data) setRetained({ of: operation?.key, data })
   if (data) return [result, refetch]
   // `data` can be null despite its type, for example with partial errors.
-  const still = kept.of === operation?.key ? kept.data : undefined
-  return [{ ...result, data: still } as typeof result, refetch]
+  const previous = retained.of === operation?.key ? retained.data : undefined
+  return [{ ...result, data: previous } as typeof result, refetch]
 }

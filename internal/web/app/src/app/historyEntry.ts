@@ -130,9 +130,9 @@ export function useScrollRestoration(): void {
  * per navigation.
  */
 export function consumePendingFocus(): boolean {
-  const wanted = focusPending
+  const pending = focusPending
   focusPending = false
-  return wanted
+  return pending
 }
 
 /**

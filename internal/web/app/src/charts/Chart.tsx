@@ -251,9 +251,9 @@ const dark = window.matchMedia('(prefers-color-scheme: dark)')
 function useScheme(): string {
   const theme = useTheme()
   const preferred = useSyncExternalStore(
-    (tell) => {
-      dark.addEventListener('change', tell)
-      return () => dark.removeEventListener('change', tell)
+    (listener) => {
+      dark.addEventListener('change', listener)
+      return () => dark.removeEventListener('change', listener)
     },
     () => dark.matches,
   )

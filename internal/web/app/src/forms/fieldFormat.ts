@@ -49,19 +49,19 @@ export function fromLocalInput(local: string): string | null {
 }
 
 /** Trims a text; null if it is empty. */
-export function trimToNull(written: string): string | null {
-  const text = written.trim()
-  return text === '' ? null : text
+export function trimToNull(text: string): string | null {
+  const trimmed = text.trim()
+  return trimmed === '' ? null : trimmed
 }
 
 /** Parses an integer with optional sign, such as 100, 1,200 or −10; null if invalid. */
-export function parseInteger(written: string): number | null {
-  return valueOf(readNumber(written, { decimals: 0, signed: true }))
+export function parseInteger(text: string): number | null {
+  return valueOf(readNumber(text, { decimals: 0, signed: true }))
 }
 
 /** Parses degrees such as 30.2448 or −30,2448; null if invalid. */
-export function parseDegrees(written: string): number | null {
-  return valueOf(readNumber(written, { decimals: 20, signed: true, groups: false }))
+export function parseDegrees(text: string): number | null {
+  return valueOf(readNumber(text, { decimals: 20, signed: true, groups: false }))
 }
 
 function valueOf(typed: ReturnType<typeof readNumber>): number | null {

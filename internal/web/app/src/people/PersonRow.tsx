@@ -9,8 +9,11 @@ import { FollowButton } from './FollowButton'
 import css from './PersonRow.module.css'
 
 const useTexts = texts(
-  { followers: (n: number, written: string) => (n === 1 ? '1 follower' : `${written} followers`) },
-  { followers: (_, written) => `${written} 位粉丝` },
+  {
+    followers: (n: number, formatted: string) =>
+      n === 1 ? '1 follower' : `${formatted} followers`,
+  },
+  { followers: (_, formatted) => `${formatted} 位粉丝` },
 )
 
 /** A user in a list. */

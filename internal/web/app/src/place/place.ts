@@ -47,7 +47,7 @@ function position(): Promise<Place | null> {
   })
 }
 
-let asked = false
+let located = false
 
 /**
  * Updates the position without a prompt, if the user has granted permission. It runs once per visit
@@ -55,8 +55,8 @@ let asked = false
  */
 export async function locateIfAllowed(): Promise<void> {
   const before = store.get()
-  if (!canLocate || asked || typeof before?.name === 'string') return
-  asked = true
+  if (!canLocate || located || typeof before?.name === 'string') return
+  located = true
   try {
     const { state } = await navigator.permissions.query({ name: 'geolocation' })
     const found = state === 'granted' ? await position() : null

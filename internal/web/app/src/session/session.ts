@@ -39,9 +39,9 @@ export function end(): void {
 /** Forgets a session that the server rejected, unless another one has started. */
 export function expire(token: string): void {
   // Background tabs may have missed changes by other tabs.
-  const kept = read()
-  if (kept?.token === token) end()
-  else if (store.get()?.token === token) store.set(kept)
+  const stored = read()
+  if (stored?.token === token) end()
+  else if (store.get()?.token === token) store.set(stored)
 }
 
 function read(): Session | null {

@@ -29,7 +29,7 @@ export function ShopCard({
   eager?: boolean
 }) {
   const t = useTexts()
-  const { money, distance: far } = useFormat()
+  const { money, distance: formatDistance } = useFormat()
   const typeName = useTypeName()
   return (
     <article className={css.card}>
@@ -50,7 +50,9 @@ export function ShopCard({
         <p className={css.facts}>
           <span dir="auto">{typeName(shop.type.name)}</span>
           {shop.area !== null && <span dir="auto">{shop.area}</span>}
-          {typeof distance === 'number' && <span className={css.far}>{far(distance)}</span>}
+          {typeof distance === 'number' && (
+            <span className={css.far}>{formatDistance(distance)}</span>
+          )}
         </p>
       </div>
     </article>

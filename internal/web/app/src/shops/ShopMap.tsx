@@ -40,7 +40,7 @@ export function ShopMap({
   shop: { readonly id: string; readonly name: string; readonly location: Coordinates }
 }) {
   const t = useTexts()
-  const { distance: far } = useFormat()
+  const { distance: formatDistance } = useFormat()
   const typeName = useTypeName()
   const { lat, lng } = shop.location
   const [{ data }] = useApiQuery({
@@ -90,7 +90,7 @@ export function ShopMap({
         ))}
         {/* Draw the nearest last, on top. */}
         {[...others].reverse().map(({ shop: { id, name }, distance, index }) => {
-          const label = `${isolate(name)}, ${far(distance)}`
+          const label = `${isolate(name)}, ${formatDistance(distance)}`
           const { x, y } = positions[index]!
           return (
             <Link
@@ -121,7 +121,7 @@ export function ShopMap({
             d={`M${corner.x} ${corner.y - 6}V${corner.y}H${corner.x + along}V${corner.y - 6}`}
           />
           <text x={corner.x + along / 2} y={corner.y - 6}>
-            {far(bar)}
+            {formatDistance(bar)}
           </text>
         </g>
         <g className={css.north} aria-hidden="true" transform={`translate(${size.width - 22} 16)`}>
@@ -155,7 +155,7 @@ export function ShopMap({
                 <span className={css.what} dir="auto">
                   {typeName(type.name)}
                 </span>
-                <span className={css.metres}>{far(distance)}</span>
+                <span className={css.metres}>{formatDistance(distance)}</span>
               </li>
             ))}
           </ol>

@@ -31,9 +31,9 @@ export function fit(
   points: readonly { readonly x: number; readonly y: number }[],
   { width, height, margin }: { width: number; height: number; margin: number },
 ): MapScale {
-  const far = (axis: 'x' | 'y') =>
+  const extent = (axis: 'x' | 'y') =>
     Math.max(minRadius, ...points.map((point) => Math.abs(point[axis])))
-  const scale = Math.min((width / 2 - margin) / far('x'), (height / 2 - margin) / far('y'))
+  const scale = Math.min((width / 2 - margin) / extent('x'), (height / 2 - margin) / extent('y'))
   const bar = Math.max(lengths[0]!, ...lengths.filter((length) => length * scale <= width / 3))
   return { scale, bar }
 }
@@ -61,11 +61,11 @@ export function spreadApart(
       }
       for (const b of near.slice(i + 1)) {
         const [dx, dy] = [b.x - a.x, b.y - a.y]
-        const far = Math.hypot(dx, dy)
-        if (far >= minGap) continue
+        const distance = Math.hypot(dx, dy)
+        if (distance >= minGap) continue
         // Separate identical points horizontally.
-        const [east, south] = far === 0 ? [1, 0] : [dx / far, dy / far]
-        const by = (minGap - far) / 2
+        const [east, south] = distance === 0 ? [1, 0] : [dx / distance, dy / distance]
+        const by = (minGap - distance) / 2
         a.x -= east * by
         a.y -= south * by
         b.x += east * by

@@ -13,12 +13,12 @@ const useTexts = texts(
 export function Score({ value }: { value: number | null }) {
   const t = useTexts()
   if (value === null) return <span className={css.none}>{t.none}</span>
-  const written = value.toFixed(1)
+  const text = value.toFixed(1)
   return (
     <span className={css.score}>
       <Star aria-hidden="true" size={16} fill="currentColor" />
-      <span aria-hidden="true">{written}</span>
-      <span className="visually-hidden">{t.score(written)}</span>
+      <span aria-hidden="true">{text}</span>
+      <span className="visually-hidden">{t.score(text)}</span>
     </span>
   )
 }

@@ -60,15 +60,15 @@ export function textLength(text: string): number {
 }
 
 /**
- * Returns the start of a text, at most `most` characters by the API's count. It never splits a
+ * Returns the start of a text, at max `max` characters by the API's count. It never splits a
  * grapheme cluster.
  */
-export function cut(text: string, most: number): string {
-  if (textLength(text) <= most) return text
-  let kept = ''
+export function cut(text: string, max: number): string {
+  if (textLength(text) <= max) return text
+  let result = ''
   for (const one of graphemes(text)) {
-    if (textLength(kept + one) > most) break
-    kept += one
+    if (textLength(result + one) > max) break
+    result += one
   }
-  return kept
+  return result
 }

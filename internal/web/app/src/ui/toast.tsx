@@ -28,12 +28,12 @@ const outlets = createStore<readonly string[]>([])
  * is visible or announced.
  */
 export function Toasts() {
-  const here = useId()
+  const outletId = useId()
   useLayoutEffect(() => {
-    outlets.set([...outlets.get(), here])
-    return () => outlets.set(outlets.get().filter((other) => other !== here))
-  }, [here])
-  const shown = useSyncExternalStore(outlets.subscribe, outlets.get).at(-1) === here
+    outlets.set([...outlets.get(), outletId])
+    return () => outlets.set(outlets.get().filter((other) => other !== outletId))
+  }, [outletId])
+  const shown = useSyncExternalStore(outlets.subscribe, outlets.get).at(-1) === outletId
   const list = useSyncExternalStore(store.subscribe, store.get)
   return (
     <div className={css.toasts} role="status">

@@ -145,10 +145,10 @@ function Gauges() {
 function Caches({ stats }: { stats: AdminGaugesQuery['cacheStats'] }) {
   const t = useTexts()
   const { percent, number } = useFormat()
-  const asked = (one: (typeof stats)[number]) => one.localHits + one.remoteHits + one.misses
-  const sorted = [...stats].sort((a, b) => asked(b) - asked(a) || (a.name < b.name ? -1 : 1))
-  const used = sorted.filter((one) => asked(one) > 0)
-  const unused = sorted.filter((one) => asked(one) === 0).map(({ name }) => name)
+  const lookups = (one: (typeof stats)[number]) => one.localHits + one.remoteHits + one.misses
+  const sorted = [...stats].sort((a, b) => lookups(b) - lookups(a) || (a.name < b.name ? -1 : 1))
+  const used = sorted.filter((one) => lookups(one) > 0)
+  const unused = sorted.filter((one) => lookups(one) === 0).map(({ name }) => name)
   return (
     <section className={css.card} aria-labelledby="caches">
       <h2 id="caches">{t.caches}</h2>
@@ -166,7 +166,7 @@ function Caches({ stats }: { stats: AdminGaugesQuery['cacheStats'] }) {
       </ul>
       <ul className={css.caches}>
         {used.map((one) => {
-          const width = (n: number) => ({ width: `${(n / asked(one)) * 100}%` })
+          const width = (n: number) => ({ width: `${(n / lookups(one)) * 100}%` })
           return (
             <li key={one.name} data-cache={one.name} data-ratio={one.hitRatio}>
               <p>
@@ -207,7 +207,7 @@ function Caches({ stats }: { stats: AdminGaugesQuery['cacheStats'] }) {
               {sorted.map((one) => (
                 <tr key={one.name}>
                   <th scope="row">{one.name}</th>
-                  <td>{asked(one) > 0 ? percent(one.hitRatio) : '–'}</td>
+                  <td>{lookups(one) > 0 ? percent(one.hitRatio) : '–'}</td>
                   <td>{number(one.localHits)}</td>
                   <td>{number(one.remoteHits)}</td>
                   <td>{number(one.misses)}</td>
@@ -267,7 +267,7 @@ function Queues({ stats }: { stats: AdminGaugesQuery['queueStats'] }) {
 function Keys({ keys }: { keys: AdminGaugesQuery['hotKeys'] }) {
   const t = useTexts()
   const { number } = useFormat()
-  const most = Math.max(1, ...keys.map(({ hits }) => hits))
+  const max = Math.max(1, ...keys.map(({ hits }) => hits))
   return (
     <section className={css.card} aria-labelledby="keys">
       <h2 id="keys">{t.keys}</h2>
@@ -276,7 +276,7 @@ function Keys({ keys }: { keys: AdminGaugesQuery['hotKeys'] }) {
       <ol className={css.keys}>
         {keys.map(({ key, hits }) => (
           <li key={key} data-key={key}>
-            <span className={css.share} style={{ width: `${(hits / most) * 100}%` }} />
+            <span className={css.share} style={{ width: `${(hits / max) * 100}%` }} />
             <span className={css.name}>{key}</span>
             <span>{number(hits)}</span>
           </li>

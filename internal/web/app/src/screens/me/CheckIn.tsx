@@ -13,7 +13,7 @@ import { toast } from '@/ui/toast'
 
 import { CheckInDocument, MyCheckInsDocument } from './check-in.gql'
 import css from './CheckIn.module.css'
-import own from './Me.module.css'
+import shared from './Me.module.css'
 
 const useTexts = texts(
   {
@@ -62,7 +62,7 @@ export function CheckIn() {
   const current = now?.me?.checkIns
   if (!current) {
     return (
-      <section className={own.card} aria-label={t.title}>
+      <section className={shared.card} aria-label={t.title}>
         {error ? (
           <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : (
@@ -92,7 +92,7 @@ export function CheckIn() {
 
   return (
     <section
-      className={own.card}
+      className={shared.card}
       aria-labelledby="check-in"
       data-checked-in={done}
       data-streak={current.streak}

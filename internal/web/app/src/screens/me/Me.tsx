@@ -104,11 +104,11 @@ export function Me() {
   const [{ data, error }, refetch] = useApiQuery({ query: MeDocument, variables: {} })
 
   // The server no longer knows the session.
-  const over = data !== undefined && data.me === null
+  const expired = data !== undefined && data.me === null
   const token = session?.token
   useEffect(() => {
-    if (over && token !== undefined) expire(token)
-  }, [over, token])
+    if (expired && token !== undefined) expire(token)
+  }, [expired, token])
 
   return (
     <Screen title={t.title} action={<LanguageSwitch />}>

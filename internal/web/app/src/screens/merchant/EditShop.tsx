@@ -34,7 +34,7 @@ const useTexts = texts(
   {
     newTitle: 'New shop',
     editTitle: 'Edit shop',
-    gone: 'This shop doesn’t exist.',
+    notFound: 'This shop doesn’t exist.',
     pictures: 'Photos',
     picturesHint: 'Up to 9. The first is the cover.',
     add: 'Add photos',
@@ -70,7 +70,7 @@ const useTexts = texts(
   {
     newTitle: '新建店铺',
     editTitle: '编辑店铺',
-    gone: '店铺不存在。',
+    notFound: '店铺不存在。',
     pictures: '图片',
     picturesHint: '最多 9 张，第一张为封面。',
     add: '添加图片',
@@ -135,7 +135,7 @@ export function EditShop({ id }: { id: string }) {
         ) : error ? (
           <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : data ? (
-          <EmptyState title={t.gone} />
+          <EmptyState title={t.notFound} />
         ) : (
           <Skeleton shape="text" count={5} />
         )}
@@ -237,8 +237,8 @@ function ShopForm({ shop }: { shop: ShopFormFragment | null }) {
   }
 
   const known = types?.shopTypes ?? []
-  const own = shop === null || known.some(({ id }) => id === shop.type.id) ? [] : [shop.type]
-  const offered = [...own, ...known]
+  const customType = shop === null || known.some(({ id }) => id === shop.type.id) ? [] : [shop.type]
+  const offered = [...customType, ...known]
 
   const failed = () => toast(t.noPosition)
   const locate = () => {
@@ -367,15 +367,15 @@ function fieldValues(shop: ShopFormFragment | null) {
   }
 }
 
-/** Reports whether a text has `least` to `longest` characters. */
-function fits(text: string, least: number, longest: number): boolean {
+/** Reports whether a text has `min` to `max` characters. */
+function fits(text: string, min: number, max: number): boolean {
   const n = textLength(text)
-  return n >= least && n <= longest
+  return n >= min && n <= max
 }
 
-/** Reports whether |n| is at most `far`. */
-function within(n: number | null, far: number): boolean {
-  return n !== null && Math.abs(n) <= far
+/** Reports whether |n| is at most `limit`. */
+function within(n: number | null, limit: number): boolean {
+  return n !== null && Math.abs(n) <= limit
 }
 
 interface ShopImage {

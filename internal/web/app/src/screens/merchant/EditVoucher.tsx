@@ -41,7 +41,7 @@ const useTexts = texts(
   {
     newTitle: 'New voucher',
     editTitle: 'Edit voucher',
-    gone: 'This voucher doesn’t exist.',
+    notFound: 'This voucher doesn’t exist.',
     kind: 'Type',
     regular: 'Regular voucher',
     regularWhy: 'Unlimited stock, on sale until you stop selling it.',
@@ -88,7 +88,7 @@ const useTexts = texts(
   {
     newTitle: '新建代金券',
     editTitle: '编辑代金券',
-    gone: '代金券不存在。',
+    notFound: '代金券不存在。',
     kind: '类型',
     regular: '普通代金券',
     regularWhy: '不限库存，下架前均可购买。',
@@ -171,9 +171,9 @@ export function EditVoucher({ id }: { id: string }) {
     refetchOnResume: false,
   })
   // Keep the voucher and the user's input when a refetch fails.
-  const [known, setKnown] = useState(data)
-  if (data && data !== known) setKnown(data)
-  const voucher = known?.voucher
+  const [loaded, setLoaded] = useState(data)
+  if (data && data !== loaded) setLoaded(data)
+  const voucher = loaded?.voucher
   return (
     <Screen
       title={t.editTitle}
@@ -184,8 +184,8 @@ export function EditVoucher({ id }: { id: string }) {
           <UpdateForm voucher={voucher} reload={() => refetch({ requestPolicy: 'network-only' })} />
         ) : error ? (
           <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
-        ) : known ? (
-          <EmptyState title={t.gone} />
+        ) : loaded ? (
+          <EmptyState title={t.notFound} />
         ) : (
           <Skeleton shape="text" count={4} />
         )}

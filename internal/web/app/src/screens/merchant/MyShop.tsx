@@ -45,7 +45,7 @@ const useTexts = texts(
     view: 'View shop page',
     sold: (n: string) => `${n} sold`,
     comments: (n: string) => (n === '1' ? '1 comment' : `${n} comments`),
-    gone: 'This shop doesn’t exist.',
+    notFound: 'This shop doesn’t exist.',
     newVoucher: 'New voucher',
     noVouchers: 'No vouchers yet. Create your first one.',
     flash: 'Flash sale',
@@ -83,7 +83,7 @@ const useTexts = texts(
     view: '查看店铺页',
     sold: (n) => `已售 ${n} 张`,
     comments: (n) => `${n} 条评论`,
-    gone: '店铺不存在。',
+    notFound: '店铺不存在。',
     newVoucher: '新建代金券',
     noVouchers: '还没有代金券，来创建第一张吧。',
     flash: '秒杀',
@@ -147,7 +147,7 @@ export function MyShop({ id }: { id: string }) {
         ) : error ? (
           <ErrorState error={error} onRetry={() => refetch({ requestPolicy: 'network-only' })} />
         ) : data ? (
-          <EmptyState title={t.gone} />
+          <EmptyState title={t.notFound} />
         ) : (
           <Skeleton shape="row" count={3} />
         )}

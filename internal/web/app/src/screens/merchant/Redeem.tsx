@@ -127,15 +127,15 @@ function RedeemDesk() {
     focusField()
   }
   const recheck = async (orderNumber: string) => {
-    const mine = searchId.current
+    const search = searchId.current
     const { data } = await lookUp(orderNumber)
-    if (mine === searchId.current && data?.orderByNumber) show(data.orderByNumber)
+    if (search === searchId.current && data?.orderByNumber) show(data.orderByNumber)
   }
   useOnResume(() => {
     if (order !== null && order.id === unconfirmed.current?.id) void recheck(order.number)
   })
   const find = async () => {
-    const mine = ++searchId.current
+    const search = ++searchId.current
     const digits = parseDigits(number)
     setFinding(false)
     setRedeemedHere(false)
@@ -148,7 +148,7 @@ function RedeemDesk() {
     setError(undefined)
     setFinding(true)
     const { data, error: failed } = await lookUp(digits)
-    if (mine !== searchId.current) return
+    if (search !== searchId.current) return
     setFinding(false)
     if (failed) {
       toast(requestErrorText(failed))
@@ -162,12 +162,12 @@ function RedeemDesk() {
     }
   }
   const redeemOrder = async ({ id, number: orderNumber }: RedeemableOrderFragment) => {
-    const mine = searchId.current
+    const search = searchId.current
     const since = unconfirmed.current?.id === id ? unconfirmed.current.since : serverNow()
     const result = await redeem({ id })
     const open = !result.ok && isOutcomeUnknown(result.error)
     const [userError] = result.ok ? [] : result.userErrors
-    if (mine !== searchId.current) {
+    if (search !== searchId.current) {
       if (result.ok) toast(t.doneFor(orderNumber))
       else if (open) toast(t.unknownFor(orderNumber))
       else if (userError) toast(`${orderNumber}: ${userErrorText(userError)}`)

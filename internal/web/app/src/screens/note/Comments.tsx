@@ -242,7 +242,7 @@ function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) 
   // The draft belongs to one user.
   const of = `comment:${session?.userId ?? ''}:${parentId ?? ''}`
   const [content, setContent] = useEntryState(of, '')
-  const written = useRef(content)
+  const latest = useRef(content)
   const [error, setError] = useState<string>()
   const [add, busy] = useApiMutation(AddCommentDocument, { toastErrors: false })
   const id = useId()
@@ -263,7 +263,7 @@ function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) 
     const result = await add({ input: { noteId, content: text, parentId: parentId ?? null } })
     if (result.ok) {
       // Unless the user has started the next comment.
-      if (written.current === content) setContent('')
+      if (latest.current === content) setContent('')
       onSent?.()
       return
     }
@@ -283,7 +283,7 @@ function Composer({ noteId, parentId, label, onCancel, onSent }: ComposerProps) 
         autoFocus={parentId !== undefined}
         value={content}
         onChange={({ target: { value } }) => {
-          written.current = value
+          latest.current = value
           setContent(value)
         }}
       />

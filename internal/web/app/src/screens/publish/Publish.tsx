@@ -97,26 +97,27 @@ function Form({ userId }: { userId: string }) {
   const [waiting, setWaiting] = useState(false)
   const [publish] = useApiMutation(PublishNoteDocument, { toastErrors: false })
   const form = useRef<HTMLFormElement>(null)
-  const here = useRef(true)
+  const mounted = useRef(true)
   useEffect(() => {
-    here.current = true
+    mounted.current = true
     return () => {
-      here.current = false
+      mounted.current = false
     }
   }, [])
 
-  const wanted = params.get('shop')
+  const shopParam = params.get('shop')
   const [{ data }] = useApiQuery({
     query: PickedShopDocument,
-    variables: { id: wanted ?? '' },
+    variables: { id: shopParam ?? '' },
     requestPolicy: 'cache-first',
-    pause: wanted === null,
+    pause: shopParam === null,
     refetchOnResume: false,
   })
-  const given = wanted === null ? null : data?.shop
+  const linkedShop = shopParam === null ? null : data?.shop
   useEffect(() => {
-    if (given) change({ shop: { id: given.id, name: given.name, area: given.area } })
-  }, [given])
+    if (linkedShop)
+      change({ shop: { id: linkedShop.id, name: linkedShop.name, area: linkedShop.area } })
+  }, [linkedShop])
 
   const titleLength = textLength(title)
   const contentLength = textLength(content)
@@ -146,8 +147,8 @@ function Form({ userId }: { userId: string }) {
   )
 
   /** Focuses an element after the next render. */
-  const focusSoon = (what: string) =>
-    requestAnimationFrame(() => form.current?.querySelector<HTMLElement>(what)?.focus())
+  const focusSoon = (selector: string) =>
+    requestAnimationFrame(() => form.current?.querySelector<HTMLElement>(selector)?.focus())
   const submit = async (event?: FormEvent) => {
     event?.preventDefault()
     if (waiting || currentDraft().sending) return
@@ -160,7 +161,7 @@ function Form({ userId }: { userId: string }) {
     setWaiting(true)
     await uploadsFinished()
     setWaiting(false)
-    if (!here.current) return
+    if (!mounted.current) return
     const now = currentDraft()
     if (now.pictures.some(({ failure }) => failure !== null)) {
       toast(t.failed)
@@ -183,7 +184,7 @@ function Form({ userId }: { userId: string }) {
     if (result.ok) {
       clear()
       toast(t.published)
-      if (here.current) navigate(`/notes/${result.value.note?.id ?? ''}`, { replace: true })
+      if (mounted.current) navigate(`/notes/${result.value.note?.id ?? ''}`, { replace: true })
       return
     }
     setUserErrors(result.userErrors)
@@ -226,7 +227,7 @@ function Form({ userId }: { userId: string }) {
           onPick={(picked) => {
             setPicking(false)
             change({ shop: picked })
-            if (wanted !== null) setParams({}, { replace: true })
+            if (shopParam !== null) setParams({}, { replace: true })
           }}
         />
       )}
