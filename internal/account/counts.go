@@ -9,8 +9,8 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 func countsOf(r *ent.User) Counts {
@@ -76,7 +76,7 @@ func (s *Service) add(ctx context.Context, tx *ent.Tx, rows []addition) (map[int
 	if len(rows) == 0 {
 		return now, nil
 	}
-	if err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.addCounts, []any{sqlfile.JSON(rows)}, scanCounts(now)); err != nil {
+	if err := sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.addCounts, []any{sqlfile.JSON(rows)}, scanCounts(now)); err != nil {
 		return nil, fmt.Errorf("update %d users: %w", len(rows), err)
 	}
 	return now, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // Credentials are a phone and either the code that was sent to it or its password.
@@ -47,7 +47,7 @@ func (s *Service) Login(ctx context.Context, c Credentials) (*Login, error) {
 	if (c.Code == nil) == (c.Password == nil) {
 		return nil, apierror.BadInput("give either a code or a password")
 	}
-	login, outcome, err := s.login(store.Prepared(ctx), c)
+	login, outcome, err := s.login(sqldb.Prepared(ctx), c)
 	s.logins.WithLabelValues(method, outcome).Inc()
 	return login, err
 }

@@ -17,8 +17,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 //go:embed sql/*.sql
@@ -26,7 +26,7 @@ var files embed.FS
 
 // statements are those that stay prepared.
 type statements struct {
-	byIDs, lockCounts store.IDQuery
+	byIDs, lockCounts sqldb.IDQuery
 	addCounts         string
 }
 
@@ -37,7 +37,7 @@ func openStatements(dialect string) (s statements) {
 	}); err != nil {
 		panic(fmt.Sprintf("account: %v", err)) // the files are part of the program
 	}
-	s.byIDs, s.lockCounts = store.NewIDQuery(dialect, users), store.NewIDQuery(dialect, lockCounts)
+	s.byIDs, s.lockCounts = sqldb.NewIDQuery(dialect, users), sqldb.NewIDQuery(dialect, lockCounts)
 	return s
 }
 

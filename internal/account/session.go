@@ -27,8 +27,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -418,7 +418,7 @@ func (s *sessions) row(ctx context.Context, id string, now time.Time) (found liv
 	defer s.rows.Release(1)
 	var ends time.Time
 	var last *time.Time // nil in a row of an earlier version
-	err = sqlfile.Each(store.Prepared(ctx), s.db, sqlfile.Statement(sessionSQL), []any{id, now.UTC(), now.Add(-sessionMax).UTC()}, func(rows *stdsql.Rows) error {
+	err = sqlfile.Each(sqldb.Prepared(ctx), s.db, sqlfile.Statement(sessionSQL), []any{id, now.UTC(), now.Add(-sessionMax).UTC()}, func(rows *stdsql.Rows) error {
 		return rows.Scan(&found.user, &ends, &found.end, &last)
 	})
 	if err != nil {
@@ -524,7 +524,7 @@ func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]str
 // beginning a session of that user, until the transaction ends.
 func lockUser(ctx context.Context, tx *ent.Tx, user int64) (*ent.User, error) {
 	q := tx.User.Query().Where(entuser.ID(user))
-	q.Modify(store.ForUpdate)
+	q.Modify(sqldb.ForUpdate)
 	row, err := q.Only(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("lock user %d: %w", user, err)

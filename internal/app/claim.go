@@ -9,7 +9,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -39,7 +39,7 @@ func claimDatabase(ctx context.Context, locks *lock.Locker, shared bool, report 
 		if err == nil {
 			return c, nil
 		}
-		if !strings.HasPrefix(store.SQLState(err), "53") {
+		if !strings.HasPrefix(sqldb.SQLState(err), "53") {
 			return nil, err
 		}
 		report(err)

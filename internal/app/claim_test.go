@@ -9,14 +9,14 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/dblock"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
 // claimant opens a database as one process has it, and its locks.
-func claimant(t *testing.T, cfg store.SQLConfig) (*store.SQL, *lock.Locker) {
+func claimant(t *testing.T, cfg sqldb.SQLConfig) (*sqldb.SQL, *lock.Locker) {
 	t.Helper()
-	db, err := store.OpenSQL(cfg)
+	db, err := sqldb.OpenSQL(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,8 +37,8 @@ func noReport(error) {}
 
 func TestAClaimIsHeldAloneOrShared(t *testing.T) {
 	dsn := testkit.Postgres(t)
-	dbA, a := claimant(t, store.SQLConfig{URL: dsn})
-	dbB, b := claimant(t, store.SQLConfig{URL: dsn})
+	dbA, a := claimant(t, sqldb.SQLConfig{URL: dsn})
+	dbB, b := claimant(t, sqldb.SQLConfig{URL: dsn})
 	const alone, shared = false, true
 	claims := func(locks *lock.Locker, how, want bool) *claim {
 		t.Helper()
@@ -84,8 +84,8 @@ func TestAClaimIsHeldAloneOrShared(t *testing.T) {
 
 func TestALostClaimIsTakenAgainOrEndsItsHolder(t *testing.T) {
 	dsn := testkit.Postgres(t)
-	_, a := claimant(t, store.SQLConfig{URL: dsn})
-	db, b := claimant(t, store.SQLConfig{URL: dsn})
+	_, a := claimant(t, sqldb.SQLConfig{URL: dsn})
+	db, b := claimant(t, sqldb.SQLConfig{URL: dsn})
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	held, err := claimDatabase(ctx, a, false, noReport)
@@ -144,7 +144,7 @@ func TestALostClaimIsTakenAgainOrEndsItsHolder(t *testing.T) {
 
 // The end of the attempt, or of a server that starts, does not end the claim.
 func TestAClaimOutlivesItsAttempt(t *testing.T) {
-	db, locks := claimant(t, store.SQLConfig{URL: testkit.Postgres(t)})
+	db, locks := claimant(t, sqldb.SQLConfig{URL: testkit.Postgres(t)})
 	for round := range 300 {
 		ctx, stop := context.WithCancel(t.Context())
 		held, err := claimDatabase(ctx, locks, false, noReport)
@@ -171,7 +171,7 @@ func TestAClaimOutlivesItsAttempt(t *testing.T) {
 }
 
 func TestAClaimDoesNotWaitForADatabaseThatIsAway(t *testing.T) {
-	db, locks := claimant(t, store.SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
+	db, locks := claimant(t, sqldb.SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
 	conn, err := db.Conn(t.Context()) // no other is left
 	if err != nil {
 		t.Fatal(err)

@@ -19,7 +19,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/town"
 )
 
@@ -27,7 +28,7 @@ import (
 // calls it, first.
 func Prepare() {
 	cobra.MousetrapHelpText = "" // on Windows, a double click starts the server
-	store.SilenceRedisLog()
+	redisdb.SilenceRedisLog()
 	boundMemory()
 }
 
@@ -120,7 +121,7 @@ func (c *commands) migrate(cmd *cobra.Command, _ []string) error {
 }
 
 func (c *commands) migrateStatus(cmd *cobra.Command, _ []string) error {
-	db, err := store.OpenSQL(store.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
 	if err != nil {
 		return err
 	}
@@ -151,7 +152,7 @@ func (c *commands) migrateStatus(cmd *cobra.Command, _ []string) error {
 }
 
 // await waits for a real database. The embedded one is a file, which a look must not create.
-func (c *commands) await(ctx context.Context, db *store.SQL) error {
+func (c *commands) await(ctx context.Context, db *sqldb.SQL) error {
 	if c.cfg.DatabaseURL == "" {
 		return nil
 	}

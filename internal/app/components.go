@@ -29,9 +29,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/media"
 	"github.com/tandian-dev/tandian/internal/shop"
 )
@@ -39,7 +40,7 @@ import (
 // Components is the stores and the rooms over them: what the server and the other
 // commands work on.
 type Components struct {
-	DB    *store.SQL
+	DB    *sqldb.SQL
 	State redis.UniversalClient // sessions, sale, streams, GEO cells
 	Cache redis.UniversalClient // what may be evicted; may be the same client
 	graph.Services
@@ -56,10 +57,10 @@ type Components struct {
 	schedule      *schedule.Schedule
 	warmer        *warmer
 	admissions    redis.UniversalClient                  // of sales alone
-	state         store.RedisConfig                      // of State
-	metrics       *store.RedisMetrics                    // of all clients
+	state         redisdb.RedisConfig                    // of State
+	metrics       *redisdb.RedisMetrics                  // of all clients
 	watched       map[string]redis.UniversalClient       // by role: for the watches alone; none of an embedded Redis
-	gates         map[string]*store.WriteGate            // by role; both are one if both Redis are. None of an embedded Redis
+	gates         map[string]*redisdb.WriteGate          // by role; both are one if both Redis are. None of an embedded Redis
 	foreign       atomic.Int64                           // when the log reader told of a change, unix nanoseconds
 	sharedWorkers map[string]func(context.Context) error // that any process may run for all
 	localWorkers  map[string]func(context.Context) error // that each process runs for itself
@@ -82,7 +83,7 @@ func Open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus.Registerer, log *slog.Logger, around func(dialect.Driver) dialect.Driver) (h *Components, err error) {
 	h = &Components{
 		sharedWorkers: map[string]func(context.Context) error{}, localWorkers: map[string]func(context.Context) error{},
-		watched: map[string]redis.UniversalClient{}, gates: map[string]*store.WriteGate{},
+		watched: map[string]redis.UniversalClient{}, gates: map[string]*redisdb.WriteGate{},
 	}
 	defer func() {
 		if err != nil {
@@ -102,7 +103,7 @@ func open(ctx context.Context, cfg *config.Config, out io.Writer, reg prometheus
 	if err := h.openRedis(ctx, cfg, reg, log); err != nil {
 		return h, err
 	}
-	client := ent.NewClient(ent.Driver(around(h.DB.Driver(store.NewSQLMetrics(reg, h.DB.DB)))))
+	client := ent.NewClient(ent.Driver(around(h.DB.Driver(sqldb.NewSQLMetrics(reg, h.DB.DB)))))
 	if err := h.openChanges(cfg, reg, log); err != nil {
 		return h, err
 	}
@@ -186,13 +187,13 @@ func (h *Components) codeSender(cfg *config.Config, out io.Writer) (account.Send
 
 func (h *Components) openSQL(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
 	if cfg.DatabaseURL == "" {
-		release, err := store.LockDir(cfg.DataDir, fmt.Sprintf("process %d", os.Getpid()))
+		release, err := sqldb.LockDir(cfg.DataDir, fmt.Sprintf("process %d", os.Getpid()))
 		if err != nil {
 			return err
 		}
 		h.closers = append(h.closers, release)
 	}
-	db, err := store.OpenSQL(store.SQLConfig{
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{
 		URL: cfg.DatabaseURL, DataDir: cfg.DataDir, MaxConns: cfg.DBMaxConns, MaxIdle: cfg.DBMaxIdle,
 	})
 	if err != nil {
@@ -251,8 +252,8 @@ func (h *Components) migrate(ctx context.Context, log *slog.Logger) error {
 }
 
 func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) error {
-	metrics := store.NewRedisMetrics(reg)
-	c := store.RedisConfig{
+	metrics := redisdb.NewRedisMetrics(reg)
+	c := redisdb.RedisConfig{
 		URL: cfg.RedisURL, Role: "state",
 		PoolSize: cfg.RedisPoolSize, MinIdle: cfg.RedisMinIdle, PoolTimeout: cfg.RedisPoolTimeout,
 		Log: log, TLS: cfg.RedisTLS(),
@@ -270,10 +271,10 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 		c.URL, c.Dial = "redis://embedded", embedded.Dial
 	}
 	if cfg.RedisURL != "" {
-		h.gates[stateRole] = store.NewWriteGate(stateRole, cfg.RedisPrefix, metrics, log)
+		h.gates[stateRole] = redisdb.NewWriteGate(stateRole, cfg.RedisPrefix, metrics, log)
 		h.gates[cacheRole] = h.gates[stateRole]
 		if cfg.RedisCacheURL != "" {
-			h.gates[cacheRole] = store.NewWriteGate(cacheRole, cfg.RedisPrefix, metrics, log)
+			h.gates[cacheRole] = redisdb.NewWriteGate(cacheRole, cfg.RedisPrefix, metrics, log)
 		}
 	}
 	c.Gate = h.gates[stateRole]
@@ -281,14 +282,14 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 	h.state, h.metrics = c, metrics
 	shared := c // those of requests; admissions to sales gather by themselves, and what watches goes alone
 	shared.AutoPipeline = !slices.Contains(cfg.Without, "together")
-	if h.State, err = store.OpenRedis(shared, metrics); err != nil {
+	if h.State, err = redisdb.OpenRedis(shared, metrics); err != nil {
 		return err
 	}
 	h.closers = append(h.closers, h.State.Close)
 	h.Cache = h.State
 	if cfg.RedisCacheURL != "" {
 		shared.URL, shared.Role, shared.Gate = cfg.RedisCacheURL, cacheRole, h.gates[cacheRole]
-		if h.Cache, err = store.OpenRedis(shared, metrics); err != nil {
+		if h.Cache, err = redisdb.OpenRedis(shared, metrics); err != nil {
 			return err
 		}
 		h.closers = append(h.closers, h.Cache.Close)
@@ -299,7 +300,7 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 			watch := c
 			watch.Gate = nil
 			watch.URL, watch.Role, watch.PoolSize, watch.MinIdle = url, role+"-watch", 2, 0
-			client, err := store.OpenRedis(watch, metrics)
+			client, err := redisdb.OpenRedis(watch, metrics)
 			if err != nil {
 				return err
 			}
@@ -309,11 +310,11 @@ func (h *Components) openRedis(ctx context.Context, cfg *config.Config, reg prom
 	}
 	for role, client := range map[string]redis.UniversalClient{"state": h.State, "cache": h.Cache} {
 		report := func(err error) { log.WarnContext(ctx, "waiting for Redis", "role", role, "err", err) }
-		if err := store.AwaitRedis(ctx, "the "+role+" Redis", client, report); err != nil {
+		if err := redisdb.Await(ctx, "the "+role+" Redis", client, report); err != nil {
 			return err
 		}
 		if cfg.RedisURL != "" {
-			if err := store.CheckACL(ctx, client, cfg.RedisPrefix); err != nil {
+			if err := redisdb.CheckACL(ctx, client, cfg.RedisPrefix); err != nil {
 				return fmt.Errorf("the %s Redis: %w", role, err)
 			}
 		}
@@ -336,7 +337,7 @@ func (h *Components) start(ctx context.Context, group *errgroup.Group, workers b
 	}
 	begin(ctx, h.localWorkers)
 	if workers {
-		begin(store.Worker(ctx), h.sharedWorkers)
+		begin(sqldb.Worker(ctx), h.sharedWorkers)
 	} else {
 		close(h.searchable) // another process rewrites
 	}

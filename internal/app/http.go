@@ -26,7 +26,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/plan"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/web"
 )
 
@@ -307,7 +308,7 @@ func (a *App) graphQL(components *Components) (*door.Server, error) {
 		return nil, err
 	}
 	observed := observe.NewGraphQL(a.reg)
-	present := graph.Present(a.log, observe.RequestID, store.Unavailable)
+	present := graph.Present(a.log, observe.RequestID, func(err error) bool { return sqldb.Unavailable(err) || redisdb.Unavailable(err) })
 	executable := graph.New(components.Services)
 	planned := plan.New(generated.NewExecutableSchema(executable), generated.Plans(executable), plan.Options{
 		NextEvent: broadcast.NextValue,

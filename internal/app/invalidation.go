@@ -17,7 +17,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/failover"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 // How a change comes to be known. Its transaction writes a job into the outbox;
@@ -33,7 +33,7 @@ func (h *Components) openChanges(cfg *config.Config, reg prometheus.Registerer, 
 	h.bus = eventbus.NewMemory()
 	if cfg.RedisURL != "" {
 		// Where the caches are: what loses an invalidation loses its message too.
-		h.bus = eventbus.NewRedis(h.Cache, store.NewBlockingClient, eventbus.Options{
+		h.bus = eventbus.NewRedis(h.Cache, redisdb.NewBlockingClient, eventbus.Options{
 			Prefix: cfg.RedisPrefix, Registerer: reg, Log: log, Writable: h.gates[cacheRole].Open,
 		})
 	}
@@ -58,9 +58,9 @@ func (h *Components) openChanges(cfg *config.Config, reg prometheus.Registerer, 
 func (h *Components) spreadChanges(cfg *config.Config, reg prometheus.Registerer, log *slog.Logger) {
 	h.localWorkers["bus"] = h.bus.Run
 	// Invalidations pass the gates, because a closed gate waits for them.
-	h.sharedWorkers["outbox"] = func(ctx context.Context) error { return h.outbox.Run(store.IgnoreGate(ctx)) }
+	h.sharedWorkers["outbox"] = func(ctx context.Context) error { return h.outbox.Run(redisdb.IgnoreGate(ctx)) }
 	if cfg.DatabaseURL != "" && cfg.LogReader == "auto" {
-		h.sharedWorkers["log reader"] = func(ctx context.Context) error { return h.readLog(store.IgnoreGate(ctx), cfg.DatabaseURL, reg, log) }
+		h.sharedWorkers["log reader"] = func(ctx context.Context) error { return h.readLog(redisdb.IgnoreGate(ctx), cfg.DatabaseURL, reg, log) }
 	}
 	if cfg.RedisURL == "" {
 		return // an embedded one ends with this process
@@ -80,7 +80,7 @@ func (h *Components) watch(role string, cfg *config.Config, reg prometheus.Regis
 		return h.repairRedis(ctx, recoverTime, lost, caches, sessions)
 	}
 	changed := func(ctx context.Context) { h.changed(ctx, log, caches) }
-	h.localWorkers["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(store.IgnoreGate(ctx), repair, changed) }
+	h.localWorkers["watch over the "+role+" Redis"] = func(ctx context.Context) error { return w.Run(redisdb.IgnoreGate(ctx), repair, changed) }
 	closed := func() {}
 	if sessions {
 		closed = h.Accounts.DropSessions // the bus drops what is cached

@@ -25,7 +25,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
@@ -34,7 +34,7 @@ import (
 const doomedEnv = "TANDIAN_TEST_DOOMED"
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog()
+	redisdb.SilenceRedisLog()
 	if text := os.Getenv(serverEnv); text != "" {
 		if err := serve(text); err != nil {
 			fmt.Fprintln(os.Stderr, err)

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/dblock"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 // openExclusive opens the locks for work of one process at a time: jobs, the comparison of
@@ -42,7 +42,7 @@ func (h *Components) openLocks(cfg *config.Config, reg prometheus.Registerer, lo
 		nodes = nil
 	}
 	for i, url := range cfg.RedisLockURLs {
-		node, err := store.OpenRedis(store.RedisConfig{
+		node, err := redisdb.OpenRedis(redisdb.RedisConfig{
 			URL: url, Role: fmt.Sprintf("lock-%d", i+1), PoolSize: cfg.RedisPoolSize, PoolTimeout: cfg.RedisPoolTimeout, Log: log, TLS: cfg.RedisTLS(),
 		}, h.metrics)
 		if err != nil {

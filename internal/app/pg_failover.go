@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/setting"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -66,7 +66,7 @@ func (p *failoverMonitor) run(ctx context.Context) error {
 	defer p.scans.Wait()
 	for ctx.Err() == nil {
 		err := p.look(ctx)
-		if state := store.SQLState(err); strings.HasPrefix(state, "42") || strings.HasPrefix(state, "0A") {
+		if state := sqldb.SQLState(err); strings.HasPrefix(state, "42") || strings.HasPrefix(state, "0A") {
 			p.log.InfoContext(ctx, "nobody watches whether a standby of the database was promoted: it does not tell its timeline", "why", err)
 			<-ctx.Done()
 			return nil
@@ -87,7 +87,7 @@ func (p *failoverMonitor) run(ctx context.Context) error {
 func (p *failoverMonitor) look(ctx context.Context) error {
 	now, err := p.timeline(ctx)
 	switch {
-	case store.Unavailable(err), errors.Is(err, context.DeadlineExceeded):
+	case sqldb.Unavailable(err), errors.Is(err, context.DeadlineExceeded):
 		return nil
 	case err != nil:
 		return err

@@ -19,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 func (c *commands) reconcileCommand() *cobra.Command {
@@ -68,7 +68,7 @@ func (c *commands) reconcile(ctx context.Context, o reconcile.Options, only stri
 // upToDate is an error unless the database has all migrations, and what the first start
 // writes: else opening it would change it.
 func (c *commands) upToDate(ctx context.Context) error {
-	db, err := store.OpenSQL(store.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: c.cfg.DatabaseURL, DataDir: c.cfg.DataDir})
 	if err != nil {
 		return err
 	}

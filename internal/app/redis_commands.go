@@ -16,7 +16,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/town"
 )
 
@@ -67,7 +67,7 @@ type bigKeysOptions struct {
 
 // openTool opens the Redis of a role for an operator's tool.
 func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalClient, error) {
-	cfg := store.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: toolPatience, TLS: c.cfg.RedisTLS()}
+	cfg := redisdb.RedisConfig{URL: c.cfg.RedisURL, Role: role, Timeout: toolPatience, TLS: c.cfg.RedisTLS()}
 	switch {
 	case role != stateRole && role != cacheRole:
 		return nil, cmdline.Refuse("there is no role %q; there are %s and %s", role, stateRole, cacheRole)
@@ -76,7 +76,7 @@ func (c *commands) openTool(ctx context.Context, role string) (redis.UniversalCl
 	case role == cacheRole && c.cfg.RedisCacheURL != "":
 		cfg.URL = c.cfg.RedisCacheURL
 	}
-	rdb, err := store.OpenRedis(cfg, store.NewRedisMetrics(newRegistry()))
+	rdb, err := redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(newRegistry()))
 	if err != nil {
 		return nil, err
 	}
@@ -97,14 +97,14 @@ func (c *commands) bigKeys(ctx context.Context, o bigKeysOptions) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
-	total, err := store.KeyCount(ctx, rdb)
+	total, err := redisdb.KeyCount(ctx, rdb)
 	if err != nil {
 		return err
 	}
 	progress := town.NewProgress(c.stderr, "keys", int(total))
 	defer progress.Close()
-	var patterns store.KeyPatterns
-	scan := store.KeyScan{Prefix: c.cfg.RedisPrefix + ":", Rate: o.rate, Seen: progress.Set}
+	var patterns redisdb.KeyPatterns
+	scan := redisdb.KeyScan{Prefix: c.cfg.RedisPrefix + ":", Rate: o.rate, Seen: progress.Set}
 	if err := scan.Each(ctx, rdb, patterns.Add); err != nil {
 		return err
 	}
@@ -113,10 +113,10 @@ func (c *commands) bigKeys(ctx context.Context, o bigKeysOptions) (err error) {
 }
 
 // printPatterns prints the first of the patterns, and a sum over all.
-func printPatterns(out io.Writer, list []store.KeyPattern, top int) error {
+func printPatterns(out io.Writer, list []redisdb.KeyPattern, top int) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "PATTERN\tTYPE\tKEYS\tBYTES\tMAX BYTES\tMAX MEMBERS\tNO TTL\tLARGEST KEY")
-	var all store.KeyPattern
+	var all redisdb.KeyPattern
 	for i, p := range list {
 		all.Keys, all.Bytes, all.NoTTL = all.Keys+p.Keys, all.Bytes+p.Bytes, all.NoTTL+p.NoTTL
 		if i < top {
@@ -151,14 +151,14 @@ func (c *commands) cat(ctx context.Context, role, key string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
-	found, err := store.MeasureKeys(ctx, rdb, key)
+	found, err := redisdb.MeasureKeys(ctx, rdb, key)
 	if err != nil {
 		return err
 	}
 	if len(found) == 0 {
 		return fmt.Errorf("the %s Redis has no key %s", role, printable(key))
 	}
-	members, err := store.Peek(ctx, rdb, found[0], catMembers)
+	members, err := redisdb.Peek(ctx, rdb, found[0], catMembers)
 	if err != nil {
 		return err
 	}
@@ -166,12 +166,12 @@ func (c *commands) cat(ctx context.Context, role, key string) (err error) {
 }
 
 // printKey prints one key and what was read of it.
-func printKey(out io.Writer, k store.Key, members []store.Member, noun string) error {
+func printKey(out io.Writer, k redisdb.Key, members []redisdb.Member, noun string) error {
 	unit, ttl := "members", "none: it does not expire"
 	if k.Type == "string" {
 		unit = "bytes of text"
 	}
-	if k.TTL != store.NoTTL {
+	if k.TTL != redisdb.NoTTL {
 		ttl = k.TTL.String()
 	}
 	var b strings.Builder
@@ -204,7 +204,7 @@ func printKey(out io.Writer, k store.Key, members []store.Member, noun string) e
 
 // printMasked prints how a secret is built: the fields of a hash, and how long
 // everything is.
-func printMasked(b *strings.Builder, k store.Key, members []store.Member) {
+func printMasked(b *strings.Builder, k redisdb.Key, members []redisdb.Member) {
 	for _, m := range members {
 		name := ""
 		switch k.Type {

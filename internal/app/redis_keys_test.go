@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
@@ -366,7 +366,7 @@ func askedFor(t *testing.T, s *apptest.Server) {
 		o := *s.Components().State.(*redis.Client).Options() //nolint:forcetypeassert // it is one server
 		o.Username, o.Password = "lacking", "any"
 		lacking := redis.NewClient(&o)
-		if err := store.CheckACL(t.Context(), lacking, "td"); err == nil {
+		if err := redisdb.CheckACL(t.Context(), lacking, "td"); err == nil {
 			t.Errorf("%s was sent, and is none of the commands that CheckRights asks for", m[1])
 		}
 		_ = lacking.Close()

@@ -19,8 +19,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/voucher"
@@ -112,7 +112,7 @@ func (h *Components) dialSales(certify func(context.Context, *redis.Conn) error)
 	c := h.state
 	c.Role, c.Retries, c.OnConnect, c.MinIdle = "sale", 1, certify, 0
 	c.PoolTimeout = salePatience // a burst waits its turn; the way past Redis is for a Redis that is away
-	client, err := store.OpenRedis(c, h.metrics)
+	client, err := redisdb.OpenRedis(c, h.metrics)
 	h.admissions = client
 	return client, err
 }

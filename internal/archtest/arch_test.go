@@ -55,7 +55,7 @@ const roomFloor = 1
 // Down is not always allowed: these imports are closed, for the reason given.
 var closed = []struct{ from, to, why string }{
 	{"graph", "ent", "rows stay inside their room; the graph speaks in the rooms' types"},
-	{"graph", "internal/kit/store", "the graph asks rooms, not stores"},
+	{"graph", "internal/kit/sqldb", "the graph asks rooms, not stores"},
 }
 
 const goRedis = "github.com/redis/go-redis"
@@ -196,7 +196,7 @@ func TestForbidden(t *testing.T) {
 		{"the graph knows tools", edge{"graph", code, "internal/kit/apierror"}, true},
 		{"the graph does not know rows", edge{"graph", code, "ent"}, false},
 		{"the graph does not know a table", edge{"graph/model", code, "ent/shop"}, false},
-		{"the graph does not know stores", edge{"graph", code, "internal/kit/store"}, false},
+		{"the graph does not know stores", edge{"graph", code, "internal/kit/sqldb"}, false},
 		{"the graph does not know Redis", edge{"graph", code, goRedis + "/v9"}, false},
 		{"the graph's tests do not know Redis", edge{"graph", external, goRedis + "/v9"}, false},
 		{"scalars know tools", edge{"graph/scalar", code, "internal/kit/page"}, true},
@@ -229,7 +229,7 @@ func TestForbidden(t *testing.T) {
 		{"a test inside may not use a running app", edge{"internal/feed", inside, "internal/testkit/apptest"}, false},
 		{"code may not use a running app", edge{"internal/feed", code, "internal/testkit/apptest"}, false},
 		{"code may not use test tools", edge{"internal/feed", code, "internal/testkit"}, false},
-		{"test tools know tools", edge{"internal/testkit", code, "internal/kit/store"}, true},
+		{"test tools know tools", edge{"internal/testkit", code, "internal/kit/sqldb"}, true},
 		{"test tools know no room", edge{"internal/testkit", code, "internal/shop"}, false},
 		{"test tools' tests know no room", edge{"internal/testkit", external, "internal/shop"}, false},
 		{"open stores know rows", edge{"internal/testkit/storetest", code, "ent"}, true},
@@ -243,7 +243,7 @@ func TestForbidden(t *testing.T) {
 		{"a tool may not", edge{"internal/kit/cache", code, "internal/testkit/cachetest"}, false},
 
 		{"a package off the map knows nobody", edge{"extras", code, "internal/kit/apierror"}, false},
-		{"workshop tools know tools", edge{"internal/tools/entdiff", code, "internal/kit/store"}, true},
+		{"workshop tools know tools", edge{"internal/tools/entdiff", code, "internal/kit/sqldb"}, true},
 		{"workshop tools know no room", edge{"internal/tools/entdiff", code, "internal/shop"}, false},
 	}
 	for _, tt := range tests {

@@ -19,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/balanceentry"
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -82,7 +82,7 @@ func (s *Service) Adjust(ctx context.Context, a Adjustment) (now int64, err erro
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	err = ent.WithTxAgain(ctx, s.db, store.Retryable, func(tx *ent.Tx) error {
+	err = ent.WithTxAgain(ctx, s.db, sqldb.Retryable, func(tx *ent.Tx) error {
 		exists, err := tx.User.Query().Where(entuser.ID(a.UserID)).Exist(ctx)
 		if err != nil {
 			return fmt.Errorf("read user %d: %w", a.UserID, err)

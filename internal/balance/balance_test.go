@@ -15,12 +15,13 @@ import (
 	"github.com/tandian-dev/tandian/ent/balanceentry"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog()
+	redisdb.SilenceRedisLog()
 	os.Exit(m.Run())
 }
 
@@ -113,7 +114,7 @@ func TestABalanceIsNeverNegativeUnderRaces(t *testing.T) {
 					}
 					return
 				}
-				err := ent.WithTxAgain(t.Context(), of.db, store.Retryable, func(tx *ent.Tx) error {
+				err := ent.WithTxAgain(t.Context(), of.db, sqldb.Retryable, func(tx *ent.Tx) error {
 					ok, err := of.Pay(t.Context(), tx, ann, int64(i), 70)
 					if ok {
 						paid.Add(1)

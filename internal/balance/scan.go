@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	entbalance "github.com/tandian-dev/tandian/ent/balance"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -71,9 +71,9 @@ func totals(ctx context.Context, db sqlfile.Querier, after int64, limit int) (pa
 func (s *Service) repair(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	err := ent.WithTxAgain(ctx, s.db, store.Retryable, func(tx *ent.Tx) error {
+	err := ent.WithTxAgain(ctx, s.db, sqldb.Retryable, func(tx *ent.Tx) error {
 		row := tx.Balance.Query().Where(entbalance.ID(user))
-		row.Modify(store.ForUpdate)
+		row.Modify(sqldb.ForUpdate)
 		if _, err := row.IDs(ctx); err != nil {
 			return fmt.Errorf("lock it: %w", err)
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -42,7 +42,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	var more map[int64]int // points by user
 	var changed []bitRef
 	var users, jobs []outbox.JobRef
-	err = ent.WithTxAgain(ctx, s.db, store.Retryable, func(tx *ent.Tx) error {
+	err = ent.WithTxAgain(ctx, s.db, sqldb.Retryable, func(tx *ent.Tx) error {
 		more, changed, users, jobs = make(map[int64]int), nil, nil, nil
 		for part := range slices.Chunk(all, plantBatch) {
 			fresh, _, err := s.unknown(ctx, tx, part)
@@ -161,7 +161,7 @@ func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []drafted
 // days by now.
 func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (done map[bitRef]bool, err error) {
 	done = make(map[bitRef]bool, len(all))
-	return done, sqlfile.Each(store.Prepared(ctx), tx, s.sql.plant, []any{sqlfile.JSON(all)}, func(rows *sql.Rows) error {
+	return done, sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.plant, []any{sqlfile.JSON(all)}, func(rows *sql.Rows) error {
 		var p bitRef
 		err := rows.Scan(&p.User, &p.Month)
 		done[p] = true

@@ -24,8 +24,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/batch"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // Points is what each check-in earns.
@@ -99,7 +99,7 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 	if err := sqlfile.Read(files, client.Dialect(), map[string]*string{"months": &s.sql.months, "plant": &s.sql.plant}); err != nil {
 		panic(fmt.Sprintf("checkin: %v", err))
 	}
-	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Retryable, Shared: store.Unavailable})
+	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable})
 	box.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.changed)})
 	return s
 }

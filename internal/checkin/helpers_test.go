@@ -16,12 +16,12 @@ import (
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // each refused connection would be a line
 	os.Exit(m.Run())
 }
 

@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // rowsOf reads the days of months of users with one statement; 0 for a month without a row.
@@ -19,7 +19,7 @@ func (s *Service) rowsOf(ctx context.Context, db sqlfile.Querier, places []bitRe
 	for _, p := range places {
 		found[p] = 0
 	}
-	err := sqlfile.Each(store.Prepared(ctx), db, s.sql.months, []any{sqlfile.JSON(places)}, func(rows *sql.Rows) error {
+	err := sqlfile.Each(sqldb.Prepared(ctx), db, s.sql.months, []any{sqlfile.JSON(places)}, func(rows *sql.Rows) error {
 		var p bitRef
 		var bits int64
 		err := rows.Scan(&p.User, &p.Month, &bits)

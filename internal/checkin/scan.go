@@ -8,7 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 const (
@@ -30,7 +30,7 @@ func (s *Service) Scans() []reconcile.Scan {
 // the rows. One that is not there, or has no mark, is right.
 func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 	var page []bitRef
-	for k, err := range (store.KeyScan{Prefix: s.bitmaps.keys.all()}).All(ctx, s.bitmaps.rdb) {
+	for k, err := range (redisdb.KeyScan{Prefix: s.bitmaps.keys.all()}).All(ctx, s.bitmaps.rdb) {
 		if err != nil {
 			return err
 		}

@@ -19,8 +19,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -275,7 +275,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots 
 		}
 	}
 	var ids []int64
-	err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.insert, []any{sqlfile.JSON(rows)}, func(found *sql.Rows) error {
+	err := sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.insert, []any{sqlfile.JSON(rows)}, func(found *sql.Rows) error {
 		var id int64
 		err := found.Scan(&id)
 		ids = append(ids, id)

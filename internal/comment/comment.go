@@ -31,8 +31,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // A Comment is what somebody wrote about a note, or in reply to another comment on it.
@@ -93,7 +93,7 @@ type statements struct {
 	onNotes, below                       string // the lists
 	countNotes, countShops, countReplies string // the scan
 	insert, addCounts                    string
-	lockNotes, lockComments              store.IDQuery
+	lockNotes, lockComments              sqldb.IDQuery
 }
 
 //go:embed sql/*.sql
@@ -119,11 +119,11 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	if err != nil {
 		panic(fmt.Sprintf("comment: %v", err))
 	}
-	s.sql.lockNotes, s.sql.lockComments = store.NewIDQuery(db.Dialect(), lockNotes), store.NewIDQuery(db.Dialect(), lockComments)
+	s.sql.lockNotes, s.sql.lockComments = sqldb.NewIDQuery(db.Dialect(), lockNotes), sqldb.NewIDQuery(db.Dialect(), lockComments)
 	if s.now == nil {
 		s.now = time.Now
 	}
-	s.adds = batch.New(s.addAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Retryable, Shared: store.Unavailable})
+	s.adds = batch.New(s.addAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable})
 	s.openCaches(hub)
 	s.openOutbox()
 	return s

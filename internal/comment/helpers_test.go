@@ -19,12 +19,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog()
+	redisdb.SilenceRedisLog()
 	os.Exit(m.Run())
 }
 
@@ -54,7 +55,7 @@ func (n notes) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) 
 	shops := map[int64]int64{}
 	for _, id := range slices.Sorted(maps.Keys(more)) {
 		row := tx.NoteCount.Query().Where(notecount.ID(id), notecount.Deleted(false))
-		row.Modify(store.ForUpdate)
+		row.Modify(sqldb.ForUpdate)
 		if there, err := row.IDs(ctx); err != nil {
 			return nil, nil, err
 		} else if len(there) == 0 {

@@ -12,8 +12,8 @@ import (
 	entshop "github.com/tandian-dev/tandian/ent/shop"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -53,7 +53,7 @@ func (s *Service) repliesCounter() counter {
 		s: s, noun: "comment", unit: "replies", text: s.sql.countReplies,
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.Comment.Query().Where(entcomment.ID(id))
-			row.Modify(store.ForUpdate)
+			row.Modify(sqldb.ForUpdate)
 			_, err := row.IDs(ctx)
 			return err
 		},
@@ -73,7 +73,7 @@ func (s *Service) notesCounter() counter {
 		s: s, noun: "note", unit: "comments", text: s.sql.countNotes,
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.NoteCount.Query().Where(notecount.ID(id))
-			row.Modify(store.ForUpdate)
+			row.Modify(sqldb.ForUpdate)
 			_, err := row.IDs(ctx)
 			return err
 		},
@@ -93,7 +93,7 @@ func (s *Service) shopsCounter() counter {
 		s: s, noun: "shop", unit: "comments", text: s.sql.countShops,
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.Shop.Query().Where(entshop.ID(id))
-			row.Modify(store.ForUpdate)
+			row.Modify(sqldb.ForUpdate)
 			_, err := row.IDs(ctx)
 			return err
 		},

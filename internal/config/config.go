@@ -26,7 +26,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/door"
 	"github.com/tandian-dev/tandian/internal/kit/e164"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
 
@@ -152,7 +153,7 @@ func (c *Config) Check() error {
 		}
 	}
 	if c.DatabaseURL != "" {
-		if err := store.CheckDatabaseURL(c.DatabaseURL); err != nil {
+		if err := sqldb.CheckDatabaseURL(c.DatabaseURL); err != nil {
 			refuse("database-url", "%v", err)
 		}
 	}
@@ -160,7 +161,7 @@ func (c *Config) Check() error {
 		if u == "" {
 			continue
 		}
-		if err := store.CheckRedisURL(u); err != nil {
+		if err := redisdb.CheckRedisURL(u); err != nil {
 			refuse(name, "%v", err)
 		}
 	}
@@ -258,7 +259,7 @@ func (c *Config) checkLockURLs(refuse func(name, format string, args ...any)) {
 	}
 	seen := map[string]bool{}
 	for _, u := range c.RedisLockURLs {
-		switch err := store.CheckRedisURL(u); {
+		switch err := redisdb.CheckRedisURL(u); {
 		case err != nil:
 			refuse(name, "%v", err)
 		case strings.HasPrefix(u, "redis+"):
@@ -278,7 +279,7 @@ const maxLockNodes = 7
 
 // checkRedisTLS checks the files of TLS to Redis.
 func (c *Config) checkRedisTLS(refuse func(name, format string, args ...any)) {
-	used := store.IsTLS(c.RedisURL) || store.IsTLS(c.RedisCacheURL) || slices.ContainsFunc(c.RedisLockURLs, store.IsTLS)
+	used := redisdb.IsTLS(c.RedisURL) || redisdb.IsTLS(c.RedisCacheURL) || slices.ContainsFunc(c.RedisLockURLs, redisdb.IsTLS)
 	for _, f := range []struct{ name, file string }{{"redis-ca", c.RedisCA}, {"redis-cert", c.RedisCert}, {"redis-key", c.RedisKey}} {
 		if f.file != "" && !used {
 			refuse(f.name, "it needs a rediss:// URL: the connections to this Redis are not encrypted")
@@ -293,7 +294,7 @@ func (c *Config) checkRedisTLS(refuse func(name, format string, args ...any)) {
 		refuse("redis-key", "it needs --redis-cert too")
 		return
 	}
-	for name, files := range map[string]store.RedisTLS{"redis-ca": {CA: c.RedisCA}, "redis-cert": {Cert: c.RedisCert, Key: c.RedisKey}} {
+	for name, files := range map[string]redisdb.RedisTLS{"redis-ca": {CA: c.RedisCA}, "redis-cert": {Cert: c.RedisCert, Key: c.RedisKey}} {
 		if err := files.Check(); err != nil {
 			refuse(name, "%v", err)
 		}
@@ -301,8 +302,8 @@ func (c *Config) checkRedisTLS(refuse func(name, format string, args ...any)) {
 }
 
 // RedisTLS is the files of connections to a rediss:// Redis.
-func (c *Config) RedisTLS() store.RedisTLS {
-	return store.RedisTLS{CA: c.RedisCA, Cert: c.RedisCert, Key: c.RedisKey}
+func (c *Config) RedisTLS() redisdb.RedisTLS {
+	return redisdb.RedisTLS{CA: c.RedisCA, Cert: c.RedisCert, Key: c.RedisKey}
 }
 
 // checkServer checks the settings of who may ask, and how much.

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -98,7 +98,7 @@ func TestCallerThatLeavesARoundTripIsAdmittedAllTheSame(t *testing.T) {
 	stays, answer := join(t.Context(), 2)
 	testkit.Eventually(t, patience, func() bool { n, _ := g.Waiting(); return n == 1 })
 	leave()
-	if err := <-left; !errors.Is(err, context.Canceled) || store.NotSent(err) {
+	if err := <-left; !errors.Is(err, context.Canceled) || redisdb.NotSent(err) {
 		t.Errorf("the leaver got %v", err)
 	}
 	close(release)
@@ -136,7 +136,7 @@ func TestWaitingAdmissionsMayLeaveAndAreBounded(t *testing.T) {
 	left := ask(leaver)
 	waits(1, 1)
 	leave()
-	if err := <-left; !errors.Is(err, context.Canceled) || !store.NotSent(err) {
+	if err := <-left; !errors.Is(err, context.Canceled) || !redisdb.NotSent(err) {
 		t.Errorf("the leaver got %v", err)
 	}
 	waits(1, 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent/flashsale"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -79,7 +79,7 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 		{name: "no marker", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.gate.keys.open(at.partition)) }},
 		{name: "the marker of another incarnation", want: noState, spoil: func(g *stage, at location, _ int64) { g.set(g.gate.keys.open(at.partition), "another one") }},
 	}
-	g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Backlog, c.Partitions = 3, 60 })
+	g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Backlog, c.Partitions = 3, 60 })
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			g.t = t
@@ -421,7 +421,7 @@ func testManyHoldsMoveInBatches(t *testing.T, on storetest.Stores) {
 func TestWindow18ALostAnswerIsNoLostOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var lose atomic.Int32
-		g := newStage(t, on, func(_ *Config, sale *store.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
+		g := newStage(t, on, func(_ *Config, sale *redisdb.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
 		at := g.open(stagedSale{stock: 1})
 		g.admits(at, 9, g.number(at)) // the connection is there, the script known
 		for i := range 5 {
@@ -449,7 +449,7 @@ func TestWindow18ALostAnswerIsNoLostOrder(t *testing.T) {
 func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var lose atomic.Int32
-		g := newStage(t, on, func(_ *Config, sale *store.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
+		g := newStage(t, on, func(_ *Config, sale *redisdb.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
 		first := g.open(stagedSale{stock: 1})
 		g.admits(first, 9, g.number(first))
 		at := g.open(stagedSale{stock: 1})
@@ -457,7 +457,7 @@ func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
 		lose.Store(1 << 20)
 		_, err := g.gate.admit(t.Context(), g.try(at, 1, number))
 		lose.Store(0)
-		if err == nil || store.NotSent(err) {
+		if err == nil || redisdb.NotSent(err) {
 			t.Fatalf("got %v, want an error that does not claim that nothing was sent", err)
 		}
 		e, err := g.entry(number)
@@ -474,7 +474,7 @@ func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
 func TestWindow14TheSaleHasOneClock(t *testing.T) {
 	for _, offset := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-			g := newStage(t, on, func(c *Config, _ *store.RedisConfig) {
+			g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) {
 				c.Now = func() time.Time { return time.Now().Add(offset) }
 			})
 			for want, window := range map[code]stagedSale{
@@ -523,7 +523,7 @@ func TestASaleBeginsAndEndsByTheMillisecond(t *testing.T) {
 func TestAVoucherHasItsPlaceForLife(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		later := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Partitions = 16 })
+		later := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Partitions = 16 })
 		for _, tt := range []struct{ voucher, stock, partition, buckets int }{
 			{1, 1, 1, 1}, {4, 3000, 0, 1}, {5, 3001, 1, 2}, {6, 1_000_000, 2, 334},
 		} {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	entorder "github.com/tandian-dev/tandian/ent/order"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -17,7 +17,7 @@ import (
 func TestAPieceThatComesBackWhileACommitWaitsForItIsSold(t *testing.T) {
 	on := storetest.Real(t)
 	r := newRig(t, on, rigOptions{})
-	db, err := store.OpenSQL(on.SQL)
+	db, err := sqldb.OpenSQL(on.SQL)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
@@ -73,7 +73,7 @@ type handle struct {
 //
 // While the database is away nothing is acknowledged, and nothing more is read.
 func (s *Service) Consume(ctx context.Context) error {
-	rdb, err := store.NewBlockingClient(s.cfg.State, readBlock+readPatience)
+	rdb, err := redisdb.NewBlockingClient(s.cfg.State, readBlock+readPatience)
 	if err != nil {
 		return fmt.Errorf("consume orders of flash sales: %w", err)
 	}

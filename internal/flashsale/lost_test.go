@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent/order"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -390,7 +390,7 @@ func (g *stage) refusesOrTells(at location, orders map[int64]int64, user int64) 
 func (g *stage) forgetAll() {
 	g.t.Helper()
 	var names []string
-	if err := (store.KeyScan{}).Each(g.t.Context(), g.Redis, func(k store.Key) { names = append(names, k.Name) }); err != nil {
+	if err := (redisdb.KeyScan{}).Each(g.t.Context(), g.Redis, func(k redisdb.Key) { names = append(names, k.Name) }); err != nil {
 		g.t.Fatal(err)
 	}
 	g.unlink(names...)
@@ -405,7 +405,7 @@ func TestNothingIsAdmittedWithoutACertificate(t *testing.T) {
 		}
 		closed := func(user int64) {
 			t.Helper()
-			if _, err := g.gate.admit(t.Context(), g.try(at, user, g.number(at))); !errors.Is(err, errUncertified) || !store.NotSent(err) {
+			if _, err := g.gate.admit(t.Context(), g.try(at, user, g.number(at))); !errors.Is(err, errUncertified) || !redisdb.NotSent(err) {
 				t.Errorf("got %v, want %v, which nothing saw", err, errUncertified)
 			}
 		}

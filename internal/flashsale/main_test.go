@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // each refused connection would be a line
 	goleak.VerifyTestMain(m)
 }

@@ -21,7 +21,7 @@ import (
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
@@ -206,7 +206,7 @@ func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v de
 		v, err = s.gate.admit(ctx, a)
 		// The client repeats a call whose answer was lost: that the second one was
 		// refused says nothing of the first.
-		unsent := store.NotSent(err) && (!certified || !errors.Is(err, errUncertified))
+		unsent := redisdb.NotSent(err) && (!certified || !errors.Is(err, errUncertified))
 		arrived = arrived || err != nil && !unsent
 		closed := errors.Is(err, errUncertified) || err == nil && v.code == noState
 		if !closed || time.Now().UnixNano() < s.hopeless.Load() {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
@@ -113,11 +113,11 @@ var errUndecided = errors.New("others keep changing the same orders")
 // With an error nothing is decided, or it is not known: repeat it. [isData] tells
 // whether something in the batch is at fault.
 func (l *orderWriter) commit(ctx context.Context, batch []attempt) (committed, error) {
-	ctx, cancel := context.WithTimeout(store.Prepared(ctx), commitTimeout) // its statements have fixed texts
+	ctx, cancel := context.WithTimeout(sqldb.Prepared(ctx), commitTimeout) // its statements have fixed texts
 	defer cancel()
 	begin := time.Now()
 	done, err := l.attempt(ctx, batch)
-	if store.Retryable(err) { // with one who orders and cancels at the same time: it is over now
+	if sqldb.Retryable(err) { // with one who orders and cancels at the same time: it is over now
 		done, err = l.attempt(ctx, batch)
 	}
 	if err != nil {
@@ -502,7 +502,7 @@ func isData(err error) bool {
 	if _, ok := errors.AsType[panicError](err); ok {
 		return true
 	}
-	if state := store.SQLState(err); state != "" {
+	if state := sqldb.SQLState(err); state != "" {
 		return strings.HasPrefix(state, "22") || strings.HasPrefix(state, "23") // data exception, constraint violation
 	}
 	if e, ok := errors.AsType[interface {

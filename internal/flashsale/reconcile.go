@@ -18,7 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
@@ -213,7 +213,7 @@ func (g *admitter) backlogs(ctx context.Context) ([]int64, error) {
 // writer died after [Service.DecreaseStock]. While the row is locked the edit may still come.
 func (s *Service) revert(ctx context.Context, id int64, is stockCount) error {
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
-		rows, err := tx.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Modify(store.ForUpdateSkipLocked).All(ctx)
+		rows, err := tx.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Modify(sqldb.ForUpdateSkipLocked).All(ctx)
 		if err != nil {
 			return fmt.Errorf("lock its row: %w", err)
 		}

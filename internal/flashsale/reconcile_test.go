@@ -18,7 +18,8 @@ import (
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/voucher"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -125,7 +126,7 @@ func TestTheReconcilerSetsBuyersAndStockRight(t *testing.T) {
 func TestWhatTheReconcilerCannotExplainItDoesNotLookAtForEver(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := time.Now()
-		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Now = func() time.Time { return now } })
+		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Now = func() time.Time { return now } })
 		at := g.open(stagedSale{stock: 10})
 		g.DB.FlashSale.UpdateOneID(at.voucher).SetStock(9).ExecX(t.Context()) // no order has it
 		r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
@@ -218,7 +219,7 @@ func TestWindow13AnEditUnderWayIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback() }()
-	tx.FlashSale.Query().Where(flashsale.ID(at.voucher)).Modify(store.ForUpdate).OnlyX(t.Context())
+	tx.FlashSale.Query().Where(flashsale.ID(at.voucher)).Modify(sqldb.ForUpdate).OnlyX(t.Context())
 	if ok, err := g.DecreaseStock(t.Context(), at.voucher, 4, 2); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
@@ -301,7 +302,7 @@ func TestStocksAreRedisesOrElseTheRows(t *testing.T) {
 func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := time.Now()
-		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Now = func() time.Time { return now } })
+		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Now = func() time.Time { return now } })
 		at := g.open(stagedSale{stock: 5, buckets: 2})
 		g.sell(at, 1, 3, 3)
 		there := func() int64 {
@@ -607,7 +608,7 @@ func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 // While the door is closed a queue is read once, however many sales it has.
 func TestAQueueIsReadOncePerComparison(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Partitions = 1 })
+		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Partitions = 1 })
 		var sales []location
 		for range 5 {
 			sales = append(sales, g.open(stagedSale{stock: 5}))

@@ -17,7 +17,7 @@ import (
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -58,7 +58,7 @@ func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 		Dial: func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 			sale := on.Redis
 			sale.Role, sale.Retries, sale.OnConnect = "sale", 1, certify
-			return store.OpenRedis(sale, store.NewRedisMetrics(prometheus.NewRegistry()))
+			return redisdb.OpenRedis(sale, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 		},
 		Wait: 5 * time.Second,
 	}

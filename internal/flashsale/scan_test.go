@@ -14,7 +14,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -147,7 +147,7 @@ func TestScansFindAndMendWhatIsWrongWithSales(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
-		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) { c.Now = now })
+		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Now = now })
 		g.doubt = 20 * time.Millisecond // nothing is under way
 		for _, h := range harms() {
 			t.Run(h.name, func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestPiecesAreCountedInTime(t *testing.T) {
 // However many sales of a partition have lost buyers, its queue is read once for them.
 func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		g := newStage(t, on, func(c *Config, _ *store.RedisConfig) {
+		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) {
 			c.Now = func() time.Time { return time.Now().Add(2 * time.Minute) }
 		})
 		const sales = 3 * manyPartitions

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/order"
 	"github.com/tandian-dev/tandian/ent/voucher"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -53,7 +53,7 @@ type stage struct {
 }
 
 // A tuning changes what a stage is built with.
-type tuning func(c *Config, sale *store.RedisConfig)
+type tuning func(c *Config, sale *redisdb.RedisConfig)
 
 // partitionBits are the low bits of an order's number: tests make numbers by hand.
 const partitionBits = 6
@@ -73,7 +73,7 @@ func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
 	}
 	cfg.Dial = func(certify func(context.Context, *redis.Conn) error) (redis.UniversalClient, error) {
 		sale.OnConnect = certify
-		return store.OpenRedis(sale, store.NewRedisMetrics(prometheus.NewRegistry()))
+		return redisdb.OpenRedis(sale, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 	}
 	s, err := New(t.Context(), g.DB, g.NewOutbox(t), cfg)
 	if err != nil {
@@ -170,7 +170,7 @@ func (g *stage) entry(number int64) (*Entry, error) {
 func (g *stage) admits(at location, user, number int64) decision {
 	g.t.Helper()
 	v, err := g.gate.admit(g.t.Context(), g.try(at, user, number))
-	for end := time.Now().Add(20 * time.Second); store.NotSent(err) && time.Now().Before(end); {
+	for end := time.Now().Add(20 * time.Second); redisdb.NotSent(err) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // the breaker has not heard yet that Redis is back
 		v, err = g.gate.admit(g.t.Context(), g.try(at, user, number))
 	}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -13,7 +13,7 @@ import (
 // read stays, whoever says that it is done behind it.
 func TestOnlyWhatIsDecidedIsTakenOutOfAStream(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		g := newStage(t, on, func(*Config, *store.RedisConfig) {})
+		g := newStage(t, on, func(*Config, *redisdb.RedisConfig) {})
 		stream := g.gate.keys.orders(0)
 		var ids []string
 		for range 5 {
@@ -54,7 +54,7 @@ func TestOnlyWhatIsDecidedIsTakenOutOfAStream(t *testing.T) {
 // Without the group of consumers, each goes by itself.
 func TestWithoutAGroupEntriesGoAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		g := newStage(t, on, func(*Config, *store.RedisConfig) {})
+		g := newStage(t, on, func(*Config, *redisdb.RedisConfig) {})
 		stream := g.gate.keys.orders(0)
 		first := g.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, Values: []any{"o", "1"}}).Val()
 		second := g.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, Values: []any{"o", "2"}}).Val()

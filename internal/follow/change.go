@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // writeTimeout bounds what one call does to the stores.
@@ -96,8 +96,8 @@ type calls = []*batch.Call[pair, struct{}]
 // newBatcher returns a batcher for follows that begin or for follows that end.
 func newBatcher(run batch.Run[pair, struct{}]) *batch.Batcher[pair, struct{}] {
 	return batch.New(run, batch.Config{
-		Timeout: writeTimeout, Busy: errBusy, Shared: store.Unavailable,
-		Retryable: func(err error) bool { return store.Retryable(err) || errors.Is(err, errFaster) },
+		Timeout: writeTimeout, Busy: errBusy, Shared: sqldb.Unavailable,
+		Retryable: func(err error) bool { return sqldb.Retryable(err) || errors.Is(err, errFaster) },
 	})
 }
 
@@ -305,7 +305,7 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, w *work) error {
 	if w.own, err = outbox.AddBatch(ctx, s.outbox, tx, topic, w.done...); err != nil {
 		return err
 	}
-	result, err := tx.ExecContext(store.Prepared(ctx), s.sql.remove, sqlfile.JSON(ids))
+	result, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.remove, sqlfile.JSON(ids))
 	if err != nil {
 		return fmt.Errorf("delete %d follows: %w", len(ids), err)
 	}
@@ -341,7 +341,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, pairs []pair) (map[pai
 // readRows runs a statement that returns follows.
 func readRows(ctx context.Context, db sqlfile.Querier, statement string, args ...any) (map[pair]int64, error) {
 	found := make(map[pair]int64)
-	err := sqlfile.Each(store.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {
+	err := sqlfile.Each(sqldb.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {
 		var id int64
 		var p pair
 		err := rows.Scan(&id, &p[0], &p[1])

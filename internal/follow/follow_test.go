@@ -14,7 +14,7 @@ import (
 	entfollow "github.com/tandian-dev/tandian/ent/follow"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -145,7 +145,7 @@ func TestAFollowKnowsTheHeadOfTheFeedAtItsCommit(t *testing.T) {
 					var n int
 					err := publisher.tx(context.WithoutCancel(ctx), func(tx *ent.Tx) error {
 						last := tx.FeedHead.Query().Where(feedhead.ID(1))
-						last.Modify(store.ForUpdate)
+						last.Modify(sqldb.ForUpdate)
 						if _, err := last.Only(context.WithoutCancel(ctx)); err != nil {
 							return err
 						}

@@ -26,13 +26,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // each refused connection would be a line
 	os.Exit(m.Run())
 }
 
@@ -56,7 +57,7 @@ type people struct {
 
 func (p *people) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]int, error) {
 	lock := tx.User.Query().Where(entuser.IDIn(ids...)).Order(entuser.ByID())
-	lock.Modify(store.ForUpdate)
+	lock.Modify(sqldb.ForUpdate)
 	rows, err := lock.All(ctx)
 	followees := map[int64]int{}
 	for _, row := range rows {
@@ -96,7 +97,7 @@ func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.JobRef) 
 // head is the number of the newest thing in the feed, kept as Config.Head says.
 func head(ctx context.Context, tx *ent.Tx) (int64, error) {
 	row := tx.FeedHead.Query().Where(feedhead.ID(1))
-	row.Modify(store.ForShare)
+	row.Modify(sqldb.ForShare)
 	one, err := row.Only(ctx)
 	if err != nil {
 		return 0, err

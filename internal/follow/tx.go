@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // tx runs work in a transaction, and once more if the database undid it for the sake of
@@ -12,5 +12,5 @@ import (
 // feed), so that is rare: somebody in psql, perhaps. Work begins from nothing that it
 // left behind.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	return ent.WithTxAgain(ctx, s.db, store.Retryable, work)
+	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }

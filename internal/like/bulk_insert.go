@@ -8,8 +8,8 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -82,7 +82,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]row
 // tx runs a transaction. It runs it again from its beginning if the database undid it
 // because of another one.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	return ent.WithTxAgain(ctx, s.db, store.Retryable, work)
+	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }
 
 // changesOf is what is to be told of planted likes: of each target and of each user once.

@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // errBusy is returned when too many likes wait to be written.
@@ -73,7 +73,7 @@ type calls = []*batch.Call[Draft, answer]
 
 // newBatcher returns a batcher for likes or for unlikes.
 func newBatcher(run batch.Run[Draft, answer]) *batch.Batcher[Draft, answer] {
-	return batch.New(run, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: store.Retryable, Shared: store.Unavailable})
+	return batch.New(run, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable})
 }
 
 // likeAll is Like for the callers of one moment.
@@ -109,7 +109,7 @@ func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err
 		}
 		// By their ids: a like that was added after the lookup stays.
 		args := []any{sqlfile.JSON(slices.Collect(maps.Keys(ids)))}
-		err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.remove, args, func(rows *sql.Rows) error {
+		err := sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.remove, args, func(rows *sql.Rows) error {
 			var id int64
 			err := rows.Scan(&id)
 			d := ids[id]
@@ -289,7 +289,7 @@ type row struct {
 // readRows runs a statement that returns likes, and returns them in the order of their ids.
 func (s *Service) readRows(ctx context.Context, db sqlfile.Querier, statement string, args ...any) ([]row, error) {
 	var list []row
-	err := sqlfile.Each(store.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {
+	err := sqlfile.Each(sqldb.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {
 		var r row
 		err := rows.Scan(&r.id, &r.Target, &r.User)
 		list = append(list, r)

@@ -18,13 +18,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // each refused connection would be a line
 	os.Exit(m.Run())
 }
 

@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // likeNotes is likeAll for notes in Postgres. One statement replaces the seven round trips of
@@ -65,7 +65,7 @@ func (s *Service) runLikeNotes(ctx context.Context, drafts []Draft) (o *outcome,
 	before := map[int64]int{} // likes of locked notes
 	existed := map[Draft]bool{}
 	args := []any{sqlfile.JSON(drafts), s.now().UnixMilli(), job.Topic, job.Payloads, job.HeadStart}
-	err = sqlfile.Each(store.Prepared(ctx), s.querier, s.sql.likeNotes, args, func(rows *sql.Rows) error {
+	err = sqlfile.Each(sqldb.Prepared(ctx), s.querier, s.sql.likeNotes, args, func(rows *sql.Rows) error {
 		var what string
 		var id, a, b, c, d int64
 		err := rows.Scan(&what, &id, &a, &b, &c, &d)

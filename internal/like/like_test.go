@@ -20,7 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/notecount"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -185,7 +185,7 @@ func TestWhatIsAsItShouldBeTakesNoLock(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = tx.Rollback() }()
-			tx.NoteCount.Query().Where(notecount.ID(1)).Modify(store.ForUpdate).OnlyX(t.Context())
+			tx.NoteCount.Query().Where(notecount.ID(1)).Modify(sqldb.ForUpdate).OnlyX(t.Context())
 		} else {
 			p.note.hook(func(context.Context) error { return errors.New("somebody locks it") })
 		}

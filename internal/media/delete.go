@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // An Editor is the user that deletes a picture.
@@ -99,7 +99,7 @@ func noSuchPicture() error {
 // picture.
 func deleteRow(ctx context.Context, tx *ent.Tx, by Editor, name mediapath.Name) ([]drop, error) {
 	one := tx.Picture.Query().Where(picture.ID(name.ID))
-	one.Modify(store.ForUpdate)
+	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err) || err == nil && nameOf(row) != name:

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -76,7 +76,7 @@ func (s *Service) collect(ctx context.Context, at gcCursor) (n int, next gcCurso
 			picture.Or(picture.TouchedAtGT(at.touched), picture.And(picture.TouchedAt(at.touched), picture.IDGT(at.id))),
 			notShown,
 		).Order(picture.ByTouchedAt(), picture.ByID()).Limit(collectAtOnce)
-		page.Modify(store.ForUpdateSkipLocked)
+		page.Modify(sqldb.ForUpdateSkipLocked)
 		rows, err := page.All(ctx)
 		if err != nil || len(rows) == 0 {
 			return err

@@ -16,7 +16,7 @@ import (
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -205,7 +205,7 @@ func (c ownerFilter) pick(s *sql.Selector) {
 	}
 	s.OrderBy(s.C(id)).Limit(c.most)
 	if c.locked {
-		store.ForUpdate(s)
+		sqldb.ForUpdate(s)
 	}
 }
 

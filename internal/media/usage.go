@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // Kind is what shows a picture.
@@ -164,7 +164,7 @@ func lock(ctx context.Context, tx *ent.Tx, ids []int64) (map[mediapath.Name]*ent
 	there := make(map[mediapath.Name]*ent.Picture, len(ids))
 	for some := range slices.Chunk(ids, bulk) {
 		one := tx.Picture.Query().Where(picture.IDIn(some...), picture.Stored(true)).Order(ent.Asc(picture.FieldID))
-		one.Modify(store.ForShare)
+		one.Modify(sqldb.ForShare)
 		rows, err := one.All(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("lock %d pictures: %w", len(some), err)

@@ -26,8 +26,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // A Note is what somebody wrote about a shop.
@@ -109,8 +109,8 @@ var files embed.FS
 type statements struct {
 	number, take, head, block, events, byAuthors, atShops, counts, updateCounts, insert, insertCounts string
 
-	notes, counted store.IDQuery // of every miss of the caches
-	lockCounts     store.IDQuery
+	notes, counted sqldb.IDQuery // of every miss of the caches
+	lockCounts     sqldb.IDQuery
 }
 
 // Service answers for notes. It is safe for concurrent use.
@@ -162,10 +162,10 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	if err != nil {
 		panic(fmt.Sprintf("note: %v", err)) // the files are part of the program
 	}
-	s.sql.notes, s.sql.counted = store.NewIDQuery(db.Dialect(), notes), store.NewIDQuery(db.Dialect(), counted)
-	s.sql.lockCounts = store.NewIDQuery(db.Dialect(), lockCounts)
+	s.sql.notes, s.sql.counted = sqldb.NewIDQuery(db.Dialect(), notes), sqldb.NewIDQuery(db.Dialect(), counted)
+	s.sql.lockCounts = sqldb.NewIDQuery(db.Dialect(), lockCounts)
 	s.publishing = batch.New(s.publishAll, batch.Config{
-		Max: maxBatch, MaxWaiting: maxWaiting, Timeout: writeTimeout, Busy: errBusy, Retryable: store.Retryable, Shared: store.Unavailable,
+		Max: maxBatch, MaxWaiting: maxWaiting, Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable,
 	})
 	s.openCaches(hub)
 	s.openOutbox()
@@ -238,7 +238,7 @@ func (s *Service) Exist(ctx context.Context, ids []int64) (map[int64]bool, error
 // tx runs work in a transaction, and once more if the database undid it for the sake of
 // another one. So work begins from nothing that it left behind.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	return ent.WithTxAgain(ctx, s.db, store.Retryable, work)
+	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }
 
 // IsNode says that there is a global id.

@@ -18,8 +18,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -216,7 +216,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) erro
 		notes[i] = note{r.AuthorID, r.ShopID, r.Title, r.Content, r.Images, r.CreatedAt, r.ExternalID}
 	}
 	var ids []int64
-	err := sqlfile.Each(store.Prepared(ctx), tx, s.sql.insert, []any{sqlfile.JSON(notes)}, func(found *sql.Rows) error {
+	err := sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.insert, []any{sqlfile.JSON(notes)}, func(found *sql.Rows) error {
 		var id int64
 		err := found.Scan(&id)
 		ids = append(ids, id)
@@ -233,7 +233,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) erro
 		r.ID = ids[i]
 		counts[i] = count{r.ID, hotRank(r.CreatedAt, 0)}
 	}
-	if _, err := tx.ExecContext(store.Prepared(ctx), s.sql.insertCounts, sqlfile.JSON(counts)); err != nil {
+	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.insertCounts, sqlfile.JSON(counts)); err != nil {
 		return fmt.Errorf("insert the counts of %d notes: %w", len(rows), err)
 	}
 	return nil
@@ -272,7 +272,7 @@ func (s *Service) Delete(ctx context.Context, by Editor, id int64) error {
 // the head of the feed.
 func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (commitEffects, error) {
 	one := tx.Note.Query().Where(entnote.ID(id), entnote.DeletedAtIsNil())
-	one.Modify(store.ForUpdate)
+	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
@@ -325,7 +325,7 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	defer cancel()
 	err := s.tx(ctx, func(tx *ent.Tx) error {
 		one := tx.Note.Query().Where(entnote.ID(id))
-		one.Modify(store.ForUpdate)
+		one.Modify(sqldb.ForUpdate)
 		row, err := one.Only(ctx)
 		if ent.IsNotFound(err) {
 			return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/schema"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -77,7 +77,7 @@ func (s *Service) tally(ctx context.Context) (n int, err error) {
 		c, shops, users = delta{}, nil, nil
 		batch := tx.Order.Query().Where(func(s *sql.Selector) { s.Where(sql.ExprP(schema.UntalliedOrder)) }).
 			Order(entorder.ByID()).Limit(tallyBatch)
-		batch.Modify(store.ForUpdateSkipLocked)
+		batch.Modify(sqldb.ForUpdateSkipLocked)
 		rows, err := batch.All(ctx)
 		if n = len(rows); err != nil || n == 0 {
 			return err

@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/ent/predicate"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -56,7 +56,7 @@ func (s *Service) expire(ctx context.Context) (looked int, err error) {
 	var t *changeSet
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		t = nil
-		rows, err := s.due(store.Prepared(ctx), tx)
+		rows, err := s.due(sqldb.Prepared(ctx), tx)
 		if looked = len(rows); err != nil || looked == 0 {
 			return err
 		}
@@ -84,7 +84,7 @@ func (s *Service) due(ctx context.Context, tx *ent.Tx) ([]*ent.Order, error) {
 		entorder.StatusEQ(entorder.StatusUNPAID), entorder.PayBeforeLT(now.UnixMilli()),
 		entorder.Or(entorder.PayBeforeLT(now.Add(-grace).UnixMilli()), entorder.Not(young)),
 	).Order(entorder.ByPayBefore(), entorder.ByID()).Limit(expireBatch)
-	batch.Modify(store.ForUpdateSkipLocked)
+	batch.Modify(sqldb.ForUpdateSkipLocked)
 	rows, err := batch.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select what is due: %w", err)

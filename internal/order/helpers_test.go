@@ -25,14 +25,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // each refused connection would be a line
 	os.Exit(m.Run())
 }
 
@@ -237,7 +237,7 @@ func (w *town) process(t *testing.T, change ...func(*Config)) process {
 		nodes = nil
 	}
 	for i, url := range w.nodes {
-		node, err := store.OpenRedis(store.RedisConfig{URL: url, Role: fmt.Sprint("lock-", i)}, store.NewRedisMetrics(prometheus.NewRegistry()))
+		node, err := redisdb.OpenRedis(redisdb.RedisConfig{URL: url, Role: fmt.Sprint("lock-", i)}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 // listCache are the newest orders of each user, and those of them that may wait for
@@ -132,7 +132,7 @@ func (l *listCache) add(ctx context.Context, orders []listEntry) error {
 		if err = l.addOnce(ctx, orders); err == nil {
 			return nil
 		}
-		if errors.Is(err, store.ErrBreakerOpen) || try < addTries && clock.Sleep(ctx, pause) != nil {
+		if errors.Is(err, redisdb.ErrBreakerOpen) || try < addTries && clock.Sleep(ctx, pause) != nil {
 			break // whoever orders past a Redis that is away waits for this
 		}
 	}

@@ -20,7 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -488,12 +488,12 @@ func TestNobodyWaitsForListsWhileRedisIsKnownToBeAway(t *testing.T) {
 	on := storetest.Real(t)
 	on.Redis.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("away") }
 	sh := openShelf(t, on, Config{})
-	testkit.Eventually(t, patience, func() bool { return errors.Is(sh.p.Redis.Ping(t.Context()).Err(), store.ErrBreakerOpen) })
+	testkit.Eventually(t, patience, func() bool { return errors.Is(sh.p.Redis.Ping(t.Context()).Err(), redisdb.ErrBreakerOpen) })
 	shortest := time.Hour // of several: others use the machine
 	for range 10 {
 		begin := time.Now()
-		if err := sh.lists.add(t.Context(), []listEntry{{ann, 1, someDay}}); !errors.Is(err, store.ErrBreakerOpen) {
-			t.Errorf("got %v, want %v", err, store.ErrBreakerOpen)
+		if err := sh.lists.add(t.Context(), []listEntry{{ann, 1, someDay}}); !errors.Is(err, redisdb.ErrBreakerOpen) {
+			t.Errorf("got %v, want %v", err, redisdb.ErrBreakerOpen)
 		}
 		shortest = min(shortest, time.Since(begin))
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // lockWait is how long a user's order waits for another one of the same user.
@@ -29,7 +29,7 @@ const insertTries = 5
 // on without the mutex if its holder is slow or its Redis is away.
 func (s *Service) placeOrdinary(ctx context.Context, w placement) (*Order, error) {
 	// Not until the client hangs up: what was committed must be announced.
-	whole, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
+	whole, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
 	if w.voucher.OnePerUser {
 		release := s.lockOrder(ctx, whole, w)

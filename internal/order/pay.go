@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // Pay pays a user's unpaid order.
@@ -39,7 +39,7 @@ func (s *Service) Pay(ctx context.Context, userID, id int64, method PayMethod) (
 		return order, pay.refuse(order)
 	}
 	// What was begun must be known, also after the client hangs up.
-	whole, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), s.cfg.payWait+writeTimeout)
+	whole, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), s.cfg.payWait+writeTimeout)
 	defer cancel()
 	if method == Balance {
 		return s.payFromBalance(whole, id)
@@ -285,7 +285,7 @@ func (s *Service) Confirm(ctx context.Context, order int64, number int, state Pa
 	if state != Confirmed && state != Refused {
 		return fmt.Errorf("a provider cannot say %q", state)
 	}
-	ctx, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
+	ctx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
 	a := attempt{order, number}
 	var t *changeSet
@@ -310,7 +310,7 @@ func (s *Service) Confirm(ctx context.Context, order int64, number int, state Pa
 // confirmRefund takes the word that money went back. Of money that is not to go back
 // it is overlooked.
 func (s *Service) confirmRefund(ctx context.Context, a attempt) error {
-	ctx, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
+	ctx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
 	p, err := s.payment(ctx, a)
 	switch {
@@ -391,7 +391,7 @@ func (s *Service) refundBy(ctx context.Context, id int64, may authorizer, v tran
 	if err != nil {
 		return order, err
 	}
-	whole, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), s.cfg.payWait+writeTimeout)
+	whole, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), s.cfg.payWait+writeTimeout)
 	defer cancel()
 	err = s.giveBack(whole, a)
 	s.outbox.Finish(whole, err, job...)

@@ -17,8 +17,8 @@ import (
 	entuser "github.com/tandian-dev/tandian/ent/user"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 const (
@@ -202,7 +202,7 @@ func (s *Service) soldCounter() counter {
 		s: s, noun: "shop", unit: "pieces sold", truth: "the orders", text: sqlfile.Statement(countSold),
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.Shop.Query().Where(entshop.ID(id))
-			row.Modify(store.ForUpdate)
+			row.Modify(sqldb.ForUpdate)
 			_, err := row.IDs(ctx)
 			return err
 		},
@@ -215,7 +215,7 @@ func (s *Service) pointsCounter() counter {
 		s: s, noun: "user", unit: "points", truth: "orders and check-ins", text: sqlfile.Statement(countPoints), args: []any{perPoint},
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.User.Query().Where(entuser.ID(id))
-			row.Modify(store.ForUpdate)
+			row.Modify(sqldb.ForUpdate)
 			_, err := row.IDs(ctx)
 			return err
 		},

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
@@ -137,7 +137,7 @@ func (s *Service) move(ctx context.Context, id int64, may authorizer, v transiti
 		return order, v.refuse(order)
 	}
 	// Not until the client hangs up: what was committed must be announced.
-	ctx, cancel := context.WithTimeout(store.Prepared(context.WithoutCancel(ctx)), writeTimeout)
+	ctx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
 	var t *changeSet
 	err = s.tx(ctx, func(tx *ent.Tx) error {
@@ -179,7 +179,7 @@ func (s *Service) move(ctx context.Context, id int64, may authorizer, v transiti
 // lockRow locks the row of an order until the end of the transaction.
 func lockRow(ctx context.Context, tx *ent.Tx, id int64) (*ent.Order, error) {
 	one := tx.Order.Query().Where(entorder.ID(id))
-	one.Modify(store.ForUpdate)
+	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil, apierror.ErrNotFound

@@ -18,7 +18,7 @@ import (
 	entflash "github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/ent/payment"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/sale"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -295,7 +295,7 @@ func TestACancellationNeverWaitsForASaleThatWaitsForIt(t *testing.T) {
 	}
 	defer func() { _ = tx.Rollback() }()
 	sale := tx.FlashSale.Query().Where(entflash.ID(flash))
-	sale.Modify(store.ForUpdate)
+	sale.Modify(sqldb.ForUpdate)
 	sale.OnlyX(t.Context())
 	var g sync.WaitGroup
 	g.Go(func() {

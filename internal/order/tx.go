@@ -4,12 +4,12 @@ import (
 	"context"
 
 	"github.com/tandian-dev/tandian/ent"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // tx runs work in a transaction, and once more if the database undid it for the sake
 // of another one: a sale's commit and a cancellation can come to wait for each other.
 // So work begins from nothing that it left behind.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
-	return ent.WithTxAgain(ctx, s.db, store.Retryable, work)
+	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }

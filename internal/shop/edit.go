@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // editTimeout bounds one call of Create or Update: five seconds with the last
@@ -124,7 +124,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 // update is the transaction of Update. Without a change there is no job.
 func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool, known map[string]mediapath.Size) (*Shop, []outbox.JobRef, error) {
 	one := tx.Shop.Query().Where(entshop.ID(id))
-	one.Modify(store.ForUpdate)
+	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
@@ -204,7 +204,7 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		stored = nil
 		one := tx.Shop.Query().Where(entshop.ID(id))
-		one.Modify(store.ForUpdate)
+		one.Modify(sqldb.ForUpdate)
 		before, err := one.Only(ctx)
 		if ent.IsNotFound(err) {
 			return nil

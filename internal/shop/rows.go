@@ -14,8 +14,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 //go:embed sql/*.sql
@@ -24,7 +24,7 @@ var files embed.FS
 // lookups are the statements of every miss of the caches and of the counts, which are kept
 // prepared, and those that rewrite search texts.
 type lookups struct {
-	shops, types, lockCounts        store.IDQuery
+	shops, types, lockCounts        sqldb.IDQuery
 	addCounts, searchTexts, rewrite string
 }
 
@@ -36,7 +36,7 @@ func openLookups(dialect string) lookups {
 	}); err != nil {
 		panic(fmt.Sprintf("shop: %v", err)) // the files are part of the program
 	}
-	l.shops, l.types, l.lockCounts = store.NewIDQuery(dialect, shops), store.NewIDQuery(dialect, types), store.NewIDQuery(dialect, lockCounts)
+	l.shops, l.types, l.lockCounts = sqldb.NewIDQuery(dialect, shops), sqldb.NewIDQuery(dialect, types), sqldb.NewIDQuery(dialect, lockCounts)
 	return l
 }
 

@@ -10,11 +10,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // each refused connection would be a line
 	os.Exit(m.Run())
 }
 

@@ -13,12 +13,12 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/civil"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // each refused connection would be a line
 	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))
 }
 
@@ -143,7 +143,7 @@ func text(list []Stats) string {
 func (p process) forget(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
-	must(t, store.KeyScan{}.Each(ctx, p.from.Redis, func(k store.Key) { must(t, p.from.Redis.Unlink(ctx, k.Name).Err()) }))
+	must(t, redisdb.KeyScan{}.Each(ctx, p.from.Redis, func(k redisdb.Key) { must(t, p.from.Redis.Unlink(ctx, k.Name).Err()) }))
 }
 
 // about reports whether a count is within 2 %.

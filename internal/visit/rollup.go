@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/hyperloglog"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -73,7 +73,7 @@ func (s *Service) rollPage(ctx context.Context, page []redis.Z) error {
 	}
 	slices.SortFunc(days, byDay)
 	unnamed := map[bucket]bool{}
-	err := ent.WithTxAgain(ctx, s.db, store.Retryable, func(tx *ent.Tx) error {
+	err := ent.WithTxAgain(ctx, s.db, sqldb.Retryable, func(tx *ent.Tx) error {
 		clear(unnamed)
 		return s.store(ctx, tx, days, unnamed)
 	})

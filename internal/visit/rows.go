@@ -8,7 +8,7 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/visitday"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const readTimeout = 2 * time.Second // of rows
@@ -52,7 +52,7 @@ func rowsByDay(ctx context.Context, tx *ent.Tx, days []bucket, lock bool) (map[b
 		}
 		query := tx.VisitDay.Query().Where(visitday.Day(day), visitday.ShopIDIn(shops...)).Order(visitday.ByShopID())
 		if lock {
-			query.Modify(store.ForUpdate)
+			query.Modify(sqldb.ForUpdate)
 		} else {
 			query.Select(visitday.FieldShopID, visitday.FieldDay)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -141,7 +141,7 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 // locked reads a voucher's row, which nobody else changes until tx ends.
 func locked(ctx context.Context, tx *ent.Tx, id int64) (*ent.Voucher, error) {
 	one := tx.Voucher.Query().Where(entvoucher.ID(id))
-	one.Modify(store.ForUpdate)
+	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select it: %w", err)
@@ -265,7 +265,7 @@ func (s *Service) takeBack(ctx context.Context, id int64, by int, seq int64) {
 // lockedSale reads a sale's row, which nobody else changes until tx ends.
 func lockedSale(ctx context.Context, tx *ent.Tx, id int64) (*ent.FlashSale, error) {
 	one := tx.FlashSale.Query().Where(flashsale.ID(id))
-	one.Modify(store.ForUpdate)
+	one.Modify(sqldb.ForUpdate)
 	sale, err := one.Only(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select its sale: %w", err)

@@ -16,12 +16,12 @@ import (
 	entorder "github.com/tandian-dev/tandian/ent/order"
 	entvoucher "github.com/tandian-dev/tandian/ent/voucher"
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog()
+	redisdb.SilenceRedisLog()
 	os.Exit(m.Run())
 }
 

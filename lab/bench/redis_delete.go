@@ -13,7 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 const (
@@ -53,7 +53,7 @@ func RedisDelete(ctx context.Context, p RedisDeletePlan, out io.Writer) (err err
 	defer func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 		defer cancel()
-		err = errors.Join(err, store.DeleteLarge(ctx, p.Work, b.key), p.Work.Unlink(ctx, b.probed()).Err())
+		err = errors.Join(err, redisdb.DeleteLarge(ctx, p.Work, b.key), p.Work.Unlink(ctx, b.probed()).Err())
 	}()
 	if err := p.Work.Set(ctx, b.probed(), "1", fillLife).Err(); err != nil {
 		return fmt.Errorf("prepare the probe: %w", err)
@@ -116,7 +116,7 @@ func (b *deleteBench) ways() []way {
 				return !strings.Contains(info, "lazyfree_pending_objects:") || strings.Contains(info, "lazyfree_pending_objects:0"), err
 			})
 		}},
-		{"Sweep", func(ctx context.Context) error { return store.DeleteLarge(ctx, b.Work, b.key) }},
+		{"Sweep", func(ctx context.Context) error { return redisdb.DeleteLarge(ctx, b.Work, b.key) }},
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit/cachetest"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/harness"
@@ -95,7 +95,7 @@ func (x *busPair) process(ctx context.Context, url, busURL string) (c *versions,
 	if err != nil {
 		return nil, nil, errors.Join(err, rdb.Close())
 	}
-	bus := eventbus.NewRedis(busRdb, store.NewBlockingClient, eventbus.Options{Prefix: x.prefix})
+	bus := eventbus.NewRedis(busRdb, redisdb.NewBlockingClient, eventbus.Options{Prefix: x.prefix})
 	h, err := cache.NewClient(rdb, cache.Options{Prefix: x.prefix, LocalBytes: 1 << 20, MaxAge: busMaxAge, Bus: bus})
 	if err != nil {
 		return nil, nil, errors.Join(err, rdb.Close(), busRdb.Close())

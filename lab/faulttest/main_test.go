@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 // programs is where the server is built once for all tests of this process.
@@ -17,7 +17,7 @@ var programs struct { //nolint:gochecknoglobals // shared by all tests
 }
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog()
+	redisdb.SilenceRedisLog()
 	if threads := os.Getenv(busyThreads); threads != "" {
 		fmt.Fprintln(os.Stderr, beBusy(threads))
 		os.Exit(1)

@@ -12,7 +12,7 @@ import (
 	"strconv"
 	"syscall"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
@@ -116,7 +116,7 @@ func (s *postgres) ping(ctx context.Context) error {
 
 // with opens the database for a moment.
 func (s *postgres) with(do func(db *sql.DB) error) error {
-	db, err := store.OpenSQL(store.SQLConfig{URL: s.url(), MaxConns: 1})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: s.url(), MaxConns: 1})
 	if err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}

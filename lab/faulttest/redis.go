@@ -14,7 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 // ErrNoRedis says that there is no Redis to start.
@@ -93,7 +93,7 @@ func (s *redisNode) client() (redis.UniversalClient, error) {
 func redisURL(addr string) string { return "redis://" + addr + "/0" }
 
 func openServersRedis(url string) (redis.UniversalClient, error) {
-	return store.OpenRedis(store.RedisConfig{URL: url, Role: "faults", Timeout: redisPatience}, store.NewRedisMetrics(prometheus.NewRegistry()))
+	return redisdb.OpenRedis(redisdb.RedisConfig{URL: url, Role: "faults", Timeout: redisPatience}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
 func (s *redisNode) ping(ctx context.Context) error {

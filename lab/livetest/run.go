@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/lab/faulttest"
 )
 
@@ -133,7 +133,7 @@ func (r *run) open(ctx context.Context) error {
 		return err
 	}
 	r.begin = time.Now()
-	db, err := store.OpenSQL(store.SQLConfig{URL: r.world.DatabaseURL(), MaxConns: databaseConns})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: r.world.DatabaseURL(), MaxConns: databaseConns})
 	if err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/lock"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/harness"
 )
@@ -58,9 +58,9 @@ func (p place) open(ctx context.Context) (w way, stop func() error, err error) {
 		p.NodeTimeout = patience
 	}
 	for _, url := range p.urls {
-		c, err := store.OpenRedis(store.RedisConfig{
+		c, err := redisdb.OpenRedis(redisdb.RedisConfig{
 			URL: url, Role: "bench", PoolSize: p.pool, Timeout: patience, PoolTimeout: patience,
-		}, store.NewRedisMetrics(prometheus.NewRegistry()))
+		}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 		if err == nil {
 			clients = append(clients, c)
 			if p.attempts != nil {

@@ -17,8 +17,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/harness"
 	"github.com/tandian-dev/tandian/lab/testbed"
@@ -107,7 +107,7 @@ type doorBench struct {
 	DoorOptions
 	on      Stores
 	private *subprocess.Redis
-	db      *store.SQL
+	db      *sqldb.SQL
 	rdb     redis.UniversalClient
 	stage   Stage
 	tokens  []string

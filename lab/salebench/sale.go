@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
@@ -230,7 +230,7 @@ func (b *saleBench) settle(ctx context.Context, sale Sale, c *course) error {
 
 // gone waits until so many pieces are gone from the row of a sale, which a commit changes
 // together with its orders, or for too long, which is no error.
-func gone(ctx context.Context, db *store.SQL, sale Sale, pieces int, patience time.Duration) error {
+func gone(ctx context.Context, db *sqldb.SQL, sale Sale, pieces int, patience time.Duration) error {
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for {

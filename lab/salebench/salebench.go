@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/ent/migrate"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/harness"
 )
@@ -115,8 +115,8 @@ func Rows(ctx context.Context, o Options, out io.Writer) (err error) {
 	})
 }
 
-func openDatabase(ctx context.Context, url string) (*store.SQL, error) {
-	db, err := store.OpenSQL(store.SQLConfig{URL: url})
+func openDatabase(ctx context.Context, url string) (*sqldb.SQL, error) {
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: url})
 	if err != nil {
 		return nil, fmt.Errorf("open the database: %w", err)
 	}
@@ -133,7 +133,7 @@ func openDatabase(ctx context.Context, url string) (*store.SQL, error) {
 // saleBench is one run.
 type saleBench struct {
 	Options
-	db    *store.SQL
+	db    *sqldb.SQL
 	rdb   redis.UniversalClient
 	shop  Shop
 	trips trips

@@ -15,19 +15,20 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/goleak"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog()
+	redisdb.SilenceRedisLog()
 	goleak.VerifyTestMain(m)
 }
 
 // A slow shop asks the database for each order, in the right way but for what each
 // of its sales does wrong.
 type slowShop struct {
-	db     *store.SQL
+	db     *sqldb.SQL
 	rdb    redis.UniversalClient
 	wrong  []string
 	works  chan struct{} // closed when Run was called
@@ -169,7 +170,7 @@ func slow(wrong []string) func(context.Context, Stores) (Shop, error) {
 			return nil, err
 		}
 		rdb.AddHook(on.Trips)
-		db, err := store.OpenSQL(store.SQLConfig{URL: on.DatabaseURL})
+		db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: on.DatabaseURL})
 		return &slowShop{db: db, rdb: rdb, wrong: wrong, works: make(chan struct{})}, err
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/harness"
 	"github.com/tandian-dev/tandian/lab/testbed"
@@ -59,7 +59,7 @@ func copyTown(ctx context.Context, databaseURL string, rounds int) error {
 	if err != nil {
 		return err
 	}
-	db, err := store.OpenSQL(store.SQLConfig{URL: at})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: at})
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (b *bench) pgbenchOnce(ctx context.Context, ids idRanges, round, connection
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.OpenSQL(store.SQLConfig{URL: at, MaxConns: 1})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: at, MaxConns: 1})
 	if err != nil {
 		return nil, err
 	}
@@ -161,7 +161,7 @@ func (b *bench) pgbenchOnce(ctx context.Context, ids idRanges, round, connection
 	return r, nil
 }
 
-func likesIn(ctx context.Context, db *store.SQL) (n int64, err error) {
+func likesIn(ctx context.Context, db *sqldb.SQL) (n int64, err error) {
 	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM likes").Scan(&n); err != nil {
 		return 0, fmt.Errorf("count the likes: %w", err)
 	}

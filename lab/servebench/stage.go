@@ -19,8 +19,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
@@ -31,7 +31,7 @@ var shopsSQL string
 // bench is one run.
 type bench struct {
 	Options
-	db      *store.SQL            // nil: not known
+	db      *sqldb.SQL            // nil: not known
 	rdb     redis.UniversalClient // nil: not known
 	codes   *testbed.Codes        // nil: login codes go elsewhere
 	server  *target
@@ -217,7 +217,7 @@ func (b *bench) openOther() error {
 
 func (b *bench) openStores() (err error) {
 	if b.DatabaseURL != "" {
-		if b.db, err = store.OpenSQL(store.SQLConfig{URL: b.DatabaseURL}); err != nil {
+		if b.db, err = sqldb.OpenSQL(sqldb.SQLConfig{URL: b.DatabaseURL}); err != nil {
 			return err
 		}
 		b.closers = append(b.closers, func() { _ = b.db.Close() })

@@ -12,7 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/lab/harness"
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
@@ -115,7 +115,7 @@ const orderBytes = 130
 
 // settleAndCopy copies the settled town. No connection to it stays open.
 func (w *writes) settleAndCopy(ctx context.Context) error {
-	db, err := store.OpenSQL(store.SQLConfig{URL: w.DatabaseURL})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: w.DatabaseURL})
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func (w *writes) settleAndCopy(ctx context.Context) error {
 	if err := copyTown(ctx, w.DatabaseURL, w.Rounds); err != nil {
 		return err
 	}
-	if db, err = store.OpenSQL(store.SQLConfig{URL: w.DatabaseURL}); err != nil {
+	if db, err = sqldb.OpenSQL(sqldb.SQLConfig{URL: w.DatabaseURL}); err != nil {
 		return err
 	}
 	return errors.Join(testbed.Settle(ctx, db), db.Close()) // the copies are on the disk then

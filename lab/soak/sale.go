@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 var (
@@ -217,7 +217,7 @@ type tally struct {
 }
 
 // settled waits until a sale adds up, and says what does not.
-func (s *sale) settled(ctx context.Context, db *store.SQL, api *client) (t tally, err error) {
+func (s *sale) settled(ctx context.Context, db *sqldb.SQL, api *client) (t tally, err error) {
 	id := s.known()
 	if id == "" {
 		return tally{wrong: []string{fmt.Sprintf("it was never made: %v", s.trouble)}}, nil
@@ -234,7 +234,7 @@ func (s *sale) settled(ctx context.Context, db *store.SQL, api *client) (t tally
 	}
 }
 
-func (s *sale) tally(ctx context.Context, db *store.SQL, api *client, id string) (t tally, err error) {
+func (s *sale) tally(ctx context.Context, db *sqldb.SQL, api *client, id string) (t tally, err error) {
 	voucher, err := scalar.ParseID(id)
 	if err != nil {
 		return t, fmt.Errorf("read the id of a sale: %w", err)

@@ -13,8 +13,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
@@ -37,7 +37,7 @@ type stage struct {
 	pg           *subprocess.Postgres
 	state, cache *subprocess.Redis
 	codes        *testbed.Codes
-	db           *store.SQL
+	db           *sqldb.SQL
 	processes    []*subprocess.Process[struct{}, Addr]
 	urls         []string
 	closers      []func()
@@ -82,7 +82,7 @@ func (s *stage) openStores(ctx context.Context) (err error) {
 		return fmt.Errorf("serve the webhook of login codes: %w", err)
 	}
 	s.closers = append(s.closers, func() { _ = s.codes.Close() })
-	if s.db, err = store.OpenSQL(store.SQLConfig{URL: s.pg.URL}); err != nil {
+	if s.db, err = sqldb.OpenSQL(sqldb.SQLConfig{URL: s.pg.URL}); err != nil {
 		return err
 	}
 	s.closers = append(s.closers, func() { _ = s.db.Close() })

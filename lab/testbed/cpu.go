@@ -12,7 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // StoresCPU is what Redis and PostgreSQL have had of the processors so far. That of
@@ -27,7 +27,7 @@ func (c StoresCPU) Since(before StoresCPU) StoresCPU {
 var usedCPU = regexp.MustCompile(`(?m)^used_cpu_(?:sys|user):([0-9.]+)`) //nolint:gochecknoglobals // a constant that Go cannot say
 
 // CPUOfStores asks both.
-func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *store.SQL) (c StoresCPU, err error) {
+func CPUOfStores(ctx context.Context, rdb redis.UniversalClient, db *sqldb.SQL) (c StoresCPU, err error) {
 	if c.Redis, err = usedByRedis(ctx, rdb); err != nil {
 		return c, err
 	}

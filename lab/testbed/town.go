@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // A Town is what `tandian seed` makes for a measurement.
@@ -50,7 +50,7 @@ func ReadSessions(path string) (all []Session, err error) {
 func Address(n int) string { return fmt.Sprintf("10.%d.%d.%d", n>>16&255, n>>8&255, n&255) }
 
 // Settle has PostgreSQL do what it would do while something is measured.
-func Settle(ctx context.Context, db *store.SQL) error {
+func Settle(ctx context.Context, db *sqldb.SQL) error {
 	for _, settle := range []string{"VACUUM ANALYZE", "CHECKPOINT"} {
 		if _, err := db.ExecContext(ctx, settle); err != nil {
 			return fmt.Errorf("settle the tables: %w", err)

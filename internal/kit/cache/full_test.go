@@ -8,7 +8,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -16,7 +16,7 @@ import (
 func (w *world) onBus(t *testing.T) *Client {
 	t.Helper()
 	rdb := w.client()
-	bus := eventbus.NewRedis(rdb, store.NewBlockingClient, eventbus.Options{Prefix: w.prefix})
+	bus := eventbus.NewRedis(rdb, redisdb.NewBlockingClient, eventbus.Options{Prefix: w.prefix})
 	h, err := NewClient(rdb, Options{Prefix: w.prefix, Bus: bus, LocalBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -24,13 +24,13 @@ const soon = 20 * time.Second
 // open opens a Redis as the server does.
 func open(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
-	return openWith(t, store.RedisConfig{URL: url})
+	return openWith(t, redisdb.RedisConfig{URL: url})
 }
 
-func openWith(t testing.TB, cfg store.RedisConfig) redis.UniversalClient {
+func openWith(t testing.TB, cfg redisdb.RedisConfig) redis.UniversalClient {
 	t.Helper()
 	cfg.Role, cfg.Timeout = "state", 5*time.Second
-	rdb, err := store.OpenRedis(cfg, store.NewRedisMetrics(prometheus.NewRegistry()))
+	rdb, err := redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,13 +46,13 @@ func embedded(t testing.TB) redis.UniversalClient {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	return openWith(t, store.RedisConfig{URL: "redis://embedded", Dial: s.Dial})
+	return openWith(t, redisdb.RedisConfig{URL: "redis://embedded", Dial: s.Dial})
 }
 
 // newStream is a bus that has more patience than one of a server: the machine may
 // be busy with other tests.
 func newStream(rdb redis.UniversalClient) *Redis {
-	return NewRedis(rdb, store.NewBlockingClient, Options{Timeout: 2 * time.Second})
+	return NewRedis(rdb, redisdb.NewBlockingClient, Options{Timeout: 2 * time.Second})
 }
 
 // An ear writes down what a follower and hearer of the topic "t" is told.

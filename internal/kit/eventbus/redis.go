@@ -78,7 +78,7 @@ var publishLua string
 var publishScript = redis.NewScript(publishLua)
 
 // Blocking makes a client of the same Redis for commands that block there, whose
-// longest wait is given, as Blocking of kit/store does. Whoever has it closes it.
+// longest wait is given, as Blocking of kit/sqldb does. Whoever has it closes it.
 type Blocking func(rdb redis.UniversalClient, wait time.Duration) (redis.UniversalClient, error)
 
 // NewRedis builds a Stream, which publishes by rdb and follows by clients that blocking

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 	"github.com/tandian-dev/tandian/internal/testkit/redistest"
@@ -458,7 +458,7 @@ func (g *grudge) Reset(ctx context.Context, why Gap) {
 
 func TestNobodyIsInSyncBeforeAllHaveForgotten(t *testing.T) {
 	log := new(testkit.Log)
-	s := NewRedis(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.Logger()})
+	s := NewRedis(open(t, testkit.Redis(t)), redisdb.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.Logger()})
 	g := new(grudge)
 	g.fails.Store(3)
 	e := listen(s)
@@ -496,16 +496,16 @@ func TestABusIsFollowedOnce(t *testing.T) {
 func TestABusOverAClientThatCannotBeCopiedDoesNotStart(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { _ = ring.Close() }()
-	if err := NewRedis(ring, store.NewBlockingClient, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "*redis.Ring cannot be copied") {
+	if err := NewRedis(ring, redisdb.NewBlockingClient, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "*redis.Ring cannot be copied") {
 		t.Error(err)
 	}
 }
 
 func TestPublishOnARedisThatIsSilentEndsByItsDeadline(t *testing.T) {
 	w := redistest.NewProxy(t, testkit.Redis(t))
-	rdb := openWith(t, store.RedisConfig{URL: w.URL()})
+	rdb := openWith(t, redisdb.RedisConfig{URL: w.URL()})
 	must(t, rdb.Ping(t.Context()))
-	s := NewRedis(rdb, store.NewBlockingClient, Options{Timeout: 50 * time.Millisecond})
+	s := NewRedis(rdb, redisdb.NewBlockingClient, Options{Timeout: 50 * time.Millisecond})
 	w.Freeze()
 	defer w.Thaw()
 	if err := s.Publish(context.WithoutCancel(t.Context()), Message{"t", nil}); !errors.Is(err, context.DeadlineExceeded) && !strings.Contains(fmt.Sprint(err), "timeout") {
@@ -518,7 +518,7 @@ func TestPublishOnARedisThatIsSilentEndsByItsDeadline(t *testing.T) {
 
 func TestMetricsAreThereFromTheStartAndCount(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
-	s := NewRedis(open(t, testkit.Redis(t)), store.NewBlockingClient, Options{Registerer: reg})
+	s := NewRedis(open(t, testkit.Redis(t)), redisdb.NewBlockingClient, Options{Registerer: reg})
 	s.timeout = 2 * time.Second
 	e := listen(s)
 	const start = `
@@ -572,7 +572,7 @@ tandian_bus_published_total{topic="t"} 0
 func TestFollowersAreNotInSyncWhileNothingCanBePublished(t *testing.T) {
 	rdb := open(t, testkit.Redis(t))
 	var refused atomic.Bool
-	s := NewRedis(rdb, store.NewBlockingClient, Options{Timeout: 2 * time.Second, Writable: func() bool { return !refused.Load() }})
+	s := NewRedis(rdb, redisdb.NewBlockingClient, Options{Timeout: 2 * time.Second, Writable: func() bool { return !refused.Load() }})
 	e := listen(s)
 	run(t, s)
 	e.await(t)

@@ -60,8 +60,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // ReplayRetention is a good [Handler].Keep for what a store may lose after it was told:
@@ -220,7 +220,7 @@ func (b *Box) add(ctx context.Context, tx Execer, topic string, payloads ...any)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(store.Prepared(ctx), statementTimeout)
+	ctx, cancel := context.WithTimeout(sqldb.Prepared(ctx), statementTimeout)
 	defer cancel()
 	tickets := make([]JobRef, 0, len(payloads))
 	err = sqlfile.Each(ctx, tx, b.sql.add, []any{d.Topic, d.Payloads, d.HeadStart}, func(rows *sql.Rows) error {

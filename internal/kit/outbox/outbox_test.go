@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -34,7 +34,7 @@ const never = time.Hour
 type office struct {
 	on storetest.Stores
 	storetest.Process
-	db *store.SQL // beside all boxes
+	db *sqldb.SQL // beside all boxes
 }
 
 func eachDialect(t *testing.T, test func(*testing.T, *office)) {
@@ -48,9 +48,9 @@ func eachDialect(t *testing.T, test func(*testing.T, *office)) {
 
 func (o *office) real() bool { return o.Dialect == "postgres" }
 
-func (o *office) pool(t *testing.T) *store.SQL {
+func (o *office) pool(t *testing.T) *sqldb.SQL {
 	t.Helper()
-	db, err := store.OpenSQL(o.on.SQL)
+	db, err := sqldb.OpenSQL(o.on.SQL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func (o *office) box(t *testing.T, h handlers, with outbox.Options) box {
 
 type box struct {
 	*outbox.Box
-	db  *store.SQL
+	db  *sqldb.SQL
 	reg *prometheus.Registry
 }
 

@@ -11,7 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -49,17 +49,17 @@ func eachRedis(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient))
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.Close() })
-		test(t, open(t, store.RedisConfig{URL: "redis://embedded", Dial: s.Dial}))
+		test(t, open(t, redisdb.RedisConfig{URL: "redis://embedded", Dial: s.Dial}))
 	})
 	t.Run("real", func(t *testing.T) {
-		test(t, open(t, store.RedisConfig{URL: testkit.Redis(t)}))
+		test(t, open(t, redisdb.RedisConfig{URL: testkit.Redis(t)}))
 	})
 }
 
-func open(t testing.TB, cfg store.RedisConfig) redis.UniversalClient {
+func open(t testing.TB, cfg redisdb.RedisConfig) redis.UniversalClient {
 	t.Helper()
 	cfg.Role, cfg.Timeout = "state", 5*time.Second
-	rdb, err := store.OpenRedis(cfg, store.NewRedisMetrics(prometheus.NewRegistry()))
+	rdb, err := redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
 	}

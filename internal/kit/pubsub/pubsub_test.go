@@ -13,7 +13,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -86,7 +86,7 @@ func TestWithoutARedisHintsStayInTheProcess(t *testing.T) {
 }
 
 func TestOnAClusterHintsAreSharded(t *testing.T) {
-	rdb, ok := open(t, store.RedisConfig{URL: testkit.RedisCluster(t)}).(*redis.ClusterClient)
+	rdb, ok := open(t, redisdb.RedisConfig{URL: testkit.RedisCluster(t)}).(*redis.ClusterClient)
 	if !ok {
 		t.Fatal("this is no client of a cluster")
 	}

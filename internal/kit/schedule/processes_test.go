@@ -15,8 +15,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/dblock"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
@@ -31,7 +32,7 @@ const (
 )
 
 func TestMain(m *testing.M) {
-	store.SilenceRedisLog()
+	redisdb.SilenceRedisLog()
 	if url := os.Getenv(processEnv); url != "" {
 		fmt.Fprintln(os.Stderr, process(url))
 		os.Exit(1) // it was to be killed
@@ -41,7 +42,7 @@ func TestMain(m *testing.M) {
 
 // process runs two jobs until it is killed. Each run is a row, with its end if it has one.
 func process(url string) error {
-	db, err := store.OpenSQL(store.SQLConfig{URL: url})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: url})
 	if err != nil {
 		return err
 	}
@@ -77,7 +78,7 @@ func process(url string) error {
 // that runs it is killed, another does.
 func TestSeveralProcessesRunEachJobOnce(t *testing.T) {
 	url := storetest.Postgres(t)
-	db, err := store.OpenSQL(store.SQLConfig{URL: url})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: url})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestSeveralProcessesRunEachJobOnce(t *testing.T) {
 // run the job since then, so the failed run is not recorded.
 func TestALostLockEndsItsJob(t *testing.T) {
 	t.Parallel()
-	db, err := store.OpenSQL(store.SQLConfig{URL: storetest.Postgres(t)})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: storetest.Postgres(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

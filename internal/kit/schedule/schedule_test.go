@@ -19,13 +19,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/dblock"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // memory is a database with the table of settings alone, in a folder of the test.
 func memory(t *testing.T) *sql.DB {
 	t.Helper()
-	db, err := store.OpenSQL(store.SQLConfig{DataDir: t.TempDir()})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{DataDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -36,17 +36,17 @@ const (
 
 // A shelf is a database with the table, of which each Sequence is another process.
 type shelf struct {
-	*store.SQL
-	config store.SQLConfig
+	*sqldb.SQL
+	config sqldb.SQLConfig
 }
 
 func each(t *testing.T, test func(*testing.T, *shelf)) {
 	t.Helper()
-	t.Run("sqlite", func(t *testing.T) { test(t, open(t, store.SQLConfig{DataDir: t.TempDir()})) })
-	t.Run("postgres", func(t *testing.T) { test(t, open(t, store.SQLConfig{URL: testkit.Postgres(t)})) })
+	t.Run("sqlite", func(t *testing.T) { test(t, open(t, sqldb.SQLConfig{DataDir: t.TempDir()})) })
+	t.Run("postgres", func(t *testing.T) { test(t, open(t, sqldb.SQLConfig{URL: testkit.Postgres(t)})) })
 }
 
-func open(t *testing.T, config store.SQLConfig) *shelf {
+func open(t *testing.T, config sqldb.SQLConfig) *shelf {
 	t.Helper()
 	s := &shelf{pool(t, config), config}
 	s.exec(t, table(t, s.Dialect))
@@ -74,9 +74,9 @@ func table(t *testing.T, dialect string) string {
 	return ""
 }
 
-func pool(t *testing.T, config store.SQLConfig) *store.SQL {
+func pool(t *testing.T, config sqldb.SQLConfig) *sqldb.SQL {
 	t.Helper()
-	db, err := store.OpenSQL(config)
+	db, err := sqldb.OpenSQL(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -333,7 +333,7 @@ func TestAClockOutsideOfTheNumbersTime(t *testing.T) {
 }
 
 func TestAHundredThousandNumbersCostLessThanTwoHundredRoundTrips(t *testing.T) {
-	s := open(t, store.SQLConfig{URL: testkit.Postgres(t)})
+	s := open(t, sqldb.SQLConfig{URL: testkit.Postgres(t)})
 	connector, err := pq.NewConnector(s.config.URL)
 	if err != nil {
 		t.Fatal(err)

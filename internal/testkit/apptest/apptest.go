@@ -25,7 +25,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -220,7 +221,7 @@ func checkKeys(tb testing.TB, a *app.App, cfg config.Config) {
 		if url == "" {
 			continue
 		}
-		rdb, err := store.OpenRedis(store.RedisConfig{URL: url, Role: "test", Timeout: keytable.Patience, TLS: cfg.RedisTLS()}, store.NewRedisMetrics(prometheus.NewRegistry()))
+		rdb, err := redisdb.OpenRedis(redisdb.RedisConfig{URL: url, Role: "test", Timeout: keytable.Patience, TLS: cfg.RedisTLS()}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 		if err != nil {
 			tb.Error(err)
 			continue
@@ -454,7 +455,7 @@ func (s *Server) Metric(tb testing.TB, name string, labels ...string) (sum float
 // SQL opens the stack's database beside the servers.
 func (s *Stack) SQL(tb testing.TB) *sql.DB {
 	tb.Helper()
-	db, err := store.OpenSQL(store.SQLConfig{URL: s.Config.DatabaseURL, DataDir: s.Config.DataDir})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: s.Config.DatabaseURL, DataDir: s.Config.DataDir})
 	if err != nil {
 		tb.Fatal(err)
 	}

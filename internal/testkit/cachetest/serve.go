@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
@@ -84,7 +84,7 @@ func openBus(s Setting, truth *Truth, open func(url string) (redis.UniversalClie
 	if err != nil {
 		return nil, fmt.Errorf("open the Redis of the bus: %w", err)
 	}
-	var bus eventbus.Bus = eventbus.NewRedis(rdb, store.NewBlockingClient, eventbus.Options{Prefix: s.Prefix})
+	var bus eventbus.Bus = eventbus.NewRedis(rdb, redisdb.NewBlockingClient, eventbus.Options{Prefix: s.Prefix})
 	if s.Reorder {
 		bus = &reordering{Bus: bus, shuffled: &truth.Shuffled}
 	}

@@ -21,7 +21,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -120,7 +120,7 @@ func parseRow(keys, kind, bound, life string) (Table, error) {
 	if row.Life, err = lifeOf(life); err != nil {
 		return nil, err
 	}
-	if row.Life == store.NoTTL && !bounded {
+	if row.Life == redisdb.NoTTL && !bounded {
 		return nil, errors.New("it does not expire and has no bound (N KB, N members, N entries)")
 	}
 	var t Table
@@ -149,7 +149,7 @@ func typeOf(text string) (string, error) {
 
 func lifeOf(text string) (longest time.Duration, err error) {
 	if strings.HasPrefix(strings.TrimSpace(text), "none") {
-		return store.NoTTL, nil
+		return redisdb.NoTTL, nil
 	}
 	units := map[string]time.Duration{"s": time.Second, "min": time.Minute, "h": time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour}
 	for _, m := range timeOf.FindAllStringSubmatch(text, -1) {
@@ -233,16 +233,16 @@ func (t Table) Row(prefix, key string) (Row, bool) {
 }
 
 // Wrong says what is wrong with a key, or "".
-func (t Table) Wrong(prefix string, k store.Key) string {
+func (t Table) Wrong(prefix string, k redisdb.Key) string {
 	row, ok := t.Row(prefix, k.Name)
 	switch {
 	case !ok:
 		return "no row of the table of Redis keys in ARCHITECTURE.md names it"
 	case k.Type != row.Type:
 		return fmt.Sprintf("it is a %s; the row %s says %s", k.Type, row.Template, row.Type)
-	case k.TTL == store.NoTTL && row.Life != store.NoTTL:
+	case k.TTL == redisdb.NoTTL && row.Life != redisdb.NoTTL:
 		return fmt.Sprintf("it does not expire; the row %s says %v at most", row.Template, row.Life)
-	case k.TTL > row.Life && row.Life != store.NoTTL:
+	case k.TTL > row.Life && row.Life != redisdb.NoTTL:
 		return fmt.Sprintf("it lives for another %v; the row %s says %v at most", k.TTL, row.Template, row.Life)
 	case k.Type == "string" && k.Members > row.MaxText:
 		return fmt.Sprintf("it has %d bytes; the row %s allows %d", k.Members, row.Template, row.MaxText)
@@ -255,7 +255,7 @@ func (t Table) Wrong(prefix string, k store.Key) string {
 // Scan looks at every key of a Redis and returns what is wrong, a line for each
 // key that is. Keys that begin with "test:" are a test's own.
 func (t Table) Scan(ctx context.Context, rdb redis.UniversalClient, prefix string) (wrong []string, err error) {
-	err = store.KeyScan{}.Each(ctx, rdb, func(k store.Key) {
+	err = redisdb.KeyScan{}.Each(ctx, rdb, func(k redisdb.Key) {
 		if strings.HasPrefix(k.Name, "test:") {
 			return
 		}
@@ -276,7 +276,7 @@ func Check(tb testing.TB, rdb redis.UniversalClient, prefix string) {
 	ended := false
 	waiting, stop := context.WithTimeout(ctx, Patience)
 	defer stop()
-	err := store.AwaitRedis(waiting, "Redis", rdb, func(err error) {
+	err := redisdb.Await(waiting, "Redis", rdb, func(err error) {
 		if ended = gone(err); ended {
 			stop()
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -43,7 +43,7 @@ func TestRowsAreRead(t *testing.T) {
 		},
 		{
 			"a stream without end", "| `bus` | stream | 1000 entries | none | x |",
-			Table{{"bus", "stream", store.NoTTL, 1000, 16<<10 + 24, nil}},
+			Table{{"bus", "stream", redisdb.NoTTL, 1000, 16<<10 + 24, nil}},
 			"",
 		},
 		{"no end and no bound", "| `bus` | stream | some | none | x |", nil, "has no bound"},
@@ -113,20 +113,20 @@ func TestAKeyThatBreaksARuleIsFound(t *testing.T) {
 	}
 	tests := []struct {
 		name string
-		key  store.Key
+		key  redisdb.Key
 		want string // "" is right
 	}{
-		{"all is well", store.Key{Name: "td:text:{1}", Type: "string", Members: 1048, TTL: time.Minute}, ""},
-		{"no end where none is needed", store.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: store.NoTTL}, ""},
-		{"an end where none is needed", store.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: time.Hour}, ""},
-		{"unknown", store.Key{Name: "td:other", Type: "string", TTL: time.Second}, "no row"},
-		{"another prefix", store.Key{Name: "xx:text:{1}", Type: "string", TTL: time.Second}, "no row"},
-		{"another type", store.Key{Name: "td:text:{1}", Type: "hash", TTL: time.Second}, "it is a hash"},
-		{"no end", store.Key{Name: "td:text:{1}", Type: "string", TTL: store.NoTTL}, "it does not expire"},
-		{"a late end", store.Key{Name: "td:text:{1}", Type: "string", TTL: time.Minute + time.Millisecond}, "it lives for another 1m0.001s"},
-		{"a long string", store.Key{Name: "td:text:{1}", Type: "string", Members: 1049, TTL: time.Second}, "it has 1049 bytes"},
-		{"a long list", store.Key{Name: "td:list:{1}", Type: "list", Members: 4, TTL: time.Second}, "it has 4 members"},
-		{"a long stream", store.Key{Name: "td:bus", Type: "stream", Members: 11, TTL: store.NoTTL}, "it has 11 members"},
+		{"all is well", redisdb.Key{Name: "td:text:{1}", Type: "string", Members: 1048, TTL: time.Minute}, ""},
+		{"no end where none is needed", redisdb.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: redisdb.NoTTL}, ""},
+		{"an end where none is needed", redisdb.Key{Name: "td:bus", Type: "stream", Members: 10, TTL: time.Hour}, ""},
+		{"unknown", redisdb.Key{Name: "td:other", Type: "string", TTL: time.Second}, "no row"},
+		{"another prefix", redisdb.Key{Name: "xx:text:{1}", Type: "string", TTL: time.Second}, "no row"},
+		{"another type", redisdb.Key{Name: "td:text:{1}", Type: "hash", TTL: time.Second}, "it is a hash"},
+		{"no end", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: redisdb.NoTTL}, "it does not expire"},
+		{"a late end", redisdb.Key{Name: "td:text:{1}", Type: "string", TTL: time.Minute + time.Millisecond}, "it lives for another 1m0.001s"},
+		{"a long string", redisdb.Key{Name: "td:text:{1}", Type: "string", Members: 1049, TTL: time.Second}, "it has 1049 bytes"},
+		{"a long list", redisdb.Key{Name: "td:list:{1}", Type: "list", Members: 4, TTL: time.Second}, "it has 4 members"},
+		{"a long stream", redisdb.Key{Name: "td:bus", Type: "stream", Members: 11, TTL: redisdb.NoTTL}, "it has 11 members"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -139,7 +139,7 @@ func TestAKeyThatBreaksARuleIsFound(t *testing.T) {
 
 // The check itself, on a Redis with one key of each kind of wrong.
 func TestAScanNamesEachKeyThatBreaksARule(t *testing.T) {
-	rdb, err := store.OpenRedis(store.RedisConfig{URL: testkit.Redis(t), Role: "state", Timeout: Patience}, store.NewRedisMetrics(prometheus.NewRegistry()))
+	rdb, err := redisdb.OpenRedis(redisdb.RedisConfig{URL: testkit.Redis(t), Role: "state", Timeout: Patience}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
 	}

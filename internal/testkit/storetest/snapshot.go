@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -92,17 +92,17 @@ func rowsOf(tb testing.TB, db *sql.DB, table string) (lines []string) {
 func keysOf(tb testing.TB, rdb redis.UniversalClient) (lines []string) {
 	tb.Helper()
 	ctx := tb.Context()
-	var keys []store.Key
-	if err := (store.KeyScan{}).Each(ctx, rdb, func(k store.Key) { keys = append(keys, k) }); err != nil {
+	var keys []redisdb.Key
+	if err := (redisdb.KeyScan{}).Each(ctx, rdb, func(k redisdb.Key) { keys = append(keys, k) }); err != nil {
 		tb.Fatal(err)
 	}
 	admin := reader(tb, rdb)
 	for _, k := range keys {
-		members, err := store.Peek(ctx, rdb, k, snapshotMembers)
+		members, err := redisdb.Peek(ctx, rdb, k, snapshotMembers)
 		if err != nil {
 			tb.Fatal(err)
 		}
-		slices.SortFunc(members, func(a, b store.Member) int { return strings.Compare(a.Name, b.Name) })
+		slices.SortFunc(members, func(a, b redisdb.Member) int { return strings.Compare(a.Name, b.Name) })
 		lines = append(lines, fmt.Sprintf("%s %s %v %s", k.Name, k.Type, members, bytesOf(ctx, admin, k.Name)))
 	}
 	return lines

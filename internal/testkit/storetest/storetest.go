@@ -1,6 +1,6 @@
 // Package storetest gives a room's tests both pairs of stores, and opens them as
 // a process has them. It stands apart from testkit because it needs rows and
-// kit/store, whose tests need testkit.
+// kit/sqldb, whose tests need testkit.
 package storetest
 
 import (
@@ -26,7 +26,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/embedredis"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 	"github.com/tandian-dev/tandian/internal/testkit/keytable"
 )
@@ -34,17 +35,17 @@ import (
 // Stores are where a room's test keeps its data: empty at first, shared by all
 // who open them.
 type Stores struct {
-	SQL   store.SQLConfig
-	Redis store.RedisConfig
+	SQL   sqldb.SQLConfig
+	Redis redisdb.RedisConfig
 
-	untouched store.RedisConfig // Redis as it was given out: a test may cut its wires
+	untouched redisdb.RedisConfig // Redis as it was given out: a test may cut its wires
 }
 
 // patience is the wait for a Redis that is there: a busy machine is not Redis away.
 // A test of an absent one cuts its wires, or sets a time.
 const patience = 5 * time.Second
 
-func stores(sql store.SQLConfig, redis store.RedisConfig) Stores {
+func stores(sql sqldb.SQLConfig, redis redisdb.RedisConfig) Stores {
 	redis.Timeout, redis.PoolTimeout = patience, patience
 	return Stores{sql, redis, redis}
 }
@@ -61,7 +62,7 @@ func Each(t *testing.T, test func(*testing.T, Stores)) {
 // system processes do.
 func Real(t testing.TB) Stores {
 	t.Helper()
-	return stores(store.SQLConfig{URL: Postgres(t)}, store.RedisConfig{URL: Redis(t), Role: "state"})
+	return stores(sqldb.SQLConfig{URL: Postgres(t)}, redisdb.RedisConfig{URL: Redis(t), Role: "state"})
 }
 
 // Redis is a Redis of the test's own: one server, or those that make test-cluster asks for.
@@ -94,11 +95,11 @@ func version(tb testing.TB) string {
 }
 
 func migrated(ctx context.Context, dsn string) error {
-	return makeTables(ctx, store.SQLConfig{URL: dsn})
+	return makeTables(ctx, sqldb.SQLConfig{URL: dsn})
 }
 
-func makeTables(ctx context.Context, cfg store.SQLConfig) error {
-	db, err := store.OpenSQL(cfg)
+func makeTables(ctx context.Context, cfg sqldb.SQLConfig) error {
+	db, err := sqldb.OpenSQL(cfg)
 	if err != nil {
 		return err
 	}
@@ -132,7 +133,7 @@ var emptySQLite = sync.OnceValues(func() (fs.FS, error) {
 		return nil, err
 	}
 	defer func() { _ = os.RemoveAll(dir) }()
-	if err := makeTables(context.Background(), store.SQLConfig{DataDir: dir}); err != nil {
+	if err := makeTables(context.Background(), sqldb.SQLConfig{DataDir: dir}); err != nil {
 		return nil, err
 	}
 	files, err := os.ReadDir(dir)
@@ -165,7 +166,7 @@ func EachAndCluster(t *testing.T, test func(*testing.T, Stores)) {
 // seconds to start: for several tests in one.
 func Cluster(t *testing.T) Stores {
 	t.Helper()
-	return stores(store.SQLConfig{URL: Postgres(t)}, store.RedisConfig{URL: testkit.RedisCluster(t), Role: "state"})
+	return stores(sqldb.SQLConfig{URL: Postgres(t)}, redisdb.RedisConfig{URL: testkit.RedisCluster(t), Role: "state"})
 }
 
 // Emptied returns the same Redis with nothing in it, and another empty database: one
@@ -174,7 +175,7 @@ func (s Stores) Emptied(t testing.TB) Stores {
 	t.Helper()
 	admin := s.untouched
 	admin.URL = testkit.RedisAdmin(t, admin.URL)
-	rdb, err := store.OpenRedis(admin, store.NewRedisMetrics(prometheus.NewRegistry()))
+	rdb, err := redisdb.OpenRedis(admin, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -209,7 +210,7 @@ func embedded(t testing.TB) Stores {
 		clock.Wait()
 		_ = s.Close()
 	})
-	return stores(store.SQLConfig{DataDir: SQLite(t)}, store.RedisConfig{URL: "redis://embedded", Role: "state", Dial: s.Dial})
+	return stores(sqldb.SQLConfig{DataDir: SQLite(t)}, redisdb.RedisConfig{URL: "redis://embedded", Role: "state", Dial: s.Dial})
 }
 
 // Prefix begins the Redis keys of a Process.
@@ -219,7 +220,7 @@ const Prefix = "td"
 // same stores has it.
 type Process struct {
 	DB       *ent.Client
-	SQL      *store.SQL // under DB
+	SQL      *sqldb.SQL // under DB
 	Dialect  string     // of both
 	Redis    redis.UniversalClient
 	Locks    *lock.Locker // of all processes on the database
@@ -234,16 +235,16 @@ type Process struct {
 func Open(t testing.TB, on Stores) Process {
 	t.Helper()
 	reg, out := prometheus.NewRegistry(), new(testkit.Log)
-	db, err := store.OpenSQL(on.SQL)
+	db, err := sqldb.OpenSQL(on.SQL)
 	if err != nil {
 		t.Fatal(err)
 	}
-	rdb, err := store.OpenRedis(on.Redis, store.NewRedisMetrics(reg))
+	rdb, err := redisdb.OpenRedis(on.Redis, redisdb.NewRedisMetrics(reg))
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := Process{
-		DB: ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(reg, nil)))), SQL: db, Dialect: db.Dialect, Redis: rdb, Registry: reg,
+		DB: ent.NewClient(ent.Driver(db.Driver(sqldb.NewSQLMetrics(reg, nil)))), SQL: db, Dialect: db.Dialect, Redis: rdb, Registry: reg,
 		Log: slog.New(slog.NewJSONHandler(out, &slog.HandlerOptions{Level: slog.LevelDebug})), Secrets: &testkit.Secrets{},
 	}
 	if p.Hub, err = cache.NewClient(rdb, cache.Options{Prefix: Prefix, RedisTimeout: on.Redis.Timeout, Log: p.Log}); err != nil {
@@ -270,7 +271,7 @@ func Open(t testing.TB, on Stores) Process {
 }
 
 // openLocks opens locks in Postgres, or in this process for SQLite.
-func openLocks(db *store.SQL, o lock.Options) (*lock.Locker, error) {
+func openLocks(db *sqldb.SQL, o lock.Options) (*lock.Locker, error) {
 	if db.Dialect == dialect.Postgres {
 		return dblock.NewPostgres(db.DB, o)
 	}
@@ -304,9 +305,9 @@ func Relay(t *testing.T, box *outbox.Box) {
 
 // checkKeys looks at the keys with a client of its own: what a test did to its
 // clients does not matter.
-func checkKeys(t testing.TB, cfg store.RedisConfig) {
+func checkKeys(t testing.TB, cfg redisdb.RedisConfig) {
 	cfg.Timeout = keytable.Patience
-	rdb, err := store.OpenRedis(cfg, store.NewRedisMetrics(prometheus.NewRegistry()))
+	rdb, err := redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 	if err != nil {
 		t.Error(err)
 		return

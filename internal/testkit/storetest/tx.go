@@ -9,14 +9,14 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/tandian-dev/tandian/ent"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 )
 
 // AtFirstTx returns a client that calls before before its first transaction begins, and then
 // begun. Either may be nil.
 func (p Process) AtFirstTx(before, begun func()) *ent.Client {
-	drv := &hooked{Driver: p.SQL.Driver(store.NewSQLMetrics(prometheus.NewRegistry(), nil))}
+	drv := &hooked{Driver: p.SQL.Driver(sqldb.NewSQLMetrics(prometheus.NewRegistry(), nil))}
 	drv.before, drv.begun = once(before), once(begun)
 	return ent.NewClient(ent.Driver(drv))
 }

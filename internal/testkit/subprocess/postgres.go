@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // ErrNoPostgres says that there is no PostgreSQL to start.
@@ -163,7 +163,7 @@ func FindPostgres() (postgres, initdb string, err error) {
 func (s *Postgres) answers(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	db, err := store.OpenSQL(store.SQLConfig{URL: s.URL})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: s.URL})
 	if err != nil {
 		return fmt.Errorf("open the database: %w", err)
 	}

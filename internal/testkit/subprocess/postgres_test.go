@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 func TestAPostgresOfOnesOwnIsDurableAndLeavesNothing(t *testing.T) {
@@ -24,7 +24,7 @@ func TestAPostgresOfOnesOwnIsDurableAndLeavesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db, err := store.OpenSQL(store.SQLConfig{URL: s.URL})
+	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: s.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

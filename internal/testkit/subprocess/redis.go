@@ -15,7 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/store"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
 //go:embed guard.sh
@@ -85,7 +85,7 @@ func (s *Redis) answers(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = rdb.Close() }()
-	return store.AwaitRedis(ctx, "redis-server", rdb, func(error) {})
+	return redisdb.Await(ctx, "redis-server", rdb, func(error) {})
 }
 
 // Signal asks the server for its process, and returns what sends that a signal
@@ -145,16 +145,16 @@ func (s *Redis) Stop() {
 
 // OpenRedis opens a client with the options of the server's own.
 func OpenRedis(url string) (redis.UniversalClient, error) {
-	return store.OpenRedis(store.RedisConfig{URL: url, Role: "bench"}, store.NewRedisMetrics(prometheus.NewRegistry()))
+	return redisdb.OpenRedis(redisdb.RedisConfig{URL: url, Role: "bench"}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
 // OpenPatient opens a client that waits: on a busy machine a command may take
 // longer than a server would wait for it, and that says nothing about what is
 // measured, unless that is a Redis that does not answer.
 func OpenPatient(url string) (redis.UniversalClient, error) {
-	return store.OpenRedis(store.RedisConfig{
+	return redisdb.OpenRedis(redisdb.RedisConfig{
 		URL: url, Role: "bench", Timeout: Patience, PoolTimeout: Patience,
-	}, store.NewRedisMetrics(prometheus.NewRegistry()))
+	}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
 // Patience is how long a client waits that [OpenPatient] opened.

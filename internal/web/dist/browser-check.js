@@ -1,5 +1,5 @@
-// Says that a browser is too old for the app, also one that cannot read the app's scripts:
-// this one is written for browsers of any age. README.md lists those that are supported.
+// Shows a message in browsers that are too old for the app. This script must also run in browsers
+// that cannot parse the app's scripts. README.md lists the supported versions.
 ;(function () {
   var dialog = window.HTMLDialogElement
   var known =

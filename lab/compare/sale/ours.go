@@ -21,8 +21,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
+	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
@@ -137,7 +137,7 @@ func (o *ours) client(role string, certify func(context.Context, *redis.Conn) er
 	if err != nil {
 		return nil, errors.New("the Redis URL cannot be read")
 	}
-	cfg := store.RedisConfig{URL: o.redisURL, Role: role, PoolSize: sessions + 8, Timeout: patience, PoolTimeout: patience, OnConnect: certify}
+	cfg := redisdb.RedisConfig{URL: o.redisURL, Role: role, PoolSize: sessions + 8, Timeout: patience, PoolTimeout: patience, OnConnect: certify}
 	if certify != nil {
 		cfg.Retries = 1
 	}
@@ -148,7 +148,7 @@ func (o *ours) client(role string, certify func(context.Context, *redis.Conn) er
 		}
 		return counted(dial(ctx, network, address))(&o.redisTrips)
 	}
-	return store.OpenRedis(cfg, store.NewRedisMetrics(prometheus.NewRegistry()))
+	return redisdb.OpenRedis(cfg, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
 var errAway = errors.New("the Redis is away")

@@ -19,8 +19,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
-	"github.com/tandian-dev/tandian/internal/kit/store"
 	"github.com/tandian-dev/tandian/lab/compare/clients"
 )
 
@@ -98,14 +98,14 @@ func (s *Servers) openDatabase(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("read the migrations: %w", err)
 	}
-	db := &store.SQL{DB: s.db, Dialect: "postgres"}
+	db := &sqldb.SQL{DB: s.db, Dialect: "postgres"}
 	if _, err := db.Migrate(ctx, files); err != nil {
 		return fmt.Errorf("make the tables: %w", err)
 	}
 	if _, err := s.db.ExecContext(ctx, text("schema")); err != nil {
 		return fmt.Errorf("add to the tables: %w", err)
 	}
-	s.rows = ent.NewClient(ent.Driver(db.Driver(store.NewSQLMetrics(prometheus.NewRegistry(), nil))))
+	s.rows = ent.NewClient(ent.Driver(db.Driver(sqldb.NewSQLMetrics(prometheus.NewRegistry(), nil))))
 	return nil
 }
 

@@ -1,0 +1,356 @@
+package redisdb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"golang.org/x/time/rate"
+)
+
+const (
+	scanStep  = 100      // keys of one SCAN, and of one pipeline that measures them
+	peekBytes = 64 << 10 // of a string that Peek reads
+	atMost    = 10_000   // patterns that are told apart: a flaw in the names must not cost the memory
+)
+
+// NoTTL is the TTL of a key that does not expire, as go-redis has it.
+const NoTTL time.Duration = -1
+
+// A Key is what one look at a key showed.
+type Key struct {
+	Name    string
+	Type    string        // string, hash, list, set, zset, stream
+	Bytes   int64         // in memory, as MEMORY USAGE estimates it; 0 where the server cannot tell
+	Members int64         // of a collection; of a string its length in bytes
+	TTL     time.Duration // what is left of its life, or NoTTL
+}
+
+// A KeyScan is a walk over all keys of a Redis.
+type KeyScan struct {
+	Prefix string         // only keys that begin with it are measured
+	Rate   int            // keys looked at a second, with this prefix or another; 0 is no limit
+	Seen   func(keys int) // told after every step how many were looked at so far; may be nil
+}
+
+// All walks over the keys, with SCAN over one node of a cluster after the other, and
+// measures a hundred of them in two round trips, so no command takes long. A key that is
+// there all the time is seen; one that comes, goes or changes its type meanwhile may be
+// left out, and one may be seen twice while Redis resizes its table or a cluster moves its
+// slots. An error, that ctx ended among them, is the last that it yields, with no key.
+func (s KeyScan) All(ctx context.Context, rdb redis.Cmdable) iter.Seq2[Key, error] {
+	return func(yield func(Key, error) bool) {
+		nodes, err := masters(ctx, rdb)
+		if err != nil {
+			yield(Key{}, fmt.Errorf("find the nodes of Redis: %w", err))
+			return
+		}
+		limit := rate.NewLimiter(rate.Inf, scanStep)
+		if s.Rate > 0 {
+			limit.SetLimit(rate.Limit(s.Rate))
+		}
+		seen := 0
+		for _, node := range nodes {
+			for cursor, begun := uint64(0), false; !begun || cursor != 0; begun = true {
+				var names []string
+				if names, cursor, err = node.Scan(ctx, cursor, "", scanStep).Result(); err != nil {
+					yield(Key{}, fmt.Errorf("scan Redis: %w", err))
+					return
+				}
+				for step := range slices.Chunk(names, scanStep) {
+					keys, err := s.step(ctx, rdb, limit, step)
+					if err != nil {
+						yield(Key{}, err)
+						return
+					}
+					for _, k := range keys {
+						if !yield(k, nil) {
+							return
+						}
+					}
+				}
+				if seen += len(names); s.Seen != nil {
+					s.Seen(seen)
+				}
+			}
+		}
+	}
+}
+
+// step measures those of some keys that are asked for, when the rate allows it.
+func (s KeyScan) step(ctx context.Context, rdb redis.Cmdable, limit *rate.Limiter, names []string) ([]Key, error) {
+	if err := limit.WaitN(ctx, len(names)); err != nil {
+		return nil, fmt.Errorf("scan Redis: %w", err)
+	}
+	return MeasureKeys(ctx, rdb, slices.DeleteFunc(names, func(name string) bool { return !strings.HasPrefix(name, s.Prefix) })...)
+}
+
+// Each calls do for each key of [KeyScan.All].
+func (s KeyScan) Each(ctx context.Context, rdb redis.Cmdable, do func(Key)) error {
+	for k, err := range s.All(ctx, rdb) {
+		if err != nil {
+			return err
+		}
+		do(k)
+	}
+	return nil
+}
+
+// masters are the nodes that hold keys.
+func masters(ctx context.Context, rdb redis.Cmdable) ([]redis.Cmdable, error) {
+	cluster, ok := rdb.(*redis.ClusterClient)
+	if !ok {
+		return []redis.Cmdable{rdb}, nil
+	}
+	var mu sync.Mutex
+	var nodes []redis.Cmdable
+	err := cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, node)
+		return nil
+	})
+	return nodes, err
+}
+
+// MeasureKeys looks at some keys, in two round trips. Those that are not there, or
+// change their type meanwhile, are left out.
+func MeasureKeys(ctx context.Context, rdb redis.Cmdable, names ...string) ([]Key, error) {
+	if len(names) == 0 {
+		return nil, nil
+	}
+	type look struct {
+		kind  *redis.StatusCmd
+		ttl   *redis.DurationCmd
+		bytes *redis.IntCmd
+	}
+	looks := make([]look, len(names))
+	// The first error of a pipeline is that of some command: each is asked for its own.
+	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, name := range names {
+			looks[i] = look{p.Type(ctx, name), p.PTTL(ctx, name), p.MemoryUsage(ctx, name)}
+		}
+		return nil
+	})
+	keys := make([]Key, 0, len(names))
+	for i, l := range looks {
+		if err := errors.Join(unanswered(l.kind), unanswered(l.ttl), unanswered(l.bytes)); err != nil {
+			return nil, fmt.Errorf("measure keys: %w", err)
+		}
+		if kind := l.kind.Val(); kind != "none" && kind != "" {
+			keys = append(keys, Key{Name: names[i], Type: kind, Bytes: l.bytes.Val(), TTL: l.ttl.Val()})
+		}
+	}
+	return count(ctx, rdb, keys)
+}
+
+// unanswered is the error of a command that the server did not answer. What it
+// answered with an error of its own, such as WRONGTYPE, is not that.
+func unanswered(c redis.Cmder) error {
+	if _, answered := errors.AsType[redis.Error](c.Err()); answered {
+		return nil
+	}
+	return c.Err()
+}
+
+// count fills in how many members the keys have.
+func count(ctx context.Context, rdb redis.Cmdable, keys []Key) ([]Key, error) {
+	sizes := make([]*redis.IntCmd, len(keys))
+	_, _ = rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, k := range keys {
+			sizes[i] = cardinality(ctx, p, k)
+		}
+		return nil
+	})
+	var measured []Key
+	for i, size := range sizes {
+		if size != nil {
+			if err := unanswered(size); err != nil {
+				return nil, fmt.Errorf("count members: %w", err)
+			}
+			if size.Err() != nil {
+				continue
+			}
+			keys[i].Members = size.Val()
+		}
+		measured = append(measured, keys[i])
+	}
+	return measured, nil
+}
+
+// cardinality asks for the members of a key; nil for a type of a module.
+func cardinality(ctx context.Context, rdb redis.Cmdable, k Key) *redis.IntCmd {
+	switch k.Type {
+	case "string":
+		return rdb.StrLen(ctx, k.Name)
+	case "hash":
+		return rdb.HLen(ctx, k.Name)
+	case "list":
+		return rdb.LLen(ctx, k.Name)
+	case "set":
+		return rdb.SCard(ctx, k.Name)
+	case "zset":
+		return rdb.ZCard(ctx, k.Name)
+	case "stream":
+		return rdb.XLen(ctx, k.Name)
+	}
+	return nil
+}
+
+// KeyCount is how many keys a Redis holds, all its nodes together.
+func KeyCount(ctx context.Context, rdb redis.Cmdable) (int64, error) {
+	n, err := rdb.DBSize(ctx).Result()
+	if err != nil {
+		return 0, fmt.Errorf("count the keys of Redis: %w", err)
+	}
+	return n, nil
+}
+
+// A Member is one member of a collection: a field and its value, a member and
+// its score, an entry and its fields. Items of a list and a string have no name,
+// members of a set no value.
+type Member struct{ Name, Value string }
+
+// Peek reads the first n members of a key, or about as many as that where the
+// type has no order, and at most 64 KB of a string. It returns nothing for a
+// type of a module.
+func Peek(ctx context.Context, rdb redis.Cmdable, k Key, n int) ([]Member, error) {
+	members, err := peek(ctx, rdb, k, int64(n))
+	if err != nil {
+		return nil, fmt.Errorf("read a %s: %w", k.Type, err)
+	}
+	return members, nil
+}
+
+func peek(ctx context.Context, rdb redis.Cmdable, k Key, n int64) (members []Member, err error) {
+	switch k.Type {
+	case "string":
+		text, err := rdb.GetRange(ctx, k.Name, 0, peekBytes-1).Result()
+		return []Member{{Value: text}}, err
+	case "list":
+		items, err := rdb.LRange(ctx, k.Name, 0, n-1).Result()
+		for _, item := range items {
+			members = append(members, Member{Value: item})
+		}
+		return members, err
+	case "zset":
+		items, err := rdb.ZRangeWithScores(ctx, k.Name, 0, n-1).Result()
+		for _, item := range items {
+			members = append(members, Member{fmt.Sprint(item.Member), fmt.Sprintf("%.17g", item.Score)})
+		}
+		return members, err
+	case "stream":
+		entries, err := rdb.XRangeN(ctx, k.Name, "-", "+", n).Result()
+		for _, entry := range entries {
+			members = append(members, Member{entry.ID, fmt.Sprint(entry.Values)})
+		}
+		return members, err
+	case "hash":
+		flat, err := firstOf(int(2*n), func(cursor uint64) *redis.ScanCmd { return rdb.HScan(ctx, k.Name, cursor, "", n) })
+		for pair := range slices.Chunk(flat, 2) {
+			members = append(members, Member{pair[0], pair[len(pair)-1]})
+		}
+		return members, err
+	case "set":
+		flat, err := firstOf(int(n), func(cursor uint64) *redis.ScanCmd { return rdb.SScan(ctx, k.Name, cursor, "", n) })
+		for _, name := range flat {
+			members = append(members, Member{Name: name})
+		}
+		return members, err
+	}
+	return nil, nil
+}
+
+// firstOf scans until it has n items or all.
+func firstOf(n int, scan func(cursor uint64) *redis.ScanCmd) (items []string, err error) {
+	for cursor, begun := uint64(0), false; (!begun || cursor != 0) && len(items) < n; begun = true {
+		var more []string
+		if more, cursor, err = scan(cursor).Result(); err != nil {
+			return nil, err
+		}
+		items = append(items, more...)
+	}
+	return items[:min(n, len(items))], nil
+}
+
+// A KeyPattern is all keys that differ in ids alone.
+type KeyPattern struct {
+	Name       string // see [PatternOf]
+	Type       string
+	Keys       int64
+	Bytes      int64  // of all
+	MaxBytes   int64  // of one
+	MaxMembers int64  // of one; for strings the longest, in bytes
+	NoTTL      int64  // keys that do not expire
+	Example    string // the key with the most bytes
+}
+
+// KeyPatterns sums keys up by pattern and type. The zero value is ready. It is
+// for one goroutine at a time.
+type KeyPatterns struct {
+	all map[[2]string]*KeyPattern
+}
+
+// Add counts one more key.
+func (p *KeyPatterns) Add(k Key) {
+	name := [2]string{PatternOf(k.Name), k.Type}
+	if len(p.all) >= atMost && p.all[name] == nil {
+		name[0] = "(others)"
+	}
+	if p.all == nil {
+		p.all = map[[2]string]*KeyPattern{}
+	}
+	sum := p.all[name]
+	if sum == nil {
+		sum = &KeyPattern{Name: name[0], Type: name[1], Example: k.Name}
+		p.all[name] = sum
+	}
+	sum.Keys++
+	sum.Bytes += k.Bytes
+	if k.Bytes > sum.MaxBytes {
+		sum.MaxBytes, sum.Example = k.Bytes, k.Name
+	}
+	sum.MaxMembers = max(sum.MaxMembers, k.Members)
+	if k.TTL == NoTTL {
+		sum.NoTTL++
+	}
+}
+
+// All returns the patterns, those with the most bytes first.
+func (p *KeyPatterns) All() []KeyPattern {
+	var list []KeyPattern
+	for _, sum := range p.all {
+		list = append(list, *sum)
+	}
+	slices.SortFunc(list, func(a, b KeyPattern) int {
+		return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(b.Keys, a.Keys), strings.Compare(a.Name+" "+a.Type, b.Name+" "+b.Type))
+	})
+	return list
+}
+
+var (
+	hashTag   = regexp.MustCompile(`\{[^{}]*\}`)
+	plainWord = regexp.MustCompile(`^[A-Za-z][a-z_-]{0,23}$`) // what is longer is a hash
+)
+
+// PatternOf is a key with placeholders for what differs between keys of one
+// kind: what stands in braces, and of what stands between colons everything but
+// words, such as numbers, days, hashes and cells. The first part, the prefix, stays.
+// td:cache:shop:{42}:l becomes td:cache:shop:{*}:l.
+func PatternOf(key string) string {
+	parts := strings.Split(hashTag.ReplaceAllString(key, "{*}"), ":")
+	for i, part := range parts {
+		if i > 0 && part != "{*}" && !plainWord.MatchString(part) {
+			parts[i] = "*"
+		}
+	}
+	return strings.Join(parts, ":")
+}

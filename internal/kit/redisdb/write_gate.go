@@ -1,0 +1,372 @@
+package redisdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/tandian-dev/tandian/internal/kit/clock"
+)
+
+const (
+	gateEvery   = 200 * time.Millisecond // between two probes
+	gateTimeout = 400 * time.Millisecond // of a probe
+	gateTrust   = time.Second            // after the start of a probe that succeeded
+	gateLong    = 15 * time.Second       // of repairs that fail, before a warning
+	gateRetry   = 50 * time.Millisecond  // after a probe that got no answer
+	gateWait    = 250 * time.Millisecond // of a command, for the next probe after this process was suspended
+	gateLook    = 5 * time.Millisecond
+)
+
+// WriteGate keeps clients away from a Redis that does not take writes.
+//
+// A Redis can answer reads and refuse writes: a replica after a failover
+// (READONLY), a master whose disk is full (MISCONF) or whose replicas are away
+// (NOREPLICAS). An invalidation is a write. So such a Redis returns values that
+// ended, for as long as they live, and no error shows it. The gate treats that
+// Redis as unavailable: while it is closed, commands fail with [ErrBreakerOpen]
+// and are not sent.
+//
+// The gate writes to the Redis every 200 ms. It is open for a second after a
+// write that succeeded. It closes at once when Redis refuses a write, of the
+// gate or of a client. It then opens again when Redis takes writes and the caller
+// has repeated the failed invalidations. If Redis only did not answer, the gate
+// opens at the next write that succeeds.
+//
+// A Redis whose memory is full (OOM) stays in use: it takes deletions, and every
+// invalidation begins with one.
+//
+// Unless Redis refuses a write, a gate is open before [WriteGate.Run] starts and
+// after it ended. A nil gate is always open. All
+// methods are safe for concurrent use.
+type WriteGate struct {
+	role string
+	key  string // never exists
+	m    *RedisMetrics
+	log  *slog.Logger
+
+	zero   time.Time
+	until  atomic.Int64 // nanoseconds after zero
+	away   atomic.Bool  // the last probe failed
+	kicked chan struct{}
+
+	complaints clock.Throttle
+
+	mu       sync.Mutex
+	refusals int   // number of refused writes
+	refused  error // the last refusal; nil when Redis takes writes
+}
+
+// NewWriteGate returns an open gate for the Redis of a role, "state" or "cache".
+// The prefix is that of the installation's keys. It starts nothing.
+func NewWriteGate(role, prefix string, m *RedisMetrics, log *slog.Logger) *WriteGate {
+	g := &WriteGate{role: role, key: prefix + ":probe", m: m, log: log, zero: time.Now(), kicked: make(chan struct{}, 1)}
+	g.until.Store(math.MaxInt64)
+	return g
+}
+
+// Open reports whether Redis may be used.
+func (g *WriteGate) Open() bool { return g == nil || int64(time.Since(g.zero)) < g.until.Load() }
+
+// Refused reports whether Redis refused the last write. A Redis that does not
+// answer did not refuse.
+func (g *WriteGate) Refused() bool {
+	return g != nil && g.reason() != nil
+}
+
+// ignoreGate marks a context.
+type ignoreGate struct{}
+
+// IgnoreGate returns a context whose commands are sent through a closed gate. It
+// is for work that only invalidates: the outbox and the recovery.
+func IgnoreGate(ctx context.Context) context.Context {
+	return context.WithValue(ctx, ignoreGate{}, true)
+}
+
+// Run probes the Redis by rdb, a client without a gate, until ctx ends. It then
+// returns nil.
+//
+// When Redis takes writes after a refusal, Run calls repair to repeat the failed
+// invalidations. since is the time of the first write that succeeded. The gate opens
+// when repair returns nil; otherwise Run calls it again. The context of repair passes
+// the gate and has no deadline.
+//
+// A gate that closed because no write succeeded for a second opens at the next one,
+// because other processes may already use that Redis. Run then calls repair once, in
+// parallel, with a zero since, and ignores its error.
+//
+// It calls closed within moments after the gate closed: what was read of Redis
+// shortly before may be out of date.
+func (g *WriteGate) Run(ctx context.Context, rdb redis.UniversalClient, closed func(), repair func(ctx context.Context, since time.Time) error) error {
+	defer g.release()
+	ctx = IgnoreGate(ctx)
+	g.until.CompareAndSwap(math.MaxInt64, int64(time.Since(g.zero)+gateTrust))
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	var repairing atomic.Bool // after a lapse
+	wasOpen := true
+	var since time.Time // of the first probe that succeeded after a refusal
+	recovered := false
+	for ctx.Err() == nil {
+		began, refusals := time.Now(), g.count()
+		err := g.probe(ctx, rdb)
+		g.away.Store(err != nil)
+		if open := g.Open(); open != wasOpen {
+			if wasOpen = open; !open {
+				closed()
+			}
+		}
+		switch {
+		case err != nil:
+			since, recovered = time.Time{}, false
+			if !g.Open() && !RefusesWrites(err) {
+				_ = clock.Sleep(ctx, gateRetry)
+				continue
+			}
+		case g.Open() || recovered:
+			g.extend(began, refusals)
+			since, recovered, wasOpen = time.Time{}, false, true
+		case g.reason() == nil:
+			g.extend(began, refusals)
+			wasOpen = true
+			if repairing.CompareAndSwap(false, true) {
+				beside.Go(func() {
+					defer repairing.Store(false)
+					g.recover(ctx, time.Time{}, repair)
+				})
+			}
+		default:
+			if since.IsZero() {
+				since = began
+			}
+			recovered = g.recover(ctx, since, repair)
+			if recovered && refusals == g.count() {
+				continue // one more probe: recovery may have taken longer than a probe is trusted
+			}
+			recovered = false
+		}
+		g.wait(ctx)
+	}
+	return nil
+}
+
+// reason is the last refusal, nil if Redis refused nothing since the gate was open.
+func (g *WriteGate) reason() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refused
+}
+
+func (g *WriteGate) count() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.refusals
+}
+
+// release leaves the gate open for what is written after the last probe, unless
+// Redis refuses it.
+func (g *WriteGate) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refused == nil {
+		g.until.Store(math.MaxInt64)
+	}
+}
+
+// wait returns after a while, or at once when a client was refused a write.
+func (g *WriteGate) wait(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, gateEvery)
+	defer cancel()
+	select {
+	case <-ctx.Done():
+	case <-g.kicked:
+		_ = clock.Sleep(ctx, gateEvery/10) // refusals come by the thousand
+	}
+}
+
+// recover reports whether repair succeeded. It logs a repair that keeps failing after
+// a refusal.
+func (g *WriteGate) recover(ctx context.Context, since time.Time, repair func(context.Context, time.Time) error) bool {
+	err := repair(ctx, since)
+	if err != nil && ctx.Err() == nil && !since.IsZero() && time.Since(since) > gateLong && g.complaints.Allow() {
+		g.log.WarnContext(ctx, "Redis takes writes but is not repaired", "role", g.role, "err", err)
+	}
+	return err == nil
+}
+
+// extend opens the gate, or keeps it open, after a probe that succeeded, unless
+// a write was refused since it began.
+func (g *WriteGate) extend(began time.Time, refusals int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.refusals != refusals {
+		return
+	}
+	if g.refused != nil {
+		g.refused = nil
+		g.m.open.WithLabelValues(g.role).Dec()
+		g.log.Info("Redis takes writes again", "role", g.role)
+	}
+	g.until.Store(int64(began.Sub(g.zero) + gateTrust))
+}
+
+// refuse closes the gate.
+func (g *WriteGate) refuse(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.refusals++
+	g.until.Store(0)
+	if g.refused == nil {
+		g.m.open.WithLabelValues(g.role).Inc()
+		g.m.opened.WithLabelValues(g.role).Inc()
+		g.log.Warn("Redis refuses writes and is not used", "role", g.role, "err", err)
+	}
+	g.refused = err
+	select {
+	case g.kicked <- struct{}{}:
+	default:
+	}
+}
+
+// probe returns nil if the Redis, or each master of a cluster that answers, took
+// a write. A refusal closes the gate.
+func (g *WriteGate) probe(ctx context.Context, rdb redis.UniversalClient) error {
+	ctx, cancel := context.WithTimeout(ctx, gateTimeout)
+	defer cancel()
+	cluster, ok := rdb.(*redis.ClusterClient)
+	if !ok {
+		// The key does not exist, so this changes nothing and is not replicated. A full
+		// Redis allows it.
+		err := rdb.Unlink(ctx, g.key).Err()
+		if _, reply := errors.AsType[redis.Error](err); reply && !unready(err) {
+			g.refuse(err)
+		}
+		return err
+	}
+	return g.probeMasters(ctx, cluster)
+}
+
+// writingScript has no keys, so each node of a cluster runs it. It declares that
+// it writes, so a node that refuses writes refuses it. Servers before Redis 7
+// reject the declaration; they are probed by the commands of clients alone.
+const writingScript = "#!lua flags=allow-oom\nreturn 1"
+
+func (g *WriteGate) probeMasters(ctx context.Context, cluster *redis.ClusterClient) error {
+	var mu sync.Mutex
+	var refused, failed error
+	answers := 0
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+		err := node.Eval(ctx, writingScript, nil).Err()
+		mu.Lock()
+		defer mu.Unlock()
+		_, reply := errors.AsType[redis.Error](err)
+		switch {
+		case RefusesWrites(err):
+			refused = err
+		case err == nil || reply:
+			answers++
+		default:
+			failed = err
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case refused != nil:
+		g.refuse(refused)
+		return refused
+	case answers == 0:
+		return failed
+	}
+	return nil
+}
+
+// RefusesWrites reports whether err is the reply of a Redis that takes no writes
+// now, from any client. A Redis whose memory is full is none of these.
+func RefusesWrites(err error) bool {
+	return err != nil && slices.ContainsFunc([]string{"READONLY", "MISCONF", "NOREPLICAS"}, func(word string) bool {
+		return redis.HasErrorPrefix(err, word)
+	})
+}
+
+// unready reports whether err is the reply of a Redis that refuses reads too, so it
+// cannot return stale data.
+func unready(err error) bool {
+	return slices.ContainsFunc([]string{"LOADING", "BUSY", "MASTERDOWN", "CLUSTERDOWN", "TRYAGAIN"}, func(word string) bool {
+		return redis.HasErrorPrefix(err, word)
+	})
+}
+
+// closed is the error of a command that a closed gate does not send; nil if the
+// gate is open.
+func (g *WriteGate) closed(ctx context.Context) error {
+	if g.Open() || ctx.Value(ignoreGate{}) != nil {
+		return nil
+	}
+	if refused := g.reason(); refused != nil {
+		return fmt.Errorf("%w: the %s Redis refuses writes: %s", ErrBreakerOpen, g.role, refused.Error()) // not wrapped: go-redis would retry
+	}
+	// A process that was suspended finds its gate closed. Its next probe opens it.
+	for end := time.Now().Add(gateWait); !g.away.Load() && time.Now().Before(end) && clock.Sleep(ctx, gateLook) == nil; {
+		if g.Open() {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: the %s Redis took no write for a second", ErrBreakerOpen, g.role)
+}
+
+// opens reports whether a command belongs to the opening of a connection: these
+// come from the library, with contexts of its own.
+func opens(cmd redis.Cmder) bool {
+	return slices.Contains([]string{"hello", "auth", "client", "select", "readonly", "command", "cluster", "info"}, cmd.Name())
+}
+
+// DialHook is for go-redis.
+func (g *WriteGate) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+// ProcessHook is for go-redis.
+func (g *WriteGate) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if err := g.closed(ctx); err != nil && !opens(cmd) {
+			cmd.SetErr(err)
+			return err
+		}
+		err := next(ctx, cmd)
+		if RefusesWrites(err) {
+			g.refuse(err)
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook is for go-redis.
+func (g *WriteGate) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if err := g.closed(ctx); err != nil && !opens(cmds[0]) {
+			for _, cmd := range cmds {
+				cmd.SetErr(err)
+			}
+			return err
+		}
+		err := next(ctx, cmds)
+		if err == nil {
+			return nil
+		}
+		for _, cmd := range cmds {
+			if e := cmd.Err(); RefusesWrites(e) {
+				g.refuse(e)
+				break
+			}
+		}
+		return err
+	}
+}

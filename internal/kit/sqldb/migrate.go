@@ -1,0 +1,111 @@
+package sqldb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"time"
+
+	"entgo.io/ent/dialect"
+	"github.com/pressly/goose/v3"
+	"github.com/pressly/goose/v3/lock"
+)
+
+// Migration locks are tried once a second, for five minutes: several
+// instances may start at once, and one of them migrates.
+const (
+	migrationLockPeriod = 1 // seconds
+	migrationLockTries  = 300
+)
+
+// A Migration is one versioned step.
+type Migration struct {
+	Version int64
+	Name    string
+	Applied time.Time // zero: pending
+}
+
+// Migrate applies the pending migrations of files, in order, each in a
+// transaction of its own, and returns them. On Postgres it does so under an
+// advisory lock; any number of processes may call it at once.
+func (s *SQL) Migrate(ctx context.Context, files fs.FS) ([]Migration, error) {
+	p, err := s.provider(files)
+	if err != nil {
+		return nil, err
+	}
+	results, err := p.Up(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("migrate %s: %w%s", s.Name, err, migrationRemedy(err))
+	}
+	applied := make([]Migration, len(results))
+	for i, r := range results {
+		applied[i] = Migration{Version: r.Source.Version, Name: r.Source.Path, Applied: time.Now()}
+	}
+	return applied, nil
+}
+
+// Migrations lists the migrations of files and says which are applied. It
+// writes nothing, not even a table to remember migrations in.
+func (s *SQL) Migrations(ctx context.Context, files fs.FS) ([]Migration, error) {
+	p, err := s.provider(files)
+	if err != nil {
+		return nil, err
+	}
+	begun, err := s.hasMigrations(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read migrations of %s: %w", s.Name, err)
+	}
+	if !begun {
+		var list []Migration
+		for _, source := range p.ListSources() {
+			list = append(list, Migration{Version: source.Version, Name: source.Path})
+		}
+		return list, nil
+	}
+	status, err := p.Status(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read migrations of %s: %w", s.Name, err)
+	}
+	list := make([]Migration, len(status))
+	for i, m := range status {
+		list[i] = Migration{Version: m.Source.Version, Name: m.Source.Path, Applied: m.AppliedAt}
+	}
+	return list, nil
+}
+
+// hasMigrations says whether any migration was ever applied.
+func (s *SQL) hasMigrations(ctx context.Context) (found bool, err error) {
+	query := "SELECT to_regclass(format('%I.%I', current_schema(), $1::text)) IS NOT NULL"
+	if s.Dialect == dialect.SQLite {
+		if _, err := os.Stat(s.path); errors.Is(err, fs.ErrNotExist) {
+			return false, nil // and asking would make the file
+		}
+		query = "SELECT count(*) > 0 FROM sqlite_master WHERE name = $1"
+	}
+	err = s.QueryRowContext(ctx, query, goose.DefaultTablename).Scan(&found)
+	return found, err
+}
+
+func (s *SQL) provider(files fs.FS) (*goose.Provider, error) {
+	d := goose.DialectPostgres
+	options := []goose.ProviderOption{goose.WithDisableGlobalRegistry(true)}
+	if s.Dialect == dialect.SQLite {
+		d = goose.DialectSQLite3
+	} else {
+		locker, err := lock.NewPostgresSessionLocker(lock.WithLockTimeout(migrationLockPeriod, migrationLockTries))
+		if err != nil {
+			return nil, fmt.Errorf("migration lock: %w", err)
+		}
+		options = append(options, goose.WithSessionLocker(locker))
+	}
+	p, err := goose.NewProvider(d, s.DB, files, options...)
+	if errors.Is(err, goose.ErrNoMigrations) {
+		return nil, fmt.Errorf("no migrations for %s: %w", s.Dialect, err)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read migrations: %w", err)
+	}
+	return p, nil
+}

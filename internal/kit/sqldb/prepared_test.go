@@ -1,0 +1,290 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"entgo.io/ent/dialect"
+
+	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/testkit"
+)
+
+// kept returns the prepared statements of the pool's connections, by their text. The pool
+// must have been opened with one connection.
+func kept(t *testing.T, db *SQL) map[string]rawStmt {
+	t.Helper()
+	conn, err := db.Conn(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	var found map[string]rawStmt
+	err = conn.Raw(func(raw any) error {
+		found = raw.(*preparingConn).kept //nolint:forcetypeassert // it is ours
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return found
+}
+
+// numbers runs a statement that answers with numbers.
+func numbers(ctx context.Context, db sqlfile.Querier, statement string, args ...any) (all []int64, err error) {
+	err = sqlfile.Each(ctx, db, statement, args, func(rows *sql.Rows) error {
+		var n int64
+		err := rows.Scan(&n)
+		all = append(all, n)
+		return err
+	})
+	return all, err
+}
+
+func TestAStatementIsPreparedOnceHoweverManyRunIt(t *testing.T) {
+	eachDialect(t, func(t *testing.T, db *SQL) {
+		db.SetMaxOpenConns(1)
+		mustExec(t, db, "CREATE TABLE things (n BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (1), (2), (3)")
+		const statement = "SELECT n FROM things WHERE n >= $1 ORDER BY n"
+		if _, err := numbers(Prepared(t.Context()), db, statement, 1); err != nil {
+			t.Fatal(err)
+		}
+		first := kept(t, db)[statement]
+		var all sync.WaitGroup
+		for range 50 {
+			all.Go(func() {
+				got, err := numbers(Prepared(t.Context()), db, statement, 2)
+				if err != nil || !slices.Equal(got, []int64{2, 3}) {
+					t.Errorf("%v, %v", got, err)
+				}
+			})
+		}
+		all.Wait()
+		if _, err := numbers(t.Context(), db, "SELECT n FROM things"); err != nil {
+			t.Error(err)
+		}
+		if now := kept(t, db); len(now) != 1 || first == nil || now[statement] != first {
+			t.Errorf("%d statements are kept, want the one that was prepared first", len(now))
+		}
+	})
+}
+
+func TestStatementsOfManyTextsAreNotAllKept(t *testing.T) {
+	eachDialect(t, func(t *testing.T, db *SQL) {
+		db.SetMaxOpenConns(1)
+		for i := range int64(maxPrepared + 10) {
+			got, err := numbers(Prepared(t.Context()), db, "SELECT "+strconv.FormatInt(i, 10))
+			if err != nil || !slices.Equal(got, []int64{i}) {
+				t.Fatalf("%v, %v", got, err)
+			}
+		}
+		if n := len(kept(t, db)); n != maxPrepared {
+			t.Errorf("%d statements are kept, want %d", n, maxPrepared)
+		}
+	})
+}
+
+func TestAWrongStatementIsNotKept(t *testing.T) {
+	eachDialect(t, func(t *testing.T, db *SQL) {
+		if _, err := numbers(Prepared(t.Context()), db, "SELECT n FROM things WHERE n = $1", 1); err == nil {
+			t.Fatal("there is no such table, and no error")
+		}
+		mustExec(t, db, "CREATE TABLE things (n BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (1)")
+		if got, err := numbers(Prepared(t.Context()), db, "SELECT n FROM things WHERE n = $1", 1); err != nil || len(got) != 1 {
+			t.Errorf("%v, %v", got, err)
+		}
+	})
+}
+
+// What was prepared is on connections. These end: with a failover, or for being old.
+func TestAPreparedStatementSurvivesItsConnections(t *testing.T) {
+	url := testkit.Postgres(t)
+	db := openSQL(t, SQLConfig{URL: url, MaxConns: 1})
+	admin := openSQL(t, SQLConfig{URL: url})
+	const statement = "SELECT $1::bigint"
+	for i := range int64(3) {
+		if i > 0 {
+			mustExec(t, admin, "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
+		}
+		if got, err := numbers(Prepared(t.Context()), db, statement, i); err != nil || !slices.Equal(got, []int64{i}) {
+			t.Fatalf("round %d: %v, %v", i, got, err)
+		}
+	}
+	if n := len(kept(t, db)); n != 1 {
+		t.Errorf("%d statements are kept, want 1", n)
+	}
+}
+
+func TestAStatementThatCannotBeRunAsItWasPreparedIsRunAnew(t *testing.T) {
+	const statement = "SELECT n FROM things WHERE n = $1"
+	for name, spoil := range map[string]string{
+		"a migration changed its columns":  "ALTER TABLE things ALTER n TYPE bigint",
+		"the server was told to forget it": "DEALLOCATE ALL",
+	} {
+		t.Run(name, func(t *testing.T) {
+			db := openSQL(t, SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
+			mustExec(t, db, "CREATE TABLE things (n int PRIMARY KEY)", "INSERT INTO things VALUES (1)")
+			for i := range 3 {
+				got, err := numbers(Prepared(t.Context()), db, statement, 1)
+				if err != nil || !slices.Equal(got, []int64{1}) {
+					t.Fatalf("run %d: %v, %v", i, got, err)
+				}
+				if i == 0 {
+					mustExec(t, db, spoil)
+				}
+			}
+			if kept(t, db)[statement] == nil {
+				t.Error("it is not prepared again")
+			}
+		})
+	}
+}
+
+// An error aborts a transaction, so the statement cannot run again in it.
+func TestAnOutdatedStatementUndoesItsTransaction(t *testing.T) {
+	const statement = "SELECT n FROM things WHERE n = $1"
+	db := openSQL(t, SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
+	mustExec(t, db, "CREATE TABLE things (n int PRIMARY KEY)", "INSERT INTO things VALUES (1)")
+	inTx := func() error {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := numbers(Prepared(t.Context()), tx, statement, 1)
+		if err == nil && !slices.Equal(got, []int64{1}) {
+			t.Errorf("got %v", got)
+		}
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := inTx(); err != nil || kept(t, db)[statement] == nil {
+		t.Fatalf("%v, or it is not kept", err)
+	}
+	mustExec(t, db, "ALTER TABLE things ALTER n TYPE bigint")
+	if err := inTx(); !Retryable(err) {
+		t.Errorf("got %v", err)
+	}
+	if err := inTx(); err != nil {
+		t.Errorf("the second try: %v", err)
+	}
+}
+
+func TestAPreparedStatementChangesRows(t *testing.T) {
+	eachDialect(t, func(t *testing.T, db *SQL) {
+		db.SetMaxOpenConns(1)
+		mustExec(t, db, "CREATE TABLE things (n BIGINT PRIMARY KEY, name TEXT)")
+		const statement = "INSERT INTO things VALUES ($1, $2)"
+		for i := range int64(3) {
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			done, err := tx.ExecContext(Prepared(t.Context()), statement, i, "tea")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n, err := done.RowsAffected(); n != 1 || err != nil {
+				t.Errorf("changed %d rows, %v", n, err)
+			}
+			if err := tx.Commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := numbers(t.Context(), db, "SELECT n FROM things WHERE name = $1 ORDER BY n", "tea")
+		if err != nil || !slices.Equal(got, []int64{0, 1, 2}) || kept(t, db)[statement] == nil {
+			t.Errorf("%v, %v, or it is not kept", got, err)
+		}
+	})
+}
+
+func TestAPreparedStatementEndsWithItsContext(t *testing.T) {
+	db := openSQL(t, SQLConfig{URL: testkit.Postgres(t), MaxConns: 1})
+	const statement = "SELECT 1::bigint FROM pg_sleep($1)"
+	for range 2 { // it is prepared the first time
+		ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+		begin := time.Now()
+		_, err := numbers(Prepared(ctx), db, statement, 60)
+		cancel()
+		if err == nil || time.Since(begin) > 10*time.Second {
+			t.Fatalf("it ended with %v after %v", err, time.Since(begin))
+		}
+		if got, err := numbers(Prepared(t.Context()), db, statement, 0); err != nil || len(got) != 1 {
+			t.Fatalf("the next one: %v, %v", got, err)
+		}
+	}
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := numbers(Prepared(gone), db, statement, 0); !errors.Is(err, context.Canceled) {
+		t.Errorf("for a caller who is gone it ended with %v", err)
+	}
+}
+
+func TestALookupFindsTheRowsOfItsIDs(t *testing.T) {
+	eachDialect(t, func(t *testing.T, db *SQL) {
+		db.SetMaxOpenConns(1)
+		mustExec(t, db, "CREATE TABLE things (id BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (-5), (0), (1), (2), (9223372036854775807)")
+		l := NewIDQuery(db.Dialect, "SELECT id FROM things WHERE id = ANY($1)")
+		for _, tt := range []struct{ ids, want []int64 }{
+			{nil, nil},
+			{[]int64{3}, nil},
+			{[]int64{1}, []int64{1}},
+			{[]int64{1, 3}, []int64{1}},
+			{[]int64{2, 1, 2}, []int64{1, 2}},
+			{[]int64{9223372036854775807, 0, -5}, []int64{-5, 0, 9223372036854775807}},
+		} {
+			var got []int64
+			err := l.Each(t.Context(), db, tt.ids, func(rows *sql.Rows) error {
+				var n int64
+				err := rows.Scan(&n)
+				got = append(got, n)
+				return err
+			})
+			slices.Sort(got)
+			if err != nil || !slices.Equal(got, tt.want) {
+				t.Errorf("of %v it found %v (%v), want %v", tt.ids, got, err, tt.want)
+			}
+		}
+		if n := len(kept(t, db)); n != 2 {
+			t.Errorf("%d statements are kept, want 2: for one and for many", n)
+		}
+	})
+}
+
+func TestALookupLocksItsRowsOnPostgres(t *testing.T) {
+	eachDialect(t, func(t *testing.T, db *SQL) {
+		mustExec(t, db, "CREATE TABLE things (id BIGINT PRIMARY KEY)", "INSERT INTO things VALUES (1), (2), (3)")
+		l := NewIDQuery(db.Dialect, "SELECT id FROM things WHERE id = ANY($1)\nORDER BY id\nFOR UPDATE\n")
+		for _, ids := range [][]int64{{3}, {1, 2}} {
+			tx, err := db.BeginTx(t.Context(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := l.Each(t.Context(), tx, ids, func(*sql.Rows) error { return nil }); err != nil {
+				t.Fatal(err)
+			}
+			if db.Dialect == dialect.Postgres {
+				free, err := numbers(t.Context(), db, "SELECT id FROM things WHERE id > $1 ORDER BY id FOR UPDATE SKIP LOCKED", 0)
+				if want := slices.DeleteFunc([]int64{1, 2, 3}, func(id int64) bool { return slices.Contains(ids, id) }); err != nil || !slices.Equal(free, want) {
+					t.Errorf("with locks on %v, %v are free (%v), want %v", ids, free, err, want)
+				}
+			}
+			if err := tx.Rollback(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func TestALookupIsByAListOfIDs(t *testing.T) {
+	defer func() {
+		if recover() == nil {
+			t.Error("a statement without a list is taken")
+		}
+	}()
+	NewIDQuery(dialect.Postgres, "SELECT id FROM things WHERE id = $1")
+}

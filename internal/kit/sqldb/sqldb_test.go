@@ -1,0 +1,18 @@
+package sqldb
+
+import (
+	"os"
+	"testing"
+
+	"go.uber.org/goleak"
+
+)
+
+func TestMain(m *testing.M) {
+	if dir := os.Getenv("STORE_TEST_HOLD"); dir != "" {
+		hold(dir)
+	}
+	// A pool that could not dial tries again each second, and sees only then that
+	// it was closed.
+	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
+}

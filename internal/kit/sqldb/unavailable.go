@@ -1,0 +1,28 @@
+package sqldb
+
+import (
+	"context"
+	"database/sql"
+	sqldriver "database/sql/driver"
+	"errors"
+	"io"
+	"net"
+	"slices"
+)
+
+// Unavailable reports whether err says that the database cannot be reached or cannot
+// serve requests now, so that a retry may succeed. The statement may have run.
+func Unavailable(err error) bool {
+	for _, of := range []error{sqldriver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed} {
+		if errors.Is(err, of) {
+			return true
+		}
+	}
+	if state := SQLState(err); state != "" {
+		// Connection exceptions, too few resources, an operator's intervention or the
+		// time limit of the server.
+		return slices.Contains([]string{"08", "53", "57"}, state[:min(2, len(state))])
+	}
+	_, network := errors.AsType[net.Error](err)
+	return network && !errors.Is(err, context.DeadlineExceeded) // the deadline of the caller is a net.Error too
+}
