@@ -10,7 +10,6 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 func countsOf(r *ent.User) Counts {
@@ -76,7 +75,7 @@ func (s *Service) add(ctx context.Context, tx *ent.Tx, rows []addition) (map[int
 	if len(rows) == 0 {
 		return now, nil
 	}
-	if err := sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.addCounts, []any{sqlfile.JSON(rows)}, scanCounts(now)); err != nil {
+	if err := sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.addCounts, []any{sqldb.JSON(rows)}, scanCounts(now)); err != nil {
 		return nil, fmt.Errorf("update %d users: %w", len(rows), err)
 	}
 	return now, nil

@@ -18,7 +18,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 //go:embed sql/*.sql
@@ -32,7 +31,7 @@ type statements struct {
 
 func openStatements(dialect string) (s statements) {
 	var users, lockCounts string
-	if err := sqlfile.Read(files, dialect, map[string]*string{
+	if err := sqldb.Read(files, dialect, map[string]*string{
 		"users": &users, "lock_counts": &lockCounts, "add_counts": &s.addCounts,
 	}); err != nil {
 		panic(fmt.Sprintf("account: %v", err)) // the files are part of the program

@@ -28,7 +28,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 const (
@@ -418,7 +417,7 @@ func (s *sessions) row(ctx context.Context, id string, now time.Time) (found liv
 	defer s.rows.Release(1)
 	var ends time.Time
 	var last *time.Time // nil in a row of an earlier version
-	err = sqlfile.Each(sqldb.Prepared(ctx), s.db, sqlfile.Statement(sessionSQL), []any{id, now.UTC(), now.Add(-sessionMax).UTC()}, func(rows *stdsql.Rows) error {
+	err = sqldb.Each(sqldb.Prepared(ctx), s.db, sqldb.Statement(sessionSQL), []any{id, now.UTC(), now.Add(-sessionMax).UTC()}, func(rows *stdsql.Rows) error {
 		return rows.Scan(&found.user, &ends, &found.end, &last)
 	})
 	if err != nil {

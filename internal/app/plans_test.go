@@ -28,7 +28,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/order"
 	"github.com/tandian-dev/tandian/internal/shop"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
@@ -95,7 +95,7 @@ func (r *recorder) BeginTx(ctx context.Context, opts *sql.TxOptions) (dialect.Tx
 
 func (r *recorder) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	r.note(text, args)
-	return r.Driver.(sqlfile.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent asks for it too
+	return r.Driver.(sqldb.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent asks for it too
 }
 
 type recordedTx struct {
@@ -115,7 +115,7 @@ func (t recordedTx) Exec(ctx context.Context, text string, args, v any) error {
 
 func (t recordedTx) QueryContext(ctx context.Context, text string, args ...any) (*sql.Rows, error) {
 	t.r.note(text, args)
-	return t.Tx.(sqlfile.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent asks for it too
+	return t.Tx.(sqldb.Querier).QueryContext(ctx, text, args...) //nolint:forcetypeassert // ent asks for it too
 }
 
 func (t recordedTx) ExecContext(ctx context.Context, text string, args ...any) (sql.Result, error) {
@@ -359,7 +359,7 @@ func fileStatements(t *testing.T) map[string][]any {
 				if err != nil {
 					t.Fatal(err)
 				}
-				texts[sqlfile.Statement(string(text))] = nil
+				texts[sqldb.Statement(string(text))] = nil
 			}
 		}
 	}
@@ -395,7 +395,7 @@ func excuses(text string) (generic, sent bool) {
 func bigTables(t *testing.T, db *sql.DB) map[string]bool {
 	t.Helper()
 	big := map[string]bool{}
-	err := sqlfile.Each(t.Context(), db, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND reltuples > $1", []any{small}, func(rows *sql.Rows) error {
+	err := sqldb.Each(t.Context(), db, "SELECT relname FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND reltuples > $1", []any{small}, func(rows *sql.Rows) error {
 		var name string
 		err := rows.Scan(&name)
 		big[name] = true

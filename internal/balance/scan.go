@@ -11,7 +11,6 @@ import (
 	entbalance "github.com/tandian-dev/tandian/ent/balance"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 const (
@@ -51,10 +50,10 @@ func (t total) differs() (user int64, how string) {
 //go:embed sql/totals.sql
 var totalsText string
 
-func totals(ctx context.Context, db sqlfile.Querier, after int64, limit int) (page []total, err error) {
+func totals(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []total, err error) {
 	ctx, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
-	err = sqlfile.Each(ctx, db, sqlfile.Statement(totalsText), []any{after, limit}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, sqldb.Statement(totalsText), []any{after, limit}, func(rows *sql.Rows) error {
 		var t total
 		err := rows.Scan(&t.user, &t.amount, &t.sum)
 		page = append(page, t)

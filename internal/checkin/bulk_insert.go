@@ -14,7 +14,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 const (
@@ -140,7 +139,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) 
 
 // unknown returns the days of months that the rows do not have yet, with their points, and
 // the days that the rows have.
-func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []draftedMonth) (fresh []draftedMonth, rows map[bitRef]days, err error) {
+func (s *Service) unknown(ctx context.Context, db sqldb.Querier, all []draftedMonth) (fresh []draftedMonth, rows map[bitRef]days, err error) {
 	places := make([]bitRef, len(all))
 	for i, d := range all {
 		places[i] = d.bitRef
@@ -161,7 +160,7 @@ func (s *Service) unknown(ctx context.Context, db sqlfile.Querier, all []drafted
 // days by now.
 func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (done map[bitRef]bool, err error) {
 	done = make(map[bitRef]bool, len(all))
-	return done, sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.plant, []any{sqlfile.JSON(all)}, func(rows *sql.Rows) error {
+	return done, sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.plant, []any{sqldb.JSON(all)}, func(rows *sql.Rows) error {
 		var p bitRef
 		err := rows.Scan(&p.User, &p.Month)
 		done[p] = true

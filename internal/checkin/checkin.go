@@ -25,7 +25,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // Points is what each check-in earns.
@@ -96,7 +95,7 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if err := sqlfile.Read(files, client.Dialect(), map[string]*string{"months": &s.sql.months, "plant": &s.sql.plant}); err != nil {
+	if err := sqldb.Read(files, client.Dialect(), map[string]*string{"months": &s.sql.months, "plant": &s.sql.plant}); err != nil {
 		panic(fmt.Sprintf("checkin: %v", err))
 	}
 	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable})

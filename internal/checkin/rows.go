@@ -7,11 +7,10 @@ import (
 
 	"github.com/tandian-dev/tandian/ent/checkinmonth"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // rowsOf reads the days of months of users with one statement; 0 for a month without a row.
-func (s *Service) rowsOf(ctx context.Context, db sqlfile.Querier, places []bitRef) (map[bitRef]days, error) {
+func (s *Service) rowsOf(ctx context.Context, db sqldb.Querier, places []bitRef) (map[bitRef]days, error) {
 	found := make(map[bitRef]days, len(places))
 	if len(places) == 0 {
 		return found, nil
@@ -19,7 +18,7 @@ func (s *Service) rowsOf(ctx context.Context, db sqlfile.Querier, places []bitRe
 	for _, p := range places {
 		found[p] = 0
 	}
-	err := sqlfile.Each(sqldb.Prepared(ctx), db, s.sql.months, []any{sqlfile.JSON(places)}, func(rows *sql.Rows) error {
+	err := sqldb.Each(sqldb.Prepared(ctx), db, s.sql.months, []any{sqldb.JSON(places)}, func(rows *sql.Rows) error {
 		var p bitRef
 		var bits int64
 		err := rows.Scan(&p.User, &p.Month, &bits)

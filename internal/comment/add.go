@@ -20,7 +20,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -275,7 +274,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots 
 		}
 	}
 	var ids []int64
-	err := sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.insert, []any{sqlfile.JSON(rows)}, func(found *sql.Rows) error {
+	err := sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.insert, []any{sqldb.JSON(rows)}, func(found *sql.Rows) error {
 		var id int64
 		err := found.Scan(&id)
 		ids = append(ids, id)

@@ -32,7 +32,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // A Comment is what somebody wrote about a note, or in reply to another comment on it.
@@ -111,7 +110,7 @@ type Config struct {
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, outbox: box, notes: cfg.Notes, shops: cfg.Shops, quota: cfg.Quota, now: cfg.Now}
 	var lockNotes, lockComments string
-	err := sqlfile.Read(files, db.Dialect(), map[string]*string{
+	err := sqldb.Read(files, db.Dialect(), map[string]*string{
 		"insert": &s.sql.insert, "add_counts": &s.sql.addCounts, "lock_notes": &lockNotes, "lock_comments": &lockComments,
 		"onnotes": &s.sql.onNotes, "below": &s.sql.below,
 		"count_notes": &s.sql.countNotes, "count_shops": &s.sql.countShops, "count_replies": &s.sql.countReplies,

@@ -9,7 +9,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // LockLikes locks comments until tx ends, in the order of their ids, and keeps their notes
@@ -76,7 +75,7 @@ func (s *Service) addCounts(ctx context.Context, tx *ent.Tx, likes, replies map[
 	}
 	var changed []*Comment
 	scan := ent.Scanner[ent.Comment]()
-	err := sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.addCounts, []any{sqlfile.JSON(more)}, func(rows *sql.Rows) error {
+	err := sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.addCounts, []any{sqldb.JSON(more)}, func(rows *sql.Rows) error {
 		r, err := scan(rows)
 		if err == nil {
 			changed = append(changed, fromRow(r))

@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // The names of the lists in cursors.
@@ -198,7 +198,7 @@ func (s *Service) spots(ctx context.Context, statement string, arguments any, at
 		return nil, fmt.Errorf("write down what is asked for: %w", err)
 	}
 	found := map[int64][]cache.ListItem{}
-	err = sqlfile.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {
 		var owner, id int64
 		if err := rows.Scan(&owner, &id); err != nil {
 			return err

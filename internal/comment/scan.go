@@ -13,7 +13,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 const (
@@ -127,10 +126,10 @@ func (c counter) look(d drift) (id int64, differs string) {
 }
 
 // page reads counters behind an id.
-func (c counter) page(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []drift, err error) {
+func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, most int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	err = sqlfile.Each(ctx, db, c.text, []any{after, most}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, c.text, []any{after, most}, func(rows *sql.Rows) error {
 		var d drift
 		err := rows.Scan(&d.id, &d.is, &d.wants)
 		page = append(page, d)

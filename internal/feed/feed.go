@@ -39,7 +39,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // Threshold is how many followers make an author a star, if nothing else is configured: near
@@ -130,7 +130,7 @@ type statements struct{ newest, events, begun, followees string }
 // the dependencies after [Service.Wait].
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce), queries: make(chan struct{}, queriesAtOnce)}
-	if err := sqlfile.Read(files, db.Dialect(), map[string]*string{
+	if err := sqldb.Read(files, db.Dialect(), map[string]*string{
 		"newest": &s.sql.newest, "events": &s.sql.events, "begun": &s.sql.begun, "followees": &s.sql.followees,
 	}); err != nil {
 		panic(fmt.Sprintf("feed: %v", err)) // the files are part of the program

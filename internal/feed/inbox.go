@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // inboxName begins the names of the inboxes, sorted sets as kit/cache makes them:
@@ -80,7 +80,7 @@ func (s *Service) newest(ctx context.Context, user, below int64, most, ofEach in
 	}
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	err = sqlfile.Each(ctx, s.db, s.sql.newest, []any{user, below, most, ofEach, above}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, s.db, s.sql.newest, []any{user, below, most, ofEach, above}, func(rows *sql.Rows) error {
 		var author, seq, note sql.NullInt64
 		if err := rows.Scan(&newest, &author, &seq, &note); err != nil {
 			return err

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -587,7 +587,7 @@ func (s *Service) readBegun(ctx context.Context, from int64) (list []followStart
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
 	counted = -1 // there always is a row
-	err = sqlfile.Each(ctx, s.db, s.sql.begun, []any{from, maxBegun}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, s.db, s.sql.begun, []any{from, maxBegun}, func(rows *sql.Rows) error {
 		var user, author, since sql.NullInt64
 		err := rows.Scan(&counted, &user, &author, &since)
 		if user.Valid {

@@ -16,7 +16,7 @@ import (
 	entnote "github.com/tandian-dev/tandian/ent/note"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -492,7 +492,7 @@ func (l eventLog) stars(ctx context.Context) ([]int64, error) {
 }
 
 func (l eventLog) read(ctx context.Context, behind int64, most int) (events []Event, err error) {
-	err = sqlfile.Each(ctx, l.db, l.events, []any{behind, most}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, l.db, l.events, []any{behind, most}, func(rows *sql.Rows) error {
 		var e Event
 		var kind string
 		err := rows.Scan(&e.Seq, &kind, &e.Note, &e.Author, &e.Celebrity)

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/ent/user"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // A viewer is a user whose feed is followed live, by one session or several. What he
@@ -211,7 +211,7 @@ func (s *Service) followsOf(ctx context.Context, users []int64) (list []followSt
 	}
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
-	err = sqlfile.Each(ctx, s.db, s.sql.followees, []any{string(ids)}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, s.db, s.sql.followees, []any{string(ids)}, func(rows *sql.Rows) error {
 		var b followStart
 		err := rows.Scan(&b.user, &b.author, &b.since)
 		list = append(list, b)

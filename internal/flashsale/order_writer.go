@@ -13,7 +13,6 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
@@ -54,7 +53,7 @@ func statementsOf(dialect string) (statements, error) {
 	} else {
 		s.timeout = fmt.Sprintf("SET LOCAL statement_timeout = %d", statementTimeout.Milliseconds())
 	}
-	if err := sqlfile.Read(sqlFiles, dialect, texts); err != nil {
+	if err := sqldb.Read(sqlFiles, dialect, texts); err != nil {
 		return statements{}, fmt.Errorf("statements of flash sales: %w", err)
 	}
 	return s, nil
@@ -335,7 +334,7 @@ func (l *orderWriter) look(ctx context.Context, tx outbox.Execer, batch []attemp
 	if err != nil {
 		return nil, nil, err
 	}
-	err = sqlfile.Each(ctx, tx, l.sql.look, []any{text}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, tx, l.sql.look, []any{text}, func(rows *sql.Rows) error {
 		var f conflict
 		err := rows.Scan(&f.n, &f.sale, &f.stock, &f.user, &f.voucher, &f.status, &f.failure, &f.at, &f.holder, &f.repeated)
 		if err != nil {
@@ -522,7 +521,7 @@ type stamps struct{ at, payBefore time.Time }
 
 func stampsOf(ctx context.Context, tx outbox.Execer, statement string, args ...any) (map[int64]stamps, error) {
 	all := map[int64]stamps{}
-	err := sqlfile.Each(ctx, tx, statement, args, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, tx, statement, args, func(rows *sql.Rows) error {
 		var id, at, payBefore int64
 		if err := rows.Scan(&id, &at, &payBefore); err != nil {
 			return err

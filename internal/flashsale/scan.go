@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/ent/flashsale"
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
@@ -56,10 +56,10 @@ func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 }
 
 // scanPiecesPage compares n sales behind an id, and returns the last of them.
-func (s *Service) scanPiecesPage(ctx context.Context, db sqlfile.Querier, r *reconcile.Run, after int64) (last int64, n int, err error) {
+func (s *Service) scanPiecesPage(ctx context.Context, db sqldb.Querier, r *reconcile.Run, after int64) (last int64, n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countPatience)
 	defer cancel()
-	err = sqlfile.Each(ctx, db, s.ledger.sql.pieces, []any{after, scanPage}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, s.ledger.sql.pieces, []any{after, scanPage}, func(rows *sql.Rows) error {
 		var initial, stock, live int
 		if err := rows.Scan(&after, &initial, &stock, &live); err != nil {
 			return err

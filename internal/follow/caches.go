@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // outName begins the names of the sorted sets of whom a user follows, as kit/cache makes
@@ -81,7 +81,7 @@ func (s *Service) loadFollowers(ctx context.Context, asks []cache.ListRange[int6
 }
 
 // listed reads parts of lists with one statement.
-func listed(ctx context.Context, db sqlfile.Querier, statement string, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+func listed(ctx context.Context, db sqldb.Querier, statement string, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Owner  int64 `json:"of"`
 		Before int64 `json:"below"`
@@ -96,7 +96,7 @@ func listed(ctx context.Context, db sqlfile.Querier, statement string, asks []ca
 		return nil, fmt.Errorf("write down %d users: %w", len(asks), err)
 	}
 	found := make(map[int64][]cache.ListItem, len(asks))
-	err = sqlfile.Each(ctx, db, statement, []any{string(text)}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, statement, []any{string(text)}, func(rows *sql.Rows) error {
 		var of int64
 		var at cache.ListItem
 		err := rows.Scan(&of, &at.Pos, &at.ID)

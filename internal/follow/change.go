@@ -16,7 +16,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // writeTimeout bounds what one call does to the stores.
@@ -305,7 +304,7 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, w *work) error {
 	if w.own, err = outbox.AddBatch(ctx, s.outbox, tx, topic, w.done...); err != nil {
 		return err
 	}
-	result, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.remove, sqlfile.JSON(ids))
+	result, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.remove, sqldb.JSON(ids))
 	if err != nil {
 		return fmt.Errorf("delete %d follows: %w", len(ids), err)
 	}
@@ -316,8 +315,8 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, w *work) error {
 }
 
 // find returns the ids of follows, without those that do not exist.
-func (s *Service) find(ctx context.Context, db sqlfile.Querier, pairs []pair) (map[pair]int64, error) {
-	rows, err := readRows(ctx, db, s.sql.find, sqlfile.JSON(pairs))
+func (s *Service) find(ctx context.Context, db sqldb.Querier, pairs []pair) (map[pair]int64, error) {
+	rows, err := readRows(ctx, db, s.sql.find, sqldb.JSON(pairs))
 	if err != nil {
 		return nil, fmt.Errorf("look for %d follows: %w", len(pairs), err)
 	}
@@ -331,7 +330,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, pairs []pair) (map[pai
 	if err != nil {
 		return nil, fmt.Errorf("read the head of the feed: %w", err)
 	}
-	rows, err := readRows(ctx, tx, s.sql.insert, sqlfile.JSON(pairs), since, s.cfg.Now().UnixMilli())
+	rows, err := readRows(ctx, tx, s.sql.insert, sqldb.JSON(pairs), since, s.cfg.Now().UnixMilli())
 	if err != nil {
 		return nil, fmt.Errorf("insert %d follows: %w", len(pairs), err)
 	}
@@ -339,9 +338,9 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, pairs []pair) (map[pai
 }
 
 // readRows runs a statement that returns follows.
-func readRows(ctx context.Context, db sqlfile.Querier, statement string, args ...any) (map[pair]int64, error) {
+func readRows(ctx context.Context, db sqldb.Querier, statement string, args ...any) (map[pair]int64, error) {
 	found := make(map[pair]int64)
-	err := sqlfile.Each(sqldb.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {
+	err := sqldb.Each(sqldb.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {
 		var id int64
 		var p pair
 		err := rows.Scan(&id, &p[0], &p[1])

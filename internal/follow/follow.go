@@ -26,7 +26,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/page"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // MaxFollowees is how many one user may follow. As many fit the sorted set of a user,
@@ -115,7 +115,7 @@ var files embed.FS
 type statements struct{ followees, followers, find, insert, remove, counts, orphans string }
 
 func statementsOf(dialect string) (s statements) {
-	err := sqlfile.Read(files, dialect, map[string]*string{
+	err := sqldb.Read(files, dialect, map[string]*string{
 		"followees": &s.followees, "followers": &s.followers, "find": &s.find, "insert": &s.insert, "remove": &s.remove, "counts": &s.counts, "orphans": &s.orphans,
 	})
 	if err != nil {

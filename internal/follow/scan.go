@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -101,10 +101,10 @@ func (s *Service) removeOrphan(ctx context.Context, p pair, row int64) error {
 }
 
 // page runs the statement of a page in its time.
-func (s *Service) page(ctx context.Context, db sqlfile.Querier, statement string, after int64, most int, row func(*sql.Rows) error) error {
+func (s *Service) page(ctx context.Context, db sqldb.Querier, statement string, after int64, most int, row func(*sql.Rows) error) error {
 	ctx, cancel := context.WithTimeout(ctx, pageLimit)
 	defer cancel()
-	return sqlfile.Each(ctx, db, statement, []any{after, most}, row)
+	return sqldb.Each(ctx, db, statement, []any{after, most}, row)
 }
 
 // A drift is what is counted of a user's follows, and what the rows say.
@@ -134,7 +134,7 @@ func (d drift) look() (user int64, differs string) {
 }
 
 // counts reads a page of users behind an id.
-func (s *Service) counts(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []drift, err error) {
+func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, most int) (page []drift, err error) {
 	err = s.page(ctx, db, s.sql.counts, after, most, func(rows *sql.Rows) error {
 		var d drift
 		err := rows.Scan(&d.user, &d.followers, &d.followees, &d.wantsFollowers, &d.wantsFollows)

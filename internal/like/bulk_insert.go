@@ -9,7 +9,6 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 const (
@@ -72,7 +71,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 // insert stores likes that do not exist yet. It returns those in the order of their ids,
 // which grow in the order of the drafts.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]row, error) {
-	rows, err := s.readRows(ctx, tx, s.sql.plant, string(s.kind), s.now().UnixMilli(), sqlfile.JSON(drafts))
+	rows, err := s.readRows(ctx, tx, s.sql.plant, string(s.kind), s.now().UnixMilli(), sqldb.JSON(drafts))
 	if err != nil {
 		return nil, fmt.Errorf("insert %d likes: %w", len(drafts), err)
 	}

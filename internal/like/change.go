@@ -16,7 +16,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // errBusy is returned when too many likes wait to be written.
@@ -108,8 +107,8 @@ func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err
 			ids[w.rows[d]] = d
 		}
 		// By their ids: a like that was added after the lookup stays.
-		args := []any{sqlfile.JSON(slices.Collect(maps.Keys(ids)))}
-		err := sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.remove, args, func(rows *sql.Rows) error {
+		args := []any{sqldb.JSON(slices.Collect(maps.Keys(ids)))}
+		err := sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.remove, args, func(rows *sql.Rows) error {
 			var id int64
 			err := rows.Scan(&id)
 			d := ids[id]
@@ -269,7 +268,7 @@ func (s *Service) rowsOf(ctx context.Context, group calls) (map[Draft]int64, err
 	for i, c := range group {
 		drafts[i] = c.In
 	}
-	rows, err := s.readRows(ctx, s.db, s.sql.find, string(s.kind), sqlfile.JSON(drafts))
+	rows, err := s.readRows(ctx, s.db, s.sql.find, string(s.kind), sqldb.JSON(drafts))
 	if err != nil {
 		return nil, fmt.Errorf("look for %d likes: %w", len(group), err)
 	}
@@ -287,9 +286,9 @@ type row struct {
 }
 
 // readRows runs a statement that returns likes, and returns them in the order of their ids.
-func (s *Service) readRows(ctx context.Context, db sqlfile.Querier, statement string, args ...any) ([]row, error) {
+func (s *Service) readRows(ctx context.Context, db sqldb.Querier, statement string, args ...any) ([]row, error) {
 	var list []row
-	err := sqlfile.Each(sqldb.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {
+	err := sqldb.Each(sqldb.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {
 		var r row
 		err := rows.Scan(&r.id, &r.Target, &r.User)
 		list = append(list, r)

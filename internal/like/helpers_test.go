@@ -19,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -93,7 +93,7 @@ func (r *targets) lock(ctx context.Context) error {
 
 // hooked runs statements that lock targets themselves.
 type hooked struct {
-	sqlfile.Querier
+	sqldb.Querier
 	r *targets
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // Kind is what a target is.
@@ -80,7 +80,7 @@ type Service struct {
 	liked  *cache.Window[int64] // by user
 	sql    statements
 
-	querier        sqlfile.Querier // runs sql.likeNotes
+	querier        sqldb.Querier // runs sql.likeNotes
 	likes, unlikes *batch.Batcher[Draft, answer]
 }
 
@@ -132,7 +132,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	if s.kind == Note && db.Dialect() == "postgres" {
 		texts["like_notes"] = &s.sql.likeNotes
 	}
-	if err := sqlfile.Read(files, db.Dialect(), texts); err != nil {
+	if err := sqldb.Read(files, db.Dialect(), texts); err != nil {
 		panic(fmt.Sprintf("like: %v", err))
 	}
 	s.likes, s.unlikes = newBatcher(s.likeAll), newBatcher(s.unlikeAll)

@@ -11,7 +11,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // likeNotes is likeAll for notes in Postgres. One statement replaces the seven round trips of
@@ -64,8 +63,8 @@ func (s *Service) runLikeNotes(ctx context.Context, drafts []Draft) (o *outcome,
 	var counted []func(*cache.Pipeline)
 	before := map[int64]int{} // likes of locked notes
 	existed := map[Draft]bool{}
-	args := []any{sqlfile.JSON(drafts), s.now().UnixMilli(), job.Topic, job.Payloads, job.HeadStart}
-	err = sqlfile.Each(sqldb.Prepared(ctx), s.querier, s.sql.likeNotes, args, func(rows *sql.Rows) error {
+	args := []any{sqldb.JSON(drafts), s.now().UnixMilli(), job.Topic, job.Payloads, job.HeadStart}
+	err = sqldb.Each(sqldb.Prepared(ctx), s.querier, s.sql.likeNotes, args, func(rows *sql.Rows) error {
 		var what string
 		var id, a, b, c, d int64
 		err := rows.Scan(&what, &id, &a, &b, &c, &d)

@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -151,7 +151,7 @@ func (s *Service) load(ctx context.Context, text string, keys []int64, limit int
 		return nil, fmt.Errorf("write down %d ids: %w", len(keys), err)
 	}
 	sets := make(map[int64][]cache.Entry, len(keys))
-	err = sqlfile.Each(ctx, s.db, text, []any{string(list), string(s.kind), limit}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, s.db, text, []any{string(list), string(s.kind), limit}, func(rows *sql.Rows) error {
 		key, e, err := scan(rows)
 		sets[key] = append(sets[key], e)
 		return err

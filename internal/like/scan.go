@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -66,10 +66,10 @@ func (s *Service) look(d drift) (id int64, differs string) {
 }
 
 // counts reads a page of counts behind an id.
-func (s *Service) counts(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []drift, err error) {
+func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, most int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	err = sqlfile.Each(ctx, db, s.sql.count, []any{after, most}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, s.sql.count, []any{after, most}, func(rows *sql.Rows) error {
 		var d drift
 		err := rows.Scan(&d.id, &d.is, &d.wants)
 		page = append(page, d)

@@ -11,7 +11,6 @@ import (
 	"github.com/tandian-dev/tandian/ent/noteevent"
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // A Seed is a note of a seed or the demo town, before the database has given it an
@@ -134,7 +133,7 @@ func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (
 	}
 	from := before
 	for part := range slices.Chunk(idsOf(rows), bulk) {
-		if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.block, sqlfile.JSON(part), from); err != nil {
+		if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.block, sqldb.JSON(part), from); err != nil {
 			return 0, 0, fmt.Errorf("number %d notes: %w", len(rows), err)
 		}
 		from += int64(len(part))

@@ -14,7 +14,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // Counts returns what is counted of notes, of those that exist, as fresh as
@@ -154,7 +153,7 @@ func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow
 		r.Version++
 		counts[r.ID] = r.Counts
 	}
-	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.updateCounts, sqlfile.JSON(rows)); err != nil {
+	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.updateCounts, sqldb.JSON(rows)); err != nil {
 		return nil, fmt.Errorf("update the counts of %d notes: %w", len(rows), err)
 	}
 	return counts, nil

@@ -9,7 +9,6 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/noteevent"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // number takes the next number of the feed for what tx does to a note and writes it
@@ -23,7 +22,7 @@ import (
 // time, about two thousand a second with an fsync each; so nothing slow comes after it.
 func (s *Service) number(ctx context.Context, tx *ent.Tx, kind noteevent.Kind, n *ent.Note) (seq, follows int64, err error) {
 	if s.postgres {
-		err = sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.number, []any{n.ID, n.AuthorID, string(kind)}, func(rows *sql.Rows) error { return rows.Scan(&seq, &follows) })
+		err = sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.number, []any{n.ID, n.AuthorID, string(kind)}, func(rows *sql.Rows) error { return rows.Scan(&seq, &follows) })
 		if err == nil && seq == 0 {
 			err = errNoHead
 		}
@@ -53,7 +52,7 @@ var errNoHead = errors.New("feed_head has no row")
 
 // take takes a block of numbers and returns the last one.
 func (s *Service) take(ctx context.Context, tx *ent.Tx, n int) (last, follows int64, err error) {
-	err = sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.take, []any{n}, func(rows *sql.Rows) error { return rows.Scan(&last, &follows) })
+	err = sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.take, []any{n}, func(rows *sql.Rows) error { return rows.Scan(&last, &follows) })
 	if err == nil && last == 0 {
 		err = errNoHead
 	}
@@ -78,7 +77,7 @@ func (s *Service) eventsIn(ctx context.Context, from, until int64) (int, error) 
 // event can say how many there were before it: whoever knows as many knows to whom it is due.
 func (s *Service) LockHead(ctx context.Context, tx *ent.Tx) (head int64, err error) {
 	found := false
-	err = sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.head, nil, func(rows *sql.Rows) error {
+	err = sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.head, nil, func(rows *sql.Rows) error {
 		found = true
 		return rows.Scan(&head)
 	})

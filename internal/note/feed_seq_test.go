@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/ent/noteevent"
 	"github.com/tandian-dev/tandian/internal/kit/batch"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
@@ -182,7 +182,7 @@ func TestAKilledTransactionGivesItsNumberBack(t *testing.T) {
 		t.Fatal(held, err)
 	}
 	var pid int
-	err = sqlfile.Each(t.Context(), tx, "SELECT pg_backend_pid()", nil, func(rows *sql.Rows) error { return rows.Scan(&pid) })
+	err = sqldb.Each(t.Context(), tx, "SELECT pg_backend_pid()", nil, func(rows *sql.Rows) error { return rows.Scan(&pid) })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/page"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // A Page is a part of a list of notes.
@@ -152,7 +152,7 @@ func (s *Service) lister(statement string) func(context.Context, []cache.ListRan
 			return nil, fmt.Errorf("write down %d lists: %w", len(asks), err)
 		}
 		found := make(map[int64][]cache.ListItem, len(asks))
-		err = sqlfile.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {
+		err = sqldb.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {
 			var of int64
 			var at cache.ListItem
 			if err := rows.Scan(&of, &at.Pos, &at.ID); err != nil {

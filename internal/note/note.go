@@ -27,7 +27,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // A Note is what somebody wrote about a shop.
@@ -151,13 +150,13 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		shops: cfg.Shops, users: cfg.Users, pictures: cfg.Pictures, feed: cfg.Feed, quota: cfg.Quota, now: time.Now,
 	}
 	var notes, counted, lockCounts string
-	err := sqlfile.Read(files, db.Dialect(), map[string]*string{
+	err := sqldb.Read(files, db.Dialect(), map[string]*string{
 		"notes": &notes, "counted": &counted, "lock_counts": &lockCounts, "update_counts": &s.sql.updateCounts,
 		"insert": &s.sql.insert, "insert_counts": &s.sql.insertCounts,
 		"take": &s.sql.take, "head": &s.sql.head, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
 	})
 	if err == nil && s.postgres {
-		err = sqlfile.Read(files, db.Dialect(), map[string]*string{"number": &s.sql.number})
+		err = sqldb.Read(files, db.Dialect(), map[string]*string{"number": &s.sql.number})
 	}
 	if err != nil {
 		panic(fmt.Sprintf("note: %v", err)) // the files are part of the program

@@ -19,7 +19,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
@@ -216,7 +215,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) erro
 		notes[i] = note{r.AuthorID, r.ShopID, r.Title, r.Content, r.Images, r.CreatedAt, r.ExternalID}
 	}
 	var ids []int64
-	err := sqlfile.Each(sqldb.Prepared(ctx), tx, s.sql.insert, []any{sqlfile.JSON(notes)}, func(found *sql.Rows) error {
+	err := sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.insert, []any{sqldb.JSON(notes)}, func(found *sql.Rows) error {
 		var id int64
 		err := found.Scan(&id)
 		ids = append(ids, id)
@@ -233,7 +232,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) erro
 		r.ID = ids[i]
 		counts[i] = count{r.ID, hotRank(r.CreatedAt, 0)}
 	}
-	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.insertCounts, sqlfile.JSON(counts)); err != nil {
+	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.insertCounts, sqldb.JSON(counts)); err != nil {
 		return fmt.Errorf("insert the counts of %d notes: %w", len(rows), err)
 	}
 	return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -52,10 +52,10 @@ func (d countDrift) look() (user int64, differs string) {
 }
 
 // drifts reads the counts of users behind an id.
-func (s *Service) drifts(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []countDrift, err error) {
+func (s *Service) drifts(ctx context.Context, db sqldb.Querier, after int64, most int) (page []countDrift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	err = sqlfile.Each(ctx, db, s.sql.counts, []any{after, most}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, s.sql.counts, []any{after, most}, func(rows *sql.Rows) error {
 		var d countDrift
 		err := rows.Scan(&d.user, &d.is, &d.wants)
 		page = append(page, d)

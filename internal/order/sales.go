@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // MaxSalesDays is how many days SalesByDay looks at.
@@ -85,7 +85,7 @@ func (s *Service) sum(ctx context.Context, file string, shopID *int64, bounds []
 	} else {
 		args = append(args, *shopID)
 	}
-	return sqlfile.Each(ctx, s.db, sqlfile.Statement(file), args, func(rows *sql.Rows) error {
+	return sqldb.Each(ctx, s.db, sqldb.Statement(file), args, func(rows *sql.Rows) error {
 		if err := rows.Scan(row...); err != nil {
 			return err
 		}

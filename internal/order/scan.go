@@ -18,7 +18,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/reconcile"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 const (
@@ -199,7 +198,7 @@ type counter struct {
 
 func (s *Service) soldCounter() counter {
 	return counter{
-		s: s, noun: "shop", unit: "pieces sold", truth: "the orders", text: sqlfile.Statement(countSold),
+		s: s, noun: "shop", unit: "pieces sold", truth: "the orders", text: sqldb.Statement(countSold),
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.Shop.Query().Where(entshop.ID(id))
 			row.Modify(sqldb.ForUpdate)
@@ -212,7 +211,7 @@ func (s *Service) soldCounter() counter {
 
 func (s *Service) pointsCounter() counter {
 	return counter{
-		s: s, noun: "user", unit: "points", truth: "orders and check-ins", text: sqlfile.Statement(countPoints), args: []any{perPoint},
+		s: s, noun: "user", unit: "points", truth: "orders and check-ins", text: sqldb.Statement(countPoints), args: []any{perPoint},
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.User.Query().Where(entuser.ID(id))
 			row.Modify(sqldb.ForUpdate)
@@ -246,10 +245,10 @@ func (c counter) look(d drift) (id int64, differs string) {
 }
 
 // page reads counters behind an id.
-func (c counter) page(ctx context.Context, db sqlfile.Querier, after int64, most int) (page []drift, err error) {
+func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, most int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	err = sqlfile.Each(ctx, db, c.text, append([]any{after, most}, c.args...), func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, c.text, append([]any{after, most}, c.args...), func(rows *sql.Rows) error {
 		var d drift
 		err := rows.Scan(&d.id, &d.is, &d.wants)
 		page = append(page, d)

@@ -11,7 +11,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // OwnerOf returns the merchant that a shop belongs to, nil for nobody, and false if
@@ -69,7 +68,7 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]out
 			return nil, fmt.Errorf("lock %d shops: %w", len(ids), err)
 		}
 	}
-	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.addCounts, sqlfile.JSON(rows)); err != nil {
+	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.addCounts, sqldb.JSON(rows)); err != nil {
 		return nil, fmt.Errorf("update %d shops: %w", len(ids), err)
 	}
 	return outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, ids...)

@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -68,7 +68,7 @@ func (s *Service) searchRows(ctx context.Context, after int64) (differ []searchR
 	ctx, cancel := context.WithTimeout(ctx, rewriteTimeout)
 	defer cancel()
 	last = after
-	err = sqlfile.Each(ctx, s.db, s.sql.searchTexts, []any{after, rewritePage}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, s.db, s.sql.searchTexts, []any{after, rewritePage}, func(rows *sql.Rows) error {
 		var row searchRow
 		var name, address string
 		var area *string
@@ -99,7 +99,7 @@ func (s *Service) rewriteRows(ctx context.Context, rows []searchRow) (n int, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, rewriteTimeout)
 	defer cancel()
-	err = sqlfile.Each(ctx, s.db, s.sql.rewrite, []any{string(texts)}, func(*sql.Rows) error {
+	err = sqldb.Each(ctx, s.db, s.sql.rewrite, []any{string(texts)}, func(*sql.Rows) error {
 		n++
 		return nil
 	})

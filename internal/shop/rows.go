@@ -15,7 +15,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 //go:embed sql/*.sql
@@ -31,7 +30,7 @@ type lookups struct {
 func openLookups(dialect string) lookups {
 	var shops, types, lockCounts string
 	var l lookups
-	if err := sqlfile.Read(files, dialect, map[string]*string{
+	if err := sqldb.Read(files, dialect, map[string]*string{
 		"shops": &shops, "types": &types, "lock_counts": &lockCounts, "add_counts": &l.addCounts, "searchtexts": &l.searchTexts, "rewrite": &l.rewrite,
 	}); err != nil {
 		panic(fmt.Sprintf("shop: %v", err)) // the files are part of the program

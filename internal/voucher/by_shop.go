@@ -12,7 +12,7 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // MaxOfShop is how many vouchers a shop shows.
@@ -27,7 +27,7 @@ var files embed.FS
 
 // ofShops is the statement of that name.
 func ofShops(dialect string) (text string) {
-	if err := sqlfile.Read(files, dialect, map[string]*string{"ofshops": &text}); err != nil {
+	if err := sqldb.Read(files, dialect, map[string]*string{"ofshops": &text}); err != nil {
 		panic(fmt.Sprintf("voucher: %v", err))
 	}
 	return text
@@ -165,7 +165,7 @@ func (s *Service) loadLists(ctx context.Context, asked []shopList) (map[shopList
 	if err != nil {
 		return nil, fmt.Errorf("write down %d shops: %w", len(asked), err)
 	}
-	err = sqlfile.Each(ctx, s.db, s.ofShops, []any{string(text), s.now().UnixMilli()}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, s.db, s.ofShops, []any{string(text), s.now().UnixMilli()}, func(rows *sql.Rows) error {
 		var l shopList
 		var v listEntry
 		if err := rows.Scan(&l.Shop, &l.All, &v.ID, &v.Ends); err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/harness"
 )
@@ -89,7 +89,7 @@ func Feed(ctx context.Context, o FeedOptions, out, progress io.Writer) (err erro
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
 	b := &feedBench{o: o, feeds: feeds, rdb: rdb}
-	err = sqlfile.Read(feedFiles, "postgres", map[string]*string{"crowd": &b.sql.crowd, "follows": &b.sql.follows, "counts": &b.sql.counts})
+	err = sqldb.Read(feedFiles, "postgres", map[string]*string{"crowd": &b.sql.crowd, "follows": &b.sql.follows, "counts": &b.sql.counts})
 	if err != nil {
 		return fmt.Errorf("bench feed: %w", err)
 	}

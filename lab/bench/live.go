@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/lab/livebench"
 )
 
@@ -13,7 +13,7 @@ import (
 // the author, or others, who follow nobody themselves.
 func LivePeople(ctx context.Context, db *sql.DB, author int64, p livebench.People) (ids []int64, err error) {
 	var crowd, follows, counts string
-	err = sqlfile.Read(feedFiles, "postgres", map[string]*string{"crowd": &crowd, "follows": &follows, "counts": &counts})
+	err = sqldb.Read(feedFiles, "postgres", map[string]*string{"crowd": &crowd, "follows": &follows, "counts": &counts})
 	if err != nil {
 		return nil, err
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	_ "modernc.org/sqlite" // SQLite
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 //go:embed sql/*.sql
@@ -134,12 +134,12 @@ func statement(name string) string {
 	if err != nil {
 		panic(err)
 	}
-	return sqlfile.Statement(string(text))
+	return sqldb.Statement(string(text))
 }
 
 func readSales(ctx context.Context, db *sql.DB) (map[int64]sale, error) {
 	all := map[int64]sale{}
-	err := sqlfile.Each(ctx, db, statement("sales"), nil, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, db, statement("sales"), nil, func(rows *sql.Rows) error {
 		var id int64
 		var s sale
 		var swept int
@@ -153,7 +153,7 @@ func readSales(ctx context.Context, db *sql.DB) (map[int64]sale, error) {
 
 func readOrders(ctx context.Context, db *sql.DB) (map[int64]row, error) {
 	all := map[int64]row{}
-	err := sqlfile.Each(ctx, db, statement("orders"), nil, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, db, statement("orders"), nil, func(rows *sql.Rows) error {
 		var id int64
 		var r row
 		err := rows.Scan(&id, &r.user, &r.voucher, &r.status, &r.failure)

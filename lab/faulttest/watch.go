@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -76,7 +76,7 @@ func (w *watch) lookAtDatabase(ctx context.Context, db *sql.DB) {
 	if err != nil {
 		return
 	}
-	err = sqlfile.Each(ctx, db, statement("torn"), nil, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, statement("torn"), nil, func(rows *sql.Rows) error {
 		var voucher, initial, stock, live int64
 		if err := rows.Scan(&voucher, &initial, &stock, &live); err != nil {
 			return err

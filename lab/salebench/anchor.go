@@ -12,7 +12,7 @@ import (
 	"github.com/lib/pq"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
@@ -38,7 +38,7 @@ type bare struct {
 
 // anchors measures bare admissions and bare batches, in turns.
 func (b *saleBench) anchors(ctx context.Context) ([]harness.Row, error) {
-	if _, err := b.db.ExecContext(ctx, sqlfile.Statement(tableSQL)); err != nil {
+	if _, err := b.db.ExecContext(ctx, sqldb.Statement(tableSQL)); err != nil {
 		return nil, fmt.Errorf("make a table: %w", err)
 	}
 	admissions, inserts := make(map[int]rates), rates(nil)
@@ -97,7 +97,7 @@ func (b *saleBench) bareAdmissions(ctx context.Context, callers int) (float64, e
 // the orders.
 func (b *saleBench) bareInserts(ctx context.Context) (float64, error) {
 	defer func() { _, _ = b.db.ExecContext(context.WithoutCancel(ctx), "TRUNCATE salebench_orders") }()
-	insert := sqlfile.Statement(insertSQL)
+	insert := sqldb.Statement(insertSQL)
 	batches := max(b.Users/batch, writers)
 	var n atomic.Int64
 	took, err := harness.RunParallel(ctx, writers, batches, func(ctx context.Context) error {

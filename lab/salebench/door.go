@@ -18,7 +18,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/harness"
 	"github.com/tandian-dev/tandian/lab/testbed"
@@ -285,7 +284,7 @@ func (b *doorBench) check(ctx context.Context, sale Sale, c *doorCourse, users, 
 
 func (b *doorBench) look(ctx context.Context, sale Sale, c *doorCourse) error {
 	d := &c.database
-	if err := b.db.QueryRowContext(ctx, sqlfile.Statement(countSQL), sale.Voucher()).Scan(&d.orders, &d.live, &d.users, &d.gone); err != nil {
+	if err := b.db.QueryRowContext(ctx, sqldb.Statement(countSQL), sale.Voucher()).Scan(&d.orders, &d.live, &d.users, &d.gone); err != nil {
 		return fmt.Errorf("count the orders of voucher %d: %w", sale.Voucher(), err)
 	}
 	var err error
@@ -559,7 +558,7 @@ func (b *doorBench) without(ctx context.Context, signal string, send func(string
 		return nil, err
 	}
 	d := &c.database
-	if err := b.db.QueryRowContext(ctx, sqlfile.Statement(countSQL), sale.Voucher()).Scan(&d.orders, &d.live, &d.users, &d.gone); err != nil {
+	if err := b.db.QueryRowContext(ctx, sqldb.Statement(countSQL), sale.Voucher()).Scan(&d.orders, &d.live, &d.users, &d.gone); err != nil {
 		return nil, fmt.Errorf("count the orders: %w", err)
 	}
 	at := ", Redis away by " + signal

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/lab/harness"
 )
 
@@ -235,7 +234,7 @@ func gone(ctx context.Context, db *sqldb.SQL, sale Sale, pieces int, patience ti
 	defer cancel()
 	for {
 		n := 0
-		if err := db.QueryRowContext(ctx, sqlfile.Statement(goneSQL), sale.Voucher()).Scan(&n); err != nil {
+		if err := db.QueryRowContext(ctx, sqldb.Statement(goneSQL), sale.Voucher()).Scan(&n); err != nil {
 			return fmt.Errorf("read what is gone of sale %d: %w", sale.Voucher(), err)
 		}
 		if n >= pieces || clock.Sleep(patient, lookPause) != nil {
@@ -246,7 +245,7 @@ func gone(ctx context.Context, db *sqldb.SQL, sale Sale, pieces int, patience ti
 
 // look counts.
 func (b *saleBench) look(ctx context.Context, sale Sale, c *course) error {
-	row := b.db.QueryRowContext(ctx, sqlfile.Statement(countSQL), sale.Voucher())
+	row := b.db.QueryRowContext(ctx, sqldb.Statement(countSQL), sale.Voucher())
 	d := &c.database
 	err := row.Scan(&d.orders, &d.live, &d.users, &d.gone)
 	var leftErr error

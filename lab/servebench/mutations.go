@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/graph/scalar"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 //go:embed sql
@@ -149,7 +149,7 @@ func (w *writes) likeMany(ctx context.Context, round int) ([]request, error) {
 // readLiked reads the likes that the town has.
 func (w *writes) readLiked(ctx context.Context) error {
 	w.liked = map[pair]bool{}
-	err := sqlfile.Each(ctx, w.db, statement("liked"), []any{w.ids.firstNote, w.ids.lastNote}, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, w.db, statement("liked"), []any{w.ids.firstNote, w.ids.lastNote}, func(rows *sql.Rows) error {
 		var one pair
 		err := rows.Scan(&one.note, &one.user)
 		w.liked[one] = true
@@ -178,7 +178,7 @@ func (w *writes) follow(ctx context.Context, round int) ([]request, error) {
 		return nil, err
 	}
 	already := map[int64]bool{number: true}
-	err = sqlfile.Each(ctx, w.db, statement("followers"), []any{number}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, w.db, statement("followers"), []any{number}, func(rows *sql.Rows) error {
 		var user int64
 		err := rows.Scan(&user)
 		already[user] = true
@@ -239,7 +239,7 @@ func (w *writes) order(ctx context.Context, _ int) ([]request, error) {
 // written reads the counts of sql/written.sql.
 func (w *writes) written(ctx context.Context) (map[string]int64, error) {
 	counts := map[string]int64{}
-	err := sqlfile.Each(ctx, w.db, statement("written"), nil, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, w.db, statement("written"), nil, func(rows *sql.Rows) error {
 		var name string
 		var n int64
 		err := rows.Scan(&name, &n)

@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/harness"
 	"github.com/tandian-dev/tandian/lab/testbed"
@@ -360,5 +359,5 @@ func statement(name string) string {
 	if err != nil {
 		panic(err) // callers name existing files
 	}
-	return sqlfile.Statement(string(text))
+	return sqldb.Statement(string(text))
 }

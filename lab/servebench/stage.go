@@ -20,7 +20,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
@@ -238,7 +237,7 @@ func (b *bench) look(ctx context.Context) (err error) {
 	}
 	if b.db != nil {
 		var first, last, all int64
-		if err := b.db.QueryRowContext(ctx, sqlfile.Statement(shopsSQL)).Scan(&first, &last, &all); err != nil {
+		if err := b.db.QueryRowContext(ctx, sqldb.Statement(shopsSQL)).Scan(&first, &last, &all); err != nil {
 			return fmt.Errorf("count the shops: %w", err)
 		}
 		if all == last-first+1 {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tandian-dev/tandian/graph/scalar"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 var (
@@ -239,7 +238,7 @@ func (s *sale) tally(ctx context.Context, db *sqldb.SQL, api *client, id string)
 	if err != nil {
 		return t, fmt.Errorf("read the id of a sale: %w", err)
 	}
-	err = db.QueryRowContext(ctx, sqlfile.Statement(saleSQL), voucher.N).Scan(&t.initial, &t.left, &t.live, &t.users, &t.paid)
+	err = db.QueryRowContext(ctx, sqldb.Statement(saleSQL), voucher.N).Scan(&t.initial, &t.left, &t.live, &t.users, &t.paid)
 	if err != nil {
 		return t, fmt.Errorf("count the orders of a sale: %w", err)
 	}
@@ -272,7 +271,7 @@ func (s *sale) tally(ctx context.Context, db *sqldb.SQL, api *client, id string)
 		}
 		var of int64
 		var now string
-		if err := db.QueryRowContext(ctx, sqlfile.Statement(orderSQL), number.N).Scan(&of, &now); err != nil {
+		if err := db.QueryRowContext(ctx, sqldb.Statement(orderSQL), number.N).Scan(&of, &now); err != nil {
 			say("an order that was told is not there: %v", err)
 			continue
 		}

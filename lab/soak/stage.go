@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
@@ -163,14 +162,14 @@ func (s *stage) crowd(ctx context.Context, o Options, people []person, api *clie
 		api: api, seed: o.Seed, people: people, codes: s.codes, paying: paying(),
 		shops: span{kind: "Shop"}, notes: span{kind: "Note"}, published: func(string, time.Time) {},
 	}
-	err := s.db.QueryRowContext(ctx, sqlfile.Statement(marksSQL)).Scan(&c.shops.first, &c.shops.last, &c.notes.first, &c.notes.last)
+	err := s.db.QueryRowContext(ctx, sqldb.Statement(marksSQL)).Scan(&c.shops.first, &c.shops.last, &c.notes.first, &c.notes.last)
 	if err != nil {
 		return nil, fmt.Errorf("read what there is: %w", err)
 	}
 	if c.shops.last-c.shops.first+1 != int64(o.Shops) || c.notes.last-c.notes.first+1 != int64(o.Notes) {
 		return nil, fmt.Errorf("the town is not numbered in a row: shops %d to %d, notes %d to %d", c.shops.first, c.shops.last, c.notes.first, c.notes.last)
 	}
-	rows, err := s.db.QueryContext(ctx, sqlfile.Statement(placesSQL), somewhat)
+	rows, err := s.db.QueryContext(ctx, sqldb.Statement(placesSQL), somewhat)
 	if err != nil {
 		return nil, fmt.Errorf("read places: %w", err)
 	}

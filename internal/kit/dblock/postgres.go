@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/lock"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 var (
@@ -26,9 +26,9 @@ var (
 	//go:embed sql/release.postgres.sql
 	releaseText string
 
-	trySQL     = sqlfile.Statement(tryText)
-	waitSQL    = sqlfile.Statement(waitText)
-	releaseSQL = sqlfile.Statement(releaseText)
+	trySQL     = sqldb.Statement(tryText)
+	waitSQL    = sqldb.Statement(waitText)
+	releaseSQL = sqldb.Statement(releaseText)
 )
 
 // postgres keeps locks in sessions: a session is one connection of the pool.

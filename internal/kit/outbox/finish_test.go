@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -97,7 +97,7 @@ func TestResultsAreWrittenWithoutWaitingForTheDisk(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), "SET LOCAL synchronous_commit = on"); err != nil { // the server of the tests has it off
 			t.Fatal(err)
 		}
-		done, err := tx.ExecContext(t.Context(), sqlfile.Statement(string(text)), `[{"id":1,"keep":60000}]`)
+		done, err := tx.ExecContext(t.Context(), sqldb.Statement(string(text)), `[{"id":1,"keep":60000}]`)
 		if err != nil {
 			t.Fatal(err)
 		}

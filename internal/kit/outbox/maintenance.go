@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // Stats are what waits of one topic, over all processes.
@@ -31,7 +31,7 @@ func (b *Box) Stats(ctx context.Context) ([]Stats, error) {
 	for _, topic := range b.topics {
 		found[topic] = Stats{Name: topic}
 	}
-	err := sqlfile.Each(ctx, b.db, b.sql.stats, nil, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, b.db, b.sql.stats, nil, func(rows *sql.Rows) error {
 		var s Stats
 		var oldest int64
 		err := rows.Scan(&s.Name, &s.Waiting, &s.Pending, &oldest, &s.Parked)

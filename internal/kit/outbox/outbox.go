@@ -61,7 +61,6 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // ReplayRetention is a good [Handler].Keep for what a store may lose after it was told:
@@ -223,7 +222,7 @@ func (b *Box) add(ctx context.Context, tx Execer, topic string, payloads ...any)
 	ctx, cancel := context.WithTimeout(sqldb.Prepared(ctx), statementTimeout)
 	defer cancel()
 	tickets := make([]JobRef, 0, len(payloads))
-	err = sqlfile.Each(ctx, tx, b.sql.add, []any{d.Topic, d.Payloads, d.HeadStart}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, tx, b.sql.add, []any{d.Topic, d.Payloads, d.HeadStart}, func(rows *sql.Rows) error {
 		var id int64
 		err := rows.Scan(&id)
 		tickets = append(tickets, d.Ticket(id))
@@ -269,7 +268,7 @@ func (b *Box) draft(topic string, payloads ...any) (Draft, error) {
 	if h.Queued {
 		headStart = 0
 	}
-	return Draft{Topic: topic, Payloads: sqlfile.JSON(texts), HeadStart: headStart.Milliseconds()}, nil
+	return Draft{Topic: topic, Payloads: sqldb.JSON(texts), HeadStart: headStart.Milliseconds()}, nil
 }
 
 // Transient wraps what a handler returns when a failure is not the job's own fault: a

@@ -13,7 +13,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // A job is one that this process has claimed.
@@ -129,7 +129,7 @@ func (b *Box) claim(ctx context.Context, topics []string) ([]job, error) {
 	}
 	var list []job
 	lease := 2 * b.o.Timeout
-	err = sqlfile.Each(ctx, b.db, b.sql.claim, []any{string(names), b.o.Batch, lease.Milliseconds()}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, b.db, b.sql.claim, []any{string(names), b.o.Batch, lease.Milliseconds()}, func(rows *sql.Rows) error {
 		var j job
 		err := rows.Scan(&j.id, &j.topic, &j.payload, &j.tries, &j.failures)
 		list = append(list, j)

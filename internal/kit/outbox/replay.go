@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 const (
@@ -49,7 +49,7 @@ func (b *Box) Drain(ctx context.Context, except ...string) error {
 		return fmt.Errorf("outbox: find the newest job: %w", err)
 	}
 	var waiting []string
-	err := sqlfile.Each(ctx, b.db, b.sql.unfinished, []any{newest}, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, b.db, b.sql.unfinished, []any{newest}, func(rows *sql.Rows) error {
 		var topic string
 		var n int64
 		err := rows.Scan(&topic, &n)
@@ -153,7 +153,7 @@ func (b *Box) HasPending(ctx context.Context, topic string) (waits bool, err err
 func (b *Box) Unfinished(ctx context.Context, topic string, most int) (payloads [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	err = sqlfile.Each(ctx, b.db, b.sql.undone, []any{topic, most}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, b.db, b.sql.undone, []any{topic, most}, func(rows *sql.Rows) error {
 		var payload []byte
 		err := rows.Scan(&payload)
 		payloads = append(payloads, payload)

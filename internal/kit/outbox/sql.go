@@ -6,7 +6,7 @@ import (
 	"embed"
 	"errors"
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 //go:embed sql/*.sql
@@ -32,14 +32,14 @@ func statementsOf(dialect string) (s statements, err error) {
 	for i, name := range settle {
 		names[name] = &s.settle[i]
 	}
-	err = sqlfile.Read(files, dialect, names)
+	err = sqldb.Read(files, dialect, names)
 	return s, err
 }
 
 // one runs a statement that answers with one row.
 func one(ctx context.Context, db Execer, query string, args []any, into ...any) error {
 	found := false
-	err := sqlfile.Each(ctx, db, query, args, func(rows *sql.Rows) error {
+	err := sqldb.Each(ctx, db, query, args, func(rows *sql.Rows) error {
 		found = true
 		return rows.Scan(into...)
 	})

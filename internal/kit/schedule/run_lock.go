@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/kit/lock"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 var (
@@ -78,7 +78,7 @@ func (t *runLock) ifDue(ctx context.Context, j Job) (v verdict, err error) {
 	v.due = j.Every - t.now().Sub(counts)
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
 	defer done()
-	if _, err := t.db.ExecContext(ctx, sqlfile.Statement(ranSQL), j.Name, strconv.FormatInt(counts.UnixMilli(), 10)); err != nil {
+	if _, err := t.db.ExecContext(ctx, sqldb.Statement(ranSQL), j.Name, strconv.FormatInt(counts.UnixMilli(), 10)); err != nil {
 		return v, fmt.Errorf("write down that %s was run: %w", j.Name, err)
 	}
 	return v, nil
@@ -98,7 +98,7 @@ func run(ctx context.Context, j Job) (err error) {
 func (t *runLock) last(ctx context.Context, name string) (last time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	err = sqlfile.Each(ctx, t.db, sqlfile.Statement(lastSQL), []any{name}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, t.db, sqldb.Statement(lastSQL), []any{name}, func(rows *sql.Rows) error {
 		var text string
 		if err := rows.Scan(&text); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 //go:embed sql/*.sql
@@ -16,7 +16,7 @@ var files embed.FS
 
 func leaseStatement(dialect string) (string, error) {
 	var text string
-	err := sqlfile.Read(files, dialect, map[string]*string{"lease": &text})
+	err := sqldb.Read(files, dialect, map[string]*string{"lease": &text})
 	return text, err
 }
 

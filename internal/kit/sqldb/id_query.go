@@ -8,8 +8,6 @@ import (
 	"strings"
 
 	"entgo.io/ent/dialect"
-
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // A IDQuery is a statement that finds rows by their ids and is kept prepared: see [Prepared].
@@ -45,7 +43,7 @@ func NewIDQuery(in, statement string) IDQuery {
 }
 
 // Each calls row for each row that it finds, in any order, as [sqlfile.Each] does.
-func (l IDQuery) Each(ctx context.Context, db sqlfile.Querier, ids []int64, row func(*sql.Rows) error) error {
+func (l IDQuery) Each(ctx context.Context, db Querier, ids []int64, row func(*sql.Rows) error) error {
 	if len(ids) == 0 {
 		return nil
 	}
@@ -53,7 +51,7 @@ func (l IDQuery) Each(ctx context.Context, db sqlfile.Querier, ids []int64, row 
 	if len(ids) > 1 {
 		statement, arg = l.many, l.list(ids)
 	}
-	return sqlfile.Each(Prepared(ctx), db, statement, []any{arg}, row)
+	return Each(Prepared(ctx), db, statement, []any{arg}, row)
 }
 
 // list is ids as an array of Postgres, or of JSON.

@@ -12,7 +12,6 @@ import (
 
 	"entgo.io/ent/dialect"
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
@@ -37,8 +36,8 @@ func kept(t *testing.T, db *SQL) map[string]rawStmt {
 }
 
 // numbers runs a statement that answers with numbers.
-func numbers(ctx context.Context, db sqlfile.Querier, statement string, args ...any) (all []int64, err error) {
-	err = sqlfile.Each(ctx, db, statement, args, func(rows *sql.Rows) error {
+func numbers(ctx context.Context, db Querier, statement string, args ...any) (all []int64, err error) {
+	err = Each(ctx, db, statement, args, func(rows *sql.Rows) error {
 		var n int64
 		err := rows.Scan(&n)
 		all = append(all, n)

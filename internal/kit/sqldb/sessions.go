@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/lib/pq"
-
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 const (
@@ -192,7 +190,7 @@ func openProbe(ctx, wait context.Context, cfg pq.Config) (*probe, error) {
 // and does not always answer a request to cancel it.
 func (p *probe) ask(ctx context.Context) error {
 	defer context.AfterFunc(ctx, p.wire.cut)()
-	err := p.conn.QueryRowContext(context.WithoutCancel(ctx), sqlfile.Statement(sessionPostgres)).Scan(&p.session)
+	err := p.conn.QueryRowContext(context.WithoutCancel(ctx), Statement(sessionPostgres)).Scan(&p.session)
 	if ctx.Err() != nil {
 		err = errors.Join(err, ctx.Err())
 	}

@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"entgo.io/ent/dialect"
-
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 //go:embed sql/timeline.postgres.sql
@@ -22,7 +20,7 @@ func (s *SQL) Timeline(ctx context.Context) (string, error) {
 		return "", nil
 	}
 	var is string
-	if err := s.QueryRowContext(ctx, sqlfile.Statement(timelinePostgres)).Scan(&is); err != nil {
+	if err := s.QueryRowContext(ctx, Statement(timelinePostgres)).Scan(&is); err != nil {
 		return "", fmt.Errorf("ask the database for its timeline: %w", err)
 	}
 	return is, nil

@@ -10,7 +10,6 @@ import (
 
 	"github.com/tandian-dev/tandian/ent"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 )
 
 // AtFirstTx returns a client that calls before before its first transaction begins, and then
@@ -43,5 +42,5 @@ func (h *hooked) Tx(ctx context.Context) (dialect.Tx, error) {
 
 // QueryContext implements [sqlfile.Querier].
 func (h *hooked) QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
-	return h.Driver.(sqlfile.Querier).QueryContext(ctx, query, args...) //nolint:wrapcheck // of the driver itself
+	return h.Driver.(sqldb.Querier).QueryContext(ctx, query, args...) //nolint:wrapcheck // of the driver itself
 }

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // Told is what somebody was told.
@@ -75,7 +75,7 @@ func judge(stock, left int, rows []row, told []Told) (v Verdict) {
 
 // ordersOf reads the live orders of a sale.
 func ordersOf(ctx context.Context, db *sql.DB, voucher int64) (all []row, err error) {
-	err = sqlfile.Each(ctx, db, text("rows"), []any{voucher}, func(found *sql.Rows) error {
+	err = sqldb.Each(ctx, db, text("rows"), []any{voucher}, func(found *sql.Rows) error {
 		var r row
 		if err := found.Scan(&r.order, &r.user, &r.quantity); err != nil {
 			return err

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lib/pq"
 
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
+	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
 // grouped has the callers of one moment share one transaction: the server's way past
@@ -97,7 +97,7 @@ func (g *grouped) commit(ctx context.Context, batch []*seat) error {
 		users[i] = s.User
 	}
 	held := map[int64]int64{}
-	err = sqlfile.Each(ctx, tx, text("holders"), []any{voucher, pq.Array(users)}, func(found *sql.Rows) error {
+	err = sqldb.Each(ctx, tx, text("holders"), []any{voucher, pq.Array(users)}, func(found *sql.Rows) error {
 		var user, order int64
 		err := found.Scan(&user, &order)
 		held[user] = order

@@ -20,7 +20,6 @@ import (
 	"github.com/tandian-dev/tandian/ent/migrate"
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/kit/sqlfile"
 	"github.com/tandian-dev/tandian/lab/compare/clients"
 )
 
@@ -33,7 +32,7 @@ func text(name string) string {
 	if err != nil {
 		panic(err) // it is embedded: the tests see that it is there
 	}
-	return sqlfile.Statement(string(b))
+	return sqldb.Statement(string(b))
 }
 
 const (

@@ -1,5 +1,4 @@
-// Package sqlfile reads SQL statements that stand in files of their own.
-package sqlfile
+package sqldb
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package sqlfile
+package sqldb
 
 import (
 	"errors"
