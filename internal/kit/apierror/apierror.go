@@ -1,7 +1,7 @@
-// Package apierror gives errors a meaning that may be shown to a client.
+// Package apierror defines errors that may be shown to clients.
 //
-// An error without a fault in its chain is an accident of ours: it is logged
-// and shown as INTERNAL, never in its own words.
+// An error without an [Error] in its chain is internal: the server logs it and shows INTERNAL
+// without its text.
 package apierror
 
 import (
@@ -11,11 +11,10 @@ import (
 	"time"
 )
 
-// A Kind says what sort of refusal a fault is. The list is closed: clients
-// handle each of them everywhere.
+// A Kind classifies an [Error]. The list is closed: clients handle each kind everywhere.
 type Kind string
 
-// The kinds, named as clients see them in extensions.code.
+// The kinds, as clients see them in extensions.code.
 const (
 	BadUserInput    Kind = "BAD_USER_INPUT"
 	Unauthenticated Kind = "UNAUTHENTICATED"
@@ -26,42 +25,42 @@ const (
 	Internal        Kind = "INTERNAL"
 )
 
-// An Error is a refusal that a client may read. Compare with [errors.As] or [KindOf].
+// An Error is an error that a client may read. Compare with [errors.As] or [KindOf].
 type Error struct {
 	Kind    Kind
-	Message string // a sentence for people; holds nothing secret
-	// RetryAfter is when it makes sense to try again; 0 says nothing about it.
+	Message string // human-readable sentence without secrets
+	// RetryAfter is the time until a retry makes sense; 0 means unknown.
 	RetryAfter time.Duration
 	cause      error
 }
 
-// ErrNotFound is what a room returns, wrapped or not, where there is no such
-// object or the caller may not see it. It is no refusal: the graph shows null.
-var ErrNotFound = errors.New("there is no such object")
+// ErrNotFound is the error, wrapped or not, for an object that does not exist or that the
+// viewer must not see. It is not an [Error]: GraphQL shows null.
+var ErrNotFound = errors.New("object not found")
 
-// New returns a fault with a message for the client.
+// New returns an Error with a message for the client.
 func New(kind Kind, format string, args ...any) *Error {
 	return &Error{Kind: kind, Message: fmt.Sprintf(format, args...)}
 }
 
-// WithRetryAfter returns a copy of e that says when it makes sense to try again.
+// WithRetryAfter returns a copy of e with RetryAfter set to wait.
 func (e *Error) WithRetryAfter(wait time.Duration) *Error {
-	again := *e
-	again.RetryAfter = wait
-	return &again
+	c := *e
+	c.RetryAfter = wait
+	return &c
 }
 
-// BadInput is short for New(BadUserInput, …).
+// BadInput returns New(BadUserInput, …).
 func BadInput(format string, args ...any) *Error {
 	return New(BadUserInput, format, args...)
 }
 
-// WithCause returns a copy of e that wraps cause. The cause is for the log: it
-// is part of Error() but not of Message.
+// WithCause returns a copy of e that wraps cause. Error() contains the cause for the log,
+// Message does not.
 func (e *Error) WithCause(cause error) *Error {
-	caused := *e
-	caused.cause = cause
-	return &caused
+	c := *e
+	c.cause = cause
+	return &c
 }
 
 func (e *Error) Error() string {
@@ -74,7 +73,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause, if any.
 func (e *Error) Unwrap() error { return e.cause }
 
-// KindOf returns the kind of the first fault in err's chain, else [Internal].
+// KindOf returns the kind of the first [Error] in the chain of err, or [Internal].
 func KindOf(err error) Kind {
 	if f, ok := errors.AsType[*Error](err); ok {
 		return f.Kind
@@ -82,28 +81,25 @@ func KindOf(err error) Kind {
 	return Internal
 }
 
-// A Code names a business refusal, as clients see it in userErrors. Those of one
-// room stand there.
+// A Code identifies a reason in userErrors. Each domain package defines its own codes.
 type Code string
 
-// Codes of every room.
+// Codes that all domain packages share.
 const (
-	InvalidInput Code = "INVALID_INPUT" // the value of a field is out of its bounds
-	NotFound     Code = "NOT_FOUND"     // there is no such object to change
+	InvalidInput Code = "INVALID_INPUT" // a field is out of bounds
+	NotFound     Code = "NOT_FOUND"     // the object to change does not exist
 )
 
-// A UserError is one reason why something was not done that the user, and not
-// the client's program, can mend.
+// A UserError is one reason for a rejection that the user, not the client program, can fix.
 type UserError struct {
 	Code    Code
-	Message string   // a sentence for people; holds nothing secret
-	Field   []string // the argument that it is about, from the outside in; nil for none
-	// RetryAfter is the time until the same request can succeed. 0 is unknown.
+	Message string   // human-readable sentence without secrets
+	Field   []string // path of the argument, outermost first; nil for none
+	// RetryAfter is the time until the same request can succeed; 0 means unknown.
 	RetryAfter time.Duration
 }
 
-// RetryAfterSeconds returns RetryAfter in whole seconds, rounded up. It returns nil
-// if the time is unknown.
+// RetryAfterSeconds returns RetryAfter in whole seconds, rounded up, or nil if it is unknown.
 func (e UserError) RetryAfterSeconds() *int {
 	if e.RetryAfter <= 0 {
 		return nil
@@ -112,17 +108,16 @@ func (e UserError) RetryAfterSeconds() *int {
 	return &seconds
 }
 
-// UserErrors are why something was not done: every reason at once, so that a
-// form can show them all. They are an error like any other on its way out; the
-// graph shows them as data.
+// UserErrors holds all reasons for a rejection, so that a form can show them together.
+// Services return them as an error; GraphQL shows them as data.
 type UserErrors []UserError
 
-// Refuse returns one reason, about the argument that field names.
+// Refuse returns UserErrors with one reason. field is the path of the argument.
 func Refuse(code Code, message string, field ...string) UserErrors {
 	return UserErrors{{Code: code, Message: message, Field: field}}
 }
 
-// Add adds a reason about a field of a mutation's argument "input".
+// Add appends a reason about a field of the mutation argument "input".
 func (e *UserErrors) Add(code Code, field, format string, args ...any) {
 	*e = append(*e, Refuse(code, fmt.Sprintf(format, args...), "input", field)...)
 }
@@ -135,7 +130,7 @@ func (e UserErrors) Error() string {
 	return strings.Join(texts, "; ")
 }
 
-// OrNil is e as an error: nil if there is no reason.
+// OrNil returns e as an error, or nil if e is empty.
 func (e UserErrors) OrNil() error {
 	if len(e) == 0 {
 		return nil

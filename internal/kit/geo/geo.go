@@ -1,18 +1,16 @@
-// Package geo measures distances on the earth and cuts its surface into
-// geohash cells.
+// Package geo computes distances on the earth and divides its surface into geohash cells.
 //
-// Distances are haversine on the sphere that Redis uses, so that a distance
-// computed here from a row's coordinates agrees with a GEOSEARCH to within the
-// rounding of its 52-bit positions (below 1 m at the distances served here).
+// Distances are haversine distances on the sphere of Redis. They differ from GEOSEARCH by less
+// than 1 m, the rounding of its 52-bit positions, at the distances served here.
 package geo
 
 import "math"
 
-// EarthRadius is the radius of the sphere in metres, as Redis has it.
+// EarthRadius is the radius of the sphere in metres, the same as in Redis.
 const EarthRadius = 6372797.560856
 
-// MaxLat is the largest absolute latitude, in degrees, that a Redis GEO set
-// stores (the edge of the Web Mercator square).
+// MaxLat is the maximum absolute latitude of a Redis GEO set in degrees: the edge of the Web
+// Mercator square.
 const MaxLat = 85.05112878
 
 // A Point is a position on the earth in degrees, WGS 84.
@@ -20,7 +18,7 @@ type Point struct {
 	Lat, Lng float64
 }
 
-// Valid says whether p can be stored: finite, |lat| ≤ [MaxLat], |lng| ≤ 180.
+// Valid reports whether Redis can store p: finite, |lat| ≤ [MaxLat] and |lng| ≤ 180.
 func (p Point) Valid() bool {
 	return math.Abs(p.Lat) <= MaxLat && math.Abs(p.Lng) <= 180 // false for NaN
 }
@@ -42,14 +40,14 @@ type Box struct {
 	MinLat, MaxLat, MinLng, MaxLng float64
 }
 
-// A Circle is all points within Radius metres of Center.
+// A Circle contains all points within Radius metres of Center.
 type Circle struct {
 	Center Point
 	Radius float64
 }
 
-// Boxes returns the box that holds c, or two of them when c crosses the 180th
-// meridian. A circle over a pole gets the whole cap.
+// Boxes returns the box around c, or two boxes if c crosses the 180th meridian. For a circle
+// over a pole it returns the whole cap.
 func (c Circle) Boxes() []Box {
 	angle := c.Radius / EarthRadius
 	b := Box{
@@ -60,8 +58,8 @@ func (c Circle) Boxes() []Box {
 		b.MinLat, b.MaxLat = max(b.MinLat, -90), min(b.MaxLat, 90)
 		return []Box{b}
 	}
-	// The meridians that touch the circle do so nearer to the pole than its
-	// centre: asin(sin(angle)/cos(lat)), not angle/cos(lat).
+	// The tangent meridians touch the circle closer to the pole than its centre:
+	// asin(sin(angle)/cos(lat)), not angle/cos(lat).
 	dLng := degrees(math.Asin(min(1, math.Sin(angle)/math.Cos(radians(c.Center.Lat)))))
 	west, east := c.Center.Lng-dLng, c.Center.Lng+dLng
 	switch {

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-func TestDistanceIsTheHaversineOfRedis(t *testing.T) {
+func TestDistanceMatchesRedis(t *testing.T) {
 	// GEODIST of Redis 7 for the two points of its documentation.
 	palermo, catania := Point{38.115556, 13.361389}, Point{37.502669, 15.087269}
 	if got, want := palermo.Distance(catania), 166274.1516; math.Abs(got-want) > 0.5 {
@@ -18,14 +18,14 @@ func TestDistanceIsTheHaversineOfRedis(t *testing.T) {
 	}
 }
 
-func TestValidRefusesWhatRedisCannotStore(t *testing.T) {
+func TestValidFollowsRedis(t *testing.T) {
 	for _, p := range []Point{{86, 0}, {-85.06, 0}, {0, 180.1}, {math.NaN(), 0}, {0, math.NaN()}, {math.Inf(1), 0}} {
 		if p.Valid() {
-			t.Errorf("%v counts as valid", p)
+			t.Errorf("%v is valid, want invalid", p)
 		}
 	}
 	if !(Point{21, 105}).Valid() {
-		t.Error("Hanoi is refused")
+		t.Error("Hanoi is invalid, want valid")
 	}
 }
 
@@ -46,7 +46,7 @@ func TestCellNamesAreGeohashes(t *testing.T) {
 	}
 }
 
-func TestCellsHoldTheirPoints(t *testing.T) {
+func TestCellsContainTheirPoints(t *testing.T) {
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 1))
@@ -56,10 +56,10 @@ func TestCellsHoldTheirPoints(t *testing.T) {
 		c := CellOf(p, precision)
 		lo, hi := c.Range()
 		if h := Hash(p); h < lo || h >= hi {
-			t.Fatalf("hash %d of %v is outside of cell %s [%d, %d)", h, p, c, lo, hi)
+			t.Fatalf("hash %d of %v is outside cell %s [%d, %d)", h, p, c, lo, hi)
 		}
 		if !c.Intersects(Box{p.Lat, p.Lat, p.Lng, p.Lng}) {
-			t.Fatalf("box %v of cell %s does not hold %v", c.Box(), c, p)
+			t.Fatalf("box %v of cell %s does not contain %v", c.Box(), c, p)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func TestChildrenDivideACell(t *testing.T) {
 	}
 }
 
-func TestEveryPointOfACircleIsInItsCover(t *testing.T) {
+func TestCoversContainTheirCircle(t *testing.T) {
 	seed := uint64(time.Now().UnixNano()) //nolint:gosec // any number will do
 	t.Logf("seed %d", seed)
 	rnd := rand.New(rand.NewPCG(seed, 2))
@@ -93,7 +93,7 @@ func TestEveryPointOfACircleIsInItsCover(t *testing.T) {
 		inner := c.Radius * rnd.Float64()
 		spans := c.Spans(32, inner)
 		if len(spans) > 64 {
-			t.Fatalf("%d spans", len(spans))
+			t.Fatalf("got %d spans, want at most 64", len(spans))
 		}
 		cells := map[Cell]bool{}
 		for _, box := range c.Boxes() {
@@ -120,7 +120,7 @@ func TestEveryPointOfACircleIsInItsCover(t *testing.T) {
 		}
 	}
 	if inside < 5_000 {
-		t.Fatalf("only %d points fell inside: the test tests nothing", inside)
+		t.Fatalf("only %d points are inside the circles, want 5000", inside)
 	}
 }
 
@@ -139,14 +139,14 @@ func TestBoxesOfACircle(t *testing.T) {
 		c    Circle
 		want int
 	}{
-		{"one in the open", Circle{Point{21, 105}, 50_000}, 1},
-		{"two over the date line from the west", Circle{Point{-17, 179.99}, 5_000}, 2},
-		{"two over the date line from the east", Circle{Point{-17, -179.99}, 5_000}, 2},
+		{"one box", Circle{Point{21, 105}, 50_000}, 1},
+		{"two across the date line from the west", Circle{Point{-17, 179.99}, 5_000}, 2},
+		{"two across the date line from the east", Circle{Point{-17, -179.99}, 5_000}, 2},
 		{"the cap over a pole", Circle{Point{89.99, 0}, 5_000}, 1},
 	}
 	for _, tt := range tests {
 		if got := len(tt.c.Boxes()); got != tt.want {
-			t.Errorf("%s: %d boxes, want %d", tt.name, got, tt.want)
+			t.Errorf("%s: got %d boxes, want %d", tt.name, got, tt.want)
 		}
 	}
 }

@@ -1,5 +1,5 @@
-// Package jsonbody reads what senders of JSON put around it: the charset of a
-// content type, and a byte order mark before the text.
+// Package jsonbody handles the envelope of a JSON body: the charset of its content type and a
+// byte order mark before the text.
 package jsonbody
 
 import (
@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// IsUTF8 reports whether charset is a label of UTF-8, in any case and with
-// spaces around it, as the WHATWG Encoding standard lists them (section 4.2).
-// The empty charset is UTF-8 too: that is the default of JSON.
+// IsUTF8 reports whether charset is a label of UTF-8 as listed by the WHATWG Encoding standard
+// (section 4.2), in any case and with spaces around it. The empty charset is UTF-8, the
+// default of JSON.
 func IsUTF8(charset string) bool {
 	switch strings.ToLower(strings.Trim(charset, " \t\r\n\f")) {
 	case "", "utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8":
@@ -21,7 +21,6 @@ func IsUTF8(charset string) bool {
 // byteOrderMark is U+FEFF in UTF-8.
 const byteOrderMark = "\xef\xbb\xbf"
 
-// TrimBOM returns text without the byte order mark at its beginning, if there is
-// one. RFC 8259, section 8.1, lets a parser ignore it. The result shares the
-// memory of text.
+// TrimBOM returns text without a leading byte order mark, which RFC 8259, section 8.1, lets a
+// parser ignore. The result shares the memory of text.
 func TrimBOM(text []byte) []byte { return bytes.TrimPrefix(text, []byte(byteOrderMark)) }

@@ -35,7 +35,7 @@ func TestIsUTF8KnowsEveryLabel(t *testing.T) {
 	}
 }
 
-func TestTrimBOMSkipsOneMark(t *testing.T) {
+func TestTrimBOMRemovesOneMark(t *testing.T) {
 	tests := []struct{ name, text, want string }{
 		{"a mark", "\xef\xbb\xbf{}", "{}"},
 		{"a mark alone", "\xef\xbb\xbf", ""},

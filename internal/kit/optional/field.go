@@ -1,13 +1,13 @@
 package optional
 
-// A Field of a change. The zero value leaves the field as it is.
+// A Field is one optional field of a change. The zero value leaves the field unchanged.
 type Field[T any] struct {
-	Given bool // the change speaks of this field
-	Value *T   // what to set it to; nil clears it
+	Given bool // whether the change sets or clears the field
+	Value *T   // new value; nil clears the field
 }
 
-// Set sets a field to v.
+// Set returns a Field that sets the value v.
 func Set[T any](v T) Field[T] { return Field[T]{true, &v} }
 
-// Clear clears a field.
+// Clear returns a Field that clears the value.
 func Clear[T any]() Field[T] { return Field[T]{Given: true} }

@@ -1,8 +1,8 @@
-// Package optional goes between values that may be missing as pointers say it
-// and as zero values do.
+// Package optional converts between optional values as pointers and as zero values, and
+// represents optional fields of a change.
 package optional
 
-// Value is what p points to, or the zero value.
+// Value returns *p, or the zero value if p is nil.
 func Value[T any](p *T) (v T) {
 	if p != nil {
 		v = *p
@@ -10,7 +10,7 @@ func Value[T any](p *T) (v T) {
 	return v
 }
 
-// OrNil is a pointer to v, or nil for the zero value.
+// OrNil returns a pointer to v, or nil if v is the zero value.
 func OrNil[T comparable](v T) *T {
 	var zero T
 	if v == zero {

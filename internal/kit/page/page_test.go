@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-func TestCursorsKeepTheirKeyExactly(t *testing.T) {
+func TestCursorsKeepTheirExactKey(t *testing.T) {
 	for _, want := range []float64{0, 0.1, 443.1567, math.Pi * 1e4, math.SmallestNonzeroFloat64, math.MaxFloat64} {
 		var distance float64
 		var id int64
@@ -35,9 +35,9 @@ func TestForeignCursorsAreBadInput(t *testing.T) {
 		{"a string for a number", raw(`["distance","1",2]`)},
 		{"null", raw(`["distance",null,2]`)},
 		{"a fraction for an id", raw(`["distance",1,2.5]`)},
-		{"beyond a float", raw(`["distance",1e999,2]`)},
-		{"no JSON", raw(`x`)},
-		{"no base64", "a cursor!"},
+		{"float overflow", raw(`["distance",1e999,2]`)},
+		{"not JSON", raw(`x`)},
+		{"not base64", "a cursor!"},
 		{"padded", "WyJkaXN0YW5jZSIsMSwyXQ=="},
 		{"endless", Cursor(make([]byte, 1<<20))},
 	}
@@ -45,15 +45,15 @@ func TestForeignCursorsAreBadInput(t *testing.T) {
 		var distance float64
 		var id int64
 		if err := Decode(tt.c, "distance", &distance, &id); apierror.KindOf(err) != apierror.BadUserInput {
-			t.Errorf("%s: %v", tt.name, err)
+			t.Errorf("%s: got %v, want %s", tt.name, err, apierror.BadUserInput)
 		}
 	}
 }
 
-func TestFirstIsOneToAHundred(t *testing.T) {
+func TestFirstMustBeOneToAHundred(t *testing.T) {
 	for first, good := range map[int]bool{-1: false, 0: false, 1: true, 100: true, 101: false, math.MaxInt32: false} {
 		if err := CheckFirst(first); (err == nil) != good {
-			t.Errorf("CheckFirst(%d) = %v", first, err)
+			t.Errorf("CheckFirst(%d) = %v, want valid = %v", first, err, good)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-func TestACursorIsTheJSONOfItsKey(t *testing.T) {
+func TestCursorsAreTheJSONOfTheirKey(t *testing.T) {
 	values := []any{
 		int64(0), int64(-1), int64(math.MaxInt64), 7, -7, 0.0, math.Copysign(0, -1), 4.7, -0.1, 1e-7, 123456.789, 1e20, 1e21, 1e300, 5e-324,
 		"", "plain_Order-1", `a "quoted" <word>`, "é\u2028",
@@ -83,16 +83,16 @@ func TestACursorIsTheJSONOfItsKey(t *testing.T) {
 				}
 				got := Encode(order, a, b)
 				if text, err := base64.RawURLEncoding.DecodeString(string(got)); err != nil || string(text) != string(want) {
-					t.Errorf("%s, %v, want %s", text, err, want)
+					t.Errorf("got %s, %v, want %s", text, err, want)
 				}
 			}
 		}
 	}
 }
 
-func TestEncodeAllocatesTheCursorOnly(t *testing.T) {
+func TestEncodeAllocatesOnlyTheCursor(t *testing.T) {
 	value, id := 443.1567, int64(math.MaxInt64)
 	if n := testing.AllocsPerRun(100, func() { _ = Encode("SCORE", value, id) }); n != 1 {
-		t.Errorf("%v allocations, want 1", n)
+		t.Errorf("got %v allocations, want 1", n)
 	}
 }

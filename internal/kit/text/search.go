@@ -8,12 +8,11 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// SearchForm returns the form of s in which searches compare texts. A text and
-// a search that readers take for the same have the same form. It is not for
-// display.
+// SearchForm returns the form of s that searches compare. Texts that look the same to readers
+// have the same form. It is not for display.
 //
-// It works like the search term folding of Unicode's report 30, which Lucene
-// uses, and ignores:
+// It follows the search term folding of Unicode Technical Report 30, as Lucene does, and
+// ignores:
 //
 //   - case, by full case folding: ß is ss, ς is σ. All four Turkish i are i.
 //   - width and compatibility variants: ｆｕｌｌ, ﬁ, ｶﾞ, ①, ²; digits of all
@@ -23,28 +22,26 @@ import (
 //     that do not decompose lose it too (đ, ø, ł, ғ), and ligatures are spelt
 //     out (æ, œ, þ). Marks that a word needs stay: vowel signs of Indic and
 //     Southeast Asian scripts, nukta and virama, dakuten (か is not が).
-//   - what is invisible: zero-width characters, marks of direction, variation
+//   - invisible characters: zero-width characters, direction marks, variation
 //     selectors, soft hyphens, fillers, control characters.
 //   - blanks and punctuation: "Joe's" is "Joe’s" and "Joes"; "Coca‑Cola" is
-//     "coca-cola", "coca cola" and "cocacola". Chinese and Latin words are
-//     found with and without blanks between them. The signs & % # @ and symbols
-//     such as ☕ count.
+//     "coca-cola", "coca cola" and "cocacola". Blanks between Chinese and Latin
+//     words do not matter. The signs & % # @ and symbols such as ☕ count.
 //
-// A text of punctuation alone keeps it, in plain characters. The form is empty
-// if s shows nothing. SearchForm is idempotent.
+// A text of punctuation only keeps it, in plain characters. The form is empty if s shows
+// nothing. SearchForm is idempotent.
 func SearchForm(s string) string {
 	s = foldRunes(norm.NFKD.String(foldRunes(s)))
 	// Lower case last: folding maps Cherokee letters to upper case.
 	s = strings.ToLower(cases.Fold().String(s))
-	s = foldRunes(norm.NFKD.String(s)) // folding can compose and decompose
+	s = foldRunes(norm.NFKD.String(s)) // case folding can compose and decompose
 	if bare := strings.Map(dropPunctuation, s); bare != "" {
 		s = bare
 	}
 	return norm.NFC.String(s) // Hangul and kana
 }
 
-// foldRunes drops the characters that do not count and replaces those that have
-// a plain equivalent.
+// foldRunes removes characters that do not count and replaces those with a plain equivalent.
 func foldRunes(s string) string {
 	var b strings.Builder
 	b.Grow(len(s))
@@ -56,7 +53,7 @@ func foldRunes(s string) string {
 			}
 		case isDakuten(r), r >= '一' && r <= '\u9fff': // the second for speed
 			b.WriteRune(r)
-		case !unicode.IsLetter(r) && (isUnseen(r) || isOptionalMark(r)), empty(r):
+		case !unicode.IsLetter(r) && (isInvisible(r) || isOptionalMark(r)), isFiller(r):
 		case unicode.Is(unicode.Nd, r):
 			digit, _ := Digit(r)
 			b.WriteByte(digit)
@@ -71,24 +68,25 @@ func foldRunes(s string) string {
 	return b.String()
 }
 
-// isDakuten reports the marks that make another kana of one, combining or alone.
+// isDakuten reports whether r is a mark that turns one kana into another, combining or not.
 func isDakuten(r rune) bool { return r >= '\u3099' && r <= '\u309c' }
 
-// isUnseen reports blanks, control characters and Unicode's default ignorables.
-func isUnseen(r rune) bool {
+// isInvisible reports whether r is a blank, a control character, a default ignorable or a
+// trademark sign.
+func isInvisible(r rune) bool {
 	return unicode.IsSpace(r) || unicode.IsControl(r) || IsIgnorable(r) ||
-		r == '™' || r == '℠' || r == '®' || r == '©' || r == '℗' // next to a name, nobody types them
+		r == '™' || r == '℠' || r == '®' || r == '©' || r == '℗' // searches rarely include them
 }
 
-// isOptionalMark reports marks without which a word is written too. Those that
-// go with letters of several scripts are "inherited".
+// isOptionalMark reports whether words are also written without the mark r. Marks of several
+// scripts are "inherited".
 func isOptionalMark(r rune) bool {
 	return unicode.In(r, unicode.Mn, unicode.Me) && unicode.In(r,
 		unicode.Inherited, unicode.Latin, unicode.Greek, unicode.Cyrillic, unicode.Hebrew, unicode.Arabic, unicode.Syriac, unicode.Coptic)
 }
 
-// Digit returns the ASCII digit of a decimal digit of any script, and false for
-// every other character. Unicode assigns digits in runs of ten.
+// Digit returns the ASCII digit of a decimal digit of any script. It returns false for every
+// other character. Unicode assigns digits in runs of ten.
 func Digit(r rune) (digit byte, ok bool) {
 	for _, run := range unicode.Nd.R16 {
 		if r >= rune(run.Lo) && r <= rune(run.Hi) {
@@ -103,12 +101,12 @@ func Digit(r rune) (digit byte, ok bool) {
 	return 0, false
 }
 
-// dropPunctuation is for [strings.Map].
+// dropPunctuation is a mapping for [strings.Map].
 func dropPunctuation(r rune) rune {
 	switch r {
 	case '&', '%', '#', '@', '‰', '‱':
 		return r
-	case '~', '|', '^', '`', '¦', '∣', '∙', '⋅': // symbols that separate, or stand for quotes
+	case '~', '|', '^', '`', '¦', '∣', '∙', '⋅': // symbols used as separators or quotes
 		return -1
 	}
 	if unicode.IsPunct(r) || unicode.Is(unicode.Sk, r) {
@@ -117,8 +115,8 @@ func dropPunctuation(r rune) rune {
 	return r
 }
 
-// plainForm returns what is written for a character on a plain keyboard, in
-// lower case, if that differs from its decomposition.
+// plainForm returns the lower-case keyboard spelling of r, and true, if it differs from the
+// decomposition of r.
 func plainForm(r rune) (string, bool) {
 	switch r {
 	case '’', '‘', '‚', '‛', '′', '‵', '‹', '›', '´', 'ʹ', 'ʻ', 'ʼ', 'ʽ', 'ˈ', 'ˊ', 'ˋ', '՚', '׳', 'Ꞌ', 'ꞌ', '`':
@@ -140,8 +138,7 @@ func plainForm(r rune) (string, bool) {
 	return plainLetter(r)
 }
 
-// plainLetter returns the letters that people type for one that Unicode does
-// not decompose.
+// plainLetter returns the usual spelling of a letter that Unicode does not decompose.
 func plainLetter(r rune) (string, bool) {
 	switch unicode.ToLower(r) {
 	// Latin
@@ -218,7 +215,7 @@ func plainLetter(r rune) (string, bool) {
 		return "х", true
 	case 'ҷ', 'ҹ':
 		return "ч", true
-	// Arabic: what Persian, Urdu and Egyptian keyboards write for the same letter
+	// Arabic: the same letter on Persian, Urdu and Egyptian keyboards
 	case 'ی', 'ى':
 		return "ي", true
 	case 'ک':

@@ -25,7 +25,7 @@ func TestSpellingsOfOneNameHaveOneSearchForm(t *testing.T) {
 		{"slashes", []string{"Bar/Grill", "Bar∕Grill", "Bar⁄Grill", "Bar／Grill", "Bar | Grill", "bar grill"}},
 		{"middle dots", []string{"卡·萨", "卡・萨", "卡･萨", "卡•萨", "卡萨"}},
 		{"blanks", []string{"Two  Ducks", " Two\u00a0Ducks\u3000", "Two\tDucks\n", "Two\u2009Ducks", "TwoDucks", "Two\u2800Ducks"}},
-		{"Chinese beside Latin", []string{"小鸭Coffee", "小鸭 Coffee", "小鸭 ＣＯＦＦＥＥ"}},
+		{"Chinese next to Latin", []string{"小鸭Coffee", "小鸭 Coffee", "小鸭 ＣＯＦＦＥＥ"}},
 		{"invisible characters", []string{"鸭子茶馆", "鸭子\u200b茶馆", "\ufeff鸭子茶馆", "\u200e鸭子\u200f茶馆", "鸭\u2060子茶馆", "鸭子\u202e茶馆", "鸭子\u034f茶馆", "鸭子\u3164茶馆", "鸭\U000e0100子茶馆", "鸭子\x00茶馆"}},
 		{"variation selectors", []string{"☕ Steam", "☕️ Steam", "☕︎ Steam"}},
 		{"emoji", []string{"👍🏽 1️⃣", "👍 1"}},
@@ -69,7 +69,7 @@ func TestSpellingsOfOneNameHaveOneSearchForm(t *testing.T) {
 			want := SearchForm(tt.same[0])
 			for _, s := range tt.same[1:] {
 				if got := SearchForm(s); got != want {
-					t.Errorf("%+q has the form %+q, and %+q has %+q", s, got, tt.same[0], want)
+					t.Errorf("form of %+q: got %+q, want %+q as of %+q", s, got, want, tt.same[0])
 				}
 			}
 		})
@@ -112,12 +112,12 @@ func TestDifferentWordsHaveDifferentSearchForms(t *testing.T) {
 	}
 }
 
-// Each assigned character; of the many Chinese ones some.
+// It checks every assigned character and a sample of the Chinese ones.
 func TestSearchFormIsStable(t *testing.T) {
-	known := []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Cc, unicode.Cf}
+	assigned := []*unicode.RangeTable{unicode.L, unicode.M, unicode.N, unicode.P, unicode.S, unicode.Z, unicode.Cc, unicode.Cf}
 	checked := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {
-		if !unicode.In(r, known...) || unicode.Is(unicode.Han, r) && r%37 > 0 {
+		if !unicode.In(r, assigned...) || unicode.Is(unicode.Han, r) && r%37 > 0 {
 			continue
 		}
 		checked++
@@ -125,10 +125,10 @@ func TestSearchFormIsStable(t *testing.T) {
 		form := SearchForm("a" + string(r) + "b")
 		for s, form := range map[string]string{string(r): alone, "a" + string(r) + "b": form} {
 			if again := SearchForm(form); again != form {
-				t.Errorf("%+q has the form %+q, whose form is %+q", s, form, again)
+				t.Errorf("form of the form of %+q: got %+q, want %+q", s, again, form)
 			}
 			if strings.ContainsFunc(form, unicode.IsSpace) || strings.ContainsFunc(form, unicode.IsControl) {
-				t.Errorf("%+q has the form %+q, with blanks", s, form)
+				t.Errorf("form of %+q: got %+q, want no blanks", s, form)
 			}
 		}
 		if r == '\u0345' || r == '™' || r == '℠' { // an iota with its own capital, and signs that decompose to letters
@@ -139,16 +139,16 @@ func TestSearchFormIsStable(t *testing.T) {
 			"NFD": norm.NFD.String(string(r)), "NFKC": norm.NFKC.String(string(r)),
 		} {
 			if got := SearchForm("a" + other + "b"); got != form {
-				t.Errorf("%U in %s has the form %+q, not %+q", r, what, got, form)
+				t.Errorf("form of %U in %s: got %+q, want %+q", r, what, got, form)
 			}
 		}
 	}
 	if checked < 30_000 {
-		t.Errorf("%d characters were checked", checked)
+		t.Errorf("checked %d characters, want at least 30000", checked)
 	}
 }
 
-// Random texts in random other spellings.
+// It compares random texts with random other spellings.
 func TestRespellingKeepsTheSearchForm(t *testing.T) {
 	seed := testkit.Seed(t)
 	rnd := rand.New(rand.NewPCG(seed, 7))
@@ -163,16 +163,15 @@ func TestRespellingKeepsTheSearchForm(t *testing.T) {
 		respelt := respell(rnd, s, pick)
 		form := SearchForm(s)
 		if got := SearchForm(respelt); got != form {
-			t.Fatalf("%+q has the form %+q, respelt as %+q it has %+q", s, form, respelt, got)
+			t.Fatalf("form of %+q: got %+q, want %+q as of %+q", respelt, got, form, s)
 		}
 		if again := SearchForm(form); again != form {
-			t.Fatalf("%+q has the form %+q, whose form is %+q", s, form, again)
+			t.Fatalf("form of the form of %+q: got %+q, want %+q", s, again, form)
 		}
 	}
 }
 
-// respell writes s in another case, width and normal form, and puts in what
-// nobody sees.
+// respell writes s in another case, width or normal form and inserts invisible characters.
 func respell(rnd *rand.Rand, s string, pick func([]string) string) string {
 	for range 1 + rnd.IntN(4) {
 		switch rnd.IntN(6) {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestLineCleansWhatPeopleWrite(t *testing.T) {
+func TestLineCleansText(t *testing.T) {
 	tests := []struct{ name, in, want string }{
 		{"plain text stays", "荷塘小面 Lotus Pond", "荷塘小面 Lotus Pond"},
 		{"composes", "Cafe\u0301", "Café"},
@@ -22,13 +22,13 @@ func TestLineCleansWhatPeopleWrite(t *testing.T) {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}
 			if again := Line(got); again != got {
-				t.Errorf("cleaned again: %q, want %q", again, got)
+				t.Errorf("second pass: got %q, want %q", again, got)
 			}
 		})
 	}
 }
 
-func TestCutCountsCharacters(t *testing.T) {
+func TestTruncateCountsCharacters(t *testing.T) {
 	tests := []struct {
 		name, in string
 		most     int
@@ -68,14 +68,14 @@ func TestParagraphsKeepTheirLines(t *testing.T) {
 	}
 }
 
-func TestBlankIsWhatNobodySees(t *testing.T) {
+func TestBlankTextsShowNothing(t *testing.T) {
 	for in, want := range map[string]bool{"": true, "\u00a0\u2003": true, "\u200d": true, "\u3164\u2800": true, "\ufe0f": true, "\x00": true, "a": false, "👨": false, "。": false} {
 		if Blank(in) != want {
-			t.Errorf("Blank(%q) = %v", in, !want)
+			t.Errorf("Blank(%q) = %v, want %v", in, !want, want)
 		}
 	}
 	if Len(strings.Repeat("塘", 3)) != 3 {
-		t.Error("Len counts bytes")
+		t.Error("Len counts bytes, want characters")
 	}
 }
 
@@ -92,19 +92,19 @@ func TestControlCharactersAreFound(t *testing.T) {
 		{"backspace", "a\b", true},
 		{"vertical tab", "a\vb", true},
 		{"form feed", "a\fb", true},
-		{"the last below the space", "a\x1f", true},
+		{"last C0 character", "a\x1f", true},
 		{"DEL", "\x7f", true},
-		{"the first of the upper ones", "\u0080", true},
+		{"first C1 character", "\u0080", true},
 		{"next line", "a\u0085b", true},
-		{"the last of the upper ones", "\u009f", true},
-		{"the no-break space is none", "\u00a0", false},
-		{"marks that reorder are none", "\u202e\u2066\u200f", false},
-		{"line and paragraph separators are none", "\u2028\u2029", false},
-		{"bytes that are no character are none", "\x80\xff", false},
+		{"last C1 character", "\u009f", true},
+		{"no-break space", "\u00a0", false},
+		{"marks that reorder", "\u202e\u2066\u200f", false},
+		{"line and paragraph separators", "\u2028\u2029", false},
+		{"invalid UTF-8", "\x80\xff", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := HasControl(tt.in); got != tt.want {
-				t.Errorf("HasControl(%q) = %t", tt.in, got)
+				t.Errorf("HasControl(%q) = %t, want %t", tt.in, got, tt.want)
 			}
 		})
 	}

@@ -1,5 +1,5 @@
-// Package webhook is what the sender and the receiver of a signed webhook
-// agree on: where one may be sent, and how its body is signed.
+// Package webhook implements the rules that senders and receivers of signed webhooks share:
+// valid URLs, valid secrets and the signature of the body.
 package webhook
 
 import (
@@ -17,19 +17,16 @@ import (
 // Header is the HTTP header that carries the signature of the body.
 const Header = "Tandian-Signature"
 
-// minSecret is the fewest bytes of a secret: nobody searches through 128
-// random bits.
+// minSecret is the minimum secret length in bytes: 128 random bits resist any search.
 const minSecret = 16
 
-// Sign returns the lower-case hexadecimal HMAC-SHA256 of body (RFC 2104). It
-// says who wrote the body, not when: a receiver that must not act twice has to
-// remember what it has done.
+// Sign returns the lower-case hexadecimal HMAC-SHA256 of body (RFC 2104). It proves the author
+// of the body, not its time: a receiver that must not act twice has to record its actions.
 func Sign(secret, body []byte) string {
 	return hex.EncodeToString(sum(secret, body))
 }
 
-// Verify reports whether signature is that of body. How long it takes says
-// nothing about the right signature.
+// Verify reports whether signature is the signature of body. It compares in constant time.
 func Verify(secret, body []byte, signature string) bool {
 	given, err := hex.DecodeString(signature)
 	return err == nil && hmac.Equal(sum(secret, body), given)
@@ -41,8 +38,8 @@ func sum(secret, body []byte) []byte {
 	return mac.Sum(nil)
 }
 
-// CheckSecret returns what is wrong with a secret that bodies are to be signed
-// with, without showing it.
+// CheckSecret returns an error if secret is too short to sign bodies. The error does not
+// contain the secret.
 func CheckSecret(secret string) error {
 	if len(secret) < minSecret {
 		return fmt.Errorf("the secret must have at least %d bytes", minSecret)
@@ -50,25 +47,25 @@ func CheckSecret(secret string) error {
 	return nil
 }
 
-// CheckURL returns what is wrong with an address that webhooks are to be sent
-// to. It is https, or http to this machine: a loopback address or localhost.
-// It holds no user, no password and no fragment. The error shows no part of it.
+// CheckURL returns an error unless raw is a valid webhook address: https, or http to localhost
+// or a loopback address, without user, password and fragment. The error does not contain any
+// part of the URL.
 func CheckURL(raw string) error {
 	u, err := url.Parse(raw)
 	if err != nil {
-		return errors.New("the URL cannot be read") // err has the whole of it in its text
+		return errors.New("the URL is invalid") // err contains the whole URL
 	}
 	switch {
 	case u.Scheme != "https" && u.Scheme != "http":
 		return errors.New("the URL must begin with https://")
 	case u.Hostname() == "" || !validPort(u.Port()):
-		return errors.New("the URL needs a host, and a port from 1 to 65535 if any")
+		return errors.New("the URL must have a host, and a port of 1 to 65535 if any")
 	case u.User != nil:
-		return errors.New("the URL must hold no user and no password: the signature says who calls")
+		return errors.New("the URL must not contain a user or password: the signature authenticates the caller")
 	case strings.Contains(raw, "#"):
-		return errors.New("the URL must hold no fragment")
+		return errors.New("the URL must not contain a fragment")
 	case u.Scheme == "http" && !loopback(u.Hostname()):
-		return errors.New("the URL must begin with https://; http is for this machine alone")
+		return errors.New("the URL must begin with https://; http is for loopback addresses only")
 	}
 	return nil
 }

@@ -5,11 +5,11 @@ import (
 	"testing"
 )
 
-func TestCheckURLTakesHTTPSAndLoopbackOnly(t *testing.T) {
+func TestCheckURLAllowsHTTPSAndLoopback(t *testing.T) {
 	tests := []struct {
 		name string
 		url  string
-		want string // how the error begins; "" for none
+		want string // prefix of the error; "" for none
 	}{
 		{"https", "https://sms.example.com/send", ""},
 		{"https with a port and a query", "https://sms.example.com:8443/send?key=hunter2", ""},
@@ -24,25 +24,25 @@ func TestCheckURLTakesHTTPSAndLoopbackOnly(t *testing.T) {
 		{"http to a host", "http://sms.example.com/", "the URL must begin with https://; http is"},
 		{"http to a private address", "http://10.0.0.1/", "the URL must begin with https://; http is"},
 		{"http to every address", "http://0.0.0.0/", "the URL must begin with https://; http is"},
-		{"http to a name that only begins like it", "http://localhost.example.com/", "the URL must begin with https://; http is"},
+		{"http to a name with prefix localhost", "http://localhost.example.com/", "the URL must begin with https://; http is"},
 		{"http to a short form of an address", "http://127.1/", "the URL must begin with https://; http is"},
 		{"another scheme", "ftp://sms.example.com/", "the URL must begin with https://"},
 		{"no scheme", "sms.example.com/send", "the URL must begin with https://"},
 		{"nothing", "", "the URL must begin with https://"},
-		{"no slashes", "https:sms.example.com", "the URL needs a host"},
-		{"no host", "https:///send", "the URL needs a host"},
-		{"a port alone", "https://:443/send", "the URL needs a host"},
-		{"port 0", "https://sms.example.com:0/", "the URL needs a host"},
-		{"a port that is too large", "https://sms.example.com:65536/", "the URL needs a host"},
-		{"a port that is none", "https://sms.example.com:hunter2/", "the URL cannot be read"},
-		{"a user", "https://zoe:hunter2@sms.example.com/", "the URL must hold no user"},
-		{"a user without a name", "https://@sms.example.com/", "the URL must hold no user"},
-		{"a user before a loopback host", "http://zoe:hunter2@localhost/", "the URL must hold no user"},
-		{"a loopback host as the user", "http://localhost:hunter2@sms.example.com/", "the URL must hold no user"},
-		{"a fragment", "https://sms.example.com/#hunter2", "the URL must hold no fragment"},
-		{"an empty fragment", "https://sms.example.com/#", "the URL must hold no fragment"},
-		{"a line end", "https://sms.example.com/\nhunter2", "the URL cannot be read"},
-		{"a broken escape", "https://sms.example.com/%zzhunter2", "the URL cannot be read"},
+		{"no slashes", "https:sms.example.com", "the URL must have a host"},
+		{"no host", "https:///send", "the URL must have a host"},
+		{"a port alone", "https://:443/send", "the URL must have a host"},
+		{"port 0", "https://sms.example.com:0/", "the URL must have a host"},
+		{"a port that is too large", "https://sms.example.com:65536/", "the URL must have a host"},
+		{"not a port", "https://sms.example.com:hunter2/", "the URL is invalid"},
+		{"a user", "https://zoe:hunter2@sms.example.com/", "the URL must not contain a user"},
+		{"a user without a name", "https://@sms.example.com/", "the URL must not contain a user"},
+		{"a user before a loopback host", "http://zoe:hunter2@localhost/", "the URL must not contain a user"},
+		{"a loopback host as the user", "http://localhost:hunter2@sms.example.com/", "the URL must not contain a user"},
+		{"a fragment", "https://sms.example.com/#hunter2", "the URL must not contain a fragment"},
+		{"an empty fragment", "https://sms.example.com/#", "the URL must not contain a fragment"},
+		{"a line end", "https://sms.example.com/\nhunter2", "the URL is invalid"},
+		{"a broken escape", "https://sms.example.com/%zzhunter2", "the URL is invalid"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -58,26 +58,26 @@ func TestCheckURLTakesHTTPSAndLoopbackOnly(t *testing.T) {
 			}
 			for _, part := range []string{"hunter2", "zoe", "example"} {
 				if strings.Contains(err.Error(), part) {
-					t.Errorf("the error shows %q of the URL: %v", part, err)
+					t.Errorf("the error contains %q of the URL: %v", part, err)
 				}
 			}
 		})
 	}
 }
 
-func TestCheckSecretWantsSixteenBytes(t *testing.T) {
+func TestCheckSecretNeedsSixteenBytes(t *testing.T) {
 	if err := CheckSecret("0123456789abcdef"); err != nil {
 		t.Error(err)
 	}
 	if err := CheckSecret("密码密码密"); err == nil { // 15 bytes
-		t.Error("15 bytes are enough")
+		t.Error("15 bytes are accepted, want an error")
 	}
 	if err := CheckSecret("0123456789abcde"); err == nil || strings.Contains(err.Error(), "0123") {
-		t.Errorf("15 bytes: %v", err)
+		t.Errorf("15 bytes: got %v, want an error without the secret", err)
 	}
 }
 
-// The key, text and result of test case 2 of RFC 4231.
+// Key, text and result of test case 2 of RFC 4231.
 const (
 	rfcKey  = "Jefe"
 	rfcText = "what do ya want for nothing?"
@@ -90,7 +90,7 @@ func TestSignIsTheHMACOfRFC4231(t *testing.T) {
 	}
 }
 
-func TestVerifyTakesTheOneSignature(t *testing.T) {
+func TestVerifyAcceptsOnlyTheSignature(t *testing.T) {
 	tests := []struct {
 		name, key, body, signature string
 		want                       bool
