@@ -12,38 +12,38 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// plantTimeout bounds one call of Plant.
-const plantTimeout = time.Minute
+// bulkInsertTimeout bounds one call of BulkInsert.
+const bulkInsertTimeout = time.Minute
 
-// A Draft is a voucher as a seed or the demo town describes it.
+// A Draft is a voucher of a seed or of the demo data.
 type Draft struct {
-	// ExternalID names the voucher in its seed, for example "demo:lunch". A draft
-	// with that of a stored voucher stores nothing. Required.
+	// ExternalID is the id of the voucher in its seed, for example "demo:lunch". If a stored
+	// voucher has it, the draft is skipped. Required.
 	ExternalID string
-	Shop       string // external id of its shop
+	Shop       string // external id of the shop
 	Title      string
 	SubTitle   string // "" is none
-	Rules      string // "" are none
+	Rules      string // "" is none
 	PayValue   int    // minor units to pay
-	FaceValue  int    // minor units that it is worth
+	FaceValue  int    // value in minor units
 	OnePerUser bool
 
-	Stock            int // pieces of a flash voucher; 0 makes an ordinary one
+	Stock            int // items of a flash voucher; 0: ordinary voucher
 	BeginsAt, EndsAt time.Time
 }
 
-// A SaveCounts counts what became of drafts.
+// SaveCounts counts the results of drafts.
 type SaveCounts struct {
 	Added   int
-	Present int // stored before, and left as they are
-	Skipped int // without their shop
+	Present int // already stored and unchanged
+	Skipped int // shop not found
 }
 
-// BulkInsert stores the drafts that are not stored yet, in one transaction, whoever owns
-// their shops. It may be repeated, also after its merchant has changed what it planted.
-// A draft that breaks a bound is an error, and nothing is stored.
+// BulkInsert stores the drafts that are not stored yet, in one transaction, for any shop
+// owner. It may be repeated, also after merchants have edited the vouchers. An invalid draft
+// is an error, and nothing is stored.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (SaveCounts, error) {
-	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	ctx, cancel := context.WithTimeout(ctx, bulkInsertTimeout)
 	defer cancel()
 	var sum SaveCounts
 	var ids []int64
@@ -51,9 +51,9 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (SaveCounts, e
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		sum, ids = SaveCounts{}, nil
 		for _, d := range drafts {
-			id, err := s.plant(ctx, tx, d, &sum)
+			id, err := s.insertIfNew(ctx, tx, d, &sum)
 			if err != nil {
-				return fmt.Errorf("voucher %s: %w", d.ExternalID, err)
+				return fmt.Errorf("insert voucher %s: %w", d.ExternalID, err)
 			}
 			if id != 0 {
 				ids = append(ids, id)
@@ -63,7 +63,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (SaveCounts, e
 		return err
 	})
 	if err != nil {
-		return SaveCounts{}, fmt.Errorf("plant %d vouchers: %w", len(drafts), err)
+		return SaveCounts{}, fmt.Errorf("insert %d vouchers: %w", len(drafts), err)
 	}
 	if len(ids) > 0 {
 		s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), jobs...)
@@ -71,14 +71,14 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (SaveCounts, e
 	return sum, nil
 }
 
-// plant stores one draft and returns its id, or 0.
-func (s *Service) plant(ctx context.Context, tx *ent.Tx, d Draft, sum *SaveCounts) (int64, error) {
+// insertIfNew stores one draft and returns its id, or 0 if it stored nothing.
+func (s *Service) insertIfNew(ctx context.Context, tx *ent.Tx, d Draft, sum *SaveCounts) (int64, error) {
 	if d.ExternalID == "" {
-		return 0, errors.New("it has no external id")
+		return 0, errors.New("external id is missing")
 	}
 	stored, err := tx.Voucher.Query().Where(entvoucher.ExternalID(d.ExternalID)).Exist(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("look for it: %w", err)
+		return 0, fmt.Errorf("find voucher: %w", err)
 	}
 	if stored {
 		sum.Present++
@@ -90,7 +90,7 @@ func (s *Service) plant(ctx context.Context, tx *ent.Tx, d Draft, sum *SaveCount
 		sum.Skipped++
 		return 0, nil
 	case err != nil:
-		return 0, fmt.Errorf("look for shop %s: %w", d.Shop, err)
+		return 0, fmt.Errorf("find shop %s: %w", d.Shop, err)
 	}
 	sum.Added++
 	return s.insertDraft(ctx, tx, d, shopID)

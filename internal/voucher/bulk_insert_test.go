@@ -9,8 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-func TestPlantStoresOnceWhatIsMissing(t *testing.T) {
-	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+func TestBulkInsertStoresMissingDraftsOnce(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 		s := process()
 		shop := *s.db.Shop.GetX(t.Context(), w.shop).ExternalID
 		drafts := []Draft{
@@ -18,19 +18,19 @@ func TestPlantStoresOnceWhatIsMissing(t *testing.T) {
 			{ExternalID: "demo:b", Shop: shop, Title: "B", SubTitle: "b", Rules: "c\nd", PayValue: 1, FaceValue: 2, Stock: 3, BeginsAt: noon, EndsAt: noon.Add(time.Hour)},
 			{ExternalID: "demo:c", Shop: "demo:nowhere", Title: "C", PayValue: 1, FaceValue: 2},
 		}
-		plant := func(want SaveCounts) {
+		insert := func(want SaveCounts) {
 			t.Helper()
 			got, err := s.BulkInsert(t.Context(), drafts)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
 				t.Errorf("%v (-want +got):\n%s", err, diff)
 			}
 		}
-		plant(SaveCounts{Added: 2, Skipped: 1})
-		planted := ofShop(t, s, w.shop, false)
-		if len(planted) != 2 {
-			t.Fatalf("shown are %v", planted)
+		insert(SaveCounts{Added: 2, Skipped: 1})
+		inserted := ofShop(t, s, w.shop, false)
+		if len(inserted) != 2 {
+			t.Fatalf("got %v, want two vouchers", inserted)
 		}
-		a, b := read(t, s, planted[1]), read(t, s, planted[0])
+		a, b := read(t, s, inserted[1]), read(t, s, inserted[0])
 		want := &Voucher{ID: a.ID, ShopID: w.shop, Title: "A", PayValue: 1, FaceValue: 2, OnePerUser: true, Version: 1}
 		if diff := cmp.Diff(want, a); diff != "" {
 			t.Error(diff)
@@ -44,24 +44,24 @@ func TestPlantStoresOnceWhatIsMissing(t *testing.T) {
 			t.Error(diff)
 		}
 		if k := w.sales.get(b.ID); k.stock != 3 || !k.on {
-			t.Errorf("Redis has %+v", k)
+			t.Errorf("got %+v in Redis, want stock 3, on sale", k)
 		}
 
 		updateFlash(t, s, w, b.ID, FlashChanges{Changes: Changes{Title: optional.Set("New")}})
-		w.pass(2 * time.Hour) // the sale could not be stored any more
-		plant(SaveCounts{Present: 2, Skipped: 1})
+		w.advance(2 * time.Hour) // the sale is over
+		insert(SaveCounts{Present: 2, Skipped: 1})
 		if got := read(t, s, b.ID).Title; got != "New" {
-			t.Errorf("the title is %q again", got)
+			t.Errorf("got title %q, want New", got)
 		}
 		drafts = append(drafts, Draft{ExternalID: "demo:d", Shop: shop, Title: "D", PayValue: 1, FaceValue: 2}, Draft{ExternalID: "demo:e", Shop: shop})
 		if _, err := s.BulkInsert(t.Context(), drafts); err == nil {
-			t.Error("a draft without a title is planted")
+			t.Error("a draft without a title is stored, want an error")
 		}
 		if n := len(ofShop(t, s, w.shop, true)); n != 2 {
-			t.Errorf("%d vouchers after a failure, want still 2", n)
+			t.Errorf("got %d vouchers after a failure, want 2", n)
 		}
 		if n := jobs(t, s); n != 0 {
-			t.Errorf("%d jobs are left to the outbox", n)
+			t.Errorf("got %d outbox jobs, want none", n)
 		}
 	})
 }

@@ -15,31 +15,31 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// MaxOfShop is how many vouchers a shop shows.
+// MaxOfShop is the maximum number of vouchers that a shop shows.
 const MaxOfShop = 50
 
-// listSize is how many are cached of those on sale: some of them may end while the
-// list is kept.
+// listSize is the number of cached vouchers that are on sale. Some may end while the list is
+// cached.
 const listSize = 2 * MaxOfShop
 
 //go:embed sql/*.sql
 var files embed.FS
 
-// ofShops is the statement of that name.
-func ofShops(dialect string) (text string) {
+// byShopsStatement returns the statement of ByShops.
+func byShopsStatement(dialect string) (text string) {
 	if err := sqldb.Read(files, dialect, map[string]*string{"ofshops": &text}); err != nil {
 		panic(fmt.Sprintf("voucher: %v", err))
 	}
 	return text
 }
 
-// shopList names the list of a shop's newest vouchers.
+// A shopList identifies a list of a shop's newest vouchers.
 type shopList struct {
 	Shop int64
-	All  bool // those that are off sale or over too
+	All  bool // including vouchers that are off sale or ended
 }
 
-// allSuffix ends the keys of lists with all vouchers.
+// allSuffix is the key suffix of lists with all vouchers.
 const allSuffix = "-all"
 
 func (l shopList) key() string {
@@ -56,40 +56,40 @@ func parseShopList(text string) (l shopList, err error) {
 	return l, err
 }
 
-// listsOfShop are the lists that a write to one of a shop's vouchers changes.
+// listsOfShop returns the lists that a write to a shop's voucher changes.
 func listsOfShop(shop int64) []shopList { return []shopList{{shop, false}, {shop, true}} }
 
-// most is how many of them the list holds.
-func (l shopList) most() int {
+// limit returns the maximum length of the list.
+func (l shopList) limit() int {
 	if l.All {
 		return MaxOfShop
 	}
 	return listSize
 }
 
-// listEntry is a voucher's place in such a list.
+// A listEntry is a voucher in a shopList.
 type listEntry struct {
 	ID   int64 `json:"id"`
-	Ends int64 `json:"ends,omitempty"` // end of its sale, milliseconds; 0 of an ordinary one
+	Ends int64 `json:"ends,omitempty"` // end of its sale in milliseconds; 0 for an ordinary voucher
 }
 
-// ByShops returns the vouchers of each shop, newest first and at most 50: those that
-// are on sale and whose sale is not over; where all says so (nil: nowhere), the
-// others too. A shop without any is left out. It is as fresh as [Service.ByID].
+// ByShops returns the vouchers of each shop, newest first, at most 50. It returns vouchers
+// that are on sale and have not ended, and all vouchers of shops for which all reports true;
+// all may be nil. Shops without vouchers are left out. It is as fresh as [Service.ByID].
 //
-// It costs two round trips to the cache, whatever the number of shops, and one
-// statement for all lists that it does not have.
+// It takes two round trips to the cache for any number of shops, and one statement for all
+// lists that are not cached.
 func (s *Service) ByShops(ctx context.Context, shopIDs []int64, all func(shopID int64) bool) (map[int64][]*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.OfShops")
 	defer span.End()
-	asked := make([]shopList, len(shopIDs))
+	requested := make([]shopList, len(shopIDs))
 	for i, id := range shopIDs {
-		asked[i] = shopList{id, all != nil && all(id)}
+		requested[i] = shopList{id, all != nil && all(id)}
 	}
 	now := s.now()
-	lists, err := s.listsOf(ctx, asked, now)
+	lists, err := s.listsOf(ctx, requested, now)
 	if err != nil {
-		return nil, fmt.Errorf("list the vouchers of %d shops: %w", len(shopIDs), err)
+		return nil, fmt.Errorf("list vouchers of %d shops: %w", len(shopIDs), err)
 	}
 	var ids []int64
 	for _, list := range lists {
@@ -113,59 +113,60 @@ func (s *Service) ByShops(ctx context.Context, shopIDs []int64, all func(shopID 
 	return found, nil
 }
 
-// listsOf returns lists as they are at a time, cut to what a shop shows.
-func (s *Service) listsOf(ctx context.Context, asked []shopList, now time.Time) (map[shopList][]listEntry, error) {
-	lists, err := s.lists.GetMany(ctx, asked)
+// listsOf returns lists as they are at a time, cut to MaxOfShop.
+func (s *Service) listsOf(ctx context.Context, requested []shopList, now time.Time) (map[shopList][]listEntry, error) {
+	lists, err := s.lists.GetMany(ctx, requested)
 	if err != nil {
 		return nil, err
 	}
 	var short []shopList
 	for l, list := range lists {
-		kept := l.at(list, now)
-		if len(kept) < MaxOfShop && len(list) == l.most() { // too many have ended since: there may be older ones
+		shown := l.at(list, now)
+		if len(shown) < MaxOfShop && len(list) == l.limit() { // many have ended: older ones may exist
 			short = append(short, l)
 		}
-		lists[l] = kept
+		lists[l] = shown
 	}
 	if len(short) == 0 {
 		return lists, nil
 	}
-	anew, err := s.loadLists(ctx, short)
+	reloaded, err := s.loadLists(ctx, short)
 	for _, l := range short {
-		lists[l] = l.at(anew[l], now)
+		lists[l] = l.at(reloaded[l], now)
 	}
 	return lists, err
 }
 
-// at is what is shown of a list at a time. The list itself stays: it is the cache's.
+// at returns the visible part of a list at a time. It does not change list, which the cache
+// owns.
 func (l shopList) at(list []listEntry, now time.Time) []listEntry {
-	kept := make([]listEntry, 0, min(len(list), MaxOfShop))
+	shown := make([]listEntry, 0, min(len(list), MaxOfShop))
 	for _, v := range list {
-		if len(kept) < MaxOfShop && (l.All || v.Ends == 0 || v.Ends > now.UnixMilli()) {
-			kept = append(kept, v)
+		if len(shown) < MaxOfShop && (l.All || v.Ends == 0 || v.Ends > now.UnixMilli()) {
+			shown = append(shown, v)
 		}
 	}
-	return kept
+	return shown
 }
 
-// loadLists reads lists with one statement, empty ones too.
-func (s *Service) loadLists(ctx context.Context, asked []shopList) (map[shopList][]listEntry, error) {
+// loadLists reads lists, including empty ones, with one statement.
+func (s *Service) loadLists(ctx context.Context, requested []shopList) (map[shopList][]listEntry, error) {
 	type argument struct {
 		Shop int64 `json:"shop"`
 		All  bool  `json:"all"`
 		Most int   `json:"most"`
 	}
-	arguments := make([]argument, len(asked))
-	found := make(map[shopList][]listEntry, len(asked))
-	for i, l := range asked {
-		arguments[i] = argument{l.Shop, l.All, l.most()}
+	arguments := make([]argument, len(requested))
+	found := make(map[shopList][]listEntry, len(requested))
+	for i, l := range requested {
+		arguments[i] = argument{l.Shop, l.All, l.limit()}
 		found[l] = nil
 	}
 	text, err := json.Marshal(arguments)
 	if err != nil {
-		return nil, fmt.Errorf("write down %d shops: %w", len(asked), err)
+		return nil, fmt.Errorf("encode %d shops: %w", len(requested), err)
 	}
-	err = sqldb.Each(ctx, s.db, s.ofShops, []any{string(text), s.now().UnixMilli()}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, s.db, s.byShops, []any{string(text), s.now().UnixMilli()}, func(rows *sql.Rows) error {
 		var l shopList
 		var v listEntry
 		if err := rows.Scan(&l.Shop, &l.All, &v.ID, &v.Ends); err != nil {
@@ -175,29 +176,29 @@ func (s *Service) loadLists(ctx context.Context, asked []shopList) (map[shopList
 		return nil
 	})
 	if err != nil {
-		return nil, fmt.Errorf("select the vouchers of %d shops: %w", len(asked), err)
+		return nil, fmt.Errorf("select vouchers of %d shops: %w", len(requested), err)
 	}
 	return found, nil
 }
 
-// stored is [Service.ByIDs] for vouchers that a list has: what the cache calls
-// absent, because it has not heard of the insert yet, comes from the rows.
+// stored is [Service.ByIDs] for vouchers in a list. If the cache has not received an insert
+// yet and reports the voucher absent, it reads the row.
 func (s *Service) stored(ctx context.Context, ids []int64) (map[int64]*Voucher, error) {
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
 	}
-	var unheard []int64
+	var missing []int64
 	for _, id := range ids {
 		if found[id] == nil {
-			unheard = append(unheard, id)
+			missing = append(missing, id)
 		}
 	}
-	if len(unheard) == 0 {
+	if len(missing) == 0 {
 		return found, nil
 	}
-	s.vouchers.MarkExisting(unheard...)
-	rows, err := s.load(ctx, unheard)
+	s.vouchers.MarkExisting(missing...)
+	rows, err := s.load(ctx, missing)
 	maps.Copy(found, cache.Pointers(rows))
 	return found, err
 }

@@ -12,14 +12,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// openCaches says how each kind is cached. What a write does to them stands in
-// invalidate.go. The pieces that are left are in none of them: they change with every
-// order.
+// openCaches creates the caches. See invalidate.go for their invalidation. None has the stock,
+// because every order changes it.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.vouchers = cache.New(hub, cache.Policy{
 		Name: "voucher", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
-		// The voucher of a sale that everybody waits for is read by all of them.
-		// A moment's delay of an edit harms nobody: admission does not ask here.
+		// All visitors of a popular sale read its voucher. A short delay of an edit does no
+		// harm, because admission does not use this cache.
 		Local: cache.Local{Share: 0.05, Criteria: cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Voucher]{
 		Key: decimal, Load: s.load, All: s.all, Parse: parseDecimal,
@@ -30,8 +29,8 @@ func (s *Service) openCaches(hub *cache.Client) {
 		Name: "voucher-terms", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: -1, StaleIfError: 10 * time.Minute,
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Terms]{Key: decimal, Load: s.loadTerms})
-	// A write to a voucher changes the lists of its shop alone: a sale that a merchant makes
-	// known must not cost all other shops theirs.
+	// A write to a voucher invalidates only the lists of its shop: a popular sale must not
+	// cost other shops their lists.
 	s.lists = cache.New(hub, cache.Policy{
 		Name: "voucher-list", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
 		Local: cache.Local{Share: 0.01, Criteria: cache.RarelyChanged | cache.Small | cache.MayBeStale},
@@ -39,7 +38,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 	s.table = hub.Table("vouchers")
 	s.running = cache.NewQueryCache(s.table, cache.Policy{
 		Name: "sale-list", TTL: 10 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
-		// One list, on the first page that anybody sees.
+		// One list, shown on the first page.
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, func(struct{}) string { return fmt.Sprintf("first %d sales that have not ended", headSize) }, s.loadRunning)
 }
@@ -48,8 +47,8 @@ func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 
 func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
-// load reads vouchers, and then the sales of those that have one. A sale is at
-// least as new as its voucher's version says: an edit raises that of the voucher.
+// load reads vouchers and then their sales. A sale is at least as new as the version of its
+// voucher, because an edit of the sale increments that version.
 func (s *Service) load(ctx context.Context, ids []int64) (map[int64]Voucher, error) {
 	rows, err := s.db.Voucher.Query().Where(entvoucher.IDIn(ids...)).WithSale().All(ctx)
 	if err != nil {
@@ -62,7 +61,7 @@ func (s *Service) load(ctx context.Context, ids []int64) (map[int64]Voucher, err
 	return found, nil
 }
 
-// all yields the ids of all vouchers, some thousands a statement.
+// all yields the ids of all vouchers, some thousands per statement.
 func (s *Service) all(ctx context.Context) iter.Seq2[int64, error] {
 	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
 		return s.db.Voucher.Query().Where(entvoucher.IDGT(after)).Order(entvoucher.ByID()).Limit(limit).IDs(ctx)

@@ -14,25 +14,24 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// Details are a voucher as a merchant describes it. Titles become one line each,
-// rules keep theirs; a nil or blank SubTitle or Rules is none.
+// Details describes a new voucher. Titles become one line each, rules keep their lines; a nil
+// or blank SubTitle or Rules means none.
 type Details struct {
 	ShopID     int64
 	Title      string
 	SubTitle   *string
 	Rules      *string
 	PayValue   int  // minor units to pay, at least 1
-	FaceValue  int  // minor units that it is worth, at least PayValue
-	OnePerUser bool // always so of a flash voucher, whatever this says
+	FaceValue  int  // value in minor units, at least PayValue
+	OnePerUser bool // always true for flash vouchers
 }
 
-// FlashDetails are a flash voucher as a merchant describes it. The window is cut to
-// milliseconds.
+// FlashDetails describes a new flash voucher. The window is truncated to milliseconds.
 type FlashDetails struct {
 	Details
-	Stock    int       // pieces
+	Stock    int       // items
 	BeginsAt time.Time // within 366 days
-	EndsAt   time.Time // after BeginsAt, by 366 days at most, and in the future
+	EndsAt   time.Time // in the future, at most 366 days after BeginsAt
 }
 
 func (d Details) changes() Changes {
@@ -47,13 +46,13 @@ func (d Details) clean() Details {
 	return d
 }
 
-// Create stores an ordinary voucher of a shop, on sale, and returns it as stored.
-// When it returns, every process shows it, as [Service.announce] explains.
+// Create stores an ordinary voucher of a shop, on sale, and returns it as stored. When Create
+// returns, every process shows it. After failures the outbox publishes it.
 //
-// Bounds that it breaks and a shop that there is not are a [fault.UserErrors] with
-// all of them, and so is a voucher above the editor's hourly limit, with
-// [quota.LimitReached]. The shop of another user is a [fault.Forbidden]. Any other error
-// means that the database failed. Calling it again makes another voucher.
+// It returns an [apierror.UserErrors] with all reasons for invalid fields and for an unknown
+// shop. Above the editor's hourly limit, it contains [quota.LimitReached]. If the editor does
+// not own the shop, the error is [apierror.Forbidden]. Any other error means that the database
+// failed. Repeating the call creates another voucher.
 func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.Create")
 	defer span.End()
@@ -67,8 +66,8 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Voucher, e
 	})
 }
 
-// CreateFlash is [Service.Create] for a flash voucher. It can be ordered from its
-// begin on, unless Redis cannot be told of it now.
+// CreateFlash is [Service.Create] for a flash voucher. Users can order it from its start,
+// unless Redis is unavailable now.
 func (s *Service) CreateFlash(ctx context.Context, by Editor, d FlashDetails) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.CreateFlash")
 	defer span.End()
@@ -78,54 +77,53 @@ func (s *Service) CreateFlash(ctx context.Context, by Editor, d FlashDetails) (*
 	})
 }
 
-// create stores what insert does, if nothing is wrong with it.
+// create stores the voucher of insert unless there are errors.
 func (s *Service) create(ctx context.Context, by Editor, shopID int64, wrong apierror.UserErrors, insert func(context.Context, *ent.Tx) (*Voucher, error)) (*Voucher, error) {
-	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
+	ctx, writeCtx, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
 	known, err := s.mayEdit(ctx, by, shopID)
 	if err != nil {
 		return nil, err
 	}
 	if !known {
-		wrong.Add(apierror.NotFound, "shopId", "There is no such shop.")
+		wrong.Add(apierror.NotFound, "shopId", "This shop doesn't exist.")
 	}
 	if err := wrong.OrNil(); err != nil {
 		return nil, err
 	}
 	var v *Voucher
 	var job []outbox.JobRef
-	use := s.quota.Take(ctx, by.UserID) // counted while the transaction begins
-	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
+	use := s.quota.Take(ctx, by.UserID) // counts while the transaction begins
+	err = ent.WithTx(writeCtx, s.db, func(tx *ent.Tx) (err error) {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		// Before the first row lock. SQLite holds its write lock meanwhile, at most the
-		// deadline of the count.
+		// Wait before the first row lock. SQLite holds its write lock meanwhile, at most until
+		// the deadline of the count.
 		if err := use.Wait(); err != nil {
 			return err
 		}
-		if v, err = insert(whole, tx); err != nil {
+		if v, err = insert(writeCtx, tx); err != nil {
 			return err
 		}
-		job, err = outbox.AddBatch(whole, s.outbox, tx, topic, v.ID)
+		job, err = outbox.AddBatch(writeCtx, s.outbox, tx, topic, v.ID)
 		return err
 	})
 	if err != nil {
 		use.Release(ctx)
-		return nil, fmt.Errorf("insert a voucher of shop %d: %w", shopID, err)
+		return nil, fmt.Errorf("insert voucher of shop %d: %w", shopID, err)
 	}
-	s.announce(whole, v, job)
+	s.afterCommit(writeCtx, v, job)
 	return v, nil
 }
 
-// insert has the columns of both kinds.
+// insert sets the columns of both kinds.
 func (d Details) insert(tx *ent.Tx, kind entvoucher.Kind) *ent.VoucherCreate {
 	return tx.Voucher.Create().SetKind(kind).SetShopID(d.ShopID).SetTitle(d.Title).SetNillableSubTitle(d.SubTitle).SetNillableRules(d.Rules).
 		SetPayValue(d.PayValue).SetFaceValue(d.FaceValue)
 }
 
-// insertFlash stores a flash voucher with its sale; externalID is its name in a
-// seed, or nil.
+// insertFlash stores a flash voucher with its sale. externalID is its id in a seed, or nil.
 func (s *Service) insertFlash(ctx context.Context, tx *ent.Tx, d FlashDetails, externalID *string) (*Voucher, error) {
 	row, err := d.insert(tx, entvoucher.KindFLASH).SetOnePerUser(true).SetNillableExternalID(externalID).Save(ctx)
 	if err != nil {
@@ -135,7 +133,7 @@ func (s *Service) insertFlash(ctx context.Context, tx *ent.Tx, d FlashDetails, e
 	sale, err := tx.FlashSale.Create().SetID(row.ID).SetVoucherID(row.ID).SetStock(d.Stock).SetInitialStock(d.Stock).
 		SetBeginsAt(d.BeginsAt.UnixMilli()).SetEndsAt(d.EndsAt.UnixMilli()).SetPartition(partition).SetBuckets(buckets).Save(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("its sale: %w", err)
+		return nil, fmt.Errorf("insert sale: %w", err)
 	}
 	return fromRow(row, sale), nil
 }

@@ -22,24 +22,24 @@ import (
 )
 
 const (
-	// editTimeout bounds the part of an edit that may fail: with what is told after
-	// it, a call takes some five seconds at most.
+	// editTimeout bounds the part of an edit that may fail. With the work after the commit, a
+	// call takes at most about five seconds.
 	editTimeout = 3500 * time.Millisecond
-	// lowerTimeout bounds one call to Redis while the row of a sale is locked: no
-	// order of it is stored meanwhile.
-	lowerTimeout = 500 * time.Millisecond
-	// takeBackTimeout bounds what is done in Redis about an edit that failed.
-	takeBackTimeout = 2 * time.Second
+	// decreaseTimeout bounds one call to Redis while the row of a sale is locked, because no
+	// order of the sale is stored meanwhile.
+	decreaseTimeout = 500 * time.Millisecond
+	// undoTimeout bounds the work in Redis after a failed edit.
+	undoTimeout = 2 * time.Second
 )
 
-// An Editor is who asks for a change.
+// An Editor is the author of a change.
 type Editor struct {
 	UserID  int64
-	IsAdmin bool // may change the vouchers of others: an administrator
+	IsAdmin bool // may edit all vouchers
 }
 
-// Changes are what is to become of a voucher's fields. SubTitle and Rules can be
-// cleared, the others cannot. Prices never change: orders have them.
+// Changes is a change of a voucher. SubTitle and Rules can be cleared, the others cannot.
+// Prices never change, because orders refer to them.
 type Changes struct {
 	Title    optional.Field[string]
 	SubTitle optional.Field[string]
@@ -47,34 +47,34 @@ type Changes struct {
 	Status   optional.Field[Status] // OnSale or OffSale
 }
 
-// FlashChanges are what is to become of a flash voucher, also while its sale runs.
+// FlashChanges is a change of a flash voucher, also during its sale.
 type FlashChanges struct {
 	Changes
-	StockDelta *int // pieces more or, below 0, less; nil for none
+	StockDelta *int // items to add or, if negative, to remove; nil: none
 	BeginsAt   optional.Field[time.Time]
-	EndsAt     optional.Field[time.Time] // one in the past ends the sale
+	EndsAt     optional.Field[time.Time] // a past time ends the sale
 }
 
-// mayEdit returns a fault if the editor may not change what a shop sells, and
-// whether there is such a shop.
+// mayEdit returns an [apierror.Forbidden] error if the editor may not edit the vouchers of a
+// shop. known reports whether the shop exists.
 func (s *Service) mayEdit(ctx context.Context, by Editor, shopID int64) (known bool, err error) {
 	owner, known, err := s.shops.OwnerOf(ctx, shopID)
 	switch {
 	case err != nil:
-		return false, fmt.Errorf("ask for the owner of shop %d: %w", shopID, err)
+		return false, fmt.Errorf("read owner of shop %d: %w", shopID, err)
 	case known && !by.IsAdmin && (owner == nil || *owner != by.UserID):
-		return true, apierror.New(apierror.Forbidden, "Only its owner may change what a shop sells.")
+		return true, apierror.New(apierror.Forbidden, "Only the shop's owner can edit its vouchers.")
 	}
 	return known, nil
 }
 
-// editable returns an error unless the voucher is of the kind and the editor may
-// change it. Neither can change while the edit goes on.
-func (s *Service) editable(ctx context.Context, by Editor, id int64, kind entvoucher.Kind) error {
+// checkEditable returns an error unless the voucher is of the kind and the editor may edit it.
+// Neither can change during the edit.
+func (s *Service) checkEditable(ctx context.Context, by Editor, id int64, kind entvoucher.Kind) error {
 	row, err := s.db.Voucher.Get(ctx, id)
 	switch {
 	case ent.IsNotFound(err):
-		return apierror.Refuse(apierror.NotFound, "There is no such voucher.", "input", "id")
+		return apierror.Refuse(apierror.NotFound, "This voucher doesn't exist.", "input", "id")
 	case err != nil:
 		return fmt.Errorf("select voucher %d: %w", id, err)
 	}
@@ -83,31 +83,30 @@ func (s *Service) editable(ctx context.Context, by Editor, id int64, kind entvou
 	case err != nil:
 		return err
 	case !known:
-		return fmt.Errorf("voucher %d is of shop %d, which does not exist", id, row.ShopID)
+		return fmt.Errorf("check voucher %d: shop %d does not exist", id, row.ShopID)
 	case row.Kind == kind:
 		return nil
 	case row.Kind == entvoucher.KindFLASH:
-		return apierror.Refuse(apierror.InvalidInput, "This is a flash voucher: change it as one.", "input", "id")
+		return apierror.Refuse(apierror.InvalidInput, "This is a flash voucher. Edit it as a flash voucher.", "input", "id")
 	default:
-		return apierror.Refuse(apierror.InvalidInput, "This is no flash voucher: change it as an ordinary one.", "input", "id")
+		return apierror.Refuse(apierror.InvalidInput, "This is not a flash voucher. Edit it as an ordinary voucher.", "input", "id")
 	}
 }
 
-// Update changes an ordinary voucher and returns it as stored. Updates of one
-// voucher follow each other: what one of them leaves alone stays as another has
-// made it. When it returns, every process sees the voucher as it is now, as
-// [Service.announce] explains. An update that changes nothing writes nothing, but
-// tells Redis all the same: the row may have been changed past this program.
+// Update changes an ordinary voucher and returns it as stored. Concurrent updates of one
+// voucher run one after the other, and each changes only its own fields. When Update returns,
+// every process sees the change. After failures the outbox publishes it. An update without
+// changes only updates Redis, because other programs may have changed the row.
 //
-// Without such an ordinary voucher, or with changes that break a bound (all of them
-// at once), it returns a [fault.UserErrors]; a [fault.Forbidden] if the shop is not
-// the editor's. Any other error means that the database failed.
+// For an unknown voucher, a flash voucher, and invalid fields (all of them), it returns an
+// [apierror.UserErrors]. If the editor does not own the shop, the error is
+// [apierror.Forbidden]. Any other error means that the database failed.
 func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.Update")
 	defer span.End()
-	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
+	ctx, writeCtx, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
-	if err := s.editable(ctx, by, id, entvoucher.KindORDINARY); err != nil {
+	if err := s.checkEditable(ctx, by, id, entvoucher.KindORDINARY); err != nil {
 		return nil, err
 	}
 	c = c.clean()
@@ -116,8 +115,8 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 	}
 	var row *ent.Voucher
 	var job []outbox.JobRef
-	err := ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
-		if row, err = locked(ctx, tx, id); err != nil {
+	err := ent.WithTx(writeCtx, s.db, func(tx *ent.Tx) (err error) {
+		if row, err = lockVoucher(ctx, tx, id); err != nil {
 			return err
 		}
 		next := c.apply(*row)
@@ -127,29 +126,29 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 		if row, err = write(ctx, tx, row, &next); err != nil {
 			return err
 		}
-		job, err = outbox.AddBatch(whole, s.outbox, tx, topic, id)
+		job, err = outbox.AddBatch(writeCtx, s.outbox, tx, topic, id)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("change voucher %d: %w", id, err)
+		return nil, fmt.Errorf("update voucher %d: %w", id, err)
 	}
 	v := fromRow(row, nil)
-	s.announce(whole, v, job)
+	s.afterCommit(writeCtx, v, job)
 	return v, nil
 }
 
-// locked reads a voucher's row, which nobody else changes until tx ends.
-func locked(ctx context.Context, tx *ent.Tx, id int64) (*ent.Voucher, error) {
+// lockVoucher reads and locks the row of a voucher until tx ends.
+func lockVoucher(ctx context.Context, tx *ent.Tx, id int64) (*ent.Voucher, error) {
 	one := tx.Voucher.Query().Where(entvoucher.ID(id))
 	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select it: %w", err)
+		return nil, fmt.Errorf("select voucher: %w", err)
 	}
 	return row, nil
 }
 
-// apply returns the row as checked changes make it.
+// apply returns the row after the checked changes.
 func (c Changes) apply(r ent.Voucher) ent.Voucher {
 	if c.Title.Given {
 		r.Title = *c.Title.Value
@@ -166,17 +165,17 @@ func (c Changes) apply(r ent.Voucher) ent.Voucher {
 	return r
 }
 
-// same says whether an edit would change nothing of the row.
+// same reports whether an edit changes nothing of the row.
 func same(next, row *ent.Voucher) bool { return sameTerms(next, row) && next.Status == row.Status }
 
-// sameTerms reports whether an edit leaves the terms as they are.
+// sameTerms reports whether an edit leaves the terms unchanged.
 func sameTerms(next, row *ent.Voucher) bool {
 	text := func(a, b *string) bool { return (a == nil) == (b == nil) && optional.Value(a) == optional.Value(b) }
 	return next.Title == row.Title && text(next.SubTitle, row.SubTitle) && text(next.Rules, row.Rules)
 }
 
-// write stores all columns that an edit decides, and no other. New words get a row of
-// terms, and before the first edit the old words do: orders refer to them.
+// write stores the columns of an edit and no others. New texts get a row of terms. Before the
+// first edit the old texts do too, because orders refer to them.
 func write(ctx context.Context, tx *ent.Tx, row, next *ent.Voucher) (*ent.Voucher, error) {
 	change := tx.Voucher.UpdateOneID(next.ID).SetTitle(next.Title).SetStatus(next.Status).AddVersion(1)
 	if !sameTerms(next, row) {
@@ -205,50 +204,47 @@ func write(ctx context.Context, tx *ent.Tx, row, next *ent.Voucher) (*ent.Vouche
 	}
 	stored, err := change.Save(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("update it: %w", err)
+		return nil, fmt.Errorf("update voucher: %w", err)
 	}
 	return stored, nil
 }
 
-// UpdateFlash is [Service.Update] for a flash voucher and its sale, also while
-// people order it. Besides what Update says:
+// UpdateFlash is [Service.Update] for a flash voucher and its sale, also while users order it.
 //
-// Less stock than is sold, or is about to be, and a window that shuts out live
-// orders are VOUCHER_IN_USE. Pieces are taken out of Redis before the database lets
-// them go, and put into the database before Redis sells them: at no moment does
-// Redis have a piece that the database does not. When Redis cannot be asked, the
-// database alone decides, and orders that Redis has admitted meanwhile may fail.
+// Removing more stock than is left, and a window that excludes live orders, are
+// VOUCHER_IN_USE. Stock is removed from Redis before the database and added to the database
+// before Redis, so Redis never has an item that the database lacks. If Redis is unavailable,
+// the database alone decides, and orders that Redis has admitted meanwhile may fail.
 func (s *Service) UpdateFlash(ctx context.Context, by Editor, id int64, c FlashChanges) (*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.UpdateFlash")
 	defer span.End()
-	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
+	ctx, writeCtx, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
-	if err := s.editable(ctx, by, id, entvoucher.KindFLASH); err != nil {
+	if err := s.checkEditable(ctx, by, id, entvoucher.KindFLASH); err != nil {
 		return nil, err
 	}
 	c.Changes = c.clean()
 	e := edit{s: s, id: id, c: c}
-	err := ent.WithTx(whole, s.db, func(tx *ent.Tx) error { return e.run(ctx, whole, tx) })
+	err := ent.WithTx(writeCtx, s.db, func(tx *ent.Tx) error { return e.run(ctx, writeCtx, tx) })
 	if err != nil {
-		if e.lowered > 0 {
-			s.takeBack(whole, id, e.lowered, e.seq)
+		if e.decreased > 0 {
+			s.undoDecrease(writeCtx, id, e.decreased, e.seq)
 		}
-		return nil, fmt.Errorf("change flash voucher %d: %w", id, err)
+		return nil, fmt.Errorf("update flash voucher %d: %w", id, err)
 	}
 	v := fromRow(e.row, e.sale)
-	s.announce(whole, v, e.job)
+	s.afterCommit(writeCtx, v, e.job)
 	return v, nil
 }
 
-// takeBack puts pieces back into Redis that an edit took out whose transaction
-// failed. After an error of the commit nobody knows: the row says it, once it can be locked.
-// What cannot be done is left to the reconciler, which sees that Redis has an edit that
-// the row has not.
-func (s *Service) takeBack(ctx context.Context, id int64, by int, seq int64) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), takeBackTimeout)
+// undoDecrease restores stock in Redis after the transaction of an edit failed. After an error
+// of the commit the outcome is unknown, so it reads the row under its lock. The reconciliation
+// handles failures: Redis then has an edit that the row lacks.
+func (s *Service) undoDecrease(ctx context.Context, id int64, by int, seq int64) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undoTimeout)
 	defer cancel()
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
-		sale, err := lockedSale(ctx, tx, id)
+		sale, err := lockSale(ctx, tx, id)
 		if err != nil || sale.EditSeq >= seq { // committed after all, or another edit has this number
 			return err
 		}
@@ -258,17 +254,17 @@ func (s *Service) takeBack(ctx context.Context, id int64, by int, seq int64) {
 		err = s.apply(ctx, []int64{id})
 	}
 	if err != nil {
-		s.troubles.note(ctx, restoring, id, err)
+		s.failures.record(ctx, restoring, id, err)
 	}
 }
 
-// lockedSale reads a sale's row, which nobody else changes until tx ends.
-func lockedSale(ctx context.Context, tx *ent.Tx, id int64) (*ent.FlashSale, error) {
+// lockSale reads and locks the row of a sale until tx ends.
+func lockSale(ctx context.Context, tx *ent.Tx, id int64) (*ent.FlashSale, error) {
 	one := tx.FlashSale.Query().Where(flashsale.ID(id))
 	one.Modify(sqldb.ForUpdate)
 	sale, err := one.Only(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select its sale: %w", err)
+		return nil, fmt.Errorf("select sale: %w", err)
 	}
 	return sale, nil
 }
@@ -277,22 +273,22 @@ func lockedSale(ctx context.Context, tx *ent.Tx, id int64) (*ent.FlashSale, erro
 type edit struct {
 	s  *Service
 	id int64
-	c  FlashChanges // clean
+	c  FlashChanges // cleaned
 
-	row     *ent.Voucher   // as stored
-	sale    *ent.FlashSale // as stored
-	job     []outbox.JobRef
-	lowered int   // pieces that were taken out of Redis, or may have been
-	seq     int64 // the edit that did so
+	row       *ent.Voucher   // as stored
+	sale      *ent.FlashSale // as stored
+	job       []outbox.JobRef
+	decreased int   // items removed from Redis, or possibly removed
+	seq       int64 // edit_seq of that removal
 }
 
-// run does it all, and nothing if nothing changes. The sale's row is locked first:
-// edits wait for each other there, and for the orders that are being stored.
-func (e *edit) run(ctx, whole context.Context, tx *ent.Tx) (err error) {
-	if e.sale, err = lockedSale(ctx, tx, e.id); err != nil {
+// run runs the edit. It locks the row of the sale first, where edits wait for each other and
+// for orders that are being stored.
+func (e *edit) run(ctx, writeCtx context.Context, tx *ent.Tx) (err error) {
+	if e.sale, err = lockSale(ctx, tx, e.id); err != nil {
 		return err
 	}
-	if e.row, err = locked(ctx, tx, e.id); err != nil {
+	if e.row, err = lockVoucher(ctx, tx, e.id); err != nil {
 		return err
 	}
 	wrong := e.c.check()
@@ -302,46 +298,46 @@ func (e *edit) run(ctx, whole context.Context, tx *ent.Tx) (err error) {
 		return err
 	}
 	next, have := e.c.apply(*e.row), window{e.sale.BeginsAt, e.sale.EndsAt}
-	ofSale := delta != 0 || w != have || next.Status != e.row.Status
-	if !ofSale && same(&next, e.row) {
+	saleChanged := delta != 0 || w != have || next.Status != e.row.Status
+	if !saleChanged && same(&next, e.row) {
 		return nil
 	}
-	if err := shutOut(ctx, tx, e.id, have, w); err != nil {
+	if err := checkLiveOrders(ctx, tx, e.id, have, w); err != nil {
 		return err
 	}
 	if delta < 0 {
-		if err := e.lower(whole, -delta); err != nil {
+		if err := e.decreaseStock(writeCtx, -delta); err != nil {
 			return err
 		}
 	}
-	if e.row, err = write(whole, tx, e.row, &next); err != nil {
+	if e.row, err = write(writeCtx, tx, e.row, &next); err != nil {
 		return err
 	}
-	if ofSale {
-		if err := e.write(whole, tx, delta, w); err != nil {
+	if saleChanged {
+		if err := e.write(writeCtx, tx, delta, w); err != nil {
 			return err
 		}
 	}
-	e.job, err = outbox.AddBatch(whole, e.s.outbox, tx, topic, e.id)
+	e.job, err = outbox.AddBatch(writeCtx, e.s.outbox, tx, topic, e.id)
 	return err
 }
 
-// delta is by how many pieces the stock changes.
+// delta returns the change of the stock.
 func (e *edit) delta(wrong *apierror.UserErrors) int {
 	d := optional.Value(e.c.StockDelta)
-	most := min(MaxStock, perBucket*e.sale.Buckets)
+	limit := min(MaxStock, maxPerBucket*e.sale.Buckets)
 	switch {
-	case d > most || e.sale.InitialStock+d > most && d > 0:
-		wrong.Add(apierror.InvalidInput, "stockDelta", "This sale has at most %d pieces, those that are sold included.", most)
+	case d > limit || e.sale.InitialStock+d > limit && d > 0:
+		wrong.Add(apierror.InvalidInput, "stockDelta", "This sale can have at most %d items, including sold ones.", limit)
 	case d < -MaxStock || e.sale.Stock+d < 0:
-		wrong.Add(InUse, "stockDelta", "Only %d pieces are left to take out.", e.sale.Stock)
+		wrong.Add(InUse, "stockDelta", "You can remove at most %d items.", e.sale.Stock)
 	case e.sale.InitialStock+d < 1:
-		wrong.Add(apierror.InvalidInput, "stockDelta", "A sale has at least one piece; take it off sale instead.")
+		wrong.Add(apierror.InvalidInput, "stockDelta", "A sale needs at least one item. Take the voucher off sale instead.")
 	}
 	return d
 }
 
-// window is that of the sale after the edit.
+// window returns the window of the sale after the edit.
 func (e *edit) window(wrong *apierror.UserErrors) window {
 	w := window{e.sale.BeginsAt, e.sale.EndsAt}
 	field := ""
@@ -353,7 +349,7 @@ func (e *edit) window(wrong *apierror.UserErrors) window {
 		switch {
 		case !bound.set.Given:
 		case bound.set.Value == nil:
-			wrong.Add(apierror.InvalidInput, bound.name, "A sale needs a begin and an end.")
+			wrong.Add(apierror.InvalidInput, bound.name, "Set both a start and an end.")
 		default:
 			*bound.to, field = bound.set.Value.UnixMilli(), bound.name
 		}
@@ -367,9 +363,9 @@ func (e *edit) window(wrong *apierror.UserErrors) window {
 	return w
 }
 
-// shutOut refuses a window that has no place for a live order. Only what is cut off
-// the old one can have any.
-func shutOut(ctx context.Context, tx *ent.Tx, id int64, have, next window) error {
+// checkLiveOrders refuses a window that excludes a live order. Only orders in the removed part
+// of the old window are checked.
+func checkLiveOrders(ctx context.Context, tx *ent.Tx, id int64, have, next window) error {
 	var wrong apierror.UserErrors
 	for _, side := range []struct {
 		field string
@@ -382,45 +378,45 @@ func shutOut(ctx context.Context, tx *ent.Tx, id int64, have, next window) error
 		if !side.cut {
 			continue
 		}
-		// As the index order_live has it.
+		// The condition of the index order_live.
 		live := func(sel *sql.Selector) { sel.Where(sql.ExprP(schema.LiveOrder)) }
 		found, err := tx.Order.Query().Where(entorder.VoucherID(id), entorder.OnePerUser(true), live, side.out).Exist(ctx)
 		if err != nil {
-			return fmt.Errorf("look for orders outside of the window: %w", err)
+			return fmt.Errorf("find orders outside the window: %w", err)
 		}
 		if found {
-			wrong.Add(InUse, side.field, "Live orders lie outside of this window.")
+			wrong.Add(InUse, side.field, "Some active orders are outside this window.")
 		}
 	}
 	return wrong.OrNil()
 }
 
-// lower takes pieces out of Redis, where some may be promised already to orders
-// that are not stored yet.
-func (e *edit) lower(ctx context.Context, by int) error {
-	ctx, cancel := context.WithTimeout(ctx, lowerTimeout)
+// decreaseStock removes stock from Redis, which may have promised some to orders that are not
+// stored yet.
+func (e *edit) decreaseStock(ctx context.Context, by int) error {
+	ctx, cancel := context.WithTimeout(ctx, decreaseTimeout)
 	defer cancel()
-	e.lowered, e.seq = by, e.sale.EditSeq+1
+	e.decreased, e.seq = by, e.sale.EditSeq+1
 	done, err := e.s.sales.DecreaseStock(ctx, e.id, by, e.seq)
 	switch {
-	case err != nil: // Redis is away: the row, which is locked, decides
-		e.s.troubles.note(ctx, lowering, e.id, err)
+	case err != nil: // Redis is unavailable: the locked row decides
+		e.s.failures.record(ctx, lowering, e.id, err)
 	case !done:
-		e.lowered = 0
-		return apierror.Refuse(InUse, "So many pieces are not left.", "input", "stockDelta")
+		e.decreased = 0
+		return apierror.Refuse(InUse, "Not enough items are left to remove.", "input", "stockDelta")
 	}
 	return nil
 }
 
-// write stores the sale as the edit makes it. One that opens again after its keys
-// were swept out of Redis is no longer swept.
+// write stores the changed sale. It clears the sweep time of a sale that opens again after its
+// Redis keys were deleted.
 func (e *edit) write(ctx context.Context, tx *ent.Tx, delta int, w window) (err error) {
 	change := tx.FlashSale.UpdateOneID(e.id).AddStock(delta).AddInitialStock(delta).SetBeginsAt(w.begins).SetEndsAt(w.ends).AddEditSeq(1)
 	if w.ends > e.s.now().UnixMilli() {
 		change.ClearSweptAt()
 	}
 	if e.sale, err = change.Save(ctx); err != nil {
-		return fmt.Errorf("update its sale: %w", err)
+		return fmt.Errorf("update sale: %w", err)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestAnUpdateChangesWhatItSpeaksOf(t *testing.T) {
+func TestUpdateChangesOnlyGivenFields(t *testing.T) {
 	tests := []struct {
 		name   string
 		change Changes
@@ -28,22 +28,22 @@ func TestAnUpdateChangesWhatItSpeaksOf(t *testing.T) {
 		want   []string
 	}{
 		{"title", Changes{Title: optional.Set(" New\n title ")}, func(v *Voucher) { v.Title = "New title" }, nil},
-		{"second title", Changes{SubTitle: optional.Set("New")}, func(v *Voucher) { v.SubTitle = new("New") }, nil},
-		{"no second title", Changes{SubTitle: optional.Clear[string]()}, func(v *Voucher) { v.SubTitle = nil }, nil},
-		{"a blank second title", Changes{SubTitle: optional.Set(" ")}, func(v *Voucher) { v.SubTitle = nil }, nil},
+		{"subtitle", Changes{SubTitle: optional.Set("New")}, func(v *Voucher) { v.SubTitle = new("New") }, nil},
+		{"no subtitle", Changes{SubTitle: optional.Clear[string]()}, func(v *Voucher) { v.SubTitle = nil }, nil},
+		{"blank subtitle", Changes{SubTitle: optional.Set(" ")}, func(v *Voucher) { v.SubTitle = nil }, nil},
 		{"rules", Changes{Rules: optional.Set("a\r\n\n\n b ")}, func(v *Voucher) { v.Rules = new("a\n\nb") }, nil},
 		{"no rules", Changes{Rules: optional.Clear[string]()}, func(v *Voucher) { v.Rules = nil }, nil},
 		{"off sale", Changes{Status: optional.Set(OffSale)}, func(v *Voucher) { v.Off = true }, nil},
-		{"on sale, as it is", Changes{Status: optional.Set(OnSale)}, nil, nil},
-		{"the same title", Changes{Title: optional.Set("Lunch")}, nil, nil},
+		{"same status", Changes{Status: optional.Set(OnSale)}, nil, nil},
+		{"same title", Changes{Title: optional.Set("Lunch")}, nil, nil},
 		{"nothing", Changes{}, nil, nil},
 		{"no title", Changes{Title: optional.Clear[string]()}, nil, []string{"INVALID_INPUT title"}},
 		{"expired", Changes{Status: optional.Set(Expired)}, nil, []string{"INVALID_INPUT status"}},
-		{"an unknown status", Changes{Status: optional.Set(Status("GONE"))}, nil, []string{"INVALID_INPUT status"}},
+		{"unknown status", Changes{Status: optional.Set(Status("GONE"))}, nil, []string{"INVALID_INPUT status"}},
 		{"no status", Changes{Status: optional.Clear[Status]()}, nil, []string{"INVALID_INPUT status"}},
-		{"two wrong", Changes{Title: optional.Set(""), Status: optional.Set(Expired)}, nil, []string{"INVALID_INPUT title", "INVALID_INPUT status"}},
+		{"two errors", Changes{Title: optional.Set(""), Status: optional.Set(Expired)}, nil, []string{"INVALID_INPUT title", "INVALID_INPUT status"}},
 	}
-	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+	eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 		s, other := process(), process()
 		for _, tt := range tests {
 			flash := dinner(w, 5)
@@ -64,13 +64,13 @@ func TestAnUpdateChangesWhatItSpeaksOf(t *testing.T) {
 					was := want.Off
 					tt.expect(want)
 					want.Version++
-					if was == want.Off { // words changed
+					if was == want.Off { // texts changed
 						want.FirstTermsID = firstTerms(t, s, want.ID)
 					}
 					if want.Sale != nil && was != want.Off {
 						want.Sale.EditSeq++
 						if k := w.sales.get(want.ID); k.on || k.seq != want.Sale.EditSeq {
-							t.Errorf("%s: Redis has %+v", tt.name, k)
+							t.Errorf("%s: got %+v in Redis, want it off sale", tt.name, k)
 						}
 					}
 				}
@@ -92,18 +92,18 @@ func TestAnUpdateChangesWhatItSpeaksOf(t *testing.T) {
 func TestEdits(t *testing.T) {
 	tests := []struct {
 		name string
-		run  func(t *testing.T, w *town, process func() *Service)
+		run  func(t *testing.T, w *fixture, process func() *Service)
 	}{
-		{"a voucher is changed as what it is", changedAsWhatItIs},
-		{"a sale has at least one piece", saleHasAPiece},
-		{"orders that ended keep no window open", endedOrdersKeepNoWindowOpen},
-		{"window 13: stock is not taken from those who are queued", stockOfQueuedStays},
-		{"an edit that was committed unheard stands", unheardCommitStands},
-		{"an edit is announced though its request is gone", announcedWithoutRequest},
-		{"an edit ends with its request", endsWithItsRequest},
-		{"a sale that is prolonged is no longer swept", prolongedIsNotSwept},
+		{"edits check the kind", updateChecksKind},
+		{"a sale needs stock", saleNeedsStock},
+		{"ended orders allow any window", endedOrdersAllowAnyWindow},
+		{"window 13: stock of queued orders stays", queuedStockStays},
+		{"a commit without an answer stands", lostCommitStands},
+		{"a commit outlives its request", commitOutlivesRequest},
+		{"an edit ends with its request", editEndsWithRequest},
+		{"a prolonged sale is unswept", prolongedSaleIsUnswept},
 	}
-	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+	eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 		for _, tt := range tests {
 			w.ahead.Store(0)
 			t.Run(tt.name, func(t *testing.T) { tt.run(t, w, process) })
@@ -111,7 +111,7 @@ func TestEdits(t *testing.T) {
 	})
 }
 
-func changedAsWhatItIs(t *testing.T, w *town, process func() *Service) {
+func updateChecksKind(t *testing.T, w *fixture, process func() *Service) {
 	s := process()
 	ordinary, flash := create(t, s, w, lunch(w)), createFlash(t, s, w, dinner(w, 5))
 	tests := []struct {
@@ -120,10 +120,10 @@ func changedAsWhatItIs(t *testing.T, w *town, process func() *Service) {
 		flash bool
 		want  []string
 	}{
-		{"an ordinary one as a flash voucher", ordinary.ID, true, []string{"INVALID_INPUT id"}},
-		{"a flash voucher as an ordinary one", flash.ID, false, []string{"INVALID_INPUT id"}},
-		{"none, as a flash voucher", 1 << 40, true, []string{"NOT_FOUND id"}},
-		{"none, as an ordinary one", -1, false, []string{"NOT_FOUND id"}},
+		{"ordinary as flash", ordinary.ID, true, []string{"INVALID_INPUT id"}},
+		{"flash as ordinary", flash.ID, false, []string{"INVALID_INPUT id"}},
+		{"unknown as flash", 1 << 40, true, []string{"NOT_FOUND id"}},
+		{"unknown as ordinary", -1, false, []string{"NOT_FOUND id"}},
 	}
 	for _, tt := range tests {
 		var err error
@@ -139,16 +139,16 @@ func changedAsWhatItIs(t *testing.T, w *town, process func() *Service) {
 	}
 	for _, v := range []*Voucher{ordinary, flash} {
 		if diff := cmp.Diff(v, read(t, s, v.ID)); diff != "" {
-			t.Errorf("it changed (-before +after):\n%s", diff)
+			t.Errorf("the voucher changed (-before +after):\n%s", diff)
 		}
 	}
 }
 
-func TestARunningSaleIsEditedWithinItsBounds(t *testing.T) {
+func TestRunningSalesAreEditedWithinBounds(t *testing.T) {
 	const ms = time.Millisecond
 	at := func(d time.Duration) optional.Field[time.Time] { return optional.Set(noon.Add(d)) }
-	// Ten pieces, of which two are ordered: one half an hour ago, one just now, when
-	// the sale has been open for an hour and will be for another.
+	// Ten items; two are ordered, one half an hour ago and one now. The sale opened an hour
+	// ago and ends in an hour.
 	tests := []struct {
 		name   string
 		change FlashChanges
@@ -156,37 +156,37 @@ func TestARunningSaleIsEditedWithinItsBounds(t *testing.T) {
 		want   []string
 	}{
 		{"more stock", FlashChanges{StockDelta: new(5)}, func(r *ent.FlashSale) { r.Stock, r.InitialStock = 13, 15 }, nil},
-		{"as much as its buckets take", FlashChanges{StockDelta: new(3990)}, func(r *ent.FlashSale) { r.Stock, r.InitialStock = 3998, 4000 }, nil},
-		{"more than that", FlashChanges{StockDelta: new(3991)}, nil, []string{"INVALID_INPUT stockDelta"}},
-		{"far more", FlashChanges{StockDelta: new(1 << 62)}, nil, []string{"INVALID_INPUT stockDelta"}},
-		{"no more stock", FlashChanges{StockDelta: new(0)}, nil, nil},
+		{"maximum of its buckets", FlashChanges{StockDelta: new(3990)}, func(r *ent.FlashSale) { r.Stock, r.InitialStock = 3998, 4000 }, nil},
+		{"above that maximum", FlashChanges{StockDelta: new(3991)}, nil, []string{"INVALID_INPUT stockDelta"}},
+		{"far above", FlashChanges{StockDelta: new(1 << 62)}, nil, []string{"INVALID_INPUT stockDelta"}},
+		{"no change of stock", FlashChanges{StockDelta: new(0)}, nil, nil},
 		{"less stock", FlashChanges{StockDelta: new(-3)}, func(r *ent.FlashSale) { r.Stock, r.InitialStock = 5, 7 }, nil},
-		{"all that is left", FlashChanges{StockDelta: new(-8)}, func(r *ent.FlashSale) { r.Stock, r.InitialStock = 0, 2 }, nil},
-		{"more than is left", FlashChanges{StockDelta: new(-9)}, nil, []string{"VOUCHER_IN_USE stockDelta"}},
-		{"far more than is left", FlashChanges{StockDelta: new(-1 << 62)}, nil, []string{"VOUCHER_IN_USE stockDelta"}},
-		{"longer", FlashChanges{EndsAt: at(5 * time.Hour)}, func(r *ent.FlashSale) { r.EndsAt = noon.Add(5 * time.Hour).UnixMilli() }, nil},
-		{"since earlier", FlashChanges{BeginsAt: at(-5 * time.Hour)}, func(r *ent.FlashSale) { r.BeginsAt = noon.Add(-5 * time.Hour).UnixMilli() }, nil},
-		{"since the first order", FlashChanges{BeginsAt: at(-30 * time.Minute)}, func(r *ent.FlashSale) { r.BeginsAt = noon.Add(-30 * time.Minute).UnixMilli() }, nil},
-		{"since after it", FlashChanges{BeginsAt: at(-30*time.Minute + ms)}, nil, []string{"VOUCHER_IN_USE beginsAt"}},
-		{"until after the last order", FlashChanges{EndsAt: at(ms)}, func(r *ent.FlashSale) { r.EndsAt = noon.Add(ms).UnixMilli() }, nil},
-		{"until the last order", FlashChanges{EndsAt: at(0)}, nil, []string{"VOUCHER_IN_USE endsAt"}},
-		{"without either", FlashChanges{BeginsAt: at(time.Minute), EndsAt: at(2 * time.Minute)}, nil, []string{"VOUCHER_IN_USE beginsAt"}},
-		{"before both", FlashChanges{BeginsAt: at(-2 * time.Hour), EndsAt: at(-time.Hour)}, nil, []string{"VOUCHER_IN_USE endsAt"}},
-		{"backwards", FlashChanges{EndsAt: at(-time.Hour)}, nil, []string{"INVALID_INPUT endsAt"}},
-		{"backwards from its begin", FlashChanges{BeginsAt: at(time.Hour)}, nil, []string{"INVALID_INPUT beginsAt"}},
-		{"too long", FlashChanges{EndsAt: at(366 * 24 * time.Hour)}, nil, []string{"INVALID_INPUT endsAt"}},
-		{"in a far year", FlashChanges{BeginsAt: at(367 * 24 * time.Hour), EndsAt: at(368 * 24 * time.Hour)}, nil, []string{"INVALID_INPUT beginsAt"}},
-		{"without a begin", FlashChanges{BeginsAt: optional.Clear[time.Time]()}, nil, []string{"INVALID_INPUT beginsAt"}},
-		{"without an end", FlashChanges{EndsAt: optional.Clear[time.Time]()}, nil, []string{"INVALID_INPUT endsAt"}},
-		{"the same window", FlashChanges{BeginsAt: at(-time.Hour), EndsAt: at(time.Hour)}, nil, nil},
-		{"all at once", FlashChanges{Changes: Changes{Status: optional.Set(OffSale)}, StockDelta: new(-1), EndsAt: at(3 * time.Hour)}, func(r *ent.FlashSale) {
+		{"all items left", FlashChanges{StockDelta: new(-8)}, func(r *ent.FlashSale) { r.Stock, r.InitialStock = 0, 2 }, nil},
+		{"more than left", FlashChanges{StockDelta: new(-9)}, nil, []string{"VOUCHER_IN_USE stockDelta"}},
+		{"far more than left", FlashChanges{StockDelta: new(-1 << 62)}, nil, []string{"VOUCHER_IN_USE stockDelta"}},
+		{"later end", FlashChanges{EndsAt: at(5 * time.Hour)}, func(r *ent.FlashSale) { r.EndsAt = noon.Add(5 * time.Hour).UnixMilli() }, nil},
+		{"earlier start", FlashChanges{BeginsAt: at(-5 * time.Hour)}, func(r *ent.FlashSale) { r.BeginsAt = noon.Add(-5 * time.Hour).UnixMilli() }, nil},
+		{"start at the first order", FlashChanges{BeginsAt: at(-30 * time.Minute)}, func(r *ent.FlashSale) { r.BeginsAt = noon.Add(-30 * time.Minute).UnixMilli() }, nil},
+		{"start after the first order", FlashChanges{BeginsAt: at(-30*time.Minute + ms)}, nil, []string{"VOUCHER_IN_USE beginsAt"}},
+		{"end after the last order", FlashChanges{EndsAt: at(ms)}, func(r *ent.FlashSale) { r.EndsAt = noon.Add(ms).UnixMilli() }, nil},
+		{"end at the last order", FlashChanges{EndsAt: at(0)}, nil, []string{"VOUCHER_IN_USE endsAt"}},
+		{"start after both orders", FlashChanges{BeginsAt: at(time.Minute), EndsAt: at(2 * time.Minute)}, nil, []string{"VOUCHER_IN_USE beginsAt"}},
+		{"end before both orders", FlashChanges{BeginsAt: at(-2 * time.Hour), EndsAt: at(-time.Hour)}, nil, []string{"VOUCHER_IN_USE endsAt"}},
+		{"end at the start", FlashChanges{EndsAt: at(-time.Hour)}, nil, []string{"INVALID_INPUT endsAt"}},
+		{"start at the end", FlashChanges{BeginsAt: at(time.Hour)}, nil, []string{"INVALID_INPUT beginsAt"}},
+		{"long window", FlashChanges{EndsAt: at(366 * 24 * time.Hour)}, nil, []string{"INVALID_INPUT endsAt"}},
+		{"late start", FlashChanges{BeginsAt: at(367 * 24 * time.Hour), EndsAt: at(368 * 24 * time.Hour)}, nil, []string{"INVALID_INPUT beginsAt"}},
+		{"no start", FlashChanges{BeginsAt: optional.Clear[time.Time]()}, nil, []string{"INVALID_INPUT beginsAt"}},
+		{"no end", FlashChanges{EndsAt: optional.Clear[time.Time]()}, nil, []string{"INVALID_INPUT endsAt"}},
+		{"same window", FlashChanges{BeginsAt: at(-time.Hour), EndsAt: at(time.Hour)}, nil, nil},
+		{"all fields", FlashChanges{Changes: Changes{Status: optional.Set(OffSale)}, StockDelta: new(-1), EndsAt: at(3 * time.Hour)}, func(r *ent.FlashSale) {
 			r.Stock, r.InitialStock, r.EndsAt = 7, 9, noon.Add(3*time.Hour).UnixMilli()
 		}, nil},
-		{"everything wrong", FlashChanges{
+		{"all errors", FlashChanges{
 			Changes: Changes{Title: optional.Set("")}, StockDelta: new(-9), BeginsAt: optional.Clear[time.Time](), EndsAt: at(-time.Hour),
 		}, nil, []string{"INVALID_INPUT title", "VOUCHER_IN_USE stockDelta", "INVALID_INPUT beginsAt", "INVALID_INPUT endsAt"}},
 	}
-	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+	eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 		s, other := process(), process()
 		for _, tt := range tests {
 			v := createFlash(t, s, w, dinner(w, 10))
@@ -209,20 +209,20 @@ func TestARunningSaleIsEditedWithinItsBounds(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 			}
 			in := w.sales.get(v.ID)
-			if want := (kept{want.InitialStock, want.Stock, want.EditSeq, want.BeginsAt, want.EndsAt, !read(t, s, v.ID).Off}); in != want {
-				t.Errorf("%s: Redis has %+v, want %+v, after %+v", tt.name, in, want, before)
+			if want := (redisSale{want.InitialStock, want.Stock, want.EditSeq, want.BeginsAt, want.EndsAt, !read(t, s, v.ID).Off}); in != want {
+				t.Errorf("%s: got %+v in Redis, want %+v; it was %+v", tt.name, in, want, before)
 			}
 			if diff := cmp.Diff(fromRow(s.db.Voucher.GetX(t.Context(), v.ID), want), read(t, other, v.ID)); diff != "" {
-				t.Errorf("%s: another process reads it otherwise (-want +got):\n%s", tt.name, diff)
+				t.Errorf("%s, read elsewhere (-want +got):\n%s", tt.name, diff)
 			}
 		}
 		if n := jobs(t, s); n != 0 {
-			t.Errorf("%d jobs are left to the outbox", n)
+			t.Errorf("got %d outbox jobs, want none", n)
 		}
 	})
 }
 
-func saleHasAPiece(t *testing.T, w *town, process func() *Service) {
+func saleNeedsStock(t *testing.T, w *fixture, process func() *Service) {
 	s := process()
 	v := createFlash(t, s, w, dinner(w, 10))
 	_, err := s.UpdateFlash(t.Context(), w.owner(), v.ID, FlashChanges{StockDelta: new(-10)})
@@ -231,7 +231,7 @@ func saleHasAPiece(t *testing.T, w *town, process func() *Service) {
 	}
 }
 
-func endedOrdersKeepNoWindowOpen(t *testing.T, w *town, process func() *Service) {
+func endedOrdersAllowAnyWindow(t *testing.T, w *fixture, process func() *Service) {
 	s := process()
 	v := createFlash(t, s, w, dinner(w, 10))
 	mustOrder(t, s, v, noon.Add(-time.Minute))
@@ -248,8 +248,8 @@ func endedOrdersKeepNoWindowOpen(t *testing.T, w *town, process func() *Service)
 	}
 }
 
-// Window 13. Pieces that Redis has promised already are not in the database yet.
-func stockOfQueuedStays(t *testing.T, w *town, process func() *Service) {
+// Window 13: stock that Redis has promised is not in the database yet.
+func queuedStockStays(t *testing.T, w *fixture, process func() *Service) {
 	s := process()
 	v := createFlash(t, s, w, dinner(w, 10))
 	for range 4 {
@@ -260,18 +260,17 @@ func stockOfQueuedStays(t *testing.T, w *town, process func() *Service) {
 		t.Error(diff)
 	}
 	if row, k := saleRow(t, s, v.ID), w.sales.get(v.ID); row.Stock != 10 || row.EditSeq != 1 || k.stock != 6 || k.seq != 1 || read(t, s, v.ID).Title == "New" {
-		t.Errorf("it was changed all the same: %v, %+v", row, k)
+		t.Errorf("got row %v and %+v in Redis, want them unchanged", row, k)
 	}
 	updateFlash(t, s, w, v.ID, FlashChanges{StockDelta: new(-6)})
 	if row, k := saleRow(t, s, v.ID), w.sales.get(v.ID); row.Stock != 4 || k.stock != 0 || k.initial != row.InitialStock {
-		t.Errorf("after taking out what is left: %v, %+v", row, k)
+		t.Errorf("after removing all items: got row %v and %+v in Redis", row, k)
 	}
 }
 
-// Edits that know nothing of each other, in two processes: what the one leaves alone
-// stays as another has made it.
-func TestConcurrentEditsOfASaleAllHold(t *testing.T) {
-	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+// Two processes edit concurrently. Each edit changes only its own fields.
+func TestConcurrentEditsAllTakeEffect(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 		processes := []*Service{process(), process()}
 		for round := range 5 {
 			v := createFlash(t, processes[0], w, dinner(w, 100))
@@ -309,18 +308,18 @@ func TestConcurrentEditsOfASaleAllHold(t *testing.T) {
 					t.Fatalf("round %d (-want +got):\n%s", round, diff)
 				}
 			}
-			if k := w.sales.get(v.ID); k != (kept{84, 84, 7, want.Sale.BeginsAt.UnixMilli(), want.Sale.EndsAt.UnixMilli(), false}) {
-				t.Fatalf("Redis has %+v", k)
+			if k := w.sales.get(v.ID); k != (redisSale{84, 84, 7, want.Sale.BeginsAt.UnixMilli(), want.Sale.EndsAt.UnixMilli(), false}) {
+				t.Fatalf("got %+v in Redis, want all edits", k)
 			}
 		}
 	})
 }
 
-// Window 13: stock goes up and down while orders are admitted and stored. Nobody who
-// was admitted finds no piece in the database, and none is lost.
-func TestEditsAmongOrdersKeepEveryPiece(t *testing.T) {
+// Window 13: stock changes while orders are admitted and stored. Every admitted order finds
+// stock in the database, and no item is lost.
+func TestEditsDuringOrdersLoseNoStock(t *testing.T) {
 	seed := testkit.Seed(t)
-	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+	eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 		processes := []*Service{process(), process()}
 		s := processes[0]
 		v := createFlash(t, s, w, dinner(w, 60))
@@ -364,47 +363,47 @@ func TestEditsAmongOrdersKeepEveryPiece(t *testing.T) {
 		row, k := saleRow(t, s, v.ID), w.sales.get(v.ID)
 		live := s.db.Order.Query().Where(entorder.VoucherID(v.ID)).CountX(t.Context())
 		if admitted.Load() != stored.Load() {
-			t.Errorf("%d were admitted, for %d of them the database had a piece", admitted.Load(), stored.Load())
+			t.Errorf("got %d stored orders, want %d as admitted", stored.Load(), admitted.Load())
 		}
 		if row.Stock+live != row.InitialStock || row.EditSeq != 1+edited.Load() {
-			t.Errorf("%d orders, %d edits and the row %v", live, edited.Load(), row)
+			t.Errorf("got row %v after %d orders and %d edits", row, live, edited.Load())
 		}
 		if k.initial != row.InitialStock || k.stock != row.Stock || k.seq != row.EditSeq {
-			t.Errorf("Redis has %+v, the database %v", k, row)
+			t.Errorf("got %+v in Redis, want row %v", k, row)
 		}
 		if edited.Load() == 0 || live == 0 {
-			t.Error("nothing happened: the test tests nothing")
+			t.Error("no edits or no orders happened, want both")
 		}
 	})
 }
 
-// An edit whose transaction fails after Redis gave the pieces away.
-func TestAnEditThatFailsGivesThePiecesBack(t *testing.T) {
+// The transaction of the edit fails after Redis has removed the stock.
+func TestFailedEditsRestoreStock(t *testing.T) {
 	tests := []struct {
 		name string
-		lost bool // the answer of Redis too
-	}{{"Redis has answered", false}, {"its answer got lost", true}}
+		lost bool // the answer of Redis is lost too
+	}{{"redis answered", false}, {"answer lost", true}}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+			eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 				s := process()
 				v := createFlash(t, s, w, dinner(w, 10))
 				failure := errors.New("the database failed")
 				s.db.FlashSale.Use(func(next ent.Mutator) ent.Mutator {
 					return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
 						if k := w.sales.get(v.ID); k.stock != 6 || k.seq != 2 {
-							t.Errorf("Redis was not asked first: %+v", k)
+							t.Errorf("got %+v in Redis before the database, want stock 6", k)
 						}
 						return nil, failure
 					})
 				})
-				w.sales.become(false, tt.lost)
+				w.sales.setFailure(false, tt.lost)
 				if _, err := s.UpdateFlash(t.Context(), w.owner(), v.ID, FlashChanges{StockDelta: new(-4)}); !errors.Is(err, failure) {
 					t.Errorf("got %v, want the database's error", err)
 				}
-				want := kept{10, 10, 1, v.Sale.BeginsAt.UnixMilli(), v.Sale.EndsAt.UnixMilli(), true}
+				want := redisSale{10, 10, 1, v.Sale.BeginsAt.UnixMilli(), v.Sale.EndsAt.UnixMilli(), true}
 				if k := w.sales.get(v.ID); k != want {
-					t.Errorf("Redis has %+v, want %+v", k, want)
+					t.Errorf("got %+v in Redis, want %+v", k, want)
 				}
 				if diff := cmp.Diff(v, read(t, s, v.ID)); diff != "" {
 					t.Errorf("the voucher changed (-before +after):\n%s", diff)
@@ -414,54 +413,52 @@ func TestAnEditThatFailsGivesThePiecesBack(t *testing.T) {
 	}
 }
 
-// An error of a commit does not say whether it happened. If it did, nothing is given
-// back.
-func unheardCommitStands(t *testing.T, w *town, process func() *Service) {
+// After an error of a commit its outcome is unknown. If it happened, no stock is restored.
+func lostCommitStands(t *testing.T, w *fixture, process func() *Service) {
 	s := process()
 	v := createFlash(t, s, w, dinner(w, 10))
 	if ok, err := w.sales.DecreaseStock(t.Context(), v.ID, 4, 2); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	s.db.FlashSale.UpdateOneID(v.ID).AddStock(-4).AddInitialStock(-4).AddEditSeq(1).ExecX(t.Context())
-	s.takeBack(t.Context(), v.ID, 4, 2)
+	s.undoDecrease(t.Context(), v.ID, 4, 2)
 	if k := w.sales.get(v.ID); k.stock != 6 || k.initial != 6 || k.seq != 2 {
-		t.Errorf("Redis has %+v", k)
+		t.Errorf("got %+v in Redis", k)
 	}
 }
 
-// While Redis is away the database alone decides; another process tells Redis later.
-func TestAnEditHoldsWhileRedisIsAwayAndIsToldByAnotherProcess(t *testing.T) {
-	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+// While Redis is unavailable, the database alone decides. Another process updates Redis later.
+func TestEditWithoutRedisIsPublishedByAnotherProcess(t *testing.T) {
+	eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 		s, other := process(), process()
 		v := createFlash(t, s, w, dinner(w, 10))
 		mustOrder(t, s, v, noon)
 		w.sales.admit(v.ID)
-		w.sales.become(true, false)
+		w.sales.setFailure(true, false)
 		if _, err := s.UpdateFlash(t.Context(), w.owner(), v.ID, FlashChanges{StockDelta: new(-10)}); !slices.Equal(reasons(err), []string{"VOUCHER_IN_USE stockDelta"}) {
-			t.Errorf("more than is left: %v", err)
+			t.Errorf("more than left: got %v, want VOUCHER_IN_USE", err)
 		}
 		updateFlash(t, s, w, v.ID, FlashChanges{StockDelta: new(-5)})
 		made := createFlash(t, s, w, dinner(w, 3))
 		if row := saleRow(t, s, v.ID); row.Stock != 4 || row.InitialStock != 5 {
-			t.Errorf("the row is %v", row)
+			t.Errorf("got row %v, want stock 4 of 5", row)
 		}
 		if n := jobs(t, s); n != 2 {
-			t.Errorf("%d jobs wait, want one for each edit", n)
+			t.Errorf("got %d outbox jobs, want 2", n)
 		}
-		w.told.Clear()
-		w.sales.become(false, false)
+		w.changed.Clear()
+		w.sales.setFailure(false, false)
 		storetest.Relay(t, other.outbox)
 		testkit.Eventually(t, 20*time.Second, func() bool {
-			_, told := w.told.Load(made.ID)
-			return told && w.sales.get(v.ID).stock == 4 && w.sales.get(made.ID).stock == 3
+			_, notified := w.changed.Load(made.ID)
+			return notified && w.sales.get(v.ID).stock == 4 && w.sales.get(made.ID).stock == 3
 		})
 		testkit.Eventually(t, 20*time.Second, func() bool { return jobs(t, other) == 0 })
 	})
 }
 
-// A client that goes away in the middle takes neither the write nor its
-// announcement with it, once the write has begun to hold.
-func announcedWithoutRequest(t *testing.T, w *town, process func() *Service) {
+// A client that disconnects stops neither a write that has begun nor its publication.
+func commitOutlivesRequest(t *testing.T, w *fixture, process func() *Service) {
 	s := process()
 	v := createFlash(t, s, w, dinner(w, 10))
 	ctx, leave := context.WithCancel(t.Context())
@@ -476,15 +473,15 @@ func announcedWithoutRequest(t *testing.T, w *town, process func() *Service) {
 		t.Fatal(err)
 	}
 	if k := w.sales.get(v.ID); k.stock != 6 || k.seq != 2 {
-		t.Errorf("Redis has %+v", k)
+		t.Errorf("got %+v in Redis", k)
 	}
-	// That the job is done may not have been written down: a driver that is told of the end
-	// of a request too late interrupts whatever its connection does then.
+	// The job may still be recorded as unfinished: a driver that learns late of the end of a
+	// request interrupts the next operation of its connection.
 	storetest.Relay(t, s.outbox)
 	testkit.Eventually(t, 20*time.Second, func() bool { return jobs(t, s) == 0 })
 }
 
-func endsWithItsRequest(t *testing.T, w *town, process func() *Service) {
+func editEndsWithRequest(t *testing.T, w *fixture, process func() *Service) {
 	s := process()
 	flash, ordinary := createFlash(t, s, w, dinner(w, 10)), create(t, s, w, lunch(w))
 	before := s.db.Voucher.Query().CountX(t.Context())
@@ -508,26 +505,26 @@ func endsWithItsRequest(t *testing.T, w *town, process func() *Service) {
 		}
 	}
 	if n := s.db.Voucher.Query().CountX(t.Context()); n != before {
-		t.Errorf("%d vouchers, want still %d", n, before)
+		t.Errorf("got %d vouchers, want %d", n, before)
 	}
 	if k := w.sales.get(flash.ID); k.stock != 10 {
-		t.Errorf("Redis has %+v", k)
+		t.Errorf("got %+v in Redis", k)
 	}
 }
 
-// A sale that ended, and whose keys were removed, opens again.
-func prolongedIsNotSwept(t *testing.T, w *town, process func() *Service) {
+// A sale that ended and whose keys were deleted opens again.
+func prolongedSaleIsUnswept(t *testing.T, w *fixture, process func() *Service) {
 	s := process()
 	v := createFlash(t, s, w, dinner(w, 10))
-	w.pass(48 * time.Hour)
+	w.advance(48 * time.Hour)
 	s.db.FlashSale.UpdateOneID(v.ID).SetSweptAt(w.now().UnixMilli()).ExecX(t.Context())
-	delete(w.sales.there, v.ID)
+	delete(w.sales.stored, v.ID)
 	updateFlash(t, s, w, v.ID, FlashChanges{EndsAt: optional.Set(w.now().Add(-time.Hour))})
 	if saleRow(t, s, v.ID).SweptAt == nil {
-		t.Error("a sale that is over is not swept any more")
+		t.Error("the sweep time of an ended sale was cleared")
 	}
 	updateFlash(t, s, w, v.ID, FlashChanges{EndsAt: optional.Set(w.now().Add(time.Hour))})
 	if saleRow(t, s, v.ID).SweptAt != nil || w.sales.get(v.ID).stock != 10 {
-		t.Errorf("the row is %v, Redis has %+v", saleRow(t, s, v.ID), w.sales.get(v.ID))
+		t.Errorf("got row %v and %+v in Redis", saleRow(t, s, v.ID), w.sales.get(v.ID))
 	}
 }

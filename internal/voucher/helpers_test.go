@@ -25,32 +25,32 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// noon is when tests begin.
+// noon is the start time of tests.
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-var errAway = errors.New("redis is away")
+var errAway = errors.New("redis is unavailable")
 
-// kept is a sale as Redis has it.
-type kept struct {
+// A redisSale is a sale in Redis.
+type redisSale struct {
 	initial, stock int
 	seq            int64
 	begins, ends   int64
 	on             bool
 }
 
-// sales are the flash sales in a Redis that all processes of a test share, without
-// one: what scripts do stands under a mutex. buyers are in it with their pieces.
+// sales fakes the flash sales in a Redis that all processes of a test share. A mutex replaces
+// the atomicity of scripts. buyers counts the items of each sale.
 type sales struct {
 	mu      sync.Mutex
-	there   map[int64]kept
+	stored  map[int64]redisSale
 	buyers  map[int64]int
-	away    bool // nothing answers
-	lost    bool // Lower is done, and its answer gets lost
+	away    bool // every call fails
+	lost    bool // DecreaseStock takes effect but returns an error
 	applied int
 }
 
-// of is the sales as a process with this database uses them.
-type of struct {
+// processSales is the sales of a process with this database.
+type processSales struct {
 	*sales
 	db *ent.Client
 }
@@ -62,7 +62,7 @@ func (s *sales) PartitionFor(voucherID int64, stock int) (partition, buckets int
 func (s *sales) DecreaseStock(_ context.Context, id int64, by int, edit int64) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k, ok := s.there[id]
+	k, ok := s.stored[id]
 	switch {
 	case s.away:
 		return false, errAway
@@ -72,7 +72,7 @@ func (s *sales) DecreaseStock(_ context.Context, id int64, by int, edit int64) (
 		return false, nil
 	}
 	k.stock, k.initial, k.seq = k.stock-by, k.initial-by, edit
-	s.there[id] = k
+	s.stored[id] = k
 	if s.lost {
 		return false, errAway
 	}
@@ -85,16 +85,16 @@ func (s *sales) UndoDecrease(_ context.Context, id int64, by int, edit int64) er
 	if s.away {
 		return errAway
 	}
-	if k := s.there[id]; k.seq == edit {
+	if k := s.stored[id]; k.seq == edit {
 		k.stock, k.initial, k.seq = k.stock+by, k.initial+by, edit-1
-		s.there[id] = k
+		s.stored[id] = k
 	}
 	return nil
 }
 
-// Apply reads the sale, with the number of its edit, before the voucher, as the room of
-// sales does: what it reads may be newer than the number, and never older.
-func (s of) Apply(ctx context.Context, ids ...int64) error {
+// Apply reads the sale, with its edit_seq, before the voucher, like the real one: the voucher
+// may be newer than edit_seq, and never older.
+func (s processSales) Apply(ctx context.Context, ids ...int64) error {
 	for _, id := range ids {
 		sale, err := s.db.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Only(ctx)
 		if err != nil {
@@ -117,14 +117,14 @@ func (s *sales) apply(row *ent.Voucher) error {
 	}
 	s.applied++
 	sale := row.Edges.Sale
-	k, ok := s.there[row.ID]
+	k, ok := s.stored[row.ID]
 	if !ok {
 		k.initial, k.stock = sale.InitialStock, sale.Stock
 	}
 	if sale.EditSeq < k.seq {
 		return nil
 	}
-	s.there[row.ID] = kept{
+	s.stored[row.ID] = redisSale{
 		sale.InitialStock, k.stock + sale.InitialStock - k.initial, sale.EditSeq, sale.BeginsAt, sale.EndsAt, row.Status == entvoucher.StatusON_SALE,
 	}
 	return nil
@@ -135,38 +135,38 @@ func (s *sales) Stocks(_ context.Context, ids []int64) (map[int64]int, error) {
 	defer s.mu.Unlock()
 	left := map[int64]int{}
 	for _, id := range ids {
-		left[id] = s.there[id].stock
+		left[id] = s.stored[id].stock
 	}
 	return left, nil
 }
 
-func (s *sales) get(id int64) kept {
+func (s *sales) get(id int64) redisSale {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.there[id]
+	return s.stored[id]
 }
 
-// admit takes one piece, as the script of a sale does.
+// admit takes one item, like the script of a sale.
 func (s *sales) admit(id int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	k := s.there[id]
+	k := s.stored[id]
 	if k.stock <= 0 {
 		return false
 	}
 	k.stock--
-	s.there[id] = k
+	s.stored[id] = k
 	s.buyers[id]++
 	return true
 }
 
-func (s *sales) become(away, lost bool) {
+func (s *sales) setFailure(away, lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.away, s.lost = away, lost
 }
 
-// owners are the shops as their rows say.
+// owners reads shops from their rows.
 type owners struct{ db *ent.Client }
 
 func (o owners) OwnerOf(ctx context.Context, id int64) (*int64, bool, error) {
@@ -179,34 +179,33 @@ func (o owners) OwnerOf(ctx context.Context, id int64) (*int64, bool, error) {
 	return row.OwnerID, true, nil
 }
 
-// A town is what the processes of a test share.
-type town struct {
-	sales *sales
-	ahead atomic.Int64 // of noon, nanoseconds
-	shop  int64
-	ann   int64 // its owner
-	told  sync.Map
+// A fixture is the state that the processes of a test share.
+type fixture struct {
+	sales   *sales
+	ahead   atomic.Int64 // nanoseconds after noon
+	shop    int64
+	ann     int64 // owner of the shop
+	changed sync.Map
 }
 
-func (w *town) now() time.Time { return noon.Add(time.Duration(w.ahead.Load())) }
+func (w *fixture) now() time.Time { return noon.Add(time.Duration(w.ahead.Load())) }
 
-func (w *town) pass(d time.Duration) { w.ahead.Add(int64(d)) }
+func (w *fixture) advance(d time.Duration) { w.ahead.Add(int64(d)) }
 
-// eachStack runs a test on SQLite with the embedded Redis and on Postgres with a
-// real one, in a town with one shop. The test gets a way to make Services, as of
-// several processes.
-func eachStack(t *testing.T, test func(t *testing.T, w *town, process func() *Service)) {
+// eachStack runs a test on SQLite with the embedded Redis and on Postgres with a real one. The
+// fixture has one shop. process returns the Service of another process.
+func eachStack(t *testing.T, test func(t *testing.T, w *fixture, process func() *Service)) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := &town{sales: &sales{there: map[int64]kept{}, buyers: map[int64]int{}}}
+		w := &fixture{sales: &sales{stored: map[int64]redisSale{}, buyers: map[int64]int{}}}
 		process := func() *Service {
 			t.Helper()
 			from := storetest.Open(t, on)
 			return New(from.DB, from.Hub, from.NewOutbox(t), Config{
-				Sales: of{w.sales, from.DB}, Shops: owners{from.DB},
+				Sales: processSales{w.sales, from.DB}, Shops: owners{from.DB},
 				Changed: func(ids ...int64) {
 					for _, id := range ids {
-						w.told.Store(id, true)
+						w.changed.Store(id, true)
 					}
 				},
 				Now: w.now, Registerer: from.Registry, Log: from.Log,
@@ -231,7 +230,7 @@ func user(t *testing.T, s *Service) int64 {
 	return s.db.User.Create().SetNickname("Ann").SaveX(t.Context()).ID
 }
 
-// newShop stores a shop; its owner may be 0, for nobody.
+// newShop stores a shop; owner 0 means none.
 func newShop(t *testing.T, s *Service, owner int64) int64 {
 	t.Helper()
 	kind := fmt.Sprint("kind ", shopNumber.Add(1))
@@ -245,20 +244,20 @@ func newShop(t *testing.T, s *Service, owner int64) int64 {
 
 var shopNumber atomic.Int64
 
-// lunch is an ordinary voucher with every field, dinner a sale that is open.
-func lunch(w *town) Details {
+// lunch returns an ordinary voucher with every field, dinner an open sale.
+func lunch(w *fixture) Details {
 	return Details{ShopID: w.shop, Title: "Lunch", SubTitle: new("For two"), Rules: new("One.\nTwo."), PayValue: 900, FaceValue: 1000}
 }
 
-func dinner(w *town, stock int) FlashDetails {
+func dinner(w *fixture, stock int) FlashDetails {
 	d := FlashDetails{Details: lunch(w), Stock: stock, BeginsAt: w.now().Add(-time.Hour), EndsAt: w.now().Add(time.Hour)}
 	d.Title = "Dinner"
 	return d
 }
 
-func (w *town) owner() Editor { return Editor{UserID: w.ann} }
+func (w *fixture) owner() Editor { return Editor{UserID: w.ann} }
 
-func create(t *testing.T, s *Service, w *town, d Details) *Voucher {
+func create(t *testing.T, s *Service, w *fixture, d Details) *Voucher {
 	t.Helper()
 	v, err := s.Create(t.Context(), w.owner(), d)
 	if err != nil {
@@ -267,7 +266,7 @@ func create(t *testing.T, s *Service, w *town, d Details) *Voucher {
 	return v
 }
 
-func createFlash(t *testing.T, s *Service, w *town, d FlashDetails) *Voucher {
+func createFlash(t *testing.T, s *Service, w *fixture, d FlashDetails) *Voucher {
 	t.Helper()
 	v, err := s.CreateFlash(t.Context(), w.owner(), d)
 	if err != nil {
@@ -276,7 +275,7 @@ func createFlash(t *testing.T, s *Service, w *town, d FlashDetails) *Voucher {
 	return v
 }
 
-func updateFlash(t *testing.T, s *Service, w *town, id int64, c FlashChanges) *Voucher {
+func updateFlash(t *testing.T, s *Service, w *fixture, id int64, c FlashChanges) *Voucher {
 	t.Helper()
 	v, err := s.UpdateFlash(t.Context(), w.owner(), id, c)
 	if err != nil {
@@ -285,7 +284,7 @@ func updateFlash(t *testing.T, s *Service, w *town, id int64, c FlashChanges) *V
 	return v
 }
 
-// read is a voucher as readers get it, through the cache.
+// read reads a voucher through the cache.
 func read(t *testing.T, s *Service, id int64) *Voucher {
 	t.Helper()
 	v, err := s.ByID(t.Context(), id)
@@ -302,8 +301,8 @@ func saleRow(t *testing.T, s *Service, id int64) *ent.FlashSale {
 
 var orderNumber atomic.Int64
 
-// order stores a live order of a voucher, whose piece is taken out of the stock:
-// false if there is none.
+// order stores a live order of a voucher and takes its item out of the stock. It reports false
+// without stock.
 func order(ctx context.Context, s *Service, v *Voucher, at time.Time) (bool, error) {
 	got := false
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
@@ -326,7 +325,7 @@ func mustOrder(t *testing.T, s *Service, v *Voucher, at time.Time) {
 	}
 }
 
-// reasons are the codes and fields of a refusal, or the error itself.
+// reasons returns the codes and fields of a refusal, or the error text.
 func reasons(err error) []string {
 	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
@@ -339,13 +338,13 @@ func reasons(err error) []string {
 	return list
 }
 
-// jobs is how many jobs of the outbox wait for somebody.
+// jobs returns the number of unfinished outbox jobs.
 func jobs(t *testing.T, s *Service) int64 {
 	t.Helper()
 	return storetest.Waiting(t, s.outbox)
 }
 
-// copyOf is a details' shallow copy with a change.
+// with returns a copy of d with a change.
 func with[T any](d T, edit func(*T)) T {
 	edit(&d)
 	return d

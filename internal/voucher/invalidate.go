@@ -10,23 +10,22 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// topic of this room's jobs in the outbox: ids of vouchers that were inserted or
-// changed, or whose sale was.
+// topic is the outbox topic of this package: ids of vouchers that were inserted or changed,
+// themselves or their sale.
 const topic = "vouchers"
 
-// applyTimeout bounds what the room of flash sales may take for one change.
+// applyTimeout bounds the update of sales in Redis for one change.
 const applyTimeout = time.Second
 
-// openOutbox says what is done for a committed write when its writer could not.
+// openOutbox registers the handler that finishes the work of failed writers.
 func (s *Service) openOutbox() {
 	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate)})
 }
 
-// Invalidate tells Redis and the other processes that rows of vouchers or of their
-// sales were inserted or changed, by whomever: sales are brought to what their
-// rows say, what is cached of the vouchers is dropped, and so are the lists of their
-// shops and that of all sales. It may be repeated, late too. Of a row that is gone the
-// shop is not known, and need not be: a list passes over what has no row.
+// Invalidate updates Redis and the other processes after any insert or change of vouchers or
+// sales. It applies sales to Redis and invalidates the vouchers, the lists of their shops and
+// the list of sales. It may be repeated, also late. The shop of a deleted row is unknown, but
+// its list skips vouchers without a row.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	query := s.db.Voucher.Query().Where(entvoucher.IDIn(ids...))
 	query.Select(entvoucher.FieldKind, entvoucher.FieldShopID)
@@ -44,11 +43,11 @@ func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	}
 	err = errors.Join(s.apply(ctx, flash), s.vouchers.Invalidate(ctx, ids...), s.lists.Invalidate(ctx, lists...), s.table.Invalidate(ctx))
 	s.changed(ids...)
-	return outbox.Transient(err) // Redis is away
+	return outbox.Transient(err) // Redis is unavailable
 }
 
-// apply brings sales in Redis to what their rows say. What is committed is told,
-// whoever waits for it.
+// apply updates sales in Redis from their rows. It outlives the request, because the change is
+// committed.
 func (s *Service) apply(ctx context.Context, ids []int64) error {
 	if len(ids) == 0 {
 		return nil
@@ -61,16 +60,14 @@ func (s *Service) apply(ctx context.Context, ids []int64) error {
 	return nil
 }
 
-// announce tells of one voucher that was committed. A cached row is replaced, not
-// dropped: the readers of a running sale need no load after its edit. Without a
-// job nothing was written, but what Redis has may differ all the same.
+// afterCommit publishes one committed voucher. It replaces the cached row, so that readers of
+// a running sale need no load. Without a job nothing was written, but Redis may still differ.
 //
-// It has no error, because the write stands: a client that saw one would create
-// its voucher twice. What Redis could not be told is left to the outbox, and so is
-// what a crash after the commit leaves untold.
-func (s *Service) announce(ctx context.Context, v *Voucher, job []outbox.JobRef) {
+// It returns no error: the write is committed, and a client that got one would create the
+// voucher twice. The outbox retries failures, also after a crash.
+func (s *Service) afterCommit(ctx context.Context, v *Voucher, job []outbox.JobRef) {
 	var err error
-	if v.Sale != nil { // before readers can see it
+	if v.Sale != nil { // before readers see the voucher
 		err = s.apply(ctx, []int64{v.ID})
 	}
 	if len(job) == 0 {

@@ -17,9 +17,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// A Query says which flash sales to list.
+// A Query selects flash sales.
 type Query struct {
-	Phases []Phase     // none: open and upcoming ones
+	Phases []Phase     // none: open and upcoming
 	First  int         // 1 to page.Max
 	After  page.Cursor // "" for the first page
 }
@@ -30,35 +30,32 @@ type Page struct {
 	Info  page.Info
 }
 
-// An Edge is a flash voucher's place in a list.
+// An Edge is a flash voucher and its position in a list.
 type Edge struct {
 	Cursor page.Cursor
 	Node   *Voucher
 }
 
 const (
-	// headSize is how many of the sales that have not ended are known by a cached list.
+	// headSize is the size of the cached list of sales that have not ended.
 	headSize = 200
-	// Whether a sale is sold out is known only when it is asked for. So many sales
-	// are looked at for one page, in so many steps after the first, which hopes to
-	// need no other.
+	// The phase of an open sale needs its stock. After a first step that usually suffices, a
+	// page reads this many sales per step, in this many steps.
 	stepSize, maxSteps = 100, 5
 )
 
-// FlashSales returns a page of the flash sales that are in one of the phases, the
-// one that ends first before the others; vouchers that are off sale are left out.
-// Sales that begin, sell out or end meanwhile make none repeat, and none get lost
-// that is in the phases throughout.
+// FlashSales returns a page of the flash sales in the given phases, earliest end first,
+// without vouchers that are off sale. Sales that begin, sell out or end between two pages
+// never repeat. A sale that stays in the phases is never missed.
 //
-// A page may be shorter than asked for, even empty, and have a next one: to tell
-// open sales from those that are sold out it looks at some 600 sales at most. It
-// costs the cached list of sales that have not ended or, beyond that and for
-// those that have, one statement; the cache of rows; and the stocks, if these
-// matter; each of them once for a step.
+// A page may be short or empty and still have a next page: to tell open from sold-out sales,
+// FlashSales reads at most about 600. Each step reads the cached list of sales that have not
+// ended, or one statement beyond it and for ended sales. It also reads the row cache and, if
+// needed, the stocks.
 func (s *Service) FlashSales(ctx context.Context, q Query) (*Page, error) {
 	ctx, span := observe.Span(ctx, "voucher.FlashSales")
 	defer span.End()
-	w, err := q.walk(s.now())
+	w, err := q.reader(s.now())
 	if err != nil {
 		return nil, err
 	}
@@ -68,7 +65,7 @@ func (s *Service) FlashSales(ctx context.Context, q Query) (*Page, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := s.look(ctx, w, batch); err != nil {
+		if err := s.collect(ctx, w, batch); err != nil {
 			return nil, err
 		}
 		if w.full || len(batch) < limit {
@@ -79,7 +76,7 @@ func (s *Service) FlashSales(ctx context.Context, q Query) (*Page, error) {
 	return w.page(q, true), nil
 }
 
-// listKey is a sale's place in the list, with what its phase needs.
+// A listKey is the sort key of a sale in the list, with its window.
 type listKey struct {
 	ID     int64 `json:"id"`
 	Begins int64 `json:"from"` // milliseconds
@@ -94,18 +91,18 @@ const cursorName = "SALE"
 
 func (p listKey) cursor() page.Cursor { return page.Encode(cursorName, p.Ends, p.ID) }
 
-// A pageReader goes through the list for one page.
+// A pageReader reads the list for one page.
 type pageReader struct {
 	now   time.Time
 	want  map[Phase]bool
 	first int
-	after listKey // the last one looked at
+	after listKey // last checked sale
 	edges []*Edge
-	full  bool // one more was found than the page holds
+	full  bool // a sale after the page exists
 }
 
-// walk checks the query and begins behind its cursor.
-func (q Query) walk(now time.Time) (*pageReader, error) {
+// reader checks the query and returns a pageReader that starts after its cursor.
+func (q Query) reader(now time.Time) (*pageReader, error) {
 	if err := page.CheckFirst(q.First); err != nil {
 		return nil, err
 	}
@@ -118,7 +115,7 @@ func (q Query) walk(now time.Time) (*pageReader, error) {
 		case Upcoming, Open, SoldOut, Ended:
 			w.want[p] = true
 		default:
-			return nil, apierror.BadInput("there is no phase %q", p)
+			return nil, apierror.BadInput("unknown phase %.20q", p)
 		}
 	}
 	if q.After == "" {
@@ -127,7 +124,7 @@ func (q Query) walk(now time.Time) (*pageReader, error) {
 	return w, page.Decode(q.After, cursorName, &w.after.Ends, &w.after.ID)
 }
 
-// wants says whether a sale can be in one of the phases, by its window.
+// wants reports whether a sale with this window can be in one of the phases.
 func (w *pageReader) wants(begins, ends int64) bool {
 	switch now := w.now.UnixMilli(); {
 	case ends <= now:
@@ -139,10 +136,10 @@ func (w *pageReader) wants(begins, ends int64) bool {
 	}
 }
 
-// asksStock says whether the pieces that are left decide whether sales are listed.
-func (w *pageReader) asksStock() bool { return w.want[Open] != w.want[SoldOut] }
+// needsStock reports whether the phases depend on the stock.
+func (w *pageReader) needsStock() bool { return w.want[Open] != w.want[SoldOut] }
 
-// candidates returns the next sales that may be in the phases: fewer than the limit
+// candidates returns the next sales that can be in the phases. It returns fewer than limit
 // only at the end of the list.
 func (s *Service) candidates(ctx context.Context, w *pageReader, limit int) ([]listKey, error) {
 	if !w.want[Ended] {
@@ -160,7 +157,7 @@ func (s *Service) candidates(ctx context.Context, w *pageReader, limit int) ([]l
 			return found, nil
 		}
 	}
-	found, err := s.places(ctx, limit, w.behind, w.inPhases)
+	found, err := s.listKeys(ctx, limit, w.afterCursor, w.inPhases)
 	if err != nil {
 		return nil, fmt.Errorf("list flash sales: %w", err)
 	}
@@ -169,11 +166,11 @@ func (s *Service) candidates(ctx context.Context, w *pageReader, limit int) ([]l
 
 // loadRunning reads the first sales that have not ended.
 func (s *Service) loadRunning(ctx context.Context, _ struct{}) ([]listKey, error) {
-	return s.places(ctx, headSize, flashsale.EndsAtGT(s.now().UnixMilli()))
+	return s.listKeys(ctx, headSize, flashsale.EndsAtGT(s.now().UnixMilli()))
 }
 
-// places reads the places of sales that are not taken off, in their order.
-func (s *Service) places(ctx context.Context, limit int, where ...predicate.FlashSale) ([]listKey, error) {
+// listKeys reads the keys of sales that are on sale, in list order.
+func (s *Service) listKeys(ctx context.Context, limit int, where ...predicate.FlashSale) ([]listKey, error) {
 	onSale := func(sel *sql.Selector) {
 		v := sql.Table(entvoucher.Table)
 		sel.Join(v).On(sel.C(flashsale.FieldID), v.C(entvoucher.FieldID))
@@ -192,9 +189,9 @@ func (s *Service) places(ctx context.Context, limit int, where ...predicate.Flas
 	return list, nil
 }
 
-// behind keeps the sales that come after the last one looked at. The first condition
-// says less than the second, in a way that an index can begin at.
-func (w *pageReader) behind(sel *sql.Selector) {
+// afterCursor selects sales after the last checked one. The first condition is weaker than the
+// second, but an index can use it.
+func (w *pageReader) afterCursor(sel *sql.Selector) {
 	ends, id := sel.C(flashsale.FieldEndsAt), sel.C(flashsale.FieldID)
 	sel.Where(sql.And(
 		sql.GTE(ends, w.after.Ends),
@@ -202,7 +199,7 @@ func (w *pageReader) behind(sel *sql.Selector) {
 	))
 }
 
-// inPhases keeps the sales whose window puts them into the phases.
+// inPhases selects sales with a window in one of the phases.
 func (w *pageReader) inPhases(sel *sql.Selector) {
 	now, begins, ends := w.now.UnixMilli(), sel.C(flashsale.FieldBeginsAt), sel.C(flashsale.FieldEndsAt)
 	var either []*sql.Predicate
@@ -220,9 +217,8 @@ func (w *pageReader) inPhases(sel *sql.Selector) {
 	sel.Where(sql.Or(either...))
 }
 
-// look takes those of the candidates onto the page that belong there, by their rows
-// and the pieces that are left.
-func (s *Service) look(ctx context.Context, w *pageReader, batch []listKey) error {
+// collect adds matching candidates to the page, by their rows and stocks.
+func (s *Service) collect(ctx context.Context, w *pageReader, batch []listKey) error {
 	ids := make([]int64, len(batch))
 	for i, p := range batch {
 		ids[i] = p.ID
@@ -231,22 +227,22 @@ func (s *Service) look(ctx context.Context, w *pageReader, batch []listKey) erro
 	if err != nil {
 		return err
 	}
-	var asked []int64
+	var requested []int64
 	for _, v := range rows {
-		if w.asksStock() && v.Sale != nil && !w.now.Before(v.Sale.BeginsAt) && w.now.Before(v.Sale.EndsAt) {
-			asked = append(asked, v.ID)
+		if w.needsStock() && v.Sale != nil && !w.now.Before(v.Sale.BeginsAt) && w.now.Before(v.Sale.EndsAt) {
+			requested = append(requested, v.ID)
 		}
 	}
 	var stocks map[int64]int
-	if len(asked) > 0 {
-		if stocks, err = s.sales.Stocks(ctx, asked); err != nil {
-			return fmt.Errorf("ask for the stocks of %d sales: %w", len(asked), err)
+	if len(requested) > 0 {
+		if stocks, err = s.sales.Stocks(ctx, requested); err != nil {
+			return fmt.Errorf("read stocks of %d sales: %w", len(requested), err)
 		}
 	}
 	for _, p := range batch {
 		v := rows[p.ID]
 		// The row may be newer than the list.
-		if v == nil || v.Off || v.Sale == nil || !w.has(v.Sale, stocks) {
+		if v == nil || v.Off || v.Sale == nil || !w.includes(v.Sale, stocks) {
 			w.after = p
 			continue
 		}
@@ -260,16 +256,16 @@ func (s *Service) look(ctx context.Context, w *pageReader, batch []listKey) erro
 	return nil
 }
 
-// has says whether a sale is in one of the phases.
-func (w *pageReader) has(v *Sale, stocks map[int64]int) bool {
-	if !w.asksStock() {
+// includes reports whether a sale is in one of the phases.
+func (w *pageReader) includes(v *Sale, stocks map[int64]int) bool {
+	if !w.needsStock() {
 		return w.wants(v.BeginsAt.UnixMilli(), v.EndsAt.UnixMilli())
 	}
 	return w.want[v.Phase(w.now, stocks[v.VoucherID])]
 }
 
-// page is what was found. The next page begins behind the last sale looked at, which
-// need not be on this one.
+// page returns the result. The next page starts after the last checked sale, which may not be
+// on this page.
 func (w *pageReader) page(q Query, more bool) *Page {
 	cursors := make([]page.Cursor, len(w.edges))
 	for i, e := range w.edges {

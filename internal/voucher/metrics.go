@@ -11,24 +11,24 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// What an edit of a running sale can fail at without failing, as the label doing
-// says it: the reconciler of sales makes up for both.
+// Operations of an edit of a running sale that may fail while the edit succeeds, as values of
+// the label doing. The reconciliation of sales repairs both.
 const (
-	lowering  = "lower"     // Redis could not be asked first for pieces to take out
-	restoring = "take_back" // nor told that they stay
+	lowering  = "lower"     // removing stock in Redis before the database
+	restoring = "take_back" // restoring that stock
 )
 
-// editFailures counts these failures and logs them seldom.
+// editFailures counts and logs these failures, at a limited rate.
 type editFailures struct {
-	counts *prometheus.CounterVec
-	log    *slog.Logger
-	seldom clock.Throttle
+	counts   *prometheus.CounterVec
+	log      *slog.Logger
+	throttle clock.Throttle
 }
 
-func newTroubles(reg prometheus.Registerer, log *slog.Logger) *editFailures {
+func newEditFailures(reg prometheus.Registerer, log *slog.Logger) *editFailures {
 	t := &editFailures{
 		counts: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_voucher_edit_failures_total", Help: "Edits of running sales that Redis could not be told of in time.",
+			Name: "tandian_voucher_edit_failures_total", Help: "Edits of running sales that did not reach Redis in time.",
 		}, []string{"doing"}),
 		log: cmp.Or(log, slog.New(slog.DiscardHandler)),
 	}
@@ -43,9 +43,9 @@ func newTroubles(reg prometheus.Registerer, log *slog.Logger) *editFailures {
 	return t
 }
 
-func (t *editFailures) note(ctx context.Context, doing string, id int64, err error) {
+func (t *editFailures) record(ctx context.Context, doing string, id int64, err error) {
 	t.counts.WithLabelValues(doing).Inc()
-	if t.seldom.Allow() {
-		t.log.WarnContext(ctx, "an edit of a running sale could not be made in Redis at once", "doing", doing, "voucher", id, "err", err)
+	if t.throttle.Allow() {
+		t.log.WarnContext(ctx, "cannot apply edit of running sale to Redis", "doing", doing, "voucher", id, "err", err)
 	}
 }

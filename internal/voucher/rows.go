@@ -8,7 +8,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-// fromRow is a voucher with its sale, which is nil for an ordinary one.
+// fromRow converts a voucher with its sale, which is nil for an ordinary voucher.
 func fromRow(r *ent.Voucher, sale *ent.FlashSale) *Voucher {
 	v := &Voucher{
 		ID: r.ID, ShopID: r.ShopID, Title: r.Title, SubTitle: r.SubTitle, Rules: r.Rules, PayValue: r.PayValue, FaceValue: r.FaceValue,
@@ -24,6 +24,5 @@ func fromRow(r *ent.Voucher, sale *ent.FlashSale) *Voucher {
 	return v
 }
 
-// moment is a time that is stored as milliseconds, in the form in which it comes
-// out of the cache too.
+// moment converts stored milliseconds to the UTC form that the cache returns too.
 func moment(ms int64) time.Time { return time.UnixMilli(ms).UTC() }

@@ -9,10 +9,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// Ordinary is a voucher without a sale, where the type must tell: see [Voucher.Kind].
+// Ordinary is the type of a voucher without a sale, see [Voucher.Kind].
 type Ordinary Voucher
 
-// Flash is a voucher with a sale, where the type must tell: see [Voucher.Kind].
+// Flash is the type of a voucher with a sale, see [Voucher.Kind].
 type Flash Voucher
 
 // A Kind is an [*Ordinary] or a [*Flash].
@@ -21,16 +21,16 @@ type Kind interface {
 	kind()
 }
 
-// IsNode says that there is a global id.
+// IsNode marks a type with a global id.
 func (Ordinary) IsNode() {}
 
-// IsNode says that there is a global id.
+// IsNode marks a type with a global id.
 func (Flash) IsNode() {}
 
 func (Ordinary) kind() {}
 func (Flash) kind()    {}
 
-// Kind is the voucher as its kind.
+// Kind returns the voucher as an [*Ordinary] or a [*Flash].
 func (v *Voucher) Kind() Kind {
 	if v.Sale == nil {
 		return (*Ordinary)(v)
@@ -38,20 +38,20 @@ func (v *Voucher) Kind() Kind {
 	return (*Flash)(v)
 }
 
-// Voucher is a flash voucher as any other.
+// Voucher returns the flash voucher as a [*Voucher].
 func (v *Flash) Voucher() *Voucher { return (*Voucher)(v) }
 
-// A State is a sale as it stands at a moment.
+// A State is the state of a sale at a time.
 type State struct {
 	VoucherID    int64
-	Stock        int // pieces left
+	Stock        int // items left
 	InitialStock int
 	BeginsAt     time.Time
 	EndsAt       time.Time
 	Phase        Phase
 }
 
-// State is the sale at a moment when so many pieces are left.
+// State returns the state of the sale at a time with the given stock.
 func (s *Sale) State(now time.Time, stock int) State {
 	return State{
 		VoucherID: s.VoucherID, Stock: stock, InitialStock: s.InitialStock,
@@ -59,8 +59,8 @@ func (s *Sale) State(now time.Time, stock int) State {
 	}
 }
 
-// States returns how the sales of flash vouchers stand, in their order, with one
-// round trip to Redis. A sale that Redis cannot tell of stands as its row has it.
+// States returns the states of the sales of flash vouchers, in the same order, with one round
+// trip to Redis. If Redis does not have the stock of a sale, it uses the row.
 func (s *Service) States(ctx context.Context, flash []*Voucher) ([]*State, error) {
 	ctx, span := observe.Span(ctx, "voucher.States")
 	defer span.End()
@@ -70,7 +70,7 @@ func (s *Service) States(ctx context.Context, flash []*Voucher) ([]*State, error
 	}
 	left, err := s.sales.Stocks(ctx, ids)
 	if err != nil {
-		return nil, fmt.Errorf("stocks of %d sales: %w", len(ids), err)
+		return nil, fmt.Errorf("read stocks of %d sales: %w", len(ids), err)
 	}
 	now, states := s.now(), make([]*State, len(flash))
 	for i, v := range flash {
@@ -80,8 +80,8 @@ func (s *Service) States(ctx context.Context, flash []*Voucher) ([]*State, error
 	return states, nil
 }
 
-// State is [Service.States] of one voucher. It returns [fault.ErrNotFound] if there is
-// no such flash voucher.
+// State is [Service.States] for one voucher. It returns [apierror.ErrNotFound] if there is no
+// such flash voucher.
 func (s *Service) State(ctx context.Context, id int64) (*State, error) {
 	v, err := s.ByID(ctx, id)
 	if err != nil {

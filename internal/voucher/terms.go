@@ -9,8 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// Terms is one version of the words and the value of a voucher. An order keeps the
-// version of the moment of its insert.
+// Terms is one version of the texts and the value of a voucher. An order refers to the version
+// at its insert.
 type Terms struct {
 	Title     string  `json:"title"`
 	SubTitle  *string `json:"sub_title,omitempty"`
@@ -23,8 +23,8 @@ func (v *Voucher) Terms() *Terms {
 	return &Terms{Title: v.Title, SubTitle: v.SubTitle, Rules: v.Rules, FaceValue: v.FaceValue}
 }
 
-// TermsByIDs returns the versions that exist. They never change, so a cached one is
-// always right. If Redis is unavailable, it reads the rows.
+// TermsByIDs returns the versions that exist. Versions never change, so a cached one is always
+// correct. If Redis is unavailable, it reads the rows.
 func (s *Service) TermsByIDs(ctx context.Context, ids []int64) (map[int64]*Terms, error) {
 	ctx, span := observe.Span(ctx, "voucher.TermsByIDs")
 	defer span.End()
@@ -47,13 +47,13 @@ func (s *Service) loadTerms(ctx context.Context, ids []int64) (map[int64]Terms, 
 	return found, nil
 }
 
-// saveTerms inserts the terms of a voucher in the transaction of its edit and returns
-// their id.
+// saveTerms inserts the terms of a voucher in the transaction of its edit and returns their
+// id.
 func saveTerms(ctx context.Context, tx *ent.Tx, v *ent.Voucher) (int64, error) {
 	row, err := tx.VoucherTerms.Create().SetTitle(v.Title).SetNillableSubTitle(v.SubTitle).SetNillableRules(v.Rules).
 		SetFaceValue(v.FaceValue).Save(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("insert its terms: %w", err)
+		return 0, fmt.Errorf("insert terms: %w", err)
 	}
 	return row.ID, nil
 }

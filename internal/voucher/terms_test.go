@@ -8,9 +8,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-// One edit of words keeps the words before it. Other edits keep nothing.
+// An edit of texts keeps the earlier texts. Other edits keep none.
 func TestEditsKeepEarlierTerms(t *testing.T) {
-	eachStack(t, func(t *testing.T, w *town, process func() *Service) {
+	eachStack(t, func(t *testing.T, w *fixture, process func() *Service) {
 		s, other := process(), process()
 		ctx := t.Context()
 		for _, v := range []*Voucher{create(t, s, w, lunch(w)), createFlash(t, s, w, dinner(w, 5))} {
@@ -29,18 +29,18 @@ func TestEditsKeepEarlierTerms(t *testing.T) {
 				return optional.Value(row.FirstTermsID), optional.Value(row.TermsID)
 			}
 			if first, current := edit(Changes{Status: optional.Set(OffSale)}); first != 0 || current != 0 {
-				t.Errorf("%s: another status has the terms %d and %d", v.Title, first, current)
+				t.Errorf("%s: got terms %d and %d after an edit of the status, want none", v.Title, first, current)
 			}
 			first, second := edit(Changes{Title: optional.Set("Half price")})
 			same, third := edit(Changes{Rules: optional.Clear[string]()})
 			if same != first || third == second {
-				t.Errorf("%s: the first terms are %d and %d, the next %d and %d", v.Title, first, same, second, third)
+				t.Errorf("%s: got first terms %d and %d, next %d and %d", v.Title, first, same, second, third)
 			}
 			if _, fourth := edit(Changes{Title: optional.Set("Half price"), Status: optional.Set(OnSale)}); fourth != third {
-				t.Errorf("%s: the same words have the terms %d and %d", v.Title, third, fourth)
+				t.Errorf("%s: got terms %d and %d for the same texts", v.Title, third, fourth)
 			}
 			if got := read(t, other, v.ID).FirstTermsID; got != first {
-				t.Errorf("%s: the voucher names the terms %d, want %d", v.Title, got, first)
+				t.Errorf("%s: got first terms %d of the voucher, want %d", v.Title, got, first)
 			}
 			got, err := other.TermsByIDs(ctx, []int64{first, second, third, third + 100})
 			if err != nil {
@@ -58,7 +58,7 @@ func TestEditsKeepEarlierTerms(t *testing.T) {
 	})
 }
 
-// firstTerms returns the first terms of a voucher that has some.
+// firstTerms returns the first terms of a voucher and requires that they exist.
 func firstTerms(t *testing.T, s *Service, id int64) int64 {
 	t.Helper()
 	first := optional.Value(s.db.Voucher.GetX(t.Context(), id).FirstTermsID)

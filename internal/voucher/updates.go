@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	updateEvery = 250 * time.Millisecond // two states of a sale are sent so far apart
-	// A sale opens and ends without anybody saying so, and a piece that Redis gives
-	// out is told only when its order is stored.
+	updateEvery = 250 * time.Millisecond // minimum interval between two states
+	// Openings and ends are not notified. An item that Redis gives out is notified when its
+	// order is stored.
 	updateRefresh = time.Second
 )
 
-// StockKey is the name by which a sale is watched: whoever tells it has those who
-// watch look again.
+// StockKey returns the notification key of a sale. A notification makes its watchers read
+// again.
 func StockKey(id int64) string { return "stock:" + decimal(id) }
 
-// Subscribe is how a sale stands, at once, and then each change of it, coalesced, at most four
-// times a second, until the sale is over. It is the same for all who watch it, and read
-// once for all of a process. What is no flash voucher is a fault; a [Config] without a hub
-// has nobody watch.
+// Subscribe sends the current state of a sale and then each change, coalesced, at most four
+// times a second, until the sale ends. All subscribers in a process share one reader. An
+// unknown flash voucher is an [apierror.BadUserInput] error. It requires a Notifier in
+// [Config].
 func (s *Service) Subscribe(ctx context.Context, id int64) (broadcast.Source, error) {
 	if _, err := s.State(ctx, id); err != nil {
 		if errors.Is(err, apierror.ErrNotFound) {
-			return nil, apierror.BadInput("there is no such flash voucher")
+			return nil, apierror.BadInput("flash voucher not found")
 		}
 		return nil, err
 	}
-	return s.live.Of(StockKey(id), notify.UpdateOptions[*State]{
-		Read:    func(ctx context.Context) (*State, error) { return s.certain(ctx, id) },
+	return s.updates.Of(StockKey(id), notify.UpdateOptions[*State]{
+		Read:    func(ctx context.Context) (*State, error) { return s.confirmEnded(ctx, id) },
 		Same:    func(a, b *State) bool { return a.same(b) },
 		Final:   func(state *State) bool { return state.Phase == Ended },
 		Every:   updateEvery,
@@ -42,9 +42,9 @@ func (s *Service) Subscribe(ctx context.Context, id int64) (broadcast.Source, er
 	}), nil
 }
 
-// certain is State, but for one that says that the sale is over: its merchant may have
-// moved the end a moment ago, which another process has not heard of yet.
-func (s *Service) certain(ctx context.Context, id int64) (*State, error) {
+// confirmEnded is State, but rereads a state that says the sale has ended. The merchant may
+// have just extended it, and this process may not know yet.
+func (s *Service) confirmEnded(ctx context.Context, id int64) (*State, error) {
 	state, err := s.State(ctx, id)
 	if err != nil || state.Phase != Ended {
 		return state, err

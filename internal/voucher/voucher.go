@@ -1,8 +1,8 @@
-// Package voucher is the room of vouchers: what a shop sells, ordinary ones and
-// those of a flash sale, and what merchants change about them.
+// Package voucher implements vouchers: ordinary ones and those of flash sales, and how
+// merchants create and edit them.
 //
-// The rows of the database are the truth; vouchers are read through a cache. How
-// many pieces of a flash voucher are left right now is internal/flashsale's to say.
+// The database rows are the source of truth; reads go through a cache. Package flashsale knows
+// the current stock of a flash voucher.
 package voucher
 
 import (
@@ -22,7 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 )
 
-// A Status says whether a voucher can be ordered, as far as its merchant is asked.
+// A Status is the merchant's decision whether a voucher can be ordered.
 type Status string
 
 // All statuses. EXPIRED is computed: a flash voucher after its end.
@@ -32,7 +32,7 @@ const (
 	Expired Status = "EXPIRED"
 )
 
-// A Voucher is what a shop sells.
+// A Voucher is an offer of a shop.
 type Voucher struct {
 	ID         int64   `json:"id"`
 	ShopID     int64   `json:"shop"`
@@ -40,11 +40,12 @@ type Voucher struct {
 	SubTitle   *string `json:"sub_title,omitempty"`
 	Rules      *string `json:"rules,omitempty"`
 	PayValue   int     `json:"pay_value"`  // minor units to pay
-	FaceValue  int     `json:"face_value"` // minor units that it is worth
+	FaceValue  int     `json:"face_value"` // value in minor units
 	OnePerUser bool    `json:"one_per_user,omitempty"`
-	Off        bool    `json:"off,omitempty"`  // taken off sale
-	Sale       *Sale   `json:"sale,omitempty"` // of a flash voucher; else nil
-	// FirstTermsID names the [Terms] before the first edit of words; 0 if there was none.
+	Off        bool    `json:"off,omitempty"`  // off sale
+	Sale       *Sale   `json:"sale,omitempty"` // nil for an ordinary voucher
+	// FirstTermsID is the id of the [Terms] before the first edit of texts; 0 without such an
+	// edit.
 	FirstTermsID int64 `json:"first_terms,omitempty"`
 	Version      int64 `json:"version"`
 }
@@ -52,7 +53,7 @@ type Voucher struct {
 // A Sale is the window and size of a flash sale.
 type Sale struct {
 	VoucherID    int64     `json:"voucher"`
-	InitialStock int       `json:"initial"` // pieces, those that are sold included
+	InitialStock int       `json:"initial"` // including sold items
 	BeginsAt     time.Time `json:"begins_at"`
 	EndsAt       time.Time `json:"ends_at"`
 	Partition    int       `json:"partition"`
@@ -60,11 +61,10 @@ type Sale struct {
 	EditSeq      int64     `json:"edit_seq"`
 }
 
-// InUse is the code of a refusal: live orders forbid the change.
+// InUse is the code of a refusal because of live orders.
 const InUse apierror.Code = "VOUCHER_IN_USE"
 
-// Status says whether the voucher can be ordered at a time, as far as its merchant
-// is asked.
+// Status returns the status of the voucher at a time. It ignores the stock.
 func (v *Voucher) Status(now time.Time) Status {
 	switch {
 	case v.Sale != nil && !now.Before(v.Sale.EndsAt):
@@ -76,11 +76,11 @@ func (v *Voucher) Status(now time.Time) Status {
 	}
 }
 
-// A Phase says where a flash sale is in its life.
+// A Phase is the phase of a flash sale.
 type Phase string
 
-// All phases, as they follow each other. A sale that is sold out may open again: an
-// order is cancelled, the merchant adds pieces.
+// All phases, in order. A sold-out sale may open again: orders are cancelled, and merchants
+// add stock.
 const (
 	Upcoming Phase = "UPCOMING"
 	Open     Phase = "OPEN"
@@ -88,8 +88,8 @@ const (
 	Ended    Phase = "ENDED"
 )
 
-// Phase is that of the sale at a time when so many pieces are left. The sale
-// begins with the first moment of its window and is over with the last.
+// Phase returns the phase of the sale at a time with the given stock. The window includes
+// BeginsAt and excludes EndsAt.
 func (s *Sale) Phase(now time.Time, stock int) Phase {
 	switch {
 	case !now.Before(s.EndsAt):
@@ -103,26 +103,26 @@ func (s *Sale) Phase(now time.Time, stock int) Phase {
 	}
 }
 
-// Sales is what the room of flash sales does for this one.
+// Sales manages the stock of flash sales in Redis.
 type Sales interface {
-	// PartitionFor says where the keys of a new sale lie: fixed for its life.
+	// PartitionFor returns the partition and buckets of a new sale. They never change.
 	PartitionFor(voucherID int64, stock int) (partition, buckets int)
-	// DecreaseStock takes pieces out of a sale in Redis before the database does: false if
-	// there are not so many left. edit is the sale's edit_seq from then on. A sale
-	// that Redis does not have is an error.
+	// DecreaseStock removes stock of a sale in Redis, before the database does. It reports
+	// false if there is too little. edit becomes the sale's edit_seq. A sale that is not in
+	// Redis is an error.
 	DecreaseStock(ctx context.Context, voucherID int64, by int, edit int64) (bool, error)
-	// UndoDecrease takes a Lower back whose transaction failed. It does nothing if the
-	// sale's edit is another one: the Lower was never done.
+	// UndoDecrease undoes a DecreaseStock whose transaction failed. It does nothing if the
+	// sale has another edit_seq, because then the decrease did not happen.
 	UndoDecrease(ctx context.Context, voucherID int64, by int, edit int64) error
-	// Apply brings sales in Redis to what their rows say. It may be repeated.
+	// Apply updates sales in Redis from their rows. It may be repeated.
 	Apply(ctx context.Context, voucherIDs ...int64) error
-	// Stocks returns the pieces left right now.
+	// Stocks returns the current stock.
 	Stocks(ctx context.Context, voucherIDs []int64) (map[int64]int, error)
 }
 
-// Shops says to whom shops belong.
+// Shops reads the owners of shops.
 type Shops interface {
-	// OwnerOf returns a shop's owner, nil for nobody; false if there is no such shop.
+	// OwnerOf returns a nil owner for a shop without one, and false for an unknown shop.
 	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
 }
 
@@ -130,42 +130,41 @@ type Shops interface {
 type Config struct {
 	Sales Sales
 	Shops Shops
-	// Changed hears of vouchers that were added or changed, after Redis has: for
-	// who watches a sale live. It may be called twice for one change, and must not
-	// block. Nil: nobody does.
+	// Changed is called with new or changed vouchers, after Redis is updated, to notify
+	// watchers. It may be called twice for one change and must not block. May be nil.
 	Changed    func(voucherIDs ...int64)
-	Notifier   *notify.Hub           // by which sales are watched, see [Service.Subscribe]
+	Notifier   *notify.Hub           // watches sales, see [Service.Subscribe]
 	Now        func() time.Time      // nil: time.Now
 	Quota      *quota.Limit          // nil: no limit
 	Registerer prometheus.Registerer // nil: no metrics
-	Log        *slog.Logger          // nil: nothing is logged
+	Log        *slog.Logger          // nil: no logs
 }
 
-// Service answers for vouchers. It is safe for concurrent use.
+// A Service manages vouchers. It is safe for concurrent use.
 type Service struct {
 	db       *ent.Client
 	vouchers *cache.Cache[int64, Voucher]
 	terms    *cache.Cache[int64, Terms]
-	lists    *cache.Cache[shopList, []listEntry]  // of shops
-	running  *cache.QueryCache[struct{}, listKey] // the sales that have not ended
-	table    *cache.Table                         // whose writes end that list
-	ofShops  string                               // the statement of lists
+	lists    *cache.Cache[shopList, []listEntry]  // lists of shops
+	running  *cache.QueryCache[struct{}, listKey] // sales that have not ended
+	table    *cache.Table                         // invalidates the list of sales
+	byShops  string                               // statement of loadLists
 	outbox   *outbox.Box
 	sales    Sales
 	shops    Shops
 	changed  func(voucherIDs ...int64)
-	live     *notify.SharedUpdates[*State]
+	updates  *notify.SharedUpdates[*State]
 	now      func() time.Time
 	quota    *quota.Limit
-	troubles *editFailures
+	failures *editFailures
 }
 
-// New returns a Service. It starts nothing, and the caller closes the dependencies. It
-// panics if the Registerer has these metrics already.
+// New returns a Service. It starts nothing, and the caller closes the dependencies. It panics
+// if the Registerer already has its metrics.
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, c Config) *Service {
 	s := &Service{
-		db: db, ofShops: ofShops(db.Dialect()), outbox: box, sales: c.Sales, shops: c.Shops,
-		live: notify.NewSharedUpdates[*State](c.Notifier), changed: c.Changed, now: c.Now, quota: c.Quota, troubles: newTroubles(c.Registerer, c.Log),
+		db: db, byShops: byShopsStatement(db.Dialect()), outbox: box, sales: c.Sales, shops: c.Shops,
+		updates: notify.NewSharedUpdates[*State](c.Notifier), changed: c.Changed, now: c.Now, quota: c.Quota, failures: newEditFailures(c.Registerer, c.Log),
 	}
 	if s.changed == nil {
 		s.changed = func(...int64) {}
@@ -178,11 +177,10 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, c Config) *Service 
 	return s
 }
 
-// ByID returns one voucher, also one that was taken off sale: orders refer to it.
-// It sees every write whose call returned in this process, those of other
-// processes within moments, a second at most. It returns [fault.ErrNotFound] if
-// there is none. When Redis is down it reads the rows, so any other error means
-// that the database failed.
+// ByID returns one voucher, also if it is off sale, because orders refer to it. It includes
+// every write that has returned in this process, and writes of other processes after at most
+// one second. It returns [apierror.ErrNotFound] if there is no such voucher. If Redis is
+// unavailable, it reads the rows, so any other error means that the database failed.
 func (s *Service) ByID(ctx context.Context, id int64) (*Voucher, error) {
 	found, err := s.ByIDs(ctx, []int64{id})
 	if err != nil {
@@ -194,8 +192,8 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Voucher, error) {
 	return nil, apierror.ErrNotFound
 }
 
-// ByIDs returns those of the vouchers that exist, as [Service.ByID] would, with
-// one round trip to the cache, and two statements for all that it does not have.
+// ByIDs is [Service.ByID] for many vouchers. It leaves out unknown ids. It takes one round
+// trip to the cache, and two statements for all misses.
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Voucher, error) {
 	ctx, span := observe.Span(ctx, "voucher.ByIDs")
 	defer span.End()

@@ -9,19 +9,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// maxPinned is how many sales are pinned of those that open soon, and of those that are
-// open: those that end first.
+// maxPinned limits the pinned sales that open soon, and the pinned open sales. The earliest
+// ends have priority.
 const maxPinned = 1000
 
-// PinSales keeps near, until their sale ends, the vouchers whose sale is open or opens
-// within a time, and the list of sales for twice that time. Window, size and place of a
-// sale are part of its voucher; the pieces left are not: these only Redis knows. It returns
-// how many it pinned, and until when their shops will be asked for.
+// PinSales keeps vouchers in process memory until their sale ends, if the sale is open or
+// opens soon. It keeps the list of sales for 2×soon. Vouchers include window, size and
+// partition of the sale, but not its stock, which only Redis has. It returns the number of
+// pinned sales, and the ids of their shops by the end of the sale.
 func (s *Service) PinSales(ctx context.Context, soon time.Duration) (sales int, shops map[time.Time][]int64, err error) {
 	ctx = cache.ForWarmup(ctx)
 	now := s.now()
 	if err := s.running.Pin(ctx, now.Add(2*soon), struct{}{}); err != nil {
-		return 0, nil, fmt.Errorf("pin the list of sales: %w", err)
+		return 0, nil, fmt.Errorf("pin list of sales: %w", err)
 	}
 	found, err := s.opening(ctx, now, now.Add(soon))
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *Service) PinSales(ctx context.Context, soon time.Duration) (sales int, 
 	return sales, shops, nil
 }
 
-// opening returns the sales that have not ended and begin before a time: from the cached
-// list if it has all sales, else by two statements.
+// opening returns the sales that have not ended and begin before a time. It uses the cached
+// list if that has all sales, otherwise two statements.
 func (s *Service) opening(ctx context.Context, now, before time.Time) (found []listKey, err error) {
 	list, err := s.running.Get(ctx, struct{}{})
 	if err != nil {
@@ -65,10 +65,10 @@ func (s *Service) opening(ctx context.Context, now, before time.Time) (found []l
 		return found, nil
 	}
 	at, soon := now.UnixMilli(), before.UnixMilli()
-	found, err = s.places(ctx, maxPinned, flashsale.BeginsAtGT(at), flashsale.BeginsAtLTE(soon), flashsale.EndsAtGT(at))
+	found, err = s.listKeys(ctx, maxPinned, flashsale.BeginsAtGT(at), flashsale.BeginsAtLTE(soon), flashsale.EndsAtGT(at))
 	if err != nil {
 		return nil, err
 	}
-	open, err := s.places(ctx, maxPinned, flashsale.BeginsAtLTE(at), flashsale.EndsAtGT(at))
+	open, err := s.listKeys(ctx, maxPinned, flashsale.BeginsAtLTE(at), flashsale.EndsAtGT(at))
 	return append(found, open...), err
 }

@@ -1,7 +1,7 @@
 -- ofshops: the newest vouchers of shops, newest first.
 --
--- $1  a JSON array of {shop, all, most}: the shop's id, whether those count that
---     are off sale or over, and how many at most
+-- $1  a JSON array of {shop, all, most}: the shop's id, whether to include vouchers that are off
+--     sale or ended, and the maximum number
 -- $2  now, milliseconds
 --
 -- returns  shop, all, id, end of its sale (milliseconds; 0 for an ordinary voucher)
