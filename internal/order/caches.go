@@ -10,13 +10,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// openCaches says how orders are cached. What a change does to them stands in
-// invalidate.go.
+// openCaches creates the cache of orders. See invalidate.go for its invalidation.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.rows = cache.New(hub, cache.Policy{
-		// A client that was told QUEUED asks for what is not there yet. That it is not there
-		// is not kept, so the commits of a sale have nothing to tell this cache. Nothing is
-		// kept in the process: an order has one reader, who wants to see it change.
+		// Clients poll for QUEUED orders before their rows exist. Absence is not cached, so
+		// the commits of a sale need no invalidation here. There is no cache in the process:
+		// an order has one reader, which waits for its changes.
 		Name: "order", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: -1,
 	}, cache.Source[int64, Order]{
 		Key: decimal, Load: s.loadOrders,

@@ -18,22 +18,22 @@ import (
 )
 
 const (
-	tallyEvery = 5 * time.Second
-	tallyBatch = 500 // orders counted in one transaction
+	countEvery = 5 * time.Second
+	countBatch = 500 // orders per transaction
 
-	// perPoint is how many minor units that were paid earn one point. Of each order
-	// the rest is dropped, so a refund takes back what the order gave.
+	// perPoint is the number of paid minor units per point. It rounds down for each order, so
+	// a refund subtracts the points that the order earned.
 	perPoint = 100
 )
 
-// UpdateCounters counts paid orders into what their shops sold and their users' points, and
-// refunded ones out of it, within about five seconds, until ctx ends. Each is counted
-// once, by whichever process: any number of them may run it.
+// UpdateCounters counts paid orders in the sales of their shops and the points of their users.
+// It subtracts refunded orders. It runs until ctx ends, with a delay of about five seconds.
+// Each order counts once. Any number of processes may run it.
 func (s *Service) UpdateCounters(ctx context.Context) error {
-	for clock.Sleep(ctx, tallyEvery) == nil {
-		for n := tallyBatch; n == tallyBatch && ctx.Err() == nil; {
+	for clock.Sleep(ctx, countEvery) == nil {
+		for n := countBatch; n == countBatch && ctx.Err() == nil; {
 			var err error
-			if n, err = s.tally(ctx); err != nil {
+			if n, err = s.countOrders(ctx); err != nil {
 				s.metrics.failed(ctx, "tally", err)
 			}
 		}
@@ -41,7 +41,7 @@ func (s *Service) UpdateCounters(ctx context.Context) error {
 	return nil
 }
 
-// A delta is what a batch of orders adds.
+// A delta is the sum of a batch of orders.
 type delta struct {
 	in, out      []int64 // orders
 	sold, points map[int64]int
@@ -66,9 +66,9 @@ func countOf(rows []*ent.Order) delta {
 	return c
 }
 
-// tally counts one batch in one transaction, and returns how many orders it has.
-// Locks: orders, then shops, then users.
-func (s *Service) tally(ctx context.Context) (n int, err error) {
+// countOrders counts one batch in one transaction and returns its size. It locks orders, then
+// shops, then users.
+func (s *Service) countOrders(ctx context.Context) (n int, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var c delta
@@ -76,7 +76,7 @@ func (s *Service) tally(ctx context.Context) (n int, err error) {
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		c, shops, users = delta{}, nil, nil
 		batch := tx.Order.Query().Where(func(s *sql.Selector) { s.Where(sql.ExprP(schema.UntalliedOrder)) }).
-			Order(entorder.ByID()).Limit(tallyBatch)
+			Order(entorder.ByID()).Limit(countBatch)
 		batch.Modify(sqldb.ForUpdateSkipLocked)
 		rows, err := batch.All(ctx)
 		if n = len(rows); err != nil || n == 0 {
@@ -87,15 +87,15 @@ func (s *Service) tally(ctx context.Context) (n int, err error) {
 			return err
 		}
 		if shops, err = s.cfg.Shops.AddSold(ctx, tx, c.sold); err != nil {
-			return fmt.Errorf("add to what %d shops sold: %w", len(c.sold), err)
+			return fmt.Errorf("update sales of %d shops: %w", len(c.sold), err)
 		}
 		if users, err = s.cfg.Users.AddPoints(ctx, tx, c.points); err != nil {
-			return fmt.Errorf("add to the points of %d users: %w", len(c.points), err)
+			return fmt.Errorf("update points of %d users: %w", len(c.points), err)
 		}
 		return nil
 	})
 	if err != nil {
-		return 0, fmt.Errorf("tally %d orders: %w", n, err)
+		return 0, fmt.Errorf("count %d orders: %w", n, err)
 	}
 	s.metrics.count("tallied", n)
 	if len(c.sold) > 0 {
@@ -107,7 +107,7 @@ func (s *Service) tally(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// mark notes which orders are counted. It is nothing that a reader of orders sees.
+// mark stores whether orders are counted. Readers of orders do not see it.
 func mark(ctx context.Context, tx *ent.Tx, c delta) error {
 	for tallied, ids := range map[bool][]int64{true: c.in, false: c.out} {
 		if len(ids) == 0 {

@@ -13,9 +13,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// A merchant can redeem an order without its buyer: redeeming needs nothing that only
-// the buyer has. So the buyer can dispute a redemption. A dispute changes no money by
-// itself: an administrator decides whether the buyer gets a refund.
+// Redeeming needs nothing that only the buyer has, so a merchant can redeem an order without
+// its buyer. Therefore the buyer can dispute a redemption. A dispute moves no money by itself:
+// an administrator decides about a refund.
 
 // DisputeWithin limits the time between a redemption and its dispute.
 const DisputeWithin = 24 * time.Hour
@@ -23,19 +23,19 @@ const DisputeWithin = 24 * time.Hour
 // Dispute records that the buyer did not redeem a used order. It is possible within
 // [DisputeWithin] of the redemption. A second dispute returns the order unchanged.
 //
-// It returns a [fault.UserErrors], with the order, for another status and for a
-// redemption more than 24 hours ago. An order of another user is not found.
+// It returns an [apierror.UserErrors], with the order, for another status and for a redemption
+// more than 24 hours ago. An order of another user is not found.
 func (s *Service) Dispute(ctx context.Context, userID, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Dispute")
 	defer span.End()
-	order, err := s.asked(ctx, id, ownOf(userID))
+	order, err := s.authorized(ctx, id, ownedBy(userID))
 	if err != nil {
 		return nil, err
 	}
 	if order.Status == Queued {
 		return order, dispute.refuse(order)
 	}
-	// The client may leave now: a committed change must be announced.
+	// The client may disconnect now, but a committed change must be published.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var job []outbox.JobRef
@@ -52,7 +52,7 @@ func (s *Service) Dispute(ctx context.Context, userID, id int64) (*Order, error)
 			return err
 		}
 		if row, err = tx.Order.UpdateOne(row).SetRedemptionDisputedAt(s.now().UnixMilli()).AddVersion(1).Save(ctx); err != nil {
-			return fmt.Errorf("update it: %w", err)
+			return fmt.Errorf("update the order: %w", err)
 		}
 		order = fromRow(row)
 		job, err = outbox.AddBatch(ctx, s.outbox, tx, ordersChanged, id)
@@ -67,34 +67,34 @@ func (s *Service) Dispute(ctx context.Context, userID, id int64) (*Order, error)
 	if len(job) > 0 {
 		s.metrics.count("disputed", 1)
 		_, err = s.rows.Put(ctx, id, *order)
-		s.tell(map[string]bool{watched(userID): true})
+		s.notify(map[string]bool{ordersKey(userID): true})
 		s.outbox.Finish(ctx, err, job...)
 	}
 	return order, nil
 }
 
-var dispute = transition{from: Used, code: NotDisputable, does: "disputed"}
+var dispute = transition{from: Used, code: NotDisputable, verb: "disputed"}
 
-// mayDispute returns why an order cannot be disputed now, or nil.
+// mayDispute returns the reason why an order cannot be disputed now, or nil.
 func (s *Service) mayDispute(o *Order) error {
 	switch {
 	case o.Status != Used:
 		return dispute.refuse(o)
 	case o.UsedAt == nil || s.now().After(o.UsedAt.Add(DisputeWithin)):
-		return refusedOrder(NotDisputable, "A redemption can be disputed for 24 hours.")
+		return refusedOrder(NotDisputable, "You can dispute a redemption for 24 hours.")
 	}
 	return nil
 }
 
-// RefundDisputed is [Service.Refund] for a used order whose buyer disputed the
-// redemption. The caller must be an administrator. An order without a dispute is a
-// [fault.UserErrors], with the order as it is.
+// RefundDisputed is [Service.Refund] for a used order whose buyer disputed the redemption. The
+// caller must be an administrator. For an order without a dispute it returns an
+// [apierror.UserErrors] with the order.
 func (s *Service) RefundDisputed(ctx context.Context, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.RefundDisputed")
 	defer span.End()
 	anyone := func(context.Context, *Order) (bool, error) { return true, nil }
 	return s.refundBy(ctx, id, anyone, transition{
-		from: Used, to: Refunding, code: NotRefundable, does: "refunded by an administrator",
+		from: Used, to: Refunding, code: NotRefundable, verb: "refunded by an administrator",
 		check: func(row *ent.Order) string {
 			if row.RedemptionDisputedAt == nil {
 				return "The buyer did not dispute the redemption of this order."
@@ -104,8 +104,8 @@ func (s *Service) RefundDisputed(ctx context.Context, id int64) (*Order, error) 
 	})
 }
 
-// Disputed returns a page of the orders whose redemption was disputed, newest order
-// first. The caller must be an administrator.
+// Disputed returns a page of the orders with a disputed redemption, newest order first. The
+// caller must be an administrator.
 func (s *Service) Disputed(ctx context.Context, f Filter) (*Page, error) {
 	ctx, span := observe.Span(ctx, "order.Disputed")
 	defer span.End()
@@ -115,7 +115,7 @@ func (s *Service) Disputed(ctx context.Context, f Filter) (*Page, error) {
 	}
 	rows, err := s.rowsOf(ctx, entorder.RedemptionDisputedAtNotNil(), q)
 	if err != nil {
-		return nil, fmt.Errorf("disputed orders: %w", err)
+		return nil, fmt.Errorf("list disputed orders: %w", err)
 	}
 	return q.page(rows), nil
 }

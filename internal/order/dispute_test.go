@@ -13,17 +13,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// redeemed returns an order of Ann that the merchant redeemed.
-func redeemed(t *testing.T, p process, w *town, change ...func(*ent.OrderCreate)) *Order {
+// redeemed returns an order of Ann that the merchant has redeemed.
+func redeemed(t *testing.T, p process, w *fixture, change ...func(*ent.OrderCreate)) *Order {
 	t.Helper()
-	o, err := p.Redeem(t.Context(), Viewer{UserID: mia}, p.plant(t, w, Paid, change...).ID)
+	o, err := p.Redeem(t.Context(), Viewer{UserID: mia}, p.insertOrder(t, w, Paid, change...).ID)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return o
 }
 
-func (w *town) forgetHints() {
+func (w *fixture) clearHints() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hints = nil
@@ -31,9 +31,9 @@ func (w *town) forgetHints() {
 
 func TestRedemptionsCanBeDisputedForADay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p, other := w.process(t), w.process(t)
-		p.furnish(t)
+		p.seed(t)
 		ctx := t.Context()
 		o, late := redeemed(t, p, w), redeemed(t, p, w)
 		if o.RedeemedBy == nil || *o.RedeemedBy != mia {
@@ -44,43 +44,43 @@ func TestRedemptionsCanBeDisputedForADay(t *testing.T) {
 		}
 		for _, user := range []int64{bob, mia} {
 			if got, err := p.Dispute(ctx, user, o.ID); got != nil || codes(err) != string(apierror.NotFound) {
-				t.Errorf("user %d disputes: %v, %v", user, got, err)
+				t.Errorf("dispute by user %d: got %v, %v, want not found", user, got, err)
 			}
 		}
-		w.pass(23 * time.Hour)
-		w.forgetHints()
+		w.advance(23 * time.Hour)
+		w.clearHints()
 		got, err := p.Dispute(ctx, ann, o.ID)
 		if err != nil || got.DisputedAt == nil || got.Status != Used || !got.UsedAt.Equal(*o.UsedAt) || got.Version != o.Version+1 {
-			t.Fatalf("%+v, %v", got, err)
+			t.Fatalf("got %+v, %v", got, err)
 		}
-		if !w.told(watched(ann)) {
+		if !w.notified(ordersKey(ann)) {
 			t.Error("watchers of the order were not notified")
 		}
 		waitFor(t, func() bool {
 			seen, err := other.ByID(ctx, Viewer{UserID: mia}, o.ID)
 			return err == nil && cmp.Equal(got, seen)
 		})
-		w.pass(2 * time.Hour)
+		w.advance(2 * time.Hour)
 		if again, err := p.Dispute(ctx, ann, o.ID); err != nil || !cmp.Equal(got, again) {
 			t.Errorf("a second dispute: %+v, %v", again, err)
 		}
 		if got, err := p.Dispute(ctx, ann, late.ID); codes(err) != string(NotDisputable) || got == nil || got.DisputedAt != nil {
 			t.Errorf("a late dispute: %+v, %v", got, err)
 		}
-		waitFor(t, func() bool { return p.waits(t) == 0 })
+		waitFor(t, func() bool { return p.pendingJobs(t) == 0 })
 	})
 }
 
 func TestOnlyUsedOrdersCanBeDisputed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
-		p.furnish(t)
+		p.seed(t)
 		queued := &Order{ID: w.number(3), UserID: ann, ShopID: shopID, Status: Queued}
 		w.entries[queued.ID] = queued
 		orders := []*Order{queued}
 		for _, status := range []Status{Unpaid, Paid, Cancelled, Refunding, Refunded, Failed} {
-			orders = append(orders, p.plant(t, w, status, func(c *ent.OrderCreate) { c.SetUsedAt(w.now().UnixMilli()) }))
+			orders = append(orders, p.insertOrder(t, w, status, func(c *ent.OrderCreate) { c.SetUsedAt(w.now().UnixMilli()) }))
 		}
 		for _, o := range orders {
 			got, err := p.Dispute(t.Context(), ann, o.ID)
@@ -91,18 +91,18 @@ func TestOnlyUsedOrdersCanBeDisputed(t *testing.T) {
 	})
 }
 
-// A refund of a disputed order takes its points and its sale out of the counters once.
+// The refund of a disputed order subtracts its points and its sale from the counters once.
 func TestDisputedOrdersAreRefundedOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		both := []process{w.process(t), w.process(t)}
 		p := both[0]
-		p.furnish(t)
+		p.seed(t)
 		ctx := t.Context()
 		o, undisputed := redeemed(t, p, w), redeemed(t, p, w)
 		counters := func(sold int64, points int) {
 			t.Helper()
-			if _, err := p.tally(ctx); err != nil {
+			if _, err := p.countOrders(ctx); err != nil {
 				t.Fatal(err)
 			}
 			shop, user := p.db.Shop.GetX(ctx, shopID), p.db.User.GetX(ctx, ann)
@@ -116,7 +116,7 @@ func TestDisputedOrdersAreRefundedOnce(t *testing.T) {
 		}
 		counters(2, 20)
 		if got, err := p.Refund(ctx, ann, o.ID); codes(err) != string(NotRefundable) || got.Status != Used {
-			t.Errorf("the buyer refunds: %+v, %v", got, err)
+			t.Errorf("refund by the buyer: got %+v, %v, want %s", got, err, NotRefundable)
 		}
 		if got, err := p.RefundDisputed(ctx, undisputed.ID); codes(err) != string(NotRefundable) || got.Status != Used {
 			t.Errorf("a refund without a dispute: %+v, %v", got, err)
@@ -130,7 +130,7 @@ func TestDisputedOrdersAreRefundedOnce(t *testing.T) {
 				if wins[i] = err == nil; err != nil && codes(err) != string(NotRefundable) {
 					t.Error(err)
 				} else if wins[i] && got.Status != Refunded {
-					t.Errorf("it is %+v", got)
+					t.Errorf("got %+v", got)
 				}
 			})
 		}
@@ -152,13 +152,13 @@ func TestDisputedOrdersAreRefundedOnce(t *testing.T) {
 
 func TestDisputedOrdersAreListed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
-		p.furnish(t)
+		p.seed(t)
 		ctx := t.Context()
 		var disputed []int64
 		for i := range 4 {
-			w.pass(time.Second)
+			w.advance(time.Second)
 			o := redeemed(t, p, w)
 			if i == 1 {
 				continue

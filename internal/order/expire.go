@@ -17,19 +17,18 @@ const (
 	expireEvery = time.Second
 	expireBatch = 100 // orders cancelled in one transaction
 
-	// grace is how long an open attempt to pay keeps its order from being cancelled by
-	// time, from the opening of the attempt.
-	grace = 5 * time.Minute
+	// attemptGrace is how long an open payment attempt, from its opening, delays the expiry.
+	attemptGrace = 5 * time.Minute
 
-	keepDigest  = 24 * time.Hour // how long a client's key stands for its order
-	digestBatch = 500            // digests cleared in one statement
-	digestSteps = 10             // such statements in a row
+	digestTTL   = 24 * time.Hour // how long an idempotency key finds its order
+	digestBatch = 500            // digests per statement
+	digestSteps = 10             // statements per run
 	digestEvery = time.Minute
 )
 
-// Expire cancels unpaid orders whose time is over, a second after that, until ctx
-// ends. An attempt that was opened in the last five minutes delays it. Any number of
-// processes may run it: the rows hold all state.
+// Expire cancels unpaid orders a second after their deadline, until ctx ends. A payment
+// attempt that was opened in the last five minutes delays that. Any number of processes may
+// run it: the rows hold all state.
 func (s *Service) Expire(ctx context.Context) error {
 	for clock.Sleep(ctx, expireEvery) == nil {
 		s.expireAll(ctx)
@@ -37,8 +36,8 @@ func (s *Service) Expire(ctx context.Context) error {
 	return nil
 }
 
-// expireAll cancels what is due, until there is no full batch or ctx ends. A batch in
-// hand is finished.
+// expireAll cancels due orders until a batch is not full or ctx ends. It finishes the current
+// batch.
 func (s *Service) expireAll(ctx context.Context) {
 	for n := expireBatch; n == expireBatch && ctx.Err() == nil; {
 		var err error
@@ -49,53 +48,53 @@ func (s *Service) expireAll(ctx context.Context) {
 	}
 }
 
-// expire cancels a batch of orders that are due, and returns how many it looked at.
-func (s *Service) expire(ctx context.Context) (looked int, err error) {
+// expire cancels one batch of due orders and returns the number of orders that it checked.
+func (s *Service) expire(ctx context.Context) (checked int, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var t *changeSet
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		t = nil
 		rows, err := s.due(sqldb.Prepared(ctx), tx)
-		if looked = len(rows); err != nil || looked == 0 {
+		if checked = len(rows); err != nil || checked == 0 {
 			return err
 		}
-		if rows, err = s.unattempted(ctx, tx, rows); err != nil || len(rows) == 0 {
+		if rows, err = s.withoutAttempts(ctx, tx, rows); err != nil || len(rows) == 0 {
 			return err
 		}
-		t, err = s.turn(ctx, tx, rows, Cancelled)
+		t, err = s.writeTransition(ctx, tx, rows, Cancelled)
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("cancel orders by time: %w", err)
+		return 0, fmt.Errorf("cancel due orders: %w", err)
 	}
 	if t != nil {
 		s.metrics.count("expired", len(t.rows))
-		s.turned(ctx, t)
+		s.afterTransition(ctx, t)
 	}
-	return looked, nil
+	return checked, nil
 }
 
-// due locks orders whose time is over, those that nobody else has locked.
+// due locks and returns due orders that no other transaction has locked.
 func (s *Service) due(ctx context.Context, tx *ent.Tx) ([]*ent.Order, error) {
 	now := s.now()
-	young := entorder.HasPaymentsWith(payment.StateEQ(payment.StateOPEN), payment.CreatedAtGTE(now.Add(-grace).UnixMilli()))
+	young := entorder.HasPaymentsWith(payment.StateEQ(payment.StateOPEN), payment.CreatedAtGTE(now.Add(-attemptGrace).UnixMilli()))
 	batch := tx.Order.Query().Where(
 		entorder.StatusEQ(entorder.StatusUNPAID), entorder.PayBeforeLT(now.UnixMilli()),
-		entorder.Or(entorder.PayBeforeLT(now.Add(-grace).UnixMilli()), entorder.Not(young)),
+		entorder.Or(entorder.PayBeforeLT(now.Add(-attemptGrace).UnixMilli()), entorder.Not(young)),
 	).Order(entorder.ByPayBefore(), entorder.ByID()).Limit(expireBatch)
 	batch.Modify(sqldb.ForUpdateSkipLocked)
 	rows, err := batch.All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select what is due: %w", err)
+		return nil, fmt.Errorf("select due orders: %w", err)
 	}
 	return rows, nil
 }
 
-// unattempted leaves out locked orders to which a payment was opened after they were
-// looked at, and before they were locked.
-func (s *Service) unattempted(ctx context.Context, tx *ent.Tx, rows []*ent.Order) ([]*ent.Order, error) {
-	late := s.now().Add(-grace).UnixMilli()
+// withoutAttempts returns the locked orders without a new payment attempt: one may have opened
+// between the select and the lock.
+func (s *Service) withoutAttempts(ctx context.Context, tx *ent.Tx, rows []*ent.Order) ([]*ent.Order, error) {
+	late := s.now().Add(-attemptGrace).UnixMilli()
 	var ids []int64
 	for _, r := range rows {
 		if r.PayBefore >= late {
@@ -122,23 +121,23 @@ func (s *Service) unattempted(ctx context.Context, tx *ent.Tx, rows []*ent.Order
 	return rest, nil
 }
 
-// clearDigests clears digests that are too old, some at a time: the first time in this
-// process beginning at the oldest, and then where it ended.
+// clearDigests clears old digests in batches. It starts at the oldest digest, and in later
+// runs where the previous run ended.
 func (s *Service) clearDigests(ctx context.Context) error {
-	until := s.now().Add(-keepDigest).UnixMilli()
-	if s.digested == 0 {
+	until := s.now().Add(-digestTTL).UnixMilli()
+	if s.digestCursor == 0 {
 		oldest, err := s.db.Order.Query().Where(entorder.IdempotencyNotNil()).Order(entorder.ByCreatedAt()).
 			Select(entorder.FieldCreatedAt).First(ctx)
 		if err != nil && !ent.IsNotFound(err) {
-			return fmt.Errorf("select the oldest digest: %w", err)
+			return fmt.Errorf("select oldest digest: %w", err)
 		}
 		if err != nil {
-			return nil //nolint:nilerr // there is no digest at all
+			return nil //nolint:nilerr // no digests exist
 		}
-		s.digested = oldest.CreatedAt
+		s.digestCursor = oldest.CreatedAt
 	}
 	for range digestSteps {
-		n, err := s.clearSome(ctx, entorder.CreatedAtGTE(s.digested), entorder.CreatedAtLT(until))
+		n, err := s.clearSome(ctx, entorder.CreatedAtGTE(s.digestCursor), entorder.CreatedAtLT(until))
 		if err != nil || n < digestBatch {
 			return err
 		}
@@ -164,6 +163,6 @@ func (s *Service) clearSome(ctx context.Context, within ...predicate.Order) (int
 	if err := s.db.Order.Update().Where(entorder.IDIn(ids...)).ClearIdempotency().Exec(ctx); err != nil {
 		return 0, fmt.Errorf("clear %d digests: %w", len(ids), err)
 	}
-	s.digested = rows[len(rows)-1].CreatedAt
+	s.digestCursor = rows[len(rows)-1].CreatedAt
 	return len(rows), nil
 }

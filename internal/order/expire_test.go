@@ -16,20 +16,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestUnpaidOrdersAreCancelledWhenTheirTimeIsOver(t *testing.T) {
+func TestUnpaidOrdersExpire(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		w.provider.Plan = func(Charge) FakeOutcome { return FakeOutcome{State: Pending} }
 		p := w.process(t, func(c *Config) { c.payWait = time.Millisecond })
-		p.furnish(t)
-		unpaid, early, tried, paid := p.plant(t, w, Unpaid), p.plant(t, w, Unpaid), p.plant(t, w, Unpaid), p.plant(t, w, Paid)
+		p.seed(t)
+		unpaid, early, tried, paid := p.insertOrder(t, w, Unpaid), p.insertOrder(t, w, Unpaid), p.insertOrder(t, w, Unpaid), p.insertOrder(t, w, Paid)
 		attempt := func(o *Order) {
 			if _, err := p.Pay(t.Context(), ann, o.ID, Wechat); err != nil {
 				t.Fatal(err)
 			}
 		}
 		attempt(early)
-		w.pass(13 * time.Minute)
+		w.advance(13 * time.Minute)
 		attempt(tried)
 		for _, tt := range []struct {
 			name                       string
@@ -37,14 +37,14 @@ func TestUnpaidOrdersAreCancelledWhenTheirTimeIsOver(t *testing.T) {
 			unpaid, early, tried, paid Status
 			stock                      int
 		}{
-			{"within the time", time.Minute, Unpaid, Unpaid, Unpaid, Paid, 0},
-			{"after the time", 2 * time.Minute, Cancelled, Cancelled, Unpaid, Paid, 2},
-			{"and again", time.Minute, Cancelled, Cancelled, Unpaid, Paid, 2},
-			{"after the grace", grace, Cancelled, Cancelled, Cancelled, Paid, 3},
+			{"before the deadline", time.Minute, Unpaid, Unpaid, Unpaid, Paid, 0},
+			{"after the deadline", 2 * time.Minute, Cancelled, Cancelled, Unpaid, Paid, 2},
+			{"again", time.Minute, Cancelled, Cancelled, Unpaid, Paid, 2},
+			{"after the grace period", attemptGrace, Cancelled, Cancelled, Cancelled, Paid, 3},
 			{"a day later", 24 * time.Hour, Cancelled, Cancelled, Cancelled, Paid, 3},
 		} {
-			w.pass(tt.after)
-			again := w.process(t) // a process that knows nothing of the one before
+			w.advance(tt.after)
+			again := w.process(t) // a new process without state
 			again.expireAll(t.Context())
 			for _, o := range []struct {
 				id   int64
@@ -52,34 +52,34 @@ func TestUnpaidOrdersAreCancelledWhenTheirTimeIsOver(t *testing.T) {
 			}{{unpaid.ID, tt.unpaid}, {early.ID, tt.early}, {tried.ID, tt.tried}, {paid.ID, tt.paid}} {
 				got, err := p.ByID(t.Context(), Viewer{UserID: ann}, o.id)
 				if err != nil || got.Status != o.want {
-					t.Errorf("%s: %+v, %v; want %s", tt.name, got, err, o.want)
+					t.Errorf("%s: got %+v, %v, want %s", tt.name, got, err, o.want)
 				}
 			}
 			if p.stock(t) != tt.stock {
-				t.Errorf("%s: the stock is %d, want %d", tt.name, p.stock(t), tt.stock)
+				t.Errorf("%s: got stock %d, want %d", tt.name, p.stock(t), tt.stock)
 			}
 		}
 	})
 }
 
-// A payment that was opened between the look at what is due and its lock.
-func TestAnOrderThatIsBeingPaidIsLeftOutUnderTheLockToo(t *testing.T) {
+// The payment attempt opens between the select of due orders and their lock.
+func TestExpirySkipsOrdersBeingPaid(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
-		p.furnish(t)
-		w.pass(time.Hour)
+		p.seed(t)
+		w.advance(time.Hour)
 		at := func(before time.Duration) func(*ent.OrderCreate) {
 			return func(c *ent.OrderCreate) { c.SetPayBefore(w.now().Add(-before).UnixMilli()) }
 		}
-		alone, tried, long := p.plant(t, w, Unpaid, at(time.Minute)), p.plant(t, w, Unpaid, at(time.Minute)), p.plant(t, w, Unpaid, at(time.Hour))
-		early := p.plant(t, w, Unpaid, at(time.Minute))
+		alone, tried, long := p.insertOrder(t, w, Unpaid, at(time.Minute)), p.insertOrder(t, w, Unpaid, at(time.Minute)), p.insertOrder(t, w, Unpaid, at(time.Hour))
+		early := p.insertOrder(t, w, Unpaid, at(time.Minute))
 		opened := w.now().Add(-2 * time.Minute).UnixMilli()
 		for o, at := range map[*Order]int64{tried: opened, long: 1, early: 1} {
 			p.db.Payment.Create().SetOrderID(o.ID).SetAttempt(1).SetMethod("ALIPAY").SetAmount(1).SetCreatedAt(at).SetUpdatedAt(at).SaveX(t.Context())
 		}
 		err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) error {
-			rows, err := p.unattempted(t.Context(), tx, tx.Order.Query().Order(entorder.ByID()).AllX(t.Context()))
+			rows, err := p.withoutAttempts(t.Context(), tx, tx.Order.Query().Order(entorder.ByID()).AllX(t.Context()))
 			var ids []int64
 			for _, r := range rows {
 				ids = append(ids, r.ID)
@@ -95,11 +95,11 @@ func TestAnOrderThatIsBeingPaidIsLeftOutUnderTheLockToo(t *testing.T) {
 	})
 }
 
-func TestManyOrdersExpireOnceEachWithTwoWorkers(t *testing.T) {
+func TestTwoWorkersExpireEachOrderOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		both := []process{w.process(t), w.process(t)}
-		both[0].furnish(t)
+		both[0].seed(t)
 		const n = 3*expireBatch + 11
 		var rows []*ent.OrderCreate
 		for range n {
@@ -122,36 +122,36 @@ func TestManyOrdersExpireOnceEachWithTwoWorkers(t *testing.T) {
 		stop()
 		g.Wait()
 		if got := both[0].stock(t); got != n || len(w.returned) != n {
-			t.Errorf("%d pieces went back and %d were announced, want %d", got, len(w.returned), n)
+			t.Errorf("released %d items and published %d, want %d", got, len(w.returned), n)
 		}
-		storetest.Relay(t, both[0].box) // for what a busy Redis did not answer in time
-		waitFor(t, func() bool { return both[0].waits(t)+both[1].waits(t) == 0 })
+		storetest.Relay(t, both[0].box) // for timeouts of a busy Redis
+		waitFor(t, func() bool { return both[0].pendingJobs(t)+both[1].pendingJobs(t) == 0 })
 	})
 }
 
-func TestTheTallyCountsEachOrderOnce(t *testing.T) {
+func TestCountersCountEachOrderOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		both := []process{w.process(t), w.process(t)}
 		p := both[0]
-		p.furnish(t)
+		p.seed(t)
 		counted := func(sold, points int) {
 			t.Helper()
 			if got := p.db.Shop.GetX(t.Context(), shopID).Sold; got != sold {
-				t.Errorf("the shop sold %d, want %d", got, sold)
+				t.Errorf("got %d sales of the shop, want %d", got, sold)
 			}
 			if got := p.db.User.GetX(t.Context(), ann).Points; got != points {
-				t.Errorf("the user has %d points, want %d", got, points)
+				t.Errorf("got %d points of the user, want %d", got, points)
 			}
 		}
-		tally := func() {
+		count := func() {
 			t.Helper()
 			var g sync.WaitGroup
 			for _, p := range both {
 				g.Go(func() {
 					for n := 1; n > 0; {
 						var err error
-						if n, err = p.tally(t.Context()); err != nil {
+						if n, err = p.countOrders(t.Context()); err != nil {
 							t.Error(err)
 						}
 					}
@@ -159,29 +159,29 @@ func TestTheTallyCountsEachOrderOnce(t *testing.T) {
 			}
 			g.Wait()
 		}
-		paid := p.plant(t, w, Paid, func(c *ent.OrderCreate) { c.SetPayValue(1999) })
-		p.plant(t, w, Used)
-		p.plant(t, w, Refunding)
+		paid := p.insertOrder(t, w, Paid, func(c *ent.OrderCreate) { c.SetPayValue(1999) })
+		p.insertOrder(t, w, Used)
+		p.insertOrder(t, w, Refunding)
 		for _, s := range []Status{Unpaid, Cancelled, Refunded, Failed} {
-			p.plant(t, w, s)
+			p.insertOrder(t, w, s)
 		}
-		tally()
-		tally()
+		count()
+		count()
 		counted(3, 19+10+10)
 
 		if _, err := p.Refund(t.Context(), ann, paid.ID); err != nil {
 			t.Fatal(err)
 		}
-		tally()
-		tally()
+		count()
+		count()
 		counted(2, 20)
 
-		// One that is refunded before it was counted.
-		quick := p.plant(t, w, Paid)
+		// A refund before the order was counted.
+		quick := p.insertOrder(t, w, Paid)
 		if _, err := p.Refund(t.Context(), ann, quick.ID); err != nil {
 			t.Fatal(err)
 		}
-		tally()
+		count()
 		counted(2, 20)
 
 		var rows []*ent.OrderCreate
@@ -194,23 +194,23 @@ func TestTheTallyCountsEachOrderOnce(t *testing.T) {
 			}
 		}
 		w.mu.Lock()
-		w.failSold = errors.New("the shops are closed")
+		w.failSold = errors.New("shops failed")
 		w.mu.Unlock()
-		if _, err := p.tally(t.Context()); err == nil {
-			t.Error("a tally that failed did not say so")
+		if _, err := p.countOrders(t.Context()); err == nil {
+			t.Error("countOrders returned nil, want an error")
 		}
 		counted(2, 20)
 		w.mu.Lock()
 		w.failSold = nil
 		w.mu.Unlock()
-		tally()
+		count()
 		counted(1202, 1220)
 	})
 }
 
-func TestTheConditionOfTheTallyIsThatOfItsIndex(t *testing.T) {
+func TestUncountedOrdersUseTheirIndex(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		p := newTown(on).process(t)
+		p := newFixture(on).process(t)
 		tx, err := p.db.Tx(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -230,7 +230,7 @@ func TestTheConditionOfTheTallyIsThatOfItsIndex(t *testing.T) {
 		defer func() { _ = rows.Close() }()
 		plan := scanAll(t, rows)
 		if !strings.Contains(plan, "order_untallied") {
-			t.Errorf("the plan is\n%s", plan)
+			t.Errorf("got plan\n%s\nwant index order_untallied", plan)
 		}
 	})
 }

@@ -32,40 +32,40 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redisdb.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // one line per refused connection
 	os.Exit(m.Run())
 }
 
-// The people of the tests, and their shop.
+// Users of the tests, and their shop.
 const (
 	ann, bob, cid = int64(11), int64(12), int64(13)
-	mia, zoe      = int64(21), int64(22) // merchants: of the shop, of none
+	mia, zoe      = int64(21), int64(22) // merchants: owner of the shop, owner of none
 	shopID        = int64(7)
 
 	anyTimes, oncePerUser, offSale, flash, past = int64(101), int64(102), int64(103), int64(104), int64(105) // vouchers
 )
 
-// A town is what all processes of a test share beside the stores: the other rooms, a
-// clock, a provider.
-type town struct {
+// A fixture is the state that all processes of a test share, in addition to the stores: fakes
+// of the other services, a clock and a provider.
+type fixture struct {
 	on       storetest.Stores
-	clock    atomic.Int64 // milliseconds that the clock is ahead
-	nodes    []string     // of locks; empty for the Redis of the process
+	clock    atomic.Int64 // offset of the clock in milliseconds
+	nodes    []string     // lock nodes; empty: the Redis of the process
 	provider *Fake
 	numbers  atomic.Int64
 
 	mu       sync.Mutex
 	vouchers map[int64]*Voucher
 	entries  map[int64]*Order // queued
-	answers  []sale.Response  // of the sale, in turn
-	asked    []sale.Request
+	answers  []sale.Response  // next answers of the sale
+	requests []sale.Request
 	failSold error
 	returned []sale.Reservation
 	hints    []string
 }
 
-func newTown(on storetest.Stores) *town {
-	t := &town{
+func newFixture(on storetest.Stores) *fixture {
+	t := &fixture{
 		on: on, provider: &Fake{}, entries: map[int64]*Order{},
 		vouchers: map[int64]*Voucher{
 			anyTimes:    {ID: anyTimes, ShopID: shopID, Price: 4550},
@@ -79,15 +79,17 @@ func newTown(on storetest.Stores) *town {
 	return t
 }
 
-func (w *town) now() time.Time {
+func (w *fixture) now() time.Time {
 	return time.Now().Add(time.Duration(w.clock.Load()) * time.Millisecond)
 }
-func (w *town) pass(d time.Duration)       { w.clock.Add(d.Milliseconds()) }
-func (w *town) number(partition int) int64 { return w.numbers.Add(1)<<6 | int64(partition) }
+func (w *fixture) advance(d time.Duration)    { w.clock.Add(d.Milliseconds()) }
+func (w *fixture) number(partition int) int64 { return w.numbers.Add(1)<<6 | int64(partition) }
 
-func (w *town) Next(_ context.Context, partition int) (int64, error) { return w.number(partition), nil }
+func (w *fixture) Next(_ context.Context, partition int) (int64, error) {
+	return w.number(partition), nil
+}
 
-func (w *town) VoucherByID(_ context.Context, id int64) (*Voucher, error) {
+func (w *fixture) VoucherByID(_ context.Context, id int64) (*Voucher, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if v := w.vouchers[id]; v != nil {
@@ -96,19 +98,19 @@ func (w *town) VoucherByID(_ context.Context, id int64) (*Voucher, error) {
 	return nil, apierror.ErrNotFound
 }
 
-func (w *town) Order(_ context.Context, t sale.Request) (sale.Response, error) {
+func (w *fixture) Order(_ context.Context, t sale.Request) (sale.Response, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.asked = append(w.asked, t)
+	w.requests = append(w.requests, t)
 	if len(w.answers) == 0 {
-		return sale.Response{}, errors.New("nobody said what the sale answers")
+		return sale.Response{}, errors.New("no answer of the sale is planned")
 	}
 	a := w.answers[0]
 	w.answers = w.answers[1:]
 	return a, nil
 }
 
-func (w *town) Entries(_ context.Context, numbers []int64) (map[int64]*Order, error) {
+func (w *fixture) Entries(_ context.Context, numbers []int64) (map[int64]*Order, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	found := map[int64]*Order{}
@@ -120,9 +122,9 @@ func (w *town) Entries(_ context.Context, numbers []int64) (map[int64]*Order, er
 	return found, nil
 }
 
-// Release does what the flash sales do to the database.
-func (w *town) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.JobRef, error) {
-	for _, h := range holds {
+// Release does the database part of the flash sales.
+func (w *fixture) Release(ctx context.Context, tx outbox.Execer, reservations []sale.Reservation) ([]outbox.JobRef, error) {
+	for _, h := range reservations {
 		if _, err := tx.ExecContext(ctx, fmt.Sprintf("UPDATE flash_sales SET stock = stock + 1 WHERE id = %d", h.Voucher)); err != nil {
 			return nil, err
 		}
@@ -130,36 +132,36 @@ func (w *town) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reser
 	return nil, nil
 }
 
-func (w *town) AfterRelease(_ context.Context, holds []sale.Reservation, _ []outbox.JobRef) {
+func (w *fixture) AfterRelease(_ context.Context, reservations []sale.Reservation, _ []outbox.JobRef) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.returned = append(w.returned, holds...)
+	w.returned = append(w.returned, reservations...)
 }
 
-func (w *town) OwnerOf(_ context.Context, id int64) (*int64, bool, error) {
+func (w *fixture) OwnerOf(_ context.Context, id int64) (*int64, bool, error) {
 	owner := mia
 	return &owner, id == shopID, nil
 }
 
-func (w *town) tell(keys ...string) {
+func (w *fixture) notify(keys ...string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.hints = append(w.hints, keys...)
 }
 
-func (w *town) told(key string) bool {
+func (w *fixture) notified(key string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Contains(w.hints, key)
 }
 
-func (w *town) answer(a ...sale.Response) {
+func (w *fixture) answer(a ...sale.Response) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.answers = a
 }
 
-// A process is a Service as one of several processes has it.
+// A process is a Service in one of several processes.
 type process struct {
 	*Service
 	rdb  redis.UniversalClient
@@ -167,11 +169,11 @@ type process struct {
 	from storetest.Process
 }
 
-// shops and users of the tests write the count into the database, as the real ones do:
-// what a transaction that failed has added is gone.
-type shopsRoom struct{ *town }
+// fakeShops and fakeUsers write the counters to the database, like the real ones: a failed
+// transaction adds nothing.
+type fakeShops struct{ *fixture }
 
-func (r shopsRoom) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.JobRef, error) {
+func (r fakeShops) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.JobRef, error) {
 	for id, n := range sold {
 		if err := tx.Shop.UpdateOneID(id).AddSold(n).Exec(ctx); err != nil {
 			return nil, err
@@ -180,17 +182,17 @@ func (r shopsRoom) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) 
 	return nil, r.failure()
 }
 
-func (w *town) failure() error {
+func (w *fixture) failure() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.failSold
 }
 
-func (shopsRoom) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
+func (fakeShops) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
 
-type usersRoom struct{ *town }
+type fakeUsers struct{ *fixture }
 
-func (usersRoom) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error) {
+func (fakeUsers) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error) {
 	for id, n := range points {
 		if err := tx.User.UpdateOneID(id).AddPoints(n).Exec(ctx); err != nil {
 			return nil, err
@@ -199,9 +201,9 @@ func (usersRoom) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int
 	return nil, nil
 }
 
-func (usersRoom) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
+func (fakeUsers) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
 
-// ledger has balances as rows, without entries.
+// ledger stores balances as rows, without entries.
 type ledger struct{}
 
 func (ledger) Pay(ctx context.Context, tx *ent.Tx, userID, _ int64, amount int) (bool, error) {
@@ -217,7 +219,7 @@ func (ledger) Refund(ctx context.Context, tx *ent.Tx, userID, paymentID int64) e
 	return tx.Balance.UpdateOneID(userID).AddAmount(int64(p.Amount)).Exec(ctx)
 }
 
-// fund gives Ann a balance.
+// fund sets Ann's balance.
 func (p process) fund(t *testing.T, amount int64) {
 	t.Helper()
 	p.db.Balance.Create().SetID(ann).SetAmount(amount).ExecX(t.Context())
@@ -228,8 +230,8 @@ func (p process) balance(t *testing.T) int64 {
 	return p.db.Balance.GetX(t.Context(), ann).Amount
 }
 
-// process starts a process of the town.
-func (w *town) process(t *testing.T, change ...func(*Config)) process {
+// process starts a process of the fixture.
+func (w *fixture) process(t *testing.T, change ...func(*Config)) process {
 	t.Helper()
 	from := storetest.Open(t, w.on)
 	nodes := []redis.UniversalClient{from.Redis}
@@ -255,8 +257,8 @@ func (w *town) process(t *testing.T, change ...func(*Config)) process {
 	})
 	cfg := Config{
 		Redis: from.Redis, Locks: locks, Registerer: from.Registry, Log: from.Log,
-		Prefix: storetest.Prefix, Vouchers: w, Sales: w, Shops: shopsRoom{w}, Users: usersRoom{w}, Numbers: w,
-		Ledger: ledger{}, StockKey: stockKey, Provider: w.provider, Notify: w.tell, Now: w.now,
+		Prefix: storetest.Prefix, Vouchers: w, Sales: w, Shops: fakeShops{w}, Users: fakeUsers{w}, Numbers: w,
+		Ledger: ledger{}, StockKey: stockKey, Provider: w.provider, Notify: w.notify, Now: w.now,
 	}
 	for _, c := range change {
 		c(&cfg)
@@ -266,12 +268,12 @@ func (w *town) process(t *testing.T, change ...func(*Config)) process {
 	return process{s, from.Redis, box, from}
 }
 
-// furnish stores the users, the shop and the sale.
-func (p process) furnish(t *testing.T) {
+// seed stores the users, the shop and the sale.
+func (p process) seed(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	for _, id := range []int64{ann, bob, cid, mia, zoe} {
-		p.db.User.Create().SetID(id).SetNickname("somebody").SaveX(ctx)
+		p.db.User.Create().SetID(id).SetNickname("user").SaveX(ctx)
 	}
 	kind := p.db.ShopType.Create().SetKey("bar").SetName("Bars").SetSort(1).SaveX(ctx)
 	p.db.Shop.Create().SetID(shopID).SetTypeID(kind.ID).SetName("Noodles").SetOwnerID(mia).SetLat(1).SetLng(1).SetGeo(1).SetSearch("").SaveX(ctx)
@@ -279,14 +281,14 @@ func (p process) furnish(t *testing.T) {
 	p.db.FlashSale.Create().SetID(flash).SetVoucherID(flash).SetStock(0).SetInitialStock(1000).SetBeginsAt(0).SetEndsAt(1 << 50).SetPartition(3).SetBuckets(2).SaveX(ctx)
 }
 
-// stock is how many pieces of the flash voucher are left in the database.
+// stock returns the stock of the flash voucher in the database.
 func (p process) stock(t *testing.T) int {
 	t.Helper()
 	return p.db.FlashSale.Query().Where(entflash.ID(flash)).OnlyX(t.Context()).Stock
 }
 
-// plant stores an order of Ann in a status, as the verbs leave it.
-func (p process) plant(t *testing.T, w *town, status Status, change ...func(*ent.OrderCreate)) *Order {
+// insertOrder stores an order of Ann in a status, as the transitions leave it.
+func (p process) insertOrder(t *testing.T, w *fixture, status Status, change ...func(*ent.OrderCreate)) *Order {
 	t.Helper()
 	ctx, now := t.Context(), w.now().UnixMilli()
 	id := w.number(3)
@@ -304,7 +306,7 @@ func (p process) plant(t *testing.T, w *town, status Status, change ...func(*ent
 	return fromRow(row)
 }
 
-// codes are the codes of a refusal, or the error itself.
+// codes returns the codes of a refusal, or the error text.
 func codes(err error) string {
 	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
@@ -317,8 +319,8 @@ func codes(err error) string {
 	return strings.Join(list, " ")
 }
 
-// waits is how many jobs of the outbox wait for somebody.
-func (p process) waits(t *testing.T) int64 {
+// pendingJobs returns the number of unfinished outbox jobs.
+func (p process) pendingJobs(t *testing.T) int64 {
 	t.Helper()
 	return storetest.Waiting(t, p.box)
 }
@@ -328,7 +330,7 @@ func waitFor(t *testing.T, cond func() bool) {
 	testkit.Eventually(t, 20*time.Second, cond)
 }
 
-// scanAll is the text of all columns of all rows.
+// scanAll returns the text of all columns of all rows.
 func scanAll(t *testing.T, rows *stdsql.Rows) string {
 	t.Helper()
 	columns, err := rows.Columns()
@@ -355,5 +357,5 @@ func scanAll(t *testing.T, rows *stdsql.Rows) string {
 	return b.String()
 }
 
-// stockKey is the name by which these tests watch a sale.
+// stockKey returns the notification key of a sale in these tests.
 func stockKey(voucher int64) string { return "stock:" + decimal(voucher) }

@@ -12,62 +12,61 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// The topics of this room's jobs in the outbox.
+// Outbox topics of this package.
 const (
-	ordersChanged = "orders-changed" // ids of orders whose rows were changed
-	ordersDecided = "orders-decided" // ids of orders whose rows were inserted
-	askProvider   = "order-charge"   // an attempt to pay that the provider is to be asked about
-	payBack       = "order-refund"   // an attempt whose money is to go back
+	ordersChanged = "orders-changed" // ids of orders with changed rows
+	ordersDecided = "orders-decided" // ids of orders with inserted rows
+	chargeTopic   = "order-charge"   // a payment attempt to charge
+	refundTopic   = "order-refund"   // a payment attempt to refund
 )
 
-// announceTimeout bounds what follows a commit.
-const announceTimeout = 5 * time.Second
+// afterCommitTimeout bounds the work after a commit.
+const afterCommitTimeout = 5 * time.Second
 
-// openOutbox says what is done for a committed write when its writer could not.
+// openOutbox registers the handlers that finish the work of failed writers.
 func (s *Service) openOutbox() {
 	s.outbox.Handle(ordersChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate)})
-	s.outbox.Handle(ordersDecided, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.decidedAgain)})
-	s.outbox.Handle(askProvider, outbox.Handler{Do: outbox.DoBatch(s.askAgain)})
-	s.outbox.Handle(payBack, outbox.Handler{Do: outbox.DoBatch(s.giveBackAgain)})
+	s.outbox.Handle(ordersDecided, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.retryDecided)})
+	s.outbox.Handle(chargeTopic, outbox.Handler{Do: outbox.DoBatch(s.retryCharges)})
+	s.outbox.Handle(refundTopic, outbox.Handler{Do: outbox.DoBatch(s.retryRefunds)})
 }
 
-// A StoredOrder order is one that came into the database: as an order, or as a
-// tombstone.
+// A StoredOrder is an order that was stored in the database, possibly as a tombstone.
 type StoredOrder struct {
 	Order, User, Voucher int64
-	At                   time.Time // when it was admitted
+	At                   time.Time // time of admission
 }
 
-// EnqueueJobs adds to tx what must happen after its commit about orders that it inserts.
+// EnqueueJobs adds to tx the jobs for the work after its commit, for the orders that it
+// inserts.
 func (s *Service) EnqueueJobs(ctx context.Context, tx outbox.Execer, ids []int64) ([]outbox.JobRef, error) {
 	return outbox.AddBatch(ctx, s.outbox, tx, ordersDecided, ids...)
 }
 
-// AfterCommit does what [Service.EnqueueJobs] noted, after the commit: the users' lists show the
-// orders, and whoever watches hears of it. It does not fail: what it cannot do, the
-// outbox does.
-func (s *Service) AfterCommit(ctx context.Context, changed []StoredOrder, tickets []outbox.JobRef) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout)
+// AfterCommit does the work of [Service.EnqueueJobs] after the commit: it adds the orders to
+// the lists of their users and notifies watchers. The outbox retries failures.
+func (s *Service) AfterCommit(ctx context.Context, changed []StoredOrder, jobs []outbox.JobRef) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), afterCommitTimeout)
 	defer cancel()
-	s.outbox.Finish(ctx, s.announce(ctx, changed), tickets...)
+	s.outbox.Finish(ctx, s.publish(ctx, changed), jobs...)
 }
 
-func (s *Service) announce(ctx context.Context, changed []StoredOrder) error {
+func (s *Service) publish(ctx context.Context, changed []StoredOrder) error {
 	hints := make(map[string]bool, len(changed))
 	for _, c := range changed {
-		hints[watched(c.User)] = true
+		hints[ordersKey(c.User)] = true
 		hints[s.cfg.StockKey(c.Voucher)] = true
 	}
-	err := s.lists.enlist(ctx, changed)
-	s.tell(hints)
+	err := s.lists.addAndUnqueue(ctx, changed)
+	s.notify(hints)
 	return err
 }
 
-// decidedAgain is announce for orders whose writer did not get so far. While Redis is away
-// the database, which carries the sales then, is not asked for what nobody can be told.
-func (s *Service) decidedAgain(ctx context.Context, ids ...int64) error {
+// retryDecided is publish for orders whose writer did not finish. While Redis is unavailable
+// it does not query the database, which then carries the sales.
+func (s *Service) retryDecided(ctx context.Context, ids ...int64) error {
 	if err := s.lists.rdb.Ping(ctx).Err(); err != nil {
-		return outbox.Transient(fmt.Errorf("announce %d orders: %w", len(ids), err))
+		return outbox.Transient(fmt.Errorf("publish %d orders: %w", len(ids), err))
 	}
 	rows, err := s.db.Order.Query().Where(entorder.IDIn(ids...)).All(ctx)
 	if err != nil {
@@ -75,34 +74,34 @@ func (s *Service) decidedAgain(ctx context.Context, ids ...int64) error {
 	}
 	changed := make([]StoredOrder, len(rows))
 	for i, r := range rows {
-		changed[i] = changedOf(r)
+		changed[i] = storedOrderOf(r)
 	}
-	return outbox.Transient(s.announce(ctx, changed)) // Redis is away
+	return outbox.Transient(s.publish(ctx, changed)) // Redis is unavailable
 }
 
-func changedOf(r *ent.Order) StoredOrder {
+func storedOrderOf(r *ent.Order) StoredOrder {
 	return StoredOrder{Order: r.ID, User: r.UserID, Voucher: r.VoucherID, At: time.UnixMilli(r.CreatedAt)}
 }
 
-// Invalidate tells Redis and whoever watches that rows of orders were changed, by
-// whomever. It may be repeated.
+// Invalidate updates Redis and notifies watchers after any change of order rows. It may be
+// repeated.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	rows, err := s.db.Order.Query().Where(entorder.IDIn(ids...)).
 		Select(entorder.FieldID, entorder.FieldUserID, entorder.FieldVoucherID).All(ctx)
 	if err != nil {
 		return outbox.Transient(fmt.Errorf("select %d orders: %w", len(ids), err))
 	}
-	err = outbox.Transient(s.rows.Invalidate(ctx, ids...)) // Redis is away
+	err = outbox.Transient(s.rows.Invalidate(ctx, ids...)) // Redis is unavailable
 	hints := make(map[string]bool, len(rows))
 	for _, r := range rows {
-		hints[watched(r.UserID)] = true
+		hints[ordersKey(r.UserID)] = true
 		hints[s.cfg.StockKey(r.VoucherID)] = true
 	}
-	s.tell(hints)
+	s.notify(hints)
 	return err
 }
 
-// tell hints at what may have changed.
-func (s *Service) tell(hints map[string]bool) {
+// notify reports changed notification keys.
+func (s *Service) notify(hints map[string]bool) {
 	s.cfg.Notify(slices.Collect(maps.Keys(hints))...)
 }

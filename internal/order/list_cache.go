@@ -18,37 +18,34 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
-// listCache are the newest orders of each user, and those of them that may wait for
-// their commit, in Redis.
+// listCache stores in Redis the newest orders of each user, and their orders that may wait for
+// their commit.
 //
-// The newest orders are a window of kit/cache: a sorted set that a rebuild makes as a
-// whole and an added order changes only if it is there, with a marker that says
-// whether all orders of the user are in it, none of them perhaps, or whether more lie
-// below the oldest.
+// The newest orders are a window of kit/cache: a sorted set that a rebuild stores as a whole.
+// An add changes the set only if it exists. A marker tells whether the set has all orders of
+// the user, or whether older ones exist.
 //
-// A rebuild cannot lose an order that is committed meanwhile. It takes a lease in
-// Redis, then reads the rows, then stores what it read, in one script, if the lease is
-// still its own. Who commits an order adds it after that. If the commit came before
-// the read, the rebuild has it. If it came after, then so does its add, which finds
-// either the lease, takes it away and so keeps the older list from being stored; or the
-// set that was stored, and changes it. If the add is lost, the job that the order's
-// transaction holds repeats it.
+// A rebuild cannot lose an order that is committed meanwhile. It acquires a lease in Redis,
+// reads the rows, and stores them in one script if it still has the lease. A writer adds its
+// order after the commit. If the commit precedes the read, the rebuild has the order.
+// Otherwise the add follows too: it finds the lease and revokes it, so the older list is not
+// stored, or it finds and changes the stored set. The job in the order's transaction repeats a
+// lost add.
 //
-// What a rebuild costs the database is bounded by locks, which all processes share:
-// with stripes of them, as many rebuilds read at a time, and one for each user. Who
-// does not get one in time reads without it: slow, not stuck.
+// Locks that all processes share bound the database load of rebuilds: at most "stripes"
+// rebuilds read at a time, one per user. A rebuild that gets no lock in time reads without it.
 type listCache struct {
-	rdb     redis.Cmdable // of the queued
+	rdb     redis.Cmdable // for queued orders
 	keys    keys
 	window  *cache.Window[int64]
 	locks   *lock.Locker
 	stripes int
-	wait    time.Duration // for a lock
+	wait    time.Duration // maximum wait for a lock
 	read    func(ctx context.Context, user int64, limit int) ([]cache.Entry, error)
 	metrics *listMetrics
 }
 
-// listEntry is an order's place in the list of its user.
+// listEntry is the position of an order in the list of its user.
 type listEntry struct {
 	User, Number int64
 	Ms           int64 // of its CreatedAt
@@ -56,27 +53,27 @@ type listEntry struct {
 
 const (
 	rebuildWait  = 300 * time.Millisecond
-	rebuildLease = 3 * time.Second // longer than a read of the rows may take
-	readLimit    = 2 * time.Second // of the rows
+	rebuildLease = 3 * time.Second // longer than readTimeout
+	readTimeout  = 2 * time.Second // for reading the rows
 	redisTrip    = 250 * time.Millisecond
 	addTries     = 5
-	addPause     = 10 * time.Millisecond // after the first try, doubled by each further one
+	addPause     = 10 * time.Millisecond // after the first try; doubles
 )
 
 func newLists(db *ent.Client, hub *cache.Client, cfg Config, m *listMetrics) *listCache {
 	l := &listCache{
 		rdb: cfg.Redis, keys: keys{cfg.Prefix}, locks: cfg.Locks, stripes: cfg.Stripes, wait: rebuildWait, metrics: m,
 		read: func(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
-			return newestPlaces(ctx, db, user, limit)
+			return newestKeys(ctx, db, user, limit)
 		},
 	}
-	policy := cache.WindowPolicy{Name: listName, Size: cfg.ListSize, LoadTimeout: rebuildWait + readLimit}
+	policy := cache.WindowPolicy{Name: listName, Size: cfg.ListSize, LoadTimeout: rebuildWait + readTimeout}
 	l.window = cache.NewWindow(hub, policy, decimal, l.rebuild)
 	return l
 }
 
-// rebuild reads the newest places of the lists of users, one after the other: each has
-// its own lock. Nobody asks for more than one at a time.
+// rebuild reads the newest entries of the lists of users, one after the other, because each
+// has its own lock. Callers ask for one user at a time.
 func (l *listCache) rebuild(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
 	found := make(map[int64][]cache.Entry, len(users))
 	for _, user := range users {
@@ -89,13 +86,13 @@ func (l *listCache) rebuild(ctx context.Context, users []int64, limit int) (map[
 	return found, nil
 }
 
-// rebuildOne does so under a lock if it can be had.
+// rebuildOne reads one list, under a lock if it is free in time.
 func (l *listCache) rebuildOne(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
 	lease, err := l.locks.Acquire(ctx, lockOf(user, l.stripes), lock.WithWait(l.wait), lock.WithTTL(rebuildLease))
 	if err == nil {
 		defer func() {
 			if err := lease.Release(context.WithoutCancel(ctx)); err != nil {
-				l.metrics.failed(ctx, "list-lock", err) // it ends by itself
+				l.metrics.failed(ctx, "list-lock", err) // the lock expires
 			}
 		}()
 		l.metrics.rebuilds.WithLabelValues("locked").Inc()
@@ -108,12 +105,12 @@ func (l *listCache) rebuildOne(ctx context.Context, user int64, limit int) ([]ca
 	return l.read(ctx, user, limit)
 }
 
-// newestPlaces reads the newest places of a user's list from the rows.
-func newestPlaces(ctx context.Context, db *ent.Client, user int64, limit int) ([]cache.Entry, error) {
+// newestKeys reads the newest entries of a user's list from the rows.
+func newestKeys(ctx context.Context, db *ent.Client, user int64, limit int) ([]cache.Entry, error) {
 	rows, err := db.Order.Query().Where(entorder.UserID(user)).Select(entorder.FieldID, entorder.FieldCreatedAt).
 		Order(newestFirst...).Limit(limit).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select the newest orders of user %d: %w", user, err)
+		return nil, fmt.Errorf("select newest orders of user %d: %w", user, err)
 	}
 	entries := make([]cache.Entry, len(rows))
 	for i, r := range rows {
@@ -122,10 +119,10 @@ func newestPlaces(ctx context.Context, db *ent.Client, user int64, limit int) ([
 	return entries, nil
 }
 
-// add puts orders that were committed into the lists of their users, in a round
-// trip for those of 500 users. It tries five times, or until it is known that Redis is
-// away: the database decides then, and those who order wait for this. With an error the
-// lists may be without some of the orders until it is repeated. To repeat it does no harm.
+// add adds committed orders to the lists of their users, in one round trip for up to 500
+// users. It tries five times, or until the circuit breaker is open: then the database decides,
+// and buyers wait for this. After an error some orders may be missing from lists. It may be
+// repeated.
 func (l *listCache) add(ctx context.Context, orders []listEntry) error {
 	var err error
 	for try, pause := 1, addPause; try <= addTries; try, pause = try+1, 2*pause {
@@ -133,7 +130,7 @@ func (l *listCache) add(ctx context.Context, orders []listEntry) error {
 			return nil
 		}
 		if errors.Is(err, redisdb.ErrBreakerOpen) || try < addTries && clock.Sleep(ctx, pause) != nil {
-			break // whoever orders past a Redis that is away waits for this
+			break // buyers wait for this
 		}
 	}
 	users := make([]int64, len(orders))
@@ -141,7 +138,7 @@ func (l *listCache) add(ctx context.Context, orders []listEntry) error {
 		users[i] = o.User
 	}
 	if l.window.Invalidate(ctx, users...) == nil {
-		return nil // a Redis whose memory is full takes deletions
+		return nil // a full Redis still accepts deletions
 	}
 	l.metrics.failed(ctx, "list-add", err)
 	return err
@@ -153,13 +150,13 @@ func (l *listCache) addOnce(ctx context.Context, orders []listEntry) error {
 		byUser[o.User] = append(byUser[o.User], listKey{o.Ms, o.Number}.entry())
 	}
 	if err := l.window.AddEach(ctx, byUser); err != nil {
-		return fmt.Errorf("list %d orders of %d users: %w", len(orders), len(byUser), err)
+		return fmt.Errorf("add %d orders to the lists of %d users: %w", len(orders), len(byUser), err)
 	}
 	return nil
 }
 
-// unqueue takes orders that are decided out of what may wait for its commit, in one
-// round trip. Call it after add.
+// unqueue removes decided orders from the sets of queued orders, in one round trip. Call it
+// after add.
 func (l *listCache) unqueue(ctx context.Context, orders []listEntry) error {
 	if len(orders) == 0 {
 		return nil
@@ -173,14 +170,14 @@ func (l *listCache) unqueue(ctx context.Context, orders []listEntry) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("take %d orders from the queued: %w", len(orders), err)
+		return fmt.Errorf("unqueue %d orders: %w", len(orders), err)
 	}
 	return nil
 }
 
-// enlist is add and unqueue. The order matters: a reader looks at the queued first
-// and then at the list, so an order is always in one of them.
-func (l *listCache) enlist(ctx context.Context, changed []StoredOrder) error {
+// addAndUnqueue calls add, then unqueue. Readers read the queued orders first and then the
+// list, so an order is always in one of them.
+func (l *listCache) addAndUnqueue(ctx context.Context, changed []StoredOrder) error {
 	orders := make([]listEntry, len(changed))
 	for i, c := range changed {
 		orders[i] = listEntry{c.User, c.Order, c.At.UnixMilli()}
@@ -191,30 +188,30 @@ func (l *listCache) enlist(ctx context.Context, changed []StoredOrder) error {
 	return l.unqueue(ctx, orders)
 }
 
-// A listKey is where an order stands in lists, newest first.
+// A listKey is the sort key of an order in lists, newest first.
 type listKey struct {
 	Ms     int64 // of its CreatedAt
 	Number int64
 }
 
-func placeOf(o *Order) listKey { return listKey{o.CreatedAt.UnixMilli(), o.ID} }
+func keyOf(o *Order) listKey { return listKey{o.CreatedAt.UnixMilli(), o.ID} }
 
-// entry has the number at a fixed width: sorted sets order members of one score by
-// their bytes.
+// entry returns the window entry of p. The number has a fixed width, because sorted sets order
+// members with equal scores by their bytes.
 func (p listKey) entry() cache.Entry {
 	return cache.Entry{Member: fmt.Sprintf("%019d", p.Number), Score: p.Ms}
 }
 
-// placeIn is the opposite of entry.
-func placeIn(e cache.Entry) (listKey, error) {
+// parseKey is the inverse of entry.
+func parseKey(e cache.Entry) (listKey, error) {
 	number, err := strconv.ParseInt(e.Member, 10, 64)
 	if err != nil || number <= 0 {
-		return listKey{}, fmt.Errorf("%.30q is no number of an order", e.Member)
+		return listKey{}, fmt.Errorf("invalid order number %.30q", e.Member)
 	}
 	return listKey{e.Score, number}, nil
 }
 
-// listMetrics count what the lists cost, and how often they were wrong.
+// listMetrics counts rebuilds and comparisons of lists.
 type listMetrics struct {
 	failed   func(ctx context.Context, doing string, err error)
 	rebuilds *prometheus.CounterVec

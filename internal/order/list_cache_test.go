@@ -25,19 +25,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// queue is a flash sale of which only what is queued matters.
+// A queue is a flash sale that only has queued orders.
 type queue struct {
-	Sales // nothing else is called
+	Sales // other methods are not called
 
-	mu     sync.Mutex
-	orders map[int64]*Order
-	err    error
-	asked  func() // before each answer; may be nil
+	mu           sync.Mutex
+	orders       map[int64]*Order
+	err          error
+	beforeAnswer func() // called before each answer; may be nil
 }
 
 func (q *queue) Entries(_ context.Context, numbers []int64) (map[int64]*Order, error) {
-	if q.asked != nil {
-		q.asked()
+	if q.beforeAnswer != nil {
+		q.beforeAnswer()
 	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -51,33 +51,33 @@ func (q *queue) Entries(_ context.Context, numbers []int64) (map[int64]*Order, e
 	return found, q.err
 }
 
-// owners are shops, by id, with their owners.
-type owners map[int64]int64
+// fakeOwners maps shop ids to their owners.
+type fakeOwners map[int64]int64
 
-func (o owners) OwnerOf(_ context.Context, shop int64) (*int64, bool, error) {
+func (o fakeOwners) OwnerOf(_ context.Context, shop int64) (*int64, bool, error) {
 	owner, ok := o[shop]
 	return &owner, ok, nil
 }
 
-func (owners) AddSold(context.Context, *ent.Tx, map[int64]int) ([]outbox.JobRef, error) {
+func (fakeOwners) AddSold(context.Context, *ent.Tx, map[int64]int) ([]outbox.JobRef, error) {
 	return nil, nil
 }
-func (owners) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
+func (fakeOwners) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
 
-// shelf is one process with lists of orders.
-type shelf struct {
+// A listFixture is one process with order lists.
+type listFixture struct {
 	*Service
 	p     storetest.Process
 	box   *outbox.Box
 	queue *queue
 }
 
-// patience is what a wait that should succeed may take on a busy machine.
-const patience = 20 * time.Second
+// maxWait is the timeout of waits that should succeed on a busy machine.
+const maxWait = 20 * time.Second
 
-func openShelf(t *testing.T, on storetest.Stores, cfg Config) *shelf {
+func newListFixture(t *testing.T, on storetest.Stores, cfg Config) *listFixture {
 	t.Helper()
-	on.Redis.Timeout, on.Redis.PoolTimeout = patience, patience
+	on.Redis.Timeout, on.Redis.PoolTimeout = maxWait, maxWait
 	p := storetest.Open(t, on)
 	hub, err := cache.NewClient(p.Redis, cache.Options{Prefix: storetest.Prefix, RedisTimeout: on.Redis.Timeout, Log: p.Log})
 	if err != nil {
@@ -89,30 +89,30 @@ func openShelf(t *testing.T, on storetest.Stores, cfg Config) *shelf {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), maxWait)
 		defer cancel()
 		if err := locks.Close(ctx); err != nil {
 			t.Error(err)
 		}
 	})
-	sh := &shelf{p: p, box: p.NewOutbox(t), queue: &queue{orders: map[int64]*Order{}}}
+	sh := &listFixture{p: p, box: p.NewOutbox(t), queue: &queue{orders: map[int64]*Order{}}}
 	cfg.Redis, cfg.Locks, cfg.Registerer, cfg.Log = p.Redis, locks, p.Registry, p.Log
 	cfg.Prefix, cfg.Sales, cfg.StockKey = storetest.Prefix, sh.queue, stockKey
 	if cfg.Shops == nil {
-		cfg.Shops = owners{}
+		cfg.Shops = fakeOwners{}
 	}
 	if cfg.Users == nil {
-		cfg.Users = usersRoom{}
+		cfg.Users = fakeUsers{}
 	}
 	sh.Service = New(p.DB, hub, sh.box, cfg)
-	sh.lists.wait = patience
+	sh.lists.wait = maxWait
 	return sh
 }
 
-const someDay = int64(1_700_000_000_000) // milliseconds; long ago
+const baseMs = int64(1_700_000_000_000) // milliseconds
 
-// insert commits an order, and tells nobody.
-func (sh *shelf) insert(t *testing.T, o Order) {
+// insert commits an order without publishing it.
+func (sh *listFixture) insert(t *testing.T, o Order) {
 	t.Helper()
 	if err := create(sh.p.DB.Order.Create(), o).Exec(t.Context()); err != nil {
 		t.Fatal(err)
@@ -129,11 +129,11 @@ func create(c *ent.OrderCreate, o Order) *ent.OrderCreate {
 	return c
 }
 
-// order commits an order and has it listed, as everybody who makes one does.
-func (sh *shelf) order(t *testing.T, o Order) {
+// order commits an order and publishes it.
+func (sh *listFixture) order(t *testing.T, o Order) {
 	t.Helper()
 	sh.insert(t, o)
-	if err := sh.announce(t.Context(), []StoredOrder{changedFrom(o)}); err != nil {
+	if err := sh.publish(t.Context(), []StoredOrder{changedFrom(o)}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -143,18 +143,18 @@ func changedFrom(o Order) StoredOrder {
 }
 
 // enqueue admits an order that waits for its commit.
-func (sh *shelf) enqueue(t *testing.T, o Order) {
+func (sh *listFixture) enqueue(t *testing.T, o Order) {
 	t.Helper()
 	o.Status = Queued
 	sh.queue.mu.Lock()
 	sh.queue.orders[o.ID] = &o
 	sh.queue.mu.Unlock()
-	sh.hint(t, o)
+	sh.markQueued(t, o)
 }
 
-func (sh *shelf) hint(t *testing.T, o Order) {
+func (sh *listFixture) markQueued(t *testing.T, o Order) {
 	t.Helper()
-	// The clock of who asks is not that of who admits.
+	// The clocks of the requesting and of the admitting server differ.
 	key := sh.QueuedKey(o.UserID)
 	if err := sh.p.Redis.ZAdd(t.Context(), key, redis.Z{Score: float64(o.CreatedAt.UnixMilli() + 3), Member: decimal(o.ID)}).Err(); err != nil {
 		t.Fatal(err)
@@ -164,20 +164,20 @@ func (sh *shelf) hint(t *testing.T, o Order) {
 	}
 }
 
-// dequeue has the sale forget an order.
-func (sh *shelf) dequeue(number int64) {
+// dequeue removes an order from the sale.
+func (sh *listFixture) dequeue(number int64) {
 	sh.queue.mu.Lock()
 	defer sh.queue.mu.Unlock()
 	delete(sh.queue.orders, number)
 }
 
-// at is an order of ann's, by the milliseconds of its admission.
+// at returns an order of Ann, by the milliseconds of its admission.
 func at(number, ms int64) Order {
-	return Order{ID: number, UserID: ann, CreatedAt: time.UnixMilli(someDay + ms)}
+	return Order{ID: number, UserID: ann, CreatedAt: time.UnixMilli(baseMs + ms)}
 }
 
-// shown returns the numbers of a page.
-func shown(p *Page) []int64 {
+// pageIDs returns the order numbers of a page.
+func pageIDs(p *Page) []int64 {
 	numbers := []int64{}
 	for _, e := range p.Edges {
 		numbers = append(numbers, e.Node.ID)
@@ -185,7 +185,7 @@ func shown(p *Page) []int64 {
 	return numbers
 }
 
-func (sh *shelf) page(t *testing.T, user int64, f Filter) *Page {
+func (sh *listFixture) page(t *testing.T, user int64, f Filter) *Page {
 	t.Helper()
 	f.First = cmp.Or(f.First, 20)
 	p, err := sh.ByUser(t.Context(), user, f)
@@ -195,14 +195,14 @@ func (sh *shelf) page(t *testing.T, user int64, f Filter) *Page {
 	return p
 }
 
-func (sh *shelf) wantShown(t *testing.T, f Filter, want ...int64) {
+func (sh *listFixture) wantShown(t *testing.T, f Filter, want ...int64) {
 	t.Helper()
-	if d := gocmp.Diff(append([]int64{}, want...), shown(sh.page(t, ann, f))); d != "" {
+	if d := gocmp.Diff(append([]int64{}, want...), pageIDs(sh.page(t, ann, f))); d != "" {
 		t.Errorf("the list (-want +got):\n%s", d)
 	}
 }
 
-func (sh *shelf) queuedNow(t *testing.T, user int64) []string {
+func (sh *listFixture) queuedNow(t *testing.T, user int64) []string {
 	t.Helper()
 	members, err := sh.p.Redis.ZRange(t.Context(), sh.QueuedKey(user), 0, -1).Result()
 	if err != nil {
@@ -211,45 +211,45 @@ func (sh *shelf) queuedNow(t *testing.T, user int64) []string {
 	return members
 }
 
-func (sh *shelf) listKey(user int64) string {
+func (sh *listFixture) listKey(user int64) string {
 	return storetest.Prefix + ":" + listName + ":{" + decimal(user) + "}"
 }
 
-func TestAListShowsWhatWasOrdered(t *testing.T) {
+func TestListsShowCommittedOrders(t *testing.T) {
 	cases := []struct {
 		name string
-		run  func(t *testing.T, sh *shelf)
+		run  func(t *testing.T, sh *listFixture)
 	}{
-		{"an empty list is remembered, and the first order is its only one", func(t *testing.T, sh *shelf) {
+		{"an empty list is cached", func(t *testing.T, sh *listFixture) {
 			sh.wantShown(t, Filter{})
 			sh.order(t, at(1, 1))
 			sh.wantShown(t, Filter{}, 1)
 			if n := sh.lists.window.Stats().Loads; n != 1 {
-				t.Errorf("%d reads of the rows, want the one of the empty list", n)
+				t.Errorf("got %d reads of the rows, want 1", n)
 			}
 		}},
-		{"an order that is added to a list that is not there does not look like the list", func(t *testing.T, sh *shelf) {
+		{"an add does not create a list", func(t *testing.T, sh *listFixture) {
 			sh.insert(t, at(1, 1))
 			sh.order(t, at(2, 2))
 			if n := sh.p.Redis.Exists(t.Context(), sh.listKey(ann)).Val(); n != 0 {
-				t.Error("the add made a list")
+				t.Error("the add created a list")
 			}
 			sh.wantShown(t, Filter{}, 2, 1)
 		}},
-		{"a list that was evicted is read again", func(t *testing.T, sh *shelf) {
+		{"an evicted list is read again", func(t *testing.T, sh *listFixture) {
 			sh.order(t, at(1, 1))
 			sh.wantShown(t, Filter{}, 1)
 			sh.p.Redis.Del(t.Context(), sh.listKey(ann))
 			sh.order(t, at(2, 2))
 			sh.wantShown(t, Filter{}, 2, 1)
 		}},
-		{"an order that was admitted before another, and committed after it, stands below", func(t *testing.T, sh *shelf) {
+		{"orders are sorted by admission", func(t *testing.T, sh *listFixture) {
 			sh.wantShown(t, Filter{})
 			sh.order(t, at(5, 20))
 			sh.order(t, at(6, 10))
 			sh.wantShown(t, Filter{}, 5, 6)
 		}},
-		{"orders of one millisecond are paged by their numbers (W20)", func(t *testing.T, sh *shelf) {
+		{"orders of one millisecond are sorted by number (W20)", func(t *testing.T, sh *listFixture) {
 			var want []int64
 			for n := int64(25); n > 0; n-- {
 				want = append(want, n)
@@ -265,50 +265,50 @@ func TestAListShowsWhatWasOrdered(t *testing.T) {
 				t.Errorf("the list (-want +got):\n%s", d)
 			}
 		}},
-		{"numbers of any size keep their order", func(t *testing.T, sh *shelf) {
+		{"numbers of any size keep their order", func(t *testing.T, sh *listFixture) {
 			sh.wantShown(t, Filter{})
 			for _, n := range []int64{99, 1<<63 - 1, 100, 1 << 60} {
 				sh.order(t, at(n, 1))
 			}
 			sh.wantShown(t, Filter{}, 1<<63-1, 1<<60, 100, 99)
 		}},
-		{"a failed order is among them", func(t *testing.T, sh *shelf) {
+		{"failed orders are listed", func(t *testing.T, sh *listFixture) {
 			o := at(1, 1)
 			o.Status = Failed
 			sh.order(t, o)
 			sh.wantShown(t, Filter{}, 1)
 		}},
-		{"a list with what has no row is dropped, and the rows answer", func(t *testing.T, sh *shelf) {
+		{"a list with an unknown order is dropped", func(t *testing.T, sh *listFixture) {
 			sh.order(t, at(1, 1))
 			sh.wantShown(t, Filter{}, 1)
-			if err := sh.lists.add(t.Context(), []listEntry{{ann, 9, someDay + 9}}); err != nil {
+			if err := sh.lists.add(t.Context(), []listEntry{{ann, 9, baseMs + 9}}); err != nil {
 				t.Fatal(err)
 			}
 			sh.wantShown(t, Filter{}, 1)
 			if n := sh.p.Redis.Exists(t.Context(), sh.listKey(ann)).Val(); n != 0 {
-				t.Error("the list is still there")
+				t.Error("the list still exists")
 			}
 		}},
-		{"a list with what is somebody else's shows nothing of it", func(t *testing.T, sh *shelf) {
+		{"orders of another user are not shown", func(t *testing.T, sh *listFixture) {
 			o := at(1, 1)
 			o.UserID = bob
 			sh.insert(t, o)
 			sh.wantShown(t, Filter{})
-			if err := sh.lists.add(t.Context(), []listEntry{{ann, 1, someDay + 1}}); err != nil {
+			if err := sh.lists.add(t.Context(), []listEntry{{ann, 1, baseMs + 1}}); err != nil {
 				t.Fatal(err)
 			}
 			sh.wantShown(t, Filter{})
 		}},
-		{"a key of another type is a list that is read from the rows", func(t *testing.T, sh *shelf) {
+		{"a key of another type is ignored", func(t *testing.T, sh *listFixture) {
 			sh.order(t, at(1, 1))
 			sh.p.Redis.Set(t.Context(), sh.listKey(ann), "a string", time.Minute)
 			sh.wantShown(t, Filter{}, 1)
 		}},
-		{"orders of many users are listed, and taken from the queued, at once", manyUsersAtOnce},
-		{"an order that is committed during a rebuild is not lost", addDuringRebuild},
+		{"orders of many users are added together", manyUsersAtOnce},
+		{"a commit during a rebuild is not lost", addDuringRebuild},
 	}
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
-		sh := openShelf(t, on, Config{ListSize: 10})
+		sh := newListFixture(t, on, Config{ListSize: 10})
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				sh.clear(t)
@@ -318,8 +318,8 @@ func TestAListShowsWhatWasOrdered(t *testing.T) {
 	})
 }
 
-// clear begins a case: no orders, and no lists of them.
-func (sh *shelf) clear(t *testing.T) {
+// clear deletes all orders and lists before a case.
+func (sh *listFixture) clear(t *testing.T) {
 	t.Helper()
 	numbers, err := sh.p.DB.Order.Query().IDs(t.Context())
 	if err == nil {
@@ -339,23 +339,23 @@ func (sh *shelf) clear(t *testing.T) {
 	})
 }
 
-func manyUsersAtOnce(t *testing.T, sh *shelf) {
+func manyUsersAtOnce(t *testing.T, sh *listFixture) {
 	const users = 500
 	var changed []StoredOrder
 	for u := range int64(users) {
-		o := Order{ID: 1000 + u, UserID: 10_000 + u, CreatedAt: time.UnixMilli(someDay)}
+		o := Order{ID: 1000 + u, UserID: 10_000 + u, CreatedAt: time.UnixMilli(baseMs)}
 		if u%100 == 0 {
-			sh.page(t, o.UserID, Filter{}) // there are lists for some
-			sh.hint(t, o)
+			sh.page(t, o.UserID, Filter{}) // some lists exist
+			sh.markQueued(t, o)
 		}
 		sh.insert(t, o)
 		changed = append(changed, changedFrom(o))
 	}
-	if err := sh.lists.enlist(t.Context(), changed); err != nil {
+	if err := sh.lists.addAndUnqueue(t.Context(), changed); err != nil {
 		t.Fatal(err)
 	}
 	for u := int64(0); u < users; u += 50 {
-		if d := gocmp.Diff([]int64{1000 + u}, shown(sh.page(t, 10_000+u, Filter{}))); d != "" {
+		if d := gocmp.Diff([]int64{1000 + u}, pageIDs(sh.page(t, 10_000+u, Filter{}))); d != "" {
 			t.Errorf("the list of user %d (-want +got):\n%s", u, d)
 		}
 		if left := sh.queuedNow(t, 10_000+u); len(left) > 0 {
@@ -364,31 +364,31 @@ func manyUsersAtOnce(t *testing.T, sh *shelf) {
 	}
 }
 
-// addDuringRebuild has a rebuild read the rows, then an order committed and added,
-// then the rebuild store what it read.
-func addDuringRebuild(t *testing.T, sh *shelf) {
+// addDuringRebuild commits and adds an order after a rebuild has read the rows and before it
+// stores them.
+func addDuringRebuild(t *testing.T, sh *listFixture) {
 	sh.insert(t, at(1, 1))
 	read := sh.lists.read
 	defer func() { sh.lists.read = read }()
 	sh.lists.read = func(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
 		sh.lists.read = read
 		entries, err := read(ctx, user, limit)
-		sh.order(t, at(2, 2)) //nolint:contextcheck // it is the test's
+		sh.order(t, at(2, 2)) //nolint:contextcheck // the context of the test
 		return entries, err
 	}
-	sh.page(t, ann, Filter{}) // what it shows was true when it was asked for
+	sh.page(t, ann, Filter{}) // correct at the time of the read
 	sh.wantShown(t, Filter{}, 2, 1)
 	sh.wantShown(t, Filter{}, 2, 1)
 }
 
-// A loose wire is a way to Redis that can be cut and mended.
-type looseWire struct {
+// A cuttableWire is a connection to Redis that a test can cut and restore.
+type cuttableWire struct {
 	mu    sync.Mutex
 	cut   bool
 	conns []net.Conn
 }
 
-func (w *looseWire) through(on storetest.Stores) storetest.Stores {
+func (w *cuttableWire) through(on storetest.Stores) storetest.Stores {
 	dial := on.Redis.Dial
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -397,7 +397,7 @@ func (w *looseWire) through(on storetest.Stores) storetest.Stores {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.cut {
-			return nil, errors.New("the wire is cut")
+			return nil, errors.New("connection is cut")
 		}
 		conn, err := dial(ctx, network, addr)
 		if err == nil {
@@ -408,7 +408,7 @@ func (w *looseWire) through(on storetest.Stores) storetest.Stores {
 	return on
 }
 
-func (w *looseWire) set(cut bool) {
+func (w *cuttableWire) set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = cut
@@ -418,10 +418,10 @@ func (w *looseWire) set(cut bool) {
 	w.conns = nil
 }
 
-func TestAnOrderThatRedisWasNotToldOfIsListedByTheOutbox(t *testing.T) {
+func TestOutboxListsOrdersAfterAnOutage(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		var wire looseWire
-		reader, writer := openShelf(t, on, Config{}), openShelf(t, wire.through(on), Config{})
+		var wire cuttableWire
+		reader, writer := newListFixture(t, on, Config{}), newListFixture(t, wire.through(on), Config{})
 		reader.order(t, at(1, 1))
 		reader.wantShown(t, Filter{}, 1)
 
@@ -440,31 +440,31 @@ func TestAnOrderThatRedisWasNotToldOfIsListedByTheOutbox(t *testing.T) {
 		before := writer.lists.window.Stats().RedisErrors
 		begin := time.Now()
 		writer.AfterCommit(t.Context(), []StoredOrder{changedFrom(o)}, job)
-		if took := time.Since(begin); took > announceTimeout+time.Second {
-			t.Errorf("it took %v", took)
+		if took := time.Since(begin); took > afterCommitTimeout+time.Second {
+			t.Errorf("AfterCommit took %v, want at most %v", took, afterCommitTimeout)
 		}
-		// Until the Redis is cut off, after which there is one add more, and a deletion.
+		// Up to five adds until the breaker is open, and a deletion.
 		if n := writer.lists.window.Stats().RedisErrors - before; n < 2 || n > 5+1 {
-			t.Errorf("%d failures, want some adds, five at most, and a deletion", n)
+			t.Errorf("got %d failures, want 2 to 6", n)
 		}
-		reader.wantShown(t, Filter{}, 1) // nobody told Redis yet
+		reader.wantShown(t, Filter{}, 1) // Redis is not updated yet
 		writer.wantShown(t, Filter{}, 2, 1)
 
 		wire.set(false)
 		storetest.Relay(t, writer.box)
-		for end := time.Now().Add(patience); len(shown(reader.page(t, ann, Filter{}))) < 2; {
+		for end := time.Now().Add(maxWait); len(pageIDs(reader.page(t, ann, Filter{}))) < 2; {
 			if time.Now().After(end) {
-				t.Fatal("the outbox did not list it")
+				t.Fatal("the outbox did not list the order")
 			}
 		}
 		reader.wantShown(t, Filter{}, 2, 1)
 	})
 }
 
-func TestListsAreReadFromTheRowsWhenRedisIsAway(t *testing.T) {
+func TestListsAreReadFromRowsWithoutRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		var wire looseWire
-		sh := openShelf(t, wire.through(on), Config{ListSize: 10})
+		var wire cuttableWire
+		sh := newListFixture(t, wire.through(on), Config{ListSize: 10})
 		var want []int64
 		for n := int64(1); n <= 25; n++ {
 			sh.insert(t, at(n, n))
@@ -482,37 +482,38 @@ func TestListsAreReadFromTheRowsWhenRedisIsAway(t *testing.T) {
 	})
 }
 
-// Users wait for it: without Redis the database decides, and lists are told before they
-// are.
-func TestNobodyWaitsForListsWhileRedisIsKnownToBeAway(t *testing.T) {
+// Buyers wait for this call. Without Redis the database decides, so it must not wait for
+// retries.
+func TestListsFailFastWithAnOpenBreaker(t *testing.T) {
 	on := storetest.Real(t)
-	on.Redis.Dial = func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("away") }
-	sh := openShelf(t, on, Config{})
-	testkit.Eventually(t, patience, func() bool { return errors.Is(sh.p.Redis.Ping(t.Context()).Err(), redisdb.ErrBreakerOpen) })
-	shortest := time.Hour // of several: others use the machine
+	on.Redis.Dial = func(context.Context, string, string) (net.Conn, error) {
+		return nil, errors.New("redis is unavailable")
+	}
+	sh := newListFixture(t, on, Config{})
+	testkit.Eventually(t, maxWait, func() bool { return errors.Is(sh.p.Redis.Ping(t.Context()).Err(), redisdb.ErrBreakerOpen) })
+	shortest := time.Hour // of several, because the machine is shared
 	for range 10 {
 		begin := time.Now()
-		if err := sh.lists.add(t.Context(), []listEntry{{ann, 1, someDay}}); !errors.Is(err, redisdb.ErrBreakerOpen) {
+		if err := sh.lists.add(t.Context(), []listEntry{{ann, 1, baseMs}}); !errors.Is(err, redisdb.ErrBreakerOpen) {
 			t.Errorf("got %v, want %v", err, redisdb.ErrBreakerOpen)
 		}
 		shortest = min(shortest, time.Since(begin))
 	}
 	if pauses := 15 * addPause; shortest > pauses/2 {
-		t.Errorf("it took %v at least: the pauses between five tries are %v", shortest, pauses)
+		t.Errorf("add took at least %v, want less than the pauses of %v", shortest, pauses)
 	}
 }
 
-// TestColdListsAreReadOncePerUserAndFewAtATime has three processes read the lists of
-// the same users, none of which is in Redis.
-func TestColdListsAreReadOncePerUserAndFewAtATime(t *testing.T) {
+// Three processes read the lists of the same users; none is in Redis.
+func TestColdListsAreReadOncePerUser(t *testing.T) {
 	const users, readers, stripes = 1000, 12, 8
 	on := storetest.Real(t)
-	var now, most atomic.Int64
+	var now, peak atomic.Int64
 	var mu sync.Mutex
 	reads := map[int64]int{}
-	var shelves []*shelf
+	var fixtures []*listFixture
 	for range 3 {
-		sh := openShelf(t, on, Config{Stripes: stripes})
+		sh := newListFixture(t, on, Config{Stripes: stripes})
 		read := sh.lists.read
 		sh.lists.read = func(ctx context.Context, user int64, limit int) ([]cache.Entry, error) {
 			n := now.Add(1)
@@ -520,16 +521,16 @@ func TestColdListsAreReadOncePerUserAndFewAtATime(t *testing.T) {
 			mu.Lock()
 			reads[user]++
 			mu.Unlock()
-			for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+			for old := peak.Load(); n > old && !peak.CompareAndSwap(old, n); old = peak.Load() {
 			}
-			time.Sleep(2 * time.Millisecond) // readers that nothing holds back are here together
+			time.Sleep(2 * time.Millisecond) // unlimited readers overlap here
 			return read(ctx, user, limit)
 		}
-		shelves = append(shelves, sh)
+		fixtures = append(fixtures, sh)
 	}
-	shelves[0].insert(t, at(1, 1))
+	fixtures[0].insert(t, at(1, 1))
 	var all sync.WaitGroup
-	for i, sh := range shelves {
+	for i, sh := range fixtures {
 		var next atomic.Int64
 		for range readers {
 			all.Go(func() {
@@ -543,22 +544,22 @@ func TestColdListsAreReadOncePerUserAndFewAtATime(t *testing.T) {
 	}
 	all.Wait()
 	if len(reads) != users {
-		t.Errorf("the lists of %d users were read, want %d", len(reads), users)
+		t.Errorf("got lists of %d users, want %d", len(reads), users)
 	}
 	for u, n := range reads {
 		if n != 1 {
-			t.Errorf("the list of user %d was read %d times", u, n)
+			t.Errorf("got %d reads of the list of user %d, want 1", n, u)
 		}
 	}
-	if n := most.Load(); n > stripes {
-		t.Errorf("%d reads at a time, want at most %d", n, stripes)
+	if n := peak.Load(); n > stripes {
+		t.Errorf("got %d concurrent reads, want at most %d", n, stripes)
 	}
-	t.Logf("%d reads at a time at most", most.Load())
+	t.Logf("at most %d concurrent reads", peak.Load())
 }
 
-func TestALockThatIsNotFreeInTimeIsDoneWithout(t *testing.T) {
+func TestListsAreReadWithoutABusyLock(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		sh, other := openShelf(t, on, Config{}), openShelf(t, on, Config{})
+		sh, other := newListFixture(t, on, Config{}), newListFixture(t, on, Config{})
 		sh.lists.wait = rebuildWait
 		sh.insert(t, at(1, 1))
 		lease, err := other.cfg.Locks.Try(t.Context(), lockOf(ann, 128))
@@ -571,7 +572,7 @@ func TestALockThatIsNotFreeInTimeIsDoneWithout(t *testing.T) {
 		}
 		sh.wantShown(t, Filter{}, 1)
 		if n := sh.lists.window.Stats().Loads; n != 1 {
-			t.Errorf("%d reads, want the one without the lock", n)
+			t.Errorf("got %d reads, want 1", n)
 		}
 	})
 }
@@ -581,7 +582,7 @@ func TestUsersAreSpreadOverTheLocks(t *testing.T) {
 	for u := range int64(128 * 100) {
 		n[lockOf(u, 128)]++
 	}
-	if most := slices.Max(slices.Collect(maps.Values(n))); len(n) != 128 || most > 150 {
-		t.Errorf("%d locks, at most %d users on one", len(n), most)
+	if peak := slices.Max(slices.Collect(maps.Values(n))); len(n) != 128 || peak > 150 {
+		t.Errorf("got %d locks with at most %d users, want 128 with at most 150", len(n), peak)
 	}
 }

@@ -18,8 +18,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// walk reads a list from its beginning to its end, and calls between after each page.
-func (sh *shelf) walk(t *testing.T, f Filter, between func()) []*Order {
+// walk reads a list page by page and calls between after each page.
+func (sh *listFixture) walk(t *testing.T, f Filter, between func()) []*Order {
 	t.Helper()
 	var all []*Order
 	for range 1000 {
@@ -51,17 +51,17 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 	old := at(1, -time.Hour.Milliseconds())
 	cases := []struct {
 		name string
-		run  func(t *testing.T, sh *shelf)
+		run  func(t *testing.T, sh *listFixture)
 	}{
-		{"the list begins with them", func(t *testing.T, sh *shelf) {
+		{"queued orders are first", func(t *testing.T, sh *listFixture) {
 			sh.order(t, at(1, 1))
 			sh.enqueue(t, at(2, 2))
 			sh.wantShown(t, Filter{}, 2, 1)
 			if got := sh.page(t, ann, Filter{}).Edges[0].Node.Status; got != Queued {
-				t.Errorf("it is %s", got)
+				t.Errorf("got %s, want %s", got, Queued)
 			}
 		}},
-		{"a filter shows them if it names them", func(t *testing.T, sh *shelf) {
+		{"filters include queued", func(t *testing.T, sh *listFixture) {
 			sh.order(t, at(1, 1))
 			sh.enqueue(t, at(2, 2))
 			sh.wantShown(t, Filter{Status: []Status{Queued}}, 2)
@@ -69,7 +69,7 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 			sh.wantShown(t, Filter{Status: []Status{Unpaid}}, 1)
 			sh.wantShown(t, Filter{Status: []Status{Paid, Queued}}, 2)
 		}},
-		{"one that is committed between two pages is shown once", func(t *testing.T, sh *shelf) {
+		{"a commit between two pages", func(t *testing.T, sh *listFixture) {
 			for n := range int64(6) {
 				sh.enqueue(t, at(n+1, n/2))
 			}
@@ -86,53 +86,53 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 				t.Errorf("the list (-want +got):\n%s", d)
 			}
 		}},
-		{"one that is committed while the page is read is shown once, as it became", func(t *testing.T, sh *shelf) {
+		{"a commit during a read", func(t *testing.T, sh *listFixture) {
 			sh.enqueue(t, at(2, 2))
-			sh.wantShown(t, Filter{}, 2) // the list is there
-			sh.queue.asked = func() {
-				sh.queue.asked = nil
+			sh.wantShown(t, Filter{}, 2) // cache the list
+			sh.queue.beforeAnswer = func() {
+				sh.queue.beforeAnswer = nil
 				sh.insert(t, at(2, 2))
-				sh.must(t, sh.announce(t.Context(), []StoredOrder{changedFrom(at(2, 2))}))
+				sh.must(t, sh.publish(t.Context(), []StoredOrder{changedFrom(at(2, 2))}))
 			}
 			p := sh.page(t, ann, Filter{})
 			if len(p.Edges) != 1 || p.Edges[0].Node.Status != Unpaid {
-				t.Errorf("the page shows %v", shown(p))
+				t.Errorf("got page %v, want order 2 as %s", pageIDs(p), Unpaid)
 			}
 		}},
-		{"one that left the queue is there before it is listed, and stays", func(t *testing.T, sh *shelf) {
-			sh.wantShown(t, Filter{}) // the list is there
-			sh.hint(t, at(2, 2))
+		{"committed orders are shown before the add", func(t *testing.T, sh *listFixture) {
+			sh.wantShown(t, Filter{}) // cache the list
+			sh.markQueued(t, at(2, 2))
 			if _, err := sh.ByID(t.Context(), Viewer{UserID: ann}, 2); err == nil {
-				t.Fatal("it is there already") // and the cache knows that there is none
+				t.Fatal("the order already exists") // and its absence is not cached
 			}
 			sh.insert(t, at(2, 2))
 			for range 2 {
 				sh.wantShown(t, Filter{Status: []Status{Queued, Unpaid}}, 2)
 			}
 			if left := sh.queuedNow(t, ann); len(left) > 0 {
-				t.Errorf("queued is still %v", left)
+				t.Errorf("got queued %v, want none", left)
 			}
 			sh.wantShown(t, Filter{}, 2)
 		}},
-		{"what nobody knows is forgotten, unless it may be under way", func(t *testing.T, sh *shelf) {
+		{"old unknown marks are removed", func(t *testing.T, sh *listFixture) {
 			fresh := Order{ID: 2, UserID: ann, CreatedAt: time.Now()}
-			sh.hint(t, old)
-			sh.hint(t, fresh)
+			sh.markQueued(t, old)
+			sh.markQueued(t, fresh)
 			sh.wantShown(t, Filter{})
 			if d := gocmp.Diff([]string{"2"}, sh.queuedNow(t, ann)); d != "" {
 				t.Errorf("queued (-want +got):\n%s", d)
 			}
 		}},
-		{"what is somebody else's is not shown", func(t *testing.T, sh *shelf) {
+		{"orders of other users are not shown", func(t *testing.T, sh *listFixture) {
 			theirs, stored := at(1, 1), at(2, 2)
 			theirs.UserID, stored.UserID = bob, bob
 			sh.enqueue(t, theirs)
 			sh.insert(t, stored)
-			sh.hint(t, at(1, 1))
-			sh.hint(t, at(2, 2))
+			sh.markQueued(t, at(1, 1))
+			sh.markQueued(t, at(2, 2))
 			sh.wantShown(t, Filter{})
 		}},
-		{"when the sales cannot be asked, the rest is shown", func(t *testing.T, sh *shelf) {
+		{"other orders are shown while sales fail", func(t *testing.T, sh *listFixture) {
 			sh.order(t, at(1, 1))
 			sh.enqueue(t, at(2, 2))
 			sh.queue.err = os.ErrDeadlineExceeded
@@ -142,7 +142,7 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 				t.Errorf("queued (-want +got):\n%s", d)
 			}
 		}},
-		{"they are live, as is all that is not over", func(t *testing.T, sh *shelf) {
+		{"queued orders are active", func(t *testing.T, sh *listFixture) {
 			sh.enqueue(t, at(9, 9))
 			for i, status := range []Status{Unpaid, Paid, Used, Cancelled, Refunding, Refunded, Failed} {
 				o := at(int64(i+1), int64(i+1))
@@ -157,7 +157,7 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 		}},
 	}
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		sh := openShelf(t, on, Config{ListSize: 10})
+		sh := newListFixture(t, on, Config{ListSize: 10})
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				sh.clear(t)
@@ -167,13 +167,12 @@ func TestQueuedOrdersAreInTheList(t *testing.T) {
 	})
 }
 
-// TestAnOrderIsShownWhileItIsCommitted reads the list again and again while one
-// queued order after the other becomes a row, and leaves the queue before its list
-// has heard of it.
-func TestAnOrderIsShownWhileItIsCommitted(t *testing.T) {
+// It reads the list repeatedly while queued orders are committed one by one. Each leaves the
+// queue before its list is updated.
+func TestOrdersAreListedDuringTheirCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		const orders, readers = 80, 3
-		sh := openShelf(t, on, Config{ListSize: 30})
+		sh := newListFixture(t, on, Config{ListSize: 30})
 		var admitted, reads atomic.Int64
 		var all sync.WaitGroup
 		for range readers {
@@ -185,10 +184,10 @@ func TestAnOrderIsShownWhileItIsCommitted(t *testing.T) {
 						t.Error(err)
 						return
 					}
-					got := shown(p)
+					got := pageIDs(p)
 					slices.Sort(got)
 					if int64(len(got)) < n || !slices.Equal(got, slices.Compact(slices.Clone(got))) || len(got) > 0 && got[len(got)-1] != int64(len(got)) {
-						t.Errorf("%d orders were made, and it shows %v", n, got)
+						t.Errorf("got list %v, want the %d orders made", got, n)
 					}
 				}
 			})
@@ -198,40 +197,40 @@ func TestAnOrderIsShownWhileItIsCommitted(t *testing.T) {
 			admitted.Store(n)
 			sh.insert(t, at(n, n))
 			sh.dequeue(n)
-			sh.must(t, sh.announce(t.Context(), []StoredOrder{changedFrom(at(n, n))}))
+			sh.must(t, sh.publish(t.Context(), []StoredOrder{changedFrom(at(n, n))}))
 		}
 		all.Wait()
 		t.Logf("%d reads", reads.Load())
 	})
 }
 
-func (*shelf) must(t *testing.T, err error) {
+func (*listFixture) must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
 }
 
-func TestAFilterThatMakesNoSenseIsAFault(t *testing.T) {
+func TestInvalidFiltersAreBadInput(t *testing.T) {
 	cases := map[string]Filter{
-		"no size":                 {First: 0},
-		"too many":                {First: page.Max + 1},
-		"no status":               {First: 1, Status: []Status{"SOLD"}},
-		"a cursor of other lists": {First: 1, After: page.Encode("shops", 1, 2)},
+		"no size":                  {First: 0},
+		"too many":                 {First: page.Max + 1},
+		"unknown status":           {First: 1, Status: []Status{"SOLD"}},
+		"a cursor of another list": {First: 1, After: page.Encode("shops", 1, 2)},
 	}
 	for name, f := range cases {
 		if _, err := new(Service).ByUser(t.Context(), ann, f); apierror.KindOf(err) != apierror.BadUserInput {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("%s, ByUser: got %v, want %s", name, err, apierror.BadUserInput)
 		}
 		if _, err := new(Service).ByShop(t.Context(), 1, f); apierror.KindOf(err) != apierror.BadUserInput {
-			t.Errorf("%s, of a shop: %v", name, err)
+			t.Errorf("%s, ByShop: got %v, want %s", name, err, apierror.BadUserInput)
 		}
 	}
 }
 
-func TestAMerchantSeesTheOrdersOfOwnShops(t *testing.T) {
+func TestMerchantsSeeOrdersOfTheirShops(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		sh := openShelf(t, on, Config{Shops: owners{3: bob}})
+		sh := newListFixture(t, on, Config{Shops: fakeOwners{3: bob}})
 		for n := range int64(5) {
 			o := at(n+1, n/2)
 			o.UserID, o.ShopID, o.Status = 100+n, 3, []Status{Unpaid, Paid}[n%2]
@@ -247,32 +246,32 @@ func TestAMerchantSeesTheOrdersOfOwnShops(t *testing.T) {
 		}
 		first := get(Filter{First: 2})
 		second := get(Filter{First: 3, After: *first.Info.EndCursor})
-		if d := gocmp.Diff([]int64{5, 4, 3, 2, 1}, append(shown(first), shown(second)...)); d != "" {
+		if d := gocmp.Diff([]int64{5, 4, 3, 2, 1}, append(pageIDs(first), pageIDs(second)...)); d != "" {
 			t.Errorf("the list (-want +got):\n%s", d)
 		}
 		if !first.Info.HasNextPage || second.Info.HasNextPage || first.Info.HasPreviousPage || !second.Info.HasPreviousPage {
-			t.Errorf("%+v, then %+v", first.Info, second.Info)
+			t.Errorf("got page infos %+v, then %+v", first.Info, second.Info)
 		}
-		if d := gocmp.Diff([]int64{4, 2}, shown(get(Filter{First: 5, Status: []Status{Paid, Queued}}))); d != "" {
+		if d := gocmp.Diff([]int64{4, 2}, pageIDs(get(Filter{First: 5, Status: []Status{Paid, Queued}}))); d != "" {
 			t.Errorf("paid (-want +got):\n%s", d)
 		}
-		if got := shown(get(Filter{First: 5, Status: []Status{Queued}})); len(got) != 0 {
-			t.Errorf("queued: %v", got)
+		if got := pageIDs(get(Filter{First: 5, Status: []Status{Queued}})); len(got) != 0 {
+			t.Errorf("got queued %v, want none", got)
 		}
-		may := map[Viewer]bool{{UserID: bob}: true, {UserID: ann}: false, {UserID: ann, IsAdmin: true}: true, {}: false}
-		for v, want := range may {
+		allow := map[Viewer]bool{{UserID: bob}: true, {UserID: ann}: false, {UserID: ann, IsAdmin: true}: true, {}: false}
+		for v, want := range allow {
 			if err := sh.MaySeeShop(t.Context(), v, 3); (err == nil) != want || (err != nil && apierror.KindOf(err) != apierror.Forbidden) {
 				t.Errorf("%+v: %v", v, err)
 			}
 		}
 		if err := sh.MaySeeShop(t.Context(), Viewer{UserID: bob}, 5); apierror.KindOf(err) != apierror.Forbidden {
-			t.Errorf("of a shop that there is not: %v", err)
+			t.Errorf("unknown shop: got %v, want %s", err, apierror.Forbidden)
 		}
 	})
 }
 
-// TestEveryOrderIsShownOnce orders, commits, changes and evicts at random, while it
-// walks through the list in pages of any size. TANDIAN_TEST_SEED repeats a run.
+// It orders, commits, changes and evicts at random while it reads the list in pages of any
+// size. TANDIAN_TEST_SEED repeats a run.
 func TestEveryOrderIsShownOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		seed := uint64(time.Now().UnixNano())
@@ -280,7 +279,7 @@ func TestEveryOrderIsShownOnce(t *testing.T) {
 			seed = s
 		}
 		t.Logf("seed %d", seed)
-		w := &wanderer{shelf: openShelf(t, on, Config{ListSize: 8}), rand: rand.New(rand.NewPCG(seed, 0)), orders: map[int64]*Order{}}
+		w := &listModel{listFixture: newListFixture(t, on, Config{ListSize: 8}), rand: rand.New(rand.NewPCG(seed, 0)), orders: map[int64]*Order{}}
 		for range 40 {
 			for range w.rand.IntN(6) {
 				w.step(t)
@@ -293,9 +292,9 @@ func TestEveryOrderIsShownOnce(t *testing.T) {
 	})
 }
 
-// wanderer is a model of ann's orders beside the stores.
-type wanderer struct {
-	*shelf
+// A listModel models Ann's orders in parallel to the stores.
+type listModel struct {
+	*listFixture
 
 	rand   *rand.Rand
 	orders map[int64]*Order
@@ -303,11 +302,11 @@ type wanderer struct {
 	last   int64 // number
 }
 
-// step changes something.
-func (w *wanderer) step(t *testing.T) {
+// step makes one random change.
+func (w *listModel) step(t *testing.T) {
 	t.Helper()
 	switch w.rand.IntN(8) {
-	case 0, 1, 2: // an order, perhaps with an earlier one's time
+	case 0, 1, 2: // an order, possibly older than others
 		o := w.next(Unpaid)
 		w.order(t, *o)
 	case 3:
@@ -316,13 +315,13 @@ func (w *wanderer) step(t *testing.T) {
 		w.change(t)
 	case 6:
 		w.must(t, w.p.Redis.Del(t.Context(), w.listKey(ann)).Err())
-	case 7: // a hint of what was refused
+	case 7: // the mark of a refused order
 		w.last++
-		w.hint(t, at(w.last, w.now))
+		w.markQueued(t, at(w.last, w.now))
 	}
 }
 
-func (w *wanderer) next(status Status) *Order {
+func (w *listModel) next(status Status) *Order {
 	w.last += 1 + w.rand.Int64N(3)
 	w.now += w.rand.Int64N(3)
 	o := at(w.last, w.now-w.rand.Int64N(4))
@@ -331,16 +330,16 @@ func (w *wanderer) next(status Status) *Order {
 	return &o
 }
 
-// change has an order become something else: a queued one is committed.
-func (w *wanderer) change(t *testing.T) {
+// change changes an order; it commits a queued one.
+func (w *listModel) change(t *testing.T) {
 	t.Helper()
 	for _, o := range w.orders {
 		if o.Status == Queued {
 			o.Status = Unpaid
 			w.insert(t, *o)
 			w.dequeue(o.ID)
-			if w.rand.IntN(3) > 0 { // else nobody has told yet
-				w.must(t, w.announce(t.Context(), []StoredOrder{changedFrom(*o)}))
+			if w.rand.IntN(3) > 0 { // otherwise it is not published yet
+				w.must(t, w.publish(t.Context(), []StoredOrder{changedFrom(*o)}))
 			}
 			return
 		}
@@ -353,9 +352,8 @@ func (w *wanderer) change(t *testing.T) {
 	}
 }
 
-// check walks through the list while it changes, and then through those of two
-// statuses while it does not.
-func (w *wanderer) check(t *testing.T) {
+// check reads the list during changes, and then the lists of several statuses without changes.
+func (w *listModel) check(t *testing.T) {
 	t.Helper()
 	was := map[int64]bool{}
 	for n := range w.orders {
@@ -366,19 +364,19 @@ func (w *wanderer) check(t *testing.T) {
 			w.step(t)
 		}
 	})
-	if !slices.IsSortedFunc(got, func(a, b *Order) int { return placeOf(b).compare(placeOf(a)) }) {
-		t.Errorf("not in order: %v", numbersOf(got))
+	if !slices.IsSortedFunc(got, func(a, b *Order) int { return keyOf(b).compare(keyOf(a)) }) {
+		t.Errorf("got %v, want them sorted", numbersOf(got))
 	}
 	times := map[int64]int{}
 	for _, o := range got {
 		times[o.ID]++
 		if w.orders[o.ID] == nil || times[o.ID] > 1 {
-			t.Errorf("order %d is shown %d times, and was made: %v", o.ID, times[o.ID], w.orders[o.ID] != nil)
+			t.Errorf("got order %d %d times, want once; exists: %v", o.ID, times[o.ID], w.orders[o.ID] != nil)
 		}
 	}
 	for n := range was {
 		if times[n] == 0 {
-			t.Errorf("order %d, %+v, is missing", n, w.orders[n])
+			t.Errorf("order %d is missing: %+v", n, w.orders[n])
 		}
 	}
 	for _, status := range [][]Status{{Queued, Unpaid}, {Paid, Failed}, {Queued}, {Used}} {
@@ -388,7 +386,7 @@ func (w *wanderer) check(t *testing.T) {
 				want = append(want, o.ID)
 			}
 		}
-		slices.SortFunc(want, func(a, b int64) int { return placeOf(w.orders[b]).compare(placeOf(w.orders[a])) })
+		slices.SortFunc(want, func(a, b int64) int { return keyOf(w.orders[b]).compare(keyOf(w.orders[a])) })
 		if d := gocmp.Diff(want, numbersOf(w.walk(t, Filter{First: 1 + w.rand.IntN(5), Status: status}, nil))); d != "" {
 			t.Errorf("%v (-want +got):\n%s", status, d)
 		}

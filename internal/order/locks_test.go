@@ -25,7 +25,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// lockNode is a Redis for locks, which a test may pause or kill.
+// A lockNode is a Redis for locks that a test may pause or kill.
 type lockNode struct {
 	url string
 	pid int
@@ -59,16 +59,16 @@ func (n lockNode) signal(t *testing.T, s syscall.Signal) {
 	}
 }
 
-// The unique index has the last word: while one lock node is killed and another one is
-// paused, no majority is left, orders go on without the lock, and each user has one order.
-func TestRacingOrdersLeaveOneForEachUser(t *testing.T) {
+// The unique index decides. While one lock node is killed and another is paused, no majority
+// exists: orders proceed without the lock, and each user gets one order.
+func TestRacingOrdersLeaveOnePerUser(t *testing.T) {
 	orders, users := 10_000, 1_000
 	if testing.Short() {
 		orders, users = 2_000, 200
 	}
-	const instances, callers = 3, 32 // callers of each
+	const instances, callers = 3, 32 // callers per instance
 	seed := testkit.Seed(t)
-	w := newTown(storetest.Real(t))
+	w := newFixture(storetest.Real(t))
 	var nodes []lockNode
 	for range 3 {
 		n := newLockNode(t)
@@ -81,7 +81,7 @@ func TestRacingOrdersLeaveOneForEachUser(t *testing.T) {
 	const first = 1_000 // ids of users
 	var rows []*ent.UserCreate
 	for i := range users {
-		rows = append(rows, all[0].db.User.Create().SetID(int64(first+i)).SetNickname("somebody"))
+		rows = append(rows, all[0].db.User.Create().SetID(int64(first+i)).SetNickname("user"))
 	}
 	all[0].db.User.CreateBulk(rows...).ExecX(t.Context())
 
@@ -96,7 +96,7 @@ func TestRacingOrdersLeaveOneForEachUser(t *testing.T) {
 		wanted <- user
 	}
 	close(wanted)
-	var answered, made, unlocked atomic.Int64
+	var answered, made, failedLocks atomic.Int64
 	var callersDone, faults sync.WaitGroup
 	faults.Go(func() {
 		for part, fault := range []func(){
@@ -118,9 +118,9 @@ func TestRacingOrdersLeaveOneForEachUser(t *testing.T) {
 				case err == nil:
 					made.Add(1)
 				case codes(err) != string(AlreadyOrdered):
-					t.Errorf("user %d: %v", user, err)
+					t.Errorf("user %d: got %v, want %s", user, err, AlreadyOrdered)
 				case o == nil || o.UserID != user:
-					t.Errorf("user %d is answered with %v", user, o)
+					t.Errorf("user %d: got order %v, want the existing one", user, o)
 				}
 				answered.Add(1)
 			}
@@ -130,11 +130,11 @@ func TestRacingOrdersLeaveOneForEachUser(t *testing.T) {
 	faults.Wait()
 	for _, p := range all {
 		stats := p.cfg.Locks.Stats()
-		unlocked.Add(stats.Failed)
+		failedLocks.Add(stats.Failed)
 		t.Logf("%+v", stats)
 	}
-	if unlocked.Load() == 0 {
-		t.Error("the lock nodes never failed: this run shows nothing")
+	if failedLocks.Load() == 0 {
+		t.Error("the lock nodes never failed, want some failures")
 	}
 	live := all[0].db.Order.Query().Where(entorder.VoucherID(oncePerUser)).AllX(t.Context())
 	owners := map[int64]int{}
@@ -142,26 +142,25 @@ func TestRacingOrdersLeaveOneForEachUser(t *testing.T) {
 		owners[row.UserID]++
 	}
 	if made.Load() != int64(users) || len(live) != users || len(owners) != users {
-		t.Errorf("%d orders were answered as new, %d rows of %d users; want %d of each", made.Load(), len(live), len(owners), users)
+		t.Errorf("got %d new orders, %d rows of %d users, want %d each", made.Load(), len(live), len(owners), users)
 	}
 }
 
-// An order waits 300 ms for its lock at most, with tenfold room for a busy machine,
-// whatever became of the lock nodes.
-func TestOrdersGoOnWithoutLockNodes(t *testing.T) {
+// An order waits at most 300 ms for its lock, with a tenfold margin for a busy machine.
+func TestOrdersContinueWithoutLockNodes(t *testing.T) {
 	for _, tt := range []struct {
 		name   string
 		signal syscall.Signal
 	}{{"killed", syscall.SIGKILL}, {"paused", syscall.SIGSTOP}} {
 		t.Run(tt.name, func(t *testing.T) {
-			w := newTown(storetest.Real(t))
+			w := newFixture(storetest.Real(t))
 			var nodes []lockNode
 			for range 3 {
 				n := newLockNode(t)
 				nodes, w.nodes = append(nodes, n), append(w.nodes, n.url)
 			}
 			p := w.process(t)
-			ordered(t, p, ann, anyTimes, "") // all is warm
+			ordered(t, p, ann, anyTimes, "") // warm up
 			for _, n := range nodes[:2] {
 				n.signal(t, tt.signal)
 				defer n.resume()
@@ -169,15 +168,15 @@ func TestOrdersGoOnWithoutLockNodes(t *testing.T) {
 			began := time.Now()
 			first := ordered(t, p, bob, oncePerUser, "")
 			if took := time.Since(began); took > 10*lockWait {
-				t.Errorf("the order took %v", took)
+				t.Errorf("the order took %v, want at most %v", took, 10*lockWait)
 			}
 			again, err := p.Place(t.Context(), bob, oncePerUser, "")
 			if refused, ok := errors.AsType[apierror.UserErrors](err); !ok || len(refused) != 1 || refused[0].Code != AlreadyOrdered || again.ID != first.ID {
-				t.Errorf("%v, %v", again, fmt.Sprint(err))
+				t.Errorf("got %v, %v", again, fmt.Sprint(err))
 			}
 		})
 	}
 }
 
-// resume continues a node that is paused. One that was killed is gone.
+// resume resumes a paused node. It does nothing for a killed one.
 func (n lockNode) resume() { _ = syscall.Kill(n.pid, syscall.SIGCONT) }

@@ -10,8 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// metrics count what happens to orders, and what went wrong without anybody being
-// told.
+// metrics counts order events and background failures.
 type metrics struct {
 	events   *prometheus.CounterVec
 	failures *observe.FailureLog
@@ -22,12 +21,12 @@ func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
 	m := &metrics{
 		events: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_order_events_total",
-			Help: "What happened to orders in this process: placed (ordinary ones), attempted, refused, abandoned and mismatched (payments, and notices that name another amount), paid, used, disputed (redemptions, by their buyers), cancelled, expired, refunding, refunded, void (payments of orders that had ended, to be given back), tallied.",
+			Help: "Order events in this process: placed (without a sale), attempted, refused, abandoned and mismatched (payments, and notices with another amount), paid, used, disputed (redemptions, by buyers), cancelled, expired, refunding, refunded, void (payments to refund because the order had ended), tallied (counted).",
 		}, []string{"event"}),
 		failures: observe.NewFailures(reg, log, observe.FailureOpts{
 			Name:    "tandian_order_failures_total",
 			Help:    "Failed background operations of orders: " + strings.Join(doings, ", ") + ".",
-			Message: "orders: something failed in the background", Doings: doings,
+			Message: "background operation of orders failed", Doings: doings,
 		}),
 	}
 	reg.MustRegister(m.events)
@@ -39,7 +38,7 @@ func newMetrics(reg prometheus.Registerer, log *slog.Logger) *metrics {
 
 func (m *metrics) count(event string, n int) { m.events.WithLabelValues(event).Add(float64(n)) }
 
-// failed counts a failure, and logs it if the last one like it is some time ago.
+// failed counts a failure. It logs the failure unless a similar one was logged recently.
 func (m *metrics) failed(ctx context.Context, doing string, err error) {
 	m.failures.Record(ctx, doing, err)
 }

@@ -1,10 +1,9 @@
-// Package order is the room of orders: ordering a voucher, the life of an order
-// from unpaid to used or refunded, payment, a user's list of orders, and what was
-// sold on a day.
+// Package order implements voucher orders: placing, payment, cancellation, redemption,
+// refunds, order lists and sales figures.
 //
-// The rows of the database are the truth; every transition is a conditional update,
-// and who loses a race is told so. Flash sales admit through internal/flashsale; until
-// such an order is a row, it is QUEUED.
+// The database rows are the source of truth. Every transition is a conditional update; the
+// loser of a race gets an error. Package flashsale admits orders of flash sales. Such an order
+// is QUEUED until its row is committed.
 package order
 
 import (
@@ -16,10 +15,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// A Status is where an order is in its life.
+// A Status is the state of an order.
 type Status string
 
-// All statuses. QUEUED is of an order that has no row yet.
+// All statuses. A QUEUED order has no row yet.
 const (
 	Queued    Status = "QUEUED"
 	Unpaid    Status = "UNPAID"
@@ -31,10 +30,10 @@ const (
 	Failed    Status = "FAILED"
 )
 
-// A PayMethod is how an order is paid.
+// A PayMethod is a method of payment.
 type PayMethod string
 
-// All methods of payment.
+// All payment methods.
 const (
 	Balance PayMethod = "BALANCE"
 	Alipay  PayMethod = "ALIPAY"
@@ -44,44 +43,44 @@ const (
 // Currency is the ISO 4217 code of all prices.
 const Currency = "CNY"
 
-// An Order is one piece of a voucher that a user ordered.
+// An Order is one ordered item of a voucher.
 type Order struct {
-	ID        int64  `json:"id"` // the number that people read
+	ID        int64  `json:"id"` // the order number
 	UserID    int64  `json:"user"`
 	VoucherID int64  `json:"voucher"`
 	ShopID    int64  `json:"shop"`
 	Status    Status `json:"status"`
 	PayValue  int    `json:"pay_value"`       // minor units
-	TermsID   int64  `json:"terms,omitempty"` // of its voucher at the insert; 0: the first ones
-	// TermsUnknown marks an order of a sale that was stored just now: its row was not read.
+	TermsID   int64  `json:"terms,omitempty"` // terms of the voucher at the insert; 0: the first terms
+	// TermsUnknown marks an order that a sale has just stored, without reading its row.
 	TermsUnknown bool          `json:"-"`
 	PayMethod    *PayMethod    `json:"pay_method,omitempty"`
-	FailureCode  apierror.Code `json:"failure,omitempty"` // why, of a failed one
-	Version      int64         `json:"version"`           // raised by every change; 0 of a queued one
-	CreatedAt    time.Time     `json:"created_at"`        // when it was admitted, to the millisecond
+	FailureCode  apierror.Code `json:"failure,omitempty"` // reason of a FAILED order
+	Version      int64         `json:"version"`           // incremented by every change; 0 if QUEUED
+	CreatedAt    time.Time     `json:"created_at"`        // time of admission, in whole milliseconds
 	PayBefore    *time.Time    `json:"pay_before,omitempty"`
 	PaidAt       *time.Time    `json:"paid_at,omitempty"`
 	UsedAt       *time.Time    `json:"used_at,omitempty"`
-	RedeemedBy   *int64        `json:"redeemed_by,omitempty"` // user; nil of redemptions before this was stored
-	DisputedAt   *time.Time    `json:"disputed_at,omitempty"` // when the buyer disputed the redemption
+	RedeemedBy   *int64        `json:"redeemed_by,omitempty"` // user; nil for redemptions before this was stored
+	DisputedAt   *time.Time    `json:"disputed_at,omitempty"` // time of the buyer's dispute
 	CancelledAt  *time.Time    `json:"cancelled_at,omitempty"`
 	RefundedAt   *time.Time    `json:"refunded_at,omitempty"`
 }
 
-// Number is the number that people read out.
+// Number returns the order number in decimal.
 func (o *Order) Number() string { return strconv.FormatInt(o.ID, 10) }
 
-// Failure says why the order failed; nil if it did not.
+// Failure returns the reason of a failed order, or nil.
 func (o *Order) Failure() *apierror.UserError {
 	switch o.FailureCode {
 	case "":
 		return nil
 	case OutOfStock:
-		return &apierror.UserError{Code: OutOfStock, Message: "No piece was left."}
+		return &apierror.UserError{Code: OutOfStock, Message: "This voucher is sold out."}
 	case AlreadyOrdered:
-		return &apierror.UserError{Code: AlreadyOrdered, Message: "You had an order of this voucher already."}
+		return &apierror.UserError{Code: AlreadyOrdered, Message: "You already ordered this voucher."}
 	default:
-		return &apierror.UserError{Code: NotCompleted, Message: "Something went wrong here, and the order was not made. Please order again."}
+		return &apierror.UserError{Code: NotCompleted, Message: "Something went wrong and your order was not placed. Please order again."}
 	}
 }
 
@@ -97,14 +96,14 @@ const (
 	NotRefundable  apierror.Code = "ORDER_NOT_REFUNDABLE"
 	NotRedeemable  apierror.Code = "ORDER_NOT_REDEEMABLE"
 	NotDisputable  apierror.Code = "ORDER_NOT_DISPUTABLE"
-	OwnShop        apierror.Code = "OWN_SHOP"            // a merchant does not buy at the own shop
-	NotCompleted   apierror.Code = "ORDER_NOT_COMPLETED" // failed for a reason of ours; order again
+	OwnShop        apierror.Code = "OWN_SHOP"            // merchants cannot buy from their own shop
+	NotCompleted   apierror.Code = "ORDER_NOT_COMPLETED" // internal failure; order again
 
 	InsufficientBalance apierror.Code = "INSUFFICIENT_BALANCE"
 )
 
-// TermsIDs returns the terms of orders, by number. It leaves out orders that have the
-// first terms of their vouchers. It reads the rows of orders with TermsUnknown.
+// TermsIDs returns the ids of the terms of orders, by order number. It leaves out orders with
+// the first terms of their voucher. It reads the rows of orders with TermsUnknown.
 func (s *Service) TermsIDs(ctx context.Context, orders []*Order) (map[int64]int64, error) {
 	terms := make(map[int64]int64, len(orders))
 	var unknown []int64
@@ -130,5 +129,5 @@ func (s *Service) TermsIDs(ctx context.Context, orders []*Order) (map[int64]int6
 	return terms, nil
 }
 
-// IsNode says that there is a global id.
+// IsNode marks a type with a global id.
 func (Order) IsNode() {}

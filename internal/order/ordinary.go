@@ -16,53 +16,51 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// lockWait is how long a user's order waits for another one of the same user.
+// lockWait is the maximum wait for the lock of an order by the same user.
 const lockWait = 300 * time.Millisecond
 
-// insertTries bounds how often an insert is repeated that met an order which was gone
-// when it was looked for.
+// insertTries bounds the retries of an insert whose conflicting order has disappeared.
 const insertTries = 5
 
-// placeOrdinary orders a voucher that has no sale. A voucher that is one per user is
-// ordered under a redsync mutex for (voucher, user), until after the commit: two tabs do
-// not race. The unique index order_live alone forbids the second order. So the order goes
-// on without the mutex if its holder is slow or its Redis is away.
+// placeOrdinary orders a voucher without a sale. A voucher with one order per user is ordered
+// under a lock for (voucher, user) until after the commit, so two tabs do not race. Only the
+// unique index order_live prevents a second order. So the order proceeds without the lock if
+// its holder is slow or Redis is unavailable.
 func (s *Service) placeOrdinary(ctx context.Context, w placement) (*Order, error) {
-	// Not until the client hangs up: what was committed must be announced.
-	whole, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
+	// The write outlives the request: a committed order must be published.
+	writeCtx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
 	if w.voucher.OnePerUser {
-		release := s.lockOrder(ctx, whole, w)
+		release := s.lockOrder(ctx, writeCtx, w)
 		defer release()
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	for range insertTries {
-		row, job, err := s.insert(whole, w)
+		row, job, err := s.insert(writeCtx, w)
 		if err != nil {
 			return nil, err
 		}
 		if row != nil {
 			s.metrics.count("placed", 1)
-			s.AfterCommit(whole, []StoredOrder{changedOf(row)}, job)
+			s.AfterCommit(writeCtx, []StoredOrder{storedOrderOf(row)}, job)
 			return fromRow(row), nil
 		}
-		if first, err := s.byDigest(whole, w.digest); first != nil || err != nil {
+		if first, err := s.byDigest(writeCtx, w.digest); first != nil || err != nil {
 			return first, err
 		}
-		if other, err := s.held(whole, w.user, w.voucher.ID); err != nil {
+		if other, err := s.liveOrder(writeCtx, w.user, w.voucher.ID); err != nil {
 			return nil, err
 		} else if other != nil {
 			return other, alreadyOrdered()
 		}
 	}
-	return nil, errors.New("the order in the way was gone each time")
+	return nil, errors.New("insert order: conflicting order disappeared each time")
 }
 
-// lockOrder takes the redsync mutex of a user and a voucher, and waits for it at most
-// lockWait.
-func (s *Service) lockOrder(ctx, whole context.Context, w placement) (release func()) {
+// lockOrder acquires the lock of a user and a voucher. It waits at most lockWait.
+func (s *Service) lockOrder(ctx, writeCtx context.Context, w placement) (release func()) {
 	lease, err := s.cfg.Locks.Acquire(ctx, fmt.Sprintf("order:%d:%d", w.voucher.ID, w.user), lock.WithWait(lockWait))
 	if err != nil {
 		if _, busy := errors.AsType[*lock.BusyError](err); !busy {
@@ -71,14 +69,14 @@ func (s *Service) lockOrder(ctx, whole context.Context, w placement) (release fu
 		return func() {}
 	}
 	return func() {
-		if err := lease.Release(whole); err != nil {
-			s.metrics.failed(whole, "lock", err)
+		if err := lease.Release(writeCtx); err != nil {
+			s.metrics.failed(writeCtx, "lock", err)
 		}
 	}
 }
 
-// termsOf returns the terms that a voucher has in the transaction that stores an order
-// of it; nil stands for the first ones.
+// termsOf returns the current terms of a voucher in the transaction that stores an order; nil
+// means the first terms.
 func termsOf(ctx context.Context, tx *ent.Tx, voucherID int64) (*int64, error) {
 	row, err := tx.Voucher.Query().Where(entvoucher.ID(voucherID)).Select(entvoucher.FieldTermsID).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -90,12 +88,12 @@ func termsOf(ctx context.Context, tx *ent.Tx, voucherID int64) (*int64, error) {
 	return row.TermsID, nil
 }
 
-// insert stores an unpaid order. It returns nil if another one is in its way: by its
-// key, or of the same user.
+// insert stores an unpaid order. It returns nil if another order has the same key, or is the
+// live order of the same user.
 func (s *Service) insert(ctx context.Context, w placement) (*ent.Order, []outbox.JobRef, error) {
 	number, err := s.cfg.Numbers.Next(ctx, ordinary)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a number: %w", err)
+		return nil, nil, fmt.Errorf("create order number: %w", err)
 	}
 	v, now := w.voucher, s.now()
 	row := &ent.Order{

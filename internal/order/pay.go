@@ -17,62 +17,61 @@ import (
 
 // Pay pays a user's unpaid order.
 //
-// From the balance it is PAID at once. Another method opens an attempt, or joins the
-// open attempt of the same method, and waits two seconds for the provider: then the
-// order is PAID, or still UNPAID and [Service.Confirm] decides later. An open attempt of
-// another method is abandoned: if its money still comes, it is refunded.
+// From the balance, the order is PAID at once. Another method opens an attempt, or joins the
+// open attempt of that method, and waits two seconds for the provider. Then the order is PAID,
+// or still UNPAID until [Service.Confirm]. Pay abandons an open attempt of another method:
+// money that still arrives is refunded.
 //
-// An order in another status, an order whose time to pay is over, a refused payment and
-// a balance that is too small are [fault.UserErrors], with the order as it is then.
-// Another user's order is not found. Without a provider it returns [fault.Unavailable].
+// An order in another status, an expired order, a refused payment and a balance that is too
+// small are [apierror.UserErrors], with the current order. An order of another user is not
+// found. Without a provider it returns [apierror.Unavailable].
 func (s *Service) Pay(ctx context.Context, userID, id int64, method PayMethod) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Pay")
 	defer span.End()
 	if s.cfg.Provider == (noProvider{}) {
 		return nil, noPayments()
 	}
-	order, err := s.asked(ctx, id, ownOf(userID))
+	order, err := s.authorized(ctx, id, ownedBy(userID))
 	if err != nil {
 		return nil, err
 	}
 	if order.Status == Queued {
 		return order, pay.refuse(order)
 	}
-	// What was begun must be known, also after the client hangs up.
-	whole, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), s.cfg.payWait+writeTimeout)
+	// An attempt that has begun continues after the client disconnects.
+	writeCtx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), s.cfg.payWait+writeTimeout)
 	defer cancel()
 	if method == Balance {
-		return s.payFromBalance(whole, id)
+		return s.payFromBalance(writeCtx, id)
 	}
-	patience, stop := context.WithTimeout(whole, s.cfg.payWait)
+	waitCtx, stop := context.WithTimeout(writeCtx, s.cfg.payWait)
 	defer stop()
-	order, attempt, job, err := s.attempt(whole, id, method)
+	order, attempt, job, err := s.attempt(writeCtx, id, method)
 	if err != nil {
 		return order, err
 	}
 	if len(job) > 0 {
 		s.metrics.count("attempted", 1)
-		err := s.ask(patience, attempt)
+		err := s.processCharge(waitCtx, attempt)
 		if err != nil {
-			s.metrics.failed(whole, "charge", err)
+			s.metrics.failed(writeCtx, "charge", err)
 		}
-		s.outbox.Finish(whole, err, job...)
+		s.outbox.Finish(writeCtx, err, job...)
 	}
-	return s.await(whole, patience, attempt)
+	return s.await(writeCtx, waitCtx, attempt)
 }
 
-// noPayments refuses what needs a provider on a server without one.
+// noPayments returns the error for payments on a server without a provider.
 func noPayments() error {
 	return apierror.New(apierror.Unavailable, "Payments are not set up on this server.")
 }
 
-// maxAttempts bounds the attempts of an order. A payment from the balance is always
-// possible.
+// maxAttempts bounds the payment attempts of an order. The balance does not count.
 const maxAttempts = 20
 
-var pay = transition{from: Unpaid, to: Paid, code: NotPayable, does: "paid"}
+var pay = transition{from: Unpaid, to: Paid, code: NotPayable, verb: "paid"}
 
-// payFromBalance takes the money and makes the order PAID, in one transaction.
+// payFromBalance takes the money and makes the order PAID in one transaction.
 func (s *Service) payFromBalance(ctx context.Context, id int64) (order *Order, err error) {
 	var t *changeSet
 	err = s.tx(ctx, func(tx *ent.Tx) error {
@@ -92,9 +91,9 @@ func (s *Service) payFromBalance(ctx context.Context, id int64) (order *Order, e
 			return err
 		}
 		if !ok {
-			return refusedOrder(InsufficientBalance, "Your balance is too small. Choose another way to pay.")
+			return refusedOrder(InsufficientBalance, "Your balance is too low. Choose another way to pay.")
 		}
-		t, err = s.turn(ctx, tx, []*ent.Order{row}, Paid, func(u *ent.OrderUpdate) { u.SetPayMethod(entorder.PayMethodBALANCE) })
+		t, err = s.writeTransition(ctx, tx, []*ent.Order{row}, Paid, func(u *ent.OrderUpdate) { u.SetPayMethod(entorder.PayMethodBALANCE) })
 		return err
 	})
 	if _, refused := errors.AsType[apierror.UserErrors](err); refused {
@@ -103,12 +102,12 @@ func (s *Service) payFromBalance(ctx context.Context, id int64) (order *Order, e
 	if err != nil {
 		return nil, fmt.Errorf("pay order %d from the balance: %w", id, err)
 	}
-	s.turned(ctx, t)
+	s.afterTransition(ctx, t)
 	return fromRow(t.rows[0]), nil
 }
 
-// attempt returns the open attempt of a method, or opens one: then there is a job, to
-// ask the provider. With a refusal it returns the order.
+// attempt returns the open attempt of a method, or opens one. A new attempt has a job to call
+// the provider. With a refusal it returns the order.
 func (s *Service) attempt(ctx context.Context, id int64, method PayMethod) (order *Order, c Charge, job []outbox.JobRef, err error) {
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		job = nil
@@ -125,7 +124,7 @@ func (s *Service) attempt(ctx context.Context, id int64, method PayMethod) (orde
 		}
 		c = chargeOf(p)
 		if opened {
-			job, err = outbox.AddBatch(ctx, s.outbox, tx, askProvider, attemptOf(c))
+			job, err = outbox.AddBatch(ctx, s.outbox, tx, chargeTopic, attemptOf(c))
 		}
 		return err
 	})
@@ -135,13 +134,13 @@ func (s *Service) attempt(ctx context.Context, id int64, method PayMethod) (orde
 	return order, c, job, err
 }
 
-// begin returns the open attempt of a method, or inserts one and abandons that of another
-// method. A payment from the balance is never open: it is CONFIRMED in the transaction
-// that inserts it. The row of the order is locked.
+// begin returns the open attempt of a method, or inserts one and abandons the attempt of
+// another method. A payment from the balance is never open: the same transaction inserts it as
+// CONFIRMED. The row of the order must be locked.
 func (s *Service) begin(ctx context.Context, tx *ent.Tx, row *ent.Order, method PayMethod) (p *ent.Payment, opened bool, err error) {
 	payments, err := tx.Payment.Query().Where(payment.OrderID(row.ID)).Order(payment.ByAttempt()).All(ctx)
 	if err != nil {
-		return nil, false, fmt.Errorf("select its payments: %w", err)
+		return nil, false, fmt.Errorf("select payments: %w", err)
 	}
 	for _, p := range payments {
 		if p.State == payment.StateOPEN && PayMethod(p.Method) == method && method != Balance {
@@ -153,7 +152,7 @@ func (s *Service) begin(ctx context.Context, tx *ent.Tx, row *ent.Order, method 
 	}
 	now := s.now().UnixMilli()
 	if row.PayBefore < now {
-		return nil, false, refusedOrder(NotPayable, "The time to pay this order is over.")
+		return nil, false, refusedOrder(NotPayable, "The time to pay for this order is over. Please order again.")
 	}
 	if err := s.abandon(ctx, tx, row); err != nil {
 		return nil, false, err
@@ -165,27 +164,27 @@ func (s *Service) begin(ctx context.Context, tx *ent.Tx, row *ent.Order, method 
 	p, err = tx.Payment.Create().SetOrderID(row.ID).SetAttempt(len(payments) + 1).SetMethod(payment.Method(method)).
 		SetAmount(row.PayValue).SetCurrency(Currency).SetState(state).SetCreatedAt(now).SetUpdatedAt(now).Save(ctx)
 	if err != nil {
-		return nil, false, fmt.Errorf("insert an attempt: %w", err)
+		return nil, false, fmt.Errorf("insert attempt: %w", err)
 	}
 	return p, true, nil
 }
 
-// abandon ends the open attempt of an order whose row is locked. Money that still comes
-// for it is refunded.
+// abandon ends the open attempt of an order whose row is locked. Money that still arrives for
+// it is refunded.
 func (s *Service) abandon(ctx context.Context, tx *ent.Tx, row *ent.Order) error {
 	n, err := tx.Payment.Update().Where(payment.OrderID(row.ID), payment.StateEQ(payment.StateOPEN)).
 		SetState(payment.StateABANDONED).SetUpdatedAt(s.now().UnixMilli()).Save(ctx)
 	if err != nil {
-		return fmt.Errorf("abandon its open attempt: %w", err)
+		return fmt.Errorf("abandon open attempt: %w", err)
 	}
 	s.metrics.count("abandoned", n)
 	return nil
 }
 
-// An attempt names a charge in a job of the outbox. The other fields are the row's.
+// An attempt identifies a charge in an outbox job. Its row has the other fields.
 type attempt struct {
 	Order   int64 `json:"o"`
-	Attempt int   `json:"a"` // 0: no money was taken
+	Attempt int   `json:"a"` // 0: no charge
 }
 
 func attemptOf(c Charge) attempt { return attempt{c.Order, c.Attempt} }
@@ -194,8 +193,8 @@ func chargeOf(p *ent.Payment) Charge {
 	return Charge{Order: p.OrderID, Attempt: p.Attempt, Amount: p.Amount, Method: PayMethod(p.Method)}
 }
 
-// ask asks the provider for the money, and does what it says.
-func (s *Service) ask(ctx context.Context, c Charge) error {
+// processCharge charges through the provider and applies the result.
+func (s *Service) processCharge(ctx context.Context, c Charge) error {
 	state, err := s.cfg.Provider.Charge(ctx, c)
 	if err != nil {
 		return fmt.Errorf("charge attempt %d of order %d: %w", c.Attempt, c.Order, err)
@@ -206,28 +205,27 @@ func (s *Service) ask(ctx context.Context, c Charge) error {
 	return s.Confirm(ctx, c.Order, c.Attempt, state)
 }
 
-// askAgain is ask for an attempt whose opener did not get an answer. One whose order
-// ended meanwhile is not asked for: if money was taken, the provider will say so, and
-// it goes back.
-func (s *Service) askAgain(ctx context.Context, attempts ...attempt) error {
+// retryCharges is processCharge for attempts without an answer. It skips attempts whose order
+// has ended: if money was taken, the provider reports it and it is refunded.
+func (s *Service) retryCharges(ctx context.Context, attempts ...attempt) error {
 	for _, a := range attempts {
 		p, err := s.payment(ctx, a)
 		if err != nil {
 			return outbox.Transient(err)
 		}
 		if p == nil || p.State != payment.StateOPEN || p.Edges.Order.Status != entorder.StatusUNPAID ||
-			p.Method == payment.MethodBALANCE { // of a version before the ledger
+			p.Method == payment.MethodBALANCE { // from a version before the ledger
 			continue
 		}
-		if err := s.ask(ctx, chargeOf(p)); err != nil {
+		if err := s.processCharge(ctx, chargeOf(p)); err != nil {
 			s.metrics.failed(ctx, "charge", err)
-			return outbox.Transient(err) // the provider is away
+			return outbox.Transient(err) // the provider is unavailable
 		}
 	}
 	return nil
 }
 
-// payment returns an attempt with its order, or nil if there is none.
+// payment returns an attempt with its order, or nil.
 func (s *Service) payment(ctx context.Context, a attempt) (*ent.Payment, error) {
 	p, err := s.db.Payment.Query().Where(payment.OrderID(a.Order), payment.Attempt(a.Attempt)).WithOrder().Only(ctx)
 	if ent.IsNotFound(err) {
@@ -239,15 +237,15 @@ func (s *Service) payment(ctx context.Context, a attempt) (*ent.Payment, error) 
 	return p, nil
 }
 
-// await waits until an attempt is decided, by whichever process, or patience ends.
-func (s *Service) await(ctx, patience context.Context, c Charge) (*Order, error) {
+// await waits until any process decides the attempt, or until waitCtx ends.
+func (s *Service) await(ctx, waitCtx context.Context, c Charge) (*Order, error) {
 	for pause := 25 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		p, err := s.payment(ctx, attemptOf(c))
 		if err != nil {
 			return nil, err
 		}
 		if p == nil {
-			return nil, fmt.Errorf("attempt %d of order %d is gone", c.Attempt, c.Order)
+			return nil, fmt.Errorf("await attempt %d of order %d: no such attempt", c.Attempt, c.Order)
 		}
 		order := fromRow(p.Edges.Order)
 		switch p.State {
@@ -256,12 +254,12 @@ func (s *Service) await(ctx, patience context.Context, c Charge) (*Order, error)
 				return order, pay.refuse(order)
 			}
 			select {
-			case <-patience.Done():
+			case <-waitCtx.Done():
 				return order, nil
 			case <-time.After(pause):
 			}
 		case payment.StateREFUSED:
-			return order, refusedOrder(NotPayable, "The payment was refused.")
+			return order, refusedOrder(NotPayable, "The payment was refused. Try again or choose another way to pay.")
 		case payment.StateABANDONED, payment.StateREFUNDING, payment.StateREFUNDED:
 			if order.Status != Unpaid {
 				return order, pay.refuse(order)
@@ -273,17 +271,16 @@ func (s *Service) await(ctx, patience context.Context, c Charge) (*Order, error)
 	}
 }
 
-// Confirm takes the provider's word about an attempt to pay: the money is here, it
-// will not come, or it went back as it was to. To be told twice, late or in any order does no harm. Money for an
-// order that is not unpaid any more goes back. It returns [fault.ErrNotFound] if there
-// was no such attempt; any other error means that nothing was done, and it is to be
-// repeated.
+// Confirm applies a provider's decision about a payment attempt: received, refused or
+// refunded. Repeated, late and reordered decisions do no harm. Money for an order that is no
+// longer unpaid is refunded. It returns [apierror.ErrNotFound] for an unknown attempt. After
+// any other error nothing has changed; repeat the call.
 func (s *Service) Confirm(ctx context.Context, order int64, number int, state PaymentState) error {
 	if state == Returned {
 		return s.confirmRefund(ctx, attempt{order, number})
 	}
 	if state != Confirmed && state != Refused {
-		return fmt.Errorf("a provider cannot say %q", state)
+		return fmt.Errorf("unknown provider state %q", state)
 	}
 	ctx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
@@ -295,20 +292,20 @@ func (s *Service) Confirm(ctx context.Context, order int64, number int, state Pa
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("take the word %s about attempt %d of order %d: %w", state, number, order, err)
+		return fmt.Errorf("apply state %s to attempt %d of order %d: %w", state, number, order, err)
 	}
 	if t != nil {
-		s.turned(ctx, t)
+		s.afterTransition(ctx, t)
 	}
 	if len(void) > 0 {
 		s.metrics.count("void", 1)
-		s.outbox.Finish(ctx, s.giveBack(ctx, a), void...)
+		s.outbox.Finish(ctx, s.processRefund(ctx, a), void...)
 	}
 	return nil
 }
 
-// confirmRefund takes the word that money went back. Of money that is not to go back
-// it is overlooked.
+// confirmRefund applies the decision that money was refunded. It ignores attempts that are not
+// being refunded.
 func (s *Service) confirmRefund(ctx context.Context, a attempt) error {
 	ctx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
@@ -324,8 +321,8 @@ func (s *Service) confirmRefund(ctx context.Context, a attempt) error {
 	return s.finishRefund(ctx, a)
 }
 
-// confirm is the transaction of Confirm. It returns the turn of an order that is paid
-// now, or the job to give money back.
+// confirm is the transaction of Confirm. It returns the change of an order that is now paid,
+// or the job to refund money.
 func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state PaymentState) (t *changeSet, void []outbox.JobRef, err error) {
 	row, err := lockRow(ctx, tx, a.Order)
 	if err != nil {
@@ -336,7 +333,7 @@ func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state Paym
 		return nil, nil, apierror.ErrNotFound
 	}
 	if err != nil {
-		return nil, nil, fmt.Errorf("select it: %w", err)
+		return nil, nil, fmt.Errorf("select attempt: %w", err)
 	}
 	undecided := p.State == payment.StateOPEN
 	to := payment.StateREFUSED
@@ -345,7 +342,7 @@ func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state Paym
 		s.metrics.count("refused", 1)
 	case state == Confirmed && p.State == payment.StateABANDONED:
 		to = payment.StateREFUNDING
-	case state == Confirmed && (undecided || p.State == payment.StateREFUSED): // it may change its mind in this way only
+	case state == Confirmed && (undecided || p.State == payment.StateREFUSED): // a refused attempt may still be confirmed, nothing else changes
 		to = payment.StateCONFIRMED
 		if row.Status != entorder.StatusUNPAID {
 			to = payment.StateREFUNDING
@@ -354,65 +351,67 @@ func (s *Service) confirm(ctx context.Context, tx *ent.Tx, a attempt, state Paym
 		return nil, nil, nil
 	}
 	if err := tx.Payment.UpdateOne(p).SetState(to).SetUpdatedAt(s.now().UnixMilli()).Exec(ctx); err != nil {
-		return nil, nil, fmt.Errorf("update it: %w", err)
+		return nil, nil, fmt.Errorf("update attempt: %w", err)
 	}
 	if to == payment.StateCONFIRMED {
-		t, err = s.turn(ctx, tx, []*ent.Order{row}, Paid, func(u *ent.OrderUpdate) { u.SetPayMethod(entorder.PayMethod(p.Method)) })
+		t, err = s.writeTransition(ctx, tx, []*ent.Order{row}, Paid, func(u *ent.OrderUpdate) { u.SetPayMethod(entorder.PayMethod(p.Method)) })
 	}
 	if to == payment.StateREFUNDING {
-		void, err = outbox.AddBatch(ctx, s.outbox, tx, payBack, a)
+		void, err = outbox.AddBatch(ctx, s.outbox, tx, refundTopic, a)
 	}
 	return t, void, err
 }
 
-// Refund gives a user's paid order back. It is REFUNDED when the provider has given
-// the money back within two seconds, else REFUNDING until it does; then its piece is
-// for sale again. An order in another status is a [fault.UserErrors], with the order
-// as it is now. An order of another user is not found. Without a provider it returns
-// [fault.Unavailable] for money that did not come from the balance.
+// Refund refunds a user's paid order. The order is REFUNDED if the provider returns the money
+// within two seconds; otherwise it is REFUNDING until the provider does. A refunded order
+// releases its stock.
+//
+// For an order in another status it returns an [apierror.UserErrors] with the current order.
+// An order of another user is not found. Without a provider it returns [apierror.Unavailable],
+// except for money from the balance.
 func (s *Service) Refund(ctx context.Context, userID, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Refund")
 	defer span.End()
-	return s.refundBy(ctx, id, ownOf(userID), transition{from: Paid, to: Refunding, code: NotRefundable, does: "refunded"})
+	return s.refundBy(ctx, id, ownedBy(userID), transition{from: Paid, to: Refunding, code: NotRefundable, verb: "refunded"})
 }
 
-// refundBy makes the transition v of a refund and returns the money.
-func (s *Service) refundBy(ctx context.Context, id int64, may authorizer, v transition) (*Order, error) {
+// refundBy runs the transition v of a refund and returns the money.
+func (s *Service) refundBy(ctx context.Context, id int64, allow authorizer, v transition) (*Order, error) {
 	var a attempt
 	var job []outbox.JobRef
-	v.also = func(ctx context.Context, tx *ent.Tx, row *ent.Order) (err error) {
+	v.inTx = func(ctx context.Context, tx *ent.Tx, row *ent.Order) (err error) {
 		a, err = s.beginRefund(ctx, tx, row)
 		if err == nil {
-			job, err = outbox.AddBatch(ctx, s.outbox, tx, payBack, a)
+			job, err = outbox.AddBatch(ctx, s.outbox, tx, refundTopic, a)
 		}
 		return err
 	}
-	order, err := s.move(ctx, id, may, v)
+	order, err := s.move(ctx, id, allow, v)
 	if err != nil {
 		return order, err
 	}
-	whole, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), s.cfg.payWait+writeTimeout)
+	writeCtx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), s.cfg.payWait+writeTimeout)
 	defer cancel()
-	err = s.giveBack(whole, a)
-	s.outbox.Finish(whole, err, job...)
+	err = s.processRefund(writeCtx, a)
+	s.outbox.Finish(writeCtx, err, job...)
 	if err != nil {
-		return order, nil // it is REFUNDING; the outbox goes on
+		return order, nil // REFUNDING; the outbox retries
 	}
-	row, err := s.db.Order.Get(whole, id)
+	row, err := s.db.Order.Get(writeCtx, id)
 	if err != nil {
 		return nil, fmt.Errorf("select order %d: %w", id, err)
 	}
 	return fromRow(row), nil
 }
 
-// beginRefund marks the payment that made an order paid.
+// beginRefund marks the payment that paid the order.
 func (s *Service) beginRefund(ctx context.Context, tx *ent.Tx, row *ent.Order) (attempt, error) {
 	p, err := tx.Payment.Query().Where(payment.OrderID(row.ID), payment.StateEQ(payment.StateCONFIRMED)).Only(ctx)
 	if ent.IsNotFound(err) {
 		return attempt{Order: row.ID}, nil
 	}
 	if err != nil {
-		return attempt{}, fmt.Errorf("select its payment: %w", err)
+		return attempt{}, fmt.Errorf("select payment: %w", err)
 	}
 	if p.Method != payment.MethodBALANCE && s.cfg.Provider == (noProvider{}) {
 		return attempt{}, noPayments()
@@ -421,10 +420,9 @@ func (s *Service) beginRefund(ctx context.Context, tx *ent.Tx, row *ent.Order) (
 	return attempt{row.ID, p.Attempt}, err
 }
 
-// giveBack has the provider give the money of an attempt back, and ends what waited
-// for that; a provider that will call back has [Service.Confirm] end it. It may be
-// repeated.
-func (s *Service) giveBack(ctx context.Context, a attempt) error {
+// processRefund calls the provider to refund an attempt, and finishes the refund unless the
+// provider sends a notice later. It may be repeated.
+func (s *Service) processRefund(ctx context.Context, a attempt) error {
 	state, err := s.refund(ctx, a)
 	if err != nil {
 		s.metrics.failed(ctx, "refund", err)
@@ -445,13 +443,13 @@ func (s *Service) refund(ctx context.Context, a attempt) (PaymentState, error) {
 		return "", err
 	}
 	if p == nil || p.State != payment.StateREFUNDING || p.Method == payment.MethodBALANCE {
-		return Returned, nil // finishRefund gives back what came from the balance
+		return Returned, nil // finishRefund returns money to the balance
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.cfg.payWait)
 	defer cancel()
 	state, err := s.cfg.Provider.Refund(ctx, chargeOf(p))
 	if err == nil && state != Returned && state != Pending {
-		err = fmt.Errorf("a provider cannot say %q", state)
+		err = fmt.Errorf("unknown provider state %q", state)
 	}
 	if err != nil {
 		return "", fmt.Errorf("refund attempt %d of order %d: %w", a.Attempt, a.Order, err)
@@ -459,9 +457,9 @@ func (s *Service) refund(ctx context.Context, a attempt) (PaymentState, error) {
 	return state, nil
 }
 
-// finishRefund writes down that the money of an attempt went back; what came from the
-// balance goes back to it in the same transaction. An order that was waiting for that,
-// and for no other money, is REFUNDED.
+// finishRefund records that the money of an attempt was refunded. Money from the balance
+// returns to it in the same transaction. The order becomes REFUNDED when no other refund is
+// open.
 func (s *Service) finishRefund(ctx context.Context, a attempt) error {
 	var t *changeSet
 	err := s.tx(ctx, func(tx *ent.Tx) error {
@@ -476,33 +474,33 @@ func (s *Service) finishRefund(ctx context.Context, a attempt) error {
 		if row.Status != entorder.StatusREFUNDING {
 			return nil
 		}
-		waits, err := tx.Payment.Query().Where(payment.OrderID(a.Order), payment.StateEQ(payment.StateREFUNDING)).Exist(ctx)
-		if err != nil || waits {
+		waiting, err := tx.Payment.Query().Where(payment.OrderID(a.Order), payment.StateEQ(payment.StateREFUNDING)).Exist(ctx)
+		if err != nil || waiting {
 			return err
 		}
-		t, err = s.turn(ctx, tx, []*ent.Order{row}, Refunded)
+		t, err = s.writeTransition(ctx, tx, []*ent.Order{row}, Refunded)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("end the refund of order %d: %w", a.Order, err)
+		return fmt.Errorf("finish refund of order %d: %w", a.Order, err)
 	}
 	if t != nil {
-		s.turned(ctx, t)
+		s.afterTransition(ctx, t)
 	}
 	return nil
 }
 
-// returned marks a payment as REFUNDED. One that is not REFUNDING is left as it is.
+// returned marks a REFUNDING payment as REFUNDED. It ignores other payments.
 func (s *Service) returned(ctx context.Context, tx *ent.Tx, row *ent.Order, a attempt) error {
 	p, err := tx.Payment.Query().Where(payment.OrderID(a.Order), payment.Attempt(a.Attempt), payment.StateEQ(payment.StateREFUNDING)).Only(ctx)
 	if ent.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("select its payment: %w", err)
+		return fmt.Errorf("select payment: %w", err)
 	}
 	if err := tx.Payment.UpdateOne(p).SetState(payment.StateREFUNDED).SetUpdatedAt(s.now().UnixMilli()).Exec(ctx); err != nil {
-		return fmt.Errorf("update its payment: %w", err)
+		return fmt.Errorf("update payment: %w", err)
 	}
 	if p.Method != payment.MethodBALANCE {
 		return nil
@@ -510,11 +508,11 @@ func (s *Service) returned(ctx context.Context, tx *ent.Tx, row *ent.Order, a at
 	return s.cfg.Ledger.Refund(ctx, tx, row.UserID, p.ID)
 }
 
-// giveBackAgain is giveBack for what was begun and not ended.
-func (s *Service) giveBackAgain(ctx context.Context, attempts ...attempt) error {
+// retryRefunds is processRefund for refunds that have not finished.
+func (s *Service) retryRefunds(ctx context.Context, attempts ...attempt) error {
 	for _, a := range attempts {
-		if err := s.giveBack(ctx, a); err != nil {
-			return outbox.Transient(err) // the provider is away, or a store
+		if err := s.processRefund(ctx, a); err != nil {
+			return outbox.Transient(err) // the provider or a store is unavailable
 		}
 	}
 	return nil

@@ -21,37 +21,37 @@ import (
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
-// MaxKey is how many characters a client's word for what it wants once may have.
+// MaxKey is the maximum length of an idempotency key in characters.
 const MaxKey = 64
 
-// triesPerSecond is how often a user may try to order, and how often at once.
+// triesPerSecond limits the order attempts of a user: rate and burst.
 const triesPerSecond = 5
 
-// closedFor is how long after its end a sale may be answered for without asking it.
+// closedFor is the time after the end of a sale when orders are refused without calling it.
 const closedFor = time.Hour
 
-// writeTimeout bounds what one call does to the stores.
+// writeTimeout bounds the store operations of one call.
 const writeTimeout = 5 * time.Second
 
-// Place orders one piece of a voucher for a user. The order is QUEUED, UNPAID or, if
-// key made an order within the last day, that one, whatever became of it. key is the
-// client's word for what it wants once, over retries; "" is none.
+// Place orders one item of a voucher for a user. The order is QUEUED or UNPAID. If the
+// idempotency key made an order within the last day, Place returns that order in its current
+// status. key may be "".
 //
-// The owner of a shop cannot order its vouchers: such orders would raise the owner's
-// points and the sales of the shop.
+// The owner of a shop cannot order its vouchers: such orders would raise the owner's points
+// and the sales of the shop.
 //
-// A refusal is a [fault.UserErrors]. With ALREADY_ORDERED the order that the user
-// holds is returned too, and with the reason of a FAILED one that one. Who tries more
-// than five times a second gets a [fault.RateLimited]. Any other error means that it
-// is not known whether there is an order: repeat it with the same key.
+// A refusal is an [apierror.UserErrors]. With ALREADY_ORDERED Place also returns the existing
+// order, and with the reason of a FAILED order that order. More than five attempts per second
+// are [apierror.RateLimited]. After any other error the order may or may not exist: retry with
+// the same key.
 func (s *Service) Place(ctx context.Context, userID, voucherID int64, key string) (*Order, error) {
 	return s.PlaceKind(ctx, AnyKind, userID, voucherID, key)
 }
 
-// A Kind is one of the two kinds of vouchers.
+// A Kind is a kind of voucher.
 type Kind int
 
-// All kinds. AnyKind stands for both.
+// All kinds. AnyKind includes the other two.
 const (
 	AnyKind Kind = iota
 	Ordinary
@@ -60,20 +60,20 @@ const (
 
 func (k Kind) fits(v *Voucher) bool { return k == AnyKind || (k == Flash) == (v.Sale != nil) }
 
-// PlaceKind is [Service.Place] for a voucher of a kind. A voucher of the other kind is
-// not found.
+// PlaceKind is [Service.Place] for vouchers of one kind. A voucher of another kind is not
+// found.
 func (s *Service) PlaceKind(ctx context.Context, kind Kind, userID, voucherID int64, key string) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Place")
 	defer span.End()
 	if utf8.RuneCountInString(key) > MaxKey {
-		return nil, apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("A key has at most %d characters.", MaxKey), "idempotencyKey")
+		return nil, apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("Use a key of at most %d characters.", MaxKey), "idempotencyKey")
 	}
-	if wait, ok := s.tries.Allow(decimal(userID)); !ok {
-		return nil, apierror.New(apierror.RateLimited, "An order can be tried %d times a second.", triesPerSecond).WithRetryAfter(wait)
+	if wait, ok := s.limiter.Allow(decimal(userID)); !ok {
+		return nil, apierror.New(apierror.RateLimited, "You can try to order %d times a second. Wait a moment and try again.", triesPerSecond).WithRetryAfter(wait)
 	}
 	v, err := s.cfg.Vouchers.VoucherByID(ctx, voucherID)
 	if errors.Is(err, apierror.ErrNotFound) || err == nil && !kind.fits(v) {
-		return nil, apierror.Refuse(apierror.NotFound, "There is no such voucher.", "voucherId")
+		return nil, apierror.Refuse(apierror.NotFound, "This voucher doesn't exist.", "voucherId")
 	}
 	if err != nil {
 		return nil, fmt.Errorf("order voucher %d: %w", voucherID, err)
@@ -86,15 +86,15 @@ func (s *Service) PlaceKind(ctx context.Context, kind Kind, userID, voucherID in
 	return order, err
 }
 
-// A placement is what one call of Place wants.
+// A placement is the request of one Place call.
 type placement struct {
 	user    int64
 	voucher *Voucher
-	digest  string // of the client's key; "" is none
+	digest  string // of the idempotency key; "": none
 }
 
-// digest names what a client wants once: for one user and voucher, so that nobody
-// finds the orders of others by their keys.
+// digest hashes an idempotency key with user and voucher, so that a key never finds the orders
+// of other users.
 func digest(user, voucher int64, key string) string {
 	if key == "" {
 		return ""
@@ -104,23 +104,23 @@ func digest(user, voucher int64, key string) string {
 }
 
 func (s *Service) grant(ctx context.Context, w placement) (*Order, error) {
-	of := w.voucher.Sale
-	over := of != nil && of.EndsAt.Add(closedFor).Before(s.now())
+	flash := w.voucher.Sale
+	over := flash != nil && flash.EndsAt.Add(closedFor).Before(s.now())
 	switch {
 	case w.voucher.Owner == w.user:
 		return s.closed(ctx, w, OwnShop, "You can't buy from your own shop.")
-	case of != nil && !over: // taken off it too: the sale may know what the client's key made
+	case flash != nil && !over: // also off sale: the sale may know an order of the key
 		return s.placeFlash(ctx, w)
 	case w.voucher.Off:
-		return s.closed(ctx, w, OffSale, "This voucher is not on sale any more.")
+		return s.closed(ctx, w, OffSale, "This voucher is no longer on sale.")
 	case over:
 		return s.closed(ctx, w, SaleEnded, "The sale is over.")
 	}
 	return s.placeOrdinary(ctx, w)
 }
 
-// closed refuses what cannot be ordered any more, unless the client's key made an
-// order before.
+// closed refuses a voucher that is closed for orders, unless the idempotency key already made
+// an order.
 func (s *Service) closed(ctx context.Context, w placement, code apierror.Code, message string) (*Order, error) {
 	if first, err := s.byDigest(ctx, w.digest); first != nil || err != nil {
 		return first, err
@@ -132,31 +132,31 @@ func refused(code apierror.Code, message string) apierror.UserErrors {
 	return apierror.Refuse(code, message, "voucherId")
 }
 
-// byDigest returns the order that a client's key made, or nil.
+// byDigest returns the order of an idempotency key, or nil.
 func (s *Service) byDigest(ctx context.Context, digest string) (*Order, error) {
 	if digest == "" {
 		return nil, nil //nolint:nilnil // none is no error
 	}
-	return orNone(s.db.Order.Query().Where(entorder.Idempotency(digest)).Only(ctx))
+	return orderOrNil(s.db.Order.Query().Where(entorder.Idempotency(digest)).Only(ctx))
 }
 
-// held returns the live order that a user has of a voucher, or nil.
-func (s *Service) held(ctx context.Context, user, voucher int64) (*Order, error) {
-	live := func(sel *sql.Selector) { sel.Where(sql.ExprP(schema.LiveOrder)) } // as the index order_live has it
-	return orNone(s.db.Order.Query().Where(entorder.VoucherID(voucher), entorder.UserID(user), entorder.OnePerUser(true), live).Only(ctx))
+// liveOrder returns the live order of a user and a voucher, or nil.
+func (s *Service) liveOrder(ctx context.Context, user, voucher int64) (*Order, error) {
+	live := func(sel *sql.Selector) { sel.Where(sql.ExprP(schema.LiveOrder)) } // the condition of the index order_live
+	return orderOrNil(s.db.Order.Query().Where(entorder.VoucherID(voucher), entorder.UserID(user), entorder.OnePerUser(true), live).Only(ctx))
 }
 
-func orNone(row *ent.Order, err error) (*Order, error) {
+func orderOrNil(row *ent.Order, err error) (*Order, error) {
 	if ent.IsNotFound(err) {
 		return nil, nil //nolint:nilnil // none is no error
 	}
 	if err != nil {
-		return nil, fmt.Errorf("select an order: %w", err)
+		return nil, fmt.Errorf("select order: %w", err)
 	}
 	return fromRow(row), nil
 }
 
-// placeFlash lets the sale decide.
+// placeFlash lets the flash sale decide.
 func (s *Service) placeFlash(ctx context.Context, w placement) (*Order, error) {
 	v := w.voucher
 	answer, err := s.cfg.Sales.Order(ctx, sale.Request{
@@ -185,22 +185,22 @@ func (s *Service) placeFlash(ctx context.Context, w placement) (*Order, error) {
 	case sale.Failed:
 		return s.failed(ctx, w, answer)
 	case sale.NotStarted:
-		return nil, refused(SaleNotStarted, "The sale has not begun yet.")
+		return nil, refused(SaleNotStarted, "The sale has not started yet.")
 	case sale.Ended:
 		return nil, refused(SaleEnded, "The sale is over.")
 	case sale.OffSale:
-		return nil, refused(OffSale, "This voucher is not on sale any more.")
+		return nil, refused(OffSale, "This voucher is no longer on sale.")
 	case sale.OutOfStock:
-		return nil, refused(OutOfStock, "All pieces are sold.")
+		return nil, refused(OutOfStock, "This voucher is sold out.")
 	}
 	return nil, fmt.Errorf("place order: unknown result %v of the sale", answer.Result)
 }
 
 func alreadyOrdered() apierror.UserErrors {
-	return refused(AlreadyOrdered, "You have ordered this voucher already.")
+	return refused(AlreadyOrdered, "You already ordered this voucher.")
 }
 
-// queued is an order that the sale has admitted.
+// queued returns an order that the sale has admitted.
 func (w placement) queued(a sale.Response, now time.Time) *Order {
 	at := a.At
 	if at.IsZero() {
@@ -213,16 +213,15 @@ func (w placement) queued(a sale.Response, now time.Time) *Order {
 	}
 }
 
-// stored returns an order that the sale has just stored. It equals its row, except for
-// the terms.
+// stored returns an order that the sale has just stored. It equals its row, except for the
+// terms.
 func (w placement) stored(a sale.Response) *Order {
 	o := w.queued(a, a.At)
 	o.Status, o.Version, o.PayBefore, o.TermsUnknown = Unpaid, 1, &a.PayBefore, true
 	return o
 }
 
-// decided returns the order that a sale answered with: its row, or while there is
-// none it is queued.
+// decided returns the order of a sale's answer: its row, or a queued order if there is no row.
 func (s *Service) decided(ctx context.Context, w placement, a sale.Response) (*Order, error) {
 	found, err := s.find(ctx, []int64{a.Order})
 	if err != nil {
@@ -234,15 +233,15 @@ func (s *Service) decided(ctx context.Context, w placement, a sale.Response) (*O
 	return w.queued(a, s.now()), nil
 }
 
-// failed answers with a tombstone. One that was planted because the user holds
-// another order is answered with that.
+// failed returns the tombstone of a failed order. If the reason is another live order of the
+// user, it returns that order.
 func (s *Service) failed(ctx context.Context, w placement, a sale.Response) (*Order, error) {
 	order, err := s.decided(ctx, w, a)
 	if err != nil {
 		return nil, err
 	}
 	if order.FailureCode == AlreadyOrdered {
-		other, err := s.held(ctx, w.user, w.voucher.ID)
+		other, err := s.liveOrder(ctx, w.user, w.voucher.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -250,18 +249,18 @@ func (s *Service) failed(ctx context.Context, w placement, a sale.Response) (*Or
 			return other, alreadyOrdered()
 		}
 	}
-	if order.Status == Queued { // though it is decided: its row is not to be seen yet
+	if order.Status == Queued { // it is decided, but its row is not visible yet
 		order = w.queued(a, s.now())
 		order.Status, order.FailureCode = Failed, NotCompleted
 	}
 	if order.FailureCode == OutOfStock {
-		return order, refused(OutOfStock, "All pieces are sold.")
+		return order, refused(OutOfStock, "This voucher is sold out.")
 	}
 	return order, refused(NotCompleted, "The order was not completed. Please order again.")
 }
 
-// find returns orders by number: rows, and those that wait for their commit. An order
-// that is committed meanwhile is found in one place or the other.
+// find returns orders by number: rows, and orders that wait for their commit. It also finds an
+// order that is committed during the call.
 func (s *Service) find(ctx context.Context, ids []int64) (map[int64]*Order, error) {
 	rows, err := s.rows.GetMany(ctx, ids)
 	if err != nil {
@@ -274,13 +273,13 @@ func (s *Service) find(ctx context.Context, ids []int64) (map[int64]*Order, erro
 	}
 	queued, err := s.cfg.Sales.Entries(ctx, missing)
 	if err != nil {
-		return nil, fmt.Errorf("look for %d queued orders: %w", len(missing), err)
+		return nil, fmt.Errorf("find %d queued orders: %w", len(missing), err)
 	}
 	maps.Copy(found, queued)
 	if missing = without(missing, queued); len(missing) == 0 {
 		return found, nil
 	}
-	again, err := s.loadOrders(ctx, missing) // what Redis says of their absence may be older than their commit
+	again, err := s.loadOrders(ctx, missing) // their cached absence may be older than their commit
 	if err != nil {
 		return nil, err
 	}

@@ -28,9 +28,9 @@ func ordered(t *testing.T, p process, user, voucher int64, key string) *Order {
 	return o
 }
 
-func TestAnOrdinaryOrderIsUnpaidAndSeenByItsUserAndMerchant(t *testing.T) {
+func TestOrdersAreVisibleToUserAndMerchant(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p, other := w.process(t), w.process(t)
 		first := ordered(t, p, ann, anyTimes, "")
 		second := ordered(t, p, ann, anyTimes, "")
@@ -51,14 +51,14 @@ func TestAnOrdinaryOrderIsUnpaidAndSeenByItsUserAndMerchant(t *testing.T) {
 			sees bool
 		}{
 			{"the user", Viewer{UserID: ann}, true},
-			{"somebody else", Viewer{UserID: bob}, false},
+			{"another user", Viewer{UserID: bob}, false},
 			{"the shop's merchant", Viewer{UserID: mia}, true},
 			{"another merchant", Viewer{UserID: zoe}, false},
 			{"an administrator", Viewer{UserID: bob, IsAdmin: true}, true},
 		} {
 			got, err := other.ByNumber(t.Context(), tt.who, decimal(first.ID))
 			if sees := err == nil; sees != tt.sees || sees && !cmp.Equal(want, got) {
-				t.Errorf("%s finds %+v, %v", tt.name, got, err)
+				t.Errorf("%s: got %+v, %v, want visible = %v", tt.name, got, err, tt.sees)
 			}
 			if !tt.sees && !errors.Is(err, apierror.ErrNotFound) {
 				t.Errorf("%s: %v", tt.name, err)
@@ -67,15 +67,15 @@ func TestAnOrdinaryOrderIsUnpaidAndSeenByItsUserAndMerchant(t *testing.T) {
 		if _, err := p.ByNumber(t.Context(), Viewer{IsAdmin: true}, "12x"); !errors.Is(err, apierror.ErrNotFound) {
 			t.Error(err)
 		}
-		if !w.told("orders:"+decimal(ann)) || !w.told("stock:"+decimal(anyTimes)) {
-			t.Errorf("told %v", w.hints)
+		if !w.notified("orders:"+decimal(ann)) || !w.notified("stock:"+decimal(anyTimes)) {
+			t.Errorf("got notifications %v, want user and stock", w.hints)
 		}
 	})
 }
 
-func TestRefusalsOfAnOrderNameTheirReason(t *testing.T) {
+func TestRefusalsNameTheirReason(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
 		for _, tt := range []struct {
 			name    string
@@ -83,10 +83,10 @@ func TestRefusalsOfAnOrderNameTheirReason(t *testing.T) {
 			key     string
 			want    apierror.UserError
 		}{
-			{"no such voucher", 999, "", apierror.UserError{Code: apierror.NotFound, Field: []string{"voucherId"}}},
+			{"unknown voucher", 999, "", apierror.UserError{Code: apierror.NotFound, Field: []string{"voucherId"}}},
 			{"off sale", offSale, "k", apierror.UserError{Code: OffSale, Field: []string{"voucherId"}}},
-			{"a sale that ended long ago", past, "k", apierror.UserError{Code: SaleEnded, Field: []string{"voucherId"}}},
-			{"a key that is too long", anyTimes, strings.Repeat("火", 65), apierror.UserError{Code: apierror.InvalidInput, Field: []string{"idempotencyKey"}}},
+			{"an old sale", past, "k", apierror.UserError{Code: SaleEnded, Field: []string{"voucherId"}}},
+			{"a long key", anyTimes, strings.Repeat("火", 65), apierror.UserError{Code: apierror.InvalidInput, Field: []string{"idempotencyKey"}}},
 		} {
 			o, err := p.Place(t.Context(), bob, tt.voucher, tt.key)
 			refused, _ := errors.AsType[apierror.UserErrors](err)
@@ -98,50 +98,50 @@ func TestRefusalsOfAnOrderNameTheirReason(t *testing.T) {
 	})
 }
 
-func TestOncePerUserIsAnsweredWithTheOrderThatIsThere(t *testing.T) {
+func TestOnePerUserReturnsTheExistingOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
 		first := ordered(t, p, ann, oncePerUser, "")
 		again, err := p.Place(t.Context(), ann, oncePerUser, "")
 		if codes(err) != string(AlreadyOrdered) || again == nil || again.ID != first.ID {
-			t.Fatalf("%v, %v", again, err)
+			t.Fatalf("got %v, %v", again, err)
 		}
 		ordered(t, p, bob, oncePerUser, "")
 		if _, err := p.Cancel(t.Context(), ann, first.ID); err != nil {
 			t.Fatal(err)
 		}
 		if next := ordered(t, p, ann, oncePerUser, ""); next.ID == first.ID {
-			t.Error("a cancelled order still excludes another")
+			t.Error("got the cancelled order, want a new one")
 		}
 	})
 }
 
 func TestAKeyReturnsItsFirstOrderForADay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p, other := w.process(t), w.process(t)
 		for _, voucher := range []int64{anyTimes, oncePerUser} {
 			first := ordered(t, p, ann, voucher, "k")
 			if again := ordered(t, other, ann, voucher, "k"); again.ID != first.ID {
-				t.Errorf("a retry made %d beside %d", again.ID, first.ID)
+				t.Errorf("retry: got order %d, want %d", again.ID, first.ID)
 			}
-			if his := ordered(t, p, bob, voucher, "k"); his.ID == first.ID {
-				t.Error("the key of another user found the order")
+			if other := ordered(t, p, bob, voucher, "k"); other.ID == first.ID {
+				t.Error("the same key of another user found the order")
 			}
 			if _, err := p.Cancel(t.Context(), ann, first.ID); err != nil {
 				t.Fatal(err)
 			}
 			if again := ordered(t, p, ann, voucher, "k"); again.ID != first.ID || again.Status != Cancelled {
-				t.Errorf("a retry after the cancellation found %+v", again)
+				t.Errorf("retry after the cancellation: got %+v, want order %d", again, first.ID)
 			}
 			w.vouchers[voucher].Off = true
 			if again := ordered(t, p, ann, voucher, "k"); again.ID != first.ID {
-				t.Errorf("a retry after the end of sale found %+v", again)
+				t.Errorf("retry after the end of sale: got %+v, want order %d", again, first.ID)
 			}
 			w.vouchers[voucher].Off = false
 
-			w.pass(23 * time.Hour)
+			w.advance(23 * time.Hour)
 			sweep := func() {
 				t.Helper()
 				if err := p.clearDigests(t.Context()); err != nil {
@@ -150,26 +150,26 @@ func TestAKeyReturnsItsFirstOrderForADay(t *testing.T) {
 			}
 			sweep()
 			if again := ordered(t, p, ann, voucher, "k"); again.ID != first.ID {
-				t.Error("a retry within the day made another order")
+				t.Error("retry within the day: got another order")
 			}
-			w.pass(2 * time.Hour)
+			w.advance(2 * time.Hour)
 			sweep()
 			next := ordered(t, p, ann, voucher, "k")
 			if next.ID == first.ID {
-				t.Error("the key was kept for more than a day")
+				t.Error("the key still finds the order after a day")
 			}
 			if again := ordered(t, p, ann, voucher, "k"); again.ID != next.ID {
-				t.Error("the key does not stand for the second order")
+				t.Error("the key does not find the second order")
 			}
 		}
 	})
 }
 
-func TestOldDigestsAreClearedInBatchesAndNoOthers(t *testing.T) {
+func TestOnlyOldDigestsAreCleared(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
-		if err := p.clearDigests(t.Context()); err != nil { // of an empty table
+		if err := p.clearDigests(t.Context()); err != nil { // on an empty table
 			t.Fatal(err)
 		}
 		const old = 2*digestBatch + 7
@@ -193,26 +193,26 @@ func TestOldDigestsAreClearedInBatchesAndNoOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left := p.db.Order.Query().Where(entorder.IdempotencyNotNil()).CountX(t.Context()); left != 5 {
-			t.Errorf("%d digests are left, want 5", left)
+			t.Errorf("got %d digests, want 5", left)
 		}
 	})
 }
 
-func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
+func TestPlaceReturnsTheAnswerOfTheSale(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
-		p.furnish(t)
-		live := p.plant(t, w, Unpaid, func(c *ent.OrderCreate) { c.SetOnePerUser(true) })
-		dead := p.plant(t, w, Cancelled)
+		p.seed(t)
+		live := p.insertOrder(t, w, Unpaid, func(c *ent.OrderCreate) { c.SetOnePerUser(true) })
+		dead := p.insertOrder(t, w, Cancelled)
 		fail := func(code apierror.Code) *Order {
-			return p.plant(t, w, Failed, func(c *ent.OrderCreate) { c.SetFailure(string(code)) })
+			return p.insertOrder(t, w, Failed, func(c *ent.OrderCreate) { c.SetFailure(string(code)) })
 		}
 		broken, late, second := fail(NotCompleted), fail(OutOfStock), fail(AlreadyOrdered)
 		at := time.UnixMilli(1_800_000_000_000)
-		waits := &Order{ID: w.number(3), UserID: ann, VoucherID: flash, ShopID: shopID, Status: Queued, PayValue: 1000, CreatedAt: at}
-		w.entries[waits.ID] = waits
-		failed := *waits
+		waiting := &Order{ID: w.number(3), UserID: ann, VoucherID: flash, ShopID: shopID, Status: Queued, PayValue: 1000, CreatedAt: at}
+		w.entries[waiting.ID] = waiting
+		failed := *waiting
 		failed.ID, failed.Status, failed.FailureCode = w.number(3), Failed, NotCompleted
 		for _, tt := range []struct {
 			name   string
@@ -221,15 +221,15 @@ func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
 			code   apierror.Code
 		}{
 			{"stored", sale.Response{Result: sale.Stored, Order: live.ID, At: at}, live, ""},
-			{"queued", sale.Response{Result: sale.Queued, Order: waits.ID, At: at}, waits, ""},
-			{"held, a row", sale.Response{Result: sale.Held, Order: live.ID}, live, AlreadyOrdered},
-			{"held, queued", sale.Response{Result: sale.Held, Order: waits.ID}, waits, AlreadyOrdered},
-			{"repeated, cancelled since", sale.Response{Result: sale.Repeated, Order: dead.ID}, dead, ""},
-			{"repeated, queued", sale.Response{Result: sale.Repeated, Order: waits.ID}, waits, ""},
+			{"queued", sale.Response{Result: sale.Queued, Order: waiting.ID, At: at}, waiting, ""},
+			{"held, stored", sale.Response{Result: sale.Held, Order: live.ID}, live, AlreadyOrdered},
+			{"held, queued", sale.Response{Result: sale.Held, Order: waiting.ID}, waiting, AlreadyOrdered},
+			{"repeated, cancelled", sale.Response{Result: sale.Repeated, Order: dead.ID}, dead, ""},
+			{"repeated, queued", sale.Response{Result: sale.Repeated, Order: waiting.ID}, waiting, ""},
 			{"failed", sale.Response{Result: sale.Failed, Order: broken.ID, At: at}, broken, NotCompleted},
 			{"failed, sold out", sale.Response{Result: sale.Failed, Order: late.ID, At: at}, late, OutOfStock},
-			{"failed, ordered already", sale.Response{Result: sale.Failed, Order: second.ID, At: at}, live, AlreadyOrdered},
-			{"failed, not to be seen yet", sale.Response{Result: sale.Failed, Order: failed.ID, At: at}, &failed, NotCompleted},
+			{"failed, already ordered", sale.Response{Result: sale.Failed, Order: second.ID, At: at}, live, AlreadyOrdered},
+			{"failed, not visible yet", sale.Response{Result: sale.Failed, Order: failed.ID, At: at}, &failed, NotCompleted},
 			{"not started", sale.Response{Result: sale.NotStarted}, nil, SaleNotStarted},
 			{"ended", sale.Response{Result: sale.Ended}, nil, SaleEnded},
 			{"off sale", sale.Response{Result: sale.OffSale}, nil, OffSale},
@@ -237,10 +237,10 @@ func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				w.answer(tt.answer)
-				w.pass(time.Second) // of tries
+				w.advance(time.Second) // reset the rate limit
 				got, err := p.Place(t.Context(), ann, flash, "k")
 				if codes(err) != string(tt.code) {
-					t.Errorf("%v, want %s", err, tt.code)
+					t.Errorf("got %v, want %s", err, tt.code)
 				}
 				if diff := cmp.Diff(tt.order, got); diff != "" {
 					t.Error(diff)
@@ -248,22 +248,22 @@ func TestWhatASaleAnswersIsWhatTheUserReads(t *testing.T) {
 			})
 		}
 		want := sale.Request{UserID: ann, VoucherID: flash, ShopID: shopID, Price: 1000, Partition: 3, Buckets: 2, Key: digest(ann, flash, "k")}
-		if diff := cmp.Diff(want, w.asked[0]); diff != "" || len(want.Key) != 43 {
-			t.Errorf("%s, a key of %d bytes", diff, len(want.Key))
+		if diff := cmp.Diff(want, w.requests[0]); diff != "" || len(want.Key) != 43 {
+			t.Errorf("request (-want +got):\n%s\nkey of %d bytes, want 43", diff, len(want.Key))
 		}
 		w.answer()
-		w.pass(time.Second)
+		w.advance(time.Second)
 		if _, err := p.Place(t.Context(), ann, flash, ""); err == nil || apierror.KindOf(err) != apierror.Internal {
-			t.Errorf("a sale that fails: %v", err)
+			t.Errorf("failing sale: got %v, want %s", err, apierror.Internal)
 		}
 	})
 }
 
-func TestAQueuedOrderIsFoundAndThenItsRow(t *testing.T) {
+func TestQueuedOrdersAreFoundThenTheirRows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p, other := w.process(t), w.process(t)
-		p.furnish(t)
+		p.seed(t)
 		id := w.number(3)
 		ask := func() (*Order, error) { return other.ByID(t.Context(), Viewer{UserID: ann}, id) }
 		if _, err := ask(); !errors.Is(err, apierror.ErrNotFound) {
@@ -271,24 +271,24 @@ func TestAQueuedOrderIsFoundAndThenItsRow(t *testing.T) {
 		}
 		w.entries[id] = &Order{ID: id, UserID: ann, ShopID: shopID, Status: Queued}
 		if o, err := ask(); err != nil || o.Status != Queued {
-			t.Fatalf("%v, %v", o, err)
+			t.Fatalf("got %v, %v", o, err)
 		}
 		delete(w.entries, id)
-		row := p.plant(t, w, Unpaid, func(c *ent.OrderCreate) { c.SetID(id) })
-		if o, err := ask(); err != nil || o.Status != Unpaid { // though Redis remembers that there is none
-			t.Fatalf("%v, %v", o, err)
+		row := p.insertOrder(t, w, Unpaid, func(c *ent.OrderCreate) { c.SetID(id) })
+		if o, err := ask(); err != nil || o.Status != Unpaid { // although Redis caches its absence
+			t.Fatalf("got %v, %v", o, err)
 		}
 		p.AfterCommit(t.Context(), []StoredOrder{{Order: id, User: ann, Voucher: flash, At: row.CreatedAt}}, nil)
 		rows, err := other.rows.GetMany(t.Context(), []int64{id})
 		if o, ok := rows[id]; err != nil || !ok || o.Status != Unpaid {
-			t.Errorf("the cache has %v, %v", rows, err)
+			t.Errorf("got %v, %v from the cache, want %s", rows, err, Unpaid)
 		}
 	})
 }
 
-func TestAUserMayTryFiveTimesASecond(t *testing.T) {
+func TestUsersAreLimitedToFiveTriesASecond(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		still := time.Now()
 		p := w.process(t, func(c *Config) {
 			c.Now = func() time.Time { return still.Add(time.Duration(w.clock.Load()) * time.Millisecond) }
@@ -307,19 +307,19 @@ func TestAUserMayTryFiveTimesASecond(t *testing.T) {
 			t.Fatalf("%+v", limited)
 		}
 		if err := try(bob); err != nil {
-			t.Errorf("another user: %v", err)
+			t.Errorf("another user: got %v", err)
 		}
-		w.pass(limited.RetryAfter)
+		w.advance(limited.RetryAfter)
 		if err := try(ann); err != nil {
 			t.Errorf("after the wait: %v", err)
 		}
 	})
 }
 
-func TestFiftyTriesAtOnceOnTwoProcessesMakeOneOrder(t *testing.T) {
+func TestConcurrentTriesMakeOneOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
-		var ahead time.Duration // each try at another second: the limit is not the question
+		w := newFixture(on)
+		var ahead time.Duration // avoids the rate limit
 		var mu sync.Mutex
 		clock := func(c *Config) {
 			c.Now = func() time.Time {
@@ -346,18 +346,18 @@ func TestFiftyTriesAtOnceOnTwoProcessesMakeOneOrder(t *testing.T) {
 				t.Error(errs[i])
 			}
 			if o == nil || orders[0] == nil || o.ID != orders[0].ID {
-				t.Errorf("try %d was answered with %v", i, o)
+				t.Errorf("try %d: got order %v, want %v", i, o, orders[0])
 			}
 		}
 		if rows := both[0].db.Order.Query().CountX(t.Context()); made != 1 || rows != 1 {
-			t.Errorf("%d were told that they ordered; %d rows", made, rows)
+			t.Errorf("got %d successful orders and %d rows, want 1 each", made, rows)
 		}
 	})
 }
 
-func TestALockThatIsHeldElsewhereNeverHidesTheOrder(t *testing.T) {
+func TestHeldLocksDoNotBlockOrders(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
 		locks, err := lock.NewRedis([]redis.UniversalClient{p.rdb}, lock.Options{Prefix: storetest.Prefix})
 		if err != nil {
@@ -374,67 +374,67 @@ func TestALockThatIsHeldElsewhereNeverHidesTheOrder(t *testing.T) {
 		begin := time.Now()
 		first := ordered(t, p, ann, oncePerUser, "")
 		if waited := time.Since(begin); waited < lockWait {
-			t.Errorf("the lock was waited for only for %s", waited)
+			t.Errorf("waited %s for the lock, want %s", waited, lockWait)
 		}
 		again, err := p.Place(t.Context(), ann, oncePerUser, "")
 		if codes(err) != string(AlreadyOrdered) || again == nil || again.ID != first.ID {
-			t.Errorf("%v, %v", again, err)
+			t.Errorf("got %v, %v", again, err)
 		}
 	})
 }
 
-// away is a Redis that does not answer.
-type away struct{}
+// failingRedis is a Redis that does not answer.
+type failingRedis struct{}
 
-func (away) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (failingRedis) DialHook(next redis.DialHook) redis.DialHook { return next }
 
-func (away) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+func (failingRedis) ProcessHook(redis.ProcessHook) redis.ProcessHook {
 	return func(context.Context, redis.Cmder) error { return errAway }
 }
 
-func (away) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (failingRedis) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(context.Context, []redis.Cmder) error { return errAway }
 }
 
-var errAway = errors.New("the cable is cut")
+var errAway = errors.New("redis is unavailable")
 
-func TestWithoutRedisOrdinaryVouchersAreOrderedAllTheSame(t *testing.T) {
+func TestOrdinaryOrdersWorkWithoutRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p, other := w.process(t), w.process(t)
-		p.rdb.AddHook(away{})
+		p.rdb.AddHook(failingRedis{})
 		first := ordered(t, p, ann, oncePerUser, "k")
 		again, err := p.Place(t.Context(), ann, oncePerUser, "")
 		if codes(err) != string(AlreadyOrdered) || again == nil || again.ID != first.ID {
-			t.Errorf("%v, %v", again, err)
+			t.Errorf("got %v, %v", again, err)
 		}
 		if o := ordered(t, p, ann, oncePerUser, "k"); o.ID != first.ID {
-			t.Errorf("a retry found %v", o)
+			t.Errorf("retry: got %v, want order %d", o, first.ID)
 		}
 		if o, err := p.Cancel(t.Context(), ann, first.ID); err != nil || o.Status != Cancelled {
-			t.Errorf("%v, %v", o, err)
+			t.Errorf("got %v, %v", o, err)
 		}
-		storetest.Relay(t, other.box) // another process tells Redis
-		waitFor(t, func() bool { return other.waits(t) == 0 })
+		storetest.Relay(t, other.box) // another process updates Redis
+		waitFor(t, func() bool { return other.pendingJobs(t) == 0 })
 		if o, err := other.ByID(t.Context(), Viewer{UserID: ann}, first.ID); err != nil || o.Status != Cancelled {
-			t.Errorf("%v, %v", o, err)
+			t.Errorf("got %v, %v", o, err)
 		}
 	})
 }
 
-// The order of a key may be queued, where only the sale sees it.
-func TestAKeyFindsItsQueuedOrderAfterTheEndOfSale(t *testing.T) {
+// Only the sale knows a queued order of a key.
+func TestKeysFindQueuedOrdersAfterTheSale(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
 		w.vouchers[flash].Off = true
 		number := w.number(3)
 		w.answer(sale.Response{Result: sale.Repeated, Order: number}, sale.Response{Result: sale.OffSale})
 		if o, err := p.Place(t.Context(), ann, flash, "k"); err != nil || o.ID != number || o.Status != Queued {
-			t.Errorf("the retry: %+v, %v", o, err)
+			t.Errorf("retry: got %+v, %v, want order %d %s", o, err, number, Queued)
 		}
 		if o, err := p.Place(t.Context(), bob, flash, ""); o != nil || codes(err) != string(OffSale) {
-			t.Errorf("somebody else: %+v, %v", o, err)
+			t.Errorf("another user: got %+v, %v, want %s", o, err, OffSale)
 		}
 	})
 }

@@ -11,46 +11,46 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// A PaymentState is what a provider says about a charge or its refund.
+// A PaymentState is the provider's state of a charge or its refund.
 type PaymentState string
 
 // All states of a charge.
 const (
-	Confirmed PaymentState = "CONFIRMED" // the money is here
-	Refused   PaymentState = "REFUSED"   // it will not come
+	Confirmed PaymentState = "CONFIRMED" // the money was received
+	Refused   PaymentState = "REFUSED"   // no money will be received
 	Pending   PaymentState = "PENDING"   // the provider will call back
-	Returned  PaymentState = "REFUNDED"  // the money went back
+	Returned  PaymentState = "REFUNDED"  // the money was returned
 )
 
-// A Charge is one attempt to pay an order. Order and Attempt name it: a provider that
-// is asked again about the same one charges once.
+// A Charge is one attempt to pay an order. Order and Attempt identify it: a provider charges
+// once for repeated calls.
 type Charge struct {
 	Order   int64
-	Attempt int       // 1, 2 …, of the order
+	Attempt int       // 1, 2 … for each order
 	Amount  int       // minor units of [Currency]
 	Method  PayMethod // never [Balance]
 }
 
-// A Provider takes payments and gives them back. Both calls may be repeated, and may
-// be made at once; an error says that nothing is known.
+// A Provider takes and refunds payments. Both methods may be repeated and called concurrently.
+// After an error the outcome is unknown.
 type Provider interface {
-	// Charge asks for the money.
+	// Charge requests the money.
 	Charge(ctx context.Context, c Charge) (PaymentState, error)
-	// Refund gives the money of a confirmed charge back. It returns REFUNDED when that
-	// is done, or was done before, or PENDING.
+	// Refund returns the money of a confirmed charge. It returns REFUNDED if the refund is
+	// complete, now or earlier, or PENDING.
 	Refund(ctx context.Context, c Charge) (PaymentState, error)
 }
 
-// noProvider is the [Provider] of a server that takes no payments.
+// noProvider is the [Provider] of a server without payments.
 type noProvider struct{}
 
-var errNoProvider = errors.New("no payment provider is set up")
+var errNoProvider = errors.New("payment provider is not configured")
 
 func (noProvider) Charge(context.Context, Charge) (PaymentState, error) { return "", errNoProvider }
 func (noProvider) Refund(context.Context, Charge) (PaymentState, error) { return "", errNoProvider }
 
-// Callback is a provider that is not called, only calls: whatever it is asked is
-// PENDING until [Service.Webhook] hears of it.
+// Callback is a provider that only sends notices. Every call is PENDING until
+// [Service.Webhook] receives the outcome.
 type Callback struct{}
 
 // Charge implements [Provider].
@@ -59,26 +59,26 @@ func (Callback) Charge(context.Context, Charge) (PaymentState, error) { return P
 // Refund implements [Provider].
 func (Callback) Refund(context.Context, Charge) (PaymentState, error) { return Pending, nil }
 
-// A Fake is a provider without money, for all methods. The zero value confirms each
-// charge at once and remembers nothing; with a Plan it does what that says. It is
-// safe for concurrent use.
+// A Fake is a provider without money, for all payment methods. The zero value confirms each
+// charge immediately and records nothing; with a Plan it follows the Plan. It is safe for
+// concurrent use.
 type Fake struct {
-	// Plan says how the next call about a charge goes.
+	// Plan returns the outcome of the next call for a charge.
 	Plan func(Charge) FakeOutcome
 
 	mu      sync.Mutex
 	charges map[charge]*account // with a Plan
-	late    []Charge            // to be called back for
+	late    []Charge            // awaiting a callback
 }
 
-// A FakeOutcome is how a call to a [Fake] goes.
+// A FakeOutcome is the outcome of a call to a [Fake].
 type FakeOutcome struct {
-	Slow  time.Duration // before anything happens
-	Down  error         // nothing happens, and this is returned
-	State PaymentState  // of a charge that was not decided before; default CONFIRMED
-	Lost  error         // it happens, and this is returned
-	Later PaymentState  // of a PENDING charge: what the provider will call back with; default CONFIRMED
-	Twice bool          // it calls back twice
+	Slow  time.Duration // delay before the call takes effect
+	Down  error         // returned without any effect
+	State PaymentState  // of an undecided charge; default CONFIRMED
+	Lost  error         // returned after the call took effect
+	Later PaymentState  // state of the callback for a PENDING charge; default CONFIRMED
+	Twice bool          // call back twice
 }
 
 type charge struct {
@@ -86,11 +86,11 @@ type charge struct {
 	attempt int
 }
 
-// An account is what a Fake knows of a charge.
+// An account is the Fake's record of a charge.
 type account struct {
-	said, later PaymentState
-	twice       bool
-	taken       int // minor units that were not given back
+	state, later PaymentState
+	twice        bool
+	taken        int // minor units taken and not refunded
 }
 
 // Charge implements [Provider].
@@ -98,8 +98,8 @@ func (f *Fake) Charge(ctx context.Context, c Charge) (PaymentState, error) {
 	if f.Plan == nil {
 		return Confirmed, nil
 	}
-	course := f.Plan(c)
-	if err := course.begin(ctx); err != nil {
+	outcome := f.Plan(c)
+	if err := outcome.begin(ctx); err != nil {
 		return "", err
 	}
 	f.mu.Lock()
@@ -107,19 +107,19 @@ func (f *Fake) Charge(ctx context.Context, c Charge) (PaymentState, error) {
 	key := charge{c.Order, c.Attempt}
 	a := f.charges[key]
 	if a == nil {
-		a = &account{said: cmp.Or(course.State, Confirmed), later: cmp.Or(course.Later, Confirmed), twice: course.Twice}
+		a = &account{state: cmp.Or(outcome.State, Confirmed), later: cmp.Or(outcome.Later, Confirmed), twice: outcome.Twice}
 		if f.charges == nil {
 			f.charges = map[charge]*account{}
 		}
 		f.charges[key] = a
-		if a.said == Confirmed {
+		if a.state == Confirmed {
 			a.taken = c.Amount
 		}
-		if a.said == Pending {
+		if a.state == Pending {
 			f.late = append(f.late, c)
 		}
 	}
-	return a.said, course.Lost
+	return a.state, outcome.Lost
 }
 
 // Refund implements [Provider].
@@ -127,18 +127,18 @@ func (f *Fake) Refund(ctx context.Context, c Charge) (PaymentState, error) {
 	if f.Plan == nil {
 		return Returned, nil
 	}
-	course := f.Plan(c)
-	if err := course.begin(ctx); err != nil {
+	outcome := f.Plan(c)
+	if err := outcome.begin(ctx); err != nil {
 		return "", err
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a := f.charges[charge{c.Order, c.Attempt}]
 	if a == nil {
-		return "", fmt.Errorf("there is no attempt %d of order %d to refund", c.Attempt, c.Order)
+		return "", fmt.Errorf("refund attempt %d of order %d: unknown charge", c.Attempt, c.Order)
 	}
 	a.taken = 0
-	return Returned, course.Lost
+	return Returned, outcome.Lost
 }
 
 func (c FakeOutcome) begin(ctx context.Context) error {
@@ -150,16 +150,16 @@ func (c FakeOutcome) begin(ctx context.Context) error {
 	return c.Down
 }
 
-// Deliver calls back for all charges that are PENDING, as their plan says. One whose
-// callback fails is called back for by the next Deliver.
-func (f *Fake) Deliver(ctx context.Context, tell func(ctx context.Context, c Charge, state PaymentState) error) error {
+// Deliver sends the callbacks of all PENDING charges according to their plan. The next Deliver
+// repeats a failed callback.
+func (f *Fake) Deliver(ctx context.Context, send func(ctx context.Context, c Charge, state PaymentState) error) error {
 	f.mu.Lock()
 	late := f.late
 	f.late = nil
 	f.mu.Unlock()
 	var failed error
 	for _, c := range late {
-		if err := tell(ctx, c, f.decide(c)); err != nil {
+		if err := send(ctx, c, f.decide(c)); err != nil {
 			failed = errors.Join(failed, err)
 			f.mu.Lock()
 			f.late = append(f.late, c)
@@ -169,14 +169,13 @@ func (f *Fake) Deliver(ctx context.Context, tell func(ctx context.Context, c Cha
 	return failed
 }
 
-// decide ends a PENDING charge. One that is called back for twice stays on the list
-// once more.
+// decide ends a PENDING charge. A charge with two callbacks stays in the list.
 func (f *Fake) decide(c Charge) PaymentState {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	a := f.charges[charge{c.Order, c.Attempt}]
-	if a.said == Pending {
-		if a.said = a.later; a.said == Confirmed {
+	if a.state == Pending {
+		if a.state = a.later; a.state == Confirmed {
 			a.taken = c.Amount
 		}
 	}
@@ -184,10 +183,10 @@ func (f *Fake) decide(c Charge) PaymentState {
 		a.twice = false
 		f.late = append(f.late, c)
 	}
-	return a.said
+	return a.state
 }
 
-// Taken is how many minor units were taken for an order and not given back.
+// Taken returns the minor units that were taken for an order and not refunded.
 func (f *Fake) Taken(order int64) (sum int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -12,23 +12,23 @@ import (
 )
 
 const (
-	// queuedMost is how many of a user's queued orders are looked at.
-	queuedMost = 200
-	// queuedDoubt is how long a number that nobody knows may still be one whose
-	// admission is under way. It takes a fraction of that, and clocks differ.
-	queuedDoubt = 10 * time.Second
+	// maxQueued is the maximum number of queued orders of a user that are read.
+	maxQueued = 200
+	// maxAdmission is the time after which an unknown number is no longer an admission in
+	// progress. An admission takes a fraction of that, and clocks differ.
+	maxAdmission = 10 * time.Second
 )
 
-// waiting returns the orders of a user that are queued, and those that were a moment
-// ago: these have a row, and the list may not show it yet. In no order.
+// queued returns a user's queued orders, and orders that have just been committed and may not
+// be in the list yet. The order is undefined.
 //
-// It takes up to four round trips, because each needs the numbers of the one before:
-// the set, the sales, the rows of those that they do not know, and removing what is
-// over. A user who has nothing queued costs the first.
+// It takes up to four round trips, because each needs the result of the previous one: the set,
+// the sales, the rows that the sales do not know, and the removal of finished entries. For a
+// user without queued orders it takes one.
 //
-// Without an answer of Redis it returns none: they appear when they are committed.
-func (s *Service) waiting(ctx context.Context, user int64) ([]*Order, error) {
-	hints, err := s.lists.hints(ctx, user)
+// If Redis is unavailable, it returns none: they appear after their commit.
+func (s *Service) queued(ctx context.Context, user int64) ([]*Order, error) {
+	hints, err := s.lists.queuedEntries(ctx, user)
 	if err != nil {
 		s.metrics.failed(ctx, "queued", err)
 		return nil, ctx.Err()
@@ -54,15 +54,15 @@ func (s *Service) waiting(ctx context.Context, user int64) ([]*Order, error) {
 		}
 		unknown = append(unknown, h)
 	}
-	committed, err := s.landed(ctx, user, unknown)
+	committed, err := s.resolveQueued(ctx, user, unknown)
 	return append(orders, committed...), err
 }
 
-// landed returns the rows of orders that are not queued any more, and has the set
-// of the queued forget them, and what will never have a row.
+// resolveQueued returns the rows of orders that are no longer queued. It removes from the set
+// those orders and numbers that will never have a row.
 //
-// The list is told first: until the order is in it, the set is what shows it.
-func (s *Service) landed(ctx context.Context, user int64, unknown []listEntry) ([]*Order, error) {
+// It updates the list first, because only the set shows an order that is not in the list.
+func (s *Service) resolveQueued(ctx context.Context, user int64, unknown []listEntry) ([]*Order, error) {
 	if len(unknown) == 0 {
 		return nil, nil
 	}
@@ -72,21 +72,21 @@ func (s *Service) landed(ctx context.Context, user int64, unknown []listEntry) (
 	}
 	rows, err := s.db.Order.Query().Where(entorder.IDIn(ids...), entorder.UserID(user)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select %d orders of user %d that were queued: %w", len(ids), user, err)
+		return nil, fmt.Errorf("select %d queued orders of user %d: %w", len(ids), user, err)
 	}
-	orders, there := make([]*Order, len(rows)), make(map[int64]bool, len(rows))
+	orders, stored := make([]*Order, len(rows)), make(map[int64]bool, len(rows))
 	over := make([]listEntry, len(rows))
 	for i, r := range rows {
-		orders[i], there[r.ID], over[i] = fromRow(r), true, listEntry{user, r.ID, r.CreatedAt}
+		orders[i], stored[r.ID], over[i] = fromRow(r), true, listEntry{user, r.ID, r.CreatedAt}
 	}
-	// What announces them may be late. No cache knows that there were none.
+	// The update after their commit may be late. No cache stores their absence.
 	if err := s.lists.addOnce(ctx, over); err != nil {
 		s.metrics.failed(ctx, "queued", err)
-		over = nil // the set keeps them
+		over = nil // retry them from the set
 	}
-	doubt := s.now().Add(-queuedDoubt).UnixMilli()
+	oldest := s.now().Add(-maxAdmission).UnixMilli()
 	for _, u := range unknown {
-		if !there[u.Number] && u.Ms < doubt {
+		if !stored[u.Number] && u.Ms < oldest {
 			over = append(over, u)
 		}
 	}
@@ -96,21 +96,21 @@ func (s *Service) landed(ctx context.Context, user int64, unknown []listEntry) (
 	return orders, nil
 }
 
-// hints reads the newest entries of a user's set of queued orders.
-func (l *listCache) hints(ctx context.Context, user int64) ([]listEntry, error) {
+// queuedEntries reads the newest entries of a user's set of queued orders.
+func (l *listCache) queuedEntries(ctx context.Context, user int64) ([]listEntry, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTrip)
 	defer cancel()
 	found, err := l.rdb.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
-		Key: l.keys.queued(user), Start: 0, Stop: queuedMost - 1, Rev: true,
+		Key: l.keys.queued(user), Start: 0, Stop: maxQueued - 1, Rev: true,
 	}).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read what user %d has queued: %w", user, err)
+		return nil, fmt.Errorf("read queued orders of user %d: %w", user, err)
 	}
-	return markedBy(user, found), nil
+	return parseQueued(user, found), nil
 }
 
-// markedBy reads members of a user's set of queued orders.
-func markedBy(user int64, found []redis.Z) []listEntry {
+// parseQueued parses the members of a user's set of queued orders.
+func parseQueued(user int64, found []redis.Z) []listEntry {
 	hints := make([]listEntry, 0, len(found))
 	for _, z := range found {
 		member, _ := z.Member.(string)

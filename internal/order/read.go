@@ -9,16 +9,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// A Viewer is who asks: for own orders, for those of shops that the viewer owns, or
-// for any.
+// A Viewer identifies the caller. Viewers see their own orders, those of shops that they own,
+// or all.
 type Viewer struct {
 	UserID  int64
-	IsAdmin bool // an administrator
+	IsAdmin bool // sees all orders
 }
 
-// ByIDs returns those of the orders that the viewer may see, QUEUED ones too, by any
-// instance. Rows are as fresh as their last change that returned. An error means that
-// the database failed, or that Redis had to be asked and is away.
+// ByIDs returns the orders that the viewer may see, including QUEUED ones, in any process.
+// Rows include every change that has returned. It returns an error if the database fails, or
+// if Redis is needed and unavailable.
 func (s *Service) ByIDs(ctx context.Context, v Viewer, ids []int64) (map[int64]*Order, error) {
 	ctx, span := observe.Span(ctx, "order.ByIDs")
 	defer span.End()
@@ -45,8 +45,8 @@ func (s *Service) ByIDs(ctx context.Context, v Viewer, ids []int64) (map[int64]*
 	return found, nil
 }
 
-// ByID is [Service.ByIDs] for one order. It returns [fault.ErrNotFound] if there is
-// none that the viewer may see.
+// ByID is [Service.ByIDs] for one order. It returns [apierror.ErrNotFound] if the viewer may
+// see no such order.
 func (s *Service) ByID(ctx context.Context, v Viewer, id int64) (*Order, error) {
 	found, err := s.ByIDs(ctx, v, []int64{id})
 	if err != nil {
@@ -58,8 +58,7 @@ func (s *Service) ByID(ctx context.Context, v Viewer, id int64) (*Order, error) 
 	return nil, apierror.ErrNotFound
 }
 
-// ByNumber is [Service.ByID] by the number that people read. What is no number is
-// not found.
+// ByNumber is [Service.ByID] for an order number in decimal. An invalid number is not found.
 func (s *Service) ByNumber(ctx context.Context, v Viewer, number string) (*Order, error) {
 	id, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || id <= 0 {
@@ -68,14 +67,14 @@ func (s *Service) ByNumber(ctx context.Context, v Viewer, number string) (*Order
 	return s.ByID(ctx, v, id)
 }
 
-// owns reports whether the viewer is a shop's merchant, or an administrator.
+// owns reports whether the viewer is the owner of a shop, or an administrator.
 func (s *Service) owns(ctx context.Context, v Viewer, shopID int64) (bool, error) {
 	if v.IsAdmin {
 		return true, nil
 	}
 	owner, ok, err := s.cfg.Shops.OwnerOf(ctx, shopID)
 	if err != nil {
-		return false, fmt.Errorf("ask who owns shop %d: %w", shopID, err)
+		return false, fmt.Errorf("read owner of shop %d: %w", shopID, err)
 	}
 	return ok && owner != nil && *owner == v.UserID, nil
 }

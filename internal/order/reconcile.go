@@ -12,21 +12,20 @@ import (
 )
 
 const (
-	compareEvery = 10 * time.Second
-	compareLists = 100         // after which a run goes no further: 600 lists a minute, some more
-	compareSteps = 20          // of a walk over Redis, each some hundred keys, of one run
-	compareYoung = time.Minute // orders younger than that may be on their way into a list
+	compareEvery  = 10 * time.Second
+	compareLists  = 100         // minimum lists per full run: about 600 a minute
+	compareSteps  = 20          // maximum scan steps per run, each of some hundred keys
+	minCompareAge = time.Minute // younger orders may not be in a list yet
 )
 
-// Jobs are what is due every so often.
+// Jobs returns the scheduled jobs.
 //
-// order.lists walks over the lists in Redis and compares them with the database, slowly,
-// over and over. A list that is not what the rows say is dropped, for its next reader to
-// rebuild. It is the net beneath the outbox: for a Redis that came back with old lists, and
-// for flaws. Each process has a walk of its own and goes on with it when it has the turn:
-// none reads faster for it, nor are lists kept for longer.
+// order.lists continuously compares the lists in Redis with the database, at a low rate. It
+// drops a list that differs from the rows; the next reader rebuilds it. It covers cases that
+// the outbox misses: a Redis with old lists, and bugs. Each process resumes its own scan when
+// it runs the job. Its reads neither fill caches nor extend the TTL of lists.
 //
-// order.digests clears the digests of clients' keys that are older than a day.
+// order.digests clears the digests of idempotency keys that are older than a day.
 func (s *Service) Jobs() []schedule.Job {
 	var at cache.ScanCursor
 	compare := func(ctx context.Context) (err error) {
@@ -39,20 +38,20 @@ func (s *Service) Jobs() []schedule.Job {
 	}
 }
 
-// compareSome is one run, from a place of the walk to the next.
+// compareSome is one run. It returns the cursor for the next run.
 func (s *Service) compareSome(ctx context.Context, db *ent.Client, at cache.ScanCursor) (cache.ScanCursor, error) {
 	seen := 0
 	for range compareSteps {
-		kept, next, err := s.lists.window.Scan(ctx, at, parseDecimal)
+		cached, next, err := s.lists.window.Scan(ctx, at, parseDecimal)
 		if err != nil {
-			return at, fmt.Errorf("walk over order lists: %w", err)
+			return at, fmt.Errorf("scan order lists: %w", err)
 		}
-		for _, one := range kept {
+		for _, one := range cached {
 			if err := s.compare(ctx, db, one); err != nil {
 				return at, err
 			}
 		}
-		at, seen = next, seen+len(kept)
+		at, seen = next, seen+len(cached)
 		if seen >= compareLists || at == (cache.ScanCursor{}) {
 			break
 		}
@@ -60,9 +59,9 @@ func (s *Service) compareSome(ctx context.Context, db *ent.Client, at cache.Scan
 	return at, nil
 }
 
-// compare drops a list that is not what the rows say.
-func (s *Service) compare(ctx context.Context, db *ent.Client, kept cache.WindowSnapshot[int64]) error {
-	flaw, err := s.flawOf(ctx, db, kept)
+// compare drops a list that differs from the rows.
+func (s *Service) compare(ctx context.Context, db *ent.Client, cached cache.WindowSnapshot[int64]) error {
+	flaw, err := s.flawOf(ctx, db, cached)
 	if err != nil {
 		return err
 	}
@@ -71,45 +70,44 @@ func (s *Service) compare(ctx context.Context, db *ent.Client, kept cache.Window
 		return nil
 	}
 	s.lists.metrics.compared.WithLabelValues("wrong").Inc()
-	s.metrics.failed(ctx, "list-compare", fmt.Errorf("the list of user %d was wrong, and is dropped: %s", kept.Key, flaw))
-	return s.dropList(ctx, kept.Key)
+	s.metrics.failed(ctx, "list-compare", fmt.Errorf("compare list of user %d: dropped, %s", cached.Key, flaw))
+	return s.dropList(ctx, cached.Key)
 }
 
 func (s *Service) dropList(ctx context.Context, user int64) error {
 	if err := s.lists.window.Invalidate(ctx, user); err != nil {
-		return fmt.Errorf("drop the wrong list of user %d: %w", user, err)
+		return fmt.Errorf("drop list of user %d: %w", user, err)
 	}
 	return nil
 }
 
-// flawOf says what is wrong with a list, "" for nothing: ids, order and marker are
-// compared. Where an order is so young that it may be on its way into the list, the next
-// who compares will see.
-func (s *Service) flawOf(ctx context.Context, db *ent.Client, kept cache.WindowSnapshot[int64]) (string, error) {
-	n := len(kept.Entries)
-	want, err := newestPlaces(ctx, db, kept.Key, n+1)
+// flawOf describes how a list differs from the rows, or returns "". It compares ids, order and
+// marker. It skips lists with an order that is too young to be in the list for certain.
+func (s *Service) flawOf(ctx context.Context, db *ent.Client, cached cache.WindowSnapshot[int64]) (string, error) {
+	n := len(cached.Entries)
+	want, err := newestKeys(ctx, db, cached.Key, n+1)
 	if err != nil {
 		return "", err
 	}
-	young := s.now().Add(-compareYoung).UnixMilli()
+	young := s.now().Add(-minCompareAge).UnixMilli()
 	isYoung := func(e cache.Entry) bool { return e.Score > young }
-	if slices.ContainsFunc(want, isYoung) || slices.ContainsFunc(kept.Entries, isYoung) {
+	if slices.ContainsFunc(want, isYoung) || slices.ContainsFunc(cached.Entries, isYoung) {
 		return "", nil
 	}
-	if !kept.Whole {
+	if !cached.Whole {
 		want = want[:min(len(want), n)]
 	}
 	i := 0
-	for i < n && i < len(want) && kept.Entries[i] == want[i] {
+	for i < n && i < len(want) && cached.Entries[i] == want[i] {
 		i++
 	}
 	switch {
 	case i == n && i == len(want):
 		return "", nil
 	case i == n:
-		return fmt.Sprintf("it ends before order %s, and says that it is whole", want[i].Member), nil
+		return fmt.Sprintf("ends before order %s but is marked complete", want[i].Member), nil
 	case i == len(want):
-		return fmt.Sprintf("it has order %s, and there are no more than %d", kept.Entries[i].Member, i), nil
+		return fmt.Sprintf("has order %s after all %d orders", cached.Entries[i].Member, i), nil
 	}
-	return fmt.Sprintf("in place %d it has order %s, and should have %s", i+1, kept.Entries[i].Member, want[i].Member), nil
+	return fmt.Sprintf("has order %s at position %d, want %s", cached.Entries[i].Member, i+1, want[i].Member), nil
 }

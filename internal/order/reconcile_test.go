@@ -11,68 +11,68 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// compareAll walks over all lists once.
-func (sh *shelf) compareAll(t *testing.T) {
+// compareAll compares all lists once.
+func (sh *listFixture) compareAll(t *testing.T) {
 	t.Helper()
 	at, err := sh.compareSome(t.Context(), sh.p.DB, cache.ScanCursor{})
 	for ; err == nil && at != (cache.ScanCursor{}); at, err = sh.compareSome(t.Context(), sh.p.DB, at) {
 		if t.Context().Err() != nil {
-			t.Fatal("the walk does not end")
+			t.Fatal("the scan does not end")
 		}
 	}
 	sh.must(t, err)
 }
 
-// kept reports whether a user's list is in Redis.
-func (sh *shelf) kept(t *testing.T, user int64) bool {
+// isCached reports whether a user's list is in Redis.
+func (sh *listFixture) isCached(t *testing.T, user int64) bool {
 	t.Helper()
 	n, err := sh.p.Redis.Exists(t.Context(), sh.listKey(user)).Result()
 	sh.must(t, err)
 	return n == 1
 }
 
-func TestListsThatAreWrongAreDropped(t *testing.T) {
-	put := func(number, ms int64) listEntry { return listEntry{ann, number, someDay + ms} }
+func TestWrongListsAreDropped(t *testing.T) {
+	put := func(number, ms int64) listEntry { return listEntry{ann, number, baseMs + ms} }
 	cases := []struct {
 		name   string
-		rows   int64                               // orders 1, 2 … before the list is read; it holds ten
-		change func(t *testing.T, sh *shelf) error // of the list, or of the rows behind its back
+		rows   int64                                     // orders 1, 2 … before the list is read; maximum ten
+		change func(t *testing.T, sh *listFixture) error // changes the list, or rows without it
 		kept   bool
 	}{
-		{"a right one stays", 3, nil, true},
-		{"an empty one stays", 0, nil, true},
-		{"a full one stays", 10, nil, true},
-		{"one that goes on below stays", 15, nil, true},
-		{"one that was added to stays", 9, func(t *testing.T, sh *shelf) error {
+		{"correct", 3, nil, true},
+		{"empty", 0, nil, true},
+		{"full", 10, nil, true},
+		{"more orders below", 15, nil, true},
+		{"after adds", 9, func(t *testing.T, sh *listFixture) error {
 			for n := int64(10); n < 14; n++ {
 				sh.order(t, at(n, n))
 			}
 			return nil
 		}, true},
-		{"an empty one that should not be is dropped", 0, func(t *testing.T, sh *shelf) error {
+		{"wrongly empty", 0, func(t *testing.T, sh *listFixture) error {
 			sh.insert(t, at(1, 1))
 			return nil
 		}, false},
-		{"one that lacks the newest is dropped", 15, func(t *testing.T, sh *shelf) error {
+		{"newest missing", 15, func(t *testing.T, sh *listFixture) error {
 			sh.insert(t, at(16, 16))
 			return nil
 		}, false},
-		{"one that lacks an order in between is dropped", 15, func(t *testing.T, sh *shelf) error {
+		{"middle order missing", 15, func(t *testing.T, sh *listFixture) error {
 			return sh.p.Redis.ZRem(t.Context(), sh.listKey(ann), at(12, 12).entry().Member).Err()
 		}, false},
-		{"one that lacks the oldest is dropped", 5, func(t *testing.T, sh *shelf) error {
+		{"oldest missing", 5, func(t *testing.T, sh *listFixture) error {
 			return sh.p.Redis.ZRem(t.Context(), sh.listKey(ann), at(1, 1).entry().Member).Err()
 		}, false},
-		{"one that says it is whole and is not is dropped", 15, func(t *testing.T, sh *shelf) error {
+		{"wrongly marked complete", 15, func(t *testing.T, sh *listFixture) error {
 			return sh.p.Redis.ZAddXX(t.Context(), sh.listKey(ann), redis.Z{Score: math.Inf(-1), Member: ""}).Err()
 		}, false},
-		{"one with an order that there is not is dropped", 5, func(t *testing.T, sh *shelf) error {
+		{"unknown order", 5, func(t *testing.T, sh *listFixture) error {
 			return sh.lists.add(t.Context(), []listEntry{put(99, 3)})
 		}, false},
-		{"one with an order in another place is dropped", 5, func(t *testing.T, sh *shelf) error {
+		{"wrong position", 5, func(t *testing.T, sh *listFixture) error {
 			return sh.lists.add(t.Context(), []listEntry{put(3, 30)})
 		}, false},
-		{"one that an order may be on its way to stays", 5, func(t *testing.T, sh *shelf) error {
+		{"young order missing", 5, func(t *testing.T, sh *listFixture) error {
 			o := at(6, 6)
 			o.CreatedAt = time.Now()
 			sh.insert(t, o)
@@ -80,7 +80,7 @@ func TestListsThatAreWrongAreDropped(t *testing.T) {
 		}, true},
 	}
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
-		sh := openShelf(t, on, Config{ListSize: 10})
+		sh := newListFixture(t, on, Config{ListSize: 10})
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				sh.clear(t)
@@ -93,22 +93,22 @@ func TestListsThatAreWrongAreDropped(t *testing.T) {
 				}
 				wrong := sh.count(t, "tandian_order_lists_compared_total", "wrong")
 				sh.compareAll(t)
-				if got := sh.kept(t, ann); got != c.kept {
-					t.Errorf("kept is %v", got)
+				if got := sh.isCached(t, ann); got != c.kept {
+					t.Errorf("got cached = %v, want %v", got, c.kept)
 				}
 				if got := sh.count(t, "tandian_order_lists_compared_total", "wrong") - wrong; (got == 0) != c.kept {
-					t.Errorf("%v lists counted as wrong", got)
+					t.Errorf("got %v wrong lists, want dropped = %v", got, !c.kept)
 				}
 			})
 		}
 	})
 }
 
-// entry is where the list has an order.
-func (o Order) entry() cache.Entry { return placeOf(&o).entry() }
+// entry returns the list entry of an order.
+func (o Order) entry() cache.Entry { return keyOf(&o).entry() }
 
 // count reads a metric.
-func (sh *shelf) count(t *testing.T, name, label string) float64 {
+func (sh *listFixture) count(t *testing.T, name, label string) float64 {
 	t.Helper()
 	return counterOf(t, sh.p, name, label)
 }
@@ -126,6 +126,6 @@ func counterOf(t *testing.T, p storetest.Process, name, label string) float64 {
 			}
 		}
 	}
-	t.Fatalf("there is no %s of %s", name, label)
+	t.Fatalf("metric %s with label %s not found", name, label)
 	return 0
 }

@@ -17,15 +17,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// MaxSalesDays is how many days SalesByDay looks at.
+// MaxSalesDays is the maximum number of days of SalesByDay.
 const MaxSalesDays = 366
 
-// DaySales is what was sold on a day.
+// DaySales is the sales of one day.
 type DaySales struct {
 	Date   civil.Date
-	Orders int // made on that day, those that failed not counted
-	Paid   int // orders that were paid on that day
-	Amount int // minor units that were paid on that day; what was refunded since is not taken off
+	Orders int // made on that day, without failed ones
+	Paid   int // paid on that day
+	Amount int // minor units paid on that day, including later refunds
 }
 
 var (
@@ -39,18 +39,18 @@ var (
 	salesPaidSQLite string
 )
 
-// ofShop is the line of those statements that is left out for all shops.
-const ofShop = "    AND shop_id = $2\n"
+// shopCondition is the line of the statements that is removed for all shops.
+const shopCondition = "    AND shop_id = $2\n"
 
-// SalesByDay returns what a shop sold on each day from one to another, both included,
-// or for nil what all shops did. Days are those of [Config].Zone; each of them is
-// there, in order. From the rows, by two statements. Another span than one of 1 to
-// [MaxSalesDays] days is a fault. Whether the caller may see it says MaySeeShop.
+// SalesByDay returns the sales of a shop for each day of a range, inclusive and in order. A
+// nil shopID means all shops. Days are those of the Zone of [Config]. It reads the rows with
+// two statements. The range must have 1 to [MaxSalesDays] days; otherwise the error is an
+// [apierror.BadUserInput]. Check access with [Service.MaySeeShop].
 func (s *Service) SalesByDay(ctx context.Context, shopID *int64, from, to civil.Date) ([]DaySales, error) {
 	ctx, span := observe.Span(ctx, "order.SalesByDay")
 	defer span.End()
 	if n := civil.Days(from, to); n < 1 || n > MaxSalesDays {
-		return nil, apierror.BadInput("1 to %d days, not %d", MaxSalesDays, n)
+		return nil, apierror.BadInput("days must be 1 to %d, not %d", MaxSalesDays, n)
 	}
 	days, bounds := daysOf(from, to, s.cfg.Zone)
 	at := make(map[int64]*DaySales, len(days))
@@ -68,12 +68,12 @@ func (s *Service) SalesByDay(ctx context.Context, shopID *int64, from, to civil.
 		err = s.sum(ctx, paid, shopID, bounds, func() { at[begin].Paid, at[begin].Amount = n, amount }, &begin, &n, &amount)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("what was sold from %v to %v: %w", from, to, err)
+		return nil, fmt.Errorf("count sales from %v to %v: %w", from, to, err)
 	}
 	return days, nil
 }
 
-// sum runs one of the statements, and calls each after each row was scanned into row.
+// sum runs a statement. It scans each row into row and then calls each.
 func (s *Service) sum(ctx context.Context, file string, shopID *int64, bounds [][2]int64, each func(), row ...any) error {
 	list, err := json.Marshal(bounds)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Service) sum(ctx context.Context, file string, shopID *int64, bounds []
 	}
 	args := []any{string(list)}
 	if shopID == nil {
-		file = strings.Replace(file, ofShop, "", 1)
+		file = strings.Replace(file, shopCondition, "", 1)
 	} else {
 		args = append(args, *shopID)
 	}
@@ -94,28 +94,28 @@ func (s *Service) sum(ctx context.Context, file string, shopID *int64, bounds []
 	})
 }
 
-// daysOf returns the days of a span with nothing sold, and when each begins and ends
-// in a zone, in milliseconds.
+// daysOf returns the days of a range without sales, and the start and end of each in a zone,
+// in milliseconds.
 func daysOf(from, to civil.Date, zone *time.Location) ([]DaySales, [][2]int64) {
 	n := civil.Days(from, to)
 	days, bounds := make([]DaySales, n), make([][2]int64, n)
 	day := func(i int) time.Time { return time.Date(from.Year, from.Month, from.Day+i, 0, 0, 0, 0, time.UTC) }
 	for i := range n {
 		days[i].Date = civil.DateOf(day(i))
-		bounds[i] = [2]int64{beginOf(day(i), zone).UnixMilli(), beginOf(day(i+1), zone).UnixMilli()}
+		bounds[i] = [2]int64{startOfDay(day(i), zone).UnixMilli(), startOfDay(day(i+1), zone).UnixMilli()}
 	}
 	return days, bounds
 }
 
-// beginOf is the first moment of a day in a zone; the day is given by its midnight in
-// UTC. Clocks may have no midnight on it, or two: [time.Date] promises neither the
-// first nor that it is of that day.
-func beginOf(day time.Time, zone *time.Location) time.Time {
-	for at := day.Add(-26 * time.Hour).In(zone); ; { // no zone is further ahead
+// startOfDay returns the first moment of a day in a zone. day is its midnight in UTC. A local
+// day may have no midnight, or two: [time.Date] guarantees neither the first one nor that it
+// is on that day.
+func startOfDay(day time.Time, zone *time.Location) time.Time {
+	for at := day.Add(-26 * time.Hour).In(zone); ; { // no zone is further ahead of UTC
 		_, offset := at.Zone()
 		begin := day.Add(-time.Duration(offset) * time.Second)
 		if begin.Before(at) {
-			begin = at // the clocks went over it
+			begin = at // clocks skipped midnight
 		}
 		_, end := at.ZoneBounds()
 		if end.IsZero() || begin.Before(end) {

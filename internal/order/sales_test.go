@@ -3,7 +3,7 @@ package order
 import (
 	"testing"
 	"time"
-	_ "time/tzdata" // the zones of the test
+	_ "time/tzdata" // zones of the tests
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -12,15 +12,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// sold is an order of a shop that was made, and perhaps paid, at times in a zone.
-type sold struct {
+// A saleOrder is an order of a shop with local times of its creation and payment.
+type saleOrder struct {
 	shop       int64
-	made, paid string // as 2006-01-02 15:04:05.000; paid may be ""
+	made, paid string // 2006-01-02 15:04:05.000; paid may be ""
 	status     Status
 	amount     int
 }
 
-func (sh *shelf) sell(t *testing.T, number int64, s sold) {
+func (sh *listFixture) sell(t *testing.T, number int64, s saleOrder) {
 	t.Helper()
 	read := func(text string) time.Time {
 		at, err := time.ParseInLocation("2006-01-02 15:04:05.000", text, sh.cfg.Zone)
@@ -35,7 +35,7 @@ func (sh *shelf) sell(t *testing.T, number int64, s sold) {
 	sh.insert(t, o)
 }
 
-func TestSalesAreCountedByTheDaysOfAZone(t *testing.T) {
+func TestSalesAreCountedByLocalDay(t *testing.T) {
 	day := func(text string) civil.Date {
 		d, err := civil.Parse(text)
 		if err != nil {
@@ -46,18 +46,18 @@ func TestSalesAreCountedByTheDaysOfAZone(t *testing.T) {
 	shop := func(id int64) *int64 { return &id }
 	cases := []struct {
 		name, zone string
-		sold       []sold
+		sold       []saleOrder
 		shop       *int64
 		from, to   string
 		want       []DaySales
 	}{
 		{
-			name: "days without sales are there", zone: "Asia/Shanghai", shop: shop(1), from: "2026-02-27", to: "2026-03-01",
+			name: "days without sales", zone: "Asia/Shanghai", shop: shop(1), from: "2026-02-27", to: "2026-03-01",
 			want: []DaySales{{Date: day("2026-02-27")}, {Date: day("2026-02-28")}, {Date: day("2026-03-01")}},
 		},
 		{
-			name: "a day has its first millisecond and not the next day's", zone: "Asia/Shanghai", shop: shop(1), from: "2026-05-02", to: "2026-05-03",
-			sold: []sold{
+			name: "limits of a day", zone: "Asia/Shanghai", shop: shop(1), from: "2026-05-02", to: "2026-05-03",
+			sold: []saleOrder{
 				{1, "2026-05-01 23:59:59.999", "", Unpaid, 1},
 				{1, "2026-05-02 00:00:00.000", "2026-05-02 00:00:00.000", Paid, 10},
 				{1, "2026-05-02 23:59:59.999", "2026-05-02 23:59:59.999", Paid, 20},
@@ -67,13 +67,13 @@ func TestSalesAreCountedByTheDaysOfAZone(t *testing.T) {
 			want: []DaySales{{day("2026-05-02"), 2, 2, 30}, {day("2026-05-03"), 1, 1, 40}},
 		},
 		{
-			name: "an order is made on one day and paid on another", zone: "UTC", shop: shop(1), from: "2026-05-01", to: "2026-05-02",
-			sold: []sold{{1, "2026-05-01 23:59:00.000", "2026-05-02 00:01:00.000", Used, 7}},
+			name: "paid on another day", zone: "UTC", shop: shop(1), from: "2026-05-01", to: "2026-05-02",
+			sold: []saleOrder{{1, "2026-05-01 23:59:00.000", "2026-05-02 00:01:00.000", Used, 7}},
 			want: []DaySales{{day("2026-05-01"), 1, 0, 0}, {day("2026-05-02"), 0, 1, 7}},
 		},
 		{
-			name: "what failed was not ordered, what was cancelled was, what was refunded was paid", zone: "UTC", shop: shop(1), from: "2026-05-01", to: "2026-05-01",
-			sold: []sold{
+			name: "failed, cancelled and refunded orders", zone: "UTC", shop: shop(1), from: "2026-05-01", to: "2026-05-01",
+			sold: []saleOrder{
 				{1, "2026-05-01 10:00:00.000", "", Failed, 1},
 				{1, "2026-05-01 10:00:00.000", "", Cancelled, 2},
 				{1, "2026-05-01 10:00:00.000", "2026-05-01 10:00:00.000", Refunded, 4},
@@ -81,24 +81,24 @@ func TestSalesAreCountedByTheDaysOfAZone(t *testing.T) {
 			want: []DaySales{{day("2026-05-01"), 2, 1, 4}},
 		},
 		{
-			name: "a shop has its own sales", zone: "UTC", shop: shop(2), from: "2026-05-01", to: "2026-05-01",
-			sold: []sold{
+			name: "one shop", zone: "UTC", shop: shop(2), from: "2026-05-01", to: "2026-05-01",
+			sold: []saleOrder{
 				{1, "2026-05-01 10:00:00.000", "2026-05-01 10:00:00.000", Paid, 1},
 				{2, "2026-05-01 10:00:00.000", "2026-05-01 10:00:00.000", Paid, 2},
 			},
 			want: []DaySales{{day("2026-05-01"), 1, 1, 2}},
 		},
 		{
-			name: "the site has those of all", zone: "UTC", from: "2026-05-01", to: "2026-05-01",
-			sold: []sold{
+			name: "all shops", zone: "UTC", from: "2026-05-01", to: "2026-05-01",
+			sold: []saleOrder{
 				{1, "2026-05-01 10:00:00.000", "2026-05-01 10:00:00.000", Paid, 1},
 				{2, "2026-05-01 10:00:00.000", "2026-05-01 10:00:00.000", Paid, 2},
 			},
 			want: []DaySales{{day("2026-05-01"), 2, 2, 3}},
 		},
 		{
-			name: "a day may have 25 hours", zone: "Europe/Berlin", from: "2026-10-25", to: "2026-10-26",
-			sold: []sold{
+			name: "day of 25 hours", zone: "Europe/Berlin", from: "2026-10-25", to: "2026-10-26",
+			sold: []saleOrder{
 				{1, "2026-10-25 00:00:00.000", "", Unpaid, 1},
 				{1, "2026-10-25 23:59:59.999", "", Unpaid, 1},
 				{1, "2026-10-26 00:00:00.000", "", Unpaid, 1},
@@ -106,22 +106,22 @@ func TestSalesAreCountedByTheDaysOfAZone(t *testing.T) {
 			want: []DaySales{{day("2026-10-25"), 2, 0, 0}, {day("2026-10-26"), 1, 0, 0}},
 		},
 		{
-			name: "a day may have no midnight", zone: "America/Havana", from: "2026-03-07", to: "2026-03-08",
-			sold: []sold{
+			name: "day without midnight", zone: "America/Havana", from: "2026-03-07", to: "2026-03-08",
+			sold: []saleOrder{
 				{1, "2026-03-07 23:59:59.999", "", Unpaid, 1}, {1, "2026-03-08 01:00:00.000", "", Unpaid, 1},
 			},
 			want: []DaySales{{day("2026-03-07"), 1, 0, 0}, {day("2026-03-08"), 1, 0, 0}},
 		},
 		{
-			name: "of two midnights the first begins the day", zone: "America/Havana", from: "2026-10-31", to: "2026-11-01",
-			sold: []sold{
+			name: "day with two midnights", zone: "America/Havana", from: "2026-10-31", to: "2026-11-01",
+			sold: []saleOrder{
 				{1, "2026-10-31 23:59:59.999", "", Unpaid, 1}, {1, "2026-11-01 00:30:00.000", "", Unpaid, 1}, {1, "2026-11-01 01:00:00.000", "", Unpaid, 1},
 			},
 			want: []DaySales{{day("2026-10-31"), 1, 0, 0}, {day("2026-11-01"), 2, 0, 0}},
 		},
 	}
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		sh := openShelf(t, on, Config{})
+		sh := newListFixture(t, on, Config{})
 		for _, c := range cases {
 			t.Run(c.name, func(t *testing.T) {
 				sh.clear(t)
@@ -155,14 +155,14 @@ func TestSalesAreCountedByTheDaysOfAZone(t *testing.T) {
 	})
 }
 
-func TestDaysBeginWhenClocksFirstShowThem(t *testing.T) {
+func TestDaysBeginAtTheirFirstMoment(t *testing.T) {
 	for _, name := range []string{"UTC", "Asia/Shanghai", "Europe/Berlin", "America/Havana", "Africa/Cairo", "Asia/Beirut", "Australia/Lord_Howe", "America/Santiago", "Pacific/Apia"} {
 		zone, err := time.LoadLocation(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for day := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC); day.Year() < 2030; day = day.AddDate(0, 0, 1) {
-			begin := beginOf(day, zone)
+			begin := startOfDay(day, zone)
 			if before := begin.Add(-time.Nanosecond).In(zone); !civil.DateOf(before).Before(civil.DateOf(day)) {
 				t.Fatalf("%s: %v began before %v", name, civil.DateOf(day), begin)
 			}

@@ -21,31 +21,31 @@ import (
 )
 
 const (
-	recent     = 24 * time.Hour
-	scanPage   = 500
-	scanLists  = 500              // lists a second
-	scanCounts = 5000             // counters a second
-	countLimit = 30 * time.Second // of the statement that counts a page of them
-	maxScanned = 100_000          // users whom a scan remembers, not to compare their lists twice
+	recent       = 24 * time.Hour
+	scanPage     = 500
+	scanLists    = 500              // lists a second
+	scanCounts   = 5000             // counters a second
+	countTimeout = 30 * time.Second // for one page of counters
+	maxScanned   = 100_000          // users that a scan remembers, to compare each list once
 )
 
-// Scans are what this room compares: lists, and what it counts orders into. Points come
-// from check-ins too; who compares them has to know both.
+// Scans returns the consistency scans of order lists, shop sales and user points. Points also
+// come from check-ins, so that scan reads both.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "order-lists", Description: "order lists in Redis of who ordered in the last day, and marks of queued orders, with the orders", Rate: scanLists, Redis: true, Run: s.scanLists},
-		{Name: "sold", Description: "pieces sold of each shop, with the paid orders", Rate: scanCounts, Run: s.soldCounter().scan},
-		{Name: "points", Description: "points of each user, with the paid orders and the check-ins", Rate: scanCounts, Run: s.pointsCounter().scan},
+		{Name: "order-lists", Description: "order lists and queued marks in Redis of the last day's buyers, against orders", Rate: scanLists, Redis: true, Run: s.scanLists},
+		{Name: "sold", Description: "sales of each shop, against paid orders", Rate: scanCounts, Run: s.soldCounter().scan},
+		{Name: "points", Description: "points of each user, against paid orders and check-ins", Rate: scanCounts, Run: s.pointsCounter().scan},
 	}
 }
 
-// scanLists walks over the orders of the last day, the oldest first, and compares the
-// lists of their users. It ends at what was young when it began, which no list is judged
-// by: with those who order meanwhile it would not end. What a list shows of an order, its number and the moment of its admission, never changes; so
-// who has no order that is as young has no list that changed.
+// scanLists reads the orders of the last day, oldest first, and compares the lists of their
+// users. It ends at orders that were too young at its start; otherwise new orders would keep
+// it running. Number and time of admission never change, so the lists of users without younger
+// orders do not change meanwhile.
 func (s *Service) scanLists(ctx context.Context, r *reconcile.Run) error {
 	began := s.now()
-	at, until := listKey{Ms: began.Add(-recent).UnixMilli()}, began.Add(-compareYoung).UnixMilli()
+	at, until := listKey{Ms: began.Add(-recent).UnixMilli()}, began.Add(-minCompareAge).UnixMilli()
 	seen := map[int64]bool{}
 	for n := scanPage; n == scanPage; {
 		rows, err := s.db.Order.Query().
@@ -53,7 +53,7 @@ func (s *Service) scanLists(ctx context.Context, r *reconcile.Run) error {
 			Order(entorder.ByCreatedAt(), entorder.ByID()).Limit(scanPage).
 			Select(entorder.FieldID, entorder.FieldUserID, entorder.FieldCreatedAt).All(ctx)
 		if err != nil {
-			return fmt.Errorf("read who ordered after %v: %w", time.UnixMilli(at.Ms).UTC(), err)
+			return fmt.Errorf("select orders after %v: %w", time.UnixMilli(at.Ms).UTC(), err)
 		}
 		if n = len(rows); n > 0 {
 			at = listKey{rows[n-1].CreatedAt, rows[n-1].ID}
@@ -78,13 +78,13 @@ func (s *Service) scanLists(ctx context.Context, r *reconcile.Run) error {
 	return nil
 }
 
-// scanListsOf compares the lists of users. A list that is not in Redis is right.
+// scanListsOf compares the lists of users. A list that is not in Redis is correct.
 func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int64) error {
-	kept, err := s.lists.window.Peek(ctx, users...)
+	cached, err := s.lists.window.Peek(ctx, users...)
 	if err != nil {
 		return err
 	}
-	for _, list := range kept {
+	for _, list := range cached {
 		flaw, err := s.flawOf(ctx, s.db, list)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int
 		if flaw == "" {
 			continue
 		}
-		r.Report(fmt.Sprintf("list of user %d: %s", list.Key, flaw))
+		r.Report(fmt.Sprintf("list of user %d %s", list.Key, flaw))
 		if r.DryRun {
 			continue
 		}
@@ -103,7 +103,7 @@ func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int
 		if err != nil {
 			return err
 		}
-		for _, l := range again { // a reader was quick
+		for _, l := range again { // a reader has rebuilt it
 			if flaw, err = s.flawOf(ctx, s.db, l); err != nil {
 				return err
 			}
@@ -115,10 +115,10 @@ func (s *Service) scanListsOf(ctx context.Context, r *reconcile.Run, users []int
 	return nil
 }
 
-// scanMarksOf looks for orders of users that are marked as queued, and have long had
-// their rows. Marks of tries that were refused have none, and end by themselves.
+// scanMarksOf removes the queued marks of orders that have a row. Marks of refused orders have
+// none, and expire.
 func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int64) error {
-	marks, err := s.lists.marks(ctx, users, s.now().Add(-compareYoung).UnixMilli())
+	marks, err := s.lists.queuedUntil(ctx, users, s.now().Add(-minCompareAge).UnixMilli())
 	if err != nil || len(marks) == 0 {
 		return err
 	}
@@ -130,19 +130,19 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 		}
 		rows, err := s.db.Order.Query().Where(entorder.IDIn(ids...)).Select(entorder.FieldID, entorder.FieldUserID, entorder.FieldCreatedAt).All(ctx)
 		if err != nil {
-			return fmt.Errorf("select %d orders that are marked as queued: %w", len(ids), err)
+			return fmt.Errorf("select %d orders marked as queued: %w", len(ids), err)
 		}
 		for _, row := range rows {
 			over = append(over, listEntry{row.UserID, row.ID, row.CreatedAt})
 		}
 	}
 	for _, o := range over {
-		r.Report(fmt.Sprintf("user %d: order %d is marked as queued, and has its row", o.User, o.Number))
+		r.Report(fmt.Sprintf("user %d: order %d is marked as queued but has a row", o.User, o.Number))
 	}
 	if r.DryRun || len(over) == 0 {
 		return nil
 	}
-	// The list is told first: until the order is in it, the mark is what shows it.
+	// Update the list first: only the mark shows an order that is not in the list.
 	if err := s.lists.addOnce(ctx, over); err != nil {
 		return err
 	}
@@ -153,15 +153,15 @@ func (s *Service) scanMarksOf(ctx context.Context, r *reconcile.Run, users []int
 	return nil
 }
 
-// marks reads the orders that users have marked as queued, up to a time.
-func (l *listCache) marks(ctx context.Context, users []int64, until int64) ([]listEntry, error) {
-	ctx, cancel := context.WithTimeout(ctx, readLimit)
+// queuedUntil reads the orders that are marked as queued up to a time.
+func (l *listCache) queuedUntil(ctx context.Context, users []int64, until int64) ([]listEntry, error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	pipe := l.rdb.Pipeline()
 	cmds := make([]*redis.ZSliceCmd, len(users))
 	for i, user := range users {
 		cmds[i] = pipe.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{
-			Key: l.keys.queued(user), ByScore: true, Start: "-inf", Stop: until, Count: queuedMost,
+			Key: l.keys.queued(user), ByScore: true, Start: "-inf", Stop: until, Count: maxQueued,
 		})
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
@@ -169,9 +169,9 @@ func (l *listCache) marks(ctx context.Context, users []int64, until int64) ([]li
 	for i, cmd := range cmds {
 		found, err := cmd.Result()
 		if err != nil {
-			return nil, fmt.Errorf("read what %d users have queued: %w", len(users), err)
+			return nil, fmt.Errorf("read queued orders of %d users: %w", len(users), err)
 		}
-		marks = append(marks, markedBy(users[i], found)...)
+		marks = append(marks, parseQueued(users[i], found)...)
 	}
 	return marks, nil
 }
@@ -183,105 +183,104 @@ var (
 	countPoints string
 )
 
-// A counter is a column that the tally counts orders into.
+// A counter is a column that UpdateCounters maintains.
 type counter struct {
-	s        *Service
-	noun     string // whose: "shop"
-	unit     string // what it counts
-	truth    string // what says how many
-	text     string // the statement of a page
-	args     []any  // of it, behind the first two
-	lock     func(ctx context.Context, tx *ent.Tx, id int64) error
-	add      func(ctx context.Context, tx *ent.Tx, more map[int64]int) ([]outbox.JobRef, error)
-	announce func(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	s           *Service
+	noun        string // owner of the column: "shop"
+	unit        string // counted unit
+	source      string // source of truth
+	text        string // statement for one page
+	args        []any  // its arguments after the first two
+	lock        func(ctx context.Context, tx *ent.Tx, id int64) error
+	add         func(ctx context.Context, tx *ent.Tx, more map[int64]int) ([]outbox.JobRef, error)
+	afterCommit func(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
 func (s *Service) soldCounter() counter {
 	return counter{
-		s: s, noun: "shop", unit: "pieces sold", truth: "the orders", text: sqldb.Statement(countSold),
+		s: s, noun: "shop", unit: "sales", source: "the orders", text: sqldb.Statement(countSold),
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.Shop.Query().Where(entshop.ID(id))
 			row.Modify(sqldb.ForUpdate)
 			_, err := row.IDs(ctx)
 			return err
 		},
-		add: s.cfg.Shops.AddSold, announce: s.cfg.Shops.AfterCommit,
+		add: s.cfg.Shops.AddSold, afterCommit: s.cfg.Shops.AfterCommit,
 	}
 }
 
 func (s *Service) pointsCounter() counter {
 	return counter{
-		s: s, noun: "user", unit: "points", truth: "orders and check-ins", text: sqldb.Statement(countPoints), args: []any{perPoint},
+		s: s, noun: "user", unit: "points", source: "orders and check-ins", text: sqldb.Statement(countPoints), args: []any{perPoint},
 		lock: func(ctx context.Context, tx *ent.Tx, id int64) error {
 			row := tx.User.Query().Where(entuser.ID(id))
 			row.Modify(sqldb.ForUpdate)
 			_, err := row.IDs(ctx)
 			return err
 		},
-		add: s.cfg.Users.AddPoints, announce: s.cfg.Users.AfterCommit,
+		add: s.cfg.Users.AddPoints, afterCommit: s.cfg.Users.AfterCommit,
 	}
 }
 
-// A drift is a counter that is not what the rows say.
+// A drift is a counter and its value according to the rows.
 type drift struct {
 	id        int64
-	is, wants int
+	got, want int
 }
 
 // scan compares all counters of a kind, in pages.
 func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
-	read := func(ctx context.Context, after int64, most int) ([]drift, error) {
-		return c.page(ctx, c.s.db, after, most)
+	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
+		return c.page(ctx, c.s.db, after, limit)
 	}
-	return reconcile.Counters(ctx, r, scanPage, read, c.look, c.mend)
+	return reconcile.Counters(ctx, r, scanPage, read, c.compare, c.repair)
 }
 
-// look says how a counter differs.
-func (c counter) look(d drift) (id int64, differs string) {
-	if d.is != d.wants {
-		differs = fmt.Sprintf("%s %d: it has %d %s, and %s say %d", c.noun, d.id, d.is, c.unit, c.truth, d.wants)
+// compare describes how a counter differs, or returns "".
+func (c counter) compare(d drift) (id int64, differs string) {
+	if d.got != d.want {
+		differs = fmt.Sprintf("%s %d: has %d %s, want %d according to %s", c.noun, d.id, d.got, c.unit, d.want, c.source)
 	}
 	return d.id, differs
 }
 
-// page reads counters behind an id.
-func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, most int) (page []drift, err error) {
-	ctx, cancel := context.WithTimeout(ctx, countLimit)
+// page reads counters after an id.
+func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	err = sqldb.Each(ctx, db, c.text, append([]any{after, most}, c.args...), func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, c.text, append([]any{after, limit}, c.args...), func(rows *sql.Rows) error {
 		var d drift
-		err := rows.Scan(&d.id, &d.is, &d.wants)
+		err := rows.Scan(&d.id, &d.got, &d.want)
 		page = append(page, d)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("count the %s of each %s behind %d: %w", c.unit, c.noun, after, err)
+		return nil, fmt.Errorf("count %s of each %s after %d: %w", c.unit, c.noun, after, err)
 	}
 	return page, nil
 }
 
-// mend sets a counter to what the rows say while its own is locked: who tallies adds to it
-// before or after, and marks his orders as counted in the same transaction; who checks in
-// adds to it in the transaction of his check-in.
-func (c counter) mend(ctx context.Context, id int64) error {
+// repair sets a counter to the value of the rows while its row is locked. UpdateCounters and
+// check-ins change the counter and their own rows in one transaction, before or after that.
+func (c counter) repair(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var tickets []outbox.JobRef
+	var jobs []outbox.JobRef
 	err := c.s.tx(ctx, func(tx *ent.Tx) error {
-		tickets = nil
+		jobs = nil
 		if err := c.lock(ctx, tx, id); err != nil {
-			return fmt.Errorf("lock it: %w", err)
+			return fmt.Errorf("lock row: %w", err)
 		}
 		page, err := c.page(ctx, tx, id-1, 1)
-		if err != nil || len(page) == 0 || page[0].id != id || page[0].is == page[0].wants {
+		if err != nil || len(page) == 0 || page[0].id != id || page[0].got == page[0].want {
 			return err
 		}
-		tickets, err = c.add(ctx, tx, map[int64]int{id: page[0].wants - page[0].is})
+		jobs, err = c.add(ctx, tx, map[int64]int{id: page[0].want - page[0].got})
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("set the %s of %s %d right: %w", c.unit, c.noun, id, err)
+		return fmt.Errorf("repair %s of %s %d: %w", c.unit, c.noun, id, err)
 	}
-	c.announce(ctx, []int64{id}, tickets)
+	c.afterCommit(ctx, []int64{id}, jobs)
 	return nil
 }

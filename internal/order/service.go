@@ -17,12 +17,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
-// A Voucher is what this room needs to know of one.
+// A Voucher is the part of a voucher that orders need.
 type Voucher struct {
 	ID, ShopID int64
-	Owner      int64 // user that owns the shop; 0 if none does
+	Owner      int64 // user that owns the shop; 0: none
 	Price      int   // minor units to pay
-	OnePerUser bool  // at most one live order of a user; always so of a flash voucher
+	OnePerUser bool  // at most one live order per user; always true for flash vouchers
 	Off        bool  // taken off sale
 	Sale       *Sale
 }
@@ -33,106 +33,105 @@ type Sale struct {
 	BeginsAt, EndsAt   time.Time
 }
 
-// Vouchers knows what can be ordered.
+// Vouchers reads vouchers.
 type Vouchers interface {
-	// VoucherByID returns [fault.ErrNotFound] if there is none.
+	// VoucherByID returns [apierror.ErrNotFound] if there is no such voucher.
 	VoucherByID(ctx context.Context, id int64) (*Voucher, error)
 }
 
-// Sales are the flash sales.
+// Sales decides and stores orders of flash sales.
 type Sales interface {
 	Order(ctx context.Context, t sale.Request) (sale.Response, error)
-	// Entries returns those of the numbers that wait for their commit, as QUEUED orders.
+	// Entries returns the orders among numbers that wait for their commit, as QUEUED orders.
 	Entries(ctx context.Context, numbers []int64) (map[int64]*Order, error)
-	// Release gives pieces back in the transaction that ends their orders. It locks
-	// the sales' rows: a caller has written no row of an order before.
-	Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.JobRef, error)
-	// AfterRelease does the rest of it after the commit, and settles the tickets.
-	AfterRelease(ctx context.Context, holds []sale.Reservation, tickets []outbox.JobRef)
+	// Release returns stock in the transaction that ends the orders. It locks the rows of the
+	// sales: the caller must not have written an order row before.
+	Release(ctx context.Context, tx outbox.Execer, reservations []sale.Reservation) ([]outbox.JobRef, error)
+	// AfterRelease finishes Release after the commit, and finishes its jobs.
+	AfterRelease(ctx context.Context, reservations []sale.Reservation, jobs []outbox.JobRef)
 }
 
-// Shops know who owns them, and count what they sold.
+// Shops reads shop owners and updates sales counters.
 type Shops interface {
-	// OwnerOf returns nil for a shop that nobody owns, and false if there is none.
+	// OwnerOf returns a nil owner for a shop without one, and false for an unknown shop.
 	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
-	// AddSold adds to what shops sold, by id, negative numbers too.
+	// AddSold adds to the sales counters of shops, by id. Numbers may be negative.
 	AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.JobRef, error)
-	// AfterCommit tells of that after the commit.
-	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	// AfterCommit publishes the change of the counters.
+	AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
-// Users have points.
+// Users updates the points of users.
 type Users interface {
-	// AddPoints adds to the points of users, by id, negative numbers too.
+	// AddPoints adds to the points of users, by id. Numbers may be negative.
 	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error)
-	// AfterCommit tells of that after the commit.
-	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	// AfterCommit publishes the change of the points.
+	AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
-// A Ledger has users' balances. Both calls write in the caller's transaction, which has
-// locked the row of the order.
+// A Ledger stores the balances of users. Its methods write in the transaction of the caller,
+// which has locked the row of the order.
 type Ledger interface {
-	// Pay takes the money of an attempt. It reports false if the balance is too small.
+	// Pay takes the money of a payment attempt. It reports false if the balance is too small.
 	Pay(ctx context.Context, tx *ent.Tx, userID, paymentID int64, amount int) (bool, error)
-	// Refund returns what Pay took for the attempt.
+	// Refund returns the money that Pay took for the attempt.
 	Refund(ctx context.Context, tx *ent.Tx, userID, paymentID int64) error
 }
 
-// Numbers makes the numbers of orders: positive, never twice, the partition in the
-// low six bits.
+// Numbers creates order numbers: positive and unique, with the partition in the low six bits.
 type Numbers interface {
 	Next(ctx context.Context, partition int) (int64, error)
 }
 
-// ordinary is the partition of numbers that no flash sale made.
+// ordinary is the partition in the numbers of orders without a flash sale.
 const ordinary = 63
 
-// Config holds the dependencies and settings of a Service. The dependencies without a
-// default are required.
+// Config holds the dependencies and settings of a Service. Dependencies without a default are
+// required.
 type Config struct {
 	Redis    redis.Cmdable
-	Prefix   string       // of the Redis keys
-	Locks    *lock.Locker // of all processes
+	Prefix   string       // prefix of the Redis keys
+	Locks    *lock.Locker // shared by all processes
 	Vouchers Vouchers
 	Sales    Sales
 	Shops    Shops
 	Users    Users
 	Numbers  Numbers
-	StockKey func(voucherID int64) string // the name by which a sale is watched
+	StockKey func(voucherID int64) string // notification key of a sale
 	Ledger   Ledger
-	// Provider takes payments, but for those from the balance. Nil: [Service.Pay] is
-	// UNAVAILABLE, whatever the method.
+	// Provider takes payments, except from the balance. If it is nil, [Service.Pay] is
+	// UNAVAILABLE for every method.
 	Provider Provider
 
-	PayWithin time.Duration  // from the order to its cancellation by time; default 15 min
-	Zone      *time.Location // whose days sales are counted by; default UTC
-	ListSize  int            // newest orders of a user in Redis; default 200
-	Stripes   int            // locks under which lists are rebuilt; default 128
-	// Notify says that something about these names may have changed, to whoever watches:
-	// a user's orders, or a sale. It does not block. Nil: nobody watches.
+	PayWithin time.Duration  // time to pay until the order expires; default 15 min
+	Zone      *time.Location // time zone of daily sales; default UTC
+	ListSize  int            // newest orders of a user cached in Redis; default 200
+	Stripes   int            // number of locks for list rebuilds; default 128
+	// Notify reports notification keys that may have changed: of a user's orders, or of a
+	// sale. It must not block. Nil: no notifications.
 	Notify func(keys ...string)
 	Now    func() time.Time // default time.Now
 
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 
-	payWait time.Duration // how long Pay waits for a confirmation; default 2 s
+	payWait time.Duration // maximum wait of Pay for a confirmation; default 2 s
 }
 
-// Service answers for orders. It is safe for concurrent use.
+// A Service manages orders. It is safe for concurrent use.
 type Service struct {
-	db       *ent.Client
-	outbox   *outbox.Box
-	cfg      Config
-	rows     *cache.Cache[int64, Order]
-	lists    *listCache
-	tries    *door.PerUser // of users to order
-	metrics  *metrics
-	digested int64 // milliseconds: no older order has a digest; of the job order.digests alone
+	db           *ent.Client
+	outbox       *outbox.Box
+	cfg          Config
+	rows         *cache.Cache[int64, Order]
+	lists        *listCache
+	limiter      *door.PerUser // of users to order
+	metrics      *metrics
+	digestCursor int64 // milliseconds: no older order has a digest; of the job order.digests alone
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
-// [Service.Expire], [Service.UpdateCounters] and [Service.Jobs] do the background work.
+// [Service.Expire], [Service.UpdateCounters] and [Service.Jobs] run the background work.
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	cfg.PayWithin = cmp.Or(cfg.PayWithin, 15*time.Minute)
 	cfg.Zone = cmp.Or(cfg.Zone, time.UTC)
@@ -150,7 +149,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	}
 	s := &Service{
 		db: db, outbox: box, cfg: cfg,
-		tries: door.NewPerUser(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(cfg.Registerer, cfg.Log),
+		limiter: door.NewPerUser(triesPerSecond, triesPerSecond, cfg.Now), metrics: newMetrics(cfg.Registerer, cfg.Log),
 	}
 	s.openCaches(hub)
 	s.lists = newLists(db, hub, cfg, newListMetrics(cfg.Registerer, s.metrics.failed))
@@ -158,5 +157,5 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	return s
 }
 
-// now is the time in whole milliseconds, as rows have it.
+// now returns the time in whole milliseconds, the precision of rows.
 func (s *Service) now() time.Time { return s.cfg.Now().Truncate(time.Millisecond) }

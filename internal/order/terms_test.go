@@ -12,9 +12,9 @@ import (
 
 func TestOrdinaryOrdersKeepTermsOfTheirInsert(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p, other := w.process(t), w.process(t)
-		p.furnish(t)
+		p.seed(t)
 		ctx := t.Context()
 		p.db.Voucher.Create().SetID(anyTimes).SetShopID(shopID).SetKind("ORDINARY").SetTitle("Tea").SetPayValue(1).SetFaceValue(2).SetOnePerUser(false).ExecX(ctx)
 		first := ordered(t, p, ann, anyTimes, "")
@@ -41,14 +41,14 @@ func TestOrdinaryOrdersKeepTermsOfTheirInsert(t *testing.T) {
 	})
 }
 
-// The answer of a sale does not name terms, so they come from the row.
+// The answer of a sale has no terms, so they come from the row.
 func TestTermsOfStoredFlashOrdersAreRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
-		p.furnish(t)
+		p.seed(t)
 		ctx := t.Context()
-		row := p.plant(t, w, Unpaid)
+		row := p.insertOrder(t, w, Unpaid)
 		if _, err := p.db.ExecContext(ctx, "UPDATE orders SET terms_id = 7 WHERE id = $1", row.ID); err != nil {
 			t.Fatal(err)
 		}
@@ -66,7 +66,7 @@ func TestTermsOfStoredFlashOrdersAreRead(t *testing.T) {
 
 func TestOwnersCannotOrderFromTheirShop(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
 		before := ordered(t, p, mia, anyTimes, "key") // before mia owned the shop
 		for _, v := range w.vouchers {
@@ -74,34 +74,34 @@ func TestOwnersCannotOrderFromTheirShop(t *testing.T) {
 		}
 		for _, voucher := range []int64{anyTimes, oncePerUser, offSale, flash, past} {
 			if o, err := p.Place(t.Context(), mia, voucher, "new"); o != nil || codes(err) != string(OwnShop) {
-				t.Errorf("voucher %d: %v, %v; want %s", voucher, o, err, OwnShop)
+				t.Errorf("voucher %d: got %v, %v, want %s", voucher, o, err, OwnShop)
 			}
-			w.pass(time.Second) // more tries
+			w.advance(time.Second) // reset the rate limit
 		}
-		if len(w.asked) > 0 {
-			t.Errorf("the sale was asked: %v", w.asked)
+		if len(w.requests) > 0 {
+			t.Errorf("got sale requests %v, want none", w.requests)
 		}
 		if again := ordered(t, p, mia, anyTimes, "key"); again.ID != before.ID {
-			t.Errorf("the key returns order %d, want %d", again.ID, before.ID)
+			t.Errorf("key: got order %d, want %d", again.ID, before.ID)
 		}
-		ordered(t, p, zoe, anyTimes, "") // a merchant elsewhere
+		ordered(t, p, zoe, anyTimes, "") // owner of another shop
 	})
 }
 
 func TestPlaceKindFindsNoOtherKind(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
+		w := newFixture(on)
 		p := w.process(t)
 		for voucher, other := range map[int64]Kind{anyTimes: Flash, flash: Ordinary} {
 			if o, err := p.PlaceKind(t.Context(), other, ann, voucher, ""); o != nil || codes(err) != "NOT_FOUND" {
-				t.Errorf("voucher %d: %v, %v; want NOT_FOUND", voucher, o, err)
+				t.Errorf("voucher %d: got %v, %v, want NOT_FOUND", voucher, o, err)
 			}
 		}
 		if _, err := p.PlaceKind(t.Context(), Ordinary, ann, anyTimes, ""); err != nil {
 			t.Error(err)
 		}
-		if len(w.asked) > 0 {
-			t.Errorf("the sale was asked: %v", w.asked)
+		if len(w.requests) > 0 {
+			t.Errorf("got sale requests %v, want none", w.requests)
 		}
 	})
 }

@@ -17,72 +17,71 @@ import (
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
-// The life of an order:
+// The transitions of an order:
 //
 //	UNPAID ─▶ PAID ─▶ USED
-//	  │         │       └─▶ REFUNDING, by an administrator, of a disputed one
+//	  │         │       └─▶ REFUNDING, by an administrator, after a dispute
 //	  │         └───▶ REFUNDING ─▶ REFUNDED
 //	  └─▶ CANCELLED
 //
-// A transition locks the row of the order, looks, and updates it on the condition that
-// it still is what it was. Who comes second finds it changed, and is told what it is
-// now. Attempts to pay are opened and decided under the same lock.
+// A transition locks the row of the order, checks it, and updates it on the condition that it
+// has not changed. The loser of a race returns the changed order. Payment attempts are opened
+// and decided under the same lock.
 //
-// Locks are taken in one order everywhere: orders' rows to read, rows of balances, rows
-// of flash sales, orders' rows to write. The statement that commits a flash sale locks the sale
-// and then may wait for the live order of a user to be decided, which must not wait
-// for the sale then.
+// All code takes locks in one order: order rows to read, balance rows, flash sale rows, order
+// rows to write. The statement that commits a flash sale locks the sale and may then wait for
+// a user's live order; the transition of that order must not wait for the sale at that moment.
 
-// Cancel ends a user's unpaid order. It abandons an open attempt to pay: if its money
-// still comes, it is refunded. An order in another status is a [fault.UserErrors], with
-// the order as it is now. Another user's order is not found.
+// Cancel cancels a user's unpaid order. It abandons an open payment attempt: money that still
+// arrives is refunded. For an order in another status it returns an [apierror.UserErrors] with
+// the current order. An order of another user is not found.
 func (s *Service) Cancel(ctx context.Context, userID, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Cancel")
 	defer span.End()
-	return s.move(ctx, id, ownOf(userID), transition{from: Unpaid, to: Cancelled, code: NotCancellable, does: "cancelled", also: s.abandon})
+	return s.move(ctx, id, ownedBy(userID), transition{from: Unpaid, to: Cancelled, code: NotCancellable, verb: "cancelled", inTx: s.abandon})
 }
 
-// Redeem marks a paid order as used: by the merchant of its shop, or an
-// administrator. An order in another status is a [fault.UserErrors], with the order as
-// it is now. An order at somebody else's shop is a [fault.Forbidden].
+// Redeem marks a paid order as used. The viewer must be the merchant of its shop or an
+// administrator; otherwise the error is [apierror.Forbidden]. For an order in another status
+// it returns an [apierror.UserErrors] with the current order.
 func (s *Service) Redeem(ctx context.Context, v Viewer, id int64) (*Order, error) {
 	ctx, span := observe.Span(ctx, "order.Redeem")
 	defer span.End()
-	may := func(ctx context.Context, o *Order) (bool, error) {
+	allow := func(ctx context.Context, o *Order) (bool, error) {
 		ok, err := s.owns(ctx, v, o.ShopID)
 		if err == nil && !ok {
-			err = apierror.New(apierror.Forbidden, "Only the shop's merchant may redeem an order.")
+			err = apierror.New(apierror.Forbidden, "Only the shop's merchant can redeem this order.")
 		}
 		return ok, err
 	}
 	by := func(u *ent.OrderUpdate) { u.SetRedeemedBy(v.UserID) }
-	return s.move(ctx, id, may, transition{from: Paid, to: Used, code: NotRedeemable, does: "redeemed", set: by})
+	return s.move(ctx, id, allow, transition{from: Paid, to: Used, code: NotRedeemable, verb: "redeemed", set: by})
 }
 
-// A transition is a transition that somebody asks for.
+// A transition is a requested change of status.
 type transition struct {
 	from, to Status
-	code     apierror.Code // of the refusal
-	does     string        // what becomes of the order, for people
-	// check returns what else prevents the transition, for people; nil: nothing does.
+	code     apierror.Code // code of the refusal
+	verb     string        // past participle for messages: "cancelled"
+	// check returns another reason to refuse, for messages, or "". May be nil.
 	check func(row *ent.Order) string
-	// also does what belongs to it in the transaction; nil: nothing.
-	also func(ctx context.Context, tx *ent.Tx, row *ent.Order) error
-	// set writes more columns of the order; nil: none.
+	// inTx runs in the transaction before the update. May be nil.
+	inTx func(ctx context.Context, tx *ent.Tx, row *ent.Order) error
+	// set writes more columns of the order. May be nil.
 	set func(u *ent.OrderUpdate)
 }
 
-// refuse says why an order stays what it is.
+// refuse returns the error for an order in another status.
 func (v transition) refuse(o *Order) error {
-	return refusedOrder(v.code, fmt.Sprintf("Only %s can be %s; this one is %s.", article(v.from), v.does, word(o.Status)))
+	return refusedOrder(v.code, fmt.Sprintf("Only %s can be %s; this one is %s.", article(v.from), v.verb, statusText(o.Status)))
 }
 
 func refusedOrder(code apierror.Code, message string) apierror.UserErrors {
 	return apierror.Refuse(code, message, "orderId")
 }
 
-// word says a status to people.
-func word(s Status) string {
+// statusText returns a status as text for messages.
+func statusText(s Status) string {
 	switch s {
 	case Queued:
 		return "not confirmed yet"
@@ -97,26 +96,26 @@ func article(s Status) string {
 	if s == Unpaid {
 		return "an unpaid order"
 	}
-	return "a " + word(s) + " order"
+	return "a " + statusText(s) + " order"
 }
 
-// A authorizer says whether an order may be changed by who asks.
+// An authorizer reports whether the caller may change an order.
 type authorizer func(ctx context.Context, o *Order) (bool, error)
 
-func ownOf(userID int64) authorizer {
+func ownedBy(userID int64) authorizer {
 	return func(_ context.Context, o *Order) (bool, error) { return o.UserID == userID, nil }
 }
 
-// asked returns the order that somebody wants to change. It is for what never changes
-// of one: the row is to be looked at again, under its lock.
-func (s *Service) asked(ctx context.Context, id int64, may authorizer) (*Order, error) {
+// authorized returns an order that the caller may change. Use only its immutable fields: read
+// the row again under its lock.
+func (s *Service) authorized(ctx context.Context, id int64, allow authorizer) (*Order, error) {
 	found, err := s.find(ctx, []int64{id})
 	if err != nil {
 		return nil, err
 	}
 	o := found[id]
 	if o != nil {
-		ok, err := may(ctx, o)
+		ok, err := allow(ctx, o)
 		if err != nil {
 			return nil, err
 		}
@@ -124,19 +123,19 @@ func (s *Service) asked(ctx context.Context, id int64, may authorizer) (*Order, 
 			return o, nil
 		}
 	}
-	return nil, refusedOrder(apierror.NotFound, "There is no such order.")
+	return nil, refusedOrder(apierror.NotFound, "This order doesn't exist.")
 }
 
-// move makes a transition. With a refusal it returns the order as it is then.
-func (s *Service) move(ctx context.Context, id int64, may authorizer, v transition) (*Order, error) {
-	order, err := s.asked(ctx, id, may)
+// move runs a transition. With a refusal it returns the current order.
+func (s *Service) move(ctx context.Context, id int64, allow authorizer, v transition) (*Order, error) {
+	order, err := s.authorized(ctx, id, allow)
 	if err != nil {
 		return nil, err
 	}
 	if order.Status == Queued {
 		return order, v.refuse(order)
 	}
-	// Not until the client hangs up: what was committed must be announced.
+	// The write outlives the request: a committed change must be published.
 	ctx, cancel := context.WithTimeout(sqldb.Prepared(context.WithoutCancel(ctx)), writeTimeout)
 	defer cancel()
 	var t *changeSet
@@ -154,8 +153,8 @@ func (s *Service) move(ctx context.Context, id int64, may authorizer, v transiti
 				return refusedOrder(v.code, why)
 			}
 		}
-		if v.also != nil {
-			if err := v.also(ctx, tx, row); err != nil {
+		if v.inTx != nil {
+			if err := v.inTx(ctx, tx, row); err != nil {
 				return err
 			}
 		}
@@ -163,20 +162,20 @@ func (s *Service) move(ctx context.Context, id int64, may authorizer, v transiti
 		if v.set != nil {
 			more = append(more, v.set)
 		}
-		t, err = s.turn(ctx, tx, []*ent.Order{row}, v.to, more...)
+		t, err = s.writeTransition(ctx, tx, []*ent.Order{row}, v.to, more...)
 		return err
 	})
 	if _, refused := errors.AsType[apierror.UserErrors](err); refused {
 		return order, err
 	}
 	if err != nil {
-		return nil, fmt.Errorf("make order %d %s: %w", id, v.to, err)
+		return nil, fmt.Errorf("change order %d to %s: %w", id, v.to, err)
 	}
-	s.turned(ctx, t)
+	s.afterTransition(ctx, t)
 	return fromRow(t.rows[0]), nil
 }
 
-// lockRow locks the row of an order until the end of the transaction.
+// lockRow locks and returns the row of an order, until the end of the transaction.
 func lockRow(ctx context.Context, tx *ent.Tx, id int64) (*ent.Order, error) {
 	one := tx.Order.Query().Where(entorder.ID(id))
 	one.Modify(sqldb.ForUpdate)
@@ -190,32 +189,32 @@ func lockRow(ctx context.Context, tx *ent.Tx, id int64) (*ent.Order, error) {
 	return row, nil
 }
 
-// A changeSet is a transition of some orders that is written, for what follows its commit.
+// A changeSet is a written transition of some orders, for the work after its commit.
 type changeSet struct {
-	to     Status
-	rows   []*ent.Order // as they are then
-	jobs   []outbox.JobRef
-	holds  []sale.Reservation // pieces that go back
-	pieces []outbox.JobRef
+	to           Status
+	rows         []*ent.Order // after the update
+	jobs         []outbox.JobRef
+	reservations []sale.Reservation // stock to release
+	stockJobs    []outbox.JobRef
 }
 
-// turn writes a transition of orders whose rows the transaction has locked, and which
-// have one status. Pieces of flash sales go back with it.
-func (s *Service) turn(ctx context.Context, tx *ent.Tx, rows []*ent.Order, to Status, more ...func(*ent.OrderUpdate)) (t *changeSet, err error) {
+// writeTransition writes a transition of orders with one status, whose rows the transaction
+// has locked. It releases the stock of flash sales.
+func (s *Service) writeTransition(ctx context.Context, tx *ent.Tx, rows []*ent.Order, to Status, more ...func(*ent.OrderUpdate)) (t *changeSet, err error) {
 	t = &changeSet{to: to}
 	ids := make([]int64, len(rows))
 	for i, r := range rows {
 		ids[i] = r.ID
 		if r.Flash && (to == Cancelled || to == Refunded) {
-			t.holds = append(t.holds, sale.Reservation{Order: r.ID, User: r.UserID, Voucher: r.VoucherID})
+			t.reservations = append(t.reservations, sale.Reservation{Order: r.ID, User: r.UserID, Voucher: r.VoucherID})
 		}
 	}
-	if len(t.holds) > 0 {
-		slices.SortFunc(t.holds, func(a, b sale.Reservation) int {
+	if len(t.reservations) > 0 {
+		slices.SortFunc(t.reservations, func(a, b sale.Reservation) int {
 			return cmp.Or(cmp.Compare(a.Voucher, b.Voucher), cmp.Compare(a.Order, b.Order))
 		})
-		if t.pieces, err = s.cfg.Sales.Release(ctx, tx, t.holds); err != nil {
-			return nil, fmt.Errorf("return %d pieces: %w", len(t.holds), err)
+		if t.stockJobs, err = s.cfg.Sales.Release(ctx, tx, t.reservations); err != nil {
+			return nil, fmt.Errorf("release %d items: %w", len(t.reservations), err)
 		}
 	}
 	update := tx.Order.Update().Where(entorder.IDIn(ids...), entorder.StatusEQ(rows[0].Status)).
@@ -228,7 +227,7 @@ func (s *Service) turn(ctx context.Context, tx *ent.Tx, rows []*ent.Order, to St
 	case err != nil:
 		return nil, fmt.Errorf("update %d orders: %w", len(ids), err)
 	case n != len(ids):
-		return nil, fmt.Errorf("update %d orders: %d were changed under the lock", len(ids), len(ids)-n)
+		return nil, fmt.Errorf("update %d orders: %d changed under the lock", len(ids), len(ids)-n)
 	}
 	if t.rows, err = tx.Order.Query().Where(entorder.IDIn(ids...)).All(ctx); err != nil {
 		return nil, fmt.Errorf("select %d orders: %w", len(ids), err)
@@ -237,7 +236,7 @@ func (s *Service) turn(ctx context.Context, tx *ent.Tx, rows []*ent.Order, to St
 	return t, err
 }
 
-// stamp writes down when it happened.
+// stamp sets the time of the transition.
 func (s *Service) stamp(u *ent.OrderUpdate, to Status) {
 	now := s.now().UnixMilli()
 	switch to {
@@ -249,18 +248,17 @@ func (s *Service) stamp(u *ent.OrderUpdate, to Status) {
 		u.SetCancelledAt(now)
 	case Refunded:
 		u.SetRefundedAt(now)
-	default: // the others have no time of their own
+	default: // other statuses have no time
 	}
 }
 
-// turned does what follows the commit of a transition. What it cannot do, the outbox
-// does.
-func (s *Service) turned(ctx context.Context, t *changeSet) {
+// afterTransition does the work after the commit of a transition. The outbox retries failures.
+func (s *Service) afterTransition(ctx context.Context, t *changeSet) {
 	s.metrics.count(strings.ToLower(string(t.to)), len(t.rows))
 	ids, hints := make([]int64, len(t.rows)), map[string]bool{}
 	for i, r := range t.rows {
 		ids[i] = r.ID
-		hints[watched(r.UserID)] = true
+		hints[ordersKey(r.UserID)] = true
 	}
 	var err error
 	if len(t.rows) == 1 {
@@ -268,12 +266,12 @@ func (s *Service) turned(ctx context.Context, t *changeSet) {
 	} else {
 		err = s.rows.Invalidate(ctx, ids...)
 	}
-	if len(t.holds) > 0 {
-		s.cfg.Sales.AfterRelease(ctx, t.holds, t.pieces)
-		for _, h := range t.holds {
+	if len(t.reservations) > 0 {
+		s.cfg.Sales.AfterRelease(ctx, t.reservations, t.stockJobs)
+		for _, h := range t.reservations {
 			hints[s.cfg.StockKey(h.Voucher)] = true
 		}
 	}
-	s.tell(hints)
+	s.notify(hints)
 	s.outbox.Finish(ctx, err, t.jobs...)
 }

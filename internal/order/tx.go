@@ -7,9 +7,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// tx runs work in a transaction, and once more if the database undid it for the sake
-// of another one: a sale's commit and a cancellation can come to wait for each other.
-// So work begins from nothing that it left behind.
+// tx runs work in a transaction. It repeats the transaction once if the database aborts it in
+// favour of another one: a commit of a sale and a cancellation can deadlock. So work must not
+// depend on state of its first run.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }

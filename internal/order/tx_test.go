@@ -14,20 +14,20 @@ type stateError string
 func (e stateError) Error() string    { return "state " + string(e) }
 func (e stateError) SQLState() string { return string(e) }
 
-func TestATransactionThatWasUndoneForAnotherIsRepeatedOnce(t *testing.T) {
+func TestDeadlockedTransactionsAreRetriedOnce(t *testing.T) {
 	p := storetest.Open(t, storetest.Real(t))
 	s := &Service{db: p.DB}
 	deadlock, other := fmt.Errorf("update: %w", stateError("40P01")), stateError("23505")
 	for _, tt := range []struct {
 		name  string
-		fails []error // of each run
+		fails []error // error of each run
 		runs  int
 		want  error
 	}{
 		{"nothing fails", []error{nil}, 1, nil},
-		{"undone once", []error{deadlock, nil}, 2, nil},
-		{"undone twice", []error{deadlock, deadlock, nil}, 2, deadlock},
-		{"something else", []error{other, nil}, 1, other},
+		{"one deadlock", []error{deadlock, nil}, 2, nil},
+		{"two deadlocks", []error{deadlock, deadlock, nil}, 2, deadlock},
+		{"another error", []error{other, nil}, 1, other},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			runs := 0
@@ -36,7 +36,7 @@ func TestATransactionThatWasUndoneForAnotherIsRepeatedOnce(t *testing.T) {
 				return tt.fails[runs-1]
 			})
 			if runs != tt.runs || !errors.Is(err, tt.want) {
-				t.Errorf("%d runs, %v; want %d, %v", runs, err, tt.runs, tt.want)
+				t.Errorf("got %d runs and %v, want %d and %v", runs, err, tt.runs, tt.want)
 			}
 		})
 	}

@@ -13,15 +13,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// updateRefresh is how long a hint that was lost can hide a change.
+// updateRefresh limits the delay of a change whose notification was lost.
 const updateRefresh = 15 * time.Second
 
-// newestWatched is how many of a user's newest orders are looked at, besides those
-// that are not final: one that fails at once is seen all the same.
+// newestWatched is the number of newest orders of a user that updates include, in addition to
+// orders that are not final. So they include an order that fails immediately.
 const newestWatched = 20
 
-// watched is the name by which a user's orders are watched.
-func watched(user int64) string { return "orders:" + decimal(user) }
+// ordersKey is the notification key of a user's orders.
+func ordersKey(user int64) string { return "orders:" + decimal(user) }
 
 // Final reports whether the order has ended. Only a dispute can still change a USED order.
 func (o *Order) Final() bool {
@@ -32,24 +32,24 @@ func (o *Order) same(other *Order) bool {
 	return o.Status == other.Status && o.Version == other.Version
 }
 
-// Updates sends how an order stands, at once, and then each change of it, until it is
-// final or ctx ends; then it closes the channel. An order that the viewer may not see
-// is a fault, and so is [live.ErrFull].
+// Updates sends the current state of an order and then each change, until the order is final
+// or ctx ends; then it closes the channel. An order that the viewer must not see is an
+// [apierror.BadUserInput] error. It also returns [notify.ErrFull].
 //
-// Number 0 stands for all of the viewer's: those that are not final, at once, and then
-// each that comes or changes.
+// Number 0 means all orders of the viewer: it sends the orders that are not final, and then
+// each new or changed one.
 func (s *Service) Updates(ctx context.Context, hub *notify.Hub, v Viewer, number int64) (<-chan *Order, error) {
 	if number == 0 {
 		return s.allUpdates(ctx, hub, v.UserID)
 	}
 	first, err := s.ByID(ctx, v, number)
 	if errors.Is(err, apierror.ErrNotFound) {
-		return nil, apierror.BadInput("there is no such order")
+		return nil, apierror.BadInput("order not found")
 	}
 	if err != nil {
 		return nil, err
 	}
-	return notify.Updates(ctx, hub, watched(first.UserID), notify.UpdateOptions[*Order]{
+	return notify.Updates(ctx, hub, ordersKey(first.UserID), notify.UpdateOptions[*Order]{
 		Read:    func(ctx context.Context) (*Order, error) { return s.ByID(ctx, v, number) },
 		Same:    func(a, b *Order) bool { return a.same(b) },
 		Final:   (*Order).Final,
@@ -57,10 +57,10 @@ func (s *Service) Updates(ctx context.Context, hub *notify.Hub, v Viewer, number
 	})
 }
 
-// allUpdates sends what differs between two looks at a user's orders.
+// allUpdates sends the differences between consecutive snapshots of a user's orders.
 func (s *Service) allUpdates(ctx context.Context, hub *notify.Hub, user int64) (<-chan *Order, error) {
-	looks, err := notify.Updates(ctx, hub, watched(user), notify.UpdateOptions[map[int64]*Order]{
-		Read:    func(ctx context.Context) (map[int64]*Order, error) { return s.present(ctx, user) },
+	snapshots, err := notify.Updates(ctx, hub, ordersKey(user), notify.UpdateOptions[map[int64]*Order]{
+		Read:    func(ctx context.Context) (map[int64]*Order, error) { return s.currentOrders(ctx, user) },
 		Refresh: updateRefresh,
 	})
 	if err != nil {
@@ -71,13 +71,13 @@ func (s *Service) allUpdates(ctx context.Context, hub *notify.Hub, user int64) (
 		defer close(out)
 		seen := map[int64]*Order{}
 		for first := true; ; first = false {
-			look, ok := <-looks
+			snapshot, ok := <-snapshots
 			if !ok {
 				return
 			}
-			changed, err := s.changes(ctx, user, seen, look, first)
+			changed, err := s.changes(ctx, user, seen, snapshot, first)
 			if err != nil && ctx.Err() == nil {
-				s.metrics.failed(ctx, "updates", err) // what is missing comes with the next look
+				s.metrics.failed(ctx, "updates", err) // the next snapshot has the rest
 			}
 			for _, o := range changed {
 				select {
@@ -92,21 +92,21 @@ func (s *Service) allUpdates(ctx context.Context, hub *notify.Hub, user int64) (
 	return out, nil
 }
 
-// present is a user's orders that are not final, and the newest of all.
-func (s *Service) present(ctx context.Context, user int64) (map[int64]*Order, error) {
+// currentOrders returns a user's orders that are not final, and the newest orders.
+func (s *Service) currentOrders(ctx context.Context, user int64) (map[int64]*Order, error) {
 	ctx, span := observe.Span(ctx, "order.present")
 	defer span.End()
-	waiting, err := s.waiting(ctx, user) // before the rows: an order that is stored meanwhile is in both
+	queued, err := s.queued(ctx, user) // before the rows: an order that is stored in between is in both
 	if err != nil {
 		return nil, err
 	}
-	q := query{first: newestWatched, from: newestPlace}
+	q := query{first: newestWatched, from: newestKey}
 	rows, err := s.newest(ctx, user, q)
 	if err != nil {
 		return nil, err
 	}
-	newest := q.merge(waiting, rows)
-	unfinished, err := s.live(ctx, user, waiting)
+	newest := q.merge(queued, rows)
+	unfinished, err := s.live(ctx, user, queued)
 	if err != nil {
 		return nil, err
 	}
@@ -120,30 +120,30 @@ func (s *Service) present(ctx context.Context, user int64) (map[int64]*Order, er
 	return present, nil
 }
 
-// changes returns what of a look was not seen before, in the order of their numbers,
-// and forgets what is final and gone from it. What was final at the first look is no
-// news.
-func (s *Service) changes(ctx context.Context, user int64, seen, look map[int64]*Order, first bool) (changed []*Order, err error) {
-	var gone []int64
+// changes returns the orders of a snapshot that differ from seen, sorted by number. It removes
+// final orders that are not in the snapshot from seen. Final orders of the first snapshot are
+// not changes.
+func (s *Service) changes(ctx context.Context, user int64, seen, snapshot map[int64]*Order, first bool) (changed []*Order, err error) {
+	var missing []int64
 	for id, o := range seen {
 		switch {
-		case look[id] != nil:
+		case snapshot[id] != nil:
 		case o.Final():
 			delete(seen, id)
 		default:
-			gone = append(gone, id)
+			missing = append(missing, id)
 		}
 	}
-	if len(gone) > 0 {
-		found, errGone := s.ByIDs(ctx, Viewer{UserID: user}, gone)
-		if errGone != nil {
-			err = fmt.Errorf("read %d orders that are not among the newest any more: %w", len(gone), errGone)
+	if len(missing) > 0 {
+		found, errMissing := s.ByIDs(ctx, Viewer{UserID: user}, missing)
+		if errMissing != nil {
+			err = fmt.Errorf("read %d orders outside the newest: %w", len(missing), errMissing)
 		}
-		look = maps.Clone(look)
-		maps.Copy(look, found)
+		snapshot = maps.Clone(snapshot)
+		maps.Copy(snapshot, found)
 	}
-	for _, id := range slices.Sorted(maps.Keys(look)) {
-		o := look[id]
+	for _, id := range slices.Sorted(maps.Keys(snapshot)) {
+		o := snapshot[id]
 		if first && o.Final() {
 			seen[id] = o
 			continue

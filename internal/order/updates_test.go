@@ -14,21 +14,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// outage is the sales of a town, which can be away.
-type outage struct {
-	*town
+// failingSales is the sales of a fixture that can fail.
+type failingSales struct {
+	*fixture
 	away atomic.Bool
 }
 
-func (s *outage) Entries(ctx context.Context, numbers []int64) (map[int64]*Order, error) {
+func (s *failingSales) Entries(ctx context.Context, numbers []int64) (map[int64]*Order, error) {
 	if s.away.Load() {
-		return nil, errors.New("the sales are away")
+		return nil, errors.New("sales are unavailable")
 	}
-	return s.town.Entries(ctx, numbers)
+	return s.fixture.Entries(ctx, numbers)
 }
 
-// watching is a process whose changes are told to a hub of its own.
-func (w *town) watching(t *testing.T, change ...func(*Config)) (process, *notify.Hub) {
+// processWithHub returns a process that notifies its own hub.
+func (w *fixture) processWithHub(t *testing.T, change ...func(*Config)) (process, *notify.Hub) {
 	t.Helper()
 	hub := notify.New(eventbus.NewMemory(), notify.Options{})
 	ctx, stop := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -38,8 +38,8 @@ func (w *town) watching(t *testing.T, change ...func(*Config)) (process, *notify
 	return w.process(t, append(change, func(c *Config) { c.Notify = hub.Notify })...), hub
 }
 
-// told is the next order of a subscription.
-func told(t *testing.T, from <-chan *Order) *Order {
+// nextOrder returns the next order of a subscription.
+func nextOrder(t *testing.T, from <-chan *Order) *Order {
 	t.Helper()
 	select {
 	case o, ok := <-from:
@@ -48,19 +48,19 @@ func told(t *testing.T, from <-chan *Order) *Order {
 		}
 		return o
 	case <-time.After(20 * time.Second):
-		t.Fatal("nothing came")
+		t.Fatal("received no order in time")
 	}
 	return nil
 }
 
-// An order that is in no list any more is asked for by itself. That this fails is
-// counted, and the next look finds what it became.
-func TestWhoWatchesAllOrdersOutlivesAnOutage(t *testing.T) {
+// An order that is no longer in a list is read separately. A failure of that read is counted,
+// and the next snapshot finds the order.
+func TestUpdatesSurviveAnOutage(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := newTown(on)
-		sales := &outage{town: w}
-		p, hub := w.watching(t, func(c *Config) { c.Sales = sales })
-		p.furnish(t)
+		w := newFixture(on)
+		sales := &failingSales{fixture: w}
+		p, hub := w.processWithHub(t, func(c *Config) { c.Sales = sales })
+		p.seed(t)
 		queued := &Order{ID: w.number(3), UserID: ann, VoucherID: flash, ShopID: shopID, Status: Queued, PayValue: 1000, CreatedAt: p.now()}
 		w.mu.Lock()
 		w.entries[queued.ID] = queued
@@ -76,26 +76,26 @@ func TestWhoWatchesAllOrdersOutlivesAnOutage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if o := told(t, updates); o.ID != queued.ID || o.Status != Queued {
-			t.Fatalf("the first is %+v", o)
+		if o := nextOrder(t, updates); o.ID != queued.ID || o.Status != Queued {
+			t.Fatalf("got %+v, want order %d %s", o, queued.ID, Queued)
 		}
 		p.rdb.Del(t.Context(), p.QueuedKey(ann))
 		sales.away.Store(true)
 		waitFor(t, func() bool {
-			hub.Notify(watched(ann))
+			hub.Notify(ordersKey(ann))
 			return counterOf(t, p.from, "tandian_order_failures_total", "updates") > 0
 		})
 		sales.away.Store(false)
 		w.mu.Lock()
 		delete(w.entries, queued.ID)
 		w.mu.Unlock()
-		next := p.plant(t, w, Unpaid)
-		hub.Notify(watched(ann))
-		if o := told(t, updates); o.ID != next.ID || o.Status != Unpaid {
-			t.Errorf("then came %+v", o)
+		next := p.insertOrder(t, w, Unpaid)
+		hub.Notify(ordersKey(ann))
+		if o := nextOrder(t, updates); o.ID != next.ID || o.Status != Unpaid {
+			t.Errorf("got %+v, want order %d %s", o, next.ID, Unpaid)
 		}
 		cancel()
-		for range updates { // it is closed
+		for range updates { // until it is closed
 		}
 	})
 }

@@ -16,10 +16,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
 
-// maxNotice is how many bytes a provider's notice may have.
+// maxNotice is the maximum size of a provider's notice in bytes.
 const maxNotice = 16 << 10
 
-// A paymentEvent is a provider's message about an attempt to pay.
+// A paymentEvent is a provider's notice about a payment attempt.
 type paymentEvent struct {
 	OrderNumber string       `json:"orderNumber"`
 	Attempt     int          `json:"attempt"`
@@ -28,27 +28,32 @@ type paymentEvent struct {
 	Currency    string       `json:"currency"`
 }
 
-// Webhook handles the notices of a payment provider, for POST /webhooks/payment. A
-// notice is JSON: {"orderNumber", "attempt", "state", "amount", "currency"}. The state is
-// CONFIRMED, REFUSED or, after a refund, REFUNDED. The amount is that of the attempt, in
-// minor units. The header has the signature of kit/webhook.
+// Webhook handles the notices of a payment provider, for POST /webhooks/payment. A notice is
+// JSON: {"orderNumber", "attempt", "state", "amount", "currency"}. The state is CONFIRMED,
+// REFUSED or, after a refund, REFUNDED. The amount is that of the attempt, in minor units. The
+// header has the signature of kit/webhook.
 //
-// The answer is 204 when the notice is processed, now or earlier: a provider may repeat
-// it. 400 means that a field is missing or invalid, 401 a wrong signature, 404 an unknown
-// attempt or no secret, 409 that amount or currency differ from those of the attempt, 413
-// more than 16 KB, 503 that the provider must send it again.
+// The response has one of these statuses:
+//
+//   - 204: the notice is processed, now or earlier. A provider may repeat it.
+//   - 400: a field is missing or invalid.
+//   - 401: the signature is wrong.
+//   - 404: the attempt is unknown, or there is no secret.
+//   - 409: amount or currency differ from those of the attempt.
+//   - 413: the notice is larger than 16 KB.
+//   - 503: the provider must send the notice again.
 func (s *Service) Webhook(secret string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if secret == "" {
 			http.NotFound(w, r)
 			return
 		}
-		w.WriteHeader(s.notified(w, r, []byte(secret)))
+		w.WriteHeader(s.handleNotice(w, r, []byte(secret)))
 	})
 }
 
-// notified takes one notice and returns the status to answer with.
-func (s *Service) notified(w http.ResponseWriter, r *http.Request, secret []byte) int {
+// handleNotice processes one notice and returns the HTTP status.
+func (s *Service) handleNotice(w http.ResponseWriter, r *http.Request, secret []byte) int {
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
 		return http.StatusMethodNotAllowed
@@ -91,8 +96,8 @@ func (n paymentEvent) valid() bool {
 	return slices.Contains([]PaymentState{Confirmed, Refused, Returned}, n.State) && n.Amount != nil && n.Currency != ""
 }
 
-// compareNotice returns the status to refuse a notice with, or 0. It compares the notice with the
-// attempt that it names. Neither amount nor currency of an attempt ever change.
+// compareNotice compares a notice with its attempt. It returns the status of a refusal, or 0.
+// Amount and currency of an attempt never change.
 func (s *Service) compareNotice(ctx context.Context, a attempt, n paymentEvent) int {
 	p, err := s.payment(ctx, a)
 	switch {
@@ -103,7 +108,7 @@ func (s *Service) compareNotice(ctx context.Context, a attempt, n paymentEvent) 
 		return http.StatusNotFound
 	case *n.Amount != p.Amount || n.Currency != p.Currency:
 		s.metrics.count("mismatched", 1)
-		s.metrics.failed(ctx, "webhook", fmt.Errorf("notice %s about attempt %d of order %d has the amount %d %.3q, want %d %s",
+		s.metrics.failed(ctx, "webhook", fmt.Errorf("compare notice %s of attempt %d of order %d: amount is %d %.3q, want %d %s",
 			n.State, a.Attempt, a.Order, *n.Amount, n.Currency, p.Amount, p.Currency))
 		return http.StatusConflict
 	}

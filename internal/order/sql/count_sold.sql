@@ -1,10 +1,10 @@
--- count_sold: a page of shops, with the orders that are counted into what they sold. In one
--- statement: both change together, in the transactions of the tally.
+-- count_sold: a page of shops with their sales counter and their counted orders. One
+-- statement, because both change in the same transactions.
 --
--- $1  id behind which the page begins
--- $2  most shops
+-- $1  id before the page
+-- $2  maximum shops
 --
--- returns  id, pieces sold, orders counted
+-- returns  id, sales, counted orders
 SELECT s.id, s.sold, (SELECT count(*) FROM orders AS o WHERE o.shop_id = s.id AND o.tallied)
 FROM shops AS s
 WHERE s.id > $1
