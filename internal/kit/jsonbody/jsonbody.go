@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// IsUTF8 reports whether charset is a label of UTF-8 as listed by the WHATWG Encoding standard
-// (section 4.2), in any case and with spaces around it. The empty charset is UTF-8, the
-// default of JSON.
+// IsUTF8 reports whether charset is a label of UTF-8 in the WHATWG Encoding standard (section
+// 4.2). It ignores case and surrounding spaces. The empty charset is UTF-8, the default of
+// JSON.
 func IsUTF8(charset string) bool {
 	switch strings.ToLower(strings.Trim(charset, " \t\r\n\f")) {
 	case "", "utf-8", "utf8", "unicode-1-1-utf-8", "unicode11utf8", "unicode20utf8", "x-unicode20utf8":

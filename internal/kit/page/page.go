@@ -25,7 +25,7 @@ type Cursor string
 // Info is the data of a Relay PageInfo.
 type Info struct {
 	HasNextPage     bool
-	HasPreviousPage bool // whether the page began behind a cursor
+	HasPreviousPage bool // whether the page starts after a cursor
 	StartCursor     *Cursor
 	EndCursor       *Cursor
 }
@@ -40,7 +40,7 @@ func InfoOf(cursors []Cursor, after Cursor, more bool) Info {
 	return info
 }
 
-// CheckFirst returns a [apierror.BadUserInput] error unless first is 1 to [Max].
+// CheckFirst returns an [apierror.BadUserInput] error unless first is 1 to [Max].
 func CheckFirst(first int) error {
 	if first < 1 || first > Max {
 		return apierror.BadInput("first must be 1 to %d, not %d", Max, first)
