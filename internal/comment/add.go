@@ -98,7 +98,7 @@ func (s *Service) addAll(ctx context.Context, calls []*batch.Call[draft, *Commen
 	if err != nil {
 		return nil, err
 	}
-	return func() { s.announce(ctx, w) }, nil
+	return func() { s.afterCommit(ctx, w) }, nil
 }
 
 // clean returns the content as it is stored, or why it is refused.
@@ -121,8 +121,8 @@ type written struct {
 
 	notesAfterCommit func(context.Context) error
 	shops            []int64
-	counts           []outbox.JobRef // of the shops
-	tickets          []outbox.JobRef
+	shopJobs         []outbox.JobRef // of the shops
+	jobs             []outbox.JobRef
 }
 
 // store is the transaction that adds comments. A draft whose note or parent is missing, or
@@ -166,7 +166,7 @@ func (s *Service) store(ctx context.Context, tx *ent.Tx, drafts []draft, uses []
 	if err != nil {
 		return err
 	}
-	w.tickets, err = outbox.AddBatch(ctx, s.outbox, tx, added, ids...)
+	w.jobs, err = outbox.AddBatch(ctx, s.outbox, tx, addedTopic, ids...)
 	return err
 }
 
@@ -184,7 +184,7 @@ func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft, refused []error) (
 	if len(ids) == 0 {
 		return roots, nil
 	}
-	rows, err := tx.Comment.Query().Where(entcomment.IDIn(once(ids)...)).
+	rows, err := tx.Comment.Query().Where(entcomment.IDIn(unique(ids)...)).
 		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select the parents: %w", err)
@@ -217,7 +217,7 @@ func (s *Service) lockRoots(ctx context.Context, tx *ent.Tx, roots []*int64, ref
 			ids = append(ids, *root)
 		}
 	}
-	_, err := s.lockComments(ctx, tx, once(ids))
+	_, err := s.lockComments(ctx, tx, unique(ids))
 	return err
 }
 
@@ -251,7 +251,7 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, drafts []draft, w *writ
 	if w.shops = slices.Sorted(maps.Keys(shops)); len(w.shops) == 0 {
 		return nil
 	}
-	if w.counts, err = s.shops.AddComments(ctx, tx, shops); err != nil {
+	if w.shopJobs, err = s.shops.AddComments(ctx, tx, shops); err != nil {
 		return fmt.Errorf("count comments into %d shops: %w", len(shops), err)
 	}
 	return nil
@@ -294,27 +294,27 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots 
 		}
 		w.rows[i] = &Comment{
 			ID: left[0], NoteID: d.NoteID, AuthorID: d.author, RootID: roots[i], ParentID: d.ParentID, Content: d.Content,
-			Version: 1, CreatedAt: moment(d.at.UnixMilli()),
+			Version: 1, CreatedAt: fromMilli(d.at.UnixMilli()),
 		}
 		left = left[1:]
 	}
 	return ids, nil
 }
 
-// announce updates the caches after the commit. A cached root is replaced, so that the
+// afterCommit updates the caches after the commit. A cached root is replaced, so that the
 // readers of a comment with many replies need no load after each reply.
 //
 // It has no error, because the write stands: a client that saw an error would comment
 // twice. If Redis fails, or the process dies after the commit, the outbox does this.
-func (s *Service) announce(ctx context.Context, w written) {
-	if len(w.tickets) == 0 {
+func (s *Service) afterCommit(ctx context.Context, w written) {
+	if len(w.jobs) == 0 {
 		return
 	}
-	s.outbox.Finish(ctx, errors.Join(s.put(ctx, w.roots...), s.listsChanged(ctx, w.rows), w.notesAfterCommit(ctx)), w.tickets...)
-	s.shops.AfterCommitCounts(ctx, w.shops, w.counts)
+	s.outbox.Finish(ctx, errors.Join(s.put(ctx, w.roots...), s.invalidateLists(ctx, w.rows), w.notesAfterCommit(ctx)), w.jobs...)
+	s.shops.AfterCommitCounts(ctx, w.shops, w.shopJobs)
 }
 
-const clearedAtOnce = 500 // rows of one statement
+const clearBatch = 500 // rows of one statement
 
 // ClearTexts clears the contents of all comments on deleted notes, in batches. It may be
 // repeated: it skips what an earlier call has cleared.
@@ -339,7 +339,7 @@ func (s *Service) clearSome(ctx context.Context, where predicate.Comment, after 
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	ids, err := s.db.Comment.Query().Where(where, entcomment.IDGT(after), entcomment.ContentNEQ("")).
-		Order(entcomment.ByID()).Limit(clearedAtOnce).IDs(ctx)
+		Order(entcomment.ByID()).Limit(clearBatch).IDs(ctx)
 	if err != nil {
 		return 0, false, fmt.Errorf("select comments above %d: %w", after, err)
 	}
@@ -349,7 +349,7 @@ func (s *Service) clearSome(ctx context.Context, where predicate.Comment, after 
 	if err := s.db.Comment.Update().Where(entcomment.IDIn(ids...)).SetContent("").AddVersion(1).Exec(ctx); err != nil {
 		return 0, false, fmt.Errorf("update %d comments: %w", len(ids), err)
 	}
-	return ids[len(ids)-1], len(ids) == clearedAtOnce, nil
+	return ids[len(ids)-1], len(ids) == clearBatch, nil
 }
 
 // belowRoots adds the condition that a comment is a reply below a comment on a note.

@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 )
 
-// plantTimeout bounds one call of Plant.
-const plantTimeout = time.Minute
+// bulkInsertTimeout bounds one call of Plant.
+const bulkInsertTimeout = time.Minute
 
 // A Seed is a comment of a demo town.
 type Seed struct {
@@ -28,7 +28,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Seed) ([]int64, error
 	if len(drafts) == 0 {
 		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	ctx, cancel := context.WithTimeout(ctx, bulkInsertTimeout)
 	defer cancel()
 	all := make([]draft, len(drafts))
 	for i, d := range drafts {
@@ -47,7 +47,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Seed) ([]int64, error
 	if err != nil {
 		return nil, fmt.Errorf("plant %d comments: %w", len(drafts), err)
 	}
-	s.announce(ctx, w)
+	s.afterCommit(ctx, w)
 	ids := make([]int64, len(w.rows))
 	for i, row := range w.rows {
 		ids[i] = row.ID

@@ -32,7 +32,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 		return cache.Policy{Name: name, TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1}
 	}
 	s.onNotes = cache.NewFirstPages(hub, list("note-comments"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadOnNotes})
-	s.below = cache.NewFirstPages(hub, list("comment-replies"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadBelow})
+	s.replies = cache.NewFirstPages(hub, list("comment-replies"), headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadReplies})
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }

@@ -69,7 +69,7 @@ type Shops interface {
 	// It locks them in the order of their ids.
 	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error)
 	// AfterCommitCounts tells of it after the commit.
-	AfterCommitCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	AfterCommitCounts(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
 // Service answers for comments. It is safe for concurrent use.
@@ -77,7 +77,7 @@ type Service struct {
 	db       *ent.Client
 	comments *cache.Cache[int64, Comment]
 	onNotes  *cache.FirstPages[int64] // lists of comments on a note, by note
-	below    *cache.FirstPages[int64] // lists of replies, by root
+	replies  *cache.FirstPages[int64] // lists of replies, by root
 	sql      statements
 	outbox   *outbox.Box
 	notes    Notes
@@ -89,7 +89,7 @@ type Service struct {
 
 // statements are those that ent cannot say.
 type statements struct {
-	onNotes, below                       string // the lists
+	onNotes, replies                     string // the lists
 	countNotes, countShops, countReplies string // the scan
 	insert, addCounts                    string
 	lockNotes, lockComments              sqldb.IDQuery
@@ -112,7 +112,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	var lockNotes, lockComments string
 	err := sqldb.Read(files, db.Dialect(), map[string]*string{
 		"insert": &s.sql.insert, "add_counts": &s.sql.addCounts, "lock_notes": &lockNotes, "lock_comments": &lockComments,
-		"onnotes": &s.sql.onNotes, "below": &s.sql.below,
+		"onnotes": &s.sql.onNotes, "below": &s.sql.replies,
 		"count_notes": &s.sql.countNotes, "count_shops": &s.sql.countShops, "count_replies": &s.sql.countReplies,
 	})
 	if err != nil {

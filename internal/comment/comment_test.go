@@ -270,8 +270,8 @@ func TestCountsAreExactWhileManyComment(t *testing.T) {
 func TestADeletedNoteHidesItsCommentsAtOnce(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		shop := s.shop(t)
-		note, kept := s.note(t, shop), s.note(t, shop)
-		root, stays := s.add(t, note, nil), s.add(t, kept, nil)
+		note, passed := s.note(t, shop), s.note(t, shop)
+		root, stays := s.add(t, note, nil), s.add(t, passed, nil)
 		reply := s.add(t, note, &root.ID)
 		for _, p := range []*process{s, other} { // cached
 			if p.read(t, root.ID) == nil || p.read(t, reply.ID) == nil || len(p.onNote(note).walk(t, 5, nil)) != 1 || len(p.replies(root.ID).walk(t, 5, nil)) != 1 {
@@ -533,25 +533,25 @@ func TestClearingContinuesByID(t *testing.T) {
 			}
 			return ids
 		}
-		roots := store(note, nil, clearedAtOnce+2)
-		replies := store(note, &roots[0], clearedAtOnce+2)
-		kept := store(other, nil, 1)
+		roots := store(note, nil, clearBatch+2)
+		replies := store(note, &roots[0], clearBatch+2)
+		passed := store(other, nil, 1)
 		texts := func() []int64 {
 			return s.db.Comment.Query().Where(entcomment.ContentNEQ("")).Order(entcomment.ByID()).IDsX(t.Context())
 		}
 
 		// The first batch after the second comment ends clearedAtOnce comments later.
 		last, more, err := s.clearSome(t.Context(), entcomment.And(entcomment.NoteID(note), entcomment.RootIDIsNil()), roots[1])
-		if err != nil || !more || last != roots[clearedAtOnce+1] {
-			t.Errorf("ends at %d, more %v, %v; want %d", last, more, err, roots[clearedAtOnce+1])
+		if err != nil || !more || last != roots[clearBatch+1] {
+			t.Errorf("ends at %d, more %v, %v; want %d", last, more, err, roots[clearBatch+1])
 		}
-		if d := cmp.Diff(append(append(roots[:2:2], replies...), kept...), texts()); d != "" {
+		if d := cmp.Diff(append(append(roots[:2:2], replies...), passed...), texts()); d != "" {
 			t.Errorf("texts left (-want +got):\n%s", d)
 		}
 		if err := s.ClearTexts(t.Context(), []int64{note}); err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff(kept, texts()); d != "" {
+		if d := cmp.Diff(passed, texts()); d != "" {
 			t.Errorf("texts left (-want +got):\n%s", d)
 		}
 	})

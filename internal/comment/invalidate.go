@@ -12,14 +12,14 @@ import (
 
 // The topics of this room's jobs in the outbox.
 const (
-	added     = "comments"       // ids of comments that were inserted, or whose replies were counted anew
-	recounted = "comment-counts" // ids of notes whose comments were counted anew
+	addedTopic     = "comments"       // ids of comments that were inserted, or whose replies were counted anew
+	recountedTopic = "comment-counts" // ids of notes whose comments were counted anew
 )
 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(added, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.wereAdded)})
-	s.outbox.Handle(recounted, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(func(ctx context.Context, notes ...int64) error {
+	s.outbox.Handle(addedTopic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.invalidateAdded)})
+	s.outbox.Handle(recountedTopic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(func(ctx context.Context, notes ...int64) error {
 		return outbox.Transient(s.notes.InvalidateComments(ctx, notes...))
 	})})
 }
@@ -29,25 +29,25 @@ func (s *Service) openOutbox() {
 // stand in. It may be repeated, late too. The list of a row that is gone keeps its id
 // until it ends; readers leave it out.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
-	_, err := s.changed(ctx, ids)
+	_, err := s.invalidate(ctx, ids)
 	return err
 }
 
-// wereAdded is Changed for comments that were inserted: their notes counted them.
-func (s *Service) wereAdded(ctx context.Context, ids ...int64) error {
-	rows, err := s.changed(ctx, ids)
+// invalidateAdded is Changed for comments that were inserted: their notes counted them.
+func (s *Service) invalidateAdded(ctx context.Context, ids ...int64) error {
+	rows, err := s.invalidate(ctx, ids)
 	notes := make([]int64, 0, len(rows))
 	for _, r := range rows {
 		notes = append(notes, r.NoteID)
 	}
-	if notes = once(notes); len(notes) > 0 {
+	if notes = unique(notes); len(notes) > 0 {
 		err = errors.Join(err, s.notes.InvalidateComments(ctx, notes...))
 	}
 	return outbox.Transient(err) // Redis is away
 }
 
-// changed is Changed. It returns which comments there are, and where they stand.
-func (s *Service) changed(ctx context.Context, ids []int64) ([]*Comment, error) {
+// invalidate is Changed. It returns which comments there are, and where they stand.
+func (s *Service) invalidate(ctx context.Context, ids []int64) ([]*Comment, error) {
 	rows, err := s.db.Comment.Query().Where(entcomment.IDIn(ids...)).
 		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)
 	if err != nil {
@@ -60,12 +60,12 @@ func (s *Service) changed(ctx context.Context, ids []int64) ([]*Comment, error) 
 			touched = append(touched, *r.RootID)
 		}
 	}
-	return found, outbox.Transient(errors.Join(s.comments.Invalidate(ctx, once(touched)...), s.listsChanged(ctx, found)))
+	return found, outbox.Transient(errors.Join(s.comments.Invalidate(ctx, unique(touched)...), s.invalidateLists(ctx, found)))
 }
 
-// listsChanged drops the lists that comments stand in. A list is not added to in place:
+// invalidateLists drops the lists that comments stand in. A list is not added to in place:
 // its insert may be told later than what came after it.
-func (s *Service) listsChanged(ctx context.Context, rows []*Comment) error {
+func (s *Service) invalidateLists(ctx context.Context, rows []*Comment) error {
 	var notes, roots []int64
 	for _, r := range rows {
 		switch {
@@ -78,10 +78,10 @@ func (s *Service) listsChanged(ctx context.Context, rows []*Comment) error {
 	}
 	var err error
 	if len(notes) > 0 {
-		err = s.onNotes.Invalidate(ctx, once(notes)...)
+		err = s.onNotes.Invalidate(ctx, unique(notes)...)
 	}
 	if len(roots) > 0 {
-		err = errors.Join(err, s.below.Invalidate(ctx, once(roots)...))
+		err = errors.Join(err, s.replies.Invalidate(ctx, unique(roots)...))
 	}
 	return err
 }

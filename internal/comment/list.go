@@ -17,7 +17,7 @@ import (
 // The names of the lists in cursors.
 const (
 	onNotesOrder = "note-comments"
-	belowOrder   = "comment-replies"
+	repliesOrder = "comment-replies"
 )
 
 // A Page is a part of a list of comments.
@@ -58,7 +58,7 @@ func (s *Service) ByNotes(ctx context.Context, notes []int64, first int, after p
 	if err != nil {
 		return nil, err
 	}
-	shown := keep(notes, func(note int64) bool { return live[note] })
+	shown := filter(notes, func(note int64) bool { return live[note] })
 	lists, err := s.onNotes.Pages(ctx, shown, below, first)
 	if err != nil {
 		return nil, fmt.Errorf("list the comments on %d notes: %w", len(shown), err)
@@ -78,7 +78,7 @@ func (s *Service) Replies(ctx context.Context, roots []int64, first int, after p
 	}
 	below := int64(math.MaxInt64)
 	if after != "" {
-		id, err := decode(after, belowOrder)
+		id, err := decode(after, repliesOrder)
 		if err != nil {
 			return nil, err
 		}
@@ -88,12 +88,12 @@ func (s *Service) Replies(ctx context.Context, roots []int64, first int, after p
 	if err != nil {
 		return nil, err
 	}
-	answered := keep(roots, func(id int64) bool { return found[id] != nil && found[id].ReplyCount > 0 })
-	lists, err := s.below.Pages(ctx, answered, below, first)
+	withReplies := filter(roots, func(id int64) bool { return found[id] != nil && found[id].ReplyCount > 0 })
+	lists, err := s.replies.Pages(ctx, withReplies, below, first)
 	if err != nil {
-		return nil, fmt.Errorf("list the replies below %d comments: %w", len(answered), err)
+		return nil, fmt.Errorf("list the replies below %d comments: %w", len(withReplies), err)
 	}
-	return s.pages(ctx, roots, lists, belowOrder, after)
+	return s.pages(ctx, roots, lists, repliesOrder, after)
 }
 
 // decode reads the id in a cursor.
@@ -107,21 +107,21 @@ func decode(c page.Cursor, order string) (id int64, err error) {
 	return id, nil
 }
 
-func keep(ids []int64, good func(int64) bool) (kept []int64) {
+func filter(ids []int64, good func(int64) bool) (passed []int64) {
 	for _, id := range ids {
 		if good(id) {
-			kept = append(kept, id)
+			passed = append(passed, id)
 		}
 	}
-	return kept
+	return passed
 }
 
 // pages makes pages of lists, one for each owner.
 func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cache.ListPage, order string, after page.Cursor) (map[int64]*Page, error) {
 	var ids []int64
 	for _, list := range lists {
-		for _, spot := range list.Items {
-			ids = append(ids, spot.ID)
+		for _, item := range list.Items {
+			ids = append(ids, item.ID)
 		}
 	}
 	rows, err := s.rows(ctx, ids)
@@ -141,9 +141,9 @@ func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cac
 func pageOf(list cache.ListPage, rows map[int64]*Comment, order string, after page.Cursor) *Page {
 	p := &Page{Edges: make([]*Edge, 0, len(list.Items))}
 	var cursors []page.Cursor
-	for _, spot := range list.Items {
-		if row, ok := rows[spot.ID]; ok {
-			cursors = append(cursors, page.Encode(order, spot.ID))
+	for _, item := range list.Items {
+		if row, ok := rows[item.ID]; ok {
+			cursors = append(cursors, page.Encode(order, item.ID))
 			p.Edges = append(p.Edges, &Edge{Cursor: cursors[len(cursors)-1], Node: row})
 		}
 	}
@@ -155,44 +155,44 @@ func pageOf(list cache.ListPage, rows map[int64]*Comment, order string, after pa
 }
 
 // loadOnNotes reads parts of the lists of notes with one statement.
-func (s *Service) loadOnNotes(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+func (s *Service) loadOnNotes(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Note  int64 `json:"note"`
 		Below int64 `json:"below"`
-		Most  int   `json:"most"`
+		Limit int   `json:"most"`
 	}
-	arguments := make([]argument, len(asks))
-	for i, a := range asks {
+	arguments := make([]argument, len(ranges))
+	for i, a := range ranges {
 		arguments[i] = argument{a.Owner, a.Before, a.Limit}
 	}
-	found, err := s.spots(ctx, s.sql.onNotes, arguments, func(id int64) int64 { return id })
+	found, err := s.loadItems(ctx, s.sql.onNotes, arguments, func(id int64) int64 { return id })
 	if err != nil {
-		return nil, fmt.Errorf("select the comments on %d notes: %w", len(asks), err)
+		return nil, fmt.Errorf("select the comments on %d notes: %w", len(ranges), err)
 	}
 	return found, nil
 }
 
-// loadBelow reads parts of the lists of replies with one statement. The highest place
+// loadReplies reads parts of the lists of replies with one statement. The highest place
 // comes first in a list, and the oldest reply here: its place is its id below zero.
-func (s *Service) loadBelow(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+func (s *Service) loadReplies(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Root  int64 `json:"root"`
 		After int64 `json:"after"`
-		Most  int   `json:"most"`
+		Limit int   `json:"most"`
 	}
-	arguments := make([]argument, len(asks))
-	for i, a := range asks {
+	arguments := make([]argument, len(ranges))
+	for i, a := range ranges {
 		arguments[i] = argument{a.Owner, -a.Before, a.Limit}
 	}
-	found, err := s.spots(ctx, s.sql.below, arguments, func(id int64) int64 { return -id })
+	found, err := s.loadItems(ctx, s.sql.replies, arguments, func(id int64) int64 { return -id })
 	if err != nil {
-		return nil, fmt.Errorf("select the replies below %d comments: %w", len(asks), err)
+		return nil, fmt.Errorf("select the replies below %d comments: %w", len(ranges), err)
 	}
 	return found, nil
 }
 
-// spots runs the statement of a list for many owners.
-func (s *Service) spots(ctx context.Context, statement string, arguments any, at func(id int64) int64) (map[int64][]cache.ListItem, error) {
+// loadItems runs the statement of a list for many owners.
+func (s *Service) loadItems(ctx context.Context, statement string, arguments any, at func(id int64) int64) (map[int64][]cache.ListItem, error) {
 	text, err := json.Marshal(arguments)
 	if err != nil {
 		return nil, fmt.Errorf("write down what is asked for: %w", err)

@@ -186,9 +186,9 @@ func TestACursorOfAnotherListIsAFault(t *testing.T) {
 		{"of replies", s.onNote(note), 1, below, false},
 		{"of comments", s.replies(root), 1, on, false},
 		{"no cursor", s.onNote(note), 1, "x", false},
-		{"a place that there is not", s.replies(root), 1, page.Encode(belowOrder, int64(-1<<63)), false},
+		{"a place that there is not", s.replies(root), 1, page.Encode(repliesOrder, int64(-1<<63)), false},
 		{"another", s.onNote(note), 1, page.Encode(onNotesOrder, 0), false},
-		{"the highest place", s.replies(root), 1, page.Encode(belowOrder, int64(1<<63-1)), true},
+		{"the highest place", s.replies(root), 1, page.Encode(repliesOrder, int64(1<<63-1)), true},
 		{"above all", s.onNote(note), 1, page.Encode(onNotesOrder, int64(1<<63-1)), true},
 		{"a text", s.onNote(note), 1, page.Encode(onNotesOrder, "1"), false},
 		{"an empty page", s.onNote(note), 0, "", false},
@@ -202,7 +202,7 @@ func TestACursorOfAnotherListIsAFault(t *testing.T) {
 			}
 		})
 	}
-	if !slices.Equal(idsOf(s.replies(root).page(t, 5, page.Encode(belowOrder, int64(1<<63-1)))), nil) {
+	if !slices.Equal(idsOf(s.replies(root).page(t, 5, page.Encode(repliesOrder, int64(1<<63-1)))), nil) {
 		t.Error("there is something behind the last")
 	}
 }

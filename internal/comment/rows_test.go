@@ -20,7 +20,7 @@ func TestEachColumnIsReadIntoItsField(t *testing.T) {
 		found, err := s.load(ctx, []int64{6})
 		must(t, err)
 		loaded := found[6]
-		storetest.CheckRow(t, row, loaded, map[string]any{"CreatedAt": moment(row.CreatedAt)})
+		storetest.CheckRow(t, row, loaded, map[string]any{"CreatedAt": fromMilli(row.CreatedAt)})
 
 		must(t, ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 			added, err := s.addCounts(ctx, tx, map[int64]int{6: 7}, nil)

@@ -44,7 +44,7 @@ type counter struct {
 	text string // the statement of a page
 	lock func(ctx context.Context, tx *ent.Tx, id int64) error
 	// add adds to it, and returns what is to be told after the commit.
-	add func(ctx context.Context, tx *ent.Tx, id int64, more int) (tell func(context.Context), err error)
+	add func(ctx context.Context, tx *ent.Tx, id int64, more int) (afterCommit func(context.Context), err error)
 }
 
 func (s *Service) repliesCounter() counter {
@@ -61,7 +61,7 @@ func (s *Service) repliesCounter() counter {
 			if err != nil {
 				return nil, err
 			}
-			job, err := outbox.AddBatch(ctx, s.outbox, tx, added, id)
+			job, err := outbox.AddBatch(ctx, s.outbox, tx, addedTopic, id)
 			return func(ctx context.Context) { s.outbox.Finish(ctx, s.put(ctx, rows...), job...) }, err
 		},
 	}
@@ -81,7 +81,7 @@ func (s *Service) notesCounter() counter {
 			if err != nil || len(shops) == 0 {
 				return nil, err
 			}
-			job, err := outbox.AddBatch(ctx, s.outbox, tx, recounted, id)
+			job, err := outbox.AddBatch(ctx, s.outbox, tx, recountedTopic, id)
 			return func(ctx context.Context) { s.outbox.Finish(ctx, afterCommit(ctx), job...) }, err
 		},
 	}
@@ -97,41 +97,41 @@ func (s *Service) shopsCounter() counter {
 			return err
 		},
 		add: func(ctx context.Context, tx *ent.Tx, id int64, more int) (func(context.Context), error) {
-			tickets, err := s.shops.AddComments(ctx, tx, map[int64]int{id: more})
-			return func(ctx context.Context) { s.shops.AfterCommitCounts(ctx, []int64{id}, tickets) }, err
+			jobs, err := s.shops.AddComments(ctx, tx, map[int64]int{id: more})
+			return func(ctx context.Context) { s.shops.AfterCommitCounts(ctx, []int64{id}, jobs) }, err
 		},
 	}
 }
 
 // A drift is a counter that is not what the comments say.
 type drift struct {
-	id        int64
-	is, wants int
+	id             int64
+	stored, actual int
 }
 
 // scan compares all counters of a kind, in pages.
 func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
-	read := func(ctx context.Context, after int64, most int) ([]drift, error) {
-		return c.page(ctx, c.s.db, after, most)
+	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
+		return c.page(ctx, c.s.db, after, limit)
 	}
-	return reconcile.Counters(ctx, r, scanPage, read, c.look, c.mend)
+	return reconcile.Counters(ctx, r, scanPage, read, c.describe, c.repair)
 }
 
-// look says how a counter differs.
-func (c counter) look(d drift) (id int64, differs string) {
-	if d.is != d.wants {
-		differs = fmt.Sprintf("%s %d: it has %d %s, and the comments say %d", c.noun, d.id, d.is, c.unit, d.wants)
+// describe says how a counter differs.
+func (c counter) describe(d drift) (id int64, differs string) {
+	if d.stored != d.actual {
+		differs = fmt.Sprintf("%s %d: it has %d %s, and the comments say %d", c.noun, d.id, d.stored, c.unit, d.actual)
 	}
 	return d.id, differs
 }
 
 // page reads counters behind an id.
-func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, most int) (page []drift, err error) {
+func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	err = sqldb.Each(ctx, db, c.text, []any{after, most}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, c.text, []any{after, limit}, func(rows *sql.Rows) error {
 		var d drift
-		err := rows.Scan(&d.id, &d.is, &d.wants)
+		err := rows.Scan(&d.id, &d.stored, &d.actual)
 		page = append(page, d)
 		return err
 	})
@@ -141,28 +141,28 @@ func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, most i
 	return page, nil
 }
 
-// mend sets a counter to what the comments say while its row is locked: two scans at once
+// repair sets a counter to what the comments say while its row is locked: two scans at once
 // would add the same difference twice. Who comments adds before or after.
-func (c counter) mend(ctx context.Context, id int64) error {
+func (c counter) repair(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var tell func(context.Context)
+	var afterCommit func(context.Context)
 	err := ent.WithTx(ctx, c.s.db, func(tx *ent.Tx) error {
 		if err := c.lock(ctx, tx, id); err != nil {
 			return fmt.Errorf("lock it: %w", err)
 		}
 		page, err := c.page(ctx, tx, id-1, 1)
-		if err != nil || len(page) == 0 || page[0].id != id || page[0].is == page[0].wants {
+		if err != nil || len(page) == 0 || page[0].id != id || page[0].stored == page[0].actual {
 			return err
 		}
-		tell, err = c.add(ctx, tx, id, page[0].wants-page[0].is)
+		afterCommit, err = c.add(ctx, tx, id, page[0].actual-page[0].stored)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("set the %s of %s %d right: %w", c.unit, c.noun, id, err)
 	}
-	if tell != nil {
-		tell(ctx)
+	if afterCommit != nil {
+		afterCommit(ctx)
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func TestScansAtOnceMendOnce(t *testing.T) {
 	for range 8 {
 		g.Go(func() {
 			for _, err := range []error{
-				s.notesCounter().mend(t.Context(), note), s.shopsCounter().mend(t.Context(), shop), s.repliesCounter().mend(t.Context(), root),
+				s.notesCounter().repair(t.Context(), note), s.shopsCounter().repair(t.Context(), shop), s.repliesCounter().repair(t.Context(), root),
 			} {
 				if err != nil {
 					t.Error(err)

@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	plantBatch   = 500         // likes of one statement
-	plantTimeout = time.Minute // of one call
+	insertBatch       = 500         // likes of one statement
+	bulkInsertTimeout = time.Minute // of one call
 )
 
 // Draft is a like of a seed.
@@ -28,7 +28,7 @@ type Draft struct {
 // targets until its end. So a call of some thousand likes is a good size, and to repeat one
 // that failed does no harm.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	ctx, cancel := context.WithTimeout(ctx, bulkInsertTimeout)
 	defer cancel()
 	var more map[int64]int
 	var changes []change
@@ -38,9 +38,9 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 		if err != nil {
 			return fmt.Errorf("lock their targets: %w", err)
 		}
-		there := slices.DeleteFunc(slices.Clone(drafts), func(d Draft) bool { _, exists := likes[d.Target]; return !exists })
+		existing := slices.DeleteFunc(slices.Clone(drafts), func(d Draft) bool { _, exists := likes[d.Target]; return !exists })
 		more = make(map[int64]int)
-		for part := range slices.Chunk(there, plantBatch) {
+		for part := range slices.Chunk(existing, insertBatch) {
 			rows, err := s.insert(ctx, tx, part)
 			if err != nil {
 				return err
@@ -52,7 +52,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 		if _, err := add(ctx, more); err != nil {
 			return fmt.Errorf("count likes: %w", err)
 		}
-		changes = changesOf(there, more)
+		changes = changesOf(existing, more)
 		job, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), changes...)
 		return err
 	})
@@ -64,14 +64,14 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	}
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer end()
-	s.outbox.Finish(ctx, s.changed(ctx, changes...), job...)
+	s.outbox.Finish(ctx, s.invalidate(ctx, changes...), job...)
 	return added, nil
 }
 
 // insert stores likes that do not exist yet. It returns those in the order of their ids,
 // which grow in the order of the drafts.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]row, error) {
-	rows, err := s.readRows(ctx, tx, s.sql.plant, string(s.kind), s.now().UnixMilli(), sqldb.JSON(drafts))
+	rows, err := s.readRows(ctx, tx, s.sql.insert, string(s.kind), s.now().UnixMilli(), sqldb.JSON(drafts))
 	if err != nil {
 		return nil, fmt.Errorf("insert %d likes: %w", len(drafts), err)
 	}

@@ -61,17 +61,17 @@ func (s *Service) Unlike(ctx context.Context, user, id int64) error {
 	return nil
 }
 
-// An answer is the result of one call.
-type answer struct {
+// An result is the result of one call.
+type result struct {
 	likes int // of the target, after the change
 	known bool
 }
 
 // calls are those of one group.
-type calls = []*batch.Call[Draft, answer]
+type calls = []*batch.Call[Draft, result]
 
 // newBatcher returns a batcher for likes or for unlikes.
-func newBatcher(run batch.Run[Draft, answer]) *batch.Batcher[Draft, answer] {
+func newBatcher(run batch.Run[Draft, result]) *batch.Batcher[Draft, result] {
 	return batch.New(run, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable})
 }
 
@@ -115,7 +115,7 @@ func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err
 			if w.likes[d.Target]+w.more[d.Target] > 0 { // the scan corrects a count that is too low
 				w.more[d.Target]--
 			}
-			w.changes[d] = change{Target: d.Target, User: d.User, Gone: id}
+			w.changes[d] = change{Target: d.Target, User: d.User, Removed: id}
 			return err
 		})
 		if err != nil {
@@ -188,7 +188,7 @@ func (s *Service) finish(ctx context.Context, group calls, o *outcome, afterComm
 		}
 		if made, changed := o.changes[c.In]; changed {
 			changes = append(changes, made)
-			c.Out = answer{o.likes[c.In.Target], true}
+			c.Out = result{o.likes[c.In.Target], true}
 			delete(o.changes, c.In) // for a second call that asks for the same
 		} else {
 			repeats = append(repeats, change{Target: c.In.Target, User: c.In.User})
@@ -198,14 +198,14 @@ func (s *Service) finish(ctx context.Context, group calls, o *outcome, afterComm
 		if len(changes) > 0 {
 			p := s.hub.Pipeline()
 			afterCommit(p)
-			s.forgetIn(p, changes...)
+			s.invalidateSetsIn(p, changes...)
 			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
 			s.outbox.Finish(ctx, outbox.Transient(p.Exec(ctx)), o.jobs...)
 		}
 		if len(repeats) > 0 {
 			// The writer of a repeated change may not have updated Redis yet, and the caller is
 			// to see the change. A failure is the writer's, whose outbox job covers it.
-			_ = s.changed(ctx, repeats...)
+			_ = s.invalidate(ctx, repeats...)
 		}
 	}
 }

@@ -61,8 +61,8 @@ const (
 	readTimeout = 2 * time.Second
 	// writeTimeout bounds one like, with what follows its commit.
 	writeTimeout = 5 * time.Second
-	// setLife is how long a set that nobody reads is kept.
-	setLife = 24 * time.Hour
+	// setTTL is how long a set that nobody reads is kept.
+	setTTL = 24 * time.Hour
 )
 
 // Service answers for the likes of one kind of target. It is safe for concurrent use.
@@ -81,12 +81,12 @@ type Service struct {
 	sql    statements
 
 	querier        sqldb.Querier // runs sql.likeNotes
-	likes, unlikes *batch.Batcher[Draft, answer]
+	likes, unlikes *batch.Batcher[Draft, result]
 }
 
 // statements are the texts of sql/, in the dialect of the database.
 type statements struct {
-	first, newest, find, plant, remove, count string
+	first, newest, find, insert, remove, count string
 
 	likeNotes string // of notes in Postgres, else ""
 }
@@ -106,7 +106,7 @@ type Config struct {
 // starts nothing, and the caller closes the dependencies. It panics if the target does not
 // suit the kind.
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
-	s := &Service{db: db, querier: db, hub: hub, outbox: box, kind: cfg.Kind, target: cfg.Target, quota: cfg.Quota, now: cfg.Now, pause: secondLook}
+	s := &Service{db: db, querier: db, hub: hub, outbox: box, kind: cfg.Kind, target: cfg.Target, quota: cfg.Quota, now: cfg.Now, pause: recheckDelay}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -117,17 +117,17 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		if s.notes, ok = s.target.(NoteTarget); !ok {
 			panic("like: the target of likes of notes is no NoteTarget")
 		}
-		policy := cache.WindowPolicy{Name: likersName, Size: likersSize, TTL: setLife, LoadTimeout: readTimeout}
+		policy := cache.WindowPolicy{Name: likersName, Size: likersSize, TTL: setTTL, LoadTimeout: readTimeout}
 		s.likers = cache.NewWindow(hub, policy, decimal, s.loadLikers)
 	case Comment:
 		likedName, count = likedComments, "count_comments"
 	default:
 		panic(fmt.Sprintf("like: there is no kind %q", s.kind))
 	}
-	policy := cache.WindowPolicy{Name: likedName, Size: likedSize, TTL: setLife, LoadTimeout: readTimeout}
+	policy := cache.WindowPolicy{Name: likedName, Size: likedSize, TTL: setTTL, LoadTimeout: readTimeout}
 	s.liked = cache.NewWindow(hub, policy, decimal, s.loadLiked)
 	texts := map[string]*string{
-		"first": &s.sql.first, "newest": &s.sql.newest, "find": &s.sql.find, "plant": &s.sql.plant, "remove": &s.sql.remove, count: &s.sql.count,
+		"first": &s.sql.first, "newest": &s.sql.newest, "find": &s.sql.find, "plant": &s.sql.insert, "remove": &s.sql.remove, count: &s.sql.count,
 	}
 	if s.kind == Note && db.Dialect() == "postgres" {
 		texts["like_notes"] = &s.sql.likeNotes
@@ -136,7 +136,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		panic(fmt.Sprintf("like: %v", err))
 	}
 	s.likes, s.unlikes = newBatcher(s.likeAll), newBatcher(s.unlikeAll)
-	box.Handle(s.topic(), outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.changed)})
+	box.Handle(s.topic(), outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.invalidate)})
 	return s
 }
 

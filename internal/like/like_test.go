@@ -237,7 +237,7 @@ func TestOfTwoTapsThatRaceOneCounts(t *testing.T) {
 
 // inOneGroup makes calls that share a transaction. A first call keeps its group waiting at
 // the lock until all others wait for the next group.
-func inOneGroup(t *testing.T, r *targets, b *batch.Batcher[Draft, answer], first func() error, others ...func() error) []error {
+func inOneGroup(t *testing.T, r *targets, b *batch.Batcher[Draft, result], first func() error, others ...func() error) []error {
 	t.Helper()
 	started, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once

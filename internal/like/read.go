@@ -130,7 +130,7 @@ func (s *Service) loadLikers(ctx context.Context, ids []int64, limit int) (map[i
 	return s.load(ctx, s.sql.first, ids, limit, func(rows *sql.Rows) (id int64, e cache.Entry, err error) {
 		var row, user int64
 		err = rows.Scan(&id, &row, &user)
-		return id, liker(user, row), err
+		return id, likerEntry(user, row), err
 	})
 }
 

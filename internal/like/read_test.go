@@ -82,11 +82,11 @@ func TestWhatIsToldLateChangesNothingThatCameAfter(t *testing.T) {
 		wantFirst(t, s, 1, 10, bob, ann)
 		late := func(c change) {
 			t.Helper()
-			if err := s.changed(t.Context(), c); err != nil {
+			if err := s.invalidate(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		}
-		late(change{Target: 1, User: ann, Gone: first}) // the set is there: nobody loads it
+		late(change{Target: 1, User: ann, Removed: first}) // the set is there: nobody loads it
 		wantFirst(t, s, 1, 10, bob, ann)
 		wantLiked(t, s, ann, upTo(1), 1)
 		if set := kept(t, s.likers, 1); set == nil || len(set.Entries) != 2 {

@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	scanPage   = 500
-	scanCounts = 5000             // counts a second
-	scanSets   = 500              // sets a second
-	setsAtOnce = 50               // sets whose rows one statement reads
-	countLimit = 30 * time.Second // of a statement that counts a page, or reads such rows
-	secondLook = time.Second      // after which a set that was only behind is not any more
+	scanPage         = 500
+	scanCounts       = 5000             // counts a second
+	scanSets         = 500              // sets a second
+	setsPerStatement = 50               // sets whose rows one statement reads
+	countLimit       = 30 * time.Second // of a statement that counts a page, or reads such rows
+	recheckDelay     = time.Second      // after which a set that was only behind is not any more
 )
 
 // Scans are what this Service compares: the counts of its targets, and its sets in Redis.
@@ -45,33 +45,33 @@ func (s *Service) Scans() []reconcile.Scan {
 
 // A drift is a count that is not what the rows say.
 type drift struct {
-	id        int64
-	is, wants int
+	id             int64
+	stored, actual int
 }
 
 // scanCounts compares the likes of all targets, in pages.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
-	read := func(ctx context.Context, after int64, most int) ([]drift, error) {
-		return s.counts(ctx, s.db, after, most)
+	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
+		return s.counts(ctx, s.db, after, limit)
 	}
-	return reconcile.Counters(ctx, r, scanPage, read, s.look, s.mend)
+	return reconcile.Counters(ctx, r, scanPage, read, s.describe, s.repairCount)
 }
 
-// look says how a count differs.
-func (s *Service) look(d drift) (id int64, differs string) {
-	if d.is != d.wants {
-		differs = fmt.Sprintf("%s %d: it counts %d likes, and there are %d", s.noun(), d.id, d.is, d.wants)
+// describe says how a count differs.
+func (s *Service) describe(d drift) (id int64, differs string) {
+	if d.stored != d.actual {
+		differs = fmt.Sprintf("%s %d: it counts %d likes, and there are %d", s.noun(), d.id, d.stored, d.actual)
 	}
 	return d.id, differs
 }
 
 // counts reads a page of counts behind an id.
-func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, most int) (page []drift, err error) {
+func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	err = sqldb.Each(ctx, db, s.sql.count, []any{after, most}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, s.sql.count, []any{after, limit}, func(rows *sql.Rows) error {
 		var d drift
-		err := rows.Scan(&d.id, &d.is, &d.wants)
+		err := rows.Scan(&d.id, &d.stored, &d.actual)
 		page = append(page, d)
 		return err
 	})
@@ -81,10 +81,10 @@ func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, mos
 	return page, nil
 }
 
-// mend sets a count to what the rows say while it is locked: whoever likes the target
+// repairCount sets a count to what the rows say while it is locked: whoever likes the target
 // changes both before that, or after it, and of two that mend it the second one finds it
 // right.
-func (s *Service) mend(ctx context.Context, id int64) error {
+func (s *Service) repairCount(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	made := change{Target: id}
@@ -99,10 +99,10 @@ func (s *Service) mend(ctx context.Context, id int64) error {
 			return nil
 		}
 		page, err := s.counts(ctx, tx, id-1, 1)
-		if err != nil || len(page) == 0 || page[0].id != id || page[0].is == page[0].wants {
+		if err != nil || len(page) == 0 || page[0].id != id || page[0].stored == page[0].actual {
 			return err
 		}
-		if _, err := add(ctx, map[int64]int{id: page[0].wants - page[0].is}); err != nil {
+		if _, err := add(ctx, map[int64]int{id: page[0].actual - page[0].stored}); err != nil {
 			return err
 		}
 		job, err = outbox.AddBatch(ctx, s.outbox, tx, s.topic(), made)
@@ -111,7 +111,7 @@ func (s *Service) mend(ctx context.Context, id int64) error {
 	if err != nil {
 		return fmt.Errorf("set the likes of %s %d right: %w", s.noun(), id, err)
 	}
-	s.outbox.Finish(ctx, s.changed(ctx, made), job...)
+	s.outbox.Finish(ctx, s.invalidate(ctx, made), job...)
 	return nil
 }
 
@@ -127,11 +127,11 @@ type likeSet struct {
 // not there is right.
 func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of likeSet) error {
 	for at := (cache.ScanCursor{}); ; {
-		kept, next, err := of.window.Scan(ctx, at, parseDecimal)
+		stored, next, err := of.window.Scan(ctx, at, parseDecimal)
 		if err != nil {
 			return err
 		}
-		for part := range slices.Chunk(kept, setsAtOnce) {
+		for part := range slices.Chunk(stored, setsPerStatement) {
 			if err := r.Compare(ctx, len(part)); err != nil {
 				return err
 			}
@@ -148,15 +148,15 @@ func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of likeSet) er
 // compareSets finds the wrong ones of some sets, and drops them. Between a commit and
 // what it tells Redis a set is behind, and right: so one is wrong only if after a while
 // it is still the same, and wrong in the same way.
-func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet, kept []cache.WindowSnapshot[int64]) error {
-	before, err := of.flaws(ctx, kept)
+func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet, stored []cache.WindowSnapshot[int64]) error {
+	before, err := of.mismatches(ctx, stored)
 	if err != nil || len(before) == 0 {
 		return err
 	}
 	if err := clock.Sleep(ctx, s.pause); err != nil {
 		return err
 	}
-	now, err := of.look(ctx, before)
+	now, err := of.recheck(ctx, before)
 	if err != nil {
 		return err
 	}
@@ -172,7 +172,7 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet,
 		if err := of.window.Invalidate(ctx, id); err != nil {
 			return fmt.Errorf("drop a wrong set: %w", err)
 		}
-		again, err := of.look(ctx, map[int64]mismatch{id: is}) // a reader may have been quick
+		again, err := of.recheck(ctx, map[int64]mismatch{id: is}) // a reader may have been quick
 		if err != nil {
 			return err
 		}
@@ -189,28 +189,28 @@ type mismatch struct {
 	text string
 }
 
-// look says what is wrong now with sets that were.
-func (of likeSet) look(ctx context.Context, wrong map[int64]mismatch) (map[int64]mismatch, error) {
+// recheck says what is wrong now with sets that were.
+func (of likeSet) recheck(ctx context.Context, wrong map[int64]mismatch) (map[int64]mismatch, error) {
 	ids := make([]int64, 0, len(wrong))
 	for id := range wrong {
 		ids = append(ids, id)
 	}
-	kept, err := of.window.Peek(ctx, ids...)
+	stored, err := of.window.Peek(ctx, ids...)
 	if err != nil {
 		return nil, err
 	}
-	return of.flaws(ctx, kept)
+	return of.mismatches(ctx, stored)
 }
 
-// flaws compares sets with the rows, and returns the wrong ones.
-func (of likeSet) flaws(ctx context.Context, kept []cache.WindowSnapshot[int64]) (map[int64]mismatch, error) {
-	if len(kept) == 0 {
+// mismatches compares sets with the rows, and returns the wrong ones.
+func (of likeSet) mismatches(ctx context.Context, stored []cache.WindowSnapshot[int64]) (map[int64]mismatch, error) {
+	if len(stored) == 0 {
 		return nil, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	ids := make([]int64, len(kept))
-	for i, k := range kept {
+	ids := make([]int64, len(stored))
+	for i, k := range stored {
 		ids[i] = k.Key
 	}
 	rows, err := of.load(ctx, ids, of.size+1)
@@ -218,21 +218,21 @@ func (of likeSet) flaws(ctx context.Context, kept []cache.WindowSnapshot[int64])
 		return nil, err
 	}
 	wrong := make(map[int64]mismatch)
-	for _, k := range kept {
-		if text := flawOf(k, rows[k.Key]); text != "" {
+	for _, k := range stored {
+		if text := difference(k, rows[k.Key]); text != "" {
 			wrong[k.Key] = mismatch{k, text}
 		}
 	}
 	return wrong, nil
 }
 
-// flawOf says what is wrong with a set, "" for nothing.
-func flawOf(kept cache.WindowSnapshot[int64], want []cache.Entry) string {
-	n, i := len(kept.Entries), 0
-	if !kept.Whole {
+// difference says what is wrong with a set, "" for nothing.
+func difference(stored cache.WindowSnapshot[int64], want []cache.Entry) string {
+	n, i := len(stored.Entries), 0
+	if !stored.Whole {
 		want = want[:min(len(want), n)]
 	}
-	for i < n && i < len(want) && kept.Entries[i] == want[i] {
+	for i < n && i < len(want) && stored.Entries[i] == want[i] {
 		i++
 	}
 	switch {
@@ -241,7 +241,7 @@ func flawOf(kept cache.WindowSnapshot[int64], want []cache.Entry) string {
 	case i == n:
 		return fmt.Sprintf("it ends before %s, and says that it is whole", want[i].Member)
 	case i == len(want):
-		return fmt.Sprintf("it has %s, and there are no more than %d", kept.Entries[i].Member, i)
+		return fmt.Sprintf("it has %s, and there are no more than %d", stored.Entries[i].Member, i)
 	}
-	return fmt.Sprintf("in place %d it has %v, and should have %v", i+1, kept.Entries[i], want[i])
+	return fmt.Sprintf("in place %d it has %v, and should have %v", i+1, stored.Entries[i], want[i])
 }

@@ -100,7 +100,7 @@ func TestTheScanCountsAgainUnderTheLock(t *testing.T) {
 			return nil
 		}
 		first = false
-		return errors.Join(other.notes.Like(ctx, ann, 1), other.notes.mend(ctx, 1))
+		return errors.Join(other.notes.Like(ctx, ann, 1), other.notes.repairCount(ctx, 1))
 	})
 	if o := scanOf(t, p.notes, "note-likes", false); o.Found != 1 || p.note.count(t, 1) != 1 {
 		t.Errorf("%+v, and %d likes are counted, want 1", o, p.note.count(t, 1))
@@ -178,14 +178,14 @@ func TestASetThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 		wantFirst(t, s, 1, 10, ann)
 		s.db.Like.Create().SetKind("NOTE").SetTargetID(1).SetUserID(bob).SetCreatedAt(0).ExecX(t.Context()) // committed, and not told yet
 		of := likeSet{"likers of note %d", s.likers, likersSize, s.loadLikers}
-		wrong, err := of.flaws(t.Context(), []cache.WindowSnapshot[int64]{*kept(t, s.likers, 1)})
+		wrong, err := of.mismatches(t.Context(), []cache.WindowSnapshot[int64]{*kept(t, s.likers, 1)})
 		if err != nil || len(wrong) != 1 {
 			t.Fatalf("%v, %v: the test tests nothing", wrong, err)
 		}
 		of.load = func(ctx context.Context, ids []int64, limit int) (map[int64][]cache.Entry, error) {
 			rows, err := s.loadLikers(ctx, ids, limit)
 			if err == nil {
-				err = s.forget(ctx, change{Target: 1, User: bob}) // now it is told
+				err = s.invalidateSets(ctx, change{Target: 1, User: bob}) // now it is told
 			}
 			return rows, err
 		}

@@ -26,17 +26,17 @@ type Seed struct {
 }
 
 const (
-	bulk         = 500         // rows in one statement
-	plantTimeout = time.Minute // of one call of Plant
+	rowsPerStatement  = 500         // rows in one statement
+	bulkInsertTimeout = time.Minute // of one call of Plant
 )
 
 // BulkInsert stores the notes that are not stored yet, all in one transaction, numbered in
 // their order, and returns the ids of all of them, and how many are new. Stored notes
 // stay as they are, deleted ones too. While it numbers them, nobody else publishes.
 func (s *Service) BulkInsert(ctx context.Context, notes []Seed, progress func(done int)) (ids []int64, added int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	ctx, cancel := context.WithTimeout(ctx, bulkInsertTimeout)
 	defer cancel()
-	var told commitEffects
+	var effects commitEffects
 	var fresh []*ent.Note
 	var paths []string
 	for _, n := range notes {
@@ -48,8 +48,8 @@ func (s *Service) BulkInsert(ctx context.Context, notes []Seed, progress func(do
 	}
 	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
 		ids, fresh = nil, nil
-		for batch := range slices.Chunk(notes, bulk) {
-			some, rows, err := s.plantRows(ctx, tx, batch, known)
+		for batch := range slices.Chunk(notes, rowsPerStatement) {
+			some, rows, err := s.insertMissing(ctx, tx, batch, known)
 			if err != nil {
 				return err
 			}
@@ -59,14 +59,14 @@ func (s *Service) BulkInsert(ctx context.Context, notes []Seed, progress func(do
 		if len(fresh) == 0 {
 			return nil
 		}
-		told, err = s.publishRows(ctx, tx, fresh, true)
+		effects, err = s.publishRows(ctx, tx, fresh, true)
 		return err
 	})
 	if err != nil {
 		return nil, 0, fmt.Errorf("store %d notes: %w", len(notes), err)
 	}
 	if len(fresh) > 0 {
-		s.announce(ctx, told)
+		s.afterCommit(ctx, effects)
 	}
 	return ids, len(fresh), nil
 }
@@ -79,9 +79,9 @@ func idsOf(rows []*ent.Note) []int64 {
 	return ids
 }
 
-// plantRows stores those of a batch that are missing, and returns all ids and the new
+// insertMissing stores those of a batch that are missing, and returns all ids and the new
 // rows.
-func (s *Service) plantRows(ctx context.Context, tx *ent.Tx, batch []Seed, known map[string]mediapath.Size) (ids []int64, fresh []*ent.Note, err error) {
+func (s *Service) insertMissing(ctx context.Context, tx *ent.Tx, batch []Seed, known map[string]mediapath.Size) (ids []int64, fresh []*ent.Note, err error) {
 	names := make([]string, len(batch))
 	for i, n := range batch {
 		names[i] = n.ExternalID
@@ -132,7 +132,7 @@ func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (
 		r.Seq = &seq
 	}
 	from := before
-	for part := range slices.Chunk(idsOf(rows), bulk) {
+	for part := range slices.Chunk(idsOf(rows), rowsPerStatement) {
 		if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.block, sqldb.JSON(part), from); err != nil {
 			return 0, 0, fmt.Errorf("number %d notes: %w", len(rows), err)
 		}

@@ -35,10 +35,10 @@ func (s *Service) openCaches(hub *cache.Client) {
 	lists.Name = "author-notes"
 	s.byAuthor = cache.NewFirstPages(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byAuthors)})
 	lists.Name = "shop-notes"
-	s.atShop = cache.NewFirstPages(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.atShops)})
+	s.byShop = cache.NewFirstPages(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byShops)})
 	s.hot = cache.New(hub, cache.Policy{
 		// A ranking stays as it was made. Every visitor reads the present one.
-		Name: "hot-notes", TTL: rankingKept, NegativeTTL: hotEvery, StaleIfError: rankingLife,
+		Name: "hot-notes", TTL: rankingTTL, NegativeTTL: hotInterval, StaleIfError: rankingMaxAge,
 		Local: cache.Local{Share: 0.02, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, []rankedNote]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal, Ephemeral: true})
 }
@@ -74,7 +74,7 @@ func (s *Service) all(ctx context.Context) iter.Seq2[int64, error] {
 
 func (s *Service) loadCounts(ctx context.Context, ids []int64) (map[int64]Counts, error) {
 	found := make(map[int64]Counts, len(ids))
-	err := s.sql.counted.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
+	err := s.sql.hasComments.Each(ctx, s.db, ids, func(rows *sql.Rows) error {
 		id, c, err := readCounts(rows)
 		found[id] = c
 		return err

@@ -78,11 +78,11 @@ func (o *others) EnqueueFanOut(_ context.Context, _ *ent.Tx, authors map[int64]i
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.Copy(o.delivered, authors)
-	stars := map[int64]bool{}
+	celebrities := map[int64]bool{}
 	for _, author := range authors {
-		stars[author] = author == o.star
+		celebrities[author] = author == o.star
 	}
-	return stars, o.refuses
+	return celebrities, o.refuses
 }
 
 func (o *others) FanOutCommitted() {

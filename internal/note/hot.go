@@ -39,14 +39,14 @@ func hotRank(createdMs int64, likes int) int64 { return createdMs + bonus(likes)
 // a new one, which the first who asks for it makes, for all processes; a cursor names
 // the ranking that it belongs to.
 const (
-	hotEvery    = 2 * time.Second
-	hotMost     = 400 // notes in a ranking: what a record may have
-	rankingLife = 10 * time.Minute
-	rankingKept = 12 * time.Minute // lives are shortened by up to a tenth
+	hotInterval   = 2 * time.Second
+	maxHot        = 400 // notes in a ranking: what a record may have
+	rankingMaxAge = 10 * time.Minute
+	rankingTTL    = 12 * time.Minute // lives are shortened by up to a tenth
 )
 
 // ranking is the number of the present one.
-func (s *Service) ranking() int64 { return s.now().UnixMilli() / hotEvery.Milliseconds() }
+func (s *Service) ranking() int64 { return s.now().UnixMilli() / hotInterval.Milliseconds() }
 
 // rankedNote is a note's place in a ranking.
 type rankedNote struct {
@@ -67,7 +67,7 @@ func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64]
 		if d := n - s.ranking(); d < -2 || d > 0 {
 			continue
 		}
-		list, err := s.hottest(ctx, nil, hotMost)
+		list, err := s.hottest(ctx, nil, maxHot)
 		if err != nil {
 			return nil, err
 		}
@@ -77,9 +77,9 @@ func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64]
 }
 
 // hottest reads the hottest notes behind a place, or from the first on.
-func (s *Service) hottest(ctx context.Context, behind *rankedNote, most int) ([]rankedNote, error) {
+func (s *Service) hottest(ctx context.Context, behind *rankedNote, limit int) ([]rankedNote, error) {
 	q := s.db.NoteCount.Query().Where(notecount.Deleted(false)).
-		Order(notecount.ByHot(sql.OrderDesc()), notecount.ByID(sql.OrderDesc())).Limit(most)
+		Order(notecount.ByHot(sql.OrderDesc()), notecount.ByID(sql.OrderDesc())).Limit(limit)
 	if behind != nil {
 		q.Where(func(sel *sql.Selector) {
 			sel.Where(sql.CompositeLT([]string{sel.C(notecount.FieldHot), sel.C(notecount.FieldID)}, behind.Hot, behind.ID))
@@ -122,22 +122,22 @@ func (s *Service) Hot(ctx context.Context, first int, after page.Cursor) (*Page,
 	}
 	found := make([]*Edge, 0, first+1)
 	for len(found) <= first {
-		spots, err := s.next(ctx, &w, first+1)
+		entries, err := s.next(ctx, &w, first+1)
 		if err != nil {
 			return nil, fmt.Errorf("list hot notes: %w", err)
 		}
-		if spots == nil {
+		if entries == nil {
 			break
 		}
-		ids := make([]int64, len(spots))
-		for i, p := range spots {
+		ids := make([]int64, len(entries))
+		for i, p := range entries {
 			ids[i] = p.ID
 		}
 		rows, err := s.ByIDsVerified(ctx, ids)
 		if err != nil {
 			return nil, err
 		}
-		for _, p := range spots {
+		for _, p := range entries {
 			if n := rows[p.ID]; n != nil {
 				found = append(found, &Edge{Cursor: page.Encode(hotCursor, w.ranking, p.Hot, p.ID), Node: n})
 			}
@@ -158,7 +158,7 @@ type hotPage struct {
 // replaced by the ranks of now: nothing of it is asked for, lest made-up numbers fill the
 // cache.
 func (s *Service) openRanking(ctx context.Context, w *hotPage) error {
-	if age := s.ranking() - w.ranking; age < -2 || age > rankingLife.Milliseconds()/hotEvery.Milliseconds() {
+	if age := s.ranking() - w.ranking; age < -2 || age > rankingMaxAge.Milliseconds()/hotInterval.Milliseconds() {
 		return nil
 	}
 	list, err := s.hot.Get(ctx, w.ranking)
@@ -166,27 +166,27 @@ func (s *Service) openRanking(ctx context.Context, w *hotPage) error {
 		return err
 	}
 	w.list = list
-	w.done = err == nil && len(list) < hotMost
+	w.done = err == nil && len(list) < maxHot
 	return nil
 }
 
 // next returns the next places: of the ranking, and what lies behind it as it is now. It
 // returns nil at the end.
-func (s *Service) next(ctx context.Context, w *hotPage, most int) ([]rankedNote, error) {
+func (s *Service) next(ctx context.Context, w *hotPage, limit int) ([]rankedNote, error) {
 	begin := slices.IndexFunc(w.list, func(p rankedNote) bool { return w.at == nil || w.at.compare(p) < 0 })
 	if begin >= 0 {
-		part := w.list[begin:min(begin+most, len(w.list))]
+		part := w.list[begin:min(begin+limit, len(w.list))]
 		w.at = &part[len(part)-1]
 		return part, nil
 	}
 	if w.done {
 		return nil, nil
 	}
-	part, err := s.hottest(ctx, w.at, most)
+	part, err := s.hottest(ctx, w.at, limit)
 	if err != nil || len(part) == 0 {
 		return nil, err
 	}
-	w.at, w.done = &part[len(part)-1], len(part) < most
+	w.at, w.done = &part[len(part)-1], len(part) < limit
 	// What the ranking had was shown already. There may be nothing else among these.
 	return slices.DeleteFunc(part, func(p rankedNote) bool {
 		return slices.ContainsFunc(w.list, func(o rankedNote) bool { return o.ID == p.ID })

@@ -89,7 +89,7 @@ func TestPagesOfHotNotesAreStableWhileLikesChange(t *testing.T) {
 func TestHotNotesGoOnBelowTheRanking(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
-		ids := p.town(t, hotMost+70, func(i int) time.Time { return time.UnixMilli(int64(i) * 1000) })
+		ids := p.town(t, maxHot+70, func(i int) time.Time { return time.UnixMilli(int64(i) * 1000) })
 		read := func(first int, after page.Cursor) (*Page, error) { return p.Hot(t.Context(), first, after) }
 		moved := false
 		got := walk(t, 90, read, func() {
@@ -107,7 +107,7 @@ func TestHotNotesGoOnBelowTheRanking(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.ahead.Add(2 * rankingLife.Milliseconds())
+		p.ahead.Add(2 * rankingMaxAge.Milliseconds())
 		next, err := read(10, *first.Info.EndCursor)
 		if err != nil || len(next.Edges) != 10 || !next.Info.HasNextPage {
 			t.Fatalf("%d notes, %v", len(next.Edges), err)

@@ -22,13 +22,13 @@ func (s *Service) openOutbox() {
 
 // An commitEffects is what follows the commit of the publishing of notes, or the end of one.
 type commitEffects struct {
-	notes, authors, shops          []int64
-	counted                        bool // comments of the shops were
-	published                      bool
-	stars                          map[int64]bool // authors
-	last                           int64          // of the numbers that it took
-	events                         []Event        // what they are of; none if that is much
-	ours, userTickets, shopTickets []outbox.JobRef
+	notes, authors, shops        []int64
+	hasComments                  bool // comments of the shops were
+	published                    bool
+	celebrities                  map[int64]bool // authors
+	last                         int64          // of the numbers that it took
+	events                       []Event        // what they are of; none if that is much
+	noteJobs, userJobs, shopJobs []outbox.JobRef
 }
 
 // prepare counts notes to their authors, each so often, and adds to tx what must happen
@@ -40,26 +40,26 @@ func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n i
 		about[r.ShopID] = true
 	}
 	a = commitEffects{notes: idsOf(rows), authors: slices.Sorted(maps.Keys(more)), shops: slices.Sorted(maps.Keys(about))}
-	followers, tickets, err := s.users.AddNotes(ctx, tx, more)
+	followers, jobs, err := s.users.AddNotes(ctx, tx, more)
 	if err != nil {
 		return a, fmt.Errorf("count them to %d users: %w", len(more), err)
 	}
-	a.userTickets = tickets
+	a.userJobs = jobs
 	if a.published = n > 0; a.published {
 		authors := make(map[int64]int64, len(rows))
 		for _, r := range rows {
 			authors[r.ID] = r.AuthorID
 		}
-		if a.stars, err = s.feed.EnqueueFanOut(ctx, tx, authors, followers); err != nil {
+		if a.celebrities, err = s.feed.EnqueueFanOut(ctx, tx, authors, followers); err != nil {
 			return a, fmt.Errorf("deliver them: %w", err)
 		}
 	}
-	a.ours, err = outbox.AddBatch(ctx, s.outbox, tx, topic, a.notes...)
+	a.noteJobs, err = outbox.AddBatch(ctx, s.outbox, tx, topic, a.notes...)
 	return a, err
 }
 
-// numbered notes which numbers notes have that tx published, in their order.
-func (a *commitEffects) numbered(rows []*ent.Note, last, follows int64) error {
+// addEvents notes which numbers notes have that tx published, in their order.
+func (a *commitEffects) addEvents(rows []*ent.Note, last, follows int64) error {
 	a.last = last
 	if len(rows) > maxBatch {
 		return nil
@@ -70,23 +70,23 @@ func (a *commitEffects) numbered(rows []*ent.Note, last, follows int64) error {
 			return err
 		}
 		a.events = append(a.events, Event{
-			Seq: last - int64(len(rows)-1-i), NoteID: r.ID, AuthorID: r.AuthorID, Note: note, Star: a.stars[r.AuthorID], Follows: follows,
+			Seq: last - int64(len(rows)-1-i), NoteID: r.ID, AuthorID: r.AuthorID, Note: note, Star: a.celebrities[r.AuthorID], Follows: follows,
 		})
 	}
 	return nil
 }
 
-// announce tells of it after the commit. It has no error, because the write stands: what
+// afterCommit tells of it after the commit. It has no error, because the write stands: what
 // cannot be told now is left to the outbox.
-func (s *Service) announce(ctx context.Context, a commitEffects) {
+func (s *Service) afterCommit(ctx context.Context, a commitEffects) {
 	if a.published {
 		s.feed.FanOutCommitted()
 	}
 	s.feed.SeqCommitted(a.last, a.events)
-	s.outbox.Finish(ctx, s.tell(ctx, a.notes, a.authors, a.shops), a.ours...)
-	s.users.AfterCommit(ctx, a.authors, a.userTickets)
-	if a.counted {
-		s.shops.AfterCommitCounts(ctx, a.shops, a.shopTickets)
+	s.outbox.Finish(ctx, s.invalidate(ctx, a.notes, a.authors, a.shops), a.noteJobs...)
+	s.users.AfterCommit(ctx, a.authors, a.userJobs)
+	if a.hasComments {
+		s.shops.AfterCommitCounts(ctx, a.shops, a.shopJobs)
 	}
 }
 
@@ -102,14 +102,14 @@ func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	for i, r := range rows {
 		authors[i], shops[i] = r.AuthorID, r.ShopID
 	}
-	return s.tell(ctx, ids, authors, shops)
+	return s.invalidate(ctx, ids, authors, shops)
 }
 
-// tell drops what is cached. Rows come before lists: a reader of a new list finds them.
-func (s *Service) tell(ctx context.Context, notes, authors, shops []int64) error {
+// invalidate drops what is cached. Rows come before lists: a reader of a new list finds them.
+func (s *Service) invalidate(ctx context.Context, notes, authors, shops []int64) error {
 	err := errors.Join(
 		s.notes.Invalidate(ctx, notes...), s.counts.Invalidate(ctx, notes...),
-		s.byAuthor.Invalidate(ctx, authors...), s.atShop.Invalidate(ctx, shops...),
+		s.byAuthor.Invalidate(ctx, authors...), s.byShop.Invalidate(ctx, shops...),
 	)
 	return outbox.Transient(err) // Redis is away
 }

@@ -47,7 +47,7 @@ func (s *Service) ByAuthors(ctx context.Context, authors []int64, first int, aft
 func (s *Service) ByShops(ctx context.Context, shops []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "note.OfShops")
 	defer span.End()
-	return s.pages(ctx, s.atShop, shops, first, after)
+	return s.pages(ctx, s.byShop, shops, first, after)
 }
 
 func (s *Service) pages(ctx context.Context, lists *cache.FirstPages[int64], owners []int64, first int, after page.Cursor) (map[int64]*Page, error) {
@@ -111,28 +111,28 @@ func (s *Service) ByIDsVerified(ctx context.Context, ids []int64) (map[int64]*No
 	if err != nil {
 		return nil, err
 	}
-	var unheard []int64
+	var absent []int64
 	for _, id := range ids {
 		if found[id] == nil {
-			unheard = append(unheard, id)
+			absent = append(absent, id)
 		}
 	}
-	if len(unheard) == 0 {
+	if len(absent) == 0 {
 		return found, nil
 	}
-	rows, err := s.load(ctx, unheard)
+	rows, err := s.load(ctx, absent)
 	maps.Copy(found, cache.Pointers(rows))
 	return found, err
 }
 
 // Newest reads the newest notes of each author from the database, most of them if there are
 // so many.
-func (s *Service) Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.ListItem, error) {
-	asks := make([]cache.ListRange[int64], len(authors))
+func (s *Service) Newest(ctx context.Context, authors []int64, limit int) (map[int64][]cache.ListItem, error) {
+	ranges := make([]cache.ListRange[int64], len(authors))
 	for i, author := range authors {
-		asks[i] = cache.ListRange[int64]{Owner: author, Before: math.MaxInt64, Limit: most}
+		ranges[i] = cache.ListRange[int64]{Owner: author, Before: math.MaxInt64, Limit: limit}
 	}
-	return s.lister(s.sql.byAuthors)(ctx, asks)
+	return s.lister(s.sql.byAuthors)(ctx, ranges)
 }
 
 // lister reads parts of lists by a statement.
@@ -142,16 +142,16 @@ func (s *Service) lister(statement string) func(context.Context, []cache.ListRan
 		Before int64 `json:"below"`
 		Limit  int   `json:"most"`
 	}
-	return func(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
-		arguments := make([]argument, len(asks))
-		for i, a := range asks {
+	return func(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+		arguments := make([]argument, len(ranges))
+		for i, a := range ranges {
 			arguments[i] = argument(a)
 		}
 		text, err := json.Marshal(arguments)
 		if err != nil {
-			return nil, fmt.Errorf("write down %d lists: %w", len(asks), err)
+			return nil, fmt.Errorf("write down %d lists: %w", len(ranges), err)
 		}
-		found := make(map[int64][]cache.ListItem, len(asks))
+		found := make(map[int64][]cache.ListItem, len(ranges))
 		err = sqldb.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {
 			var of int64
 			var at cache.ListItem
@@ -162,7 +162,7 @@ func (s *Service) lister(statement string) func(context.Context, []cache.ListRan
 			return nil
 		})
 		if err != nil {
-			return nil, fmt.Errorf("select %d lists of notes: %w", len(asks), err)
+			return nil, fmt.Errorf("select %d lists of notes: %w", len(ranges), err)
 		}
 		return found, nil
 	}

@@ -57,7 +57,7 @@ type Shops interface {
 	// AddComments adds to the comments on notes about shops, by id, in tx.
 	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error)
 	// AfterCommitCounts tells of that after the commit.
-	AfterCommitCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	AfterCommitCounts(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
 // Users are the users, as notes need them.
@@ -65,9 +65,9 @@ type Users interface {
 	// AddNotes adds to how many notes users have, by id, in tx, and keeps their rows
 	// locked. It returns how many follow each of them. Users that do not exist are
 	// overlooked.
-	AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, tickets []outbox.JobRef, err error)
+	AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, jobs []outbox.JobRef, err error)
 	// AfterCommit tells of that after the commit.
-	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
 // Pictures are those that notes show.
@@ -84,7 +84,7 @@ type Feed interface {
 	// EnqueueFanOut has tx bring notes to those who follow their authors. authors has the author
 	// of each note, followers how many follow each author. It returns which authors are
 	// stars by that.
-	EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (stars map[int64]bool, err error)
+	EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (celebrities map[int64]bool, err error)
 	// FanOutCommitted is called after the commit.
 	FanOutCommitted()
 	// SeqCommitted is called after each commit that took numbers, with the last of them, and
@@ -106,10 +106,10 @@ var files embed.FS
 
 // statements are those that ent cannot say.
 type statements struct {
-	number, take, head, block, events, byAuthors, atShops, counts, updateCounts, insert, insertCounts string
+	number, take, head, block, events, byAuthors, byShops, counts, updateCounts, insert, insertCounts string
 
-	notes, counted sqldb.IDQuery // of every miss of the caches
-	lockCounts     sqldb.IDQuery
+	notes, hasComments sqldb.IDQuery // of every miss of the caches
+	lockCounts         sqldb.IDQuery
 }
 
 // Service answers for notes. It is safe for concurrent use.
@@ -128,7 +128,7 @@ type Service struct {
 	notes    *cache.Cache[int64, Note]
 	counts   *cache.Cache[int64, Counts]
 	byAuthor *cache.FirstPages[int64]
-	atShop   *cache.FirstPages[int64]
+	byShop   *cache.FirstPages[int64]
 	hot      *cache.Cache[int64, []rankedNote] // rankings, by their number
 
 	publishing *batch.Batcher[pendingNote, *Note]
@@ -153,7 +153,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	err := sqldb.Read(files, db.Dialect(), map[string]*string{
 		"notes": &notes, "counted": &counted, "lock_counts": &lockCounts, "update_counts": &s.sql.updateCounts,
 		"insert": &s.sql.insert, "insert_counts": &s.sql.insertCounts,
-		"take": &s.sql.take, "head": &s.sql.head, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.atShops, "counts": &s.sql.counts,
+		"take": &s.sql.take, "head": &s.sql.head, "block": &s.sql.block, "events": &s.sql.events, "byauthors": &s.sql.byAuthors, "atshops": &s.sql.byShops, "counts": &s.sql.counts,
 	})
 	if err == nil && s.postgres {
 		err = sqldb.Read(files, db.Dialect(), map[string]*string{"number": &s.sql.number})
@@ -161,7 +161,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	if err != nil {
 		panic(fmt.Sprintf("note: %v", err)) // the files are part of the program
 	}
-	s.sql.notes, s.sql.counted = sqldb.NewIDQuery(db.Dialect(), notes), sqldb.NewIDQuery(db.Dialect(), counted)
+	s.sql.notes, s.sql.hasComments = sqldb.NewIDQuery(db.Dialect(), notes), sqldb.NewIDQuery(db.Dialect(), counted)
 	s.sql.lockCounts = sqldb.NewIDQuery(db.Dialect(), lockCounts)
 	s.publishing = batch.New(s.publishAll, batch.Config{
 		Max: maxBatch, MaxWaiting: maxWaiting, Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable,
@@ -205,13 +205,13 @@ func (s *Service) ByIDsOrSnapshot(ctx context.Context, ids []int64) (map[int64]*
 	if err != nil {
 		return nil, err
 	}
-	gone := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return found[id] != nil })
-	if len(gone) == 0 {
+	missing := slices.DeleteFunc(slices.Clone(ids), func(id int64) bool { return found[id] != nil })
+	if len(missing) == 0 {
 		return found, nil
 	}
-	rows, err := s.db.Note.Query().Where(entnote.IDIn(gone...)).All(ctx)
+	rows, err := s.db.Note.Query().Where(entnote.IDIn(missing...)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select %d notes that are gone: %w", len(gone), err)
+		return nil, fmt.Errorf("select %d notes that are gone: %w", len(missing), err)
 	}
 	for _, r := range rows {
 		if found[r.ID], err = fromRow(r); err != nil {

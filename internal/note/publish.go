@@ -59,15 +59,15 @@ func (d Draft) check() (Draft, apierror.UserErrors) {
 
 // checkText returns a text as it is stored. What has control characters is refused, and
 // not cleaned of them: whoever sends such a text means something else than is seen.
-func checkText(wrong *apierror.UserErrors, field, written string, clean func(string) string, most int) string {
-	t := clean(written)
+func checkText(wrong *apierror.UserErrors, field, raw string, clean func(string) string, limit int) string {
+	t := clean(raw)
 	switch {
-	case text.HasControl(written):
+	case text.HasControl(raw):
 		wrong.Add(apierror.InvalidInput, field, "The %s has control characters.", field)
 	case text.Blank(t):
 		wrong.Add(apierror.InvalidInput, field, "The %s must not be empty.", field)
-	case text.Len(t) > most:
-		wrong.Add(apierror.InvalidInput, field, "Write at most %d characters for the %s.", most, field)
+	case text.Len(t) > limit:
+		wrong.Add(apierror.InvalidInput, field, "Write at most %d characters for the %s.", limit, field)
 	}
 	return t
 }
@@ -155,12 +155,12 @@ func (s *Service) publishAll(ctx context.Context, group []*batch.Call[pendingNot
 		d := c.In.draft
 		drafts[i] = &ent.Note{AuthorID: c.In.author, ShopID: d.ShopID, Title: d.Title, Content: d.Content, Images: c.In.images, CreatedAt: now}
 	}
-	var told commitEffects
+	var effects commitEffects
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
 		if err := s.insert(ctx, tx, drafts); err != nil {
 			return err
 		}
-		told, err = s.publishRows(ctx, tx, drafts, false)
+		effects, err = s.publishRows(ctx, tx, drafts, false)
 		return err
 	})
 	if err != nil {
@@ -171,27 +171,27 @@ func (s *Service) publishAll(ctx context.Context, group []*batch.Call[pendingNot
 			c.Err = err
 		}
 	}
-	return func() { s.announce(ctx, told) }, nil
+	return func() { s.afterCommit(ctx, effects) }, nil
 }
 
 // publishRows completes the transaction that inserted notes: it records their pictures,
 // counts and delivers them, and numbers them last. With program they may show any pictures.
-func (s *Service) publishRows(ctx context.Context, tx *ent.Tx, rows []*ent.Note, program bool) (told commitEffects, err error) {
+func (s *Service) publishRows(ctx context.Context, tx *ent.Tx, rows []*ent.Note, program bool) (effects commitEffects, err error) {
 	shown, err := shownBy(rows, program)
 	if err != nil {
-		return told, err
+		return effects, err
 	}
 	if err := s.pictures.Show(ctx, tx, shown); err != nil {
-		return told, err
+		return effects, err
 	}
-	if told, err = s.prepare(ctx, tx, rows, 1); err != nil {
-		return told, err
+	if effects, err = s.prepare(ctx, tx, rows, 1); err != nil {
+		return effects, err
 	}
 	last, follows, err := s.numberAll(ctx, tx, rows)
 	if err != nil {
-		return told, err
+		return effects, err
 	}
-	return told, told.numbered(rows, last, follows)
+	return effects, effects.addEvents(rows, last, follows)
 }
 
 // insert inserts notes and their counts. It sets the ids of the rows, which grow in their
@@ -255,21 +255,21 @@ func (s *Service) Delete(ctx context.Context, by Editor, id int64) error {
 	// Not until the client hangs up, as in Publish.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	var told commitEffects
+	var effects commitEffects
 	err := s.tx(ctx, func(tx *ent.Tx) (err error) {
-		told, err = s.end(ctx, tx, by, id)
+		effects, err = s.deleteInTx(ctx, tx, by, id)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("delete note %d: %w", id, err)
 	}
-	s.announce(ctx, told)
+	s.afterCommit(ctx, effects)
 	return nil
 }
 
-// end is the transaction of Delete. Locks: the note, its counts, the shop, the author,
+// deleteInTx is the transaction of Delete. Locks: the note, its counts, the shop, the author,
 // the head of the feed.
-func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (commitEffects, error) {
+func (s *Service) deleteInTx(ctx context.Context, tx *ent.Tx, by Editor, id int64) (commitEffects, error) {
 	one := tx.Note.Query().Where(entnote.ID(id), entnote.DeletedAtIsNil())
 	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
@@ -304,17 +304,17 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, by Editor, id int64) (com
 			return commitEffects{}, fmt.Errorf("count comments to shop %d: %w", row.ShopID, err)
 		}
 	}
-	told, err := s.prepare(ctx, tx, []*ent.Note{row}, -1)
+	effects, err := s.prepare(ctx, tx, []*ent.Note{row}, -1)
 	if err != nil {
 		return commitEffects{}, err
 	}
-	told.counted, told.shopTickets = counts.Comments > 0, shops
+	effects.hasComments, effects.shopJobs = counts.Comments > 0, shops
 	var follows int64
-	if told.last, follows, err = s.number(ctx, tx, noteevent.KindREMOVED, row); err != nil {
+	if effects.last, follows, err = s.number(ctx, tx, noteevent.KindREMOVED, row); err != nil {
 		return commitEffects{}, err
 	}
-	told.events = []Event{{Seq: told.last, NoteID: id, AuthorID: row.AuthorID, Follows: follows}}
-	return told, nil
+	effects.events = []Event{{Seq: effects.last, NoteID: id, AuthorID: row.AuthorID, Follows: follows}}
+	return effects, nil
 }
 
 // DropImage removes a deleted picture from a note, and invalidates the cached note. It may

@@ -102,18 +102,18 @@ func TestADeletedNoteIsGoneForEverybody(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, other := open(t, on), open(t, on)
 		ann, bob := p.user(t), p.user(t)
-		kept, gone := p.publish(t, ann, "Stays"), p.publish(t, ann, "Goes")
+		kept, missing := p.publish(t, ann, "Stays"), p.publish(t, ann, "Goes")
 		shown := func(s *process) (ids [4][]int64) {
 			t.Helper()
 			ctx := t.Context()
-			found, err := s.ByIDs(ctx, []int64{kept.ID, gone.ID})
+			found, err := s.ByIDs(ctx, []int64{kept.ID, missing.ID})
 			byAuthor, err1 := s.ByAuthors(ctx, []int64{ann}, 10, "")
 			atShop, err2 := s.ByShops(ctx, []int64{teahouse}, 10, "")
 			hot, err3 := s.Hot(ctx, 10, "")
 			if err != nil || err1 != nil || err2 != nil || err3 != nil {
 				t.Fatal(err, err1, err2, err3)
 			}
-			for _, n := range []*Note{kept, gone} {
+			for _, n := range []*Note{kept, missing} {
 				if found[n.ID] != nil {
 					ids[0] = append(ids[0], n.ID)
 				}
@@ -121,16 +121,16 @@ func TestADeletedNoteIsGoneForEverybody(t *testing.T) {
 			ids[1], ids[2], ids[3] = idsOfPage(byAuthor[ann]), idsOfPage(atShop[teahouse]), idsOfPage(hot)
 			return ids
 		}
-		both := []int64{gone.ID, kept.ID}
+		both := []int64{missing.ID, kept.ID}
 		for _, s := range []*process{p, other} {
 			if diff := cmp.Diff([4][]int64{reversed(both), both, both, both}, shown(s)); diff != "" {
 				t.Fatal(diff)
 			}
 		}
-		if got := refused(p.Delete(t.Context(), Editor{UserID: bob}, gone.ID)); !cmp.Equal(got, []string{string(apierror.Forbidden)}) {
+		if got := refused(p.Delete(t.Context(), Editor{UserID: bob}, missing.ID)); !cmp.Equal(got, []string{string(apierror.Forbidden)}) {
 			t.Errorf("somebody else: %v", got)
 		}
-		if err := p.Delete(t.Context(), Editor{UserID: ann}, gone.ID); err != nil {
+		if err := p.Delete(t.Context(), Editor{UserID: ann}, missing.ID); err != nil {
 			t.Fatal(err)
 		}
 		one := []int64{kept.ID}
@@ -139,13 +139,13 @@ func TestADeletedNoteIsGoneForEverybody(t *testing.T) {
 				t.Error(diff)
 			}
 		}
-		if got := refused(other.Delete(t.Context(), Editor{UserID: ann}, gone.ID)); !cmp.Equal(got, []string{"NOT_FOUND id"}) {
+		if got := refused(other.Delete(t.Context(), Editor{UserID: ann}, missing.ID)); !cmp.Equal(got, []string{"NOT_FOUND id"}) {
 			t.Errorf("twice: %v", got)
 		}
 		if err := other.Delete(t.Context(), Editor{UserID: bob, IsAdmin: true}, kept.ID); err != nil {
 			t.Errorf("an administrator: %v", err)
 		}
-		if row := p.db.Note.GetX(t.Context(), gone.ID); row.Title != "Goes" || row.DeletedAt == nil {
+		if row := p.db.Note.GetX(t.Context(), missing.ID); row.Title != "Goes" || row.DeletedAt == nil {
 			t.Errorf("the row is %v", row)
 		}
 		if n := p.db.User.GetX(t.Context(), ann).NoteCount; n != 0 {

@@ -26,8 +26,8 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 			create("all is set").SetExternalID("x:1").SetSeq(1 << 60).
 				SetImages(mediapath.Column([]string{"/media/a.png", "/media/a \"b\" 火.png"}, map[string]mediapath.Size{"/media/a.png": {Width: 640, Height: 480}})).SaveX(ctx),
 		}
-		gone := create("deleted").SetSeq(2).SetDeletedAt(1_700_000_000_456).SaveX(ctx)
-		want, ids := map[int64]Note{}, []int64{gone.ID}
+		missing := create("deleted").SetSeq(2).SetDeletedAt(1_700_000_000_456).SaveX(ctx)
+		want, ids := map[int64]Note{}, []int64{missing.ID}
 		for _, r := range rows {
 			note, err := fromRow(s.db.Note.GetX(ctx, r.ID))
 			if err != nil {

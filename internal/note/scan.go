@@ -31,33 +31,33 @@ func (s *Service) Scans() []reconcile.Scan {
 
 // A countDrift is a user whose notes are not counted as the rows say.
 type countDrift struct {
-	user      int64
-	is, wants int
+	user           int64
+	stored, actual int
 }
 
 // scanCounts compares how many notes all users have, in pages.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
-	read := func(ctx context.Context, after int64, most int) ([]countDrift, error) {
-		return s.drifts(ctx, s.db, after, most)
+	read := func(ctx context.Context, after int64, limit int) ([]countDrift, error) {
+		return s.drifts(ctx, s.db, after, limit)
 	}
-	return reconcile.Counters(ctx, r, scanPage, read, countDrift.look, s.mend)
+	return reconcile.Counters(ctx, r, scanPage, read, countDrift.describe, s.repairCount)
 }
 
-// look says how a count differs.
-func (d countDrift) look() (user int64, differs string) {
-	if d.is != d.wants {
-		differs = fmt.Sprintf("user %d: the row has %d notes, and there are %d", d.user, d.is, d.wants)
+// describe says how a count differs.
+func (d countDrift) describe() (user int64, differs string) {
+	if d.stored != d.actual {
+		differs = fmt.Sprintf("user %d: the row has %d notes, and there are %d", d.user, d.stored, d.actual)
 	}
 	return d.user, differs
 }
 
 // drifts reads the counts of users behind an id.
-func (s *Service) drifts(ctx context.Context, db sqldb.Querier, after int64, most int) (page []countDrift, err error) {
+func (s *Service) drifts(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []countDrift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
-	err = sqldb.Each(ctx, db, s.sql.counts, []any{after, most}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, s.sql.counts, []any{after, limit}, func(rows *sql.Rows) error {
 		var d countDrift
-		err := rows.Scan(&d.user, &d.is, &d.wants)
+		err := rows.Scan(&d.user, &d.stored, &d.actual)
 		page = append(page, d)
 		return err
 	})
@@ -67,28 +67,28 @@ func (s *Service) drifts(ctx context.Context, db sqldb.Querier, after int64, mos
 	return page, nil
 }
 
-// mend sets a user's count to what the rows say while the user's row is locked: who
+// repairCount sets a user's count to what the rows say while the user's row is locked: who
 // publishes or deletes counts under the same lock.
-func (s *Service) mend(ctx context.Context, user int64) error {
+func (s *Service) repairCount(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countLimit)
 	defer cancel()
-	var tickets []outbox.JobRef
+	var jobs []outbox.JobRef
 	err := s.tx(ctx, func(tx *ent.Tx) error {
-		tickets = nil
+		jobs = nil
 		if _, _, err := s.users.AddNotes(ctx, tx, map[int64]int{user: 0}); err != nil { // only locks
 			return err
 		}
 		page, err := s.drifts(ctx, tx, user-1, 1)
-		if err != nil || len(page) == 0 || page[0].user != user || page[0].is == page[0].wants {
+		if err != nil || len(page) == 0 || page[0].user != user || page[0].stored == page[0].actual {
 			return err
 		}
-		_, tickets, err = s.users.AddNotes(ctx, tx, map[int64]int{user: page[0].wants - page[0].is})
+		_, jobs, err = s.users.AddNotes(ctx, tx, map[int64]int{user: page[0].actual - page[0].stored})
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("set the notes of user %d right: %w", user, err)
 	}
-	s.users.AfterCommit(ctx, []int64{user}, tickets)
+	s.users.AfterCommit(ctx, []int64{user}, jobs)
 	return nil
 }
 

@@ -42,10 +42,10 @@ func (s *Service) openCaches(hub *cache.Client) {
 		// shop ends them all, which all processes hear.
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, firstPage.statement, s.loadHead)
-	s.kinds = cache.NewQueryCache(s.tables.types, cache.Policy{
+	s.typeList = cache.NewQueryCache(s.tables.types, cache.Policy{
 		Name: "shop-type-list", TTL: 30 * time.Minute, StaleTTL: time.Hour, Beta: 1, StaleIfError: time.Hour,
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
-	}, func(struct{}) string { return "all types" }, s.loadKinds)
+	}, func(struct{}) string { return "all types" }, s.loadTypeList)
 }
 
 func decimal(id int64) string { return strconv.FormatInt(id, 10) }
@@ -91,8 +91,8 @@ func (s *Service) loadTypes(ctx context.Context, ids []int64) (map[int64]Type, e
 	return found, nil
 }
 
-// loadKinds reads the ids of all types, in their order.
-func (s *Service) loadKinds(ctx context.Context, _ struct{}) ([]int64, error) {
+// loadTypeList reads the ids of all types, in their order.
+func (s *Service) loadTypeList(ctx context.Context, _ struct{}) ([]int64, error) {
 	ids, err := s.db.ShopType.Query().Order(shoptype.BySort(), shoptype.ByID()).IDs(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select shop types: %w", err)

@@ -60,17 +60,17 @@ func (s *Service) hasType(ctx context.Context, c Changes) (bool, error) {
 	if id <= 0 {
 		return false, nil
 	}
-	return s.isKind(ctx, id)
+	return s.typeExists(ctx, id)
 }
 
 // check says everything that is wrong with clean changes of a row; typed is
 // whether their type exists, known are those of their pictures that do. For a shop that is new the row is empty.
-func (c Changes) check(have *ent.Shop, typed bool, known map[string]mediapath.Size) apierror.UserErrors {
+func (c Changes) check(have *ent.Shop, typeExists bool, known map[string]mediapath.Size) apierror.UserErrors {
 	var wrong apierror.UserErrors
 	// An imported shop may have no address, and a form may send that back.
 	noAddress := have.ID != 0 && have.Address == "" && c.Address.Value != nil
 	checkText(&wrong, "name", "name", c.Name, true, MaxName)
-	if c.TypeID.Given && !typed {
+	if c.TypeID.Given && !typeExists {
 		wrong.Add(apierror.InvalidInput, "typeId", "There is no such shop type.")
 	}
 	checkImages(&wrong, c.Images, known)
@@ -142,13 +142,13 @@ func lineOrClear(f optional.Field[string]) optional.Field[string] {
 }
 
 // checkText checks a text; what is how the message calls it.
-func checkText(wrong *apierror.UserErrors, field, what string, f optional.Field[string], required bool, most int) {
+func checkText(wrong *apierror.UserErrors, field, what string, f optional.Field[string], required bool, limit int) {
 	switch {
 	case !f.Given:
 	case required && optional.Value(f.Value) == "":
 		wrong.Add(apierror.InvalidInput, field, "The %s must not be empty.", what)
-	case text.Len(optional.Value(f.Value)) > most:
-		wrong.Add(apierror.InvalidInput, field, "Write at most %d characters for the %s.", most, what)
+	case text.Len(optional.Value(f.Value)) > limit:
+		wrong.Add(apierror.InvalidInput, field, "Write at most %d characters for the %s.", limit, what)
 	}
 }
 

@@ -76,12 +76,12 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]out
 
 // AfterCommit is [Service.Invalidate] for the writer of a change, after its commit: what
 // cannot be told now is left to the outbox.
-func (s *Service) AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
-	s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), tickets...)
+func (s *Service) AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef) {
+	s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), jobs...)
 }
 
 // AfterCommitCounts is [Service.AfterCommit] for a change that moves no shop in any list: the
 // lists stay. With each comment all of them would have to be read anew.
-func (s *Service) AfterCommitCounts(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
-	s.outbox.Finish(ctx, outbox.Transient(s.shops.Invalidate(ctx, ids...)), tickets...)
+func (s *Service) AfterCommitCounts(ctx context.Context, ids []int64, jobs []outbox.JobRef) {
+	s.outbox.Finish(ctx, outbox.Transient(s.shops.Invalidate(ctx, ids...)), jobs...)
 }

@@ -30,7 +30,7 @@ type Editor struct {
 
 // Create stores a shop that belongs to its editor and returns it as stored.
 // When it returns, every process finds the shop by its place, its type and its
-// words, as [Service.announceEdit] explains.
+// words, as [Service.afterEdit] explains.
 //
 // Bounds that the shop breaks are a [fault.UserErrors] with all of them; so is a shop
 // above the editor's hourly limit, with [quota.LimitReached]. Any other error means that
@@ -41,15 +41,15 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
 	c := d.changes().clean()
-	typed, err := s.hasType(ctx, c)
+	typeExists, err := s.hasType(ctx, c)
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.known(ctx, mediapath.Editor{UserID: by.UserID}, c)
+	known, err := s.pictureSizes(ctx, mediapath.Editor{UserID: by.UserID}, c)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.check(&ent.Shop{}, typed, known).OrNil(); err != nil {
+	if err := c.check(&ent.Shop{}, typeExists, known).OrNil(); err != nil {
 		return nil, err
 	}
 	row := c.apply(ent.Shop{}, known)
@@ -81,13 +81,13 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 		use.Release(ctx)
 		return nil, fmt.Errorf("insert a shop of user %d: %w", by.UserID, err)
 	}
-	s.announceEdit(whole, stored, job)
+	s.afterEdit(whole, stored, job)
 	return stored, nil
 }
 
 // Update changes a shop and returns it as stored. Updates of one shop follow
 // each other: what one of them leaves alone stays as another has made it. When
-// it returns, every process sees the shop as it is now, as [Service.announceEdit]
+// it returns, every process sees the shop as it is now, as [Service.afterEdit]
 // explains. An update that changes nothing writes nothing, but tells Redis all
 // the same: the row may have been changed past this program.
 //
@@ -100,29 +100,29 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 	ctx, whole, cancel := clock.SplitDeadline(ctx, editTimeout, editTimeout)
 	defer cancel()
 	c = c.clean()
-	typed, err := s.hasType(ctx, c) // before the row is locked
+	typeExists, err := s.hasType(ctx, c) // before the row is locked
 	if err != nil {
 		return nil, err
 	}
-	known, err := s.known(ctx, mediapath.Editor{UserID: by.UserID, ThingID: id}, c)
+	known, err := s.pictureSizes(ctx, mediapath.Editor{UserID: by.UserID, ThingID: id}, c)
 	if err != nil {
 		return nil, err
 	}
 	var stored *Shop
 	var job []outbox.JobRef
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
-		stored, job, err = s.update(ctx, tx, by, id, c, typed, known)
+		stored, job, err = s.update(ctx, tx, by, id, c, typeExists, known)
 		return err
 	})
 	if err != nil {
 		return nil, fmt.Errorf("change shop %d: %w", id, err)
 	}
-	s.announceEdit(whole, stored, job)
+	s.afterEdit(whole, stored, job)
 	return stored, nil
 }
 
 // update is the transaction of Update. Without a change there is no job.
-func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typed bool, known map[string]mediapath.Size) (*Shop, []outbox.JobRef, error) {
+func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typeExists bool, known map[string]mediapath.Size) (*Shop, []outbox.JobRef, error) {
 	one := tx.Shop.Query().Where(entshop.ID(id))
 	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
@@ -139,7 +139,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 		return nil, nil, err
 	}
 	known, shown := withOwn(known, before, c)
-	if err := c.check(row, typed, known).OrNil(); err != nil {
+	if err := c.check(row, typeExists, known).OrNil(); err != nil {
 		return nil, nil, err
 	}
 	next := c.apply(*row, known)
@@ -168,8 +168,8 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	return after, job, err
 }
 
-// known returns those of the pictures in changes that the editor may show.
-func (s *Service) known(ctx context.Context, by mediapath.Editor, c Changes) (map[string]mediapath.Size, error) {
+// pictureSizes returns those of the pictures in changes that the editor may show.
+func (s *Service) pictureSizes(ctx context.Context, by mediapath.Editor, c Changes) (map[string]mediapath.Size, error) {
 	return s.pictures.Known(ctx, by, optional.Value(c.Images.Value))
 }
 
@@ -195,7 +195,7 @@ func withOwn(known map[string]mediapath.Size, before *Shop, c Changes) (all map[
 }
 
 // DropImage removes a deleted picture from a shop. Every process sees the shop without it
-// when DropImage returns, as [Service.announceEdit] explains. It may be repeated.
+// when DropImage returns, as [Service.afterEdit] explains. It may be repeated.
 func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), editTimeout)
 	defer cancel()
@@ -230,7 +230,7 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 		return fmt.Errorf("remove a picture from shop %d: %w", id, err)
 	}
 	if stored != nil {
-		s.announceEdit(ctx, stored, job)
+		s.afterEdit(ctx, stored, job)
 	}
 	return nil
 }

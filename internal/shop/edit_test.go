@@ -478,9 +478,9 @@ func TestAChangedShopIsFoundAsItIsNow(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s, other := process(), process()
 		cafe, bar := kinds(t, s)["cafe"], kinds(t, s)["bar"]
-		here, there := noodles(cafe).At, geo.Point{Lat: 21.05, Lng: 105.81} // in one cell
+		here, entries := noodles(cafe).At, geo.Point{Lat: 21.05, Lng: 105.81} // in one cell
 		for _, typeID := range []int64{0, cafe, bar} {
-			for _, at := range []geo.Point{here, there} {
+			for _, at := range []geo.Point{here, entries} {
 				settledWithin(t, s, typeID, *near(at))
 			}
 		}
@@ -492,9 +492,9 @@ func TestAChangedShopIsFoundAsItIsNow(t *testing.T) {
 			at     geo.Point
 			word   string
 		}{
-			{"moved", Changes{At: optional.Set(there)}, cafe, there, "noodles"},
-			{"of another type", Changes{TypeID: optional.Set(bar)}, bar, there, "noodles"},
-			{"renamed", Changes{Name: optional.Set("Dumplings")}, bar, there, "dumplings"},
+			{"moved", Changes{At: optional.Set(entries)}, cafe, entries, "noodles"},
+			{"of another type", Changes{TypeID: optional.Set(bar)}, bar, entries, "noodles"},
+			{"renamed", Changes{Name: optional.Set("Dumplings")}, bar, entries, "dumplings"},
 			{"all back", Changes{At: optional.Set(here), TypeID: optional.Set(cafe), Name: optional.Set("Noodles")}, cafe, here, "noodles"},
 		}
 		for _, step := range steps {
@@ -507,7 +507,7 @@ func TestAChangedShopIsFoundAsItIsNow(t *testing.T) {
 					t.Errorf("%s: readers see it otherwise (-want +got):\n%s", step.name, diff)
 				}
 				for _, typeID := range []int64{0, cafe, bar} {
-					for _, at := range []geo.Point{here, there} {
+					for _, at := range []geo.Point{here, entries} {
 						want := at == step.at && (typeID == 0 || typeID == step.typeID)
 						if got := finds(t, p, shop.ID, Query{Near: near(at), TypeID: typeID}); got != want {
 							t.Errorf("%s: found %v at %v among type %d, want %v", step.name, got, at, typeID, want)
@@ -555,11 +555,11 @@ func TestAnEditIsAnnouncedThoughItsRequestIsGone(t *testing.T) {
 		read(t, s, shop.ID)
 		ctx, leave = context.WithCancel(t.Context())
 		defer leave()
-		there := geo.Point{Lat: 21.05, Lng: 105.81}
-		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{At: optional.Set(there)}); err != nil {
+		entries := geo.Point{Lat: 21.05, Lng: 105.81}
+		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{At: optional.Set(entries)}); err != nil {
 			t.Fatal(err)
 		}
-		if !finds(t, s, shop.ID, Query{Near: near(there)}) || len(s.cells.queue) > 0 {
+		if !finds(t, s, shop.ID, Query{Near: near(entries)}) || len(s.cells.queue) > 0 {
 			t.Error("the shop is not in the cells")
 		}
 		if n := jobs(t, s); n != 0 {

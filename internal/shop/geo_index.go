@@ -28,13 +28,13 @@ const (
 	addBatch         = 500     // shops in one call of a script
 	pipelineBatch    = 500     // commands in one pipeline
 
-	cellLife      = time.Hour        // of a cell at most; the rows are read again then, in case Redis lost something
-	emptyCellLife = 10 * time.Minute // of a cell without shops: anybody can ask for any sea
-	draftLife     = time.Minute      // of a rebuild that says nothing
-	buildTimeout  = time.Minute      // of one rebuild
-	builders      = 2                // rebuilds at once
-	buildQueue    = 1024             // rebuilds waiting; more are asked for again
-	redisTimeout  = 250 * time.Millisecond
+	cellTTL      = time.Hour        // of a cell at most; the rows are read again then, in case Redis lost something
+	emptyCellTTL = 10 * time.Minute // of a cell without shops: anybody can ask for any sea
+	draftTTL     = time.Minute      // of a rebuild that says nothing
+	buildTimeout = time.Minute      // of one rebuild
+	builders     = 2                // rebuilds at once
+	buildQueue   = 1024             // rebuilds waiting; more are asked for again
+	redisTimeout = 250 * time.Millisecond
 )
 
 //go:embed lua/cell_add.lua
@@ -77,7 +77,7 @@ type cellID struct {
 	cell   geo.Cell
 }
 
-func newCells(db *ent.Client, cfg Config) *geoIndex {
+func newGeoIndex(db *ent.Client, cfg Config) *geoIndex {
 	c := &geoIndex{
 		db: db, rdb: cfg.Redis, keys: keys{cfg.Prefix}, log: cfg.Log, max: cellMembers,
 		add:     redis.NewScript(cellAddLua),
@@ -176,7 +176,7 @@ func (c *geoIndex) read(ctx context.Context, typeID int64, circle geo.Circle, ba
 		switch {
 		case m[0] == nil:
 			missing = true
-			c.ask(cellID{typeID, cell})
+			c.enqueue(cellID{typeID, cell})
 		case m[1] != nil:
 			split = append(split, cell)
 		default:
@@ -197,9 +197,9 @@ func (c *geoIndex) read(ctx context.Context, typeID int64, circle geo.Circle, ba
 	return some, split, nil
 }
 
-// place puts shops that were just committed into the cells that exist, those
+// insert puts shops that were just committed into the cells that exist, those
 // of their type and those of all.
-func (c *geoIndex) place(ctx context.Context, shops []geoEntry) error {
+func (c *geoIndex) insert(ctx context.Context, shops []geoEntry) error {
 	todo := map[cellID][]geoEntry{}
 	for _, s := range shops {
 		cell := geo.CellOf(s.at, cellPrecision)
@@ -255,8 +255,8 @@ func geoArgs(shops []geoEntry, first ...any) []any {
 	return args
 }
 
-// ask has a cell rebuilt soon, unless that is waiting to be done already.
-func (c *geoIndex) ask(id cellID) {
+// enqueue has a cell rebuilt soon, unless that is waiting to be done already.
+func (c *geoIndex) enqueue(id cellID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.queued[id] {
@@ -325,7 +325,7 @@ func (c *geoIndex) rebuild(ctx context.Context, id cellID) error {
 		}
 	}
 	for part := range slices.Chunk(shops, addBatch) {
-		left, err := c.fill.Run(ctx, c.rdb, []string{draft}, geoArgs(part, number, draftLife.Milliseconds())...).Int()
+		left, err := c.fill.Run(ctx, c.rdb, []string{draft}, geoArgs(part, number, draftTTL.Milliseconds())...).Int()
 		if err != nil {
 			return fmt.Errorf("fill draft: %w", err)
 		}
@@ -335,7 +335,7 @@ func (c *geoIndex) rebuild(ctx context.Context, id cellID) error {
 	}
 	limit := c.limit(id.cell)
 	outcome, err := c.publish.Run(ctx, c.rdb, []string{c.keys.cell(id.typeID, id.cell), draft},
-		number, limit, emptyCellLife.Milliseconds(), jittered(cellLife).Milliseconds(), split).Int()
+		number, limit, emptyCellTTL.Milliseconds(), jittered(cellTTL).Milliseconds(), split).Int()
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
@@ -369,7 +369,7 @@ func jittered(d time.Duration) time.Duration {
 func (c *geoIndex) begin(ctx context.Context, draft string) (int64, error) {
 	pipe := c.rdb.Pipeline()
 	pipe.ZAddNX(ctx, draft, redis.Z{Score: float64(rand.Int64N(1 << 50)), Member: markBuilt}) //nolint:gosec // told apart, not kept secret
-	pipe.PExpire(ctx, draft, draftLife)
+	pipe.PExpire(ctx, draft, draftTTL)
 	number := pipe.ZScore(ctx, draft, markBuilt)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return 0, err

@@ -68,11 +68,11 @@ func put(t *testing.T, s *Service, drafts ...Draft) {
 // scattered makes n drafts around a place, most of them close to it.
 func scattered(rnd *rand.Rand, name string, n int) []Draft {
 	drafts := make([]Draft, n)
-	kinds := []string{"cafe", "bar", "hotel"}
+	specs := []string{"cafe", "bar", "hotel"}
 	for i := range drafts {
 		spread := 0.2 * rnd.Float64() * rnd.Float64()
 		drafts[i] = Draft{
-			ExternalID: fmt.Sprintf("%s:%d", name, i), Type: kinds[rnd.IntN(len(kinds))], Name: fmt.Sprintf("%s %d", name, i),
+			ExternalID: fmt.Sprintf("%s:%d", name, i), Type: specs[rnd.IntN(len(specs))], Name: fmt.Sprintf("%s %d", name, i),
 			Lat: 21.04 + (rnd.Float64()-0.5)*spread, Lng: 105.8 + (rnd.Float64()-0.5)*spread,
 		}
 	}
@@ -378,8 +378,8 @@ func TestNoCellStaysForEver(t *testing.T) {
 		}
 		key := s.cells.keys.cell(0, geo.CellOf(sea.Center, cellPrecision))
 		ttl := s.cells.rdb.PTTL(t.Context(), key).Val()
-		if ttl <= 0 || ttl > emptyCellLife {
-			t.Errorf("the empty cell lives for %v, want at most %v", ttl, emptyCellLife)
+		if ttl <= 0 || ttl > emptyCellTTL {
+			t.Errorf("the empty cell lives for %v, want at most %v", ttl, emptyCellTTL)
 		}
 		put(t, s, Draft{ExternalID: "isle", Type: "bar", Name: "Isle", Lat: 10, Lng: -150})
 		if got := settledWithin(t, s, 0, sea); len(got) != 1 {

@@ -33,19 +33,19 @@ func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	if err != nil {
 		return outbox.Transient(fmt.Errorf("select %d shops: %w", len(ids), err))
 	}
-	there := make([]geoEntry, len(rows))
+	entries := make([]geoEntry, len(rows))
 	for i, r := range rows {
-		there[i] = placedOf(r)
+		entries[i] = entryOf(r)
 	}
-	return s.tell(ctx, ids, there)
+	return s.invalidate(ctx, ids, entries)
 }
 
-func placedOf(r *ent.Shop) geoEntry {
+func entryOf(r *ent.Shop) geoEntry {
 	return geoEntry{r.ID, r.TypeID, geo.Point{Lat: r.Lat, Lng: r.Lng}}
 }
 
-func (s *Service) tell(ctx context.Context, ids []int64, there []geoEntry) error {
-	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.place(ctx, there), s.tables.shops.Invalidate(ctx))
+func (s *Service) invalidate(ctx context.Context, ids []int64, entries []geoEntry) error {
+	err := errors.Join(s.shops.Invalidate(ctx, ids...), s.cells.insert(ctx, entries), s.tables.shops.Invalidate(ctx))
 	return outbox.Transient(err) // Redis is away
 }
 
@@ -54,19 +54,19 @@ func (s *Service) InvalidateTypes(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(errors.Join(s.types.Invalidate(ctx, ids...), s.tables.types.Invalidate(ctx)))
 }
 
-// announceEdit tells of one shop that was committed. A cached row is replaced,
+// afterEdit tells of one shop that was committed. A cached row is replaced,
 // not dropped: the readers of a popular shop need no load after its edit.
 //
 // It has no error, because the write stands: a client that saw one would create
 // its shop twice. What Redis could not be told is left to the outbox, and so is
 // what a crash after the commit leaves untold.
-func (s *Service) announceEdit(ctx context.Context, shop *Shop, job []outbox.JobRef) {
-	there := []geoEntry{{shop.ID, shop.TypeID, shop.At}}
+func (s *Service) afterEdit(ctx context.Context, shop *Shop, job []outbox.JobRef) {
+	entries := []geoEntry{{shop.ID, shop.TypeID, shop.At}}
 	if len(job) == 0 { // nothing was written: what is cached may differ all the same, in the same version
-		s.outbox.Finish(ctx, s.tell(ctx, []int64{shop.ID}, there))
+		s.outbox.Finish(ctx, s.invalidate(ctx, []int64{shop.ID}, entries))
 		return
 	}
 	_, err := s.shops.Put(ctx, shop.ID, *shop)
-	err = errors.Join(err, s.cells.place(ctx, there), s.tables.shops.Invalidate(ctx))
+	err = errors.Join(err, s.cells.insert(ctx, entries), s.tables.shops.Invalidate(ctx))
 	s.outbox.Finish(ctx, err, job...)
 }

@@ -21,7 +21,7 @@ func TestAnEditHoldsWhileRedisIsAwayAndIsToldByAnotherProcess(t *testing.T) {
 		var w wire
 		s, other := process(&w), process(nil) // the other still reaches Redis
 		ann, d := user(t, s), noodles(kinds(t, s)["cafe"])
-		there := geo.Point{Lat: 21.05, Lng: 105.81}
+		entries := geo.Point{Lat: 21.05, Lng: 105.81}
 		old := create(t, s, ann, d)
 		settledWithin(t, other, 0, *near(d.At))
 		settledWithin(t, other, d.TypeID, *near(d.At))
@@ -33,21 +33,21 @@ func TestAnEditHoldsWhileRedisIsAwayAndIsToldByAnotherProcess(t *testing.T) {
 		w.become(cut)
 		d.At = geo.Point{Lat: 21.06, Lng: 105.79} // in the same cell
 		made := create(t, s, ann, d)
-		update(t, s, old, Changes{At: optional.Set(there)})
+		update(t, s, old, Changes{At: optional.Set(entries)})
 		if n := jobs(t, s); n != 2 {
 			t.Errorf("%d jobs wait, want one for each edit", n)
 		}
-		if finds(t, other, made.ID, Query{Near: near(d.At)}) || read(t, other, old.ID).At == there {
+		if finds(t, other, made.ID, Query{Near: near(d.At)}) || read(t, other, old.ID).At == entries {
 			t.Fatal("Redis was told after all: the test tests nothing")
 		}
 		storetest.Relay(t, other.outbox)
 		testkit.Eventually(t, 20*time.Second, func() bool {
-			return finds(t, other, made.ID, Query{Near: near(d.At)}) && finds(t, other, old.ID, Query{Near: near(there), TypeID: d.TypeID})
+			return finds(t, other, made.ID, Query{Near: near(d.At)}) && finds(t, other, old.ID, Query{Near: near(entries), TypeID: d.TypeID})
 		})
 		if len(other.cells.queue) > 0 {
 			t.Error("a cell was missing: the rows answered, not the cells")
 		}
-		if got := read(t, other, old.ID).At; got != there {
+		if got := read(t, other, old.ID).At; got != entries {
 			t.Errorf("readers see the shop at %v", got)
 		}
 		testkit.Eventually(t, 20*time.Second, func() bool { return jobs(t, other) == 0 })

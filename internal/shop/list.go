@@ -96,7 +96,7 @@ func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 	}
 	if q.TypeID != 0 {
 		// Not the cells of a type that there is not: any number can be asked for.
-		if known, err := s.isKind(ctx, q.TypeID); err != nil || !known {
+		if known, err := s.typeExists(ctx, q.TypeID); err != nil || !known {
 			return q.page(nil), err
 		}
 	}
@@ -250,7 +250,7 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 	}
 	where := q.filters()
 	if q.After != "" {
-		behind, err := q.behind()
+		behind, err := q.afterCursor()
 		if err != nil {
 			return nil, err
 		}
@@ -306,8 +306,8 @@ func (q Query) sortedUnindexed(sel *sql.Selector) {
 	sel.OrderExpr(sql.Raw(sel.C(entshop.FieldID) + " + 0 DESC"))
 }
 
-// behind keeps the rows that come after the cursor.
-func (q Query) behind() (predicate.Shop, error) {
+// afterCursor keeps the rows that come after the cursor.
+func (q Query) afterCursor() (predicate.Shop, error) {
 	k, err := q.decode(nil)
 	if err != nil {
 		return nil, err
@@ -395,16 +395,16 @@ func (q Query) page(edges []Edge) *Page {
 // reach, so that nearer shops that are added meanwhile push none out.
 func (s *Service) listNearestSorted(ctx context.Context, q Query) (*Page, error) {
 	var after *sortKey
-	border, most := distanceKey{q.Near.Radius, math.MaxInt64}, s.nearestSorted
+	border, limit := distanceKey{q.Near.Radius, math.MaxInt64}, s.nearestSorted
 	if q.After != "" {
 		k, err := q.decode(&border)
 		if err != nil {
 			return nil, err
 		}
 		// Room for those that were added.
-		after, most = &k, 2*s.nearestSorted
+		after, limit = &k, 2*s.nearestSorted
 	}
-	near, err := s.nearest(ctx, q, distanceKey{}, most)
+	near, err := s.nearest(ctx, q, distanceKey{}, limit)
 	if err != nil {
 		return nil, err
 	}

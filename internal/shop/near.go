@@ -26,9 +26,9 @@ const (
 	firstRing  = 200.0
 	ringGrowth = 4
 
-	// wordsBeyond is the radius, in metres, from which on the index of words
+	// wordIndexRadius is the radius, in metres, from which on the index of words
 	// narrows a search more than the place does.
-	wordsBeyond = 500.0
+	wordIndexRadius = 500.0
 
 	// maxSpans bounds the ranges of one statement over cells.
 	maxSpans = 128
@@ -114,11 +114,11 @@ func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int
 			if byGEO && limit > s.maxByGEO {
 				byGEO, limit = false, n+spareCandidates
 			}
-			c, err := s.look(ctx, q, ring, after, limit, &byGEO)
+			c, err := s.findCandidates(ctx, q, ring, after, limit, &byGEO)
 			if err != nil {
 				return nil, err
 			}
-			if near, err = s.take(ctx, q, ring, c, after, n); err != nil {
+			if near, err = s.resolve(ctx, q, ring, c, after, n); err != nil {
 				return nil, err
 			}
 			if len(near) >= n || c.reach >= ring.Radius {
@@ -136,11 +136,11 @@ func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int
 // way: enough to get past the cursor at once, if it is as crowded on the way
 // there as up to here.
 func more(limit int, reach, cursor float64) int {
-	crowd := float64(limit)
+	estimate := float64(limit)
 	if reach < cursor {
-		crowd *= math.Pow(cursor/max(reach, 1), 2)
+		estimate *= math.Pow(cursor/max(reach, 1), 2)
 	}
-	return int(min(max(crowd*1.25, float64(limit)*ringGrowth), math.MaxInt32))
+	return int(min(max(estimate*1.25, float64(limit)*ringGrowth), math.MaxInt32))
 }
 
 // candidates is what a look brought back: everything up to a distance.
@@ -149,9 +149,9 @@ type candidates struct {
 	reach float64 // metres: no shop nearer than this is missing
 }
 
-// look returns the candidates of a ring, about limit of them at most. It turns
+// findCandidates returns the candidates of a ring, about limit of them at most. It turns
 // byGEO off when the cells cannot answer.
-func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after distanceKey, limit int, byGEO *bool) (candidates, error) {
+func (s *Service) findCandidates(ctx context.Context, q Query, ring geo.Circle, after distanceKey, limit int, byGEO *bool) (candidates, error) {
 	if *byGEO {
 		wide := geo.Circle{Center: ring.Center, Radius: ring.Radius + slack}
 		c, ok := s.cells.within(ctx, q.TypeID, wide, limit)
@@ -169,7 +169,7 @@ func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after dist
 	where := append(q.filters(), within(ring.Spans(maxSpans, after.distance-slack)), between(ring.Center, after.distance-slack, ring.Radius+slack))
 	if q.Search != "" {
 		where = append(where, contains(q))
-		if ring.Radius > wordsBeyond {
+		if ring.Radius > wordIndexRadius {
 			where = append(where, indexed(q))
 		}
 	}
@@ -189,9 +189,9 @@ func (s *Service) look(ctx context.Context, q Query, ring geo.Circle, after dist
 	return c, nil
 }
 
-// take reads the rows of candidates, the nearest first, until n shops behind
+// resolve reads the rows of candidates, the nearest first, until n shops behind
 // the place are certain, and returns them in order.
-func (s *Service) take(ctx context.Context, q Query, ring geo.Circle, c candidates, after distanceKey, n int) ([]ranked, error) {
+func (s *Service) resolve(ctx context.Context, q Query, ring geo.Circle, c candidates, after distanceKey, n int) ([]ranked, error) {
 	certain := min(ring.Radius, c.reach)
 	list := slices.DeleteFunc(c.list, func(c candidate) bool { return c.distance < after.distance-slack })
 	slices.SortFunc(list, func(a, b candidate) int {

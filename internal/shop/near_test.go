@@ -18,17 +18,17 @@ func TestPagesByDistanceAreWholeHoweverDeep(t *testing.T) {
 		s := process()
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		s.maxByGEO = 100
-		crowd := scattered(rnd, "crowd", 400)
-		for i := range crowd {
+		estimate := scattered(rnd, "crowd", 400)
+		for i := range estimate {
 			switch {
 			case i < 120: // one spot
-				crowd[i].Lat, crowd[i].Lng = 21.041, 105.801
+				estimate[i].Lat, estimate[i].Lng = 21.041, 105.801
 			default:
-				crowd[i].Lat, crowd[i].Lng = 21.04+rnd.Float64()*0.01, 105.8+rnd.Float64()*0.01
+				estimate[i].Lat, estimate[i].Lng = 21.04+rnd.Float64()*0.01, 105.8+rnd.Float64()*0.01
 			}
 		}
-		crowd[0].Lat = 21.4 // alone, far out
-		put(t, s, crowd...)
+		estimate[0].Lat = 21.4 // alone, far out
+		put(t, s, estimate...)
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: MaxRadius}
 		settledWithin(t, s, 0, circle)
 		rows, err := s.db.Shop.Query().All(t.Context())
@@ -67,16 +67,16 @@ func TestPagesByDistanceAreWholeHoweverDeep(t *testing.T) {
 func TestALookIsBounded(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		crowd := scattered(rand.New(rand.NewPCG(1, 7)), "crowd", 400)
-		for i := range crowd {
-			crowd[i].Lat, crowd[i].Lng = 21.04, 105.6+float64(i)*1e-4 // 10 m apart
+		estimate := scattered(rand.New(rand.NewPCG(1, 7)), "crowd", 400)
+		for i := range estimate {
+			estimate[i].Lat, estimate[i].Lng = 21.04, 105.6+float64(i)*1e-4 // 10 m apart
 		}
-		put(t, s, crowd...)
+		put(t, s, estimate...)
 		far := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.5}, Radius: MaxRadius}
 		settledWithin(t, s, 0, far)
 		for _, geo := range []bool{true, false} {
 			byGEO := geo
-			c, err := s.look(t.Context(), Query{Near: &far}, far, distanceKey{}, 40, &byGEO)
+			c, err := s.findCandidates(t.Context(), Query{Near: &far}, far, distanceKey{}, 40, &byGEO)
 			if err != nil || byGEO != geo {
 				t.Fatal(byGEO, err)
 			}
@@ -84,7 +84,7 @@ func TestALookIsBounded(t *testing.T) {
 			if len(c.list) < 40 || len(c.list) > 80 || c.reach >= far.Radius {
 				t.Errorf("by GEO %v: %d candidates up to %v m", geo, len(c.list), c.reach)
 			}
-			near, err := s.take(t.Context(), Query{Near: &far}, far, c, distanceKey{}, 10)
+			near, err := s.resolve(t.Context(), Query{Near: &far}, far, c, distanceKey{}, 10)
 			if err != nil || len(near) != 10 {
 				t.Errorf("by GEO %v: %d of 10 are certain, %v", geo, len(near), err)
 			}

@@ -79,7 +79,7 @@ func TestACandidateOfAnotherOwnerIsNotTaken(t *testing.T) {
 		if !ok || len(c.list) != 3 {
 			t.Fatalf("the cells give %v", c.list)
 		}
-		got, err := s.take(t.Context(), Query{Near: &circle, OwnerID: ann}, circle, c, distanceKey{}, 10)
+		got, err := s.resolve(t.Context(), Query{Near: &circle, OwnerID: ann}, circle, c, distanceKey{}, 10)
 		if err != nil || len(got) != 1 || optional.Value(got[0].shop.OwnerID) != ann {
 			t.Errorf("%v, %v of %v are taken", got, err, all)
 		}

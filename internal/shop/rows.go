@@ -43,7 +43,7 @@ func openLookups(dialect string) lookups {
 func (s *Service) Types(ctx context.Context) ([]Type, error) {
 	ctx, span := observe.Span(ctx, "shop.Types")
 	defer span.End()
-	ids, err := s.kinds.Get(ctx, struct{}{})
+	ids, err := s.typeList.Get(ctx, struct{}{})
 	if err != nil {
 		return nil, fmt.Errorf("list shop types: %w", err)
 	}
@@ -60,10 +60,10 @@ func (s *Service) Types(ctx context.Context) ([]Type, error) {
 	return types, nil
 }
 
-// isKind reports whether there is a type, from the cached list: a number that
+// typeExists reports whether there is a type, from the cached list: a number that
 // somebody made up costs no statement and leaves nothing in the cache.
-func (s *Service) isKind(ctx context.Context, id int64) (bool, error) {
-	ids, err := s.kinds.Get(ctx, struct{}{})
+func (s *Service) typeExists(ctx context.Context, id int64) (bool, error) {
+	ids, err := s.typeList.Get(ctx, struct{}{})
 	if err != nil {
 		return false, fmt.Errorf("list shop types: %w", err)
 	}
@@ -95,7 +95,7 @@ func (s *Service) SaveCatalogue(ctx context.Context) error {
 	var ids []int64
 	var job []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
-		ids, err = plantTypes(ctx, tx, missing)
+		ids, err = upsertTypes(ctx, tx, missing)
 		if err == nil {
 			job, err = outbox.AddBatch(ctx, s.outbox, tx, typesChanged, ids...)
 		}
@@ -108,10 +108,10 @@ func (s *Service) SaveCatalogue(ctx context.Context) error {
 	return nil
 }
 
-// plantTypes writes types and returns their ids.
-func plantTypes(ctx context.Context, tx *ent.Tx, kinds []TypeSpec) ([]int64, error) {
-	writes, keys := make([]*ent.ShopTypeCreate, len(kinds)), make([]string, len(kinds))
-	for i, k := range kinds {
+// upsertTypes writes types and returns their ids.
+func upsertTypes(ctx context.Context, tx *ent.Tx, specs []TypeSpec) ([]int64, error) {
+	writes, keys := make([]*ent.ShopTypeCreate, len(specs)), make([]string, len(specs))
+	for i, k := range specs {
 		writes[i], keys[i] = tx.ShopType.Create().SetKey(k.Key).SetName(k.Name).SetSort(k.Sort), k.Key
 	}
 	err := tx.ShopType.CreateBulk(writes...).OnConflictColumns(shoptype.FieldKey).
@@ -126,7 +126,7 @@ func plantTypes(ctx context.Context, tx *ent.Tx, kinds []TypeSpec) ([]int64, err
 // requests.
 func (s *Service) Count(ctx context.Context) (int, error) { return s.db.Shop.Query().Count(ctx) }
 
-const namesAtOnce = 500 // external ids of one statement
+const namesPerStatement = 500 // external ids of one statement
 
 // IDsOf returns the ids of the shops that have external ids, by these; who has none is
 // missing. It is a statement for 500 of them, past all caches: not for requests.
@@ -134,7 +134,7 @@ func (s *Service) IDsOf(ctx context.Context, externalIDs []string) (map[string]i
 	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
 	defer cancel()
 	ids := make(map[string]int64, len(externalIDs))
-	for names := range slices.Chunk(externalIDs, namesAtOnce) {
+	for names := range slices.Chunk(externalIDs, namesPerStatement) {
 		rows, err := s.db.Shop.Query().Where(entshop.ExternalIDIn(names...)).Select(entshop.FieldID, entshop.FieldExternalID).All(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("select the ids of %d shops: %w", len(names), err)
@@ -152,7 +152,7 @@ func (s *Service) Known(ctx context.Context, externalIDs []string) (map[string]K
 	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
 	defer cancel()
 	known := make(map[string]Known, len(externalIDs))
-	for names := range slices.Chunk(externalIDs, namesAtOnce) {
+	for names := range slices.Chunk(externalIDs, namesPerStatement) {
 		rows, err := s.db.Shop.Query().Where(entshop.ExternalIDIn(names...)).
 			Select(entshop.FieldExternalID, entshop.FieldName, entshop.FieldLat, entshop.FieldLng).All(ctx)
 		if err != nil {

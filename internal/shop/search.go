@@ -83,11 +83,11 @@ func (q Query) searches() []string {
 	return []string{q.Search, q.before}
 }
 
-// walkAtLeast is how many rows of a list a search looks through before it asks
+// minWalk is how many rows of a list a search looks through before it asks
 // the index, at least; walkEach is the same for each shop of the page.
 const (
-	walkAtLeast = 4000
-	walkEach    = 200
+	minWalk     = 4000
+	walkPerShop = 200
 )
 
 // search returns the first rows in order that contain q.Search, one more than
@@ -111,7 +111,7 @@ func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) (
 				w(head)
 			}
 			q.sorted(head)
-			sel.From(head.Limit(max(walkAtLeast, walkEach*q.First)).As(entshop.Table))
+			sel.From(head.Limit(max(minWalk, walkPerShop*q.First)).As(entshop.Table))
 		}).All(ctx)
 	if err != nil || len(rows) > q.First {
 		return rows, err

@@ -74,16 +74,16 @@ type Type struct {
 
 // Service answers for shops. It is safe for concurrent use.
 type Service struct {
-	db     *ent.Client
-	sql    lookups
-	shops  *cache.Cache[int64, Shop]
-	types  *cache.Cache[int64, Type]
-	heads  *cache.QueryCache[firstPage, sortKey] // of lists of shops
-	kinds  *cache.QueryCache[struct{}, int64]    // the list of types
-	tables struct{ shops, types *cache.Table }   // whose writes end those lists
-	cells  *geoIndex
-	outbox *outbox.Box
-	log    *slog.Logger
+	db       *ent.Client
+	sql      lookups
+	shops    *cache.Cache[int64, Shop]
+	types    *cache.Cache[int64, Type]
+	heads    *cache.QueryCache[firstPage, sortKey] // of lists of shops
+	typeList *cache.QueryCache[struct{}, int64]    // the list of types
+	tables   struct{ shops, types *cache.Table }   // whose writes end those lists
+	cells    *geoIndex
+	outbox   *outbox.Box
+	log      *slog.Logger
 
 	pictures Pictures     // of shops
 	icons    Pictures     // of types
@@ -116,7 +116,7 @@ type Config struct {
 // [Service.Run] does the background work.
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
-		db: db, sql: openLookups(db.Dialect()), cells: newCells(db, cfg), outbox: box,
+		db: db, sql: openLookups(db.Dialect()), cells: newGeoIndex(db, cfg), outbox: box,
 		pictures: cfg.Pictures, icons: cfg.Icons, quota: cfg.Quota, log: cfg.Log,
 		maxByGEO: maxByGEO, nearestSorted: nearestSorted,
 	}

@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	upsertBatch   = 500              // rows in one statement
-	upsertTimeout = 10 * time.Minute // of one call of Upsert
-	tellTries     = 5
+	upsertBatch     = 500              // rows in one statement
+	upsertTimeout   = 10 * time.Minute // of one call of Upsert
+	invalidateTries = 5
 )
 
 // Upsert stores drafts in one transaction, whatever their number: those with a
@@ -39,7 +39,7 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	if err != nil {
 		return SaveCounts{}, err
 	}
-	known, err := s.knownTo(ctx, drafts)
+	known, err := s.draftPictures(ctx, drafts)
 	if err != nil {
 		return SaveCounts{}, err
 	}
@@ -57,11 +57,11 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		done := 0
 		for batch := range slices.Chunk(drafts, upsertBatch) {
-			written, tally, err := s.upsertRows(ctx, tx, batch, types, known)
+			written, counts, err := s.upsertRows(ctx, tx, batch, types, known)
 			if err != nil {
 				return err
 			}
-			stored, sum = append(stored, written...), sum.Add(tally)
+			stored, sum = append(stored, written...), sum.Add(counts)
 			done += len(batch)
 			progress(done)
 		}
@@ -75,24 +75,24 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 		return SaveCounts{}, fmt.Errorf("store %d shops: %w", len(drafts), err)
 	}
 	if len(stored) > 0 {
-		s.outbox.Finish(ctx, s.tellAll(ctx, ids, stored), jobs...)
+		s.outbox.Finish(ctx, s.invalidateRetrying(ctx, ids, stored), jobs...)
 	}
 	return sum, nil
 }
 
-// tellAll tries a few times: a hiccup of Redis should not leave a long import to
+// invalidateRetrying tries a few times: a hiccup of Redis should not leave a long import to
 // others.
-func (s *Service) tellAll(ctx context.Context, ids []int64, stored []geoEntry) (err error) {
-	for range tellTries {
-		if err = s.tell(ctx, ids, stored); err == nil || ctx.Err() != nil {
+func (s *Service) invalidateRetrying(ctx context.Context, ids []int64, stored []geoEntry) (err error) {
+	for range invalidateTries {
+		if err = s.invalidate(ctx, ids, stored); err == nil || ctx.Err() != nil {
 			return err
 		}
 	}
 	return err
 }
 
-// knownTo looks for the pictures that drafts name.
-func (s *Service) knownTo(ctx context.Context, drafts []Draft) (map[string]mediapath.Size, error) {
+// draftPictures looks for the pictures that drafts name.
+func (s *Service) draftPictures(ctx context.Context, drafts []Draft) (map[string]mediapath.Size, error) {
 	var paths []string
 	for _, d := range drafts {
 		paths = append(paths, d.Images...)
@@ -139,13 +139,13 @@ func (d *Draft) at() geo.Point { return geo.Point{Lat: d.Lat, Lng: d.Lng} }
 func sortedUnique(drafts []Draft) []Draft {
 	sorted := slices.Clone(drafts)
 	slices.SortStableFunc(sorted, func(a, b Draft) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
-	kept := sorted[:0]
+	unique := sorted[:0]
 	for i, d := range sorted {
 		if i+1 == len(sorted) || sorted[i+1].ExternalID != d.ExternalID {
-			kept = append(kept, d)
+			unique = append(unique, d)
 		}
 	}
-	return kept
+	return unique
 }
 
 // upsertRows writes one batch and returns what it wrote. Rows that are as the draft says are not touched,
@@ -162,19 +162,19 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 			return nil, SaveCounts{}, err
 		}
 	}
-	var tally SaveCounts
+	var counts SaveCounts
 	var writes []*ent.ShopCreate
 	var written []string
 	for _, d := range batch {
 		old := before[d.ExternalID]
 		switch {
 		case old == nil:
-			tally.Added++
+			counts.Added++
 		case old.OwnerID != nil, d.is(old, types):
-			tally.Unchanged++
+			counts.Unchanged++
 			continue
 		default:
-			tally.Changed++
+			counts.Changed++
 		}
 		writes, written = append(writes, d.create(tx, types, known)), append(written, d.ExternalID)
 	}
@@ -203,9 +203,9 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 		if row == nil {
 			return nil, SaveCounts{}, fmt.Errorf("shop %s vanished while it was written", name)
 		}
-		done[i] = placedOf(row)
+		done[i] = entryOf(row)
 	}
-	return done, tally, nil
+	return done, counts, nil
 }
 
 // renameFormer gives rows that have a draft's former external id the present one.

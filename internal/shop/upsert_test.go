@@ -114,14 +114,14 @@ func TestOfDraftsWithOneIDTheLastCounts(t *testing.T) {
 			drafts = append(drafts, Draft{ExternalID: fmt.Sprint(i % 550), Type: "cafe", Name: fmt.Sprint("Shop ", i), Lat: 1, Lng: 1})
 		}
 		last := 0
-		tally, err := s.Upsert(t.Context(), drafts, func(done int) {
+		counts, err := s.Upsert(t.Context(), drafts, func(done int) {
 			if done <= last {
 				t.Errorf("progress went from %d to %d", last, done)
 			}
 			last = done
 		})
-		if err != nil || tally != (SaveCounts{Added: 550}) || last != 550 {
-			t.Fatalf("%+v, %v, progress %d", tally, err, last)
+		if err != nil || counts != (SaveCounts{Added: 550}) || last != 550 {
+			t.Fatalf("%+v, %v, progress %d", counts, err, last)
 		}
 		p, err := s.List(t.Context(), Query{First: 100, Order: ByNewest})
 		if err != nil {
@@ -172,7 +172,7 @@ func FuzzFold(f *testing.F) {
 func TestIDsAreFoundByExternalIDs(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		const n = namesAtOnce + 1 // more than a statement reads
+		const n = namesPerStatement + 1 // more than a statement reads
 		drafts, names := make([]Draft, n), make([]string, n)
 		for i := range drafts {
 			names[i] = fmt.Sprintf("many:%d", i)

@@ -12,10 +12,10 @@ import (
 // are: every page shows some.
 func (s *Service) PinTypes(ctx context.Context, until time.Time) (types int, err error) {
 	ctx = cache.ForWarmup(ctx)
-	if err := s.kinds.Pin(ctx, until, struct{}{}); err != nil {
+	if err := s.typeList.Pin(ctx, until, struct{}{}); err != nil {
 		return 0, fmt.Errorf("pin the list of shop types: %w", err)
 	}
-	ids, err := s.kinds.Get(ctx, struct{}{})
+	ids, err := s.typeList.Get(ctx, struct{}{})
 	if err != nil {
 		return 0, fmt.Errorf("read the list of shop types: %w", err)
 	}
@@ -29,7 +29,7 @@ func (s *Service) PinTypes(ctx context.Context, until time.Time) (types int, err
 // order: what visitors see first. It returns the shops, each once.
 func (s *Service) WarmPages(ctx context.Context, first int) (shops []int64, err error) {
 	ctx = cache.ForWarmup(ctx)
-	types, err := s.kinds.Get(ctx, struct{}{})
+	types, err := s.typeList.Get(ctx, struct{}{})
 	if err != nil {
 		return nil, fmt.Errorf("read the list of shop types: %w", err)
 	}
