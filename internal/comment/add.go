@@ -24,41 +24,40 @@ import (
 )
 
 const (
-	// MaxContent is how many characters a comment has at most, after its normalisation.
+	// MaxContent is the maximum length of a normalized comment, in characters.
 	MaxContent = 500
 
-	// writeTimeout bounds one write, with what it tells after its commit.
+	// writeTimeout bounds one write, including the work after its commit.
 	writeTimeout = 5 * time.Second
 )
 
 // errBusy is returned when too many comments wait to be written.
 var errBusy = apierror.New(apierror.Unavailable, "Too many comments at the moment. Please try again.")
 
-// A Draft is a comment as its author writes it.
+// Draft is a comment as its author writes it.
 type Draft struct {
 	NoteID   int64
-	ParentID *int64 // the comment that it answers; nil of a comment on the note itself
+	ParentID *int64 // the comment that it answers; nil for the note
 	Content  string // 1 to MaxContent characters
 }
 
-// A draft is one that is to be stored.
+// draft is a checked comment to store.
 type draft struct {
 	Draft
 	author int64
 	at     time.Time
 }
 
-// Add stores a comment and returns it as stored. When it returns, every process sees it in
-// its lists, and what others count of it.
+// Add stores a comment and returns it as stored. All processes see it in lists and counters
+// after Add returns.
 //
-// The content is stored as written, in composed characters (NFC) and with its lines, but
-// for marks that hide or reorder text. Control characters are refused, not dropped: whoever
-// sends them means something that nobody would see.
+// The content keeps its lines. It is normalized to NFC, without marks that hide or reorder
+// text. Control characters are rejected, not removed: they indicate a text that differs
+// from its display.
 //
-// A content out of its bounds, a note that is not there or was deleted, and a parent that
-// is not on the note are [fault.UserErrors]; so is a comment above the author's hourly
-// limit, with [quota.LimitReached]. Any other error means that the database failed.
-// Calling it again makes another comment.
+// It returns an [apierror.UserErrors] for an invalid content, a missing or deleted note, and
+// a parent on another note. Above the author's hourly limit, it returns one with
+// [quota.LimitReached]. All other errors come from the database. Add is not idempotent.
 func (s *Service) Add(ctx context.Context, author int64, d Draft) (*Comment, error) {
 	ctx, span := observe.Span(ctx, "comment.Add")
 	defer span.End()
@@ -66,22 +65,22 @@ func (s *Service) Add(ctx context.Context, author int64, d Draft) (*Comment, err
 	defer cancel()
 	content, err := clean(d.Content)
 	if err != nil {
-		return nil, fmt.Errorf("add a comment of user %d to note %d: %w", author, d.NoteID, err)
+		return nil, fmt.Errorf("add comment of user %d to note %d: %w", author, d.NoteID, err)
 	}
 	d.Content = content
 	c, err := s.adds.Join(ctx, draft{d, author, s.now()})
 	if err != nil {
-		return nil, fmt.Errorf("add a comment of user %d to note %d: %w", author, d.NoteID, err)
+		return nil, fmt.Errorf("add comment of user %d to note %d: %w", author, d.NoteID, err)
 	}
 	return c, nil
 }
 
-// addAll is Add for the callers of one moment, who share a transaction.
+// addAll stores a group of comments in one transaction.
 func (s *Service) addAll(ctx context.Context, calls []*batch.Call[draft, *Comment]) (after func(), err error) {
 	drafts, uses := make([]draft, len(calls)), make([]*quota.Use, len(calls))
 	for i, c := range calls {
 		drafts[i] = c.In
-		uses[i] = s.quota.Take(ctx, c.In.author) // counted while the transaction begins
+		uses[i] = s.quota.Take(ctx, c.In.author) // runs while the transaction begins
 	}
 	var w written
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error { return s.store(ctx, tx, drafts, uses, &w) })
@@ -101,23 +100,23 @@ func (s *Service) addAll(ctx context.Context, calls []*batch.Call[draft, *Commen
 	return func() { s.afterCommit(ctx, w) }, nil
 }
 
-// clean returns the content as it is stored, or why it is refused.
+// clean returns the normalized content, or an error for the client.
 func clean(content string) (string, error) {
 	if text.HasControl(content) {
-		return "", apierror.Refuse(apierror.InvalidInput, "The text has control characters.", "input", "content")
+		return "", apierror.Refuse(apierror.InvalidInput, "Remove control characters from the comment.", "input", "content")
 	}
 	content = text.Paragraphs(content)
 	if text.Blank(content) || text.Len(content) > MaxContent {
-		return "", apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("A comment has 1 to %d characters.", MaxContent), "input", "content")
+		return "", apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("A comment must have 1 to %d characters.", MaxContent), "input", "content")
 	}
 	return content, nil
 }
 
-// written is what one transaction stored.
+// written is the result of one transaction.
 type written struct {
-	rows    []*Comment // in the order of the drafts; nil for one that was refused
-	refused []error    // in the same order; nil for one that was stored
-	roots   []*Comment // of the replies, with their new counts
+	rows    []*Comment // in the order of the drafts; nil if rejected
+	refused []error    // in the same order; nil if stored
+	roots   []*Comment // roots of the replies, with new counts
 
 	notesAfterCommit func(context.Context) error
 	shops            []int64
@@ -125,20 +124,20 @@ type written struct {
 	jobs             []outbox.JobRef
 }
 
-// store is the transaction that adds comments. A draft whose note or parent is missing, or
-// whose use of the author's limit is refused, is left out; nil uses have no limit.
+// store is the transaction that adds comments. It skips drafts with a missing note or
+// parent, or above the author's limit. Nil uses have no limit.
 //
-// It locks comments, then counts of notes, then shops, each in the order of their ids, and
-// inserts when it has all locks. So ids grow in the order of commits, and the scan, which
-// locks one of the three, reads rows and counts that agree.
+// It locks comments, counts of notes, and shops, each in id order, before it inserts. So
+// ids follow the order of commits. The scan locks one of the three, and therefore reads
+// consistent rows and counts.
 func (s *Service) store(ctx context.Context, tx *ent.Tx, drafts []draft, uses []*quota.Use, w *written) error {
 	*w = written{rows: make([]*Comment, len(drafts)), refused: make([]error, len(drafts))}
 	roots, err := rootsOf(ctx, tx, drafts, w.refused)
 	if err != nil {
 		return err
 	}
-	// Before the first row lock. SQLite holds its write lock meanwhile, at most until the
-	// deadline of the count.
+	// Wait before the first row lock. SQLite holds its write lock meanwhile, at most until the
+	// deadline of the limiter.
 	for i, use := range uses {
 		if err := use.Wait(); err != nil && w.refused[i] == nil {
 			w.refused[i] = err
@@ -170,9 +169,9 @@ func (s *Service) store(ctx context.Context, tx *ent.Tx, drafts []draft, uses []
 	return err
 }
 
-// rootsOf returns the root of each draft, nil for one that is no reply. It refuses drafts
-// whose parent is not on the note. It locks nothing, because the note and the root of a
-// comment never change.
+// rootsOf returns the root of each draft, nil for a comment on the note. It rejects drafts
+// with a parent on another note. It locks nothing, because the note and root of a comment
+// never change.
 func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft, refused []error) ([]*int64, error) {
 	roots := make([]*int64, len(drafts))
 	var ids []int64
@@ -187,7 +186,7 @@ func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft, refused []error) (
 	rows, err := tx.Comment.Query().Where(entcomment.IDIn(unique(ids)...)).
 		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select the parents: %w", err)
+		return nil, fmt.Errorf("select parents: %w", err)
 	}
 	parents := make(map[int64]*ent.Comment, len(rows))
 	for _, r := range rows {
@@ -199,7 +198,7 @@ func rootsOf(ctx context.Context, tx *ent.Tx, drafts []draft, refused []error) (
 		}
 		parent := parents[*d.ParentID]
 		if parent == nil || parent.NoteID != d.NoteID {
-			refused[i] = apierror.Refuse(apierror.NotFound, "There is no such comment on the note.", "input", "parentId")
+			refused[i] = apierror.Refuse(apierror.NotFound, "This note has no such comment.", "input", "parentId")
 			continue
 		}
 		if roots[i] = parent.RootID; roots[i] == nil {
@@ -221,8 +220,8 @@ func (s *Service) lockRoots(ctx context.Context, tx *ent.Tx, roots []*int64, ref
 	return err
 }
 
-// count adds comments to the counts of their notes and shops. It refuses drafts on notes
-// that are missing or deleted.
+// count adds the drafts to the counters of their notes and shops. It rejects drafts on
+// missing or deleted notes.
 func (s *Service) count(ctx context.Context, tx *ent.Tx, drafts []draft, w *written) error {
 	notes, shops := map[int64]int{}, map[int64]int{}
 	for i, d := range drafts {
@@ -235,7 +234,7 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, drafts []draft, w *writ
 	}
 	shopOf, afterCommit, err := s.notes.AddComments(ctx, tx, notes)
 	if err != nil {
-		return fmt.Errorf("count comments into %d notes: %w", len(notes), err)
+		return fmt.Errorf("count comments of %d notes: %w", len(notes), err)
 	}
 	w.notesAfterCommit = afterCommit
 	for i, d := range drafts {
@@ -245,19 +244,19 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, drafts []draft, w *writ
 		if shop, ok := shopOf[d.NoteID]; ok {
 			shops[shop]++
 		} else {
-			w.refused[i] = apierror.Refuse(apierror.NotFound, "There is no such note.", "input", "noteId")
+			w.refused[i] = apierror.Refuse(apierror.NotFound, "Note not found.", "input", "noteId")
 		}
 	}
 	if w.shops = slices.Sorted(maps.Keys(shops)); len(w.shops) == 0 {
 		return nil
 	}
 	if w.shopJobs, err = s.shops.AddComments(ctx, tx, shops); err != nil {
-		return fmt.Errorf("count comments into %d shops: %w", len(shops), err)
+		return fmt.Errorf("count comments of %d shops: %w", len(shops), err)
 	}
 	return nil
 }
 
-// insert stores the rows, whose ids grow in the order of the drafts, and returns the ids.
+// insert stores the rows and returns their ids, which are ascending.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots []*int64, w *written) ([]int64, error) {
 	type row struct {
 		Note    int64  `json:"note"`
@@ -281,7 +280,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots 
 		return err
 	})
 	if err == nil && len(ids) != len(rows) {
-		err = fmt.Errorf("%d are stored", len(ids))
+		err = fmt.Errorf("got %d ids", len(ids))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("insert %d comments: %w", len(rows), err)
@@ -301,11 +300,11 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []draft, roots 
 	return ids, nil
 }
 
-// afterCommit updates the caches after the commit. A cached root is replaced, so that the
-// readers of a comment with many replies need no load after each reply.
+// afterCommit updates the caches. It replaces cached roots, so that the readers of a comment
+// with many replies need no load after each reply.
 //
-// It has no error, because the write stands: a client that saw an error would comment
-// twice. If Redis fails, or the process dies after the commit, the outbox does this.
+// It returns no error, because the write succeeded: after an error, a client would add the
+// comment twice. The outbox repeats the update if Redis fails or the process crashes.
 func (s *Service) afterCommit(ctx context.Context, w written) {
 	if len(w.jobs) == 0 {
 		return
@@ -314,18 +313,18 @@ func (s *Service) afterCommit(ctx context.Context, w written) {
 	s.shops.AfterCommitCounts(ctx, w.shops, w.shopJobs)
 }
 
-const clearBatch = 500 // rows of one statement
+const clearBatch = 500 // rows per statement
 
-// ClearTexts clears the contents of all comments on deleted notes, in batches. It may be
-// repeated: it skips what an earlier call has cleared.
+// ClearTexts clears the contents of all comments on deleted notes, in batches. It is
+// idempotent.
 func (s *Service) ClearTexts(ctx context.Context, notes []int64) error {
-	for _, note := range notes { // one at a time, so that its index has its comments in the order of ids
+	for _, note := range notes { // one at a time: its index then returns comments in id order
 		onNote := entcomment.And(entcomment.NoteID(note), entcomment.RootIDIsNil())
-		for _, where := range []predicate.Comment{onNote, func(q *entsql.Selector) { belowRoots(q, note) }} { // each by its index
+		for _, where := range []predicate.Comment{onNote, func(q *entsql.Selector) { belowRoots(q, note) }} { // one index each
 			for last, more := int64(0), true; more; {
 				var err error
 				if last, more, err = s.clearSome(ctx, where, last); err != nil {
-					return fmt.Errorf("clear comments on deleted note %d: %w", note, err)
+					return fmt.Errorf("clear comments on note %d: %w", note, err)
 				}
 			}
 		}
@@ -333,7 +332,7 @@ func (s *Service) ClearTexts(ctx context.Context, notes []int64) error {
 	return nil
 }
 
-// clearSome clears one batch of comments with ids above after. It returns the last id, and
+// clearSome clears one batch of comments with ids above after. It returns the last id and
 // whether there may be more.
 func (s *Service) clearSome(ctx context.Context, where predicate.Comment, after int64) (last int64, more bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
@@ -341,7 +340,7 @@ func (s *Service) clearSome(ctx context.Context, where predicate.Comment, after 
 	ids, err := s.db.Comment.Query().Where(where, entcomment.IDGT(after), entcomment.ContentNEQ("")).
 		Order(entcomment.ByID()).Limit(clearBatch).IDs(ctx)
 	if err != nil {
-		return 0, false, fmt.Errorf("select comments above %d: %w", after, err)
+		return 0, false, fmt.Errorf("select comments after %d: %w", after, err)
 	}
 	if len(ids) == 0 {
 		return after, false, nil
@@ -352,7 +351,7 @@ func (s *Service) clearSome(ctx context.Context, where predicate.Comment, after 
 	return ids[len(ids)-1], len(ids) == clearBatch, nil
 }
 
-// belowRoots adds the condition that a comment is a reply below a comment on a note.
+// belowRoots selects the replies to comments on a note.
 func belowRoots(q *entsql.Selector, note int64) {
 	root := entsql.Table(entcomment.Table)
 	q.Where(entsql.In(q.C(entcomment.FieldRootID), entsql.Select(root.C(entcomment.FieldID)).From(root).

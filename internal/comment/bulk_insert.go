@@ -10,20 +10,20 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 )
 
-// bulkInsertTimeout bounds one call of Plant.
+// bulkInsertTimeout bounds one call of BulkInsert.
 const bulkInsertTimeout = time.Minute
 
-// A Seed is a comment of a demo town.
+// Seed is a comment of demo data.
 type Seed struct {
 	Draft
 	Author int64
 	At     time.Time
 }
 
-// BulkInsert stores comments in one transaction, all or none of them, and returns their ids in
-// the order of the drafts, which is the one in which they are listed: the oldest comes
-// first. What they answer was stored by an earlier call. A draft that [Service.Add] would
-// refuse is an error. Calling it again stores them again.
+// BulkInsert stores comments in one transaction and returns their ids, in order. Sort the
+// drafts by age, oldest first: lists use the order of ids. Parents must be stored by an
+// earlier call. A draft that [Service.Add] would reject is an error, and nothing is stored.
+// BulkInsert is not idempotent.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Seed) ([]int64, error) {
 	if len(drafts) == 0 {
 		return nil, nil
@@ -34,7 +34,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Seed) ([]int64, error
 	for i, d := range drafts {
 		content, err := clean(d.Content)
 		if err != nil {
-			return nil, fmt.Errorf("plant %d comments: %w", len(drafts), err)
+			return nil, fmt.Errorf("bulk insert %d comments: %w", len(drafts), err)
 		}
 		d.Content = content
 		all[i] = draft{d.Draft, d.Author, d.At}
@@ -45,7 +45,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Seed) ([]int64, error
 		return cmp.Or(err, errors.Join(w.refused...))
 	})
 	if err != nil {
-		return nil, fmt.Errorf("plant %d comments: %w", len(drafts), err)
+		return nil, fmt.Errorf("bulk insert %d comments: %w", len(drafts), err)
 	}
 	s.afterCommit(ctx, w)
 	ids := make([]int64, len(w.rows))

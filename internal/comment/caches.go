@@ -10,19 +10,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// headSize is how many places of each list are cached: several first pages.
+// headSize is the number of entries of each list that are cached: several first pages.
 const headSize = 50
 
-// openCaches says how each kind is cached. What a write does to them stands in
-// invalidate.go.
+// openCaches sets the policy of each cache. For their invalidation see invalidate.go.
 //
-// Nothing is kept in the process: who wrote or liked wants to see it, and a comment that
-// everybody reads is one that is liked all the time.
+// Memory holds nothing: authors and likers must see their own changes, and popular comments
+// get likes all the time.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.comments = cache.New(hub, cache.Policy{
-		// That there is no such comment is not kept: a list has the id of a new one as soon
-		// as it is committed, and its row must be found then, whether its insert was told or
-		// not. Who asks for made-up ids is slowed down where he asks.
+		// Absence is not cached: a list contains a new id right after the commit, and its row
+		// must be found then. The GraphQL server throttles requests for invented ids.
 		Name: "comment", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: -1,
 	}, cache.Source[int64, Comment]{
 		Key: decimal, Load: s.load, Parse: parseDecimal,

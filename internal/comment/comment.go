@@ -1,19 +1,17 @@
-// Package comment is the room of comments on notes.
+// Package comment manages comments on notes.
 //
-// Two levels are shown: comments on a note, the newest first, and below each of them all
-// replies, the oldest first. A reply to a reply stands below the same comment, its root,
-// and remembers whom it answers: deeper trees cannot be read on a phone, nor paged by one
-// index.
+// Comments have two levels: comments on a note, newest first, and below each of them all
+// replies, oldest first. A reply to a reply has the same root and stores its parent. Deeper
+// trees are unreadable on phones, and one index cannot page them.
 //
-// Nothing of a comment ever changes but its counts, and a comment stays as long as its
-// note. One on a note that was deleted is not there, whoever asks and however: that is
-// looked at when it is read ([Notes.Live]), so the end of a note has nothing to tell here.
+// Only the counters of a comment change. A comment exists as long as its note. Reads hide
+// comments on deleted notes with [Notes.Exist], so the deletion of a note changes nothing
+// here.
 //
-// The rows of the database are the truth; Redis has copies of rows, and of the ids in the
-// first places of lists. Of one note the ids of comments grow in the order of their
-// commits: an insert begins when the note's counts are locked, and the lock ends with its
-// transaction. So a new comment is never put among those that a reader has seen, and an
-// id is all that a cursor needs.
+// The database is the source of truth. Redis caches rows, and the first ids of lists.
+// The ids of the comments on a note follow the order of their commits, because an insert
+// locks the counts of the note until its commit. So a new comment never appears among
+// entries that a reader has passed, and an id is a sufficient cursor.
 package comment
 
 import (
@@ -34,50 +32,50 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// A Comment is what somebody wrote about a note, or in reply to another comment on it.
+// Comment is a comment on a note, or a reply to another comment.
 type Comment struct {
 	ID         int64     `json:"id"`
 	NoteID     int64     `json:"note"`
 	AuthorID   int64     `json:"author"`
-	RootID     *int64    `json:"root,omitempty"`   // the comment below which this reply stands; nil of one that is no reply
-	ParentID   *int64    `json:"parent,omitempty"` // the comment that it answers: the root, or another reply
-	Content    string    `json:"content"`          // as written, but for its normalisation: HTML and mentions mean nothing
+	RootID     *int64    `json:"root,omitempty"`   // first comment of the thread; nil if this is not a reply
+	ParentID   *int64    `json:"parent,omitempty"` // the comment that it answers: the root or another reply
+	Content    string    `json:"content"`          // normalized plain text, without HTML or mentions
 	LikeCount  int       `json:"likes,omitempty"`
-	ReplyCount int       `json:"replies,omitempty"` // below it; 0 of a reply
-	Version    int64     `json:"version"`           // raised by every update
+	ReplyCount int       `json:"replies,omitempty"` // 0 for a reply
+	Version    int64     `json:"version"`           // incremented by every update
 	CreatedAt  time.Time `json:"created_at"`
 }
 
-// IsNode says that there is a global id.
+// IsNode marks a Comment as a GraphQL Node.
 func (Comment) IsNode() {}
 
-// Notes are the notes, as comments need them.
+// Notes provides the notes that comments are on.
 type Notes interface {
-	// AddComments adds to the comments of notes, negative numbers too, and keeps their counts
-	// locked until tx ends. It returns the shop of each note, without the notes that are
-	// missing or deleted, and what the caller calls after the commit.
+	// AddComments adds to the comment counts of notes and locks the counts until tx ends.
+	// Increments may be negative. It returns the shop of each note, without missing and
+	// deleted notes, and a function to run after the commit.
 	AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) (shops map[int64]int64, afterCommit func(context.Context) error, err error)
-	// InvalidateComments forgets what is cached of the counts of notes. It may be repeated.
+	// InvalidateComments invalidates the cached counts of notes. It is idempotent.
 	InvalidateComments(ctx context.Context, notes ...int64) error
-	// Exist says which of the notes exist and were not deleted.
+	// Exist reports which notes exist and are not deleted.
 	Exist(ctx context.Context, ids []int64) (map[int64]bool, error)
 }
 
-// Shops are the shops, as comments need them.
+// Shops provides the shops that notes are about.
 type Shops interface {
-	// AddComments adds to the comments on notes about shops, by shop, negative numbers too.
-	// It locks them in the order of their ids.
+	// AddComments adds to the comment counts of shops, by shop id. Increments may be
+	// negative. It locks the shops in id order.
 	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error)
-	// AfterCommitCounts tells of it after the commit.
+	// AfterCommitCounts invalidates the shops after the commit.
 	AfterCommitCounts(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
-// Service answers for comments. It is safe for concurrent use.
+// Service provides comments. It is safe for concurrent use.
 type Service struct {
 	db       *ent.Client
 	comments *cache.Cache[int64, Comment]
-	onNotes  *cache.FirstPages[int64] // lists of comments on a note, by note
-	replies  *cache.FirstPages[int64] // lists of replies, by root
+	onNotes  *cache.FirstPages[int64] // comments on a note, by note
+	replies  *cache.FirstPages[int64] // replies, by root
 	sql      statements
 	outbox   *outbox.Box
 	notes    Notes
@@ -87,10 +85,10 @@ type Service struct {
 	adds     *batch.Batcher[draft, *Comment]
 }
 
-// statements are those that ent cannot say.
+// statements holds the statements that ent cannot express.
 type statements struct {
-	onNotes, replies                     string // the lists
-	countNotes, countShops, countReplies string // the scan
+	onNotes, replies                     string // for lists
+	countNotes, countShops, countReplies string // for scans
 	insert, addCounts                    string
 	lockNotes, lockComments              sqldb.IDQuery
 }
@@ -102,7 +100,7 @@ var files embed.FS
 type Config struct {
 	Notes Notes
 	Shops Shops
-	Quota *quota.Limit     // of new comments of a user; nil for no limit
+	Quota *quota.Limit     // of new comments per user; nil for no limit
 	Now   func() time.Time // default [time.Now]
 }
 
@@ -128,10 +126,11 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	return s
 }
 
-// ByID returns one comment. It sees every write whose call returned, and hides the
-// comment as soon as [Notes.Live] says that its note is gone. It returns
-// [fault.ErrNotFound] if there is none. When Redis is down it reads the row, so any other
-// error means that the database failed, or the notes did.
+// ByID returns one comment. It reflects all completed writes, and hides the comment as soon
+// as [Notes.Exist] omits its note.
+//
+// It returns [apierror.ErrNotFound] if there is no such comment. If Redis is unavailable,
+// it reads the row. All other errors come from the database or from Notes.
 func (s *Service) ByID(ctx context.Context, id int64) (*Comment, error) {
 	found, err := s.ByIDs(ctx, []int64{id})
 	if err != nil {
@@ -143,8 +142,8 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Comment, error) {
 	return nil, apierror.ErrNotFound
 }
 
-// ByIDs returns those of the comments that exist, as [Service.ByID] would, with one round
-// trip to the cache, at most one statement, and one look at their notes.
+// ByIDs returns the existing comments, like [Service.ByID]. It needs one round trip to the
+// cache, at most one statement, and one read of their notes.
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Comment, error) {
 	ctx, span := observe.Span(ctx, "comment.ByIDs")
 	defer span.End()
@@ -164,7 +163,7 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Comment, e
 	return found, nil
 }
 
-// rows are comments, also those on notes that were deleted.
+// rows returns comments, including those on deleted notes.
 func (s *Service) rows(ctx context.Context, ids []int64) (map[int64]*Comment, error) {
 	if len(ids) == 0 {
 		return nil, nil
@@ -176,14 +175,14 @@ func (s *Service) rows(ctx context.Context, ids []int64) (map[int64]*Comment, er
 	return found, nil
 }
 
-// live is [Notes.Live].
+// live calls [Notes.Exist].
 func (s *Service) live(ctx context.Context, notes []int64) (map[int64]bool, error) {
 	if len(notes) == 0 {
 		return nil, nil
 	}
 	live, err := s.notes.Exist(ctx, notes)
 	if err != nil {
-		return nil, fmt.Errorf("look whether %d notes are there: %w", len(notes), err)
+		return nil, fmt.Errorf("read %d notes: %w", len(notes), err)
 	}
 	return live, nil
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// The topics of this room's jobs in the outbox.
+// Outbox topics of this package.
 const (
-	addedTopic     = "comments"       // ids of comments that were inserted, or whose replies were counted anew
-	recountedTopic = "comment-counts" // ids of notes whose comments were counted anew
+	addedTopic     = "comments"       // ids of comments that were inserted or whose reply count was repaired
+	recountedTopic = "comment-counts" // ids of notes whose comment count was repaired
 )
 
-// openOutbox says what is done for a committed write when its writer could not.
+// openOutbox registers the outbox handlers. They run if the writer fails after its commit.
 func (s *Service) openOutbox() {
 	s.outbox.Handle(addedTopic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.invalidateAdded)})
 	s.outbox.Handle(recountedTopic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(func(ctx context.Context, notes ...int64) error {
@@ -24,16 +24,17 @@ func (s *Service) openOutbox() {
 	})})
 }
 
-// Invalidate tells Redis that rows of comments were inserted, changed or deleted, by
-// whomever: what is cached of them and of their roots is dropped, and the lists that they
-// stand in. It may be repeated, late too. The list of a row that is gone keeps its id
-// until it ends; readers leave it out.
+// Invalidate publishes that rows of comments were inserted, changed or deleted, by any
+// program. It invalidates the cached comments, their roots and their lists. It is
+// idempotent and may run late. Lists contain deleted ids until they expire; readers omit
+// them.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	_, err := s.invalidate(ctx, ids)
 	return err
 }
 
-// invalidateAdded is Changed for comments that were inserted: their notes counted them.
+// invalidateAdded is Invalidate for new comments. It also invalidates the counts of their
+// notes.
 func (s *Service) invalidateAdded(ctx context.Context, ids ...int64) error {
 	rows, err := s.invalidate(ctx, ids)
 	notes := make([]int64, 0, len(rows))
@@ -43,10 +44,10 @@ func (s *Service) invalidateAdded(ctx context.Context, ids ...int64) error {
 	if notes = unique(notes); len(notes) > 0 {
 		err = errors.Join(err, s.notes.InvalidateComments(ctx, notes...))
 	}
-	return outbox.Transient(err) // Redis is away
+	return outbox.Transient(err) // Redis is unavailable
 }
 
-// invalidate is Changed. It returns which comments there are, and where they stand.
+// invalidate is Invalidate. It returns the existing comments with note and root.
 func (s *Service) invalidate(ctx context.Context, ids []int64) ([]*Comment, error) {
 	rows, err := s.db.Comment.Query().Where(entcomment.IDIn(ids...)).
 		Select(entcomment.FieldID, entcomment.FieldNoteID, entcomment.FieldRootID).All(ctx)
@@ -63,13 +64,13 @@ func (s *Service) invalidate(ctx context.Context, ids []int64) ([]*Comment, erro
 	return found, outbox.Transient(errors.Join(s.comments.Invalidate(ctx, unique(touched)...), s.invalidateLists(ctx, found)))
 }
 
-// invalidateLists drops the lists that comments stand in. A list is not added to in place:
-// its insert may be told later than what came after it.
+// invalidateLists drops the lists that contain comments. It does not append to them,
+// because invalidations may run out of order.
 func (s *Service) invalidateLists(ctx context.Context, rows []*Comment) error {
 	var notes, roots []int64
 	for _, r := range rows {
 		switch {
-		case r == nil: // it was refused
+		case r == nil: // rejected
 		case r.RootID == nil:
 			notes = append(notes, r.NoteID)
 		default:
@@ -86,7 +87,7 @@ func (s *Service) invalidateLists(ctx context.Context, rows []*Comment) error {
 	return err
 }
 
-// put replaces cached comments that are older.
+// put replaces cached comments of older versions.
 func (s *Service) put(ctx context.Context, rows ...*Comment) error {
 	return s.comments.PutMany(ctx, byID(rows))
 }

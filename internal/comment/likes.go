@@ -11,25 +11,25 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// LockLikes locks comments until tx ends, in the order of their ids, and keeps their notes
-// from being deleted. It returns how many likes each comment has. Comments that are missing
-// and those on deleted notes are left out.
+// LockLikes locks comments until tx ends, in id order, and prevents the deletion of their
+// notes. It returns the number of likes of each comment, without missing comments and those
+// on deleted notes.
 //
-// add adds to the likes of these comments. It returns what the caller calls after the
-// commit, to update the cache. If that fails, the caller's outbox job calls
+// add adds to the likes of these comments. The caller runs the returned function after the
+// commit, to update the cache. If that fails, the outbox job of the caller calls
 // [Service.InvalidateLikes].
 func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error,
 ) {
 	var live []int64
-	err = s.sql.lockNotes.Each(ctx, tx, ids, func(rows *sql.Rows) error { // before the comments: notes are locked first
+	err = s.sql.lockNotes.Each(ctx, tx, ids, func(rows *sql.Rows) error { // notes are locked before comments
 		var id int64
 		err := rows.Scan(&id)
 		live = append(live, id)
 		return err
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("lock the notes of %d comments: %w", len(ids), err)
+		return nil, nil, fmt.Errorf("lock notes of %d comments: %w", len(ids), err)
 	}
 	if likes, err = s.lockComments(ctx, tx, live); err != nil {
 		return nil, nil, err
@@ -40,7 +40,7 @@ func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	}, nil
 }
 
-// lockComments locks comments until tx ends, in the order of their ids, and returns their likes.
+// lockComments locks comments until tx ends, in id order, and returns their likes.
 func (s *Service) lockComments(ctx context.Context, tx *ent.Tx, ids []int64) (likes map[int64]int, err error) {
 	likes = make(map[int64]int, len(ids))
 	err = s.sql.lockComments.Each(ctx, tx, ids, func(rows *sql.Rows) error {
@@ -83,13 +83,13 @@ func (s *Service) addCounts(ctx context.Context, tx *ent.Tx, likes, replies map[
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("add to the counts of %d comments: %w", len(more), err)
+		return nil, fmt.Errorf("update counts of %d comments: %w", len(more), err)
 	}
 	return changed, nil
 }
 
-// InvalidateLikes forgets what is cached of comments whose likes were counted, by whomever.
-// It may be repeated, late too.
+// InvalidateLikes invalidates cached comments after a change of their likes. It is
+// idempotent and may run late.
 func (s *Service) InvalidateLikes(ctx context.Context, ids ...int64) error {
-	return outbox.Transient(s.comments.Invalidate(ctx, ids...)) // Redis is away
+	return outbox.Transient(s.comments.Invalidate(ctx, ids...)) // Redis is unavailable
 }

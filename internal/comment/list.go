@@ -14,32 +14,32 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// The names of the lists in cursors.
+// Names of the lists in cursors.
 const (
 	onNotesOrder = "note-comments"
 	repliesOrder = "comment-replies"
 )
 
-// A Page is a part of a list of comments.
+// Page is one page of a list of comments.
 type Page struct {
 	Edges []*Edge
 	Info  page.Info
 }
 
-// An Edge is a comment's place in a list.
+// Edge is one comment of a Page.
 type Edge struct {
 	Cursor page.Cursor
 	Node   *Comment
 }
 
-// ByNotes returns a page of the comments on each note that are no replies, newest first,
-// as fresh as [Service.ByID]. A note that is not there, or was deleted, has an empty page.
-// Of several notes with a cursor, each has those of its comments that are older than the
-// cursor's. A size or a cursor that makes no sense is a fault.
+// ByNotes returns a page of the comments on each note, newest first, without replies. It is
+// as fresh as [Service.ByID]. Missing and deleted notes have an empty page. A cursor applies
+// to all notes: each page has the comments older than the cursor. An invalid size or cursor
+// is an [apierror.BadUserInput] error.
 //
-// Whatever the number of notes, it is one look at them, one round trip to the cache for
-// the lists and one for the rows, and at most one statement each for what these lack. A
-// page that goes beyond the newest 50 is one statement for all notes.
+// For any number of notes it needs one read of the notes, one round trip to the cache each
+// for lists and rows, and at most one statement each for missing ones. A page beyond the
+// newest 50 comments needs one statement for all notes.
 func (s *Service) ByNotes(ctx context.Context, notes []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "comment.OfNotes")
 	defer span.End()
@@ -61,15 +61,15 @@ func (s *Service) ByNotes(ctx context.Context, notes []int64, first int, after p
 	shown := filter(notes, func(note int64) bool { return live[note] })
 	lists, err := s.onNotes.Pages(ctx, shown, below, first)
 	if err != nil {
-		return nil, fmt.Errorf("list the comments on %d notes: %w", len(shown), err)
+		return nil, fmt.Errorf("list comments on %d notes: %w", len(shown), err)
 	}
 	return s.pages(ctx, notes, lists, onNotesOrder, after)
 }
 
-// Replies returns a page of all replies below each comment, oldest first, as fresh as
-// [Service.ByID]. Below a reply, or what is not there, it is empty. Cursors and faults are
-// as those of [Service.ByNotes], and so is the cost, with one more round trip for the
-// comments themselves: those that have no reply ask for no list.
+// Replies returns a page of all replies below each comment, oldest first. It is as fresh as
+// [Service.ByID]. Replies and missing comments have an empty page. Cursors, errors and cost
+// are those of [Service.ByNotes], plus one round trip for the comments. Comments without
+// replies need no list.
 func (s *Service) Replies(ctx context.Context, roots []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "comment.Replies")
 	defer span.End()
@@ -82,7 +82,7 @@ func (s *Service) Replies(ctx context.Context, roots []int64, first int, after p
 		if err != nil {
 			return nil, err
 		}
-		below = -id // places grow towards the oldest
+		below = -id // positions ascend towards the oldest
 	}
 	found, err := s.ByIDs(ctx, roots)
 	if err != nil {
@@ -91,18 +91,18 @@ func (s *Service) Replies(ctx context.Context, roots []int64, first int, after p
 	withReplies := filter(roots, func(id int64) bool { return found[id] != nil && found[id].ReplyCount > 0 })
 	lists, err := s.replies.Pages(ctx, withReplies, below, first)
 	if err != nil {
-		return nil, fmt.Errorf("list the replies below %d comments: %w", len(withReplies), err)
+		return nil, fmt.Errorf("list replies to %d comments: %w", len(withReplies), err)
 	}
 	return s.pages(ctx, roots, lists, repliesOrder, after)
 }
 
-// decode reads the id in a cursor.
+// decode returns the id in a cursor.
 func decode(c page.Cursor, order string) (id int64, err error) {
 	if err := page.Decode(c, order, &id); err != nil {
 		return 0, err
 	}
-	if id < 1 { // made up
-		return 0, apierror.BadInput("after is no cursor of this list")
+	if id < 1 { // invented
+		return 0, apierror.BadInput("invalid after: not a cursor of this list")
 	}
 	return id, nil
 }
@@ -116,7 +116,7 @@ func filter(ids []int64, good func(int64) bool) (passed []int64) {
 	return passed
 }
 
-// pages makes pages of lists, one for each owner.
+// pages returns one page for each owner.
 func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cache.ListPage, order string, after page.Cursor) (map[int64]*Page, error) {
 	var ids []int64
 	for _, list := range lists {
@@ -135,9 +135,9 @@ func (s *Service) pages(ctx context.Context, owners []int64, lists map[int64]cac
 	return pages, nil
 }
 
-// pageOf is one of pages. An id without a row is left out: somebody deleted the row past
-// this program. The next page begins behind it all the same, so that a page of such ids
-// alone does not end the list.
+// pageOf returns the page of one list. It omits ids without a row, which another program
+// deleted. The next page begins after them, so that a page of such ids does not end the
+// list.
 func pageOf(list cache.ListPage, rows map[int64]*Comment, order string, after page.Cursor) *Page {
 	p := &Page{Edges: make([]*Edge, 0, len(list.Items))}
 	var cursors []page.Cursor
@@ -154,7 +154,7 @@ func pageOf(list cache.ListPage, rows map[int64]*Comment, order string, after pa
 	return p
 }
 
-// loadOnNotes reads parts of the lists of notes with one statement.
+// loadOnNotes reads ranges of comments on notes, with one statement.
 func (s *Service) loadOnNotes(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Note  int64 `json:"note"`
@@ -167,13 +167,13 @@ func (s *Service) loadOnNotes(ctx context.Context, ranges []cache.ListRange[int6
 	}
 	found, err := s.loadItems(ctx, s.sql.onNotes, arguments, func(id int64) int64 { return id })
 	if err != nil {
-		return nil, fmt.Errorf("select the comments on %d notes: %w", len(ranges), err)
+		return nil, fmt.Errorf("select comments on %d notes: %w", len(ranges), err)
 	}
 	return found, nil
 }
 
-// loadReplies reads parts of the lists of replies with one statement. The highest place
-// comes first in a list, and the oldest reply here: its place is its id below zero.
+// loadReplies reads ranges of replies, with one statement. Lists sort by descending
+// position, so the position of a reply is its negated id.
 func (s *Service) loadReplies(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Root  int64 `json:"root"`
@@ -186,7 +186,7 @@ func (s *Service) loadReplies(ctx context.Context, ranges []cache.ListRange[int6
 	}
 	found, err := s.loadItems(ctx, s.sql.replies, arguments, func(id int64) int64 { return -id })
 	if err != nil {
-		return nil, fmt.Errorf("select the replies below %d comments: %w", len(ranges), err)
+		return nil, fmt.Errorf("select replies to %d comments: %w", len(ranges), err)
 	}
 	return found, nil
 }
@@ -195,7 +195,7 @@ func (s *Service) loadReplies(ctx context.Context, ranges []cache.ListRange[int6
 func (s *Service) loadItems(ctx context.Context, statement string, arguments any, at func(id int64) int64) (map[int64][]cache.ListItem, error) {
 	text, err := json.Marshal(arguments)
 	if err != nil {
-		return nil, fmt.Errorf("write down what is asked for: %w", err)
+		return nil, fmt.Errorf("encode list ranges: %w", err)
 	}
 	found := map[int64][]cache.ListItem{}
 	err = sqldb.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {

@@ -14,11 +14,10 @@ func fromRow(r *ent.Comment) *Comment {
 	}
 }
 
-// fromMilli is a time that is stored as milliseconds, in the form in which it comes out of
-// the cache too.
+// fromMilli converts stored milliseconds to a UTC time, as the cache decodes it.
 func fromMilli(ms int64) time.Time { return time.UnixMilli(ms).UTC() }
 
-// unique is ids without repetitions, in ascending order.
+// unique returns ids without duplicates, ascending.
 func unique(ids []int64) []int64 {
 	return slices.Compact(slices.Sorted(slices.Values(ids)))
 }

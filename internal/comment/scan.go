@@ -17,14 +17,14 @@ import (
 
 const (
 	scanPage   = 500
-	scanCounts = 5000             // counters a second
-	countLimit = 30 * time.Second // of the statement that counts a page of them
+	scanCounts = 5000             // counters per second
+	countLimit = 30 * time.Second // per statement
 )
 
-// Scans are what this room compares: what it counts comments into.
+// Scans returns the consistency scan of comment and reply counts.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{{
-		Name: "comments", Description: "comments of each note and shop, and replies of each comment, with the comments", Rate: scanCounts,
+		Name: "comments", Description: "comment counts of notes and shops, and reply counts, against comments", Rate: scanCounts,
 		Run: func(ctx context.Context, r *reconcile.Run) error {
 			for _, c := range []counter{s.repliesCounter(), s.notesCounter(), s.shopsCounter()} {
 				if err := c.scan(ctx, r); err != nil {
@@ -36,14 +36,14 @@ func (s *Service) Scans() []reconcile.Scan {
 	}}
 }
 
-// A counter is a column that comments are counted into.
+// counter is a column that counts comments.
 type counter struct {
 	s    *Service
-	noun string // whose: "shop"
-	unit string // what it counts
-	text string // the statement of a page
+	noun string // owner of the column, for example "shop"
+	unit string // counted objects
+	text string // statement that reads a page
 	lock func(ctx context.Context, tx *ent.Tx, id int64) error
-	// add adds to it, and returns what is to be told after the commit.
+	// add adds to the counter and returns a function to run after the commit.
 	add func(ctx context.Context, tx *ent.Tx, id int64, more int) (afterCommit func(context.Context), err error)
 }
 
@@ -103,13 +103,13 @@ func (s *Service) shopsCounter() counter {
 	}
 }
 
-// A drift is a counter that is not what the comments say.
+// drift compares a stored counter with the actual count.
 type drift struct {
 	id             int64
 	stored, actual int
 }
 
-// scan compares all counters of a kind, in pages.
+// scan compares all counters of a kind, page by page.
 func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
 	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
 		return c.page(ctx, c.s.db, after, limit)
@@ -117,15 +117,15 @@ func (c counter) scan(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, c.describe, c.repair)
 }
 
-// describe says how a counter differs.
+// describe returns the difference of a counter, or "".
 func (c counter) describe(d drift) (id int64, differs string) {
 	if d.stored != d.actual {
-		differs = fmt.Sprintf("%s %d: it has %d %s, and the comments say %d", c.noun, d.id, d.stored, c.unit, d.actual)
+		differs = fmt.Sprintf("%s %d: %d %s stored, %d counted", c.noun, d.id, d.stored, c.unit, d.actual)
 	}
 	return d.id, differs
 }
 
-// page reads counters behind an id.
+// page reads the page of counters after an id.
 func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
@@ -136,20 +136,20 @@ func (c counter) page(ctx context.Context, db sqldb.Querier, after int64, limit 
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("count the %s of each %s behind %d: %w", c.unit, c.noun, after, err)
+		return nil, fmt.Errorf("count %s of each %s after %d: %w", c.unit, c.noun, after, err)
 	}
 	return page, nil
 }
 
-// repair sets a counter to what the comments say while its row is locked: two scans at once
-// would add the same difference twice. Who comments adds before or after.
+// repair corrects a counter while its row is locked. Without the lock, concurrent scans
+// would add the same difference twice.
 func (c counter) repair(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var afterCommit func(context.Context)
 	err := ent.WithTx(ctx, c.s.db, func(tx *ent.Tx) error {
 		if err := c.lock(ctx, tx, id); err != nil {
-			return fmt.Errorf("lock it: %w", err)
+			return fmt.Errorf("lock row: %w", err)
 		}
 		page, err := c.page(ctx, tx, id-1, 1)
 		if err != nil || len(page) == 0 || page[0].id != id || page[0].stored == page[0].actual {
@@ -159,7 +159,7 @@ func (c counter) repair(ctx context.Context, id int64) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("set the %s of %s %d right: %w", c.unit, c.noun, id, err)
+		return fmt.Errorf("repair %s of %s %d: %w", c.unit, c.noun, id, err)
 	}
 	if afterCommit != nil {
 		afterCommit(ctx)

@@ -12,21 +12,21 @@ import (
 )
 
 const (
-	insertBatch       = 500         // likes of one statement
-	bulkInsertTimeout = time.Minute // of one call
+	insertBatch       = 500         // likes per statement
+	bulkInsertTimeout = time.Minute // per call
 )
 
-// Draft is a like of a seed.
+// Draft is a like to store.
 type Draft struct {
 	Target int64 `json:"target"`
 	User   int64 `json:"user"`
 }
 
-// BulkInsert stores likes, of one target in the order of the drafts, and returns how many
-// were added: those that are there stay, and a target that there is not is overlooked.
-// It is one transaction with a statement for 500 likes, which locks the counts of the
-// targets until its end. So a call of some thousand likes is a good size, and to repeat one
-// that failed does no harm.
+// BulkInsert stores likes and returns the number of new ones. The likes of a target keep
+// the order of drafts. It skips existing likes and missing targets, so it is idempotent.
+//
+// It runs one transaction, with a statement per 500 likes, and locks the counts of the
+// targets until the end. Some thousand likes per call are a good size.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bulkInsertTimeout)
 	defer cancel()
@@ -36,7 +36,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	err = s.tx(ctx, func(tx *ent.Tx) error {
 		likes, add, err := s.target.LockLikes(ctx, tx, sorted(drafts, func(d Draft) int64 { return d.Target }))
 		if err != nil {
-			return fmt.Errorf("lock their targets: %w", err)
+			return fmt.Errorf("lock targets: %w", err)
 		}
 		existing := slices.DeleteFunc(slices.Clone(drafts), func(d Draft) bool { _, exists := likes[d.Target]; return !exists })
 		more = make(map[int64]int)
@@ -57,7 +57,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("plant %d likes of %ss: %w", len(drafts), s.noun(), err)
+		return 0, fmt.Errorf("bulk insert %d likes of %ss: %w", len(drafts), s.noun(), err)
 	}
 	for _, n := range more {
 		added += n
@@ -68,8 +68,8 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	return added, nil
 }
 
-// insert stores likes that do not exist yet. It returns those in the order of their ids,
-// which grow in the order of the drafts.
+// insert stores missing likes. It returns them in the order of their ids, which follows the
+// order of drafts.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]row, error) {
 	rows, err := s.readRows(ctx, tx, s.sql.insert, string(s.kind), s.now().UnixMilli(), sqldb.JSON(drafts))
 	if err != nil {
@@ -78,13 +78,13 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, drafts []Draft) ([]row
 	return rows, nil
 }
 
-// tx runs a transaction. It runs it again from its beginning if the database undid it
-// because of another one.
+// tx runs work in a transaction. It retries from the start if the database aborts it because
+// of another one.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }
 
-// changesOf is what is to be told of planted likes: of each target and of each user once.
+// changesOf returns the changes to publish for new likes, one per target and one per user.
 func changesOf(drafts []Draft, more map[int64]int) []change {
 	drafts = slices.DeleteFunc(slices.Clone(drafts), func(d Draft) bool { return more[d.Target] == 0 })
 	var changes []change
@@ -97,7 +97,7 @@ func changesOf(drafts []Draft, more map[int64]int) []change {
 	return changes
 }
 
-// sorted are ids of drafts, each once.
+// sorted returns the distinct ids of drafts, ascending.
 func sorted(drafts []Draft, id func(Draft) int64) []int64 {
 	ids := make([]int64, len(drafts))
 	for i, d := range drafts {

@@ -21,21 +21,20 @@ import (
 // errBusy is returned when too many likes wait to be written.
 var errBusy = apierror.New(apierror.Unavailable, "Too many likes at the moment. Please try again.")
 
-// Like has a user like a target. To repeat it does no harm: an existing like is found
-// without a lock, and nothing is written. The unique index lets one of two concurrent likes
-// in; both succeed. When Like returns, every process shows the like.
+// Like stores a like of a target by a user. It is idempotent: it finds an existing like
+// without a lock and writes nothing. The unique index admits one of two concurrent likes;
+// both succeed. All processes see the like after Like returns.
 //
-// It returns a [fault.UserErrors] without such a target, and above the user's hourly limit
-// ([quota.LimitReached]). Any other error means that the database failed. If
-// the user already likes the target, a repeated like changes nothing and succeeds, even if
-// the target was deleted meanwhile.
+// It returns an [apierror.UserErrors] if there is no such target, or above the user's hourly
+// limit ([quota.LimitReached]). All other errors come from the database. A repeated like
+// succeeds even if the target was deleted meanwhile.
 func (s *Service) Like(ctx context.Context, user, id int64) error {
 	_, _, err := s.LikeAndCount(ctx, user, id)
 	return err
 }
 
-// LikeAndCount is [Service.Like]. It also returns how many likes the target has after the
-// change. known is false if that was not read, because the like existed.
+// LikeAndCount is [Service.Like]. It also returns the likes of the target after the change.
+// known is false if they were not read, because the like existed.
 func (s *Service) LikeAndCount(ctx context.Context, user, id int64) (likes int, known bool, err error) {
 	ctx, span := observe.Span(ctx, "like.Like")
 	defer span.End()
@@ -43,39 +42,39 @@ func (s *Service) LikeAndCount(ctx context.Context, user, id int64) (likes int, 
 	defer cancel()
 	a, err := s.likes.Join(ctx, Draft{Target: id, User: user})
 	if err != nil {
-		return 0, false, fmt.Errorf("user %d likes %s %d: %w", user, s.noun(), id, err)
+		return 0, false, fmt.Errorf("like %s %d as user %d: %w", s.noun(), id, user, err)
 	}
 	return a.likes, a.known, nil
 }
 
-// Unlike takes a like back. It is idempotent as [Service.Like] is, with the same errors,
-// and asks for the target only if there is a like of it.
+// Unlike removes a like. It is idempotent and returns the errors of [Service.Like]. It
+// checks the target only if the like exists.
 func (s *Service) Unlike(ctx context.Context, user, id int64) error {
 	ctx, span := observe.Span(ctx, "like.Unlike")
 	defer span.End()
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if _, err := s.unlikes.Join(ctx, Draft{Target: id, User: user}); err != nil {
-		return fmt.Errorf("user %d likes %s %d no more: %w", user, s.noun(), id, err)
+		return fmt.Errorf("unlike %s %d as user %d: %w", s.noun(), id, user, err)
 	}
 	return nil
 }
 
-// An result is the result of one call.
+// result is the result of one call.
 type result struct {
-	likes int // of the target, after the change
+	likes int // likes of the target after the change
 	known bool
 }
 
-// calls are those of one group.
+// calls is one group of calls.
 type calls = []*batch.Call[Draft, result]
 
-// newBatcher returns a batcher for likes or for unlikes.
+// newBatcher returns a batcher of likes or unlikes.
 func newBatcher(run batch.Run[Draft, result]) *batch.Batcher[Draft, result] {
 	return batch.New(run, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable})
 }
 
-// likeAll is Like for the callers of one moment.
+// likeAll runs a group of likes.
 func (s *Service) likeAll(ctx context.Context, group calls) (after func(), err error) {
 	if s.sql.likeNotes != "" {
 		return s.likeNotes(ctx, group)
@@ -83,14 +82,14 @@ func (s *Service) likeAll(ctx context.Context, group calls) (after func(), err e
 	return s.likeRows(ctx, group)
 }
 
-// likeRows is likeAll by a transaction of several statements.
+// likeRows is likeAll with a transaction of several statements.
 func (s *Service) likeRows(ctx context.Context, group calls) (after func(), err error) {
 	return s.changeAll(ctx, group, func(row int64) bool { return row != 0 }, func(tx *ent.Tx, w *work) error {
 		rows, err := s.insert(ctx, tx, w.drafts)
 		if err != nil {
 			return err
 		}
-		for _, r := range rows { // in the order of their ids, which are the largest of their targets
+		for _, r := range rows { // by id; new ids are the largest of their targets
 			w.more[r.Target]++
 			behind := w.likes[r.Target]+w.more[r.Target] > likersSize
 			w.changes[r.Draft] = change{Target: r.Target, User: r.User, Behind: behind}
@@ -99,20 +98,20 @@ func (s *Service) likeRows(ctx context.Context, group calls) (after func(), err 
 	})
 }
 
-// unlikeAll is Unlike for the callers of one moment.
+// unlikeAll runs a group of unlikes.
 func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err error) {
 	return s.changeAll(ctx, group, func(row int64) bool { return row == 0 }, func(tx *ent.Tx, w *work) error {
 		ids := make(map[int64]Draft, len(w.drafts))
 		for _, d := range w.drafts {
 			ids[w.rows[d]] = d
 		}
-		// By their ids: a like that was added after the lookup stays.
+		// Delete by id: a like that was added after the lookup stays.
 		args := []any{sqldb.JSON(slices.Collect(maps.Keys(ids)))}
 		err := sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.remove, args, func(rows *sql.Rows) error {
 			var id int64
 			err := rows.Scan(&id)
 			d := ids[id]
-			if w.likes[d.Target]+w.more[d.Target] > 0 { // the scan corrects a count that is too low
+			if w.likes[d.Target]+w.more[d.Target] > 0 { // the scan repairs a count that is too low
 				w.more[d.Target]--
 			}
 			w.changes[d] = change{Target: d.Target, User: d.User, Removed: id}
@@ -125,32 +124,32 @@ func (s *Service) unlikeAll(ctx context.Context, group calls) (after func(), err
 	})
 }
 
-// An outcome holds the results of a group.
+// outcome holds the results of a group.
 type outcome struct {
 	refused map[Draft]error
 	changes map[Draft]change
-	likes   map[int64]int // of changed targets, afterwards
+	likes   map[int64]int // likes of changed targets, after the change
 	jobs    []outbox.JobRef
 }
 
-// work is what one transaction does.
+// work is the state of one transaction.
 type work struct {
 	outcome
-	rows   map[Draft]int64 // ids of the likes that the lookup found
-	drafts []Draft         // to be changed, each once, in the order of their calls
-	more   map[int64]int   // to be added to the likes of targets
+	rows   map[Draft]int64 // ids of existing likes
+	drafts []Draft         // to change, each once, in the order of calls
+	more   map[int64]int   // to add to the likes of targets
 
 	afterCommit func(*cache.Pipeline)
 }
 
-// changeAll runs a group. Calls for which the lookup finds what they ask for (done) write
-// nothing. write changes the rows for the other ones, whose targets are locked.
+// changeAll runs a group. It writes nothing for calls whose result already exists (done).
+// write changes the rows of the others, whose targets are locked.
 //
-// The locks come first, so transactions on one target run one after the other: the ids of
-// its likes grow in the order of commits, in which readers see who liked first.
+// Locks come first, so transactions on one target run one after the other. The ids of its
+// likes follow the order of commits, and readers see first likers in that order.
 //
-// Each change counts against the user's hourly limit, unless it fails. The count runs while
-// the transaction begins.
+// Each successful change counts against the user's hourly limit. The count runs while the
+// transaction begins.
 func (s *Service) changeAll(ctx context.Context, group calls, done func(row int64) bool, write func(*ent.Tx, *work) error) (after func(), err error) {
 	w := &work{}
 	if w.rows, err = s.rowsOf(ctx, group); err != nil {
@@ -178,8 +177,8 @@ func (s *Service) changeAll(ctx context.Context, group calls, done func(row int6
 	return s.finish(ctx, group, &w.outcome, w.afterCommit), nil
 }
 
-// finish sets the results of a group's calls. after updates Redis; afterCommit adds the
-// counts of the targets to its pipeline.
+// finish sets the results of a group. after updates Redis; afterCommit adds the counts of
+// the targets to its pipeline.
 func (s *Service) finish(ctx context.Context, group calls, o *outcome, afterCommit func(*cache.Pipeline)) (after func()) {
 	var changes, repeats []change
 	for _, c := range group {
@@ -189,7 +188,7 @@ func (s *Service) finish(ctx context.Context, group calls, o *outcome, afterComm
 		if made, changed := o.changes[c.In]; changed {
 			changes = append(changes, made)
 			c.Out = result{o.likes[c.In.Target], true}
-			delete(o.changes, c.In) // for a second call that asks for the same
+			delete(o.changes, c.In) // a second equal call is a repeat
 		} else {
 			repeats = append(repeats, change{Target: c.In.Target, User: c.In.User})
 		}
@@ -199,12 +198,12 @@ func (s *Service) finish(ctx context.Context, group calls, o *outcome, afterComm
 			p := s.hub.Pipeline()
 			afterCommit(p)
 			s.invalidateSetsIn(p, changes...)
-			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
+			// The write succeeded, so callers get no error. If Redis fails, the outbox retries.
 			s.outbox.Finish(ctx, outbox.Transient(p.Exec(ctx)), o.jobs...)
 		}
 		if len(repeats) > 0 {
-			// The writer of a repeated change may not have updated Redis yet, and the caller is
-			// to see the change. A failure is the writer's, whose outbox job covers it.
+			// The writer of an existing like may not have updated Redis yet, and the caller must see
+			// the change. Ignore errors: the outbox job of the writer covers them.
 			_ = s.invalidate(ctx, repeats...)
 		}
 	}
@@ -213,8 +212,8 @@ func (s *Service) finish(ctx context.Context, group calls, o *outcome, afterComm
 // changeRows is the transaction of changeAll.
 func (s *Service) changeRows(ctx context.Context, tx *ent.Tx, w *work, uses map[Draft]*quota.Use, write func(*ent.Tx, *work) error) error {
 	w.outcome = outcome{refused: map[Draft]error{}, changes: map[Draft]change{}}
-	// Before the first row lock. SQLite holds its write lock meanwhile, at most until the
-	// deadline of the count.
+	// Wait before the first row lock. SQLite holds its write lock meanwhile, at most until the
+	// deadline of the limiter.
 	for d, use := range uses {
 		if err := use.Wait(); err != nil {
 			w.refused[d] = err
@@ -226,7 +225,7 @@ func (s *Service) changeRows(ctx context.Context, tx *ent.Tx, w *work, uses map[
 	}
 	likes, add, err := s.target.LockLikes(ctx, tx, sorted(w.drafts, func(d Draft) int64 { return d.Target }))
 	if err != nil {
-		return fmt.Errorf("lock their targets: %w", err)
+		return fmt.Errorf("lock targets: %w", err)
 	}
 	w.drafts = slices.DeleteFunc(w.drafts, func(d Draft) bool {
 		_, exists := likes[d.Target]
@@ -256,11 +255,10 @@ func (s *Service) changeRows(ctx context.Context, tx *ent.Tx, w *work, uses map[
 }
 
 func (s *Service) notFound() error {
-	return apierror.Refuse(apierror.NotFound, "There is no such "+s.noun()+".", "id")
+	return apierror.Refuse(apierror.NotFound, "The "+s.noun()+" was not found.", "id")
 }
 
-// rowsOf returns the ids of the likes that the calls of a group are about, without those
-// that do not exist.
+// rowsOf returns the ids of the existing likes of a group.
 func (s *Service) rowsOf(ctx context.Context, group calls) (map[Draft]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -270,7 +268,7 @@ func (s *Service) rowsOf(ctx context.Context, group calls) (map[Draft]int64, err
 	}
 	rows, err := s.readRows(ctx, s.db, s.sql.find, string(s.kind), sqldb.JSON(drafts))
 	if err != nil {
-		return nil, fmt.Errorf("look for %d likes: %w", len(group), err)
+		return nil, fmt.Errorf("select %d likes: %w", len(group), err)
 	}
 	found := make(map[Draft]int64, len(rows))
 	for _, r := range rows {
@@ -285,7 +283,7 @@ type row struct {
 	Draft
 }
 
-// readRows runs a statement that returns likes, and returns them in the order of their ids.
+// readRows runs a statement that returns likes. It sorts them by id.
 func (s *Service) readRows(ctx context.Context, db sqldb.Querier, statement string, args ...any) ([]row, error) {
 	var list []row
 	err := sqldb.Each(sqldb.Prepared(ctx), db, statement, args, func(rows *sql.Rows) error {

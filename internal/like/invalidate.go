@@ -10,18 +10,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// A change is what is to be told of likes, as a job of the outbox has it.
+// change is an outbox job: it names the cached sets that likes changed.
 type change struct {
-	Target  int64 `json:"target,omitempty"` // 0: of a user alone
-	User    int64 `json:"user,omitempty"`   // 0: of a target alone
-	Removed int64 `json:"gone,omitempty"`   // id of the like that was taken back; 0: it is not that
-	Behind  bool  `json:"behind,omitempty"` // the like is not among the target's first
+	Target  int64 `json:"target,omitempty"` // 0 for a change of a user only
+	User    int64 `json:"user,omitempty"`   // 0 for a change of a target only
+	Removed int64 `json:"gone,omitempty"`   // id of a removed like; 0 for a new like
+	Behind  bool  `json:"behind,omitempty"` // whether the like is not among the target's first
 }
 
-// topic of this Service's jobs in the outbox.
+// topic returns the outbox topic.
 func (s *Service) topic() string { return s.noun() + "-likes" }
 
-// invalidate tells what a writer could not.
+// invalidate is the outbox handler. It runs if the writer fails after its commit.
 func (s *Service) invalidate(ctx context.Context, changes ...change) error {
 	var targets []int64
 	for _, c := range changes {
@@ -29,26 +29,25 @@ func (s *Service) invalidate(ctx context.Context, changes ...change) error {
 			targets = append(targets, c.Target)
 		}
 	}
-	return outbox.Transient(errors.Join(s.invalidateSets(ctx, changes...), s.target.InvalidateLikes(ctx, targets...))) // Redis is away
+	return outbox.Transient(errors.Join(s.invalidateSets(ctx, changes...), s.target.InvalidateLikes(ctx, targets...))) // Redis is unavailable
 }
 
-// invalidateSets brings the sets in Redis up to changes. It may be repeated, late too, and in
-// any order, so that nothing that was taken back comes back:
+// invalidateSets updates the sets in Redis. It is idempotent, and may run late and in any
+// order without restoring removed likes:
 //
-//   - A like drops its target's set, and does not add itself: it might be told after it
-//     was taken back, and a like that is added then would stay. What the next reader loads
-//     is what there is.
-//   - A like that was taken back is removed by its id, which is never used again: a like
-//     of the same user that came after has another one, and stays.
-//   - What a user likes is dropped in both cases. The score there is the target, which is
-//     used again when the user likes it again.
+//   - A new like drops the set of its target. Adding it instead could restore a like that
+//     was removed meanwhile. The next reader loads the set.
+//   - A removed like is removed by its id, which is never reused. A later like of the same
+//     user has another id and stays.
+//   - Both drop the set of the user. Its scores are targets, which recur when the user
+//     likes a target again.
 func (s *Service) invalidateSets(ctx context.Context, changes ...change) error {
 	p := s.hub.Pipeline()
 	s.invalidateSetsIn(p, changes...)
 	return p.Exec(ctx)
 }
 
-// invalidateSetsIn is forget as a part of a pipeline.
+// invalidateSetsIn adds invalidateSets to a pipeline.
 func (s *Service) invalidateSetsIn(p *cache.Pipeline, changes ...change) {
 	users, targets := map[int64]bool{}, map[int64]bool{}
 	removed := map[int64][]cache.Entry{}
@@ -71,6 +70,6 @@ func (s *Service) invalidateSetsIn(p *cache.Pipeline, changes ...change) {
 	s.liked.InvalidateIn(p, slices.Collect(maps.Keys(users))...)
 }
 
-// likerEntry is a user's place among the likers of a note: the first ones are the newest of
+// likerEntry returns the set entry of a liker. The first likers are the newest entries of
 // their window.
 func likerEntry(user, row int64) cache.Entry { return cache.Entry{Member: decimal(user), Score: -row} }

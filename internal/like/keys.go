@@ -2,16 +2,16 @@ package like
 
 import "strconv"
 
-// The names of what this room keeps in Redis, as kit/cache makes the keys: PREFIX, the
-// name, what is kept between braces, which is the hash tag; and with :l the right to
-// rebuild one. A lost one is rebuilt from the rows by the next reader.
+// Names of sets in Redis. kit/cache builds the keys: PREFIX, the name, and the id in braces,
+// which is the hash tag; the suffix :l is the lock of a rebuild. The next reader rebuilds a
+// lost set from the rows.
 const (
-	// likersName begins the sorted sets of who liked a note first,
+	// likersName names the sorted sets of the first likers of a note,
 	// PREFIX:note:likers:{NOTE}: user in decimal → −id of the like.
 	likersName = "note:likers"
 
-	// What users like, PREFIX:note:liked:{USER} and PREFIX:comment:liked:{USER}, the newest
-	// targets: target in decimal → the same number.
+	// Sorted sets of the newest targets that a user likes, PREFIX:note:liked:{USER} and
+	// PREFIX:comment:liked:{USER}: target in decimal → the same number.
 	likedNotes    = "note:liked"
 	likedComments = "comment:liked"
 )

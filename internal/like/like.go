@@ -1,17 +1,16 @@
-// Package like keeps who likes what: notes and comments.
+// Package like stores the likes of notes and comments.
 //
-// The rows of the table likes are the truth, and its unique index (kind, target, user)
-// is what holds one like per user, whatever Redis says. Two sorted sets in Redis answer
-// most questions. They are windows of kit/cache, so each is there as a whole or not at
-// all, and Redis away means that the rows answer.
+// The table likes is the source of truth. Its unique index (kind, target, user) guarantees
+// one like per user, in any state of Redis. Two kinds of sorted sets in Redis answer most
+// reads. They are windows of kit/cache, so a set is complete or missing. If Redis is
+// unavailable, reads use the rows.
 //
-// Who liked a note first is read with every page that shows the note. Its set holds the
-// first 200: a like behind them changes nothing in Redis but what its user likes, so the
-// ten thousandth like of a note costs no more than the tenth.
+// Each page that shows a note reads its first likers. The set of a note holds the first
+// 200. A later like changes only the set of its user in Redis, so the ten thousandth like
+// of a note costs no more than the tenth.
 //
-// Whether a user likes what a page shows is answered from what the user likes, not from
-// who likes the target. So a note with a million likes has no set of a million, and all
-// targets of a page are one round trip on one key.
+// The set of a user answers whether the user likes the targets of a page. So a note with a
+// million likes needs no set of a million users, and a page needs one round trip on one key.
 package like
 
 import (
@@ -28,67 +27,67 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Kind is what a target is.
+// Kind is the kind of a target.
 type Kind string
 
-// All kinds.
+// Kinds of targets.
 const (
 	Note    Kind = "NOTE"
 	Comment Kind = "COMMENT"
 )
 
-// Target is what is liked, as this room needs it.
+// Target provides the targets of likes.
 type Target interface {
-	// LockLikes locks the counts of targets until tx ends. It returns how many likes each has,
-	// without the targets that are missing or deleted. add adds to the likes of these
-	// targets, negative numbers too; afterCommit updates the cache.
+	// LockLikes locks the counts of targets until tx ends. It returns the likes of each,
+	// without missing and deleted targets. add adds to the likes of these targets;
+	// increments may be negative. afterCommit updates the cache.
 	LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 		likes map[int64]int, add func(ctx context.Context, more map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error)
-	// InvalidateLikes forgets what is cached of the counts of targets, whoever changed them.
+	// InvalidateLikes invalidates the cached counts of targets.
 	InvalidateLikes(ctx context.Context, ids ...int64) error
 }
 
-// NoteTarget is the [Target] of likes of notes. New panics without it.
+// NoteTarget is the [Target] of likes of notes.
 type NoteTarget interface {
 	Target
-	// LikesCounted updates the cache after the commit of counts of a note that this package
-	// has stored. hot is its rank among hot notes.
+	// LikesCounted caches the counts of a note after the commit of this package. hot is the
+	// hot rank.
 	LikesCounted(p *cache.Pipeline, id int64, likes, comments int, hot, version int64)
 }
 
 const (
-	// readTimeout bounds one statement that looks, but for those of scans.
+	// readTimeout bounds one read, except in scans.
 	readTimeout = 2 * time.Second
-	// writeTimeout bounds one like, with what follows its commit.
+	// writeTimeout bounds one like, including the work after its commit.
 	writeTimeout = 5 * time.Second
-	// setTTL is how long a set that nobody reads is kept.
+	// setTTL is the lifetime of a set without readers.
 	setTTL = 24 * time.Hour
 )
 
-// Service answers for the likes of one kind of target. It is safe for concurrent use.
+// Service provides the likes of one kind of target. It is safe for concurrent use.
 type Service struct {
 	db     *ent.Client
 	hub    *cache.Client
 	outbox *outbox.Box
 	kind   Kind
 	target Target
-	notes  NoteTarget // the target if it is notes, else nil
+	notes  NoteTarget // the target of likes of notes, else nil
 	quota  *quota.Limit
 	now    func() time.Time
-	pause  time.Duration        // between the two looks of a scan at a set
-	likers *cache.Window[int64] // of notes: who liked each first; else nil
-	liked  *cache.Window[int64] // by user
+	pause  time.Duration        // of a scan, before it rechecks a set
+	likers *cache.Window[int64] // first likers of notes, else nil
+	liked  *cache.Window[int64] // targets by user
 	sql    statements
 
 	querier        sqldb.Querier // runs sql.likeNotes
 	likes, unlikes *batch.Batcher[Draft, result]
 }
 
-// statements are the texts of sql/, in the dialect of the database.
+// statements holds the files of sql/ for the dialect.
 type statements struct {
 	first, newest, find, insert, remove, count string
 
-	likeNotes string // of notes in Postgres, else ""
+	likeNotes string // for notes on Postgres, else ""
 }
 
 //go:embed sql/*.sql
@@ -98,13 +97,13 @@ var files embed.FS
 type Config struct {
 	Kind   Kind
 	Target Target           // a [NoteTarget] if Kind is [Note]
-	Quota  *quota.Limit     // of new likes of a user; nil for no limit
+	Quota  *quota.Limit     // of new likes per user; nil for no limit
 	Now    func() time.Time // default [time.Now]
 }
 
-// New returns the Service of one kind of target. A hub and a box take one of each kind. It
-// starts nothing, and the caller closes the dependencies. It panics if the target does not
-// suit the kind.
+// New returns the Service of one kind of target. It starts nothing, and the caller closes
+// the dependencies. A hub and a box accept one Service of each kind. New panics if the kind
+// is unknown, or if Kind is [Note] and the target is not a [NoteTarget].
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, querier: db, hub: hub, outbox: box, kind: cfg.Kind, target: cfg.Target, quota: cfg.Quota, now: cfg.Now, pause: recheckDelay}
 	if s.now == nil {
@@ -115,19 +114,19 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	case Note:
 		var ok bool
 		if s.notes, ok = s.target.(NoteTarget); !ok {
-			panic("like: the target of likes of notes is no NoteTarget")
+			panic("like: the target of likes of notes is not a NoteTarget")
 		}
 		policy := cache.WindowPolicy{Name: likersName, Size: likersSize, TTL: setTTL, LoadTimeout: readTimeout}
 		s.likers = cache.NewWindow(hub, policy, decimal, s.loadLikers)
 	case Comment:
 		likedName, count = likedComments, "count_comments"
 	default:
-		panic(fmt.Sprintf("like: there is no kind %q", s.kind))
+		panic(fmt.Sprintf("like: unknown kind %q", s.kind))
 	}
 	policy := cache.WindowPolicy{Name: likedName, Size: likedSize, TTL: setTTL, LoadTimeout: readTimeout}
 	s.liked = cache.NewWindow(hub, policy, decimal, s.loadLiked)
 	texts := map[string]*string{
-		"first": &s.sql.first, "newest": &s.sql.newest, "find": &s.sql.find, "plant": &s.sql.insert, "remove": &s.sql.remove, count: &s.sql.count,
+		"first": &s.sql.first, "newest": &s.sql.newest, "find": &s.sql.find, "insert": &s.sql.insert, "remove": &s.sql.remove, count: &s.sql.count,
 	}
 	if s.kind == Note && db.Dialect() == "postgres" {
 		texts["like_notes"] = &s.sql.likeNotes
@@ -140,7 +139,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	return s
 }
 
-// noun is what users call a target.
+// noun returns the word for a target.
 func (s *Service) noun() string {
 	if s.kind == Comment {
 		return "comment"

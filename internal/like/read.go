@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// likersSize is how many of a note's first likers its set holds. After unlikes it has
-	// half of them at least, or is dropped: as many as the largest page.
+	// likersSize is the number of first likers in the set of a note. After unlikes the set
+	// has at least half of them, which is the largest page, or is dropped.
 	likersSize = 2 * page.Max
-	// likedSize is how many targets the set of a user holds. With the marker that is less
-	// than 128, so Redis keeps it in its compact form, about 2.6 KB.
+	// likedSize is the number of targets in the set of a user. With its marker it has fewer
+	// than 128 members, so Redis stores it in the compact encoding, about 2.6 KB.
 	likedSize = 120
 )
 
-// Liked says which of these targets a user likes; the others are left out. Nobody, user
-// 0, likes nothing. It is as fresh as the last [Service.Like] that returned.
+// Liked reports which targets a user likes. The result omits the others. User 0 likes
+// nothing. It reflects all completed calls of [Service.Like].
 //
-// It costs one round trip on one key, however many targets there are. The user's set
-// holds the newest targets that the user likes, so a target above its oldest one and
-// not in it is not liked. What is older, of a user who likes more than the set holds, is one
-// statement for all. An error means that the database failed.
+// It needs one round trip on one key, for any number of targets. The set of a user holds
+// the newest liked targets, so a target above the oldest one is liked only if it is in the
+// set. Older targets need one statement if the user likes more than the set holds. All
+// errors come from the database.
 func (s *Service) Liked(ctx context.Context, user int64, ids []int64) (map[int64]bool, error) {
 	if user == 0 || len(ids) == 0 {
 		return nil, nil
@@ -41,7 +41,7 @@ func (s *Service) Liked(ctx context.Context, user int64, ids []int64) (map[int64
 	}
 	set, err := s.liked.Has(ctx, user, members)
 	if err != nil {
-		return nil, fmt.Errorf("what user %d likes: %w", user, err)
+		return nil, fmt.Errorf("read likes of user %d: %w", user, err)
 	}
 	found := make(map[int64]bool)
 	var older []int64
@@ -70,13 +70,12 @@ func (s *Service) Liked(ctx context.Context, user int64, ids []int64) (map[int64
 	return found, nil
 }
 
-// FirstLikers returns the users who liked each target first, in that order, and first of them
-// at most. A target that nobody likes is left out. It is as fresh as the last
-// [Service.Like] that returned.
+// FirstLikers returns the first likers of each target, in order and at most first of them.
+// It omits targets without likes. It reflects all completed calls of [Service.Like].
 //
-// Of notes it costs one round trip for all, and one statement for all whose sets are not
-// there. Of comments, whose likers nobody lists, it is one statement. An error is a fault
-// about first, or means that the database failed.
+// For notes it needs one round trip, and one statement for all missing sets. For comments,
+// which have no such sets, it needs one statement. An invalid first is an
+// [apierror.BadUserInput] error. All other errors come from the database.
 func (s *Service) FirstLikers(ctx context.Context, ids []int64, first int) (map[int64][]int64, error) {
 	if err := page.CheckFirst(first); err != nil {
 		return nil, err
@@ -88,12 +87,12 @@ func (s *Service) FirstLikers(ctx context.Context, ids []int64, first int) (map[
 	if s.likers != nil {
 		pages, err := s.likers.Pages(ctx, ids, first)
 		if err != nil {
-			return nil, fmt.Errorf("first likers of %d %ss: %w", len(ids), s.noun(), err)
+			return nil, fmt.Errorf("read first likers of %d %ss: %w", len(ids), s.noun(), err)
 		}
 		short = nil
 		for id, p := range pages {
 			users, err := usersOf(p.Entries)
-			if err != nil || !p.Complete { // whoever wrote that, it is no set of ours
+			if err != nil || !p.Complete { // incomplete or invalid set
 				short = append(short, id)
 			} else if len(users) > 0 {
 				found[id] = users
@@ -119,13 +118,13 @@ func usersOf(entries []cache.Entry) ([]int64, error) {
 	for i, e := range entries {
 		var err error
 		if users[i], err = parseDecimal(e.Member); err != nil {
-			return nil, fmt.Errorf("%.30q is no user", e.Member)
+			return nil, fmt.Errorf("invalid user %.30q", e.Member)
 		}
 	}
 	return users, nil
 }
 
-// loadLikers reads who liked targets first.
+// loadLikers reads the first likers of targets.
 func (s *Service) loadLikers(ctx context.Context, ids []int64, limit int) (map[int64][]cache.Entry, error) {
 	return s.load(ctx, s.sql.first, ids, limit, func(rows *sql.Rows) (id int64, e cache.Entry, err error) {
 		var row, user int64
@@ -143,12 +142,11 @@ func (s *Service) loadLiked(ctx context.Context, users []int64, limit int) (map[
 	})
 }
 
-// load reads the sets of several keys with one statement. Its rows come in the order of
-// their sets.
+// load reads the sets of several keys with one statement, whose rows are in set order.
 func (s *Service) load(ctx context.Context, text string, keys []int64, limit int, scan func(*sql.Rows) (int64, cache.Entry, error)) (map[int64][]cache.Entry, error) {
 	list, err := json.Marshal(keys)
 	if err != nil {
-		return nil, fmt.Errorf("write down %d ids: %w", len(keys), err)
+		return nil, fmt.Errorf("encode %d ids: %w", len(keys), err)
 	}
 	sets := make(map[int64][]cache.Entry, len(keys))
 	err = sqldb.Each(ctx, s.db, text, []any{string(list), string(s.kind), limit}, func(rows *sql.Rows) error {

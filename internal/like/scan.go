@@ -17,25 +17,25 @@ import (
 
 const (
 	scanPage         = 500
-	scanCounts       = 5000             // counts a second
-	scanSets         = 500              // sets a second
-	setsPerStatement = 50               // sets whose rows one statement reads
-	countLimit       = 30 * time.Second // of a statement that counts a page, or reads such rows
-	recheckDelay     = time.Second      // after which a set that was only behind is not any more
+	scanCounts       = 5000             // counts per second
+	scanSets         = 500              // sets per second
+	setsPerStatement = 50               // sets per statement
+	countLimit       = 30 * time.Second // per statement
+	recheckDelay     = time.Second      // until pending invalidations have reached Redis
 )
 
-// Scans are what this Service compares: the counts of its targets, and its sets in Redis.
+// Scans returns the consistency scans of like counts and of the sets in Redis.
 func (s *Service) Scans() []reconcile.Scan {
 	noun := s.noun()
 	scans := []reconcile.Scan{
-		{Name: noun + "-likes", Description: "counted likes of each " + noun + ", with the likes", Rate: scanCounts, Run: s.scanCounts},
-		{Name: noun + "-liked", Description: "sets in Redis of the newest " + noun + "s that users like, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
-			return s.scanSets(ctx, r, likeSet{"what user %d likes", s.liked, likedSize, s.loadLiked})
+		{Name: noun + "-likes", Description: "like counts of " + noun + "s, against likes", Rate: scanCounts, Run: s.scanCounts},
+		{Name: noun + "-liked", Description: "Redis sets of the newest " + noun + "s that users like, against likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
+			return s.scanSets(ctx, r, likeSet{"likes of user %d", s.liked, likedSize, s.loadLiked})
 		}},
 	}
 	if s.likers != nil {
 		scans = append(scans, reconcile.Scan{
-			Name: noun + "-likers", Description: "sets in Redis of who liked each " + noun + " first, with the likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
+			Name: noun + "-likers", Description: "Redis sets of the first likers of " + noun + "s, against likes", Rate: scanSets, Redis: true, Run: func(ctx context.Context, r *reconcile.Run) error {
 				return s.scanSets(ctx, r, likeSet{"likers of " + noun + " %d", s.likers, likersSize, s.loadLikers})
 			},
 		})
@@ -43,13 +43,13 @@ func (s *Service) Scans() []reconcile.Scan {
 	return scans
 }
 
-// A drift is a count that is not what the rows say.
+// drift compares a stored count with the actual one.
 type drift struct {
 	id             int64
 	stored, actual int
 }
 
-// scanCounts compares the likes of all targets, in pages.
+// scanCounts compares the likes of all targets, page by page.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
 		return s.counts(ctx, s.db, after, limit)
@@ -57,15 +57,15 @@ func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, s.describe, s.repairCount)
 }
 
-// describe says how a count differs.
+// describe returns the difference of a count, or "".
 func (s *Service) describe(d drift) (id int64, differs string) {
 	if d.stored != d.actual {
-		differs = fmt.Sprintf("%s %d: it counts %d likes, and there are %d", s.noun(), d.id, d.stored, d.actual)
+		differs = fmt.Sprintf("%s %d: %d likes stored, %d counted", s.noun(), d.id, d.stored, d.actual)
 	}
 	return d.id, differs
 }
 
-// counts reads a page of counts behind an id.
+// counts reads the page of counts after an id.
 func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
@@ -76,14 +76,13 @@ func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, lim
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("count the likes of each %s behind %d: %w", s.noun(), after, err)
+		return nil, fmt.Errorf("count likes of each %s after %d: %w", s.noun(), after, err)
 	}
 	return page, nil
 }
 
-// repairCount sets a count to what the rows say while it is locked: whoever likes the target
-// changes both before that, or after it, and of two that mend it the second one finds it
-// right.
+// repairCount corrects a count while it is locked. Concurrent likes and repairs wait for the
+// lock, so the second of two repairs finds a correct count.
 func (s *Service) repairCount(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -93,7 +92,7 @@ func (s *Service) repairCount(ctx context.Context, id int64) error {
 		job = nil
 		likes, add, err := s.target.LockLikes(ctx, tx, []int64{id})
 		if err != nil {
-			return fmt.Errorf("lock it: %w", err)
+			return fmt.Errorf("lock counts: %w", err)
 		}
 		if _, exists := likes[id]; !exists {
 			return nil
@@ -109,22 +108,21 @@ func (s *Service) repairCount(ctx context.Context, id int64) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("set the likes of %s %d right: %w", s.noun(), id, err)
+		return fmt.Errorf("repair likes of %s %d: %w", s.noun(), id, err)
 	}
 	s.outbox.Finish(ctx, s.invalidate(ctx, made), job...)
 	return nil
 }
 
-// likeSet are windows of one kind, as a scan sees them.
+// likeSet describes the windows of one kind to a scan.
 type likeSet struct {
-	name   string // of one, for people, with %d for its key
+	name   string // format of a description, with %d for the key
 	window *cache.Window[int64]
 	size   int
 	load   cache.WindowLoader[int64]
 }
 
-// scanSets walks over the sets in Redis and compares them with the rows. A set that is
-// not there is right.
+// scanSets compares the sets in Redis with the rows. A missing set is correct.
 func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of likeSet) error {
 	for at := (cache.ScanCursor{}); ; {
 		stored, next, err := of.window.Scan(ctx, at, parseDecimal)
@@ -145,9 +143,8 @@ func (s *Service) scanSets(ctx context.Context, r *reconcile.Run, of likeSet) er
 	}
 }
 
-// compareSets finds the wrong ones of some sets, and drops them. Between a commit and
-// what it tells Redis a set is behind, and right: so one is wrong only if after a while
-// it is still the same, and wrong in the same way.
+// compareSets drops wrong sets. A set may be outdated between a commit and its invalidation.
+// So a set is wrong only if it has the same content and the same mismatch after a pause.
 func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet, stored []cache.WindowSnapshot[int64]) error {
 	before, err := of.mismatches(ctx, stored)
 	if err != nil || len(before) == 0 {
@@ -170,9 +167,9 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet,
 			continue
 		}
 		if err := of.window.Invalidate(ctx, id); err != nil {
-			return fmt.Errorf("drop a wrong set: %w", err)
+			return fmt.Errorf("drop wrong set: %w", err)
 		}
-		again, err := of.recheck(ctx, map[int64]mismatch{id: is}) // a reader may have been quick
+		again, err := of.recheck(ctx, map[int64]mismatch{id: is}) // a reader may have reloaded it
 		if err != nil {
 			return err
 		}
@@ -183,13 +180,13 @@ func (s *Service) compareSets(ctx context.Context, r *reconcile.Run, of likeSet,
 	return nil
 }
 
-// A mismatch is what is wrong with a set.
+// mismatch is a set that differs from the rows.
 type mismatch struct {
 	set  cache.WindowSnapshot[int64]
 	text string
 }
 
-// recheck says what is wrong now with sets that were.
+// recheck reads the sets of wrong again and returns their current mismatches.
 func (of likeSet) recheck(ctx context.Context, wrong map[int64]mismatch) (map[int64]mismatch, error) {
 	ids := make([]int64, 0, len(wrong))
 	for id := range wrong {
@@ -202,7 +199,7 @@ func (of likeSet) recheck(ctx context.Context, wrong map[int64]mismatch) (map[in
 	return of.mismatches(ctx, stored)
 }
 
-// mismatches compares sets with the rows, and returns the wrong ones.
+// mismatches compares sets with the rows.
 func (of likeSet) mismatches(ctx context.Context, stored []cache.WindowSnapshot[int64]) (map[int64]mismatch, error) {
 	if len(stored) == 0 {
 		return nil, nil
@@ -226,7 +223,7 @@ func (of likeSet) mismatches(ctx context.Context, stored []cache.WindowSnapshot[
 	return wrong, nil
 }
 
-// difference says what is wrong with a set, "" for nothing.
+// difference describes the first difference between a set and the rows, or returns "".
 func difference(stored cache.WindowSnapshot[int64], want []cache.Entry) string {
 	n, i := len(stored.Entries), 0
 	if !stored.Whole {
@@ -239,9 +236,9 @@ func difference(stored cache.WindowSnapshot[int64], want []cache.Entry) string {
 	case i == n && i == len(want):
 		return ""
 	case i == n:
-		return fmt.Sprintf("it ends before %s, and says that it is whole", want[i].Member)
+		return fmt.Sprintf("missing %s, but marked complete", want[i].Member)
 	case i == len(want):
-		return fmt.Sprintf("it has %s, and there are no more than %d", stored.Entries[i].Member, i)
+		return fmt.Sprintf("extra member %s after %d", stored.Entries[i].Member, i)
 	}
-	return fmt.Sprintf("in place %d it has %v, and should have %v", i+1, stored.Entries[i], want[i])
+	return fmt.Sprintf("position %d: got %v, want %v", i+1, stored.Entries[i], want[i])
 }

@@ -13,26 +13,25 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// A Seed is a note of a seed or the demo town, before the database has given it an
-// id. Its texts are as they are stored.
+// Seed is a note of seed or demo data, before it has an id. Its texts are stored unchanged.
 type Seed struct {
-	ExternalID string // names the note in its seed; of a stored note it stands for that one
+	ExternalID string // identifies the note in its seed; may name a stored note
 	AuthorID   int64
 	ShopID     int64
 	Title      string
 	Content    string
-	Images     []string // paths of pictures that are kept here
+	Images     []string // paths of uploaded images
 	At         time.Time
 }
 
 const (
-	rowsPerStatement  = 500         // rows in one statement
-	bulkInsertTimeout = time.Minute // of one call of Plant
+	rowsPerStatement  = 500         // rows per statement
+	bulkInsertTimeout = time.Minute // per call
 )
 
-// BulkInsert stores the notes that are not stored yet, all in one transaction, numbered in
-// their order, and returns the ids of all of them, and how many are new. Stored notes
-// stay as they are, deleted ones too. While it numbers them, nobody else publishes.
+// BulkInsert stores the missing notes in one transaction and numbers them in order. It
+// returns the ids of all notes and the number of new ones. It does not change stored notes,
+// and does not restore deleted ones. Other publishers wait while it numbers the notes.
 func (s *Service) BulkInsert(ctx context.Context, notes []Seed, progress func(done int)) (ids []int64, added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bulkInsertTimeout)
 	defer cancel()
@@ -79,8 +78,7 @@ func idsOf(rows []*ent.Note) []int64 {
 	return ids
 }
 
-// insertMissing stores those of a batch that are missing, and returns all ids and the new
-// rows.
+// insertMissing stores the missing notes of a batch. It returns all ids and the new rows.
 func (s *Service) insertMissing(ctx context.Context, tx *ent.Tx, batch []Seed, known map[string]mediapath.Size) (ids []int64, fresh []*ent.Note, err error) {
 	names := make([]string, len(batch))
 	for i, n := range batch {
@@ -117,8 +115,8 @@ func (s *Service) insertMissing(ctx context.Context, tx *ent.Tx, batch []Seed, k
 	return ids, fresh, nil
 }
 
-// numberAll gives notes that tx published a block of numbers, in their order, as
-// [Service.number] gives one: as the last thing that tx does. It returns the last of them.
+// numberAll numbers notes that tx publishes, in order, like [Service.number]. It must be
+// the last operation of tx. It returns the last number.
 func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (last, follows int64, err error) {
 	if len(rows) == 1 {
 		return s.numberOne(ctx, tx, rows[0])
@@ -139,12 +137,12 @@ func (s *Service) numberAll(ctx context.Context, tx *ent.Tx, rows []*ent.Note) (
 		from += int64(len(part))
 	}
 	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.events, before, last); err != nil {
-		return 0, 0, fmt.Errorf("write down %d numbers: %w", len(rows), err)
+		return 0, 0, fmt.Errorf("store %d events: %w", len(rows), err)
 	}
 	return last, follows, nil
 }
 
-// numberOne is numberAll for a note alone, in one statement.
+// numberOne is numberAll for a single note, in one statement.
 func (s *Service) numberOne(ctx context.Context, tx *ent.Tx, row *ent.Note) (seq, follows int64, err error) {
 	seq, follows, err = s.number(ctx, tx, noteevent.KindADDED, row)
 	row.Seq = &seq

@@ -13,11 +13,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// headSize is how many of the newest notes of an author or a shop a cached list has.
+// headSize is the number of notes in a cached list.
 const headSize = 50
 
-// openCaches says how each kind is cached. What a write does to them stands in
-// invalidate.go.
+// openCaches sets the policy of each cache. For their invalidation see invalidate.go.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.notes = cache.New(hub, cache.Policy{
 		Name: "note", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
@@ -25,7 +24,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 		Local: cache.Local{Share: 0.1, Criteria: cache.Hot | cache.RarelyChanged | cache.MayBeStale},
 	}, cache.Source[int64, Note]{Key: decimal, Load: s.load, All: s.all, Parse: parseDecimal})
 	s.counts = cache.New(hub, cache.Policy{
-		// With each like another one: nothing is kept in the process.
+		// Each like changes the counts, so memory does not hold them.
 		Name: "note-count", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: -1,
 	}, cache.Source[int64, Counts]{Key: decimal, Load: s.loadCounts, Parse: parseDecimal, Version: func(c Counts) int64 { return c.Version }})
 	lists := cache.Policy{
@@ -37,7 +36,7 @@ func (s *Service) openCaches(hub *cache.Client) {
 	lists.Name = "shop-notes"
 	s.byShop = cache.NewFirstPages(hub, lists, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.lister(s.sql.byShops)})
 	s.hot = cache.New(hub, cache.Policy{
-		// A ranking stays as it was made. Every visitor reads the present one.
+		// Rankings are immutable. Every visitor reads the current one.
 		Name: "hot-notes", TTL: rankingTTL, NegativeTTL: hotInterval, StaleIfError: rankingMaxAge,
 		Local: cache.Local{Share: 0.02, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, []rankedNote]{Key: decimal, Load: s.loadRankings, Parse: parseDecimal, Ephemeral: true})
@@ -65,7 +64,7 @@ func (s *Service) load(ctx context.Context, ids []int64) (map[int64]Note, error)
 	return found, nil
 }
 
-// all yields the ids of all notes, some thousands a statement.
+// all yields the ids of all notes, in batches of some thousands.
 func (s *Service) all(ctx context.Context) iter.Seq2[int64, error] {
 	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
 		return s.db.Note.Query().Where(entnote.IDGT(after), entnote.DeletedAtIsNil()).Order(entnote.ByID()).Limit(limit).IDs(ctx)

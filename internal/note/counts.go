@@ -16,8 +16,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Counts returns what is counted of notes, of those that exist, as fresh as
-// [Service.ByIDs] and at its cost.
+// Counts returns the counters of the existing notes. Freshness and cost are those of
+// [Service.ByIDs].
 func (s *Service) Counts(ctx context.Context, ids []int64) (map[int64]Counts, error) {
 	ctx, span := observe.Span(ctx, "note.Counts")
 	defer span.End()
@@ -28,8 +28,8 @@ func (s *Service) Counts(ctx context.Context, ids []int64) (map[int64]Counts, er
 	return found, nil
 }
 
-// ReadJSON reads counts as they lie in Redis, without reflection: every page of notes reads
-// those of all of them there. It implements cache.Reader.
+// ReadJSON parses counts as stored in Redis, without reflection, because every page of
+// notes reads them. It implements cache.Reader.
 func (c *Counts) ReadJSON(text []byte) bool {
 	rest, ok := bytes.CutPrefix(text, []byte("{"))
 	for more := ok; more; {
@@ -69,8 +69,8 @@ type countRow struct {
 	shop int64
 }
 
-// lockCounts locks the counts of notes until tx ends, in the order of their ids. It leaves
-// out notes that are missing or deleted.
+// lockCounts locks the counts of notes until tx ends, in id order. It omits missing and
+// deleted notes.
 func (s *Service) lockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]*countRow, error) {
 	rows := make(map[int64]*countRow, len(ids))
 	err := s.sql.lockCounts.Each(ctx, tx, ids, func(found *sql.Rows) error {
@@ -86,11 +86,12 @@ func (s *Service) lockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[
 	return rows, nil
 }
 
-// LockLikes locks the counts of notes until tx ends, in the order of their ids. It returns
-// how many likes each note has. Notes that are missing or deleted are left out.
+// LockLikes locks the counts of notes until tx ends, in id order. It returns the number of
+// likes of each note, without missing and deleted notes.
 //
-// add adds to the likes of these notes. It returns what the caller calls after the commit,
-// to update the cache. If that fails, the caller's outbox job calls [Service.InvalidateLikes].
+// add adds to the likes of these notes. The caller runs the returned function after the
+// commit, to update the cache. If that fails, the outbox job of the caller calls
+// [Service.InvalidateLikes].
 func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	likes map[int64]int, add func(context.Context, map[int64]int) (afterCommit func(*cache.Pipeline), err error), err error,
 ) {
@@ -115,14 +116,14 @@ func (s *Service) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 	}, nil
 }
 
-// LikesCounted puts counts into the cache that package like has stored.
+// LikesCounted caches counts that package like has stored.
 func (s *Service) LikesCounted(p *cache.Pipeline, id int64, likes, comments int, hot, version int64) {
 	s.counts.PutIn(p, map[int64]Counts{id: {Likes: likes, Comments: comments, Hot: hot, Version: version}})
 }
 
-// AddComments adds to the comments of notes and keeps their counts locked until tx ends. It
-// returns the shop of each note, without the notes that are missing or deleted, and what
-// the caller calls after the commit, as [Service.LockLikes] does.
+// AddComments adds to the comments of notes and locks their counts until tx ends. It
+// returns the shop of each note, without missing and deleted notes, and a function to run
+// after the commit, as for [Service.LockLikes].
 func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) (
 	shops map[int64]int64, afterCommit func(context.Context) error, err error,
 ) {
@@ -137,13 +138,12 @@ func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]in
 	}
 	counts, err := s.updateCounts(ctx, tx, slices.Collect(maps.Values(rows)))
 	return shops, func(ctx context.Context) error {
-		return outbox.Transient(s.counts.PutMany(ctx, counts)) // Redis is away
+		return outbox.Transient(s.counts.PutMany(ctx, counts)) // Redis is unavailable
 	}, err
 }
 
-// updateCounts stores counts that are locked, and returns them with their new versions. After
-// the commit they go into the cache, so that the readers of a popular note do not have to
-// load them.
+// updateCounts stores locked counts and returns them with their new versions. The caller
+// caches them after the commit, so that the readers of a popular note need no load.
 func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow) (map[int64]Counts, error) {
 	counts := make(map[int64]Counts, len(rows))
 	if len(rows) == 0 {
@@ -159,12 +159,12 @@ func (s *Service) updateCounts(ctx context.Context, tx *ent.Tx, rows []*countRow
 	return counts, nil
 }
 
-// InvalidateLikes forgets what is cached of the counts of notes, whoever changed them.
+// InvalidateLikes invalidates the cached counts of notes.
 func (s *Service) InvalidateLikes(ctx context.Context, ids ...int64) error {
-	return outbox.Transient(s.counts.Invalidate(ctx, ids...)) // Redis is away
+	return outbox.Transient(s.counts.Invalidate(ctx, ids...)) // Redis is unavailable
 }
 
-// InvalidateComments is [Service.InvalidateLikes]: likes and comments are kept together.
+// InvalidateComments is [Service.InvalidateLikes]: likes and comments share a record.
 func (s *Service) InvalidateComments(ctx context.Context, ids ...int64) error {
 	return s.InvalidateLikes(ctx, ids...)
 }

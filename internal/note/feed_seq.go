@@ -11,15 +11,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// number takes the next number of the feed for what tx does to a note and writes it
-// down, as its last statement.
+// number takes the next number of the feed for a change of a note and stores the event. It
+// must be the last operation of tx.
 //
-// All numbers come from one row, whose lock the transaction holds from here to its
-// commit. So they are dense, a transaction that fails gives its number back, and whoever
-// sees a number sees all below it: the order of the numbers is that of the commits. A
-// serial column or a time would be drawn before the commit, and a slow transaction would
-// appear below what a reader has already passed. What that costs is one commit at a
-// time, about two thousand a second with an fsync each; so nothing slow comes after it.
+// All numbers come from one row, which tx locks until its commit. So numbers have no gaps,
+// a failed transaction consumes none, and a reader that sees a number sees all lower ones:
+// numbers follow the order of commits. A sequence or a timestamp is drawn before the
+// commit, so a slow transaction would appear below entries that readers have passed. The
+// cost is one commit at a time, about two thousand a second with an fsync each.
 func (s *Service) number(ctx context.Context, tx *ent.Tx, kind noteevent.Kind, n *ent.Note) (seq, follows int64, err error) {
 	if s.postgres {
 		err = sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.number, []any{n.ID, n.AuthorID, string(kind)}, func(rows *sql.Rows) error { return rows.Scan(&seq, &follows) })
@@ -27,7 +26,7 @@ func (s *Service) number(ctx context.Context, tx *ent.Tx, kind noteevent.Kind, n
 			err = errNoHead
 		}
 		if err != nil {
-			return 0, 0, fmt.Errorf("number it: %w", err)
+			return 0, 0, fmt.Errorf("number note %d: %w", n.ID, err)
 		}
 		return seq, follows, nil
 	}
@@ -42,15 +41,15 @@ func (s *Service) number(ctx context.Context, tx *ent.Tx, kind noteevent.Kind, n
 		err = tx.NoteEvent.Create().SetID(seq).SetKind(kind).SetNoteID(n.ID).SetAuthorID(n.AuthorID).Exec(ctx)
 	}
 	if err != nil {
-		return 0, 0, fmt.Errorf("write down number %d: %w", seq, err)
+		return 0, 0, fmt.Errorf("store event %d: %w", seq, err)
 	}
 	return seq, follows, nil
 }
 
-// errNoHead says that the row is missing that the migrations put there.
+// errNoHead reports that the row of the migrations is missing.
 var errNoHead = errors.New("feed_head has no row")
 
-// take takes a block of numbers and returns the last one.
+// take takes n consecutive numbers and returns the last one.
 func (s *Service) take(ctx context.Context, tx *ent.Tx, n int) (last, follows int64, err error) {
 	err = sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.take, []any{n}, func(rows *sql.Rows) error { return rows.Scan(&last, &follows) })
 	if err == nil && last == 0 {
@@ -62,19 +61,19 @@ func (s *Service) take(ctx context.Context, tx *ent.Tx, n int) (last, follows in
 	return last, follows, nil
 }
 
-// eventsIn is how many numbers there are in (from, until].
+// eventsIn returns the number of events in (from, until].
 func (s *Service) eventsIn(ctx context.Context, from, until int64) (int, error) {
 	n, err := s.db.NoteEvent.Query().Where(noteevent.IDGT(from), noteevent.IDLTE(until)).Count(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("count the numbers %d to %d: %w", from+1, until, err)
+		return 0, fmt.Errorf("count events %d to %d: %w", from+1, until, err)
 	}
 	return n, nil
 }
 
-// LockHead returns the newest number of the feed and keeps it the newest until tx ends:
-// nobody publishes before its commit. It is for follows, which have to know what was there
-// at their own commit; their transaction asks for it last. They are counted, so that each
-// event can say how many there were before it: whoever knows as many knows to whom it is due.
+// LockHead returns the newest number of the feed and locks it until tx ends: no note is
+// published before the commit of tx. Transactions that add follows call it last, to know
+// the feed at their commit. The row counts these transactions, and each event contains the
+// count. A process that knows as many follows knows the recipients of the event.
 func (s *Service) LockHead(ctx context.Context, tx *ent.Tx) (head int64, err error) {
 	found := false
 	err = sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.head, nil, func(rows *sql.Rows) error {

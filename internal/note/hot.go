@@ -17,50 +17,50 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// Hot notes are ranked by likes and age together: ten times as many likes (one more is
-// counted, so that the first one counts) outweigh a week. By likes alone what was ever
-// popular would lead for ever, and by age alone it would be a list of the newest. The
-// rank is a time, which grows with likes and never with age: so it stands in an index,
-// is the same for every reader, and changes with a like alone. The idea is that of the
-// ranking by which Reddit sorted stories; A. Salihefendic described it in 2010.
+// tenfold is the age that compensates ten times as many likes.
+//
+// The hot rank combines likes and age. Likes alone would rank old notes first forever, age
+// alone would list the newest notes. One like is added, so that the first one counts. The
+// rank is a time that grows with likes and does not depend on the current time. So an index
+// contains it, it is the same for all readers, and only likes change it. Reddit ranked
+// stories in this way; A. Salihefendic described it in 2010.
 const tenfold = 7 * 24 * time.Hour
 
-// bonus is by how many milliseconds likes make a note look younger.
+// bonus returns the milliseconds that likes add to the rank.
 func bonus(likes int) int64 {
 	return int64(math.Round(float64(tenfold.Milliseconds()) * math.Log10(1+float64(max(likes, 0)))))
 }
 
-// hotRank is the rank of a note among hot ones, in milliseconds since 1970: the moment at
-// which a note without likes would have to be published to rank the same.
+// hotRank returns the rank of a note in milliseconds since 1970: the creation time of a
+// note without likes that ranks the same.
 func hotRank(createdMs int64, likes int) int64 { return createdMs + bonus(likes) }
 
-// A list that is read in pages while likes change would repeat notes and lose others. So
-// pages are cut out of a ranking, which stays as it was made: every two seconds there is
-// a new one, which the first who asks for it makes, for all processes; a cursor names
-// the ranking that it belongs to.
+// Pages of a list that changes with every like would repeat and skip notes. So they are
+// read from an immutable ranking. The first request in each interval creates one, for all
+// processes. A cursor names its ranking.
 const (
 	hotInterval   = 2 * time.Second
-	maxHot        = 400 // notes in a ranking: what a record may have
+	maxHot        = 400 // notes in a ranking, limited by the size of a cache record
 	rankingMaxAge = 10 * time.Minute
-	rankingTTL    = 12 * time.Minute // lives are shortened by up to a tenth
+	rankingTTL    = 12 * time.Minute // the cache shortens TTLs by up to a tenth
 )
 
-// ranking is the number of the present one.
+// ranking returns the number of the current ranking.
 func (s *Service) ranking() int64 { return s.now().UnixMilli() / hotInterval.Milliseconds() }
 
-// rankedNote is a note's place in a ranking.
+// rankedNote is an entry of a ranking.
 type rankedNote struct {
 	ID  int64 `json:"i"`
 	Hot int64 `json:"h"`
 }
 
-// compare orders spots from the hottest on.
+// compare sorts the hottest notes first.
 func (p rankedNote) compare(o rankedNote) int {
 	return cmp.Or(cmp.Compare(o.Hot, p.Hot), cmp.Compare(o.ID, p.ID))
 }
 
-// loadRankings makes the ranking of now. Nobody can make an older one, and nobody one
-// before its time, which a cursor might name; clocks may differ by a few.
+// loadRankings creates the current ranking. It ignores older and future numbers, which only
+// invented cursors contain. It tolerates clocks that differ by two intervals.
 func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64][]rankedNote, error) {
 	found := map[int64][]rankedNote{}
 	for _, n := range numbers {
@@ -76,7 +76,7 @@ func (s *Service) loadRankings(ctx context.Context, numbers []int64) (map[int64]
 	return found, nil
 }
 
-// hottest reads the hottest notes behind a place, or from the first on.
+// hottest reads the hottest notes after an entry, or from the start if behind is nil.
 func (s *Service) hottest(ctx context.Context, behind *rankedNote, limit int) ([]rankedNote, error) {
 	q := s.db.NoteCount.Query().Where(notecount.Deleted(false)).
 		Order(notecount.ByHot(sql.OrderDesc()), notecount.ByID(sql.OrderDesc())).Limit(limit)
@@ -98,12 +98,12 @@ func (s *Service) hottest(ctx context.Context, behind *rankedNote, limit int) ([
 
 const hotCursor = "HOT"
 
-// Hot returns a page of the hottest notes. Its first page is at most two seconds old;
-// those behind it go on in the same ranking for ten minutes, so that notes neither repeat
-// nor get lost whatever is liked meanwhile. Beyond the 400 hottest, or when the ranking is
-// gone, they go on by the ranks of now. What is deleted meanwhile is left out.
+// Hot returns a page of the hottest notes. The first page is at most two seconds old. The
+// next ones read the same ranking for ten minutes, so likes neither repeat nor skip notes.
+// After the 400 hottest notes, or if the ranking has expired, pages use the current ranks.
+// Deleted notes are omitted.
 //
-// A page is the ranking, from memory or in one round trip, and its rows.
+// A page needs the ranking, from memory or in one round trip, and its rows.
 func (s *Service) Hot(ctx context.Context, first int, after page.Cursor) (*Page, error) {
 	ctx, span := observe.Span(ctx, "note.Hot")
 	defer span.End()
@@ -146,17 +146,16 @@ func (s *Service) Hot(ctx context.Context, first int, after page.Cursor) (*Page,
 	return pageOf(found, first, after, false), nil
 }
 
-// hotPage is where a reader has come.
+// hotPage is the state of a reader.
 type hotPage struct {
 	ranking int64
 	list    []rankedNote // of the ranking
-	at      *rankedNote  // the last place seen; nil at the beginning
-	done    bool         // the list is, and there is nothing behind it
+	at      *rankedNote  // last entry read; nil at the start
+	done    bool         // no entries follow the list
 }
 
-// openRanking fetches the ranking. One that is gone, or that nobody can have made, is
-// replaced by the ranks of now: nothing of it is asked for, lest made-up numbers fill the
-// cache.
+// openRanking loads the ranking. If it has expired, or its number is invented, the reader
+// uses the current ranks. It does not read such numbers, so they cannot fill the cache.
 func (s *Service) openRanking(ctx context.Context, w *hotPage) error {
 	if age := s.ranking() - w.ranking; age < -2 || age > rankingMaxAge.Milliseconds()/hotInterval.Milliseconds() {
 		return nil
@@ -170,8 +169,8 @@ func (s *Service) openRanking(ctx context.Context, w *hotPage) error {
 	return nil
 }
 
-// next returns the next places: of the ranking, and what lies behind it as it is now. It
-// returns nil at the end.
+// next returns the next entries: first of the ranking, then by current rank. It returns nil
+// at the end.
 func (s *Service) next(ctx context.Context, w *hotPage, limit int) ([]rankedNote, error) {
 	begin := slices.IndexFunc(w.list, func(p rankedNote) bool { return w.at == nil || w.at.compare(p) < 0 })
 	if begin >= 0 {
@@ -187,7 +186,7 @@ func (s *Service) next(ctx context.Context, w *hotPage, limit int) ([]rankedNote
 		return nil, err
 	}
 	w.at, w.done = &part[len(part)-1], len(part) < limit
-	// What the ranking had was shown already. There may be nothing else among these.
+	// Omit notes of the ranking, which were shown already. The rest may be empty.
 	return slices.DeleteFunc(part, func(p rankedNote) bool {
 		return slices.ContainsFunc(w.list, func(o rankedNote) bool { return o.ID == p.ID })
 	}), nil

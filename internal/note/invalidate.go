@@ -12,27 +12,27 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// topic of this room's jobs in the outbox: ids of notes that were published or deleted.
+// topic is the outbox topic for ids of published or deleted notes.
 const topic = "notes"
 
-// openOutbox says what is done for a committed write when its writer could not.
+// openOutbox registers the outbox handler. It runs if the writer fails after its commit.
 func (s *Service) openOutbox() {
 	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate)})
 }
 
-// An commitEffects is what follows the commit of the publishing of notes, or the end of one.
+// commitEffects holds the work after the commit of published notes or of one deletion.
 type commitEffects struct {
 	notes, authors, shops        []int64
-	hasComments                  bool // comments of the shops were
+	hasComments                  bool // whether the comment counts of shops changed
 	published                    bool
 	celebrities                  map[int64]bool // authors
-	last                         int64          // of the numbers that it took
-	events                       []Event        // what they are of; none if that is much
+	last                         int64          // last number taken
+	events                       []Event        // events of the numbers; empty for a large batch
 	noteJobs, userJobs, shopJobs []outbox.JobRef
 }
 
-// prepare counts notes to their authors, each so often, and adds to tx what must happen
-// after its commit. It locks the authors.
+// prepare adds n to the note count of the author of each row, enqueues the fan-out of new
+// notes, and adds the outbox jobs. It locks the authors.
 func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n int) (a commitEffects, err error) {
 	more, about := map[int64]int{}, map[int64]bool{}
 	for _, r := range rows {
@@ -42,7 +42,7 @@ func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n i
 	a = commitEffects{notes: idsOf(rows), authors: slices.Sorted(maps.Keys(more)), shops: slices.Sorted(maps.Keys(about))}
 	followers, jobs, err := s.users.AddNotes(ctx, tx, more)
 	if err != nil {
-		return a, fmt.Errorf("count them to %d users: %w", len(more), err)
+		return a, fmt.Errorf("count notes of %d users: %w", len(more), err)
 	}
 	a.userJobs = jobs
 	if a.published = n > 0; a.published {
@@ -51,14 +51,14 @@ func (s *Service) prepare(ctx context.Context, tx *ent.Tx, rows []*ent.Note, n i
 			authors[r.ID] = r.AuthorID
 		}
 		if a.celebrities, err = s.feed.EnqueueFanOut(ctx, tx, authors, followers); err != nil {
-			return a, fmt.Errorf("deliver them: %w", err)
+			return a, fmt.Errorf("enqueue fan-out: %w", err)
 		}
 	}
 	a.noteJobs, err = outbox.AddBatch(ctx, s.outbox, tx, topic, a.notes...)
 	return a, err
 }
 
-// addEvents notes which numbers notes have that tx published, in their order.
+// addEvents adds the events of rows, in the order of their numbers. It skips large batches.
 func (a *commitEffects) addEvents(rows []*ent.Note, last, follows int64) error {
 	a.last = last
 	if len(rows) > maxBatch {
@@ -76,8 +76,8 @@ func (a *commitEffects) addEvents(rows []*ent.Note, last, follows int64) error {
 	return nil
 }
 
-// afterCommit tells of it after the commit. It has no error, because the write stands: what
-// cannot be told now is left to the outbox.
+// afterCommit publishes the effects after the commit. It returns no error, because the
+// write succeeded. If Redis fails, the outbox retries.
 func (s *Service) afterCommit(ctx context.Context, a commitEffects) {
 	if a.published {
 		s.feed.FanOutCommitted()
@@ -90,9 +90,9 @@ func (s *Service) afterCommit(ctx context.Context, a commitEffects) {
 	}
 }
 
-// Invalidate tells Redis and the other processes that rows of notes were inserted or
-// changed, by whomever: what is cached of them is dropped, and the lists of their
-// authors and shops. It may be repeated, late too.
+// Invalidate publishes that rows of notes were inserted or changed, by any program. It
+// invalidates the cached notes, and the lists of their authors and shops. It is idempotent
+// and may run late.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	rows, err := s.db.Note.Query().Where(entnote.IDIn(ids...)).Select(entnote.FieldID, entnote.FieldAuthorID, entnote.FieldShopID).All(ctx)
 	if err != nil {
@@ -105,11 +105,11 @@ func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	return s.invalidate(ctx, ids, authors, shops)
 }
 
-// invalidate drops what is cached. Rows come before lists: a reader of a new list finds them.
+// invalidate invalidates rows before lists, so that readers of a new list find its rows.
 func (s *Service) invalidate(ctx context.Context, notes, authors, shops []int64) error {
 	err := errors.Join(
 		s.notes.Invalidate(ctx, notes...), s.counts.Invalidate(ctx, notes...),
 		s.byAuthor.Invalidate(ctx, authors...), s.byShop.Invalidate(ctx, shops...),
 	)
-	return outbox.Transient(err) // Redis is away
+	return outbox.Transient(err) // Redis is unavailable
 }

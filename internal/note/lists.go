@@ -14,29 +14,27 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// A Page is a part of a list of notes.
+// Page is one page of a list of notes.
 type Page struct {
 	Edges []*Edge
 	Info  page.Info
 }
 
-// An Edge is a note's place in a list.
+// Edge is one note of a Page.
 type Edge struct {
 	Cursor page.Cursor
 	Node   *Note
 }
 
-// listCursor names the order of an author's and a shop's lists in cursors: by number,
-// the newest first. The number is given at the commit, so nothing ever appears below
-// what a reader has passed.
+// listCursor is the name of the order by number in cursors, newest first. Numbers are
+// assigned at the commit, so no note ever appears below entries that a reader has passed.
 const listCursor = "NOTES"
 
 // ByAuthors returns a page of the notes of each author, newest first. It is as fresh as
 // [Service.ByID].
 //
-// While the page lies within the newest 50 it costs two round trips to the cache,
-// whatever the number of authors, and one statement for all lists that it does not have;
-// beyond, one statement more.
+// Within the newest 50 notes it needs two round trips to the cache for any number of
+// authors, and one statement for all missing lists. Later pages need one more statement.
 func (s *Service) ByAuthors(ctx context.Context, authors []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "note.OfAuthors")
 	defer span.End()
@@ -62,7 +60,7 @@ func (s *Service) pages(ctx context.Context, lists *cache.FirstPages[int64], own
 	}
 	parts, err := lists.Pages(ctx, owners, below, first)
 	if err != nil {
-		return nil, fmt.Errorf("list the notes of %d: %w", len(owners), err)
+		return nil, fmt.Errorf("list notes of %d owners: %w", len(owners), err)
 	}
 	var ids []int64
 	for _, p := range parts {
@@ -84,7 +82,7 @@ func (s *Service) pages(ctx context.Context, lists *cache.FirstPages[int64], own
 			}
 		}
 		found[owner] = pageOf(edges, first, after, p.More)
-		if p.More { // behind what was looked at, though its row may be gone
+		if p.More { // after the last entry, even if its row is missing
 			end := page.Encode(listCursor, p.Items[len(p.Items)-1].Pos)
 			found[owner].Info.EndCursor = &end
 		}
@@ -92,7 +90,7 @@ func (s *Service) pages(ctx context.Context, lists *cache.FirstPages[int64], own
 	return found, nil
 }
 
-// pageOf cuts a page out of edges, of which one more than fits says that there are more.
+// pageOf returns the first edges as a page. One more edge means that there is a next page.
 func pageOf(edges []*Edge, first int, after page.Cursor, more bool) *Page {
 	more = more || len(edges) > first
 	edges = edges[:min(len(edges), first)]
@@ -103,10 +101,10 @@ func pageOf(edges []*Edge, first int, after page.Cursor, more bool) *Page {
 	return &Page{Edges: edges, Info: page.InfoOf(cursors, after, more)}
 }
 
-// ByIDsVerified is [Service.ByIDs] for notes that stand in some list: what the cache calls absent, because it has not heard
-// of the insert yet, comes from the rows.
+// ByIDsVerified is [Service.ByIDs] for ids from a list. It reads the row of an id that the
+// cache reports as absent, because the cache may not have received the insert yet.
 func (s *Service) ByIDsVerified(ctx context.Context, ids []int64) (map[int64]*Note, error) {
-	s.notes.MarkExisting(ids...) // a list has them
+	s.notes.MarkExisting(ids...) // a list contains them
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
 		return nil, err
@@ -125,8 +123,7 @@ func (s *Service) ByIDsVerified(ctx context.Context, ids []int64) (map[int64]*No
 	return found, err
 }
 
-// Newest reads the newest notes of each author from the database, most of them if there are
-// so many.
+// Newest reads the newest notes of each author from the database, at most limit of each.
 func (s *Service) Newest(ctx context.Context, authors []int64, limit int) (map[int64][]cache.ListItem, error) {
 	ranges := make([]cache.ListRange[int64], len(authors))
 	for i, author := range authors {
@@ -135,7 +132,7 @@ func (s *Service) Newest(ctx context.Context, authors []int64, limit int) (map[i
 	return s.lister(s.sql.byAuthors)(ctx, ranges)
 }
 
-// lister reads parts of lists by a statement.
+// lister returns a loader of list ranges that runs statement.
 func (s *Service) lister(statement string) func(context.Context, []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Owner  int64 `json:"of"`
@@ -149,7 +146,7 @@ func (s *Service) lister(statement string) func(context.Context, []cache.ListRan
 		}
 		text, err := json.Marshal(arguments)
 		if err != nil {
-			return nil, fmt.Errorf("write down %d lists: %w", len(ranges), err)
+			return nil, fmt.Errorf("encode %d list ranges: %w", len(ranges), err)
 		}
 		found := make(map[int64][]cache.ListItem, len(ranges))
 		err = sqldb.Each(ctx, s.db, statement, []any{string(text)}, func(rows *sql.Rows) error {

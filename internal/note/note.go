@@ -1,11 +1,10 @@
-// Package note is the room of notes: what people write about shops. It publishes
-// and deletes them, lists them by author, by shop and by how hot they are, and keeps
-// their counts. Who likes a note is the room internal/like's business, what is said
-// about it that of internal/comment.
+// Package note manages notes: what people write about shops. It publishes, deletes and
+// clears notes, lists them by author, shop and hot rank, and stores their counters. Package
+// like stores the likes of notes, package comment their comments.
 //
-// The rows of the database are the truth. A note changes only when it loses a deleted
-// picture, is deleted, or is cleared. Its row is cached for long; its counters change
-// often and have a cache of their own.
+// The database is the source of truth. A note changes only when it loses a deleted image,
+// is deleted, or is cleared. So its row is cached for long, and its counters, which change
+// often, have their own cache.
 package note
 
 import (
@@ -29,90 +28,88 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// A Note is what somebody wrote about a shop.
+// Note is a text about a shop.
 type Note struct {
 	ID        int64             `json:"id"`
 	AuthorID  int64             `json:"author"`
 	ShopID    int64             `json:"shop"`
 	Title     string            `json:"title"`
-	Content   string            `json:"content"` // may have several lines; means nothing but what it says
+	Content   string            `json:"content"` // plain text, may have several lines
 	Images    []mediapath.Image `json:"images,omitempty"`
-	Seq       int64             `json:"seq"` // its place among all that was published or deleted
+	Seq       int64             `json:"seq"` // position in the feed log
 	CreatedAt time.Time         `json:"created_at"`
 }
 
-// Counts are what of a note is counted.
+// Counts holds the like and comment counters of a note.
 type Counts struct {
 	Likes    int   `json:"likes"`
-	Comments int   `json:"comments"` // replies too
-	Hot      int64 `json:"hot"`      // see hot.go
-	Version  int64 `json:"version"`  // raised by every change
+	Comments int   `json:"comments"` // including replies
+	Hot      int64 `json:"hot"`      // hot rank, see hotRank
+	Version  int64 `json:"version"`  // incremented by every change
 }
 
-// Shops are the shops, as notes need them.
+// Shops provides the shops that notes are about.
 type Shops interface {
-	// OwnerOf returns the merchant that a shop belongs to, and whether there is such a
-	// shop.
+	// OwnerOf returns the owner of a shop, and whether the shop exists.
 	OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error)
-	// AddComments adds to the comments on notes about shops, by id, in tx.
+	// AddComments adds to the comment counts of shops, by shop id, in tx.
 	AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error)
-	// AfterCommitCounts tells of that after the commit.
+	// AfterCommitCounts invalidates the shops after the commit.
 	AfterCommitCounts(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
-// Users are the users, as notes need them.
+// Users provides the authors of notes.
 type Users interface {
-	// AddNotes adds to how many notes users have, by id, in tx, and keeps their rows
-	// locked. It returns how many follow each of them. Users that do not exist are
-	// overlooked.
+	// AddNotes adds to the note counts of users, by id, and locks their rows until tx ends.
+	// It returns the number of followers of each user. It ignores missing users.
 	AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (followers map[int64]int, jobs []outbox.JobRef, err error)
-	// AfterCommit tells of that after the commit.
+	// AfterCommit invalidates the users after the commit.
 	AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
-// Pictures are those that notes show.
+// Pictures manages the images of notes.
 type Pictures interface {
-	// Known returns the sizes of the pictures that the editor may show, by path.
+	// Known returns the sizes of the images that the editor may show, by path.
 	Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
-	// Show records in tx which pictures notes show, by id of the note. It returns a
-	// [fault.UserErrors] if the editor may not show one of them.
+	// Show records in tx the images that notes show, by note id. It returns an
+	// [apierror.UserErrors] if the editor may not show one of them.
 	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
 }
 
-// Feed is where notes go when they are published.
+// Feed delivers published notes to followers.
 type Feed interface {
-	// EnqueueFanOut has tx bring notes to those who follow their authors. authors has the author
-	// of each note, followers how many follow each author. It returns which authors are
-	// stars by that.
+	// EnqueueFanOut adds the delivery of notes to tx. authors maps notes to authors,
+	// followers maps authors to their number of followers. It returns the authors that are
+	// celebrities.
 	EnqueueFanOut(ctx context.Context, tx *ent.Tx, authors map[int64]int64, followers map[int64]int) (celebrities map[int64]bool, err error)
 	// FanOutCommitted is called after the commit.
 	FanOutCommitted()
-	// SeqCommitted is called after each commit that took numbers, with the last of them, and
-	// what they are of, in their order, unless that is much.
+	// SeqCommitted is called after each commit that took numbers, with the last number. It
+	// receives the events in order, or none for a large batch.
 	SeqCommitted(last int64, events []Event)
 }
 
-// An Event is what a number of the feed is of, as its writer tells of it after the commit.
+// Event is one entry of the feed log. The writer sends it after the commit.
 type Event struct {
 	Seq              int64
 	NoteID, AuthorID int64
-	Note             *Note // as published; nil if it was deleted
-	Star             bool  // its author became a star with it, or was one
-	Follows          int64 // how many transactions had follows begin before it
+	Note             *Note // as published; nil for a deletion
+	Star             bool  // whether its author is a celebrity
+	Follows          int64 // number of earlier transactions that added follows
 }
 
 //go:embed sql/*.sql
 var files embed.FS
 
-// statements are those that ent cannot say.
+// statements holds the statements that ent cannot express.
 type statements struct {
 	number, take, head, block, events, byAuthors, byShops, counts, updateCounts, insert, insertCounts string
 
-	notes, hasComments sqldb.IDQuery // of every miss of the caches
+	notes, hasComments sqldb.IDQuery // for cache misses
 	lockCounts         sqldb.IDQuery
 }
 
-// Service answers for notes. It is safe for concurrent use.
+// Service provides notes. It is safe for concurrent use.
 type Service struct {
 	db       *ent.Client
 	postgres bool
@@ -129,18 +126,18 @@ type Service struct {
 	counts   *cache.Cache[int64, Counts]
 	byAuthor *cache.FirstPages[int64]
 	byShop   *cache.FirstPages[int64]
-	hot      *cache.Cache[int64, []rankedNote] // rankings, by their number
+	hot      *cache.Cache[int64, []rankedNote] // rankings, by number
 
 	publishing *batch.Batcher[pendingNote, *Note]
 }
 
-// Config holds the dependencies of a Service. All but Quota are required.
+// Config holds the dependencies of a Service. Only Quota is optional.
 type Config struct {
 	Shops    Shops
 	Users    Users
 	Pictures Pictures
 	Feed     Feed
-	Quota    *quota.Limit // of new notes of a user; nil for no limit
+	Quota    *quota.Limit // of new notes per user; nil for no limit
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
@@ -159,7 +156,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		err = sqldb.Read(files, db.Dialect(), map[string]*string{"number": &s.sql.number})
 	}
 	if err != nil {
-		panic(fmt.Sprintf("note: %v", err)) // the files are part of the program
+		panic(fmt.Sprintf("note: %v", err)) // the files are embedded
 	}
 	s.sql.notes, s.sql.hasComments = sqldb.NewIDQuery(db.Dialect(), notes), sqldb.NewIDQuery(db.Dialect(), counted)
 	s.sql.lockCounts = sqldb.NewIDQuery(db.Dialect(), lockCounts)
@@ -171,10 +168,11 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	return s
 }
 
-// ByID returns one note, or [fault.ErrNotFound] if there is none or it was deleted. It
-// sees every write whose call returned in this process, those of other processes within
-// moments, a second at most. When Redis is down it reads the row, so any other
-// error means that the database failed.
+// ByID returns one note. It reflects all completed writes of this process, and those of
+// other processes within at most one second.
+//
+// It returns [apierror.ErrNotFound] if the note is missing or deleted. If Redis is
+// unavailable, it reads the row. All other errors come from the database.
 func (s *Service) ByID(ctx context.Context, id int64) (*Note, error) {
 	found, err := s.ByIDs(ctx, []int64{id})
 	if err != nil {
@@ -186,8 +184,8 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Note, error) {
 	return nil, apierror.ErrNotFound
 }
 
-// ByIDs returns those of the notes that exist, as [Service.ByID] would, with one round
-// trip to the cache and at most one statement.
+// ByIDs returns the existing notes, like [Service.ByID]. It needs one round trip to the
+// cache and at most one statement.
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Note, error) {
 	ctx, span := observe.Span(ctx, "note.ByIDs")
 	defer span.End()
@@ -198,8 +196,8 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Note, erro
 	return found, nil
 }
 
-// ByIDsOrSnapshot is [Service.ByIDs] for what belongs to the notes and was read before: one that was
-// deleted meanwhile is returned as it was.
+// ByIDsOrSnapshot is [Service.ByIDs] for callers that have already read children of the
+// notes. It returns notes that were deleted meanwhile as they were.
 func (s *Service) ByIDsOrSnapshot(ctx context.Context, ids []int64) (map[int64]*Note, error) {
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
@@ -211,7 +209,7 @@ func (s *Service) ByIDsOrSnapshot(ctx context.Context, ids []int64) (map[int64]*
 	}
 	rows, err := s.db.Note.Query().Where(entnote.IDIn(missing...)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select %d notes that are gone: %w", len(missing), err)
+		return nil, fmt.Errorf("select %d deleted notes: %w", len(missing), err)
 	}
 	for _, r := range rows {
 		if found[r.ID], err = fromRow(r); err != nil {
@@ -221,7 +219,7 @@ func (s *Service) ByIDsOrSnapshot(ctx context.Context, ids []int64) (map[int64]*
 	return found, nil
 }
 
-// Exist says which of the notes exist and were not deleted, as [Service.ByIDs] would.
+// Exist reports which notes exist and are not deleted, like [Service.ByIDs].
 func (s *Service) Exist(ctx context.Context, ids []int64) (map[int64]bool, error) {
 	found, err := s.ByIDs(ctx, ids)
 	if err != nil {
@@ -234,11 +232,11 @@ func (s *Service) Exist(ctx context.Context, ids []int64) (map[int64]bool, error
 	return live, nil
 }
 
-// tx runs work in a transaction, and once more if the database undid it for the sake of
-// another one. So work begins from nothing that it left behind.
+// tx runs work in a transaction, and retries once if the database aborts it because of
+// another one. So work must not depend on results of an earlier run.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }
 
-// IsNode says that there is a global id.
+// IsNode marks a Note as a GraphQL Node.
 func (Note) IsNode() {}

@@ -22,7 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// Bounds of a note, in characters.
+// Limits of a note, in characters.
 const (
 	MaxTitle   = 100
 	MaxContent = 2000
@@ -32,15 +32,15 @@ const (
 	// writeTimeout bounds one call of Publish or Delete.
 	writeTimeout = 5 * time.Second
 
-	maxBatch   = 100  // notes in one transaction
-	maxWaiting = 1000 // notes that wait for a transaction
+	maxBatch   = 100  // notes per transaction
+	maxWaiting = 1000 // notes waiting for a transaction
 )
 
 // errBusy is returned when too many notes wait to be published.
 var errBusy = apierror.New(apierror.Unavailable, "Too many notes at the moment. Please try again.")
 
-// A Draft is a note as its author writes it. The title becomes one line, the content
-// keeps its lines; both are composed (NFC).
+// Draft is a note as its author writes it. The title becomes one line, the content keeps
+// its lines. Both are normalized to NFC.
 type Draft struct {
 	ShopID  int64
 	Title   string
@@ -48,8 +48,7 @@ type Draft struct {
 	Images  []string // paths below /media, each once, at most [mediapath.MaxImages]
 }
 
-// check brings the texts into the form in which they are stored, and says everything
-// that is wrong with them.
+// check normalizes the texts and returns all their errors.
 func (d Draft) check() (Draft, apierror.UserErrors) {
 	var wrong apierror.UserErrors
 	d.Title = checkText(&wrong, "title", d.Title, text.Line, MaxTitle)
@@ -57,13 +56,13 @@ func (d Draft) check() (Draft, apierror.UserErrors) {
 	return d, wrong
 }
 
-// checkText returns a text as it is stored. What has control characters is refused, and
-// not cleaned of them: whoever sends such a text means something else than is seen.
+// checkText returns the normalized text. It rejects control characters instead of removing
+// them: they indicate a text that differs from its display.
 func checkText(wrong *apierror.UserErrors, field, raw string, clean func(string) string, limit int) string {
 	t := clean(raw)
 	switch {
 	case text.HasControl(raw):
-		wrong.Add(apierror.InvalidInput, field, "The %s has control characters.", field)
+		wrong.Add(apierror.InvalidInput, field, "Remove control characters from the %s.", field)
 	case text.Blank(t):
 		wrong.Add(apierror.InvalidInput, field, "The %s must not be empty.", field)
 	case text.Len(t) > limit:
@@ -72,8 +71,7 @@ func checkText(wrong *apierror.UserErrors, field, raw string, clean func(string)
 	return t
 }
 
-// images encodes the pictures at some paths as a row stores them. It adds what is wrong
-// with them to wrong.
+// images encodes the images at paths for a row, and adds errors to wrong.
 func (s *Service) images(ctx context.Context, author int64, paths []string, wrong *apierror.UserErrors) (string, error) {
 	why := mediapath.Check(paths)
 	if why == "" {
@@ -89,17 +87,17 @@ func (s *Service) images(ctx context.Context, author int64, paths []string, wron
 	return "", nil
 }
 
-// Publish stores a note and returns it as stored. When it returns, every list of its
-// author and its shop shows it; the hot ones within two seconds.
+// Publish stores a note and returns it as stored. All lists of its author and shop contain
+// the note after Publish returns, hot lists within two seconds.
 //
-// Bounds that it breaks and a shop that there is not are a [fault.UserErrors] with all
-// of them; so is a note above the author's hourly limit, with [quota.LimitReached]. Any
-// other error means that the database failed. Calling it again makes another note.
+// It returns an [apierror.UserErrors] with all invalid fields, including a missing shop.
+// Above the author's hourly limit, it returns one with [quota.LimitReached]. All other
+// errors come from the database. Publish is not idempotent.
 func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, error) {
 	ctx, span := observe.Span(ctx, "note.Publish")
 	defer span.End()
 	d, wrong := d.check()
-	var use *quota.Use // counted while pictures and the shop are read
+	var use *quota.Use // runs while images and the shop are read
 	if len(wrong) == 0 {
 		use = s.quota.Take(ctx, author)
 	}
@@ -111,7 +109,7 @@ func (s *Service) Publish(ctx context.Context, author int64, d Draft) (*Note, er
 	return published, nil
 }
 
-// publish stores a note whose texts were checked. wrong has what the check found.
+// publish stores a note with checked texts. wrong holds the errors of that check.
 func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong apierror.UserErrors, use *quota.Use) (*Note, error) {
 	images, err := s.images(ctx, author, d.Images, &wrong)
 	if err != nil {
@@ -119,10 +117,10 @@ func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong apie
 	}
 	_, known, err := s.shops.OwnerOf(ctx, d.ShopID)
 	if err != nil {
-		return nil, fmt.Errorf("look for shop %d: %w", d.ShopID, err)
+		return nil, fmt.Errorf("read shop %d: %w", d.ShopID, err)
 	}
 	if !known {
-		wrong.Add(apierror.NotFound, "shopId", "There is no such shop.")
+		wrong.Add(apierror.NotFound, "shopId", "Shop not found.")
 	}
 	if err := wrong.OrNil(); err != nil {
 		return nil, err
@@ -134,20 +132,20 @@ func (s *Service) publish(ctx context.Context, author int64, d Draft, wrong apie
 	defer cancel()
 	n, err := s.publishing.Join(ctx, pendingNote{author, d, images})
 	if err != nil {
-		return nil, fmt.Errorf("publish a note of user %d: %w", author, err)
+		return nil, fmt.Errorf("publish note of user %d: %w", author, err)
 	}
 	return n, nil
 }
 
-// pendingNote is a note that is to be published.
+// pendingNote is a note that waits for its transaction.
 type pendingNote struct {
 	author int64
 	draft  Draft  // checked
-	images string // as the row stores them
+	images string // encoded for the row
 }
 
-// publishAll stores the notes of one moment in one transaction. All of them would wait for
-// each other anyway, for the row that numbers notes.
+// publishAll stores a group of notes in one transaction. Separate transactions would wait
+// for each other at the row that numbers notes.
 func (s *Service) publishAll(ctx context.Context, group []*batch.Call[pendingNote, *Note]) (after func(), err error) {
 	now := s.now().UnixMilli()
 	drafts := make([]*ent.Note, len(group))
@@ -174,8 +172,9 @@ func (s *Service) publishAll(ctx context.Context, group []*batch.Call[pendingNot
 	return func() { s.afterCommit(ctx, effects) }, nil
 }
 
-// publishRows completes the transaction that inserted notes: it records their pictures,
-// counts and delivers them, and numbers them last. With program they may show any pictures.
+// publishRows completes the transaction that inserted notes. It records their images,
+// counts and delivers the notes, and numbers them last. With program, any images may be
+// shown.
 func (s *Service) publishRows(ctx context.Context, tx *ent.Tx, rows []*ent.Note, program bool) (effects commitEffects, err error) {
 	shown, err := shownBy(rows, program)
 	if err != nil {
@@ -194,8 +193,7 @@ func (s *Service) publishRows(ctx context.Context, tx *ent.Tx, rows []*ent.Note,
 	return effects, effects.addEvents(rows, last, follows)
 }
 
-// insert inserts notes and their counts. It sets the ids of the rows, which grow in their
-// order.
+// insert inserts notes and their counters. It sets the ids of rows, which are ascending.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) error {
 	type note struct {
 		Author   int64   `json:"author"`
@@ -222,7 +220,7 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) erro
 		return err
 	})
 	if err == nil && len(ids) != len(rows) {
-		err = fmt.Errorf("%d are stored", len(ids))
+		err = fmt.Errorf("got %d ids", len(ids))
 	}
 	if err != nil {
 		return fmt.Errorf("insert %d notes: %w", len(rows), err)
@@ -233,26 +231,26 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, rows []*ent.Note) erro
 		counts[i] = count{r.ID, hotRank(r.CreatedAt, 0)}
 	}
 	if _, err := tx.ExecContext(sqldb.Prepared(ctx), s.sql.insertCounts, sqldb.JSON(counts)); err != nil {
-		return fmt.Errorf("insert the counts of %d notes: %w", len(rows), err)
+		return fmt.Errorf("insert counts of %d notes: %w", len(rows), err)
 	}
 	return nil
 }
 
-// An Editor is who asks for a note to be deleted.
+// Editor is the user who deletes a note.
 type Editor struct {
 	UserID  int64
-	IsAdmin bool // may delete the notes of others: an administrator
+	IsAdmin bool // may delete any note
 }
 
-// Delete deletes a note: its row stays, and no reader sees it any more, nor its
-// comments. Lists are without it when Delete returns, in other processes within moments.
+// Delete marks a note as deleted. Readers no longer see the note or its comments. Lists
+// omit it after Delete returns, in other processes within moments.
 //
-// Without such a note it returns a [fault.UserErrors], a [fault.Forbidden] if it is
-// not the editor's. Any other error means that the database failed.
+// It returns an [apierror.UserErrors] if there is no such note, and an [apierror.Forbidden]
+// error if it belongs to another user. All other errors come from the database.
 func (s *Service) Delete(ctx context.Context, by Editor, id int64) error {
 	ctx, span := observe.Span(ctx, "note.Delete")
 	defer span.End()
-	// Not until the client hangs up, as in Publish.
+	// Continue when the client disconnects, as in Publish.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var effects commitEffects
@@ -267,27 +265,27 @@ func (s *Service) Delete(ctx context.Context, by Editor, id int64) error {
 	return nil
 }
 
-// deleteInTx is the transaction of Delete. Locks: the note, its counts, the shop, the author,
-// the head of the feed.
+// deleteInTx is the transaction of Delete. It locks the note, its counts, the shop, the
+// author and the feed head, in this order.
 func (s *Service) deleteInTx(ctx context.Context, tx *ent.Tx, by Editor, id int64) (commitEffects, error) {
 	one := tx.Note.Query().Where(entnote.ID(id), entnote.DeletedAtIsNil())
 	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
-		return commitEffects{}, apierror.Refuse(apierror.NotFound, "There is no such note.", "id")
+		return commitEffects{}, apierror.Refuse(apierror.NotFound, "Note not found.", "id")
 	case err != nil:
-		return commitEffects{}, fmt.Errorf("select it: %w", err)
+		return commitEffects{}, fmt.Errorf("select row: %w", err)
 	case !by.IsAdmin && row.AuthorID != by.UserID:
-		return commitEffects{}, apierror.New(apierror.Forbidden, "Only its author may delete a note.")
+		return commitEffects{}, apierror.New(apierror.Forbidden, "Only the author can delete this note.")
 	}
 	if err := tx.Note.UpdateOneID(id).SetDeletedAt(s.now().UnixMilli()).Exec(ctx); err != nil {
-		return commitEffects{}, fmt.Errorf("mark it: %w", err)
+		return commitEffects{}, fmt.Errorf("mark deleted: %w", err)
 	}
 	locked, err := s.lockCounts(ctx, tx, []int64{id})
 	counts := locked[id]
 	if err == nil && counts == nil {
-		err = errors.New("its counts are missing")
+		err = errors.New("counts are missing")
 	}
 	if err != nil {
 		return commitEffects{}, err
@@ -296,12 +294,12 @@ func (s *Service) deleteInTx(ctx context.Context, tx *ent.Tx, by Editor, id int6
 		return commitEffects{}, err
 	}
 	if err := tx.NoteCount.Update().Where(notecount.ID(id)).SetDeleted(true).AddVersion(1).Exec(ctx); err != nil {
-		return commitEffects{}, fmt.Errorf("end its counts: %w", err)
+		return commitEffects{}, fmt.Errorf("mark counts deleted: %w", err)
 	}
 	var shops []outbox.JobRef
 	if counts.Comments > 0 {
 		if shops, err = s.shops.AddComments(ctx, tx, map[int64]int{row.ShopID: -counts.Comments}); err != nil {
-			return commitEffects{}, fmt.Errorf("count comments to shop %d: %w", row.ShopID, err)
+			return commitEffects{}, fmt.Errorf("count comments of shop %d: %w", row.ShopID, err)
 		}
 	}
 	effects, err := s.prepare(ctx, tx, []*ent.Note{row}, -1)
@@ -317,8 +315,8 @@ func (s *Service) deleteInTx(ctx context.Context, tx *ent.Tx, by Editor, id int6
 	return effects, nil
 }
 
-// DropImage removes a deleted picture from a note, and invalidates the cached note. It may
-// be repeated. A note that does not show the picture stays as it is.
+// DropImage removes a deleted image from a note and invalidates the cached note. It is
+// idempotent, and ignores a note that does not show the image.
 func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -339,13 +337,13 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 		return tx.Note.UpdateOneID(id).SetImages(left).Exec(ctx)
 	})
 	if err != nil {
-		return fmt.Errorf("remove a picture from note %d: %w", id, err)
+		return fmt.Errorf("remove image from note %d: %w", id, err)
 	}
-	return outbox.Transient(s.notes.Invalidate(ctx, id)) // the caller repeats it
+	return outbox.Transient(s.notes.Invalidate(ctx, id)) // the caller retries
 }
 
-// Uncleared returns ids of notes that were deleted before a time and still have their
-// texts, the first deleted first.
+// Uncleared returns ids of notes that were deleted before a time and still have texts, by
+// time of deletion.
 func (s *Service) Uncleared(ctx context.Context, before time.Time, limit int) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
@@ -358,8 +356,8 @@ func (s *Service) Uncleared(ctx context.Context, before time.Time, limit int) ([
 	return ids, nil
 }
 
-// ClearTexts clears titles, contents and pictures of deleted notes. It may be repeated. A
-// note that is not deleted stays as it is.
+// ClearTexts clears titles, contents and images of deleted notes. It is idempotent, and
+// ignores notes that are not deleted.
 func (s *Service) ClearTexts(ctx context.Context, ids []int64) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

@@ -18,7 +18,7 @@ func fromRow(r *ent.Note) (*Note, error) {
 	}, err
 }
 
-// imagesOf decodes the images of a row. An error names the row.
+// imagesOf decodes the images of a row.
 func imagesOf(id int64, column string) ([]mediapath.Image, error) {
 	images, err := mediapath.ImagesOf(column)
 	if err != nil {
@@ -27,8 +27,8 @@ func imagesOf(id int64, column string) ([]mediapath.Image, error) {
 	return images, nil
 }
 
-// shownBy returns the pictures that notes show, by note. With program they may be any
-// pictures, else only those of their authors.
+// shownBy returns the images that notes show, by note id. With program any images are
+// allowed, else only those of the author.
 func shownBy(rows []*ent.Note, program bool) (map[int64]mediapath.Shown, error) {
 	shown := map[int64]mediapath.Shown{}
 	for _, r := range rows {
@@ -43,7 +43,7 @@ func shownBy(rows []*ent.Note, program bool) (map[int64]mediapath.Shown, error) 
 	return shown, nil
 }
 
-// readCounts reads a row of note_counts: the note, its counts, and further columns.
+// readCounts scans a row of note_counts: the note id, its counters, and further columns.
 func readCounts(rows *sql.Rows, further ...any) (note int64, c Counts, err error) {
 	err = rows.Scan(append([]any{&note, &c.Likes, &c.Comments, &c.Hot, &c.Version}, further...)...)
 	return note, c, err

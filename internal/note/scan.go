@@ -14,28 +14,27 @@ import (
 
 const (
 	scanPage   = 500
-	scanCounts = 5000             // users a second
-	scanEvents = 50_000           // numbers a second
-	eventPage  = 5000             // numbers in one statement
-	countLimit = 30 * time.Second // of the statement that counts a page
+	scanCounts = 5000             // users per second
+	scanEvents = 50_000           // numbers per second
+	eventPage  = 5000             // numbers per statement
+	countLimit = 30 * time.Second // per statement
 )
 
-// Scans are what this room compares: how many notes users have, and the numbers of the
-// feed.
+// Scans returns the consistency scans of note counts and of the feed log.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "notes", Description: "notes of each user, with the rows", Rate: scanCounts, Run: s.scanCounts},
-		{Name: "note-events", Description: "the numbers of the feed: none is missing below the head", Rate: scanEvents, Run: s.scanEvents},
+		{Name: "notes", Description: "note counts of users, against notes", Rate: scanCounts, Run: s.scanCounts},
+		{Name: "note-events", Description: "feed log, against missing numbers", Rate: scanEvents, Run: s.scanEvents},
 	}
 }
 
-// A countDrift is a user whose notes are not counted as the rows say.
+// countDrift compares the stored note count of a user with the actual one.
 type countDrift struct {
 	user           int64
 	stored, actual int
 }
 
-// scanCounts compares how many notes all users have, in pages.
+// scanCounts compares the note counts of all users, page by page.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	read := func(ctx context.Context, after int64, limit int) ([]countDrift, error) {
 		return s.drifts(ctx, s.db, after, limit)
@@ -43,15 +42,15 @@ func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, countDrift.describe, s.repairCount)
 }
 
-// describe says how a count differs.
+// describe returns the difference of a count, or "".
 func (d countDrift) describe() (user int64, differs string) {
 	if d.stored != d.actual {
-		differs = fmt.Sprintf("user %d: the row has %d notes, and there are %d", d.user, d.stored, d.actual)
+		differs = fmt.Sprintf("user %d: %d notes stored, %d counted", d.user, d.stored, d.actual)
 	}
 	return d.user, differs
 }
 
-// drifts reads the counts of users behind an id.
+// drifts reads the page of counts after a user.
 func (s *Service) drifts(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []countDrift, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countLimit)
 	defer cancel()
@@ -62,20 +61,20 @@ func (s *Service) drifts(ctx context.Context, db sqldb.Querier, after int64, lim
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("count the notes of users behind %d: %w", after, err)
+		return nil, fmt.Errorf("count notes of users after %d: %w", after, err)
 	}
 	return page, nil
 }
 
-// repairCount sets a user's count to what the rows say while the user's row is locked: who
-// publishes or deletes counts under the same lock.
+// repairCount corrects a user's count under the lock of the user's row. Publishing and
+// deleting change the count under the same lock.
 func (s *Service) repairCount(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), countLimit)
 	defer cancel()
 	var jobs []outbox.JobRef
 	err := s.tx(ctx, func(tx *ent.Tx) error {
 		jobs = nil
-		if _, _, err := s.users.AddNotes(ctx, tx, map[int64]int{user: 0}); err != nil { // only locks
+		if _, _, err := s.users.AddNotes(ctx, tx, map[int64]int{user: 0}); err != nil { // only locks the row
 			return err
 		}
 		page, err := s.drifts(ctx, tx, user-1, 1)
@@ -86,18 +85,18 @@ func (s *Service) repairCount(ctx context.Context, user int64) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("set the notes of user %d right: %w", user, err)
+		return fmt.Errorf("repair note count of user %d: %w", user, err)
 	}
 	s.users.AfterCommit(ctx, []int64{user}, jobs)
 	return nil
 }
 
-// scanEvents looks for holes in the numbers of the feed, up to the head that it began
-// with. One cannot be mended: nobody knows what was there.
+// scanEvents reports gaps in the numbers of the feed, up to the head at its start. It cannot
+// repair them, because the lost events are unknown.
 func (s *Service) scanEvents(ctx context.Context, r *reconcile.Run) error {
 	head, err := s.db.FeedHead.Get(ctx, 1)
 	if err != nil {
-		return fmt.Errorf("read the head of the feed: %w", err)
+		return fmt.Errorf("read feed head: %w", err)
 	}
 	for from := int64(0); from < head.Seq; from += eventPage {
 		until := min(from+eventPage, head.Seq)
@@ -109,7 +108,7 @@ func (s *Service) scanEvents(ctx context.Context, r *reconcile.Run) error {
 			return err
 		}
 		if missing := until - from - int64(n); missing != 0 {
-			r.Report(fmt.Sprintf("feed: %d numbers are missing of %d to %d", missing, from+1, until))
+			r.Report(fmt.Sprintf("feed: %d numbers missing in %d to %d", missing, from+1, until))
 		}
 	}
 	return nil

@@ -14,16 +14,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// openCaches says how each kind is cached. What a write does to them stands in
-// invalidate.go.
+// openCaches sets the policy of each cache. For their invalidation see invalidate.go.
 //
-// What changes with every order or comment (sold, commentCount) must not stay in
-// the cached row this long once something writes it.
+// Fields that change with every order or comment (sold, commentCount) need a shorter TTL
+// if they are written often.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.shops = cache.New(hub, cache.Policy{
 		Name: "shop", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, StaleIfError: 10 * time.Minute,
-		// Of a million shops the memory keeps those that are asked for again; a moment's
-		// delay of a new opening hour harms nobody.
+		// Memory holds the frequently read shops. A short delay of a change, such as new opening
+		// hours, is harmless.
 		Local: cache.Local{Share: 0.4, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Shop]{
 		Key: decimal, Load: s.loadShops, All: s.allShops, Parse: parseDecimal,
@@ -31,15 +30,15 @@ func (s *Service) openCaches(hub *cache.Client) {
 	})
 	s.types = cache.New(hub, cache.Policy{
 		Name: "shop-type", TTL: time.Hour, StaleTTL: time.Hour, Beta: 1, NegativeTTL: time.Minute, StaleIfError: time.Hour,
-		// A few dozen, on every page, that only a release changes.
+		// A few dozen types, shown on every page; only a release changes them.
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, Type]{Key: decimal, Load: s.loadTypes, Parse: parseDecimal})
 
 	s.tables.shops, s.tables.types = hub.Table("shops"), hub.Table("shop_types")
 	s.heads = cache.NewQueryCache(s.tables.shops, cache.Policy{
 		Name: "shop-list", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, StaleIfError: 10 * time.Minute,
-		// What every visitor sees first: a few dozen lists, small together. Any new
-		// shop ends them all, which all processes hear.
+		// A few dozen small lists that most visitors read first. Each new shop invalidates all of
+		// them, in all processes.
 		Local: cache.Local{Share: 0.01, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, firstPage.statement, s.loadHead)
 	s.typeList = cache.NewQueryCache(s.tables.types, cache.Policy{
@@ -70,7 +69,7 @@ func (s *Service) loadShops(ctx context.Context, ids []int64) (map[int64]Shop, e
 	return found, nil
 }
 
-// allShops yields the ids of all shops, some thousands a statement.
+// allShops yields the ids of all shops, in batches of some thousands.
 func (s *Service) allShops(ctx context.Context) iter.Seq2[int64, error] {
 	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
 		return s.db.Shop.Query().Where(entshop.IDGT(after)).Order(entshop.ByID()).Limit(limit).IDs(ctx)
@@ -91,7 +90,7 @@ func (s *Service) loadTypes(ctx context.Context, ids []int64) (map[int64]Type, e
 	return found, nil
 }
 
-// loadTypeList reads the ids of all types, in their order.
+// loadTypeList reads the ids of all types, in list order.
 func (s *Service) loadTypeList(ctx context.Context, _ struct{}) ([]int64, error) {
 	ids, err := s.db.ShopType.Query().Order(shoptype.BySort(), shoptype.ByID()).IDs(ctx)
 	if err != nil {

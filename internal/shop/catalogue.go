@@ -1,16 +1,15 @@
 package shop
 
-// A TypeSpec is one entry of the catalogue of shop types: what a [Draft] names by
-// its key before the database has given the type an id.
+// TypeSpec is one entry of the catalogue of shop types. A [Draft] refers to it by Key,
+// because a type has no id before it is stored.
 type TypeSpec struct {
-	Key  string // stable, lower-case; never shown
-	Name string // shown
-	Sort int    // ascending order of the list
+	Key  string // stable, lower case, internal
+	Name string // display name
+	Sort int    // ascending list order
 }
 
-// Catalogue returns the shop types that every installation has, in the order
-// in which they are listed. The list only ever grows: a key is never renamed,
-// because stored shops and import mappings refer to it.
+// Catalogue returns the shop types of every installation, in list order. It only grows.
+// Keys never change, because stored shops and import mappings refer to them.
 func Catalogue() []TypeSpec {
 	return []TypeSpec{
 		{"restaurant", "Restaurants", 10},

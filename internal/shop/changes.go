@@ -12,21 +12,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// Details are a shop as a merchant describes it. Texts become one line each; a
-// nil or blank Area or OpenHours is unknown.
+// Details describes a new shop. Texts become one line each. A nil or blank Area or
+// OpenHours is unknown.
 type Details struct {
 	Name      string
 	TypeID    int64
 	Images    []string // at most [mediapath.MaxImages] paths below /media, each once
-	Area      *string  // the quarter it lies in
+	Area      *string  // quarter
 	Address   string
 	At        geo.Point
 	AvgPrice  *int // minor units per person; nil is unknown
 	OpenHours *string
 }
 
-// Changes are what is to become of a shop's fields. Area, AvgPrice, OpenHours
-// and Images can be cleared, the others cannot.
+// Changes holds the new values of a shop's fields. Area, AvgPrice, OpenHours and Images
+// can be cleared, the others cannot.
 type Changes struct {
 	Name      optional.Field[string]
 	TypeID    optional.Field[int64]
@@ -38,7 +38,7 @@ type Changes struct {
 	OpenHours optional.Field[string]
 }
 
-// changes says the same of a shop that has nothing yet.
+// changes returns the details as changes of an empty shop.
 func (d Details) changes() Changes {
 	return Changes{
 		Name: optional.Set(d.Name), TypeID: optional.Set(d.TypeID), Images: optional.Set(d.Images),
@@ -47,14 +47,14 @@ func (d Details) changes() Changes {
 	}
 }
 
-// clean brings the texts into the form in which they are checked and stored.
+// clean normalizes the texts for checks and storage.
 func (c Changes) clean() Changes {
 	c.Name, c.Address = line(c.Name), line(c.Address)
 	c.Area, c.OpenHours = lineOrClear(c.Area), lineOrClear(c.OpenHours)
 	return c
 }
 
-// hasType says whether the type that the changes name exists.
+// hasType reports whether the type in c exists.
 func (s *Service) hasType(ctx context.Context, c Changes) (bool, error) {
 	id := optional.Value(c.TypeID.Value)
 	if id <= 0 {
@@ -63,30 +63,30 @@ func (s *Service) hasType(ctx context.Context, c Changes) (bool, error) {
 	return s.typeExists(ctx, id)
 }
 
-// check says everything that is wrong with clean changes of a row; typed is
-// whether their type exists, known are those of their pictures that do. For a shop that is new the row is empty.
+// check returns all errors of clean changes to the row have, which is empty for a new
+// shop. typeExists reports whether the type exists; known holds the usable images.
 func (c Changes) check(have *ent.Shop, typeExists bool, known map[string]mediapath.Size) apierror.UserErrors {
 	var wrong apierror.UserErrors
-	// An imported shop may have no address, and a form may send that back.
+	// An imported shop may have no address, and a form may send the empty address back.
 	noAddress := have.ID != 0 && have.Address == "" && c.Address.Value != nil
 	checkText(&wrong, "name", "name", c.Name, true, MaxName)
 	if c.TypeID.Given && !typeExists {
-		wrong.Add(apierror.InvalidInput, "typeId", "There is no such shop type.")
+		wrong.Add(apierror.InvalidInput, "typeId", "Choose a shop type from the list.")
 	}
 	checkImages(&wrong, c.Images, known)
 	checkText(&wrong, "area", "area", c.Area, false, MaxArea)
 	checkText(&wrong, "address", "address", c.Address, !noAddress, MaxAddress)
 	if at := c.At; at.Given && (at.Value == nil || !at.Value.Valid()) {
-		wrong.Add(apierror.InvalidInput, "location", "A location has a latitude of -%v to %[1]v and a longitude of -180 to 180 degrees.", geo.MaxLat)
+		wrong.Add(apierror.InvalidInput, "location", "Choose a latitude of -%v to %[1]v and a longitude of -180 to 180 degrees.", geo.MaxLat)
 	}
 	if p := c.AvgPrice.Value; c.AvgPrice.Given && p != nil && !validPrice(*p) {
-		wrong.Add(apierror.InvalidInput, "avgPrice", "The average price is 0 to %d.", MaxAvgPrice)
+		wrong.Add(apierror.InvalidInput, "avgPrice", "The average price must be 0 to %d.", MaxAvgPrice)
 	}
 	checkText(&wrong, "openHours", "opening hours", c.OpenHours, false, MaxOpenHours)
 	return wrong
 }
 
-// apply returns the row as checked changes make it.
+// apply returns the row with the checked changes.
 func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
 	set(&r.Name, c.Name)
 	set(&r.TypeID, c.TypeID)
@@ -104,8 +104,8 @@ func (c Changes) apply(r ent.Shop, known map[string]mediapath.Size) ent.Shop {
 	return r
 }
 
-// write sets all columns that an edit decides, and no other: what sales and
-// comments count in the row is not the editor's.
+// write sets all columns that an edit controls. It omits the counters of sales and
+// comments.
 func write(m *ent.ShopMutation, r *ent.Shop) {
 	m.SetName(r.Name)
 	m.SetTypeID(r.TypeID)
@@ -120,7 +120,7 @@ func write(m *ent.ShopMutation, r *ent.Shop) {
 	writeOrClear(r.OpenHours, m.SetOpenHours, m.ClearOpenHours)
 }
 
-// line is a text in one line, "" if it shows nothing.
+// line converts a text to one line, and a blank text to "".
 func line(f optional.Field[string]) optional.Field[string] {
 	if !f.Given || f.Value == nil {
 		return f
@@ -132,7 +132,7 @@ func line(f optional.Field[string]) optional.Field[string] {
 	return optional.Set(s)
 }
 
-// lineOrClear is the same, but for one that shows nothing it clears the field.
+// lineOrClear is like line, but clears the field for a blank text.
 func lineOrClear(f optional.Field[string]) optional.Field[string] {
 	f = line(f)
 	if f.Given && optional.Value(f.Value) == "" {
@@ -141,7 +141,7 @@ func lineOrClear(f optional.Field[string]) optional.Field[string] {
 	return f
 }
 
-// checkText checks a text; what is how the message calls it.
+// checkText checks the length of a text. Messages call the text what.
 func checkText(wrong *apierror.UserErrors, field, what string, f optional.Field[string], required bool, limit int) {
 	switch {
 	case !f.Given:

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// OwnerOf returns the merchant that a shop belongs to, nil for nobody, and false if
-// there is no such shop. It is as fresh as [Service.ByID].
+// OwnerOf returns the owner of a shop, nil if it has none. It returns false if the shop
+// does not exist. It is as fresh as [Service.ByID].
 func (s *Service) OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok bool, err error) {
 	shop, err := s.ByID(ctx, shopID)
 	if errors.Is(err, apierror.ErrNotFound) {
@@ -26,8 +26,9 @@ func (s *Service) OwnerOf(ctx context.Context, shopID int64) (owner *int64, ok b
 	return shop.OwnerID, true, nil
 }
 
-// AddSold adds to what shops have sold, by id, negative numbers too. Shops that do
-// not exist are overlooked. After the commit the tickets go to [Service.AfterCommit].
+// AddSold adds to the sold counters of shops, by shop id, in tx. Increments may be
+// negative. It ignores missing shops. After the commit, pass the jobs to
+// [Service.AfterCommit].
 func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) ([]outbox.JobRef, error) {
 	rows := make([]addition, 0, len(sold))
 	for id, n := range sold {
@@ -36,8 +37,8 @@ func (s *Service) AddSold(ctx context.Context, tx *ent.Tx, sold map[int64]int) (
 	return s.count(ctx, tx, rows)
 }
 
-// AddComments adds to the comments on notes about shops, by id, as [Service.AddSold]
-// does to what they sold. After the commit the tickets go to [Service.AfterCommitCounts].
+// AddComments adds to the comment counters of shops, like [Service.AddSold]. After the
+// commit, pass the jobs to [Service.AfterCommitCounts].
 func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error) {
 	rows := make([]addition, 0, len(comments))
 	for id, n := range comments {
@@ -46,14 +47,14 @@ func (s *Service) AddComments(ctx context.Context, tx *ent.Tx, comments map[int6
 	return s.count(ctx, tx, rows)
 }
 
-// addition is a row of the parameter of add_counts: increments for one shop.
+// addition holds the increments of one shop, for add_counts.
 type addition struct {
 	ID       int64 `json:"id"`
 	Sold     int   `json:"sold"`
 	Comments int   `json:"comments"`
 }
 
-// count adds to the counts of shops, each named once.
+// count adds to the counters of shops. Each shop occurs once in rows.
 func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]outbox.JobRef, error) {
 	if len(rows) == 0 {
 		return nil, nil
@@ -63,7 +64,7 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]out
 		ids[i] = r.ID
 	}
 	slices.Sort(ids)
-	if len(ids) > 1 { // in one order, so that two transactions do not wait for each other
+	if len(ids) > 1 { // in id order, to prevent deadlocks
 		if err := s.sql.lockCounts.Each(ctx, tx, ids, func(*sql.Rows) error { return nil }); err != nil {
 			return nil, fmt.Errorf("lock %d shops: %w", len(ids), err)
 		}
@@ -74,14 +75,14 @@ func (s *Service) count(ctx context.Context, tx *ent.Tx, rows []addition) ([]out
 	return outbox.AddBatch(ctx, s.outbox, tx, shopsChanged, ids...)
 }
 
-// AfterCommit is [Service.Invalidate] for the writer of a change, after its commit: what
-// cannot be told now is left to the outbox.
+// AfterCommit is [Service.Invalidate] for the writer of a change, after its commit. If
+// Redis fails, the outbox retries.
 func (s *Service) AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef) {
 	s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), jobs...)
 }
 
-// AfterCommitCounts is [Service.AfterCommit] for a change that moves no shop in any list: the
-// lists stay. With each comment all of them would have to be read anew.
+// AfterCommitCounts is [Service.AfterCommit] for changes of counters. It invalidates rows,
+// but no lists: otherwise each comment would invalidate all of them.
 func (s *Service) AfterCommitCounts(ctx context.Context, ids []int64, jobs []outbox.JobRef) {
 	s.outbox.Finish(ctx, outbox.Transient(s.shops.Invalidate(ctx, ids...)), jobs...)
 }

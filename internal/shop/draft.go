@@ -2,44 +2,42 @@ package shop
 
 import "github.com/tandian-dev/tandian/internal/kit/geo"
 
-// A Draft is a shop as an import, a seed or the demo town describes it: what
-// is known before the database has given it an id.
+// Draft is a shop from an import, a seed or the demo data, before it has an id.
 type Draft struct {
-	// ExternalID names the shop in its source, for example "osm:node/42". A
-	// draft with the external id of a stored shop updates that shop. Required.
+	// ExternalID names the shop in its source, for example "osm:node/42". A draft with the
+	// external id of a stored shop updates that shop. Required.
 	ExternalID string
-	// FormerID is an external id that the shop may still have: a stored shop with
-	// it gets ExternalID, unless another shop has that. "" is none.
+	// FormerID is an earlier external id of the shop. A stored shop with FormerID gets
+	// ExternalID, unless another shop has it. "" is none.
 	FormerID string
-	// Type is the key of one of [Catalogue], for example "cafe".
+	// Type is the Key of an entry of [Catalogue], for example "cafe".
 	Type      string
 	Name      string
-	Area      string // the quarter it lies in; "" is unknown
+	Area      string // quarter; "" is unknown
 	Address   string // "" is unknown
 	Lat, Lng  float64
 	AvgPrice  *int    // minor units per person; nil is unknown
 	Score     float64 // up to 5.0; 0 is unrated
 	OpenHours string  // "" is unknown
-	// OwnerID is the user to whom the shop will belong if the draft adds it; 0
-	// is nobody. It never changes the owner of a stored shop.
+	// OwnerID is the owner if the draft adds the shop; 0 is none. Updates do not change the
+	// owner.
 	OwnerID int64
-	// Images are paths of pictures that are kept here. Like the owner, they are for a shop
-	// that the draft adds.
+	// Images are paths of uploaded images. Updates ignore them.
 	Images []string
 }
 
-// Known is what a stored shop is recognized by.
+// Known holds the fields that identify a stored shop.
 type Known struct {
 	Name string
 	At   geo.Point
 }
 
-// A SaveCounts counts what became of a run of drafts.
+// SaveCounts counts saved drafts by outcome.
 type SaveCounts struct {
 	Added, Changed, Unchanged int
 }
 
-// Add returns the sum of two tallies.
+// Add returns the sum of two counts.
 func (t SaveCounts) Add(u SaveCounts) SaveCounts {
 	return SaveCounts{
 		Added:     t.Added + u.Added,
@@ -48,10 +46,10 @@ func (t SaveCounts) Add(u SaveCounts) SaveCounts {
 	}
 }
 
-// Total is the number of drafts counted.
+// Total returns the number of drafts.
 func (t SaveCounts) Total() int { return t.Added + t.Changed + t.Unchanged }
 
-// Bounds of a shop's fields. Texts are counted in characters, not bytes.
+// Limits of a shop's fields. Lengths are in characters.
 const (
 	MaxName      = 120
 	MaxArea      = 80

@@ -18,23 +18,23 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// editTimeout bounds one call of Create or Update: five seconds with the last
-// call to Redis, which may begin just before.
+// editTimeout bounds one call of Create or Update: five seconds, with the last call to
+// Redis, which may begin just before the deadline.
 const editTimeout = 5*time.Second - redisTimeout
 
-// An Editor is who asks for a change.
+// Editor is the user who edits a shop.
 type Editor struct {
 	UserID  int64
-	IsAdmin bool // may change the shops of others: an administrator
+	IsAdmin bool // may edit any shop
 }
 
-// Create stores a shop that belongs to its editor and returns it as stored.
-// When it returns, every process finds the shop by its place, its type and its
-// words, as [Service.afterEdit] explains.
+// Create stores a shop owned by its editor and returns it as stored. All processes find
+// the shop by position, type and text after Create returns. If Redis fails, the outbox
+// updates it later.
 //
-// Bounds that the shop breaks are a [fault.UserErrors] with all of them; so is a shop
-// above the editor's hourly limit, with [quota.LimitReached]. Any other error means that
-// the database failed. Calling it again makes another shop.
+// It returns an [apierror.UserErrors] with all invalid fields. Above the editor's hourly
+// limit, it returns one with [quota.LimitReached]. All other errors come from the
+// database. Create is not idempotent.
 func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.Create")
 	defer span.End()
@@ -55,10 +55,10 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 	row := c.apply(ent.Shop{}, known)
 	var stored *Shop
 	var job []outbox.JobRef
-	use := s.quota.Take(ctx, by.UserID) // counted while the transaction begins
+	use := s.quota.Take(ctx, by.UserID) // runs while the transaction begins
 	err = ent.WithTx(whole, s.db, func(tx *ent.Tx) (err error) {
-		// Before the first row lock. SQLite holds its write lock meanwhile, at most the
-		// deadline of the count.
+		// Wait before the first row lock. SQLite holds its write lock meanwhile, at most until the
+		// deadline of the limiter.
 		if err := use.Wait(); err != nil {
 			return err
 		}
@@ -79,21 +79,20 @@ func (s *Service) Create(ctx context.Context, by Editor, d Details) (*Shop, erro
 	})
 	if err != nil {
 		use.Release(ctx)
-		return nil, fmt.Errorf("insert a shop of user %d: %w", by.UserID, err)
+		return nil, fmt.Errorf("insert shop of user %d: %w", by.UserID, err)
 	}
 	s.afterEdit(whole, stored, job)
 	return stored, nil
 }
 
-// Update changes a shop and returns it as stored. Updates of one shop follow
-// each other: what one of them leaves alone stays as another has made it. When
-// it returns, every process sees the shop as it is now, as [Service.afterEdit]
-// explains. An update that changes nothing writes nothing, but tells Redis all
-// the same: the row may have been changed past this program.
+// Update changes a shop and returns it as stored. Concurrent updates of one shop run one
+// after the other, and each writes only its own fields. All processes see the changes
+// after Update returns, as after [Service.Create]. An update without changes writes
+// nothing, but invalidates the cache: the row may have changed outside this program.
 //
-// Without such a shop, or with changes that break a bound (all of them at
-// once), it returns a [fault.UserErrors]; a [fault.Forbidden] if the shop is not
-// the editor's. Any other error means that the database failed.
+// It returns an [apierror.UserErrors] if the shop does not exist, or with all invalid
+// fields. It returns an [apierror.Forbidden] error if the editor is not the owner. All
+// other errors come from the database.
 func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.Update")
 	defer span.End()
@@ -115,24 +114,24 @@ func (s *Service) Update(ctx context.Context, by Editor, id int64, c Changes) (*
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("change shop %d: %w", id, err)
+		return nil, fmt.Errorf("update shop %d: %w", id, err)
 	}
 	s.afterEdit(whole, stored, job)
 	return stored, nil
 }
 
-// update is the transaction of Update. Without a change there is no job.
+// update is the transaction of Update. It returns no job if nothing changed.
 func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c Changes, typeExists bool, known map[string]mediapath.Size) (*Shop, []outbox.JobRef, error) {
 	one := tx.Shop.Query().Where(entshop.ID(id))
 	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err):
-		return nil, nil, apierror.Refuse(apierror.NotFound, "There is no such shop.", "input", "id")
+		return nil, nil, apierror.Refuse(apierror.NotFound, "Shop not found.", "input", "id")
 	case err != nil:
-		return nil, nil, fmt.Errorf("select it: %w", err)
+		return nil, nil, fmt.Errorf("select row: %w", err)
 	case !by.IsAdmin && (row.OwnerID == nil || *row.OwnerID != by.UserID):
-		return nil, nil, apierror.New(apierror.Forbidden, "Only its owner may change a shop.")
+		return nil, nil, apierror.New(apierror.Forbidden, "Only the owner can change this shop.")
 	}
 	before, err := fromRow(row)
 	if err != nil {
@@ -159,7 +158,7 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	write(change.Mutation(), &next)
 	change.AddVersion(1)
 	if row, err = change.Save(ctx); err != nil {
-		return nil, nil, fmt.Errorf("update it: %w", err)
+		return nil, nil, fmt.Errorf("update row: %w", err)
 	}
 	if after, err = fromRow(row); err != nil {
 		return nil, nil, err
@@ -168,14 +167,14 @@ func (s *Service) update(ctx context.Context, tx *ent.Tx, by Editor, id int64, c
 	return after, job, err
 }
 
-// pictureSizes returns those of the pictures in changes that the editor may show.
+// pictureSizes returns the sizes of the images in c that the editor may show.
 func (s *Service) pictureSizes(ctx context.Context, by mediapath.Editor, c Changes) (map[string]mediapath.Size, error) {
 	return s.pictures.Known(ctx, by, optional.Value(c.Images.Value))
 }
 
-// withOwn adds the pictures that the row has already, which a form may send back, to those
-// that are kept here; the latter among the changes are what it shows from now on. A picture
-// of an earlier release is kept nowhere.
+// withOwn adds the current images of the shop to known, because a form may send them back.
+// shown lists the uploaded images in c. It omits images of earlier releases, which have no
+// upload.
 func withOwn(known map[string]mediapath.Size, before *Shop, c Changes) (all map[string]mediapath.Size, shown []string) {
 	all = maps.Clone(known)
 	if all == nil {
@@ -194,8 +193,8 @@ func withOwn(known map[string]mediapath.Size, before *Shop, c Changes) (all map[
 	return all, shown
 }
 
-// DropImage removes a deleted picture from a shop. Every process sees the shop without it
-// when DropImage returns, as [Service.afterEdit] explains. It may be repeated.
+// DropImage removes a deleted image from a shop. All processes see the shop without it
+// after DropImage returns, as after [Service.Create]. It is idempotent.
 func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), editTimeout)
 	defer cancel()
@@ -227,7 +226,7 @@ func (s *Service) DropImage(ctx context.Context, id int64, path string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("remove a picture from shop %d: %w", id, err)
+		return fmt.Errorf("remove image from shop %d: %w", id, err)
 	}
 	if stored != nil {
 		s.afterEdit(ctx, stored, job)

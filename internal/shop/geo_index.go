@@ -24,16 +24,16 @@ import (
 const (
 	cellPrecision    = 4       // characters of the geohash of an unsplit cell
 	maxCellPrecision = 8       // a cell of 38 × 19 m is not split further
-	cellMembers      = 100_000 // members of a cell at most, marks included
+	cellMembers      = 100_000 // maximum members of a cell, including marks
 	addBatch         = 500     // shops in one call of a script
 	pipelineBatch    = 500     // commands in one pipeline
 
-	cellTTL      = time.Hour        // of a cell at most; the rows are read again then, in case Redis lost something
-	emptyCellTTL = 10 * time.Minute // of a cell without shops: anybody can ask for any sea
-	draftTTL     = time.Minute      // of a rebuild that says nothing
+	cellTTL      = time.Hour        // then the rows are read again, in case Redis lost writes
+	emptyCellTTL = 10 * time.Minute // of a cell without shops: queries may cover any sea
+	draftTTL     = time.Minute      // after the last progress of a rebuild
 	buildTimeout = time.Minute      // of one rebuild
-	builders     = 2                // rebuilds at once
-	buildQueue   = 1024             // rebuilds waiting; more are asked for again
+	builders     = 2                // concurrent rebuilds
+	buildQueue   = 1024             // waiting rebuilds; the next reader retries others
 	redisTimeout = 250 * time.Millisecond
 )
 
@@ -46,24 +46,24 @@ var cellFillLua string
 //go:embed lua/cell_publish.lua
 var cellPublishLua string
 
-// geoIndex keeps shops by position in Redis GEO sets: one set for each geohash
-// cell of four characters (about 39 × 20 km) and type, and one for all types.
-// A cell that would hold more than cellMembers is split into the 32 cells one
-// character longer, and so on. The sets are an index of the rows: missing ones
-// are rebuilt from them, and what they name is always checked against the row.
+// geoIndex stores shops by position in Redis GEO sets. Each geohash cell of four characters
+// (about 39 × 20 km) has one set per type and one for all types. A cell with more than
+// cellMembers members is split into the 32 cells one character longer, recursively. The
+// rows are the source of truth: readers check each member against its row, and missing sets
+// are rebuilt.
 //
-// Nothing is ever taken out of a set. Removing a moved shop's old place would
-// race with another move back; a place too many costs a look at a row.
+// Members are never removed. Removing the old position of a moved shop would race with a
+// move back, and a stale member only costs reading a row.
 type geoIndex struct {
 	db   *ent.Client
 	rdb  redis.Cmdable
 	keys keys
 	log  *slog.Logger
-	max  int // cellMembers, but for tests
+	max  int // cellMembers, except in tests
 
 	add, fill, publish *redis.Script
 
-	sources *prometheus.CounterVec // what answered a search near a place
+	sources *prometheus.CounterVec // nearby searches by data source
 	built   *prometheus.CounterVec
 	queue   chan cellID
 
@@ -71,7 +71,7 @@ type geoIndex struct {
 	queued map[cellID]bool
 }
 
-// cellID names a set: a cell, of one type or (0) of all.
+// cellID identifies the set of a cell and a type; type 0 is all types.
 type cellID struct {
 	typeID int64
 	cell   geo.Cell
@@ -84,10 +84,10 @@ func newGeoIndex(db *ent.Client, cfg Config) *geoIndex {
 		fill:    redis.NewScript(cellFillLua),
 		publish: redis.NewScript(cellPublishLua),
 		sources: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_shop_near_total", Help: "Looks for shops near a place, by what answered.",
+			Name: "tandian_shop_near_total", Help: "Reads of shop candidates near a position, by data source.",
 		}, []string{"source"}),
 		built: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_shop_cells_built_total", Help: "Rebuilds of GEO cells from the rows, by outcome.",
+			Name: "tandian_shop_cells_built_total", Help: "GEO cell rebuilds by outcome.",
 		}, []string{"outcome"}),
 		queue:  make(chan cellID, buildQueue),
 		queued: map[cellID]bool{},
@@ -102,11 +102,10 @@ func newGeoIndex(db *ent.Client, cfg Config) *geoIndex {
 	return c
 }
 
-// within returns the members of all cells that a circle touches and that lie
-// in it, of each cell the nearest limit at most, and says up to which distance
-// that is all of them. It reports false when it cannot answer (a cell is
-// missing, Redis is away, the circle crosses the 180th meridian); missing cells
-// are then being rebuilt. Split cells cost one more pipeline for each level.
+// within returns the members inside a circle, at most limit of each cell, nearest first.
+// The result is complete up to its reach. within returns false if it cannot answer: a cell
+// is missing, Redis is unavailable, or the circle crosses the 180th meridian. It enqueues
+// rebuilds of missing cells. Each level of split cells costs one more pipeline.
 func (c *geoIndex) within(ctx context.Context, typeID int64, circle geo.Circle, limit int) (candidates, bool) {
 	all := candidates{reach: circle.Radius}
 	boxes := circle.Boxes()
@@ -120,7 +119,7 @@ func (c *geoIndex) within(ctx context.Context, typeID int64, circle geo.Circle, 
 			some, deeper, err := c.read(ctx, typeID, circle, batch, limit)
 			if err != nil {
 				if !errors.Is(err, errMissing) {
-					c.log.WarnContext(ctx, "GEO cells cannot be read; the rows answer", "err", err)
+					c.log.WarnContext(ctx, "cannot read GEO cells, using SQL", "err", err)
 				}
 				return all, false
 			}
@@ -140,10 +139,10 @@ func (c *geoIndex) within(ctx context.Context, typeID int64, circle geo.Circle, 
 	return all, true
 }
 
-var errMissing = errors.New("a cell is missing")
+var errMissing = errors.New("missing cell")
 
-// read asks for a batch of cells in one pipeline. It returns what within does
-// of them, and the cells that are split.
+// read reads a batch of cells in one pipeline. It returns their candidates, as within does,
+// and the split cells.
 func (c *geoIndex) read(ctx context.Context, typeID int64, circle geo.Circle, batch []geo.Cell, limit int) (some candidates, split []geo.Cell, err error) {
 	some.reach = circle.Radius
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
@@ -153,8 +152,8 @@ func (c *geoIndex) read(ctx context.Context, typeID int64, circle geo.Circle, ba
 	pipe := c.rdb.Pipeline()
 	for i, cell := range batch {
 		key := c.keys.cell(typeID, cell)
-		// The marks first: a cell that appears in between counts as missing,
-		// never as complete and empty. (Not ZMScore: it has no nil.)
+		// Read the marks first: a cell that appears in between then counts as missing, never
+		// as complete and empty. (ZMScore cannot return nil.)
 		marks[i] = pipe.Do(ctx, "ZMSCORE", key, markBuilt, markSplit)
 		near[i] = pipe.GeoSearchLocation(ctx, key, &redis.GeoSearchLocationQuery{
 			GeoSearchQuery: redis.GeoSearchQuery{
@@ -197,8 +196,7 @@ func (c *geoIndex) read(ctx context.Context, typeID int64, circle geo.Circle, ba
 	return some, split, nil
 }
 
-// insert puts shops that were just committed into the cells that exist, those
-// of their type and those of all.
+// insert adds committed shops to the existing cells of their type and of all types.
 func (c *geoIndex) insert(ctx context.Context, shops []geoEntry) error {
 	todo := map[cellID][]geoEntry{}
 	for _, s := range shops {
@@ -215,7 +213,7 @@ func (c *geoIndex) insert(ctx context.Context, shops []geoEntry) error {
 				ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 				keys := []string{c.keys.cell(id.typeID, id.cell), c.keys.cellDraft(id.typeID, id.cell)}
 				outcome, err := c.add.Run(ctx, c.rdb, keys, geoArgs(part, c.limit(id.cell))...).Int()
-				if redis.HasErrorPrefix(err, "OOM") { // a full Redis takes deletions; the rows answer then
+				if redis.HasErrorPrefix(err, "OOM") { // a full Redis accepts deletions; readers use the rows
 					outcome, err = 0, c.rdb.Unlink(ctx, keys...).Err()
 				}
 				cancel()
@@ -236,17 +234,17 @@ func (c *geoIndex) insert(ctx context.Context, shops []geoEntry) error {
 	return nil
 }
 
-// addedToSplit is what cell_add.lua answers for a split cell.
+// addedToSplit is the result of cell_add.lua for a split cell.
 const addedToSplit = 2
 
-// geoEntry is what a cell must know of a shop.
+// geoEntry holds the fields of a shop that the index stores.
 type geoEntry struct {
 	id, typeID int64
 	at         geo.Point
 }
 
-// geoArgs are a script's first arguments and then longitude, latitude and
-// member of each shop.
+// geoArgs returns the arguments first, followed by longitude, latitude and member of each
+// shop.
 func geoArgs(shops []geoEntry, first ...any) []any {
 	args := append(make([]any, 0, len(first)+3*len(shops)), first...)
 	for _, s := range shops {
@@ -255,7 +253,7 @@ func geoArgs(shops []geoEntry, first ...any) []any {
 	return args
 }
 
-// enqueue has a cell rebuilt soon, unless that is waiting to be done already.
+// enqueue schedules the rebuild of a cell, unless it is already scheduled.
 func (c *geoIndex) enqueue(id cellID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -265,11 +263,11 @@ func (c *geoIndex) enqueue(id cellID) {
 	select {
 	case c.queue <- id:
 		c.queued[id] = true
-	default: // full; whoever looks there next asks again
+	default: // full; the next reader of the cell enqueues it
 	}
 }
 
-// run rebuilds the cells that were asked for until ctx ends.
+// run rebuilds the enqueued cells until ctx ends.
 func (c *geoIndex) run(ctx context.Context) error {
 	var g errgroup.Group
 	for range builders {
@@ -297,16 +295,15 @@ func (c *geoIndex) rebuildOne(ctx context.Context, id cellID) {
 	defer cancel()
 	if err := c.rebuild(ctx, id); err != nil && !errors.Is(err, context.Canceled) {
 		c.built.WithLabelValues("failed").Inc()
-		c.log.WarnContext(ctx, "GEO cell not rebuilt", "cell", id.cell.String(), "type", id.typeID, "err", err)
+		c.log.WarnContext(ctx, "cannot rebuild GEO cell", "cell", id.cell.String(), "type", id.typeID, "err", err)
 	}
 }
 
-// rebuild makes one set from the rows. The draft exists before the rows are
-// read, so a shop that is committed meanwhile is either among the rows or put
-// into the draft by its writer: none is lost. Processes that rebuild the same
-// cell at once share the draft; the first to finish publishes it. Each knows
-// the draft by its number, and leaves one alone that was begun after its rows
-// were read.
+// rebuild builds one set from the rows. The draft exists before the rows are read. So a
+// shop that is committed meanwhile is in the rows, or its writer adds it to the draft.
+// Processes that rebuild the same cell share the draft, and the first to finish publishes
+// it. The draft number prevents a process from publishing a draft that began after it read
+// the rows.
 func (c *geoIndex) rebuild(ctx context.Context, id cellID) error {
 	draft := c.keys.cellDraft(id.typeID, id.cell)
 	number, err := c.begin(ctx, draft)
@@ -330,7 +327,7 @@ func (c *geoIndex) rebuild(ctx context.Context, id cellID) error {
 			return fmt.Errorf("fill draft: %w", err)
 		}
 		if left == 0 {
-			return nil // another process has published it, or a reader asks again
+			return nil // another process published it, or it expired
 		}
 	}
 	limit := c.limit(id.cell)
@@ -344,15 +341,15 @@ func (c *geoIndex) rebuild(ctx context.Context, id cellID) error {
 		c.built.WithLabelValues("whole").Inc()
 	case 2:
 		c.built.WithLabelValues("split").Inc()
-		// Again: now that writers see the split, children that were being built
-		// by what was known before must not be published.
+		// Drop again: writers see the split now, and children that are built from older rows
+		// must not be published.
 		return c.dropChildren(ctx, id)
 	}
 	return nil
 }
 
-// limit is how many members a cell may have. One that cannot be split further
-// may have any number: better too big than not found.
+// limit returns the maximum number of members of a cell. Cells of the highest precision
+// have no limit.
 func (c *geoIndex) limit(cell geo.Cell) int {
 	if cell.Precision() == maxCellPrecision {
 		return math.MaxInt32
@@ -360,15 +357,15 @@ func (c *geoIndex) limit(cell geo.Cell) int {
 	return c.max
 }
 
-// jittered spreads lives over [d/2, d], so that cells do not end all at once.
+// jittered returns a TTL in [d/2, d], so that cells do not expire together.
 func jittered(d time.Duration) time.Duration {
-	return d/2 + rand.N(d/2) //nolint:gosec // nothing secret
+	return d/2 + rand.N(d/2) //nolint:gosec // not a secret
 }
 
-// begin makes a draft, or joins the one that there is, and returns its number.
+// begin creates a draft, or joins the existing one, and returns its number.
 func (c *geoIndex) begin(ctx context.Context, draft string) (int64, error) {
 	pipe := c.rdb.Pipeline()
-	pipe.ZAddNX(ctx, draft, redis.Z{Score: float64(rand.Int64N(1 << 50)), Member: markBuilt}) //nolint:gosec // told apart, not kept secret
+	pipe.ZAddNX(ctx, draft, redis.Z{Score: float64(rand.Int64N(1 << 50)), Member: markBuilt}) //nolint:gosec // unique, not secret
 	pipe.PExpire(ctx, draft, draftTTL)
 	number := pipe.ZScore(ctx, draft, markBuilt)
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -377,9 +374,8 @@ func (c *geoIndex) begin(ctx context.Context, draft string) (int64, error) {
 	return int64(number.Val()), nil
 }
 
-// dropChildren removes the cells, and the drafts of cells, one character
-// longer. They may be left from a time before this cell was whole, when it was
-// split already, and then lack what was added since.
+// dropChildren removes the cells one character longer, and their drafts. They may be left
+// from an earlier split of this cell, and then lack the shops added since.
 func (c *geoIndex) dropChildren(ctx context.Context, id cellID) error {
 	_, err := c.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, child := range id.cell.Children() {
@@ -389,12 +385,12 @@ func (c *geoIndex) dropChildren(ctx context.Context, id cellID) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("drop the parts of cell %s: %w", id.cell, err)
+		return fmt.Errorf("drop children of cell %s: %w", id.cell, err)
 	}
 	return nil
 }
 
-// rows reads the positions in a cell, c.max at most: so many do not fit.
+// rows reads the positions in a cell, at most c.max: a full result needs a split.
 func (c *geoIndex) rows(ctx context.Context, id cellID) ([]geoEntry, error) {
 	lo, hi := id.cell.Range()
 	q := c.db.Shop.Query().Where(entshop.GeoGTE(lo), entshop.GeoLT(hi))

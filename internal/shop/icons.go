@@ -10,8 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// WithoutIcon returns the keys of the types of [Catalogue] that have no picture, in its
-// order.
+// WithoutIcon returns the keys of the types in [Catalogue] that have no icon, in order.
 func (s *Service) WithoutIcon(ctx context.Context) ([]string, error) {
 	rows, err := s.db.ShopType.Query().Where(shoptype.IconURLIsNil()).All(ctx)
 	if err != nil {
@@ -30,8 +29,8 @@ func (s *Service) WithoutIcon(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-// SetIcons gives types pictures, which are kept here, by the key of the type. Types that
-// have one keep it.
+// SetIcons sets the icons of types to uploaded images, by type key. It skips types that
+// already have an icon.
 func (s *Service) SetIcons(ctx context.Context, paths map[string]string) error {
 	var ids []int64
 	var job []outbox.JobRef
@@ -61,7 +60,7 @@ func (s *Service) SetIcons(ctx context.Context, paths map[string]string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("give %d shop types icons: %w", len(paths), err)
+		return fmt.Errorf("set icons of %d shop types: %w", len(paths), err)
 	}
 	if len(ids) > 0 {
 		s.outbox.Finish(ctx, s.InvalidateTypes(ctx, ids...), job...)

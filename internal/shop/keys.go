@@ -7,12 +7,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 )
 
-// keys makes the Redis keys of this room.
+// keys builds the Redis keys of this package.
 type keys struct{ prefix string }
 
-// cell is the GEO set of one geohash cell, of one type or (0) of all: members
-// as [member] makes them, and the marks below. The hash tag is the cell, so
-// that neighbours lie on different nodes of a cluster.
+// cell returns the key of the GEO set of one geohash cell and type; type 0 is all types.
+// Members are built by [member], or are marks. The hash tag is the cell, so neighbouring
+// cells are on different nodes of a cluster.
 func (k keys) cell(typeID int64, c geo.Cell) string {
 	kind := "all"
 	if typeID != 0 {
@@ -21,22 +21,22 @@ func (k keys) cell(typeID int64, c geo.Cell) string {
 	return k.prefix + ":shop:geo:" + kind + ":{" + c.String() + "}"
 }
 
-// cellDraft is a cell while it is being rebuilt.
+// cellDraft returns the key of a cell during its rebuild.
 func (k keys) cellDraft(typeID int64, c geo.Cell) string { return k.cell(typeID, c) + ":b" }
 
-// Marks are members of a cell that are no shops.
+// Marks are members of a cell that are not shops.
 const (
-	markBuilt = "built" // the set is complete, even if it holds nothing else; the score is the number of its draft
-	markSplit = "split" // too many shops: see the cells one character longer
+	markBuilt = "built" // the set is complete, even if empty; the score is the draft number
+	markSplit = "split" // too many shops: read the cells one character longer
 )
 
-// member is a shop at a position. The position is part of the name: whoever
-// adds it, and in whatever order, a member never stands for another place.
+// member returns the set member of a shop at a position. Its name contains the position,
+// so concurrent writers never give a member another position.
 func member(id, hash int64) string {
 	return decimal(id) + ":" + strconv.FormatInt(hash, 36)
 }
 
-// parseMember is the opposite of member. It reports false for a mark.
+// parseMember parses the result of member. It returns false for a mark.
 func parseMember(m string) (id, hash int64, ok bool) {
 	a, b, ok := strings.Cut(m, ":")
 	if !ok {

@@ -19,23 +19,23 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// An Order says by what a list of shops is sorted.
+// Order is the sort order of a list of shops.
 type Order string
 
-// The orders. Ties are broken by the newer shop first, for [ByDistance] by the older.
+// Sort orders. Ties sort by newest first, in [ByDistance] by oldest first.
 const (
-	ByDistance Order = "DISTANCE" // nearest first; needs a place
-	ByScore    Order = "SCORE"    // best first, those without a score as if they had unratedRank
-	BySold     Order = "SOLD"     // most pieces sold first
-	ByNewest   Order = "NEWEST"   // last added first
+	ByDistance Order = "DISTANCE" // nearest first; requires Query.Near
+	ByScore    Order = "SCORE"    // best first; shops without a score have unratedRank
+	BySold     Order = "SOLD"     // most sold first
+	ByNewest   Order = "NEWEST"   // newest first
 )
 
-// unratedRank is where a shop without a score stands in the order by score: among
-// the average ones, so that new shops are seen. It is fixed, so that an index has
-// the order and cursors stay valid. The migrations shop_rank have it too.
+// unratedRank is the score rank of unrated shops. It is near the average, so that new shops
+// are visible. It is constant, because an index and cursors depend on it. The migrations
+// shop_rank contain the same value.
 const unratedRank = 3.8
 
-// rank is a shop's place in the order by score.
+// rank returns the sort value of a shop in the order by score.
 func (s *Shop) rank() float64 {
 	if s.Score == nil {
 		return unratedRank
@@ -43,50 +43,50 @@ func (s *Shop) rank() float64 {
 	return *s.Score
 }
 
-// rankColumn is the same of a row, as the indexes have it.
+// rankColumn is rank as an SQL expression, exactly as in the indexes.
 func rankColumn(sel *sql.Selector) string {
 	return "COALESCE(NULLIF(" + sel.C(entshop.FieldScore) + ", 0), 3.8)"
 }
 
-// MaxRadius is the widest circle to look in, in metres.
+// MaxRadius is the maximum radius of a nearby search, in metres.
 const MaxRadius = 50_000
 
-// nearestSorted is how many of the nearest shops are considered when a list
-// near a place is sorted by something else than distance.
+// nearestSorted is the number of nearest shops that a nearby list in another order than
+// distance considers.
 const nearestSorted = 1000
 
-// A Query says which shops to list.
+// Query selects and sorts a list of shops.
 type Query struct {
 	TypeID  int64       // 0 for all types
-	OwnerID int64       // 0 for all, those of nobody too
-	Search  string      // "" for all; part of a name, area or address, compared as [text.SearchForm] says
-	Near    *geo.Circle // nil for everywhere; the radius in metres, 1 to MaxRadius
-	Order   Order       // "" is ByDistance with Near, else ByScore
+	OwnerID int64       // 0 for all, including shops without an owner
+	Search  string      // "" for all; substring of name, area or address in [text.SearchForm]
+	Near    *geo.Circle // nil for everywhere; radius of 1 to MaxRadius metres
+	Order   Order       // default ByDistance with Near, else ByScore
 	First   int         // 1 to page.Max
 	After   page.Cursor // "" for the first page
 
-	before string // Search in the form of the release before
+	before string // Search in the form of the previous release
 }
 
-// A Page is a part of a list of shops.
+// Page is one page of a list of shops.
 type Page struct {
 	Edges []Edge
 	Info  page.Info
 }
 
-// An Edge is a shop's place in a list.
+// Edge is one shop of a Page.
 type Edge struct {
 	Cursor   page.Cursor
 	Node     *Shop
 	Distance *float64 // metres from Query.Near; nil without it
 }
 
-// List returns a page of the shops that a query asks for. Shops that are added
-// meanwhile make no shop repeat or get lost.
+// List returns a page of the shops that match q. Concurrent inserts neither repeat nor hide
+// shops.
 //
-// Without a place it is a cached list and its rows, or one statement. With one it is the round trips that
-// [Service.nearest] explains, and one for the rows. A query that makes no
-// sense is a fault.
+// Without Near it reads a cached list and its rows, or runs one statement. With Near it
+// needs the round trips of [Service.nearest], plus one for the rows. An invalid query is an
+// [apierror.BadUserInput] error.
 func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 	ctx, span := observe.Span(ctx, "shop.List")
 	defer span.End()
@@ -95,7 +95,7 @@ func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 		return nil, err
 	}
 	if q.TypeID != 0 {
-		// Not the cells of a type that there is not: any number can be asked for.
+		// Check the type first: unknown ids must not create cells.
 		if known, err := s.typeExists(ctx, q.TypeID); err != nil || !known {
 			return q.page(nil), err
 		}
@@ -110,17 +110,17 @@ func (s *Service) List(ctx context.Context, q Query) (*Page, error) {
 	}
 }
 
-// checked fills in what was not said and refuses what makes no sense.
+// checked applies the defaults and validates q.
 func (q Query) checked() (Query, error) {
 	if err := page.CheckFirst(q.First); err != nil {
 		return q, err
 	}
 	if n := q.Near; n != nil {
 		if !n.Center.Valid() {
-			return q, apierror.BadInput("near needs a latitude of -85.05 to 85.05 and a longitude of -180 to 180 degrees")
+			return q, apierror.BadInput("invalid near: latitude must be -85.05 to 85.05 degrees, longitude -180 to 180")
 		}
 		if !(n.Radius >= 1 && n.Radius <= MaxRadius) {
-			return q, apierror.BadInput("radius is 1 to %d metres, not %v", MaxRadius, n.Radius)
+			return q, apierror.BadInput("radius must be 1 to %d metres, not %v", MaxRadius, n.Radius)
 		}
 	}
 	switch q.Order {
@@ -131,18 +131,18 @@ func (q Query) checked() (Query, error) {
 		}
 	case ByDistance:
 		if q.Near == nil {
-			return q, apierror.BadInput("the order DISTANCE needs near")
+			return q, apierror.BadInput("order DISTANCE requires near")
 		}
 	case ByScore, BySold, ByNewest:
 	default:
-		return q, apierror.BadInput("there is no order %q", q.Order)
+		return q, apierror.BadInput("unknown order %q (want one of %v)", q.Order, []Order{ByDistance, ByScore, BySold, ByNewest})
 	}
 	var err error
 	q.Search, q.before, err = checkSearch(q.Search)
 	return q, err
 }
 
-// filters are the conditions of q on rows, without its place and its search.
+// filters returns the conditions of q on rows, except position and search.
 func (q Query) filters() []predicate.Shop {
 	var where []predicate.Shop
 	if q.TypeID != 0 {
@@ -154,22 +154,22 @@ func (q Query) filters() []predicate.Shop {
 	return where
 }
 
-// lists says whether a shop passes the same conditions.
+// lists reports whether a shop passes the same conditions.
 func (q Query) lists(s *Shop) bool {
 	return (q.TypeID == 0 || s.TypeID == q.TypeID) && (q.OwnerID == 0 || optional.Value(s.OwnerID) == q.OwnerID)
 }
 
-// headSize is how many shops of a list are known by its head: ten pages of 20.
+// headSize is the number of shops in a cached list: ten pages of 20.
 const headSize = 200
 
-// firstPage names a list whose first shops are cached.
+// firstPage identifies a cached list.
 type firstPage struct {
 	typeID int64 // 0 for all types
 	order  Order
 }
 
-// statement names what is cached of the list. Servers of the release before, which
-// order unrated shops last, must not share the list by score.
+// statement identifies the cached content. The previous release sorts unrated shops last,
+// so it must not share the list by score.
 func (h firstPage) statement() string {
 	if h.order == ByScore {
 		return fmt.Sprintf("first %d shops of type %d by rank", headSize, h.typeID)
@@ -177,11 +177,11 @@ func (h firstPage) statement() string {
 	return fmt.Sprintf("first %d shops of type %d by %s", headSize, h.typeID, h.order)
 }
 
-// loadHead reads the places of the first shops of a list.
+// loadHead reads the sort keys of the first shops of a list.
 func (s *Service) loadHead(ctx context.Context, h firstPage) ([]sortKey, error) {
 	q := Query{TypeID: h.typeID, Order: h.order}
 	first := s.db.Shop.Query().Where(q.filters()...).Order(q.sorted).Limit(headSize)
-	first.Select(entshop.FieldID, entshop.FieldScore, entshop.FieldSold) // the rest stays zero
+	first.Select(entshop.FieldID, entshop.FieldScore, entshop.FieldSold) // other fields stay zero
 	rows, err := first.All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select the first shops by %s: %w", h.order, err)
@@ -193,10 +193,9 @@ func (s *Service) loadHead(ctx context.Context, h firstPage) ([]sortKey, error) 
 	return keys, nil
 }
 
-// listHead answers a page from the head of its list and the cache of rows, in
-// two round trips to Redis when both are warm: the second needs the ids of the
-// first. It reports false if the page goes beyond the head. A list is cached by
-// type and order only, so that no client can make up cursors to fill the cache.
+// listHead reads a page from the cached list and the cached rows, in two round trips to
+// Redis. It returns false if the page is not entirely in the cached list. Only type and
+// order identify a list, so clients cannot fill the cache with invented cursors.
 func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
 	var behind sortKey
 	if q.After != "" {
@@ -229,7 +228,7 @@ func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
 	if err != nil {
 		return nil, true, err
 	}
-	if len(shops) < len(keys) { // the cache has not heard of all yet: the rows answer
+	if len(shops) < len(keys) { // the cache does not contain all rows yet
 		return nil, false, nil
 	}
 	edges := make([]Edge, len(keys))
@@ -239,9 +238,8 @@ func (s *Service) listHead(ctx context.Context, q Query) (*Page, bool, error) {
 	return q.page(edges), true, nil
 }
 
-// listRows reads one page: from the head of the list while it reaches, else
-// whole rows with one statement; a search on Postgres may take two, as
-// [Service.search] explains.
+// listRows reads one page: from the cached list if possible, else with one statement. A
+// search on Postgres may need two, see [Service.search].
 func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 	if q.Search == "" && q.OwnerID == 0 {
 		if found, ok, err := s.listHead(ctx, q); ok || err != nil {
@@ -266,7 +264,7 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 	}
 	edges := make([]Edge, len(rows))
 	for i, r := range rows {
-		s.shops.MarkExisting(r.ID) // what is shown can be asked for
+		s.shops.MarkExisting(r.ID) // clients may request it by id
 		shop, err := fromRow(r)
 		if err != nil {
 			return nil, fmt.Errorf("list shops by %s: %w", q.Order, err)
@@ -276,25 +274,25 @@ func (s *Service) listRows(ctx context.Context, q Query) (*Page, error) {
 	return q.page(edges), nil
 }
 
-// read returns the first rows in order, one more than the page holds.
+// read returns the first rows in order, one more than the page size.
 func (s *Service) read(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
 	return s.db.Shop.Query().Where(where...).Order(q.sorted).Limit(q.First + 1).All(ctx)
 }
 
-// sorted orders rows, always down to the id: every row has one place.
+// sorted adds the sort order, with the id last, so that it is total.
 func (q Query) sorted(sel *sql.Selector) {
 	switch q.Order {
 	case BySold:
 		sel.OrderBy(sql.Desc(sel.C(entshop.FieldSold)))
 	case ByScore:
 		sel.OrderExpr(sql.Raw(rankColumn(sel) + " DESC"))
-	case ByNewest, ByDistance: // by id alone; by distance is not for rows
+	case ByNewest, ByDistance: // by id only; SQL does not sort by distance
 	}
 	sel.OrderBy(sql.Desc(sel.C(entshop.FieldID)))
 }
 
-// sortedUnindexed is the same order, said so that no index has it: what is
-// sorted is found through another index.
+// sortedUnindexed adds the same order in a form that matches no index. The statement finds
+// its rows through another index.
 func (q Query) sortedUnindexed(sel *sql.Selector) {
 	switch q.Order {
 	case BySold:
@@ -306,7 +304,7 @@ func (q Query) sortedUnindexed(sel *sql.Selector) {
 	sel.OrderExpr(sql.Raw(sel.C(entshop.FieldID) + " + 0 DESC"))
 }
 
-// afterCursor keeps the rows that come after the cursor.
+// afterCursor returns the condition for rows after the cursor.
 func (q Query) afterCursor() (predicate.Shop, error) {
 	k, err := q.decode(nil)
 	if err != nil {
@@ -321,8 +319,8 @@ func (q Query) afterCursor() (predicate.Shop, error) {
 		if q.Order == BySold {
 			column, value = sel.C(entshop.FieldSold), int64(k.Value)
 		}
-		// On Postgres an index begins at the row that is compared, however many
-		// shops have the cursor's value; on SQLite at the value.
+		// On Postgres the index scan starts at the compared row, even if many shops share the
+		// value. On SQLite it starts at the value.
 		sel.Where(sql.P(func(b *sql.Builder) {
 			b.WriteString(column + " <= ").Arg(value).
 				WriteString(" AND (" + column + ", " + sel.C(entshop.FieldID) + ") < (").Arg(value).WriteString(", ").Arg(k.ID).WriteString(")")
@@ -330,9 +328,9 @@ func (q Query) afterCursor() (predicate.Shop, error) {
 	}, nil
 }
 
-// sortKey is a shop's place in a list that is not by distance.
+// sortKey is the position of a shop in a list that is not sorted by distance.
 type sortKey struct {
-	Value float64 `json:"v,omitempty"` // rank or pieces; 0 for the newest
+	Value float64 `json:"v,omitempty"` // rank or number sold; 0 for the newest
 	ID    int64   `json:"id"`
 }
 
@@ -342,7 +340,7 @@ func (q Query) key(s *Shop) sortKey {
 		return sortKey{s.rank(), s.ID}
 	case BySold:
 		return sortKey{float64(s.Sold), s.ID}
-	case ByNewest, ByDistance: // by id alone; by distance has places of its own
+	case ByNewest, ByDistance: // by id only; see distanceKey
 	}
 	return sortKey{0, s.ID}
 }
@@ -351,11 +349,11 @@ func (k sortKey) compare(o sortKey) int {
 	return cmp.Or(cmp.Compare(o.Value, k.Value), cmp.Compare(o.ID, k.ID))
 }
 
-// nearName is the order's name in cursors of lists near a place, which carry a
-// border too.
+// nearName returns the name of the order in cursors of nearby lists, which include a
+// border.
 func (q Query) nearName() string { return "NEAR_" + string(q.Order) }
 
-// cursor is a shop's place; with a border, in a list near a place.
+// cursor returns the cursor of a shop. Nearby lists pass a border.
 func (q Query) cursor(s *Shop, border ...distanceKey) page.Cursor {
 	k := q.key(s)
 	if len(border) == 0 {
@@ -364,7 +362,7 @@ func (q Query) cursor(s *Shop, border ...distanceKey) page.Cursor {
 	return page.Encode(q.nearName(), k.Value, k.ID, border[0].distance, border[0].id)
 }
 
-// decode reads a cursor, and its border in a list near a place.
+// decode parses the cursor of q. For nearby lists it also sets border.
 func (q Query) decode(border *distanceKey) (sortKey, error) {
 	var k sortKey
 	var err error
@@ -374,12 +372,12 @@ func (q Query) decode(border *distanceKey) (sortKey, error) {
 		err = page.Decode(q.After, q.nearName(), &k.Value, &k.ID, &border.distance, &border.id)
 	}
 	if err == nil && math.Abs(k.Value) > math.MaxInt32 {
-		err = apierror.BadInput("after is no cursor of this list")
+		err = apierror.BadInput("invalid after: not a cursor of this list")
 	}
 	return k, err
 }
 
-// page cuts edges, which hold one more than asked for when there are more.
+// page returns the first q.First edges. One more edge means that there is a next page.
 func (q Query) page(edges []Edge) *Page {
 	more := len(edges) > q.First
 	edges = edges[:min(len(edges), q.First)]
@@ -390,9 +388,8 @@ func (q Query) page(edges []Edge) *Page {
 	return &Page{Edges: edges, Info: page.InfoOf(cursors, q.After, more)}
 }
 
-// listNearestSorted sorts the nearest shops by what the query says. Which shops
-// these are is settled by the first page: the cursor carries how far they
-// reach, so that nearer shops that are added meanwhile push none out.
+// listNearestSorted sorts the nearest shops by q.Order. The first page determines the set
+// of shops: the cursor contains its border, so that shops added later displace none.
 func (s *Service) listNearestSorted(ctx context.Context, q Query) (*Page, error) {
 	var after *sortKey
 	border, limit := distanceKey{q.Near.Radius, math.MaxInt64}, s.nearestSorted
@@ -401,7 +398,7 @@ func (s *Service) listNearestSorted(ctx context.Context, q Query) (*Page, error)
 		if err != nil {
 			return nil, err
 		}
-		// Room for those that were added.
+		// Allow for shops added since the first page.
 		after, limit = &k, 2*s.nearestSorted
 	}
 	near, err := s.nearest(ctx, q, distanceKey{}, limit)

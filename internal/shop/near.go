@@ -17,32 +17,30 @@ import (
 )
 
 const (
-	// slack is how far, in metres, a distance by GEO set may be off: the set
-	// rounds positions to 52 bits, and the embedded Redis rounds its sphere.
+	// slack is the error of a GEO set distance in metres. The set rounds positions to 52
+	// bits, and the embedded Redis rounds its sphere.
 	slack = 2.0
 
-	// firstRing is how far beyond the cursor, in metres, a page of 20 looks
-	// at first; each further look reaches ringGrowth times as far.
+	// firstRing is the distance beyond the cursor, in metres, of the first search for a
+	// page of 20. Each further search reaches ringGrowth times as far.
 	firstRing  = 200.0
 	ringGrowth = 4
 
-	// wordIndexRadius is the radius, in metres, from which on the index of words
-	// narrows a search more than the place does.
+	// wordIndexRadius is the radius, in metres, above which the word index is more
+	// selective than the position.
 	wordIndexRadius = 500.0
 
-	// maxSpans bounds the ranges of one statement over cells.
+	// maxSpans limits the geohash ranges of one statement.
 	maxSpans = 128
 
-	// spareCandidates are read beyond those that a page needs: some are stale.
+	// spareCandidates are read in addition to the page size, because some are stale.
 	spareCandidates = 16
-	// maxByGEO is how many candidates of one cell are taken from its set. A set
-	// begins at the centre; a page far behind that many is left to the rows,
-	// which begin at the cursor.
+	// maxByGEO is the maximum number of candidates from one cell set. A set is read from
+	// its centre, so deep pages use the rows, which are read from the cursor.
 	maxByGEO = 2048
 )
 
-// distanceKey is a position in the order of distance. The zero place comes before
-// all shops.
+// distanceKey is a position in the order by distance. The zero key sorts before all shops.
 type distanceKey struct {
 	distance float64 // metres
 	id       int64
@@ -52,14 +50,14 @@ func (p distanceKey) compare(o distanceKey) int {
 	return cmp.Or(cmp.Compare(p.distance, o.distance), cmp.Compare(p.id, o.id))
 }
 
-// A candidate is a shop that probably lies where it is asked for; its row decides.
+// candidate is a possible result. Its row must confirm the position.
 type candidate struct {
 	id       int64
-	geo      int64   // geo.Hash of the position that this candidate stands for
-	distance float64 // metres, give or take slack
+	geo      int64   // geo.Hash of the candidate's position
+	distance float64 // metres ± slack
 }
 
-// ranked is a shop and where it stands in the order of distance.
+// ranked is a shop with its position in the order by distance.
 type ranked struct {
 	at   distanceKey
 	shop *Shop
@@ -72,7 +70,7 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 			return nil, err
 		}
 		if !(after.distance >= 0 && after.distance <= MaxRadius) {
-			return nil, apierror.BadInput("after is no cursor of this list")
+			return nil, apierror.BadInput("invalid after: not a cursor of this list")
 		}
 	}
 	near, err := s.nearest(ctx, q, after, q.First+1)
@@ -90,18 +88,19 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 	return q.page(edges), nil
 }
 
-// nearest returns the first n shops behind a place, in order of distance.
+// nearest returns the first n shops after a key, in order of distance.
 //
-// It looks in rings around the centre, each wider than the last, until it has
-// enough: in a town the first ring does, and nowhere is a whole circle of
-// 50 km read for one page. Each look is one pipeline over the GEO cells (or one
-// statement over the rows, when a cell is missing, Redis is away, the page lies
-// deep, or a search or an owner narrows the list: only the rows know these), and
-// one batch of rows. However many shops there are, a look brings back no more candidates
-// than a few pages hold; only shops on one spot, which have no order by distance
-// among themselves, are all brought back by a page that begins or ends there.
+// It searches rings around the centre, each wider than the last, until it finds n shops.
+// In a town the first ring suffices, so no page reads a whole circle of 50 km. Each search
+// is one pipeline over the GEO cells and one batch of rows. One statement over the rows
+// replaces the pipeline if a cell is missing, Redis is unavailable, the page is deep, or a
+// text or an owner filters the list.
+//
+// The number of candidates depends on the page size, not on the number of shops. The
+// exception are shops at the same position: a page that begins or ends there reads all of
+// them.
 func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int) ([]ranked, error) {
-	// A wider first ring for longer lists, in proportion to the area.
+	// Longer lists start with a wider ring, in proportion to the area.
 	step := firstRing * math.Sqrt(max(1, float64(n)/20))
 	byGEO := q.Search == "" && q.OwnerID == 0
 	if after.distance > q.Near.Radius {
@@ -132,9 +131,8 @@ func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int
 	}
 }
 
-// more is how many candidates to ask for when limit of them reached too short a
-// way: enough to get past the cursor at once, if it is as crowded on the way
-// there as up to here.
+// more returns the next limit after limit candidates had too short a reach. It estimates
+// the number up to the cursor from the density so far.
 func more(limit int, reach, cursor float64) int {
 	estimate := float64(limit)
 	if reach < cursor {
@@ -143,14 +141,14 @@ func more(limit int, reach, cursor float64) int {
 	return int(min(max(estimate*1.25, float64(limit)*ringGrowth), math.MaxInt32))
 }
 
-// candidates is what a look brought back: everything up to a distance.
+// candidates is the result of one search.
 type candidates struct {
 	list  []candidate
-	reach float64 // metres: no shop nearer than this is missing
+	reach float64 // metres; the list is complete up to here
 }
 
-// findCandidates returns the candidates of a ring, about limit of them at most. It turns
-// byGEO off when the cells cannot answer.
+// findCandidates returns about limit candidates in a ring. It clears byGEO if the cells
+// cannot answer.
 func (s *Service) findCandidates(ctx context.Context, q Query, ring geo.Circle, after distanceKey, limit int, byGEO *bool) (candidates, error) {
 	if *byGEO {
 		wide := geo.Circle{Center: ring.Center, Radius: ring.Radius + slack}
@@ -159,7 +157,7 @@ func (s *Service) findCandidates(ctx context.Context, q Query, ring geo.Circle, 
 			if c.reach < wide.Radius {
 				c.reach -= slack
 			} else {
-				c.reach = ring.Radius // not wide.Radius - slack, which may round to less
+				c.reach = ring.Radius // wide.Radius - slack may round to less
 			}
 			return c, nil
 		}
@@ -176,21 +174,21 @@ func (s *Service) findCandidates(ctx context.Context, q Query, ring geo.Circle, 
 	rows, err := s.db.Shop.Query().Where(where...).Order(byDistance(ring.Center)).Limit(limit).
 		Select(entshop.FieldID, entshop.FieldLat, entshop.FieldLng, entshop.FieldGeo).All(ctx)
 	if err != nil {
-		return candidates{}, fmt.Errorf("select shops near a place: %w", err)
+		return candidates{}, fmt.Errorf("select nearby shops: %w", err)
 	}
 	c := candidates{reach: ring.Radius}
 	for _, r := range rows {
 		c.list = append(c.list, candidate{r.ID, r.Geo, ring.Center.Distance(geo.Point{Lat: r.Lat, Lng: r.Lng})})
 	}
 	if len(rows) == limit {
-		// The database rounds otherwise than we do.
+		// The database rounds differently from Go.
 		c.reach = c.list[len(rows)-1].distance - slack
 	}
 	return c, nil
 }
 
-// resolve reads the rows of candidates, the nearest first, until n shops behind
-// the place are certain, and returns them in order.
+// resolve reads the rows of candidates, nearest first, until the first n shops after the
+// key are certain. It returns them in order.
 func (s *Service) resolve(ctx context.Context, q Query, ring geo.Circle, c candidates, after distanceKey, n int) ([]ranked, error) {
 	certain := min(ring.Radius, c.reach)
 	list := slices.DeleteFunc(c.list, func(c candidate) bool { return c.distance < after.distance-slack })
@@ -207,8 +205,8 @@ func (s *Service) resolve(ctx context.Context, q Query, ring geo.Circle, c candi
 		}
 		for _, c := range batch {
 			shop := shops[c.id]
-			// A shop that moved leaves its old place behind in the cell until
-			// that is rebuilt: only the place that the row names counts.
+			// A moved shop leaves its old position in the cell until the rebuild. Only the
+			// position in the row counts.
 			if shop == nil || c.geo != geo.Hash(shop.At) || !q.lists(shop) {
 				continue
 			}
@@ -218,7 +216,7 @@ func (s *Service) resolve(ctx context.Context, q Query, ring geo.Circle, c candi
 			}
 		}
 		slices.SortFunc(near, func(a, b ranked) int { return a.at.compare(b.at) })
-		// The next candidate may be nearer than it looks.
+		// The next candidate may be nearer than its distance.
 		if len(near) >= n && len(list) > 0 && list[0].distance-slack > near[n-1].at.distance {
 			break
 		}
@@ -226,7 +224,7 @@ func (s *Service) resolve(ctx context.Context, q Query, ring geo.Circle, c candi
 	return near[:min(len(near), n)], nil
 }
 
-// between keeps the rows that lie from a distance to another from the centre.
+// between selects the rows at a distance of from to to metres from the centre.
 func between(center geo.Point, from, to float64) predicate.Shop {
 	return func(sel *sql.Selector) {
 		sel.Where(sql.P(func(b *sql.Builder) {
@@ -236,7 +234,7 @@ func between(center geo.Point, from, to float64) predicate.Shop {
 	}
 }
 
-// byDistance orders rows by distance from the centre, then by id.
+// byDistance sorts rows by distance from the centre, then by id.
 func byDistance(center geo.Point) func(*sql.Selector) {
 	return func(sel *sql.Selector) {
 		sel.OrderExpr(sql.ExprFunc(func(b *sql.Builder) { writeHaversine(b, sel, center) }))
@@ -244,13 +242,13 @@ func byDistance(center geo.Point) func(*sql.Selector) {
 	}
 }
 
-// haversine is hav(d/R) of a distance in metres: it grows with the distance.
+// haversine returns hav(d/R) of a distance in metres. It is monotonic.
 func haversine(distance float64) float64 {
 	return math.Pow(math.Sin(distance/geo.EarthRadius/2), 2)
 }
 
-// writeHaversine writes the same of the distance between a row and a point, in
-// terms that both dialects have.
+// writeHaversine writes the haversine of the distance between a row and a point. Both
+// dialects have these functions.
 func writeHaversine(b *sql.Builder, sel *sql.Selector, p geo.Point) {
 	lat, lng := sel.C(entshop.FieldLat), sel.C(entshop.FieldLng)
 	b.WriteString("(power(sin(radians(" + lat + " - ").Arg(p.Lat).WriteString(")/2), 2) + cos(radians(").Arg(p.Lat).

@@ -16,23 +16,23 @@ import (
 const (
 	rewritePage    = 500
 	rewriteEvery   = time.Hour
-	rewriteLimit   = 6 * time.Hour    // of one run: millions of shops
-	rewriteTimeout = 30 * time.Second // of each statement
+	rewriteLimit   = 6 * time.Hour    // per run, for millions of shops
+	rewriteTimeout = 30 * time.Second // per statement
 )
 
-// SearchTexts returns the job that keeps what searches look through equal to
-// [searchText] of each shop, after an upgrade that changes it and while servers
-// of the release before write.
+// SearchTexts returns the job that updates the stored search texts to [searchText]. They
+// differ after an upgrade that changes the function, and while servers of the previous
+// release write.
 //
-// The job reads 500 rows at a time, rewrites those that differ in one statement,
-// and pauses for as long as that took. It skips rows that are locked or changed
-// meanwhile, and may run in several processes. If it is interrupted, the next
-// run rewrites the rest. Searches find the rows before and after.
+// The job reads pages of 500 rows, rewrites the different ones in one statement, and pauses
+// for the same time. It skips rows that are locked or changed meanwhile. It may run in
+// several processes, and the next run continues after an interruption. Searches find the
+// rows before and after.
 func (s *Service) SearchTexts() schedule.Job {
 	return schedule.Job{Name: "shop.search-texts", Every: rewriteEvery, Timeout: rewriteLimit, Do: s.rewriteSearchTexts}
 }
 
-// A searchRow is a shop whose search text differs from the one that it should have.
+// searchRow is a shop whose stored search text is outdated.
 type searchRow struct {
 	ID     int64  `json:"id"`
 	Stored string `json:"stored"`
@@ -53,7 +53,7 @@ func (s *Service) rewriteSearchTexts(ctx context.Context) error {
 		}
 		after, n, rewritten = last, read, rewritten+count
 		if err := clock.Sleep(ctx, time.Since(began)); err != nil {
-			return fmt.Errorf("rewrite search texts behind shop %d: %w", after, err)
+			return fmt.Errorf("rewrite search texts after shop %d: %w", after, err)
 		}
 	}
 	if rewritten > 0 {
@@ -62,8 +62,8 @@ func (s *Service) rewriteSearchTexts(ctx context.Context) error {
 	return nil
 }
 
-// searchRows reads a page of shops behind an id. It returns those whose text
-// differs, the last id and the number of shops read.
+// searchRows reads the page of shops after an id. It returns the outdated ones, the last id
+// and the number of shops.
 func (s *Service) searchRows(ctx context.Context, after int64) (differ []searchRow, last int64, n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rewriteTimeout)
 	defer cancel()
@@ -82,13 +82,13 @@ func (s *Service) searchRows(ctx context.Context, after int64) (differ []searchR
 		return nil
 	})
 	if err != nil {
-		return nil, 0, 0, fmt.Errorf("select search texts behind shop %d: %w", after, err)
+		return nil, 0, 0, fmt.Errorf("select search texts after shop %d: %w", after, err)
 	}
 	return differ, last, n, nil
 }
 
-// rewriteRows stores the wanted texts and returns of how many rows. It raises no
-// version: nothing that is cached holds the text.
+// rewriteRows stores the wanted texts and returns the number of changed rows. It does not
+// increment versions, because no cache contains the text.
 func (s *Service) rewriteRows(ctx context.Context, rows []searchRow) (n int, err error) {
 	if len(rows) == 0 {
 		return 0, nil

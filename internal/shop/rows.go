@@ -20,8 +20,8 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// lookups are the statements of every miss of the caches and of the counts, which are kept
-// prepared, and those that rewrite search texts.
+// lookups holds the prepared statements of caches and counters, and those that rewrite
+// search texts.
 type lookups struct {
 	shops, types, lockCounts        sqldb.IDQuery
 	addCounts, searchTexts, rewrite string
@@ -33,13 +33,13 @@ func openLookups(dialect string) lookups {
 	if err := sqldb.Read(files, dialect, map[string]*string{
 		"shops": &shops, "types": &types, "lock_counts": &lockCounts, "add_counts": &l.addCounts, "searchtexts": &l.searchTexts, "rewrite": &l.rewrite,
 	}); err != nil {
-		panic(fmt.Sprintf("shop: %v", err)) // the files are part of the program
+		panic(fmt.Sprintf("shop: %v", err)) // the files are embedded
 	}
 	l.shops, l.types, l.lockCounts = sqldb.NewIDQuery(dialect, shops), sqldb.NewIDQuery(dialect, types), sqldb.NewIDQuery(dialect, lockCounts)
 	return l
 }
 
-// Types returns all types, in the order in which they are listed.
+// Types returns all types, in list order.
 func (s *Service) Types(ctx context.Context) ([]Type, error) {
 	ctx, span := observe.Span(ctx, "shop.Types")
 	defer span.End()
@@ -60,8 +60,8 @@ func (s *Service) Types(ctx context.Context) ([]Type, error) {
 	return types, nil
 }
 
-// typeExists reports whether there is a type, from the cached list: a number that
-// somebody made up costs no statement and leaves nothing in the cache.
+// typeExists reports whether a type exists, from the cached list. Invented ids cost no
+// statement and no cache entry.
 func (s *Service) typeExists(ctx context.Context, id int64) (bool, error) {
 	ids, err := s.typeList.Get(ctx, struct{}{})
 	if err != nil {
@@ -70,8 +70,8 @@ func (s *Service) typeExists(ctx context.Context, id int64) (bool, error) {
 	return slices.Contains(ids, id), nil
 }
 
-// SaveCatalogue stores the types of [Catalogue] that are missing and renames
-// those whose name has changed. Any number of processes may do so at once.
+// SaveCatalogue stores the missing types of [Catalogue] and updates changed names and sort
+// values. It is safe to run in several processes at once.
 func (s *Service) SaveCatalogue(ctx context.Context) error {
 	before, err := s.db.ShopType.Query().All(ctx)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *Service) SaveCatalogue(ctx context.Context) error {
 	return nil
 }
 
-// upsertTypes writes types and returns their ids.
+// upsertTypes stores types and returns their ids.
 func upsertTypes(ctx context.Context, tx *ent.Tx, specs []TypeSpec) ([]int64, error) {
 	writes, keys := make([]*ent.ShopTypeCreate, len(specs)), make([]string, len(specs))
 	for i, k := range specs {
@@ -122,14 +122,13 @@ func upsertTypes(ctx context.Context, tx *ent.Tx, specs []TypeSpec) ([]int64, er
 	return tx.ShopType.Query().Where(shoptype.KeyIn(keys...)).IDs(ctx)
 }
 
-// Count says how many shops are stored. It reads the whole table: not for
-// requests.
+// Count returns the number of shops. It scans the table, so do not call it in requests.
 func (s *Service) Count(ctx context.Context) (int, error) { return s.db.Shop.Query().Count(ctx) }
 
-const namesPerStatement = 500 // external ids of one statement
+const namesPerStatement = 500 // external ids
 
-// IDsOf returns the ids of the shops that have external ids, by these; who has none is
-// missing. It is a statement for 500 of them, past all caches: not for requests.
+// IDsOf returns the ids of shops by external id, without unknown ones. It runs one
+// statement per 500 external ids, without caches, so do not call it in requests.
 func (s *Service) IDsOf(ctx context.Context, externalIDs []string) (map[string]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
 	defer cancel()
@@ -146,8 +145,7 @@ func (s *Service) IDsOf(ctx context.Context, externalIDs []string) (map[string]i
 	return ids, nil
 }
 
-// Known returns the shops that have external ids, by these. It is a statement for
-// 500 of them, past all caches: not for requests.
+// Known returns shops by external id, at the cost of [Service.IDsOf].
 func (s *Service) Known(ctx context.Context, externalIDs []string) (map[string]Known, error) {
 	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
 	defer cancel()
@@ -165,7 +163,7 @@ func (s *Service) Known(ctx context.Context, externalIDs []string) (map[string]K
 	return known, nil
 }
 
-// within keeps the rows whose position falls into one of the spans.
+// within selects the rows with a position in one of the spans.
 func within(spans []geo.Span) func(*sql.Selector) {
 	return func(sel *sql.Selector) {
 		if len(spans) == 0 {
@@ -180,8 +178,8 @@ func within(spans []geo.Span) func(*sql.Selector) {
 	}
 }
 
-// IsNode says that there is a global id.
+// IsNode marks a Shop as a GraphQL Node.
 func (Shop) IsNode() {}
 
-// IsNode says that there is a global id.
+// IsNode marks a Type as a GraphQL Node.
 func (Type) IsNode() {}

@@ -19,15 +19,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// maxSearch is the longest search, in characters.
+// maxSearch is the maximum length of a search, in characters.
 const maxSearch = 100
 
-// searchText returns what a search looks through: the search forms of a shop's
-// texts, and behind them, where they differ, the forms that the release before
-// stored, so that its servers find the shop too. The second part goes with the
-// next release. After any change of this text [Service.SearchTexts] rewrites the rows.
+// searchText returns the text that searches match: the search forms of a shop's texts, and
+// the forms of the previous release where they differ. The next release drops the latter.
+// After a change of this function, [Service.SearchTexts] rewrites the rows.
 //
-// The line breaks keep a match from reaching over two fields: no form holds one.
+// Line breaks separate the fields, so that no match spans two of them.
 func searchText(name, area, address string) string {
 	forms, before := joined(text.SearchForm, name, area, address), searchTextBefore(name, area, address)
 	if forms == before {
@@ -36,7 +35,7 @@ func searchText(name, area, address string) string {
 	return forms + "\n" + before
 }
 
-// searchTextBefore returns what the release before stores.
+// searchTextBefore returns the search text of the previous release.
 func searchTextBefore(name, area, address string) string {
 	return joined(normalize, name, area, address)
 }
@@ -45,10 +44,10 @@ func joined(form func(string) string, name, area, address string) string {
 	return form(name) + "\n" + form(area) + "\n" + form(address)
 }
 
-// normalize returns the form in which the release before compares texts:
-// compatibility composition, case folding, single spaces.
+// normalize returns the search form of the previous release: compatibility composition,
+// case folding, single spaces.
 func normalize(s string) string {
-	// Lower case last: Cherokee letters fold upwards or downwards, as they come.
+	// Lower case last: Cherokee letters fold upwards or downwards.
 	s = strings.ToLower(cases.Fold().String(norm.NFKC.String(s)))
 	s = strings.Map(func(r rune) rune {
 		if unicode.IsControl(r) {
@@ -59,15 +58,14 @@ func normalize(s string) string {
 	return strings.Join(strings.Fields(s), " ")
 }
 
-// checkSearch returns the search form of a search, and the form in which rows
-// that are not rewritten yet have it. Both are empty for a search that shows
-// nothing. One that is too long is an error.
+// checkSearch returns the search form of a search and that of the previous release. Both
+// are empty for a blank search.
 func checkSearch(search string) (form, before string, err error) {
 	if !utf8.ValidString(search) {
-		return "", "", apierror.BadInput("search is not UTF-8")
+		return "", "", apierror.BadInput("invalid search: not UTF-8")
 	}
 	if n := utf8.RuneCountInString(search); n > maxSearch {
-		return "", "", apierror.BadInput("search has at most %d characters, not %d", maxSearch, n)
+		return "", "", apierror.BadInput("search must have at most %d characters, not %d", maxSearch, n)
 	}
 	if form = text.SearchForm(search); form == "" {
 		return "", "", nil
@@ -75,7 +73,7 @@ func checkSearch(search string) (form, before string, err error) {
 	return form, normalize(search), nil
 }
 
-// searches returns the texts of which a row contains one.
+// searches returns the texts to find. A row must contain one of them.
 func (q Query) searches() []string {
 	if q.before == "" || q.before == q.Search {
 		return []string{q.Search}
@@ -83,23 +81,20 @@ func (q Query) searches() []string {
 	return []string{q.Search, q.before}
 }
 
-// minWalk is how many rows of a list a search looks through before it asks
-// the index, at least; walkEach is the same for each shop of the page.
+// minWalk is the minimum number of rows that a search reads from a list before it uses the
+// index. walkPerShop is the number for each shop of the page.
 const (
 	minWalk     = 4000
 	walkPerShop = 200
 )
 
-// search returns the first rows in order that contain q.Search, one more than
-// the page holds.
+// search returns the first matching rows in order, one more than the page size.
 //
-// On Postgres there are two ways: walk the list in order until the page is
-// full, good for a word that many shops have, or collect all matches through
-// the index of grams and sort them, good for a rare one. The planner chooses by
-// estimates, and a wrong one costs a second over a million shops: it knows
-// little of how often two characters stand together, and nothing of how often a
-// whole word does. So the choice is made by trying: a bounded walk, and if that
-// does not fill the page, the word is rare. SQLite looks at every row.
+// Postgres has two plans. It can walk the list until the page is full, which suits common
+// words, or sort all matches of the gram index, which suits rare words. The planner cannot
+// choose: it has no statistics of whole words and few of character pairs, and a wrong
+// choice costs a second with a million shops. So search walks a limited number of rows
+// first. If they do not fill the page, the word is rare. SQLite scans all rows.
 func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
 	if s.db.Dialect() != dialect.Postgres {
 		return s.read(ctx, q, append(where, contains(q)))
@@ -120,24 +115,23 @@ func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) (
 		Order(q.sortedUnindexed).Limit(q.First + 1).All(ctx)
 }
 
-// contains keeps the shops whose name, area or address contains the search.
+// contains selects the shops whose name, area or address contains the search.
 func contains(q Query) predicate.Shop {
 	return anyOf(q, func(sel *sql.Selector, search string) *sql.Predicate {
 		column := sel.C(entshop.FieldSearch)
 		if sel.Dialect() != dialect.Postgres {
 			return sql.Contains(column, search)
 		}
-		// Not LIKE: the planner would multiply its estimate with that of the
-		// grams, as if the two were independent.
+		// Not LIKE: the planner would multiply its estimate with that of the grams,
+		// as if both were independent.
 		return sql.P(func(b *sql.Builder) {
 			b.WriteString("strpos(").WriteString(column).WriteString(", ").Arg(search).WriteString(") > 0")
 		})
 	})
 }
 
-// indexed keeps, on Postgres, the shops that have all grams of the search: a
-// condition that the index of grams answers, and that contains rechecks. It
-// keeps all on SQLite.
+// indexed selects, on Postgres, the shops with all grams of the search. The gram index
+// answers it, and contains rechecks it. On SQLite it selects all shops.
 func indexed(q Query) predicate.Shop {
 	whole := anyOf(q, func(sel *sql.Selector, search string) *sql.Predicate {
 		return sql.P(func(b *sql.Builder) {
@@ -151,7 +145,7 @@ func indexed(q Query) predicate.Shop {
 	}
 }
 
-// anyOf keeps the shops for which a condition holds with one of the searches.
+// anyOf selects the shops that meet the condition for one of the searches.
 func anyOf(q Query, condition func(sel *sql.Selector, search string) *sql.Predicate) predicate.Shop {
 	return func(sel *sql.Selector) {
 		var either []*sql.Predicate
@@ -162,8 +156,8 @@ func anyOf(q Query, condition func(sel *sql.Selector, search string) *sql.Predic
 	}
 }
 
-// grams are the pairs of neighbouring characters of s, or s itself when it is
-// one character. See the function tandian_grams in the Postgres migrations.
+// grams returns the pairs of adjacent characters of s, or s itself if it has one character.
+// See the function tandian_grams in the Postgres migrations.
 func grams(s string) []string {
 	r := []rune(s)
 	if len(r) < 2 {

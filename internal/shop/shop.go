@@ -1,10 +1,8 @@
-// Package shop is the room of shops and their types: finding them near a place
-// or by words, showing them, taking them in from imports, and letting merchants
-// create and change theirs.
+// Package shop manages shops and their types: search by position or text, reads, imports,
+// and edits by merchants.
 //
-// The rows of the database are the truth. Shops and types are read through a
-// cache of rows in Redis; what is near is found through GEO sets in Redis that
-// are rebuilt from the rows whenever they are missing.
+// The database is the source of truth. Redis holds cached rows, and GEO sets for nearby
+// searches. Missing sets are rebuilt from the rows.
 package shop
 
 import (
@@ -27,25 +25,25 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 )
 
-// A Shop is a place that people visit.
+// Shop is a place that people visit.
 type Shop struct {
 	ID           int64             `json:"id"`
 	TypeID       int64             `json:"type"`
-	OwnerID      *int64            `json:"owner,omitempty"` // the merchant; nil for nobody
+	OwnerID      *int64            `json:"owner,omitempty"` // merchant; nil for none
 	Name         string            `json:"name"`
 	Images       []mediapath.Image `json:"images,omitempty"`
-	Area         *string           `json:"area,omitempty"` // the quarter it lies in
+	Area         *string           `json:"area,omitempty"` // quarter
 	Address      string            `json:"address,omitempty"`
 	At           geo.Point         `json:"at"`
 	AvgPrice     *int              `json:"avg_price,omitempty"` // minor units per person
 	Sold         int               `json:"sold,omitempty"`
 	CommentCount int               `json:"comments,omitempty"`
-	Score        *float64          `json:"score,omitempty"` // 1.0 .. 5.0; nil until the shop is rated
-	Version      int64             `json:"version"`         // raised by every update
+	Score        *float64          `json:"score,omitempty"` // 1.0 to 5.0; nil for unrated
+	Version      int64             `json:"version"`         // incremented by every update
 	OpenHours    *string           `json:"open_hours,omitempty"`
 }
 
-// fromRow returns a row of the table as a shop.
+// fromRow converts a row.
 func fromRow(r *ent.Shop) (*Shop, error) {
 	images, err := imagesOf(r.ID, r.Images)
 	return &Shop{
@@ -55,7 +53,7 @@ func fromRow(r *ent.Shop) (*Shop, error) {
 	}, err
 }
 
-// imagesOf decodes the images of a row. An error names the row.
+// imagesOf decodes the images of a row.
 func imagesOf(id int64, column string) ([]mediapath.Image, error) {
 	images, err := mediapath.ImagesOf(column)
 	if err != nil {
@@ -64,23 +62,23 @@ func imagesOf(id int64, column string) ([]mediapath.Image, error) {
 	return images, nil
 }
 
-// A Type is a kind of shop.
+// Type is a kind of shop.
 type Type struct {
 	ID      int64   `json:"id"`
 	Name    string  `json:"name"`
 	IconURL *string `json:"icon_url,omitempty"`
-	Sort    int     `json:"sort"` // ascending order of the list
+	Sort    int     `json:"sort"` // ascending list order
 }
 
-// Service answers for shops. It is safe for concurrent use.
+// Service provides shops. It is safe for concurrent use.
 type Service struct {
 	db       *ent.Client
 	sql      lookups
 	shops    *cache.Cache[int64, Shop]
 	types    *cache.Cache[int64, Type]
-	heads    *cache.QueryCache[firstPage, sortKey] // of lists of shops
-	typeList *cache.QueryCache[struct{}, int64]    // the list of types
-	tables   struct{ shops, types *cache.Table }   // whose writes end those lists
+	heads    *cache.QueryCache[firstPage, sortKey] // cached lists of shops
+	typeList *cache.QueryCache[struct{}, int64]    // all types, in list order
+	tables   struct{ shops, types *cache.Table }   // writes invalidate the lists
 	cells    *geoIndex
 	outbox   *outbox.Box
 	log      *slog.Logger
@@ -89,31 +87,31 @@ type Service struct {
 	icons    Pictures     // of types
 	quota    *quota.Limit // of new shops
 
-	maxByGEO, nearestSorted int // the constants of these names, but for tests
+	maxByGEO, nearestSorted int // the constants of these names, except in tests
 }
 
-// Pictures are those that shops and their types show.
+// Pictures manages the images of shops or types.
 type Pictures interface {
-	// Known returns the sizes of the pictures that the editor may show, by path.
+	// Known returns the sizes of the images that the editor may show, by path.
 	Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
-	// Show records in tx which pictures things show, by id of the thing. It returns a
-	// [fault.UserErrors] if the editor may not show one of them.
+	// Show records in tx the images that items show, by item id. It returns an
+	// [apierror.UserErrors] if the editor may not show one of them.
 	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
 }
 
-// Config holds the dependencies of a Service. All but Quota are required.
+// Config holds the dependencies of a Service. Only Quota is optional.
 type Config struct {
-	Redis      redis.Cmdable // of the GEO cells
-	Prefix     string        // of the Redis keys
-	Pictures   Pictures      // of shops
-	Icons      Pictures      // of shop types
-	Quota      *quota.Limit  // of new shops of a user; nil for no limit
+	Redis      redis.Cmdable // for GEO cells
+	Prefix     string        // for Redis keys
+	Pictures   Pictures      // for shops
+	Icons      Pictures      // for shop types
+	Quota      *quota.Limit  // of new shops per user; nil for no limit
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
-// [Service.Run] does the background work.
+// [Service.Run] runs the background work.
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
 		db: db, sql: openLookups(db.Dialect()), cells: newGeoIndex(db, cfg), outbox: box,
@@ -125,14 +123,15 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	return s
 }
 
-// Run rebuilds the GEO cells that this Service's readers missed, until ctx ends.
-// Every process that reads needs it; any number may run.
+// Run rebuilds missing GEO cells that this Service has read, until ctx ends. Each process
+// that reads shops must call it.
 func (s *Service) Run(ctx context.Context) error { return s.cells.run(ctx) }
 
-// ByID returns one shop. It sees every write whose call returned in this process,
-// those of other processes within moments, a second at most. It
-// returns [fault.ErrNotFound] if there is none. When Redis is down it reads the row,
-// so any other error means that the database failed.
+// ByID returns one shop. It reflects all completed writes of this process, and those of
+// other processes within at most one second.
+//
+// It returns [apierror.ErrNotFound] if there is no such shop. If Redis is unavailable, it
+// reads the row. All other errors come from the database.
 func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.ByID")
 	defer span.End()
@@ -141,13 +140,13 @@ func (s *Service) ByID(ctx context.Context, id int64) (*Shop, error) {
 	case errors.Is(err, cache.ErrNotFound):
 		return nil, apierror.ErrNotFound
 	case err != nil:
-		return nil, fmt.Errorf("read a shop: %w", err)
+		return nil, fmt.Errorf("read shop %d: %w", id, err)
 	}
 	return shop, nil
 }
 
-// ByIDs returns those of the shops that exist, as [Service.ByID] would, with
-// one round trip to the cache and at most one statement.
+// ByIDs returns the existing shops, like [Service.ByID]. It needs one round trip to the
+// cache and at most one statement.
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Shop, error) {
 	ctx, span := observe.Span(ctx, "shop.ByIDs")
 	defer span.End()
@@ -158,8 +157,8 @@ func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*Shop, erro
 	return found, nil
 }
 
-// TypesByID returns those of the types that exist, with one round trip to the
-// cache and at most one statement.
+// TypesByID returns the existing types. It needs one round trip to the cache and at most
+// one statement.
 func (s *Service) TypesByID(ctx context.Context, ids []int64) (map[int64]*Type, error) {
 	ctx, span := observe.Span(ctx, "shop.TypesByID")
 	defer span.End()
@@ -170,7 +169,7 @@ func (s *Service) TypesByID(ctx context.Context, ids []int64) (map[int64]*Type, 
 	return found, nil
 }
 
-// TypeByID returns one type, as [Service.ByID] a shop.
+// TypeByID returns one type, like [Service.ByID].
 func (s *Service) TypeByID(ctx context.Context, id int64) (*Type, error) {
 	ctx, span := observe.Span(ctx, "shop.TypeByID")
 	defer span.End()
@@ -179,7 +178,7 @@ func (s *Service) TypeByID(ctx context.Context, id int64) (*Type, error) {
 	case errors.Is(err, cache.ErrNotFound):
 		return nil, apierror.ErrNotFound
 	case err != nil:
-		return nil, fmt.Errorf("read a shop type: %w", err)
+		return nil, fmt.Errorf("read shop type %d: %w", id, err)
 	}
 	return found, nil
 }

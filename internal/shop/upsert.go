@@ -18,20 +18,20 @@ import (
 )
 
 const (
-	upsertBatch     = 500              // rows in one statement
-	upsertTimeout   = 10 * time.Minute // of one call of Upsert
+	upsertBatch     = 500              // rows per statement
+	upsertTimeout   = 10 * time.Minute // per call
 	invalidateTries = 5
 )
 
-// Upsert stores drafts in one transaction, whatever their number: those with a
-// new external id are added, those that differ from their row change it, the
-// rest is left alone, and so is every shop that has an owner: it is the owner's
-// to change. It calls progress with the number done after each batch.
-// Then, after the commit, it drops what was cached of those that it wrote and puts
-// them into the GEO cells. What Redis could not be told is left to the outbox.
+// Upsert stores drafts in one transaction. It inserts drafts with a new external id and
+// updates rows that differ from their draft. It does not change shops that have an owner.
+// After each batch it calls progress with the number of drafts done.
 //
-// A draft that breaks a bound of this package is an error, and nothing is
-// stored. Of drafts with the same external id the last one counts.
+// After the commit it invalidates the cached shops and adds them to the GEO cells. If Redis
+// fails, the outbox retries.
+//
+// An invalid draft is an error, and nothing is stored. The last of several drafts with the
+// same external id wins.
 func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done int)) (SaveCounts, error) {
 	ctx, cancel := context.WithTimeout(ctx, upsertTimeout)
 	defer cancel()
@@ -48,11 +48,11 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 			return SaveCounts{}, fmt.Errorf("draft %d (%s): %w", i, drafts[i].ExternalID, err)
 		}
 	}
-	// Rows are locked in one order, so that two imports cannot wait for each other.
+	// Lock rows in one order, so that concurrent imports do not deadlock.
 	drafts = sortedUnique(drafts)
 	var sum SaveCounts
 	var stored []geoEntry
-	var ids []int64 // of them
+	var ids []int64 // of stored
 	var jobs []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		done := 0
@@ -80,8 +80,7 @@ func (s *Service) Upsert(ctx context.Context, drafts []Draft, progress func(done
 	return sum, nil
 }
 
-// invalidateRetrying tries a few times: a hiccup of Redis should not leave a long import to
-// others.
+// invalidateRetrying retries a few times, because the outbox is slow for a long import.
 func (s *Service) invalidateRetrying(ctx context.Context, ids []int64, stored []geoEntry) (err error) {
 	for range invalidateTries {
 		if err = s.invalidate(ctx, ids, stored); err == nil || ctx.Err() != nil {
@@ -91,7 +90,7 @@ func (s *Service) invalidateRetrying(ctx context.Context, ids []int64, stored []
 	return err
 }
 
-// draftPictures looks for the pictures that drafts name.
+// draftPictures returns the sizes of the images in drafts.
 func (s *Service) draftPictures(ctx context.Context, drafts []Draft) (map[string]mediapath.Size, error) {
 	var paths []string
 	for _, d := range drafts {
@@ -112,30 +111,30 @@ func (s *Service) typesByKey(ctx context.Context) (map[string]int64, error) {
 	return types, nil
 }
 
-// check returns an error if the draft breaks a bound.
+// check returns an error if the draft is invalid.
 func (d *Draft) check(types map[string]int64) error {
 	switch {
 	case d.ExternalID == "" || len(d.ExternalID) > 200:
-		return errors.New("the external id has 1 to 200 bytes")
+		return errors.New("external id must be 1 to 200 bytes")
 	case types[d.Type] == 0:
-		return fmt.Errorf("there is no shop type %q", d.Type)
+		return fmt.Errorf("unknown shop type %q", d.Type)
 	case d.Name == "":
-		return errors.New("it has no name")
+		return errors.New("name is empty")
 	case text.Len(d.Name) > MaxName, text.Len(d.Area) > MaxArea, text.Len(d.Address) > MaxAddress, text.Len(d.OpenHours) > MaxOpenHours:
-		return errors.New("a text is too long")
+		return errors.New("text is too long")
 	case !d.at().Valid():
-		return fmt.Errorf("its position %v, %v is not on the map", d.Lat, d.Lng)
+		return fmt.Errorf("invalid position: latitude %v, longitude %v", d.Lat, d.Lng)
 	case !(d.Score >= 0 && d.Score <= MaxScore):
-		return fmt.Errorf("its score %v is not 0 to %v", d.Score, MaxScore)
+		return fmt.Errorf("score %v must be 0 to %v", d.Score, MaxScore)
 	case d.AvgPrice != nil && !validPrice(*d.AvgPrice):
-		return fmt.Errorf("its price %d is not 0 to %d", *d.AvgPrice, MaxAvgPrice)
+		return fmt.Errorf("average price %d must be 0 to %d", *d.AvgPrice, MaxAvgPrice)
 	}
 	return nil
 }
 
 func (d *Draft) at() geo.Point { return geo.Point{Lat: d.Lat, Lng: d.Lng} }
 
-// sortedUnique sorts a copy of drafts by external id and keeps the last of equal ones.
+// sortedUnique returns drafts sorted by external id, with the last of equal ones.
 func sortedUnique(drafts []Draft) []Draft {
 	sorted := slices.Clone(drafts)
 	slices.SortStableFunc(sorted, func(a, b Draft) int { return cmp.Compare(a.ExternalID, b.ExternalID) })
@@ -148,8 +147,8 @@ func sortedUnique(drafts []Draft) []Draft {
 	return unique
 }
 
-// upsertRows writes one batch and returns what it wrote. Rows that are as the draft says are not touched,
-// which also keeps the database from burning an id for each of them.
+// upsertRows stores one batch and returns the entries that it wrote. It skips unchanged
+// rows, which also saves an id of the sequence for each.
 func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, types map[string]int64, known map[string]mediapath.Size) ([]geoEntry, SaveCounts, error) {
 	before, err := rowsOf(ctx, tx, batch)
 	if err != nil {
@@ -201,14 +200,14 @@ func (s *Service) upsertRows(ctx context.Context, tx *ent.Tx, batch []Draft, typ
 	for i, name := range written {
 		row := after[name]
 		if row == nil {
-			return nil, SaveCounts{}, fmt.Errorf("shop %s vanished while it was written", name)
+			return nil, SaveCounts{}, fmt.Errorf("shop %s disappeared during the write", name)
 		}
 		done[i] = entryOf(row)
 	}
 	return done, counts, nil
 }
 
-// renameFormer gives rows that have a draft's former external id the present one.
+// renameFormer replaces the former external ids of stored rows.
 func renameFormer(ctx context.Context, tx *ent.Tx, batch []Draft, before map[string]*ent.Shop) (renamed bool, err error) {
 	for _, d := range batch {
 		if d.FormerID == "" || before[d.ExternalID] != nil {
@@ -223,7 +222,7 @@ func renameFormer(ctx context.Context, tx *ent.Tx, batch []Draft, before map[str
 	return renamed, nil
 }
 
-// rowsOf reads the rows that a batch names.
+// rowsOf reads the rows of a batch, by external id.
 func rowsOf(ctx context.Context, tx *ent.Tx, batch []Draft) (map[string]*ent.Shop, error) {
 	names := make([]string, len(batch))
 	for i, d := range batch {
@@ -240,8 +239,7 @@ func rowsOf(ctx context.Context, tx *ent.Tx, batch []Draft) (map[string]*ent.Sho
 	return found, nil
 }
 
-// is says whether the row has everything that the draft says of a row that
-// exists.
+// is reports whether the row already has the values that the draft updates.
 func (d *Draft) is(r *ent.Shop, types map[string]int64) bool {
 	return r.TypeID == types[d.Type] && r.Name == d.Name && r.Address == d.Address &&
 		optional.Value(r.Area) == d.Area && optional.Value(r.OpenHours) == d.OpenHours &&
@@ -259,8 +257,7 @@ func (d *Draft) create(tx *ent.Tx, types map[string]int64, known map[string]medi
 		SetSearch(searchText(d.Name, d.Area, d.Address)).SetImages(mediapath.Column(d.Images, known))
 }
 
-// setFromDraft names the columns that a draft decides on a row that exists: all
-// but the owner and the pictures.
+// setFromDraft sets the columns that a draft updates: all except owner and images.
 func setFromDraft(u *ent.ShopUpsert) {
 	u.UpdateTypeID().UpdateName().UpdateArea().UpdateAddress().UpdateLat().UpdateLng().UpdateGeo().
 		UpdateAvgPrice().UpdateScore().UpdateOpenHours().UpdateSearch().UpdateUpdatedAt().AddVersion(1)

@@ -1,10 +1,10 @@
--- add_counts: add to the likes and replies of comments, each named once.
+-- add_counts: adds to the likes and replies of comments. Each comment occurs once.
 --
 -- $1  a JSON array of {id, likes, replies}
 --
--- returns  the rows as they are then
+-- returns  the updated rows
 --
--- The array of ids makes the planner use the index: of the JSON it expects 100 rows.
+-- The array of ids makes the planner use the index: it expects 100 rows from JSON.
 UPDATE comments AS c
 SET like_count = c.like_count + r.likes, reply_count = c.reply_count + r.replies, version = c.version + 1
 FROM json_to_recordset($1) AS r (id bigint, likes bigint, replies bigint)

@@ -1,8 +1,8 @@
--- add_counts: add to the likes and replies of comments, each named once.
+-- add_counts: adds to the likes and replies of comments. Each comment occurs once.
 --
 -- $1  a JSON array of {id, likes, replies}
 --
--- returns  the rows as they are then
+-- returns  the updated rows
 UPDATE comments AS c
 SET like_count = c.like_count + (r.value ->> 'likes'), reply_count = c.reply_count + (r.value ->> 'replies'), version = c.version + 1
 FROM json_each($1) AS r

@@ -1,7 +1,7 @@
--- below: the oldest replies below comments, oldest first.
+-- below: reads ranges of the replies to comments, oldest first.
 --
--- $1  a JSON array of {root, after, most}: the comment's id, the id behind which the
---     replies lie, and how many at most
+-- $1  a JSON array of {root, after, most}: comment id, exclusive lower bound of the
+--     reply ids, and maximum number of replies
 --
 -- returns  root, id
 SELECT root, id

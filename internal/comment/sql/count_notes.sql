@@ -1,11 +1,11 @@
--- count_notes: a page of notes that were not deleted, with the comments on them, replies
--- too. In one statement: rows and counts change together, in the same transactions. No
--- index has a note's replies: they are found by the comments that they stand below.
+-- count_notes: reads the stored and the actual comment counts of a page of existing notes,
+-- including replies. One statement, so that rows and counts are consistent. No index lists
+-- the replies of a note, so the statement finds them through their roots.
 --
--- $1  id behind which the page begins
--- $2  most notes
+-- $1  id before the page
+-- $2  maximum number of notes
 --
--- returns  id, comments counted, comments there are
+-- returns  id, stored count, actual count
 SELECT n.id, n.comments,
   (SELECT count(*) FROM comments AS c WHERE c.note_id = n.id AND c.root_id IS NULL)
   + (SELECT count(*) FROM comments AS c JOIN comments AS r ON r.root_id = c.id AND r.root_id IS NOT NULL

@@ -1,10 +1,10 @@
--- count_shops: a page of shops, with the comments on notes about them that were not
--- deleted, replies too. In one statement: see count_notes.
+-- count_shops: reads the stored and the actual counts of comments on existing notes, for a
+-- page of shops, including replies. One statement: see count_notes.
 --
--- $1  id behind which the page begins
--- $2  most shops
+-- $1  id before the page
+-- $2  maximum number of shops
 --
--- returns  id, comments counted, comments there are
+-- returns  id, stored count, actual count
 SELECT s.id, s.comment_count,
   (SELECT count(*) FROM notes AS n JOIN comments AS c ON c.note_id = n.id AND c.root_id IS NULL
    WHERE n.shop_id = s.id AND n.deleted_at IS NULL)

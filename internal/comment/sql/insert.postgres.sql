@@ -1,4 +1,4 @@
--- insert: insert comments, whose ids grow in their order.
+-- insert: inserts comments. Their ids are ascending.
 --
 -- $1  a JSON array of {note, author, root, parent, content, at}
 --

@@ -1,6 +1,6 @@
--- lock_comments: lock comments, in the order of their ids.
+-- lock_comments: locks comments, in id order.
 --
--- $1  their ids
+-- $1  comment ids
 --
 -- returns  comment, likes
 SELECT id, like_count

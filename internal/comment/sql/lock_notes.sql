@@ -1,8 +1,8 @@
--- lock_notes: keep the notes of comments from being deleted, in the order of their ids.
+-- lock_notes: locks the notes of comments against deletion, in id order.
 --
--- $1  ids of the comments
+-- $1  comment ids
 --
--- returns  comment, of each whose note is not deleted
+-- returns  comments whose note is not deleted
 SELECT c.id
 FROM comments AS c
 JOIN notes AS n ON n.id = c.note_id

@@ -1,7 +1,7 @@
--- onnotes: the newest comments on notes, newest first, without replies.
+-- onnotes: reads ranges of the comments on notes, newest first, without replies.
 --
--- $1  a JSON array of {note, below, most}: the note's id, the id below which the
---     comments lie, and how many at most
+-- $1  a JSON array of {note, below, most}: note id, exclusive upper bound of the comment
+--     ids, and maximum number of comments
 --
 -- returns  note, id
 SELECT a.note, c.id

@@ -5,15 +5,15 @@ import (
 	"fmt"
 )
 
-// A columnImage is an element of a column of pictures, which is a JSON array.
+// columnImage is one element of an image column, which is a JSON array.
 type columnImage struct {
 	URL    string `json:"url"`
 	Width  int    `json:"width,omitempty"`  // pixels; 0 if unknown
 	Height int    `json:"height,omitempty"` // pixels; 0 if unknown
 }
 
-// Column encodes the pictures at some paths as a column stores them. A path without a
-// known size is stored without one.
+// Column encodes the images at paths for an image column. It omits the size of a path
+// that known does not contain.
 func Column(paths []string, known map[string]Size) string {
 	images := make([]columnImage, len(paths))
 	for i, path := range paths {
@@ -22,8 +22,7 @@ func Column(paths []string, known map[string]Size) string {
 	return encode(images)
 }
 
-// ImagesOf decodes a column into pictures as clients see them. It returns nil if there are
-// none.
+// ImagesOf decodes an image column. It returns nil if the column is empty.
 func ImagesOf(column string) ([]Image, error) {
 	stored, err := decode(column)
 	if err != nil || len(stored) == 0 {
@@ -36,7 +35,7 @@ func ImagesOf(column string) ([]Image, error) {
 	return images, nil
 }
 
-// PathsOf decodes a column into the paths of its pictures, in their order.
+// PathsOf decodes an image column into its paths, in order.
 func PathsOf(column string) ([]string, error) {
 	stored, err := decode(column)
 	if err != nil {
@@ -49,8 +48,8 @@ func PathsOf(column string) ([]string, error) {
 	return paths, nil
 }
 
-// Without returns a column without the picture at a path, and reports whether it had that
-// picture. The others keep their order and their sizes.
+// Without returns a column without the image at path, and reports whether the column
+// contained it. The other images keep their order and sizes.
 func Without(column, path string) (left string, found bool, err error) {
 	stored, err := decode(column)
 	if err != nil {
@@ -68,13 +67,13 @@ func Without(column, path string) (left string, found bool, err error) {
 func encode(images []columnImage) string {
 	column, err := json.Marshal(images)
 	if err != nil {
-		panic(err) // texts and numbers always have a JSON form
+		panic(err) // strings and numbers always encode
 	}
 	return string(column)
 }
 
 func decode(column string) ([]columnImage, error) {
-	if column == "" || column == "[]" { // "": a statement that did not read it
+	if column == "" || column == "[]" { // "" if the statement did not select the column
 		return nil, nil
 	}
 	var images []columnImage

@@ -1,5 +1,5 @@
-// Package mediapath knows what an uploaded picture and its path look like, for
-// all who keep one. Whether there is such a picture is not looked at here.
+// Package mediapath names uploaded images and encodes the columns that refer to them. It
+// does not check whether an image exists.
 package mediapath
 
 import (
@@ -11,18 +11,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// Rejected is the code of the refusal of a path that is none.
+// Rejected is the error code of an invalid or unusable image path.
 const Rejected apierror.Code = "IMAGE_REJECTED"
 
-var shape = regexp.MustCompile(`^/media/[A-Za-z0-9][A-Za-z0-9._/-]{0,180}$`) //nolint:gochecknoglobals // a constant that Go cannot say
+var shape = regexp.MustCompile(`^/media/[A-Za-z0-9][A-Za-z0-9._/-]{0,180}$`) //nolint:gochecknoglobals // constant
 
-// Valid reports whether path is one below /media, of at most 188 bytes, that
-// does not lead out again.
+// Valid reports whether path is below /media, has at most 188 bytes, and contains neither
+// ".." nor "//".
 func Valid(path string) bool {
 	return shape.MatchString(path) && !strings.Contains(path, "..") && !strings.Contains(path, "//")
 }
 
-// An Image is a picture as clients see it, at a URL below /media.
+// Image is an uploaded image as clients see it. Its URLs are below /media.
 type Image struct {
 	URL          string `json:"url"`
 	Width        *int   `json:"width,omitempty"`  // pixels; nil if unknown
@@ -30,7 +30,7 @@ type Image struct {
 	ThumbnailURL string `json:"thumbnail_url"`
 }
 
-// ImageOf is the picture at a path, with its size in pixels, 0 if unknown.
+// ImageOf returns the image at path. Width and height are in pixels; 0 is unknown.
 func ImageOf(path string, width, height int) Image {
 	known := func(n int) *int {
 		if n == 0 {
@@ -46,20 +46,20 @@ func ImageOf(path string, width, height int) Image {
 	return i
 }
 
-// A Size is that of a picture in pixels.
+// Size is the size of an image in pixels.
 type Size struct{ Width, Height int }
 
-// A Name is what a picture that is kept here is called: by its content, and by its row.
+// Name identifies an image file by its content and its row.
 type Name struct {
 	Hash  string // the first 160 bits of the SHA-256 of its file, in hexadecimal
-	ID    int64  // of its row: what is collected and uploaded again has another one
-	PNG   bool   // else it is a JPEG
-	Small bool   // its thumbnail
+	ID    int64  // of the row; a new upload after a deletion gets a new id
+	PNG   bool   // false for JPEG
+	Small bool   // whether this is the thumbnail
 }
 
-var named = regexp.MustCompile(`^([0-9a-f]{40})-([1-9a-z][0-9a-z]{0,12})(-small)?\.(jpg|png)$`) //nolint:gochecknoglobals // a constant that Go cannot say
+var named = regexp.MustCompile(`^([0-9a-f]{40})-([1-9a-z][0-9a-z]{0,12})(-small)?\.(jpg|png)$`) //nolint:gochecknoglobals // constant
 
-// Parse reads the path of a picture as [Name.Path] writes it, and no other.
+// Parse parses a path in the form that [Name.Path] returns. It rejects all other forms.
 func Parse(path string) (n Name, ok bool) {
 	file, below := strings.CutPrefix(path, "/media/")
 	parts := named.FindStringSubmatch(file)
@@ -70,7 +70,7 @@ func Parse(path string) (n Name, ok bool) {
 	return Name{Hash: parts[1], ID: id, PNG: parts[4] == "png", Small: parts[3] != ""}, err == nil
 }
 
-// File is the name of the file.
+// File returns the file name.
 func (n Name) File() string {
 	small, extension := "", ".jpg"
 	if n.Small {
@@ -82,10 +82,10 @@ func (n Name) File() string {
 	return n.Hash + "-" + strconv.FormatInt(n.ID, 36) + small + extension
 }
 
-// Path is where the file is served.
+// Path returns the URL path of the file.
 func (n Name) Path() string { return "/media/" + n.File() }
 
-// Type is the content type of the file.
+// Type returns the content type of the file.
 func (n Name) Type() string {
 	if n.PNG {
 		return "image/png"
@@ -93,28 +93,27 @@ func (n Name) Type() string {
 	return "image/jpeg"
 }
 
-// An Editor decides which pictures a thing may show: those that the user uploaded, and
-// those that the thing shows already.
+// Editor determines which images an item may show: images that the user uploaded, and
+// images that the item already shows.
 type Editor struct {
 	UserID  int64
-	ThingID int64 // id of the thing; 0 for a new one
-	Any     bool  // any picture: for seeded data
+	ThingID int64 // id of the item; 0 for a new one
+	Any     bool  // allows any image; for seeded data
 }
 
-// Program returns the Editor of seeded data. It may show any picture.
+// Program returns the Editor for seeded data. It may show any image.
 func Program() Editor { return Editor{Any: true} }
 
-// Shown lists the pictures that a thing shows from now on, and its editor.
+// Shown lists the images that an item shows after an edit, and its editor.
 type Shown struct {
 	By    Editor
 	Paths []string
 }
 
-// NotHere is said of a path that names no picture which is kept here.
-const NotHere = "An image must be one that was uploaded here."
+// NotHere is the message for a path that names no uploaded image.
+const NotHere = "Upload the image here first."
 
-// Missing says for people that some of the paths are not among those that are known, ""
-// if all are.
+// Missing returns a message for the client if known lacks one of paths, else "".
 func Missing(paths []string, known map[string]Size) string {
 	for _, path := range paths {
 		if _, ok := known[path]; !ok {
@@ -124,20 +123,20 @@ func Missing(paths []string, known map[string]Size) string {
 	return ""
 }
 
-// MaxImages is how many pictures one thing has at most.
+// MaxImages is the maximum number of images of one item.
 const MaxImages = 9
 
-// Check says for people what is wrong with a list of paths: there are at most
-// [MaxImages], each valid and once. "" is nothing.
+// Check returns a message for the client if paths is invalid, else "". A valid list has at
+// most [MaxImages] paths. Each is valid and occurs once.
 func Check(paths []string) string {
 	bad := func(path string) bool { return !Valid(path) }
 	switch {
 	case len(paths) > MaxImages:
-		return "There can be at most 9 images."
+		return "Add at most 9 images."
 	case slices.ContainsFunc(paths, bad):
 		return NotHere
 	case len(slices.Compact(slices.Sorted(slices.Values(paths)))) < len(paths):
-		return "An image stands in the list twice."
+		return "Add each image only once."
 	}
 	return ""
 }

@@ -1,10 +1,10 @@
--- count_comments: a page of comments on notes that are not deleted, with their likes. In one statement: the count and the
--- rows change together.
+-- count_comments: reads the stored and the actual likes of a page of comments on existing
+-- notes. One statement, so that rows and counts are consistent.
 --
--- $1  id behind which the page begins
--- $2  most comments
+-- $1  id before the page
+-- $2  maximum number of comments
 --
--- returns  id, likes as they are counted, likes as there are rows
+-- returns  id, stored count, actual count
 SELECT c.id, c.like_count, (SELECT count(*) FROM likes AS l WHERE l.kind = 'COMMENT' AND l.target_id = c.id)
 FROM comments AS c
 JOIN notes AS n ON n.id = c.note_id AND n.deleted_at IS NULL

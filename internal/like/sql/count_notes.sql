@@ -1,10 +1,10 @@
--- count_notes: a page of notes, with their likes. In one statement: the count and the rows
--- change together. A note that was deleted counts nothing any more.
+-- count_notes: reads the stored and the actual likes of a page of existing notes. One
+-- statement, so that rows and counts are consistent.
 --
--- $1  id behind which the page begins
--- $2  most notes
+-- $1  id before the page
+-- $2  maximum number of notes
 --
--- returns  id, likes as they are counted, likes as there are rows
+-- returns  id, stored count, actual count
 SELECT c.id, c.likes, (SELECT count(*) FROM likes AS l WHERE l.kind = 'NOTE' AND l.target_id = c.id)
 FROM note_counts AS c
 WHERE c.id > $1 AND NOT c.deleted

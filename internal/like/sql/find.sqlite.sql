@@ -1,9 +1,9 @@
--- find: look for likes.
+-- find: finds existing likes.
 --
--- $1  the kind of the targets
+-- $1  kind of the targets
 -- $2  a JSON array of {target, user}
 --
--- returns  like, target, user, of each like that exists
+-- returns  like, target, user, of each existing like
 SELECT l.id, l.target_id, l.user_id
 FROM json_each($2) AS d
 JOIN likes AS l ON l.kind = $1 AND l.target_id = d.value ->> 'target' AND l.user_id = d.value ->> 'user'

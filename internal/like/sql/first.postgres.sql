@@ -1,10 +1,10 @@
--- first: who liked targets first, in order.
+-- first: reads the first likers of targets, in order.
 --
--- $1  a JSON array of ids of targets
--- $2  their kind
--- $3  most of each
+-- $1  a JSON array of target ids
+-- $2  kind of the targets
+-- $3  maximum number of each
 --
--- returns  target, id of the like, user
+-- returns  target, like, user
 SELECT a.id::bigint, l.id, l.user_id
 FROM jsonb_array_elements_text($1::jsonb) AS a (id)
 CROSS JOIN LATERAL (

@@ -1,11 +1,11 @@
--- first: who liked targets first, in order. The subquery reads no more of a target's
--- likes than it returns.
+-- first: reads the first likers of targets, in order. The subquery reads no more likes of
+-- a target than it returns.
 --
--- $1  a JSON array of ids of targets
--- $2  their kind
--- $3  most of each
+-- $1  a JSON array of target ids
+-- $2  kind of the targets
+-- $3  maximum number of each
 --
--- returns  target, id of the like, user
+-- returns  target, like, user
 SELECT a.value, l.id, l.user_id
 FROM json_each($1) AS a
 JOIN likes AS l ON l.id IN (

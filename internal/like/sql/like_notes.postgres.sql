@@ -1,24 +1,23 @@
--- like_notes: insert likes of notes, count them, and add the jobs of the outbox. Likes that
--- exist stay; where no like is new, nothing is locked or written. The counts are locked
--- first, in the order of their ids, so the ids of a note's likes grow in the order of
--- commits.
+-- like_notes: inserts likes of notes, counts them, and inserts outbox jobs. It skips
+-- existing likes; without a new like, it locks and writes nothing. It locks the counts
+-- first, in id order, so the ids of the likes of a note follow the order of commits.
 --
--- The new counts are computed from the locked rows. While the statement waits for a lock,
--- another transaction may change the counts or insert one of the likes; that like stays.
+-- It computes the new counts from the locked rows. While it waits for a lock, another
+-- transaction may change the counts or insert one of the likes; it skips that like.
 --
--- The rank of a note among hot ones rises as package note computes it (hot.go).
+-- The hot rank rises as package note computes it (hot.go).
 --
 -- $1  a JSON array of {target, user}
--- $2  now, milliseconds
--- $3  the topic of the jobs
--- $4  their payloads, a JSON array of texts, each of which is JSON
--- $5  their head start, milliseconds
+-- $2  now, in milliseconds
+-- $3  topic of the jobs
+-- $4  payloads of the jobs, a JSON array of JSON texts
+-- $5  head start of the jobs, in milliseconds
 --
--- returns  what, id and four more numbers:
---          'like'    an inserted like, its note, its user
---          'existed' a like that existed, its note, its user
---          'locked'  a note that exists and has new likes or could have them, its likes before
---          'counts'  a note with new likes: likes, comments, its rank among hot notes, version
+-- returns  what, id and four numbers:
+--          'like'    a new like, its note, its user
+--          'existed' an existing like, its note, its user
+--          'locked'  a note that was locked, its likes before
+--          'counts'  a note with new likes: likes, comments, hot rank, version
 --          'job'     a job
 WITH draft AS MATERIALIZED (
   SELECT d.target, d."user", d.nth, (SELECT l.id FROM likes AS l WHERE l.kind = 'NOTE' AND l.target_id = d.target AND l.user_id = d."user") AS existing

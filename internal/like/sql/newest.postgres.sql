@@ -1,8 +1,8 @@
--- newest: the newest targets that users like, newest first.
+-- newest: reads the newest targets that users like, newest first.
 --
--- $1  a JSON array of ids of users
--- $2  the kind of the targets
--- $3  most of each
+-- $1  a JSON array of user ids
+-- $2  kind of the targets
+-- $3  maximum number of each
 --
 -- returns  user, target
 SELECT a.id::bigint, l.target_id

@@ -1,9 +1,9 @@
--- newest: the newest targets that users like, newest first. The subquery reads no more
--- of a user's likes than it returns.
+-- newest: reads the newest targets that users like, newest first. The subquery reads no
+-- more likes of a user than it returns.
 --
--- $1  a JSON array of ids of users
--- $2  the kind of the targets
--- $3  most of each
+-- $1  a JSON array of user ids
+-- $2  kind of the targets
+-- $3  maximum number of each
 --
 -- returns  user, target
 SELECT a.value, l.target_id

@@ -1,7 +1,7 @@
--- atshops: parts of the lists of notes of several shops, newest first.
+-- atshops: reads ranges of the note lists of several shops, newest first.
 --
--- $1  a JSON array of {of, below, most}: the shop's id, the number below which the
---     part begins, and how many notes it has at most
+-- $1  a JSON array of {of, below, most}: shop id, exclusive upper bound of the
+--     numbers, and maximum number of notes
 --
 -- returns  shop, number, note
 SELECT a.of, n.seq, n.id

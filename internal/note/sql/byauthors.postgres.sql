@@ -1,7 +1,7 @@
--- byauthors: parts of the lists of notes of several authors, newest first.
+-- byauthors: reads ranges of the note lists of several authors, newest first.
 --
--- $1  a JSON array of {of, below, most}: the author's id, the number below which the
---     part begins, and how many notes it has at most
+-- $1  a JSON array of {of, below, most}: author id, exclusive upper bound of the
+--     numbers, and maximum number of notes
 --
 -- returns  author, number, note
 SELECT a.of, n.seq, n.id

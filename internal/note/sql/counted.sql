@@ -1,7 +1,7 @@
--- counted: what is counted of notes.
+-- counted: reads the counters of notes.
 --
--- $1  their ids
+-- $1  note ids
 --
--- returns  note, likes, comments, its rank among hot notes, version
+-- returns  note, likes, comments, hot rank, version
 SELECT id, likes, comments, hot, version FROM note_counts
 WHERE id = ANY($1)

@@ -1,9 +1,9 @@
--- counts: how many notes users have by their rows, and by the notes.
+-- counts: reads the stored and the actual note counts of a page of users.
 --
--- $1  the id behind which the page begins
--- $2  how many users
+-- $1  user id before the page
+-- $2  number of users
 --
--- returns  user, what the row says, what there is
+-- returns  user, stored count, actual count
 SELECT u.id, u.note_count, (SELECT count(*) FROM notes AS n WHERE n.author_id = u.id AND n.deleted_at IS NULL)
 FROM users AS u
 WHERE u.id > $1

@@ -1,4 +1,4 @@
--- events: write down that notes were published, by their numbers.
+-- events: inserts the events of published notes, by number.
 --
 -- $1  the number before the first
 -- $2  the last number

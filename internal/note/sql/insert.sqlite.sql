@@ -1,4 +1,4 @@
--- insert: insert notes, whose ids grow in their order.
+-- insert: inserts notes. Their ids are ascending.
 --
 -- $1  a JSON array of {author, shop, title, content, images, created, external}
 --

@@ -1,4 +1,4 @@
--- insert_counts: begin to count likes and comments of notes.
+-- insert_counts: inserts the counters of new notes.
 --
 -- $1  a JSON array of {id, hot}
 INSERT INTO note_counts (id, likes, comments, hot, version, deleted)

@@ -1,9 +1,8 @@
--- lock_counts: lock what is counted of notes, in the order of their ids.
+-- lock_counts: locks the counters of notes, in id order. It omits deleted notes.
 --
--- $1  their ids
+-- $1  note ids
 --
--- returns  note, likes, comments, its rank among hot notes, version, its shop; not of
---          notes that were deleted
+-- returns  note, likes, comments, hot rank, version, shop
 SELECT c.id, c.likes, c.comments, c.hot, c.version, n.shop_id
 FROM note_counts AS c
 JOIN notes AS n ON n.id = c.id

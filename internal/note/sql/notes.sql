@@ -1,6 +1,6 @@
--- notes: notes that are not deleted.
+-- notes: reads notes that are not deleted.
 --
--- $1  their ids
+-- $1  note ids
 --
 -- returns  the columns that fromRow in rows.go needs
 SELECT id, author_id, shop_id, title, content, images, seq, created_at FROM notes

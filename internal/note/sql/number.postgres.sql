@@ -1,12 +1,12 @@
--- number: take the next number of the feed, write it to the note that is published, and
--- write down what happened. One statement: the row of the head, which everybody who
--- publishes waits for, is locked from here to the commit.
+-- number: takes the next number of the feed, stores it in the published note, and inserts
+-- the event. One statement, because all publishers wait for the head row, which is locked
+-- from here to the commit.
 --
 -- $1  the note
 -- $2  its author
 -- $3  ADDED or REMOVED
 --
--- returns  the number, and how many transactions had follows begin before it
+-- returns  the number, and the number of earlier transactions that added follows
 WITH head AS (
   UPDATE feed_head SET seq = seq + 1 WHERE id = 1 RETURNING seq, follows
 ), published AS (

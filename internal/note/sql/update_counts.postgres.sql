@@ -1,8 +1,8 @@
--- update_counts: store what is counted of notes.
+-- update_counts: stores the counters of notes.
 --
 -- $1  a JSON array of {id, likes, comments, hot, version}
 --
--- The array of ids makes the planner use the index: of the JSON it expects 100 rows.
+-- The array of ids makes the planner use the index: it expects 100 rows from JSON.
 UPDATE note_counts AS c
 SET likes = r.likes, comments = r.comments, hot = r.hot, version = r.version
 FROM json_to_recordset($1) AS r (id bigint, likes bigint, comments bigint, hot bigint, version bigint)

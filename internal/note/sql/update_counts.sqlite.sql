@@ -1,4 +1,4 @@
--- update_counts: store what is counted of notes.
+-- update_counts: stores the counters of notes.
 --
 -- $1  a JSON array of {id, likes, comments, hot, version}
 UPDATE note_counts AS c

@@ -1,14 +1,13 @@
--- cell_add: put shops that were just committed into a GEO cell that exists,
--- and into one that is being rebuilt. A cell that exists in neither form stays
--- missing: a reader has it rebuilt from the rows, which hold these shops.
+-- cell_add: adds committed shops to an existing GEO cell, and to a draft of it. A cell in
+-- neither form stays missing: a reader rebuilds it from the rows, which hold these shops.
 --
 -- KEYS[1]  shop:geo:KIND:{CELL}     zset (GEO), members ID:HASH and the marks
--- KEYS[2]  shop:geo:KIND:{CELL}:b   zset (GEO), the cell while it is rebuilt
--- ARGV[1]  most members of a cell
+-- KEYS[2]  shop:geo:KIND:{CELL}:b   zset (GEO), draft of the cell
+-- ARGV[1]  maximum members of a cell
 -- ARGV[2…] longitude, latitude, member, repeated; degrees
 --
--- returns  0 missing   1 added   2 split: add to the cells one longer instead
---          3 too many now: dropped, to be rebuilt split
+-- returns  0 missing   1 added   2 split: add to the cells one character longer
+--          3 too many members: dropped, the rebuild splits it
 --
 -- Both keys share the hash tag {CELL}: one slot. O(log n) for each shop.
 if redis.call('EXISTS', KEYS[2]) == 1 then

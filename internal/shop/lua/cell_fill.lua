@@ -1,11 +1,11 @@
--- cell_fill: put a part of the rows into a cell that is being rebuilt.
+-- cell_fill: adds a batch of rows to the draft of a cell.
 --
 -- KEYS[1]  shop:geo:KIND:{CELL}:b   zset (GEO), begun by the builder
--- ARGV[1]  number of the draft: the score of its mark "built"
--- ARGV[2]  milliseconds that the draft may live from now
+-- ARGV[1]  draft number: the score of its mark "built"
+-- ARGV[2]  TTL of the draft, milliseconds
 -- ARGV[3…] longitude, latitude, member, repeated; degrees
 --
--- returns  1 filled   0 this draft is gone (expired, or published by another)
+-- returns  1 filled   0 no such draft (expired, or published by another process)
 --
 -- One key. O(log n) for each shop.
 local number = redis.call('ZSCORE', KEYS[1], 'built')

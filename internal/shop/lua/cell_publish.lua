@@ -1,17 +1,17 @@
--- cell_publish: make a rebuilt cell the one that is read.
+-- cell_publish: replaces a cell by its draft.
 --
 -- KEYS[1]  shop:geo:KIND:{CELL}     zset (GEO), replaced
 -- KEYS[2]  shop:geo:KIND:{CELL}:b   zset (GEO), complete, with the mark "built"
--- ARGV[1]  number of the draft: the score of its mark "built"
--- ARGV[2]  most members of a cell
--- ARGV[3]  milliseconds that a cell without shops lives
--- ARGV[4]  milliseconds that a cell with shops lives, or the mark of a split
+-- ARGV[1]  draft number: the score of its mark "built"
+-- ARGV[2]  maximum members of a cell
+-- ARGV[3]  TTL of a cell without shops, milliseconds
+-- ARGV[4]  TTL of a cell with shops, or of the mark of a split, milliseconds
 -- ARGV[5]  "split" if the builder found more rows than fit, else ""
 --
--- returns  0 this draft is gone: begin anew if the cell is missing
+-- returns  0 no such draft: rebuild the cell if it is missing
 --          1 published   2 published as split
 --
--- Both keys share the hash tag {CELL}: one slot. O(1); UNLINK frees elsewhere.
+-- Both keys share the hash tag {CELL}: one slot. O(1); UNLINK frees in the background.
 local number = redis.call('ZSCORE', KEYS[2], 'built')
 if not number or tonumber(number) ~= tonumber(ARGV[1]) then
   return 0

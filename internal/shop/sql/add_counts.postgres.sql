@@ -1,8 +1,8 @@
--- add_counts: add to what is counted of shops, each named once.
+-- add_counts: adds to counters of shops. Each shop occurs once.
 --
 -- $1  a JSON array of {id, sold, comments}
 --
--- The array of ids makes the planner use the index: of the JSON it expects 100 rows.
+-- The array of ids makes the planner use the index: it expects 100 rows from JSON.
 UPDATE shops AS s
 SET sold = s.sold + r.sold, comment_count = s.comment_count + r.comments, version = s.version + 1
 FROM json_to_recordset($1) AS r (id bigint, sold bigint, comments bigint)

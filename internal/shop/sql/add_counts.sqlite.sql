@@ -1,4 +1,4 @@
--- add_counts: add to what is counted of shops, each named once.
+-- add_counts: adds to counters of shops. Each shop occurs once.
 --
 -- $1  a JSON array of {id, sold, comments}
 UPDATE shops AS s

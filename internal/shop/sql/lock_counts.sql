@@ -1,6 +1,6 @@
--- lock_counts: lock shops, in the order of their ids.
+-- lock_counts: locks shops, in id order.
 --
--- $1  their ids
+-- $1  shop ids
 --
 -- returns  shop
 SELECT id

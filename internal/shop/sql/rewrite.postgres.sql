@@ -1,9 +1,9 @@
--- rewrite: replace the search texts of shops. A text that was changed since it was
--- read stays, and so does a row that is locked: waiting for it could deadlock.
+-- rewrite: replaces search texts of shops. It skips texts that changed since they were
+-- read, and locked rows: waiting for them could deadlock.
 --
 -- $1  texts, a JSON array of {id, stored, wanted}
 --
--- returns  the ids of the rows that were rewritten
+-- returns  ids of the rewritten rows
 WITH free AS MATERIALIZED (
   SELECT s.id, a.wanted
   FROM shops AS s

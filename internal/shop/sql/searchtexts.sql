@@ -1,9 +1,9 @@
--- searchtexts: what shops behind an id store for searches, and of what it is made.
+-- searchtexts: reads the search texts of shops after an id, with their source columns.
 --
 -- $1  the id
--- $2  how many at most
+-- $2  maximum number of shops
 --
--- returns  id, name, area, address, search text, in the order of ids
+-- returns  id, name, area, address, search text, in id order
 SELECT id, name, area, address, search FROM shops
 WHERE id > $1
 ORDER BY id

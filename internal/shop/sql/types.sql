@@ -1,7 +1,7 @@
--- types: types of shops.
+-- types: reads shop types.
 --
--- $1  their ids
+-- $1  type ids
 --
--- returns  id, name, icon, place in the list
+-- returns  id, name, icon, list order
 SELECT id, name, icon_url, sort FROM shop_types
 WHERE id = ANY($1)

@@ -1,11 +1,11 @@
--- plant: insert likes, in their order; those that are there stay. Without a WHERE,
--- SQLite would take ON for a part of the FROM.
+-- insert: inserts likes, in order. It skips existing ones. Without a WHERE, SQLite would
+-- parse ON as a part of the FROM clause.
 --
--- $1  the kind of the targets
--- $2  now, milliseconds
+-- $1  kind of the targets
+-- $2  now, in milliseconds
 -- $3  a JSON array of {target, user}
 --
--- returns  like, target, user, of each like that was inserted
+-- returns  like, target, user, of each new like
 INSERT INTO likes (kind, target_id, user_id, created_at)
 SELECT $1, d.value ->> 'target', d.value ->> 'user', $2
 FROM json_each($3) AS d
