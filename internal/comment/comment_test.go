@@ -20,11 +20,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestACommentIsSeenByEveryProcessAtOnce(t *testing.T) {
+func TestCommentIsVisibleInEveryProcess(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		shop := s.shop(t)
 		note := s.note(t, shop)
-		for _, p := range []*process{s, other} { // the empty list is cached
+		for _, p := range []*process{s, other} { // cache the empty list
 			if got := p.onNote(note).walk(t, 5, nil); len(got) != 0 {
 				t.Fatal(got)
 			}
@@ -50,7 +50,7 @@ func TestACommentIsSeenByEveryProcessAtOnce(t *testing.T) {
 		}
 		for _, p := range []*process{s, other} {
 			if got := p.read(t, root.ID); got.ReplyCount != 2 || got.Version != 3 {
-				t.Errorf("the root has %d replies in version %d", got.ReplyCount, got.Version)
+				t.Errorf("root: got %d replies in version %d, want 2 in version 3", got.ReplyCount, got.Version)
 			}
 			if d := cmp.Diff(want, p.read(t, second.ID)); d != "" {
 				t.Errorf("read (-want +got):\n%s", d)
@@ -63,28 +63,28 @@ func TestACommentIsSeenByEveryProcessAtOnce(t *testing.T) {
 				"reply": {p.replies(first.ID), []int64{}}, "nothing": {p.replies(1 << 40), []int64{}}, "no note": {p.onNote(1 << 40), []int64{}},
 			} {
 				if d := cmp.Diff(l.want, l.walk(t, 5, nil)); d != "" {
-					t.Errorf("list of a %s (-want +got):\n%s", name, d)
+					t.Errorf("list of %s (-want +got):\n%s", name, d)
 				}
 			}
 			if p.read(t, 1<<40) != nil {
-				t.Error("there is a comment that nobody wrote")
+				t.Error("got a comment with an unused id")
 			}
 		}
 		if got := s.counts(t, note, shop); got != [2]int{3, 3} {
-			t.Errorf("note and shop count %v comments, want 3 each", got)
+			t.Errorf("counts of note and shop: got %v, want 3 each", got)
 		}
-		if told, shown := s.town.told.Load(), s.town.shown.Load(); told != 3 || shown != 3 {
-			t.Errorf("%d notes and %d shops were told of", told, shown)
+		if notes, shops := s.fixture.noteUpdates.Load(), s.fixture.shopUpdates.Load(); notes != 3 || shops != 3 {
+			t.Errorf("got %d note updates and %d shop updates, want 3 each", notes, shops)
 		}
 	})
 }
 
-func TestACommentNeedsItsNoteAndItsParent(t *testing.T) {
+func TestCommentRequiresNoteAndParent(t *testing.T) {
 	each(t, func(t *testing.T, s, _ *process) {
 		shop := s.shop(t)
-		note, elsewhere, gone := s.note(t, shop), s.note(t, shop), s.note(t, shop)
-		here, foreign, left := s.add(t, note, nil), s.add(t, elsewhere, nil), s.add(t, gone, nil)
-		s.delete(t, gone)
+		note, elsewhere, deleted := s.note(t, shop), s.note(t, shop), s.note(t, shop)
+		here, foreign, left := s.add(t, note, nil), s.add(t, elsewhere, nil), s.add(t, deleted, nil)
+		s.delete(t, deleted)
 		s.outbox.Wait()
 		before := storetest.Snapshot(t, s.p.SQL.DB, nil)
 		for _, tt := range []struct {
@@ -94,8 +94,8 @@ func TestACommentNeedsItsNoteAndItsParent(t *testing.T) {
 			want   string
 		}{
 			{"no such note", 1 << 40, nil, "NOT_FOUND input.noteId"},
-			{"a deleted note", gone, nil, "NOT_FOUND input.noteId"},
-			{"a parent on a deleted note", gone, &left.ID, "NOT_FOUND input.noteId"},
+			{"a deleted note", deleted, nil, "NOT_FOUND input.noteId"},
+			{"a parent on a deleted note", deleted, &left.ID, "NOT_FOUND input.noteId"},
 			{"no such parent", note, new(int64(1 << 40)), "NOT_FOUND input.parentId"},
 			{"a parent on another note", note, &foreign.ID, "NOT_FOUND input.parentId"},
 			{"a parent, and no such note", 1 << 40, &here.ID, "NOT_FOUND input.parentId"},
@@ -109,20 +109,20 @@ func TestACommentNeedsItsNoteAndItsParent(t *testing.T) {
 		}
 		s.outbox.Wait()
 		if d := cmp.Diff(before, storetest.Snapshot(t, s.p.SQL.DB, nil)); d != "" {
-			t.Errorf("a refusal changed something (-before +after):\n%s", d)
+			t.Errorf("a rejected comment changed data (-before +after):\n%s", d)
 		}
 	})
 }
 
-func TestARefusedCommentFailsAlone(t *testing.T) {
+func TestRejectedCommentFailsAlone(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		shop, elsewhere := s.shop(t), s.shop(t)
-		note, second, gone := s.note(t, shop), s.note(t, elsewhere), s.note(t, shop)
+		note, second, deleted := s.note(t, shop), s.note(t, elsewhere), s.note(t, shop)
 		root, foreign := s.add(t, note, nil), s.add(t, second, nil)
-		s.delete(t, gone)
+		s.delete(t, deleted)
 		var calls []*batch.Call[draft, *Comment]
 		for _, d := range []Draft{
-			{note, nil, "1"}, {1 << 40, nil, "no such note"}, {note, &root.ID, "2"}, {note, &foreign.ID, "no such parent"}, {gone, nil, "deleted"}, {second, nil, "3"},
+			{note, nil, "1"}, {1 << 40, nil, "no such note"}, {note, &root.ID, "2"}, {note, &foreign.ID, "no such parent"}, {deleted, nil, "deleted"}, {second, nil, "3"},
 		} {
 			calls = append(calls, &batch.Call[draft, *Comment]{In: draft{d, ann, noon}})
 		}
@@ -145,10 +145,10 @@ func TestARefusedCommentFailsAlone(t *testing.T) {
 			}
 		}
 		if !slices.IsSorted(ids) || ids[0] != foreign.ID+1 || ids[2] != foreign.ID+3 {
-			t.Errorf("the ids are %v after %d", ids, foreign.ID)
+			t.Errorf("got ids %v after %d", ids, foreign.ID)
 		}
 		if got := [3][2]int{s.counts(t, note, shop), s.counts(t, second, elsewhere), {other.read(t, root.ID).ReplyCount}}; got != [3][2]int{{3, 3}, {2, 2}, {1}} {
-			t.Errorf("the notes, their shops and the root count %v", got)
+			t.Errorf("got counts %v of notes, shops and root", got)
 		}
 		for name, l := range map[string]struct {
 			list
@@ -157,16 +157,16 @@ func TestARefusedCommentFailsAlone(t *testing.T) {
 			"of the note": {other.onNote(note), []int64{ids[0], root.ID}}, "of the other note": {other.onNote(second), []int64{ids[2], foreign.ID}}, "of replies": {other.replies(root.ID), []int64{ids[1]}},
 		} {
 			if d := cmp.Diff(l.want, l.walk(t, 5, nil)); d != "" {
-				t.Errorf("the list %s (-want +got):\n%s", name, d)
+				t.Errorf("list %s (-want +got):\n%s", name, d)
 			}
 		}
 	})
 }
 
-func TestWhatAContentMayBe(t *testing.T) {
+func TestCommentContentIsValidated(t *testing.T) {
 	const (
-		blank   = "A comment has 1 to 500 characters."
-		control = "The text has control characters."
+		blank   = "A comment must have 1 to 500 characters."
+		control = "Remove control characters from the comment."
 	)
 	each(t, func(t *testing.T, s, other *process) {
 		note := s.note(t, s.shop(t))
@@ -175,16 +175,16 @@ func TestWhatAContentMayBe(t *testing.T) {
 			{"lines", " a \r\n\n\n\nb\t c ", "a\n\nb c", ""},
 			{"composed", "Cafe\u0301", "Caf\u00e9", ""},
 			{"HTML and mentions", `<script>alert("1")</script> &amp; @bob #food`, `<script>alert("1")</script> &amp; @bob #food`, ""},
-			{"the longest in Chinese", strings.Repeat("面", MaxContent), strings.Repeat("面", MaxContent), ""},
+			{"maximum in Chinese", strings.Repeat("面", MaxContent), strings.Repeat("面", MaxContent), ""},
 			{"one character more", strings.Repeat("面", MaxContent+1), "", blank},
-			{"the longest in emoji", strings.Repeat("🍜", MaxContent), strings.Repeat("🍜", MaxContent), ""},
+			{"maximum in emoji", strings.Repeat("🍜", MaxContent), strings.Repeat("🍜", MaxContent), ""},
 			{"one emoji more", strings.Repeat("🍜", MaxContent+1), "", blank},
 			{"an emoji of three characters", strings.Repeat("👨\u200d🍳", MaxContent/3+1), "", blank},
-			{"short once it is composed", strings.Repeat("e\u0301", MaxContent), strings.Repeat("\u00e9", MaxContent), ""},
-			{"short once it is trimmed", strings.Repeat(" ", MaxContent) + "a", "a", ""},
+			{"fits after composition", strings.Repeat("e\u0301", MaxContent), strings.Repeat("\u00e9", MaxContent), ""},
+			{"fits after trimming", strings.Repeat(" ", MaxContent) + "a", "a", ""},
 			{"empty", "", "", blank},
 			{"spaces", " \u3000\n\t", "", blank},
-			{"nothing that is seen", "\u200d\ufe0f\u200b", "", blank},
+			{"invisible characters", "\u200d\ufe0f\u200b", "", blank},
 			{"marks that reorder", "a\u202eb\u2066c\u2069", "abc", ""},
 			{"marks of direction", "\u05d0\u200f!", "\u05d0\u200f!", ""},
 			{"NUL", "a\x00b", "", control},
@@ -211,8 +211,8 @@ func TestWhatAContentMayBe(t *testing.T) {
 	})
 }
 
-// Two processes, many authors, on one note and below one comment of it.
-func TestCountsAreExactWhileManyComment(t *testing.T) {
+// Many authors comment in two processes, on one note and below one of its comments.
+func TestCommentCountsAreExactUnderConcurrency(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		shop := s.shop(t)
 		note, second := s.note(t, shop), s.note(t, shop)
@@ -243,31 +243,31 @@ func TestCountsAreExactWhileManyComment(t *testing.T) {
 			t.Error(err)
 		}
 		if got := s.counts(t, note, shop); got != [2]int{41, 51} {
-			t.Errorf("the note and the shop count %v comments, want 41 and 51", got)
+			t.Errorf("counts of note and shop: got %v, want 41 and 51", got)
 		}
 		if got := s.counts(t, second, shop); got != [2]int{10, 51} {
-			t.Errorf("the other note and the shop count %v comments, want 10 and 51", got)
+			t.Errorf("counts of second note and shop: got %v, want 10 and 51", got)
 		}
 		for _, p := range []*process{s, other} {
-			if got := p.read(t, root.ID); got.ReplyCount != 30 || got.Version < 2 || got.Version > 31 { // one for each transaction
-				t.Errorf("the root has %d replies in version %d, want 30 in a version of 2 to 31", got.ReplyCount, got.Version)
+			if got := p.read(t, root.ID); got.ReplyCount != 30 || got.Version < 2 || got.Version > 31 { // one version per transaction
+				t.Errorf("root: got %d replies in version %d, want 30 in version 2 to 31", got.ReplyCount, got.Version)
 			}
 			for _, c := range []struct {
 				list
 				want int
 			}{{p.onNote(note), 11}, {p.onNote(second), 10}, {p.replies(root.ID), 30}} {
 				if got := c.walk(t, 7, nil); len(got) != c.want {
-					t.Errorf("a list of %d comments, want %d", len(got), c.want)
+					t.Errorf("got %d comments, want %d", len(got), c.want)
 				}
 			}
 		}
 		if o := scan(t, s, true); o.Found != 0 {
-			t.Errorf("the scan: %+v", o)
+			t.Errorf("scan: got %+v, want no findings", o)
 		}
 	})
 }
 
-func TestADeletedNoteHidesItsCommentsAtOnce(t *testing.T) {
+func TestDeletedNoteHidesItsComments(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		shop := s.shop(t)
 		note, passed := s.note(t, shop), s.note(t, shop)
@@ -275,7 +275,7 @@ func TestADeletedNoteHidesItsCommentsAtOnce(t *testing.T) {
 		reply := s.add(t, note, &root.ID)
 		for _, p := range []*process{s, other} { // cached
 			if p.read(t, root.ID) == nil || p.read(t, reply.ID) == nil || len(p.onNote(note).walk(t, 5, nil)) != 1 || len(p.replies(root.ID).walk(t, 5, nil)) != 1 {
-				t.Fatal("they are not there before the end of their note")
+				t.Fatal("comments are missing before the deletion")
 			}
 		}
 		s.delete(t, note)
@@ -283,10 +283,10 @@ func TestADeletedNoteHidesItsCommentsAtOnce(t *testing.T) {
 			found, err := p.ByIDs(t.Context(), []int64{root.ID, reply.ID, stays.ID})
 			must(t, err)
 			if len(found) != 1 || found[stays.ID] == nil {
-				t.Errorf("found %v, want comment %d alone", found, stays.ID)
+				t.Errorf("got %v, want only comment %d", found, stays.ID)
 			}
 			if got := p.read(t, root.ID); got != nil {
-				t.Errorf("found %+v", got)
+				t.Errorf("got deleted comment %+v", got)
 			}
 			if got := p.onNote(note).page(t, 5, ""); len(got.Edges) != 0 || got.Info.HasNextPage || got.Info.EndCursor != nil {
 				t.Errorf("on the note: %+v", got)
@@ -295,17 +295,17 @@ func TestADeletedNoteHidesItsCommentsAtOnce(t *testing.T) {
 				t.Errorf("below the comment: %+v", got)
 			}
 		}
-		if total, told := s.like(t, root.ID, 1); told || total != 0 {
-			t.Errorf("it has %d likes, told %t", total, told)
+		if total, ok := s.like(t, root.ID, 1); ok || total != 0 {
+			t.Errorf("got %d likes, found %t, want neither", total, ok)
 		}
 		if row := s.db.Comment.GetX(t.Context(), root.ID); row.LikeCount != 0 {
-			t.Errorf("its row has %d likes", row.LikeCount)
+			t.Errorf("row: got %d likes, want 0", row.LikeCount)
 		}
 	})
 }
 
-// addLikes adds to the likes of a comment in a transaction. It returns how many it has then,
-// and whether there is such a comment.
+// addLikes adds to the likes of a comment. It returns the new number, and whether the comment
+// exists.
 func (p *process) addLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (total int, ok bool, afterCommit func(context.Context) error, err error) {
 	likes, add, err := p.LockLikes(ctx, tx, []int64{id})
 	if _, ok = likes[id]; err != nil || !ok {
@@ -319,52 +319,52 @@ func (p *process) addLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (to
 	}, err
 }
 
-// like is addLikes in a transaction of its own, told.
-func (p *process) like(t *testing.T, id int64, n int) (total int, told bool) {
+// like calls addLikes in its own transaction, and updates the cache.
+func (p *process) like(t *testing.T, id int64, n int) (total int, ok bool) {
 	t.Helper()
 	var afterCommit func(context.Context) error
 	must(t, ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) (err error) {
-		total, told, afterCommit, err = p.addLikes(t.Context(), tx, id, n)
+		total, ok, afterCommit, err = p.addLikes(t.Context(), tx, id, n)
 		return err
 	}))
-	if told {
+	if ok {
 		must(t, afterCommit(t.Context()))
 	}
-	return total, told
+	return total, ok
 }
 
-func TestLikesOfACommentAreCounted(t *testing.T) {
+func TestCommentLikesAreCounted(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		note := s.note(t, s.shop(t))
 		c := s.add(t, note, nil)
 		other.read(t, c.ID) // cached
 		for i, n := range []int{1, 3, -2} {
 			want := []int{1, 4, 2}[i]
-			if total, told := s.like(t, c.ID, n); total != want || !told {
-				t.Errorf("%d likes, told %t; want %d", total, told, want)
+			if total, ok := s.like(t, c.ID, n); total != want || !ok {
+				t.Errorf("got %d likes, found %t; want %d", total, ok, want)
 			}
 			if got := other.read(t, c.ID); got.LikeCount != want || got.Version != int64(i+2) {
-				t.Errorf("read %d likes in version %d, want %d", got.LikeCount, got.Version, want)
+				t.Errorf("got %d likes in version %d, want %d", got.LikeCount, got.Version, want)
 			}
 		}
-		if total, told := s.like(t, 1<<40, 1); total != 0 || told {
-			t.Errorf("what is not there has %d likes, told %t", total, told)
+		if total, ok := s.like(t, 1<<40, 1); total != 0 || ok {
+			t.Errorf("missing comment: got %d likes, found %t", total, ok)
 		}
-		// Counted past this room, which hears of it.
+		// Another program changes the row, then invalidates it.
 		s.db.Comment.UpdateOneID(c.ID).SetLikeCount(9).ExecX(t.Context())
 		if got := other.read(t, c.ID); got.LikeCount != 2 {
-			t.Fatalf("the cache says %d: the test tests nothing", got.LikeCount)
+			t.Fatalf("invalid test: the cache has %d likes", got.LikeCount)
 		}
 		must(t, s.InvalidateLikes(t.Context(), c.ID))
 		if got := other.read(t, c.ID); got.LikeCount != 9 {
-			t.Errorf("read %d likes, want 9", got.LikeCount)
+			t.Errorf("got %d likes, want 9", got.LikeCount)
 		}
 	})
 }
 
-// Its end waits for the like, and the like of another comment does not.
-func TestALikeKeepsTheNoteFromBeingDeleted(t *testing.T) {
-	s := (&town{on: storetest.Real(t)}).process(t)
+// The deletion waits for the like; the like of another comment does not.
+func TestCommentLikeBlocksNoteDeletion(t *testing.T) {
+	s := (&fixture{on: storetest.Real(t)}).process(t)
 	note := s.note(t, s.shop(t))
 	c, second := s.add(t, note, nil), s.add(t, note, nil)
 	free := func() bool {
@@ -375,27 +375,26 @@ func TestALikeKeepsTheNoteFromBeingDeleted(t *testing.T) {
 		rows, err := tx.QueryContext(t.Context(), "SELECT id FROM notes WHERE id = $1 FOR UPDATE SKIP LOCKED", note)
 		must(t, err)
 		defer func() { _ = rows.Close() }()
-		there := rows.Next()
+		existing := rows.Next()
 		must(t, rows.Err())
-		return there
+		return existing
 	}
 	if !free() {
-		t.Fatal("the note is locked: the test tests nothing")
+		t.Fatal("invalid test: the note is locked")
 	}
 	must(t, ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) error {
 		_, _, _, err := s.addLikes(t.Context(), tx, c.ID, 1)
 		if err == nil && free() {
-			t.Error("a note can be deleted while a comment on it is being liked")
+			t.Error("the note is not locked during a like of its comment")
 		}
-		if total, told := s.like(t, second.ID, 1); total != 1 || !told {
-			t.Errorf("another comment: %d likes, told %t", total, told)
+		if total, ok := s.like(t, second.ID, 1); total != 1 || !ok {
+			t.Errorf("another comment: got %d likes, found %t", total, ok)
 		}
 		return err
 	}))
 }
 
-// A writer that died between its commit and what it had to tell.
-func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
+func TestOutboxInvalidatesCommentsAfterWriterCrash(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		note := s.note(t, s.shop(t))
 		root := s.add(t, note, nil)
@@ -406,7 +405,7 @@ func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
 		before := shown() // cached
 		next := root.ID + 2
 		if other.read(t, next) != nil {
-			t.Fatal("it is there before it was written")
+			t.Fatal("got a comment before the write")
 		}
 		var w written
 		must(t, ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) error {
@@ -415,18 +414,18 @@ func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
 			}, nil, &w)
 		}))
 		if got := shown(); got != before || before != [3]int{1, 1, 1} {
-			t.Fatalf("%v is shown, %v before: the test tests nothing", got, before)
+			t.Fatalf("invalid test: the caches changed from %v to %v", before, got)
 		}
 		if got := other.read(t, next); got == nil || w.rows[0].ID != next {
-			t.Error("a committed row cannot be read")
+			t.Error("cannot read a committed row")
 		}
 		storetest.Relay(t, other.outbox)
 		testkit.Eventually(t, 10*time.Second, func() bool { return shown() == [3]int{2, 2, 2} })
-		testkit.Eventually(t, 10*time.Second, func() bool { return s.town.forgot.Load() > 0 }) // the note's counts
+		testkit.Eventually(t, 10*time.Second, func() bool { return s.fixture.noteInvalidations.Load() > 0 }) // counts of the note
 	})
 }
 
-func TestRowsThatAreChangedPastTheProgramAreSeen(t *testing.T) {
+func TestInvalidateShowsExternalChanges(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		note := s.note(t, s.shop(t))
 		root := s.add(t, note, nil)
@@ -441,29 +440,29 @@ func TestRowsThatAreChangedPastTheProgramAreSeen(t *testing.T) {
 		on, below := row(nil), row(&root.ID)
 		s.db.Comment.UpdateOneID(root.ID).AddReplyCount(1).AddVersion(1).ExecX(t.Context())
 		if d := cmp.Diff(before, shown()); d != "" {
-			t.Fatalf("the lists are not cached: the test tests nothing:\n%s", d)
+			t.Fatalf("invalid test: the lists are not cached:\n%s", d)
 		}
 		ids := []int64{on, root.ID}
 		must(t, s.Invalidate(t.Context(), ids...))
 		must(t, s.Invalidate(t.Context(), below))
 		if d := cmp.Diff([]int64{on, root.ID}, ids); d != "" {
-			t.Errorf("the caller's ids are changed (-want +got):\n%s", d)
+			t.Errorf("argument changed (-want +got):\n%s", d)
 		}
 		if d := cmp.Diff([][]int64{{on, root.ID}, {reply.ID, below}}, shown()); d != "" {
 			t.Errorf("(-want +got):\n%s", d)
 		}
 		if got := other.read(t, root.ID).ReplyCount; got != 2 {
-			t.Errorf("the root has %d replies, want 2", got)
+			t.Errorf("root: got %d replies, want 2", got)
 		}
 		s.db.Comment.Delete().Where(entcomment.IDIn(on, below)).ExecX(t.Context())
 		must(t, s.Invalidate(t.Context(), on, below))
 		if d := cmp.Diff([][]int64{{root.ID}, {reply.ID}}, shown()); d != "" {
-			t.Errorf("after they were deleted (-want +got):\n%s", d)
+			t.Errorf("after the deletion (-want +got):\n%s", d)
 		}
 	})
 }
 
-func TestPlantedCommentsAreCountedAndListed(t *testing.T) {
+func TestBulkInsertCountsAndListsComments(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		one, two := s.shop(t), s.shop(t)
 		a, b, c := s.note(t, one), s.note(t, one), s.note(t, two)
@@ -477,7 +476,7 @@ func TestPlantedCommentsAreCountedAndListed(t *testing.T) {
 		})
 		must(t, err)
 		if !slices.IsSorted(append(slices.Clone(ids), replies...)) {
-			t.Errorf("ids %v, then %v", ids, replies)
+			t.Errorf("got ids %v, then %v, want ascending", ids, replies)
 		}
 		want := &Comment{ID: replies[2], NoteID: a, AuthorID: bob, RootID: &ids[3], ParentID: &ids[3], Content: "7", Version: 1, CreatedAt: at(7)}
 		if d := cmp.Diff(want, other.read(t, replies[2])); d != "" {
@@ -495,25 +494,25 @@ func TestPlantedCommentsAreCountedAndListed(t *testing.T) {
 		}
 		for note, want := range map[int64][2]int{a: {4, 6}, b: {2, 6}} {
 			if got := s.counts(t, note, one); got != want {
-				t.Errorf("note %d and its shop count %v, want %v", note, got, want)
+				t.Errorf("counts of note %d and shop: got %v, want %v", note, got, want)
 			}
 		}
 		if got := s.counts(t, c, two); got != [2]int{1, 1} {
-			t.Errorf("the third note and its shop count %v", got)
+			t.Errorf("counts of third note and shop: got %v, want 1 each", got)
 		}
 		if got := other.read(t, ids[3]).ReplyCount; got != 2 {
-			t.Errorf("%d replies, want 2", got)
+			t.Errorf("got %d replies, want 2", got)
 		}
 		s.outbox.Wait()
 		before := storetest.Snapshot(t, s.p.SQL.DB, nil)
 		if _, err := s.BulkInsert(t.Context(), []Seed{{Draft{a, nil, "8"}, ann, noon}, {Draft{a, nil, " "}, ann, noon}}); err == nil {
-			t.Error("a blank comment is planted")
+			t.Error("got no error for a blank comment")
 		}
 		if none, err := s.BulkInsert(t.Context(), nil); none != nil || err != nil {
 			t.Error(none, err)
 		}
 		if d := cmp.Diff(before, storetest.Snapshot(t, s.p.SQL.DB, nil)); d != "" {
-			t.Errorf("a failed call stored something (-before +after):\n%s", d)
+			t.Errorf("a failed call changed data (-before +after):\n%s", d)
 		}
 	})
 }
@@ -540,19 +539,19 @@ func TestClearingContinuesByID(t *testing.T) {
 			return s.db.Comment.Query().Where(entcomment.ContentNEQ("")).Order(entcomment.ByID()).IDsX(t.Context())
 		}
 
-		// The first batch after the second comment ends clearedAtOnce comments later.
+		// The first batch after the second comment ends clearBatch comments later.
 		last, more, err := s.clearSome(t.Context(), entcomment.And(entcomment.NoteID(note), entcomment.RootIDIsNil()), roots[1])
 		if err != nil || !more || last != roots[clearBatch+1] {
-			t.Errorf("ends at %d, more %v, %v; want %d", last, more, err, roots[clearBatch+1])
+			t.Errorf("got end %d, more %v, %v; want %d", last, more, err, roots[clearBatch+1])
 		}
 		if d := cmp.Diff(append(append(roots[:2:2], replies...), passed...), texts()); d != "" {
-			t.Errorf("texts left (-want +got):\n%s", d)
+			t.Errorf("remaining texts (-want +got):\n%s", d)
 		}
 		if err := s.ClearTexts(t.Context(), []int64{note}); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(passed, texts()); d != "" {
-			t.Errorf("texts left (-want +got):\n%s", d)
+			t.Errorf("remaining texts (-want +got):\n%s", d)
 		}
 	})
 }

@@ -34,20 +34,20 @@ const (
 	bob = int64(12)
 )
 
-// noon is when tests happen.
+// noon is the time of tests.
 var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
-// A town is what the processes of a test share.
-type town struct {
-	on     storetest.Stores
-	told   atomic.Int64 // notes whose counts were told by their writer
-	forgot atomic.Int64 // and by the outbox
-	shown  atomic.Int64 // shops whose counts were announced
+// fixture is shared by the processes of a test.
+type fixture struct {
+	on                storetest.Stores
+	noteUpdates       atomic.Int64 // cached by the writer
+	noteInvalidations atomic.Int64 // by the outbox
+	shopUpdates       atomic.Int64 // shops invalidated after commits
 }
 
-// notes are the notes as their rows say.
+// notes implements Notes on the rows.
 type notes struct {
-	*town
+	*fixture
 	db *ent.Client
 }
 
@@ -56,9 +56,9 @@ func (n notes) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) 
 	for _, id := range slices.Sorted(maps.Keys(more)) {
 		row := tx.NoteCount.Query().Where(notecount.ID(id), notecount.Deleted(false))
 		row.Modify(sqldb.ForUpdate)
-		if there, err := row.IDs(ctx); err != nil {
+		if existing, err := row.IDs(ctx); err != nil {
 			return nil, nil, err
-		} else if len(there) == 0 {
+		} else if len(existing) == 0 {
 			continue
 		}
 		if err := tx.NoteCount.UpdateOneID(id).AddComments(more[id]).AddVersion(1).Exec(ctx); err != nil {
@@ -70,25 +70,25 @@ func (n notes) AddComments(ctx context.Context, tx *ent.Tx, more map[int64]int) 
 		}
 		shops[id] = note.ShopID
 	}
-	return shops, func(context.Context) error { n.told.Add(int64(len(shops))); return nil }, nil
+	return shops, func(context.Context) error { n.noteUpdates.Add(int64(len(shops))); return nil }, nil
 }
 
 func (n notes) InvalidateComments(_ context.Context, ids ...int64) error {
-	n.forgot.Add(int64(len(ids)))
+	n.noteInvalidations.Add(int64(len(ids)))
 	return nil
 }
 
 func (n notes) Exist(ctx context.Context, ids []int64) (map[int64]bool, error) {
-	there, err := n.db.Note.Query().Where(entnote.IDIn(ids...), entnote.DeletedAtIsNil()).IDs(ctx)
+	existing, err := n.db.Note.Query().Where(entnote.IDIn(ids...), entnote.DeletedAtIsNil()).IDs(ctx)
 	live := map[int64]bool{}
-	for _, id := range there {
+	for _, id := range existing {
 		live[id] = true
 	}
 	return live, err
 }
 
-// shops are the shops as their rows say.
-type shops struct{ *town }
+// shops implements Shops on the rows.
+type shops struct{ *fixture }
 
 func (s shops) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error) {
 	for id, n := range comments {
@@ -100,17 +100,17 @@ func (s shops) AddComments(ctx context.Context, tx *ent.Tx, comments map[int64]i
 }
 
 func (s shops) AfterCommitCounts(_ context.Context, ids []int64, _ []outbox.JobRef) {
-	s.shown.Add(int64(len(ids)))
+	s.shopUpdates.Add(int64(len(ids)))
 }
 
-// A process is a Service with what it stands on.
+// process is a Service with its stores.
 type process struct {
 	*Service
-	town *town
-	p    storetest.Process
+	fixture *fixture
+	p       storetest.Process
 }
 
-func (w *town) process(t *testing.T) *process {
+func (w *fixture) process(t *testing.T) *process {
 	t.Helper()
 	p := storetest.Open(t, w.on)
 	return &process{New(p.DB, p.Hub, p.NewOutbox(t), Config{Notes: notes{w, p.DB}, Shops: shops{w}, Now: func() time.Time { return noon }}), w, p}
@@ -120,17 +120,17 @@ func (w *town) process(t *testing.T) *process {
 func each(t *testing.T, test func(t *testing.T, s, other *process)) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		w := &town{on: on}
+		w := &fixture{on: on}
 		test(t, w.process(t), w.process(t))
 	})
 }
 
-var made atomic.Int64
+var shopCount atomic.Int64
 
 // shop stores a shop.
 func (p *process) shop(t *testing.T) int64 {
 	t.Helper()
-	name := fmt.Sprint("shop ", made.Add(1))
+	name := fmt.Sprint("shop ", shopCount.Add(1))
 	typ := p.db.ShopType.Create().SetKey(name).SetName(name).SetSort(1).SaveX(t.Context())
 	return p.db.Shop.Create().SetTypeID(typ.ID).SetName(name).SetLat(1).SetLng(1).SetGeo(1).SetSearch(name).SaveX(t.Context()).ID
 }
@@ -143,7 +143,7 @@ func (p *process) note(t *testing.T, shop int64) int64 {
 	return id
 }
 
-// delete ends a note.
+// delete marks a note as deleted.
 func (p *process) delete(t *testing.T, note int64) {
 	t.Helper()
 	err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) error {
@@ -167,8 +167,8 @@ func (p *process) add(t *testing.T, note int64, parent *int64) *Comment {
 	return c
 }
 
-// plant stores n comments and returns their ids, the oldest first.
-func (p *process) plant(t *testing.T, note int64, parent *int64, n int) []int64 {
+// bulkInsert stores n comments and returns their ids, oldest first.
+func (p *process) bulkInsert(t *testing.T, note int64, parent *int64, n int) []int64 {
 	t.Helper()
 	all := make([]Seed, n)
 	for i := range all {
@@ -179,7 +179,7 @@ func (p *process) plant(t *testing.T, note int64, parent *int64, n int) []int64 
 	return ids
 }
 
-// read is a comment as readers get it, nil if there is none.
+// read returns a comment, or nil if there is none.
 func (p *process) read(t *testing.T, id int64) *Comment {
 	t.Helper()
 	c, err := p.ByID(t.Context(), id)
@@ -190,7 +190,7 @@ func (p *process) read(t *testing.T, id int64) *Comment {
 	return c
 }
 
-// A list is a list of comments, of one owner.
+// list is the list of comments of one owner.
 type list struct {
 	read  func(ctx context.Context, owners []int64, first int, after page.Cursor) (map[int64]*Page, error)
 	owner int64
@@ -208,7 +208,7 @@ func idsOf(p *Page) []int64 {
 	return ids
 }
 
-// newestFirst turns ids around.
+// newestFirst reverses ids.
 func newestFirst(ids []int64) []int64 {
 	ids = slices.Clone(ids)
 	slices.Reverse(ids)
@@ -222,7 +222,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// page is one page of the list.
+// page reads one page.
 func (l list) page(t *testing.T, first int, after page.Cursor) *Page {
 	t.Helper()
 	found, err := l.read(t.Context(), []int64{l.owner}, first, after)
@@ -230,7 +230,7 @@ func (l list) page(t *testing.T, first int, after page.Cursor) *Page {
 	return found[l.owner]
 }
 
-// walk is the whole list, in pages of a size.
+// walk reads the whole list, in pages of a size.
 func (l list) walk(t *testing.T, first int, between func()) []int64 {
 	t.Helper()
 	ids, after := []int64{}, page.Cursor("")
@@ -238,7 +238,7 @@ func (l list) walk(t *testing.T, first int, between func()) []int64 {
 		p := l.page(t, first, after)
 		ids = append(ids, idsOf(p)...)
 		if p.Info.HasPreviousPage != (after != "") || len(p.Edges) > first || len(p.Edges) > 0 && *p.Info.EndCursor != p.Edges[len(p.Edges)-1].Cursor {
-			t.Fatalf("a page of %d has %d edges and %+v", first, len(p.Edges), p.Info)
+			t.Fatalf("page of %d: got %d edges and %+v", first, len(p.Edges), p.Info)
 		}
 		if !p.Info.HasNextPage {
 			return ids
@@ -250,13 +250,13 @@ func (l list) walk(t *testing.T, first int, between func()) []int64 {
 	}
 }
 
-// counts are what the rows say of a note and a shop.
+// counts returns the comment counts in the rows of a note and a shop.
 func (p *process) counts(t *testing.T, note, shop int64) [2]int {
 	t.Helper()
 	return [2]int{p.db.NoteCount.GetX(t.Context(), note).Comments, p.db.Shop.GetX(t.Context(), shop).CommentCount}
 }
 
-// reasons are the codes and fields of a refusal, or the error itself.
+// reasons returns the codes and fields of a UserErrors, or the text of another error.
 func reasons(err error) []string {
 	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
@@ -269,8 +269,8 @@ func reasons(err error) []string {
 	return list
 }
 
-// asked counts the statements and round trips of f.
-func (p *process) asked(t *testing.T, f func()) (statements, trips int) {
+// cost returns the numbers of statements and round trips of f.
+func (p *process) cost(t *testing.T, f func()) (statements, trips int) {
 	t.Helper()
 	const roundTrips = "tandian_redis_round_trip_seconds"
 	statements, trips = p.p.Statements(t), p.p.Observed(t, roundTrips)

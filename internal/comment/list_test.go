@@ -13,15 +13,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// Pages within the heads that are cached, across their end and below it.
-func TestPagesNeitherRepeatNorLoseWhileOthersComment(t *testing.T) {
+// Pages are in the cached part of the list, across its end, and after it.
+func TestCommentPagesAreStableDuringInserts(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		shop := s.shop(t)
 		note := s.note(t, shop)
-		s.plant(t, s.note(t, shop), nil, 3) // ids of others lie between
-		stored := s.plant(t, note, nil, 2*headSize+7)
+		s.bulkInsert(t, s.note(t, shop), nil, 3) // other ids in between
+		stored := s.bulkInsert(t, note, nil, 2*headSize+7)
 		root := stored[4]
-		answers := s.plant(t, note, &root, 2*headSize+7)
+		answers := s.bulkInsert(t, note, &root, 2*headSize+7)
 		for _, size := range []int{7, headSize - 1, headSize, headSize + 1, page.Max} {
 			var later []int64
 			got := other.onNote(note).walk(t, size, func() { later = append(later, s.add(t, note, nil).ID) })
@@ -32,7 +32,7 @@ func TestPagesNeitherRepeatNorLoseWhileOthersComment(t *testing.T) {
 
 			added := 0
 			got = other.replies(root).walk(t, size, func() {
-				if added++; added < 4 { // whoever answers for ever is read for ever
+				if added++; added < 4 { // the walk ends only if replies end
 					answers = append(answers, s.add(t, note, &root).ID)
 				}
 			})
@@ -43,8 +43,8 @@ func TestPagesNeitherRepeatNorLoseWhileOthersComment(t *testing.T) {
 	})
 }
 
-// A reader who is always at the end of the list: no id is committed after a higher one.
-func TestAReaderAtTheEndMissesNoReply(t *testing.T) {
+// A reader at the end of the list: no id is committed after a higher one.
+func TestReaderAtTheEndMissesNoReply(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		note := s.note(t, s.shop(t))
 		root := s.add(t, note, nil).ID
@@ -83,12 +83,12 @@ func TestAReaderAtTheEndMissesNoReply(t *testing.T) {
 		}
 		stored := s.db.Comment.Query().Where(entcomment.RootID(root)).Order(entcomment.ByID()).IDsX(t.Context())
 		if d := cmp.Diff(stored, seen); d != "" || len(stored) != writers*each {
-			t.Errorf("%d replies; seen (-stored +seen):\n%s", len(stored), d)
+			t.Errorf("%d replies (-stored +seen):\n%s", len(stored), d)
 		}
 	})
 }
 
-func TestCommentsOfManyNotesCostOneRoundTripOrOneStatement(t *testing.T) {
+func TestCommentsOfManyNotesAreBatched(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		shop := s.shop(t)
 		var notes, roots []int64
@@ -98,10 +98,10 @@ func TestCommentsOfManyNotesCostOneRoundTripOrOneStatement(t *testing.T) {
 			notes = append(notes, note)
 			on := []int64{}
 			if n > 0 {
-				on = s.plant(t, note, nil, n)
+				on = s.bulkInsert(t, note, nil, n)
 				root := on[0]
 				roots = append(roots, root)
-				answers[root] = s.plant(t, note, &root, n)
+				answers[root] = s.bulkInsert(t, note, &root, n)
 				if len(answers[root]) > 5 {
 					answers[root] = answers[root][:5]
 				}
@@ -112,13 +112,13 @@ func TestCommentsOfManyNotesCostOneRoundTripOrOneStatement(t *testing.T) {
 		read := func(l list, owners []int64, want map[int64][]int64, statements, trips int, state string) {
 			t.Helper()
 			var found map[int64]*Page
-			gotStatements, gotTrips := other.asked(t, func() {
+			gotStatements, gotTrips := other.cost(t, func() {
 				var err error
 				found, err = l.read(t.Context(), owners, 5, "")
 				must(t, err)
 			})
 			if gotStatements != statements || trips != 0 && gotTrips != trips {
-				t.Errorf("%s: %d statements and %d round trips, want %d and %d", state, gotStatements, gotTrips, statements, trips)
+				t.Errorf("%s: got %d statements and %d round trips, want %d and %d", state, gotStatements, gotTrips, statements, trips)
 			}
 			got := map[int64][]int64{}
 			for owner, p := range found {
@@ -128,7 +128,7 @@ func TestCommentsOfManyNotesCostOneRoundTripOrOneStatement(t *testing.T) {
 				t.Errorf("%s (-want +got):\n%s", state, d)
 			}
 		}
-		// The look at the notes is a statement of the notes' own.
+		// The read of the notes is one statement.
 		on := list{read: other.ByNotes}
 		read(on, notes, want, 1+2, 0, "comments, cold")
 		read(on, notes, want, 1, 2, "comments, warm")
@@ -136,7 +136,7 @@ func TestCommentsOfManyNotesCostOneRoundTripOrOneStatement(t *testing.T) {
 		must(t, s.Invalidate(t.Context(), roots...))
 		read(below, roots, answers, 1+3, 0, "replies, cold")
 		read(below, roots, answers, 1, 3, "replies, warm")
-		// Comments without a reply, and what is not there, have no list to ask for.
+		// Comments without replies need no list.
 		var alone []int64
 		none := map[int64][]int64{}
 		for _, note := range notes[2:] {
@@ -147,10 +147,10 @@ func TestCommentsOfManyNotesCostOneRoundTripOrOneStatement(t *testing.T) {
 	})
 }
 
-func TestAnIDWithoutARowIsLeftOut(t *testing.T) {
+func TestIDWithoutRowIsOmitted(t *testing.T) {
 	each(t, func(t *testing.T, s, other *process) {
 		note := s.note(t, s.shop(t))
-		ids := newestFirst(s.plant(t, note, nil, 9))
+		ids := newestFirst(s.bulkInsert(t, note, nil, 9))
 		other.onNote(note).walk(t, 3, nil) // cached
 		s.db.Comment.Delete().Where(entcomment.IDIn(ids[1], ids[3], ids[4], ids[5], ids[8])).ExecX(t.Context())
 		must(t, s.comments.Invalidate(t.Context(), ids...))
@@ -168,11 +168,11 @@ func TestAnIDWithoutARowIsLeftOut(t *testing.T) {
 	})
 }
 
-func TestACursorOfAnotherListIsAFault(t *testing.T) {
-	s := (&town{on: storetest.Real(t)}).process(t)
+func TestCursorOfAnotherListIsRejected(t *testing.T) {
+	s := (&fixture{on: storetest.Real(t)}).process(t)
 	note := s.note(t, s.shop(t))
-	root := s.plant(t, note, nil, 2)[1]
-	s.plant(t, note, &root, 2)
+	root := s.bulkInsert(t, note, nil, 2)[1]
+	s.bulkInsert(t, note, &root, 2)
 	on, below := *s.onNote(note).page(t, 1, "").Info.EndCursor, *s.replies(root).page(t, 1, "").Info.EndCursor
 	for _, tt := range []struct {
 		name  string
@@ -186,9 +186,9 @@ func TestACursorOfAnotherListIsAFault(t *testing.T) {
 		{"of replies", s.onNote(note), 1, below, false},
 		{"of comments", s.replies(root), 1, on, false},
 		{"no cursor", s.onNote(note), 1, "x", false},
-		{"a place that there is not", s.replies(root), 1, page.Encode(repliesOrder, int64(-1<<63)), false},
+		{"invalid position", s.replies(root), 1, page.Encode(repliesOrder, int64(-1<<63)), false},
 		{"another", s.onNote(note), 1, page.Encode(onNotesOrder, 0), false},
-		{"the highest place", s.replies(root), 1, page.Encode(repliesOrder, int64(1<<63-1)), true},
+		{"highest position", s.replies(root), 1, page.Encode(repliesOrder, int64(1<<63-1)), true},
 		{"above all", s.onNote(note), 1, page.Encode(onNotesOrder, int64(1<<63-1)), true},
 		{"a text", s.onNote(note), 1, page.Encode(onNotesOrder, "1"), false},
 		{"an empty page", s.onNote(note), 0, "", false},
@@ -198,11 +198,11 @@ func TestACursorOfAnotherListIsAFault(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			found, err := tt.l.read(t.Context(), []int64{tt.l.owner, tt.l.owner}, tt.first, tt.after)
 			if (err == nil) != tt.ok || err != nil && apierror.KindOf(err) != apierror.BadUserInput {
-				t.Errorf("%v, %v", found, err)
+				t.Errorf("got %v, %v, want success %v", found, err, tt.ok)
 			}
 		})
 	}
 	if !slices.Equal(idsOf(s.replies(root).page(t, 5, page.Encode(repliesOrder, int64(1<<63-1)))), nil) {
-		t.Error("there is something behind the last")
+		t.Error("got replies after the last one")
 	}
 }

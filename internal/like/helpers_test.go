@@ -24,22 +24,22 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redisdb.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // refused connections would log one line each
 	os.Exit(m.Run())
 }
 
-// Users of the tests.
+// User ids.
 const ann, bob, cid = int64(11), int64(12), int64(13)
 
-// targets are notes or comments, as their room has them.
+// targets implements NoteTarget on the rows of notes or comments.
 type targets struct {
 	db   *ent.Client
 	kind Kind
 
-	mu     sync.Mutex
-	before func(ctx context.Context) error // runs before targets are locked; may be nil
-	told   []int64                         // after commits, by their writers
-	forgot []int64                         // by LikesChanged
+	mu          sync.Mutex
+	before      func(ctx context.Context) error // runs before targets are locked; may be nil
+	updated     []int64                         // ids from commits
+	invalidated []int64                         // ids passed to InvalidateLikes
 }
 
 func (r *targets) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
@@ -66,18 +66,18 @@ func (r *targets) LockLikes(ctx context.Context, tx *ent.Tx, ids []int64) (
 				return nil, err
 			}
 		}
-		return func(*cache.Pipeline) { r.tell(changed...) }, nil
+		return func(*cache.Pipeline) { r.record(changed...) }, nil
 	}, nil
 }
 
 func (r *targets) LikesCounted(_ *cache.Pipeline, id int64, likes, _ int, _, version int64) {
-	r.tell(id)
+	r.record(id)
 }
 
-func (r *targets) tell(ids ...int64) {
+func (r *targets) record(ids ...int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, ids...)
+	r.updated = append(r.updated, ids...)
 }
 
 // lock runs the hook before targets are locked.
@@ -91,7 +91,7 @@ func (r *targets) lock(ctx context.Context) error {
 	return before(ctx)
 }
 
-// hooked runs statements that lock targets themselves.
+// hooked runs the hook before statements that lock targets themselves.
 type hooked struct {
 	sqldb.Querier
 	r *targets
@@ -122,26 +122,26 @@ func (r *targets) add(ctx context.Context, tx *ent.Tx, id int64, n int) (int, er
 func (r *targets) InvalidateLikes(_ context.Context, ids ...int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.forgot = append(r.forgot, ids...)
+	r.invalidated = append(r.invalidated, ids...)
 	return nil
 }
 
-// hook sets what runs before a lock.
+// hook sets the function that runs before a lock.
 func (r *targets) hook(before func(ctx context.Context) error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.before = before
 }
 
-// heard returns what was told since it was asked last.
-func (r *targets) heard() (told, forgot []int64) {
+// takeCalls returns the ids of calls since its last call.
+func (r *targets) takeCalls() (updated, invalidated []int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	told, forgot, r.told, r.forgot = r.told, r.forgot, nil, nil
-	return told, forgot
+	updated, invalidated, r.updated, r.invalidated = r.updated, r.invalidated, nil, nil
+	return updated, invalidated
 }
 
-// count is how many likes a target counts.
+// count returns the stored like count of a target.
 func (r *targets) count(t *testing.T, id int64) int {
 	t.Helper()
 	if r.kind == Comment {
@@ -150,7 +150,7 @@ func (r *targets) count(t *testing.T, id int64) int {
 	return r.db.NoteCount.GetX(t.Context(), id).Likes
 }
 
-// A process is the Services of both kinds as one of several processes has them.
+// process holds the Services of both kinds in one process.
 type process struct {
 	notes, comments *Service
 	note, comment   *targets
@@ -173,10 +173,10 @@ func open(t *testing.T, on storetest.Stores) *process {
 	return p
 }
 
-// furnish stores notes and comments with these ids, which nobody likes.
-func (p *process) furnish(t *testing.T, ids ...int64) {
+// insertTargets stores notes and comments with these ids, without likes.
+func (p *process) insertTargets(t *testing.T, ids ...int64) {
 	t.Helper()
-	if n := p.db.Note.Query().CountX(t.Context()); n == 0 { // that all of them are about
+	if n := p.db.Note.Query().CountX(t.Context()); n == 0 { // parent of all comments
 		p.db.Note.Create().SetID(1).SetAuthorID(1).SetShopID(1).SetTitle("Tea").SetContent("Good.").SetCreatedAt(0).ExecX(t.Context())
 	}
 	for part := range slices.Chunk(ids, 500) {
@@ -223,7 +223,7 @@ func unlike(t *testing.T, s *Service, id int64, users ...int64) {
 	}
 }
 
-// likersOf are a target's likers by its rows, the first one first.
+// likersOf returns the likers in the rows of a target, in order.
 func (s *Service) likersOf(t *testing.T, id int64) []int64 {
 	t.Helper()
 	users := []int64{}
@@ -233,7 +233,7 @@ func (s *Service) likersOf(t *testing.T, id int64) []int64 {
 	return users
 }
 
-// wantFirst wants these first likers.
+// wantFirst checks the first likers of a target.
 func wantFirst(t *testing.T, s *Service, id int64, first int, want ...int64) {
 	t.Helper()
 	got, err := s.FirstLikers(t.Context(), []int64{id}, first)
@@ -245,7 +245,7 @@ func wantFirst(t *testing.T, s *Service, id int64, first int, want ...int64) {
 	}
 }
 
-// liked are those of the targets that a user likes, in their order.
+// liked returns the targets that a user likes, in order.
 func liked(t *testing.T, s *Service, user int64, ids ...int64) []int64 {
 	t.Helper()
 	found, err := s.Liked(t.Context(), user, ids)
@@ -261,7 +261,7 @@ func liked(t *testing.T, s *Service, user int64, ids ...int64) []int64 {
 	return yes
 }
 
-// wantLiked wants a user to like these of the targets.
+// wantLiked checks the targets that a user likes.
 func wantLiked(t *testing.T, s *Service, user int64, ids []int64, want ...int64) {
 	t.Helper()
 	if d := cmp.Diff(append([]int64{}, want...), liked(t, s, user, ids...)); d != "" {
@@ -269,20 +269,20 @@ func wantLiked(t *testing.T, s *Service, user int64, ids []int64, want ...int64)
 	}
 }
 
-// notFound reports whether an error is that there is no such target.
+// notFound reports whether an error says that the target does not exist.
 func notFound(err error) bool {
 	refused, ok := errors.AsType[apierror.UserErrors](err)
 	return ok && len(refused) == 1 && refused[0].Code == apierror.NotFound && slices.Equal(refused[0].Field, []string{"id"})
 }
 
-// cost is what do asks of the stores: round trips to Redis, and statements.
+// cost returns the round trips to Redis and the statements of do.
 func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
 	t.Helper()
 	return p.from.Asked(t, p.wire, do)
 }
 
-// waits is how many jobs of the outbox wait for somebody.
-func (p *process) waits(t *testing.T) int64 {
+// waitingJobs returns the number of waiting outbox jobs.
+func (p *process) waitingJobs(t *testing.T) int64 {
 	t.Helper()
 	return storetest.Waiting(t, p.box)
 }
@@ -299,8 +299,8 @@ func likedKey(s *Service, user int64) string {
 	return storetest.Prefix + ":" + name + ":{" + decimal(user) + "}"
 }
 
-// kept is what Redis has of a window, nil if there is none.
-func kept(t *testing.T, w *cache.Window[int64], key int64) *cache.WindowSnapshot[int64] {
+// snapshot returns the content of a window in Redis, or nil if it is missing.
+func snapshot(t *testing.T, w *cache.Window[int64], key int64) *cache.WindowSnapshot[int64] {
 	t.Helper()
 	found, err := w.Peek(t.Context(), key)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// limitOf returns a limit for accounts that are old enough.
+// limitOf returns a limit for old accounts.
 func limitOf(p *process, perHour int) *quota.Limit {
 	return quota.NewSet(quota.Config{
 		Redis: p.from.Redis, Prefix: storetest.Prefix, Registerer: prometheus.NewRegistry(), Log: p.from.Log,
@@ -31,30 +31,30 @@ func limited(err error) bool {
 func TestOnlyChangesCountAgainstTheLimit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
-		p.furnish(t, 1, 2, 3)
+		p.insertTargets(t, 1, 2, 3)
 		p.each(t, func(t *testing.T, s *Service, r *targets) {
 			user := map[Kind]int64{Note: ann, Comment: bob}[s.kind]
 			s.quota = limitOf(p, 3)
-			if err := s.Like(t.Context(), user, 404); err == nil || limited(err) { // there is no such target
+			if err := s.Like(t.Context(), user, 404); err == nil || limited(err) { // missing target
 				t.Fatal(err)
 			}
 			like(t, s, 1, user)
-			for range 5 { // nothing changes
+			for range 5 { // no change
 				like(t, s, 1, user)
 				unlike(t, s, 2, user)
 			}
 			unlike(t, s, 1, user)
 			like(t, s, 2, user)
 			if err := errors.Join(s.Like(t.Context(), user, 2), s.Unlike(t.Context(), user, 3)); err != nil {
-				t.Errorf("above the limit a call that changes nothing fails: %v", err)
+				t.Errorf("call without a change, above the limit: %v", err)
 			}
 			for _, change := range []error{s.Like(t.Context(), user, 3), s.Unlike(t.Context(), user, 2)} {
 				if !limited(change) {
-					t.Errorf("the fourth change: %v", change)
+					t.Errorf("fourth change: got %v, want a limit error", change)
 				}
 			}
 			if n := r.count(t, 3); n != 0 {
-				t.Errorf("a refused like is counted %d times", n)
+				t.Errorf("rejected like: got count %d, want 0", n)
 			}
 			if err := s.Like(t.Context(), cid, 3); err != nil {
 				t.Errorf("another user: %v", err)
@@ -63,36 +63,36 @@ func TestOnlyChangesCountAgainstTheLimit(t *testing.T) {
 	})
 }
 
-// A limit costs one more command, and no more statements.
-func TestALimitCostsOneCommand(t *testing.T) {
+// A limit adds one command and no statement.
+func TestLikeLimitCostsOneCommand(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
-		p.furnish(t, 1, 2, 3, 4)
+		p.insertTargets(t, 1, 2, 3, 4)
 		cost := func(id int64) (trips, statements int) {
 			return p.from.Asked(t, p.wire, func() { like(t, p.notes, id, ann) })
 		}
-		cost(1) // scripts are loaded
+		cost(1) // loads the scripts
 		trips, statements := cost(2)
 		p.notes.quota = limitOf(p, 100)
 		cost(3)
 		more, same := cost(4)
 		if more != trips+1 || same != statements {
-			t.Errorf("%d trips and %d statements, want %d and %d", more, same, trips+1, statements)
+			t.Errorf("got %d trips and %d statements, want %d and %d", more, same, trips+1, statements)
 		}
 	})
 }
 
-// The count must not be a round trip of its own where a like is a transaction: it is under
-// way while that begins, and neither waits for the other.
-func TestTheCountRunsWhileTheTransactionBegins(t *testing.T) {
+// The quota check must not add a round trip: it runs while the transaction begins, and neither
+// waits for the other.
+func TestLikeLimitRunsDuringTransactionStart(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
-		p.furnish(t, 1)
+		p.insertTargets(t, 1)
 		began, counting := make(chan struct{}), make(chan struct{})
 		p.from.Redis.AddHook(&atScripts{func() { close(counting); <-began }})
 		p.comments.db = p.from.AtFirstTx(nil, func() { <-counting; close(began) })
 		p.comments.quota = limitOf(p, 100)
-		like(t, p.comments, 1, ann) // waits forever if one is after the other
+		like(t, p.comments, 1, ann) // blocks if they run in sequence
 	})
 }
 

@@ -36,34 +36,34 @@ func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
 	return o
 }
 
-// findsAndMends wants a dry run to find so much and to change nothing, the next run to
-// mend all of it, and the one after to find nothing.
-func (p *process) findsAndMends(t *testing.T, s *Service, name string, want int) {
+// checkRepair checks that a dry run finds want mismatches and changes nothing, that the next
+// run repairs all of them, and that a third run finds none.
+func (p *process) checkRepair(t *testing.T, s *Service, name string, want int) {
 	t.Helper()
 	p.box.Wait()
 	before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
 	if dry := scanOf(t, s, name, true); dry.Found != want || dry.Repaired != 0 || dry.Compared == 0 {
-		t.Errorf("the dry run: %+v, want %d findings", dry, want)
+		t.Errorf("dry run: got %+v, want %d findings", dry, want)
 	}
 	if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
-		t.Errorf("the dry run changed something (-before +after):\n%s", d)
+		t.Errorf("the dry run changed data (-before +after):\n%s", d)
 	}
 	if run := scanOf(t, s, name, false); run.Found != want || run.Repaired != want {
-		t.Errorf("the run: %+v, want %d findings and all of them mended", run, want)
+		t.Errorf("run: got %+v, want %d findings, all repaired", run, want)
 	}
 	if again := scanOf(t, s, name, false); again.Found != 0 {
-		t.Errorf("afterwards: %+v, want nothing", again)
+		t.Errorf("second run: got %+v, want no findings", again)
 	}
 }
 
-func TestTheScanMendsCounts(t *testing.T) {
+func TestScanRepairsLikeCounts(t *testing.T) {
 	const many = 700 // more than a page
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
-		p.furnish(t, upTo(many)...)
+		p.insertTargets(t, upTo(many)...)
 		for _, s := range []*Service{p.notes, p.comments} {
-			plant(t, s, Draft{1, ann}, Draft{500, ann}, Draft{500, bob}, Draft{501, ann}, Draft{700, ann})
-			p.findsAndMends(t, s, s.noun()+"-likes", 0)
+			bulkInsert(t, s, Draft{1, ann}, Draft{500, ann}, Draft{500, bob}, Draft{501, ann}, Draft{700, ann})
+			p.checkRepair(t, s, s.noun()+"-likes", 0)
 			s.db.Like.Delete().Where(entlike.KindEQ(entlike.Kind(s.kind)), entlike.TargetID(500), entlike.UserID(bob)).ExecX(t.Context())
 		}
 		set := func(id int64, n int) {
@@ -74,25 +74,25 @@ func TestTheScanMendsCounts(t *testing.T) {
 		set(501, 0)
 		p.db.NoteCount.Create().SetID(800).SetHot(0).SetLikes(9).SetDeleted(true).ExecX(t.Context())
 		p.each(t, func(t *testing.T, s *Service, r *targets) {
-			r.heard()
-			p.findsAndMends(t, s, s.noun()+"-likes", 3)
+			r.takeCalls()
+			p.checkRepair(t, s, s.noun()+"-likes", 3)
 			for id, want := range map[int64]int{1: 1, 2: 0, 500: 1, 501: 1, 700: 1} {
 				if n := r.count(t, id); n != want {
-					t.Errorf("%s %d counts %d likes, want %d", s.noun(), id, n, want)
+					t.Errorf("%s %d: got count %d, want %d", s.noun(), id, n, want)
 				}
 			}
-			if _, forgot := r.heard(); !cmp.Equal(forgot, []int64{2, 500, 501}) {
-				t.Errorf("counts of %v were forgotten", forgot)
+			if _, invalidated := r.takeCalls(); !cmp.Equal(invalidated, []int64{2, 500, 501}) {
+				t.Errorf("got invalidations of %v", invalidated)
 			}
 		})
 	})
 }
 
-// Between the look of a scan and its lock somebody likes the note, and another scan mends it.
-func TestTheScanCountsAgainUnderTheLock(t *testing.T) {
+// Between the read of a scan and its lock, a user likes the note and another scan repairs it.
+func TestScanRecountsUnderTheLock(t *testing.T) {
 	on := storetest.Real(t)
 	p, other := open(t, on), open(t, on)
-	p.furnish(t, 1)
+	p.insertTargets(t, 1)
 	p.db.NoteCount.UpdateOneID(1).SetLikes(5).ExecX(t.Context())
 	first := true
 	p.note.hook(func(ctx context.Context) error {
@@ -103,15 +103,15 @@ func TestTheScanCountsAgainUnderTheLock(t *testing.T) {
 		return errors.Join(other.notes.Like(ctx, ann, 1), other.notes.repairCount(ctx, 1))
 	})
 	if o := scanOf(t, p.notes, "note-likes", false); o.Found != 1 || p.note.count(t, 1) != 1 {
-		t.Errorf("%+v, and %d likes are counted, want 1", o, p.note.count(t, 1))
+		t.Errorf("got %+v and count %d, want 1", o, p.note.count(t, 1))
 	}
 }
 
-func TestTheScansDropWrongSets(t *testing.T) {
-	const nobodys = int64(400) // a note that nobody likes, and whose set is there all the while
+func TestScanDropsWrongSets(t *testing.T) {
+	const unliked = int64(400) // a note without likes, whose set is cached
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
-		p.furnish(t, upTo(nobodys)...)
+		p.insertTargets(t, upTo(unliked)...)
 		rdb := p.from.Redis
 		for i, tt := range []struct {
 			name  string
@@ -119,15 +119,15 @@ func TestTheScansDropWrongSets(t *testing.T) {
 			harm  func(ctx context.Context, key string) error
 			found int
 		}{
-			{"a right one", 3, nil, 0},
-			{"one that goes on below", 250, nil, 0},
-			{"one that is not in Redis", 3, func(ctx context.Context, key string) error { return rdb.Unlink(ctx, key).Err() }, 0},
-			{"one is missing", 5, func(ctx context.Context, key string) error { return rdb.ZRem(ctx, key, "3").Err() }, 1},
-			{"one is in another's place", 5, func(ctx context.Context, key string) error { return rdb.ZIncrBy(ctx, key, 1000, "3").Err() }, 1},
-			{"it has one that there is not", 5, func(ctx context.Context, key string) error {
+			{"correct", 3, nil, 0},
+			{"incomplete", 250, nil, 0},
+			{"not in Redis", 3, func(ctx context.Context, key string) error { return rdb.Unlink(ctx, key).Err() }, 0},
+			{"member missing", 5, func(ctx context.Context, key string) error { return rdb.ZRem(ctx, key, "3").Err() }, 1},
+			{"wrong position", 5, func(ctx context.Context, key string) error { return rdb.ZIncrBy(ctx, key, 1000, "3").Err() }, 1},
+			{"extra member", 5, func(ctx context.Context, key string) error {
 				return rdb.ZAddArgs(ctx, key, zadd(-1<<40, "99")).Err()
 			}, 1},
-			{"it says that it is whole", 250, func(ctx context.Context, key string) error {
+			{"marked complete", 250, func(ctx context.Context, key string) error {
 				return rdb.ZAddArgs(ctx, key, zadd(math.Inf(-1), "")).Err()
 			}, 1},
 		} {
@@ -142,11 +142,11 @@ func TestTheScansDropWrongSets(t *testing.T) {
 			}
 			t.Run("likers: "+tt.name, func(t *testing.T) {
 				note := 301 + int64(i)
-				plant(t, p.notes, likedByAll(note, tt.likes)...)
+				bulkInsert(t, p.notes, likedByAll(note, tt.likes)...)
 				wantFirst(t, p.notes, note, 1, 1)
-				wantFirst(t, p.notes, nobodys, 1)
+				wantFirst(t, p.notes, unliked, 1)
 				harm(t, likersKey(note))
-				p.findsAndMends(t, p.notes, "note-likers", tt.found)
+				p.checkRepair(t, p.notes, "note-likers", tt.found)
 				wantFirst(t, p.notes, note, 5, upTo(min(tt.likes, 5))...)
 			})
 			for _, s := range []*Service{p.notes, p.comments} {
@@ -156,11 +156,11 @@ func TestTheScansDropWrongSets(t *testing.T) {
 					for _, id := range upTo(tt.likes) {
 						drafts = append(drafts, Draft{id, user})
 					}
-					plant(t, s, drafts...)
+					bulkInsert(t, s, drafts...)
 					wantLiked(t, s, user, []int64{tt.likes}, tt.likes)
-					wantLiked(t, s, bob, []int64{nobodys})
+					wantLiked(t, s, bob, []int64{unliked})
 					harm(t, likedKey(s, user))
-					p.findsAndMends(t, s, s.noun()+"-liked", tt.found)
+					p.checkRepair(t, s, s.noun()+"-liked", tt.found)
 					wantLiked(t, s, user, []int64{99, 3}, []int64{99, 3}[max(0, 1-int(tt.likes/99)):]...)
 				})
 			}
@@ -168,24 +168,24 @@ func TestTheScansDropWrongSets(t *testing.T) {
 	})
 }
 
-// A set that is behind for a moment is not wrong.
-func TestASetThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
+// A temporarily outdated set is not wrong.
+func TestScanKeepsOutdatedSetThatRecovers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
-		p.furnish(t, 1)
+		p.insertTargets(t, 1)
 		s := p.notes
 		like(t, s, 1, ann)
 		wantFirst(t, s, 1, 10, ann)
-		s.db.Like.Create().SetKind("NOTE").SetTargetID(1).SetUserID(bob).SetCreatedAt(0).ExecX(t.Context()) // committed, and not told yet
+		s.db.Like.Create().SetKind("NOTE").SetTargetID(1).SetUserID(bob).SetCreatedAt(0).ExecX(t.Context()) // committed, not invalidated yet
 		of := likeSet{"likers of note %d", s.likers, likersSize, s.loadLikers}
-		wrong, err := of.mismatches(t.Context(), []cache.WindowSnapshot[int64]{*kept(t, s.likers, 1)})
+		wrong, err := of.mismatches(t.Context(), []cache.WindowSnapshot[int64]{*snapshot(t, s.likers, 1)})
 		if err != nil || len(wrong) != 1 {
-			t.Fatalf("%v, %v: the test tests nothing", wrong, err)
+			t.Fatalf("invalid test: got %v, %v", wrong, err)
 		}
 		of.load = func(ctx context.Context, ids []int64, limit int) (map[int64][]cache.Entry, error) {
 			rows, err := s.loadLikers(ctx, ids, limit)
 			if err == nil {
-				err = s.invalidateSets(ctx, change{Target: 1, User: bob}) // now it is told
+				err = s.invalidateSets(ctx, change{Target: 1, User: bob}) // now invalidated
 			}
 			return rows, err
 		}

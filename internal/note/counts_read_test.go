@@ -13,7 +13,7 @@ import (
 
 var _ cache.Reader = (*Counts)(nil)
 
-func TestCountsAreReadAsPackageJSONWouldReadThem(t *testing.T) {
+func TestReadJSONMatchesEncodingJSON(t *testing.T) {
 	seed := rand.Uint64()
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	number := func() int64 {
@@ -33,17 +33,17 @@ func TestCountsAreReadAsPackageJSONWouldReadThem(t *testing.T) {
 		}
 		var got Counts
 		if !got.ReadJSON(text) || got != want {
-			t.Fatalf("seed %d: %s is %+v", seed, text, got)
+			t.Fatalf("seed %d: %s: got %+v, want %+v", seed, text, got, want)
 		}
 	}
 	allocs := testing.AllocsPerRun(100, func() { new(Counts).ReadJSON([]byte(`{"likes":12,"hot":1234567,"version":3}`)) })
 	if allocs > 0 {
-		t.Errorf("%v allocations", allocs)
+		t.Errorf("got %v allocations, want none", allocs)
 	}
 }
 
-// Whatever else lies there is left to package json.
-func TestCountsThatAreWrittenOtherwiseAreNotRead(t *testing.T) {
+// The cache decodes all other values with encoding/json.
+func TestReadJSONRejectsOtherForms(t *testing.T) {
 	for _, text := range []string{
 		``, `{`, `}`, `null`, `[]`, `{}`, `"likes"`, `{"likes"}`, `{"likes":}`, `{"likes":1`, `{"likes":1,}`, `{"likes":1,"hot"}`, `{"likes":1}x`,
 		`{"likes":1.5}`, `{"likes":"1"}`, `{"likes":null}`, `{"likes":+1}`, `{"likes":9223372036854775808}`, `{"seen":1}`, `{"likes":1,"more":{"hot":2}}`,
@@ -51,7 +51,7 @@ func TestCountsThatAreWrittenOtherwiseAreNotRead(t *testing.T) {
 	} {
 		var got Counts
 		if got.ReadJSON([]byte(text)) {
-			t.Errorf("%s is %s", text, cmp.Diff(Counts{}, got))
+			t.Errorf("%s: got success (-want +got)\n%s", text, cmp.Diff(Counts{}, got))
 		}
 	}
 }

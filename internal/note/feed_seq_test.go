@@ -20,7 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// feed is all numbers that a reader sees, in order, with their notes.
+// feed returns all visible events, in order.
 func (p *process) feed(t *testing.T) (numbers []int64, rows []*ent.NoteEvent) {
 	t.Helper()
 	rows = p.db.NoteEvent.Query().Order(noteevent.ByID()).AllX(t.Context())
@@ -35,16 +35,16 @@ func dense(t *testing.T, numbers []int64) {
 	t.Helper()
 	for i, n := range numbers {
 		if n != int64(i+1) {
-			t.Fatalf("the feed has number %d in place %d", n, i+1)
+			t.Fatalf("got number %d at position %d", n, i+1)
 		}
 	}
 }
 
-var errUndone = errors.New("undone on purpose")
+var errRollback = errors.New("rolled back on purpose")
 
-// Many publish and delete at once, some of them slowly, some undone at the end, and a
-// reader looks all the while: what it has seen only ever grows at its end.
-func TestNumbersAreDenseAndFollowTheCommits(t *testing.T) {
+// Concurrent writers publish and delete, some slowly, some with a rollback at the end. The
+// events that a concurrent reader sees only grow at the end.
+func TestNumbersAreDenseAndFollowCommits(t *testing.T) {
 	const writers, each = 8, 12
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		seed := rand.Uint64()
@@ -60,9 +60,9 @@ func TestNumbersAreDenseAndFollowTheCommits(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				for i, r := range rows { // a number that appeared below another would be a hole before
+				for i, r := range rows { // a late lower number would be a gap here
 					if r.ID != int64(i+1) {
-						t.Errorf("a reader sees number %d in place %d", r.ID, i+1)
+						t.Errorf("reader: got number %d at position %d", r.ID, i+1)
 						return
 					}
 				}
@@ -72,7 +72,7 @@ func TestNumbersAreDenseAndFollowTheCommits(t *testing.T) {
 			all.Go(func() {
 				rnd := rand.New(rand.NewPCG(seed, uint64(w)))
 				for i := range each {
-					if err := p.write(t.Context(), ann, rnd, fmt.Sprintf("%d of %d", i, w)); err != nil && !errors.Is(err, errUndone) {
+					if err := p.write(t.Context(), ann, rnd, fmt.Sprintf("%d of %d", i, w)); err != nil && !errors.Is(err, errRollback) {
 						t.Error(err)
 					}
 				}
@@ -86,30 +86,30 @@ func TestNumbersAreDenseAndFollowTheCommits(t *testing.T) {
 		head := p.db.FeedHead.GetX(t.Context(), 1).Seq
 		notes := p.db.Note.Query().AllX(t.Context())
 		if int(head) != len(rows) || len(rows) == 0 || len(rows) >= writers*each*2 {
-			t.Errorf("head %d, %d events", head, len(rows))
+			t.Errorf("got head %d and %d events", head, len(rows))
 		}
 		added := 0
 		for _, n := range notes {
 			i := slices.IndexFunc(rows, func(e *ent.NoteEvent) bool { return e.Kind == noteevent.KindADDED && e.NoteID == n.ID })
 			if i < 0 || n.Seq == nil || *n.Seq != rows[i].ID || rows[i].AuthorID != ann {
-				t.Errorf("note %d has number %v, and event %d", n.ID, n.Seq, i)
+				t.Errorf("note %d: got number %v and event %d", n.ID, n.Seq, i)
 			}
 			added++
 			if n.DeletedAt != nil {
 				j := slices.IndexFunc(rows, func(e *ent.NoteEvent) bool { return e.Kind == noteevent.KindREMOVED && e.NoteID == n.ID })
 				if j <= i {
-					t.Errorf("note %d was published as %d and deleted as %d", n.ID, i, j)
+					t.Errorf("note %d: got event %d for its publication and %d for its deletion", n.ID, i, j)
 				}
 				added++
 			}
 		}
 		if added != len(rows) {
-			t.Errorf("%d events for %d that happened", len(rows), added)
+			t.Errorf("got %d events, want %d", len(rows), added)
 		}
 	})
 }
 
-// write publishes a note, slowly, perhaps undoes it, and perhaps deletes it.
+// write publishes a note slowly, and sometimes rolls back or deletes it.
 func (p *process) write(ctx context.Context, author int64, rnd *rand.Rand, title string) error {
 	before, after, undo := time.Duration(rnd.IntN(3000))*time.Microsecond, time.Duration(rnd.IntN(500))*time.Microsecond, rnd.IntN(4) == 0
 	var note *ent.Note
@@ -118,13 +118,13 @@ func (p *process) write(ctx context.Context, author int64, rnd *rand.Rand, title
 		if err == nil {
 			err = tx.NoteCount.Create().SetID(note.ID).SetHot(1).Exec(ctx)
 		}
-		time.Sleep(before) // it is slow: the numbers must not be those of the inserts
+		time.Sleep(before) // numbers must not follow the order of inserts
 		if err == nil {
 			_, _, err = p.number(ctx, tx, noteevent.KindADDED, note)
 		}
 		time.Sleep(after)
 		if err == nil && undo {
-			err = errUndone
+			err = errRollback
 		}
 		return err
 	})
@@ -134,14 +134,14 @@ func (p *process) write(ctx context.Context, author int64, rnd *rand.Rand, title
 	return p.Delete(ctx, Editor{UserID: author}, note.ID)
 }
 
-// The one that began first, and inserted first, commits last.
-func TestASlowTransactionHasTheLaterNumber(t *testing.T) {
+// The transaction that begins and inserts first commits last.
+func TestSlowTransactionGetsTheLaterNumber(t *testing.T) {
 	on := storetest.Real(t) // SQLite has one writer
 	p, other := open(t, on), open(t, on)
 	ann, bob := p.user(t), p.user(t)
 	inserted, goOn := make(chan struct{}), make(chan struct{})
 	var once sync.Once
-	p.others.slow = func(context.Context) { // before the number is taken
+	p.fakes.slow = func(context.Context) { // before the number is taken
 		once.Do(func() { close(inserted); <-goOn })
 	}
 	slow := make(chan *Note, 1)
@@ -153,21 +153,20 @@ func TestASlowTransactionHasTheLaterNumber(t *testing.T) {
 		slow <- n
 	}()
 	<-inserted
-	quick := other.publish(t, bob, "Quick") // nobody waits for the slow one
+	quick := other.publish(t, bob, "Quick") // does not wait for the slow one
 	close(goOn)
 	first := <-slow
 	if first.ID > quick.ID || first.Seq < quick.Seq {
-		t.Errorf("the slow one is note %d with number %d, the quick one note %d with number %d", first.ID, first.Seq, quick.ID, quick.Seq)
+		t.Errorf("slow: got note %d with number %d; quick: note %d with number %d", first.ID, first.Seq, quick.ID, quick.Seq)
 	}
 	pages, err := p.ByShops(t.Context(), []int64{teahouse}, 10, "")
 	if err != nil || !slices.Equal(idsOfPage(pages[teahouse]), []int64{first.ID, quick.ID}) {
-		t.Errorf("the list is %v, %v", idsOfPage(pages[teahouse]), err)
+		t.Errorf("got list %v, %v", idsOfPage(pages[teahouse]), err)
 	}
 }
 
-// A process dies while its transaction holds a number: nobody has that number, and the
-// next one takes it.
-func TestAKilledTransactionGivesItsNumberBack(t *testing.T) {
+// A process dies while its transaction holds a number. The next transaction takes it.
+func TestKilledTransactionReleasesItsNumber(t *testing.T) {
 	on := storetest.Real(t)
 	p, other := open(t, on), open(t, on)
 	ann := p.user(t)
@@ -196,25 +195,25 @@ func TestAKilledTransactionGivesItsNumberBack(t *testing.T) {
 	}()
 	select {
 	case n := <-published:
-		t.Fatalf("somebody got number %d while 2 is held", n.Seq)
+		t.Fatalf("got number %d while 2 is locked", n.Seq)
 	case <-time.After(50 * time.Millisecond): // it waits
 	}
 	if _, err := other.db.ExecContext(t.Context(), "SELECT pg_terminate_backend($1)", pid); err != nil {
 		t.Fatal(err)
 	}
 	if n := <-published; n == nil || n.Seq != 2 {
-		t.Errorf("the next note is %+v, want number 2", n)
+		t.Errorf("next note: got %+v, want number 2", n)
 	}
-	_ = tx.Rollback() // its connection is gone
+	_ = tx.Rollback() // its connection is closed
 	numbers, _ := other.feed(t)
 	dense(t, numbers)
 	if len(numbers) != 2 {
-		t.Errorf("the feed has %v", numbers)
+		t.Errorf("got numbers %v, want two", numbers)
 	}
 }
 
-// Who asks for the head holds publishing up until its own commit.
-func TestTheHeadStandsUntilItsTransactionEnds(t *testing.T) {
+// LockHead blocks publishing until the commit of its transaction.
+func TestLockHeadBlocksPublishing(t *testing.T) {
 	on := storetest.Real(t)
 	p := open(t, on)
 	ann := p.user(t)
@@ -224,7 +223,7 @@ func TestTheHeadStandsUntilItsTransactionEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if head, err := p.LockHead(t.Context(), tx); err != nil || head != 1 {
-		t.Fatalf("the head is %d, %v", head, err)
+		t.Fatalf("got head %d, %v", head, err)
 	}
 	published := make(chan struct{})
 	go func() {
@@ -235,7 +234,7 @@ func TestTheHeadStandsUntilItsTransactionEnds(t *testing.T) {
 	}()
 	select {
 	case <-published:
-		t.Error("somebody published while the head was held")
+		t.Error("a note was published while the head was locked")
 	case <-time.After(50 * time.Millisecond):
 	}
 	if err := tx.Commit(); err != nil {
@@ -244,13 +243,12 @@ func TestTheHeadStandsUntilItsTransactionEnds(t *testing.T) {
 	<-published
 }
 
-// What follows a commit says all that a reader of the log would find, and how often follows
-// had begun before it.
-func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
+// Committed events match the log, and contain the number of earlier follow transactions.
+func TestEventsMatchTheFeedLog(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
 		ann, bob := p.user(t), p.user(t)
-		p.others.star = bob
+		p.fakes.celebrity = bob
 		follow := func() {
 			err := ent.WithTx(t.Context(), p.db, func(tx *ent.Tx) error {
 				_, err := p.LockHead(t.Context(), tx)
@@ -267,12 +265,12 @@ func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
 		if err := p.Delete(t.Context(), Editor{UserID: ann}, first.ID); err != nil {
 			t.Fatal(err)
 		}
-		var together []*batch.Call[pendingNote, *Note]
+		var calls []*batch.Call[pendingNote, *Note]
 		for i := range 3 {
-			together = append(together, &batch.Call[pendingNote, *Note]{In: pendingNote{ann, Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."}, "[]"}})
+			calls = append(calls, &batch.Call[pendingNote, *Note]{In: pendingNote{ann, Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."}, "[]"}})
 		}
 		follow()
-		after, err := p.publishAll(t.Context(), together)
+		after, err := p.publishAll(t.Context(), calls)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -283,18 +281,18 @@ func TestWhatIsToldOfNumbersIsWhatTheLogHas(t *testing.T) {
 			{{Seq: 3, NoteID: first.ID, AuthorID: ann, Follows: 2}},
 			nil,
 		}
-		for i, one := range together {
+		for i, one := range calls {
 			want[3] = append(want[3], Event{Seq: int64(4 + i), NoteID: one.Out.ID, AuthorID: ann, Note: one.Out, Follows: 3})
 		}
-		if d := cmp.Diff(want, p.others.events); d != "" {
-			t.Errorf("told (-want +got)\n%s", d)
+		if d := cmp.Diff(want, p.fakes.events); d != "" {
+			t.Errorf("events (-want +got)\n%s", d)
 		}
-		found, err := p.ByIDsVerified(t.Context(), []int64{second.ID, together[2].Out.ID})
+		found, err := p.ByIDsVerified(t.Context(), []int64{second.ID, calls[2].Out.ID})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if d := cmp.Diff([]*Note{p.others.events[1][0].Note, p.others.events[3][2].Note}, []*Note{found[second.ID], found[together[2].Out.ID]}); d != "" {
-			t.Errorf("a reader finds (-told +found)\n%s", d)
+		if d := cmp.Diff([]*Note{p.fakes.events[1][0].Note, p.fakes.events[3][2].Note}, []*Note{found[second.ID], found[calls[2].Out.ID]}); d != "" {
+			t.Errorf("notes (-events +read)\n%s", d)
 		}
 	})
 }

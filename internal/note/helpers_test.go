@@ -22,46 +22,45 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redisdb.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // refused connections would log one line each
 	os.Exit(m.Run())
 }
 
-const teahouse, bakery = int64(7), int64(8) // shops
+const teahouse, bakery = int64(7), int64(8) // shop ids
 
-// others are the rooms of shops and users, as notes need them: shops in memory, users in
-// their rows.
-type others struct {
-	comments map[int64]int // of shops
+// fakes implements Shops in memory, Users on rows, and Feed.
+type fakes struct {
+	comments map[int64]int // by shop
 	slow     func(ctx context.Context)
-	calls    atomic.Int64 // of AddNotes: transactions
+	calls    atomic.Int64 // calls of AddNotes, one per transaction
 
 	mu        sync.Mutex
-	delivered map[int64]int64 // author by note, of what went to the feed
-	numbered  []int64         // what the feed was told of numbers
-	events    [][]Event       // and of what they are of
-	star      int64           // the author who is one
-	told      int             // how often the feed was told of a commit
-	refuses   error           // of the feed
-	fails     int64           // a user whom nothing can be counted to
+	delivered map[int64]int64 // authors of delivered notes, by note
+	lastSeqs  []int64         // arguments of SeqCommitted
+	events    [][]Event       // arguments of SeqCommitted
+	celebrity int64           // author that is a celebrity
+	commits   int             // calls of FanOutCommitted
+	feedErr   error           // error of EnqueueFanOut
+	failsFor  int64           // user for which AddNotes fails
 }
 
-func (o *others) OwnerOf(_ context.Context, id int64) (*int64, bool, error) {
+func (o *fakes) OwnerOf(_ context.Context, id int64) (*int64, bool, error) {
 	return nil, id == teahouse || id == bakery, nil
 }
 
-func (o *others) AddComments(_ context.Context, _ *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error) {
+func (o *fakes) AddComments(_ context.Context, _ *ent.Tx, comments map[int64]int) ([]outbox.JobRef, error) {
 	for id, n := range comments {
 		o.comments[id] += n
 	}
 	return nil, nil
 }
 
-func (o *others) AfterCommitCounts(context.Context, []int64, []outbox.JobRef) {}
+func (o *fakes) AfterCommitCounts(context.Context, []int64, []outbox.JobRef) {}
 
-func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (map[int64]int, []outbox.JobRef, error) {
+func (o *fakes) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) (map[int64]int, []outbox.JobRef, error) {
 	o.calls.Add(1)
 	for id, n := range notes {
-		if id == o.fails {
+		if id == o.failsFor {
 			return nil, nil, errFails
 		}
 		if err := tx.User.Update().Where(entuser.ID(id)).AddNoteCount(n).Exec(ctx); err != nil {
@@ -74,58 +73,58 @@ func (o *others) AddNotes(ctx context.Context, tx *ent.Tx, notes map[int64]int) 
 	return map[int64]int{}, nil, nil
 }
 
-func (o *others) EnqueueFanOut(_ context.Context, _ *ent.Tx, authors map[int64]int64, _ map[int64]int) (map[int64]bool, error) {
+func (o *fakes) EnqueueFanOut(_ context.Context, _ *ent.Tx, authors map[int64]int64, _ map[int64]int) (map[int64]bool, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	maps.Copy(o.delivered, authors)
 	celebrities := map[int64]bool{}
 	for _, author := range authors {
-		celebrities[author] = author == o.star
+		celebrities[author] = author == o.celebrity
 	}
-	return celebrities, o.refuses
+	return celebrities, o.feedErr
 }
 
-func (o *others) FanOutCommitted() {
+func (o *fakes) FanOutCommitted() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.told++
+	o.commits++
 }
 
-func (o *others) SeqCommitted(last int64, events []Event) {
+func (o *fakes) SeqCommitted(last int64, events []Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.numbered = append(o.numbered, last)
+	o.lastSeqs = append(o.lastSeqs, last)
 	o.events = append(o.events, events)
 }
 
-func (o *others) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
+func (o *fakes) AfterCommit(context.Context, []int64, []outbox.JobRef) {}
 
-var errFails = errors.New("this user cannot be counted to")
+var errFails = errors.New("cannot count notes of this user")
 
-// A process is the Service as one of several processes has it.
+// process is a Service in one of several processes.
 type process struct {
 	*Service
-	others *others
-	wire   *storetest.FaultyRedis
-	box    *outbox.Box
-	hub    *cache.Client
-	ahead  atomic.Int64 // milliseconds that its clock is ahead
+	fakes *fakes
+	wire  *storetest.FaultyRedis
+	box   *outbox.Box
+	hub   *cache.Client
+	ahead atomic.Int64 // clock offset, in milliseconds
 }
 
 func open(t *testing.T, on storetest.Stores) *process {
 	t.Helper()
 	from := storetest.Open(t, on)
-	p := &process{others: &others{comments: map[int64]int{}, delivered: map[int64]int64{}}, wire: &storetest.FaultyRedis{}, box: from.NewOutbox(t), hub: from.Hub}
+	p := &process{fakes: &fakes{comments: map[int64]int{}, delivered: map[int64]int64{}}, wire: &storetest.FaultyRedis{}, box: from.NewOutbox(t), hub: from.Hub}
 	from.Redis.AddHook(p.wire)
-	p.Service = New(from.DB, from.Hub, p.box, Config{Shops: p.others, Users: p.others, Pictures: storetest.AnyPictures{}, Feed: p.others})
+	p.Service = New(from.DB, from.Hub, p.box, Config{Shops: p.fakes, Users: p.fakes, Pictures: storetest.AnyPictures{}, Feed: p.fakes})
 	p.now = func() time.Time { return time.Now().Add(time.Duration(p.ahead.Load()) * time.Millisecond) }
 	return p
 }
 
-// user stores somebody.
+// user stores a user.
 func (p *process) user(t *testing.T) int64 {
 	t.Helper()
-	return p.db.User.Create().SetNickname("somebody").SaveX(t.Context()).ID
+	return p.db.User.Create().SetNickname("Ann").SaveX(t.Context()).ID
 }
 
 // publish publishes a note about the teahouse.
@@ -138,8 +137,8 @@ func (p *process) publish(t *testing.T, author int64, title string) *Note {
 	return n
 }
 
-// addLikes adds to the likes of a note. It returns what follows the commit, nil if there is
-// no such note.
+// addLikes adds to the likes of a note. It returns the function to run after the commit, or
+// nil if there is no such note.
 func (p *process) addLikes(ctx context.Context, tx *ent.Tx, id int64, n int) (afterCommit func(context.Context) error, err error) {
 	likes, add, err := p.LockLikes(ctx, tx, []int64{id})
 	if _, ok := likes[id]; err != nil || !ok {
@@ -169,7 +168,7 @@ func (p *process) like(t *testing.T, id int64, n int) {
 	}
 }
 
-// walk reads a list to its end, in pages of a size, and calls between after each.
+// walk reads a list to its end, in pages of a size, and calls between after each page.
 func walk(t *testing.T, size int, read func(first int, after page.Cursor) (*Page, error), between func()) (ids []int64) {
 	t.Helper()
 	for after := page.Cursor(""); ; {
@@ -193,7 +192,7 @@ func walk(t *testing.T, size int, read func(first int, after page.Cursor) (*Page
 	}
 }
 
-// refused are the codes and the fields of a refusal.
+// refused returns the codes and fields of a UserErrors, or the kind of another error.
 func refused(err error) (out []string) {
 	if wrong, ok := errors.AsType[apierror.UserErrors](err); ok {
 		for _, w := range wrong {

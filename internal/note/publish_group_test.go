@@ -14,9 +14,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// together publishes a note of each author at once, while the first of all is held up, and
-// returns what became of them.
-func (p *process) together(t *testing.T, authors []int64) (notes []*Note, errs []error) {
+// publishTogether publishes one note of each author at once, while the first one is blocked,
+// and returns the results.
+func (p *process) publishTogether(t *testing.T, authors []int64) (notes []*Note, errs []error) {
 	t.Helper()
 	held, err := p.db.Tx(t.Context())
 	if err != nil {
@@ -31,7 +31,7 @@ func (p *process) together(t *testing.T, authors []int64) (notes []*Note, errs [
 		all.Go(func() {
 			notes[i], errs[i] = p.Publish(t.Context(), author, Draft{ShopID: teahouse, Title: fmt.Sprint(i), Content: "Tea."})
 		})
-		testkit.Eventually(t, 20*time.Second, func() bool { // they come one after the other
+		testkit.Eventually(t, 20*time.Second, func() bool { // enqueue them in order
 			waiting, running := p.publishing.Waiting()
 			return running == 1 && waiting == i
 		})
@@ -43,56 +43,56 @@ func (p *process) together(t *testing.T, authors []int64) (notes []*Note, errs [
 	return notes, errs
 }
 
-func TestPublishersOfAMomentShareATransaction(t *testing.T) {
+func TestConcurrentPublishersShareATransaction(t *testing.T) {
 	p := open(t, storetest.Real(t))
 	ann, bob := p.user(t), p.user(t)
 	authors := make([]int64, 30)
 	for i := range authors {
 		authors[i] = []int64{ann, bob}[i%2]
 	}
-	p.others.calls.Store(0)
-	notes, errs := p.together(t, authors)
+	p.fakes.calls.Store(0)
+	notes, errs := p.publishTogether(t, authors)
 	if err := errors.Join(errs...); err != nil {
 		t.Fatal(err)
 	}
-	if n := p.others.calls.Load(); n != 2 {
-		t.Errorf("%d transactions, want that of the first and that of the others", n)
+	if n := p.fakes.calls.Load(); n != 2 {
+		t.Errorf("got %d transactions, want 2", n)
 	}
 	for i, n := range notes {
 		if n.Seq != int64(i+1) || n.Title != fmt.Sprint(i) || n.AuthorID != authors[i] {
-			t.Errorf("note %d is %+v", i, n)
+			t.Errorf("note %d: got %+v", i, n)
 		}
 		if e := p.db.NoteEvent.GetX(t.Context(), n.Seq); e.NoteID != n.ID || e.AuthorID != n.AuthorID || e.Kind != noteevent.KindADDED {
-			t.Errorf("event %d is %v", n.Seq, e)
+			t.Errorf("event %d: got %v", n.Seq, e)
 		}
 	}
 	for _, id := range []int64{ann, bob} {
 		if n := p.db.User.GetX(t.Context(), id).NoteCount; n != 15 {
-			t.Errorf("user %d has %d notes", id, n)
+			t.Errorf("user %d: got %d notes, want 15", id, n)
 		}
 	}
 }
 
-func TestANoteThatFailsFailsAlone(t *testing.T) {
+func TestFailedNoteFailsAlone(t *testing.T) {
 	p := open(t, storetest.Real(t))
 	ann, eve := p.user(t), p.user(t)
-	p.others.fails = eve
-	notes, errs := p.together(t, []int64{ann, ann, eve, ann})
+	p.fakes.failsFor = eve
+	notes, errs := p.publishTogether(t, []int64{ann, ann, eve, ann})
 	for i, err := range errs {
 		if failed := i == 2; failed != errors.Is(err, errFails) || failed != (notes[i] == nil) {
-			t.Errorf("note %d: %v, %v", i, notes[i], err)
+			t.Errorf("note %d: got %v, %v", i, notes[i], err)
 		}
 	}
 	numbers, _ := p.feed(t)
 	dense(t, numbers)
 	if len(numbers) != 3 {
-		t.Errorf("the feed has %v", numbers)
+		t.Errorf("got numbers %v, want three", numbers)
 	}
 }
 
-// holdUp keeps the first publisher from ending. It returns how many wait for the next
-// transaction, and a function that lets all of them go on.
-func (p *process) holdUp(t *testing.T) (waiting func() int, release func()) {
+// blockPublishing blocks the first publisher. It returns the number of publishers that wait for
+// the next transaction, and a function that unblocks all.
+func (p *process) blockPublishing(t *testing.T) (waiting func() int, release func()) {
 	t.Helper()
 	held, err := p.db.Tx(t.Context())
 	if err != nil {
@@ -109,16 +109,16 @@ func (p *process) holdUp(t *testing.T) (waiting func() int, release func()) {
 	}
 }
 
-func TestTooManyPublishersAreSentAway(t *testing.T) {
+func TestTooManyPublishersAreRejected(t *testing.T) {
 	p := open(t, storetest.Real(t))
 	ann := p.user(t)
-	waiting, release := p.holdUp(t)
+	waiting, release := p.blockPublishing(t)
 	var all sync.WaitGroup
 	publish := func() error {
 		_, err := p.Publish(t.Context(), ann, Draft{ShopID: teahouse, Title: "Tea", Content: "Tea."})
 		return err
 	}
-	for i := range maxWaiting + 1 { // one is under way
+	for i := range maxWaiting + 1 { // one is running
 		all.Go(func() {
 			if err := publish(); err != nil {
 				t.Error(err)
@@ -135,15 +135,15 @@ func TestTooManyPublishersAreSentAway(t *testing.T) {
 	release()
 	all.Wait()
 	if n := p.db.Note.Query().CountX(t.Context()); n != maxWaiting+1 {
-		t.Errorf("%d notes are stored, want %d", n, maxWaiting+1)
+		t.Errorf("got %d notes, want %d", n, maxWaiting+1)
 	}
 }
 
-// Who goes before anybody has begun with the note takes it back.
-func TestAPublisherWhoGoesInTimePublishesNothing(t *testing.T) {
+// A publisher cancels while its note waits for a transaction.
+func TestCancelledPublisherPublishesNothing(t *testing.T) {
 	p := open(t, storetest.Real(t))
 	ann := p.user(t)
-	waiting, release := p.holdUp(t)
+	waiting, release := p.blockPublishing(t)
 	var first sync.WaitGroup
 	first.Go(func() { p.publish(t, ann, "First") })
 	testkit.Eventually(t, 20*time.Second, func() bool { _, running := p.publishing.Waiting(); return running == 1 })
@@ -156,11 +156,11 @@ func TestAPublisherWhoGoesInTimePublishesNothing(t *testing.T) {
 	testkit.Eventually(t, 20*time.Second, func() bool { return waiting() == 1 })
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) || waiting() != 0 {
-		t.Errorf("got %v, and %d wait", err, waiting())
+		t.Errorf("got %v and %d waiting", err, waiting())
 	}
 	release()
 	first.Wait()
 	if n := p.db.Note.Query().CountX(t.Context()); n != 1 {
-		t.Errorf("%d notes are stored, want the first", n)
+		t.Errorf("got %d notes, want 1", n)
 	}
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// limit gives a process an hourly limit for accounts that are old enough.
+// limit sets an hourly limit for old accounts.
 func (p *process) limit(rdb redis.UniversalClient, perHour int) {
 	p.quota = quota.NewSet(quota.Config{
 		Redis: rdb, Prefix: storetest.Prefix, Registerer: prometheus.NewRegistry(), Log: slog.New(slog.DiscardHandler),
@@ -24,16 +24,16 @@ func (p *process) limit(rdb redis.UniversalClient, perHour int) {
 	}).Limit("notes", perHour)
 }
 
-func TestRefusedNotesDoNotCount(t *testing.T) {
+func TestRejectedNotesUseNoQuota(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
 		p := open(t, on)
 		ann := p.user(t)
 		p.limit(from.Redis, 2)
 		bad := []Draft{
-			{ShopID: teahouse, Title: "", Content: "Good."},                                    // found before the count
-			{ShopID: 404, Title: "Tea", Content: "Good."},                                      // found while it is counted
-			{ShopID: teahouse, Title: "Tea", Content: "Good.", Images: []string{"/elsewhere"}}, // found while it is counted
+			{ShopID: teahouse, Title: "", Content: "Good."},                                    // found before the quota check
+			{ShopID: 404, Title: "Tea", Content: "Good."},                                      // found during the quota check
+			{ShopID: teahouse, Title: "Tea", Content: "Good.", Images: []string{"/elsewhere"}}, // found during the quota check
 		}
 		for _, d := range bad {
 			for range 3 {
@@ -42,18 +42,18 @@ func TestRefusedNotesDoNotCount(t *testing.T) {
 				}
 			}
 		}
-		p.others.fails = ann // of the transaction
+		p.fakes.failsFor = ann // fails the transaction
 		if _, err := p.Publish(t.Context(), ann, Draft{ShopID: teahouse, Title: "Tea", Content: "Good."}); !errors.Is(err, errFails) {
 			t.Fatal(err)
 		}
-		p.others.fails = 0
+		p.fakes.failsFor = 0
 		p.publish(t, ann, "One")
 		p.publish(t, ann, "Two")
 		if _, err := p.Publish(t.Context(), ann, Draft{ShopID: teahouse, Title: "Three", Content: "Good."}); !reached(err) {
-			t.Errorf("the third note: %v", err)
+			t.Errorf("third note: got %v, want a limit error", err)
 		}
 		if n := p.db.Note.Query().CountX(t.Context()); n != 2 {
-			t.Errorf("%d notes are stored, want 2", n)
+			t.Errorf("got %d notes, want 2", n)
 		}
 	})
 }
@@ -63,8 +63,8 @@ func reached(err error) bool {
 	return ok && why[0].Code == quota.LimitReached && why[0].RetryAfter > 0
 }
 
-// The count must not be a round trip of its own: it is under way while the shop is read.
-func TestTheCountRunsDuringTheReads(t *testing.T) {
+// The quota check must not add a round trip: it runs while the shop is read.
+func TestNoteLimitRunsDuringReads(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
 		p := open(t, on)
@@ -72,12 +72,12 @@ func TestTheCountRunsDuringTheReads(t *testing.T) {
 		p.limit(from.Redis, 10)
 		counting, reading := make(chan struct{}), make(chan struct{})
 		from.Redis.AddHook(&atScripts{func() { close(counting); <-reading }})
-		p.shops = &meeting{others: p.others, met: func() { close(reading); <-counting }}
-		p.publish(t, ann, "Tea") // waits forever if one is after the other
+		p.shops = &hookedShops{fakes: p.fakes, onRead: func() { close(reading); <-counting }}
+		p.publish(t, ann, "Tea") // blocks if they run in sequence
 	})
 }
 
-func TestALimitCostsAPublishOneCommand(t *testing.T) {
+func TestNoteLimitCostsOneCommand(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
 		from := storetest.Open(t, on)
@@ -91,23 +91,23 @@ func TestALimitCostsAPublishOneCommand(t *testing.T) {
 		cost()
 		without := cost()
 		p.limit(from.Redis, 100)
-		cost() // the script is loaded
+		cost() // loads the script
 		if with := cost(); with != without+1 {
-			t.Errorf("%d round trips, want %d", with, without+1)
+			t.Errorf("got %d round trips, want %d", with, without+1)
 		}
 	})
 }
 
-// meeting is shops that run a function when the first one is read.
-type meeting struct {
-	*others
-	once sync.Once
-	met  func()
+// hookedShops runs a function before the first shop is read.
+type hookedShops struct {
+	*fakes
+	once   sync.Once
+	onRead func()
 }
 
-func (m *meeting) OwnerOf(ctx context.Context, id int64) (*int64, bool, error) {
-	m.once.Do(m.met)
-	return m.others.OwnerOf(ctx, id)
+func (m *hookedShops) OwnerOf(ctx context.Context, id int64) (*int64, bool, error) {
+	m.once.Do(m.onRead)
+	return m.fakes.OwnerOf(ctx, id)
 }
 
 // atScripts runs a function before the first script of a client.

@@ -26,8 +26,8 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 			create("all is set").SetExternalID("x:1").SetSeq(1 << 60).
 				SetImages(mediapath.Column([]string{"/media/a.png", "/media/a \"b\" 火.png"}, map[string]mediapath.Size{"/media/a.png": {Width: 640, Height: 480}})).SaveX(ctx),
 		}
-		missing := create("deleted").SetSeq(2).SetDeletedAt(1_700_000_000_456).SaveX(ctx)
-		want, ids := map[int64]Note{}, []int64{missing.ID}
+		deleted := create("deleted").SetSeq(2).SetDeletedAt(1_700_000_000_456).SaveX(ctx)
+		want, ids := map[int64]Note{}, []int64{deleted.ID}
 		for _, r := range rows {
 			note, err := fromRow(s.db.Note.GetX(ctx, r.ID))
 			if err != nil {
@@ -44,7 +44,7 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 			t.Errorf("all: %v (-want +got)\n%s", err, d)
 		}
 		if got, err := s.load(ctx, ids[:1]); len(got) > 0 || err != nil {
-			t.Errorf("one that was deleted: %v, %v", got, err)
+			t.Errorf("deleted note: got %v, %v", got, err)
 		}
 
 		plain := s.db.NoteCount.Create().SetID(rows[0].ID).SetHot(0).SaveX(ctx)
@@ -64,7 +64,7 @@ func TestEachColumnIsReadIntoItsField(t *testing.T) {
 		storetest.FillRow(t, create.Mutation(), ent.Note{}, entnote.Columns)
 		create.ExecX(ctx)
 		row := s.db.Note.GetX(ctx, 5)
-		s.db.Note.UpdateOneID(5).ClearDeletedAt().ExecX(ctx) // a deleted note is not loaded
+		s.db.Note.UpdateOneID(5).ClearDeletedAt().ExecX(ctx) // deleted notes are not loaded
 		notes, err := s.load(ctx, []int64{5})
 		if err != nil {
 			t.Fatal(err)
@@ -99,14 +99,14 @@ func TestCorruptImagesNameTheirNote(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, ctx := open(t, on), t.Context()
 		n := s.db.Note.Create().SetAuthorID(1).SetShopID(teahouse).SetTitle("T").SetContent("C").SetImages(`{"url": 7}`).SetCreatedAt(1).SaveX(ctx)
-		ended := s.db.Note.Create().SetAuthorID(1).SetShopID(teahouse).SetTitle("T").SetContent("C").SetImages(`[1]`).SetCreatedAt(1).SetDeletedAt(2).SaveX(ctx)
+		deleted := s.db.Note.Create().SetAuthorID(1).SetShopID(teahouse).SetTitle("T").SetContent("C").SetImages(`[1]`).SetCreatedAt(1).SetDeletedAt(2).SaveX(ctx)
 		for _, call := range []struct {
 			name string
 			id   int64
 			do   func() error
 		}{
 			{"load", n.ID, func() error { _, err := s.load(ctx, []int64{n.ID}); return err }},
-			{"read a deleted one", ended.ID, func() error { _, err := s.ByIDsOrSnapshot(ctx, []int64{ended.ID}); return err }},
+			{"read a deleted one", deleted.ID, func() error { _, err := s.ByIDsOrSnapshot(ctx, []int64{deleted.ID}); return err }},
 			{"drop an image", n.ID, func() error { return s.DropImage(ctx, n.ID, "/media/a.webp") }},
 		} {
 			if err := call.do(); err == nil || !strings.Contains(err.Error(), fmt.Sprintf("note %d: ", call.id)) {

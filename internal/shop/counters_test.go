@@ -7,11 +7,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-func TestWhatAShopSoldIsSeenByEveryProcess(t *testing.T) {
+func TestSoldCountIsVisibleInEveryProcess(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s, other := process(), process()
 		owner := user(t, s)
-		one, two := create(t, s, owner, noodles(kinds(t, s)["cafe"])), create(t, s, owner, noodles(kinds(t, s)["cafe"]))
+		one, two := create(t, s, owner, noodles(typeIDs(t, s)["cafe"])), create(t, s, owner, noodles(typeIDs(t, s)["cafe"]))
 		read(t, other, one.ID) // cached
 		add := func(sold map[int64]int) {
 			t.Helper()
@@ -30,13 +30,13 @@ func TestWhatAShopSoldIsSeenByEveryProcess(t *testing.T) {
 		add(nil)
 		for id, want := range map[int64]int{one.ID: 2, two.ID: 5} {
 			if got := read(t, other, id); got.Sold != want || got.Version != 3 {
-				t.Errorf("shop %d sold %d in version %d, want %d in 3", id, got.Sold, got.Version, want)
+				t.Errorf("shop %d: got %d sold in version %d, want %d in 3", id, got.Sold, got.Version, want)
 			}
 		}
 		for id, want := range map[int64]bool{one.ID: true, 1 << 40: false} {
 			got, ok, err := other.OwnerOf(t.Context(), id)
 			if err != nil || ok != want || ok && *got != owner {
-				t.Errorf("shop %d belongs to %v, %t, %v", id, got, ok, err)
+				t.Errorf("shop %d: got owner %v, %t, %v", id, got, ok, err)
 			}
 		}
 	})

@@ -21,7 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-// user stores somebody who can own shops.
+// user stores a user.
 func user(t *testing.T, s *Service) int64 {
 	t.Helper()
 	u, err := s.db.User.Create().SetNickname("Ann").Save(t.Context())
@@ -31,8 +31,8 @@ func user(t *testing.T, s *Service) int64 {
 	return u.ID
 }
 
-// kinds are the ids of the shop types by their keys.
-func kinds(t *testing.T, s *Service) map[string]int64 {
+// typeIDs returns the ids of the shop types, by key.
+func typeIDs(t *testing.T, s *Service) map[string]int64 {
 	t.Helper()
 	types, err := s.typesByKey(t.Context())
 	if err != nil {
@@ -41,7 +41,7 @@ func kinds(t *testing.T, s *Service) map[string]int64 {
 	return types
 }
 
-// noodles is a shop with every field.
+// noodles returns a shop with all fields.
 func noodles(typeID int64) Details {
 	return Details{
 		Name: "Noodles", TypeID: typeID, Images: []string{"/media/a.webp", "/media/b.webp"}, Area: new("Old Town"),
@@ -67,7 +67,7 @@ func update(t *testing.T, s *Service, shop *Shop, c Changes) *Shop {
 	return shop
 }
 
-// read is a shop as readers get it, through the cache.
+// read returns a shop through the cache.
 func read(t *testing.T, s *Service, id int64) *Shop {
 	t.Helper()
 	shop, err := s.ByID(t.Context(), id)
@@ -77,7 +77,7 @@ func read(t *testing.T, s *Service, id int64) *Shop {
 	return shop
 }
 
-// reasons are the codes and fields of a refusal, or the error itself.
+// reasons returns the codes and fields of a UserErrors, or the text of another error.
 func reasons(err error) []string {
 	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
@@ -90,7 +90,7 @@ func reasons(err error) []string {
 	return list
 }
 
-func TestEachBoundOfAShopHoldsForNewAndChangedOnes(t *testing.T) {
+func TestShopFieldsAreValidated(t *testing.T) {
 	long := func(n int) string { return strings.Repeat("火", n) }
 	paths := func(n int) []string {
 		list := make([]string, n)
@@ -104,7 +104,7 @@ func TestEachBoundOfAShopHoldsForNewAndChangedOnes(t *testing.T) {
 	tests := []struct {
 		name string
 		edit func(*Details)
-		want []string // nil if it is stored
+		want []string // nil if valid
 	}{
 		{"the longest name", func(d *Details) { d.Name = long(MaxName) }, nil},
 		{"the longest name among spaces", func(d *Details) { d.Name = "  " + long(MaxName) + "\n" }, nil},
@@ -156,22 +156,22 @@ func TestEachBoundOfAShopHoldsForNewAndChangedOnes(t *testing.T) {
 	}
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		ann, cafe := user(t, s), kinds(t, s)["cafe"]
+		ann, cafe := user(t, s), typeIDs(t, s)["cafe"]
 		for _, tt := range tests {
 			d := noodles(cafe)
 			old := create(t, s, ann, d)
 			tt.edit(&d)
 			made, err := s.Create(t.Context(), Editor{UserID: ann}, d)
 			if diff := cmp.Diff(tt.want, reasons(err)); diff != "" {
-				t.Errorf("%s: a new shop (-want +got):\n%s", tt.name, diff)
+				t.Errorf("%s: create (-want +got):\n%s", tt.name, diff)
 			}
 			changed, err := s.Update(t.Context(), Editor{UserID: ann}, old.ID, d.changes())
 			if diff := cmp.Diff(tt.want, reasons(err)); diff != "" {
-				t.Errorf("%s: a changed shop (-want +got):\n%s", tt.name, diff)
+				t.Errorf("%s: update (-want +got):\n%s", tt.name, diff)
 			}
 			if tt.want != nil {
 				if diff := cmp.Diff(old, read(t, s, old.ID)); diff != "" {
-					t.Errorf("%s is refused, and yet the shop changes (-before +after):\n%s", tt.name, diff)
+					t.Errorf("%s: the rejected update changed the shop (-before +after):\n%s", tt.name, diff)
 				}
 				continue
 			}
@@ -182,14 +182,14 @@ func TestEachBoundOfAShopHoldsForNewAndChangedOnes(t *testing.T) {
 					t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 				}
 				if diff := cmp.Diff(got, read(t, s, got.ID)); diff != "" {
-					t.Errorf("%s: readers see it otherwise (-returned +read):\n%s", tt.name, diff)
+					t.Errorf("%s (-returned +read):\n%s", tt.name, diff)
 				}
 			}
 		}
 	})
 }
 
-// expected is the shop that these details describe.
+// expected returns the shop with these details.
 func expected(d Details, id, owner int64) *Shop {
 	shown := func(s *string) *string {
 		if strings.Trim(optional.Value(s), " \u200d") == "" {
@@ -207,7 +207,7 @@ func expected(d Details, id, owner int64) *Shop {
 	return shop
 }
 
-func TestWhatCanBeUnknownCanBeCleared(t *testing.T) {
+func TestOptionalFieldsCanBeCleared(t *testing.T) {
 	tests := []struct {
 		name   string
 		change Changes
@@ -226,7 +226,7 @@ func TestWhatCanBeUnknownCanBeCleared(t *testing.T) {
 	}
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		ann, cafe := user(t, s), kinds(t, s)["cafe"]
+		ann, cafe := user(t, s), typeIDs(t, s)["cafe"]
 		for _, tt := range tests {
 			want := create(t, s, ann, noodles(cafe))
 			got, err := s.Update(t.Context(), Editor{UserID: ann}, want.ID, tt.change)
@@ -247,9 +247,8 @@ func TestWhatCanBeUnknownCanBeCleared(t *testing.T) {
 	})
 }
 
-// An imported shop without an address can be changed by a form that sends all
-// fields back, but none loses its address that way.
-func TestAnAddressIsOnlyMissingWhereItAlwaysWas(t *testing.T) {
+// A form may send the empty address of an imported shop back, but cannot clear an address.
+func TestMissingAddressIsAllowedOnlyIfImported(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		put(t, s, Draft{ExternalID: "bare", Type: "cafe", Name: "Bare", Lat: 1, Lng: 1},
@@ -263,28 +262,28 @@ func TestAnAddressIsOnlyMissingWhereItAlwaysWas(t *testing.T) {
 	})
 }
 
-func TestOnlyItsOwnerOrAnAdministratorChangesAShop(t *testing.T) {
+func TestOnlyOwnerOrAdminUpdatesShop(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		ann, bob := user(t, s), user(t, s)
-		owned := create(t, s, ann, noodles(kinds(t, s)["cafe"]))
+		owned := create(t, s, ann, noodles(typeIDs(t, s)["cafe"]))
 		put(t, s, Draft{ExternalID: "free", Type: "bar", Name: "Free", Address: "1 Street", Lat: 1, Lng: 1})
 		free := list(t, s, Query{Order: ByNewest, First: 1})[0]
 		tests := []struct {
 			name string
 			by   Editor
 			id   int64
-			kind apierror.Kind // "" if it is allowed or refused for another reason
+			kind apierror.Kind // expected kind; "" for success or a UserErrors
 			want []string
 		}{
 			{"the owner", Editor{UserID: ann}, owned.ID, "", nil},
-			{"another", Editor{UserID: bob}, owned.ID, apierror.Forbidden, nil},
-			{"nobody", Editor{}, owned.ID, apierror.Forbidden, nil},
+			{"another user", Editor{UserID: bob}, owned.ID, apierror.Forbidden, nil},
+			{"no user", Editor{}, owned.ID, apierror.Forbidden, nil},
 			{"an administrator", Editor{UserID: bob, IsAdmin: true}, owned.ID, "", nil},
-			{"somebody, a shop of nobody", Editor{UserID: bob}, free.ID, apierror.Forbidden, nil},
-			{"nobody, a shop of nobody", Editor{}, free.ID, apierror.Forbidden, nil},
-			{"an administrator, a shop of nobody", Editor{UserID: bob, IsAdmin: true}, free.ID, "", nil},
-			{"somebody, no shop", Editor{UserID: bob}, 1 << 40, "", []string{"NOT_FOUND input.id"}},
+			{"a user, an unowned shop", Editor{UserID: bob}, free.ID, apierror.Forbidden, nil},
+			{"no user, an unowned shop", Editor{}, free.ID, apierror.Forbidden, nil},
+			{"an administrator, an unowned shop", Editor{UserID: bob, IsAdmin: true}, free.ID, "", nil},
+			{"a user, no shop", Editor{UserID: bob}, 1 << 40, "", []string{"NOT_FOUND input.id"}},
 			{"an administrator, no shop", Editor{UserID: bob, IsAdmin: true}, -1, "", []string{"NOT_FOUND input.id"}},
 		}
 		for i, tt := range tests {
@@ -293,7 +292,7 @@ func TestOnlyItsOwnerOrAnAdministratorChangesAShop(t *testing.T) {
 			switch {
 			case tt.kind != "":
 				if apierror.KindOf(err) != tt.kind {
-					t.Errorf("%s: %v, want %s", tt.name, err, tt.kind)
+					t.Errorf("%s: got %v, want %s", tt.name, err, tt.kind)
 				}
 			default:
 				if diff := cmp.Diff(tt.want, reasons(err)); diff != "" {
@@ -301,22 +300,21 @@ func TestOnlyItsOwnerOrAnAdministratorChangesAShop(t *testing.T) {
 				}
 			}
 			if shop, err := s.ByID(t.Context(), tt.id); err == nil && (shop.Name == name) != (tt.kind == "") {
-				t.Errorf("%s: the name is %s", tt.name, shop.Name)
+				t.Errorf("%s: got name %s", tt.name, shop.Name)
 			}
 		}
 		if got := read(t, s, owned.ID).OwnerID; optional.Value(got) != ann {
-			t.Errorf("the owner is %v, want still %d", got, ann)
+			t.Errorf("got owner %v, want %d", got, ann)
 		}
 	})
 }
 
-// Two updates that know nothing of each other: what the one leaves alone stays
-// as the other has made it.
-func TestConcurrentUpdatesOfDifferentFieldsAllHold(t *testing.T) {
+// An update keeps the fields that concurrent updates change.
+func TestConcurrentUpdatesOfDifferentFieldsAllApply(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		processes := []*Service{process(), process()}
 		s := processes[0]
-		ann, cafe, bar := user(t, s), kinds(t, s)["cafe"], kinds(t, s)["bar"]
+		ann, cafe, bar := user(t, s), typeIDs(t, s)["cafe"], typeIDs(t, s)["bar"]
 		for round := range 10 {
 			shop := create(t, s, ann, noodles(cafe))
 			text := fmt.Sprint("round ", round)
@@ -351,7 +349,7 @@ func TestConcurrentUpdatesOfDifferentFieldsAllHold(t *testing.T) {
 				}
 			}
 			if row := row(t, s, shop.ID); row.Search != searchText(text, text, text) {
-				t.Fatalf("a search looks through %q", row.Search)
+				t.Fatalf("got search text %q", row.Search)
 			}
 		}
 	})
@@ -366,18 +364,18 @@ func row(t *testing.T, s *Service, id int64) *ent.Shop {
 	return r
 }
 
-func TestAnEditLeavesAloneWhatIsNotItsOwn(t *testing.T) {
+func TestEditKeepsOtherColumns(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		ann := user(t, s)
-		shop := create(t, s, ann, noodles(kinds(t, s)["cafe"]))
+		shop := create(t, s, ann, noodles(typeIDs(t, s)["cafe"]))
 		sizes := map[string]mediapath.Size{"/media/b.webp": {Width: 640, Height: 480}}
 		s.db.Shop.UpdateOneID(shop.ID).SetSold(7).SetCommentCount(8).SetScore(4.5).SetImages(mediapath.Column([]string{"/media/a.webp", "/media/b.webp"}, sizes)).ExecX(t.Context())
 		before := row(t, s, shop.ID)
 
 		got := update(t, s, shop, Changes{Images: optional.Set([]string{"/media/new", "/media/b.webp"})})
 		if got.Sold != 7 || got.CommentCount != 8 || optional.Value(got.Score) != 4.5 || optional.Value(got.OwnerID) != ann {
-			t.Errorf("the shop is %+v", got)
+			t.Errorf("got shop %+v", got)
 		}
 		after := row(t, s, shop.ID)
 		images, err := mediapath.ImagesOf(after.Images)
@@ -390,30 +388,29 @@ func TestAnEditLeavesAloneWhatIsNotItsOwn(t *testing.T) {
 	})
 }
 
-// Who changed the row past this program can have it told by saving the shop again,
-// though there is nothing left to write.
-func TestAnUpdateThatChangesNothingWritesNothingButTellsRedis(t *testing.T) {
+// After another program has changed the row, saving the shop again publishes the change.
+func TestEmptyUpdateOnlyInvalidates(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		shop := create(t, s, user(t, s), noodles(kinds(t, s)["cafe"]))
-		read(t, s, shop.ID) // into the cache
+		shop := create(t, s, user(t, s), noodles(typeIDs(t, s)["cafe"]))
+		read(t, s, shop.ID) // fills the cache
 		behind := s.db.Shop.UpdateOneID(shop.ID).SetOpenHours("always").AddVersion(1).SaveX(t.Context())
 		if got := read(t, s, shop.ID); optional.Value(got.OpenHours) == "always" {
-			t.Fatal("the row is not cached: the test tests nothing")
+			t.Fatal("invalid test: the row is not cached")
 		}
 		for _, c := range []Changes{{OpenHours: optional.Set(" always "), Name: optional.Set("Noodles")}, {}} {
 			update(t, s, shop, c)
 			if got := read(t, s, shop.ID); optional.Value(got.OpenHours) != "always" {
-				t.Errorf("readers see %v", got.OpenHours)
+				t.Errorf("got hours %v", got.OpenHours)
 			}
 			if now := row(t, s, shop.ID).UpdatedAt; !now.Equal(behind.UpdatedAt) {
-				t.Errorf("the row was written at %v", now)
+				t.Errorf("got a write at %v", now)
 			}
 		}
 	})
 }
 
-// list is one page without its edges.
+// list returns the shops of one page.
 func list(t *testing.T, s *Service, q Query) []*Shop {
 	t.Helper()
 	p, err := s.List(t.Context(), q)
@@ -427,46 +424,45 @@ func list(t *testing.T, s *Service, q Query) []*Shop {
 	return shops
 }
 
-// finds says whether the only shop of a list is this one; the lists of this
-// test have no other.
+// finds reports whether a list contains the shop. It must not contain another one.
 func finds(t *testing.T, s *Service, id int64, q Query) bool {
 	t.Helper()
 	q.First = 10
 	shops := list(t, s, q)
 	if len(shops) > 1 {
-		t.Errorf("%d shops by %+v", len(shops), q)
+		t.Errorf("got %d shops for %+v", len(shops), q)
 	}
 	return slices.ContainsFunc(shops, func(s *Shop) bool { return s.ID == id })
 }
 
 func near(p geo.Point) *geo.Circle { return &geo.Circle{Center: p, Radius: 500} }
 
-func TestANewShopIsFoundAtOnce(t *testing.T) {
+func TestNewShopIsFoundAtOnce(t *testing.T) {
 	for _, built := range []bool{true, false} {
 		t.Run(fmt.Sprintf("cells built before: %v", built), func(t *testing.T) {
 			eachStack(t, func(t *testing.T, process func() *Service) {
 				s, other := process(), process()
-				d := noodles(kinds(t, s)["cafe"])
+				d := noodles(typeIDs(t, s)["cafe"])
 				queries := map[string]Query{
 					"near": {Near: near(d.At)}, "near, of its type": {Near: near(d.At), TypeID: d.TypeID},
 					"of its type": {TypeID: d.TypeID}, "by its name": {Search: "NOODLE"}, "by its area": {Search: "old town"}, "by its address": {Search: "long street"},
 				}
 				if built {
-					settledWithin(t, s, 0, *near(d.At))
-					settledWithin(t, s, d.TypeID, *near(d.At))
+					searchBuilt(t, s, 0, *near(d.At))
+					searchBuilt(t, s, d.TypeID, *near(d.At))
 				}
 				shop := create(t, s, user(t, s), d)
 				for _, p := range []*Service{s, other} {
 					for name, q := range queries {
 						if !finds(t, p, shop.ID, q) {
-							t.Errorf("it is not found %s", name)
+							t.Errorf("got no shop %s", name)
 						}
 					}
 				}
-				// And still, when the cells that were asked for are built.
+				// Check again after the cells are built.
 				for _, typeID := range []int64{0, d.TypeID} {
-					if got := settledWithin(t, other, typeID, *near(d.At)); !slices.Equal(got, []int64{shop.ID}) {
-						t.Errorf("the cells of type %d hold %v", typeID, got)
+					if got := searchBuilt(t, other, typeID, *near(d.At)); !slices.Equal(got, []int64{shop.ID}) {
+						t.Errorf("cells of type %d: got %v", typeID, got)
 					}
 				}
 			})
@@ -474,14 +470,14 @@ func TestANewShopIsFoundAtOnce(t *testing.T) {
 	}
 }
 
-func TestAChangedShopIsFoundAsItIsNow(t *testing.T) {
+func TestChangedShopIsFoundByNewValues(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s, other := process(), process()
-		cafe, bar := kinds(t, s)["cafe"], kinds(t, s)["bar"]
-		here, entries := noodles(cafe).At, geo.Point{Lat: 21.05, Lng: 105.81} // in one cell
+		cafe, bar := typeIDs(t, s)["cafe"], typeIDs(t, s)["bar"]
+		here, moved := noodles(cafe).At, geo.Point{Lat: 21.05, Lng: 105.81} // in one cell
 		for _, typeID := range []int64{0, cafe, bar} {
-			for _, at := range []geo.Point{here, entries} {
-				settledWithin(t, s, typeID, *near(at))
+			for _, at := range []geo.Point{here, moved} {
+				searchBuilt(t, s, typeID, *near(at))
 			}
 		}
 		shop := create(t, s, user(t, s), noodles(cafe))
@@ -492,52 +488,51 @@ func TestAChangedShopIsFoundAsItIsNow(t *testing.T) {
 			at     geo.Point
 			word   string
 		}{
-			{"moved", Changes{At: optional.Set(entries)}, cafe, entries, "noodles"},
-			{"of another type", Changes{TypeID: optional.Set(bar)}, bar, entries, "noodles"},
-			{"renamed", Changes{Name: optional.Set("Dumplings")}, bar, entries, "dumplings"},
+			{"moved", Changes{At: optional.Set(moved)}, cafe, moved, "noodles"},
+			{"of another type", Changes{TypeID: optional.Set(bar)}, bar, moved, "noodles"},
+			{"renamed", Changes{Name: optional.Set("Dumplings")}, bar, moved, "dumplings"},
 			{"all back", Changes{At: optional.Set(here), TypeID: optional.Set(cafe), Name: optional.Set("Noodles")}, cafe, here, "noodles"},
 		}
 		for _, step := range steps {
 			for _, p := range []*Service{s, other} {
-				read(t, p, shop.ID) // the old row is cached
+				read(t, p, shop.ID) // cache the old row
 			}
 			want := update(t, s, shop, step.change)
 			for _, p := range []*Service{s, other} {
 				if diff := cmp.Diff(want, read(t, p, shop.ID)); diff != "" {
-					t.Errorf("%s: readers see it otherwise (-want +got):\n%s", step.name, diff)
+					t.Errorf("%s (-want +got):\n%s", step.name, diff)
 				}
 				for _, typeID := range []int64{0, cafe, bar} {
-					for _, at := range []geo.Point{here, entries} {
+					for _, at := range []geo.Point{here, moved} {
 						want := at == step.at && (typeID == 0 || typeID == step.typeID)
 						if got := finds(t, p, shop.ID, Query{Near: near(at), TypeID: typeID}); got != want {
-							t.Errorf("%s: found %v at %v among type %d, want %v", step.name, got, at, typeID, want)
+							t.Errorf("%s: at %v, type %d: got %v, want %v", step.name, at, typeID, got, want)
 						}
 					}
 				}
 				for _, word := range []string{"noodles", "dumplings"} {
 					if got, want := finds(t, p, shop.ID, Query{Search: word}), word == step.word; got != want {
-						t.Errorf("%s: found %v by %q, want %v", step.name, got, word, want)
+						t.Errorf("%s: search %q: got %v, want %v", step.name, word, got, want)
 					}
 				}
 			}
 		}
 		if len(s.cells.queue)+len(other.cells.queue) > 0 {
-			t.Error("a cell was missing: the rows answered, not the cells")
+			t.Error("a cell was missing, so the rows were read")
 		}
 	})
 }
 
-// A client that goes away in the middle takes neither the write nor its
-// announcement with it, once the write has begun to hold.
-func TestAnEditIsAnnouncedThoughItsRequestIsGone(t *testing.T) {
+// A client that disconnects during the commit aborts neither the write nor the invalidation.
+func TestEditInvalidatesAfterClientDisconnect(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		ann, d := user(t, s), noodles(kinds(t, s)["cafe"])
-		settledWithin(t, s, 0, *near(d.At))
+		ann, d := user(t, s), noodles(typeIDs(t, s)["cafe"])
+		searchBuilt(t, s, 0, *near(d.At))
 		var leave context.CancelFunc
 		s.db.Shop.Use(func(next ent.Mutator) ent.Mutator {
 			return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
-				if m.Op().Is(ent.OpCreate) { // one statement, which is a commit
+				if m.Op().Is(ent.OpCreate) { // one statement with an implicit commit
 					leave()
 				}
 				v, err := next.Mutate(ctx, m)
@@ -555,23 +550,23 @@ func TestAnEditIsAnnouncedThoughItsRequestIsGone(t *testing.T) {
 		read(t, s, shop.ID)
 		ctx, leave = context.WithCancel(t.Context())
 		defer leave()
-		entries := geo.Point{Lat: 21.05, Lng: 105.81}
-		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{At: optional.Set(entries)}); err != nil {
+		moved := geo.Point{Lat: 21.05, Lng: 105.81}
+		if _, err := s.Update(ctx, Editor{UserID: ann}, shop.ID, Changes{At: optional.Set(moved)}); err != nil {
 			t.Fatal(err)
 		}
-		if !finds(t, s, shop.ID, Query{Near: near(entries)}) || len(s.cells.queue) > 0 {
-			t.Error("the shop is not in the cells")
+		if !finds(t, s, shop.ID, Query{Near: near(moved)}) || len(s.cells.queue) > 0 {
+			t.Error("the cells lack the shop")
 		}
-		if n := jobs(t, s); n != 0 {
-			t.Errorf("%d jobs are left to the outbox", n)
+		if n := waitingJobs(t, s); n != 0 {
+			t.Errorf("got %d waiting outbox jobs, want none", n)
 		}
 	})
 }
 
-func TestAnEditEndsWithItsRequest(t *testing.T) {
+func TestEditStopsAtRequestDeadline(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		ann, d := user(t, s), noodles(kinds(t, s)["cafe"])
+		ann, d := user(t, s), noodles(typeIDs(t, s)["cafe"])
 		shop := create(t, s, ann, d)
 		ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 		defer cancel()
@@ -582,7 +577,7 @@ func TestAnEditEndsWithItsRequest(t *testing.T) {
 			t.Errorf("update: %v", err)
 		}
 		if n, err := s.Count(t.Context()); err != nil || n != 1 {
-			t.Errorf("%d shops, %v", n, err)
+			t.Errorf("got %d shops, %v, want 1", n, err)
 		}
 		if diff := cmp.Diff(shop, read(t, s, shop.ID)); diff != "" {
 			t.Errorf("the shop changed (-before +after):\n%s", diff)

@@ -17,8 +17,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// eachStack runs a test on SQLite with the embedded Redis and on Postgres with
-// a real one. The test gets a way to make Services, as of several processes.
+// eachStack runs a test on SQLite with the embedded Redis, and on Postgres with a real one.
+// process opens a Service of another process.
 func eachStack(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	t.Helper()
 	eachWire(t, func(t *testing.T, process func(*wire) *Service) {
@@ -26,15 +26,13 @@ func eachStack(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	})
 }
 
-// eachWire is eachStack for a test that gives a Service a wire to Redis, to cut
-// it. A nil wire is a plain one.
+// eachWire is eachStack with a wire to Redis, which the test can cut. A nil wire is plain.
 func eachWire(t *testing.T, test func(t *testing.T, process func(*wire) *Service)) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) { test(t, processes(t, on)) })
 }
 
-// eachRedis is eachStack, and a third time on a cluster of three: for what
-// scripts and pipelines do.
+// eachRedis is eachStack, plus a cluster of three nodes, for scripts and pipelines.
 func eachRedis(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	t.Helper()
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
@@ -43,7 +41,7 @@ func eachRedis(t *testing.T, test func(t *testing.T, process func() *Service)) {
 	})
 }
 
-// processes returns a way to make Services on the same stores.
+// processes returns a function that opens Services on the same stores.
 func processes(t *testing.T, on storetest.Stores) func(*wire) *Service {
 	return func(w *wire) *Service {
 		t.Helper()
@@ -65,21 +63,21 @@ func put(t *testing.T, s *Service, drafts ...Draft) {
 	}
 }
 
-// scattered makes n drafts around a place, most of them close to it.
+// scattered returns n drafts around a point, most of them close to it.
 func scattered(rnd *rand.Rand, name string, n int) []Draft {
 	drafts := make([]Draft, n)
-	specs := []string{"cafe", "bar", "hotel"}
+	types := []string{"cafe", "bar", "hotel"}
 	for i := range drafts {
 		spread := 0.2 * rnd.Float64() * rnd.Float64()
 		drafts[i] = Draft{
-			ExternalID: fmt.Sprintf("%s:%d", name, i), Type: specs[rnd.IntN(len(specs))], Name: fmt.Sprintf("%s %d", name, i),
+			ExternalID: fmt.Sprintf("%s:%d", name, i), Type: types[rnd.IntN(len(types))], Name: fmt.Sprintf("%s %d", name, i),
 			Lat: 21.04 + (rnd.Float64()-0.5)*spread, Lng: 105.8 + (rnd.Float64()-0.5)*spread,
 		}
 	}
 	return drafts
 }
 
-// build rebuilds what readers have asked for, until nothing is asked for.
+// build runs all enqueued rebuilds.
 func build(t *testing.T, s *Service) {
 	t.Helper()
 	for {
@@ -92,9 +90,9 @@ func build(t *testing.T, s *Service) {
 	}
 }
 
-// settledWithin settles the cells around the circle and returns the ids that they
-// give, sorted, those whose member is at the row's place.
-func settledWithin(t *testing.T, s *Service, typeID int64, c geo.Circle) []int64 {
+// searchBuilt builds the cells around the circle and returns the sorted ids in them with a
+// current position.
+func searchBuilt(t *testing.T, s *Service, typeID int64, c geo.Circle) []int64 {
 	t.Helper()
 	for range 20 {
 		all, ok := s.cells.within(t.Context(), typeID, c, 100_000)
@@ -116,12 +114,12 @@ func settledWithin(t *testing.T, s *Service, typeID int64, c geo.Circle) []int64
 		slices.Sort(got)
 		return got
 	}
-	t.Fatal("the cells do not settle")
+	t.Fatal("the cells are still missing after 20 rebuilds")
 	return nil
 }
 
-// plainly is the same from the rows.
-func plainly(t *testing.T, s *Service, typeID int64, c geo.Circle) []int64 {
+// searchRows is searchBuilt on the rows.
+func searchRows(t *testing.T, s *Service, typeID int64, c geo.Circle) []int64 {
 	t.Helper()
 	rows, err := s.db.Shop.Query().All(t.Context())
 	if err != nil {
@@ -137,7 +135,7 @@ func plainly(t *testing.T, s *Service, typeID int64, c geo.Circle) []int64 {
 	return want
 }
 
-func TestCellsThatGrowTooBigAreSplitAndLoseNoShop(t *testing.T) {
+func TestLargeCellsAreSplitWithoutLoss(t *testing.T) {
 	seed := testkit.Seed(t)
 	eachRedis(t, func(t *testing.T, process func() *Service) {
 		rnd := rand.New(rand.NewPCG(seed, 3))
@@ -148,29 +146,29 @@ func TestCellsThatGrowTooBigAreSplitAndLoseNoShop(t *testing.T) {
 		for round, n := range []int{10, 15, 60, 200} {
 			put(t, s, scattered(rnd, fmt.Sprintf("round%d", round), n)...)
 			total += n
-			if got, want := settledWithin(t, s, 0, circle), plainly(t, s, 0, circle); !slices.Equal(got, want) {
-				t.Fatalf("with %d shops the cells give %d of %d", total, len(got), len(want))
+			if got, want := searchBuilt(t, s, 0, circle), searchRows(t, s, 0, circle); !slices.Equal(got, want) {
+				t.Fatalf("with %d shops: got %d in cells, want %d", total, len(got), len(want))
 			}
 		}
-		// No set is bigger than the bound, but for those that cannot be split.
+		// No set exceeds the maximum, except those that cannot be split.
 		split := 0
 		for _, key := range scan(t, s.cells.rdb, "td:shop:geo:*") {
 			n := s.cells.rdb.ZCard(t.Context(), key).Val()
 			name := key[strings.Index(key, "{")+1 : strings.Index(key, "}")]
 			if n > int64(s.cells.max) && len(name) < maxCellPrecision {
-				t.Errorf("%s has %d members, more than %d", key, n, s.cells.max)
+				t.Errorf("%s: got %d members, want at most %d", key, n, s.cells.max)
 			}
 			if s.cells.rdb.ZScore(t.Context(), key, markSplit).Err() == nil {
 				split++
 			}
 		}
 		if split == 0 {
-			t.Error("no cell was split: the test tests nothing")
+			t.Error("invalid test: no cell was split")
 		}
 	})
 }
 
-// scan returns the keys that match, on every master of a cluster.
+// scan returns the matching keys of all masters.
 func scan(t *testing.T, rdb redis.Cmdable, match string) []string {
 	t.Helper()
 	var mu sync.Mutex
@@ -197,7 +195,7 @@ func scan(t *testing.T, rdb redis.Cmdable, match string) []string {
 	return keys
 }
 
-func TestCellsOfATypeHoldThatTypeAlone(t *testing.T) {
+func TestTypeCellsHoldOnlyThatType(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		put(t, s, scattered(rand.New(rand.NewPCG(1, 1)), "typed", 60)...)
@@ -207,24 +205,23 @@ func TestCellsOfATypeHoldThatTypeAlone(t *testing.T) {
 		}
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: 20_000}
 		for _, key := range []string{"cafe", "bar", "hotel", "cinema"} {
-			got, want := settledWithin(t, s, types[key], circle), plainly(t, s, types[key], circle)
+			got, want := searchBuilt(t, s, types[key], circle), searchRows(t, s, types[key], circle)
 			if !slices.Equal(got, want) {
-				t.Errorf("%s: %v, want %v", key, got, want)
+				t.Errorf("%s: got %v, want %v", key, got, want)
 			}
 		}
 	})
 }
 
-// Whatever happens between the moment a rebuild reads the rows and the moment
-// it publishes, a shop that was committed meanwhile is in the cell.
-func TestAShopCommittedDuringARebuildIsNotLost(t *testing.T) {
+// A shop that is committed between the read of the rows and the publication is in the cell.
+func TestShopCommittedDuringRebuildIsNotLost(t *testing.T) {
 	eachRedis(t, func(t *testing.T, process func() *Service) {
 		builder, writer := process(), process()
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: 20_000}
 		put(t, writer, scattered(rand.New(rand.NewPCG(2, 1)), "before", 5)...)
 		cell := cellID{0, geo.CellOf(circle.Center, cellPrecision)}
 
-		// The first half of a rebuild, by hand: the draft is begun, the rows are read.
+		// First half of a rebuild: begin the draft and read the rows.
 		draft := builder.cells.keys.cellDraft(0, cell.cell)
 		number, err := builder.cells.begin(t.Context(), draft)
 		if err != nil {
@@ -235,26 +232,25 @@ func TestAShopCommittedDuringARebuildIsNotLost(t *testing.T) {
 			t.Fatal(err)
 		}
 		put(t, writer, scattered(rand.New(rand.NewPCG(2, 2)), "meanwhile", 5)...)
-		// The second half.
+		// Second half.
 		if n := finish(t, builder.cells, cell, number, shops); n != 1 {
-			t.Fatalf("publish = %d", n)
+			t.Fatalf("publish: got %d, want 1", n)
 		}
 		key := builder.cells.keys.cell(0, cell.cell)
 		now, err := builder.cells.rows(t.Context(), cell)
 		if err != nil || len(now) <= len(shops) {
-			t.Fatalf("no shop was added to the cell meanwhile: %v", err)
+			t.Fatalf("invalid test: the cell got no shop meanwhile: %v", err)
 		}
 		if got := builder.cells.rdb.ZCard(t.Context(), key).Val(); int(got) != 1+len(now) {
-			t.Errorf("the cell has %d members, want the mark and %d shops", got, len(now))
+			t.Errorf("got %d members, want the mark and %d shops", got, len(now))
 		}
-		if got, want := settledWithin(t, builder, 0, circle), plainly(t, builder, 0, circle); !slices.Equal(got, want) {
-			t.Errorf("%d of %d shops are found", len(got), len(want))
+		if got, want := searchBuilt(t, builder, 0, circle), searchRows(t, builder, 0, circle); !slices.Equal(got, want) {
+			t.Errorf("got %d shops, want %d", len(got), len(want))
 		}
 	})
 }
 
-// finish is the second half of a rebuild: it fills the draft with rows that
-// were read before and publishes it.
+// finish is the second half of a rebuild: it fills the draft with rows and publishes it.
 func finish(t *testing.T, c *geoIndex, id cellID, number int64, shops []geoEntry) int {
 	t.Helper()
 	draft := c.keys.cellDraft(id.typeID, id.cell)
@@ -268,9 +264,9 @@ func finish(t *testing.T, c *geoIndex, id cellID, number int64, shops []geoEntry
 	return n
 }
 
-// A builder that was asleep must not publish a draft that was begun after it
-// had read the rows: the draft lacks what was committed in between.
-func TestALateBuilderDoesNotPublishAnothersDraft(t *testing.T) {
+// A slow builder must not publish a draft that began after it read the rows: the draft lacks
+// the shops committed in between.
+func TestLateBuilderPublishesNoNewerDraft(t *testing.T) {
 	eachRedis(t, func(t *testing.T, process func() *Service) {
 		late, other := process(), process()
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.7}, Radius: 5_000}
@@ -287,7 +283,7 @@ func TestALateBuilderDoesNotPublishAnothersDraft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Meanwhile another process publishes; the cell is lost; a shop is added.
+		// Meanwhile another process publishes, the cell is lost, and a shop is added.
 		if err := other.cells.rebuild(t.Context(), id); err != nil {
 			t.Fatal(err)
 		}
@@ -297,17 +293,16 @@ func TestALateBuilderDoesNotPublishAnothersDraft(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := finish(t, late.cells, id, number, shops); n != 0 {
-			t.Errorf("the late builder published the new draft: %d", n)
+			t.Errorf("the late builder published the new draft: got %d", n)
 		}
-		if got := settledWithin(t, other, 0, circle); len(got) != 2 {
-			t.Errorf("%d of 2 shops are found", len(got))
+		if got := searchBuilt(t, other, 0, circle); len(got) != 2 {
+			t.Errorf("got %d shops, want 2", len(got))
 		}
 	})
 }
 
-// A cell that was split, became whole and is split again must not show what
-// its parts held the first time.
-func TestPartsOfAnEarlierSplitAreNotTrusted(t *testing.T) {
+// A cell is split, merged and split again. Its children must not have the old content.
+func TestChildrenOfEarlierSplitAreDropped(t *testing.T) {
 	eachRedis(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		s.cells.max = 10
@@ -322,22 +317,22 @@ func TestPartsOfAnEarlierSplitAreNotTrusted(t *testing.T) {
 			}
 		}
 		move(0, 12, 21.04)
-		if got := settledWithin(t, s, 0, circle); len(got) != 12 { // split, with parts
-			t.Fatalf("%d of 12 shops", len(got))
+		if got := searchBuilt(t, s, 0, circle); len(got) != 12 { // split, with children
+			t.Fatalf("got %d shops, want 12", len(got))
 		}
-		move(0, 8, 10) // most go away
+		move(0, 8, 10) // most shops move away
 		s.cells.rdb.Unlink(t.Context(), s.cells.keys.cell(0, parent.cell))
-		if got := settledWithin(t, s, 0, circle); len(got) != 4 { // whole again
-			t.Fatalf("%d of 4 shops", len(got))
+		if got := searchBuilt(t, s, 0, circle); len(got) != 4 { // not split
+			t.Fatalf("got %d shops, want 4", len(got))
 		}
-		move(20, 28, 21.04) // and others come
-		if got := settledWithin(t, s, 0, circle); len(got) != 12 {
-			t.Errorf("%d of 12 shops after the second split", len(got))
+		move(20, 28, 21.04) // others are added
+		if got := searchBuilt(t, s, 0, circle); len(got) != 12 {
+			t.Errorf("after the second split: got %d shops, want 12", len(got))
 		}
 	})
 }
 
-func TestAMovedShopIsFoundOnlyWhereItIs(t *testing.T) {
+func TestMovedShopIsFoundOnlyAtNewPosition(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		at := func(lat float64) Draft {
@@ -353,42 +348,42 @@ func TestAMovedShopIsFoundOnlyWhereItIs(t *testing.T) {
 		places := []float64{21.00, 21.01, 21.00, 22.00, 21.00} // within a cell, out of it, and back
 		put(t, s, at(places[0]))
 		for _, lat := range places {
-			settledWithin(t, s, 0, geo.Circle{Center: geo.Point{Lat: lat, Lng: 105.8}, Radius: 5010}) // builds the cells
+			searchBuilt(t, s, 0, geo.Circle{Center: geo.Point{Lat: lat, Lng: 105.8}, Radius: 5010}) // builds the cells
 		}
 		for _, lat := range places {
 			put(t, s, at(lat))
 			for _, look := range []float64{21.00, 21.01, 22.00} {
 				if got := around(look, 500); (len(got) == 1) != (look == lat) {
-					t.Errorf("at %v: %d shops are found at %v", lat, len(got), look)
+					t.Errorf("shop at %v: got %d shops at %v", lat, len(got), look)
 				}
 			}
 			if got := around(21.005, 5000); len(got) > 1 {
-				t.Errorf("at %v: the shop is found %d times by a circle over two of its places", lat, len(got))
+				t.Errorf("shop at %v: got %d shops in a circle with two of its positions", lat, len(got))
 			}
 		}
 	})
 }
 
-func TestNoCellStaysForEver(t *testing.T) {
+func TestCellsExpire(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		sea := geo.Circle{Center: geo.Point{Lat: 10, Lng: -150}, Radius: 1000}
-		if got := settledWithin(t, s, 0, sea); len(got) != 0 {
-			t.Fatalf("shops in the sea: %v", got)
+		if got := searchBuilt(t, s, 0, sea); len(got) != 0 {
+			t.Fatalf("got shops in the sea: %v", got)
 		}
 		key := s.cells.keys.cell(0, geo.CellOf(sea.Center, cellPrecision))
 		ttl := s.cells.rdb.PTTL(t.Context(), key).Val()
 		if ttl <= 0 || ttl > emptyCellTTL {
-			t.Errorf("the empty cell lives for %v, want at most %v", ttl, emptyCellTTL)
+			t.Errorf("empty cell: got TTL %v, want at most %v", ttl, emptyCellTTL)
 		}
 		put(t, s, Draft{ExternalID: "isle", Type: "bar", Name: "Isle", Lat: 10, Lng: -150})
-		if got := settledWithin(t, s, 0, sea); len(got) != 1 {
-			t.Errorf("the shop on the island is not found")
+		if got := searchBuilt(t, s, 0, sea); len(got) != 1 {
+			t.Errorf("got no shop on the island")
 		}
 	})
 }
 
-func TestCirclesOverTheDateLineAreAnsweredFromRows(t *testing.T) {
+func TestCirclesAcrossDateLineUseRows(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		put(t, s,
@@ -400,12 +395,12 @@ func TestCirclesOverTheDateLineAreAnsweredFromRows(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(p.Edges) != 2 || p.Edges[0].Node.Name != "West" || p.Edges[1].Node.Name != "East" {
-			t.Errorf("found %+v, want West and then East", p.Edges)
+			t.Errorf("got %+v, want West, East", p.Edges)
 		}
 	})
 }
 
-func TestManyProcessesMayBuildAndWriteAtOnce(t *testing.T) {
+func TestProcessesBuildAndWriteConcurrently(t *testing.T) {
 	seed := testkit.Seed(t)
 	eachRedis(t, func(t *testing.T, process func() *Service) {
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: 30_000}
@@ -435,10 +430,10 @@ func TestManyProcessesMayBuildAndWriteAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		want := plainly(t, all[0], 0, circle)
+		want := searchRows(t, all[0], 0, circle)
 		for i, s := range all {
-			if got := settledWithin(t, s, 0, circle); !slices.Equal(got, want) {
-				t.Errorf("process %d finds %d of %d shops", i, len(got), len(want))
+			if got := searchBuilt(t, s, 0, circle); !slices.Equal(got, want) {
+				t.Errorf("process %d: got %d shops, want %d", i, len(got), len(want))
 			}
 		}
 	})

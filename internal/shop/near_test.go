@@ -10,27 +10,27 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// Many shops in a small place, some of them on one spot: all pages together
-// are all shops, in order, however deep, whichever way they are found.
-func TestPagesByDistanceAreWholeHoweverDeep(t *testing.T) {
+// Many shops in a small area, some at one position: all pages together contain all shops in
+// order, with and without GEO cells.
+func TestPagesByDistanceAreComplete(t *testing.T) {
 	seed := testkit.Seed(t)
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		rnd := rand.New(rand.NewPCG(seed, 7))
 		s.maxByGEO = 100
-		estimate := scattered(rnd, "crowd", 400)
-		for i := range estimate {
+		drafts := scattered(rnd, "crowd", 400)
+		for i := range drafts {
 			switch {
-			case i < 120: // one spot
-				estimate[i].Lat, estimate[i].Lng = 21.041, 105.801
+			case i < 120: // one position
+				drafts[i].Lat, drafts[i].Lng = 21.041, 105.801
 			default:
-				estimate[i].Lat, estimate[i].Lng = 21.04+rnd.Float64()*0.01, 105.8+rnd.Float64()*0.01
+				drafts[i].Lat, drafts[i].Lng = 21.04+rnd.Float64()*0.01, 105.8+rnd.Float64()*0.01
 			}
 		}
-		estimate[0].Lat = 21.4 // alone, far out
-		put(t, s, estimate...)
+		drafts[0].Lat = 21.4 // far from the others
+		put(t, s, drafts...)
 		circle := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: MaxRadius}
-		settledWithin(t, s, 0, circle)
+		searchBuilt(t, s, 0, circle)
 		rows, err := s.db.Shop.Query().All(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -57,44 +57,43 @@ func TestPagesByDistanceAreWholeHoweverDeep(t *testing.T) {
 				q.After = *p.Info.EndCursor
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("search %q: the pages hold %d shops, not the %d that there are in order", search, len(got), len(want))
+				t.Errorf("search %q: got %d shops, want %d in order", search, len(got), len(want))
 			}
 		}
 	})
 }
 
-// A look must not bring back a whole town, from near or from far.
-func TestALookIsBounded(t *testing.T) {
+// A search must not return a whole town.
+func TestCandidateSearchIsBounded(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		estimate := scattered(rand.New(rand.NewPCG(1, 7)), "crowd", 400)
-		for i := range estimate {
-			estimate[i].Lat, estimate[i].Lng = 21.04, 105.6+float64(i)*1e-4 // 10 m apart
+		drafts := scattered(rand.New(rand.NewPCG(1, 7)), "crowd", 400)
+		for i := range drafts {
+			drafts[i].Lat, drafts[i].Lng = 21.04, 105.6+float64(i)*1e-4 // 10 m apart
 		}
-		put(t, s, estimate...)
+		put(t, s, drafts...)
 		far := geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.5}, Radius: MaxRadius}
-		settledWithin(t, s, 0, far)
+		searchBuilt(t, s, 0, far)
 		for _, geo := range []bool{true, false} {
 			byGEO := geo
 			c, err := s.findCandidates(t.Context(), Query{Near: &far}, far, distanceKey{}, 40, &byGEO)
 			if err != nil || byGEO != geo {
 				t.Fatal(byGEO, err)
 			}
-			// 40 of each cell: the crowd stands in one.
+			// 40 of each cell: the crowd is in one cell.
 			if len(c.list) < 40 || len(c.list) > 80 || c.reach >= far.Radius {
-				t.Errorf("by GEO %v: %d candidates up to %v m", geo, len(c.list), c.reach)
+				t.Errorf("by GEO %v: got %d candidates up to %v m", geo, len(c.list), c.reach)
 			}
 			near, err := s.resolve(t.Context(), Query{Near: &far}, far, c, distanceKey{}, 10)
 			if err != nil || len(near) != 10 {
-				t.Errorf("by GEO %v: %d of 10 are certain, %v", geo, len(near), err)
+				t.Errorf("by GEO %v: got %d certain shops, %v, want 10", geo, len(near), err)
 			}
 		}
 	})
 }
 
-// The nearest 1000 are those of the first page: shops that are added nearer by
-// while a reader turns pages push none of them out.
-func TestSortedByScoreTheNearestStayWhoTheyWere(t *testing.T) {
+// The first page determines the nearest 1000: nearer shops that are added later displace none.
+func TestNearestSetIsStableAcrossPages(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		line := func(name string, n int, lat float64) []Draft {
@@ -130,11 +129,11 @@ func TestSortedByScoreTheNearestStayWhoTheyWere(t *testing.T) {
 		}
 		for i := range 200 {
 			if name := fmt.Sprint("old ", i); seen[name] != 1 {
-				t.Fatalf("%s was shown %d times", name, seen[name])
+				t.Fatalf("%s: got %d times, want 1", name, seen[name])
 			}
 		}
 		if seen["far 0"] != 0 {
-			t.Error("a shop beyond the nearest was shown")
+			t.Error("got a shop beyond the nearest")
 		}
 	})
 }

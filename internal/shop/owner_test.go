@@ -9,21 +9,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-func TestTheShopsOfAnOwnerAreListedInEveryOrder(t *testing.T) {
+func TestShopsOfOwnerAreListedInEveryOrder(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		ann, bob, nobody := user(t, s), user(t, s), int64(0)
+		ann, bob, unowned := user(t, s), user(t, s), int64(0)
 		var drafts []Draft
 		for i := range 120 {
 			drafts = append(drafts, Draft{
-				ExternalID: fmt.Sprintf("%03d", i), OwnerID: []int64{ann, bob, nobody}[i%3], Type: []string{"cafe", "bar"}[i/3%2],
+				ExternalID: fmt.Sprintf("%03d", i), OwnerID: []int64{ann, bob, unowned}[i%3], Type: []string{"cafe", "bar"}[i/3%2],
 				Name: fmt.Sprint("Shop ", i), Score: float64(i%7) / 2, Lat: 21.04 + float64(i)*1e-4, Lng: 105.8,
 			})
 		}
 		put(t, s, drafts...)
 		circle := &geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: 5000}
-		settledWithin(t, s, 0, *circle)
-		bar := kinds(t, s)["bar"]
+		searchBuilt(t, s, 0, *circle)
+		bar := typeIDs(t, s)["bar"]
 		tests := []struct {
 			name string
 			q    Query
@@ -45,26 +45,26 @@ func TestTheShopsOfAnOwnerAreListedInEveryOrder(t *testing.T) {
 				seen := map[int64]bool{}
 				for i, shop := range got {
 					if optional.Value(shop.OwnerID) != owner || seen[shop.ID] {
-						t.Errorf("%s: shop %d of %d (not %d) is shown, twice: %v", tt.name, shop.ID, optional.Value(shop.OwnerID), other, seen[shop.ID])
+						t.Errorf("%s: got shop %d of owner %d (other owner %d), repeated: %v", tt.name, shop.ID, optional.Value(shop.OwnerID), other, seen[shop.ID])
 					}
 					seen[shop.ID] = true
 					if tt.q.Order == ByNewest && i > 0 && shop.ID > got[i-1].ID {
-						t.Errorf("%s: shop %d comes behind %d", tt.name, shop.ID, got[i-1].ID)
+						t.Errorf("%s: got shop %d after %d", tt.name, shop.ID, got[i-1].ID)
 					}
 				}
 				if len(got) != tt.want {
-					t.Errorf("%s: %d shops, want %d", tt.name, len(got), tt.want)
+					t.Errorf("%s: got %d shops, want %d", tt.name, len(got), tt.want)
 				}
 			}
 		}
 		if got := wholeList(t, s, Query{Order: ByNewest, First: 9, OwnerID: bob + 1}); len(got) != 0 {
-			t.Errorf("somebody without shops has %d", len(got))
+			t.Errorf("owner without shops: got %d", len(got))
 		}
 	})
 }
 
-// The cells know no owners: a candidate from them is checked like any other.
-func TestACandidateOfAnotherOwnerIsNotTaken(t *testing.T) {
+// Cells have no owners: the row of each candidate is checked.
+func TestCandidateOfAnotherOwnerIsSkipped(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		ann := user(t, s)
@@ -74,19 +74,19 @@ func TestACandidateOfAnotherOwnerIsNotTaken(t *testing.T) {
 			d.ExternalID = fmt.Sprint(d.OwnerID)
 			put(t, s, d)
 		}
-		all := settledWithin(t, s, 0, circle)
+		all := searchBuilt(t, s, 0, circle)
 		c, ok := s.cells.within(t.Context(), 0, circle, 100)
 		if !ok || len(c.list) != 3 {
-			t.Fatalf("the cells give %v", c.list)
+			t.Fatalf("cells: got %v", c.list)
 		}
 		got, err := s.resolve(t.Context(), Query{Near: &circle, OwnerID: ann}, circle, c, distanceKey{}, 10)
 		if err != nil || len(got) != 1 || optional.Value(got[0].shop.OwnerID) != ann {
-			t.Errorf("%v, %v of %v are taken", got, err, all)
+			t.Errorf("got %v, %v of %v", got, err, all)
 		}
 	})
 }
 
-// wholeList turns pages to the end.
+// wholeList reads all pages.
 func wholeList(t *testing.T, s *Service, q Query) []*Shop {
 	t.Helper()
 	var all []*Shop
@@ -105,7 +105,7 @@ func wholeList(t *testing.T, s *Service, q Query) []*Shop {
 	}
 }
 
-func TestADraftOwnsItsShopOnlyWhenItAddsIt(t *testing.T) {
+func TestDraftSetsOwnerOnlyOnInsert(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		ann, bob := user(t, s), user(t, s)
@@ -120,7 +120,7 @@ func TestADraftOwnsItsShopOnlyWhenItAddsIt(t *testing.T) {
 			t.Helper()
 			got, err := s.Upsert(t.Context(), drafts, func(int) {})
 			if err != nil || got != want {
-				t.Errorf("%+v, %v; want %+v", got, err, want)
+				t.Errorf("got %+v, %v; want %+v", got, err, want)
 			}
 		}
 		a := Draft{ExternalID: "a", Type: "cafe", Name: "A", Lat: 1, Lng: 1, OwnerID: ann}
@@ -128,20 +128,20 @@ func TestADraftOwnsItsShopOnlyWhenItAddsIt(t *testing.T) {
 		upsert(SaveCounts{Added: 2}, a, b)
 		want := []int64{ann, 0}
 		if got := owners(); !slices.Equal(got, want) {
-			t.Fatalf("owners %v, want %v", got, want)
+			t.Fatalf("got owners %v, want %v", got, want)
 		}
 		a.OwnerID, b.OwnerID = bob, bob
 		upsert(SaveCounts{Unchanged: 2}, a, b)
 		a.Name, b.Name = "A2", "B2"
-		upsert(SaveCounts{Changed: 1, Unchanged: 1}, a, b) // what has an owner is the owner's to change
+		upsert(SaveCounts{Changed: 1, Unchanged: 1}, a, b) // imports do not change owned shops
 		a.OwnerID, a.Name = 0, "A3"
 		upsert(SaveCounts{Unchanged: 2}, a, b)
 		if got := owners(); !slices.Equal(got, want) {
-			t.Errorf("owners %v, want still %v", got, want)
+			t.Errorf("got owners %v, want %v", got, want)
 		}
 		all := list(t, s, Query{Order: ByNewest, First: 10})
 		if all[0].Name != "B2" || all[1].Name != "A" {
-			t.Errorf("the shops are called %s and %s", all[0].Name, all[1].Name)
+			t.Errorf("got names %s and %s, want B2 and A", all[0].Name, all[1].Name)
 		}
 	})
 }

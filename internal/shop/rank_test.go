@@ -9,9 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/geo"
 )
 
-// Shops without a score stand among the average ones, in lists of every kind, page by
-// page.
-func TestUnratedShopsAreListedAmongAverageOnes(t *testing.T) {
+// Unrated shops are among the average ones in all lists and page sizes.
+func TestUnratedShopsRankAsAverage(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		ann := user(t, s)
@@ -25,14 +24,14 @@ func TestUnratedShopsAreListedAmongAverageOnes(t *testing.T) {
 		put(t, s, drafts...)
 		want := []string{"Shop 5", "Shop 4.5", "Shop 3.9", "Shop 0", "Shop 3.8", "Shop 0", "Shop 3.7", "Shop 2"}
 		circle := &geo.Circle{Center: geo.Point{Lat: 21.04, Lng: 105.8}, Radius: 5000}
-		settledWithin(t, s, 0, *circle)
+		searchBuilt(t, s, 0, *circle)
 		for name, q := range map[string]Query{
-			"by default":          {},
-			"of a type":           {TypeID: kinds(t, s)["bar"]},
-			"of an owner":         {OwnerID: ann, Order: ByScore},
-			"by a word":           {Search: "shop", Order: ByScore},
-			"of the nearest":      {Near: circle, Order: ByScore},
-			"of those near, word": {Near: circle, Search: "shop", Order: ByScore},
+			"by default":           {},
+			"of a type":            {TypeID: typeIDs(t, s)["bar"]},
+			"of an owner":          {OwnerID: ann, Order: ByScore},
+			"by a word":            {Search: "shop", Order: ByScore},
+			"of the nearest":       {Near: circle, Order: ByScore},
+			"of nearby, by a word": {Near: circle, Search: "shop", Order: ByScore},
 		} {
 			for _, first := range []int{1, 2, 3, 100} {
 				q.First, q.After = first, ""
@@ -40,7 +39,7 @@ func TestUnratedShopsAreListedAmongAverageOnes(t *testing.T) {
 				for _, shop := range wholeList(t, s, q) {
 					got = append(got, shop.Name)
 					if unrated := shop.Name == "Shop 0"; unrated != (shop.Score == nil) {
-						t.Errorf("%s has the score %v", shop.Name, shop.Score)
+						t.Errorf("%s: got score %v", shop.Name, shop.Score)
 					}
 				}
 				if d := cmp.Diff(want, got); d != "" {

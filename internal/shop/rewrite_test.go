@@ -18,8 +18,8 @@ func rewriteAll(t *testing.T, s *Service) {
 	}
 }
 
-// named returns the names of the shops that a search finds.
-func named(t *testing.T, s *Service, search string) (names []string) {
+// namesFound returns the names of the shops that a search finds.
+func namesFound(t *testing.T, s *Service, search string) (names []string) {
 	t.Helper()
 	p, err := s.List(t.Context(), Query{Search: search, Order: ByNewest, First: 100})
 	if err != nil {
@@ -31,8 +31,8 @@ func named(t *testing.T, s *Service, search string) (names []string) {
 	return names
 }
 
-// What a server of the release before stores is found by its own rules until it is
-// rewritten, and by today's then. Its searches find what today's servers store.
+// A text of the previous release is found by its rules until the rewrite, then by the current
+// ones. Searches of the previous release find current texts.
 func TestOldSearchTextsAreFoundAndRewritten(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
@@ -49,29 +49,29 @@ func TestOldSearchTextsAreFoundAndRewritten(t *testing.T) {
 		set("old", before)
 		set("wrong", "something else\n\n")
 		for _, search := range []string{"Zoë’s", "TEA-house", "zoë’s tea-house", "1 élan"} {
-			if got := named(t, s, search); !cmp.Equal(got, []string{"Zoë’s Tea-House"}) {
-				t.Errorf("before, %q finds %q", search, got)
+			if got := namesFound(t, s, search); !cmp.Equal(got, []string{"Zoë’s Tea-House"}) {
+				t.Errorf("before the rewrite, %q: got %q", search, got)
 			}
 		}
 		version := s.db.Shop.Query().Where(entshop.ExternalID("old")).OnlyX(t.Context()).Version
 		rewriteAll(t, s)
 		for _, search := range []string{"zoes tea", "zoe's", "teahouse", "tea house", "ÉLAN STREET", "elan street", "Zoë’s"} {
-			if got := named(t, s, search); !cmp.Equal(got, []string{"Zoë’s Tea-House"}) {
-				t.Errorf("after, %q finds %q", search, got)
+			if got := namesFound(t, s, search); !cmp.Equal(got, []string{"Zoë’s Tea-House"}) {
+				t.Errorf("after the rewrite, %q: got %q", search, got)
 			}
 		}
-		if got := named(t, s, "creme"); !cmp.Equal(got, []string{"Crème"}) {
-			t.Errorf("a repaired row: %q", got)
+		if got := namesFound(t, s, "creme"); !cmp.Equal(got, []string{"Crème"}) {
+			t.Errorf("repaired row: got %q", got)
 		}
 		row := s.db.Shop.Query().Where(entshop.ExternalID("old")).OnlyX(t.Context())
 		if row.Version != version || !strings.Contains(row.Search, normalize("zoë’s tea-house")) {
-			t.Errorf("version %d, not %d; text %q, which the release before searches", row.Version, version, row.Search)
+			t.Errorf("got version %d and text %q, want version %d and the previous form", row.Version, row.Search, version)
 		}
 	})
 }
 
 // Several processes rewrite while shops change.
-func TestSearchTextsAreRewrittenBesideWrites(t *testing.T) {
+func TestSearchTextsAreRewrittenDuringWrites(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		a, b := process(), process()
 		const shops = 3*rewritePage/2 + 7
@@ -96,10 +96,10 @@ func TestSearchTextsAreRewrittenBesideWrites(t *testing.T) {
 			put(t, b, drafts...)
 		})
 		all.Wait()
-		rewriteAll(t, a) // what was locked
+		rewriteAll(t, a) // rows that were locked
 		for _, row := range a.db.Shop.Query().AllX(t.Context()) {
 			if want := searchText(row.Name, "", ""); row.Search != want {
-				t.Fatalf("shop %d has the text %q, not %q", row.ID, row.Search, want)
+				t.Fatalf("shop %d: got text %q, want %q", row.ID, row.Search, want)
 			}
 		}
 	})

@@ -29,7 +29,7 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 			create("all is set").SetExternalID("x:1").SetOwnerID(owner.ID).SetArea("").SetAddress("1 \"Tea\" Rd\\\n").SetAvgPrice(0).SetSold(7).
 				SetCommentCount(1 << 30).SetScore(4.7).SetOpenHours("10–22 火锅").SetVersion(1 << 60).
 				SetImages(mediapath.Column([]string{"/media/a.png", "/media/a \"b\" 火.png"}, map[string]mediapath.Size{"/media/a.png": {Width: 640, Height: 480}})).SaveX(ctx),
-			create("a picture without a size").SetArea("Old Town").SetAvgPrice(5000).SetScore(5).SetImages(mediapath.Column([]string{"/media/b.png"}, nil)).SaveX(ctx),
+			create("an image without a size").SetArea("Old Town").SetAvgPrice(5000).SetScore(5).SetImages(mediapath.Column([]string{"/media/b.png"}, nil)).SaveX(ctx),
 		}
 		want, ids := map[int64]Shop{}, make([]int64, len(rows))
 		for i, r := range rows {
@@ -40,7 +40,7 @@ func TestLookupsReadWhatEntReads(t *testing.T) {
 			want[r.ID], ids[i] = *shop, r.ID
 			got, err := s.loadShops(ctx, []int64{r.ID, 1 << 40})
 			if d := cmp.Diff(map[int64]Shop{r.ID: want[r.ID]}, got); d != "" || err != nil {
-				t.Errorf("%s and one that is not there: %v (-want +got)\n%s", r.Name, err, d)
+				t.Errorf("%s and a missing one: %v (-want +got)\n%s", r.Name, err, d)
 			}
 			got, err = s.loadShops(ctx, []int64{r.ID})
 			if d := cmp.Diff(map[int64]Shop{r.ID: want[r.ID]}, got); d != "" || err != nil {
@@ -91,7 +91,7 @@ func TestCorruptImagesNameTheirShop(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s, ctx := process(), t.Context()
 		ann := user(t, s)
-		shop := create(t, s, ann, noodles(kinds(t, s)["cafe"]))
+		shop := create(t, s, ann, noodles(typeIDs(t, s)["cafe"]))
 		s.db.Shop.UpdateOneID(shop.ID).SetImages(`{"url": 7}`).ExecX(ctx)
 		name := Changes{Name: optional.Set("Tea")}
 		for _, call := range []struct {
@@ -108,7 +108,7 @@ func TestCorruptImagesNameTheirShop(t *testing.T) {
 			}
 		}
 		if got := row(t, s, shop.ID); got.Name == "Tea" || got.Version != shop.Version {
-			t.Errorf("the row changed: %+v", got)
+			t.Errorf("got changed row %+v", got)
 		}
 	})
 }

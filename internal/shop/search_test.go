@@ -58,13 +58,13 @@ func TestSearchesFindOtherSpellings(t *testing.T) {
 					want = []string{tt.want}
 				}
 				if !cmp.Equal(got, want) {
-					t.Errorf("%s, %s: %q finds %q, want %q", tt.name, q.Order, tt.search, got, want)
+					t.Errorf("%s, %s: %q: got %q, want %q", tt.name, q.Order, tt.search, got, want)
 				}
 			}
 		}
 		for _, nothing := range []string{"", " ", "\u200b\ufe0f", "\u00ad\u3164"} {
-			if got := named(t, s, nothing); len(got) != 9 {
-				t.Errorf("%+q shows nothing and finds %q", nothing, got)
+			if got := namesFound(t, s, nothing); len(got) != 9 {
+				t.Errorf("blank %+q: got %q, want all shops", nothing, got)
 			}
 		}
 	})

@@ -13,8 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-// Every field of a Draft counts: a change of it alone is stored, once. A field
-// that is added later and forgotten somewhere fails here.
+// A change of any field is stored, once. A new field that is not handled everywhere fails here.
 func TestEachFieldOfADraftIsStored(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
@@ -23,7 +22,7 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 			t.Helper()
 			got, err := s.Upsert(t.Context(), []Draft{d}, func(int) {})
 			if err != nil || got != want {
-				t.Errorf("%+v, %v; want %+v", got, err, want)
+				t.Errorf("got %+v, %v; want %+v", got, err, want)
 			}
 		}
 		upsert(SaveCounts{Added: 1})
@@ -32,7 +31,7 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 		for i := range v.NumField() {
 			name, field := v.Type().Field(i).Name, v.Field(i)
 			switch {
-			case name == "ExternalID", name == "FormerID", name == "OwnerID", name == "Images": // of the insert alone
+			case name == "ExternalID", name == "FormerID", name == "OwnerID", name == "Images": // only for inserts
 				continue
 			case name == "Type":
 				field.SetString("bar")
@@ -49,7 +48,7 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 			upsert(SaveCounts{Changed: 1})
 			upsert(SaveCounts{Unchanged: 1})
 		}
-		// What is known can become unknown.
+		// Known values can become unknown.
 		d.Area, d.OpenHours, d.AvgPrice = "", "", nil
 		upsert(SaveCounts{Changed: 1})
 		upsert(SaveCounts{Unchanged: 1})
@@ -59,12 +58,12 @@ func TestEachFieldOfADraftIsStored(t *testing.T) {
 		}
 		got := p.Edges[0].Node
 		if got.Name != "One and more" || got.Area != nil || got.OpenHours != nil || got.AvgPrice != nil || got.At != (geo.Point{Lat: 21.25, Lng: 105.25}) || optional.Value(got.Score) != 3.25 {
-			t.Errorf("the shop is %+v", got)
+			t.Errorf("got shop %+v", got)
 		}
 	})
 }
 
-func TestADraftThatBreaksABoundStoresNothing(t *testing.T) {
+func TestInvalidDraftStoresNothing(t *testing.T) {
 	good := func() Draft { return Draft{ExternalID: "x", Type: "cafe", Name: "X", Lat: 1, Lng: 1} }
 	tests := []struct {
 		name string
@@ -91,22 +90,22 @@ func TestADraftThatBreaksABoundStoresNothing(t *testing.T) {
 			bad := good()
 			tt.edit(&bad)
 			if _, err := s.Upsert(t.Context(), []Draft{good(), bad}, func(int) {}); err == nil {
-				t.Errorf("%s is stored", tt.name)
+				t.Errorf("%s: got no error", tt.name)
 			}
 		}
 		if n, err := s.Count(t.Context()); err != nil || n != 0 {
-			t.Errorf("%d shops are stored, %v", n, err)
+			t.Errorf("got %d shops, %v, want none", n, err)
 		}
 		longest := good()
 		longest.Name, longest.Area = strings.Repeat("火", MaxName), strings.Repeat("火", MaxArea)
 		longest.Address, longest.OpenHours = strings.Repeat("火", MaxAddress), strings.Repeat("火", MaxOpenHours)
 		if _, err := s.Upsert(t.Context(), []Draft{longest}, func(int) {}); err != nil {
-			t.Errorf("the longest texts are refused: %v", err)
+			t.Errorf("maximum lengths: %v", err)
 		}
 	})
 }
 
-func TestOfDraftsWithOneIDTheLastCounts(t *testing.T) {
+func TestLastDraftWithSameIDWins(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		var drafts []Draft
@@ -116,12 +115,12 @@ func TestOfDraftsWithOneIDTheLastCounts(t *testing.T) {
 		last := 0
 		counts, err := s.Upsert(t.Context(), drafts, func(done int) {
 			if done <= last {
-				t.Errorf("progress went from %d to %d", last, done)
+				t.Errorf("got progress %d after %d", done, last)
 			}
 			last = done
 		})
 		if err != nil || counts != (SaveCounts{Added: 550}) || last != 550 {
-			t.Fatalf("%+v, %v, progress %d", counts, err, last)
+			t.Fatalf("got %+v, %v, progress %d", counts, err, last)
 		}
 		p, err := s.List(t.Context(), Query{First: 100, Order: ByNewest})
 		if err != nil {
@@ -130,13 +129,13 @@ func TestOfDraftsWithOneIDTheLastCounts(t *testing.T) {
 		for _, e := range p.Edges {
 			var n int
 			if _, err := fmt.Sscanf(e.Node.Name, "Shop %d", &n); err != nil || n < 550 {
-				t.Fatalf("%s is stored, want the last of its id", e.Node.Name)
+				t.Fatalf("got %s, want the last draft of its id", e.Node.Name)
 			}
 		}
 	})
 }
 
-func TestACancelledUpsertStoresNothing(t *testing.T) {
+func TestCancelledUpsertStoresNothing(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		var drafts []Draft
@@ -146,25 +145,25 @@ func TestACancelledUpsertStoresNothing(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		if _, err := s.Upsert(ctx, drafts, func(int) { cancel() }); err == nil {
-			t.Error("no error")
+			t.Error("got no error")
 		}
 		if n, err := s.Count(t.Context()); err != nil || n != 0 {
-			t.Errorf("%d shops are stored, %v", n, err)
+			t.Errorf("got %d shops, %v, want none", n, err)
 		}
 	})
 }
 
-func FuzzFold(f *testing.F) {
+func FuzzNormalize(f *testing.F) {
 	for _, s := range []string{"", "Straße", "ＦＵＬＬ", "cafe\u0301", "İstanbul", "a\u0000b", "ﬃ", "Ǆ"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
 		once := normalize(s)
 		if again := normalize(once); again != once {
-			t.Errorf("fold(%q) = %q, and again %q", s, once, again)
+			t.Errorf("normalize(%q): got %q, then %q", s, once, again)
 		}
 		if strings.ContainsAny(once, "\n\x00") {
-			t.Errorf("fold(%q) = %q holds a control character", s, once)
+			t.Errorf("normalize(%q): got %q with a control character", s, once)
 		}
 	})
 }
@@ -172,7 +171,7 @@ func FuzzFold(f *testing.F) {
 func TestIDsAreFoundByExternalIDs(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
-		const n = namesPerStatement + 1 // more than a statement reads
+		const n = namesPerStatement + 1 // needs two statements
 		drafts, names := make([]Draft, n), make([]string, n)
 		for i := range drafts {
 			names[i] = fmt.Sprintf("many:%d", i)
@@ -181,20 +180,20 @@ func TestIDsAreFoundByExternalIDs(t *testing.T) {
 		put(t, s, drafts...)
 		ids, err := s.IDsOf(t.Context(), append(names, "many:none"))
 		if err != nil || len(ids) != n {
-			t.Fatalf("%d ids of %d, %v", len(ids), n, err)
+			t.Fatalf("got %d ids, %v, want %d", len(ids), err, n)
 		}
 		for _, name := range []string{names[0], names[n-2], names[n-1]} {
 			if got, err := s.ByID(t.Context(), ids[name]); err != nil || got.Name != name {
-				t.Errorf("%s has the id of %+v, %v", name, got, err)
+				t.Errorf("%s: got %+v, %v", name, got, err)
 			}
 		}
 		if none, err := s.IDsOf(t.Context(), nil); err != nil || len(none) > 0 {
-			t.Errorf("of no names: %v, %v", none, err)
+			t.Errorf("without names: got %v, %v", none, err)
 		}
 	})
 }
 
-func TestAShopIsFoundUnderItsFormerID(t *testing.T) {
+func TestFormerIDRenamesShop(t *testing.T) {
 	eachStack(t, func(t *testing.T, process func() *Service) {
 		s := process()
 		owner := user(t, s)
@@ -202,7 +201,7 @@ func TestAShopIsFoundUnderItsFormerID(t *testing.T) {
 			t.Helper()
 			got, err := s.Upsert(t.Context(), drafts, func(int) {})
 			if err != nil || got != want {
-				t.Errorf("%+v, %v; want %+v", got, err, want)
+				t.Errorf("got %+v, %v; want %+v", got, err, want)
 			}
 		}
 		one := Draft{ExternalID: "1", Type: "cafe", Name: "One", Lat: 1, Lng: 1}
@@ -214,20 +213,20 @@ func TestAShopIsFoundUnderItsFormerID(t *testing.T) {
 		}
 		one.ExternalID, one.FormerID, one.Name = "town:1", "1", "One and more"
 		two.ExternalID, two.FormerID, two.Name = "town:2", "2", "Two and more"
-		upsert(SaveCounts{Changed: 1, Unchanged: 1}, one, two) // an owner's shop keeps its name
+		upsert(SaveCounts{Changed: 1, Unchanged: 1}, one, two) // owned shops keep their name
 		upsert(SaveCounts{Unchanged: 2}, one, two)
 		now, err := s.IDsOf(t.Context(), []string{"1", "2", "town:1", "town:2"})
 		if err != nil || len(now) != 2 || now["town:1"] != ids["1"] || now["town:2"] != ids["2"] {
-			t.Errorf("ids %v, %v; were %v", now, err, ids)
+			t.Errorf("got ids %v, %v; want those of %v", now, err, ids)
 		}
-		// A shop that has the id already stays what it is, and so does the other one.
+		// If another shop already has the id, both stay unchanged.
 		other := Draft{ExternalID: "1", Type: "cafe", Name: "Other", Lat: 2, Lng: 2}
 		upsert(SaveCounts{Added: 1}, other)
 		upsert(SaveCounts{Unchanged: 1}, one)
 		known, err := s.Known(t.Context(), []string{"1", "town:1", "3"})
 		want := map[string]Known{"1": {"Other", geo.Point{Lat: 2, Lng: 2}}, "town:1": {"One and more", geo.Point{Lat: 1, Lng: 1}}}
 		if err != nil || !maps.Equal(known, want) {
-			t.Errorf("%v, %v; want %v", known, err, want)
+			t.Errorf("got %v, %v; want %v", known, err, want)
 		}
 	})
 }

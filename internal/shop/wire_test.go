@@ -14,13 +14,13 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redisdb.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // refused connections would log one line each
 	os.Exit(m.Run())
 }
 
 type dialer = func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// A wire is a way to Redis that can be cut and mended. The zero wire is whole.
+// wire is a connection to Redis that can be cut and restored. The zero wire works.
 type wire struct {
 	mu    sync.Mutex
 	state wireState
@@ -37,8 +37,7 @@ const (
 	mute            // accepts and never answers
 )
 
-// around returns a dialer that goes through the wire; through a nil one it is
-// the dialer itself.
+// around returns a dialer that uses the wire. A nil wire returns dial.
 func (w *wire) around(dial dialer) dialer {
 	if w == nil {
 		return dial
@@ -68,8 +67,8 @@ func (w *wire) around(dial dialer) dialer {
 	}
 }
 
-// become changes the wire and breaks the connections that go through it.
-func (w *wire) become(state wireState) {
+// set changes the state and closes all connections.
+func (w *wire) set(state wireState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.state = state

@@ -14,17 +14,17 @@ func TestOnlyPathsBelowMediaAreValid(t *testing.T) {
 		"/media/" + strings.Repeat("a", 182): false,
 	} {
 		if Valid(path) != want {
-			t.Errorf("%q is valid: %v", path, !want)
+			t.Errorf("%q: got valid %v, want %v", path, !want, want)
 		}
 	}
 }
 
-func TestAPictureIsFoundByItsPathAlone(t *testing.T) {
+func TestParseInvertsPath(t *testing.T) {
 	hash := strings.Repeat("0a", 20)
 	for _, n := range []Name{{Hash: hash, ID: 1}, {Hash: hash, ID: 1<<63 - 1, PNG: true}, {Hash: hash, ID: 36, Small: true}, {Hash: hash, ID: 7, PNG: true, Small: true}} {
 		got, ok := Parse(n.Path())
 		if !ok || got != n || !Valid(n.Path()) {
-			t.Errorf("%s is read as %+v, %v", n.Path(), got, ok)
+			t.Errorf("%s: got %+v, %v, want %+v", n.Path(), got, ok, n)
 		}
 	}
 	for _, path := range []string{
@@ -32,17 +32,17 @@ func TestAPictureIsFoundByItsPathAlone(t *testing.T) {
 		"/media/" + hash + "-1.jpg.png", "/media/" + strings.ToUpper(hash) + "-1.jpg", "/media/" + hash + "-1.jpg\n", "/media/../media/" + hash + "-1.jpg", "/media/" + hash + "-zzzzzzzzzzzzz.jpg",
 	} {
 		if n, ok := Parse(path); ok {
-			t.Errorf("%q is read as %+v", path, n)
+			t.Errorf("%q: got %+v, want an error", path, n)
 		}
 	}
 }
 
-func TestAPictureKeptHereHasAThumbnailBesideIt(t *testing.T) {
+func TestUploadedImageHasThumbnail(t *testing.T) {
 	n := Name{Hash: strings.Repeat("f", 40), ID: 40}
 	if got := ImageOf(n.Path(), 3, 2); got.ThumbnailURL != "/media/"+n.Hash+"-14-small.jpg" || got.URL != n.Path() || *got.Width != 3 || *got.Height != 2 {
-		t.Errorf("it is %+v", got)
+		t.Errorf("uploaded image: got %+v", got)
 	}
 	if got := ImageOf("/media/a.webp", 0, 0); got.ThumbnailURL != "/media/a.webp" || got.Width != nil || got.Height != nil {
-		t.Errorf("another one is %+v", got)
+		t.Errorf("other image: got %+v", got)
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// alone is a Service as the embedded mode has it: L1 and guard on.
 // configOf returns the Config of a Service on the stores of a process.
 func configOf(from storetest.Process, reg prometheus.Registerer) Config {
 	return Config{
@@ -25,7 +24,8 @@ func configOf(from storetest.Process, reg prometheus.Registerer) Config {
 	}
 }
 
-func alone(t *testing.T, from storetest.Process) *Service {
+// singleProcess opens a Service of the embedded mode, with memory cache and existence filter.
+func singleProcess(t *testing.T, from storetest.Process) *Service {
 	t.Helper()
 	hub, err := cache.NewClient(from.Redis, cache.Options{Prefix: storetest.Prefix, Log: from.Log, SingleProcess: true, LocalBytes: 1 << 20})
 	if err != nil {
@@ -42,8 +42,8 @@ func alone(t *testing.T, from storetest.Process) *Service {
 	return s
 }
 
-// A new type that somebody asked for before it was there.
-func TestANewTypeIsListedAtOnce(t *testing.T) {
+// Reads of a type before it exists do not hide it.
+func TestNewTypeIsListedAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
 		s := New(from.DB, from.Hub, from.NewOutbox(t), configOf(from, from.Registry))
@@ -58,7 +58,7 @@ func TestANewTypeIsListedAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(types) != len(Catalogue()) {
-			t.Errorf("%d types listed, %d stored", len(types), len(Catalogue()))
+			t.Errorf("got %d types, want %d", len(types), len(Catalogue()))
 		}
 		page, err := s.List(t.Context(), Query{TypeID: 1, First: 5})
 		_ = page
@@ -68,8 +68,8 @@ func TestANewTypeIsListedAtOnce(t *testing.T) {
 	})
 }
 
-// A start that stored a type's new name and could not tell Redis.
-func TestPlantingIsToldByAnotherProcess(t *testing.T) {
+// A process stores the new name of a type, but cannot reach Redis.
+func TestCatalogueChangeIsPublishedByAnotherProcess(t *testing.T) {
 	eachWire(t, func(t *testing.T, process func(*wire) *Service) {
 		var w wire
 		s, other := process(&w), process(nil)
@@ -84,24 +84,24 @@ func TestPlantingIsToldByAnotherProcess(t *testing.T) {
 			}
 			return types[0].Name
 		}
-		// An older release's name, cached.
+		// Cache the name of an older release.
 		s.db.ShopType.UpdateOneID(first[0].ID).SetName("Old").ExecX(t.Context())
 		if err := other.InvalidateTypes(t.Context(), first[0].ID); err != nil || name() != "Old" {
 			t.Fatal(name(), err)
 		}
-		w.become(cut)
+		w.set(cut)
 		if err := s.SaveCatalogue(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if got := name(); got != "Old" {
-			t.Fatalf("the cache says %q: the test tests nothing", got)
+			t.Fatalf("invalid test: the cache has %q", got)
 		}
 		storetest.Relay(t, other.outbox)
 		testkit.Eventually(t, 10*time.Second, func() bool { return name() == first[0].Name })
 	})
 }
 
-func many(n int, typ string) []Draft {
+func manyDrafts(n int, typ string) []Draft {
 	var d []Draft
 	for i := range n {
 		d = append(d, Draft{ExternalID: fmt.Sprint("r", i), Type: typ, Name: fmt.Sprint("Shop ", i), Address: "a", Lat: 21, Lng: 105, Score: 3})
@@ -109,16 +109,16 @@ func many(n int, typ string) []Draft {
 	return d
 }
 
-// A row in the database that the entity cache calls absent: committed, and not
-// announced yet (or never: the reply to the INSERT was lost).
-func TestAnUnannouncedRowDoesNotEndTheList(t *testing.T) {
+// The cache reports a committed row as absent before its invalidation, or without one if the
+// reply to the INSERT was lost.
+func TestRowUnknownToCacheDoesNotEndList(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		s := alone(t, storetest.Open(t, on))
-		put(t, s, many(10, Catalogue()[0].Key)...)
+		s := singleProcess(t, storetest.Open(t, on))
+		put(t, s, manyDrafts(10, Catalogue()[0].Key)...)
 		deadline := time.Now().Add(5 * time.Second)
-		for id := int64(1000); ; id++ { // until the guard is built; that there is no such shop stays in memory
+		for id := int64(1000); ; id++ { // until the filter exists; memory holds absent ids
 			if _, err := s.ByID(t.Context(), id); err == nil {
-				t.Fatalf("there is %d", id)
+				t.Fatalf("got missing shop %d", id)
 			}
 			excluded := int64(0)
 			for _, st := range s.hubStats() {
@@ -128,7 +128,7 @@ func TestAnUnannouncedRowDoesNotEndTheList(t *testing.T) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatal("no guard")
+				t.Fatal("got no existence filter")
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
@@ -138,17 +138,17 @@ func TestAnUnannouncedRowDoesNotEndTheList(t *testing.T) {
 		}
 		model := s.db.Shop.GetX(t.Context(), first.Edges[0].Node.ID)
 		orphan := s.db.Shop.Create().SetTypeID(model.TypeID).SetName("Orphan").SetLat(21).SetLng(105).SetGeo(geo.Hash(geo.Point{Lat: 21, Lng: 105})).SetSearch("orphan").SaveX(t.Context())
-		// any later write to the table
+		// Any later write to the table.
 		put(t, s, Draft{ExternalID: "later", Type: Catalogue()[0].Key, Name: "Later", Address: "a", Lat: 21, Lng: 105, Score: 3})
 		page, err := s.List(t.Context(), Query{Order: ByNewest, First: 5})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(page.Edges) != 5 || !page.Info.HasNextPage {
-			t.Errorf("12 shops stored; first 5: %d edges, hasNextPage %v", len(page.Edges), page.Info.HasNextPage)
+			t.Errorf("first 5 of 12 shops: got %d edges, hasNextPage %v", len(page.Edges), page.Info.HasNextPage)
 		}
 		if _, err := s.ByID(t.Context(), orphan.ID); err != nil {
-			t.Errorf("a committed row cannot be read: %v", err)
+			t.Errorf("cannot read a committed row: %v", err)
 		}
 		_ = ent.IsNotFound
 	})
