@@ -37,9 +37,9 @@ type Edge struct {
 // to all notes: each page has the comments older than the cursor. An invalid size or cursor
 // is an [apierror.BadUserInput] error.
 //
-// For any number of notes it needs one read of the notes, one round trip to the cache each
-// for lists and rows, and at most one statement each for missing ones. A page beyond the
-// newest 50 comments needs one statement for all notes.
+// For any number of notes it needs one read of the notes, and one round trip to the cache
+// each for lists and rows. Missing lists and rows need at most one statement each. A page
+// beyond the newest 50 comments needs one statement for all notes.
 func (s *Service) ByNotes(ctx context.Context, notes []int64, first int, after page.Cursor) (map[int64]*Page, error) {
 	ctx, span := observe.Span(ctx, "comment.OfNotes")
 	defer span.End()

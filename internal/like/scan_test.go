@@ -36,8 +36,8 @@ func scanOf(t *testing.T, s *Service, name string, dry bool) reconcile.Outcome {
 	return o
 }
 
-// checkRepair checks that a dry run finds want mismatches and changes nothing, that the next
-// run repairs all of them, and that a third run finds none.
+// checkRepair checks that a dry run finds want mismatches and changes nothing. The next run
+// must repair all of them, and a third run must find none.
 func (p *process) checkRepair(t *testing.T, s *Service, name string, want int) {
 	t.Helper()
 	p.box.Wait()

@@ -14,11 +14,11 @@ import (
 // number takes the next number of the feed for a change of a note and stores the event. It
 // must be the last operation of tx.
 //
-// All numbers come from one row, which tx locks until its commit. So numbers have no gaps,
-// a failed transaction consumes none, and a reader that sees a number sees all lower ones:
-// numbers follow the order of commits. A sequence or a timestamp is drawn before the
-// commit, so a slow transaction would appear below entries that readers have passed. The
-// cost is one commit at a time, about two thousand a second with an fsync each.
+// All numbers come from one row, which tx locks until its commit. So numbers have no gaps
+// and follow the order of commits. A failed transaction consumes none, and a reader that
+// sees a number sees all lower ones. A sequence or a timestamp is drawn before the commit,
+// so a slow transaction would appear below entries that readers have passed. The cost is
+// one commit at a time, about two thousand a second with an fsync each.
 func (s *Service) number(ctx context.Context, tx *ent.Tx, kind noteevent.Kind, n *ent.Note) (seq, follows int64, err error) {
 	if s.postgres {
 		err = sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.number, []any{n.ID, n.AuthorID, string(kind)}, func(rows *sql.Rows) error { return rows.Scan(&seq, &follows) })

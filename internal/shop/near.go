@@ -93,12 +93,11 @@ func (s *Service) listNearest(ctx context.Context, q Query) (*Page, error) {
 // It searches rings around the centre, each wider than the last, until it finds n shops.
 // In a town the first ring suffices, so no page reads a whole circle of 50 km. Each search
 // is one pipeline over the GEO cells and one batch of rows. One statement over the rows
-// replaces the pipeline if a cell is missing, Redis is unavailable, the page is deep, or a
-// text or an owner filters the list.
+// replaces the pipeline if a cell is missing, Redis is unavailable, or the page is deep. It
+// also does if a text or an owner filters the list.
 //
-// The number of candidates depends on the page size, not on the number of shops. The
-// exception are shops at the same position: a page that begins or ends there reads all of
-// them.
+// The number of candidates depends on the page size, not on the number of shops. Shops at
+// the same position are an exception: a page that begins or ends there reads all of them.
 func (s *Service) nearest(ctx context.Context, q Query, after distanceKey, n int) ([]ranked, error) {
 	// Longer lists start with a wider ring, in proportion to the area.
 	step := firstRing * math.Sqrt(max(1, float64(n)/20))

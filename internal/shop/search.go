@@ -92,9 +92,9 @@ const (
 //
 // Postgres has two plans. It can walk the list until the page is full, which suits common
 // words, or sort all matches of the gram index, which suits rare words. The planner cannot
-// choose: it has no statistics of whole words and few of character pairs, and a wrong
-// choice costs a second with a million shops. So search walks a limited number of rows
-// first. If they do not fill the page, the word is rare. SQLite scans all rows.
+// choose: it has no statistics of whole words and few of character pairs. A wrong choice
+// costs a second with a million shops. So search walks a limited number of rows first. If
+// they do not fill the page, the word is rare. SQLite scans all rows.
 func (s *Service) search(ctx context.Context, q Query, where []predicate.Shop) ([]*ent.Shop, error) {
 	if s.db.Dialect() != dialect.Postgres {
 		return s.read(ctx, q, append(where, contains(q)))

@@ -160,7 +160,7 @@ test('rejected likes and follows are rolled back', async ({ person, server }) =>
       await wait
       const refused = {
         code: 'NOT_FOUND',
-        message: 'There is no such note.',
+        message: 'Note not found.',
         field: null,
         __typename: 'UserError',
       }
