@@ -192,7 +192,7 @@ func TestSomebodyWhoDisappearedCanBeUnfollowed(t *testing.T) {
 }
 
 // The writer dies between its commit and Redis: whoever runs the outbox tells instead.
-func TestTheOutboxMakesUpForAWriterThatDied(t *testing.T) {
+func TestOutboxInvalidatesCommentsAfterWriterCrash(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var toWriter wire
 		reader := openOne(t, on)
