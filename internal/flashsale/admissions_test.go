@@ -145,7 +145,7 @@ func TestWaitingAdmissionsMayLeaveAndAreBounded(t *testing.T) {
 		ask(t.Context())
 	}
 	waits(maxTrips, maxTripQueue)
-	if _, err := g.Join(t.Context(), admitCall{}); !errors.Is(err, errCrowded) {
+	if _, err := g.Join(t.Context(), admitCall{}); !errors.Is(err, errTooManyAdmissions) {
 		t.Errorf("in a crowd: %v", err)
 	}
 	close(release)

@@ -56,15 +56,15 @@ var (
 )
 
 const (
-	group         = "orders"               // of consumers, on each partition's stream
-	orderLife     = 24 * time.Hour         // of the entry of an order, and of what a client's key made
-	queuedLife    = 10 * time.Minute       // of the list of a user's queued orders
-	maxQueued     = 1000                   // of its members
-	soldOutLife   = 200 * time.Millisecond // that a process remembers that a sale is sold out
-	bucketsAtOnce = 2000                   // counted in one pipeline: some milliseconds of Redis, of which admissions want their share
-	atOnce        = 500                    // orders of one script call, commands of one pipeline
-	stuckAfter    = 200 * time.Millisecond // that an entry may be under way to its row before others do not wait for it to be taken out of the stream
-	tripPatience  = 2 * time.Second        // of one round trip, the retry of the client included
+	group              = "orders"               // of consumers, on each partition's stream
+	orderLife          = 24 * time.Hour         // of the entry of an order, and of what a client's key made
+	queuedLife         = 10 * time.Minute       // of the list of a user's queued orders
+	maxQueued          = 1000                   // of its members
+	soldOutLife        = 200 * time.Millisecond // that a process remembers that a sale is sold out
+	maxPipelineBuckets = 2000                   // counted in one pipeline: some milliseconds of Redis, of which admissions want their share
+	chunkSize          = 500                    // orders of one script call, commands of one pipeline
+	stuckAfter         = 200 * time.Millisecond // that an entry may be under way to its row before others do not wait for it to be taken out of the stream
+	tripTimeout        = 2 * time.Second        // of one round trip, the retry of the client included
 )
 
 // Bounds of shared round trips of admissions.
@@ -122,7 +122,7 @@ type admitter struct {
 	partitions int
 	backlog    int
 	certs      *certificates
-	asking     *admissions
+	batcher    *admissions
 
 	mu      sync.Mutex
 	soldOut map[int64]time.Time // when a voucher was answered so
@@ -144,26 +144,26 @@ func (g *admitter) admit(ctx context.Context, a admission) (decision, error) {
 		return decision{}, fmt.Errorf("admit: %w", errUncertified)
 	}
 	keys, args := g.admission(a, marker)
-	doubtful := g.lately(a.VoucherID)
-	cmd, err := g.asking.Join(ctx, admitCall{keys, args, a, !doubtful && a.queued != ""})
+	doubtful := g.recentlySoldOut(a.VoucherID)
+	cmd, err := g.batcher.Join(ctx, admitCall{keys, args, a, !doubtful && a.queued != ""})
 	if err != nil {
 		return decision{}, fmt.Errorf("admit: %w", err)
 	}
-	v, err := readVerdict(cmd, a.order)
+	v, err := readDecision(cmd, a.order)
 	if err != nil {
 		return decision{}, fmt.Errorf("admit: %w", err)
 	}
 	switch {
 	case v.code == outOfStock:
-		g.remember(a.VoucherID)
+		g.markSoldOut(a.VoucherID)
 	case v.code == admitted && doubtful && a.queued != "":
-		ctx, cancel := context.WithTimeout(ctx, tripPatience)
+		ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 		defer cancel()
 		pipe := g.sale.Pipeline()
 		queue(ctx, pipe, a)
 		_, _ = pipe.Exec(ctx)
 	case v.code == noState:
-		g.certs.miss(a.VoucherID)
+		g.certs.markIncomplete(a.VoucherID)
 	}
 	return v, nil
 }
@@ -186,7 +186,7 @@ func (g *admitter) admission(a admission, marker string) (keys []string, args []
 // Admission is what this process would have Redis run to admit a try under a number,
 // for programs that measure what the script costs by itself. It does nothing.
 func (s *Service) Admission(t sale.Request, number int64) (script string, keys []string, args []any) {
-	keys, args = s.gate.admission(admission{Request: t, order: number}, s.gate.expected(t.Partition))
+	keys, args = s.admitter.admission(admission{Request: t, order: number}, s.admitter.expected(t.Partition))
 	return admitLua, keys, args
 }
 
@@ -201,8 +201,8 @@ type admitCall struct {
 	lists bool // whether the order joins those that its user waits for, right behind the script
 }
 
-// errCrowded is returned when too many admissions wait. It does not blame Redis.
-var errCrowded = errors.New("too many admissions wait for Redis")
+// errTooManyAdmissions is returned when too many admissions wait. It does not blame Redis.
+var errTooManyAdmissions = errors.New("too many admissions wait for Redis")
 
 // unsentError is the end of a context whose admission was not sent.
 type unsentError struct{ error }
@@ -215,8 +215,8 @@ func (e unsentError) Unwrap() error { return e.error }
 // The error says whether Redis may have seen the admission.
 func newAdmissions(run batch.Run[admitCall, *redis.Cmd]) *admissions {
 	return batch.New(run, batch.Config{
-		Max: maxTripCalls, MaxWaiting: maxTripQueue, Groups: maxTrips, Backlog: tripBacklog, Timeout: tripPatience,
-		Leave: true, Busy: errCrowded, Withdrawn: func(err error) error { return unsentError{err} },
+		Max: maxTripCalls, MaxWaiting: maxTripQueue, Groups: maxTrips, Backlog: tripBacklog, Timeout: tripTimeout,
+		Leave: true, Busy: errTooManyAdmissions, Withdrawn: func(err error) error { return unsentError{err} },
 		Shared: func(error) bool { return true }, // never send an admission twice
 	})
 }
@@ -249,7 +249,7 @@ func queue(ctx context.Context, pipe redis.Pipeliner, a admission) {
 	pipe.Expire(ctx, a.queued, queuedLife)
 }
 
-func readVerdict(cmd *redis.Cmd, own int64) (decision, error) {
+func readDecision(cmd *redis.Cmd, own int64) (decision, error) {
 	reply, answered := cmd.Val().([]any) // also where what failed later in its pipeline is its error
 	if !answered {
 		_, err := cmd.Slice()
@@ -286,25 +286,25 @@ func readVerdict(cmd *redis.Cmd, own int64) (decision, error) {
 	return v, nil
 }
 
-// lately reports whether a sale was answered sold out a moment ago.
-func (g *admitter) lately(voucher int64) bool {
+// recentlySoldOut reports whether a sale was answered sold out a moment ago.
+func (g *admitter) recentlySoldOut(voucher int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	at, ok := g.soldOut[voucher]
 	return ok && time.Since(at) < soldOutLife
 }
 
-func (g *admitter) remember(voucher int64) {
+func (g *admitter) markSoldOut(voucher int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.soldOut) >= atOnce { // seldom: so many sales at once
+	if len(g.soldOut) >= chunkSize { // seldom: so many sales at once
 		clear(g.soldOut)
 	}
 	g.soldOut[voucher] = time.Now()
 }
 
-// forget has the next call for a voucher believe that there may be pieces.
-func (g *admitter) forget(voucher int64) {
+// clearSoldOut has the next call for a voucher believe that there may be pieces.
+func (g *admitter) clearSoldOut(voucher int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.soldOut, voucher)
@@ -321,7 +321,7 @@ func (g *admitter) reserve(ctx context.Context, at location, holds []sale.Reserv
 func (g *admitter) release(ctx context.Context, at location, holds []sale.Reservation) (moved int, err error) {
 	moved, err = g.move(ctx, releaseScript, "release", at, holds)
 	if moved > 0 {
-		g.forget(at.voucher)
+		g.clearSoldOut(at.voucher)
 	}
 	return moved, err
 }
@@ -334,7 +334,7 @@ func (g *admitter) move(ctx context.Context, s *redis.Script, what string, at lo
 	}
 	var calls []call
 	for i, all := range buckets {
-		for args := range slices.Chunk(all, 2*atOnce) {
+		for args := range slices.Chunk(all, 2*chunkSize) {
 			calls = append(calls, call{[]string{g.keys.stock(at.partition, at.voucher), g.keys.bucket(at.partition, at.voucher, i)}, args})
 		}
 	}
@@ -369,7 +369,7 @@ func (v version) args() []any {
 // open sets meta and stock of a sale whose buyers are entered. It reports false, and
 // does nothing, if it is complete.
 func (g *admitter) open(ctx context.Context, v version) (opened bool, err error) {
-	reply, err := g.one(ctx, openScript, g.keys.whole(v.location), v.args()...).Text()
+	reply, err := g.one(ctx, openScript, g.keys.ofSale(v.location), v.args()...).Text()
 	if err != nil {
 		return false, fmt.Errorf("open sale %d in Redis: %w", v.voucher, err)
 	}
@@ -385,7 +385,7 @@ func (g *admitter) edit(ctx context.Context, force bool, all ...version) (incomp
 		if force {
 			last = "1"
 		}
-		calls[i] = call{g.keys.whole(v.location)[:2], append(v.args(), last)}
+		calls[i] = call{g.keys.ofSale(v.location)[:2], append(v.args(), last)}
 	}
 	for i, cmd := range g.run(ctx, editScript, calls) {
 		reply, e := cmd.Text()
@@ -395,7 +395,7 @@ func (g *admitter) edit(ctx context.Context, force bool, all ...version) (incomp
 		case reply == replyMissing:
 			incomplete = append(incomplete, all[i])
 		default:
-			g.forget(all[i].voucher)
+			g.clearSoldOut(all[i].voucher)
 		}
 	}
 	return incomplete, err
@@ -404,7 +404,7 @@ func (g *admitter) edit(ctx context.Context, force bool, all ...version) (incomp
 // lower takes pieces out, and reports false if there are not so many. The error is
 // errNoState if the sale is not complete.
 func (g *admitter) lower(ctx context.Context, at location, by int, edit int64) (bool, error) {
-	reply, err := g.one(ctx, lowerScript, g.keys.whole(at)[:2], by, edit).Text()
+	reply, err := g.one(ctx, lowerScript, g.keys.ofSale(at)[:2], by, edit).Text()
 	if err == nil && reply == replyMissing {
 		err = errNoState
 	}
@@ -416,20 +416,20 @@ func (g *admitter) lower(ctx context.Context, at location, by int, edit int64) (
 
 // restore takes back what lower did for an edit.
 func (g *admitter) restore(ctx context.Context, at location, by int, edit int64) error {
-	reply, err := g.one(ctx, restoreScript, g.keys.whole(at)[:2], by, edit).Text()
+	reply, err := g.one(ctx, restoreScript, g.keys.ofSale(at)[:2], by, edit).Text()
 	if err == nil && reply == replyMissing {
 		err = errNoState
 	}
 	if err != nil {
 		return fmt.Errorf("restore the stock of sale %d in Redis: %w", at.voucher, err)
 	}
-	g.forget(at.voucher)
+	g.clearSoldOut(at.voucher)
 	return nil
 }
 
 // settle sets the stock to what the buyers leave, and returns by how much it was too high.
 func (g *admitter) settle(ctx context.Context, at location) (drift int, err error) {
-	text, err := g.one(ctx, settleScript, g.keys.whole(at)).Text()
+	text, err := g.one(ctx, settleScript, g.keys.ofSale(at)).Text()
 	if err == nil && text == "" {
 		err = errNoState
 	}
@@ -444,7 +444,7 @@ func (g *admitter) settle(ctx context.Context, at location) (drift int, err erro
 
 // A stockCount is what a sale comes to in Redis, at one moment.
 type stockCount struct {
-	whole                  bool // meta and stock are there
+	complete               bool // meta and stock are there
 	buyers, stock, initial int
 	seq                    int64
 	err                    error // why it could not be counted
@@ -456,34 +456,34 @@ func (g *admitter) count(ctx context.Context, all []location) []stockCount {
 	var part []call
 	buckets := 0
 	for i, at := range all {
-		part = append(part, call{keys: g.keys.whole(at)})
-		if buckets += at.buckets; buckets >= bucketsAtOnce || len(part) == atOnce || i == len(all)-1 {
+		part = append(part, call{keys: g.keys.ofSale(at)})
+		if buckets += at.buckets; buckets >= maxPipelineBuckets || len(part) == chunkSize || i == len(all)-1 {
 			cmds = append(cmds, g.send(ctx, countScript, part)...)
 			part, buckets = nil, 0
 		}
 	}
-	tallies := make([]stockCount, len(all))
+	counts := make([]stockCount, len(all))
 	for i, cmd := range cmds {
 		n, err := cmd.Int64Slice()
 		if err == nil && len(n) != 5 {
 			err = fmt.Errorf("count.lua answered %d values", len(n))
 		}
 		if err != nil {
-			tallies[i].err = fmt.Errorf("count sale %d in Redis: %w", all[i].voucher, err)
+			counts[i].err = fmt.Errorf("count sale %d in Redis: %w", all[i].voucher, err)
 			continue
 		}
-		tallies[i] = stockCount{whole: n[0] == 1, buyers: int(n[1]), stock: int(n[2]), initial: int(n[3]), seq: n[4]}
+		counts[i] = stockCount{complete: n[0] == 1, buyers: int(n[1]), stock: int(n[2]), initial: int(n[3]), seq: n[4]}
 	}
-	return tallies
+	return counts
 }
 
 // entries returns orders that were admitted and are not in the database yet; it
 // leaves out those that Redis has not.
 func (g *admitter) entries(ctx context.Context, orders []int64) (map[int64]*Entry, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	found := make(map[int64]*Entry, len(orders))
-	for part := range slices.Chunk(orders, atOnce) {
+	for part := range slices.Chunk(orders, chunkSize) {
 		cmds := make(map[int64]*redis.SliceCmd, len(part))
 		pipe := g.state.Pipeline()
 		for _, order := range part {
@@ -523,7 +523,7 @@ func (g *admitter) done(ctx context.Context, partition int, ids []string, orders
 	if len(ids)+len(orders) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	names := make([]string, len(orders))
 	for i, order := range orders {
@@ -546,8 +546,8 @@ func (g *admitter) done(ctx context.Context, partition int, ids []string, orders
 	return nil
 }
 
-// tidy forgets consumers that have asked for nothing for so long, and have nothing.
-func (g *admitter) tidy(ctx context.Context, idle time.Duration) error {
+// removeIdleConsumers forgets consumers that have asked for nothing for so long, and have nothing.
+func (g *admitter) removeIdleConsumers(ctx context.Context, idle time.Duration) error {
 	calls := make([]call, g.partitions)
 	for p := range calls {
 		calls[p] = call{[]string{g.keys.orders(p)}, []any{group, idle.Milliseconds()}}
@@ -572,7 +572,7 @@ type call struct {
 // gets its text with the affected calls.
 func (g *admitter) run(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, 0, len(calls))
-	for part := range slices.Chunk(calls, atOnce) {
+	for part := range slices.Chunk(calls, chunkSize) {
 		cmds = append(cmds, g.send(ctx, s, part)...)
 	}
 	return cmds
@@ -583,7 +583,7 @@ func (g *admitter) one(ctx context.Context, s *redis.Script, keys []string, args
 }
 
 func (g *admitter) send(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	cmds := make([]*redis.Cmd, len(calls))
 	pipe := g.state.Pipeline()

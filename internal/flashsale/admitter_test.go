@@ -38,7 +38,7 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 		{name: "the same call again", key: "wanted", want: admitted, spoil: func(g *stage, at location, n int64) {
 			again := g.try(at, mine, n)
 			again.Key = "wanted"
-			if _, err := g.gate.admit(g.t.Context(), again); err != nil {
+			if _, err := g.admitter.admit(g.t.Context(), again); err != nil {
 				g.t.Fatal(err)
 			}
 		}},
@@ -49,17 +49,17 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: other})
 		}},
 		{name: "the key made an order", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at location, _ int64) {
-			g.set(g.gate.keys.idem(at.partition, "wanted"), 6<<partitionBits)
+			g.set(g.admitter.keys.idem(at.partition, "wanted"), 6<<partitionBits)
 		}},
 		{name: "the key made an order, and the user has another", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at location, _ int64) {
-			g.set(g.gate.keys.idem(at.partition, "wanted"), 6<<partitionBits)
+			g.set(g.admitter.keys.idem(at.partition, "wanted"), 6<<partitionBits)
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
-		{name: "sold out", want: outOfStock, spoil: func(g *stage, at location, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), 0) }},
-		{name: "more than sold out", want: outOfStock, spoil: func(g *stage, at location, _ int64) { g.set(g.gate.keys.stock(at.partition, at.voucher), -3) }},
+		{name: "sold out", want: outOfStock, spoil: func(g *stage, at location, _ int64) { g.set(g.admitter.keys.stock(at.partition, at.voucher), 0) }},
+		{name: "more than sold out", want: outOfStock, spoil: func(g *stage, at location, _ int64) { g.set(g.admitter.keys.stock(at.partition, at.voucher), -3) }},
 		{name: "sold out, and the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
-			g.set(g.gate.keys.stock(at.partition, at.voucher), 0)
+			g.set(g.admitter.keys.stock(at.partition, at.voucher), 0)
 		}},
 		{name: "early", sale: stagedSale{begin: time.Minute}, want: notStarted},
 		{name: "late", sale: stagedSale{begin: -time.Hour, end: -time.Minute}, want: ended},
@@ -69,15 +69,15 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 		{name: "off sale", sale: stagedSale{off: true}, want: offSale},
 		{name: "too many wait", want: busy, spoil: func(g *stage, at location, _ int64) {
 			for range 3 {
-				if err := g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []string{"o", "1"}}).Err(); err != nil {
+				if err := g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.admitter.keys.orders(at.partition), Values: []string{"o", "1"}}).Err(); err != nil {
 					g.t.Fatal(err)
 				}
 			}
 		}},
-		{name: "no stock", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.gate.keys.stock(at.partition, at.voucher)) }},
-		{name: "no meta", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.gate.keys.meta(at.partition, at.voucher)) }},
-		{name: "no marker", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.gate.keys.open(at.partition)) }},
-		{name: "the marker of another incarnation", want: noState, spoil: func(g *stage, at location, _ int64) { g.set(g.gate.keys.open(at.partition), "another one") }},
+		{name: "no stock", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.admitter.keys.stock(at.partition, at.voucher)) }},
+		{name: "no meta", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.admitter.keys.meta(at.partition, at.voucher)) }},
+		{name: "no marker", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.admitter.keys.open(at.partition)) }},
+		{name: "the marker of another incarnation", want: noState, spoil: func(g *stage, at location, _ int64) { g.set(g.admitter.keys.open(at.partition), "another one") }},
 	}
 	g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Backlog, c.Partitions = 3, 60 })
 	for _, tt := range tests {
@@ -85,7 +85,7 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 			g.t = t
 			tt.sale.stock = 10
 			at := g.open(tt.sale)
-			g.unlink(g.gate.keys.orders(at.partition)) // another test's
+			g.unlink(g.admitter.keys.orders(at.partition)) // another test's
 			number := g.number(at)
 			if tt.spoil != nil {
 				tt.spoil(g, at, number)
@@ -93,7 +93,7 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 			before := g.tally(at)
 			try := g.try(at, mine, number)
 			try.Key = tt.key
-			got, err := g.gate.admit(t.Context(), try)
+			got, err := g.admitter.admit(t.Context(), try)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -110,14 +110,14 @@ func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
 			if tt.want == admitted && (got.at.Before(time.Now().Add(-time.Minute)) || got.backlog != 1) {
 				t.Errorf("admitted at %v, %d entries wait, want now and 1", got.at, got.backlog)
 			}
-			g.unlink(g.gate.keys.orders(at.partition), g.gate.keys.idem(at.partition, "wanted"))
+			g.unlink(g.admitter.keys.orders(at.partition), g.admitter.keys.idem(at.partition, "wanted"))
 		})
 	}
 }
 
 func (g *stage) reserves(at location, holds ...sale.Reservation) {
 	g.t.Helper()
-	if _, err := g.gate.reserve(g.t.Context(), at, holds); err != nil {
+	if _, err := g.admitter.reserve(g.t.Context(), at, holds); err != nil {
 		g.t.Fatal(err)
 	}
 }
@@ -149,7 +149,7 @@ func testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T, on storete
 	number := g.number(at)
 	try := g.try(at, 42, number)
 	try.Key = "digest"
-	v, err := g.gate.admit(t.Context(), try)
+	v, err := g.admitter.admit(t.Context(), try)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,7 +160,7 @@ func testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T, on storete
 	if d := cmp.Diff(&Entry{Order: number, User: 42, Voucher: at.voucher, Shop: 7, Price: 1000, At: v.at}, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
-	entries, err := g.gate.queued(t.Context(), at.partition, "-")
+	entries, err := g.admitter.queued(t.Context(), at.partition, "-")
 	if err != nil || len(entries) != 1 {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}
@@ -173,10 +173,10 @@ func testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T, on storete
 	if n, err := g.Redis.ZScore(t.Context(), try.queued, decimal(number)).Result(); err != nil || n < 1e12 {
 		t.Errorf("in the user's queue it has the score %v, %v", n, err)
 	}
-	if err := g.Redis.XGroupCreate(t.Context(), g.gate.keys.orders(at.partition), group, "0").Err(); err != nil {
+	if err := g.Redis.XGroupCreate(t.Context(), g.admitter.keys.orders(at.partition), group, "0").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if err := g.gate.done(t.Context(), at.partition, []string{entries[0].ID}, []int64{number}); err != nil {
+	if err := g.admitter.done(t.Context(), at.partition, []string{entries[0].ID}, []int64{number}); err != nil {
 		t.Fatal(err)
 	}
 	if e, err := g.entry(number); e != nil || err != nil {
@@ -202,8 +202,8 @@ func testLosersOfASoldOutSaleAreNotQueued(t *testing.T, on storetest.Stores) {
 	if n, err := g.Redis.Exists(t.Context(), g.cfg.Queued(1003)).Result(); n != 0 || err != nil {
 		t.Errorf("the loser has %d queues, %v", n, err)
 	}
-	g.set(g.gate.keys.stock(at.partition, at.voucher), 1)
-	g.gate.remember(at.voucher) // as if it were still believed
+	g.set(g.admitter.keys.stock(at.partition, at.voucher), 1)
+	g.admitter.markSoldOut(at.voucher) // as if it were still believed
 	if v := g.admits(at, 1004, g.number(at)); v.code != admitted {
 		t.Fatalf("with a piece back the code is %s", v.code)
 	}
@@ -224,46 +224,46 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 	const by = 4
 	steps := map[string]func(g *stage, at location) (any, error){
 		"raise": func(g *stage, at location) (any, error) {
-			left, err := g.gate.edit(g.t.Context(), false, version{at, 15, 1, 2, true, 2})
+			left, err := g.admitter.edit(g.t.Context(), false, version{at, 15, 1, 2, true, 2})
 			return len(left), err
 		},
 		"old edit": func(g *stage, at location) (any, error) {
-			left, err := g.gate.edit(g.t.Context(), false, version{at, 99, 1, 2, true, 0})
+			left, err := g.admitter.edit(g.t.Context(), false, version{at, 99, 1, 2, true, 0})
 			return len(left), err
 		},
 		"forced": func(g *stage, at location) (any, error) {
-			left, err := g.gate.edit(g.t.Context(), true, version{at, 9, 1, 2, true, 0})
+			left, err := g.admitter.edit(g.t.Context(), true, version{at, 9, 1, 2, true, 0})
 			return len(left), err
 		},
-		"lower":           func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, by, 2) },
-		"lower too much":  func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, 8, 2) },
-		"lower more":      func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, by+2, 2) },
-		"lower less":      func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, by-2, 2) },
-		"restore more":    func(g *stage, at location) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by+2, 2) },
-		"lower for later": func(g *stage, at location) (any, error) { return g.gate.lower(g.t.Context(), at, by, 3) },
+		"lower":           func(g *stage, at location) (any, error) { return g.admitter.lower(g.t.Context(), at, by, 2) },
+		"lower too much":  func(g *stage, at location) (any, error) { return g.admitter.lower(g.t.Context(), at, 8, 2) },
+		"lower more":      func(g *stage, at location) (any, error) { return g.admitter.lower(g.t.Context(), at, by+2, 2) },
+		"lower less":      func(g *stage, at location) (any, error) { return g.admitter.lower(g.t.Context(), at, by-2, 2) },
+		"restore more":    func(g *stage, at location) (any, error) { return 0, g.admitter.restore(g.t.Context(), at, by+2, 2) },
+		"lower for later": func(g *stage, at location) (any, error) { return g.admitter.lower(g.t.Context(), at, by, 3) },
 		"edit on": func(g *stage, at location) (any, error) {
-			left, err := g.gate.edit(g.t.Context(), false, version{at, 12, 1, 2, true, 3})
+			left, err := g.admitter.edit(g.t.Context(), false, version{at, 12, 1, 2, true, 3})
 			return len(left), err
 		},
 		"stored": func(g *stage, at location) (any, error) {
-			left, err := g.gate.edit(g.t.Context(), false, version{at, 6, 1, 2, true, 2})
+			left, err := g.admitter.edit(g.t.Context(), false, version{at, 6, 1, 2, true, 2})
 			return len(left), err
 		},
 		"sold past": func(g *stage, at location) (any, error) {
 			g.reserves(at, sale.Reservation{Order: 4, User: 4}, sale.Reservation{Order: 5, User: 5}, sale.Reservation{Order: 6, User: 6}, sale.Reservation{Order: 7, User: 7})
 			return nil, nil
 		},
-		"restore": func(g *stage, at location) (any, error) { return 0, g.gate.restore(g.t.Context(), at, by, 2) },
-		"settle":  func(g *stage, at location) (any, error) { return g.gate.settle(g.t.Context(), at) },
+		"restore": func(g *stage, at location) (any, error) { return 0, g.admitter.restore(g.t.Context(), at, by, 2) },
+		"settle":  func(g *stage, at location) (any, error) { return g.admitter.settle(g.t.Context(), at) },
 		"spoil": func(g *stage, at location) (any, error) {
-			g.set(g.gate.keys.stock(at.partition, at.voucher), 10)
+			g.set(g.admitter.keys.stock(at.partition, at.voucher), 10)
 			return nil, nil
 		},
 		"open": func(g *stage, at location) (any, error) {
-			return g.gate.open(g.t.Context(), version{at, 99, 1, 2, true, 9})
+			return g.admitter.open(g.t.Context(), version{at, 99, 1, 2, true, 9})
 		},
 		"lose the stock": func(g *stage, at location) (any, error) {
-			g.unlink(g.gate.keys.stock(at.partition, at.voucher))
+			g.unlink(g.admitter.keys.stock(at.partition, at.voucher))
 			return nil, nil
 		},
 	}
@@ -329,7 +329,7 @@ func TestWhatLowersAnIncompleteSaleIsAnError(t *testing.T) {
 		for name, do := range map[string]func() error{
 			"lower":   func() error { _, err := g.DecreaseStock(t.Context(), at.voucher, 1, 2); return err },
 			"restore": func() error { return g.UndoDecrease(t.Context(), at.voucher, 1, 2) },
-			"settle":  func() error { _, err := g.gate.settle(t.Context(), at); return err },
+			"settle":  func() error { _, err := g.admitter.settle(t.Context(), at); return err },
 		} {
 			if err := do(); !errors.Is(err, errNoState) {
 				t.Errorf("%s: %v, want %v", name, err, errNoState)
@@ -365,13 +365,13 @@ func testStockMovesOnlyWithItsBuyer(t *testing.T, on storetest.Stores) {
 				has[user] = number
 			}
 		case 2:
-			moved, err := g.gate.release(t.Context(), at, []sale.Reservation{{Order: number, User: user}})
+			moved, err := g.admitter.release(t.Context(), at, []sale.Reservation{{Order: number, User: user}})
 			assert(t, step, err == nil && (moved == 1) == (has[user] == number), "released if it is that order", moved, err)
 			if moved == 1 {
 				delete(has, user)
 			}
 		case 3:
-			moved, err := g.gate.reserve(t.Context(), at, []sale.Reservation{{Order: number, User: user}})
+			moved, err := g.admitter.reserve(t.Context(), at, []sale.Reservation{{Order: number, User: user}})
 			assert(t, step, err == nil && (moved == 1) == (has[user] == 0), "reserved if there was none", moved, err)
 			if moved == 1 {
 				has[user] = number
@@ -405,11 +405,11 @@ func testManyHoldsMoveInBatches(t *testing.T, on storetest.Stores) {
 		holds[i] = sale.Reservation{Order: int64(i) + 1, User: int64(i) + 1}
 	}
 	for _, want := range []int{1201, 0} {
-		if moved, err := g.gate.reserve(t.Context(), at, holds); err != nil || moved != want {
+		if moved, err := g.admitter.reserve(t.Context(), at, holds); err != nil || moved != want {
 			t.Errorf("reserved %d, %v, want %d", moved, err, want)
 		}
 	}
-	if moved, err := g.gate.release(t.Context(), at, holds); err != nil || moved != 1201 {
+	if moved, err := g.admitter.release(t.Context(), at, holds); err != nil || moved != 1201 {
 		t.Errorf("released %d, %v", moved, err)
 	}
 	if got := g.tally(at); got.stock != 3000 || got.buyers != 0 {
@@ -438,7 +438,7 @@ func TestWindow18ALostAnswerIsNoLostOrder(t *testing.T) {
 			if got := g.tally(at); got.stock != 0 || got.buyers != 1 {
 				t.Errorf("try %d: %+v", i, got)
 			}
-			if n, err := g.Redis.XLen(t.Context(), g.gate.keys.orders(at.partition)).Result(); err != nil || n == 0 {
+			if n, err := g.Redis.XLen(t.Context(), g.admitter.keys.orders(at.partition)).Result(); err != nil || n == 0 {
 				t.Errorf("%d entries, %v", n, err)
 			}
 		}
@@ -455,7 +455,7 @@ func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
 		at := g.open(stagedSale{stock: 1})
 		number := g.number(at)
 		lose.Store(1 << 20)
-		_, err := g.gate.admit(t.Context(), g.try(at, 1, number))
+		_, err := g.admitter.admit(t.Context(), g.try(at, 1, number))
 		lose.Store(0)
 		if err == nil || redisdb.NotSent(err) {
 			t.Fatalf("got %v, want an error that does not claim that nothing was sent", err)
@@ -484,7 +484,7 @@ func TestWindow14TheSaleHasOneClock(t *testing.T) {
 			} {
 				at := g.put(window)
 				row := g.DB.FlashSale.Query().Where(flashsale.ID(at.voucher)).WithVoucher().OnlyX(t.Context())
-				if _, err := g.gate.open(t.Context(), versionOf(row)); err != nil {
+				if _, err := g.admitter.open(t.Context(), versionOf(row)); err != nil {
 					t.Fatal(err)
 				}
 				g.certified()

@@ -23,7 +23,7 @@ func BenchmarkConsumer(b *testing.B) {
 		var done sync.WaitGroup
 		b.ResetTimer()
 		done.Go(func() { _ = r.Consume(ctx) })
-		for r.Redis.XLen(b.Context(), r.gate.keys.orders(v.Partition)).Val() > 0 {
+		for r.Redis.XLen(b.Context(), r.admitter.keys.orders(v.Partition)).Val() > 0 {
 			time.Sleep(time.Millisecond)
 		}
 		b.StopTimer()
@@ -56,7 +56,7 @@ func BenchmarkCommit(b *testing.B) {
 				for range 2 {
 					workers.Go(func() {
 						for batch := range batches {
-							if _, err := r.ledger.commit(b.Context(), batch); err != nil {
+							if _, err := r.writer.commit(b.Context(), batch); err != nil {
 								b.Error(err)
 							}
 						}
@@ -89,7 +89,7 @@ func fill(b *testing.B, r *rig, v sale.Request, n int) {
 		pipe := r.Redis.Pipeline()
 		for i := from; i < min(from+500, n); i++ {
 			e := numbered(v, i)
-			pipe.XAdd(b.Context(), &redis.XAddArgs{Stream: r.gate.keys.orders(v.Partition), Values: []any{
+			pipe.XAdd(b.Context(), &redis.XAddArgs{Stream: r.admitter.keys.orders(v.Partition), Values: []any{
 				"v", e.Voucher, "u", e.User, "o", e.Order, "s", e.Shop, "p", e.Price, "t", e.At.UnixMilli(), "k", "",
 			}})
 		}

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	detourFresh    = 10 * time.Millisecond  // that a look at the database counts
-	detourPatience = 250 * time.Millisecond // of a look
+	bypassTTL     = 10 * time.Millisecond  // that a look at the database counts
+	bypassTimeout = 250 * time.Millisecond // of a look
 )
 
 // bypassCheck says whether pieces were sold past Redis of which it did not hear yet: by a
@@ -16,26 +16,26 @@ const (
 // sale that all are sold. It is safe for concurrent use; those who ask at one moment share
 // a look.
 type bypassCheck struct {
-	look func(ctx context.Context) (bool, error) // at the jobs of topicReserve, rows of the orders' own transactions
+	query func(ctx context.Context) (bool, error) // at the jobs of topicReserve, rows of the orders' own transactions
 
-	mu  sync.Mutex
-	at  time.Time
-	any bool
+	mu      sync.Mutex
+	checked time.Time
+	found   bool
 }
 
-// underWay reports whether there are any. Of an error it returns what was known before.
-func (d *bypassCheck) underWay(ctx context.Context) (bool, error) {
+// pending reports whether there are any. Of an error it returns what was known before.
+func (d *bypassCheck) pending(ctx context.Context) (bool, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if time.Since(d.at) < detourFresh {
-		return d.any, nil
+	if time.Since(d.checked) < bypassTTL {
+		return d.found, nil
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), detourPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bypassTimeout)
 	defer cancel()
-	found, err := d.look(ctx)
-	d.at = time.Now()
+	found, err := d.query(ctx)
+	d.checked = time.Now()
 	if err == nil {
-		d.any = found
+		d.found = found
 	}
-	return d.any, err
+	return d.found, err
 }

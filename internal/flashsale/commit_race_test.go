@@ -38,7 +38,7 @@ func TestAPieceThatComesBackWhileACommitWaitsForItIsSold(t *testing.T) {
 			return err
 		}
 		go func() {
-			done, err := r.ledger.commit(t.Context(), []attempt{second})
+			done, err := r.writer.commit(t.Context(), []attempt{second})
 			ended <- result{done, err}
 		}()
 		testkit.Eventually(t, 10*time.Second, func() bool { return waiting(t, db.DB) == 1 })

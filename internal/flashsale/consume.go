@@ -19,27 +19,27 @@ import (
 )
 
 const (
-	readBlock      = time.Second     // longest wait for new entries
-	readPatience   = 2 * time.Second // for their arrival, beyond that
-	takeOverAfter  = 5 * time.Second // that an entry lay with a consumer who may be dead; more than a statement may take
-	takeOverEvery  = time.Second
-	tidyEvery      = 60                   // looks for such entries
-	consumerIdle   = 10 * time.Minute     // that a consumer without entries is remembered
-	commitsAtOnce  = 2                    // of a process
-	maxGather      = 5 * time.Millisecond // that orders gather behind a small commit
-	finishesAtOnce = 4                    // batches that are committed, and told and acknowledged beside the next commits
-	maxDeliveries  = 5                    // beyond, an entry is suspected of killing consumers
-	maxPause       = time.Second
+	readBlock             = time.Second     // longest wait for new entries
+	readTimeout           = 2 * time.Second // for their arrival, beyond that
+	takeOverIdle          = 5 * time.Second // that an entry lay with a consumer who may be dead; more than a statement may take
+	takeOverEvery         = time.Second
+	tidyEvery             = 60                   // looks for such entries
+	consumerIdle          = 10 * time.Minute     // that a consumer without entries is remembered
+	maxConcurrentCommits  = 2                    // of a process
+	maxGather             = 5 * time.Millisecond // that orders gather behind a small commit
+	maxConcurrentFinishes = 4                    // batches that are committed, and told and acknowledged beside the next commits
+	maxDeliveries         = 5                    // beyond, an entry is suspected of killing consumers
+	maxPause              = time.Second
 )
 
 // A delivery is an entry of a partition's stream that is this consumer's.
 type delivery struct {
 	attempt
-	id        string // of the entry
-	partition int
-	marker    string // of its partition, that was certified when it was read
-	times     int64  // that it was delivered
-	malformed error  // why it is no order
+	id         string // of the entry
+	partition  int
+	marker     string // of its partition, that was certified when it was read
+	deliveries int64  // that it was delivered
+	malformed  error  // why it is no order
 }
 
 // A consumer is one run of [Service.Consume].
@@ -50,17 +50,17 @@ type consumer struct {
 	finishes chan struct{}         // one for each batch that is committed and not ended
 	commits  sync.WaitGroup
 	mu       sync.Mutex
-	inHand   map[handle]bool // entries that are being decided: they may look idle
-	troubled int             // batches that the database does not take
+	active   map[entryID]bool // entries that are being decided: they may look idle
+	failing  int              // batches that the database does not take
 }
 
 func newConsumer(s *Service, rdb redis.UniversalClient) *consumer {
 	return &consumer{
-		s: s, rdb: rdb, slots: make(chan struct{}, commitsAtOnce), finishes: make(chan struct{}, finishesAtOnce), inHand: map[handle]bool{},
+		s: s, rdb: rdb, slots: make(chan struct{}, maxConcurrentCommits), finishes: make(chan struct{}, maxConcurrentFinishes), active: map[entryID]bool{},
 	}
 }
 
-type handle struct {
+type entryID struct {
 	partition int
 	id        string
 }
@@ -73,7 +73,7 @@ type handle struct {
 //
 // While the database is away nothing is acknowledged, and nothing more is read.
 func (s *Service) Consume(ctx context.Context) error {
-	rdb, err := redisdb.NewBlockingClient(s.cfg.State, readBlock+readPatience)
+	rdb, err := redisdb.NewBlockingClient(s.cfg.State, readBlock+readTimeout)
 	if err != nil {
 		return fmt.Errorf("consume orders of flash sales: %w", err)
 	}
@@ -84,7 +84,7 @@ func (s *Service) Consume(ctx context.Context) error {
 	c := newConsumer(s, rdb)
 	var readers sync.WaitGroup
 	for _, partitions := range s.readers() {
-		readers.Go(func() { c.follow(ctx, partitions) })
+		readers.Go(func() { c.readStreams(ctx, partitions) })
 	}
 	readers.Go(func() { c.takeOver(ctx) })
 	readers.Wait()
@@ -96,7 +96,7 @@ func (s *Service) Consume(ctx context.Context) error {
 func (s *Service) readers() [][]int {
 	var one []int
 	var each [][]int
-	for p := range s.gate.partitions {
+	for p := range s.admitter.partitions {
 		one, each = append(one, p), append(each, []int{p})
 	}
 	if _, cluster := s.cfg.State.(*redis.ClusterClient); cluster {
@@ -105,8 +105,8 @@ func (s *Service) readers() [][]int {
 	return [][]int{one}
 }
 
-// follow reads the streams of partitions, which are on one node.
-func (c *consumer) follow(ctx context.Context, partitions []int) {
+// readStreams reads the streams of partitions, which are on one node.
+func (c *consumer) readStreams(ctx context.Context, partitions []int) {
 	var failures int
 	grouped := false
 	for ctx.Err() == nil {
@@ -132,8 +132,8 @@ func (c *consumer) follow(ctx context.Context, partitions []int) {
 			}
 		} else {
 			failures++
-			c.s.ledger.m.event(eventFailed)
-			c.s.complain(ctx, reading, err)
+			c.s.writer.m.event(eventFailed)
+			c.s.recordFailure(ctx, doingRead, err)
 		}
 		_ = clock.Sleep(ctx, pauseAfter(failures)) // the loop sees that ctx ended
 	}
@@ -147,18 +147,18 @@ func pauseAfter(failures int) time.Duration {
 }
 
 func (c *consumer) makeGroups(ctx context.Context, partitions []int) error {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	pipe := c.s.gate.state.Pipeline()
+	pipe := c.s.admitter.state.Pipeline()
 	for _, p := range partitions {
-		pipe.XGroupCreateMkStream(ctx, c.s.gate.keys.orders(p), group, "0")
+		pipe.XGroupCreateMkStream(ctx, c.s.admitter.keys.orders(p), group, "0")
 	}
 	cmds, _ := pipe.Exec(ctx) // each command has its own error
 	var failed []error
 	for _, cmd := range cmds {
 		switch err := cmd.Err(); {
 		case err == nil:
-			c.s.ledger.m.event(eventRemade)
+			c.s.writer.m.event(eventRemade)
 		case !redis.HasErrorPrefix(err, "BUSYGROUP"):
 			failed = append(failed, err)
 		}
@@ -175,10 +175,10 @@ func (c *consumer) read(ctx context.Context, partitions []int) error {
 	byName := make(map[string]int, len(partitions))
 	markers := make(map[int]string, len(partitions))
 	for _, p := range partitions {
-		name := c.s.gate.keys.orders(p)
+		name := c.s.admitter.keys.orders(p)
 		streams = append(streams, name)
 		byName[name] = p
-		markers[p] = c.s.gate.expected(p)
+		markers[p] = c.s.admitter.expected(p)
 	}
 	for range partitions {
 		streams = append(streams, ">")
@@ -226,7 +226,7 @@ func gather(ctx context.Context, committed <-chan struct{}, begin time.Time) {
 
 // deliveryOf reads an entry as admit.lua wrote it.
 func deliveryOf(partition int, marker string, m redis.XMessage) delivery {
-	d := delivery{id: m.ID, partition: partition, marker: marker, times: 1}
+	d := delivery{id: m.ID, partition: partition, marker: marker, deliveries: 1}
 	number := func(field string) int64 {
 		text, _ := m.Values[field].(string)
 		n, err := strconv.ParseInt(text, 10, 64)
@@ -250,20 +250,20 @@ func deliveryOf(partition int, marker string, m redis.XMessage) delivery {
 // are under way: while the database is slow, no more is read. The channel is closed when
 // the last of the batches is committed, or given up; nil if there was none.
 func (c *consumer) decide(ctx context.Context, all []delivery) (committed <-chan struct{}) {
-	all = c.take(all)
-	var sound []delivery
+	all = c.markActive(all)
+	var valid []delivery
 	for _, d := range all {
-		if d.malformed != nil || d.times > maxDeliveries {
+		if d.malformed != nil || d.deliveries > maxDeliveries {
 			committed = c.launch(ctx, []delivery{d})
 			continue
 		}
-		if sound = append(sound, d); len(sound) == maxBatch {
-			committed = c.launch(ctx, sound)
-			sound = nil
+		if valid = append(valid, d); len(valid) == maxBatch {
+			committed = c.launch(ctx, valid)
+			valid = nil
 		}
 	}
-	if len(sound) > 0 {
-		committed = c.launch(ctx, sound)
+	if len(valid) > 0 {
+		committed = c.launch(ctx, valid)
 	}
 	return committed
 }
@@ -273,7 +273,7 @@ func (c *consumer) launch(ctx context.Context, batch []delivery) <-chan struct{}
 	select {
 	case c.slots <- struct{}{}:
 	case <-ctx.Done():
-		c.putDown(batch)
+		c.clearActive(batch)
 		return nil
 	}
 	over := make(chan struct{})
@@ -283,51 +283,51 @@ func (c *consumer) launch(ctx context.Context, batch []delivery) <-chan struct{}
 			close(over)
 		})
 		defer committed()
-		defer c.putDown(batch)
-		c.settle(ctx, batch, committed)
+		defer c.clearActive(batch)
+		c.storeBatch(ctx, batch, committed)
 	})
 	return over
 }
 
-// take marks deliveries as being in hand, and leaves out those that are.
-func (c *consumer) take(all []delivery) []delivery {
+// markActive marks deliveries as being in hand, and leaves out those that are.
+func (c *consumer) markActive(all []delivery) []delivery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	var fresh []delivery
 	for _, d := range all {
-		if h := (handle{d.partition, d.id}); !c.inHand[h] {
-			c.inHand[h] = true
+		if h := (entryID{d.partition, d.id}); !c.active[h] {
+			c.active[h] = true
 			fresh = append(fresh, d)
 		}
 	}
 	return fresh
 }
 
-func (c *consumer) putDown(batch []delivery) {
+func (c *consumer) clearActive(batch []delivery) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, d := range batch {
-		delete(c.inHand, handle{d.partition, d.id})
+		delete(c.active, entryID{d.partition, d.id})
 	}
 }
 
-func (c *consumer) trouble(n int) {
+func (c *consumer) addFailing(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.troubled += n
+	c.failing += n
 }
 
-func (c *consumer) inTrouble() bool {
+func (c *consumer) isFailing() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.troubled > 0
+	return c.failing > 0
 }
 
-// settle decides a batch and ends its entries. While the database is away it tries
+// storeBatch decides a batch and ends its entries. While the database is away it tries
 // again, until ctx ends: then the entries stay, for who takes them over. A batch
 // with something in it that the database refuses is halved until that is found. It calls
 // committed when the next commit may begin.
-func (c *consumer) settle(ctx context.Context, batch []delivery, committed func()) {
+func (c *consumer) storeBatch(ctx context.Context, batch []delivery, committed func()) {
 	if len(batch) == 1 && batch[0].malformed != nil {
 		c.park(ctx, batch[0], batch[0].malformed)
 		return
@@ -345,19 +345,19 @@ func (c *consumer) settle(ctx context.Context, batch []delivery, committed func(
 			c.park(ctx, batch[0], err)
 			return
 		case isData(err):
-			c.s.ledger.m.event(eventBisected)
-			c.settle(ctx, batch[:len(batch)/2], committed)
-			c.settle(ctx, batch[len(batch)/2:], committed)
+			c.s.writer.m.event(eventBisected)
+			c.storeBatch(ctx, batch[:len(batch)/2], committed)
+			c.storeBatch(ctx, batch[len(batch)/2:], committed)
 			return
 		}
 		if ctx.Err() != nil {
 			return
 		}
 		if failures++; failures == 1 {
-			c.trouble(1)
-			defer c.trouble(-1)
+			c.addFailing(1)
+			defer c.addFailing(-1)
 		}
-		c.s.complain(ctx, committing, err)
+		c.s.recordFailure(ctx, doingCommit, err)
 		_ = clock.Sleep(ctx, pauseAfter(failures)) // one more try when ctx ended: the batch is in hand
 	}
 }
@@ -368,42 +368,42 @@ func (c *consumer) commit(ctx context.Context, batch []delivery) (committed, err
 	for i := range batch {
 		attempts[i] = batch[i].attempt
 	}
-	return c.s.ledger.commit(context.WithoutCancel(ctx), attempts)
+	return c.s.writer.commit(context.WithoutCancel(ctx), attempts)
 }
 
 // finish tells of a decided batch and ends its entries. What fails here is done
 // when the entries are taken over: their orders have rows.
 func (c *consumer) finish(ctx context.Context, batch []delivery, done committed) {
-	c.s.announce(ctx, done)
+	c.s.afterCommit(ctx, done)
 	for i, o := range done.outcomes {
-		if o.alien {
-			c.s.alarm(ctx, batch[i].Entry)
+		if o.duplicate {
+			c.s.reportDuplicate(ctx, batch[i].Entry)
 		}
 	}
-	if err := errors.Join(c.enterAgain(ctx, batch, done.outcomes), c.releaseRefused(ctx, batch, done.outcomes)); err != nil {
-		c.s.complain(ctx, releasing, err)
+	if err := errors.Join(c.reserveStale(ctx, batch, done.outcomes), c.releaseRefused(ctx, batch, done.outcomes)); err != nil {
+		c.s.recordFailure(ctx, doingRelease, err)
 		return
 	}
 	if err := c.acknowledge(ctx, batch); err != nil {
-		c.s.complain(ctx, ending, err)
+		c.s.recordFailure(ctx, doingAcknowledge, err)
 	}
 }
 
-// enterAgain reserves what was read from another Redis than the one that is
+// reserveStale reserves what was read from another Redis than the one that is
 // certified now: a reconciler may have looked between the two, when Redis had
 // forgotten the buyers and the database did not know the orders yet. It may have been
 // that of another process, so Redis is asked, and not our certificate.
-func (c *consumer) enterAgain(ctx context.Context, batch []delivery, outcomes []outcome) error {
+func (c *consumer) reserveStale(ctx context.Context, batch []delivery, outcomes []outcome) error {
 	var numbers []int64
 	var markers map[int]string
 	for i, d := range batch {
 		o := outcomes[i]
-		if !o.row || o.result != sale.Stored || o.alien {
+		if !o.row || o.result != sale.Stored || o.duplicate {
 			continue
 		}
 		if markers == nil {
 			var err error
-			if markers, err = c.s.gate.markers(ctx, batch); err != nil {
+			if markers, err = c.s.admitter.markers(ctx, batch); err != nil {
 				return err
 			}
 		}
@@ -442,7 +442,7 @@ func (c *consumer) acknowledge(ctx context.Context, batch []delivery) error {
 	}
 	var failed []error
 	for p := range ids {
-		failed = append(failed, c.s.gate.done(ctx, p, ids[p], orders[p]))
+		failed = append(failed, c.s.admitter.done(ctx, p, ids[p], orders[p]))
 	}
 	return errors.Join(failed...)
 }
@@ -451,31 +451,31 @@ func (c *consumer) acknowledge(ctx context.Context, batch []delivery) error {
 // earlier tries included. Not while the database is away: they would go round.
 func (c *consumer) takeOver(ctx context.Context) {
 	for n := 0; clock.Sleep(ctx, takeOverEvery) == nil; n++ {
-		if c.inTrouble() {
+		if c.isFailing() {
 			continue
 		}
 		err := c.claim(ctx)
 		if err == nil && n%tidyEvery == 0 { // the groups are there
-			err = c.s.gate.tidy(ctx, c.s.idle)
+			err = c.s.admitter.removeIdleConsumers(ctx, c.s.idle)
 		}
 		if err != nil && ctx.Err() == nil && !redis.HasErrorPrefix(err, "NOGROUP") {
-			c.s.ledger.m.event(eventFailed)
-			c.s.complain(ctx, takingOver, err)
+			c.s.writer.m.event(eventFailed)
+			c.s.recordFailure(ctx, doingTakeOver, err)
 		}
 	}
 }
 
 func (c *consumer) claim(ctx context.Context) error {
-	trip, cancel := context.WithTimeout(ctx, tripPatience)
+	trip, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	g := c.s.gate
+	g := c.s.admitter
 	pipe := g.state.Pipeline()
 	claims := make([]*redis.XAutoClaimCmd, g.partitions)
 	markers := make([]string, g.partitions)
 	for p := range claims {
 		markers[p] = g.expected(p)
 		claims[p] = pipe.XAutoClaim(trip, &redis.XAutoClaimArgs{
-			Stream: g.keys.orders(p), Group: group, Consumer: c.s.cfg.Instance, MinIdle: takeOverAfter, Start: "0-0", Count: maxBatch,
+			Stream: g.keys.orders(p), Group: group, Consumer: c.s.cfg.Instance, MinIdle: takeOverIdle, Start: "0-0", Count: maxBatch,
 		})
 	}
 	_, _ = pipe.Exec(trip) // each command has its own error
@@ -489,7 +489,7 @@ func (c *consumer) claim(ctx context.Context) error {
 		if len(messages) == 0 {
 			continue
 		}
-		times, err := c.times(ctx, p, messages)
+		times, err := c.deliveryCounts(ctx, p, messages)
 		if err != nil {
 			failed = append(failed, err)
 			continue
@@ -497,20 +497,20 @@ func (c *consumer) claim(ctx context.Context) error {
 		all := make([]delivery, len(messages))
 		for i, m := range messages {
 			all[i] = deliveryOf(p, markers[p], m)
-			all[i].times = times[m.ID]
+			all[i].deliveries = times[m.ID]
 		}
-		c.s.ledger.m.queue.WithLabelValues(eventTakenOver).Add(float64(len(all)))
+		c.s.writer.m.queue.WithLabelValues(eventTakenOver).Add(float64(len(all)))
 		c.decide(ctx, all)
 	}
 	return errors.Join(failed...)
 }
 
-// times is how often entries that this consumer has were delivered.
-func (c *consumer) times(ctx context.Context, partition int, messages []redis.XMessage) (map[string]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+// deliveryCounts is how often entries that this consumer has were delivered.
+func (c *consumer) deliveryCounts(ctx context.Context, partition int, messages []redis.XMessage) (map[string]int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	list, err := c.s.gate.state.XPendingExt(ctx, &redis.XPendingExtArgs{
-		Stream: c.s.gate.keys.orders(partition), Group: group, Consumer: c.s.cfg.Instance,
+	list, err := c.s.admitter.state.XPendingExt(ctx, &redis.XPendingExtArgs{
+		Stream: c.s.admitter.keys.orders(partition), Group: group, Consumer: c.s.cfg.Instance,
 		Start: messages[0].ID, End: messages[len(messages)-1].ID, Count: 2 * maxBatch,
 	}).Result()
 	if err != nil {

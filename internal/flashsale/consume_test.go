@@ -39,7 +39,7 @@ func TestWindow04APoisonEntryIsFoundOutAndParked(t *testing.T) {
 		unwanted(t, r)
 		v := r.open(t, 40)
 		r.openDoor(t)
-		stream := r.gate.keys.orders(v.Partition)
+		stream := r.admitter.keys.orders(v.Partition)
 		var bad int64
 		for user := range int64(20) {
 			if user == 7 {
@@ -65,7 +65,7 @@ func TestWindow04APoisonEntryIsFoundOutAndParked(t *testing.T) {
 			}
 		}
 		r.whole(t, v, 40)
-		parked := r.Redis.XRange(t.Context(), r.gate.keys.parked(v.Partition), "-", "+").Val()
+		parked := r.Redis.XRange(t.Context(), r.admitter.keys.parked(v.Partition), "-", "+").Val()
 		if len(parked) != 4 {
 			t.Errorf("%d parked entries, want 4", len(parked))
 		}
@@ -149,14 +149,14 @@ func TestWindow10TwoConsumersOfOneEntryStoreItOnce(t *testing.T) {
 		for user := range int64(40) { // ten of them find nothing left
 			r.order(t, by(v, user+1))
 		}
-		entries := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()
+		entries := r.Redis.XRange(t.Context(), r.admitter.keys.orders(v.Partition), "-", "+").Val()
 		var both sync.WaitGroup
 		for range 4 {
 			both.Go(func() {
 				c := newConsumer(r.Service, nil)
 				var all []delivery
 				for _, m := range entries {
-					all = append(all, deliveryOf(v.Partition, r.gate.expected(v.Partition), m))
+					all = append(all, deliveryOf(v.Partition, r.admitter.expected(v.Partition), m))
 				}
 				for len(all) > 0 {
 					n := min(7, len(all))
@@ -184,7 +184,7 @@ func TestWindow03AnotherConsumerEndsWhatADeadOneLeft(t *testing.T) {
 		for user := range int64(10) {
 			r.order(t, by(v, user+1))
 		}
-		stream := r.gate.keys.orders(v.Partition)
+		stream := r.admitter.keys.orders(v.Partition)
 		if err := r.Redis.XGroupCreateMkStream(t.Context(), stream, group, "0").Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -220,14 +220,14 @@ func TestWindow03AnotherConsumerEndsWhatADeadOneLeft(t *testing.T) {
 func TestAnEntryInHandIsNotDecidedBesideItself(t *testing.T) {
 	c := newConsumer(nil, nil)
 	one, two := delivery{id: "1-0", partition: 1}, delivery{id: "1-0", partition: 2}
-	if n := len(c.take([]delivery{one})); n != 1 {
+	if n := len(c.markActive([]delivery{one})); n != 1 {
 		t.Errorf("took %d, want 1", n)
 	}
-	if got := c.take([]delivery{one, two}); len(got) != 1 || got[0].partition != 2 {
+	if got := c.markActive([]delivery{one, two}); len(got) != 1 || got[0].partition != 2 {
 		t.Errorf("took %v, want that of the other partition", got)
 	}
-	c.putDown([]delivery{one})
-	if n := len(c.take([]delivery{one})); n != 1 {
+	c.clearActive([]delivery{one})
+	if n := len(c.markActive([]delivery{one})); n != 1 {
 		t.Errorf("took %d that were put down, want 1", n)
 	}
 }
@@ -240,9 +240,9 @@ func TestConsumersThatAreGoneAreForgotten(t *testing.T) {
 		v := r.open(t, 30)
 		r.openDoor(t)
 		r.order(t, by(v, 1))
-		stream := r.gate.keys.orders(v.Partition)
-		for p := range r.gate.partitions {
-			if err := r.Redis.XGroupCreateMkStream(t.Context(), r.gate.keys.orders(p), group, "0").Err(); err != nil {
+		stream := r.admitter.keys.orders(v.Partition)
+		for p := range r.admitter.partitions {
+			if err := r.Redis.XGroupCreateMkStream(t.Context(), r.admitter.keys.orders(p), group, "0").Err(); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -260,14 +260,14 @@ func TestConsumersThatAreGoneAreForgotten(t *testing.T) {
 			}
 			return all
 		}
-		if err := r.gate.tidy(t.Context(), time.Hour); err != nil {
+		if err := r.admitter.removeIdleConsumers(t.Context(), time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff([]string{"busy", "gone"}, names()); d != "" {
 			t.Errorf("a moment later (-want +got)\n%s", d)
 		}
 		if r.Dialect != "postgres" { // the embedded Redis does not say: it has one process, and dies with it
-			if err := r.gate.tidy(t.Context(), 0); err != nil {
+			if err := r.admitter.removeIdleConsumers(t.Context(), 0); err != nil {
 				t.Error(err)
 			}
 			return
@@ -336,7 +336,7 @@ func TestAnEntryThatWasDeliveredTooOftenIsTriedAlone(t *testing.T) {
 		r.openDoor(t)
 		r.order(t, by(v, 1))
 		r.order(t, by(v, 666))
-		stream := r.gate.keys.orders(v.Partition)
+		stream := r.admitter.keys.orders(v.Partition)
 		if err := r.Redis.XGroupCreateMkStream(t.Context(), stream, group, "0").Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -381,7 +381,7 @@ func TestAFlushDoesNotMakeConsumersSpin(t *testing.T) {
 	})
 	for i := range 3 { // the groups alone go, again and again
 		testkit.Eventually(t, patience, func() bool {
-			return r.Redis.XGroupDestroy(t.Context(), r.gate.keys.orders(v.Partition), group).Val() == 1
+			return r.Redis.XGroupDestroy(t.Context(), r.admitter.keys.orders(v.Partition), group).Val() == 1
 		})
 		testkit.Eventually(t, patience, func() bool {
 			return counterOf(t, r, "tandian_sale_queue_events_total", eventRemade) >= float64(4+1+i)
@@ -414,9 +414,9 @@ func TestWhatWasReadFromAnotherIncarnationIsReservedAgain(t *testing.T) {
 		v := r.open(t, 30)
 		r.openDoor(t)
 		r.order(t, by(v, 1))
-		m := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()[0]
-		r.Redis.HDel(t.Context(), r.gate.keys.bucket(v.Partition, v.VoucherID, 0), "1")
-		r.Redis.Incr(t.Context(), r.gate.keys.stock(v.Partition, v.VoucherID))
+		m := r.Redis.XRange(t.Context(), r.admitter.keys.orders(v.Partition), "-", "+").Val()[0]
+		r.Redis.HDel(t.Context(), r.admitter.keys.bucket(v.Partition, v.VoucherID, 0), "1")
+		r.Redis.Incr(t.Context(), r.admitter.keys.stock(v.Partition, v.VoucherID))
 		c := newConsumer(r.Service, nil)
 		c.decide(t.Context(), []delivery{deliveryOf(v.Partition, "another", m)})
 		c.commits.Wait()
@@ -433,8 +433,8 @@ func TestWindow15AnotherProcessCertifiedBeforeTheCommit(t *testing.T) {
 	stop := r.run(t, r.Certify)
 	r.awaitDoor(t)
 	r.order(t, by(v, 1))
-	m := r.Redis.XRange(t.Context(), r.gate.keys.orders(v.Partition), "-", "+").Val()[0]
-	d := deliveryOf(v.Partition, r.gate.expected(v.Partition), m)
+	m := r.Redis.XRange(t.Context(), r.admitter.keys.orders(v.Partition), "-", "+").Val()[0]
+	d := deliveryOf(v.Partition, r.admitter.expected(v.Partition), m)
 	stop()
 	if err := testkit.AdminClient(t, r.Redis).FlushDB(t.Context()).Err(); err != nil {
 		t.Fatal(err)
@@ -522,14 +522,14 @@ func TestStatsSayHowTheQueuesDo(t *testing.T) {
 		for user := range int64(5) {
 			r.order(t, by(v, user+1))
 		}
-		add(t, r, r.gate.keys.parked(v.Partition), "why", "a test")
-		stream := r.gate.keys.orders(v.Partition)
+		add(t, r, r.admitter.keys.parked(v.Partition), "why", "a test")
+		stream := r.admitter.keys.orders(v.Partition)
 		r.Redis.XGroupCreateMkStream(t.Context(), stream, group, "0")
 		_, err = r.Redis.XReadGroup(t.Context(), &redis.XReadGroupArgs{Group: group, Consumer: "any", Streams: []string{stream, ">"}, Count: 2, Block: -1}).Result()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := r.showStats(t.Context()); err != nil {
+		if err := r.setQueueGauges(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		stats, err = r.Stats(t.Context())

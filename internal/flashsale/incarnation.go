@@ -18,11 +18,11 @@ import (
 )
 
 const (
-	lookEvery    = 2 * time.Second        // without being kicked
-	lookPause    = 20 * time.Millisecond  // between two looks, however often they are asked for
-	againPause   = 100 * time.Millisecond // after a look that left something to do
-	lookPatience = 2 * time.Second        // of one look
-	deepPatience = 2 * time.Minute        // of comparing a sale
+	certifyEvery   = 2 * time.Second        // without being kicked
+	certifyPause   = 20 * time.Millisecond  // between two looks, however often they are asked for
+	retryPause     = 100 * time.Millisecond // after a look that left something to do
+	probeTimeout   = 2 * time.Second        // of one look
+	compareTimeout = 2 * time.Minute        // of comparing a sale
 )
 
 // errUncertified is why nothing is admitted: this process has not seen yet that the
@@ -42,19 +42,19 @@ func (uncertifiedError) Unsent() bool { return true }
 // the incarnation that was compared with the database, and a random word: after a
 // flush the server is the same, but the marker is not.
 type certificates struct {
-	now    atomic.Pointer[certificate]
-	unseen atomic.Pointer[[]bool] // partitions of which the last look got no answer
-	kicked chan struct{}          // holds one if somebody wants them looked at
+	current     atomic.Pointer[certificate]
+	unreachable atomic.Pointer[[]bool] // partitions of which the last look got no answer
+	kicked      chan struct{}          // holds one if somebody wants them looked at
 
 	mu         sync.Mutex
-	doubts     []suspectPartition // of each partition
+	suspects   []suspectPartition // of each partition
 	incomplete map[int64]bool     // vouchers that admit.lua found so
 }
 
 // A suspectPartition is about a partition in which orders may have been made past Redis.
 type suspectPartition struct {
-	raised int  // by each suspicion: what was begun before it certifies nothing
-	is     bool // a certificate needs a comparison of this process's own
+	count   int  // by each suspicion: what was begun before it certifies nothing
+	suspect bool // a certificate needs a comparison of this process's own
 }
 
 // A certificate names what was reconciled. It is not changed any more.
@@ -64,9 +64,9 @@ type certificate struct {
 }
 
 func newCertificates(partitions int) *certificates {
-	c := &certificates{kicked: make(chan struct{}, 1), doubts: make([]suspectPartition, partitions), incomplete: map[int64]bool{}}
-	c.now.Store(&certificate{})
-	c.unseen.Store(&[]bool{})
+	c := &certificates{kicked: make(chan struct{}, 1), suspects: make([]suspectPartition, partitions), incomplete: map[int64]bool{}}
+	c.current.Store(&certificate{})
+	c.unreachable.Store(&[]bool{})
 	return c
 }
 
@@ -78,22 +78,22 @@ func (c *certificate) marker(partition int) string {
 	return ""
 }
 
-func (c *certificates) expected(partition int) string { return c.now.Load().marker(partition) }
+func (c *certificates) expected(partition int) string { return c.current.Load().marker(partition) }
 
-// away reports whether the last look at a partition got no answer: then nothing is
+// isUnreachable reports whether the last look at a partition got no answer: then nothing is
 // being compared, and its door will not open soon.
-func (c *certificates) away(partition int) bool {
-	unseen := *c.unseen.Load()
+func (c *certificates) isUnreachable(partition int) bool {
+	unseen := *c.unreachable.Load()
 	return partition < len(unseen) && unseen[partition]
 }
 
-// saw notes which partitions answered a look.
-func (c *certificates) saw(seen []partitionState) {
+// recordProbe notes which partitions answered a look.
+func (c *certificates) recordProbe(seen []partitionState) {
 	unseen := make([]bool, len(seen))
-	for p, is := range seen {
-		unseen[p] = is.err != nil
+	for p, got := range seen {
+		unseen[p] = got.err != nil
 	}
-	c.unseen.Store(&unseen)
+	c.unreachable.Store(&unseen)
 }
 
 // kick has them looked at soon.
@@ -104,17 +104,17 @@ func (c *certificates) kick() {
 	}
 }
 
-// miss has a sale made whole soon; or if it is, the marker was not.
-func (c *certificates) miss(voucher int64) {
+// markIncomplete has a sale made whole soon; or if it is, the marker was not.
+func (c *certificates) markIncomplete(voucher int64) {
 	c.mu.Lock()
-	if len(c.incomplete) < atOnce {
+	if len(c.incomplete) < chunkSize {
 		c.incomplete[voucher] = true
 	}
 	c.mu.Unlock()
 	c.kick()
 }
 
-func (c *certificates) missed() (vouchers []int64) {
+func (c *certificates) takeIncomplete() (vouchers []int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for v := range c.incomplete {
@@ -128,24 +128,24 @@ func (c *certificates) missed() (vouchers []int64) {
 // their running sales with the database: orders were made there that Redis does not know.
 func (c *certificates) suspect(partitions ...int) {
 	c.mu.Lock()
-	now := c.now.Load()
+	now := c.current.Load()
 	cert := &certificate{markers: slices.Clone(now.markers), servers: now.servers}
 	for _, p := range partitions {
-		c.doubts[p].raised++
-		c.doubts[p].is = true
+		c.suspects[p].count++
+		c.suspects[p].suspect = true
 		if p < len(cert.markers) {
 			cert.markers[p] = ""
 		}
 	}
-	c.now.Store(cert)
+	c.current.Store(cert)
 	c.mu.Unlock()
 	c.kick()
 }
 
-func (c *certificates) begin() []suspectPartition {
+func (c *certificates) snapshotSuspects() []suspectPartition {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return slices.Clone(c.doubts)
+	return slices.Clone(c.suspects)
 }
 
 // publish makes a certificate hold, and ends the doubts about what it covers. It leaves
@@ -157,21 +157,21 @@ func (c *certificates) publish(begun []suspectPartition, cert *certificate) (all
 	all = true
 	for p := range cert.markers {
 		switch {
-		case c.doubts[p].raised != begun[p].raised:
+		case c.suspects[p].count != begun[p].count:
 			cert.markers[p], all = "", false
 		case cert.markers[p] != "":
-			c.doubts[p].is = false
+			c.suspects[p].suspect = false
 		}
 	}
-	c.now.Store(cert)
+	c.current.Store(cert)
 	return all
 }
 
 // suspect is [certificates.suspect], which the metrics show at once.
 func (s *Service) suspect(partitions ...int) {
-	s.gate.certs.suspect(partitions...)
+	s.admitter.certs.suspect(partitions...)
 	for _, p := range partitions {
-		s.m.close(p, true)
+		s.m.setClosed(p, true)
 	}
 }
 
@@ -179,21 +179,21 @@ func (s *Service) suspect(partitions ...int) {
 // with the database, which may have lost its latest commits: a standby was promoted that
 // was behind. Until then orders go past Redis.
 func (s *Service) MarkSuspect() {
-	all := make([]int, s.gate.partitions)
+	all := make([]int, s.admitter.partitions)
 	for p := range all {
 		all[p] = p
 	}
 	s.suspect(all...)
 }
 
-// allow lets a connection of the sale client come into being, if its server is
+// allowConn lets a connection of the sale client come into being, if its server is
 // certified: a restart and a failover end all connections.
-func (s *Service) allow(ctx context.Context, conn *redis.Conn) error {
-	is, err := identify(ctx, conn)
-	if err == nil && s.gate.certs.now.Load().servers[is.incarnation] {
+func (s *Service) allowConn(ctx context.Context, conn *redis.Conn) error {
+	got, err := identify(ctx, conn)
+	if err == nil && s.admitter.certs.current.Load().servers[got.incarnation] {
 		return nil
 	}
-	s.gate.certs.kick()
+	s.admitter.certs.kick()
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (s server) evicts() bool { return strings.HasPrefix(s.policy, "allkeys-") }
 // errReplica: what it holds is another's, which may be ahead.
 var errReplica = errors.New("this Redis is a replica")
 
-var errNameless = errors.New("this Redis does not tell its run id: sales go through the database alone")
+var errNoRunID = errors.New("this Redis does not tell its run id: sales go through the database alone")
 
 // identify asks one server, by one connection, who it is.
 func identify(ctx context.Context, conn *redis.Conn) (server, error) {
@@ -232,7 +232,7 @@ func identify(ctx context.Context, conn *redis.Conn) (server, error) {
 	}
 	switch {
 	case info["run_id"] == "":
-		return server{}, errNameless
+		return server{}, errNoRunID
 	case info["role"] != "master":
 		return server{}, errReplica
 	}
@@ -246,10 +246,10 @@ type partitionState struct {
 	err    error // why nothing was seen
 }
 
-// look asks for all partitions who holds them, and how they are marked. A server
+// probe asks for all partitions who holds them, and how they are marked. A server
 // that does not answer hides its own partitions alone.
-func (g *admitter) look(ctx context.Context) []partitionState {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+func (g *admitter) probe(ctx context.Context) []partitionState {
+	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
 	known := map[string]partitionState{}
 	seen := make([]partitionState, g.partitions)
@@ -265,9 +265,9 @@ func (g *admitter) look(ctx context.Context) []partitionState {
 		addr := node.Options().Addr
 		if _, ok := known[addr]; !ok {
 			conn := node.Conn()
-			is, err := identify(ctx, conn)
+			got, err := identify(ctx, conn)
 			_ = conn.Close()
-			known[addr] = partitionState{server: is, err: err}
+			known[addr] = partitionState{server: got, err: err}
 		}
 		seen[p] = known[addr]
 	}
@@ -297,7 +297,7 @@ func (g *admitter) nodeOf(ctx context.Context, p int) (*redis.Client, error) {
 }
 
 func (g *admitter) mark(ctx context.Context, p int, marker string) error {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	if err := g.state.Set(ctx, g.keys.open(p), marker, 0).Err(); err != nil {
 		return fmt.Errorf("mark partition %d: %w", p, err)
@@ -307,7 +307,7 @@ func (g *admitter) mark(ctx context.Context, p int, marker string) error {
 
 // markers reads the markers of the partitions of a batch, "" where there is none.
 func (g *admitter) markers(ctx context.Context, batch []delivery) (map[int]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	pipe := g.state.Pipeline()
 	cmds := map[int]*redis.StringCmd{}
@@ -337,21 +337,21 @@ func markedFor(marker, incarnation string) bool {
 // seconds, and at once when an admission found a server that it does not know, or a
 // sale that is not whole, which it rebuilds. Every process that admits runs it.
 func (s *Service) Certify(ctx context.Context) error {
-	certs := s.gate.certs
-	tick := time.NewTicker(lookEvery)
+	certs := s.admitter.certs
+	tick := time.NewTicker(certifyEvery)
 	defer tick.Stop()
 	for ctx.Err() == nil {
-		pause := lookPause
+		pause := certifyPause
 		again, err := s.certify(ctx)
 		if err == nil {
-			err = s.complete(ctx)
+			err = s.rebuildIncomplete(ctx)
 		}
 		if err != nil && ctx.Err() == nil {
-			s.complain(ctx, "certify Redis for sales", err)
+			s.recordFailure(ctx, "certify Redis for sales", err)
 		}
 		if again || err != nil {
 			certs.kick()
-			pause = againPause
+			pause = retryPause
 		}
 		if clock.Sleep(ctx, pause) != nil {
 			return nil
@@ -367,24 +367,24 @@ func (s *Service) Certify(ctx context.Context) error {
 
 // certify looks once. It reports whether another process is at work on a partition.
 func (s *Service) certify(ctx context.Context) (again bool, err error) {
-	certs := s.gate.certs
-	doubts := certs.begin() // first: what is kept below was no certificate after a suspicion
-	before := certs.now.Load()
-	seen := s.gate.look(ctx)
-	certs.saw(seen)
-	s.warn(ctx, seen)
+	certs := s.admitter.certs
+	doubts := certs.snapshotSuspects() // first: what is kept below was no certificate after a suspicion
+	before := certs.current.Load()
+	seen := s.admitter.probe(ctx)
+	certs.recordProbe(seen)
+	s.warnPolicy(ctx, seen)
 	cert := &certificate{markers: make([]string, len(seen)), servers: map[string]bool{}}
-	for p, is := range seen {
+	for p, got := range seen {
 		var marker string
 		var e error
 		switch {
-		case is.err != nil: // connections that were made stay good
-			marker, e = before.marker(p), is.err
-		case is.evicts():
-		case markedFor(is.marker, is.incarnation) && !doubts[p].is:
-			marker = is.marker
+		case got.err != nil: // connections that were made stay good
+			marker, e = before.marker(p), got.err
+		case got.evicts():
+		case markedFor(got.marker, got.incarnation) && !doubts[p].suspect:
+			marker = got.marker
 		default:
-			marker, e = s.reconcilePartition(ctx, p, is.incarnation, doubts[p].is)
+			marker, e = s.reconcilePartition(ctx, p, got.incarnation, doubts[p].suspect)
 			again = again || (marker == "" && e == nil)
 		}
 		err = errors.Join(err, e)
@@ -395,7 +395,7 @@ func (s *Service) certify(ctx context.Context) (again bool, err error) {
 	}
 	again = !certs.publish(doubts, cert) || again
 	for p, marker := range cert.markers {
-		s.m.close(p, marker == "")
+		s.m.setClosed(p, marker == "")
 	}
 	return again, err
 }
@@ -404,15 +404,15 @@ func (s *Service) certify(ctx context.Context) (again bool, err error) {
 // unless another process does, and returns the new marker; "" if another is at it.
 // Where another was faster, its marker will do if there is no doubt.
 func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation string, doubtful bool) (marker string, err error) {
-	_, err = s.alone(ctx, "sale.partition."+strconv.Itoa(p), func(ctx context.Context) error {
-		reading, cancel := context.WithTimeout(ctx, deepPatience)
+	_, err = s.tryLocked(ctx, "sale.partition."+strconv.Itoa(p), func(ctx context.Context) error {
+		reading, cancel := context.WithTimeout(ctx, compareTimeout)
 		defer cancel()
-		is, err := s.gate.state.Get(reading, s.gate.keys.open(p)).Result()
+		got, err := s.admitter.state.Get(reading, s.admitter.keys.open(p)).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return err
 		}
-		if markedFor(is, incarnation) && !doubtful {
-			marker = is
+		if markedFor(got, incarnation) && !doubtful {
+			marker = got
 			return nil
 		}
 		sales, err := s.running(reading, p, 0, 0)
@@ -421,17 +421,17 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 		}
 		q := queues{}
 		for _, sale := range sales { // each has its time: however many there are, the partition opens
-			one, cancel := context.WithTimeout(ctx, deepPatience)
-			err := s.deep(one, sale, q)
+			one, cancel := context.WithTimeout(ctx, compareTimeout)
+			err := s.compareSale(one, sale, q)
 			cancel()
 			if err != nil {
 				return err
 			}
 		}
 		// So that the first admissions need not bring it along; they do where this failed.
-		_ = admitScript.Load(reading, s.gate.state).Err()
+		_ = admitScript.Load(reading, s.admitter.state).Err()
 		m := incarnation + " " + rand.Text()
-		if err := s.gate.mark(ctx, p, m); err != nil {
+		if err := s.admitter.mark(ctx, p, m); err != nil {
 			return err
 		}
 		marker = m
@@ -444,12 +444,12 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 	return marker, nil
 }
 
-// warn says what an operator has to change.
-func (s *Service) warn(ctx context.Context, seen []partitionState) {
+// warnPolicy says what an operator has to change.
+func (s *Service) warnPolicy(ctx context.Context, seen []partitionState) {
 	evicts := false
-	for _, is := range seen {
-		evicts = evicts || is.evicts()
-		if is.err == nil && is.policy == "" && s.unreadable.CompareAndSwap(false, true) {
+	for _, got := range seen {
+		evicts = evicts || got.evicts()
+		if got.err == nil && got.policy == "" && s.unreadable.CompareAndSwap(false, true) {
 			s.cfg.Log.WarnContext(ctx, "this Redis does not tell its maxmemory-policy; sales need one that is not allkeys-*")
 		}
 	}
@@ -462,8 +462,8 @@ func (s *Service) warn(ctx context.Context, seen []partitionState) {
 	}
 }
 
-// complain counts and seldom logs a failure in the background that is tried again.
-func (s *Service) complain(ctx context.Context, doing string, err error) {
+// recordFailure counts and seldom logs a failure in the background that is tried again.
+func (s *Service) recordFailure(ctx context.Context, doing string, err error) {
 	s.m.errors.Inc()
 	if s.failures.Allow() {
 		s.cfg.Log.WarnContext(ctx, "flash sales failed in the background; it is tried again", "doing", doing, "err", err)

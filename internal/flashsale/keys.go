@@ -43,8 +43,8 @@ func (k keys) bucket(p int, voucher int64, i int) string {
 
 func (k keys) sale(p int, voucher int64) string { return k.partition(p) + decimal(voucher) + ":" }
 
-// whole are all keys of a sale: meta, stock, buckets.
-func (k keys) whole(at location) []string {
+// ofSale are all keys of a sale: meta, stock, buckets.
+func (k keys) ofSale(at location) []string {
 	all := make([]string, 0, 2+at.buckets)
 	all = append(all, k.meta(at.partition, at.voucher), k.stock(at.partition, at.voucher))
 	for i := range at.buckets {
@@ -55,8 +55,8 @@ func (k keys) whole(at location) []string {
 
 func decimal(n int64) string { return strconv.FormatInt(n, 10) }
 
-// holdOf reads a field of a bucket: user and order.
-func holdOf(voucher int64, pair []string) (sale.Reservation, error) {
+// readReservation reads a field of a bucket: user and order.
+func readReservation(voucher int64, pair []string) (sale.Reservation, error) {
 	if len(pair) == 2 {
 		user, errUser := strconv.ParseInt(pair[0], 10, 64)
 		order, errOrder := strconv.ParseInt(pair[1], 10, 64)

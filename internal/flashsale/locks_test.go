@@ -19,24 +19,24 @@ func TestALockThatNobodyAnswersIsGivenUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*lockPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), 10*lockTimeout)
 	defer cancel()
 	begin := time.Now()
-	done, err := g.alone(ctx, "sale.test", func(context.Context) error {
+	done, err := g.tryLocked(ctx, "sale.test", func(context.Context) error {
 		t.Error("it was done without the lock")
 		return nil
 	})
 	if done || !errors.Is(err, lock.ErrNoAnswer) {
 		t.Errorf("%v, %v", done, err)
 	}
-	if took := time.Since(begin); took < lockPatience || ctx.Err() != nil {
+	if took := time.Since(begin); took < lockTimeout || ctx.Err() != nil {
 		t.Errorf("it took %v", took)
 	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
 	for range 2 { // the name is free again, and what is done has as long as it takes
-		if done, err := g.alone(ctx, "sale.test", func(ctx context.Context) error { return ctx.Err() }); !done || err != nil {
+		if done, err := g.tryLocked(ctx, "sale.test", func(ctx context.Context) error { return ctx.Err() }); !done || err != nil {
 			t.Errorf("%v, %v", done, err)
 		}
 	}
@@ -49,8 +49,8 @@ func TestWorkEndsWithItsLock(t *testing.T) {
 	holder, other := newStage(t, on), newStage(t, on)
 	const end = `SELECT count(pg_terminate_backend(pid, 10000)) FROM pg_locks
 		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
-	done, err := holder.alone(t.Context(), "sale.test", func(ctx context.Context) error {
-		if done, err := other.alone(ctx, "sale.test", func(context.Context) error { return nil }); done || err != nil {
+	done, err := holder.tryLocked(t.Context(), "sale.test", func(ctx context.Context) error {
+		if done, err := other.tryLocked(ctx, "sale.test", func(context.Context) error { return nil }); done || err != nil {
 			t.Errorf("another process at the same time: %v, %v", done, err)
 		}
 		var ended int
@@ -67,7 +67,7 @@ func TestWorkEndsWithItsLock(t *testing.T) {
 	if !done || !errors.Is(err, context.Canceled) || !errors.Is(err, lock.ErrLost) {
 		t.Errorf("%v, %v", done, err)
 	}
-	if done, err := other.alone(t.Context(), "sale.test", func(context.Context) error { return nil }); !done || err != nil {
+	if done, err := other.tryLocked(t.Context(), "sale.test", func(context.Context) error { return nil }); !done || err != nil {
 		t.Errorf("another process after it: %v, %v", done, err)
 	}
 }
@@ -84,7 +84,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 		began, ended := make(chan struct{}), make(chan error, 1)
 		var order []string // under the lock
 		go func() {
-			ended <- first.inTurn(t.Context(), "sale.test", func(ctx context.Context) error {
+			ended <- first.locked(t.Context(), "sale.test", func(ctx context.Context) error {
 				close(began)
 				time.Sleep(100 * time.Millisecond) // the second has time to come
 				order = append(order, "first")
@@ -92,7 +92,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 			})
 		}()
 		<-began
-		err := second.inTurn(t.Context(), "sale.test", func(ctx context.Context) error {
+		err := second.locked(t.Context(), "sale.test", func(ctx context.Context) error {
 			order = append(order, "second")
 			return ctx.Err()
 		})
@@ -104,8 +104,8 @@ func TestProcessesTakeTurns(t *testing.T) {
 		}
 		waiting, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 		defer cancel()
-		err = first.inTurn(t.Context(), "sale.test", func(context.Context) error {
-			return second.inTurn(waiting, "sale.test", func(context.Context) error { return nil })
+		err = first.locked(t.Context(), "sale.test", func(context.Context) error {
+			return second.locked(waiting, "sale.test", func(context.Context) error { return nil })
 		})
 		if !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("a wait that ended: %v", err)

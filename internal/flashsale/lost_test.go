@@ -137,7 +137,7 @@ func (g *stage) sell(at location, from, stored, to int64) (orders map[int64]int6
 // refuses fails the test unless nothing is admitted, without a word of a piece.
 func (g *stage) refuses(at location, user int64) {
 	g.t.Helper()
-	v, err := g.gate.admit(g.t.Context(), g.try(at, user, g.number(at)))
+	v, err := g.admitter.admit(g.t.Context(), g.try(at, user, g.number(at)))
 	if err == nil && v.code != noState {
 		g.t.Fatalf("before it was compared with the database it says %+v", v)
 	}
@@ -156,7 +156,7 @@ func (g *stage) told(at location, orders map[int64]int64, users ...int64) {
 // whole fails the test unless stock and buyers make the initial stock.
 func (g *stage) whole(at location, initial, buyers int) {
 	g.t.Helper()
-	if got := g.tally(at); !got.whole || got.stock+got.buyers != initial || got.initial != initial || got.buyers != buyers {
+	if got := g.tally(at); !got.complete || got.stock+got.buyers != initial || got.initial != initial || got.buyers != buyers {
 		g.t.Errorf("Redis has %+v, want %d buyers of %d", got, buyers, initial)
 	}
 }
@@ -208,7 +208,7 @@ func TestWindow15WhoHoldsAnOrderHearsOfItFromARedisThatWasRolledBack(t *testing.
 	}
 	m.start()
 	// The older copy has its marker, and three pieces to sell.
-	if n := m.client().Get(t.Context(), g.gate.keys.stock(at.partition, at.voucher)).Val(); n != "3" {
+	if n := m.client().Get(t.Context(), g.admitter.keys.stock(at.partition, at.voucher)).Val(); n != "3" {
 		t.Fatalf("the copy has %s pieces, want 3", n)
 	}
 	for range 3 {
@@ -241,7 +241,7 @@ func TestWindow07AReplicaThatWasBehindIsPromoted(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, time.Minute, func() bool {
-		return replica.HLen(t.Context(), g.gate.keys.bucket(at.partition, at.voucher, 0)).Val() == 10
+		return replica.HLen(t.Context(), g.admitter.keys.bucket(at.partition, at.voucher, 0)).Val() == 10
 	})
 	g.certified() // a master's first replica gives it a new name
 	cut()         // it falls behind
@@ -253,7 +253,7 @@ func TestWindow07AReplicaThatWasBehindIsPromoted(t *testing.T) {
 	if err := replica.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if n := replica.HLen(t.Context(), g.gate.keys.bucket(at.partition, at.voucher, 0)).Val(); n != 10 {
+	if n := replica.HLen(t.Context(), g.admitter.keys.bucket(at.partition, at.voucher, 0)).Val(); n != 10 {
 		t.Fatalf("the replica has %d buyers, want the first 10", n)
 	}
 	for user := int64(11); user <= 20; user++ {
@@ -330,8 +330,8 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 		{name: "stock", keys: func(k keys, at location) []string { return []string{k.stock(at.partition, at.voucher)} }},
 		{name: "meta", keys: func(k keys, at location) []string { return []string{k.meta(at.partition, at.voucher)} }},
 		{name: "marker", keys: func(k keys, at location) []string { return []string{k.open(at.partition)} }},
-		{name: "the whole sale", keys: func(k keys, at location) []string { return k.whole(at) }},
-		{name: "one bucket", keys: func(k keys, at location) []string { return k.whole(at)[3:4] }, blind: true},
+		{name: "the whole sale", keys: func(k keys, at location) []string { return k.ofSale(at) }},
+		{name: "one bucket", keys: func(k keys, at location) []string { return k.ofSale(at)[3:4] }, blind: true},
 		{name: "all there is"},
 	}
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -344,7 +344,7 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 				if tt.keys == nil {
 					g.forgetAll()
 				} else {
-					g.unlink(tt.keys(g.gate.keys, at)...)
+					g.unlink(tt.keys(g.admitter.keys, at)...)
 				}
 				if !tt.blind {
 					for user := int64(1); user <= 10; user += 3 { // one after the other tells its own
@@ -352,7 +352,7 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 					}
 				}
 				g.certified()
-				if err := g.complete(t.Context()); err != nil {
+				if err := g.rebuildIncomplete(t.Context()); err != nil {
 					t.Fatal(err)
 				}
 				r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
@@ -366,7 +366,7 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 					buyers, told = 6, told[:6]
 				}
 				if tt.blind { // a deep comparison waits until nothing is queued
-					if err := g.deep(t.Context(), g.DB.FlashSale.GetX(t.Context(), at.voucher), queues{}); err != nil {
+					if err := g.compareSale(t.Context(), g.DB.FlashSale.GetX(t.Context(), at.voucher), queues{}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -380,7 +380,7 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 // refusesOrTells fails the test unless a user hears of his own order, or nothing.
 func (g *stage) refusesOrTells(at location, orders map[int64]int64, user int64) {
 	g.t.Helper()
-	v, err := g.gate.admit(g.t.Context(), g.try(at, user, g.number(at)))
+	v, err := g.admitter.admit(g.t.Context(), g.try(at, user, g.number(at)))
 	if err != nil || v.code != noState && (v.code != held || v.order != orders[user]) {
 		g.t.Errorf("user %d hears %+v, %v", user, v, err)
 	}
@@ -405,7 +405,7 @@ func TestNothingIsAdmittedWithoutACertificate(t *testing.T) {
 		}
 		closed := func(user int64) {
 			t.Helper()
-			if _, err := g.gate.admit(t.Context(), g.try(at, user, g.number(at))); !errors.Is(err, errUncertified) || !redisdb.NotSent(err) {
+			if _, err := g.admitter.admit(t.Context(), g.try(at, user, g.number(at))); !errors.Is(err, errUncertified) || !redisdb.NotSent(err) {
 				t.Errorf("got %v, want %v, which nothing saw", err, errUncertified)
 			}
 		}
@@ -426,14 +426,14 @@ func TestASuspicionDuringAComparisonIsNotLost(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 5})
-		doubts := g.gate.certs.begin()
-		cert := g.gate.certs.now.Load()
+		doubts := g.admitter.certs.snapshotSuspects()
+		cert := g.admitter.certs.current.Load()
 		g.suspect(at.partition)
-		if g.gate.certs.publish(doubts, cert) || g.gate.expected(at.partition) != "" {
+		if g.admitter.certs.publish(doubts, cert) || g.admitter.expected(at.partition) != "" {
 			t.Error("what was begun before the suspicion opened the door")
 		}
 		g.certified()
-		if g.gate.expected(at.partition) == "" {
+		if g.admitter.expected(at.partition) == "" {
 			t.Error("a comparison after it did not open the door")
 		}
 	})
@@ -444,29 +444,29 @@ func TestASuspicionDuringAComparisonIsNotLost(t *testing.T) {
 func TestASuspicionIsOfItsPartitionAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		spoilt, sound := g.open(stagedSale{stock: 5}), g.open(stagedSale{stock: 5})
-		for sound.partition == spoilt.partition {
-			sound = g.open(stagedSale{stock: 5})
+		spoilt, valid := g.open(stagedSale{stock: 5}), g.open(stagedSale{stock: 5})
+		for valid.partition == spoilt.partition {
+			valid = g.open(stagedSale{stock: 5})
 		}
-		marker := g.gate.expected(sound.partition)
-		bucket := g.gate.keys.bucket(spoilt.partition, spoilt.voucher, 0)
+		marker := g.admitter.expected(valid.partition)
+		bucket := g.admitter.keys.bucket(spoilt.partition, spoilt.voucher, 0)
 		g.set(bucket, 1) // of the wrong type: it cannot be compared
 		g.suspect(spoilt.partition)
-		if g.gate.expected(sound.partition) != marker {
+		if g.admitter.expected(valid.partition) != marker {
 			t.Error("the door of another partition closed")
 		}
 		for range 3 {
 			if _, err := g.certify(t.Context()); err == nil {
 				t.Error("what cannot be compared was")
 			}
-			if a, b := g.gate.expected(spoilt.partition), g.gate.expected(sound.partition); a != "" || b != marker {
+			if a, b := g.admitter.expected(spoilt.partition), g.admitter.expected(valid.partition); a != "" || b != marker {
 				t.Errorf("the partition that cannot be compared is marked %q, the other %q, was %q", a, b, marker)
 			}
 		}
 		g.unlink(bucket)
 		g.certified()
 		g.sell(spoilt, 1, 1, 1)
-		g.sell(sound, 1, 1, 1)
+		g.sell(valid, 1, 1, 1)
 	})
 }
 
@@ -476,7 +476,7 @@ func TestAnotherProcessCertifiesByTheMarker(t *testing.T) {
 	at := g.open(stagedSale{stock: 5})
 	other := newStage(t, on)
 	other.certified()
-	if a, b := g.gate.expected(at.partition), other.gate.expected(at.partition); a != b || a == "" {
+	if a, b := g.admitter.expected(at.partition), other.admitter.expected(at.partition); a != b || a == "" {
 		t.Errorf("they expect %q and %q", a, b)
 	}
 	if got := counted(t, other, "tandian_sale_incarnations_total", ""); got != 0 {
@@ -488,7 +488,7 @@ func TestAnotherProcessCertifiesByTheMarker(t *testing.T) {
 	g.forgetAll()
 	g.refuses(at, 1)
 	g.certified()
-	if v, err := other.gate.admit(t.Context(), other.try(at, 1, other.number(at))); err == nil && v.code != noState {
+	if v, err := other.admitter.admit(t.Context(), other.try(at, 1, other.number(at))); err == nil && v.code != noState {
 		t.Errorf("with the old marker: %+v", v)
 	}
 	other.certified()
@@ -504,7 +504,7 @@ func TestARedisThatEvictsSellsNothing(t *testing.T) {
 			on.Redis.URL = testkit.Redis(t, "--maxmemory-policy", policy)
 			g := newStage(t, on)
 			at := g.open(stagedSale{stock: 1})
-			if open := g.gate.expected(at.partition) != ""; open != sells {
+			if open := g.admitter.expected(at.partition) != ""; open != sells {
 				t.Errorf("the door is open: %v, want %v", open, sells)
 			}
 			want := map[bool]float64{false: 1}[sells]
@@ -537,7 +537,7 @@ func TestTheCertificateIsKeptByItself(t *testing.T) {
 		number := g.number(at)
 		got := func(want code) func() bool {
 			return func() bool {
-				v, err := g.gate.admit(ctx, g.try(at, 1, number))
+				v, err := g.admitter.admit(ctx, g.try(at, 1, number))
 				return err == nil && v.code == want
 			}
 		}
@@ -584,14 +584,14 @@ func TestALookThatSeesNothingTakesNoCertificate(t *testing.T) {
 		}
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 3})
-		marker := g.gate.expected(at.partition)
+		marker := g.admitter.expected(at.partition)
 		g.sell(at, 9, 0, 9)
 		_ = g.Redis.(*redis.Client).Close() // its connections
 		away.Store(true)
 		if _, err := g.certify(t.Context()); err == nil {
 			t.Error("nothing was wrong")
 		}
-		if got := g.gate.expected(at.partition); got != marker {
+		if got := g.admitter.expected(at.partition); got != marker {
 			t.Errorf("a look that saw nothing made the marker %q, want %q", got, marker)
 		}
 		if v := g.admits(at, 1, g.number(at)); v.code != admitted {

@@ -60,8 +60,8 @@ func newMetrics(reg prometheus.Registerer, partitions int) *metrics {
 
 func (m *metrics) did(what string, n int) { m.reconciled.WithLabelValues(what).Add(float64(n)) }
 
-// close shows whether this process admits to a partition.
-func (m *metrics) close(partition int, closed bool) {
+// setClosed shows whether this process admits to a partition.
+func (m *metrics) setClosed(partition int, closed bool) {
 	value := 0.0
 	if closed {
 		value = 1

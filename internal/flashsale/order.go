@@ -26,13 +26,13 @@ import (
 )
 
 const (
-	shortBacklog  = 1000                   // entries before an order that are stored soon enough to wait for
-	defaultWait   = 150 * time.Millisecond // for the commit
-	defaultPay    = 15 * time.Minute
-	doorPatience  = 300 * time.Millisecond // for a Redis that is being compared with the database
-	doorLook      = 10 * time.Millisecond
-	doorHopeless  = 2 * time.Second        // that nobody waits for a door that stayed closed
-	enterPatience = 300 * time.Millisecond // for Redis to hear of what was stored past it
+	shortBacklog   = 1000                   // entries before an order that are stored soon enough to wait for
+	defaultWait    = 150 * time.Millisecond // for the commit
+	defaultPay     = 15 * time.Minute
+	certifyWait    = 300 * time.Millisecond // for a Redis that is being compared with the database
+	certifyPoll    = 10 * time.Millisecond
+	closedBackoff  = 2 * time.Second        // that nobody waits for a door that stayed closed
+	reserveTimeout = 300 * time.Millisecond // for Redis to hear of what was stored past it
 )
 
 // Bounds of shared transactions past Redis. Two about one sale wait for its row one after
@@ -51,56 +51,56 @@ var errBusy = apierror.New(apierror.Unavailable, "Too many orders at the moment.
 // What the queue and the database side fail at in the background and try again, for
 // the log.
 const (
-	telling     = "tell"
-	hearing     = "hear"
-	watching    = "watch"
-	releasing   = "release"
-	reserving   = "reserve"
-	reading     = "read"
-	committing  = "commit"
-	takingOver  = "take_over"
-	ending      = "acknowledge"
-	parking     = "park"
-	summing     = "stats"
-	askingOrder = "ask"
+	doingPublish     = "tell"
+	doingReceive     = "hear"
+	doingWatch       = "watch"
+	doingRelease     = "release"
+	doingReserve     = "reserve"
+	doingRead        = "read"
+	doingCommit      = "commit"
+	doingTakeOver    = "take_over"
+	doingAcknowledge = "acknowledge"
+	doingPark        = "park"
+	doingStats       = "stats"
+	doingQuery       = "ask"
 )
 
-// queueing is the part of a Service that stores orders.
-type queueing struct {
-	ledger   *orderWriter
-	group    *groupCommit
-	entering sync.WaitGroup // Redis hears of what was stored past it
-	detours  *bypassCheck
-	pending  *pending
-	block    time.Duration // longest wait for new entries
-	idle     time.Duration // that a consumer without entries is remembered
-	hopeless atomic.Int64  // unix nanoseconds until which nobody waits for the door
+// orderQueue is the part of a Service that stores orders.
+type orderQueue struct {
+	writer      *orderWriter
+	group       *groupCommit
+	reserves    sync.WaitGroup // Redis hears of what was stored past it
+	bypasses    *bypassCheck
+	pending     *pending
+	block       time.Duration // longest wait for new entries
+	idle        time.Duration // that a consumer without entries is remembered
+	closedUntil atomic.Int64  // unix nanoseconds until which nobody waits for the door
 }
 
 // openQueue builds the part of the Service that stores orders.
 func (s *Service) openQueue(reg prometheus.Registerer) error {
-	texts, err := statementsOf(s.db.Dialect())
+	texts, err := loadStatements(s.db.Dialect())
 	if err != nil {
 		return err
 	}
-	s.ledger = &orderWriter{
-		db: s.db, sql: texts, orders: s.orders, payWithin: s.cfg.PayWithin, m: newLedgerMetrics(),
+	s.writer = &orderWriter{
+		db: s.db, sql: texts, orders: s.orders, payWithin: s.cfg.PayWithin, m: newWriterMetrics(),
 		bypassed: func(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error) {
 			return outbox.AddBatch(ctx, s.outbox, tx, topicReserve, orders...)
 		},
 	}
 	s.group = newGroupCommit(s.commitAll)
-	s.detours = &bypassCheck{look: func(ctx context.Context) (bool, error) { return s.outbox.HasPending(ctx, topicReserve) }}
+	s.bypasses = &bypassCheck{query: func(ctx context.Context) (bool, error) { return s.outbox.HasPending(ctx, topicReserve) }}
 	s.pending = newPending(s.cfg.Now)
 	s.block, s.idle = readBlock, consumerIdle
-	s.openOutbox()
+	s.handleJobs()
 	if s.cfg.Bus != nil {
-		s.cfg.Bus.Subscribe(topicDecided, s.hear)
+		s.cfg.Bus.Subscribe(topicDecided, s.receiveDecided)
 	}
 	if reg == nil {
 		return nil
 	}
-	return s.ledger.m.register(reg)
+	return s.writer.m.register(reg)
 }
 
 // Order gives a user a piece of a sale, or says why not. It waits for the commit if
@@ -111,9 +111,9 @@ func (s *Service) openQueue(reg prometheus.Registerer) error {
 // that may be tried again, or means that the database failed, or that ctx ended:
 // then there may be an order, which the same request finds.
 func (s *Service) Order(ctx context.Context, t sale.Request) (a sale.Response, err error) {
-	defer func() { s.ledger.m.tried(a, err) }()
+	defer func() { s.writer.m.tried(a, err) }()
 	for range 2 {
-		a, again, err := s.once(ctx, t)
+		a, again, err := s.tryOrder(ctx, t)
 		if !again {
 			return a, err
 		}
@@ -121,9 +121,9 @@ func (s *Service) Order(ctx context.Context, t sale.Request) (a sale.Response, e
 	return sale.Response{}, errBusy
 }
 
-// once is one go of Order, with a number of its own. again: what stood in the way was
+// tryOrder is one go of Order, with a number of its own. again: what stood in the way was
 // removed.
-func (s *Service) once(ctx context.Context, t sale.Request) (a sale.Response, again bool, err error) {
+func (s *Service) tryOrder(ctx context.Context, t sale.Request) (a sale.Response, again bool, err error) {
 	number, err := s.cfg.Numbers.Next(ctx, t.Partition)
 	if err != nil {
 		return sale.Response{}, false, fmt.Errorf("make a number for an order: %w", err)
@@ -131,28 +131,28 @@ func (s *Service) once(ctx context.Context, t sale.Request) (a sale.Response, ag
 	e := Entry{Order: number, User: t.UserID, Voucher: t.VoucherID, Shop: t.ShopID, Price: t.Price, At: s.cfg.Now()}
 	w, ok := s.pending.add(e)
 	if !ok {
-		s.ledger.m.event(eventOverflow)
+		s.writer.m.event(eventOverflow)
 	}
 	v, arrived, err := s.admit(ctx, t, number)
 	switch {
-	case !arrived && (errors.Is(err, errCrowded) || errors.Is(err, redis.ErrPoolTimeout)): // Redis is not to blame
+	case !arrived && (errors.Is(err, errTooManyAdmissions) || errors.Is(err, redis.ErrPoolTimeout)): // Redis is not to blame
 		s.pending.drop(number)
 		return sale.Response{}, false, errBusy.WithCause(err)
 	case !arrived && ctx.Err() != nil: // nobody waits for an answer
 		s.pending.drop(number)
 		return sale.Response{}, false, ctx.Err()
 	case err != nil, v.code == noState:
-		a, err = s.direct(ctx, t, number, arrived)
+		a, err = s.orderDirect(ctx, t, number, arrived)
 		return a, false, err
 	case v.code == admitted:
 		return s.await(ctx, w, v), false, nil
 	}
 	s.pending.drop(number)
 	if v.code == held {
-		return s.holder(ctx, t, v.order)
+		return s.answerHeld(ctx, t, v.order)
 	}
 	if v.code == outOfStock {
-		if a, ok := s.boughtPast(ctx, t); ok {
+		if a, ok := s.bypassHolder(ctx, t); ok {
 			return a, false, nil
 		}
 	}
@@ -160,18 +160,18 @@ func (s *Service) once(ctx context.Context, t sale.Request) (a sale.Response, ag
 	return a, false, err
 }
 
-// boughtPast finds the order of who bought past Redis a moment ago: Redis may not have
+// bypassHolder finds the order of who bought past Redis a moment ago: Redis may not have
 // heard of it yet, and say that all are sold. While the database cannot be asked nobody
 // buys past Redis, and its word stands.
-func (s *Service) boughtPast(ctx context.Context, t sale.Request) (sale.Response, bool) {
-	detour, err := s.detours.underWay(ctx)
+func (s *Service) bypassHolder(ctx context.Context, t sale.Request) (sale.Response, bool) {
+	active, err := s.bypasses.pending(ctx)
 	if err != nil {
-		s.complain(ctx, askingOrder, err)
+		s.recordFailure(ctx, doingQuery, err)
 	}
-	if !detour {
+	if !active {
 		return sale.Response{}, false
 	}
-	a, ok := s.soldOut(ctx, t)
+	a, ok := s.answerSoldOut(ctx, t)
 	return a, ok && a.Result == sale.Held
 }
 
@@ -201,28 +201,28 @@ func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v de
 	if s.cfg.Queued != nil {
 		a.queued = s.cfg.Queued(t.UserID)
 	}
-	for end := time.Now().Add(doorPatience); ; {
-		certified := s.gate.expected(t.Partition) != ""
-		v, err = s.gate.admit(ctx, a)
+	for end := time.Now().Add(certifyWait); ; {
+		certified := s.admitter.expected(t.Partition) != ""
+		v, err = s.admitter.admit(ctx, a)
 		// The client repeats a call whose answer was lost: that the second one was
 		// refused says nothing of the first.
 		unsent := redisdb.NotSent(err) && (!certified || !errors.Is(err, errUncertified))
 		arrived = arrived || err != nil && !unsent
 		closed := errors.Is(err, errUncertified) || err == nil && v.code == noState
-		if !closed || time.Now().UnixNano() < s.hopeless.Load() {
+		if !closed || time.Now().UnixNano() < s.closedUntil.Load() {
 			return v, arrived, err
 		}
-		s.gate.certs.kick()
-		for s.gate.expected(t.Partition) == "" || certified {
+		s.admitter.certs.kick()
+		for s.admitter.expected(t.Partition) == "" || certified {
 			certified = false // it is another certificate, or a sale was mended: ask anyway
-			if s.gate.certs.away(t.Partition) {
+			if s.admitter.certs.isUnreachable(t.Partition) {
 				return v, arrived, err
 			}
 			if time.Now().After(end) {
-				s.hopeless.Store(time.Now().Add(doorHopeless).UnixNano())
+				s.closedUntil.Store(time.Now().Add(closedBackoff).UnixNano())
 				return v, arrived, err
 			}
-			if clock.Sleep(ctx, doorLook) != nil {
+			if clock.Sleep(ctx, certifyPoll) != nil {
 				return v, arrived, err
 			}
 		}
@@ -249,13 +249,13 @@ func (s *Service) await(ctx context.Context, w *watched, v decision) sale.Respon
 	return a
 }
 
-// holder answers who has an order already. One that is dead only stands in the way,
+// answerHeld answers who has an order already. One that is dead only stands in the way,
 // since its piece did not come back to Redis yet.
-func (s *Service) holder(ctx context.Context, t sale.Request, other int64) (a sale.Response, again bool, err error) {
+func (s *Service) answerHeld(ctx context.Context, t sale.Request, other int64) (a sale.Response, again bool, err error) {
 	a = sale.Response{Result: sale.Held, Order: other}
 	rows, err := s.rowsOf(ctx, []int64{other})
 	if err != nil { // then Redis is right: it says so until it hears otherwise
-		s.complain(ctx, askingOrder, err)
+		s.recordFailure(ctx, doingQuery, err)
 		return a, false, nil
 	}
 	r := rows[other]
@@ -263,18 +263,18 @@ func (s *Service) holder(ctx context.Context, t sale.Request, other int64) (a sa
 		return a, false, nil
 	}
 	at := location{t.VoucherID, t.Partition, t.Buckets}
-	if _, err := s.gate.release(ctx, at, []sale.Reservation{{Order: other, User: t.UserID, Voucher: t.VoucherID}}); err != nil {
+	if _, err := s.admitter.release(ctx, at, []sale.Reservation{{Order: other, User: t.UserID, Voucher: t.VoucherID}}); err != nil {
 		return sale.Response{}, false, errBusy.WithCause(err)
 	}
 	return sale.Response{}, true, nil
 }
 
-// direct has the database decide. A number of which Redis may have heard becomes a
+// orderDirect has the database decide. A number of which Redis may have heard becomes a
 // row either way, so that no consumer makes an order of what was refused.
-func (s *Service) direct(ctx context.Context, t sale.Request, number int64, arrived bool) (sale.Response, error) {
-	s.ledger.m.event(eventDirect)
-	if !arrived && s.gate.lately(t.VoucherID) {
-		if a, ok := s.soldOut(ctx, t); ok {
+func (s *Service) orderDirect(ctx context.Context, t sale.Request, number int64, arrived bool) (sale.Response, error) {
+	s.writer.m.event(eventDirect)
+	if !arrived && s.admitter.recentlySoldOut(t.VoucherID) {
+		if a, ok := s.answerSoldOut(ctx, t); ok {
 			s.pending.drop(number)
 			return a, nil
 		}
@@ -294,19 +294,19 @@ func (s *Service) direct(ctx context.Context, t sale.Request, number int64, arri
 	s.pending.drop(number)
 	a := sale.Response{Result: o.result, Order: o.other}
 	switch {
-	case o.alien:
+	case o.duplicate:
 		return sale.Response{}, errBusy
 	case o.result == sale.Stored, o.result == sale.Failed:
 		a.Order, a.At, a.PayBefore = number, o.At, o.PayBefore
 	case o.result == sale.OutOfStock:
-		s.gate.remember(t.VoucherID)
+		s.admitter.markSoldOut(t.VoucherID)
 	}
 	return a, nil
 }
 
-// soldOut answers for a sale that was sold out a moment ago, without asking it:
+// answerSoldOut answers for a sale that was sold out a moment ago, without asking it:
 // holders first.
-func (s *Service) soldOut(ctx context.Context, t sale.Request) (sale.Response, bool) {
+func (s *Service) answerSoldOut(ctx context.Context, t sale.Request) (sale.Response, bool) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	id, err := s.db.Order.Query().Where(entorder.VoucherID(t.VoucherID), entorder.UserID(t.UserID), live).FirstID(ctx)
@@ -338,26 +338,26 @@ func (s *Service) commitAll(ctx context.Context, calls []*batch.Call[attempt, ou
 	for i, c := range calls {
 		attempts[i] = c.In
 	}
-	done, err := s.ledger.commit(ctx, attempts)
+	done, err := s.writer.commit(ctx, attempts)
 	if err != nil {
 		if isData(err) && len(calls) > 1 {
-			s.ledger.m.event(eventBisected)
+			s.writer.m.event(eventBisected)
 		}
 		return nil, err
 	}
-	s.announce(ctx, done)
+	s.afterCommit(ctx, done)
 	var stored []sale.Reservation
 	for i, o := range done.outcomes {
 		calls[i].Out = o
-		if o.alien {
-			s.alarm(ctx, attempts[i].Entry)
+		if o.duplicate {
+			s.reportDuplicate(ctx, attempts[i].Entry)
 		}
 		if o.fresh && o.result == sale.Stored {
 			stored = append(stored, attempts[i].hold())
 		}
 	}
 	if len(stored) > 0 {
-		s.entering.Go(func() { s.enterBypassed(context.WithoutCancel(ctx), stored, done.bypassed) })
+		s.reserves.Go(func() { s.reserveBypassed(context.WithoutCancel(ctx), stored, done.bypassed) })
 	}
 	return nil, nil
 }
@@ -365,13 +365,13 @@ func (s *Service) commitAll(ctx context.Context, calls []*batch.Call[attempt, ou
 // awaitCommits returns when no transaction is under way, and Redis has heard of the last one.
 func (s *Service) awaitCommits() {
 	s.group.Wait()
-	s.entering.Wait()
+	s.reserves.Wait()
 }
 
-// enterBypassed has Redis hear of orders that were stored past it. If it cannot, the outbox
+// reserveBypassed has Redis hear of orders that were stored past it. If it cannot, the outbox
 // will; and this process admits nothing to their partitions before it compared the two.
-func (s *Service) enterBypassed(ctx context.Context, stored []sale.Reservation, jobs []outbox.JobRef) {
-	ctx, cancel := context.WithTimeout(ctx, enterPatience)
+func (s *Service) reserveBypassed(ctx context.Context, stored []sale.Reservation, jobs []outbox.JobRef) {
+	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
 	defer cancel()
 	err := s.reserve(ctx, stored)
 	if err != nil {
@@ -384,20 +384,20 @@ func (s *Service) enterBypassed(ctx context.Context, stored []sale.Reservation, 
 	s.outbox.Finish(ctx, err, jobs...)
 }
 
-// announce tells everybody of what a commit decided, after it.
-func (s *Service) announce(ctx context.Context, done committed) {
+// afterCommit tells everybody of what a commit decided, after it.
+func (s *Service) afterCommit(ctx context.Context, done committed) {
 	decided := make([]Decided, 0, len(done.outcomes))
 	for _, o := range done.outcomes {
-		if o.row && !o.alien {
+		if o.row && !o.duplicate {
 			decided = append(decided, o.Decided)
 		}
 	}
-	s.tell(ctx, decided)
+	s.publishDecided(ctx, decided)
 	s.orders.AfterCommit(ctx, decided, done.tickets)
 }
 
-// alarm says that a number was given out twice, which the numbers exclude.
-func (s *Service) alarm(ctx context.Context, e Entry) {
+// reportDuplicate says that a number was given out twice, which the numbers exclude.
+func (s *Service) reportDuplicate(ctx context.Context, e Entry) {
 	s.cfg.Log.ErrorContext(ctx, "the number of an order was given out twice: it is another user's; this order fails", "order", e.Order, "user", e.User, "voucher", e.Voucher)
 }
 
@@ -435,7 +435,7 @@ func (s *Service) Entries(ctx context.Context, orders []int64) (map[int64]*Entry
 	if len(others) == 0 {
 		return found, nil
 	}
-	far, err := s.gate.entries(ctx, others)
+	far, err := s.admitter.entries(ctx, others)
 	maps.Copy(found, far)
 	return found, err
 }

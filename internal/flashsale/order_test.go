@@ -32,8 +32,8 @@ func (r *rig) openDoor(t *testing.T) {
 func (r *rig) awaitDoor(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() bool {
-		for p := range r.gate.partitions {
-			if r.gate.expected(p) == "" {
+		for p := range r.admitter.partitions {
+			if r.admitter.expected(p) == "" {
 				return false
 			}
 		}
@@ -163,8 +163,8 @@ func TestWindow02TheSameWishAgainIsTheSameOrder(t *testing.T) {
 		}
 		// the way past Redis says the same
 		b.suspect(v.Partition)
-		b.hopeless.Store(time.Now().Add(time.Hour).UnixNano())
-		b.gate.certs.now.Store(&certificate{})
+		b.closedUntil.Store(time.Now().Add(time.Hour).UnixNano())
+		b.admitter.certs.current.Store(&certificate{})
 		direct := b.group
 		for _, key := range []string{"", "0123456789012345678901234567890123456789012"} {
 			at := b.attemptOf(t, v)
@@ -277,11 +277,11 @@ func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
 
 		wire.become(wireWhole)
 		storetest.Relay(t, r.box)
-		testkit.Eventually(t, patience, func() bool { return r.gate.expected(v.Partition) != "" })
+		testkit.Eventually(t, patience, func() bool { return r.admitter.expected(v.Partition) != "" })
 		if stock, buyers := r.redisStock(t, v); stock != pieces-11 || buyers != 11 {
 			t.Errorf("the door is open, and Redis has %d left and %d buyers", stock, buyers)
 		}
-		r.hopeless.Store(0)
+		r.closedUntil.Store(0)
 		if got := r.order(t, by(v, 103)); got.Result != sale.Held {
 			t.Errorf("who got one meanwhile: %+v", got)
 		}
@@ -302,15 +302,15 @@ func TestNobodyWaitsForTheDoorOfARedisThatIsAway(t *testing.T) {
 		r.openDoor(t)
 		wire.become(wireCut)
 		r.suspect(v.Partition)
-		testkit.Eventually(t, patience, func() bool { return r.gate.certs.away(v.Partition) })
+		testkit.Eventually(t, patience, func() bool { return r.admitter.certs.isUnreachable(v.Partition) })
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 			t.Errorf("while it is away: %+v", got)
 		}
-		if r.hopeless.Load() != 0 {
+		if r.closedUntil.Load() != 0 {
 			t.Error("somebody waited until the door was hopeless")
 		}
 		wire.become(wireWhole)
-		testkit.Eventually(t, patience, func() bool { return !r.gate.certs.away(v.Partition) })
+		testkit.Eventually(t, patience, func() bool { return !r.admitter.certs.isUnreachable(v.Partition) })
 		storetest.Relay(t, r.box)
 		r.awaitDoor(t)
 	})
@@ -335,14 +335,14 @@ func TestTheOutboxTellsRedisWhatWasSoldPastIt(t *testing.T) {
 // Windows 1 and 18, past Redis: the answer was lost, so nobody knows whether Redis
 // admitted. The database decides about the very number.
 func TestWindow01ALostAnswerIsDecidedUnderItsNumber(t *testing.T) {
-	for _, pieces := range []int{5, 0} {
-		t.Run(fmt.Sprint(pieces, " pieces in the database"), func(t *testing.T) {
+	for _, units := range []int{5, 0} {
+		t.Run(fmt.Sprint(units, " pieces in the database"), func(t *testing.T) {
 			var wire rigWire
 			on := storetest.Real(t)
 			looks := newRig(t, on, rigOptions{})
 			r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial), cfg: func(c *Config) { c.Wait = -1 }})
 			v := r.open(t, 5)
-			if pieces == 0 { // Redis does not know that they are gone
+			if units == 0 { // Redis does not know that they are gone
 				r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(0).ExecX(t.Context())
 			}
 			stop := r.run(t, r.Certify)
@@ -352,10 +352,10 @@ func TestWindow01ALostAnswerIsDecidedUnderItsNumber(t *testing.T) {
 				t.Fatalf("got %+v", got)
 			}
 			wire.become(wireMute)
-			r.hopeless.Store(time.Now().Add(time.Hour).UnixNano())
+			r.closedUntil.Store(time.Now().Add(time.Hour).UnixNano())
 			got := r.order(t, by(v, 1))
 			want := sale.Stored
-			if pieces == 0 {
+			if units == 0 {
 				want = sale.OutOfStock
 			}
 			if got.Result != want {
@@ -363,19 +363,19 @@ func TestWindow01ALostAnswerIsDecidedUnderItsNumber(t *testing.T) {
 			}
 			wire.become(wireCut)
 			wire.become(wireWhole)
-			if n := looks.Redis.XLen(t.Context(), r.gate.keys.orders(v.Partition)).Val(); n != 2 {
+			if n := looks.Redis.XLen(t.Context(), r.admitter.keys.orders(v.Partition)).Val(); n != 2 {
 				t.Fatalf("%d entries in the stream: Redis did not hear", n)
 			}
-			if pieces == 0 { // there would be one for a late order
+			if units == 0 { // there would be one for a late order
 				r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(2).ExecX(t.Context())
 			}
 			looks.run(t, looks.Consume)
 			looks.settled(t)
 			row := r.DB.Order.Query().Where(entorder.UserID(1)).OnlyX(t.Context())
-			if (row.Status == entorder.StatusUNPAID) != (pieces > 0) || pieces > 0 && row.ID != got.Order {
+			if (row.Status == entorder.StatusUNPAID) != (units > 0) || units > 0 && row.ID != got.Order {
 				t.Errorf("the row is %v", row)
 			}
-			if _, buyers := looks.redisStock(t, v); buyers != map[bool]int{true: 2, false: 1}[pieces > 0] {
+			if _, buyers := looks.redisStock(t, v); buyers != map[bool]int{true: 2, false: 1}[units > 0] {
 				t.Errorf("Redis has %d buyers", buyers)
 			}
 		})
@@ -393,7 +393,7 @@ func TestWindow20NobodyIsToldOfANumberThatOnlyThisProcessKnows(t *testing.T) {
 		r.awaitDoor(t)
 		stop()
 		r.order(t, by(v, 99)) // opens a connection of the sale client
-		r.hopeless.Store(time.Now().Add(time.Hour).UnixNano())
+		r.closedUntil.Store(time.Now().Add(time.Hour).UnixNano())
 		whole, away := r.group, errors.New("the database is away")
 		var asked Entry
 		r.group = newGroupCommit(func(_ context.Context, calls commitCalls) (func(), error) {
@@ -419,7 +419,7 @@ func TestWindow20NobodyIsToldOfANumberThatOnlyThisProcessKnows(t *testing.T) {
 func TestCallersOfAMomentShareTransactions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
-		r.hopeless.Store(time.Now().Add(time.Hour).UnixNano()) // the door never opens: nobody certifies
+		r.closedUntil.Store(time.Now().Add(time.Hour).UnixNano()) // the door never opens: nobody certifies
 		const users = 600
 		v := r.sale(t, 400, -time.Hour, time.Hour)
 		var all sync.WaitGroup
@@ -562,7 +562,7 @@ func TestWindow12APieceThatIsReturnedTwiceComesBackOnce(t *testing.T) {
 		}
 		enders.Wait()
 		r.AfterRelease(t.Context(), []sale.Reservation{hold}, nil) // and the outbox once more
-		if err := r.releaseWires(t.Context(), holdWire{hold.Order, hold.User, hold.Voucher}); err != nil {
+		if err := r.retryRelease(t.Context(), reservationJob{hold.Order, hold.User, hold.Voucher}); err != nil {
 			t.Error(err)
 		}
 		if left := r.stock(t, v); left != 2 {

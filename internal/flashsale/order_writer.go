@@ -40,16 +40,16 @@ var sqlFiles embed.FS
 
 // statements are the texts under sql in one dialect, each by the name of its file.
 type statements struct {
-	commit, look, tombstone, giveBack, pieces string
-	taken                                     string // SQLite alone: in Postgres, commit does it too
-	timeout                                   string // Postgres alone
+	commit, conflicts, tombstone, restock, stockCounts string
+	take                                               string // SQLite alone: in Postgres, commit does it too
+	timeout                                            string // Postgres alone
 }
 
-func statementsOf(dialect string) (statements, error) {
+func loadStatements(dialect string) (statements, error) {
 	var s statements
-	texts := map[string]*string{"commit": &s.commit, "look": &s.look, "tombstone": &s.tombstone, "return": &s.giveBack, "pieces": &s.pieces}
+	texts := map[string]*string{"commit": &s.commit, "look": &s.conflicts, "tombstone": &s.tombstone, "return": &s.restock, "pieces": &s.stockCounts}
 	if dialect == "sqlite3" {
-		texts["taken"] = &s.taken
+		texts["taken"] = &s.take
 	} else {
 		s.timeout = fmt.Sprintf("SET LOCAL statement_timeout = %d", statementTimeout.Milliseconds())
 	}
@@ -65,7 +65,7 @@ type orderWriter struct {
 	sql       statements
 	orders    Orders
 	payWithin time.Duration
-	m         *ledgerMetrics
+	m         *writerMetrics
 
 	// bypassed notes in the transaction that Redis is to hear of orders that were
 	// stored past it.
@@ -87,12 +87,12 @@ type attempt struct {
 
 // An outcome is what a commit made of an attempt.
 type outcome struct {
-	Decided             // meaningful if row
-	row     bool        // the number has a row: an order, or a tombstone
-	fresh   bool        // which this commit inserted
-	result  sale.Result // Stored, Failed, or why it was refused
-	other   int64       // the order of Held and Repeated
-	alien   bool        // the row is somebody else's: the number was given out twice
+	Decided               // meaningful if row
+	row       bool        // the number has a row: an order, or a tombstone
+	fresh     bool        // which this commit inserted
+	result    sale.Result // Stored, Failed, or why it was refused
+	other     int64       // the order of Held and Repeated
+	duplicate bool        // the row is somebody else's: the number was given out twice
 }
 
 // A committed batch is what came of it, in its order.
@@ -115,9 +115,9 @@ func (l *orderWriter) commit(ctx context.Context, batch []attempt) (committed, e
 	ctx, cancel := context.WithTimeout(sqldb.Prepared(ctx), commitTimeout) // its statements have fixed texts
 	defer cancel()
 	begin := time.Now()
-	done, err := l.attempt(ctx, batch)
+	done, err := l.commitOnce(ctx, batch)
 	if sqldb.Retryable(err) { // with one who orders and cancels at the same time: it is over now
-		done, err = l.attempt(ctx, batch)
+		done, err = l.commitOnce(ctx, batch)
 	}
 	if err != nil {
 		l.m.failed.Inc()
@@ -127,15 +127,15 @@ func (l *orderWriter) commit(ctx context.Context, batch []attempt) (committed, e
 	return done, nil
 }
 
-func (l *orderWriter) attempt(ctx context.Context, batch []attempt) (done committed, err error) {
+func (l *orderWriter) commitOnce(ctx context.Context, batch []attempt) (done committed, err error) {
 	err = l.tx(ctx, func(tx *ent.Tx) (err error) {
 		if done.outcomes, err = l.decide(ctx, tx, batch); err != nil {
 			return err
 		}
-		if done.bypassed, err = l.noteBypassed(ctx, tx, batch, done.outcomes); err != nil {
+		if done.bypassed, err = l.enqueueBypassed(ctx, tx, batch, done.outcomes); err != nil {
 			return err
 		}
-		done.tickets, err = l.note(ctx, tx, done.outcomes)
+		done.tickets, err = l.enqueueJobs(ctx, tx, done.outcomes)
 		return err
 	})
 	return done, err
@@ -150,13 +150,13 @@ func (l *orderWriter) tx(ctx context.Context, work func(*ent.Tx) error) error {
 				return fmt.Errorf("bound its statements: %w", err)
 			}
 		}
-		return contained(tx, work)
+		return recoverPanic(tx, work)
 	})
 }
 
-// contained does work whose panic is an error: nobody above would stop it, and it
+// recoverPanic does work whose panic is an error: nobody above would stop it, and it
 // would end the process for all.
-func contained(tx *ent.Tx, work func(*ent.Tx) error) (err error) {
+func recoverPanic(tx *ent.Tx, work func(*ent.Tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = panicError{p}
@@ -171,7 +171,7 @@ type panicError struct{ value any }
 
 func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
 
-func (l *orderWriter) note(ctx context.Context, tx outbox.Execer, outcomes []outcome) ([]outbox.JobRef, error) {
+func (l *orderWriter) enqueueJobs(ctx context.Context, tx outbox.Execer, outcomes []outcome) ([]outbox.JobRef, error) {
 	var ids []int64
 	for _, o := range outcomes {
 		if o.fresh {
@@ -184,7 +184,7 @@ func (l *orderWriter) note(ctx context.Context, tx outbox.Execer, outcomes []out
 	return l.orders.EnqueueJobs(ctx, tx, ids)
 }
 
-func (l *orderWriter) noteBypassed(ctx context.Context, tx outbox.Execer, batch []attempt, outcomes []outcome) ([]outbox.JobRef, error) {
+func (l *orderWriter) enqueueBypassed(ctx context.Context, tx outbox.Execer, batch []attempt, outcomes []outcome) ([]outbox.JobRef, error) {
 	var ids []int64
 	for i, o := range outcomes {
 		if o.fresh && o.result == sale.Stored && batch[i].direct {
@@ -216,10 +216,10 @@ func (l *orderWriter) decide(ctx context.Context, tx outbox.Execer, batch []atte
 			return outcomes, nil
 		}
 		var refused []int
-		if left, refused, err = l.look(ctx, tx, batch, left, outcomes); err != nil {
+		if left, refused, err = l.findConflicts(ctx, tx, batch, left, outcomes); err != nil {
 			return nil, fmt.Errorf("look why %d were not inserted: %w", len(left), err)
 		}
-		lost, err := l.plant(ctx, tx, batch, refused, outcomes)
+		lost, err := l.insertRefused(ctx, tx, batch, refused, outcomes)
 		if err != nil {
 			return nil, fmt.Errorf("insert tombstones: %w", err)
 		}
@@ -279,28 +279,28 @@ func (l *orderWriter) store(ctx context.Context, tx outbox.Execer, batch []attem
 	taken := map[int64]int{}
 	for _, n := range left {
 		a := &batch[n]
-		is, ok := stored[a.Order]
+		got, ok := stored[a.Order]
 		if !ok {
 			rest = append(rest, n)
 			continue
 		}
 		delete(stored, a.Order) // the same number once more finds the row
 		taken[a.Voucher]++
-		outcomes[n] = outcome{Decided: a.decided(is.at, ""), row: true, fresh: true, result: sale.Stored}
-		outcomes[n].PayBefore = is.payBefore
+		outcomes[n] = outcome{Decided: a.decided(got.at, ""), row: true, fresh: true, result: sale.Stored}
+		outcomes[n].PayBefore = got.payBefore
 	}
-	if l.sql.taken == "" || len(taken) == 0 {
+	if l.sql.take == "" || len(taken) == 0 {
 		return rest, nil
 	}
-	return rest, movePieces(ctx, tx, l.sql.taken, taken)
+	return rest, changeStock(ctx, tx, l.sql.take, taken)
 }
 
 func (a *attempt) decided(at time.Time, failure string) Decided {
 	return Decided{Order: a.Order, User: a.User, Voucher: a.Voucher, At: at, Failure: failure}
 }
 
-// movePieces runs a statement that takes pieces out of sales or gives them back.
-func movePieces(ctx context.Context, tx outbox.Execer, statement string, byVoucher map[int64]int) error {
+// changeStock runs a statement that takes pieces out of sales or gives them back.
+func changeStock(ctx context.Context, tx outbox.Execer, statement string, byVoucher map[int64]int) error {
 	type pieces struct {
 		Voucher int64 `json:"voucher"`
 		N       int   `json:"n"`
@@ -327,14 +327,14 @@ type conflict struct {
 	holder, repeated  sql.NullInt64
 }
 
-// look says why attempts were not stored. It returns those that nothing stands in
+// findConflicts says why attempts were not stored. It returns those that nothing stands in
 // the way of any more, and those that are to become tombstones.
-func (l *orderWriter) look(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) (again, refused []int, err error) {
+func (l *orderWriter) findConflicts(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) (again, refused []int, err error) {
 	text, err := inputs(batch, left)
 	if err != nil {
 		return nil, nil, err
 	}
-	err = sqldb.Each(ctx, tx, l.sql.look, []any{text}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, tx, l.sql.conflicts, []any{text}, func(rows *sql.Rows) error {
 		var f conflict
 		err := rows.Scan(&f.n, &f.sale, &f.stock, &f.user, &f.voucher, &f.status, &f.failure, &f.at, &f.holder, &f.repeated)
 		if err != nil {
@@ -380,7 +380,7 @@ func (f conflict) outcome(a *attempt) outcome {
 // row is the outcome of a number that has a row already.
 func (f conflict) row(a *attempt) outcome {
 	if f.user.Int64 != a.User || f.voucher.Int64 != a.Voucher {
-		return outcome{alien: true, row: true, result: sale.Failed}
+		return outcome{duplicate: true, row: true, result: sale.Failed}
 	}
 	o := outcome{Decided: a.decided(timeOf(f.at.Int64), f.failure.String), row: true, result: sale.Stored}
 	if f.status.String == statusFailed {
@@ -391,30 +391,30 @@ func (f conflict) row(a *attempt) outcome {
 
 const statusFailed = "FAILED"
 
-// plant makes tombstones of refused attempts. It returns those whose numbers have
+// insertRefused makes tombstones of refused attempts. It returns those whose numbers have
 // been given rows meanwhile.
-func (l *orderWriter) plant(ctx context.Context, tx outbox.Execer, batch []attempt, refused []int, outcomes []outcome) (lost []int, err error) {
+func (l *orderWriter) insertRefused(ctx context.Context, tx outbox.Execer, batch []attempt, refused []int, outcomes []outcome) (lost []int, err error) {
 	if len(refused) == 0 {
 		return nil, nil
 	}
 	list := make([]input, len(refused))
 	for i, n := range refused {
 		list[i] = batch[n].input(n)
-		list[i].Code = codeOf(outcomes[n].result)
+		list[i].Code = failureCode(outcomes[n].result)
 	}
-	planted, err := l.insertTombstones(ctx, tx, list)
+	inserted, err := l.insertTombstones(ctx, tx, list)
 	if err != nil {
 		return nil, err
 	}
 	for _, n := range refused {
 		a, o := &batch[n], &outcomes[n]
-		is, ok := planted[a.Order]
+		got, ok := inserted[a.Order]
 		if !ok {
 			lost = append(lost, n)
 			continue
 		}
-		delete(planted, a.Order)
-		o.Decided, o.row, o.fresh = a.decided(is.at, codeOf(o.result)), true, true
+		delete(inserted, a.Order)
+		o.Decided, o.row, o.fresh = a.decided(got.at, failureCode(o.result)), true, true
 		if !a.direct {
 			o.result = sale.Failed
 		}
@@ -430,8 +430,8 @@ func (l *orderWriter) insertTombstones(ctx context.Context, tx outbox.Execer, li
 	return stampsOf(ctx, tx, l.sql.tombstone, text)
 }
 
-// codeOf is the code of a tombstone for what was refused so.
-func codeOf(r sale.Result) string {
+// failureCode is the code of a tombstone for what was refused so.
+func failureCode(r sale.Result) string {
 	switch r {
 	case sale.OutOfStock:
 		return codeOutOfStock
@@ -455,18 +455,18 @@ func (l *orderWriter) tombstone(ctx context.Context, entries []Entry) (committed
 			list[i] = a.input(i)
 			list[i].Code = codeNotCompleted
 		}
-		planted, err := l.insertTombstones(ctx, tx, list)
+		inserted, err := l.insertTombstones(ctx, tx, list)
 		if err != nil {
 			return err
 		}
 		for _, e := range entries {
-			if is, ok := planted[e.Order]; ok {
-				delete(planted, e.Order)
+			if got, ok := inserted[e.Order]; ok {
+				delete(inserted, e.Order)
 				a := attempt{Entry: e}
-				done.outcomes = append(done.outcomes, outcome{Decided: a.decided(is.at, codeNotCompleted), row: true, fresh: true, result: sale.Failed})
+				done.outcomes = append(done.outcomes, outcome{Decided: a.decided(got.at, codeNotCompleted), row: true, fresh: true, result: sale.Failed})
 			}
 		}
-		done.tickets, err = l.note(ctx, tx, done.outcomes)
+		done.tickets, err = l.enqueueJobs(ctx, tx, done.outcomes)
 		return err
 	})
 	if err != nil {
@@ -484,8 +484,8 @@ func (l *orderWriter) count(outcomes []outcome, took time.Duration) {
 	l.m.seconds.Observe(took.Seconds())
 	for _, o := range outcomes {
 		switch {
-		case o.alien:
-			l.m.aliens.Inc()
+		case o.duplicate:
+			l.m.duplicates.Inc()
 		case !o.fresh:
 		case o.Failure != "":
 			l.m.tombstones.WithLabelValues(o.Failure).Inc()

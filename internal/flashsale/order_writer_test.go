@@ -28,7 +28,7 @@ type told struct {
 }
 
 func toldOf(o outcome, first int64) told {
-	return told{o.result, o.Failure, o.row, o.fresh, o.other != 0 && o.other == first, o.alien}
+	return told{o.result, o.Failure, o.row, o.fresh, o.other != 0 && o.other == first, o.duplicate}
 }
 
 func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
@@ -178,7 +178,7 @@ func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
 
 func commitAll(t *testing.T, r *rig, batch ...attempt) committed {
 	t.Helper()
-	done, err := r.ledger.commit(t.Context(), batch)
+	done, err := r.writer.commit(t.Context(), batch)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -241,9 +241,9 @@ func TestSalesSellOutExactlyUnderFourWorkers(t *testing.T) {
 		for range 4 {
 			workers.Go(func() {
 				for batch := range work {
-					_, err := r.ledger.commit(t.Context(), batch)
+					_, err := r.writer.commit(t.Context(), batch)
 					for errors.Is(err, context.DeadlineExceeded) && t.Context().Err() == nil { // as a consumer does
-						_, err = r.ledger.commit(t.Context(), batch)
+						_, err = r.writer.commit(t.Context(), batch)
 					}
 					if err != nil {
 						t.Error(err)
@@ -317,9 +317,9 @@ func TestWindow17AnOrderThatComesAfterItsTombstoneStaysFailed(t *testing.T) {
 		a := r.attemptOf(t, by(v, 1))
 		bare := Entry{Order: a.Order, User: 1, Voucher: v.VoucherID} // as the reconciler knows it
 		for i, want := range []int{1, 0} {
-			planted, err := r.tombstone(t.Context(), []Entry{bare})
-			if err != nil || len(planted) != want {
-				t.Errorf("planting %d: %v, %v", i, planted, err)
+			inserted, err := r.tombstone(t.Context(), []Entry{bare})
+			if err != nil || len(inserted) != want {
+				t.Errorf("planting %d: %v, %v", i, inserted, err)
 			}
 		}
 		if got, want := toldOf(commitAll(t, r, a).outcomes[0], 0), (told{Result: sale.Failed, Failure: codeNotCompleted, Row: true}); got != want {
@@ -335,8 +335,8 @@ func TestWindow17AnOrderThatComesAfterItsTombstoneStaysFailed(t *testing.T) {
 		// and the other way round: a row keeps tombstones away
 		b := r.attemptOf(t, by(v, 2))
 		commitAll(t, r, b)
-		if planted, err := r.tombstone(t.Context(), []Entry{b.Entry}); err != nil || len(planted) != 0 {
-			t.Errorf("planted %v, %v over an order", planted, err)
+		if inserted, err := r.tombstone(t.Context(), []Entry{b.Entry}); err != nil || len(inserted) != 0 {
+			t.Errorf("planted %v, %v over an order", inserted, err)
 		}
 	})
 }
@@ -353,12 +353,12 @@ func TestATombstoneAndItsOrderAtOnceLeaveOneOfThem(t *testing.T) {
 	var both sync.WaitGroup
 	for i := 0; i < len(all); i += 10 {
 		both.Go(func() {
-			if _, err := r.ledger.commit(context.WithoutCancel(t.Context()), all[i:i+10]); err != nil {
+			if _, err := r.writer.commit(context.WithoutCancel(t.Context()), all[i:i+10]); err != nil {
 				t.Error(err)
 			}
 		})
 		both.Go(func() {
-			if _, err := r.ledger.tombstone(context.WithoutCancel(t.Context()), entries[i:i+10]); err != nil {
+			if _, err := r.writer.tombstone(context.WithoutCancel(t.Context()), entries[i:i+10]); err != nil {
 				t.Error(err)
 			}
 		})
@@ -375,13 +375,13 @@ func TestTheDatabaseRefusesDataAndFailsOtherwise(t *testing.T) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 5, -time.Hour, time.Hour)
 		// A stock that is worth more than it may be: the check stops it.
-		err := movePieces(t.Context(), r.DB, r.ledger.sql.giveBack, map[int64]int{v.VoucherID: 1})
+		err := changeStock(t.Context(), r.DB, r.writer.sql.restock, map[int64]int{v.VoucherID: 1})
 		if !isData(err) {
 			t.Errorf("more stock than there was: %v is no data error", err)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
-		_, err = r.ledger.commit(ended, []attempt{r.attemptOf(t, by(v, 1))})
+		_, err = r.writer.commit(ended, []attempt{r.attemptOf(t, by(v, 1))})
 		if err == nil || isData(err) {
 			t.Errorf("ended context: %v", err)
 		}
@@ -422,8 +422,8 @@ func TestAPanicOverAnOrderFailsThatOrderAlone(t *testing.T) {
 				t.Errorf("order %d: %v, %v", i, outcomes[i].result, errs[i])
 			}
 		}
-		if planted, err := r.tombstone(t.Context(), []Entry{batch[2].Entry}); err == nil {
-			t.Errorf("planted %v", planted)
+		if inserted, err := r.tombstone(t.Context(), []Entry{batch[2].Entry}); err == nil {
+			t.Errorf("planted %v", inserted)
 		}
 		if left, rows := r.stock(t, v), r.counts(t, v)[entorder.StatusUNPAID]; left != 2 || rows != 3 {
 			t.Errorf("%d left and %d orders, want 2 and 3", left, rows)

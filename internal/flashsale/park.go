@@ -22,24 +22,24 @@ const (
 // reason, and is ended. What fails is repeated when the entry is taken over; an
 // entry may be parked twice then.
 func (c *consumer) park(ctx context.Context, d delivery, why error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout+tripPatience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout+tripTimeout)
 	defer cancel()
-	if err := errors.Join(c.bury(ctx, d), c.setAside(ctx, d, why)); err != nil {
-		c.s.complain(ctx, parking, err)
+	if err := errors.Join(c.tombstoneParked(ctx, d), c.addParked(ctx, d, why)); err != nil {
+		c.s.recordFailure(ctx, doingPark, err)
 		return
 	}
 	if err := c.acknowledge(ctx, []delivery{d}); err != nil {
-		c.s.complain(ctx, ending, err)
+		c.s.recordFailure(ctx, doingAcknowledge, err)
 		return
 	}
-	c.s.ledger.m.event(eventParked)
+	c.s.writer.m.event(eventParked)
 	c.s.cfg.Log.WarnContext(ctx, "an order could not be stored and was parked", "partition", d.partition, "entry", d.id, "order", d.Order, "err", why)
 }
 
-// bury makes a tombstone of the order of an entry. Without a number and a user in
+// tombstoneParked makes a tombstone of the order of an entry. Without a number and a user in
 // it there is none to be made: what was told of such an order ends by [Service.WatchPending]
 // and the reconciler.
-func (c *consumer) bury(ctx context.Context, d delivery) error {
+func (c *consumer) tombstoneParked(ctx context.Context, d delivery) error {
 	if d.Order <= 0 || sequence.Partition(d.Order) != d.partition {
 		return nil
 	}
@@ -60,10 +60,10 @@ func (c *consumer) bury(ctx context.Context, d delivery) error {
 	return c.s.release(ctx, []sale.Reservation{e.hold()})
 }
 
-func (c *consumer) setAside(ctx context.Context, d delivery, why error) error {
+func (c *consumer) addParked(ctx context.Context, d delivery, why error) error {
 	reason := why.Error()
-	err := c.s.gate.state.XAdd(ctx, &redis.XAddArgs{
-		Stream: c.s.gate.keys.parked(d.partition), MaxLen: maxParked, Approx: true,
+	err := c.s.admitter.state.XAdd(ctx, &redis.XAddArgs{
+		Stream: c.s.admitter.keys.parked(d.partition), MaxLen: maxParked, Approx: true,
 		Values: []any{
 			"entry", d.id, "order", d.Order, "user", d.User, "voucher", d.Voucher,
 			"why", reason[:min(len(reason), maxReason)], "at", time.Now().UnixMilli(),

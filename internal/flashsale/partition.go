@@ -24,7 +24,7 @@ const (
 
 const (
 	partitionsSetting = "sale.partitions"
-	buyersOfBucket    = 3000 // on average, of a sale that is sold out
+	buyersPerBucket   = 3000 // on average, of a sale that is sold out
 )
 
 // location is where a sale lies in Redis: fixed for its life.
@@ -36,21 +36,21 @@ type location struct {
 // bucketOf is the bucket of a user.
 func (at location) bucketOf(user int64) int { return int(user % int64(at.buckets)) }
 
-// whereabouts is where a sale lies, without its buckets: they are its row's.
-func (g *admitter) whereabouts(voucher int64) location {
+// locate is where a sale lies, without its buckets: they are its row's.
+func (g *admitter) locate(voucher int64) location {
 	return location{voucher: voucher, partition: int(voucher % int64(g.partitions))}
 }
 
 // PartitionFor says where the keys of a new sale will lie: in which partition, and over
 // how many buckets its buyers are spread.
 func (s *Service) PartitionFor(voucherID int64, stock int) (partition, buckets int) {
-	return s.gate.whereabouts(voucherID).partition, max(1, (stock+buyersOfBucket-1)/buyersOfBucket)
+	return s.admitter.locate(voucherID).partition, max(1, (stock+buyersPerBucket-1)/buyersPerBucket)
 }
 
-// partitionsOf returns how many partitions there are, for all processes and for
+// ensurePartitions returns how many partitions there are, for all processes and for
 // good: as many as the first start wanted. Later starts write nothing.
-func partitionsOf(ctx context.Context, db *ent.Client, want int) (int, error) {
-	if n, err := settled(ctx, db); n > 0 || err != nil {
+func ensurePartitions(ctx context.Context, db *ent.Client, want int) (int, error) {
+	if n, err := storedPartitions(ctx, db); n > 0 || err != nil {
 		return n, err
 	}
 	// Ignore, as DoNothing reports that it inserted nothing as an error.
@@ -59,7 +59,7 @@ func partitionsOf(ctx context.Context, db *ent.Client, want int) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("write down the partitions of sales: %w", err)
 	}
-	n, err := settled(ctx, db)
+	n, err := storedPartitions(ctx, db)
 	if n == 0 && err == nil {
 		err = fmt.Errorf("the setting %s was written and is not there", partitionsSetting)
 	}
@@ -69,12 +69,12 @@ func partitionsOf(ctx context.Context, db *ent.Client, want int) (int, error) {
 // PartitionsFixed reports whether a process has settled how many partitions there are: else
 // [New] writes it down.
 func PartitionsFixed(ctx context.Context, db *ent.Client) (bool, error) {
-	n, err := settled(ctx, db)
+	n, err := storedPartitions(ctx, db)
 	return n > 0, err
 }
 
-// settled is how many partitions there are, 0 while nobody has said.
-func settled(ctx context.Context, db *ent.Client) (int, error) {
+// storedPartitions is how many partitions there are, 0 while nobody has said.
+func storedPartitions(ctx context.Context, db *ent.Client) (int, error) {
 	row, err := db.Setting.Get(ctx, partitionsSetting)
 	if ent.IsNotFound(err) {
 		return 0, nil

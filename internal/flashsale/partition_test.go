@@ -25,7 +25,7 @@ func TestPartitionsAreWrittenByTheFirstStartAlone(t *testing.T) {
 			t.Errorf("before the first start: %t, %v", ok, err)
 		}
 		for _, want := range []int{4, 8} {
-			if n, err := partitionsOf(t.Context(), p.DB, want); n != 4 || err != nil || writes != 1 {
+			if n, err := ensurePartitions(t.Context(), p.DB, want); n != 4 || err != nil || writes != 1 {
 				t.Errorf("who wants %d partitions gets %d, %v, after %d writes", want, n, err, writes)
 			}
 		}

@@ -18,12 +18,12 @@ import (
 )
 
 const (
-	presumeAfter = 6 * time.Second  // an order that neither store knows is presumed lost then; more than a statement may take
-	giveUpAfter  = 25 * time.Second // the same, of one that Redis cannot be asked about
-	sweepEvery   = time.Second
-	lookAtMost   = 8 * time.Second // between two looks at one late order
-	statsEvery   = 5               // sweeps
-	maxPending   = 100_000         // more than all streams hold at the bound of the backlog
+	presumeAfter    = 6 * time.Second  // an order that neither store knows is presumed lost then; more than a statement may take
+	giveUpAfter     = 25 * time.Second // the same, of one that Redis cannot be asked about
+	sweepEvery      = time.Second
+	maxRecheckPause = 8 * time.Second // between two looks at one late order
+	statsEvery      = 5               // sweeps
+	maxPending      = 100_000         // more than all streams hold at the bound of the backlog
 )
 
 // topicDecided is the topic of the bus on which processes tell each other which
@@ -121,7 +121,7 @@ func (p *pending) due() []*watched {
 		if end := w.since.Add(giveUpAfter); now.Before(end) && w.next.After(end) {
 			w.next = end
 		}
-		w.pause = min(2*w.pause, lookAtMost)
+		w.pause = min(2*w.pause, maxRecheckPause)
 	}
 	return due
 }
@@ -135,10 +135,10 @@ type decidedWire struct {
 	PayBefore int64  `json:"b,omitempty"`
 }
 
-const decidedAtOnce = 150 // of one message: each has at most 90 bytes
+const maxDecidedPerMessage = 150 // of one message: each has at most 90 bytes
 
-// tell has all processes know which orders have rows, this one at once.
-func (s *Service) tell(ctx context.Context, decided []Decided) {
+// publishDecided has all processes know which orders have rows, this one at once.
+func (s *Service) publishDecided(ctx context.Context, decided []Decided) {
 	for _, d := range decided {
 		s.pending.resolve(d.Order, d.Failure, d.PayBefore)
 	}
@@ -146,29 +146,29 @@ func (s *Service) tell(ctx context.Context, decided []Decided) {
 		return
 	}
 	var ms []eventbus.Message
-	for part := range slices.Chunk(decided, decidedAtOnce) {
+	for part := range slices.Chunk(decided, maxDecidedPerMessage) {
 		list := make([]decidedWire, len(part))
 		for i, d := range part {
 			list[i] = decidedWire{d.Order, d.Failure, millis(d.PayBefore)}
 		}
 		body, err := json.Marshal(list)
 		if err != nil {
-			s.complain(ctx, telling, err)
+			s.recordFailure(ctx, doingPublish, err)
 			return
 		}
 		ms = append(ms, eventbus.Message{Topic: topicDecided, Body: body})
 	}
 	if err := s.cfg.Bus.Publish(ctx, ms...); err != nil {
-		s.complain(ctx, telling, err)
+		s.recordFailure(ctx, doingPublish, err)
 	}
 }
 
-// hear is told what other processes decided, and this one.
-func (s *Service) hear(ctx context.Context, bodies [][]byte) {
+// receiveDecided is told what other processes decided, and this one.
+func (s *Service) receiveDecided(ctx context.Context, bodies [][]byte) {
 	for _, body := range bodies {
 		var list []decidedWire
 		if err := json.Unmarshal(body, &list); err != nil {
-			s.complain(ctx, hearing, err)
+			s.recordFailure(ctx, doingReceive, err)
 			continue
 		}
 		for _, d := range list {
@@ -189,13 +189,13 @@ func (s *Service) hear(ctx context.Context, bodies [][]byte) {
 func (s *Service) WatchPending(ctx context.Context) error {
 	for n := 0; clock.Sleep(ctx, sweepEvery) == nil; n++ {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
-			s.complain(ctx, watching, err)
+			s.recordFailure(ctx, doingWatch, err)
 		}
 		if n%statsEvery != 0 {
 			continue
 		}
-		if err := s.showStats(ctx); err != nil && ctx.Err() == nil {
-			s.complain(ctx, summing, err)
+		if err := s.setQueueGauges(ctx); err != nil && ctx.Err() == nil {
+			s.recordFailure(ctx, doingStats, err)
 		}
 	}
 	return nil
@@ -205,15 +205,15 @@ func (s *Service) sweep(ctx context.Context) error {
 	old := s.pending.due()
 	var failed []error
 	for part := range slices.Chunk(old, maxBatch) {
-		if err := s.presume(ctx, part); err != nil {
+		if err := s.presumeLost(ctx, part); err != nil {
 			failed = append(failed, err)
 		}
 	}
 	return errors.Join(failed...)
 }
 
-// presume ends what is lost of these orders.
-func (s *Service) presume(ctx context.Context, old []*watched) error {
+// presumeLost ends what is lost of these orders.
+func (s *Service) presumeLost(ctx context.Context, old []*watched) error {
 	numbers := make([]int64, len(old))
 	for i, w := range old {
 		numbers[i] = w.Order
@@ -233,14 +233,14 @@ func (s *Service) presume(ctx context.Context, old []*watched) error {
 	if len(missing) == 0 {
 		return nil
 	}
-	queued, redisErr := s.gate.entries(ctx, missing)
+	queued, redisErr := s.admitter.entries(ctx, missing)
 	var lost []Entry
 	now := s.cfg.Now()
 	for _, w := range old {
 		if _, ok := rows[w.Order]; ok {
 			continue
 		}
-		certain := redisErr == nil && s.gate.expected(sequence.Partition(w.Order)) != ""
+		certain := redisErr == nil && s.admitter.expected(sequence.Partition(w.Order)) != ""
 		switch {
 		case queued[w.Order] != nil: // the database is slow
 		case certain, now.Sub(w.since) >= giveUpAfter:
@@ -250,28 +250,28 @@ func (s *Service) presume(ctx context.Context, old []*watched) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	s.ledger.m.queue.WithLabelValues(eventPresumed).Add(float64(len(lost)))
+	s.writer.m.queue.WithLabelValues(eventPresumed).Add(float64(len(lost)))
 	_, err = s.tombstone(ctx, lost)
 	return err
 }
 
 // tombstone stores orders that are lost, tells of them, gives back what pieces
 // they have in Redis, and returns which it stored: the others have rows.
-func (s *Service) tombstone(ctx context.Context, entries []Entry) (planted []int64, err error) {
+func (s *Service) tombstone(ctx context.Context, entries []Entry) (inserted []int64, err error) {
 	for part := range slices.Chunk(entries, maxBatch) {
-		done, err := s.ledger.tombstone(ctx, part)
+		done, err := s.writer.tombstone(ctx, part)
 		if err != nil {
-			return planted, err
+			return inserted, err
 		}
 		for _, o := range done.outcomes {
-			planted = append(planted, o.Order)
+			inserted = append(inserted, o.Order)
 		}
-		s.announce(context.WithoutCancel(ctx), done)
+		s.afterCommit(context.WithoutCancel(ctx), done)
 		if err := s.releaseFailed(ctx, done.outcomes); err != nil {
-			s.complain(ctx, releasing, err)
+			s.recordFailure(ctx, doingRelease, err)
 		}
 	}
-	return planted, nil
+	return inserted, nil
 }
 
 // rowsOf returns the rows of orders that have one.

@@ -18,7 +18,7 @@ func TestWindow06AQueuedOrderThatRedisForgotFails(t *testing.T) {
 		v := r.open(t, 5)
 		r.openDoor(t)
 		lost, queued := r.order(t, by(v, 1)), r.order(t, by(v, 2))
-		r.Redis.Unlink(t.Context(), r.gate.keys.order(lost.Order))
+		r.Redis.Unlink(t.Context(), r.admitter.keys.order(lost.Order))
 		look := func(after time.Duration, want int) {
 			t.Helper()
 			now.add(after)

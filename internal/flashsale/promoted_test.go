@@ -25,8 +25,8 @@ func TestWindow19WhatRedisKnowsBeyondAPromotedDatabaseIsTakenBack(t *testing.T) 
 			t.Fatal("it was compared before anybody doubted it")
 		}
 		g.MarkSuspect()
-		for p := range g.gate.partitions {
-			if g.gate.certs.expected(p) != "" {
+		for p := range g.admitter.partitions {
+			if g.admitter.certs.expected(p) != "" {
 				t.Fatalf("partition %d admits by Redis before it was compared", p)
 			}
 		}

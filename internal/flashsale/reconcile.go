@@ -23,13 +23,13 @@ import (
 )
 
 const (
-	reconcileEvery = 2 * time.Second
-	roundPatience  = 5 * time.Minute // of one round; a deep comparison of a million buyers fits
-	worstPause     = 5 * time.Minute // between two deep comparisons that find nothing
-	livePage       = 2000            // rows of one SELECT
-	roundSales     = 2000            // that one round looks at,
-	roundBuckets   = 20_000          // and buckets: more take turns, so that no number of sales keeps Redis busy
-	noisyRounds    = 15              // that a difference may be orders under way
+	reconcileEvery  = 2 * time.Second
+	roundTimeout    = 5 * time.Minute // of one round; a deep comparison of a million buyers fits
+	maxComparePause = 5 * time.Minute // between two deep comparisons that find nothing
+	livePage        = 2000            // rows of one SELECT
+	roundSales      = 2000            // that one round looks at,
+	roundBuckets    = 20_000          // and buckets: more take turns, so that no number of sales keeps Redis busy
+	noisyRounds     = 15              // that a difference may be orders under way
 )
 
 // A reconciler is what one run of [Service.Reconcile] remembers of sales that did not
@@ -46,7 +46,7 @@ type mismatch struct {
 	before bool          // the round before found it too, with nothing under way
 	noisy  int           // rounds in which something was
 	pause  time.Duration // after the last deep comparison
-	rest   time.Time     // until then
+	until  time.Time     // until then
 }
 
 // Reconcile compares what Redis holds of sales with the database, every two seconds
@@ -56,9 +56,9 @@ type mismatch struct {
 func (s *Service) Reconcile(ctx context.Context) error {
 	r := &reconciler{s: s, suspect: map[int64]mismatch{}}
 	for clock.Sleep(ctx, reconcileEvery) == nil {
-		_, err := s.alone(ctx, "sale.reconcile", r.round)
+		_, err := s.tryLocked(ctx, "sale.reconcile", r.round)
 		if err != nil && ctx.Err() == nil {
-			s.complain(ctx, "compare sales with the database", err)
+			s.recordFailure(ctx, "compare sales with the database", err)
 		}
 	}
 	return nil
@@ -67,28 +67,28 @@ func (s *Service) Reconcile(ctx context.Context) error {
 // round looks at the running sales, or at as many as it may; the next one goes on
 // behind them.
 func (r *reconciler) round(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, roundPatience)
+	ctx, cancel := context.WithTimeout(ctx, roundTimeout)
 	defer cancel()
-	sales, last, err := r.turn(ctx)
+	sales, last, err := r.nextSales(ctx)
 	if err != nil {
 		return err
 	}
-	places := make([]location, len(sales))
+	locations := make([]location, len(sales))
 	for i, row := range sales {
-		places[i] = at(row)
+		locations[i] = locationOf(row)
 	}
-	tallies := r.s.gate.count(ctx, places)
-	backlog, err := r.s.gate.backlogs(ctx)
+	counts := r.s.admitter.count(ctx, locations)
+	backlog, err := r.s.admitter.backlogs(ctx)
 	failed := []error{err} // one server of a cluster may be away
 	q := queues{}
 	seen := make(map[int64]bool, len(sales))
 	for i, row := range sales {
 		seen[row.ID] = true
-		if tallies[i].err != nil {
-			failed = append(failed, tallies[i].err)
+		if counts[i].err != nil {
+			failed = append(failed, counts[i].err)
 			continue
 		}
-		failed = append(failed, r.check(ctx, row, tallies[i], backlog[row.Partition] == 0, q))
+		failed = append(failed, r.check(ctx, row, counts[i], backlog[row.Partition] == 0, q))
 	}
 	for id := range r.suspect {
 		if id > r.after && id <= last && !seen[id] {
@@ -98,12 +98,12 @@ func (r *reconciler) round(ctx context.Context) error {
 	if r.after = last; last == math.MaxInt64 {
 		r.after = 0
 	}
-	return few(append(failed, r.s.sweepEnded(ctx)))
+	return joinFew(append(failed, r.s.sweepEnded(ctx)))
 }
 
-// turn reads the sales of one round, and the last id that it is about.
-func (r *reconciler) turn(ctx context.Context) (sales []*ent.FlashSale, last int64, err error) {
-	sales, err = r.s.running(ctx, anyPartition, r.after, roundSales)
+// nextSales reads the sales of one round, and the last id that it is about.
+func (r *reconciler) nextSales(ctx context.Context) (sales []*ent.FlashSale, last int64, err error) {
+	sales, err = r.s.running(ctx, allPartitions, r.after, roundSales)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -119,34 +119,34 @@ func (r *reconciler) turn(ctx context.Context) (sales []*ent.FlashSale, last int
 	return sales, math.MaxInt64, nil
 }
 
-const fewErrors = 5
+const maxJoinedErrors = 5
 
-// few joins the first of the errors, and says how many more there are: while a Redis
+// joinFew joins the first of the errors, and says how many more there are: while a Redis
 // is away there is one for each sale.
-func few(errs []error) error {
+func joinFew(errs []error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
-	if len(errs) > fewErrors {
-		errs = append(errs[:fewErrors:fewErrors], fmt.Errorf("and %d more", len(errs)-fewErrors))
+	if len(errs) > maxJoinedErrors {
+		errs = append(errs[:maxJoinedErrors:maxJoinedErrors], fmt.Errorf("and %d more", len(errs)-maxJoinedErrors))
 	}
 	return errors.Join(errs...)
 }
 
 // check sets one sale right. quiet says that no order of its partition waits for its
 // commit: others may, for as long as the partition has traffic.
-func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, is stockCount, quiet bool, q queues) error {
+func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, got stockCount, quiet bool, q queues) error {
 	s := r.s
 	switch {
-	case !is.whole:
-		return s.deep(ctx, row, q)
-	case is.seq < row.EditSeq:
+	case !got.complete:
+		return s.compareSale(ctx, row, q)
+	case got.seq < row.EditSeq:
 		return s.Apply(ctx, row.ID)
-	case is.seq > row.EditSeq, is.initial != row.InitialStock:
-		return s.revert(ctx, row.ID, is)
-	case is.buyers+is.stock != is.initial:
-		return s.settle(ctx, at(row))
+	case got.seq > row.EditSeq, got.initial != row.InitialStock:
+		return s.revert(ctx, row.ID, got)
+	case got.buyers+got.stock != got.initial:
+		return s.settle(ctx, locationOf(row))
 	}
 	was := r.suspect[row.ID]
-	differs := is.buyers != row.InitialStock-row.Stock
+	differs := got.buyers != row.InitialStock-row.Stock
 	switch {
 	case !differs:
 		delete(r.suspect, row.ID)
@@ -156,24 +156,24 @@ func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, is stockCoun
 		was.noisy++
 	case quiet && !was.before:
 		was.before = true
-	case s.cfg.Now().Before(was.rest):
+	case s.cfg.Now().Before(was.until):
 	default:
-		was.pause = min(max(2*was.pause, reconcileEvery), worstPause)
-		was.rest, was.noisy = s.cfg.Now().Add(was.pause), 0
+		was.pause = min(max(2*was.pause, reconcileEvery), maxComparePause)
+		was.until, was.noisy = s.cfg.Now().Add(was.pause), 0
 		r.suspect[row.ID] = was
-		return s.deep(ctx, row, q)
+		return s.compareSale(ctx, row, q)
 	}
 	r.suspect[row.ID] = was
 	return nil
 }
 
-const anyPartition = -1
+const allPartitions = -1
 
 // running are the sales that Redis should hold, of one partition or of any, behind an
 // id; no more than limit, 0 for all.
 func (s *Service) running(ctx context.Context, partition int, after int64, limit int) ([]*ent.FlashSale, error) {
 	which := []predicate.FlashSale{flashsale.SweptAtIsNil(), flashsale.EndsAtGT(s.cutoff()), flashsale.IDGT(after)}
-	if partition != anyPartition {
+	if partition != allPartitions {
 		which = append(which, flashsale.Partition(partition))
 	}
 	query := s.db.FlashSale.Query().Where(which...).Order(flashsale.ByID())
@@ -189,7 +189,7 @@ func (s *Service) running(ctx context.Context, partition int, after int64, limit
 
 // backlogs is how many entries the stream of each partition has, -1 if it does not say.
 func (g *admitter) backlogs(ctx context.Context) ([]int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	pipe := g.state.Pipeline()
 	cmds := make([]*redis.IntCmd, g.partitions)
@@ -211,17 +211,17 @@ func (g *admitter) backlogs(ctx context.Context) ([]int64, error) {
 
 // revert brings a sale back to its row that is at an edit which was never stored: its
 // writer died after [Service.DecreaseStock]. While the row is locked the edit may still come.
-func (s *Service) revert(ctx context.Context, id int64, is stockCount) error {
+func (s *Service) revert(ctx context.Context, id int64, got stockCount) error {
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		rows, err := tx.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Modify(sqldb.ForUpdateSkipLocked).All(ctx)
 		if err != nil {
 			return fmt.Errorf("lock its row: %w", err)
 		}
-		if len(rows) == 0 || (rows[0].EditSeq >= is.seq && rows[0].InitialStock == is.initial) {
+		if len(rows) == 0 || (rows[0].EditSeq >= got.seq && rows[0].InitialStock == got.initial) {
 			return nil
 		}
 		s.m.did(didEdit, 1)
-		_, err = s.gate.edit(ctx, true, versionOf(rows[0]))
+		_, err = s.admitter.edit(ctx, true, versionOf(rows[0]))
 		return err
 	})
 	if err != nil {
@@ -231,35 +231,35 @@ func (s *Service) revert(ctx context.Context, id int64, is stockCount) error {
 }
 
 func (s *Service) settle(ctx context.Context, at location) error {
-	drift, err := s.gate.settle(ctx, at)
+	drift, err := s.admitter.settle(ctx, at)
 	if errors.Is(err, errNoState) {
 		return nil // gone meanwhile: the next round rebuilds it
 	}
 	if err == nil && drift != 0 {
 		s.m.did(didSettle, 1)
-		s.gate.forget(at.voucher)
+		s.admitter.clearSoldOut(at.voucher)
 	}
 	return err
 }
 
-// deep compares each buyer of a sale with the database, and sets right what differs
+// compareSale compares each buyer of a sale with the database, and sets right what differs
 // by the pair of moves: no traffic has to stop.
-func (s *Service) deep(ctx context.Context, row *ent.FlashSale, q queues) error {
+func (s *Service) compareSale(ctx context.Context, row *ent.FlashSale, q queues) error {
 	rebuilt, err := s.apply(ctx, q, row.ID)
 	if err != nil {
 		return err
 	}
 	if rebuilt == 0 { // which enters them too
-		if err := s.reserveAll(ctx, at(row), q); err != nil {
+		if err := s.reserveAll(ctx, locationOf(row), q); err != nil {
 			return err
 		}
 	}
 	for i := range row.Buckets {
-		if err := s.releaseDead(ctx, at(row), i); err != nil {
+		if err := s.releaseDead(ctx, locationOf(row), i); err != nil {
 			return err
 		}
 	}
-	return s.settle(ctx, at(row))
+	return s.settle(ctx, locationOf(row))
 }
 
 // reserveAll enters who has a live order, or one that is queued.
@@ -269,12 +269,12 @@ func (s *Service) reserveAll(ctx context.Context, at location, q queues) error {
 		if err != nil {
 			return fmt.Errorf("read the live orders of sale %d: %w", at.voucher, err)
 		}
-		for part := range slices.Chunk(rows, atOnce) {
+		for part := range slices.Chunk(rows, chunkSize) {
 			holds := make([]sale.Reservation, len(part))
 			for i, r := range part {
 				holds[i] = sale.Reservation{Order: r.ID, User: r.UserID, Voucher: at.voucher}
 			}
-			if err := s.enter(ctx, didReserve, at, holds); err != nil {
+			if err := s.reserveCounted(ctx, didReserve, at, holds); err != nil {
 				return err
 			}
 		}
@@ -308,8 +308,8 @@ func (s *Service) liveAfter(ctx context.Context, voucher, user int64) (rows []*e
 // live is LiveOrder as the index order_live has it: of those that exclude another.
 func live(s *entsql.Selector) { s.Where(entsql.ExprP("one_per_user AND " + schema.LiveOrder)) }
 
-func (s *Service) enter(ctx context.Context, did string, at location, holds []sale.Reservation) error {
-	moved, err := s.gate.reserve(ctx, at, holds)
+func (s *Service) reserveCounted(ctx context.Context, did string, at location, holds []sale.Reservation) error {
+	moved, err := s.admitter.reserve(ctx, at, holds)
 	s.m.did(did, moved)
 	return err
 }
@@ -317,12 +317,12 @@ func (s *Service) enter(ctx context.Context, did string, at location, holds []sa
 // reserveQueued enters the buyers of a sale whose orders wait for their commit: a
 // bucket that was lost had them.
 func (s *Service) reserveQueued(ctx context.Context, at location, q queues) error {
-	holds, err := q.of(ctx, s, at)
+	holds, err := q.reservations(ctx, s, at)
 	if err != nil {
 		return err
 	}
-	for part := range slices.Chunk(holds, atOnce) {
-		if err := s.enter(ctx, didQueueRow, at, part); err != nil {
+	for part := range slices.Chunk(holds, chunkSize) {
+		if err := s.reserveCounted(ctx, didQueueRow, at, part); err != nil {
 			return err
 		}
 	}
@@ -335,7 +335,7 @@ func (s *Service) reserveQueued(ctx context.Context, at location, q queues) erro
 // was entered by his admission.
 type queues map[int]map[int64][]sale.Reservation
 
-func (q queues) of(ctx context.Context, s *Service, at location) ([]sale.Reservation, error) {
+func (q queues) reservations(ctx context.Context, s *Service, at location) ([]sale.Reservation, error) {
 	if q[at.partition] == nil {
 		all := map[int64][]sale.Reservation{}
 		err := s.eachQueued(ctx, at.partition, func(page []delivery) error {
@@ -357,7 +357,7 @@ func (q queues) of(ctx context.Context, s *Service, at location) ([]sale.Reserva
 // eachQueued walks over the queue of a partition, at most 500 entries at a time.
 func (s *Service) eachQueued(ctx context.Context, p int, do func([]delivery) error) error {
 	for from := "-"; ; {
-		entries, err := s.gate.queued(ctx, p, from)
+		entries, err := s.admitter.queued(ctx, p, from)
 		if err != nil {
 			return err
 		}
@@ -368,7 +368,7 @@ func (s *Service) eachQueued(ctx context.Context, p int, do func([]delivery) err
 		if err := do(page); err != nil {
 			return err
 		}
-		if len(entries) < atOnce {
+		if len(entries) < chunkSize {
 			return nil
 		}
 		from = "(" + entries[len(entries)-1].ID
@@ -377,9 +377,9 @@ func (s *Service) eachQueued(ctx context.Context, p int, do func([]delivery) err
 
 // queued reads a page of a partition's stream.
 func (g *admitter) queued(ctx context.Context, partition int, from string) ([]redis.XMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, "+", atOnce).Result()
+	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, "+", chunkSize).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read the queue of partition %d: %w", partition, err)
 	}
@@ -390,11 +390,11 @@ func (g *admitter) queued(ctx context.Context, partition int, from string) ([]re
 // of which nobody knows.
 func (s *Service) releaseDead(ctx context.Context, at location, bucket int) error {
 	for cursor, begun := uint64(0), false; cursor != 0 || !begun; begun = true {
-		holds, next, err := s.gate.buyers(ctx, at, bucket, cursor)
+		holds, next, err := s.admitter.buyers(ctx, at, bucket, cursor)
 		if err != nil {
 			return err
 		}
-		for part := range slices.Chunk(holds, atOnce) {
+		for part := range slices.Chunk(holds, chunkSize) {
 			if err := s.releaseDeadOf(ctx, at, part); err != nil {
 				return err
 			}
@@ -406,14 +406,14 @@ func (s *Service) releaseDead(ctx context.Context, at location, bucket int) erro
 
 // buyers reads a part of a bucket.
 func (g *admitter) buyers(ctx context.Context, at location, bucket int, cursor uint64) (holds []sale.Reservation, next uint64, err error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	flat, next, err := g.state.HScan(ctx, g.keys.bucket(at.partition, at.voucher, bucket), cursor, "", atOnce).Result()
+	flat, next, err := g.state.HScan(ctx, g.keys.bucket(at.partition, at.voucher, bucket), cursor, "", chunkSize).Result()
 	if err != nil {
 		return nil, 0, fmt.Errorf("read buyers of sale %d: %w", at.voucher, err)
 	}
 	for pair := range slices.Chunk(flat, 2) {
-		hold, err := holdOf(at.voucher, pair)
+		hold, err := readReservation(at.voucher, pair)
 		if err != nil {
 			return nil, 0, err
 		}
@@ -441,17 +441,17 @@ func (s *Service) releaseDeadOf(ctx context.Context, at location, holds []sale.R
 			dead = append(dead, h)
 		}
 	}
-	moved, err := s.gate.release(ctx, at, dead)
+	moved, err := s.admitter.release(ctx, at, dead)
 	s.m.did(didRelease, moved)
 	if err == nil && moved > 0 {
-		err = s.reenter(ctx, at, dead)
+		err = s.reserveLive(ctx, at, dead)
 	}
 	return errors.Join(err, s.abort(ctx, unknown))
 }
 
-// reenter enters the live orders of users whose dead ones were in their way: a Redis that
+// reserveLive enters the live orders of users whose dead ones were in their way: a Redis that
 // lost its last second has the order before the one that lives.
-func (s *Service) reenter(ctx context.Context, at location, released []sale.Reservation) error {
+func (s *Service) reserveLive(ctx context.Context, at location, released []sale.Reservation) error {
 	users := make([]int64, len(released))
 	for i, h := range released {
 		users[i] = h.User
@@ -465,7 +465,7 @@ func (s *Service) reenter(ctx context.Context, at location, released []sale.Rese
 	for i, r := range rows {
 		holds[i] = sale.Reservation{Order: r.ID, User: r.UserID, Voucher: at.voucher}
 	}
-	return s.enter(ctx, didReserve, at, holds)
+	return s.reserveCounted(ctx, didReserve, at, holds)
 }
 
 // abort ends orders that have a piece in Redis, but neither a row nor an entry
@@ -478,7 +478,7 @@ func (s *Service) abort(ctx context.Context, holds []sale.Reservation) error {
 	for i, h := range holds {
 		numbers[i] = h.Order
 	}
-	queued, err := s.gate.entries(ctx, numbers)
+	queued, err := s.admitter.entries(ctx, numbers)
 	if err != nil {
 		return err
 	}
@@ -491,7 +491,7 @@ func (s *Service) abort(ctx context.Context, holds []sale.Reservation) error {
 	if len(lost) == 0 {
 		return nil
 	}
-	planted, err := s.tombstone(ctx, lost)
-	s.m.did(didAbort, len(planted))
+	inserted, err := s.tombstone(ctx, lost)
+	s.m.did(didAbort, len(inserted))
 	return err
 }

@@ -75,16 +75,16 @@ func TestTheReconcilerSetsBuyersAndStockRight(t *testing.T) {
 		}},
 		{name: "an order waits for a slow database", ago: time.Minute, holder: true, spoil: func(g *stage, at location, n int64) {
 			g.admits(at, user, n)
-			g.unlink(g.gate.keys.orders(at.partition)) // it is in a consumer's hands
+			g.unlink(g.admitter.keys.orders(at.partition)) // it is in a consumer's hands
 		}},
 		{name: "the stock is too high", did: didSettle, spoil: func(g *stage, at location, _ int64) {
-			g.set(g.gate.keys.stock(at.partition, at.voucher), 99)
+			g.set(g.admitter.keys.stock(at.partition, at.voucher), 99)
 		}},
 		{name: "the stock is too low", did: didSettle, spoil: func(g *stage, at location, _ int64) {
-			g.set(g.gate.keys.stock(at.partition, at.voucher), 0)
+			g.set(g.admitter.keys.stock(at.partition, at.voucher), 0)
 		}},
 		{name: "a sale is not in Redis", did: didRebuild, spoil: func(g *stage, at location, _ int64) {
-			g.unlink(g.gate.keys.whole(at)...)
+			g.unlink(g.admitter.keys.ofSale(at)...)
 		}},
 	}
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -132,11 +132,11 @@ func TestWhatTheReconcilerCannotExplainItDoesNotLookAtForEver(t *testing.T) {
 		r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
 		var deep []int
 		for round := range 40 {
-			before := r.suspect[at.voucher].rest
+			before := r.suspect[at.voucher].until
 			if err := r.round(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			if r.suspect[at.voucher].rest != before {
+			if r.suspect[at.voucher].until != before {
 				deep = append(deep, round)
 			}
 			now = now.Add(reconcileEvery)
@@ -153,7 +153,7 @@ func TestASaleThatCannotBeCountedDoesNotStopTheOthers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		spoilt, at := g.open(stagedSale{stock: 10}), g.open(stagedSale{stock: 10})
-		bucket := g.gate.keys.bucket(spoilt.partition, spoilt.voucher, 0)
+		bucket := g.admitter.keys.bucket(spoilt.partition, spoilt.voucher, 0)
 		g.set(bucket, 1)
 		defer g.unlink(bucket)
 		n := g.number(at)
@@ -176,7 +176,7 @@ func TestASaleIsSetRightAlthoughItsPartitionIsNeverQuiet(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 10})
-		if err := g.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []any{"an", "order"}}).Err(); err != nil {
+		if err := g.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: g.admitter.keys.orders(at.partition), Values: []any{"an", "order"}}).Err(); err != nil {
 			t.Fatal(err)
 		}
 		n := g.number(at)
@@ -199,7 +199,7 @@ func TestWindow13AnEditThatWasNotStoredIsTakenBack(t *testing.T) {
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 10})
 		g.sell(at, 1, 3, 3)
-		g.unlink(g.gate.keys.orders(at.partition))
+		g.unlink(g.admitter.keys.orders(at.partition))
 		if ok, err := g.DecreaseStock(t.Context(), at.voucher, 4, 2); !ok || err != nil {
 			t.Fatal(ok, err)
 		}
@@ -288,7 +288,7 @@ func TestStocksAreRedisesOrElseTheRows(t *testing.T) {
 		g := newStage(t, on)
 		open, absent, over := g.open(stagedSale{stock: 5}), g.put(stagedSale{stock: 7}), g.open(stagedSale{stock: 3})
 		g.sell(open, 1, 0, 2)
-		g.set(g.gate.keys.stock(over.partition, over.voucher), -1)
+		g.set(g.admitter.keys.stock(over.partition, over.voucher), -1)
 		got, err := g.Stocks(t.Context(), []int64{open.voucher, absent.voucher, over.voucher, 1 << 40})
 		if err != nil {
 			t.Fatal(err)
@@ -307,7 +307,7 @@ func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 		g.sell(at, 1, 3, 3)
 		there := func() int64 {
 			var n int64
-			for _, key := range g.gate.keys.whole(at) {
+			for _, key := range g.admitter.keys.ofSale(at) {
 				n += g.Redis.Exists(t.Context(), key).Val()
 			}
 			return n
@@ -417,7 +417,7 @@ func TestARoundOverSalesThatAreRightCostsLittle(t *testing.T) {
 		for range 20 {
 			at := g.open(stagedSale{stock: 10})
 			g.sell(at, 1, 5, 5)
-			g.unlink(g.gate.keys.orders(at.partition))
+			g.unlink(g.admitter.keys.orders(at.partition))
 		}
 		g.rounds(1) // the scripts are known
 		c := new(traffic)
@@ -465,13 +465,13 @@ func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
 	c := new(traffic)
 	g.Redis.AddHook(c)
 	begin := time.Now()
-	if err := g.deep(t.Context(), g.sale(at), queues{}); err != nil {
+	if err := g.compareSale(t.Context(), g.sale(at), queues{}); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("rebuilt in %v, %d round trips", time.Since(begin), c.trips)
 	g.whole(at, 120_000, buyers)
-	if c.most > atOnce || c.words > 3*atOnce {
-		t.Errorf("a round trip carried %d commands, %d words; want %d and %d at most", c.most, c.words, atOnce, 3*atOnce)
+	if c.most > chunkSize || c.words > 3*chunkSize {
+		t.Errorf("a round trip carried %d commands, %d words; want %d and %d at most", c.most, c.words, chunkSize, 3*chunkSize)
 	}
 }
 
@@ -485,7 +485,7 @@ func TestWindow15AHolderWhoseDeadOrderCameBackIsEntered(t *testing.T) {
 		g.row(at, 9, dead, order.StatusCANCELLED)
 		g.row(at, 9, alive, order.StatusPAID)
 		g.reserves(at, sale.Reservation{Order: dead, User: 9})
-		if err := g.deep(t.Context(), g.sale(at), queues{}); err != nil {
+		if err := g.compareSale(t.Context(), g.sale(at), queues{}); err != nil {
 			t.Fatal(err)
 		}
 		if got := g.holder(at, 9); got != decimal(alive) {
@@ -504,7 +504,7 @@ func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
 		for range roundBuckets / first.buckets {
 			last = g.open(big)
 		}
-		spoil := func(at location) { g.set(g.gate.keys.stock(at.partition, at.voucher), 5) }
+		spoil := func(at location) { g.set(g.admitter.keys.stock(at.partition, at.voucher), 5) }
 		stock := func(at location) int { return g.tally(at).stock }
 		c := new(traffic)
 		g.Redis.AddHook(c)
@@ -523,7 +523,7 @@ func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
 		if err := r.round(t.Context()); err != nil || stock(first) != 1_000_000 {
 			t.Errorf("%d pieces, %v", stock(first), err)
 		}
-		if most := 2 * bucketsAtOnce; c.words > most {
+		if most := 2 * maxPipelineBuckets; c.words > most {
 			t.Errorf("a round trip carried %d words, want %d at most", c.words, most)
 		}
 	})
@@ -534,11 +534,11 @@ func TestAnErrorForEachSaleIsAShortLine(t *testing.T) {
 	for i := range 2000 {
 		errs[i+500] = fmt.Errorf("count sale %d in Redis: %w", i, context.DeadlineExceeded)
 	}
-	err := few(errs)
+	err := joinFew(errs)
 	if !errors.Is(err, context.DeadlineExceeded) || len(err.Error()) > 400 || !strings.HasSuffix(err.Error(), "and 1995 more") {
 		t.Errorf("%.1000s", err)
 	}
-	if err := few(make([]error, 3)); err != nil {
+	if err := joinFew(make([]error, 3)); err != nil {
 		t.Error(err)
 	}
 }
@@ -573,7 +573,7 @@ func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 		var compared sync.WaitGroup
 		compared.Go(func() {
 			for ctx.Err() == nil {
-				if err := g.deep(ctx, row, queues{}); err != nil && ctx.Err() == nil {
+				if err := g.compareSale(ctx, row, queues{}); err != nil && ctx.Err() == nil {
 					t.Error(err)
 				}
 			}
@@ -583,14 +583,14 @@ func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 			buyers.Go(func() {
 				for user := worker*100 + 1; user <= worker*100+75; user++ {
 					number := g.number(at)
-					if v, err := g.gate.admit(t.Context(), g.try(at, user, number)); err != nil || v.code != admitted {
+					if v, err := g.admitter.admit(t.Context(), g.try(at, user, number)); err != nil || v.code != admitted {
 						t.Errorf("user %d: %+v, %v", user, v, err)
 					}
 					if user%3 == 0 {
-						if _, err := g.gate.release(t.Context(), at, []sale.Reservation{{Order: number, User: user}}); err != nil {
+						if _, err := g.admitter.release(t.Context(), at, []sale.Reservation{{Order: number, User: user}}); err != nil {
 							t.Error(err)
 						}
-						g.unlink(g.gate.keys.order(number))
+						g.unlink(g.admitter.keys.order(number))
 					}
 				}
 			})
@@ -598,7 +598,7 @@ func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
 		buyers.Wait()
 		stop()
 		compared.Wait()
-		g.unlink(g.gate.keys.orders(at.partition))
+		g.unlink(g.admitter.keys.orders(at.partition))
 		if got := g.tally(at); got.stock+got.buyers != 400 || got.buyers < 200 {
 			t.Errorf("%+v, want 200 buyers at least, and 400 pieces together", got)
 		}
@@ -615,9 +615,9 @@ func TestAQueueIsReadOncePerComparison(t *testing.T) {
 		}
 		for i, at := range sales {
 			g.admits(at, int64(i+1), g.number(at))
-			g.unlink(g.gate.keys.bucket(at.partition, at.voucher, 0)) // its buyers are known to the queue alone
+			g.unlink(g.admitter.keys.bucket(at.partition, at.voucher, 0)) // its buyers are known to the queue alone
 		}
-		g.unlink(g.gate.keys.open(0))
+		g.unlink(g.admitter.keys.open(0))
 		c := &traffic{named: map[string]int{}}
 		g.Redis.AddHook(c)
 		g.certified()
@@ -640,7 +640,7 @@ func TestReconcileRunsUntilItIsStopped(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- g.Reconcile(ctx) }()
-		testkit.Eventually(t, 20*time.Second, func() bool { return g.tally(at).whole })
+		testkit.Eventually(t, 20*time.Second, func() bool { return g.tally(at).complete })
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)
@@ -651,7 +651,7 @@ func TestReconcileRunsUntilItIsStopped(t *testing.T) {
 func TestKeysOfAPartitionLieInOneSlot(t *testing.T) {
 	k := keys{"td"}
 	at := location{42, 3, 2}
-	all := append(k.whole(at), k.open(3), k.orders(3), k.parked(3), k.order(7<<partitionBits|3), k.idem(3, "h"))
+	all := append(k.ofSale(at), k.open(3), k.orders(3), k.parked(3), k.order(7<<partitionBits|3), k.idem(3, "h"))
 	for _, key := range all {
 		if !strings.HasPrefix(key, "td:sale:{p3}:") {
 			t.Errorf("%s lies elsewhere", key)

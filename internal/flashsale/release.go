@@ -17,23 +17,23 @@ const (
 	topicRelease = "sale-release" // pieces that are free again
 )
 
-// openOutbox says what is done for a commit when its writer could not.
-func (s *Service) openOutbox() {
-	s.outbox.Handle(topicReserve, outbox.Handler{Do: outbox.DoBatch(s.reserveAgain)})
-	s.outbox.Handle(topicRelease, outbox.Handler{Do: outbox.DoBatch(s.releaseWires)})
+// handleJobs says what is done for a commit when its writer could not.
+func (s *Service) handleJobs() {
+	s.outbox.Handle(topicReserve, outbox.Handler{Do: outbox.DoBatch(s.retryReserve)})
+	s.outbox.Handle(topicRelease, outbox.Handler{Do: outbox.DoBatch(s.retryRelease)})
 }
 
-// reserveAgain is reserveRows for a job. While Redis is away the database, which carries
+// retryReserve is reserveRows for a job. While Redis is away the database, which carries
 // its sales then, is not asked for what nobody can be told.
-func (s *Service) reserveAgain(ctx context.Context, numbers ...int64) error {
-	if err := s.gate.state.Ping(ctx).Err(); err != nil {
+func (s *Service) retryReserve(ctx context.Context, numbers ...int64) error {
+	if err := s.admitter.state.Ping(ctx).Err(); err != nil {
 		return outbox.Transient(fmt.Errorf("reserve %d orders in Redis: %w", len(numbers), err))
 	}
 	return s.reserveRows(ctx, numbers...)
 }
 
-// holdWire is a [sale.Reservation] in a job: order, user, voucher.
-type holdWire [3]int64
+// reservationJob is a [sale.Reservation] in a job: order, user, voucher.
+type reservationJob [3]int64
 
 // Release gives pieces back to their sales, in the transaction that ends their
 // orders: tx must change the status of each, on the condition that it is live, so
@@ -43,13 +43,13 @@ func (s *Service) Release(ctx context.Context, tx outbox.Execer, holds []sale.Re
 	if len(holds) == 0 {
 		return nil, nil
 	}
-	pieces := map[int64]int{}
-	wires := make([]holdWire, len(holds))
+	units := map[int64]int{}
+	wires := make([]reservationJob, len(holds))
 	for i, h := range holds {
-		pieces[h.Voucher]++
-		wires[i] = holdWire{h.Order, h.User, h.Voucher}
+		units[h.Voucher]++
+		wires[i] = reservationJob{h.Order, h.User, h.Voucher}
 	}
-	if err := movePieces(ctx, tx, s.ledger.sql.giveBack, pieces); err != nil {
+	if err := changeStock(ctx, tx, s.writer.sql.restock, units); err != nil {
 		return nil, fmt.Errorf("give %d pieces back: %w", len(holds), err)
 	}
 	tickets, err := outbox.AddBatch(ctx, s.outbox, tx, topicRelease, wires...)
@@ -65,7 +65,7 @@ func (s *Service) AfterRelease(ctx context.Context, holds []sale.Reservation, ti
 	s.outbox.Finish(ctx, s.release(ctx, holds), tickets...)
 }
 
-func (s *Service) releaseWires(ctx context.Context, wires ...holdWire) error {
+func (s *Service) retryRelease(ctx context.Context, wires ...reservationJob) error {
 	holds := make([]sale.Reservation, len(wires))
 	for i, w := range wires {
 		holds[i] = sale.Reservation{Order: w[0], User: w[1], Voucher: w[2]}
@@ -90,13 +90,13 @@ func (s *Service) reserveRows(ctx context.Context, numbers ...int64) error {
 
 // release frees the pieces of exactly these orders in Redis. It may be repeated.
 func (s *Service) release(ctx context.Context, holds []sale.Reservation) error {
-	return s.move(ctx, holds, s.gate.release)
+	return s.move(ctx, holds, s.admitter.release)
 }
 
 // reserve takes a piece for each of these orders in Redis, unless its user has one.
 // It may be repeated.
 func (s *Service) reserve(ctx context.Context, holds []sale.Reservation) error {
-	return s.move(ctx, holds, s.gate.reserve)
+	return s.move(ctx, holds, s.admitter.reserve)
 }
 
 func (s *Service) move(ctx context.Context, holds []sale.Reservation, by func(context.Context, location, []sale.Reservation) (int, error)) error {
@@ -111,14 +111,14 @@ func (s *Service) move(ctx context.Context, holds []sale.Reservation, by func(co
 	for v := range sales {
 		vouchers = append(vouchers, v)
 	}
-	places, err := s.placesOf(ctx, vouchers)
+	locations, err := s.locationsOf(ctx, vouchers)
 	if err != nil {
 		return err
 	}
 	var failed []error
 	for v, list := range sales {
-		if at, ok := places[v]; ok { // else its keys are gone, and the piece with them
-			for part := range slices.Chunk(list, atOnce) {
+		if at, ok := locations[v]; ok { // else its keys are gone, and the piece with them
+			for part := range slices.Chunk(list, chunkSize) {
 				_, err := by(ctx, at, part)
 				failed = append(failed, err)
 			}
@@ -127,9 +127,9 @@ func (s *Service) move(ctx context.Context, holds []sale.Reservation, by func(co
 	return errors.Join(failed...)
 }
 
-// placesOf returns where sales lie in Redis; those whose keys were removed for good
+// locationsOf returns where sales lie in Redis; those whose keys were removed for good
 // lie nowhere.
-func (s *Service) placesOf(ctx context.Context, vouchers []int64) (map[int64]location, error) {
+func (s *Service) locationsOf(ctx context.Context, vouchers []int64) (map[int64]location, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	rows, err := s.db.FlashSale.Query().
@@ -138,9 +138,9 @@ func (s *Service) placesOf(ctx context.Context, vouchers []int64) (map[int64]loc
 	if err != nil {
 		return nil, fmt.Errorf("select where %d sales lie: %w", len(vouchers), err)
 	}
-	places := make(map[int64]location, len(rows))
+	locations := make(map[int64]location, len(rows))
 	for _, r := range rows {
-		places[r.ID] = at(r)
+		locations[r.ID] = locationOf(r)
 	}
-	return places, nil
+	return locations, nil
 }

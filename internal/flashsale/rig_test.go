@@ -156,9 +156,9 @@ func (r *rig) counts(t testing.TB, v sale.Request) map[entorder.Status]int {
 // redisStock is what Redis says is left, and how many buyers it has.
 func (r *rig) redisStock(t testing.TB, v sale.Request) (stock, buyers int) {
 	t.Helper()
-	stock, _ = r.Redis.Get(t.Context(), r.gate.keys.stock(v.Partition, v.VoucherID)).Int()
+	stock, _ = r.Redis.Get(t.Context(), r.admitter.keys.stock(v.Partition, v.VoucherID)).Int()
 	for i := range v.Buckets {
-		buyers += int(r.Redis.HLen(t.Context(), r.gate.keys.bucket(v.Partition, v.VoucherID, i)).Val())
+		buyers += int(r.Redis.HLen(t.Context(), r.admitter.keys.bucket(v.Partition, v.VoucherID, i)).Val())
 	}
 	return stock, buyers
 }

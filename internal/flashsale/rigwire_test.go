@@ -45,11 +45,11 @@ func (w *rigWire) around(dial func(ctx context.Context, network, addr string) (n
 
 // become changes the wire. A cut one breaks the connections that go through it; a
 // mute one breaks them at their next answer.
-func (w *rigWire) become(is rigWireState) {
+func (w *rigWire) become(got rigWireState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.is = is
-	if is == wireCut {
+	w.is = got
+	if got == wireCut {
 		for _, c := range w.conns {
 			_ = c.Close()
 		}

@@ -15,27 +15,27 @@ import (
 	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
-// keepAfter is how long a sale stays in Redis after its end: what it still says is
+// retention is how long a sale stays in Redis after its end: what it still says is
 // "over", and who holds an order.
-const keepAfter = 24 * time.Hour
+const retention = 24 * time.Hour
 
-// at is where a row's sale lies.
-func at(row *ent.FlashSale) location { return location{row.ID, row.Partition, row.Buckets} }
+// locationOf is where a row's sale lies.
+func locationOf(row *ent.FlashSale) location { return location{row.ID, row.Partition, row.Buckets} }
 
 // versionOf reads what a row says. Its voucher must have been read with it, or after it:
 // whether it is on sale may be newer than the number of the edit then, and never older.
 func versionOf(row *ent.FlashSale) version {
 	return version{
-		location: at(row), initial: row.InitialStock, begin: row.BeginsAt, end: row.EndsAt,
+		location: locationOf(row), initial: row.InitialStock, begin: row.BeginsAt, end: row.EndsAt,
 		on: row.Edges.Voucher.Status == voucher.StatusON_SALE, seq: row.EditSeq,
 	}
 }
 
-// over reports whether a sale has no business in Redis any more.
-func (s *Service) over(row *ent.FlashSale) bool { return row.EndsAt <= s.cutoff() }
+// expired reports whether a sale has no business in Redis any more.
+func (s *Service) expired(row *ent.FlashSale) bool { return row.EndsAt <= s.cutoff() }
 
 // cutoff is the end before which sales have left Redis, or are about to.
-func (s *Service) cutoff() int64 { return s.cfg.Now().Add(-keepAfter).UnixMilli() }
+func (s *Service) cutoff() int64 { return s.cfg.Now().Add(-retention).UnixMilli() }
 
 // Apply brings sales in Redis to what their rows say: it opens what is not there,
 // and edits what is, while it runs. Ids without a sale, and sales that ended more than a day
@@ -49,12 +49,12 @@ func (s *Service) Apply(ctx context.Context, voucherIDs ...int64) error {
 
 // apply also returns how many sales it had to rebuild.
 func (s *Service) apply(ctx context.Context, q queues, voucherIDs ...int64) (rebuilt int, err error) {
-	for ids := range slices.Chunk(voucherIDs, atOnce) {
+	for ids := range slices.Chunk(voucherIDs, chunkSize) {
 		rows, err := s.db.FlashSale.Query().Where(flashsale.IDIn(ids...)).WithVoucher().All(ctx)
 		if err != nil {
 			return rebuilt, fmt.Errorf("read %d sales: %w", len(ids), err)
 		}
-		rows = slices.DeleteFunc(rows, s.over)
+		rows = slices.DeleteFunc(rows, s.expired)
 		versions := make([]version, len(rows))
 		for i, row := range rows {
 			if versions[i] = versionOf(row); row.SweptAt != nil {
@@ -63,7 +63,7 @@ func (s *Service) apply(ctx context.Context, q queues, voucherIDs ...int64) (reb
 				}
 			}
 		}
-		incomplete, err := s.gate.edit(ctx, false, versions...)
+		incomplete, err := s.admitter.edit(ctx, false, versions...)
 		for _, v := range incomplete {
 			did, e := s.rebuild(ctx, v.voucher, q)
 			if did {
@@ -93,21 +93,21 @@ func (s *Service) unsweep(ctx context.Context, id int64) error {
 // What is decided meanwhile is no loss: a piece moves with its buyer, before the
 // stock is there and after.
 func (s *Service) rebuild(ctx context.Context, id int64, q queues) (opened bool, err error) {
-	err = s.inTurn(ctx, "sale.voucher."+strconv.FormatInt(id, 10), func(ctx context.Context) error {
+	err = s.locked(ctx, "sale.voucher."+strconv.FormatInt(id, 10), func(ctx context.Context) error {
 		row, err := s.db.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Only(ctx)
 		if err != nil {
 			return err
 		}
 		v := versionOf(row)
-		if incomplete, err := s.gate.edit(ctx, false, v); err != nil || len(incomplete) == 0 {
+		if incomplete, err := s.admitter.edit(ctx, false, v); err != nil || len(incomplete) == 0 {
 			return err // another was faster
 		}
 		if err := s.reserveAll(ctx, v.location, q); err != nil {
 			return err
 		}
-		if opened, err = s.gate.open(ctx, v); opened {
+		if opened, err = s.admitter.open(ctx, v); opened {
 			s.m.did(didRebuild, 1)
-			s.gate.forget(id)
+			s.admitter.clearSoldOut(id)
 		}
 		return err
 	})
@@ -117,13 +117,13 @@ func (s *Service) rebuild(ctx context.Context, id int64, q queues) (opened bool,
 	return opened, nil
 }
 
-// complete makes sales whole of which admissions found that they are not.
-func (s *Service) complete(ctx context.Context) error {
-	ids := s.gate.certs.missed()
+// rebuildIncomplete makes sales whole of which admissions found that they are not.
+func (s *Service) rebuildIncomplete(ctx context.Context) error {
+	ids := s.admitter.certs.takeIncomplete()
 	if len(ids) == 0 {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, deepPatience)
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
 	return s.Apply(ctx, ids...)
 }
@@ -133,20 +133,20 @@ func (s *Service) complete(ctx context.Context) error {
 // that the sale has there. With an error nobody knows whether it was done; the
 // reconciler sets it right.
 func (s *Service) DecreaseStock(ctx context.Context, voucherID int64, by int, edit int64) (bool, error) {
-	return s.gate.lower(ctx, s.gate.whereabouts(voucherID), by, edit)
+	return s.admitter.lower(ctx, s.admitter.locate(voucherID), by, edit)
 }
 
 // UndoDecrease takes a [Service.DecreaseStock] back whose edit was not stored.
 func (s *Service) UndoDecrease(ctx context.Context, voucherID int64, by int, edit int64) error {
-	return s.gate.restore(ctx, s.gate.whereabouts(voucherID), by, edit)
+	return s.admitter.restore(ctx, s.admitter.locate(voucherID), by, edit)
 }
 
 // Stocks returns how many pieces are left right now: in Redis, or where that does not
 // say, in the database. Ids without a sale are left out. An error means that both
 // failed.
 func (s *Service) Stocks(ctx context.Context, voucherIDs []int64) (map[int64]int, error) {
-	left, unknown := s.gate.stocks(ctx, voucherIDs)
-	for ids := range slices.Chunk(unknown, atOnce) {
+	left, unknown := s.admitter.stocks(ctx, voucherIDs)
+	for ids := range slices.Chunk(unknown, chunkSize) {
 		rows, err := s.db.FlashSale.Query().Where(flashsale.IDIn(ids...)).Select(flashsale.FieldID, flashsale.FieldStock).All(ctx)
 		if err != nil {
 			return nil, fmt.Errorf("read the stock of %d sales: %w", len(ids), err)
@@ -160,14 +160,14 @@ func (s *Service) Stocks(ctx context.Context, voucherIDs []int64) (map[int64]int
 
 // stocks asks Redis, and returns those of which it knows nothing too.
 func (g *admitter) stocks(ctx context.Context, ids []int64) (left map[int64]int, unknown []int64) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	left = make(map[int64]int, len(ids))
-	for part := range slices.Chunk(ids, atOnce) {
+	for part := range slices.Chunk(ids, chunkSize) {
 		pipe := g.state.Pipeline()
 		cmds := make([]*redis.StringCmd, len(part))
 		for i, id := range part {
-			cmds[i] = pipe.Get(ctx, g.keys.stock(g.whereabouts(id).partition, id))
+			cmds[i] = pipe.Get(ctx, g.keys.stock(g.locate(id).partition, id))
 		}
 		_, _ = pipe.Exec(ctx) // each command has its own error
 		for i, id := range part {
@@ -185,13 +185,13 @@ func (g *admitter) stocks(ctx context.Context, ids []int64) (left map[int64]int,
 func (s *Service) sweepEnded(ctx context.Context) error {
 	rows, err := s.db.FlashSale.Query().
 		Where(flashsale.SweptAtIsNil(), flashsale.EndsAtLTE(s.cutoff())).
-		Order(flashsale.ByEndsAt(), flashsale.ByID()).Limit(atOnce).All(ctx)
+		Order(flashsale.ByEndsAt(), flashsale.ByID()).Limit(chunkSize).All(ctx)
 	if err != nil {
 		return fmt.Errorf("read the sales that are over: %w", err)
 	}
 	var failed []error // one server of a cluster may be away
 	for _, row := range rows {
-		if err := s.gate.remove(ctx, at(row)); err != nil {
+		if err := s.admitter.remove(ctx, locationOf(row)); err != nil {
 			failed = append(failed, err)
 			continue
 		}
@@ -204,14 +204,14 @@ func (s *Service) sweepEnded(ctx context.Context) error {
 		}
 		s.m.did(didSweep, n)
 	}
-	return few(failed)
+	return joinFew(failed)
 }
 
 // remove deletes all keys of a sale.
 func (g *admitter) remove(ctx context.Context, at location) error {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	if err := g.state.Unlink(ctx, g.keys.whole(at)...).Err(); err != nil {
+	if err := g.state.Unlink(ctx, g.keys.ofSale(at)...).Err(); err != nil {
 		return fmt.Errorf("remove sale %d from Redis: %w", at.voucher, err)
 	}
 	return nil

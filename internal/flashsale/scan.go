@@ -21,12 +21,12 @@ import (
 )
 
 const (
-	scanPage      = 200              // sales of one SELECT
-	scanSales     = 1000             // sales a second whose pieces are counted
-	scanBuyers    = 20_000           // buyers and orders a second
-	countPatience = 30 * time.Second // of the statement that counts the pieces of a page of sales
-	secondLook    = time.Second      // after which a difference that is gone was an order, a cancellation or an edit under way
-	mendTries     = 2                // a dead order leaves in the first, so the live one of its user can enter in the second
+	scanPage     = 200              // sales of one SELECT
+	scanSales    = 1000             // sales a second whose pieces are counted
+	scanBuyers   = 20_000           // buyers and orders a second
+	countTimeout = 30 * time.Second // of the statement that counts the pieces of a page of sales
+	recheckAfter = time.Second      // after which a difference that is gone was an order, a cancellation or an edit under way
+	repairTries  = 2                // a dead order leaves in the first, so the live one of its user can enter in the second
 )
 
 // Scans are what this room compares: its sales, buyer by buyer, and their queues. [Service.Reconcile]
@@ -57,9 +57,9 @@ func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 
 // scanPiecesPage compares n sales behind an id, and returns the last of them.
 func (s *Service) scanPiecesPage(ctx context.Context, db sqldb.Querier, r *reconcile.Run, after int64) (last int64, n int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, countPatience)
+	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
-	err = sqldb.Each(ctx, db, s.ledger.sql.pieces, []any{after, scanPage}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, db, s.writer.sql.stockCounts, []any{after, scanPage}, func(rows *sql.Rows) error {
 		var initial, stock, live int
 		if err := rows.Scan(&after, &initial, &stock, &live); err != nil {
 			return err
@@ -72,16 +72,16 @@ func (s *Service) scanPiecesPage(ctx context.Context, db sqldb.Querier, r *recon
 	return after, n, err
 }
 
-// flaws are what differs, by what stays the same about it from one look to the next.
-type flaws map[string]string
+// differences are what differs, by what stays the same about it from one look to the next.
+type differences map[string]string
 
-// still forgets what another look did not show.
-func (f flaws) still(other flaws) flaws {
+// intersect forgets what another look did not show.
+func (f differences) intersect(other differences) differences {
 	maps.DeleteFunc(f, func(key, _ string) bool { _, ok := other[key]; return !ok })
 	return f
 }
 
-func (f flaws) tell(r *reconcile.Run) {
+func (f differences) report(r *reconcile.Run) {
 	for _, line := range slices.Sorted(maps.Values(f)) {
 		r.Report(line)
 	}
@@ -92,20 +92,20 @@ func (f flaws) tell(r *reconcile.Run) {
 func (s *Service) scanSales(ctx context.Context, r *reconcile.Run) error {
 	var failed []error
 	for after := int64(0); ; {
-		sales, err := s.running(ctx, anyPartition, after, scanPage)
+		sales, err := s.running(ctx, allPartitions, after, scanPage)
 		if err != nil {
-			return errors.Join(err, few(failed))
+			return errors.Join(err, joinFew(failed))
 		}
 		for _, row := range sales {
 			if err := s.scanSale(ctx, r, row.ID); err != nil {
 				failed = append(failed, fmt.Errorf("compare sale %d: %w", row.ID, err))
 			}
 			if ctx.Err() != nil {
-				return few(failed)
+				return joinFew(failed)
 			}
 		}
 		if len(sales) < scanPage {
-			return few(failed)
+			return joinFew(failed)
 		}
 		after = sales[len(sales)-1].ID
 	}
@@ -114,61 +114,61 @@ func (s *Service) scanSales(ctx context.Context, r *reconcile.Run) error {
 // scanSale compares one sale. What differs at two looks, a moment apart, differs.
 func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) error {
 	again := func(n int) error { return r.WaitAgain(ctx, n) } // no thing more, and as much work
-	found, err := s.inspect(ctx, id, func(n int) error { return r.Compare(ctx, n) })
+	found, err := s.findDifferences(ctx, id, func(n int) error { return r.Compare(ctx, n) })
 	if err != nil || len(found) == 0 {
 		return err
 	}
-	if err := clock.Sleep(ctx, s.doubt); err != nil {
+	if err := clock.Sleep(ctx, s.recheckAfter); err != nil {
 		return err
 	}
-	now, err := s.inspect(ctx, id, again)
+	now, err := s.findDifferences(ctx, id, again)
 	if err != nil {
 		return err
 	}
-	found.still(now).tell(r)
+	found.intersect(now).report(r)
 	all := len(found)
 	if r.DryRun {
 		return nil
 	}
-	for range mendTries {
+	for range repairTries {
 		if len(found) == 0 {
 			break
 		}
-		if err := s.mendSale(ctx, id); err != nil {
+		if err := s.repairSale(ctx, id); err != nil {
 			return err
 		}
-		if now, err = s.inspect(ctx, id, again); err != nil {
+		if now, err = s.findDifferences(ctx, id, again); err != nil {
 			return err
 		}
-		found.still(now)
+		found.intersect(now)
 	}
 	r.CountRepaired(all - len(found))
 	return nil
 }
 
-// mendSale brings a sale in Redis to what its row and its orders say.
-func (s *Service) mendSale(ctx context.Context, id int64) error {
-	ctx, cancel := context.WithTimeout(ctx, deepPatience)
+// repairSale brings a sale in Redis to what its row and its orders say.
+func (s *Service) repairSale(ctx context.Context, id int64) error {
+	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
 	row, err := s.db.FlashSale.Get(ctx, id)
 	if err != nil {
 		return err
 	}
-	is := s.gate.count(ctx, []location{at(row)})[0]
-	if is.err != nil {
-		return is.err
+	got := s.admitter.count(ctx, []location{locationOf(row)})[0]
+	if got.err != nil {
+		return got.err
 	}
-	if is.whole && (is.seq > row.EditSeq || is.seq == row.EditSeq && is.initial != row.InitialStock) {
-		if err := s.revert(ctx, id, is); err != nil {
+	if got.complete && (got.seq > row.EditSeq || got.seq == row.EditSeq && got.initial != row.InitialStock) {
+		if err := s.revert(ctx, id, got); err != nil {
 			return err
 		}
 	}
-	return s.deep(ctx, row, queues{})
+	return s.compareSale(ctx, row, queues{})
 }
 
-// inspect says what differs between a sale in Redis and the database, and changes
+// findDifferences says what differs between a sale in Redis and the database, and changes
 // nothing. What is under way differs too. pace is told of what is about to be compared.
-func (s *Service) inspect(ctx context.Context, id int64, pace func(n int) error) (flaws, error) {
+func (s *Service) findDifferences(ctx context.Context, id int64, pace func(n int) error) (differences, error) {
 	if err := pace(1); err != nil {
 		return nil, err
 	}
@@ -178,44 +178,44 @@ func (s *Service) inspect(ctx context.Context, id int64, pace func(n int) error)
 		return nil, nil
 	case err != nil:
 		return nil, err
-	case s.over(row):
+	case s.expired(row):
 		return nil, nil
 	}
-	is := s.gate.count(ctx, []location{at(row)})[0]
-	if is.err != nil {
-		return nil, is.err
+	got := s.admitter.count(ctx, []location{locationOf(row)})[0]
+	if got.err != nil {
+		return nil, got.err
 	}
-	if !is.whole {
-		return flaws{"whole": fmt.Sprintf("sale %d: it is not complete in Redis", id)}, nil
+	if !got.complete {
+		return differences{"whole": fmt.Sprintf("sale %d: it is not complete in Redis", id)}, nil
 	}
-	found := flaws{}
-	if is.buyers+is.stock != is.initial {
-		found["stock"] = fmt.Sprintf("sale %d: Redis has %d pieces and %d buyers of %d", id, is.stock, is.buyers, is.initial)
+	found := differences{}
+	if got.buyers+got.stock != got.initial {
+		found["stock"] = fmt.Sprintf("sale %d: Redis has %d pieces and %d buyers of %d", id, got.stock, got.buyers, got.initial)
 	}
-	if is.seq != row.EditSeq || is.initial != row.InitialStock {
-		found["edit"] = fmt.Sprintf("sale %d: Redis has %d pieces at edit %d, the row %d at %d", id, is.initial, is.seq, row.InitialStock, row.EditSeq)
-	} else if same, err := s.gate.hasWindow(ctx, versionOf(row)); err != nil {
+	if got.seq != row.EditSeq || got.initial != row.InitialStock {
+		found["edit"] = fmt.Sprintf("sale %d: Redis has %d pieces at edit %d, the row %d at %d", id, got.initial, got.seq, row.InitialStock, row.EditSeq)
+	} else if same, err := s.admitter.hasWindow(ctx, versionOf(row)); err != nil {
 		return nil, err
 	} else if !same {
 		found["window"] = fmt.Sprintf("sale %d: Redis has another window or status than the row", id)
 	}
-	return found, errors.Join(s.inspectLive(ctx, at(row), pace, found), s.inspectBuyers(ctx, at(row), pace, found))
+	return found, errors.Join(s.inspectLive(ctx, locationOf(row), pace, found), s.inspectBuyers(ctx, locationOf(row), pace, found))
 }
 
 // hasWindow reports whether Redis has the window and the status of a version.
 func (g *admitter) hasWindow(ctx context.Context, v version) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	is, err := g.state.HMGet(ctx, g.keys.meta(v.partition, v.voucher), "begin", "end", "on").Result()
+	got, err := g.state.HMGet(ctx, g.keys.meta(v.partition, v.voucher), "begin", "end", "on").Result()
 	if err != nil {
 		return false, fmt.Errorf("read the window of sale %d: %w", v.voucher, err)
 	}
 	want := []any{decimal(v.begin), decimal(v.end), map[bool]string{true: "1", false: "0"}[v.on]}
-	return slices.Equal(is, want), nil
+	return slices.Equal(got, want), nil
 }
 
 // inspectLive looks for live orders that have no piece in Redis.
-func (s *Service) inspectLive(ctx context.Context, at location, pace func(n int) error, found flaws) error {
+func (s *Service) inspectLive(ctx context.Context, at location, pace func(n int) error, found differences) error {
 	for user := int64(0); ; {
 		rows, err := s.liveAfter(ctx, at.voucher, user)
 		if err != nil {
@@ -224,12 +224,12 @@ func (s *Service) inspectLive(ctx context.Context, at location, pace func(n int)
 		if err := pace(len(rows)); err != nil {
 			return err
 		}
-		for part := range slices.Chunk(rows, atOnce) {
+		for part := range slices.Chunk(rows, chunkSize) {
 			holds := make([]sale.Reservation, len(part))
 			for i, r := range part {
 				holds[i] = sale.Reservation{Order: r.ID, User: r.UserID, Voucher: at.voucher}
 			}
-			absent, err := s.gate.absent(ctx, map[int64]location{at.voucher: at}, holds)
+			absent, err := s.admitter.absent(ctx, map[int64]location{at.voucher: at}, holds)
 			if err != nil {
 				return err
 			}
@@ -246,12 +246,12 @@ func (s *Service) inspectLive(ctx context.Context, at location, pace func(n int)
 
 // inspectBuyers looks for buyers in Redis whose orders do not live, or are another's.
 // Those of whose orders there is no row are for [Service.scanQueues].
-func (s *Service) inspectBuyers(ctx context.Context, at location, pace func(n int) error, found flaws) error {
+func (s *Service) inspectBuyers(ctx context.Context, at location, pace func(n int) error, found differences) error {
 	return s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := pace(len(holds)); err != nil {
 			return err
 		}
-		rows, err := s.rowsOf(ctx, numbersOf(holds))
+		rows, err := s.rowsOf(ctx, orderNumbers(holds))
 		if err != nil {
 			return err
 		}
@@ -268,11 +268,11 @@ func (s *Service) inspectBuyers(ctx context.Context, at location, pace func(n in
 func (s *Service) eachBuyers(ctx context.Context, at location, do func([]sale.Reservation) error) error {
 	for bucket := range at.buckets {
 		for cursor, begun := uint64(0), false; cursor != 0 || !begun; begun = true {
-			holds, next, err := s.gate.buyers(ctx, at, bucket, cursor)
+			holds, next, err := s.admitter.buyers(ctx, at, bucket, cursor)
 			if err != nil {
 				return err
 			}
-			for part := range slices.Chunk(holds, atOnce) {
+			for part := range slices.Chunk(holds, chunkSize) {
 				if err := do(part); err != nil {
 					return err
 				}
@@ -285,13 +285,13 @@ func (s *Service) eachBuyers(ctx context.Context, at location, do func([]sale.Re
 
 // absent returns those of the holds that Redis does not have, of sales at these
 // places; other sales are passed over.
-func (g *admitter) absent(ctx context.Context, places map[int64]location, holds []sale.Reservation) ([]sale.Reservation, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+func (g *admitter) absent(ctx context.Context, locations map[int64]location, holds []sale.Reservation) ([]sale.Reservation, error) {
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	pipe := g.state.Pipeline()
 	cmds := make([]*redis.StringCmd, len(holds))
 	for i, h := range holds {
-		if at, ok := places[h.Voucher]; ok {
+		if at, ok := locations[h.Voucher]; ok {
 			cmds[i] = pipe.HGet(ctx, g.keys.bucket(at.partition, at.voucher, at.bucketOf(h.User)), decimal(h.User))
 		}
 	}
@@ -317,7 +317,7 @@ func livesAs(h sale.Reservation, row *ent.Order) bool {
 	return isLive(row) && row.UserID == h.User && row.VoucherID == h.Voucher
 }
 
-func numbersOf(holds []sale.Reservation) []int64 {
+func orderNumbers(holds []sale.Reservation) []int64 {
 	numbers := make([]int64, len(holds))
 	for i, h := range holds {
 		numbers[i] = h.Order

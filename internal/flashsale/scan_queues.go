@@ -14,8 +14,8 @@ import (
 )
 
 const (
-	lateAfter     = time.Minute      // an entry should have its row by then, unless the database was away
-	storePatience = 20 * time.Second // of storing a page of late entries
+	lateAfter    = time.Minute      // an entry should have its row by then, unless the database was away
+	storeTimeout = 20 * time.Second // of storing a page of late entries
 )
 
 // scanQueues compares what Redis has of orders without a row with the orders: each
@@ -23,36 +23,36 @@ const (
 // A server that is away hides its own partitions alone.
 func (s *Service) scanQueues(ctx context.Context, r *reconcile.Run) error {
 	var failed []error
-	for p := range s.gate.partitions {
+	for p := range s.admitter.partitions {
 		if err := errors.Join(s.scanQueue(ctx, r, p), s.scanLost(ctx, r, p)); err != nil {
 			failed = append(failed, fmt.Errorf("partition %d: %w", p, err))
 		}
 	}
-	return few(failed)
+	return joinFew(failed)
 }
 
-// A backlog is what is wrong with a page of a queue.
-type backlog struct {
-	ended    []delivery         // whose orders have rows
-	late     []delivery         // that have none for too long, or cannot be read
-	homeless []sale.Reservation // that have no piece
+// A queueFindings is what is wrong with a page of a queue.
+type queueFindings struct {
+	ended      []delivery         // whose orders have rows
+	late       []delivery         // that have none for too long, or cannot be read
+	unreserved []sale.Reservation // that have no piece
 }
 
-func (b backlog) tell(r *reconcile.Run, p int) {
+func (b queueFindings) report(r *reconcile.Run, p int) {
 	for _, d := range b.ended {
 		r.Report(fmt.Sprintf("queue %d: entry %s is of order %d, which has its row", p, d.id, d.Order))
 	}
 	for _, d := range b.late {
 		r.Report(fmt.Sprintf("queue %d: entry %s, of order %d, has waited since %s", p, d.id, d.Order, writtenAt(d.id).UTC().Format(time.DateTime)))
 	}
-	for _, h := range b.homeless {
+	for _, h := range b.unreserved {
 		r.Report(fmt.Sprintf("queue %d: user %d has no piece of sale %d in Redis for the queued order %d", p, h.User, h.Voucher, h.Order))
 	}
 }
 
 // scanQueue compares the entries of one queue.
 func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error {
-	return s.eachQueuedSoFar(ctx, p, func(page []delivery) error {
+	return s.eachQueuedUntilNow(ctx, p, func(page []delivery) error {
 		if err := r.Compare(ctx, len(page)); err != nil {
 			return err
 		}
@@ -60,26 +60,26 @@ func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error 
 		if err != nil {
 			return err
 		}
-		found.tell(r, p)
+		found.report(r, p)
 		if r.DryRun {
 			return nil
 		}
-		mended, err := s.mendQueue(ctx, p, found)
-		r.CountRepaired(mended)
+		repaired, err := s.repairQueue(ctx, p, found)
+		r.CountRepaired(repaired)
 		return err
 	})
 }
 
-// eachQueuedSoFar walks over the entries that the queue of a partition has now, at most
+// eachQueuedUntilNow walks over the entries that the queue of a partition has now, at most
 // 500 at a time. What is written meanwhile is left out: under traffic the walk would not
 // end.
-func (s *Service) eachQueuedSoFar(ctx context.Context, p int, do func([]delivery) error) error {
-	last, err := s.gate.lastQueued(ctx, p)
+func (s *Service) eachQueuedUntilNow(ctx context.Context, p int, do func([]delivery) error) error {
+	last, err := s.admitter.lastQueued(ctx, p)
 	if err != nil || last == "" {
 		return err
 	}
-	for from, n := "-", atOnce; n == atOnce; {
-		entries, err := s.gate.queuedBetween(ctx, p, from, last)
+	for from, n := "-", chunkSize; n == chunkSize; {
+		entries, err := s.admitter.queuedBetween(ctx, p, from, last)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ func (s *Service) eachQueuedSoFar(ctx context.Context, p int, do func([]delivery
 
 // lastQueued is the id of the newest entry of a partition's stream, "" of an empty one.
 func (g *admitter) lastQueued(ctx context.Context, partition int) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	last, err := g.state.XRevRangeN(ctx, g.keys.orders(partition), "+", "-", 1).Result()
 	if err != nil {
@@ -114,9 +114,9 @@ func (g *admitter) lastQueued(ctx context.Context, partition int) (string, error
 
 // queuedBetween reads a page of a partition's stream, no further than an id.
 func (g *admitter) queuedBetween(ctx context.Context, partition int, from, last string) ([]redis.XMessage, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, last, atOnce).Result()
+	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, last, chunkSize).Result()
 	if err != nil {
 		return nil, fmt.Errorf("read the queue of partition %d up to %s: %w", partition, last, err)
 	}
@@ -125,7 +125,7 @@ func (g *admitter) queuedBetween(ctx context.Context, partition int, from, last 
 
 // inspectQueue says what is wrong with a page of a queue. The pieces are looked for
 // before the rows: an order that has no row has not given its piece back.
-func (s *Service) inspectQueue(ctx context.Context, page []delivery) (b backlog, err error) {
+func (s *Service) inspectQueue(ctx context.Context, page []delivery) (b queueFindings, err error) {
 	var holds []sale.Reservation
 	for _, d := range page {
 		if d.malformed == nil {
@@ -136,11 +136,11 @@ func (s *Service) inspectQueue(ctx context.Context, page []delivery) (b backlog,
 	if err != nil {
 		return b, err
 	}
-	rows, err := s.rowsOf(ctx, numbersOf(holds))
+	rows, err := s.rowsOf(ctx, orderNumbers(holds))
 	if err != nil {
 		return b, err
 	}
-	b.homeless = slices.DeleteFunc(absent, func(h sale.Reservation) bool { return rows[h.Order] != nil })
+	b.unreserved = slices.DeleteFunc(absent, func(h sale.Reservation) bool { return rows[h.Order] != nil })
 	for _, d := range page {
 		switch {
 		case s.cfg.Now().Sub(writtenAt(d.id)) < lateAfter:
@@ -160,49 +160,49 @@ func (s *Service) absent(ctx context.Context, holds []sale.Reservation) ([]sale.
 		vouchers = append(vouchers, h.Voucher)
 	}
 	slices.Sort(vouchers)
-	places, err := s.placesOf(ctx, slices.Compact(vouchers))
+	locations, err := s.locationsOf(ctx, slices.Compact(vouchers))
 	if err != nil {
 		return nil, err
 	}
-	return s.gate.absent(ctx, places, holds)
+	return s.admitter.absent(ctx, locations, holds)
 }
 
-// mendQueue gives queued orders their pieces, and has what lies too long decided as a
+// repairQueue gives queued orders their pieces, and has what lies too long decided as a
 // consumer would: whose order has its row is answered by it, and that of a tombstone
 // gives its piece back. It returns how many of those are right then.
-func (s *Service) mendQueue(ctx context.Context, p int, b backlog) (mended int, err error) {
-	if err := s.reserve(ctx, b.homeless); err != nil {
+func (s *Service) repairQueue(ctx context.Context, p int, b queueFindings) (repaired int, err error) {
+	if err := s.reserve(ctx, b.unreserved); err != nil {
 		return 0, err
 	}
-	absent, err := s.absent(ctx, b.homeless)
+	absent, err := s.absent(ctx, b.unreserved)
 	if err != nil {
 		return 0, err
 	}
-	mended = len(b.homeless) - len(absent)
+	repaired = len(b.unreserved) - len(absent)
 	ended, err := s.storeLate(ctx, p, slices.Concat(b.ended, b.late))
-	return mended + ended, err
+	return repaired + ended, err
 }
 
 // storeLate decides entries, at most [maxBatch], whoever may have them in hand: the first
 // row owns the number. It returns how many have left the queue.
 func (s *Service) storeLate(ctx context.Context, p int, late []delivery) (int, error) {
-	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
-	c := newConsumer(s, s.gate.state)
-	var sound []delivery
+	c := newConsumer(s, s.admitter.state)
+	var valid []delivery
 	for _, d := range late {
 		if d.malformed != nil {
 			c.park(ctx, d, d.malformed)
 		} else {
-			sound = append(sound, d)
+			valid = append(valid, d)
 		}
 	}
-	if len(sound) > 0 {
-		c.settle(ctx, sound, func() {})
+	if len(valid) > 0 {
+		c.storeBatch(ctx, valid, func() {})
 	}
 	left := 0
 	for _, d := range late {
-		there, err := s.gate.state.XRangeN(ctx, s.gate.keys.orders(p), d.id, d.id, 1).Result()
+		there, err := s.admitter.state.XRangeN(ctx, s.admitter.keys.orders(p), d.id, d.id, 1).Result()
 		if err != nil {
 			return 0, fmt.Errorf("look for entry %s: %w", d.id, err)
 		}
@@ -221,7 +221,7 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 			return err
 		}
 		for _, row := range sales {
-			found, err := s.doubtfulOf(ctx, r, at(row))
+			found, err := s.rowlessBuyers(ctx, r, locationOf(row))
 			if err != nil {
 				return fmt.Errorf("buyers of sale %d: %w", row.ID, err)
 			}
@@ -231,7 +231,7 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 			after = sales[n-1].ID
 		}
 	}
-	lost, err := s.lostOf(ctx, p, doubtful)
+	lost, err := s.lostOrders(ctx, p, doubtful)
 	if err != nil {
 		return err
 	}
@@ -241,18 +241,18 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 	if r.DryRun {
 		return nil
 	}
-	mended, err := s.failLost(ctx, p, lost)
-	r.CountRepaired(mended)
+	repaired, err := s.failLost(ctx, p, lost)
+	r.CountRepaired(repaired)
 	return err
 }
 
-// doubtfulOf returns the buyers of a sale whose orders have had no row for too long.
-func (s *Service) doubtfulOf(ctx context.Context, r *reconcile.Run, at location) (doubtful []sale.Reservation, err error) {
+// rowlessBuyers returns the buyers of a sale whose orders have had no row for too long.
+func (s *Service) rowlessBuyers(ctx context.Context, r *reconcile.Run, at location) (doubtful []sale.Reservation, err error) {
 	err = s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := r.Compare(ctx, len(holds)); err != nil {
 			return err
 		}
-		rows, err := s.rowsOf(ctx, numbersOf(holds))
+		rows, err := s.rowsOf(ctx, orderNumbers(holds))
 		if err != nil {
 			return err
 		}
@@ -266,19 +266,19 @@ func (s *Service) doubtfulOf(ctx context.Context, r *reconcile.Run, at location)
 	return doubtful, err
 }
 
-// lostOf returns those of the holds, all of one partition, whose orders have neither
+// lostOrders returns those of the holds, all of one partition, whose orders have neither
 // an entry nor a row. Who got his piece has his entry, which leaves the queue when its row
 // is there: so the queue is read after the buyers and before the rows.
-func (s *Service) lostOf(ctx context.Context, p int, holds []sale.Reservation) (lost []sale.Reservation, err error) {
+func (s *Service) lostOrders(ctx context.Context, p int, holds []sale.Reservation) (lost []sale.Reservation, err error) {
 	if len(holds) == 0 {
 		return nil, nil
 	}
-	waits, err := s.waiting(ctx, p)
+	waits, err := s.queuedOrders(ctx, p)
 	if err != nil {
 		return nil, err
 	}
-	for part := range slices.Chunk(holds, atOnce) {
-		rows, err := s.rowsOf(ctx, numbersOf(part))
+	for part := range slices.Chunk(holds, chunkSize) {
+		rows, err := s.rowsOf(ctx, orderNumbers(part))
 		if err != nil {
 			return nil, err
 		}
@@ -291,10 +291,10 @@ func (s *Service) lostOf(ctx context.Context, p int, holds []sale.Reservation) (
 	return lost, nil
 }
 
-// waiting are the orders in the queue of a partition.
-func (s *Service) waiting(ctx context.Context, p int) (map[int64]bool, error) {
+// queuedOrders are the orders in the queue of a partition.
+func (s *Service) queuedOrders(ctx context.Context, p int) (map[int64]bool, error) {
 	waits := map[int64]bool{}
-	err := s.eachQueuedSoFar(ctx, p, func(page []delivery) error {
+	err := s.eachQueuedUntilNow(ctx, p, func(page []delivery) error {
 		for _, d := range page {
 			waits[d.Order] = true
 		}
@@ -305,25 +305,25 @@ func (s *Service) waiting(ctx context.Context, p int) (map[int64]bool, error) {
 
 // failLost makes tombstones of lost orders, gives back their pieces, and removes what
 // is told of them. It returns how many are decided then.
-func (s *Service) failLost(ctx context.Context, p int, lost []sale.Reservation) (mended int, err error) {
+func (s *Service) failLost(ctx context.Context, p int, lost []sale.Reservation) (repaired int, err error) {
 	for part := range slices.Chunk(lost, maxBatch) {
 		entries := make([]Entry, len(part))
 		for i, h := range part {
 			entries[i] = Entry{Order: h.Order, User: h.User, Voucher: h.Voucher, At: s.cfg.MadeAt(h.Order)}
 		}
-		planted, err := s.tombstone(ctx, entries)
-		s.m.did(didAbort, len(planted))
+		inserted, err := s.tombstone(ctx, entries)
+		s.m.did(didAbort, len(inserted))
 		if err != nil {
-			return mended, err
+			return repaired, err
 		}
-		if err := s.gate.done(ctx, p, nil, planted); err != nil {
-			return mended, err
+		if err := s.admitter.done(ctx, p, nil, inserted); err != nil {
+			return repaired, err
 		}
-		rows, err := s.rowsOf(ctx, numbersOf(part))
+		rows, err := s.rowsOf(ctx, orderNumbers(part))
 		if err != nil {
-			return mended, err
+			return repaired, err
 		}
-		mended += len(rows)
+		repaired += len(rows)
 	}
-	return mended, nil
+	return repaired, nil
 }

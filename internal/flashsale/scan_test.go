@@ -50,7 +50,7 @@ type harm struct {
 
 func harms() []harm {
 	bucket := func(g *stage, at location, user int64) string {
-		return g.gate.keys.bucket(at.partition, at.voucher, at.bucketOf(user))
+		return g.admitter.keys.bucket(at.partition, at.voucher, at.bucketOf(user))
 	}
 	return []harm{
 		{name: "nothing", scan: "sales", buyers: 2, do: func(*stage, location, [3]int64) {}},
@@ -58,7 +58,7 @@ func harms() []harm {
 			g.must(g.Redis.HDel(g.t.Context(), bucket(g, at, 1), "1").Err())
 		}},
 		{name: "a piece too many", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
-			g.must(g.Redis.Incr(g.t.Context(), g.gate.keys.stock(at.partition, at.voucher)).Err())
+			g.must(g.Redis.Incr(g.t.Context(), g.admitter.keys.stock(at.partition, at.voucher)).Err())
 		}},
 		{name: "a dead buyer", scan: "sales", found: 1, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at location, orders [3]int64) {
 			g.row(at, 3, orders[2], order.StatusCANCELLED)
@@ -77,7 +77,7 @@ func harms() []harm {
 			g.reserves(at, sale.Reservation{Order: orders[0], User: 3})
 		}},
 		{name: "no sale at all", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
-			g.unlink(g.gate.keys.whole(at)...)
+			g.unlink(g.admitter.keys.ofSale(at)...)
 		}},
 		{name: "an edit that was never stored", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			if ok, err := g.DecreaseStock(g.t.Context(), at.voucher, 4, 2); err != nil || !ok {
@@ -88,7 +88,7 @@ func harms() []harm {
 			g.DB.FlashSale.UpdateOneID(at.voucher).AddEditSeq(1).ExecX(g.t.Context())
 		}},
 		{name: "another window", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
-			g.must(g.Redis.HSet(g.t.Context(), g.gate.keys.meta(at.partition, at.voucher), "end", "9999999999999").Err())
+			g.must(g.Redis.HSet(g.t.Context(), g.admitter.keys.meta(at.partition, at.voucher), "end", "9999999999999").Err())
 		}},
 
 		{name: "a young entry", scan: "queues", buyers: 3, do: func(g *stage, at location, orders [3]int64) {
@@ -110,14 +110,14 @@ func harms() []harm {
 			g.releases(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
 		{name: "an entry that cannot be read", scan: "queues", old: true, found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
-			g.must(g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []any{"o", "nonsense"}}).Err())
+			g.must(g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.admitter.keys.orders(at.partition), Values: []any{"o", "nonsense"}}).Err())
 		}},
 		{name: "a buyer without row and entry", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
 			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
 		{name: "an order whose entry is gone", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
-			g.unlink(g.gate.keys.orders(at.partition))
+			g.unlink(g.admitter.keys.orders(at.partition))
 		}},
 
 		{name: "pieces that are where they should be", scan: "pieces", buyers: 2, do: func(*stage, location, [3]int64) {}},
@@ -136,7 +136,7 @@ func (g *stage) must(err error) {
 
 func (g *stage) releases(at location, holds ...sale.Reservation) {
 	g.t.Helper()
-	if n, err := g.gate.release(g.t.Context(), at, holds); err != nil || n != len(holds) {
+	if n, err := g.admitter.release(g.t.Context(), at, holds); err != nil || n != len(holds) {
 		g.t.Fatal(n, err)
 	}
 }
@@ -148,7 +148,7 @@ func TestScansFindAndMendWhatIsWrongWithSales(t *testing.T) {
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Now = now })
-		g.doubt = 20 * time.Millisecond // nothing is under way
+		g.recheckAfter = 20 * time.Millisecond // nothing is under way
 		for _, h := range harms() {
 			t.Run(h.name, func(t *testing.T) {
 				g.t = t
@@ -183,7 +183,7 @@ func TestScansFindAndMendWhatIsWrongWithSales(t *testing.T) {
 				g.whole(at, 10, h.buyers)
 				g.endsAs(orders[2], h.status)
 				// The next case is about its own sale alone.
-				g.unlink(append(g.gate.keys.whole(at), g.gate.keys.orders(at.partition))...)
+				g.unlink(append(g.admitter.keys.ofSale(at), g.admitter.keys.orders(at.partition))...)
 				g.DB.FlashSale.UpdateOneID(at.voucher).SetSweptAt(1).ExecX(t.Context())
 			})
 		}
@@ -219,22 +219,22 @@ func TestAScanOfAQueueEndsUnderTraffic(t *testing.T) {
 		write := func(n int) {
 			pipe := g.Redis.Pipeline()
 			for range n {
-				pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: g.gate.keys.orders(at.partition), Values: []any{"o", "nonsense"}})
+				pipe.XAdd(t.Context(), &redis.XAddArgs{Stream: g.admitter.keys.orders(at.partition), Values: []any{"o", "nonsense"}})
 			}
 			if _, err := pipe.Exec(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
-		const waiting = 2*atOnce + 1
+		const waiting = 2*chunkSize + 1
 		write(waiting)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		scans := reconcile.New(prometheus.NewRegistry(), g.Log)
 		o, err := scans.RunOnce(ctx, reconcile.Scan{Name: "queues", Run: g.scanQueues}, reconcile.Options{OnProgress: func(n int) {
-			if n > 10*atOnce {
+			if n > 10*chunkSize {
 				cancel()
 			}
-			write(atOnce)
+			write(chunkSize)
 		}})
 		if err != nil || o.Compared != waiting || o.Found != 0 {
 			t.Errorf("%+v, %v, want the %d entries that there were", o, err, waiting)
@@ -246,7 +246,7 @@ func TestAScanOfAQueueEndsUnderTraffic(t *testing.T) {
 func TestAllLooksOfAScanKeepToItsRate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
-		g.doubt = 0
+		g.recheckAfter = 0
 		const buyers, perSecond, free = 300, 500, 500
 		at := g.open(stagedSale{stock: buyers, buckets: 1})
 		for user := range int64(buyers) {
@@ -254,7 +254,7 @@ func TestAllLooksOfAScanKeepToItsRate(t *testing.T) {
 			g.row(at, user+1, number, order.StatusUNPAID)
 			g.reserves(at, sale.Reservation{Order: number, User: user + 1})
 		}
-		g.must(g.Redis.Incr(t.Context(), g.gate.keys.stock(at.partition, at.voucher)).Err())
+		g.must(g.Redis.Incr(t.Context(), g.admitter.keys.stock(at.partition, at.voucher)).Err())
 		scans := reconcile.New(prometheus.NewRegistry(), g.Log)
 		o, err := scans.RunOnce(t.Context(), reconcile.Scan{Name: "sales", Run: g.scanSales}, reconcile.Options{DryRun: true, Rate: perSecond})
 		const look = 1 + 2*buyers // the sale, its orders, its buyers
@@ -279,8 +279,8 @@ func (d *deadlines) QueryContext(ctx context.Context, _ string, _ ...any) (*sql.
 
 func TestPiecesAreCountedInTime(t *testing.T) {
 	var db deadlines
-	s := &Service{queueing: queueing{ledger: &orderWriter{}}}
-	if _, _, err := s.scanPiecesPage(context.Background(), &db, &reconcile.Run{}, 0); err == nil || db.left <= 0 || db.left > countPatience {
+	s := &Service{orderQueue: orderQueue{writer: &orderWriter{}}}
+	if _, _, err := s.scanPiecesPage(context.Background(), &db, &reconcile.Run{}, 0); err == nil || db.left <= 0 || db.left > countTimeout {
 		t.Errorf("a page may take %v: %v", db.left, err)
 	}
 }
@@ -292,11 +292,11 @@ func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
 			c.Now = func() time.Time { return time.Now().Add(2 * time.Minute) }
 		})
 		const sales = 3 * manyPartitions
-		var places []location
+		var locations []location
 		for range sales {
 			at := g.open(stagedSale{stock: 10})
 			g.reserves(at, sale.Reservation{Order: g.number(at), User: 1})
-			places = append(places, at)
+			locations = append(locations, at)
 		}
 		c := &traffic{named: map[string]int{}}
 		g.Redis.AddHook(c)
@@ -306,7 +306,7 @@ func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
 		if n := c.named["xrevrange"]; n != 2*manyPartitions { // for its entries, for the lost buyers
 			t.Errorf("queues were read %d times, want %d", n, 2*manyPartitions)
 		}
-		for _, at := range places {
+		for _, at := range locations {
 			g.whole(at, 10, 0)
 		}
 	})

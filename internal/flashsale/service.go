@@ -55,15 +55,15 @@ const defaultBacklog = 20_000
 
 // Service is the race for limited vouchers. It is safe for concurrent use.
 type Service struct {
-	db     *ent.Client
-	cfg    Config
-	orders Orders
-	outbox *outbox.Box
-	m      *metrics
-	gate   *admitter
-	queueing
+	db       *ent.Client
+	cfg      Config
+	orders   Orders
+	outbox   *outbox.Box
+	m        *metrics
+	admitter *admitter
+	orderQueue
 
-	doubt               time.Duration  // between two looks of a scan
+	recheckAfter        time.Duration  // between two looks of a scan
 	failures, evictions clock.Throttle // that are logged
 	unreadable          atomic.Bool    // whether Redis evicts; it was logged
 }
@@ -86,20 +86,20 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, cfg Config) (*Ser
 		}
 		cfg.Locks = locks
 	}
-	partitions, err := partitionsOf(ctx, db, cmp.Or(cfg.Partitions, PartitionsServer))
+	partitions, err := ensurePartitions(ctx, db, cmp.Or(cfg.Partitions, PartitionsServer))
 	if err != nil {
 		return nil, err
 	}
-	s := &Service{db: db, cfg: cfg, orders: cfg.Orders, outbox: box, m: newMetrics(cfg.Registerer, partitions), doubt: secondLook}
-	s.gate = &admitter{
+	s := &Service{db: db, cfg: cfg, orders: cfg.Orders, outbox: box, m: newMetrics(cfg.Registerer, partitions), recheckAfter: recheckAfter}
+	s.admitter = &admitter{
 		state: cfg.State, keys: keys{cfg.Prefix}, partitions: partitions, backlog: cfg.Backlog,
 		certs: newCertificates(partitions), soldOut: map[int64]time.Time{},
 	}
-	s.gate.asking = newAdmissions(s.gate.admitAll)
+	s.admitter.batcher = newAdmissions(s.admitter.admitAll)
 	if err := s.openQueue(cfg.Registerer); err != nil {
 		return nil, err
 	}
-	if s.gate.sale, err = cfg.Dial(s.allow); err != nil {
+	if s.admitter.sale, err = cfg.Dial(s.allowConn); err != nil {
 		return nil, fmt.Errorf("open a Redis client for sales: %w", err)
 	}
 	return s, nil
@@ -108,9 +108,9 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, cfg Config) (*Ser
 // Close waits for the commits that callers of Order have left, and closes the client
 // of admissions.
 func (s *Service) Close() error {
-	s.gate.asking.Wait()
+	s.admitter.batcher.Wait()
 	s.awaitCommits()
-	if err := s.gate.sale.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
+	if err := s.admitter.sale.Close(); err != nil && !errors.Is(err, redis.ErrClosed) {
 		return fmt.Errorf("close the Redis client of sales: %w", err)
 	}
 	return nil

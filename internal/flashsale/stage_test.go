@@ -162,17 +162,17 @@ func (g *stage) try(at location, user, number int64) admission {
 
 // entry is what Redis has of an order that is not in the database yet, nil for nothing.
 func (g *stage) entry(number int64) (*Entry, error) {
-	all, err := g.gate.entries(g.t.Context(), []int64{number})
+	all, err := g.admitter.entries(g.t.Context(), []int64{number})
 	return all[number], err
 }
 
 // admits asks for a piece, and fails the test if there is no answer.
 func (g *stage) admits(at location, user, number int64) decision {
 	g.t.Helper()
-	v, err := g.gate.admit(g.t.Context(), g.try(at, user, number))
+	v, err := g.admitter.admit(g.t.Context(), g.try(at, user, number))
 	for end := time.Now().Add(20 * time.Second); redisdb.NotSent(err) && time.Now().Before(end); {
 		time.Sleep(time.Millisecond) // the breaker has not heard yet that Redis is back
-		v, err = g.gate.admit(g.t.Context(), g.try(at, user, number))
+		v, err = g.admitter.admit(g.t.Context(), g.try(at, user, number))
 	}
 	if err != nil {
 		g.t.Fatal(err)
@@ -196,17 +196,17 @@ func (g *stage) row(at location, user, number int64, status order.Status) {
 // tally is what a sale comes to in Redis.
 func (g *stage) tally(at location) stockCount {
 	g.t.Helper()
-	is := g.gate.count(g.t.Context(), []location{at})[0]
-	if is.err != nil {
-		g.t.Fatal(is.err)
+	got := g.admitter.count(g.t.Context(), []location{at})[0]
+	if got.err != nil {
+		g.t.Fatal(got.err)
 	}
-	return is
+	return got
 }
 
 // holder is the order that a user has of a sale in Redis; "" if none.
 func (g *stage) holder(at location, user int64) string {
 	g.t.Helper()
-	held, err := g.Redis.HGet(g.t.Context(), g.gate.keys.bucket(at.partition, at.voucher, at.bucketOf(user)), decimal(user)).Result()
+	held, err := g.Redis.HGet(g.t.Context(), g.admitter.keys.bucket(at.partition, at.voucher, at.bucketOf(user)), decimal(user)).Result()
 	if err != nil && err != redis.Nil { //nolint:errorlint // it is not wrapped
 		g.t.Fatal(err)
 	}

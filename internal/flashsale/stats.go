@@ -22,18 +22,18 @@ type QueueStat struct {
 // Stats says how the queues do, in one round trip. An error means that Redis did not
 // tell of all of them.
 func (s *Service) Stats(ctx context.Context) ([]QueueStat, error) {
-	ctx, cancel := context.WithTimeout(ctx, tripPatience)
+	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	type asked struct {
 		all, parked *redis.IntCmd
 		pending     *redis.XPendingCmd
 		first       *redis.XMessageSliceCmd
 	}
-	of := make([]asked, s.gate.partitions)
-	pipe := s.gate.state.Pipeline()
+	of := make([]asked, s.admitter.partitions)
+	pipe := s.admitter.state.Pipeline()
 	for p := range of {
-		stream := s.gate.keys.orders(p)
-		of[p] = asked{pipe.XLen(ctx, stream), pipe.XLen(ctx, s.gate.keys.parked(p)), pipe.XPending(ctx, stream, group), pipe.XRangeN(ctx, stream, "-", "+", 1)}
+		stream := s.admitter.keys.orders(p)
+		of[p] = asked{pipe.XLen(ctx, stream), pipe.XLen(ctx, s.admitter.keys.parked(p)), pipe.XPending(ctx, stream, group), pipe.XRangeN(ctx, stream, "-", "+", 1)}
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	stats := make([]QueueStat, len(of))
@@ -67,13 +67,13 @@ func (s *Service) ageOf(entries []redis.XMessage) time.Duration {
 	return max(0, s.cfg.Now().Sub(d.At))
 }
 
-// showStats sets the gauges.
-func (s *Service) showStats(ctx context.Context) error {
+// setQueueGauges sets the gauges.
+func (s *Service) setQueueGauges(ctx context.Context) error {
 	stats, err := s.Stats(ctx)
 	if err != nil {
 		return err
 	}
-	m := s.ledger.m
+	m := s.writer.m
 	for _, q := range stats {
 		m.lag.WithLabelValues(q.Name).Set(float64(q.Lag))
 		m.pending.WithLabelValues(q.Name).Set(float64(q.Pending))

@@ -27,7 +27,7 @@ func TestOrdersKeepTermsOfTheirInsert(t *testing.T) {
 		second, past, failed, lost := r.attemptOf(t, by(v, bob)), r.attemptOf(t, by(v, cid)), r.attemptOf(t, by(sold, ann)), r.attemptOf(t, by(v, dan))
 		past.direct, past.final = true, false
 		commitAll(t, r, second, past, failed)
-		if _, err := r.ledger.tombstone(ctx, []Entry{lost.Entry}); err != nil {
+		if _, err := r.writer.tombstone(ctx, []Entry{lost.Entry}); err != nil {
 			t.Fatal(err)
 		}
 		for _, tt := range []struct {

@@ -14,7 +14,7 @@ import (
 func TestOnlyWhatIsDecidedIsTakenOutOfAStream(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on, func(*Config, *redisdb.RedisConfig) {})
-		stream := g.gate.keys.orders(0)
+		stream := g.admitter.keys.orders(0)
 		var ids []string
 		for range 5 {
 			ids = append(ids, g.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, Values: []any{"o", "1"}}).Val())
@@ -27,7 +27,7 @@ func TestOnlyWhatIsDecidedIsTakenOutOfAStream(t *testing.T) {
 		}
 		ended := func(what string, left int64, which ...string) {
 			t.Helper()
-			if err := g.gate.done(t.Context(), 0, which, nil); err != nil {
+			if err := g.admitter.done(t.Context(), 0, which, nil); err != nil {
 				t.Fatal(err)
 			}
 			if n := g.Redis.XLen(t.Context(), stream).Val(); n != left {
@@ -55,10 +55,10 @@ func TestOnlyWhatIsDecidedIsTakenOutOfAStream(t *testing.T) {
 func TestWithoutAGroupEntriesGoAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on, func(*Config, *redisdb.RedisConfig) {})
-		stream := g.gate.keys.orders(0)
+		stream := g.admitter.keys.orders(0)
 		first := g.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, Values: []any{"o", "1"}}).Val()
 		second := g.Redis.XAdd(t.Context(), &redis.XAddArgs{Stream: stream, Values: []any{"o", "2"}}).Val()
-		if err := g.gate.done(t.Context(), 0, []string{second}, nil); err != nil {
+		if err := g.admitter.done(t.Context(), 0, []string{second}, nil); err != nil {
 			t.Fatal(err)
 		}
 		if left := g.Redis.XRange(t.Context(), stream, "-", "+").Val(); len(left) != 1 || left[0].ID != first {

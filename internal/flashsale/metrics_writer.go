@@ -9,13 +9,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
-// ledgerMetrics count what the database side and the queue do.
-type ledgerMetrics struct {
-	batches, rows, failed, aliens prometheus.Counter
-	seconds                       prometheus.Histogram
-	tombstones, queue             *prometheus.CounterVec // by code; by what happened
-	tries                         *prometheus.CounterVec // by answer
-	lag, pending, oldest, parked  *prometheus.GaugeVec   // by partition
+// writerMetrics count what the database side and the queue do.
+type writerMetrics struct {
+	batches, rows, failed, duplicates prometheus.Counter
+	seconds                           prometheus.Histogram
+	tombstones, queue                 *prometheus.CounterVec // by code; by what happened
+	tries                             *prometheus.CounterVec // by answer
+	lag, pending, oldest, parked      *prometheus.GaugeVec   // by partition
 }
 
 // What can happen to the queue and beside it, as the label event says it.
@@ -36,18 +36,18 @@ const (
 	answerError = "error"
 )
 
-func newLedgerMetrics() *ledgerMetrics {
+func newWriterMetrics() *writerMetrics {
 	counter := func(name, help string) prometheus.Counter {
 		return prometheus.NewCounter(prometheus.CounterOpts{Name: "tandian_sale_" + name, Help: help})
 	}
 	gauge := func(name, help string) *prometheus.GaugeVec {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tandian_sale_queue_" + name, Help: help}, []string{"queue"})
 	}
-	m := &ledgerMetrics{
-		batches: counter("commits_total", "Transactions that stored a batch of orders of flash sales."),
-		rows:    counter("orders_stored_total", "Orders of flash sales that were stored."),
-		failed:  counter("commit_failures_total", "Transactions of a batch of orders that failed; they are repeated."),
-		aliens:  counter("number_clashes_total", "Orders that could not be stored since their number is another user's. It is never to happen."),
+	m := &writerMetrics{
+		batches:    counter("commits_total", "Transactions that stored a batch of orders of flash sales."),
+		rows:       counter("orders_stored_total", "Orders of flash sales that were stored."),
+		failed:     counter("commit_failures_total", "Transactions of a batch of orders that failed; they are repeated."),
+		duplicates: counter("number_clashes_total", "Orders that could not be stored since their number is another user's. It is never to happen."),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name: "tandian_sale_commit_seconds", Help: "Time that a batch of orders took to commit.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
@@ -81,10 +81,10 @@ func newLedgerMetrics() *ledgerMetrics {
 	return m
 }
 
-func (m *ledgerMetrics) event(event string) { m.queue.WithLabelValues(event).Inc() }
+func (m *writerMetrics) event(event string) { m.queue.WithLabelValues(event).Inc() }
 
 // tried counts what a user was told.
-func (m *ledgerMetrics) tried(a sale.Response, err error) {
+func (m *writerMetrics) tried(a sale.Response, err error) {
 	answer := a.Result.String()
 	switch {
 	case err != nil && apierror.KindOf(err) == apierror.Unavailable:
@@ -95,9 +95,9 @@ func (m *ledgerMetrics) tried(a sale.Response, err error) {
 	m.tries.WithLabelValues(answer).Inc()
 }
 
-func (m *ledgerMetrics) register(reg prometheus.Registerer) error {
+func (m *writerMetrics) register(reg prometheus.Registerer) error {
 	return errors.Join(
-		reg.Register(m.batches), reg.Register(m.rows), reg.Register(m.failed), reg.Register(m.aliens), reg.Register(m.seconds),
+		reg.Register(m.batches), reg.Register(m.rows), reg.Register(m.failed), reg.Register(m.duplicates), reg.Register(m.seconds),
 		reg.Register(m.tombstones), reg.Register(m.queue), reg.Register(m.tries),
 		reg.Register(m.lag), reg.Register(m.pending), reg.Register(m.oldest), reg.Register(m.parked),
 	)
