@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 	"github.com/tandian-dev/tandian/internal/sale"
 
-	_ "embed" // the scripts
+	_ "embed" // scripts
 
 	"github.com/redis/go-redis/v9"
 )
@@ -56,32 +56,32 @@ var (
 )
 
 const (
-	group              = "orders"               // of consumers, on each partition's stream
-	orderLife          = 24 * time.Hour         // of the entry of an order, and of what a client's key made
-	queuedLife         = 10 * time.Minute       // of the list of a user's queued orders
-	maxQueued          = 1000                   // of its members
-	soldOutLife        = 200 * time.Millisecond // that a process remembers that a sale is sold out
-	maxPipelineBuckets = 2000                   // counted in one pipeline: some milliseconds of Redis, of which admissions want their share
+	group              = "orders"               // consumer group of each partition's stream
+	orderLife          = 24 * time.Hour         // TTL of the entry of an order and of idempotency keys
+	queuedLife         = 10 * time.Minute       // TTL of a user's list of queued orders
+	maxQueued          = 1000                   // members of that list
+	soldOutLife        = 200 * time.Millisecond // how long a process remembers that a sale is sold out
+	maxPipelineBuckets = 2000                   // counted in one pipeline, which keeps Redis busy for some milliseconds
 	chunkSize          = 500                    // orders of one script call, commands of one pipeline
-	stuckAfter         = 200 * time.Millisecond // that an entry may be under way to its row before others do not wait for it to be taken out of the stream
-	tripTimeout        = 2 * time.Second        // of one round trip, the retry of the client included
+	stuckAfter         = 200 * time.Millisecond // age at which an undecided entry stops delaying the deletion of later entries
+	tripTimeout        = 2 * time.Second        // of one round trip, with the retry of the client
 )
 
-// Bounds of shared round trips of admissions.
+// Limits of shared round trips of admissions.
 const (
-	maxTrips     = 4   // at once
-	tripBacklog  = 16  // admissions that start a further one
-	maxTripCalls = 128 // in one round trip: all of them wait for its end
+	maxTrips     = 4   // in parallel
+	tripBacklog  = 16  // waiting admissions that start another one
+	maxTripCalls = 128 // per round trip: all of them wait for its end
 	maxTripQueue = 2000
 )
 
-// A code is a reply of admit.lua.
+// code is a reply of admit.lua.
 type code string
 
 const (
-	admitted   code = "admitted" // verdict.order is the caller's own
-	held       code = "held"     // the user has verdict.order
-	repeated   code = "repeated" // the client's key made verdict.order before
+	admitted   code = "admitted" // decision.order is the caller's
+	held       code = "held"     // the user has decision.order
+	repeated   code = "repeated" // the client's key made decision.order before
 	notStarted code = "not_started"
 	ended      code = "ended"
 	offSale    code = "off_sale"
@@ -93,31 +93,31 @@ const (
 // Replies of the scripts that edit a sale.
 const (
 	replyDone     = "done"
-	replyRefused  = "refused"  // too few pieces are left, or there was another edit
-	replyMissing  = "missing"  // meta or stock
-	replyComplete = "complete" // open.lua: nothing was done
+	replyRefused  = "refused"  // too few units are left, or a later edit exists
+	replyMissing  = "missing"  // no meta or stock
+	replyComplete = "complete" // open.lua changed nothing
 )
 
-// An admission is what is asked of the gate: a try, with the number that its order
-// would have.
+// admission is a request with the number for its order.
 type admission struct {
 	sale.Request
 	order  int64
-	queued string // the whole key of the user's queued orders; "" for none
+	queued string // full key of the user's queued orders; "" for none
 }
 
-// A decision is what the gate says.
+// decision is the reply to an admission.
 type decision struct {
 	code    code
-	order   int64     // see the codes; else 0
-	at      time.Time // of one that was admitted, by the clock of Redis; zero if it is not known any more
-	backlog int       // entries of the partition's stream after this one
+	order   int64     // see the codes; otherwise 0
+	at      time.Time // time of admission by the clock of Redis; zero if unknown
+	backlog int       // length of the partition's stream, this order included
 }
 
-// admitter is the sale as Redis holds it. Its methods are safe for concurrent use.
+// admitter decides admissions in Redis and edits the sales there. It is safe for concurrent
+// use.
 type admitter struct {
-	sale       redis.UniversalClient // reaches only certified servers: admissions
-	state      redis.UniversalClient // everything else
+	sale       redis.UniversalClient // for admissions; connects to certified servers only
+	state      redis.UniversalClient // for all other commands
 	keys       keys
 	partitions int
 	backlog    int
@@ -125,38 +125,39 @@ type admitter struct {
 	batcher    *admissions
 
 	mu      sync.Mutex
-	soldOut map[int64]time.Time // when a voucher was answered so
+	soldOut map[int64]time.Time // time of the last out_of_stock by voucher
 }
 
-// errNoState is what cannot be done to a sale that is not whole in Redis.
-var errNoState = errors.New("the sale is not complete in Redis")
+// errNoState reports an operation on a sale that is incomplete in Redis.
+var errNoState = errors.New("sale is incomplete in Redis")
 
-// expected returns the marker that is certified for a partition, "" while there is
-// none.
+// expected returns the certified marker of a partition, or "" without a certificate.
 func (g *admitter) expected(partition int) string { return g.certs.expected(partition) }
 
-// admit asks for a piece, in one round trip that it may share with others. If the error has an Unsent() that is
-// true, Redis never saw it; unless it is errUncertified although there was a
-// certificate before: then a first attempt may have been seen.
+// admit requests a unit, in a round trip shared with other admissions.
+//
+// If the error has a method Unsent that returns true, Redis did not receive the request. The
+// exception is errUncertified when a certificate existed before: Redis may have received a
+// first attempt.
 func (g *admitter) admit(ctx context.Context, a admission) (decision, error) {
 	marker := g.expected(a.Partition)
 	if marker == "" {
-		return decision{}, fmt.Errorf("admit: %w", errUncertified)
+		return decision{}, fmt.Errorf("admit user %d to voucher %d: %w", a.UserID, a.VoucherID, errUncertified)
 	}
 	keys, args := g.admission(a, marker)
-	doubtful := g.recentlySoldOut(a.VoucherID)
-	cmd, err := g.batcher.Join(ctx, admitCall{keys, args, a, !doubtful && a.queued != ""})
+	unlikely := g.recentlySoldOut(a.VoucherID)
+	cmd, err := g.batcher.Join(ctx, admitCall{keys, args, a, !unlikely && a.queued != ""})
 	if err != nil {
-		return decision{}, fmt.Errorf("admit: %w", err)
+		return decision{}, fmt.Errorf("admit user %d to voucher %d: %w", a.UserID, a.VoucherID, err)
 	}
 	v, err := readDecision(cmd, a.order)
 	if err != nil {
-		return decision{}, fmt.Errorf("admit: %w", err)
+		return decision{}, fmt.Errorf("admit user %d to voucher %d: %w", a.UserID, a.VoucherID, err)
 	}
 	switch {
 	case v.code == outOfStock:
 		g.markSoldOut(a.VoucherID)
-	case v.code == admitted && doubtful && a.queued != "":
+	case v.code == admitted && unlikely && a.queued != "":
 		ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 		defer cancel()
 		pipe := g.sale.Pipeline()
@@ -168,7 +169,7 @@ func (g *admitter) admit(ctx context.Context, a admission) (decision, error) {
 	return v, nil
 }
 
-// admission is what admit.lua takes.
+// admission returns the arguments of admit.lua.
 func (g *admitter) admission(a admission, marker string) (keys []string, args []any) {
 	at := location{a.VoucherID, a.Partition, a.Buckets}
 	keys = []string{
@@ -183,36 +184,37 @@ func (g *admitter) admission(a admission, marker string) (keys []string, args []
 	}
 }
 
-// Admission is what this process would have Redis run to admit a try under a number,
-// for programs that measure what the script costs by itself. It does nothing.
+// Admission returns the arguments of admit.lua for a request and an order number, for programs
+// that measure the script. It changes nothing.
 func (s *Service) Admission(t sale.Request, number int64) (script string, keys []string, args []any) {
 	keys, args = s.admitter.admission(admission{Request: t, order: number}, s.admitter.expected(t.Partition))
 	return admitLua, keys, args
 }
 
-// admissions let admissions of one moment share a round trip to Redis.
+// admissions batches concurrent admissions into round trips.
 type admissions = batch.Batcher[admitCall, *redis.Cmd]
 
-// An admitCall is one run of admit.lua.
+// admitCall is one run of admit.lua.
 type admitCall struct {
 	keys []string
 	args []any
 	admission
-	lists bool // whether the order joins those that its user waits for, right behind the script
+	lists bool // adds the order to the user's queued orders in the same pipeline
 }
 
-// errTooManyAdmissions is returned when too many admissions wait. It does not blame Redis.
-var errTooManyAdmissions = errors.New("too many admissions wait for Redis")
+// errTooManyAdmissions is returned when too many admissions wait. It does not mean that Redis
+// is unavailable.
+var errTooManyAdmissions = errors.New("too many admissions are waiting")
 
-// unsentError is the end of a context whose admission was not sent.
+// unsentError reports that a context ended before its admission was sent.
 type unsentError struct{ error }
 
 func (unsentError) Unsent() bool { return true }
 
 func (e unsentError) Unwrap() error { return e.error }
 
-// newAdmissions returns a batcher of round trips. Its callers return when their contexts end.
-// The error says whether Redis may have seen the admission.
+// newAdmissions returns a batcher of round trips. Join returns when its context ends, and its
+// error reports whether Redis may have received the admission.
 func newAdmissions(run batch.Run[admitCall, *redis.Cmd]) *admissions {
 	return batch.New(run, batch.Config{
 		Max: maxTripCalls, MaxWaiting: maxTripQueue, Groups: maxTrips, Backlog: tripBacklog, Timeout: tripTimeout,
@@ -221,7 +223,7 @@ func newAdmissions(run batch.Run[admitCall, *redis.Cmd]) *admissions {
 	})
 }
 
-// admitAll asks for admissions in one pipeline. Each gets its own answer and its own error.
+// admitAll sends admissions in one pipeline. Each has its own reply and error.
 func (g *admitter) admitAll(ctx context.Context, calls []*batch.Call[admitCall, *redis.Cmd]) (func(), error) {
 	pipe := g.sale.Pipeline()
 	for _, c := range calls {
@@ -230,7 +232,7 @@ func (g *admitter) admitAll(ctx context.Context, calls []*batch.Call[admitCall, 
 			queue(ctx, pipe, c.In.admission)
 		}
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error; the queue is a help for lists: what is lost there is found by number
+	_, _ = pipe.Exec(ctx) // each command has its own error; a lost list entry is harmless, because orders are found by number
 	for _, c := range calls {
 		if redis.HasErrorPrefix(c.Out.Err(), "NOSCRIPT") {
 			c.Out = admitScript.Eval(ctx, pipe, c.In.keys, c.In.args...)
@@ -242,7 +244,7 @@ func (g *admitter) admitAll(ctx context.Context, calls []*batch.Call[admitCall, 
 	return nil, nil
 }
 
-// queue adds an order to those that its user waits for.
+// queue adds an order to its user's queued orders.
 func queue(ctx context.Context, pipe redis.Pipeliner, a admission) {
 	pipe.ZAdd(ctx, a.queued, redis.Z{Score: float64(time.Now().UnixMilli()), Member: decimal(a.order)})
 	pipe.ZRemRangeByRank(ctx, a.queued, 0, -maxQueued-1)
@@ -250,27 +252,27 @@ func queue(ctx context.Context, pipe redis.Pipeliner, a admission) {
 }
 
 func readDecision(cmd *redis.Cmd, own int64) (decision, error) {
-	reply, answered := cmd.Val().([]any) // also where what failed later in its pipeline is its error
+	reply, answered := cmd.Val().([]any) // a reply counts even if a later command of the pipeline failed
 	if !answered {
 		_, err := cmd.Slice()
 		return decision{}, err
 	}
 	var err error
 	if len(reply) != 4 {
-		return decision{}, fmt.Errorf("admit.lua answered %d values", len(reply))
+		return decision{}, fmt.Errorf("invalid reply of admit.lua: %d values", len(reply))
 	}
 	text, _ := reply[0].(string)
 	backlog, _ := reply[3].(int64)
 	v := decision{code: code(text), backlog: int(backlog)}
 	if text, _ := reply[1].(string); text != "" {
 		if v.order, err = strconv.ParseInt(text, 10, 64); err != nil {
-			return decision{}, fmt.Errorf("admit.lua answered an order: %w", err)
+			return decision{}, fmt.Errorf("invalid order in reply of admit.lua: %w", err)
 		}
 	}
 	if text, _ := reply[2].(string); text != "" {
 		ms, err := strconv.ParseInt(text, 10, 64)
 		if err != nil {
-			return decision{}, fmt.Errorf("admit.lua answered a time: %w", err)
+			return decision{}, fmt.Errorf("invalid time in reply of admit.lua: %w", err)
 		}
 		v.at = time.UnixMilli(ms)
 	}
@@ -278,15 +280,15 @@ func readDecision(cmd *redis.Cmd, own int64) (decision, error) {
 	case admitted, held, notStarted, ended, offSale, outOfStock, busy, noState:
 	case repeated:
 		if v.order == own {
-			v.code = admitted // its first call was, and the order was released since
+			v.code = admitted // the first call was admitted, and the order was released since
 		}
 	default:
-		return decision{}, fmt.Errorf("admit.lua answered the unknown code %q", text)
+		return decision{}, fmt.Errorf("unknown code %q of admit.lua", text)
 	}
 	return v, nil
 }
 
-// recentlySoldOut reports whether a sale was answered sold out a moment ago.
+// recentlySoldOut reports whether a sale was sold out within soldOutLife.
 func (g *admitter) recentlySoldOut(voucher int64) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -297,27 +299,27 @@ func (g *admitter) recentlySoldOut(voucher int64) bool {
 func (g *admitter) markSoldOut(voucher int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if len(g.soldOut) >= chunkSize { // seldom: so many sales at once
+	if len(g.soldOut) >= chunkSize { // rare: so many sales at the same time
 		clear(g.soldOut)
 	}
 	g.soldOut[voucher] = time.Now()
 }
 
-// clearSoldOut has the next call for a voucher believe that there may be pieces.
+// clearSoldOut forgets that a sale is sold out.
 func (g *admitter) clearSoldOut(voucher int64) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	delete(g.soldOut, voucher)
 }
 
-// reserve enters buyers who have no order of the sale, and returns how many it
-// entered. It may be repeated.
+// reserve adds buyers without an order of the sale and returns how many it added. It is
+// idempotent.
 func (g *admitter) reserve(ctx context.Context, at location, holds []sale.Reservation) (moved int, err error) {
 	return g.move(ctx, reserveScript, "reserve", at, holds)
 }
 
-// release removes buyers who have exactly these orders, and returns how many it
-// removed. It may be repeated.
+// release removes buyers with exactly these orders and returns how many it removed. It is
+// idempotent.
 func (g *admitter) release(ctx context.Context, at location, holds []sale.Reservation) (moved int, err error) {
 	moved, err = g.move(ctx, releaseScript, "release", at, holds)
 	if moved > 0 {
@@ -349,13 +351,13 @@ func (g *admitter) move(ctx context.Context, s *redis.Script, what string, at lo
 	return moved, err
 }
 
-// A version of a sale is what its row says.
+// version is the state of a sale in its row.
 type version struct {
 	location
 	initial    int
 	begin, end int64 // milliseconds
 	on         bool
-	seq        int64 // of the edit
+	seq        int64 // of the last edit
 }
 
 func (v version) args() []any {
@@ -366,8 +368,8 @@ func (v version) args() []any {
 	return []any{v.initial, v.begin, v.end, on, v.seq}
 }
 
-// open sets meta and stock of a sale whose buyers are entered. It reports false, and
-// does nothing, if it is complete.
+// open sets meta and stock of a sale whose buyers are in Redis. It returns false if the sale is
+// complete.
 func (g *admitter) open(ctx context.Context, v version) (opened bool, err error) {
 	reply, err := g.one(ctx, openScript, g.keys.ofSale(v.location), v.args()...).Text()
 	if err != nil {
@@ -376,8 +378,8 @@ func (g *admitter) open(ctx context.Context, v version) (opened bool, err error)
 	return reply == replyDone, nil
 }
 
-// edit brings sales to what their rows say, at most as far back as force allows. It
-// returns those that are not complete in Redis.
+// edit updates sales to versions. With force it also reverts later edits. It returns the
+// versions of sales that are incomplete in Redis.
 func (g *admitter) edit(ctx context.Context, force bool, all ...version) (incomplete []version, err error) {
 	calls := make([]call, len(all))
 	for i, v := range all {
@@ -401,33 +403,34 @@ func (g *admitter) edit(ctx context.Context, force bool, all ...version) (incomp
 	return incomplete, err
 }
 
-// lower takes pieces out, and reports false if there are not so many. The error is
-// errNoState if the sale is not complete.
+// lower takes units out of a sale. It returns false if fewer are left, and errNoState if the
+// sale is incomplete.
 func (g *admitter) lower(ctx context.Context, at location, by int, edit int64) (bool, error) {
 	reply, err := g.one(ctx, lowerScript, g.keys.ofSale(at)[:2], by, edit).Text()
 	if err == nil && reply == replyMissing {
 		err = errNoState
 	}
 	if err != nil {
-		return false, fmt.Errorf("lower the stock of sale %d in Redis: %w", at.voucher, err)
+		return false, fmt.Errorf("lower stock of sale %d in Redis: %w", at.voucher, err)
 	}
 	return reply == replyDone, nil
 }
 
-// restore takes back what lower did for an edit.
+// restore reverts lower for an edit.
 func (g *admitter) restore(ctx context.Context, at location, by int, edit int64) error {
 	reply, err := g.one(ctx, restoreScript, g.keys.ofSale(at)[:2], by, edit).Text()
 	if err == nil && reply == replyMissing {
 		err = errNoState
 	}
 	if err != nil {
-		return fmt.Errorf("restore the stock of sale %d in Redis: %w", at.voucher, err)
+		return fmt.Errorf("restore stock of sale %d in Redis: %w", at.voucher, err)
 	}
 	g.clearSoldOut(at.voucher)
 	return nil
 }
 
-// settle sets the stock to what the buyers leave, and returns by how much it was too high.
+// settle sets the stock to the initial stock less the buyers, and returns by how much it was
+// too high.
 func (g *admitter) settle(ctx context.Context, at location) (drift int, err error) {
 	text, err := g.one(ctx, settleScript, g.keys.ofSale(at)).Text()
 	if err == nil && text == "" {
@@ -442,15 +445,16 @@ func (g *admitter) settle(ctx context.Context, at location) (drift int, err erro
 	return drift, nil
 }
 
-// A stockCount is what a sale comes to in Redis, at one moment.
+// stockCount holds the counters of a sale in Redis at one moment.
 type stockCount struct {
-	complete               bool // meta and stock are there
+	complete               bool // meta and stock exist
 	buyers, stock, initial int
 	seq                    int64
-	err                    error // why it could not be counted
+	err                    error // the sale could not be counted
 }
 
-// count counts sales, in pipelines of 500 or 2000 buckets. One that cannot be counted has an error of its own.
+// count counts sales, in pipelines of up to 500 sales and about 2000 buckets. Each sale has its
+// own error.
 func (g *admitter) count(ctx context.Context, all []location) []stockCount {
 	cmds := make([]*redis.Cmd, 0, len(all))
 	var part []call
@@ -466,7 +470,7 @@ func (g *admitter) count(ctx context.Context, all []location) []stockCount {
 	for i, cmd := range cmds {
 		n, err := cmd.Int64Slice()
 		if err == nil && len(n) != 5 {
-			err = fmt.Errorf("count.lua answered %d values", len(n))
+			err = fmt.Errorf("invalid reply of count.lua: %d values", len(n))
 		}
 		if err != nil {
 			counts[i].err = fmt.Errorf("count sale %d in Redis: %w", all[i].voucher, err)
@@ -477,8 +481,8 @@ func (g *admitter) count(ctx context.Context, all []location) []stockCount {
 	return counts
 }
 
-// entries returns orders that were admitted and are not in the database yet; it
-// leaves out those that Redis has not.
+// entries returns the entries of orders without a row. It omits orders that Redis does not
+// have.
 func (g *admitter) entries(ctx context.Context, orders []int64) (map[int64]*Entry, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -505,7 +509,7 @@ func (g *admitter) entries(ctx context.Context, orders []int64) (map[int64]*Entr
 	return found, nil
 }
 
-// readEntry returns nil for one that is not there, or not whole.
+// readEntry returns nil if the entry is missing or incomplete.
 func readEntry(order int64, values []any) *Entry {
 	var n [5]int64
 	for i := range n {
@@ -518,7 +522,7 @@ func readEntry(order int64, values []any) *Entry {
 	return &Entry{Order: order, Voucher: n[0], User: n[1], Shop: n[2], Price: int(n[3]), At: time.UnixMilli(n[4])}
 }
 
-// done ends entries of a partition's stream whose orders are decided.
+// done deletes the stream entries and the order entries of decided orders.
 func (g *admitter) done(ctx context.Context, partition int, ids []string, orders []int64) error {
 	if len(ids)+len(orders) == 0 {
 		return nil
@@ -531,7 +535,7 @@ func (g *admitter) done(ctx context.Context, partition int, ids []string, orders
 	}
 	if len(ids) == 0 {
 		if err := g.state.Unlink(ctx, names...).Err(); err != nil {
-			return fmt.Errorf("forget %d orders of partition %d: %w", len(orders), partition, err)
+			return fmt.Errorf("delete entries of %d orders of partition %d: %w", len(orders), partition, err)
 		}
 		return nil
 	}
@@ -541,12 +545,12 @@ func (g *admitter) done(ctx context.Context, partition int, ids []string, orders
 	}
 	keys := append([]string{g.keys.orders(partition)}, names...)
 	if err := g.one(ctx, trimScript, keys, args...).Err(); err != nil && !errors.Is(err, redis.Nil) {
-		return fmt.Errorf("end %d entries of partition %d: %w", len(ids), partition, err)
+		return fmt.Errorf("acknowledge %d entries of partition %d: %w", len(ids), partition, err)
 	}
 	return nil
 }
 
-// removeIdleConsumers forgets consumers that have asked for nothing for so long, and have nothing.
+// removeIdleConsumers removes consumers that have no entries and have been idle for so long.
 func (g *admitter) removeIdleConsumers(ctx context.Context, idle time.Duration) error {
 	calls := make([]call, g.partitions)
 	for p := range calls {
@@ -555,7 +559,7 @@ func (g *admitter) removeIdleConsumers(ctx context.Context, idle time.Duration) 
 	var failed []error
 	for p, cmd := range g.run(ctx, tidyScript, calls) {
 		if err := cmd.Err(); err != nil {
-			failed = append(failed, fmt.Errorf("forget consumers of partition %d: %w", p, err))
+			failed = append(failed, fmt.Errorf("remove idle consumers of partition %d: %w", p, err))
 		}
 	}
 	return errors.Join(failed...)
@@ -567,9 +571,8 @@ type call struct {
 	args []any
 }
 
-// run sends calls of a script, at most 500 a round trip, and returns one command
-// for each. A server that does not know the script, because it is new or was promoted,
-// gets its text with the affected calls.
+// run runs a script for all calls, at most 500 per round trip, and returns one command for
+// each. A server without the script gets its text with the affected calls.
 func (g *admitter) run(ctx context.Context, s *redis.Script, calls []call) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, 0, len(calls))
 	for part := range slices.Chunk(calls, chunkSize) {

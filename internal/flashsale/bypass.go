@@ -7,35 +7,35 @@ import (
 )
 
 const (
-	bypassTTL     = 10 * time.Millisecond  // that a look at the database counts
-	bypassTimeout = 250 * time.Millisecond // of a look
+	bypassTTL     = 10 * time.Millisecond  // age up to which a result is reused
+	bypassTimeout = 250 * time.Millisecond // of one query
 )
 
-// bypassCheck says whether pieces were sold past Redis of which it did not hear yet: by a
-// process that is cut off from it, while this one is not. Then Redis may say of a holder's
-// sale that all are sold. It is safe for concurrent use; those who ask at one moment share
-// a look.
+// bypassCheck reports whether orders were stored past Redis that Redis does not have yet. A
+// process that is cut off from Redis stores them, and Redis may then report "sold out" to their
+// owners. It is safe for concurrent use, and concurrent callers share a query.
 type bypassCheck struct {
-	query func(ctx context.Context) (bool, error) // at the jobs of topicReserve, rows of the orders' own transactions
+	query func(ctx context.Context) (bool, error) // reads jobs of topicReserve, which are rows of the same transactions
 
 	mu      sync.Mutex
 	checked time.Time
 	found   bool
 }
 
-// pending reports whether there are any. Of an error it returns what was known before.
-func (d *bypassCheck) pending(ctx context.Context) (bool, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if time.Since(d.checked) < bypassTTL {
-		return d.found, nil
+// pending reports whether there are such orders. On an error it also returns the previous
+// result.
+func (c *bypassCheck) pending(ctx context.Context) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if time.Since(c.checked) < bypassTTL {
+		return c.found, nil
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), bypassTimeout)
 	defer cancel()
-	found, err := d.query(ctx)
-	d.checked = time.Now()
+	found, err := c.query(ctx)
+	c.checked = time.Now()
 	if err == nil {
-		d.found = found
+		c.found = found
 	}
-	return d.found, err
+	return c.found, err
 }

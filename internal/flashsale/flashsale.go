@@ -1,7 +1,7 @@
-// Package flashsale is the room of the race for a limited voucher: who gets a
-// piece, how the order that proves it comes into the database, and what is done
-// when either store is away or has forgotten. DESIGN.md beside this file says how
-// and why.
+// Package flashsale sells limited vouchers without overselling. It admits users in Redis,
+// stores their orders in the database in batches, and repairs both stores after a failure.
+//
+// DESIGN.md in this directory describes the invariants, the failure windows and their tests.
 package flashsale
 
 import (
@@ -11,32 +11,32 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// A Decided order is one that came into the database: as an order, or as a tombstone.
+// Decided is an order with a row: an unpaid order, or a tombstone.
 type Decided struct {
 	Order, User, Voucher int64
-	At                   time.Time // when it was admitted
-	PayBefore            time.Time // of an order that was stored just now; else zero
-	Failure              string    // code of the reason, of a tombstone; "" is an order, unpaid
+	At                   time.Time // time of admission
+	PayBefore            time.Time // payment deadline; zero unless the order was just stored
+	Failure              string    // failure code of a tombstone; "" for an unpaid order
 }
 
-// An Entry is an order that was admitted and is not in the database yet.
+// Entry is an admitted order without a row.
 type Entry struct {
 	Order, User, Voucher, Shop int64
 	Price                      int
 	At                         time.Time
 }
 
-// NumberSource makes the numbers of orders: positive, never twice, the partition in the
-// low six bits.
+// NumberSource issues order numbers. They are positive and unique, and their low six bits are
+// the partition.
 type NumberSource interface {
 	Next(ctx context.Context, partition int) (int64, error)
 }
 
-// Orders is what the room of orders does about those that are decided here.
+// Orders reacts to decided orders. The order service implements it.
 type Orders interface {
-	// EnqueueJobs adds to tx what must happen after its commit about these orders.
+	// EnqueueJobs adds jobs to tx that process these orders after its commit.
 	EnqueueJobs(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error)
-	// AfterCommit does that, after the commit, and settles the tickets. It does not fail:
-	// what it cannot do, the outbox does.
-	AfterCommit(ctx context.Context, decided []Decided, tickets []outbox.JobRef)
+	// AfterCommit processes the orders after the commit and finishes their jobs. It reports no
+	// error: the outbox runs the jobs that it could not finish.
+	AfterCommit(ctx context.Context, decided []Decided, jobs []outbox.JobRef)
 }

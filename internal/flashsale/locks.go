@@ -8,13 +8,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 )
 
-// lockTimeout bounds one attempt to take a lock from a database that does not answer.
-// The work under the lock has its own limits.
+// lockTimeout bounds one attempt to take a lock while the database does not answer. The work
+// under the lock has its own limits.
 const lockTimeout = 5 * time.Second
 
-// tryLocked calls do under a lock, and reports false at once if another caller has it, of this
-// process or another. The context of do ends if the lock is lost. A process that was
-// paused may go on for a moment, so do must be right when two run it.
+// tryLocked calls do under a lock. It returns false at once if another caller in any process
+// holds the lock. The context of do ends when the lock is lost. A paused process may continue
+// for a moment, so do must tolerate a second run in parallel.
 func (s *Service) tryLocked(ctx context.Context, name string, do func(context.Context) error) (done bool, err error) {
 	lease, err := s.cfg.Locks.Try(ctx, name, lock.WithWait(lockTimeout))
 	if err == nil {
@@ -26,7 +26,7 @@ func (s *Service) tryLocked(ctx context.Context, name string, do func(context.Co
 	return false, err
 }
 
-// locked is alone, but waits for another caller.
+// locked is like tryLocked, but waits for the lock.
 func (s *Service) locked(ctx context.Context, name string, do func(context.Context) error) error {
 	for {
 		lease, err := s.cfg.Locks.Acquire(ctx, name, lock.WithWait(lockTimeout))
@@ -39,7 +39,7 @@ func (s *Service) locked(ctx context.Context, name string, do func(context.Conte
 	}
 }
 
-// withLease calls do with the context of a lease, and releases the lease.
+// withLease calls do with the context of a lease and releases the lease.
 func withLease(ctx context.Context, lease *lock.Lease, do func(context.Context) error) error {
 	err := do(lease.Context()) //nolint:contextcheck // it is a child of ctx
 	released := lease.Release(ctx)

@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What the reconciler does, as the label did says it.
+// Values of the label did: actions of the reconciler.
 const (
 	didReserve  = "reserved"
 	didRelease  = "released"
@@ -26,23 +26,23 @@ type metrics struct {
 	evicting     prometheus.Gauge
 }
 
-// newMetrics registers the metrics of the Redis side; all are there from the start.
+// newMetrics registers the metrics of the Redis side with all of their label values.
 func newMetrics(reg prometheus.Registerer, partitions int) *metrics {
 	m := &metrics{
 		reconciled: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_sale_reconciled_total", Help: "What the reconciler of sales had to do: orders entered and removed, sales settled, edited, rebuilt and swept, orders that failed because nobody knew of them.",
+			Name: "tandian_sale_reconciled_total", Help: "Repairs of flash sales by the reconciler, by action: buyers added and removed, sales corrected, edited, rebuilt and removed, lost orders failed.",
 		}, []string{"did"}),
 		incarnations: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tandian_sale_incarnations_total", Help: "Incarnations of a partition of sales that this process compared with the database.",
+			Name: "tandian_sale_incarnations_total", Help: "Redis incarnations of a sale partition that this process compared with the database.",
 		}),
 		closed: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "tandian_sale_door_closed", Help: "1 while this process admits nothing to a partition by Redis.",
+			Name: "tandian_sale_door_closed", Help: "1 while this process admits no orders of a partition through Redis.",
 		}, []string{"partition"}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tandian_sale_errors_total", Help: "Failures of sales in the background, which are tried again; the log says what of.",
+			Name: "tandian_sale_errors_total", Help: "Failed background operations of flash sales. They are retried; the log has the errors.",
 		}),
 		evicting: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tandian_sale_evicting", Help: "1 while sales stay out of a Redis because it evicts keys.",
+			Name: "tandian_sale_evicting", Help: "1 while sales bypass Redis because it may evict keys.",
 		}),
 	}
 	for _, did := range []string{didReserve, didRelease, didSettle, didRebuild, didEdit, didAbort, didSweep, didQueueRow} {
@@ -58,9 +58,9 @@ func newMetrics(reg prometheus.Registerer, partitions int) *metrics {
 	return m
 }
 
-func (m *metrics) did(what string, n int) { m.reconciled.WithLabelValues(what).Add(float64(n)) }
+func (m *metrics) did(action string, n int) { m.reconciled.WithLabelValues(action).Add(float64(n)) }
 
-// setClosed shows whether this process admits to a partition.
+// setClosed records whether a partition is closed to admissions of this process.
 func (m *metrics) setClosed(partition int, closed bool) {
 	value := 0.0
 	if closed {

@@ -9,28 +9,28 @@ import (
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
-// writerMetrics count what the database side and the queue do.
+// writerMetrics counts operations of the order writer and the queues.
 type writerMetrics struct {
 	batches, rows, failed, duplicates prometheus.Counter
 	seconds                           prometheus.Histogram
-	tombstones, queue                 *prometheus.CounterVec // by code; by what happened
+	tombstones, queue                 *prometheus.CounterVec // by code; by event
 	tries                             *prometheus.CounterVec // by answer
-	lag, pending, oldest, parked      *prometheus.GaugeVec   // by partition
+	lag, pending, oldest, parked      *prometheus.GaugeVec   // by queue
 }
 
-// What can happen to the queue and beside it, as the label event says it.
+// Values of the label event.
 const (
-	eventDirect    = "direct"     // an order went past Redis
-	eventTakenOver = "taken_over" // an entry of another consumer
-	eventBisected  = "bisected"   // a batch was halved
-	eventParked    = "parked"     // an entry
-	eventRemade    = "group_made" // the group of consumers was missing
-	eventFailed    = "failed"     // a call of Redis
-	eventOverflow  = "overflow"   // nobody watches over a queued order here: there are too many
+	eventDirect    = "direct"     // an order bypassed Redis
+	eventTakenOver = "taken_over" // an entry of another consumer was taken over
+	eventBisected  = "bisected"   // a batch was split in halves
+	eventParked    = "parked"     // an entry was parked
+	eventRemade    = "group_made" // a missing consumer group was created
+	eventFailed    = "failed"     // a Redis call failed
+	eventOverflow  = "overflow"   // a queued order is not watched here: there are too many
 	eventPresumed  = "presumed"   // an order was presumed lost
 )
 
-// What a user is told who gets none of the results, as the label answer says it.
+// Values of the label answer for calls without a result.
 const (
 	answerBusy  = "busy"
 	answerError = "error"
@@ -44,28 +44,28 @@ func newWriterMetrics() *writerMetrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "tandian_sale_queue_" + name, Help: help}, []string{"queue"})
 	}
 	m := &writerMetrics{
-		batches:    counter("commits_total", "Transactions that stored a batch of orders of flash sales."),
-		rows:       counter("orders_stored_total", "Orders of flash sales that were stored."),
-		failed:     counter("commit_failures_total", "Transactions of a batch of orders that failed; they are repeated."),
-		duplicates: counter("number_clashes_total", "Orders that could not be stored since their number is another user's. It is never to happen."),
+		batches:    counter("commits_total", "Transactions that stored a batch of flash sale orders."),
+		rows:       counter("orders_stored_total", "Stored flash sale orders."),
+		failed:     counter("commit_failures_total", "Failed transactions of order batches. They are retried."),
+		duplicates: counter("number_clashes_total", "Orders whose number belongs to another user. Must stay 0."),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name: "tandian_sale_commit_seconds", Help: "Time that a batch of orders took to commit.",
+			Name: "tandian_sale_commit_seconds", Help: "Commit time of an order batch.",
 			Buckets: []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5},
 		}),
 		tombstones: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_sale_orders_failed_total", Help: "Orders of flash sales that were stored as failed, by reason.",
+			Name: "tandian_sale_orders_failed_total", Help: "Flash sale orders stored as failed, by reason.",
 		}, []string{"code"}),
 		queue: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_sale_queue_events_total", Help: "What happened to the queues of orders and beside them.",
+			Name: "tandian_sale_queue_events_total", Help: "Events of the order queues, and orders that bypass them.",
 		}, []string{"event"}),
 		tries: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_sale_tries_total",
-			Help: "Users who wanted a piece of a flash sale, by what they were told: stored and queued are admitted, busy may try again, error is a store that failed or a caller who left.",
+			Help: "Requests for a flash sale, by answer: stored and queued are admitted, busy may be retried, error is a failed store or a cancelled request.",
 		}, []string{"answer"}),
-		lag:     gauge("lag", "Orders of flash sales that no consumer has read."),
-		pending: gauge("pending", "Orders of flash sales that a consumer has read and not stored."),
-		oldest:  gauge("oldest_seconds", "Age of the oldest order that is not stored."),
-		parked:  gauge("parked", "Orders that could not be stored and were put aside."),
+		lag:     gauge("lag", "Flash sale orders that no consumer has read."),
+		pending: gauge("pending", "Flash sale orders that a consumer has read and not stored."),
+		oldest:  gauge("oldest_seconds", "Age of the oldest unstored order."),
+		parked:  gauge("parked", "Parked orders: they could not be stored."),
 	}
 	for _, code := range []string{codeNotCompleted, codeOutOfStock, codeAlreadyOrdered} {
 		m.tombstones.WithLabelValues(code)
@@ -83,7 +83,7 @@ func newWriterMetrics() *writerMetrics {
 
 func (m *writerMetrics) event(event string) { m.queue.WithLabelValues(event).Inc() }
 
-// tried counts what a user was told.
+// tried counts an answer.
 func (m *writerMetrics) tried(a sale.Response, err error) {
 	answer := a.Result.String()
 	switch {

@@ -13,18 +13,17 @@ import (
 )
 
 const (
-	maxParked = 1000 // entries of a partition's parked stream
-	maxReason = 200  // bytes of why
+	maxParked = 1000 // entries in one parked stream
+	maxReason = 200  // bytes
 )
 
-// park puts an entry aside that cannot be stored: its order becomes a tombstone, as
-// far as its number can be read, the entry goes to the parked stream with the
-// reason, and is ended. What fails is repeated when the entry is taken over; an
-// entry may be parked twice then.
-func (c *consumer) park(ctx context.Context, d delivery, why error) {
+// park removes an entry that cannot be stored. Its order becomes a tombstone if its number is
+// readable. The entry moves to the parked stream with the reason and is acknowledged. After an
+// error, the next takeover of the entry repeats park, which may park it twice.
+func (c *consumer) park(ctx context.Context, d delivery, cause error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), commitTimeout+tripTimeout)
 	defer cancel()
-	if err := errors.Join(c.tombstoneParked(ctx, d), c.addParked(ctx, d, why)); err != nil {
+	if err := errors.Join(c.tombstoneParked(ctx, d), c.addParked(ctx, d, cause)); err != nil {
 		c.s.recordFailure(ctx, doingPark, err)
 		return
 	}
@@ -33,12 +32,11 @@ func (c *consumer) park(ctx context.Context, d delivery, why error) {
 		return
 	}
 	c.s.writer.m.event(eventParked)
-	c.s.cfg.Log.WarnContext(ctx, "an order could not be stored and was parked", "partition", d.partition, "entry", d.id, "order", d.Order, "err", why)
+	c.s.cfg.Log.WarnContext(ctx, "flash sale order parked", "partition", d.partition, "entry", d.id, "order", d.Order, "err", cause)
 }
 
-// tombstoneParked makes a tombstone of the order of an entry. Without a number and a user in
-// it there is none to be made: what was told of such an order ends by [Service.WatchPending]
-// and the reconciler.
+// tombstoneParked inserts a tombstone for the order of an entry. It does nothing if the number
+// or the user is unknown: then [Service.WatchPending] and the reconciler finish the order.
 func (c *consumer) tombstoneParked(ctx context.Context, d delivery) error {
 	if d.Order <= 0 || sequence.Partition(d.Order) != d.partition {
 		return nil
@@ -47,7 +45,7 @@ func (c *consumer) tombstoneParked(ctx context.Context, d delivery) error {
 	if e.User <= 0 || e.Voucher <= 0 {
 		known, err := c.s.Entry(ctx, d.Order)
 		if err != nil {
-			return fmt.Errorf("ask whose order %d is: %w", d.Order, err)
+			return fmt.Errorf("read entry of order %d: %w", d.Order, err)
 		}
 		if known == nil {
 			return nil
@@ -60,8 +58,8 @@ func (c *consumer) tombstoneParked(ctx context.Context, d delivery) error {
 	return c.s.release(ctx, []sale.Reservation{e.hold()})
 }
 
-func (c *consumer) addParked(ctx context.Context, d delivery, why error) error {
-	reason := why.Error()
+func (c *consumer) addParked(ctx context.Context, d delivery, cause error) error {
+	reason := cause.Error()
 	err := c.s.admitter.state.XAdd(ctx, &redis.XAddArgs{
 		Stream: c.s.admitter.keys.parked(d.partition), MaxLen: maxParked, Approx: true,
 		Values: []any{
@@ -70,7 +68,7 @@ func (c *consumer) addParked(ctx context.Context, d delivery, why error) error {
 		},
 	}).Err()
 	if err != nil {
-		return fmt.Errorf("write down entry %s of partition %d: %w", d.id, d.partition, err)
+		return fmt.Errorf("park entry %s of partition %d: %w", d.id, d.partition, err)
 	}
 	return nil
 }

@@ -12,79 +12,77 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 )
 
-// Partitions that a first start chooses.
+// Partition counts for the first start.
 const (
 	PartitionsEmbedded = 1
 	PartitionsServer   = 8
 	PartitionsCluster  = 16
 
-	// Ordinary is the partition of orders that no sale makes: no sale has it.
+	// Ordinary is the partition of orders outside of flash sales. No sale uses it.
 	Ordinary = sequence.Partitions - 1
 )
 
 const (
 	partitionsSetting = "sale.partitions"
-	buyersPerBucket   = 3000 // on average, of a sale that is sold out
+	buyersPerBucket   = 3000 // average of a sold-out sale
 )
 
-// location is where a sale lies in Redis: fixed for its life.
+// location identifies the Redis keys of a sale. It never changes.
 type location struct {
 	voucher            int64
 	partition, buckets int
 }
 
-// bucketOf is the bucket of a user.
+// bucketOf returns the bucket of a user.
 func (at location) bucketOf(user int64) int { return int(user % int64(at.buckets)) }
 
-// locate is where a sale lies, without its buckets: they are its row's.
+// locate returns the location of a sale without its buckets, which are in its row.
 func (g *admitter) locate(voucher int64) location {
 	return location{voucher: voucher, partition: int(voucher % int64(g.partitions))}
 }
 
-// PartitionFor says where the keys of a new sale will lie: in which partition, and over
-// how many buckets its buyers are spread.
+// PartitionFor returns the partition of a new sale, and the number of buckets for its buyers.
 func (s *Service) PartitionFor(voucherID int64, stock int) (partition, buckets int) {
 	return s.admitter.locate(voucherID).partition, max(1, (stock+buyersPerBucket-1)/buyersPerBucket)
 }
 
-// ensurePartitions returns how many partitions there are, for all processes and for
-// good: as many as the first start wanted. Later starts write nothing.
+// ensurePartitions returns the number of partitions, which is the same for all processes. The
+// first start stores want, and later starts change nothing.
 func ensurePartitions(ctx context.Context, db *ent.Client, want int) (int, error) {
 	if n, err := storedPartitions(ctx, db); n > 0 || err != nil {
 		return n, err
 	}
-	// Ignore, as DoNothing reports that it inserted nothing as an error.
+	// DoNothing would return an error if the row exists.
 	err := db.Setting.Create().SetID(partitionsSetting).SetValue(strconv.Itoa(want)).
 		OnConflict(entsql.ConflictColumns(setting.FieldID)).Ignore().Exec(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("write down the partitions of sales: %w", err)
+		return 0, fmt.Errorf("store the number of sale partitions: %w", err)
 	}
 	n, err := storedPartitions(ctx, db)
 	if n == 0 && err == nil {
-		err = fmt.Errorf("the setting %s was written and is not there", partitionsSetting)
+		err = fmt.Errorf("setting %s is missing after its insert", partitionsSetting)
 	}
 	return n, err
 }
 
-// PartitionsFixed reports whether a process has settled how many partitions there are: else
-// [New] writes it down.
+// PartitionsFixed reports whether the number of partitions is stored. If not, [New] stores it.
 func PartitionsFixed(ctx context.Context, db *ent.Client) (bool, error) {
 	n, err := storedPartitions(ctx, db)
 	return n > 0, err
 }
 
-// storedPartitions is how many partitions there are, 0 while nobody has said.
+// storedPartitions returns the number of partitions, or 0 if it is not stored.
 func storedPartitions(ctx context.Context, db *ent.Client) (int, error) {
 	row, err := db.Setting.Get(ctx, partitionsSetting)
 	if ent.IsNotFound(err) {
 		return 0, nil
 	}
 	if err != nil {
-		return 0, fmt.Errorf("read the partitions of sales: %w", err)
+		return 0, fmt.Errorf("read the number of sale partitions: %w", err)
 	}
 	n, err := strconv.Atoi(row.Value)
 	if err != nil || n < 1 || n >= sequence.Partitions {
-		return 0, fmt.Errorf("the setting %s is %q: want 1 to %d", partitionsSetting, row.Value, sequence.Partitions-1)
+		return 0, fmt.Errorf("invalid setting %s: got %q, want 1 to %d", partitionsSetting, row.Value, sequence.Partitions-1)
 	}
 	return n, nil
 }

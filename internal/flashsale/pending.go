@@ -18,20 +18,19 @@ import (
 )
 
 const (
-	presumeAfter    = 6 * time.Second  // an order that neither store knows is presumed lost then; more than a statement may take
-	giveUpAfter     = 25 * time.Second // the same, of one that Redis cannot be asked about
+	presumeAfter    = 6 * time.Second  // age at which an order missing in both stores is lost; more than a statement may take
+	giveUpAfter     = 25 * time.Second // age at which it is lost while Redis is unavailable
 	sweepEvery      = time.Second
-	maxRecheckPause = 8 * time.Second // between two looks at one late order
-	statsEvery      = 5               // sweeps
-	maxPending      = 100_000         // more than all streams hold at the bound of the backlog
+	maxRecheckPause = 8 * time.Second // between two checks of a late order
+	statsEvery      = 5               // in sweeps
+	maxPending      = 100_000         // more than the backlogs of all streams
 )
 
-// topicDecided is the topic of the bus on which processes tell each other which
-// orders have rows.
+// topicDecided is the bus topic of decided orders.
 const topicDecided = "sale"
 
-// pending are the orders that this process told somebody are QUEUED, or may have:
-// each is watched until it has a row. It is safe for concurrent use.
+// pending holds the orders that this process may have reported as QUEUED, until they have a
+// row. It is safe for concurrent use.
 type pending struct {
 	now func() time.Time
 
@@ -43,18 +42,18 @@ type pending struct {
 type watched struct {
 	Entry
 	since   time.Time
-	next    time.Time     // look whether it has a row
-	pause   time.Duration // from that look to the one after
-	decided chan struct{} // closed when failure is there
-	failure string        // of a tombstone; "" is an order
-	// payBefore is until when the order may be paid; zero if that is not known.
+	next    time.Time     // time of the next check for its row
+	pause   time.Duration // between the next check and the one after
+	decided chan struct{} // closed when failure and payBefore are set
+	failure string        // of a tombstone; "" for an order
+	// payBefore is the payment deadline; zero if unknown.
 	payBefore time.Time
 }
 
 func newPending(now func() time.Time) *pending { return &pending{now: now, all: map[int64]*watched{}} }
 
-// add watches an order. It reports false if there are too many: then who waits
-// is not told, and the reconciler alone sees to its end.
+// add watches an order. It returns false if there are too many: then decided is never closed,
+// and only the reconciler finishes a lost order.
 func (p *pending) add(e Entry) (*watched, bool) {
 	now := p.now()
 	w := &watched{Entry: e, since: now, next: now.Add(presumeAfter), pause: sweepEvery, decided: make(chan struct{})}
@@ -67,7 +66,7 @@ func (p *pending) add(e Entry) (*watched, bool) {
 	return w, true
 }
 
-// admitted notes when Redis admitted an order.
+// admitted records the admission time of an order.
 func (p *pending) admitted(order int64, at time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,14 +75,14 @@ func (p *pending) admitted(order int64, at time.Time) {
 	}
 }
 
-// drop forgets an order that was never made.
+// drop removes an order that was not admitted.
 func (p *pending) drop(order int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, order)
 }
 
-// resolve tells who waits for an order that it has a row.
+// resolve closes decided of an order that has a row.
 func (p *pending) resolve(order int64, failure string, payBefore time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -94,7 +93,7 @@ func (p *pending) resolve(order int64, failure string, payBefore time.Time) {
 	}
 }
 
-// entry returns an order that is watched and was admitted, or may have been.
+// entry returns a watched order, which was admitted or may have been.
 func (p *pending) entry(order int64) (Entry, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,9 +103,9 @@ func (p *pending) entry(order int64) (Entry, bool) {
 	return Entry{}, false
 }
 
-// due returns what is to be looked at now. Each look at an order that is late comes
-// after twice the pause of the one before, however it ends: while a store is slow, tens of
-// thousands may be late. The look at which an order may be given up comes in its time.
+// due returns the orders to check now. Pauses between the checks of an order double, whatever
+// the result: a slow store may have tens of thousands of unfinished orders. The check at
+// giveUpAfter is on time.
 func (p *pending) due() []*watched {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -126,18 +125,18 @@ func (p *pending) due() []*watched {
 	return due
 }
 
-// decidedWire is an order that has a row, as the bus carries it: its number as a
-// string, for all who read JSON, the code of its failure or "", and until when it may
-// be paid, milliseconds.
+// decidedWire is one decided order on the bus: its number as a string, because JSON numbers
+// have 53 bits, its failure code or "", and its payment deadline in milliseconds.
 type decidedWire struct {
 	Order     int64  `json:"o,string"`
 	Code      string `json:"c,omitempty"`
 	PayBefore int64  `json:"b,omitempty"`
 }
 
-const maxDecidedPerMessage = 150 // of one message: each has at most 90 bytes
+const maxDecidedPerMessage = 150 // each has at most 90 bytes
 
-// publishDecided has all processes know which orders have rows, this one at once.
+// publishDecided reports decided orders to this process at once, and to the others over the
+// bus.
 func (s *Service) publishDecided(ctx context.Context, decided []Decided) {
 	for _, d := range decided {
 		s.pending.resolve(d.Order, d.Failure, d.PayBefore)
@@ -163,7 +162,7 @@ func (s *Service) publishDecided(ctx context.Context, decided []Decided) {
 	}
 }
 
-// receiveDecided is told what other processes decided, and this one.
+// receiveDecided handles decided orders of all processes, this one included.
 func (s *Service) receiveDecided(ctx context.Context, bodies [][]byte) {
 	for _, body := range bodies {
 		var list []decidedWire
@@ -181,11 +180,10 @@ func (s *Service) receiveDecided(ctx context.Context, bodies [][]byte) {
 	}
 }
 
-// WatchPending makes sure that what this process told somebody is queued comes to its
-// end, until ctx ends. An order that has been without a row for six seconds, and
-// that Redis has not any more either, becomes a tombstone; if Redis cannot be asked,
-// after 25. While the database is away nothing is presumed. It keeps the gauges of the
-// queues too.
+// WatchPending finishes the orders that this process may have reported as QUEUED, until ctx
+// ends. An order without a row for 6 seconds becomes a tombstone if Redis does not have it
+// either; if Redis is unavailable, after 25 seconds. While the database is unavailable, it
+// waits. WatchPending also updates the gauges of the queues.
 func (s *Service) WatchPending(ctx context.Context) error {
 	for n := 0; clock.Sleep(ctx, sweepEvery) == nil; n++ {
 		if err := s.sweep(ctx); err != nil && ctx.Err() == nil {
@@ -212,7 +210,7 @@ func (s *Service) sweep(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// presumeLost ends what is lost of these orders.
+// presumeLost fails the lost ones of these orders.
 func (s *Service) presumeLost(ctx context.Context, old []*watched) error {
 	numbers := make([]int64, len(old))
 	for i, w := range old {
@@ -255,8 +253,8 @@ func (s *Service) presumeLost(ctx context.Context, old []*watched) error {
 	return err
 }
 
-// tombstone stores orders that are lost, tells of them, gives back what pieces
-// they have in Redis, and returns which it stored: the others have rows.
+// tombstone inserts tombstones for lost orders, publishes them and releases their units in
+// Redis. It returns the inserted numbers: the other orders have rows.
 func (s *Service) tombstone(ctx context.Context, entries []Entry) (inserted []int64, err error) {
 	for part := range slices.Chunk(entries, maxBatch) {
 		done, err := s.writer.tombstone(ctx, part)
@@ -280,7 +278,7 @@ func (s *Service) rowsOf(ctx context.Context, numbers []int64) (map[int64]*ent.O
 	defer cancel()
 	rows, err := s.db.Order.Query().Where(entorder.IDIn(numbers...)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select %d orders: %w", len(numbers), err)
+		return nil, fmt.Errorf("read %d orders: %w", len(numbers), err)
 	}
 	found := make(map[int64]*ent.Order, len(rows))
 	for _, r := range rows {
@@ -299,7 +297,7 @@ func failureOf(r *ent.Order) string {
 	return *r.Failure
 }
 
-// isLive reports whether an order has its piece.
+// isLive reports whether an order owns its unit.
 func isLive(r *ent.Order) bool {
 	return r.Status != entorder.StatusCANCELLED && r.Status != entorder.StatusREFUNDED && r.Status != entorder.StatusFAILED
 }

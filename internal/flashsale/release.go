@@ -11,20 +11,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
-// Topics of this room's jobs in the outbox.
+// Outbox topics.
 const (
 	topicReserve = "sale-reserve" // numbers of orders that were stored past Redis
-	topicRelease = "sale-release" // pieces that are free again
+	topicRelease = "sale-release" // reservations of ended orders
 )
 
-// handleJobs says what is done for a commit when its writer could not.
+// handleJobs registers the handlers of jobs whose writer could not finish them.
 func (s *Service) handleJobs() {
 	s.outbox.Handle(topicReserve, outbox.Handler{Do: outbox.DoBatch(s.retryReserve)})
 	s.outbox.Handle(topicRelease, outbox.Handler{Do: outbox.DoBatch(s.retryRelease)})
 }
 
-// retryReserve is reserveRows for a job. While Redis is away the database, which carries
-// its sales then, is not asked for what nobody can be told.
+// retryReserve runs reserveRows for jobs. It checks Redis first: without Redis, the database
+// carries the sales and must not get useless queries.
 func (s *Service) retryReserve(ctx context.Context, numbers ...int64) error {
 	if err := s.admitter.state.Ping(ctx).Err(); err != nil {
 		return outbox.Transient(fmt.Errorf("reserve %d orders in Redis: %w", len(numbers), err))
@@ -32,13 +32,13 @@ func (s *Service) retryReserve(ctx context.Context, numbers ...int64) error {
 	return s.reserveRows(ctx, numbers...)
 }
 
-// reservationJob is a [sale.Reservation] in a job: order, user, voucher.
+// reservationJob is the payload of a [sale.Reservation]: order, user, voucher.
 type reservationJob [3]int64
 
-// Release gives pieces back to their sales, in the transaction that ends their
-// orders: tx must change the status of each, on the condition that it is live, so
-// that a piece comes back once. After the commit call [Service.AfterRelease]. After an
-// error the transaction is to be undone.
+// Release returns units to the stock of their sales, in the transaction that ends their orders.
+// tx must change the status of each order on the condition that it is live, so that a unit
+// returns only once. Call [Service.AfterRelease] after the commit, and roll back after an
+// error.
 func (s *Service) Release(ctx context.Context, tx outbox.Execer, holds []sale.Reservation) ([]outbox.JobRef, error) {
 	if len(holds) == 0 {
 		return nil, nil
@@ -50,19 +50,19 @@ func (s *Service) Release(ctx context.Context, tx outbox.Execer, holds []sale.Re
 		wires[i] = reservationJob{h.Order, h.User, h.Voucher}
 	}
 	if err := changeStock(ctx, tx, s.writer.sql.restock, units); err != nil {
-		return nil, fmt.Errorf("give %d pieces back: %w", len(holds), err)
+		return nil, fmt.Errorf("release %d units: %w", len(holds), err)
 	}
-	tickets, err := outbox.AddBatch(ctx, s.outbox, tx, topicRelease, wires...)
+	jobs, err := outbox.AddBatch(ctx, s.outbox, tx, topicRelease, wires...)
 	if err != nil {
-		return nil, fmt.Errorf("give %d pieces back: %w", len(holds), err)
+		return nil, fmt.Errorf("release %d units: %w", len(holds), err)
 	}
-	return tickets, nil
+	return jobs, nil
 }
 
-// AfterRelease does in Redis, after the commit, what Return did in the database. It
-// does not fail: what it cannot do, the outbox does.
-func (s *Service) AfterRelease(ctx context.Context, holds []sale.Reservation, tickets []outbox.JobRef) {
-	s.outbox.Finish(ctx, s.release(ctx, holds), tickets...)
+// AfterRelease releases the reservations in Redis, after the commit of [Service.Release]. It
+// reports no error: the outbox runs the jobs that it could not finish.
+func (s *Service) AfterRelease(ctx context.Context, holds []sale.Reservation, jobs []outbox.JobRef) {
+	s.outbox.Finish(ctx, s.release(ctx, holds), jobs...)
 }
 
 func (s *Service) retryRelease(ctx context.Context, wires ...reservationJob) error {
@@ -73,7 +73,7 @@ func (s *Service) retryRelease(ctx context.Context, wires ...reservationJob) err
 	return outbox.Transient(s.release(ctx, holds))
 }
 
-// reserveRows enters the live ones of these orders in Redis.
+// reserveRows adds the live ones of these orders to Redis.
 func (s *Service) reserveRows(ctx context.Context, numbers ...int64) error {
 	rows, err := s.rowsOf(ctx, numbers)
 	if err != nil {
@@ -88,13 +88,13 @@ func (s *Service) reserveRows(ctx context.Context, numbers ...int64) error {
 	return outbox.Transient(s.reserve(ctx, holds))
 }
 
-// release frees the pieces of exactly these orders in Redis. It may be repeated.
+// release removes exactly these orders from Redis and returns their units. It is idempotent.
 func (s *Service) release(ctx context.Context, holds []sale.Reservation) error {
 	return s.move(ctx, holds, s.admitter.release)
 }
 
-// reserve takes a piece for each of these orders in Redis, unless its user has one.
-// It may be repeated.
+// reserve adds these orders to Redis and takes their units, unless the user has an order. It is
+// idempotent.
 func (s *Service) reserve(ctx context.Context, holds []sale.Reservation) error {
 	return s.move(ctx, holds, s.admitter.reserve)
 }
@@ -117,7 +117,7 @@ func (s *Service) move(ctx context.Context, holds []sale.Reservation, by func(co
 	}
 	var failed []error
 	for v, list := range sales {
-		if at, ok := locations[v]; ok { // else its keys are gone, and the piece with them
+		if at, ok := locations[v]; ok { // otherwise its keys were removed, and the reservation with them
 			for part := range slices.Chunk(list, chunkSize) {
 				_, err := by(ctx, at, part)
 				failed = append(failed, err)
@@ -127,8 +127,7 @@ func (s *Service) move(ctx context.Context, holds []sale.Reservation, by func(co
 	return errors.Join(failed...)
 }
 
-// locationsOf returns where sales lie in Redis; those whose keys were removed for good
-// lie nowhere.
+// locationsOf returns the locations of sales. It omits sales that were removed from Redis.
 func (s *Service) locationsOf(ctx context.Context, vouchers []int64) (map[int64]location, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -136,7 +135,7 @@ func (s *Service) locationsOf(ctx context.Context, vouchers []int64) (map[int64]
 		Where(flashsale.IDIn(vouchers...), flashsale.SweptAtIsNil()).
 		Select(flashsale.FieldID, flashsale.FieldPartition, flashsale.FieldBuckets).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select where %d sales lie: %w", len(vouchers), err)
+		return nil, fmt.Errorf("read the locations of %d sales: %w", len(vouchers), err)
 	}
 	locations := make(map[int64]location, len(rows))
 	for _, r := range rows {

@@ -15,15 +15,15 @@ import (
 	"github.com/tandian-dev/tandian/ent/voucher"
 )
 
-// retention is how long a sale stays in Redis after its end: what it still says is
-// "over", and who holds an order.
+// retention is how long a sale stays in Redis after its end, to answer "ended" and to find
+// existing orders.
 const retention = 24 * time.Hour
 
-// locationOf is where a row's sale lies.
+// locationOf returns the location of a row.
 func locationOf(row *ent.FlashSale) location { return location{row.ID, row.Partition, row.Buckets} }
 
-// versionOf reads what a row says. Its voucher must have been read with it, or after it:
-// whether it is on sale may be newer than the number of the edit then, and never older.
+// versionOf returns the version in a row. The voucher must be read with the row or later: then
+// its status is at least as new as the edit number.
 func versionOf(row *ent.FlashSale) version {
 	return version{
 		location: locationOf(row), initial: row.InitialStock, begin: row.BeginsAt, end: row.EndsAt,
@@ -31,23 +31,24 @@ func versionOf(row *ent.FlashSale) version {
 	}
 }
 
-// expired reports whether a sale has no business in Redis any more.
+// expired reports whether a sale has left Redis or is about to.
 func (s *Service) expired(row *ent.FlashSale) bool { return row.EndsAt <= s.cutoff() }
 
-// cutoff is the end before which sales have left Redis, or are about to.
+// cutoff returns the end time, in milliseconds, before which sales leave Redis.
 func (s *Service) cutoff() int64 { return s.cfg.Now().Add(-retention).UnixMilli() }
 
-// Apply brings sales in Redis to what their rows say: it opens what is not there,
-// and edits what is, while it runs. Ids without a sale, and sales that ended more than a day
-// ago, are passed over. It may be repeated, in any order and by several processes at
-// once: an older version never replaces a newer one. With an error, some of them may
-// be as they were; the reconciler sets them right.
+// Apply updates sales in Redis from their rows. It opens missing sales and edits running ones.
+// It ignores ids without a sale, and sales that ended more than a day ago.
+//
+// It is idempotent and may run in any order and in several processes: an older version never
+// replaces a newer one. After an error some sales may be unchanged; the reconciler repairs
+// them.
 func (s *Service) Apply(ctx context.Context, voucherIDs ...int64) error {
 	_, err := s.apply(ctx, queues{}, voucherIDs...)
 	return err
 }
 
-// apply also returns how many sales it had to rebuild.
+// apply is Apply. It also returns the number of rebuilt sales.
 func (s *Service) apply(ctx context.Context, q queues, voucherIDs ...int64) (rebuilt int, err error) {
 	for ids := range slices.Chunk(voucherIDs, chunkSize) {
 		rows, err := s.db.FlashSale.Query().Where(flashsale.IDIn(ids...)).WithVoucher().All(ctx)
@@ -78,20 +79,19 @@ func (s *Service) apply(ctx context.Context, q queues, voucherIDs ...int64) (reb
 	return rebuilt, nil
 }
 
-// unsweep notes that a sale comes back, whose end was moved.
+// unsweep marks a removed sale as present again, because its end has moved.
 func (s *Service) unsweep(ctx context.Context, id int64) error {
 	if err := s.db.FlashSale.UpdateOneID(id).ClearSweptAt().Exec(ctx); err != nil {
-		return fmt.Errorf("take sale %d back: %w", id, err)
+		return fmt.Errorf("unmark removed sale %d: %w", id, err)
 	}
 	return nil
 }
 
-// rebuild opens a sale that is not complete in Redis: its buyers first, by
-// [admitter.reserve], then what counts them. Others who do that wait; it reports false
-// if they were faster.
+// rebuild opens a sale that is incomplete in Redis. It adds the buyers first, with
+// [admitter.reserve], and the stock last. Other rebuilders wait; it returns false if another
+// one was faster.
 //
-// What is decided meanwhile is no loss: a piece moves with its buyer, before the
-// stock is there and after.
+// Admissions may continue: a unit moves together with its buyer, with or without a stock.
 func (s *Service) rebuild(ctx context.Context, id int64, q queues) (opened bool, err error) {
 	err = s.locked(ctx, "sale.voucher."+strconv.FormatInt(id, 10), func(ctx context.Context) error {
 		row, err := s.db.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Only(ctx)
@@ -100,7 +100,7 @@ func (s *Service) rebuild(ctx context.Context, id int64, q queues) (opened bool,
 		}
 		v := versionOf(row)
 		if incomplete, err := s.admitter.edit(ctx, false, v); err != nil || len(incomplete) == 0 {
-			return err // another was faster
+			return err // another process was faster
 		}
 		if err := s.reserveAll(ctx, v.location, q); err != nil {
 			return err
@@ -117,7 +117,7 @@ func (s *Service) rebuild(ctx context.Context, id int64, q queues) (opened bool,
 	return opened, nil
 }
 
-// rebuildIncomplete makes sales whole of which admissions found that they are not.
+// rebuildIncomplete rebuilds the sales that admissions found incomplete.
 func (s *Service) rebuildIncomplete(ctx context.Context) error {
 	ids := s.admitter.certs.takeIncomplete()
 	if len(ids) == 0 {
@@ -128,22 +128,20 @@ func (s *Service) rebuildIncomplete(ctx context.Context) error {
 	return s.Apply(ctx, ids...)
 }
 
-// DecreaseStock takes pieces out of a sale in Redis before the database does. It reports
-// false if there are not so many left. From then on, edit is the number of the edit
-// that the sale has there. With an error nobody knows whether it was done; the
-// reconciler sets it right.
+// DecreaseStock takes units out of a sale in Redis, before the database does. It returns false
+// if fewer are left. On success, edit becomes the edit number of the sale in Redis. After an
+// error the result is unknown; the reconciler repairs it.
 func (s *Service) DecreaseStock(ctx context.Context, voucherID int64, by int, edit int64) (bool, error) {
 	return s.admitter.lower(ctx, s.admitter.locate(voucherID), by, edit)
 }
 
-// UndoDecrease takes a [Service.DecreaseStock] back whose edit was not stored.
+// UndoDecrease reverts a [Service.DecreaseStock] whose edit was not stored.
 func (s *Service) UndoDecrease(ctx context.Context, voucherID int64, by int, edit int64) error {
 	return s.admitter.restore(ctx, s.admitter.locate(voucherID), by, edit)
 }
 
-// Stocks returns how many pieces are left right now: in Redis, or where that does not
-// say, in the database. Ids without a sale are left out. An error means that both
-// failed.
+// Stocks returns the number of units left, from Redis, or from the database for sales that
+// Redis does not have. It omits ids without a sale. An error means that both failed.
 func (s *Service) Stocks(ctx context.Context, voucherIDs []int64) (map[int64]int, error) {
 	left, unknown := s.admitter.stocks(ctx, voucherIDs)
 	for ids := range slices.Chunk(unknown, chunkSize) {
@@ -158,7 +156,7 @@ func (s *Service) Stocks(ctx context.Context, voucherIDs []int64) (map[int64]int
 	return left, nil
 }
 
-// stocks asks Redis, and returns those of which it knows nothing too.
+// stocks reads Redis. It also returns the ids without a stock.
 func (g *admitter) stocks(ctx context.Context, ids []int64) (left map[int64]int, unknown []int64) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -187,20 +185,20 @@ func (s *Service) sweepEnded(ctx context.Context) error {
 		Where(flashsale.SweptAtIsNil(), flashsale.EndsAtLTE(s.cutoff())).
 		Order(flashsale.ByEndsAt(), flashsale.ByID()).Limit(chunkSize).All(ctx)
 	if err != nil {
-		return fmt.Errorf("read the sales that are over: %w", err)
+		return fmt.Errorf("read the ended sales: %w", err)
 	}
-	var failed []error // one server of a cluster may be away
+	var failed []error // one server of a cluster may be unavailable
 	for _, row := range rows {
 		if err := s.admitter.remove(ctx, locationOf(row)); err != nil {
 			failed = append(failed, err)
 			continue
 		}
-		// If its end was moved meanwhile it stays, and the next round rebuilds it.
+		// If the end has moved meanwhile, the row stays and the next round rebuilds the sale.
 		n, err := s.db.FlashSale.Update().
 			Where(flashsale.ID(row.ID), flashsale.EndsAtLTE(s.cutoff())).
 			SetSweptAt(s.cfg.Now().UnixMilli()).Save(ctx)
 		if err != nil {
-			return fmt.Errorf("note that sale %d left Redis: %w", row.ID, err)
+			return fmt.Errorf("mark sale %d as removed from Redis: %w", row.ID, err)
 		}
 		s.m.did(didSweep, n)
 	}

@@ -20,32 +20,32 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// Config holds the dependencies and settings of a Service. The zero value of each number is
-// a good setting.
+// Config holds the dependencies and settings of a Service. The zero value of each number is a
+// good production setting.
 type Config struct {
 	Numbers    NumberSource          // required
 	Orders     Orders                // required
 	Prefix     string                // of all Redis keys
-	Instance   string                // names this process, to others and over its life alone
-	State      redis.UniversalClient // where the sales lie
-	Partitions int                   // that a first start chooses; see PartitionsServer
+	Instance   string                // unique name of this process
+	State      redis.UniversalClient // stores the sales
+	Partitions int                   // for the first start; default [PartitionsServer]
 
-	// Dial opens a client of the same Redis for admissions alone, whose every new
-	// connection certify has to allow, and that repeats a command once whose answer
-	// was lost. The Service closes it.
+	// Dial opens a client of the same Redis for admissions only. The client calls certify for
+	// every new connection, and sends a command again once if its reply is lost. The Service
+	// closes it.
 	Dial func(certify func(ctx context.Context, conn *redis.Conn) error) (redis.UniversalClient, error)
 
-	Locks *lock.Locker // of all processes on the database; nil for one process
+	Locks *lock.Locker // shared by all processes on the database; nil for one process
 
-	Bus eventbus.Bus // on which processes tell each other what was decided; nil for one process
+	Bus eventbus.Bus // carries decided orders between processes; nil for one process
 
-	MadeAt  func(number int64) time.Time // when the number of an order was made, by its maker's clock
-	Queued  func(user int64) string      // the whole Redis key of a user's queued orders; nil: they are not listed
-	Backlog int                          // orders that wait for their commit in a partition, at most; default 20 000
-	Now     func() time.Time             // nil is time.Now
+	MadeAt  func(number int64) time.Time // returns the issue time of an order number, by the clock of its issuer
+	Queued  func(user int64) string      // returns the full Redis key of a user's queued orders; nil: they are not listed
+	Backlog int                          // maximum number of uncommitted orders per partition; default 20 000
+	Now     func() time.Time             // default time.Now
 
-	PayWithin time.Duration // that an order may stay unpaid; default 15 min
-	Wait      time.Duration // of Order for a commit that is near; default 150 ms, negative is none
+	PayWithin time.Duration // time to pay; default 15 min
+	Wait      time.Duration // maximum wait of Order for the commit; default 150 ms, negative for none
 
 	Registerer prometheus.Registerer // required
 	Log        *slog.Logger          // required
@@ -53,7 +53,7 @@ type Config struct {
 
 const defaultBacklog = 20_000
 
-// Service is the race for limited vouchers. It is safe for concurrent use.
+// Service sells limited vouchers. It is safe for concurrent use.
 type Service struct {
 	db       *ent.Client
 	cfg      Config
@@ -63,15 +63,15 @@ type Service struct {
 	admitter *admitter
 	orderQueue
 
-	recheckAfter        time.Duration  // between two looks of a scan
-	failures, evictions clock.Throttle // that are logged
-	unreadable          atomic.Bool    // whether Redis evicts; it was logged
+	recheckAfter        time.Duration  // between the two comparisons of a scan
+	failures, evictions clock.Throttle // throttle logs
+	unreadable          atomic.Bool    // an unreadable eviction policy was logged
 }
 
-// New builds a Service. It reads, or at the first start of all writes, how many
-// partitions there are. It starts nothing: every process that admits runs
-// [Service.Certify] and [Service.WatchPending], the workers are [Service.Consume] and
-// [Service.Reconcile]. Close it.
+// New returns a Service. It reads the number of partitions; the first start stores it. New
+// starts no goroutine. Every process that admits runs [Service.Certify] and
+// [Service.WatchPending]; the workers are [Service.Consume] and [Service.Reconcile]. The caller
+// closes the Service.
 func New(ctx context.Context, db *ent.Client, box *outbox.Box, cfg Config) (*Service, error) {
 	cfg.Backlog = cmp.Or(cfg.Backlog, defaultBacklog)
 	if cfg.Now == nil {
@@ -105,8 +105,7 @@ func New(ctx context.Context, db *ent.Client, box *outbox.Box, cfg Config) (*Ser
 	return s, nil
 }
 
-// Close waits for the commits that callers of Order have left, and closes the client
-// of admissions.
+// Close waits for the commits of cancelled Order calls and closes the client of admissions.
 func (s *Service) Close() error {
 	s.admitter.batcher.Wait()
 	s.awaitCommits()

@@ -10,30 +10,30 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A QueueStat is how one queue of orders does, over all processes.
+// QueueStat is the state of one order queue over all processes.
 type QueueStat struct {
-	Name    string        // sale:P, of the partition P
-	Lag     int           // entries that nobody has read
-	Pending int           // entries that a consumer has, and that are not stored
-	Oldest  time.Duration // age of the first of both; 0 if there is none
-	Parked  int           // entries that could not be stored, of the newest
+	Name    string        // sale:P for partition P
+	Lag     int           // unread entries
+	Pending int           // entries that a consumer has read and not stored
+	Oldest  time.Duration // age of the oldest entry; 0 for an empty queue
+	Parked  int           // entries that could not be stored; only the newest are retained
 }
 
-// Stats says how the queues do, in one round trip. An error means that Redis did not
-// tell of all of them.
+// Stats returns the state of all queues, in one round trip. It returns an error if Redis does
+// not answer for all of them.
 func (s *Service) Stats(ctx context.Context) ([]QueueStat, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
-	type asked struct {
+	type replies struct {
 		all, parked *redis.IntCmd
 		pending     *redis.XPendingCmd
 		first       *redis.XMessageSliceCmd
 	}
-	of := make([]asked, s.admitter.partitions)
+	of := make([]replies, s.admitter.partitions)
 	pipe := s.admitter.state.Pipeline()
 	for p := range of {
 		stream := s.admitter.keys.orders(p)
-		of[p] = asked{pipe.XLen(ctx, stream), pipe.XLen(ctx, s.admitter.keys.parked(p)), pipe.XPending(ctx, stream, group), pipe.XRangeN(ctx, stream, "-", "+", 1)}
+		of[p] = replies{pipe.XLen(ctx, stream), pipe.XLen(ctx, s.admitter.keys.parked(p)), pipe.XPending(ctx, stream, group), pipe.XRangeN(ctx, stream, "-", "+", 1)}
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	stats := make([]QueueStat, len(of))
@@ -43,11 +43,11 @@ func (s *Service) Stats(ctx context.Context) ([]QueueStat, error) {
 		switch {
 		case err == nil:
 			pending = int(summary.Count)
-		case redis.HasErrorPrefix(err, "NOGROUP"): // nobody has read yet
+		case redis.HasErrorPrefix(err, "NOGROUP"): // no consumer has started yet
 			err = nil
 		}
 		if err := errors.Join(err, a.all.Err(), a.parked.Err(), a.first.Err()); err != nil {
-			return nil, fmt.Errorf("ask how the queues of orders do: %w", err)
+			return nil, fmt.Errorf("read the order queues: %w", err)
 		}
 		stats[p] = QueueStat{
 			Name: "sale:" + strconv.Itoa(p), Lag: max(0, int(a.all.Val())-pending), Pending: pending,
@@ -57,8 +57,7 @@ func (s *Service) Stats(ctx context.Context) ([]QueueStat, error) {
 	return stats, nil
 }
 
-// ageOf is how long ago the first of some entries was written, by the clock of Redis
-// then and ours now.
+// ageOf returns the age of the first entry. Redis sets its time, so clock differences show.
 func (s *Service) ageOf(entries []redis.XMessage) time.Duration {
 	if len(entries) == 0 {
 		return 0
@@ -67,7 +66,7 @@ func (s *Service) ageOf(entries []redis.XMessage) time.Duration {
 	return max(0, s.cfg.Now().Sub(d.At))
 }
 
-// setQueueGauges sets the gauges.
+// setQueueGauges updates the gauges of the queues.
 func (s *Service) setQueueGauges(ctx context.Context) error {
 	stats, err := s.Stats(ctx)
 	if err != nil {

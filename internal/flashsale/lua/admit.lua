@@ -1,35 +1,36 @@
--- admit: decide, in one step, whether a user gets a piece of a sale, and if so
--- take it from the stock and queue the order.
+--  admit: decide atomically whether a user gets a unit of a sale. If so, take it from the
+--  stock and queue the order.
 --
--- KEYS[1]  the partition's marker: string, the incarnation that was reconciled
--- KEYS[2]  meta of the sale: hash
--- KEYS[3]  its stock: string, pieces left
--- KEYS[4]  the user's bucket of its buyers: hash, user -> order
--- KEYS[5]  entry of this order: hash
--- KEYS[6]  the partition's stream of orders
--- KEYS[7]  what the client's key made: string, an order; absent if it has no key
--- ARGV[1]  the incarnation that the caller expects here
--- ARGV[2]  user
--- ARGV[3]  order
--- ARGV[4]  voucher
--- ARGV[5]  shop
--- ARGV[6]  price, minor units
--- ARGV[7]  most entries of the stream
--- ARGV[8]  the client's key, or ''
--- ARGV[9]  life of what is told about an order, seconds
+--  KEYS[1]  marker of the partition: string, its certified incarnation
+--  KEYS[2]  meta of the sale: hash
+--  KEYS[3]  stock: string, units left
+--  KEYS[4]  the user's bucket of buyers: hash, user -> order
+--  KEYS[5]  entry of this order: hash
+--  KEYS[6]  stream of orders of the partition
+--  KEYS[7]  order of the client's key: string; absent without a key
+--  ARGV[1]  expected incarnation
+--  ARGV[2]  user
+--  ARGV[3]  order
+--  ARGV[4]  voucher
+--  ARGV[5]  shop
+--  ARGV[6]  price, minor units
+--  ARGV[7]  maximum length of the stream
+--  ARGV[8]  the client's key, or ''
+--  ARGV[9]  TTL of KEYS[5] and KEYS[7], seconds
 --
--- returns  { code, order, milliseconds, entries of the stream }, the middle ones
---          as strings, '' for none. Codes, in the order in which they are tested:
---          no_state      something is missing, or was not reconciled
---          repeated      the client's key made this order before
---          held          the user has this order
---          off_sale, not_started, ended, out_of_stock
---          busy          the stream is full
---          admitted
+--  returns  { code, order, milliseconds, length of the stream }, the middle ones as strings,
+--           '' for none. Codes, in the order of their tests:
+--           no_state      a key is missing, or the incarnation is not certified
+--           repeated      the client's key made this order before
+--           held          the user has this order
+--           off_sale, not_started, ended, out_of_stock
+--           busy          the stream is full
+--           admitted
+--  slot     one
+--  cost     O(1)
 --
--- The buyer is tested before the stock: a call that is sent again finds its own
--- order, and is admitted. The clock of a sale is this server's. All keys share the
--- tag {pN}: one slot. O(1).
+--  The test of the buyer precedes the test of the stock: a repeated call finds its own order
+--  and is admitted. All times of a sale are by the clock of this server.
 local user, order = ARGV[2], ARGV[3]
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then
   return { 'no_state', '', '', 0 }

@@ -1,12 +1,12 @@
--- count: what a sale comes to, at one moment.
+--  count: read the counters of a sale at one moment.
 --
--- KEYS[1]  meta of the sale: hash
--- KEYS[2]  its stock: string
--- KEYS[3]… all buckets of its buyers: hashes
+--  KEYS[1]  meta of the sale: hash
+--  KEYS[2]  stock: string
+--  KEYS[3…] all buckets of buyers: hashes
 --
--- returns  { 1 meta and stock are there or 0, buyers, stock, initial stock, number of the edit }
---
--- It changes nothing. All keys share the tag {pN}: one slot. O(buckets).
+--  returns  { 1 if meta and stock exist, else 0; buyers; stock; initial stock; edit number }
+--  slot     one
+--  cost     O(buckets)
 local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq')
 local stock = tonumber(redis.call('GET', KEYS[2]) or '')
 local buyers = 0

@@ -1,18 +1,19 @@
--- edit: bring a sale to what its row says. The stock moves by as much as the
--- initial stock does.
+--  edit: update a sale to its row. The stock changes by as much as the initial stock.
 --
--- KEYS[1]  meta of the sale: hash
--- KEYS[2]  its stock: string
--- ARGV[1]  initial stock
--- ARGV[2]  begin, milliseconds
--- ARGV[3]  end, milliseconds
--- ARGV[4]  '1' on sale, '0' not
--- ARGV[5]  number of the edit that the row has
--- ARGV[6]  '1' to go back to it from a later edit, which was never stored; else '0'
+--  KEYS[1]  meta of the sale: hash
+--  KEYS[2]  stock: string
+--  ARGV[1]  initial stock
+--  ARGV[2]  begin, milliseconds
+--  ARGV[3]  end, milliseconds
+--  ARGV[4]  '1' on sale, '0' not
+--  ARGV[5]  edit number of the row
+--  ARGV[6]  '1' to revert a later edit that was never stored; else '0'
 --
--- returns  done, refused: a later edit is here, missing: meta or stock
+--  returns  done; refused: a later edit is here; missing: no meta or stock
+--  slot     one
+--  cost     O(1)
 --
--- It may be repeated. Both keys share the tag {pN}: one slot. O(1).
+--  Idempotent.
 local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq')
 if not (meta[1] and meta[2]) or redis.call('EXISTS', KEYS[2]) == 0 then
   return 'missing'

@@ -1,15 +1,19 @@
--- lower: take pieces out of a sale, before the database does, if so many are left.
+--  lower: take units out of a sale, before the database does, if enough are left.
 --
--- KEYS[1]  meta of the sale: hash
--- KEYS[2]  its stock: string
--- ARGV[1]  pieces
--- ARGV[2]  number of the edit
+--  KEYS[1]  meta of the sale: hash
+--  KEYS[2]  stock: string
+--  ARGV[1]  units
+--  ARGV[2]  edit number
 --
--- returns  done, also before; refused: not so many are left, or a later edit is here; missing: meta or stock
+--  returns  done, also if it was done before
+--           refused: fewer are left, or a later edit is here
+--           missing: no meta or stock
+--  slot     one
+--  cost     O(1)
 --
--- An edit that failed, and whose pieces were not restored, leaves its number to the next
--- one: what it took is in meta as "by", and the next moves the difference alone, in either
--- direction. It may be repeated. Both keys share the tag {pN}: one slot. O(1).
+--  An edit that failed without restore leaves its number to the next edit. The field "by" of
+--  meta has the units that it took. The next edit moves only the difference, up or down.
+--  Idempotent.
 local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq', 'by')
 local stock = tonumber(redis.call('GET', KEYS[2]) or '')
 if not (stock and meta[1] and meta[2]) then

@@ -1,19 +1,18 @@
--- open: a sale comes into Redis, or comes back complete: meta and stock are set
--- at once, the stock to what the buyers leave. Whoever rebuilds a sale enters its
--- buyers before.
+--  open: set meta and stock of a sale that is incomplete, the stock to initial stock less
+--  buyers. The caller adds the buyers first.
 --
--- KEYS[1]  meta of the sale: hash
--- KEYS[2]  its stock: string
--- KEYS[3]… all buckets of its buyers: hashes
--- ARGV[1]  initial stock
--- ARGV[2]  begin, milliseconds
--- ARGV[3]  end, milliseconds
--- ARGV[4]  '1' on sale, '0' not
--- ARGV[5]  number of the edit that the row has
+--  KEYS[1]  meta of the sale: hash
+--  KEYS[2]  stock: string
+--  KEYS[3…] all buckets of buyers: hashes
+--  ARGV[1]  initial stock
+--  ARGV[2]  begin, milliseconds
+--  ARGV[3]  end, milliseconds
+--  ARGV[4]  '1' on sale, '0' not
+--  ARGV[5]  edit number of the row
 --
--- returns  done, complete: nothing was done
---
--- All keys share the tag {pN}: one slot. O(buckets).
+--  returns  done; complete: nothing was changed
+--  slot     one
+--  cost     O(buckets)
 if redis.call('EXISTS', KEYS[1], KEYS[2]) == 2 then
   return 'complete'
 end

@@ -1,14 +1,15 @@
--- release: the second of the pair of moves. Who has exactly this order of the sale
--- loses it: the buyer is removed and the piece goes back into the stock.
+--  release: remove buyers that have exactly these orders of a sale, and return their units to
+--  the stock.
 --
--- KEYS[1]  stock of the sale: string
--- KEYS[2]  a bucket of its buyers: hash, user -> order
--- ARGV     user, order, user, order … of at most 500 orders
+--  KEYS[1]  stock of the sale: string
+--  KEYS[2]  one bucket of buyers: hash, user -> order
+--  ARGV     user, order, user, order … of at most 500 orders
 --
--- returns  how many were removed
+--  returns  number of removed buyers
+--  slot     one
+--  cost     O(orders)
 --
--- A stock that is missing stays so: whoever sets it counts the buyers. It may be
--- repeated. Both keys share the tag {pN}: one slot. O(orders).
+--  A missing stock stays missing: a later open counts the buyers. Idempotent.
 local moved = 0
 for i = 1, #ARGV, 2 do
   if redis.call('HGET', KEYS[2], ARGV[i]) == ARGV[i + 1] then

@@ -1,14 +1,15 @@
--- reserve: the first of the pair of moves. Who has no order of the sale gets one:
--- the buyer is entered and a piece taken from the stock, even below nothing.
+--  reserve: add buyers without an order of a sale, and take their units from the stock, even
+--  below 0.
 --
--- KEYS[1]  stock of the sale: string
--- KEYS[2]  a bucket of its buyers: hash, user -> order
--- ARGV     user, order, user, order … of at most 500 orders
+--  KEYS[1]  stock of the sale: string
+--  KEYS[2]  one bucket of buyers: hash, user -> order
+--  ARGV     user, order, user, order … of at most 500 orders
 --
--- returns  how many were entered
+--  returns  number of added buyers
+--  slot     one
+--  cost     O(orders)
 --
--- A stock that is missing stays so: whoever sets it counts the buyers. It may be
--- repeated. Both keys share the tag {pN}: one slot. O(orders).
+--  A missing stock stays missing: a later open counts the buyers. Idempotent.
 local moved = 0
 for i = 1, #ARGV, 2 do
   moved = moved + redis.call('HSETNX', KEYS[2], ARGV[i], ARGV[i + 1])

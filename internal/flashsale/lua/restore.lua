@@ -1,14 +1,18 @@
--- restore: take back what lower did, for an edit that was not stored.
+--  restore: revert lower, for an edit that was not stored.
 --
--- KEYS[1]  meta of the sale: hash
--- KEYS[2]  its stock: string
--- ARGV[1]  pieces
--- ARGV[2]  number of the edit
+--  KEYS[1]  meta of the sale: hash
+--  KEYS[2]  stock: string
+--  ARGV[1]  units
+--  ARGV[2]  edit number
 --
--- returns  done; refused: that edit is not the last one here, or it took other pieces: it is the
---          next one, which has its number; or it was stored meanwhile; missing: meta or stock
+--  returns  done
+--           refused: the last edit here is another one, or it took other units because the
+--                    next edit reuses the number, or it was stored meanwhile
+--           missing: no meta or stock
+--  slot     one
+--  cost     O(1)
 --
--- It may be repeated. Both keys share the tag {pN}: one slot. O(1).
+--  Idempotent.
 local meta = redis.call('HMGET', KEYS[1], 'initial', 'seq', 'by')
 if not (meta[1] and meta[2]) or redis.call('EXISTS', KEYS[2]) == 0 then
   return 'missing'

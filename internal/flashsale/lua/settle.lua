@@ -1,13 +1,13 @@
--- settle: set the stock to what the buyers leave, if it is not that.
+--  settle: set the stock to initial stock less buyers, if it differs.
 --
--- KEYS[1]  meta of the sale: hash
--- KEYS[2]  its stock: string
--- KEYS[3]… all buckets of its buyers: hashes
+--  KEYS[1]  meta of the sale: hash
+--  KEYS[2]  stock: string
+--  KEYS[3…] all buckets of buyers: hashes
 --
--- returns  by how much the stock was too high, as a string: '0' if it was right,
---          '' if meta or stock is missing
---
--- All keys share the tag {pN}: one slot. O(buckets).
+--  returns  excess of the stock as a string, '0' if it was right; '' if meta or stock is
+--           missing
+--  slot     one
+--  cost     O(buckets)
 local initial = tonumber(redis.call('HGET', KEYS[1], 'initial') or '')
 local stock = tonumber(redis.call('GET', KEYS[2]) or '')
 if not (initial and stock) then

@@ -1,14 +1,16 @@
--- tidy: forget consumers of a stream's group that are gone: each start of a process
--- brings one with a new name.
+--  tidy: remove idle consumers from a stream's group. Each start of a process adds one with
+--  a new name.
 --
--- KEYS[1]  the partition's stream of orders
--- ARGV[1]  the group
--- ARGV[2]  how long a consumer has asked for nothing, milliseconds
+--  KEYS[1]  stream of orders of the partition
+--  ARGV[1]  group
+--  ARGV[2]  minimum idle time of a consumer, milliseconds
 --
--- returns  how many were forgotten
+--  returns  number of removed consumers
 --
--- Who has entries stays until they were taken over. A living one that is forgotten comes
--- back as it reads. The group must be there. One key. O(consumers).
+--  A consumer with entries stays until they are taken over. A live consumer comes back with
+--  its next read. The group must exist.
+--  slot     one
+--  cost     O(consumers)
 local gone = 0
 for _, consumer in ipairs(redis.call('XINFO', 'CONSUMERS', KEYS[1], ARGV[1])) do
   local is = {}

@@ -1,18 +1,17 @@
--- trim: acknowledge entries of a partition's stream that are decided, and take them out of
--- it, with what is kept about their orders. Where nothing before them waits for its
--- decision, all up to there goes at once, node by node: an entry that is deleted alone has
--- to be looked for in its node.
+--  trim: acknowledge decided entries of a stream and delete them, with the entries of their
+--  orders. If no earlier entry waits for its decision, XTRIM deletes whole nodes. XDEL has to
+--  search the node of each entry.
 --
--- KEYS[1]  the partition's stream of orders
--- KEYS[2…] entries of orders, to be found by number: hashes
--- ARGV[1]  the group of consumers
--- ARGV[2]  milliseconds after which an entry that was delivered and not decided is waited
---          for no longer: entries behind it are deleted alone
--- ARGV[3…] the entries, 1 to 1000, in the order of the stream
+--  KEYS[1]  stream of orders of the partition
+--  KEYS[2…] entries of orders, by number: hashes
+--  ARGV[1]  group
+--  ARGV[2]  milliseconds after its delivery until an undecided entry no longer delays the
+--           deletion of later ones
+--  ARGV[3…] the entries, 1 to 1000, in stream order
 --
--- returns  nothing
--- slot     one
--- cost     O(entries that go), each to be looked for while one before them is under way for long
+--  returns  nothing
+--  slot     one
+--  cost     O(deleted entries); each is searched while an earlier one is late
 redis.call('XACK', KEYS[1], ARGV[1], unpack(ARGV, 3))
 if #KEYS > 1 then
   redis.call('UNLINK', unpack(KEYS, 2))
@@ -21,11 +20,11 @@ local oldest = redis.pcall('XPENDING', KEYS[1], ARGV[1], '-', '+', 1)
 if oldest[1] then
   redis.call('XTRIM', KEYS[1], 'MINID', oldest[1][1])
   if oldest[1][3] < tonumber(ARGV[2]) then
-    return -- what ends it takes these too
+    return -- the deletion of the oldest entry includes these
   end
-elseif not oldest.err then -- the group is there
-  -- Not up to what the caller read last: that may have been on a server that died, before
-  -- this one heard of it.
+elseif not oldest.err then -- the group exists
+  -- The limit is not the last entry of the caller. It may have read that from a server that
+  -- died before this one replicated it.
   local lastMs, lastN = string.match(ARGV[#ARGV], '^(%d+)-(%d+)$')
   for _, g in ipairs(redis.call('XINFO', 'GROUPS', KEYS[1])) do
     local of = {}

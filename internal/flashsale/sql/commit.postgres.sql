@@ -1,23 +1,24 @@
--- commit: store a batch of orders of flash sales, each if its user has no live order of the
--- voucher and a piece is left for it, and take what was stored out of the stock. The rows of
--- the sales are locked first, in the order of their ids. A scalar subquery looks for the
--- holder: it is one probe of an index for each order, whatever the planner knows of the table.
+--  commit: store a batch of flash sale orders and take them out of the stock. An order is
+--  stored if its user has no live order of the voucher and a unit is left.
 --
--- What another transaction stored while this one waited for the lock is not seen, and stops
--- at the index order_live; a piece may then stay that was meant for it. Repeat the statement
--- with those that are left: it sees all, the sales are locked.
+--  The statement locks the rows of the sales first, in id order. A scalar subquery looks up
+--  the live order: one index probe for each order, whatever the statistics are.
 --
--- What is written is what was locked, and not what the row said when the statement began: a
--- CHECK is tested before the update finds that the row has changed since, as it has if a
--- piece came back while this one waited.
+--  The statement does not see rows that another transaction stored while it waited for the
+--  lock. The index order_live rejects their duplicates, and a unit may then stay unsold. Repeat the
+--  statement for the remaining orders: the sales are locked, so it sees all.
 --
--- An order keeps the terms that its voucher has when the statement begins.
+--  The update writes values of the locked row, not of the row at the start of the statement.
+--  A CHECK is evaluated before the update detects a newer row, for example with a released
+--  unit.
 --
--- $1  JSON: [{n: rank, id, user, voucher, shop, price, at: ms or 0 for now, key: text or null,
---     direct: whether window and status are to be asked}]
--- $2  milliseconds that an order may stay unpaid
+--  An order gets the terms of its voucher at the start of the statement.
 --
--- returns  id, created_at, pay_before of each order that was stored
+--  $1  JSON: [{n: rank, id, user, voucher, shop, price, at: ms or 0 for now, key: text or null,
+--      direct: whether to check window and status}]
+--  $2  time to pay, milliseconds
+--
+--  returns  id, created_at, pay_before of each stored order
 WITH input AS MATERIALIZED (
   SELECT i.* FROM json_to_recordset($1::json) AS i(
     n integer, id bigint, "user" bigint, voucher bigint, shop bigint, price bigint, at bigint, key text, direct boolean)

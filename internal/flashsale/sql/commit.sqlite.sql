@@ -1,14 +1,14 @@
--- commit: store a batch of orders of flash sales, each if its user has no live order of the
--- voucher and a piece is left for it. The transaction has the database to itself; it takes
--- what was stored out of the stock by the statement "taken".
+--  commit: store a batch of flash sale orders, each if its user has no live order of the
+--  voucher and a unit is left. The transaction has exclusive access. The statement "taken"
+--  then lowers the stock.
 --
--- An order keeps the terms that its voucher has now.
+--  An order gets the current terms of its voucher.
 --
--- ?1  JSON: [{n: rank, id, user, voucher, shop, price, at: ms or 0 for now, key: text or null,
---     direct: whether window and status are to be asked}]
--- ?2  milliseconds that an order may stay unpaid
+--  ?1  JSON: [{n: rank, id, user, voucher, shop, price, at: ms or 0 for now, key: text or null,
+--      direct: whether to check window and status}]
+--  ?2  time to pay, milliseconds
 --
--- returns  id, created_at, pay_before of each order that was stored
+--  returns  id, created_at, pay_before of each stored order
 WITH input AS MATERIALIZED (
   SELECT value ->> 'n' AS n, value ->> 'id' AS id, value ->> 'user' AS user, value ->> 'voucher' AS voucher, value ->> 'shop' AS shop,
     value ->> 'price' AS price, value ->> 'at' AS at, value ->> 'key' AS key, value ->> 'direct' AS direct,

@@ -1,11 +1,11 @@
--- look: why orders of a batch were not stored. In the transaction of commit, whose locks make
--- the answer final.
+--  look: read why orders of a batch were not stored, in the transaction of commit. Its locks
+--  make the answer final.
 --
--- $1  JSON: [{n, id, user, voucher, key: text or null}]
+--  $1  JSON: [{n, id, user, voucher, key: text or null}]
 --
--- returns  n; refusal by sale and clock ('none': there is no sale, 'off', 'early', 'late' or '');
---          stock; of the row with this id, or nulls: user, voucher, status, failure, created_at;
---          the live order of this user and voucher, or null; the order with this key, or null
+--  returns  n; refusal by sale and clock ('none' without a sale, 'off', 'early', 'late' or '');
+--           stock; of the row with this id, or nulls: user, voucher, status, failure, created_at;
+--           the live order of this user and voucher, or null; the order with this key, or null
 SELECT i.n,
   CASE WHEN f.id IS NULL THEN 'none' WHEN v.status <> 'ON_SALE' THEN 'off' WHEN c.now < f.begins_at THEN 'early' WHEN c.now >= f.ends_at THEN 'late' ELSE '' END,
   COALESCE(f.stock, 0), o.user_id, o.voucher_id, o.status, o.failure, o.created_at,

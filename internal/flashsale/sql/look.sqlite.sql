@@ -1,11 +1,11 @@
--- look: why orders of a batch were not stored. In the transaction of commit, which has the
--- database to itself.
+--  look: read why orders of a batch were not stored, in the transaction of commit, which has
+--  exclusive access.
 --
--- ?1  JSON: [{n, id, user, voucher, key: text or null}]
+--  ?1  JSON: [{n, id, user, voucher, key: text or null}]
 --
--- returns  n; refusal by sale and clock ('none': there is no sale, 'off', 'early', 'late' or '');
---          stock; of the row with this id, or nulls: user, voucher, status, failure, created_at;
---          the live order of this user and voucher, or null; the order with this key, or null
+--  returns  n; refusal by sale and clock ('none' without a sale, 'off', 'early', 'late' or '');
+--           stock; of the row with this id, or nulls: user, voucher, status, failure, created_at;
+--           the live order of this user and voucher, or null; the order with this key, or null
 WITH input AS MATERIALIZED (
   SELECT value ->> 'n' AS n, value ->> 'id' AS id, value ->> 'user' AS user, value ->> 'voucher' AS voucher, value ->> 'key' AS key,
     CAST(round(unixepoch('subsec') * 1000) AS INTEGER) AS now

@@ -1,10 +1,10 @@
--- pieces: a page of sales, with the orders that hold a piece of each. In one statement: stock
--- and orders change together, in the transactions of others.
+--  pieces: read a page of sales with the numbers of their live orders. One statement reads
+--  both, because transactions change stock and orders together.
 --
--- $1  id behind which the page begins
--- $2  most sales
+--  $1  last id of the previous page
+--  $2  page size
 --
--- returns  id, initial stock, stock, live orders
+--  returns  id, initial stock, stock, live orders
 SELECT f.id, f.initial_stock, f.stock, (
   SELECT count(*) FROM orders AS o
   WHERE o.voucher_id = f.id AND o.one_per_user AND o.status <> 'CANCELLED' AND o.status <> 'REFUNDED' AND o.status <> 'FAILED'

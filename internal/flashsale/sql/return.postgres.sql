@@ -1,7 +1,7 @@
--- return: give pieces back to sales, in the transaction that ends their orders. The rows are
--- locked in the order of their ids, as commit does.
+--  return: return units to sales, in the transaction that ends their orders. It locks the
+--  rows in id order, like commit.
 --
--- $1  JSON: [{voucher, n: pieces}]
+--  $1  JSON: [{voucher, n: units}]
 UPDATE flash_sales AS f SET stock = f.stock + t.n
 FROM (
   SELECT s.id, i.n

@@ -1,6 +1,6 @@
--- return: give pieces back to sales, in the transaction that ends their orders.
+--  return: return units to sales, in the transaction that ends their orders.
 --
--- ?1  JSON: [{voucher, n: pieces}]
+--  ?1  JSON: [{voucher, n: units}]
 UPDATE flash_sales SET stock = stock + t.n
 FROM (SELECT value ->> 'voucher' AS voucher, value ->> 'n' AS n FROM json_each(?1)) AS t
 WHERE id = t.voucher

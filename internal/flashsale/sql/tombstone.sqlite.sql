@@ -1,9 +1,9 @@
--- tombstone: store orders that failed, under numbers that nobody has a row for. The row owns
--- the number from then on: an order that comes late finds it.
+--  tombstone: store failed orders under numbers without a row. The row then owns the number:
+--  a late order finds it.
 --
--- ?1  JSON: [{id, user, voucher, shop: or 0, price: or 0, at: ms or 0 for now, code}]; what is 0 is the voucher's
+--  ?1  JSON: [{id, user, voucher, shop: or 0, price: or 0, at: ms or 0 for now, code}]; for 0 the voucher's value counts
 --
--- returns  id, created_at, pay_before of each that was stored
+--  returns  id, created_at, pay_before of each stored row
 INSERT INTO orders (id, user_id, voucher_id, shop_id, status, one_per_user, flash, pay_value, terms_id, failure, version, tallied, created_at, pay_before)
 SELECT t.id, t.user, t.voucher, t.shop, 'FAILED', true, true, t.price, t.terms_id, t.code, 1, false, t.at, t.at
 FROM (
