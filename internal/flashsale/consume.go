@@ -19,39 +19,39 @@ import (
 )
 
 const (
-	readBlock             = time.Second     // longest wait for new entries
-	readTimeout           = 2 * time.Second // for their arrival, beyond that
-	takeOverIdle          = 5 * time.Second // that an entry lay with a consumer who may be dead; more than a statement may take
+	readBlock             = time.Second     // maximum wait for new entries
+	readTimeout           = 2 * time.Second // extra time for their transfer
+	takeOverIdle          = 5 * time.Second // idle time of an entry before a takeover; more than a statement may take
 	takeOverEvery         = time.Second
-	tidyEvery             = 60                   // looks for such entries
-	consumerIdle          = 10 * time.Minute     // that a consumer without entries is remembered
-	maxConcurrentCommits  = 2                    // of a process
-	maxGather             = 5 * time.Millisecond // that orders gather behind a small commit
-	maxConcurrentFinishes = 4                    // batches that are committed, and told and acknowledged beside the next commits
-	maxDeliveries         = 5                    // beyond, an entry is suspected of killing consumers
+	tidyEvery             = 60                   // in runs of takeOver
+	consumerIdle          = 10 * time.Minute     // idle time before a consumer without entries is removed
+	maxConcurrentCommits  = 2                    // per process
+	maxGather             = 5 * time.Millisecond // maximum wait for more orders after a small commit
+	maxConcurrentFinishes = 4                    // committed batches that are published and acknowledged in parallel with the next commits
+	maxDeliveries         = 5                    // more deliveries suggest that an entry kills consumers
 	maxPause              = time.Second
 )
 
-// A delivery is an entry of a partition's stream that is this consumer's.
+// delivery is a stream entry assigned to this consumer.
 type delivery struct {
 	attempt
 	id         string // of the entry
 	partition  int
-	marker     string // of its partition, that was certified when it was read
-	deliveries int64  // that it was delivered
-	malformed  error  // why it is no order
+	marker     string // certified marker of its partition at the time of the read
+	deliveries int64  // number of deliveries
+	malformed  error  // the entry is not an order
 }
 
-// A consumer is one run of [Service.Consume].
+// consumer is one run of [Service.Consume].
 type consumer struct {
 	s        *Service
-	rdb      redis.UniversalClient // whose commands may block
-	slots    chan struct{}         // one for each commit under way
-	finishes chan struct{}         // one for each batch that is committed and not ended
+	rdb      redis.UniversalClient // for blocking commands
+	slots    chan struct{}         // one per running commit
+	finishes chan struct{}         // one per committed batch that is not finished
 	commits  sync.WaitGroup
 	mu       sync.Mutex
-	active   map[entryID]bool // entries that are being decided: they may look idle
-	failing  int              // batches that the database does not take
+	active   map[entryID]bool // entries of running batches: they may look idle
+	failing  int              // batches that the database does not accept
 }
 
 func newConsumer(s *Service, rdb redis.UniversalClient) *consumer {
@@ -65,21 +65,20 @@ type entryID struct {
 	id        string
 }
 
-// Consume stores the orders that Redis admitted, until ctx ends; then it finishes
-// the batches in hand and returns nil. Any number of processes may do so at once:
-// an entry that one of them took and did not finish is taken over by another after
-// five seconds, and an order that is stored already is not stored again. An entry is
-// acknowledged only when its order has a row, or when it was parked.
+// Consume stores the orders that Redis admitted, until ctx ends. Then it finishes the current
+// batches and returns nil. Any number of processes may run it. Another consumer takes over an
+// entry that is unfinished after five seconds. An order is stored only once. An entry is
+// acknowledged only when its order has a row or the entry is parked.
 //
-// While the database is away nothing is acknowledged, and nothing more is read.
+// While the database is unavailable, Consume acknowledges and reads nothing.
 func (s *Service) Consume(ctx context.Context) error {
 	rdb, err := redisdb.NewBlockingClient(s.cfg.State, readBlock+readTimeout)
 	if err != nil {
 		return fmt.Errorf("consume orders of flash sales: %w", err)
 	}
 	defer func() { _ = rdb.Close() }()
-	// go-redis notices the end of a context only when it has answered. What it was
-	// about to hand out is then taken over, as from a process that died.
+	// go-redis returns only after a reply, even if the context has ended. Another consumer
+	// takes over the entries of a late reply.
 	defer context.AfterFunc(ctx, func() { _ = rdb.Close() })()
 	c := newConsumer(s, rdb)
 	var readers sync.WaitGroup
@@ -92,7 +91,7 @@ func (s *Service) Consume(ctx context.Context) error {
 	return nil
 }
 
-// readers are the partitions, together if they are on one node.
+// readers returns the partitions by reader. Partitions on one node share a reader.
 func (s *Service) readers() [][]int {
 	var one []int
 	var each [][]int
@@ -135,12 +134,12 @@ func (c *consumer) readStreams(ctx context.Context, partitions []int) {
 			c.s.writer.m.event(eventFailed)
 			c.s.recordFailure(ctx, doingRead, err)
 		}
-		_ = clock.Sleep(ctx, pauseAfter(failures)) // the loop sees that ctx ended
+		_ = clock.Sleep(ctx, pauseAfter(failures)) // the loop checks ctx
 	}
 }
 
-// pauseAfter is a pause that grows with failures in a row, at random between half
-// and all of it.
+// pauseAfter returns a pause that grows with consecutive failures, at random between half and
+// all of its maximum.
 func pauseAfter(failures int) time.Duration {
 	full := min(10*time.Millisecond<<min(failures, 10), maxPause)
 	return full/2 + rand.N(full/2+1)
@@ -164,12 +163,12 @@ func (c *consumer) makeGroups(ctx context.Context, partitions []int) error {
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
-		return fmt.Errorf("make the groups of consumers: %w", err)
+		return fmt.Errorf("create consumer groups: %w", err)
 	}
 	return nil
 }
 
-// read waits for new entries and has them decided.
+// read waits for new entries and starts to decide them.
 func (c *consumer) read(ctx context.Context, partitions []int) error {
 	streams := make([]string, 0, 2*len(partitions))
 	byName := make(map[string]int, len(partitions))
@@ -206,10 +205,10 @@ func (c *consumer) read(ctx context.Context, partitions []int) error {
 	return nil
 }
 
-// gather waits for the end of a small commit, and half as long again: its orders come in
-// fewer transactions, and a transaction costs as much as dozens of rows. Those who just
-// heard of theirs are gone by then, and who comes next has arrived. Two commits about one
-// sale would wait for its row anyway. A commit that hangs is not waited for.
+// gather waits for the end of a small commit, and half of its duration again. Orders then
+// arrive in fewer transactions, and a transaction costs as much as dozens of rows. The pause
+// covers callers that order again after a reply. A second commit of the same sale would wait
+// for its row anyway. gather does not wait for a commit that hangs.
 func gather(ctx context.Context, committed <-chan struct{}, begin time.Time) {
 	if committed == nil {
 		return
@@ -218,20 +217,20 @@ func gather(ctx context.Context, committed <-chan struct{}, begin time.Time) {
 	defer long.Stop()
 	select {
 	case <-committed:
-		_ = clock.Sleep(ctx, min(time.Since(begin)/2, maxGather)) // the loop sees that ctx ended
+		_ = clock.Sleep(ctx, min(time.Since(begin)/2, maxGather)) // the loop checks ctx
 	case <-long.C:
 	case <-ctx.Done():
 	}
 }
 
-// deliveryOf reads an entry as admit.lua wrote it.
+// deliveryOf parses an entry of admit.lua.
 func deliveryOf(partition int, marker string, m redis.XMessage) delivery {
 	d := delivery{id: m.ID, partition: partition, marker: marker, deliveries: 1}
 	number := func(field string) int64 {
 		text, _ := m.Values[field].(string)
 		n, err := strconv.ParseInt(text, 10, 64)
 		if err != nil || n < 0 {
-			d.malformed = errors.Join(d.malformed, fmt.Errorf("field %s is %.40q", field, text))
+			d.malformed = errors.Join(d.malformed, fmt.Errorf("invalid field %s: %.40q", field, text))
 			return 0
 		}
 		return n
@@ -241,14 +240,14 @@ func deliveryOf(partition int, marker string, m redis.XMessage) delivery {
 	d.key, _ = m.Values["k"].(string)
 	d.final = true
 	if d.malformed == nil && sequence.Partition(d.Order) != partition {
-		d.malformed = fmt.Errorf("order %d is not of partition %d", d.Order, partition)
+		d.malformed = fmt.Errorf("invalid partition of order %d: got %d", d.Order, partition)
 	}
 	return d
 }
 
-// decide has deliveries decided, in batches beside each other. It returns when all
-// are under way: while the database is slow, no more is read. The channel is closed when
-// the last of the batches is committed, or given up; nil if there was none.
+// decide starts batches of deliveries and returns when all run, so a slow database slows down
+// reads. It closes the channel when the last batch is committed or given up. The channel is nil
+// without a batch.
 func (c *consumer) decide(ctx context.Context, all []delivery) (committed <-chan struct{}) {
 	all = c.markActive(all)
 	var valid []delivery
@@ -268,7 +267,7 @@ func (c *consumer) decide(ctx context.Context, all []delivery) (committed <-chan
 	return committed
 }
 
-// launch settles a batch when there is room for one more commit.
+// launch runs a batch as soon as another commit may start.
 func (c *consumer) launch(ctx context.Context, batch []delivery) <-chan struct{} {
 	select {
 	case c.slots <- struct{}{}:
@@ -289,7 +288,7 @@ func (c *consumer) launch(ctx context.Context, batch []delivery) <-chan struct{}
 	return over
 }
 
-// markActive marks deliveries as being in hand, and leaves out those that are.
+// markActive marks deliveries as active and omits those that already are.
 func (c *consumer) markActive(all []delivery) []delivery {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,10 +322,10 @@ func (c *consumer) isFailing() bool {
 	return c.failing > 0
 }
 
-// storeBatch decides a batch and ends its entries. While the database is away it tries
-// again, until ctx ends: then the entries stay, for who takes them over. A batch
-// with something in it that the database refuses is halved until that is found. It calls
-// committed when the next commit may begin.
+// storeBatch decides a batch and acknowledges its entries. While the database is unavailable,
+// it retries until ctx ends; then another consumer takes over the entries. It splits a batch
+// that the database rejects, down to the bad entry. It calls committed when the next commit may
+// start.
 func (c *consumer) storeBatch(ctx context.Context, batch []delivery, committed func()) {
 	if len(batch) == 1 && batch[0].malformed != nil {
 		c.park(ctx, batch[0], batch[0].malformed)
@@ -358,11 +357,11 @@ func (c *consumer) storeBatch(ctx context.Context, batch []delivery, committed f
 			defer c.addFailing(-1)
 		}
 		c.s.recordFailure(ctx, doingCommit, err)
-		_ = clock.Sleep(ctx, pauseAfter(failures)) // one more try when ctx ended: the batch is in hand
+		_ = clock.Sleep(ctx, pauseAfter(failures)) // one last attempt after the end of ctx
 	}
 }
 
-// commit does not end with ctx: the batch is in hand.
+// commit continues after the end of ctx.
 func (c *consumer) commit(ctx context.Context, batch []delivery) (committed, error) {
 	attempts := make([]attempt, len(batch))
 	for i := range batch {
@@ -371,8 +370,8 @@ func (c *consumer) commit(ctx context.Context, batch []delivery) (committed, err
 	return c.s.writer.commit(context.WithoutCancel(ctx), attempts)
 }
 
-// finish tells of a decided batch and ends its entries. What fails here is done
-// when the entries are taken over: their orders have rows.
+// finish publishes a decided batch and acknowledges its entries. A takeover repeats failed
+// steps: the orders have rows.
 func (c *consumer) finish(ctx context.Context, batch []delivery, done committed) {
 	c.s.afterCommit(ctx, done)
 	for i, o := range done.outcomes {
@@ -389,10 +388,10 @@ func (c *consumer) finish(ctx context.Context, batch []delivery, done committed)
 	}
 }
 
-// reserveStale reserves what was read from another Redis than the one that is
-// certified now: a reconciler may have looked between the two, when Redis had
-// forgotten the buyers and the database did not know the orders yet. It may have been
-// that of another process, so Redis is asked, and not our certificate.
+// reserveStale reserves orders that were read under another marker than the current one. A
+// reconciler may have run in between, when Redis had lost the buyers and the database did not
+// have the orders yet. That reconciler may be in another process, so reserveStale reads the
+// markers from Redis.
 func (c *consumer) reserveStale(ctx context.Context, batch []delivery, outcomes []outcome) error {
 	var numbers []int64
 	var markers map[int]string
@@ -431,7 +430,7 @@ func (c *consumer) releaseRefused(ctx context.Context, batch []delivery, outcome
 	return c.s.release(ctx, holds)
 }
 
-// acknowledge ends the entries of a batch.
+// acknowledge deletes the entries of a batch.
 func (c *consumer) acknowledge(ctx context.Context, batch []delivery) error {
 	ids, orders := map[int][]string{}, map[int][]int64{}
 	for _, d := range batch {
@@ -447,15 +446,15 @@ func (c *consumer) acknowledge(ctx context.Context, batch []delivery) error {
 	return errors.Join(failed...)
 }
 
-// takeOver looks for entries that lie with consumers who may be dead, this one's
-// earlier tries included. Not while the database is away: they would go round.
+// takeOver takes over idle entries of all consumers, earlier attempts of this one included. It
+// pauses while the database is unavailable: the entries would only change consumers.
 func (c *consumer) takeOver(ctx context.Context) {
 	for n := 0; clock.Sleep(ctx, takeOverEvery) == nil; n++ {
 		if c.isFailing() {
 			continue
 		}
 		err := c.claim(ctx)
-		if err == nil && n%tidyEvery == 0 { // the groups are there
+		if err == nil && n%tidyEvery == 0 { // the groups exist
 			err = c.s.admitter.removeIdleConsumers(ctx, c.s.idle)
 		}
 		if err != nil && ctx.Err() == nil && !redis.HasErrorPrefix(err, "NOGROUP") {
@@ -505,7 +504,7 @@ func (c *consumer) claim(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-// deliveryCounts is how often entries that this consumer has were delivered.
+// deliveryCounts returns the number of deliveries by entry of this consumer.
 func (c *consumer) deliveryCounts(ctx context.Context, partition int, messages []redis.XMessage) (map[string]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -514,7 +513,7 @@ func (c *consumer) deliveryCounts(ctx context.Context, partition int, messages [
 		Start: messages[0].ID, End: messages[len(messages)-1].ID, Count: 2 * maxBatch,
 	}).Result()
 	if err != nil {
-		return nil, fmt.Errorf("ask how often entries were delivered: %w", err)
+		return nil, fmt.Errorf("read delivery counts of partition %d: %w", partition, err)
 	}
 	times := make(map[string]int64, len(list))
 	for _, p := range list {

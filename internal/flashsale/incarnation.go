@@ -18,49 +18,50 @@ import (
 )
 
 const (
-	certifyEvery   = 2 * time.Second        // without being kicked
-	certifyPause   = 20 * time.Millisecond  // between two looks, however often they are asked for
-	retryPause     = 100 * time.Millisecond // after a look that left something to do
-	probeTimeout   = 2 * time.Second        // of one look
-	compareTimeout = 2 * time.Minute        // of comparing a sale
+	certifyEvery   = 2 * time.Second        // without a kick
+	certifyPause   = 20 * time.Millisecond  // minimum pause between two runs
+	retryPause     = 100 * time.Millisecond // after a run that left work undone
+	probeTimeout   = 2 * time.Second        // of one probe
+	compareTimeout = 2 * time.Minute        // of the comparison of one sale
 )
 
-// errUncertified is why nothing is admitted: this process has not seen yet that the
-// Redis of the moment was compared with the database.
+// errUncertified reports that this process has not yet seen a comparison of the current Redis
+// with the database, so it admits nothing there.
 var errUncertified error = uncertifiedError{}
 
 type uncertifiedError struct{}
 
-func (uncertifiedError) Error() string { return "this Redis is not certified for sales" }
+func (uncertifiedError) Error() string { return "Redis is not certified for flash sales" }
 
-// Unsent says that Redis never saw the command, to who does not know this package.
+// Unsent reports that Redis did not receive the command. Package redisdb checks for this
+// method.
 func (uncertifiedError) Unsent() bool { return true }
 
-// certificates is what a process knows about which Redis may admit.
+// certificates records which Redis servers may admit.
 //
-// An incarnation is one life of one server as a master. A partition's marker is
-// the incarnation that was compared with the database, and a random word: after a
-// flush the server is the same, but the marker is not.
+// An incarnation is one life of a server as a master. The marker of a partition is the
+// incarnation that was compared with the database, and a random word. After a flush the server
+// is the same, but the marker is missing.
 type certificates struct {
 	current     atomic.Pointer[certificate]
-	unreachable atomic.Pointer[[]bool] // partitions of which the last look got no answer
-	kicked      chan struct{}          // holds one if somebody wants them looked at
+	unreachable atomic.Pointer[[]bool] // partitions without an answer to the last probe
+	kicked      chan struct{}          // buffer of one: a request for a run
 
 	mu         sync.Mutex
-	suspects   []suspectPartition // of each partition
-	incomplete map[int64]bool     // vouchers that admit.lua found so
+	suspects   []suspectPartition // by partition
+	incomplete map[int64]bool     // vouchers of sales that admit.lua found incomplete
 }
 
-// A suspectPartition is about a partition in which orders may have been made past Redis.
+// suspectPartition records that a partition may lack orders that were stored past Redis.
 type suspectPartition struct {
-	count   int  // by each suspicion: what was begun before it certifies nothing
-	suspect bool // a certificate needs a comparison of this process's own
+	count   int  // number of suspicions; a certificate is valid only if it has not changed meanwhile
+	suspect bool // a certificate needs a comparison by this process
 }
 
-// A certificate names what was reconciled. It is not changed any more.
+// certificate names the certified markers and servers. It is immutable.
 type certificate struct {
-	markers []string        // of each partition, "" while it has no certificate
-	servers map[string]bool // incarnations to which a connection may be made
+	markers []string        // by partition, "" without a certificate
+	servers map[string]bool // incarnations that may be connected to
 }
 
 func newCertificates(partitions int) *certificates {
@@ -70,7 +71,7 @@ func newCertificates(partitions int) *certificates {
 	return c
 }
 
-// marker is that of a partition, "" if it has no certificate.
+// marker returns the marker of a partition, or "" without a certificate.
 func (c *certificate) marker(partition int) string {
 	if partition < len(c.markers) {
 		return c.markers[partition]
@@ -80,14 +81,14 @@ func (c *certificate) marker(partition int) string {
 
 func (c *certificates) expected(partition int) string { return c.current.Load().marker(partition) }
 
-// isUnreachable reports whether the last look at a partition got no answer: then nothing is
-// being compared, and its door will not open soon.
+// isUnreachable reports whether the last probe of a partition failed. Then no comparison is
+// running, and admissions do not resume soon.
 func (c *certificates) isUnreachable(partition int) bool {
 	unseen := *c.unreachable.Load()
 	return partition < len(unseen) && unseen[partition]
 }
 
-// recordProbe notes which partitions answered a look.
+// recordProbe records which partitions answered a probe.
 func (c *certificates) recordProbe(seen []partitionState) {
 	unseen := make([]bool, len(seen))
 	for p, got := range seen {
@@ -96,7 +97,7 @@ func (c *certificates) recordProbe(seen []partitionState) {
 	c.unreachable.Store(&unseen)
 }
 
-// kick has them looked at soon.
+// kick requests a run of certify.
 func (c *certificates) kick() {
 	select {
 	case c.kicked <- struct{}{}:
@@ -104,7 +105,8 @@ func (c *certificates) kick() {
 	}
 }
 
-// markIncomplete has a sale made whole soon; or if it is, the marker was not.
+// markIncomplete requests a rebuild of a sale. If the sale is complete, its marker was not the
+// expected one, and the run finds the new marker.
 func (c *certificates) markIncomplete(voucher int64) {
 	c.mu.Lock()
 	if len(c.incomplete) < chunkSize {
@@ -124,8 +126,8 @@ func (c *certificates) takeIncomplete() (vouchers []int64) {
 	return vouchers
 }
 
-// suspect has this process admit nothing to partitions by Redis before it compared
-// their running sales with the database: orders were made there that Redis does not know.
+// suspect stops admissions of this process to partitions until it has compared their running
+// sales with the database. Redis lacks orders that were stored past it.
 func (c *certificates) suspect(partitions ...int) {
 	c.mu.Lock()
 	now := c.current.Load()
@@ -148,9 +150,8 @@ func (c *certificates) snapshotSuspects() []suspectPartition {
 	return slices.Clone(c.suspects)
 }
 
-// publish makes a certificate hold, and ends the doubts about what it covers. It leaves
-// out the partitions of which there was a suspicion since it was begun, and reports false
-// if there are any.
+// publish stores a certificate and clears the suspicions that it covers. It omits partitions
+// with a suspicion since begun, and returns false if there are any.
 func (c *certificates) publish(begun []suspectPartition, cert *certificate) (all bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -167,7 +168,7 @@ func (c *certificates) publish(begun []suspectPartition, cert *certificate) (all
 	return all
 }
 
-// suspect is [certificates.suspect], which the metrics show at once.
+// suspect is [certificates.suspect]. It also updates the metrics.
 func (s *Service) suspect(partitions ...int) {
 	s.admitter.certs.suspect(partitions...)
 	for _, p := range partitions {
@@ -175,9 +176,9 @@ func (s *Service) suspect(partitions ...int) {
 	}
 }
 
-// MarkSuspect has this process admit nothing by Redis before it has compared all running sales
-// with the database, which may have lost its latest commits: a standby was promoted that
-// was behind. Until then orders go past Redis.
+// MarkSuspect stops admissions of this process through Redis until it has compared all running
+// sales with the database. Call it when the database may have lost its latest commits, after
+// the promotion of a late standby. Until then orders bypass Redis.
 func (s *Service) MarkSuspect() {
 	all := make([]int, s.admitter.partitions)
 	for p := range all {
@@ -186,8 +187,8 @@ func (s *Service) MarkSuspect() {
 	s.suspect(all...)
 }
 
-// allowConn lets a connection of the sale client come into being, if its server is
-// certified: a restart and a failover end all connections.
+// allowConn accepts a new connection of the sale client if its server is certified. A restart
+// and a failover end all connections.
 func (s *Service) allowConn(ctx context.Context, conn *redis.Conn) error {
 	got, err := identify(ctx, conn)
 	if err == nil && s.admitter.certs.current.Load().servers[got.incarnation] {
@@ -200,21 +201,21 @@ func (s *Service) allowConn(ctx context.Context, conn *redis.Conn) error {
 	return errUncertified
 }
 
-// A server is what a Redis says about itself.
+// server identifies a Redis server.
 type server struct {
 	incarnation string
-	policy      string // what it drops when its memory is full; "" if it does not say
+	policy      string // maxmemory-policy; "" if unknown
 }
 
-// evicts reports whether it may drop keys of a sale, which do not expire.
+// evicts reports whether the server may drop keys of a sale, which have no expiry.
 func (s server) evicts() bool { return strings.HasPrefix(s.policy, "allkeys-") }
 
-// errReplica: what it holds is another's, which may be ahead.
-var errReplica = errors.New("this Redis is a replica")
+// errReplica reports a replica. Its master may be ahead of it.
+var errReplica = errors.New("Redis is a replica")
 
-var errNoRunID = errors.New("this Redis does not tell its run id: sales go through the database alone")
+var errNoRunID = errors.New("Redis reports no run_id: flash sales bypass it")
 
-// identify asks one server, by one connection, who it is.
+// identify reads the identity of the server behind one connection.
 func identify(ctx context.Context, conn *redis.Conn) (server, error) {
 	pipe := conn.Pipeline()
 	parts := []*redis.StringCmd{pipe.Info(ctx, "server"), pipe.Info(ctx, "replication"), pipe.Info(ctx, "memory")}
@@ -223,7 +224,7 @@ func identify(ctx context.Context, conn *redis.Conn) (server, error) {
 	for _, part := range parts {
 		text, err := part.Result()
 		if _, answered := errors.AsType[redis.Error](err); err != nil && !answered {
-			return server{}, fmt.Errorf("ask Redis who it is: %w", err)
+			return server{}, fmt.Errorf("read the identity of Redis: %w", err)
 		}
 		for line := range strings.Lines(text) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -239,15 +240,15 @@ func identify(ctx context.Context, conn *redis.Conn) (server, error) {
 	return server{incarnation: info["run_id"] + ":" + info["master_replid"], policy: info["maxmemory_policy"]}, nil
 }
 
-// A partitionState is what one look showed of a partition.
+// partitionState is the result of a probe for one partition.
 type partitionState struct {
 	server
 	marker string
-	err    error // why nothing was seen
+	err    error // the probe failed
 }
 
-// probe asks for all partitions who holds them, and how they are marked. A server
-// that does not answer hides its own partitions alone.
+// probe reads the server and the marker of each partition. A server that does not answer
+// affects only its own partitions.
 func (g *admitter) probe(ctx context.Context) []partitionState {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
@@ -275,13 +276,13 @@ func (g *admitter) probe(ctx context.Context) []partitionState {
 	for p, cmd := range markers {
 		var err error
 		if seen[p].marker, err = cmd.Result(); err != nil && !errors.Is(err, redis.Nil) {
-			seen[p].err = errors.Join(seen[p].err, fmt.Errorf("read the marker of partition %d: %w", p, err))
+			seen[p].err = errors.Join(seen[p].err, fmt.Errorf("read marker of partition %d: %w", p, err))
 		}
 	}
 	return seen
 }
 
-// nodeOf is the client of the server where a partition lies.
+// nodeOf returns a client of the server that has a partition.
 func (g *admitter) nodeOf(ctx context.Context, p int) (*redis.Client, error) {
 	switch c := g.state.(type) {
 	case *redis.Client:
@@ -289,11 +290,11 @@ func (g *admitter) nodeOf(ctx context.Context, p int) (*redis.Client, error) {
 	case *redis.ClusterClient:
 		node, err := c.MasterForKey(ctx, g.keys.open(p))
 		if err != nil {
-			return nil, fmt.Errorf("find the node of partition %d: %w", p, err)
+			return nil, fmt.Errorf("find node of partition %d: %w", p, err)
 		}
 		return node, nil
 	}
-	return nil, fmt.Errorf("a Redis client of type %T cannot hold sales", g.state)
+	return nil, fmt.Errorf("unknown Redis client %T (want *redis.Client or *redis.ClusterClient)", g.state)
 }
 
 func (g *admitter) mark(ctx context.Context, p int, marker string) error {
@@ -305,7 +306,7 @@ func (g *admitter) mark(ctx context.Context, p int, marker string) error {
 	return nil
 }
 
-// markers reads the markers of the partitions of a batch, "" where there is none.
+// markers returns the markers of the partitions of a batch, "" for none.
 func (g *admitter) markers(ctx context.Context, batch []delivery) (map[int]string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -321,21 +322,21 @@ func (g *admitter) markers(ctx context.Context, batch []delivery) (map[int]strin
 	for p, cmd := range cmds {
 		var err error
 		if markers[p], err = cmd.Result(); err != nil && !errors.Is(err, redis.Nil) {
-			return nil, fmt.Errorf("read the marker of partition %d: %w", p, err)
+			return nil, fmt.Errorf("read marker of partition %d: %w", p, err)
 		}
 	}
 	return markers, nil
 }
 
-// markedFor reports whether a marker was written for an incarnation.
+// markedFor reports whether a marker belongs to an incarnation.
 func markedFor(marker, incarnation string) bool {
 	name, _, ok := strings.Cut(marker, " ")
 	return ok && name == incarnation
 }
 
-// Certify keeps this process's certificates until ctx ends: it looks every two
-// seconds, and at once when an admission found a server that it does not know, or a
-// sale that is not whole, which it rebuilds. Every process that admits runs it.
+// Certify updates the certificates of this process until ctx ends. It runs every two seconds,
+// and at once after an admission that found an unknown server or an incomplete sale, which it
+// rebuilds. Every process that admits runs it.
 func (s *Service) Certify(ctx context.Context) error {
 	certs := s.admitter.certs
 	tick := time.NewTicker(certifyEvery)
@@ -365,10 +366,10 @@ func (s *Service) Certify(ctx context.Context) error {
 	return nil
 }
 
-// certify looks once. It reports whether another process is at work on a partition.
+// certify runs once. It returns true if another process is comparing a partition.
 func (s *Service) certify(ctx context.Context) (again bool, err error) {
 	certs := s.admitter.certs
-	doubts := certs.snapshotSuspects() // first: what is kept below was no certificate after a suspicion
+	doubts := certs.snapshotSuspects() // first: a suspicion from here on invalidates the certificate
 	before := certs.current.Load()
 	seen := s.admitter.probe(ctx)
 	certs.recordProbe(seen)
@@ -378,7 +379,7 @@ func (s *Service) certify(ctx context.Context) (again bool, err error) {
 		var marker string
 		var e error
 		switch {
-		case got.err != nil: // connections that were made stay good
+		case got.err != nil: // existing connections stay valid
 			marker, e = before.marker(p), got.err
 		case got.evicts():
 		case markedFor(got.marker, got.incarnation) && !doubts[p].suspect:
@@ -400,10 +401,10 @@ func (s *Service) certify(ctx context.Context) (again bool, err error) {
 	return again, err
 }
 
-// reconcilePartition compares all running sales of a partition with the database,
-// unless another process does, and returns the new marker; "" if another is at it.
-// Where another was faster, its marker will do if there is no doubt.
-func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation string, doubtful bool) (marker string, err error) {
+// reconcilePartition compares all running sales of a partition with the database and returns
+// the new marker, or "" if another process is comparing. It returns the marker of another
+// process that was faster, unless the partition is suspect.
+func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation string, suspect bool) (marker string, err error) {
 	_, err = s.tryLocked(ctx, "sale.partition."+strconv.Itoa(p), func(ctx context.Context) error {
 		reading, cancel := context.WithTimeout(ctx, compareTimeout)
 		defer cancel()
@@ -411,7 +412,7 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return err
 		}
-		if markedFor(got, incarnation) && !doubtful {
+		if markedFor(got, incarnation) && !suspect {
 			marker = got
 			return nil
 		}
@@ -420,7 +421,7 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 			return err
 		}
 		q := queues{}
-		for _, sale := range sales { // each has its time: however many there are, the partition opens
+		for _, sale := range sales { // each sale has its own timeout, so the partition opens with any number of sales
 			one, cancel := context.WithTimeout(ctx, compareTimeout)
 			err := s.compareSale(one, sale, q)
 			cancel()
@@ -428,7 +429,7 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 				return err
 			}
 		}
-		// So that the first admissions need not bring it along; they do where this failed.
+		// Preload the script for the first admissions. They send it themselves if this fails.
 		_ = admitScript.Load(reading, s.admitter.state).Err()
 		m := incarnation + " " + rand.Text()
 		if err := s.admitter.mark(ctx, p, m); err != nil {
@@ -444,28 +445,29 @@ func (s *Service) reconcilePartition(ctx context.Context, p int, incarnation str
 	return marker, nil
 }
 
-// warnPolicy says what an operator has to change.
+// warnPolicy reports eviction policies that an operator must change.
 func (s *Service) warnPolicy(ctx context.Context, seen []partitionState) {
 	evicts := false
 	for _, got := range seen {
 		evicts = evicts || got.evicts()
 		if got.err == nil && got.policy == "" && s.unreadable.CompareAndSwap(false, true) {
-			s.cfg.Log.WarnContext(ctx, "this Redis does not tell its maxmemory-policy; sales need one that is not allkeys-*")
+			s.cfg.Log.WarnContext(ctx, "cannot read Redis maxmemory-policy", "hint", "flash sales need a policy other than allkeys-*")
 		}
 	}
 	s.m.evicting.Set(0)
 	if evicts {
 		s.m.evicting.Set(1)
 		if s.evictions.Allow() {
-			s.cfg.Log.ErrorContext(ctx, "this Redis may evict any key, so sales go through the database alone; set maxmemory-policy to noeviction")
+			s.cfg.Log.ErrorContext(ctx, "flash sales bypass an evicting Redis", "hint", "set maxmemory-policy to noeviction")
 		}
 	}
 }
 
-// recordFailure counts and seldom logs a failure in the background that is tried again.
+// recordFailure counts a failure of a background operation, which is retried, and logs it at a
+// limited rate.
 func (s *Service) recordFailure(ctx context.Context, doing string, err error) {
 	s.m.errors.Inc()
 	if s.failures.Allow() {
-		s.cfg.Log.WarnContext(ctx, "flash sales failed in the background; it is tried again", "doing", doing, "err", err)
+		s.cfg.Log.WarnContext(ctx, "flash sale background operation failed", "doing", doing, "err", err)
 	}
 }

@@ -26,30 +26,29 @@ import (
 )
 
 const (
-	shortBacklog   = 1000                   // entries before an order that are stored soon enough to wait for
+	shortBacklog   = 1000                   // maximum backlog before an order whose commit is worth waiting for
 	defaultWait    = 150 * time.Millisecond // for the commit
 	defaultPay     = 15 * time.Minute
-	certifyWait    = 300 * time.Millisecond // for a Redis that is being compared with the database
+	certifyWait    = 300 * time.Millisecond // maximum wait while Redis is compared with the database
 	certifyPoll    = 10 * time.Millisecond
-	closedBackoff  = 2 * time.Second        // that nobody waits for a door that stayed closed
-	reserveTimeout = 300 * time.Millisecond // for Redis to hear of what was stored past it
+	closedBackoff  = 2 * time.Second        // no call waits after a wait in vain
+	reserveTimeout = 300 * time.Millisecond // to reserve bypassed orders in Redis
 )
 
-// Bounds of shared transactions past Redis. Two about one sale wait for its row one after
-// the other. So a second one is for many callers, and for when the first one hangs.
+// Limits of shared transactions that bypass Redis. Two transactions of one sale wait for its
+// row in turn, so a second one starts only for many callers, or when the first one hangs.
 const (
-	maxCommits     = 2 // at once
+	maxCommits     = 2 // in parallel
 	commitBacklog  = 200
 	commitPatience = 100 * time.Millisecond
 	maxCommitQueue = 2000
-	groupTimeout   = 4 * commitTimeout // of a group, with its halves when it is split
+	groupTimeout   = 4 * commitTimeout // of a group and its halves after a split
 )
 
 // errBusy is returned when too many orders wait.
 var errBusy = apierror.New(apierror.Unavailable, "Too many orders at the moment. Please try again.").WithRetryAfter(time.Second)
 
-// What the queue and the database side fail at in the background and try again, for
-// the log.
+// Background operations, as the log attribute doing. They are retried.
 const (
 	doingPublish     = "tell"
 	doingReceive     = "hear"
@@ -69,12 +68,12 @@ const (
 type orderQueue struct {
 	writer      *orderWriter
 	group       *groupCommit
-	reserves    sync.WaitGroup // Redis hears of what was stored past it
+	reserves    sync.WaitGroup // reserveBypassed calls
 	bypasses    *bypassCheck
 	pending     *pending
-	block       time.Duration // longest wait for new entries
-	idle        time.Duration // that a consumer without entries is remembered
-	closedUntil atomic.Int64  // unix nanoseconds until which nobody waits for the door
+	block       time.Duration // maximum wait for new entries
+	idle        time.Duration // idle time before a consumer without entries is removed
+	closedUntil atomic.Int64  // Unix nanoseconds; until then no call waits for a certificate
 }
 
 // openQueue builds the part of the Service that stores orders.
@@ -103,13 +102,13 @@ func (s *Service) openQueue(reg prometheus.Registerer) error {
 	return s.writer.m.register(reg)
 }
 
-// Order gives a user a piece of a sale, or says why not. It waits for the commit if
-// that is near; else the answer is Queued, and the order becomes a row later.
+// Order requests a unit of a sale for a user. If the commit is near, it waits for it. Otherwise
+// the result is Queued, and the order gets its row later.
 //
-// Redis admits in one round trip. While it is away, or was not compared with the
-// database yet, the database decides by itself. An error is a [fault.Unavailable]
-// that may be tried again, or means that the database failed, or that ctx ended:
-// then there may be an order, which the same request finds.
+// Redis admits in one round trip. While Redis is unavailable or uncertified, the database
+// decides alone. After an [apierror.Unavailable] the caller may try again. Any other error
+// means that the database failed or ctx ended: there may be an order, which the same request
+// finds.
 func (s *Service) Order(ctx context.Context, t sale.Request) (a sale.Response, err error) {
 	defer func() { s.writer.m.tried(a, err) }()
 	for range 2 {
@@ -121,12 +120,12 @@ func (s *Service) Order(ctx context.Context, t sale.Request) (a sale.Response, e
 	return sale.Response{}, errBusy
 }
 
-// tryOrder is one go of Order, with a number of its own. again: what stood in the way was
+// tryOrder is one attempt of Order, with a new order number. again is true if an obstacle was
 // removed.
 func (s *Service) tryOrder(ctx context.Context, t sale.Request) (a sale.Response, again bool, err error) {
 	number, err := s.cfg.Numbers.Next(ctx, t.Partition)
 	if err != nil {
-		return sale.Response{}, false, fmt.Errorf("make a number for an order: %w", err)
+		return sale.Response{}, false, fmt.Errorf("issue order number: %w", err)
 	}
 	e := Entry{Order: number, User: t.UserID, Voucher: t.VoucherID, Shop: t.ShopID, Price: t.Price, At: s.cfg.Now()}
 	w, ok := s.pending.add(e)
@@ -135,10 +134,10 @@ func (s *Service) tryOrder(ctx context.Context, t sale.Request) (a sale.Response
 	}
 	v, arrived, err := s.admit(ctx, t, number)
 	switch {
-	case !arrived && (errors.Is(err, errTooManyAdmissions) || errors.Is(err, redis.ErrPoolTimeout)): // Redis is not to blame
+	case !arrived && (errors.Is(err, errTooManyAdmissions) || errors.Is(err, redis.ErrPoolTimeout)): // Redis is available
 		s.pending.drop(number)
 		return sale.Response{}, false, errBusy.WithCause(err)
-	case !arrived && ctx.Err() != nil: // nobody waits for an answer
+	case !arrived && ctx.Err() != nil: // no caller waits
 		s.pending.drop(number)
 		return sale.Response{}, false, ctx.Err()
 	case err != nil, v.code == noState:
@@ -160,9 +159,9 @@ func (s *Service) tryOrder(ctx context.Context, t sale.Request) (a sale.Response
 	return a, false, err
 }
 
-// bypassHolder finds the order of who bought past Redis a moment ago: Redis may not have
-// heard of it yet, and say that all are sold. While the database cannot be asked nobody
-// buys past Redis, and its word stands.
+// bypassHolder finds an order of the user that was recently stored past Redis. Redis may not
+// have it yet and report "sold out". If the database is unavailable, no order bypasses Redis,
+// and its reply counts.
 func (s *Service) bypassHolder(ctx context.Context, t sale.Request) (sale.Response, bool) {
 	active, err := s.bypasses.pending(ctx)
 	if err != nil {
@@ -175,7 +174,7 @@ func (s *Service) bypassHolder(ctx context.Context, t sale.Request) (sale.Respon
 	return a, ok && a.Result == sale.Held
 }
 
-// refusal is the answer to who was not admitted.
+// refusal returns the response to a request that was not admitted.
 func refusal(v decision) (sale.Response, error) {
 	switch v.code {
 	case repeated:
@@ -193,9 +192,9 @@ func refusal(v decision) (sale.Response, error) {
 	}
 }
 
-// admit asks Redis. If the door is closed because that Redis is being compared with
-// the database, which takes a moment, it waits and asks again; not if Redis is away.
-// arrived: with an error, Redis may have heard it all the same.
+// admit requests an admission from Redis. If this Redis is being compared with the database, it
+// waits a moment and tries again, unless Redis is unavailable. arrived is true if Redis may
+// have received a request that failed.
 func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v decision, arrived bool, err error) {
 	a := admission{Request: t, order: number}
 	if s.cfg.Queued != nil {
@@ -204,8 +203,8 @@ func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v de
 	for end := time.Now().Add(certifyWait); ; {
 		certified := s.admitter.expected(t.Partition) != ""
 		v, err = s.admitter.admit(ctx, a)
-		// The client repeats a call whose answer was lost: that the second one was
-		// refused says nothing of the first.
+		// The client repeats a call whose reply was lost. A refusal of the second call says
+		// nothing about the first.
 		unsent := redisdb.NotSent(err) && (!certified || !errors.Is(err, errUncertified))
 		arrived = arrived || err != nil && !unsent
 		closed := errors.Is(err, errUncertified) || err == nil && v.code == noState
@@ -214,7 +213,7 @@ func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v de
 		}
 		s.admitter.certs.kick()
 		for s.admitter.expected(t.Partition) == "" || certified {
-			certified = false // it is another certificate, or a sale was mended: ask anyway
+			certified = false // another certificate, or a rebuilt sale: try again
 			if s.admitter.certs.isUnreachable(t.Partition) {
 				return v, arrived, err
 			}
@@ -229,7 +228,7 @@ func (s *Service) admit(ctx context.Context, t sale.Request, number int64) (v de
 	}
 }
 
-// await waits for the commit of an admitted order, if that is near.
+// await waits for the commit of an admitted order, if it is near.
 func (s *Service) await(ctx context.Context, w *watched, v decision) sale.Response {
 	s.pending.admitted(w.Order, v.at)
 	a := sale.Response{Result: sale.Queued, Order: w.Order, At: v.at}
@@ -249,12 +248,12 @@ func (s *Service) await(ctx context.Context, w *watched, v decision) sale.Respon
 	return a
 }
 
-// answerHeld answers who has an order already. One that is dead only stands in the way,
-// since its piece did not come back to Redis yet.
+// answerHeld answers a user with an existing order. If that order is dead, its release has not
+// reached Redis yet: answerHeld releases it.
 func (s *Service) answerHeld(ctx context.Context, t sale.Request, other int64) (a sale.Response, again bool, err error) {
 	a = sale.Response{Result: sale.Held, Order: other}
 	rows, err := s.rowsOf(ctx, []int64{other})
-	if err != nil { // then Redis is right: it says so until it hears otherwise
+	if err != nil { // without rows, Redis counts
 		s.recordFailure(ctx, doingQuery, err)
 		return a, false, nil
 	}
@@ -269,8 +268,8 @@ func (s *Service) answerHeld(ctx context.Context, t sale.Request, other int64) (
 	return sale.Response{}, true, nil
 }
 
-// orderDirect has the database decide. A number of which Redis may have heard becomes a
-// row either way, so that no consumer makes an order of what was refused.
+// orderDirect lets the database decide. A number that may have reached Redis becomes a row in
+// any case, so no consumer can make an order of a refused request.
 func (s *Service) orderDirect(ctx context.Context, t sale.Request, number int64, arrived bool) (sale.Response, error) {
 	s.writer.m.event(eventDirect)
 	if !arrived && s.admitter.recentlySoldOut(t.VoucherID) {
@@ -284,8 +283,8 @@ func (s *Service) orderDirect(ctx context.Context, t sale.Request, number int64,
 		key:   t.Key, direct: true, final: arrived,
 	})
 	if err != nil {
-		// One of which Redis may have heard is watched until it has a row. Its user is not
-		// told of it: a promise that only this process knows of would die with it.
+		// A number that may have reached Redis is watched until it has a row. The user does not
+		// get it: only this process knows it, and may die.
 		if !arrived {
 			s.pending.drop(number)
 		}
@@ -304,8 +303,8 @@ func (s *Service) orderDirect(ctx context.Context, t sale.Request, number int64,
 	return a, nil
 }
 
-// answerSoldOut answers for a sale that was sold out a moment ago, without asking it:
-// holders first.
+// answerSoldOut answers for a recently sold-out sale without a transaction. Existing orders
+// come first.
 func (s *Service) answerSoldOut(ctx context.Context, t sale.Request) (sale.Response, bool) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -313,17 +312,17 @@ func (s *Service) answerSoldOut(ctx context.Context, t sale.Request) (sale.Respo
 	switch {
 	case err == nil:
 		return sale.Response{Result: sale.Held, Order: id}, true
-	case !ent.IsNotFound(err), t.Key != "": // the statement looks for the key too
+	case !ent.IsNotFound(err), t.Key != "": // only the statement checks the key
 		return sale.Response{}, false
 	}
 	return sale.Response{Result: sale.OutOfStock}, true
 }
 
-// groupCommit lets callers of one moment share a transaction.
+// groupCommit batches concurrent callers into transactions.
 type groupCommit = batch.Batcher[attempt, outcome]
 
-// newGroupCommit returns a batcher of transactions. A caller returns when its context ends. Its
-// attempt is decided all the same, since Redis may have admitted it.
+// newGroupCommit returns a batcher of transactions. Join returns when its context ends. Its
+// attempt is decided anyway, because Redis may have admitted it.
 func newGroupCommit(run batch.Run[attempt, outcome]) *groupCommit {
 	return batch.New(run, batch.Config{
 		Max: maxBatch, MaxWaiting: maxCommitQueue, Groups: maxCommits, Backlog: commitBacklog, Patience: commitPatience,
@@ -362,14 +361,14 @@ func (s *Service) commitAll(ctx context.Context, calls []*batch.Call[attempt, ou
 	return nil, nil
 }
 
-// awaitCommits returns when no transaction is under way, and Redis has heard of the last one.
+// awaitCommits waits for running transactions and for their reservations in Redis.
 func (s *Service) awaitCommits() {
 	s.group.Wait()
 	s.reserves.Wait()
 }
 
-// reserveBypassed has Redis hear of orders that were stored past it. If it cannot, the outbox
-// will; and this process admits nothing to their partitions before it compared the two.
+// reserveBypassed reserves orders in Redis that were stored past it. After an error the outbox
+// does that, and this process admits nothing to their partitions before a comparison.
 func (s *Service) reserveBypassed(ctx context.Context, stored []sale.Reservation, jobs []outbox.JobRef) {
 	ctx, cancel := context.WithTimeout(ctx, reserveTimeout)
 	defer cancel()
@@ -384,7 +383,7 @@ func (s *Service) reserveBypassed(ctx context.Context, stored []sale.Reservation
 	s.outbox.Finish(ctx, err, jobs...)
 }
 
-// afterCommit tells everybody of what a commit decided, after it.
+// afterCommit publishes the decisions of a commit.
 func (s *Service) afterCommit(ctx context.Context, done committed) {
 	decided := make([]Decided, 0, len(done.outcomes))
 	for _, o := range done.outcomes {
@@ -393,15 +392,15 @@ func (s *Service) afterCommit(ctx context.Context, done committed) {
 		}
 	}
 	s.publishDecided(ctx, decided)
-	s.orders.AfterCommit(ctx, decided, done.tickets)
+	s.orders.AfterCommit(ctx, decided, done.jobs)
 }
 
-// reportDuplicate says that a number was given out twice, which the numbers exclude.
+// reportDuplicate logs a number that was issued twice, which must not happen.
 func (s *Service) reportDuplicate(ctx context.Context, e Entry) {
-	s.cfg.Log.ErrorContext(ctx, "the number of an order was given out twice: it is another user's; this order fails", "order", e.Order, "user", e.User, "voucher", e.Voucher)
+	s.cfg.Log.ErrorContext(ctx, "duplicate order number", "order", e.Order, "user", e.User, "voucher", e.Voucher)
 }
 
-// releaseFailed gives back in Redis what failed orders hold there.
+// releaseFailed releases the reservations of failed orders in Redis.
 func (s *Service) releaseFailed(ctx context.Context, outcomes []outcome) error {
 	var holds []sale.Reservation
 	for _, o := range outcomes {
@@ -412,16 +411,14 @@ func (s *Service) releaseFailed(ctx context.Context, outcomes []outcome) error {
 	return s.release(ctx, holds)
 }
 
-// Entry returns an order that was admitted and has no row yet, nil if there is none
-// of this number. A process knows its own; what others admitted, Redis knows, so an
-// error means that Redis is away.
+// Entry returns an admitted order without a row, or nil. A process has the entries of its own
+// orders; Redis has those of other processes. An error means that Redis is unavailable.
 func (s *Service) Entry(ctx context.Context, order int64) (*Entry, error) {
 	found, err := s.Entries(ctx, []int64{order})
 	return found[order], err
 }
 
-// Entries is [Service.Entry] for several orders, of which it leaves out those that
-// are not there.
+// Entries is [Service.Entry] for several orders. It omits missing ones.
 func (s *Service) Entries(ctx context.Context, orders []int64) (map[int64]*Entry, error) {
 	found := make(map[int64]*Entry, len(orders))
 	var others []int64

@@ -16,19 +16,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/sale"
 )
 
-// maxBatch is how many orders one transaction stores at most: beyond, a row costs
-// what it costs, and all of them wait for each other.
+// maxBatch is the maximum number of orders in one transaction. A larger batch saves nothing per
+// row, and all of its callers wait for each other.
 const maxBatch = 500
 
-// Time limits of a commit. A statement that hangs must have ended before its
-// orders are presumed lost ([presumeAfter]); were it to end later all the same, it
-// finds their tombstones.
+// Time limits of a commit. A hanging statement must end before its orders are presumed lost
+// ([presumeAfter]). If it ends later anyway, it finds their tombstones.
 const (
 	statementTimeout = 4 * time.Second
 	commitTimeout    = 5 * time.Second
 )
 
-// Codes of tombstones; their words are the room of orders'.
+// Codes of tombstones. Package order has their messages.
 const (
 	codeNotCompleted   = "ORDER_NOT_COMPLETED"
 	codeOutOfStock     = "OUT_OF_STOCK"
@@ -38,11 +37,11 @@ const (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// statements are the texts under sql in one dialect, each by the name of its file.
+// statements are the files in sql for one dialect.
 type statements struct {
 	commit, conflicts, tombstone, restock, stockCounts string
-	take                                               string // SQLite alone: in Postgres, commit does it too
-	timeout                                            string // Postgres alone
+	take                                               string // SQLite only: the Postgres commit includes it
+	timeout                                            string // Postgres only
 }
 
 func loadStatements(dialect string) (statements, error) {
@@ -54,12 +53,12 @@ func loadStatements(dialect string) (statements, error) {
 		s.timeout = fmt.Sprintf("SET LOCAL statement_timeout = %d", statementTimeout.Milliseconds())
 	}
 	if err := sqldb.Read(sqlFiles, dialect, texts); err != nil {
-		return statements{}, fmt.Errorf("statements of flash sales: %w", err)
+		return statements{}, fmt.Errorf("read statements of flash sales: %w", err)
 	}
 	return s, nil
 }
 
-// A orderWriter writes what becomes of orders into the database.
+// orderWriter stores orders in the database.
 type orderWriter struct {
 	db        *ent.Client
 	sql       statements
@@ -67,56 +66,54 @@ type orderWriter struct {
 	payWithin time.Duration
 	m         *writerMetrics
 
-	// bypassed notes in the transaction that Redis is to hear of orders that were
-	// stored past it.
+	// bypassed adds jobs to the transaction that reserve bypassed orders in Redis.
 	bypassed func(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error)
 }
 
-// An attempt is an order that asks for its row.
+// attempt is an order to be stored.
 type attempt struct {
 	Entry
-	key string // what the client wants once; "" is none
+	key string // digest of the idempotency key; "" for none
 
-	// direct: Redis did not admit it, so the window and the merchant's word are asked here.
+	// direct: Redis did not admit the order, so the statement checks window and status.
 	direct bool
 
-	// final: its number may be in a stream or was told to somebody. So it becomes a row
-	// either way, and nobody can make an order of what was refused.
+	// final: the number may be in a stream or known to a client. It becomes a row in any case,
+	// so a refused number never becomes an order.
 	final bool
 }
 
-// An outcome is what a commit made of an attempt.
+// outcome is the decision about an attempt.
 type outcome struct {
-	Decided               // meaningful if row
-	row       bool        // the number has a row: an order, or a tombstone
-	fresh     bool        // which this commit inserted
-	result    sale.Result // Stored, Failed, or why it was refused
-	other     int64       // the order of Held and Repeated
-	duplicate bool        // the row is somebody else's: the number was given out twice
+	Decided               // valid if row
+	row       bool        // the number has a row: an order or a tombstone
+	fresh     bool        // this commit inserted the row
+	result    sale.Result // Stored, Failed, or the refusal
+	other     int64       // order of Held and Repeated
+	duplicate bool        // the row is another user's: the number was issued twice
 }
 
-// A committed batch is what came of it, in its order.
+// committed holds the outcomes of a batch, in its order.
 type committed struct {
 	outcomes []outcome
-	tickets  []outbox.JobRef // of what follows for the fresh rows
-	bypassed []outbox.JobRef // of what Redis is to hear of
+	jobs     []outbox.JobRef // jobs of Orders for the inserted rows
+	bypassed []outbox.JobRef // jobs that reserve bypassed orders
 }
 
-var errUndecided = errors.New("others keep changing the same orders")
+var errUndecided = errors.New("other transactions keep changing the same orders")
 
-// commit decides attempts, at most [maxBatch], in one transaction: what can be
-// stored is stored and taken out of the stock; of the others it says why not, and
-// those that are final become tombstones. It may be repeated: what has a row is
-// answered by it.
+// commit decides at most [maxBatch] attempts in one transaction. It stores all possible orders
+// and lowers the stock. The others get their refusals, and the final ones also get tombstones.
+// It is idempotent: an existing row is the answer.
 //
-// With an error nothing is decided, or it is not known: repeat it. [isData] tells
-// whether something in the batch is at fault.
+// After an error nothing is decided, or the decision is unknown: repeat the call. [isData]
+// reports whether the batch itself is bad.
 func (l *orderWriter) commit(ctx context.Context, batch []attempt) (committed, error) {
 	ctx, cancel := context.WithTimeout(sqldb.Prepared(ctx), commitTimeout) // its statements have fixed texts
 	defer cancel()
 	begin := time.Now()
 	done, err := l.commitOnce(ctx, batch)
-	if sqldb.Retryable(err) { // with one who orders and cancels at the same time: it is over now
+	if sqldb.Retryable(err) { // a conflict with a concurrent order and cancellation, which is over now
 		done, err = l.commitOnce(ctx, batch)
 	}
 	if err != nil {
@@ -135,27 +132,27 @@ func (l *orderWriter) commitOnce(ctx context.Context, batch []attempt) (done com
 		if done.bypassed, err = l.enqueueBypassed(ctx, tx, batch, done.outcomes); err != nil {
 			return err
 		}
-		done.tickets, err = l.enqueueJobs(ctx, tx, done.outcomes)
+		done.jobs, err = l.enqueueJobs(ctx, tx, done.outcomes)
 		return err
 	})
 	return done, err
 }
 
-// tx runs work in a transaction whose statements are bounded by the server too: the
-// end of a context that cannot reach it would end nothing.
+// tx runs work in a transaction with a server-side statement timeout. The end of a context that
+// cannot reach the server would not end a statement.
 func (l *orderWriter) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	return ent.WithTx(ctx, l.db, func(tx *ent.Tx) error {
 		if l.sql.timeout != "" {
 			if _, err := tx.ExecContext(ctx, l.sql.timeout); err != nil {
-				return fmt.Errorf("bound its statements: %w", err)
+				return fmt.Errorf("set statement timeout: %w", err)
 			}
 		}
 		return recoverPanic(tx, work)
 	})
 }
 
-// recoverPanic does work whose panic is an error: nobody above would stop it, and it
-// would end the process for all.
+// recoverPanic turns a panic of work into an error. No caller recovers, and the panic would end
+// the process.
 func recoverPanic(tx *ent.Tx, work func(*ent.Tx) error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -165,8 +162,7 @@ func recoverPanic(tx *ent.Tx, work func(*ent.Tx) error) (err error) {
 	return work(tx)
 }
 
-// panicError is what something in a batch did to us: it is at fault, like data that the
-// database refuses.
+// panicError is a panic. It blames the batch, like data that the database rejects.
 type panicError struct{ value any }
 
 func (e panicError) Error() string { return fmt.Sprintf("panic: %v", e.value) }
@@ -197,8 +193,8 @@ func (l *orderWriter) enqueueBypassed(ctx context.Context, tx outbox.Execer, bat
 	return l.bypassed(ctx, tx, ids)
 }
 
-// passes is how often decide looks: the second sees what others stored while the
-// first waited for its locks, the others what was planted meanwhile.
+// passes limits the passes of decide. The second one sees what others stored while the first
+// waited for its locks, the following ones see new tombstones.
 const passes = 4
 
 func (l *orderWriter) decide(ctx context.Context, tx outbox.Execer, batch []attempt) ([]outcome, error) {
@@ -210,14 +206,14 @@ func (l *orderWriter) decide(ctx context.Context, tx outbox.Execer, batch []atte
 	for range passes {
 		var err error
 		if left, err = l.store(ctx, tx, batch, left, outcomes); err != nil {
-			return nil, fmt.Errorf("insert them: %w", err)
+			return nil, fmt.Errorf("insert orders: %w", err)
 		}
 		if len(left) == 0 {
 			return outcomes, nil
 		}
 		var refused []int
 		if left, refused, err = l.findConflicts(ctx, tx, batch, left, outcomes); err != nil {
-			return nil, fmt.Errorf("look why %d were not inserted: %w", len(left), err)
+			return nil, fmt.Errorf("read conflicts of %d orders: %w", len(left), err)
 		}
 		lost, err := l.insertRefused(ctx, tx, batch, refused, outcomes)
 		if err != nil {
@@ -230,7 +226,7 @@ func (l *orderWriter) decide(ctx context.Context, tx outbox.Execer, batch []atte
 	return nil, errUndecided
 }
 
-// input is a row of what the statements take.
+// input is one row of the JSON argument of the statements.
 type input struct {
 	N       int     `json:"n"`
 	ID      int64   `json:"id"`
@@ -265,7 +261,7 @@ func asJSON(v any) (string, error) {
 	return string(text), err
 }
 
-// store inserts what can be an order, and returns what was not inserted.
+// store inserts the possible orders and returns the rest.
 func (l *orderWriter) store(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) ([]int, error) {
 	text, err := inputs(batch, left)
 	if err != nil {
@@ -284,7 +280,7 @@ func (l *orderWriter) store(ctx context.Context, tx outbox.Execer, batch []attem
 			rest = append(rest, n)
 			continue
 		}
-		delete(stored, a.Order) // the same number once more finds the row
+		delete(stored, a.Order) // a second attempt with this number finds the row
 		taken[a.Voucher]++
 		outcomes[n] = outcome{Decided: a.decided(got.at, ""), row: true, fresh: true, result: sale.Stored}
 		outcomes[n].PayBefore = got.payBefore
@@ -299,15 +295,15 @@ func (a *attempt) decided(at time.Time, failure string) Decided {
 	return Decided{Order: a.Order, User: a.User, Voucher: a.Voucher, At: at, Failure: failure}
 }
 
-// changeStock runs a statement that takes pieces out of sales or gives them back.
+// changeStock runs a statement that takes units out of sales or returns them.
 func changeStock(ctx context.Context, tx outbox.Execer, statement string, byVoucher map[int64]int) error {
-	type pieces struct {
+	type change struct {
 		Voucher int64 `json:"voucher"`
 		N       int   `json:"n"`
 	}
-	var list []pieces
+	var list []change
 	for v, n := range byVoucher {
-		list = append(list, pieces{v, n})
+		list = append(list, change{v, n})
 	}
 	text, err := asJSON(list)
 	if err != nil {
@@ -317,7 +313,7 @@ func changeStock(ctx context.Context, tx outbox.Execer, statement string, byVouc
 	return err
 }
 
-// A conflict is what stands in the way of an attempt.
+// conflict is the reason why an attempt was not stored.
 type conflict struct {
 	n                 int
 	sale              string // see sql/look
@@ -327,8 +323,8 @@ type conflict struct {
 	holder, repeated  sql.NullInt64
 }
 
-// findConflicts says why attempts were not stored. It returns those that nothing stands in
-// the way of any more, and those that are to become tombstones.
+// findConflicts reads why attempts were not stored. It returns those without a conflict any
+// more, and those that need tombstones.
 func (l *orderWriter) findConflicts(ctx context.Context, tx outbox.Execer, batch []attempt, left []int, outcomes []outcome) (again, refused []int, err error) {
 	text, err := inputs(batch, left)
 	if err != nil {
@@ -353,8 +349,7 @@ func (l *orderWriter) findConflicts(ctx context.Context, tx outbox.Execer, batch
 	return again, refused, err
 }
 
-// outcome is what a finding makes of an attempt. Its result is 0 if nothing stands in
-// the way.
+// outcome returns the outcome of a conflict. Its result is 0 without a conflict.
 func (f conflict) outcome(a *attempt) outcome {
 	switch {
 	case f.status.Valid:
@@ -377,7 +372,7 @@ func (f conflict) outcome(a *attempt) outcome {
 	return outcome{}
 }
 
-// row is the outcome of a number that has a row already.
+// row returns the outcome of a number with an existing row.
 func (f conflict) row(a *attempt) outcome {
 	if f.user.Int64 != a.User || f.voucher.Int64 != a.Voucher {
 		return outcome{duplicate: true, row: true, result: sale.Failed}
@@ -391,8 +386,8 @@ func (f conflict) row(a *attempt) outcome {
 
 const statusFailed = "FAILED"
 
-// insertRefused makes tombstones of refused attempts. It returns those whose numbers have
-// been given rows meanwhile.
+// insertRefused inserts tombstones for refused attempts. It returns those whose numbers got
+// rows meanwhile.
 func (l *orderWriter) insertRefused(ctx context.Context, tx outbox.Execer, batch []attempt, refused []int, outcomes []outcome) (lost []int, err error) {
 	if len(refused) == 0 {
 		return nil, nil
@@ -430,7 +425,7 @@ func (l *orderWriter) insertTombstones(ctx context.Context, tx outbox.Execer, li
 	return stampsOf(ctx, tx, l.sql.tombstone, text)
 }
 
-// failureCode is the code of a tombstone for what was refused so.
+// failureCode returns the tombstone code for a refusal.
 func failureCode(r sale.Result) string {
 	switch r {
 	case sale.OutOfStock:
@@ -442,8 +437,8 @@ func failureCode(r sale.Result) string {
 	}
 }
 
-// tombstone stores orders that were not completed, at most [maxBatch], and says which:
-// the others have rows, which own the numbers.
+// tombstone inserts tombstones for at most [maxBatch] orders and returns the inserted ones. The
+// other numbers have rows.
 func (l *orderWriter) tombstone(ctx context.Context, entries []Entry) (committed, error) {
 	ctx, cancel := context.WithTimeout(ctx, commitTimeout)
 	defer cancel()
@@ -466,7 +461,7 @@ func (l *orderWriter) tombstone(ctx context.Context, entries []Entry) (committed
 				done.outcomes = append(done.outcomes, outcome{Decided: a.decided(got.at, codeNotCompleted), row: true, fresh: true, result: sale.Failed})
 			}
 		}
-		done.tickets, err = l.enqueueJobs(ctx, tx, done.outcomes)
+		done.jobs, err = l.enqueueJobs(ctx, tx, done.outcomes)
 		return err
 	})
 	if err != nil {
@@ -478,7 +473,7 @@ func (l *orderWriter) tombstone(ctx context.Context, entries []Entry) (committed
 	return done, nil
 }
 
-// count counts what a commit did.
+// count records the metrics of a commit.
 func (l *orderWriter) count(outcomes []outcome, took time.Duration) {
 	l.m.batches.Inc()
 	l.m.seconds.Observe(took.Seconds())
@@ -495,8 +490,8 @@ func (l *orderWriter) count(outcomes []outcome, took time.Duration) {
 	}
 }
 
-// isData reports whether an error of the database is about what was to be stored,
-// and not about the database: repeating it would not help.
+// isData reports whether a database error is caused by the data, so that a retry cannot
+// succeed.
 func isData(err error) bool {
 	if _, ok := errors.AsType[panicError](err); ok {
 		return true
@@ -508,7 +503,7 @@ func isData(err error) bool {
 		error
 		Code() int
 	}](err); ok {
-		switch e.Code() & 0xff { // of SQLite: the primary code
+		switch e.Code() & 0xff { // primary code of SQLite
 		case 18, 19, 20: // too big, constraint, mismatch
 			return true
 		}
@@ -516,7 +511,7 @@ func isData(err error) bool {
 	return false
 }
 
-// stamps are the times of a row that was inserted.
+// stamps holds the times of an inserted row.
 type stamps struct{ at, payBefore time.Time }
 
 func stampsOf(ctx context.Context, tx outbox.Execer, statement string, args ...any) (map[int64]stamps, error) {
@@ -532,7 +527,7 @@ func stampsOf(ctx context.Context, tx outbox.Execer, statement string, args ...a
 	return all, err
 }
 
-// millis is a time as rows and Redis have it; 0 is none.
+// millis returns a time in milliseconds, or 0 for none.
 func millis(t time.Time) int64 {
 	if t.IsZero() {
 		return 0

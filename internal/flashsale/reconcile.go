@@ -24,35 +24,34 @@ import (
 
 const (
 	reconcileEvery  = 2 * time.Second
-	roundTimeout    = 5 * time.Minute // of one round; a deep comparison of a million buyers fits
-	maxComparePause = 5 * time.Minute // between two deep comparisons that find nothing
+	roundTimeout    = 5 * time.Minute // of one round; enough to compare a million buyers
+	maxComparePause = 5 * time.Minute // between two comparisons of a sale that find nothing
 	livePage        = 2000            // rows of one SELECT
-	roundSales      = 2000            // that one round looks at,
-	roundBuckets    = 20_000          // and buckets: more take turns, so that no number of sales keeps Redis busy
-	noisyRounds     = 15              // that a difference may be orders under way
+	roundSales      = 2000            // sales of one round
+	roundBuckets    = 20_000          // buckets of one round: larger sets take turns, so Redis stays available
+	noisyRounds     = 15              // rounds in which a difference may come from uncommitted orders
 )
 
-// A reconciler is what one run of [Service.Reconcile] remembers of sales that did not
-// agree with the database.
+// reconciler is one run of [Service.Reconcile].
 type reconciler struct {
 	s       *Service
-	after   int64 // voucher behind which the next round begins
+	after   int64 // last voucher of the previous round
 	suspect map[int64]mismatch
 }
 
-// A mismatch is a sale whose buyers are not as many as its row says. Orders under
-// way look so too.
+// mismatch is a sale whose number of buyers differs from its row. Uncommitted orders cause one
+// too.
 type mismatch struct {
-	before bool          // the round before found it too, with nothing under way
-	noisy  int           // rounds in which something was
-	pause  time.Duration // after the last deep comparison
-	until  time.Time     // until then
+	before bool          // the previous round found it too, with an empty queue
+	noisy  int           // rounds with a non-empty queue
+	pause  time.Duration // after the last comparison
+	until  time.Time     // end of the pause
 }
 
-// Reconcile compares what Redis holds of sales with the database, every two seconds
-// until ctx ends, and sets it right. A round over sales that are right is two SELECTs and two
-// pipelines, or a few for many buckets; of more than 2000 sales or 20 000 buckets it looks
-// at the next ones only. Any number of processes may run it: they take turns.
+// Reconcile compares the sales in Redis with the database and repairs them, every two seconds
+// until ctx ends. A round without differences costs two SELECTs and two pipelines, or a few for
+// many buckets. A round covers at most 2000 sales and 20 000 buckets; the next one continues.
+// Any number of processes may run it: they take turns.
 func (s *Service) Reconcile(ctx context.Context) error {
 	r := &reconciler{s: s, suspect: map[int64]mismatch{}}
 	for clock.Sleep(ctx, reconcileEvery) == nil {
@@ -64,8 +63,7 @@ func (s *Service) Reconcile(ctx context.Context) error {
 	return nil
 }
 
-// round looks at the running sales, or at as many as it may; the next one goes on
-// behind them.
+// round checks the running sales, or as many as it may. The next round continues.
 func (r *reconciler) round(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, roundTimeout)
 	defer cancel()
@@ -79,7 +77,7 @@ func (r *reconciler) round(ctx context.Context) error {
 	}
 	counts := r.s.admitter.count(ctx, locations)
 	backlog, err := r.s.admitter.backlogs(ctx)
-	failed := []error{err} // one server of a cluster may be away
+	failed := []error{err} // one server of a cluster may be unavailable
 	q := queues{}
 	seen := make(map[int64]bool, len(sales))
 	for i, row := range sales {
@@ -101,7 +99,7 @@ func (r *reconciler) round(ctx context.Context) error {
 	return joinFew(append(failed, r.s.sweepEnded(ctx)))
 }
 
-// nextSales reads the sales of one round, and the last id that it is about.
+// nextSales reads the sales of one round, and the last id that it covers.
 func (r *reconciler) nextSales(ctx context.Context) (sales []*ent.FlashSale, last int64, err error) {
 	sales, err = r.s.running(ctx, allPartitions, r.after, roundSales)
 	if err != nil {
@@ -121,8 +119,7 @@ func (r *reconciler) nextSales(ctx context.Context) (sales []*ent.FlashSale, las
 
 const maxJoinedErrors = 5
 
-// joinFew joins the first of the errors, and says how many more there are: while a Redis
-// is away there is one for each sale.
+// joinFew joins the first errors and counts the rest: an unavailable Redis causes one per sale.
 func joinFew(errs []error) error {
 	errs = slices.DeleteFunc(errs, func(err error) bool { return err == nil })
 	if len(errs) > maxJoinedErrors {
@@ -131,8 +128,8 @@ func joinFew(errs []error) error {
 	return errors.Join(errs...)
 }
 
-// check sets one sale right. quiet says that no order of its partition waits for its
-// commit: others may, for as long as the partition has traffic.
+// check repairs one sale. quiet reports that the queue of its partition is empty. A busy
+// partition always has uncommitted orders.
 func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, got stockCount, quiet bool, q queues) error {
 	s := r.s
 	switch {
@@ -169,8 +166,8 @@ func (r *reconciler) check(ctx context.Context, row *ent.FlashSale, got stockCou
 
 const allPartitions = -1
 
-// running are the sales that Redis should hold, of one partition or of any, behind an
-// id; no more than limit, 0 for all.
+// running returns the sales that belong in Redis, with ids above after, of one partition or of
+// all. A limit of 0 means all.
 func (s *Service) running(ctx context.Context, partition int, after int64, limit int) ([]*ent.FlashSale, error) {
 	which := []predicate.FlashSale{flashsale.SweptAtIsNil(), flashsale.EndsAtGT(s.cutoff()), flashsale.IDGT(after)}
 	if partition != allPartitions {
@@ -187,7 +184,7 @@ func (s *Service) running(ctx context.Context, partition int, after int64, limit
 	return sales, nil
 }
 
-// backlogs is how many entries the stream of each partition has, -1 if it does not say.
+// backlogs returns the length of each partition's stream, or -1 if it is unknown.
 func (g *admitter) backlogs(ctx context.Context) ([]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -198,7 +195,7 @@ func (g *admitter) backlogs(ctx context.Context) ([]int64, error) {
 	}
 	_, err := pipe.Exec(ctx)
 	if err != nil {
-		err = fmt.Errorf("measure the queues of orders: %w", err)
+		err = fmt.Errorf("read lengths of order queues: %w", err)
 	}
 	lengths := make([]int64, len(cmds))
 	for p, cmd := range cmds {
@@ -209,13 +206,13 @@ func (g *admitter) backlogs(ctx context.Context) ([]int64, error) {
 	return lengths, err
 }
 
-// revert brings a sale back to its row that is at an edit which was never stored: its
-// writer died after [Service.DecreaseStock]. While the row is locked the edit may still come.
+// revert resets a sale to its row after an edit that was never stored: its writer died after
+// [Service.DecreaseStock]. It skips a locked row, whose edit may still be stored.
 func (s *Service) revert(ctx context.Context, id int64, got stockCount) error {
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		rows, err := tx.FlashSale.Query().Where(flashsale.ID(id)).WithVoucher().Modify(sqldb.ForUpdateSkipLocked).All(ctx)
 		if err != nil {
-			return fmt.Errorf("lock its row: %w", err)
+			return fmt.Errorf("lock row: %w", err)
 		}
 		if len(rows) == 0 || (rows[0].EditSeq >= got.seq && rows[0].InitialStock == got.initial) {
 			return nil
@@ -225,7 +222,7 @@ func (s *Service) revert(ctx context.Context, id int64, got stockCount) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("bring sale %d back to its row: %w", id, err)
+		return fmt.Errorf("revert sale %d to its row: %w", id, err)
 	}
 	return nil
 }
@@ -233,7 +230,7 @@ func (s *Service) revert(ctx context.Context, id int64, got stockCount) error {
 func (s *Service) settle(ctx context.Context, at location) error {
 	drift, err := s.admitter.settle(ctx, at)
 	if errors.Is(err, errNoState) {
-		return nil // gone meanwhile: the next round rebuilds it
+		return nil // removed meanwhile: the next round rebuilds it
 	}
 	if err == nil && drift != 0 {
 		s.m.did(didSettle, 1)
@@ -242,14 +239,14 @@ func (s *Service) settle(ctx context.Context, at location) error {
 	return err
 }
 
-// compareSale compares each buyer of a sale with the database, and sets right what differs
-// by the pair of moves: no traffic has to stop.
+// compareSale compares each buyer of a sale with the database, and repairs differences with
+// reserve and release. Admissions continue meanwhile.
 func (s *Service) compareSale(ctx context.Context, row *ent.FlashSale, q queues) error {
 	rebuilt, err := s.apply(ctx, q, row.ID)
 	if err != nil {
 		return err
 	}
-	if rebuilt == 0 { // which enters them too
+	if rebuilt == 0 { // a rebuild reserves them too
 		if err := s.reserveAll(ctx, locationOf(row), q); err != nil {
 			return err
 		}
@@ -262,12 +259,12 @@ func (s *Service) compareSale(ctx context.Context, row *ent.FlashSale, q queues)
 	return s.settle(ctx, locationOf(row))
 }
 
-// reserveAll enters who has a live order, or one that is queued.
+// reserveAll reserves all live and queued orders of a sale.
 func (s *Service) reserveAll(ctx context.Context, at location, q queues) error {
 	for user := int64(0); ; {
 		rows, err := s.liveAfter(ctx, at.voucher, user)
 		if err != nil {
-			return fmt.Errorf("read the live orders of sale %d: %w", at.voucher, err)
+			return fmt.Errorf("read live orders of sale %d: %w", at.voucher, err)
 		}
 		for part := range slices.Chunk(rows, chunkSize) {
 			holds := make([]sale.Reservation, len(part))
@@ -296,8 +293,8 @@ func (s *Service) liveAfter(ctx context.Context, voucher, user int64) (rows []*e
 		return rows, page(s.db.Order)
 	}
 	return rows, ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
-		// A table that was filled a moment ago has no statistics: the planner would take
-		// the orders of a voucher for few, and sort all of them for each page.
+		// A newly filled table has no statistics: the planner would expect few orders of a
+		// voucher and sort all of them for each page.
 		if _, err := tx.ExecContext(ctx, "SET LOCAL enable_sort = off"); err != nil {
 			return err
 		}
@@ -305,7 +302,7 @@ func (s *Service) liveAfter(ctx context.Context, voucher, user int64) (rows []*e
 	})
 }
 
-// live is LiveOrder as the index order_live has it: of those that exclude another.
+// live selects the orders in the index order_live: those that exclude another order.
 func live(s *entsql.Selector) { s.Where(entsql.ExprP("one_per_user AND " + schema.LiveOrder)) }
 
 func (s *Service) reserveCounted(ctx context.Context, did string, at location, holds []sale.Reservation) error {
@@ -314,8 +311,7 @@ func (s *Service) reserveCounted(ctx context.Context, did string, at location, h
 	return err
 }
 
-// reserveQueued enters the buyers of a sale whose orders wait for their commit: a
-// bucket that was lost had them.
+// reserveQueued reserves the queued orders of a sale, which a lost bucket had.
 func (s *Service) reserveQueued(ctx context.Context, at location, q queues) error {
 	holds, err := q.reservations(ctx, s, at)
 	if err != nil {
@@ -329,10 +325,9 @@ func (s *Service) reserveQueued(ctx context.Context, at location, q queues) erro
 	return nil
 }
 
-// queues are who waits for a commit, by partition and voucher, as one comparison of
-// several sales reads them: each partition once, when the first of its sales asks. Who
-// was decided since is released by the same comparison, or has his row; who came since
-// was entered by his admission.
+// queues holds queued orders by partition and voucher during one comparison. It reads each
+// partition once, for the first of its sales. The same comparison releases orders that were
+// decided since, unless they have rows. Admission reserves newer orders.
 type queues map[int]map[int64][]sale.Reservation
 
 func (q queues) reservations(ctx context.Context, s *Service, at location) ([]sale.Reservation, error) {
@@ -354,7 +349,7 @@ func (q queues) reservations(ctx context.Context, s *Service, at location) ([]sa
 	return q[at.partition][at.voucher], nil
 }
 
-// eachQueued walks over the queue of a partition, at most 500 entries at a time.
+// eachQueued iterates over the queue of a partition, at most 500 entries at a time.
 func (s *Service) eachQueued(ctx context.Context, p int, do func([]delivery) error) error {
 	for from := "-"; ; {
 		entries, err := s.admitter.queued(ctx, p, from)
@@ -381,13 +376,12 @@ func (g *admitter) queued(ctx context.Context, partition int, from string) ([]re
 	defer cancel()
 	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, "+", chunkSize).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the queue of partition %d: %w", partition, err)
+		return nil, fmt.Errorf("read queue of partition %d: %w", partition, err)
 	}
 	return entries, nil
 }
 
-// releaseDead removes buyers of one bucket whose orders do not live, and ends those
-// of which nobody knows.
+// releaseDead releases the buyers in one bucket whose orders are dead, and fails lost orders.
 func (s *Service) releaseDead(ctx context.Context, at location, bucket int) error {
 	for cursor, begun := uint64(0), false; cursor != 0 || !begun; begun = true {
 		holds, next, err := s.admitter.buyers(ctx, at, bucket, cursor)
@@ -449,8 +443,8 @@ func (s *Service) releaseDeadOf(ctx context.Context, at location, holds []sale.R
 	return errors.Join(err, s.abort(ctx, unknown))
 }
 
-// reserveLive enters the live orders of users whose dead ones were in their way: a Redis that
-// lost its last second has the order before the one that lives.
+// reserveLive reserves the live orders of users whose dead orders were in the way. A Redis that
+// lost its last second has the older order.
 func (s *Service) reserveLive(ctx context.Context, at location, released []sale.Reservation) error {
 	users := make([]int64, len(released))
 	for i, h := range released {
@@ -459,7 +453,7 @@ func (s *Service) reserveLive(ctx context.Context, at location, released []sale.
 	rows, err := s.db.Order.Query().Where(order.VoucherID(at.voucher), order.UserIDIn(users...), live).
 		Select(order.FieldID, order.FieldUserID).All(ctx)
 	if err != nil {
-		return fmt.Errorf("read the live orders of %d users of sale %d: %w", len(users), at.voucher, err)
+		return fmt.Errorf("read live orders of %d users of sale %d: %w", len(users), at.voucher, err)
 	}
 	holds := make([]sale.Reservation, len(rows))
 	for i, r := range rows {
@@ -468,8 +462,8 @@ func (s *Service) reserveLive(ctx context.Context, at location, released []sale.
 	return s.reserveCounted(ctx, didReserve, at, holds)
 }
 
-// abort ends orders that have a piece in Redis, but neither a row nor an entry
-// there: presumed abort. The tombstone decides: who has a row by now keeps the piece.
+// abort fails orders that have a unit in Redis, but neither a row nor an entry (presumed
+// abort). The tombstone decides: an order that has a row by now keeps its unit.
 func (s *Service) abort(ctx context.Context, holds []sale.Reservation) error {
 	if len(holds) == 0 {
 		return nil

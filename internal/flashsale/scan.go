@@ -22,31 +22,31 @@ import (
 
 const (
 	scanPage     = 200              // sales of one SELECT
-	scanSales    = 1000             // sales a second whose pieces are counted
-	scanBuyers   = 20_000           // buyers and orders a second
-	countTimeout = 30 * time.Second // of the statement that counts the pieces of a page of sales
-	recheckAfter = time.Second      // after which a difference that is gone was an order, a cancellation or an edit under way
-	repairTries  = 2                // a dead order leaves in the first, so the live one of its user can enter in the second
+	scanSales    = 1000             // counted sales per second
+	scanBuyers   = 20_000           // buyers and orders per second
+	countTimeout = 30 * time.Second // to count the live orders of a page of sales
+	recheckAfter = time.Second      // between two comparisons; a difference that is gone was an uncommitted change
+	repairTries  = 2                // the first releases a dead order, the second reserves the live order of its user
 )
 
-// Scans are what this room compares: its sales, buyer by buyer, and their queues. [Service.Reconcile]
-// counts every two seconds; a buyer too many beside one too few does not show there.
+// Scans returns the scans of sales and their queues, buyer by buyer. [Service.Reconcile] only
+// counts, every two seconds: it misses one excess buyer that offsets a missing one.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "pieces", Description: "initial stock less stock of each sale, with its live orders; told, never mended", Rate: scanSales, Run: s.scanPieces},
+		{Name: "pieces", Description: "initial stock less stock of each sale, with its live orders; reported, never repaired", Rate: scanSales, Run: s.scanPieces},
 		{Name: "sales", Description: "running sales and their buyers in Redis, with sales and live orders", Rate: scanBuyers, Redis: true, Run: s.scanSales},
 		{Name: "queues", Description: "queued orders, and buyers without a row, with orders and tombstones", Rate: scanBuyers, Redis: true, Run: s.scanQueues},
 	}
 }
 
-// scanPieces compares the stock of sales with their orders, in the database alone.
-// Nothing is mended: one of the two numbers is wrong, and neither says which. To move the
-// stock would sell a piece that is not there, or withhold one that was paid for.
+// scanPieces compares the stock of sales with their live orders, in the database only. It
+// repairs nothing, because it cannot know the wrong number. A change of the stock could
+// oversell, or withhold a paid unit.
 func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 	for after, n := int64(0), scanPage; n == scanPage; {
 		var err error
 		if after, n, err = s.scanPiecesPage(ctx, s.db, r, after); err != nil {
-			return fmt.Errorf("count the pieces of sales behind %d: %w", after, err)
+			return fmt.Errorf("count live orders of sales after %d: %w", after, err)
 		}
 		if err := r.Compare(ctx, n); err != nil {
 			return err
@@ -55,7 +55,7 @@ func (s *Service) scanPieces(ctx context.Context, r *reconcile.Run) error {
 	return nil
 }
 
-// scanPiecesPage compares n sales behind an id, and returns the last of them.
+// scanPiecesPage compares n sales after an id, and returns the last id.
 func (s *Service) scanPiecesPage(ctx context.Context, db sqldb.Querier, r *reconcile.Run, after int64) (last int64, n int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, countTimeout)
 	defer cancel()
@@ -65,17 +65,17 @@ func (s *Service) scanPiecesPage(ctx context.Context, db sqldb.Querier, r *recon
 			return err
 		}
 		if n++; initial-stock != live {
-			r.Report(fmt.Sprintf("sale %d: of %d pieces %d are left, and %d orders live", after, initial, stock, live))
+			r.Report(fmt.Sprintf("sale %d: %d units, %d left, %d live orders", after, initial, stock, live))
 		}
 		return nil
 	})
 	return after, n, err
 }
 
-// differences are what differs, by what stays the same about it from one look to the next.
+// differences holds findings by a key that is the same in repeated comparisons.
 type differences map[string]string
 
-// intersect forgets what another look did not show.
+// intersect deletes findings that other does not have.
 func (f differences) intersect(other differences) differences {
 	maps.DeleteFunc(f, func(key, _ string) bool { _, ok := other[key]; return !ok })
 	return f
@@ -87,8 +87,8 @@ func (f differences) report(r *reconcile.Run) {
 	}
 }
 
-// scanSales compares the running sales as Redis holds them with the database. While a
-// server is away its sales are errors, and the others are compared.
+// scanSales compares the running sales in Redis with the database. It returns errors for the
+// sales of unavailable servers, and compares the others.
 func (s *Service) scanSales(ctx context.Context, r *reconcile.Run) error {
 	var failed []error
 	for after := int64(0); ; {
@@ -111,9 +111,9 @@ func (s *Service) scanSales(ctx context.Context, r *reconcile.Run) error {
 	}
 }
 
-// scanSale compares one sale. What differs at two looks, a moment apart, differs.
+// scanSale compares one sale. It reports differences that two comparisons find.
 func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) error {
-	again := func(n int) error { return r.WaitAgain(ctx, n) } // no thing more, and as much work
+	again := func(n int) error { return r.WaitAgain(ctx, n) } // same object, same work
 	found, err := s.findDifferences(ctx, id, func(n int) error { return r.Compare(ctx, n) })
 	if err != nil || len(found) == 0 {
 		return err
@@ -146,7 +146,7 @@ func (s *Service) scanSale(ctx context.Context, r *reconcile.Run, id int64) erro
 	return nil
 }
 
-// repairSale brings a sale in Redis to what its row and its orders say.
+// repairSale updates a sale in Redis from its row and its orders.
 func (s *Service) repairSale(ctx context.Context, id int64) error {
 	ctx, cancel := context.WithTimeout(ctx, compareTimeout)
 	defer cancel()
@@ -166,8 +166,8 @@ func (s *Service) repairSale(ctx context.Context, id int64) error {
 	return s.compareSale(ctx, row, queues{})
 }
 
-// findDifferences says what differs between a sale in Redis and the database, and changes
-// nothing. What is under way differs too. pace is told of what is about to be compared.
+// findDifferences compares a sale in Redis with the database. Uncommitted changes differ too.
+// It calls pace before each comparison.
 func (s *Service) findDifferences(ctx context.Context, id int64, pace func(n int) error) (differences, error) {
 	if err := pace(1); err != nil {
 		return nil, err
@@ -186,18 +186,18 @@ func (s *Service) findDifferences(ctx context.Context, id int64, pace func(n int
 		return nil, got.err
 	}
 	if !got.complete {
-		return differences{"whole": fmt.Sprintf("sale %d: it is not complete in Redis", id)}, nil
+		return differences{"whole": fmt.Sprintf("sale %d: incomplete in Redis", id)}, nil
 	}
 	found := differences{}
 	if got.buyers+got.stock != got.initial {
-		found["stock"] = fmt.Sprintf("sale %d: Redis has %d pieces and %d buyers of %d", id, got.stock, got.buyers, got.initial)
+		found["stock"] = fmt.Sprintf("sale %d: Redis has %d units and %d buyers of %d", id, got.stock, got.buyers, got.initial)
 	}
 	if got.seq != row.EditSeq || got.initial != row.InitialStock {
-		found["edit"] = fmt.Sprintf("sale %d: Redis has %d pieces at edit %d, the row %d at %d", id, got.initial, got.seq, row.InitialStock, row.EditSeq)
+		found["edit"] = fmt.Sprintf("sale %d: Redis has %d units at edit %d, the row %d at %d", id, got.initial, got.seq, row.InitialStock, row.EditSeq)
 	} else if same, err := s.admitter.hasWindow(ctx, versionOf(row)); err != nil {
 		return nil, err
 	} else if !same {
-		found["window"] = fmt.Sprintf("sale %d: Redis has another window or status than the row", id)
+		found["window"] = fmt.Sprintf("sale %d: Redis and row differ in window or status", id)
 	}
 	return found, errors.Join(s.inspectLive(ctx, locationOf(row), pace, found), s.inspectBuyers(ctx, locationOf(row), pace, found))
 }
@@ -208,18 +208,18 @@ func (g *admitter) hasWindow(ctx context.Context, v version) (bool, error) {
 	defer cancel()
 	got, err := g.state.HMGet(ctx, g.keys.meta(v.partition, v.voucher), "begin", "end", "on").Result()
 	if err != nil {
-		return false, fmt.Errorf("read the window of sale %d: %w", v.voucher, err)
+		return false, fmt.Errorf("read window of sale %d: %w", v.voucher, err)
 	}
 	want := []any{decimal(v.begin), decimal(v.end), map[bool]string{true: "1", false: "0"}[v.on]}
 	return slices.Equal(got, want), nil
 }
 
-// inspectLive looks for live orders that have no piece in Redis.
+// inspectLive finds live orders that are not reserved in Redis.
 func (s *Service) inspectLive(ctx context.Context, at location, pace func(n int) error, found differences) error {
 	for user := int64(0); ; {
 		rows, err := s.liveAfter(ctx, at.voucher, user)
 		if err != nil {
-			return fmt.Errorf("read its live orders: %w", err)
+			return fmt.Errorf("read live orders: %w", err)
 		}
 		if err := pace(len(rows)); err != nil {
 			return err
@@ -244,8 +244,8 @@ func (s *Service) inspectLive(ctx context.Context, at location, pace func(n int)
 	}
 }
 
-// inspectBuyers looks for buyers in Redis whose orders do not live, or are another's.
-// Those of whose orders there is no row are for [Service.scanQueues].
+// inspectBuyers finds buyers in Redis whose orders are dead or another user's.
+// [Service.scanQueues] checks buyers without a row.
 func (s *Service) inspectBuyers(ctx context.Context, at location, pace func(n int) error, found differences) error {
 	return s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := pace(len(holds)); err != nil {
@@ -257,14 +257,14 @@ func (s *Service) inspectBuyers(ctx context.Context, at location, pace func(n in
 		}
 		for _, h := range holds {
 			if row := rows[h.Order]; row != nil && !livesAs(h, row) {
-				found["dead "+decimal(h.User)+" "+decimal(h.Order)] = fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which is %s", at.voucher, h.User, h.Order, row.Status)
+				found["dead "+decimal(h.User)+" "+decimal(h.Order)] = fmt.Sprintf("sale %d: Redis has user %d with order %d, which is %s", at.voucher, h.User, h.Order, row.Status)
 			}
 		}
 		return nil
 	})
 }
 
-// eachBuyers walks over the buyers of a sale in Redis, at most 500 at a time.
+// eachBuyers iterates over the buyers of a sale in Redis, at most 500 at a time.
 func (s *Service) eachBuyers(ctx context.Context, at location, do func([]sale.Reservation) error) error {
 	for bucket := range at.buckets {
 		for cursor, begun := uint64(0), false; cursor != 0 || !begun; begun = true {
@@ -283,8 +283,8 @@ func (s *Service) eachBuyers(ctx context.Context, at location, do func([]sale.Re
 	return nil
 }
 
-// absent returns those of the holds that Redis does not have, of sales at these
-// places; other sales are passed over.
+// absent returns the orders that are not reserved in Redis. It ignores sales without a
+// location.
 func (g *admitter) absent(ctx context.Context, locations map[int64]location, holds []sale.Reservation) ([]sale.Reservation, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
@@ -303,7 +303,7 @@ func (g *admitter) absent(ctx context.Context, locations map[int64]location, hol
 		}
 		order, err := cmd.Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, fmt.Errorf("look for %d buyers in Redis: %w", len(holds), err)
+			return nil, fmt.Errorf("read %d buyers in Redis: %w", len(holds), err)
 		}
 		if order != decimal(holds[i].Order) {
 			absent = append(absent, holds[i])
@@ -312,7 +312,7 @@ func (g *admitter) absent(ctx context.Context, locations map[int64]location, hol
 	return absent, nil
 }
 
-// livesAs reports whether a row is of this order, and alive.
+// livesAs reports whether a row is live and belongs to this user and voucher.
 func livesAs(h sale.Reservation, row *ent.Order) bool {
 	return isLive(row) && row.UserID == h.User && row.VoucherID == h.Voucher
 }
@@ -325,8 +325,7 @@ func orderNumbers(holds []sale.Reservation) []int64 {
 	return numbers
 }
 
-// writtenAt is when an entry of a stream was written, by the clock of Redis; the zero
-// time if its id does not say.
+// writtenAt returns the time in a stream entry id, by the clock of Redis, or the zero time.
 func writtenAt(id string) time.Time {
 	text := id
 	for i, c := range id {

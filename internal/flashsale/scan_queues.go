@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	lateAfter    = time.Minute      // an entry should have its row by then, unless the database was away
-	storeTimeout = 20 * time.Second // of storing a page of late entries
+	lateAfter    = time.Minute      // maximum age of an entry without a row, unless the database was unavailable
+	storeTimeout = 20 * time.Second // to store a page of overdue entries
 )
 
-// scanQueues compares what Redis has of orders without a row with the orders: each
-// entry of the queues becomes a row, and is ended then; each buyer has a row or an entry.
-// A server that is away hides its own partitions alone.
+// scanQueues compares orders without a row in Redis with the database: each entry of the queues
+// becomes a row and is then acknowledged, and each buyer has a row or an entry. An unavailable
+// server affects only its own partitions.
 func (s *Service) scanQueues(ctx context.Context, r *reconcile.Run) error {
 	var failed []error
 	for p := range s.admitter.partitions {
@@ -31,22 +31,22 @@ func (s *Service) scanQueues(ctx context.Context, r *reconcile.Run) error {
 	return joinFew(failed)
 }
 
-// A queueFindings is what is wrong with a page of a queue.
+// queueFindings holds the problems of one page of a queue.
 type queueFindings struct {
-	ended      []delivery         // whose orders have rows
-	late       []delivery         // that have none for too long, or cannot be read
-	unreserved []sale.Reservation // that have no piece
+	ended      []delivery         // orders have rows
+	late       []delivery         // without a row for too long, or malformed
+	unreserved []sale.Reservation // without a reservation
 }
 
 func (b queueFindings) report(r *reconcile.Run, p int) {
 	for _, d := range b.ended {
-		r.Report(fmt.Sprintf("queue %d: entry %s is of order %d, which has its row", p, d.id, d.Order))
+		r.Report(fmt.Sprintf("queue %d: entry %s of order %d, which has a row", p, d.id, d.Order))
 	}
 	for _, d := range b.late {
-		r.Report(fmt.Sprintf("queue %d: entry %s, of order %d, has waited since %s", p, d.id, d.Order, writtenAt(d.id).UTC().Format(time.DateTime)))
+		r.Report(fmt.Sprintf("queue %d: entry %s of order %d waits since %s", p, d.id, d.Order, writtenAt(d.id).UTC().Format(time.DateTime)))
 	}
 	for _, h := range b.unreserved {
-		r.Report(fmt.Sprintf("queue %d: user %d has no piece of sale %d in Redis for the queued order %d", p, h.User, h.Voucher, h.Order))
+		r.Report(fmt.Sprintf("queue %d: user %d is no buyer of sale %d in Redis, but has queued order %d", p, h.User, h.Voucher, h.Order))
 	}
 }
 
@@ -70,9 +70,8 @@ func (s *Service) scanQueue(ctx context.Context, r *reconcile.Run, p int) error 
 	})
 }
 
-// eachQueuedUntilNow walks over the entries that the queue of a partition has now, at most
-// 500 at a time. What is written meanwhile is left out: under traffic the walk would not
-// end.
+// eachQueuedUntilNow iterates over the current entries of a queue, at most 500 at a time. It
+// ignores newer entries, because under load it would never end.
 func (s *Service) eachQueuedUntilNow(ctx context.Context, p int, do func([]delivery) error) error {
 	last, err := s.admitter.lastQueued(ctx, p)
 	if err != nil || last == "" {
@@ -98,13 +97,13 @@ func (s *Service) eachQueuedUntilNow(ctx context.Context, p int, do func([]deliv
 	return nil
 }
 
-// lastQueued is the id of the newest entry of a partition's stream, "" of an empty one.
+// lastQueued returns the id of the newest entry of a partition's stream, or "".
 func (g *admitter) lastQueued(ctx context.Context, partition int) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	last, err := g.state.XRevRangeN(ctx, g.keys.orders(partition), "+", "-", 1).Result()
 	if err != nil {
-		return "", fmt.Errorf("read the end of the queue of partition %d: %w", partition, err)
+		return "", fmt.Errorf("read end of queue of partition %d: %w", partition, err)
 	}
 	if len(last) == 0 {
 		return "", nil
@@ -112,19 +111,19 @@ func (g *admitter) lastQueued(ctx context.Context, partition int) (string, error
 	return last[0].ID, nil
 }
 
-// queuedBetween reads a page of a partition's stream, no further than an id.
+// queuedBetween reads a page of a partition's stream, up to an id.
 func (g *admitter) queuedBetween(ctx context.Context, partition int, from, last string) ([]redis.XMessage, error) {
 	ctx, cancel := context.WithTimeout(ctx, tripTimeout)
 	defer cancel()
 	entries, err := g.state.XRangeN(ctx, g.keys.orders(partition), from, last, chunkSize).Result()
 	if err != nil {
-		return nil, fmt.Errorf("read the queue of partition %d up to %s: %w", partition, last, err)
+		return nil, fmt.Errorf("read queue of partition %d up to %s: %w", partition, last, err)
 	}
 	return entries, nil
 }
 
-// inspectQueue says what is wrong with a page of a queue. The pieces are looked for
-// before the rows: an order that has no row has not given its piece back.
+// inspectQueue finds the problems of a page of a queue. It reads the buyers before the rows: an
+// order without a row has not released its unit.
 func (s *Service) inspectQueue(ctx context.Context, page []delivery) (b queueFindings, err error) {
 	var holds []sale.Reservation
 	for _, d := range page {
@@ -153,7 +152,7 @@ func (s *Service) inspectQueue(ctx context.Context, page []delivery) (b queueFin
 	return b, nil
 }
 
-// absent returns those of the holds that whole sales in Redis do not have.
+// absent returns the orders that are not reserved in Redis. It ignores removed sales.
 func (s *Service) absent(ctx context.Context, holds []sale.Reservation) ([]sale.Reservation, error) {
 	var vouchers []int64
 	for _, h := range holds {
@@ -167,9 +166,8 @@ func (s *Service) absent(ctx context.Context, holds []sale.Reservation) ([]sale.
 	return s.admitter.absent(ctx, locations, holds)
 }
 
-// repairQueue gives queued orders their pieces, and has what lies too long decided as a
-// consumer would: whose order has its row is answered by it, and that of a tombstone
-// gives its piece back. It returns how many of those are right then.
+// repairQueue reserves queued orders, and decides late entries as a consumer would. An existing
+// row is the answer, and a tombstone releases its unit. It returns the number of repairs.
 func (s *Service) repairQueue(ctx context.Context, p int, b queueFindings) (repaired int, err error) {
 	if err := s.reserve(ctx, b.unreserved); err != nil {
 		return 0, err
@@ -183,8 +181,8 @@ func (s *Service) repairQueue(ctx context.Context, p int, b queueFindings) (repa
 	return repaired + ended, err
 }
 
-// storeLate decides entries, at most [maxBatch], whoever may have them in hand: the first
-// row owns the number. It returns how many have left the queue.
+// storeLate decides at most [maxBatch] entries, even if a consumer has them: the first row owns
+// the number. It returns how many have left the queue.
 func (s *Service) storeLate(ctx context.Context, p int, late []delivery) (int, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTimeout)
 	defer cancel()
@@ -204,17 +202,17 @@ func (s *Service) storeLate(ctx context.Context, p int, late []delivery) (int, e
 	for _, d := range late {
 		there, err := s.admitter.state.XRangeN(ctx, s.admitter.keys.orders(p), d.id, d.id, 1).Result()
 		if err != nil {
-			return 0, fmt.Errorf("look for entry %s: %w", d.id, err)
+			return 0, fmt.Errorf("read entry %s: %w", d.id, err)
 		}
 		left += len(there)
 	}
 	return len(late) - left, nil
 }
 
-// scanLost looks for buyers in the sales of a partition whose orders have neither a
-// row nor an entry in its queue: they were lost, and fail.
+// scanLost finds buyers of a partition whose orders have neither a row nor an entry: they were
+// lost, and fail.
 func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
-	var doubtful []sale.Reservation // without a row: few, unless the database is far behind
+	var rowless []sale.Reservation // without a row: few, unless the database is far behind
 	for after, n := int64(0), scanPage; n == scanPage; {
 		sales, err := s.running(ctx, p, after, scanPage)
 		if err != nil {
@@ -223,20 +221,20 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 		for _, row := range sales {
 			found, err := s.rowlessBuyers(ctx, r, locationOf(row))
 			if err != nil {
-				return fmt.Errorf("buyers of sale %d: %w", row.ID, err)
+				return fmt.Errorf("read buyers of sale %d: %w", row.ID, err)
 			}
-			doubtful = append(doubtful, found...)
+			rowless = append(rowless, found...)
 		}
 		if n = len(sales); n > 0 {
 			after = sales[n-1].ID
 		}
 	}
-	lost, err := s.lostOrders(ctx, p, doubtful)
+	lost, err := s.lostOrders(ctx, p, rowless)
 	if err != nil {
 		return err
 	}
 	for _, h := range lost {
-		r.Report(fmt.Sprintf("sale %d: Redis has a piece of user %d for order %d, which has neither a row nor an entry", h.Voucher, h.User, h.Order))
+		r.Report(fmt.Sprintf("sale %d: Redis has user %d with order %d, which has neither a row nor an entry", h.Voucher, h.User, h.Order))
 	}
 	if r.DryRun {
 		return nil
@@ -247,7 +245,7 @@ func (s *Service) scanLost(ctx context.Context, r *reconcile.Run, p int) error {
 }
 
 // rowlessBuyers returns the buyers of a sale whose orders have had no row for too long.
-func (s *Service) rowlessBuyers(ctx context.Context, r *reconcile.Run, at location) (doubtful []sale.Reservation, err error) {
+func (s *Service) rowlessBuyers(ctx context.Context, r *reconcile.Run, at location) (rowless []sale.Reservation, err error) {
 	err = s.eachBuyers(ctx, at, func(holds []sale.Reservation) error {
 		if err := r.Compare(ctx, len(holds)); err != nil {
 			return err
@@ -258,17 +256,17 @@ func (s *Service) rowlessBuyers(ctx context.Context, r *reconcile.Run, at locati
 		}
 		for _, h := range holds {
 			if rows[h.Order] == nil && s.cfg.Now().Sub(s.cfg.MadeAt(h.Order)) > lateAfter {
-				doubtful = append(doubtful, h)
+				rowless = append(rowless, h)
 			}
 		}
 		return nil
 	})
-	return doubtful, err
+	return rowless, err
 }
 
-// lostOrders returns those of the holds, all of one partition, whose orders have neither
-// an entry nor a row. Who got his piece has his entry, which leaves the queue when its row
-// is there: so the queue is read after the buyers and before the rows.
+// lostOrders returns the orders of one partition with neither an entry nor a row. An entry
+// leaves the queue when its row exists, so the queue is read after the buyers and before the
+// rows.
 func (s *Service) lostOrders(ctx context.Context, p int, holds []sale.Reservation) (lost []sale.Reservation, err error) {
 	if len(holds) == 0 {
 		return nil, nil
@@ -291,7 +289,7 @@ func (s *Service) lostOrders(ctx context.Context, p int, holds []sale.Reservatio
 	return lost, nil
 }
 
-// queuedOrders are the orders in the queue of a partition.
+// queuedOrders returns the orders in the queue of a partition.
 func (s *Service) queuedOrders(ctx context.Context, p int) (map[int64]bool, error) {
 	waits := map[int64]bool{}
 	err := s.eachQueuedUntilNow(ctx, p, func(page []delivery) error {
@@ -303,8 +301,8 @@ func (s *Service) queuedOrders(ctx context.Context, p int) (map[int64]bool, erro
 	return waits, err
 }
 
-// failLost makes tombstones of lost orders, gives back their pieces, and removes what
-// is told of them. It returns how many are decided then.
+// failLost inserts tombstones for lost orders, releases their units and deletes their entries.
+// It returns how many of them have rows then.
 func (s *Service) failLost(ctx context.Context, p int, lost []sale.Reservation) (repaired int, err error) {
 	for part := range slices.Chunk(lost, maxBatch) {
 		entries := make([]Entry, len(part))
