@@ -1,9 +1,8 @@
-// Package balance stores the money that users may spend: a ledger of entries, and
-// the sum of each user's entries.
+// Package balance stores the money that users may spend: a ledger of entries, and the sum of
+// each user's entries.
 //
-// Every change writes an entry and the sum in one transaction. The sum never becomes
-// negative: the statement that lowers it demands enough money, and the database checks
-// the column as well.
+// Every change writes an entry and the sum in one transaction. The sum is never negative: the
+// statement that lowers it requires enough money, and a CHECK guards the column.
 package balance
 
 import (
@@ -40,7 +39,7 @@ type Service struct {
 	now func() time.Time
 }
 
-// New builds a Service. now is the clock; nil is time.Now.
+// New returns a Service. now is the clock; nil means time.Now.
 func New(db *ent.Client, now func() time.Time) *Service {
 	if now == nil {
 		now = time.Now
@@ -48,7 +47,7 @@ func New(db *ent.Client, now func() time.Time) *Service {
 	return &Service{db: db, now: now}
 }
 
-// Of returns a user's balance in minor units, as its row is now. It is 0 for a user
+// Of returns a user's current balance in minor units, read from its row. It is 0 for a user
 // without entries.
 func (s *Service) Of(ctx context.Context, userID int64) (int64, error) {
 	row, err := s.db.Balance.Get(ctx, userID)
@@ -64,17 +63,17 @@ func (s *Service) Of(ctx context.Context, userID int64) (int64, error) {
 // Adjustment is a change by an administrator.
 type Adjustment struct {
 	UserID int64
-	Amount int64  // minor units; negative takes away
+	Amount int64  // minor units; negative subtracts
 	Reason string // 1 to 200 characters
-	// ActorID is the administrator; 0 is the server itself.
+	// ActorID is the administrator; 0 means the server.
 	ActorID int64
 }
 
-// Adjust adds to a user's balance, or takes away from it, and returns the new one.
+// Adjust changes a user's balance and returns the new one.
 //
-// Its refusals are [fault.UserErrors]: INVALID_INPUT, NOT_FOUND for an unknown user,
-// and [Insufficient] if the balance would become negative. Each call adds an entry: a
-// retry after an unknown result may add a second one.
+// It refuses with [apierror.UserErrors]: INVALID_INPUT, NOT_FOUND for an unknown user, and
+// [Insufficient] if the balance would become negative. Each call adds an entry: a retry after
+// an unknown result may add a second one.
 func (s *Service) Adjust(ctx context.Context, a Adjustment) (now int64, err error) {
 	a.Reason = strings.TrimSpace(a.Reason)
 	if err := a.check(); err != nil {
@@ -88,7 +87,7 @@ func (s *Service) Adjust(ctx context.Context, a Adjustment) (now int64, err erro
 			return fmt.Errorf("read user %d: %w", a.UserID, err)
 		}
 		if !exists {
-			return apierror.Refuse(apierror.NotFound, "There is no such user.", "userId")
+			return apierror.Refuse(apierror.NotFound, "User not found.", "userId")
 		}
 		e := entry{user: a.UserID, amount: a.Amount, kind: balanceentry.KindADJUSTMENT, reason: a.Reason}
 		if a.ActorID != 0 {
@@ -99,10 +98,10 @@ func (s *Service) Adjust(ctx context.Context, a Adjustment) (now int64, err erro
 			return err
 		}
 		if !ok && a.Amount > 0 {
-			return apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("A balance is at most %d.", int64(Max)), "amount")
+			return apierror.Refuse(apierror.InvalidInput, fmt.Sprintf("The balance can be at most %d.", int64(Max)), "amount")
 		}
 		if !ok {
-			return apierror.Refuse(Insufficient, "The balance is too small.", "amount")
+			return apierror.Refuse(Insufficient, "The balance is too low.", "amount")
 		}
 		row, err := tx.Balance.Get(ctx, a.UserID)
 		if err != nil {
@@ -120,24 +119,22 @@ func (s *Service) Adjust(ctx context.Context, a Adjustment) (now int64, err erro
 func (a Adjustment) check() error {
 	var wrong apierror.UserErrors
 	if a.Amount == 0 || a.Amount > Max || a.Amount < -Max {
-		wrong.Add(apierror.InvalidInput, "amount", "An amount is -%d to %d, and not 0.", int64(Max), int64(Max))
+		wrong.Add(apierror.InvalidInput, "amount", "The amount must be -%d to %d, and not 0.", int64(Max), int64(Max))
 	}
 	if n := utf8.RuneCountInString(a.Reason); n == 0 || n > maxReason {
-		wrong.Add(apierror.InvalidInput, "reason", "A reason has 1 to %d characters.", maxReason)
+		wrong.Add(apierror.InvalidInput, "reason", "The reason must have 1 to %d characters.", maxReason)
 	}
 	return wrong.OrNil()
 }
 
-// Pay takes money for an attempt to pay, in the caller's transaction. It reports false,
-// and writes nothing, if the balance is too small. The caller calls it once for each
-// attempt: a second call fails.
+// Pay subtracts the amount of a payment attempt, in the caller's transaction. It returns false
+// and writes nothing if the balance is too low. A second call for the same attempt fails.
 func (s *Service) Pay(ctx context.Context, tx *ent.Tx, userID, paymentID int64, amount int) (bool, error) {
 	return s.add(ctx, tx, entry{user: userID, amount: -int64(amount), kind: balanceentry.KindPAYMENT, payment: &paymentID})
 }
 
-// Refund returns the money of an attempt, in the caller's transaction. It adds the amount
-// that [Service.Pay] took. An attempt without such an entry, from a version before the
-// ledger, gets nothing.
+// Refund returns the amount that [Service.Pay] took for an attempt, in the caller's
+// transaction. It does nothing for an attempt without an entry, which predates the ledger.
 func (s *Service) Refund(ctx context.Context, tx *ent.Tx, userID, paymentID int64) error {
 	paid, err := tx.BalanceEntry.Query().Where(balanceentry.PaymentID(paymentID), balanceentry.KindEQ(balanceentry.KindPAYMENT)).Only(ctx)
 	if ent.IsNotFound(err) {
@@ -150,7 +147,7 @@ func (s *Service) Refund(ctx context.Context, tx *ent.Tx, userID, paymentID int6
 	return err
 }
 
-// Welcome gives a user without entries some money to try the server with.
+// Welcome adds a demo balance for a user without entries.
 func (s *Service) Welcome(ctx context.Context, userID, amount int64) error {
 	has, err := s.db.BalanceEntry.Query().Where(balanceentry.UserID(userID)).Exist(ctx)
 	if err != nil {
@@ -163,7 +160,7 @@ func (s *Service) Welcome(ctx context.Context, userID, amount int64) error {
 	return err
 }
 
-// An entry is one row of the ledger.
+// entry is one row of the ledger.
 type entry struct {
 	user, amount   int64
 	kind           balanceentry.Kind
@@ -171,9 +168,9 @@ type entry struct {
 	reason         string
 }
 
-// add writes an entry, and the sum with it. It reports false, and writes nothing, if the
-// sum would be negative, or an adjustment would raise it above Max. The row of the sum
-// stays locked until tx ends.
+// add writes an entry and the sum. It returns false and writes nothing if the sum would be
+// negative, or if an adjustment would raise it above Max. The row of the sum stays locked until
+// tx ends.
 func (s *Service) add(ctx context.Context, tx *ent.Tx, e entry) (bool, error) {
 	err := tx.Balance.Create().SetID(e.user).SetAmount(0).OnConflictColumns(entbalance.FieldID).Ignore().Exec(ctx)
 	if err != nil {

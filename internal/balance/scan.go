@@ -3,7 +3,7 @@ package balance
 import (
 	"context"
 	"database/sql"
-	_ "embed" // the statement
+	_ "embed" // statement
 	"fmt"
 	"time"
 
@@ -15,12 +15,12 @@ import (
 
 const (
 	scanPage  = 500
-	scanRate  = 5000             // balances a second
-	scanLimit = 30 * time.Second // of reading a page
+	scanRate  = 5000             // balances per second
+	scanLimit = 30 * time.Second // to read a page
 )
 
-// Scans compares each balance with the sum of its entries. The entries are the source
-// of truth: a repair sets the balance to their sum.
+// Scans returns the scan that compares each balance with the sum of its entries. The entries
+// are the source of truth: a repair sets the balance to their sum.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
 		{Name: "balances", Description: "balances, with the sums of their entries", Rate: scanRate, Run: s.scan},
@@ -34,7 +34,7 @@ func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 	return reconcile.Counters(ctx, r, scanPage, read, total.differs, s.repair)
 }
 
-// A total is a balance and the sum of its entries.
+// total is a balance and the sum of its entries.
 type total struct {
 	user        int64
 	amount, sum int64
@@ -42,7 +42,7 @@ type total struct {
 
 func (t total) differs() (user int64, how string) {
 	if t.amount != t.sum {
-		how = fmt.Sprintf("user %d: the balance is %d, and its entries add up to %d", t.user, t.amount, t.sum)
+		how = fmt.Sprintf("user %d: balance is %d, sum of entries is %d", t.user, t.amount, t.sum)
 	}
 	return t.user, how
 }
@@ -65,8 +65,8 @@ func totals(ctx context.Context, db sqldb.Querier, after int64, limit int) (page
 	return page, nil
 }
 
-// repair sets a balance to the sum of its entries, under the lock of its row. It fails
-// if that sum is negative.
+// repair sets a balance to the sum of its entries, under a row lock. It fails if that sum is
+// negative.
 func (s *Service) repair(ctx context.Context, user int64) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -74,7 +74,7 @@ func (s *Service) repair(ctx context.Context, user int64) error {
 		row := tx.Balance.Query().Where(entbalance.ID(user))
 		row.Modify(sqldb.ForUpdate)
 		if _, err := row.IDs(ctx); err != nil {
-			return fmt.Errorf("lock it: %w", err)
+			return fmt.Errorf("lock balance: %w", err)
 		}
 		found, err := totals(ctx, tx, user-1, 1)
 		if err != nil || len(found) == 0 || found[0].user != user || found[0].amount == found[0].sum {

@@ -1,4 +1,4 @@
-// Package sale holds the nouns that orders and flash sales share.
+// Package sale has the types that orders and flash sales share.
 package sale
 
 import (
@@ -6,20 +6,20 @@ import (
 	"time"
 )
 
-// A Result says what became of a [Request].
+// Result is the outcome of a [Request].
 type Result int
 
-// All results.
+// Results.
 const (
 	Stored     Result = iota + 1 // the order is in the database, unpaid
-	Queued                       // admitted; the number will become an order, or a failed one
-	Held                         // the user has a live order of this voucher, or one that is queued: Response.Order
-	Repeated                     // the client's key made an order before: Response.Order, whatever became of it
-	Failed                       // admitted, and then failed for a reason of ours: Response.Order is a tombstone
+	Queued                       // admitted; the number becomes an order or a failed order
+	Held                         // the user has a live or queued order of this voucher: Response.Order
+	Repeated                     // the idempotency key has an order, in any state: Response.Order
+	Failed                       // admitted, then failed for an internal reason: Response.Order is a tombstone
 	NotStarted                   // the sale opens later
 	Ended                        // the sale is over
 	OffSale                      // the merchant took it off sale
-	OutOfStock                   // no piece is left
+	OutOfStock                   // no units are left
 )
 
 var resultNames = [...]string{
@@ -27,7 +27,7 @@ var resultNames = [...]string{
 	NotStarted: "not_started", Ended: "ended", OffSale: "off_sale", OutOfStock: "out_of_stock",
 }
 
-// String returns the name of a result, as metrics and logs have it.
+// String returns the name of a result for metrics and logs.
 func (r Result) String() string {
 	if r < Stored || int(r) >= len(resultNames) {
 		return fmt.Sprintf("Result(%d)", int(r))
@@ -35,7 +35,7 @@ func (r Result) String() string {
 	return resultNames[r]
 }
 
-// A Request is one user's wish for one piece of a flash sale.
+// Request asks for one unit of a flash sale for a user.
 type Request struct {
 	UserID    int64
 	VoucherID int64
@@ -43,22 +43,21 @@ type Request struct {
 	Price     int   // minor units
 	Partition int   // the sale's
 	Buckets   int   // the sale's
-	// Key names the order that the client wants once, over retries: a digest of user, voucher
-	// and the client's key, at most 43 bytes. "" is none.
+	// Key identifies the order over retries: a digest of user, voucher and the client's
+	// idempotency key, at most 43 bytes. "" means none.
 	Key string
 }
 
-// A Response says what became of a [Request].
+// Response is the answer to a [Request].
 type Response struct {
 	Result Result
-	Order  int64     // the number; 0 if there is none
-	At     time.Time // when it was admitted, by the store that did; zero if it was not, or is not known
-	// PayBefore is until when an order that was stored just now may be paid; zero if it is not
-	// known.
+	Order  int64     // order number; 0 if there is none
+	At     time.Time // time of admission, by the clock of the admitting store; zero if unknown
+	// PayBefore is the payment deadline of an order that was just stored; zero if unknown.
 	PayBefore time.Time
 }
 
-// A Reservation is a piece of a flash sale that an order has.
+// Reservation is a unit of a flash sale that an order owns.
 type Reservation struct {
 	Order, User, Voucher int64
 }

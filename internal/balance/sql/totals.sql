@@ -1,10 +1,12 @@
--- Balances with ids above $1, in id order, each with the sum of its entries.
+--  totals: read a page of balances in id order, each with the sum of its entries.
 --
--- $1 the last id of the previous page, $2 the maximum number of rows
--- returns the user's id, the balance, the sum of the entries
+--  $1  last id of the previous page
+--  $2  page size
 --
--- One statement reads both, so a payment that commits meanwhile cannot make them differ.
--- One text for both dialects. It reads the index balanceentry_user_id_id.
+--  returns  id of the user, balance, sum of the entries
+--
+--  One statement reads both, so a concurrent payment cannot make them differ. The text fits
+--  both dialects. It reads the index balanceentry_user_id_id.
 SELECT b.id, b.amount,
        (SELECT coalesce(sum(e.amount), 0) FROM balance_entries e WHERE e.user_id = b.id)
 FROM balances b

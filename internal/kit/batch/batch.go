@@ -1,10 +1,9 @@
-// Package batch lets the callers of one moment share one piece of work, such as a
-// transaction.
+// Package batch groups concurrent calls into shared operations, such as transactions.
 //
-// Callers that arrive while a group runs form the next one. So groups grow with the load,
-// and an idle batcher starts a group of one at once: no call waits for a timer.
-// Databases commit their logs this way: D. DeWitt et al., Implementation Techniques for
-// Main Memory Database Systems, SIGMOD 1984, section 5.2 (group commit).
+// Calls that arrive while a group runs form the next one. So groups grow with the load, and an
+// idle batcher starts a group of one at once: no call waits for a timer. Databases commit their
+// logs this way: D. DeWitt et al., Implementation Techniques for Main Memory Database Systems,
+// SIGMOD 1984, section 5.2 (group commit).
 package batch
 
 import (
@@ -19,59 +18,57 @@ import (
 )
 
 // ErrBusy is the default error of a [Batcher] whose queue is full.
-var ErrBusy = errors.New("too many callers wait for a group")
+var ErrBusy = errors.New("too many calls are waiting")
 
 // Config tunes a [Batcher]. The zero value is a good production setting.
 type Config struct {
-	Max        int           // calls in one group; default 500
-	MaxWaiting int           // calls that wait for the next groups; default 2000
-	Timeout    time.Duration // of one group and what follows it; default 5 s, negative for none
+	Max        int           // calls per group; default 500
+	MaxWaiting int           // queued calls; default 2000
+	Timeout    time.Duration // of one group and its after function; default 5 s, negative for none
 	Busy       error         // returned when MaxWaiting calls wait; default [ErrBusy]
 
-	// Groups is how many groups may run at once; default 1. A further group starts next to
-	// a running one when Backlog calls wait, or when the first of them has waited for
-	// Patience. The batcher checks that when a call arrives and when a group ends.
+	// Groups is the maximum number of parallel groups; default 1. Another group starts when
+	// Backlog calls wait, or when the first of them has waited for Patience. The batcher checks
+	// this when a call arrives and when a group ends.
 	Groups   int
 	Backlog  int           // default Max
 	Patience time.Duration // default: unlimited
 
-	// Leave lets Join return as soon as its context ends, also while the group runs.
+	// Leave lets Join return as soon as its context ends, even while the group runs.
 	Leave bool
-	// RunCanceled runs a call whose context has ended.
+	// RunCanceled also runs calls whose contexts have ended.
 	RunCanceled bool
-	// Withdrawn returns the error of a call that never runs because its context ended. Its
-	// argument is the error of the context, and the default.
+	// Withdrawn returns the error of a call that never runs because its context ended. It gets
+	// the error of the context, which is the default.
 	Withdrawn func(error) error
 
-	// Retryable reports whether a group that failed with an error may succeed when it runs
-	// again: a deadlock, for example. Such a group runs once more. Default: never.
+	// Retryable reports whether a failed group may succeed when it runs again, after a deadlock
+	// for example. Such a group runs a second time. Default: never.
 	Retryable func(error) bool
 
-	// Shared reports whether an error concerns all calls of a group, because the database
-	// is away, for example. After any other error the group is split: its halves run one
+	// Shared reports whether an error concerns all calls of a group, for example because the
+	// database is unavailable. After any other error the group is split: its halves run one
 	// after the other, down to the calls that fail alone. Default: never.
 	Shared func(error) bool
 }
 
-// A Call is one caller's part of a group.
+// Call is one caller's part of a group.
 type Call[In, Out any] struct {
 	In  In
 	Out Out   // set by Run
-	Err error // set by Run if this call fails and the others do not
+	Err error // set by Run if only this call fails
 
 	ctx   context.Context       // of the caller
 	since time.Time             // zero without Config.Patience
 	done  chan []*Call[In, Out] // gets the group that the caller runs itself; closed when Out and Err are final
 }
 
-// Run does the work of a group, whose calls stand in the order of their arrival. Its
-// context has the values of the first caller's, and ends after Config.Timeout. With
-// Config.Groups, calls of it overlap.
+// Run executes a group. Its calls are in order of arrival. ctx has the values of the first
+// caller's context, and ends after Config.Timeout. With Config.Groups, runs overlap.
 //
-// It sets Out or Err of each call. If it returns an error, it has changed nothing, and it
-// may be called again with the same calls or with some of them. after may be nil. It
-// completes the work after the commit: it runs next to the following group, before the
-// callers return.
+// Run sets Out or Err of each call. If it returns an error, it must have changed nothing: it
+// may run again with the same calls or some of them. after may be nil. It finishes the work
+// after the commit, in parallel with the following group, before the callers return.
 type Run[In, Out any] func(ctx context.Context, calls []*Call[In, Out]) (after func(), err error)
 
 // A Batcher collects calls into groups. It is safe for concurrent use.
@@ -81,9 +78,9 @@ type Batcher[In, Out any] struct {
 
 	mu      sync.Mutex
 	waiting []*Call[In, Out]
-	running int       // groups in run
+	running int       // groups in Run
 	serving int       // groups whose callers have not returned
-	ended   sync.Cond // serving became smaller
+	ended   sync.Cond // signals a smaller serving
 }
 
 // New returns a Batcher. It starts no goroutine before the first call.
@@ -111,10 +108,10 @@ func New[In, Out any](run Run[In, Out], cfg Config) *Batcher[In, Out] {
 
 // Join adds a call to the next group and returns its result.
 //
-// If ctx ends before the group starts, the call leaves the queue and changes nothing. If a
-// cancelled ctx has no deadline, Join waits for the result of a group that has started, so a
-// caller learns what a client that has hung up did. At the deadline of ctx it returns an
-// error: then the outcome is unknown. Config.Leave and Config.Keep change this.
+// If ctx ends before the group starts, the call leaves the queue and changes nothing. After a
+// cancellation without a deadline, Join waits for the result of a running group, so the caller
+// learns the outcome. At the deadline of ctx it returns an error, and the outcome is unknown.
+// Config.Leave and Config.RunCanceled change this.
 //
 // A call whose context cannot end may run its group on its own goroutine.
 func (b *Batcher[In, Out]) Join(ctx context.Context, in In) (Out, error) {
@@ -161,14 +158,14 @@ func (b *Batcher[In, Out]) Join(ctx context.Context, in In) (Out, error) {
 	return c.Out, c.Err
 }
 
-// Waiting returns how many calls wait for the next groups, and how many groups run.
+// Waiting returns the number of queued calls and of running groups.
 func (b *Batcher[In, Out]) Waiting() (calls, groups int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return len(b.waiting), b.running
 }
 
-// Wait returns when no call waits and no group runs, nor what follows one.
+// Wait returns when no call waits, and no group or after function runs.
 func (b *Batcher[In, Out]) Wait() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -242,7 +239,7 @@ func (b *Batcher[In, Out]) serve(group []*Call[In, Out]) {
 	b.ended.Broadcast()
 }
 
-// complete gives each call of a group its result. It returns what follows the commits.
+// complete sets the result of each call of a group. It returns the after functions.
 func (b *Batcher[In, Out]) complete(ctx context.Context, group []*Call[In, Out]) (after []func()) {
 	f, err := b.try(ctx, group)
 	if err != nil && b.cfg.Retryable(err) && ctx.Err() == nil {
@@ -281,7 +278,8 @@ func (c *Call[In, Out]) fail(err error) {
 	c.Out, c.Err = none, err
 }
 
-// guard turns a panic into an error: it would end the process outside its caller's goroutine.
+// guard turns a panic into an error: outside of its caller's goroutine it would end the
+// process.
 func guard(f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {

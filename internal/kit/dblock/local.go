@@ -8,14 +8,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/lock"
 )
 
-// local has the locks of one process.
+// local holds the locks of one process.
 type local struct {
 	mu   sync.Mutex
-	held map[string]chan struct{} // closed by the release
+	held map[string]chan struct{} // by name; closed by Release
 }
 
-// NewLocal returns a [lock.Locker] for a process that shares its work with no other, as one with
-// SQLite does.
+// NewLocal returns a [lock.Locker] for the only process of a database, as with SQLite.
 func NewLocal(o lock.Options) (*lock.Locker, error) {
 	return lock.New(&local{held: make(map[string]chan struct{})}, o)
 }

@@ -1,13 +1,13 @@
-// Package dblock has the locks of the processes that share a database, with the interface
-// of package lock: advisory locks of Postgres, which are strongly consistent, as ZooKeeper
-// or etcd would be, and the locks of a single process for SQLite.
+// Package dblock implements the locks of package lock for processes that share a database. It
+// uses advisory locks of Postgres, which are strongly consistent, like ZooKeeper or etcd. For
+// SQLite it has locks of a single process.
 package dblock
 
 import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
-	_ "embed" // the statements
+	_ "embed" // statements
 	"errors"
 	"fmt"
 	"math"
@@ -31,19 +31,20 @@ var (
 	releaseSQL = sqldb.Statement(releaseText)
 )
 
-// postgres keeps locks in sessions: a session is one connection of the pool.
+// postgres holds locks in sessions: a session is one connection of the pool.
 type postgres struct{ db *sql.DB }
 
-// NewPostgres returns a Locker on advisory locks of Postgres 14 or newer. The server keeps
-// one holder for as long as its session lasts, so the lock is strongly consistent.
+// NewPostgres returns a Locker on advisory locks of Postgres 14 or newer, with the driver
+// lib/pq. It does not close the pool. A lock has at most one holder while the holder's session
+// lasts.
 //
-// A lock takes one connection of the pool while it is held or waited for. The driver is
-// lib/pq. The pool is not closed. Names count in the current schema only.
+// A lock occupies a connection of the pool while a caller holds it or waits for it. A name is
+// unique within the current schema.
 //
-// The server ends a session that is silent for the TTL, so others get the lock of a
-// machine that is gone. The holder notices a session that ended early, after a restart or
-// a termination, within a third of the TTL: until then there may be two holders. A
-// promoted replica has no locks. A pooler in transaction mode breaks the lock.
+// The server ends a session that is silent for the TTL, so other callers get the lock of a
+// failed machine. After a restart or a termination of its session, the holder detects the loss
+// within a third of the TTL: until then there may be two holders. A promoted replica has no
+// locks. A pooler in transaction mode breaks the lock.
 func NewPostgres(db *sql.DB, o lock.Options) (*lock.Locker, error) {
 	return lock.New(postgres{db}, o)
 }
@@ -54,7 +55,7 @@ func (s postgres) Try(ctx context.Context, r lock.Request) (lock.Grant, error) {
 		return nil, err
 	}
 	if !taken {
-		if err := h.handBack(ctx); err != nil {
+		if err := h.returnToPool(ctx); err != nil {
 			return nil, fmt.Errorf("query Postgres: %w", err)
 		}
 		return nil, &lock.BusyError{Name: r.Name}
@@ -74,15 +75,15 @@ func (s postgres) Acquire(ctx context.Context, r lock.Request) (lock.Grant, erro
 	return h, nil
 }
 
-// begin opens a session and tries to take the lock once. Connections that broke in the
-// pool are replaced.
+// begin opens a session and tries to take the lock once. It replaces broken connections of the
+// pool.
 func (s postgres) begin(ctx context.Context, r lock.Request) (h *session, taken bool, err error) {
 	for stale := s.db.Stats().OpenConnections; ; stale-- {
 		conn, err := s.db.Conn(ctx)
 		if err != nil {
 			return nil, false, fmt.Errorf("connect to Postgres: %w", err)
 		}
-		h := &session{Request: r, conn: conn, turn: make(chan struct{}, 1)}
+		h := &session{Request: r, conn: conn, busy: make(chan struct{}, 1)}
 		err = conn.Raw(func(c any) error {
 			h.driver, _ = c.(driver.Conn)
 			return nil
@@ -100,15 +101,15 @@ func (s postgres) begin(ctx context.Context, r lock.Request) (h *session, taken 
 	}
 }
 
-// session is a connection that holds a lock or asks for one. After a failed statement its
+// session is a connection that holds a lock or waits for one. After a failed statement its
 // locks are unknown, so it is discarded and the server releases them.
 type session struct {
 	lock.Request
-	driver driver.Conn // of conn: closing it ends a statement
+	driver driver.Conn // of conn; closing it ends a statement
 
-	turn chan struct{} // full while a statement runs; guards the rest
-	conn *sql.Conn
-	left bool // conn was handed back or discarded
+	busy   chan struct{} // full while a statement runs; guards the rest
+	conn   *sql.Conn
+	closed bool // conn was returned or discarded
 
 	valid time.Time // written before the grant, and by extend
 }
@@ -129,8 +130,8 @@ func (h *session) try(ctx context.Context) (taken bool, err error) {
 	return taken, err
 }
 
-// wait waits for the lock. The age of the answer is unknown, so another statement starts
-// its TTL.
+// wait waits for the lock. The age of the reply is unknown, so another statement starts the
+// TTL.
 func (h *session) wait(ctx context.Context) error {
 	_, err := h.query(ctx, cancelGrace, waitSQL, h.Name, h.milliseconds(), h.Shared)
 	if err == nil {
@@ -145,7 +146,7 @@ func (h *session) wait(ctx context.Context) error {
 	return nil
 }
 
-// renew runs any statement: the server ends sessions without one.
+// renew runs a statement, because the server ends idle sessions.
 func (h *session) renew(ctx context.Context) error {
 	began := time.Now()
 	if _, err := h.query(ctx, 0, "SELECT true"); err != nil {
@@ -155,8 +156,8 @@ func (h *session) renew(ctx context.Context) error {
 	return nil
 }
 
-// Extend waits until the expiry and not only until the end of ctx before it closes the
-// connection: the server would give the lock to another session.
+// Extend waits until the expiry, even if ctx ends, before it closes the connection: an earlier
+// close would release the lock.
 func (h *session) Extend(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), h.valid)
 	defer cancel()
@@ -173,7 +174,7 @@ func (h *session) Release(ctx context.Context) error {
 	released, err := h.query(ctx, 0, releaseSQL, h.Name, h.Shared)
 	switch {
 	case released:
-		return h.handBack(ctx)
+		return h.returnToPool(ctx)
 	case err == nil, errors.Is(err, driver.ErrBadConn):
 		err = lock.ErrGone
 	}
@@ -181,46 +182,46 @@ func (h *session) Release(ctx context.Context) error {
 	return err
 }
 
-// Expire takes the lock from a holder that may not know of the loss.
+// Expire releases the lock of a holder that may not know of its loss.
 func (h *session) Expire() { h.discard() }
 
-// discard closes the connection, and so ends its statement and its locks.
+// discard closes the connection, which ends its statement and releases its locks.
 func (h *session) discard() {
 	if h.driver != nil {
 		_ = h.driver.Close()
 	}
-	h.leave(func() { _ = h.conn.Raw(func(any) error { return driver.ErrBadConn }) })
+	h.close(func() { _ = h.conn.Raw(func(any) error { return driver.ErrBadConn }) })
 }
 
-// handBack returns a connection without locks to the pool. It takes back the settings of
-// try.postgres.sql first.
-func (h *session) handBack(ctx context.Context) error {
+// returnToPool returns a connection without locks to the pool. It first resets the settings of
+// try.postgres.sql.
+func (h *session) returnToPool(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience(h.TTL))
 	defer cancel()
 	if _, err := h.query(ctx, 0, "RESET ALL"); err != nil {
 		h.discard()
 		return err
 	}
-	h.leave(func() { _ = h.conn.Close() })
+	h.close(func() { _ = h.conn.Close() })
 	return nil
 }
 
-func (h *session) leave(do func()) {
-	h.turn <- struct{}{}
-	defer func() { <-h.turn }()
-	if !h.left {
-		h.left = true
+func (h *session) close(do func()) {
+	h.busy <- struct{}{}
+	defer func() { <-h.busy }()
+	if !h.closed {
+		h.closed = true
 		do()
 	}
 }
 
-// query runs a statement and returns the boolean of its row, if it has one. The end of ctx
-// closes the connection. With a grace, the server may cancel the statement before. The
-// error is driver.ErrBadConn for a broken connection, and lock.ErrGone after the session.
+// query runs a statement and returns the boolean of its row, if any. The end of ctx closes the
+// connection; with a grace, the server may cancel the statement first. The error is
+// driver.ErrBadConn for a broken connection, and lock.ErrGone after the session.
 func (h *session) query(ctx context.Context, grace time.Duration, text string, args ...any) (answer bool, err error) {
-	h.turn <- struct{}{}
-	defer func() { <-h.turn }()
-	if h.left {
+	h.busy <- struct{}{}
+	defer func() { <-h.busy }()
+	if h.closed {
 		return false, lock.ErrGone
 	}
 	running := ctx
@@ -233,7 +234,7 @@ func (h *session) query(ctx context.Context, grace time.Duration, text string, a
 		close(cut)
 	})
 	err = h.conn.QueryRowContext(running, text, args...).Scan(&answer)
-	if !keep() { // the session is discarded, whatever the answer was
+	if !keep() { // the session is discarded, so the reply does not count
 		<-cut
 		return false, context.Cause(ctx)
 	}

@@ -1,10 +1,9 @@
 // Package quota limits how much a user may write in an hour.
 //
-// The counters are in the state Redis, so all processes share them. A write takes
-// its place with one script, which runs while the write does other work: a caller
-// gets a [Use] at once, and waits for it before the write is stored. If Redis is
-// unavailable, writes go on without a limit and are counted as failures. A limit
-// protects readers from spam, and is not worth an outage of all writes.
+// The counters are in the state Redis, so all processes share them. A script counts a write
+// while the write does other work: [Limit.Take] returns a [Use] at once, and the caller waits
+// for it before it stores the write. If Redis is unavailable, writes continue without a limit
+// and are counted as failures: protection from spam is not worth an outage of all writes.
 package quota
 
 import (
@@ -21,13 +20,13 @@ import (
 )
 
 const (
-	// Window is the life of a counter, from the first write that it counts.
+	// Window is the lifetime of a counter, from its first write.
 	Window = time.Hour
 	// Young is the age below which an account has a tenth of each limit.
 	Young = 24 * time.Hour
 
-	// callTimeout bounds a call of Redis, and the read of an account's age with it. The
-	// write goes on without its limit then.
+	// callTimeout bounds a Redis call, and the read of an account's age. After it the write
+	// continues without its limit.
 	callTimeout = 2 * time.Second
 
 	youngPart = 10 // a young account has limit/youngPart, at least 1
@@ -44,15 +43,15 @@ var (
 type Config struct {
 	Redis  redis.Cmdable
 	Prefix string // of the Redis keys
-	// CreatedAt returns when a user's account was created. It is called only for users
-	// above a tenth of a limit.
+	// CreatedAt returns the creation time of an account. It is called only for users above a
+	// tenth of a limit.
 	CreatedAt  func(ctx context.Context, user int64) (time.Time, error)
 	Now        func() time.Time // default time.Now
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
 
-// A Set holds the limits of one process. It is safe for concurrent use.
+// Set holds the limits of one process. It is safe for concurrent use.
 type Set struct {
 	cfg           Config
 	take, release *redis.Script
@@ -60,7 +59,7 @@ type Set struct {
 	refused       *prometheus.CounterVec
 }
 
-// The operations that can fail, as the label "doing" of the metric.
+// Values of the label doing.
 const (
 	doingTake    = "take"
 	doingRelease = "release"
@@ -76,36 +75,36 @@ func NewSet(cfg Config) *Set {
 		cfg: cfg, take: redis.NewScript(takeLua), release: redis.NewScript(releaseLua),
 		failures: observe.NewFailures(cfg.Registerer, cfg.Log, observe.FailureOpts{
 			Name:    "tandian_quota_failures_total",
-			Help:    "Failed operations of hourly limits: count a write (take), take it back (release), read the age of an account (age). A write goes on without its limit.",
+			Help:    "Failed operations of hourly limits: count a write (take), uncount it (release), read the age of an account (age). The write continues without its limit.",
 			Message: "hourly limits are not enforced", Doings: []string{doingTake, doingRelease, doingAge},
 		}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_quota_refused_total", Help: "Writes that were refused by an hourly limit, by kind.",
+			Name: "tandian_quota_refused_total", Help: "Writes refused by an hourly limit, by kind.",
 		}, []string{"kind"}),
 	}
 	cfg.Registerer.MustRegister(s.refused)
 	return s
 }
 
-// A Limit allows each user a number of writes of one kind in an hour. A nil Limit
-// allows any number. It is safe for concurrent use.
+// Limit limits the writes of one kind per user and hour. A nil Limit allows any number. It is
+// safe for concurrent use.
 type Limit struct {
 	set     *Set
 	kind    string
 	perHour int
 }
 
-// Limit returns the limit of a kind of writes, a plural noun in lower case. A
-// limit of 0 allows any number, also for young accounts.
+// Limit returns the limit of a kind of writes. kind is a plural noun in lower case. A limit of
+// 0 allows any number, also for young accounts.
 func (s *Set) Limit(kind string, perHour int) *Limit {
 	s.refused.WithLabelValues(kind)
 	return &Limit{s, kind, perHour}
 }
 
-// Take begins to count a write of a user, and returns at once. The caller calls
-// [Use.Wait] before it stores the write, and [Use.Release] if the write fails.
+// Take starts to count a write of a user and returns at once. The caller calls [Use.Wait]
+// before it stores the write, and [Use.Release] if the write fails.
 //
-// The count does not end with ctx: a client that disconnects is counted too.
+// The count continues after the end of ctx: writes of disconnected clients count too.
 func (l *Limit) Take(ctx context.Context, user int64) *Use {
 	if l == nil || l.perHour == 0 {
 		return nil
@@ -115,15 +114,15 @@ func (l *Limit) Take(ctx context.Context, user int64) *Use {
 	return u
 }
 
-// young returns the limit of an account that is younger than a day.
+// young returns the limit of an account younger than a day.
 func (l *Limit) young() int { return max(1, l.perHour/youngPart) }
 
 func (l *Limit) key(user int64) string {
 	return l.set.cfg.Prefix + ":quota:{" + strconv.FormatInt(user, 10) + "}:" + l.kind
 }
 
-// isYoung reports whether an account is younger than a day. If its age is unknown,
-// it is not.
+// isYoung reports whether an account is younger than a day. It returns false if the age is
+// unknown.
 func (l *Limit) isYoung(ctx context.Context, user int64) bool {
 	created, err := l.set.cfg.CreatedAt(ctx, user)
 	if err != nil {

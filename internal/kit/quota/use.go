@@ -11,8 +11,7 @@ import (
 // LimitReached is the code of a refused write.
 const LimitReached apierror.Code = "LIMIT_REACHED"
 
-// A Use is one write that is counted, or about to be. A nil Use has no limit. Only
-// one goroutine may use it.
+// Use is one counted write. A nil Use has no limit. It is not safe for concurrent use.
 type Use struct {
 	limit *Limit
 	user  int64
@@ -20,11 +19,11 @@ type Use struct {
 	done     chan struct{} // closed when counted and wait are set
 	counted  bool
 	refused  bool
-	wait     time.Duration // until the counter ends
+	wait     time.Duration // until the counter expires
 	released bool
 }
 
-// run counts the write. All its work takes place before done is closed.
+// run counts the write and then closes done.
 func (u *Use) run(ctx context.Context) {
 	defer close(u.done)
 	l := u.limit
@@ -48,7 +47,7 @@ func (u *Use) run(ctx context.Context) {
 	}
 }
 
-// count returns the number of the write in its hour, 0 if there is no place.
+// count returns the position of the write in its hour, or 0 above the limit.
 func (u *Use) count(ctx context.Context) (n int64, err error) {
 	l := u.limit
 	answer, err := l.set.take.Run(ctx, l.set.cfg.Redis, []string{l.key(u.user)}, l.perHour, Window.Milliseconds()).Int64Slice()
@@ -71,9 +70,8 @@ func (u *Use) takeBack(ctx context.Context) {
 	}
 }
 
-// Wait returns nil if the write may be stored. Otherwise it returns a
-// [fault.UserErrors] with [LimitReached] and the time until the next write. It may
-// be called again.
+// Wait returns nil if the write may be stored. Otherwise it returns an [apierror.UserErrors]
+// with [LimitReached] and the time until the next write. It may be called again.
 func (u *Use) Wait() error {
 	if u == nil {
 		return nil
@@ -95,8 +93,8 @@ func minutes(wait time.Duration) string {
 	return "a minute"
 }
 
-// Release takes the write back, because it was not stored. Only the first call has
-// an effect. A refused write has nothing to take back. A cancelled ctx does not stop it.
+// Release uncounts the write, because it was not stored. Only the first call has an effect, and
+// none for a refused write. It ignores the cancellation of ctx.
 func (u *Use) Release(ctx context.Context) {
 	if u == nil || u.released {
 		return

@@ -1,15 +1,14 @@
--- try: take an advisory lock for the session if it is free, and prepare the session for
--- holding it or waiting for it.
+--  try: take an advisory lock for the session if it is free. Prepare the session to hold it or
+--  to wait for it.
 --
--- $1  name. In a schema other than public, it counts in that schema alone
--- $2  TTL, milliseconds: the server ends a session that holds the lock and is silent for
---     so long
--- $3  whether other shared holders may have it too
+--  $1  name. In a schema other than public, it is unique in that schema
+--  $2  TTL, milliseconds: the server ends a session with the lock that is silent for so long
+--  $3  whether the lock is shared
 --
--- returns  whether the lock was taken
+--  returns  whether the lock was taken
 --
--- The other settings would end the wait that may follow. transaction_timeout is of
--- Postgres 17. RESET ALL takes them back before the connection returns to its pool.
+--  The other settings would end the wait that may follow. transaction_timeout exists since
+--  Postgres 17. RESET ALL restores them before the connection returns to its pool.
 WITH key AS MATERIALIZED (
   SELECT hashtextextended($1::text || CASE current_schema() WHEN 'public' THEN '' ELSE ' in ' || current_schema() END, 1935764581) AS id
 ), lock AS MATERIALIZED (

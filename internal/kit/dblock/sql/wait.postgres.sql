@@ -1,11 +1,11 @@
--- wait: take an advisory lock for the session as soon as its holders and earlier waiters
--- have released it. Run try.postgres.sql in the session before.
+--  wait: take an advisory lock for the session after its holders and earlier waiters. Run
+--  try.postgres.sql in the session first.
 --
--- $1  name
--- $2  TTL, milliseconds
--- $3  whether other shared holders may have it too
+--  $1  name
+--  $2  TTL, milliseconds
+--  $3  whether the lock is shared
 --
--- returns  true
+--  returns  true
 WITH key AS MATERIALIZED (
   SELECT hashtextextended($1::text || CASE current_schema() WHEN 'public' THEN '' ELSE ' in ' || current_schema() END, 1935764581) AS id
 ), lock AS MATERIALIZED (

@@ -1,14 +1,14 @@
--- take: count one write of a user, unless the hourly limit is reached. Counter
--- and expiry are one step, so no counter lives longer than its hour.
+--  take: count one write of a user, unless the hourly limit is reached. The counter always
+--  has an expiry.
 --
--- KEYS[1]  quota:{U}:notes, quota:{U}:comments and the other kinds   counter
--- ARGV[1]  limit in one life of the counter
--- ARGV[2]  life of the counter from its first write, milliseconds
+--  KEYS[1]  quota:{U}:notes, quota:{U}:comments and the other kinds   counter
+--  ARGV[1]  limit per lifetime of the counter
+--  ARGV[2]  lifetime of the counter from its first write, milliseconds
 --
--- returns  the number of the write, 0 if the limit is reached; and how long the
---          counter still lives, milliseconds
---
--- One key. O(1).
+--  returns  position of the write, or 0 if the limit is reached; remaining lifetime of the
+--           counter, milliseconds
+--  slot     one
+--  cost     O(1)
 local n = tonumber(redis.call('GET', KEYS[1]) or '0')
 if n >= tonumber(ARGV[1]) then
   return {0, math.max(redis.call('PTTL', KEYS[1]), 1)}
