@@ -248,7 +248,7 @@ func TestWelcomeGivesMoneyOnce(t *testing.T) {
 	})
 }
 
-func TestTheScanSetsABalanceToItsEntries(t *testing.T) {
+func TestScanSetsBalanceToItsEntries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, p := open(t, on)
 		ctx := context.Background()

@@ -26,7 +26,7 @@ func answerAll(calls admitCalls) {
 // admitOf is the admission of order n.
 func admitOf(n int) admitCall { return admitCall{args: []any{n}} }
 
-func TestAdmissionsOfOneMomentShareARoundTrip(t *testing.T) {
+func TestConcurrentAdmissionsShareARoundTrip(t *testing.T) {
 	const callers = 1000
 	release := make(chan struct{})
 	var trips, under, most, sent atomic.Int32
@@ -68,7 +68,7 @@ func TestAdmissionsOfOneMomentShareARoundTrip(t *testing.T) {
 }
 
 // A lone caller does not wait, and one that leaves does not take others along.
-func TestCallerThatLeavesARoundTripIsAdmittedAllTheSame(t *testing.T) {
+func TestCancelledCallerIsStillAdmitted(t *testing.T) {
 	release, entered := make(chan struct{}), make(chan admitCalls, 2)
 	g := newAdmissions(func(ctx context.Context, calls admitCalls) (func(), error) {
 		entered <- calls
@@ -109,7 +109,7 @@ func TestCallerThatLeavesARoundTripIsAdmittedAllTheSame(t *testing.T) {
 }
 
 // A caller that leaves before its round trip is not admitted. A full queue refuses callers.
-func TestWaitingAdmissionsMayLeaveAndAreBounded(t *testing.T) {
+func TestQueuedAdmissionsAreCancellableAndBounded(t *testing.T) {
 	release, sent := make(chan struct{}), atomic.Int32{}
 	g := newAdmissions(func(_ context.Context, calls admitCalls) (func(), error) {
 		sent.Add(int32(len(calls))) //nolint:gosec // a few

@@ -19,11 +19,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestAdmissionAnswersWhatTheSaleIs(t *testing.T) {
-	storetest.Each(t, testAdmissionAnswersWhatTheSaleIs)
+func TestAdmitReturnsTheSaleState(t *testing.T) {
+	storetest.Each(t, testAdmitReturnsTheSaleState)
 }
 
-func testAdmissionAnswersWhatTheSaleIs(t *testing.T, on storetest.Stores) {
+func testAdmitReturnsTheSaleState(t *testing.T, on storetest.Stores) {
 	const mine, other = 100, 200
 	tests := []struct {
 		name  string
@@ -139,11 +139,11 @@ func (g *stage) unlink(keys ...string) {
 	}
 }
 
-func TestAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T) {
-	storetest.Each(t, testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue)
+func TestAdmittedOrderIsFoundByNumber(t *testing.T) {
+	storetest.Each(t, testAdmittedOrderIsFoundByNumber)
 }
 
-func testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T, on storetest.Stores) {
+func testAdmittedOrderIsFoundByNumber(t *testing.T, on storetest.Stores) {
 	g := newStage(t, on)
 	at := g.open(stagedSale{stock: 1})
 	number := g.number(at)
@@ -187,11 +187,11 @@ func testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue(t *testing.T, on storete
 	}
 }
 
-func TestLosersOfASoldOutSaleAreNotQueued(t *testing.T) {
-	storetest.Each(t, testLosersOfASoldOutSaleAreNotQueued)
+func TestSoldOutRequestsAreNotQueued(t *testing.T) {
+	storetest.Each(t, testSoldOutRequestsAreNotQueued)
 }
 
-func testLosersOfASoldOutSaleAreNotQueued(t *testing.T, on storetest.Stores) {
+func testSoldOutRequestsAreNotQueued(t *testing.T, on storetest.Stores) {
 	g := newStage(t, on)
 	at := g.open(stagedSale{stock: 1})
 	g.admits(at, 1001, g.number(at))
@@ -212,11 +212,11 @@ func testLosersOfASoldOutSaleAreNotQueued(t *testing.T, on storetest.Stores) {
 	}
 }
 
-func TestEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T) {
-	storetest.Each(t, testEditsAnswerAndMoveTheStockByTheirDifference)
+func TestEditsMoveStockByTheirDifference(t *testing.T) {
+	storetest.Each(t, testEditsMoveStockByTheirDifference)
 }
 
-func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.Stores) {
+func testEditsMoveStockByTheirDifference(t *testing.T, on storetest.Stores) {
 	type state struct {
 		Stock, Initial int
 		Seq            int64
@@ -268,10 +268,10 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 		},
 	}
 	tests := []struct {
-		name  string
-		steps []string
-		said  []any
-		want  state // of a sale of 10 with 3 buyers, at edit 1
+		name    string
+		steps   []string
+		replies []any
+		want    state // of a sale of 10 with 3 buyers, at edit 1
 	}{
 		{"raised", []string{"raise"}, []any{0}, state{12, 15, 2}},
 		{"raised twice by the same edit", []string{"raise", "raise"}, []any{0, 0}, state{12, 15, 2}},
@@ -306,12 +306,12 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 			at := g.open(stagedSale{stock: 10, buckets: 2})
 			g.reserves(at, sale.Reservation{Order: 1, User: 1}, sale.Reservation{Order: 2, User: 2}, sale.Reservation{Order: 3, User: 3})
 			for i, step := range tt.steps {
-				said, err := steps[step](g, at)
+				reply, err := steps[step](g, at)
 				if err != nil {
 					t.Fatalf("%s: %v", step, err)
 				}
-				if said != tt.said[i] {
-					t.Errorf("%s said %v, want %v", step, said, tt.said[i])
+				if reply != tt.replies[i] {
+					t.Errorf("%s replies %v, want %v", step, reply, tt.replies[i])
 				}
 			}
 			got := g.tally(at)
@@ -322,7 +322,7 @@ func testEditsAnswerAndMoveTheStockByTheirDifference(t *testing.T, on storetest.
 	}
 }
 
-func TestWhatLowersAnIncompleteSaleIsAnError(t *testing.T) {
+func TestEditsOfAnIncompleteSaleFail(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.put(stagedSale{stock: 10})
@@ -418,7 +418,7 @@ func testManyHoldsMoveInBatches(t *testing.T, on storetest.Stores) {
 }
 
 // A lost answer: the client sends the call again, which finds what it did itself.
-func TestWindow18ALostAnswerIsNoLostOrder(t *testing.T) {
+func TestWindow18LostReplyLosesNoOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var lose atomic.Int32
 		g := newStage(t, on, func(_ *Config, sale *redisdb.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
@@ -446,7 +446,7 @@ func TestWindow18ALostAnswerIsNoLostOrder(t *testing.T) {
 }
 
 // An answer that does not come at all: the number, which was made before, finds the order.
-func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
+func TestWindow01OrderWithoutReplyIsFoundByNumber(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var lose atomic.Int32
 		g := newStage(t, on, func(_ *Config, sale *redisdb.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
@@ -471,7 +471,7 @@ func TestWindow01AnOrderWithoutAnAnswerIsFoundByItsNumber(t *testing.T) {
 }
 
 // The window is that of Redis' clock: no process' clock is asked.
-func TestWindow14TheSaleHasOneClock(t *testing.T) {
+func TestWindow14SaleUsesTheRedisClock(t *testing.T) {
 	for _, offset := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 			g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) {
@@ -520,7 +520,7 @@ func TestASaleBeginsAndEndsByTheMillisecond(t *testing.T) {
 	})
 }
 
-func TestAVoucherHasItsPlaceForLife(t *testing.T) {
+func TestVoucherLocationNeverChanges(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		later := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Partitions = 16 })
@@ -541,13 +541,13 @@ func TestAVoucherHasItsPlaceForLife(t *testing.T) {
 func TestOnACluster(t *testing.T) {
 	on := storetest.Cluster(t)
 	for name, test := range map[string]func(*testing.T, storetest.Stores){
-		"AdmissionAnswersWhatTheSaleIs":                  testAdmissionAnswersWhatTheSaleIs,
-		"AnAdmittedOrderIsFoundByItsNumberAndInItsQueue": testAnAdmittedOrderIsFoundByItsNumberAndInItsQueue,
-		"LosersOfASoldOutSaleAreNotQueued":               testLosersOfASoldOutSaleAreNotQueued,
-		"EditsAnswerAndMoveTheStockByTheirDifference":    testEditsAnswerAndMoveTheStockByTheirDifference,
-		"StockMovesOnlyWithItsBuyer":                     testStockMovesOnlyWithItsBuyer,
-		"ManyHoldsMoveInBatches":                         testManyHoldsMoveInBatches,
-		"ReadersOfPartitionsDoNotWaitForEachOther":       testReadersOfPartitionsDoNotWaitForEachOther,
+		"AdmitReturnsTheSaleState":        testAdmitReturnsTheSaleState,
+		"AdmittedOrderIsFoundByNumber":    testAdmittedOrderIsFoundByNumber,
+		"SoldOutRequestsAreNotQueued":     testSoldOutRequestsAreNotQueued,
+		"EditsMoveStockByTheirDifference": testEditsMoveStockByTheirDifference,
+		"StockMovesOnlyWithItsBuyer":      testStockMovesOnlyWithItsBuyer,
+		"ManyHoldsMoveInBatches":          testManyHoldsMoveInBatches,
+		"PartitionReadersAreIndependent":  testPartitionReadersAreIndependent,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, on.Emptied(t)) })
 	}

@@ -14,7 +14,7 @@ import (
 
 // The commit began when nothing was left, and waits for a transaction that brings a piece
 // back: it has that piece. On Postgres alone can one transaction wait for another's row.
-func TestAPieceThatComesBackWhileACommitWaitsForItIsSold(t *testing.T) {
+func TestUnitReleasedDuringCommitIsSold(t *testing.T) {
 	on := storetest.Real(t)
 	r := newRig(t, on, rigOptions{})
 	db, err := sqldb.OpenSQL(on.SQL)

@@ -21,7 +21,7 @@ import (
 )
 
 // unwanted makes the database refuse orders of user 666, but for tombstones.
-func unwanted(t *testing.T, r *rig) {
+func rejectUser666(t *testing.T, r *rig) {
 	t.Helper()
 	statement := "ALTER TABLE orders ADD CONSTRAINT unwanted CHECK (user_id <> 666 OR status = 'FAILED')"
 	if r.Dialect != "postgres" {
@@ -33,12 +33,12 @@ func unwanted(t *testing.T, r *rig) {
 }
 
 // Window 4, and W4: what cannot be stored does not hold up the others.
-func TestWindow04APoisonEntryIsFoundOutAndParked(t *testing.T) {
+func TestWindow04PoisonEntryIsParked(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
-		unwanted(t, r)
+		rejectUser666(t, r)
 		v := r.open(t, 40)
-		r.openDoor(t)
+		r.runCertify(t)
 		stream := r.admitter.keys.orders(v.Partition)
 		var bad int64
 		for user := range int64(20) {
@@ -52,7 +52,7 @@ func TestWindow04APoisonEntryIsFoundOutAndParked(t *testing.T) {
 		add(t, r, stream, "o", a.Order, "v", v.VoucherID, "u", 667, "s", v.ShopID, "p", "dear", "t", 1)
 		add(t, r, stream, "o", a.Order^1, "v", v.VoucherID, "u", 668, "s", 1, "p", 1, "t", 1) // of another partition
 		r.run(t, r.Consume)
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 20, "FAILED": 2}, r.counts(t, v)); d != "" {
 			t.Errorf("(-want +got)\n%s", d)
 		}
@@ -60,11 +60,11 @@ func TestWindow04APoisonEntryIsFoundOutAndParked(t *testing.T) {
 			if row := r.DB.Order.GetX(t.Context(), number); row.Status != entorder.StatusFAILED || failureOf(row) != codeNotCompleted {
 				t.Errorf("the order that cannot be stored: %v", row)
 			}
-			if failure, ok := r.orders.heard(number); !ok || failure != codeNotCompleted {
+			if failure, ok := r.orders.outcome(number); !ok || failure != codeNotCompleted {
 				t.Errorf("the room of orders heard %q, %v", failure, ok)
 			}
 		}
-		r.whole(t, v, 40)
+		r.checkSale(t, v, 40)
 		parked := r.Redis.XRange(t.Context(), r.admitter.keys.parked(v.Partition), "-", "+").Val()
 		if len(parked) != 4 {
 			t.Errorf("%d parked entries, want 4", len(parked))
@@ -94,12 +94,12 @@ func add(t *testing.T, r *rig, stream string, values ...any) string {
 
 // Windows 5 and 9: while the database is away nothing is acknowledged, nothing is
 // presumed lost, and nobody tries without a pause.
-func TestWindow05And09NothingIsAcknowledgedWhileTheDatabaseIsAway(t *testing.T) {
+func TestWindow05And09NothingIsAcknowledgedWithoutDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := newRigClock()
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Now = -1, now.now }})
 		v := r.open(t, 40)
-		r.openDoor(t)
+		r.runCertify(t)
 		rename := func(from, to string) {
 			if _, err := r.DB.ExecContext(t.Context(), "ALTER TABLE "+from+" RENAME TO "+to); err != nil {
 				t.Fatal(err)
@@ -127,16 +127,16 @@ func TestWindow05And09NothingIsAcknowledgedWhileTheDatabaseIsAway(t *testing.T) 
 			t.Errorf("%v commits were tried in a moment", n)
 		}
 		rename("gone", "orders")
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 9}, r.counts(t, v)); d != "" {
 			t.Errorf("(-want +got)\n%s", d)
 		}
 		for _, n := range numbers {
-			if failure, ok := r.orders.heard(n); !ok || failure != "" {
+			if failure, ok := r.orders.outcome(n); !ok || failure != "" {
 				t.Errorf("order %d: heard %q, %v", n, failure, ok)
 			}
 		}
-		r.whole(t, v, 40)
+		r.checkSale(t, v, 40)
 	})
 }
 
@@ -145,7 +145,7 @@ func TestWindow10TwoConsumersOfOneEntryStoreItOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 30)
-		r.openDoor(t)
+		r.runCertify(t)
 		for user := range int64(40) { // ten of them find nothing left
 			r.order(t, by(v, user+1))
 		}
@@ -170,17 +170,17 @@ func TestWindow10TwoConsumersOfOneEntryStoreItOnce(t *testing.T) {
 		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 30}, r.counts(t, v)); d != "" {
 			t.Errorf("(-want +got)\n%s", d)
 		}
-		r.whole(t, v, 30)
+		r.checkSale(t, v, 30)
 	})
 }
 
 // Window 3 in the queue, W5 and W6: a consumer died after its commit, another before;
 // who comes next takes over what they left, whatever it was called.
-func TestWindow03AnotherConsumerEndsWhatADeadOneLeft(t *testing.T) {
+func TestWindow03ConsumerTakesOverFromDeadOne(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 30)
-		r.openDoor(t)
+		r.runCertify(t)
 		for user := range int64(10) {
 			r.order(t, by(v, user+1))
 		}
@@ -205,8 +205,8 @@ func TestWindow03AnotherConsumerEndsWhatADeadOneLeft(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.run(t, r.Consume)
-		r.settled(t)
-		r.whole(t, v, 30)
+		r.awaitEmptyQueues(t)
+		r.checkSale(t, v, 30)
 		if n := len(r.orders.decided); n != 10 {
 			t.Errorf("the room of orders heard of %d, want 10", n)
 		}
@@ -217,7 +217,7 @@ func TestWindow03AnotherConsumerEndsWhatADeadOneLeft(t *testing.T) {
 }
 
 // An entry that is being decided may look idle, and come back to the same consumer.
-func TestAnEntryInHandIsNotDecidedBesideItself(t *testing.T) {
+func TestActiveEntryIsNotDecidedTwice(t *testing.T) {
 	c := newConsumer(nil, nil)
 	one, two := delivery{id: "1-0", partition: 1}, delivery{id: "1-0", partition: 2}
 	if n := len(c.markActive([]delivery{one})); n != 1 {
@@ -234,11 +234,11 @@ func TestAnEntryInHandIsNotDecidedBesideItself(t *testing.T) {
 
 // Each start of a process brings a consumer of a new name: those of processes that are
 // gone must not stay.
-func TestConsumersThatAreGoneAreForgotten(t *testing.T) {
+func TestIdleConsumersAreRemoved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 30)
-		r.openDoor(t)
+		r.runCertify(t)
 		r.order(t, by(v, 1))
 		stream := r.admitter.keys.orders(v.Partition)
 		for p := range r.admitter.partitions {
@@ -278,21 +278,21 @@ func TestConsumersThatAreGoneAreForgotten(t *testing.T) {
 		if !slices.Contains(names(), "busy") {
 			t.Error("a consumer with an entry was forgotten")
 		}
-		r.settled(t)
-		r.whole(t, v, 30)
+		r.awaitEmptyQueues(t)
+		r.checkSale(t, v, 30)
 	})
 }
 
 // A server that stops does not wait for the next order.
-func TestAConsumerThatWaitsForEntriesStopsAtOnce(t *testing.T) {
+func TestWaitingConsumerStopsAtOnce(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		r.block = time.Minute // its client has patience for three seconds of it
 		v := r.open(t, 1)
-		r.openDoor(t)
+		r.runCertify(t)
 		stop := r.run(t, r.Consume)
 		r.order(t, by(v, 1))
-		r.settled(t) // now it waits for more
+		r.awaitEmptyQueues(t) // now it waits for more
 		begin := time.Now()
 		stop()
 		if took := time.Since(begin); took > time.Second {
@@ -302,14 +302,14 @@ func TestAConsumerThatWaitsForEntriesStopsAtOnce(t *testing.T) {
 }
 
 // On a cluster each partition has a reader, several of them block on one node.
-func testReadersOfPartitionsDoNotWaitForEachOther(t *testing.T, on storetest.Stores) {
+func testPartitionReadersAreIndependent(t *testing.T, on storetest.Stores) {
 	r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Partitions = PartitionsCluster }})
 	r.block = 2 * time.Second
 	sales := make([]sale.Request, PartitionsCluster)
 	for i := range sales {
 		sales[i] = r.open(t, 5)
 	}
-	r.openDoor(t)
+	r.runCertify(t)
 	r.run(t, r.Consume)
 	testkit.Eventually(t, patience, func() bool { // all have read
 		return counterOf(t, r, "tandian_sale_queue_events_total", eventRemade) == PartitionsCluster
@@ -328,12 +328,12 @@ func testReadersOfPartitionsDoNotWaitForEachOther(t *testing.T, on storetest.Sto
 	}
 }
 
-func TestAnEntryThatWasDeliveredTooOftenIsTriedAlone(t *testing.T) {
+func TestOftenDeliveredEntryIsTriedAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
-		unwanted(t, r)
+		rejectUser666(t, r)
 		v := r.open(t, 30)
-		r.openDoor(t)
+		r.runCertify(t)
 		r.order(t, by(v, 1))
 		r.order(t, by(v, 666))
 		stream := r.admitter.keys.orders(v.Partition)
@@ -350,23 +350,23 @@ func TestAnEntryThatWasDeliveredTooOftenIsTriedAlone(t *testing.T) {
 			}
 		}
 		r.run(t, r.Consume)
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 1, "FAILED": 1}, r.counts(t, v)); d != "" {
 			t.Errorf("what can be stored is, whatever happened to it before (-want +got)\n%s", d)
 		}
 		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventBisected); n != 0 {
 			t.Error("they shared a batch")
 		}
-		r.whole(t, v, 30)
+		r.checkSale(t, v, 30)
 	})
 }
 
 // W7: after a flush the groups are gone.
-func TestAFlushDoesNotMakeConsumersSpin(t *testing.T) {
+func TestFlushDoesNotMakeConsumersSpin(t *testing.T) {
 	r := newRig(t, storetest.Real(t), rigOptions{})
 	v := r.open(t, 30)
 	r.run(t, r.Consume, r.Certify)
-	r.awaitDoor(t)
+	r.awaitCertificates(t)
 	if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 		t.Errorf("before: %+v", got)
 	}
@@ -392,7 +392,7 @@ func TestAFlushDoesNotMakeConsumersSpin(t *testing.T) {
 			t.Errorf("after: %+v", got)
 		}
 	}
-	r.settled(t)
+	r.awaitEmptyQueues(t)
 	reads := 0
 	for line := range strings.SplitSeq(r.Redis.Info(t.Context(), "commandstats").Val(), "\n") {
 		if rest, ok := strings.CutPrefix(line, "cmdstat_xreadgroup:calls="); ok {
@@ -408,11 +408,11 @@ func TestAFlushDoesNotMakeConsumersSpin(t *testing.T) {
 
 // A Redis that forgot a buyer between the reading of an entry and its commit hears
 // of it again.
-func TestWhatWasReadFromAnotherIncarnationIsReservedAgain(t *testing.T) {
+func TestEntryOfAnotherIncarnationIsReservedAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 30)
-		r.openDoor(t)
+		r.runCertify(t)
 		r.order(t, by(v, 1))
 		m := r.Redis.XRange(t.Context(), r.admitter.keys.orders(v.Partition), "-", "+").Val()[0]
 		r.Redis.HDel(t.Context(), r.admitter.keys.bucket(v.Partition, v.VoucherID, 0), "1")
@@ -420,7 +420,7 @@ func TestWhatWasReadFromAnotherIncarnationIsReservedAgain(t *testing.T) {
 		c := newConsumer(r.Service, nil)
 		c.decide(t.Context(), []delivery{deliveryOf(v.Partition, "another", m)})
 		c.commits.Wait()
-		r.whole(t, v, 30)
+		r.checkSale(t, v, 30)
 	})
 }
 
@@ -431,7 +431,7 @@ func TestWindow15AnotherProcessCertifiedBeforeTheCommit(t *testing.T) {
 	r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 	v := r.open(t, 30)
 	stop := r.run(t, r.Certify)
-	r.awaitDoor(t)
+	r.awaitCertificates(t)
 	r.order(t, by(v, 1))
 	m := r.Redis.XRange(t.Context(), r.admitter.keys.orders(v.Partition), "-", "+").Val()[0]
 	d := deliveryOf(v.Partition, r.admitter.expected(v.Partition), m)
@@ -443,29 +443,29 @@ func TestWindow15AnotherProcessCertifiedBeforeTheCommit(t *testing.T) {
 	if err := other.Apply(t.Context(), v.VoucherID); err != nil {
 		t.Fatal(err)
 	}
-	other.openDoor(t)
+	other.runCertify(t)
 	c := newConsumer(r.Service, nil)
 	c.decide(t.Context(), []delivery{d})
 	c.commits.Wait()
 	if got, err := other.Order(t.Context(), by(v, 1)); err != nil || got.Result != sale.Held || got.Order != d.Order {
 		t.Errorf("who holds order %d hears %+v, %v", d.Order, got, err)
 	}
-	r.whole(t, v, 30)
+	r.checkSale(t, v, 30)
 }
 
 // W8: where the two stores differ, the database is right, and Redis gets its pieces
 // back.
-func TestWhatTheDatabaseRefusesIsReleasedInRedis(t *testing.T) {
+func TestRefusedOrdersAreReleasedInRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 5)
-		r.openDoor(t)
+		r.runCertify(t)
 		for user := range int64(5) {
 			r.order(t, by(v, user+1))
 		}
 		r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(2).ExecX(t.Context())
 		r.run(t, r.Consume)
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 2, "FAILED": 3}, r.counts(t, v)); d != "" {
 			t.Errorf("(-want +got)\n%s", d)
 		}
@@ -481,11 +481,11 @@ func TestWhatTheDatabaseRefusesIsReleasedInRedis(t *testing.T) {
 	})
 }
 
-func TestAConsumerThatStopsFinishesTheBatchInHand(t *testing.T) {
+func TestStoppingConsumerFinishesItsBatch(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 900)
-		r.openDoor(t)
+		r.runCertify(t)
 		for user := range int64(300) {
 			r.order(t, by(v, user+1))
 		}
@@ -507,7 +507,7 @@ func TestAConsumerThatStopsFinishesTheBatchInHand(t *testing.T) {
 	})
 }
 
-func TestStatsSayHowTheQueuesDo(t *testing.T) {
+func TestStatsReportQueueStates(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 30)
@@ -518,7 +518,7 @@ func TestStatsSayHowTheQueuesDo(t *testing.T) {
 		if d := cmp.Diff([]QueueStat{{Name: "sale:0"}, {Name: "sale:1"}}, stats); d != "" {
 			t.Errorf("at first (-want +got)\n%s", d)
 		}
-		r.openDoor(t)
+		r.runCertify(t)
 		for user := range int64(5) {
 			r.order(t, by(v, user+1))
 		}
@@ -574,7 +574,7 @@ func (c *rigClock) add(d time.Duration) {
 
 // What the next transaction is waited for after a small one: the times are of a clock that
 // stands still meanwhile.
-func TestOrdersGatherBehindASmallCommit(t *testing.T) {
+func TestGatherWaitsAfterSmallCommits(t *testing.T) {
 	const wholeWait = time.Second
 	for _, test := range []struct {
 		name              string
@@ -603,11 +603,11 @@ func TestOrdersGatherBehindASmallCommit(t *testing.T) {
 }
 
 // A consumer reads on when its orders are stored, unless that takes too long.
-func TestASmallCommitIsOverBeforeMoreIsRead(t *testing.T) {
+func TestSmallCommitEndsBeforeTheNextRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 20)
-		r.openDoor(t)
+		r.runCertify(t)
 		c := newConsumer(r.Service, r.Redis)
 		partitions := r.readers()[0]
 		if err := c.makeGroups(t.Context(), partitions); err != nil {

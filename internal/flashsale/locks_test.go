@@ -11,7 +11,7 @@ import (
 )
 
 // A database that does not answer delays a comparison for a bounded time.
-func TestALockThatNobodyAnswersIsGivenUp(t *testing.T) {
+func TestLockAttemptTimesOut(t *testing.T) {
 	t.Parallel()
 	g := newStage(t, storetest.Real(t))
 	g.SQL.SetMaxOpenConns(1)

@@ -22,18 +22,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A mortal is a redis-server that a test kills and starts again.
-type mortal struct {
+// A redisServer is a redis-server that a test kills and starts again.
+type redisServer struct {
 	t       *testing.T
 	dir     string
 	port    string
 	options []string
 	cmd     *exec.Cmd
-	life    io.Closer // the server ends when it is closed, or when the test process dies
+	stdin   io.Closer // the server ends when it is closed, or when the test process dies
 }
 
-// newMortal starts a server that writes down every second what it did.
-func newMortal(t *testing.T, options ...string) *mortal {
+// startRedis starts a server that writes down every second what it did.
+func startRedis(t *testing.T, options ...string) *redisServer {
 	t.Helper()
 	if os.Getenv("TANDIAN_TEST_REDIS_SERVER") == "" {
 		testkit.Redis(t) // skips the test, or fails it
@@ -44,42 +44,42 @@ func newMortal(t *testing.T, options ...string) *mortal {
 	}
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	_ = l.Close()
-	m := &mortal{t: t, dir: t.TempDir(), port: port, options: options}
+	m := &redisServer{t: t, dir: t.TempDir(), port: port, options: options}
 	m.start()
 	t.Cleanup(m.kill)
 	return m
 }
 
-func (m *mortal) addr() string { return net.JoinHostPort("127.0.0.1", m.port) }
+func (m *redisServer) addr() string { return net.JoinHostPort("127.0.0.1", m.port) }
 
-func (m *mortal) start() {
+func (m *redisServer) start() {
 	m.t.Helper()
 	args := append([]string{
 		"-c", `"$@" & server=$!; read -r _; kill -9 $server`, "sh", os.Getenv("TANDIAN_TEST_REDIS_SERVER"),
 		"--bind", "127.0.0.1", "--port", m.port, "--dir", m.dir, "--save", "", "--appendonly", "yes", "--appendfsync", "everysec",
 	}, m.options...)
 	m.cmd = exec.Command("sh", args...)
-	life, err := m.cmd.StdinPipe()
+	stdin, err := m.cmd.StdinPipe()
 	if err == nil {
 		err = m.cmd.Start()
 	}
 	if err != nil {
 		m.t.Fatal(err)
 	}
-	m.life = life
+	m.stdin = stdin
 	rdb := m.client()
 	testkit.Eventually(m.t, 20*time.Second, func() bool { return rdb.Ping(m.t.Context()).Err() == nil })
 }
 
-func (m *mortal) client() *redis.Client {
+func (m *redisServer) client() *redis.Client {
 	rdb := redis.NewClient(&redis.Options{Addr: m.addr(), Protocol: 3})
 	m.t.Cleanup(func() { _ = rdb.Close() })
 	return rdb
 }
 
 // kill ends it without a word.
-func (m *mortal) kill() {
-	_ = m.life.Close()
+func (m *redisServer) kill() {
+	_ = m.stdin.Close()
 	_ = m.cmd.Wait()
 	for range 1000 { // its port is free again
 		conn, err := net.Dial("tcp", m.addr())
@@ -92,7 +92,7 @@ func (m *mortal) kill() {
 }
 
 // log is the file to which it appends what it did.
-func (m *mortal) log() string {
+func (m *redisServer) log() string {
 	m.t.Helper()
 	files, err := filepath.Glob(filepath.Join(m.dir, "appendonlydir", "*.incr.aof"))
 	if err != nil || len(files) != 1 {
@@ -101,7 +101,7 @@ func (m *mortal) log() string {
 	return files[0]
 }
 
-func (m *mortal) size() int64 {
+func (m *redisServer) size() int64 {
 	m.t.Helper()
 	info, err := os.Stat(m.log())
 	if err != nil {
@@ -111,7 +111,7 @@ func (m *mortal) size() int64 {
 }
 
 // on is a database, and this server.
-func (m *mortal) on(t *testing.T) storetest.Stores {
+func (m *redisServer) on(t *testing.T) storetest.Stores {
 	on := storetest.Real(t)
 	on.Redis.URL = "redis://" + m.addr()
 	on.Redis.Timeout = 2 * time.Second
@@ -135,7 +135,7 @@ func (g *stage) sell(at location, from, stored, to int64) (orders map[int64]int6
 }
 
 // refuses fails the test unless nothing is admitted, without a word of a piece.
-func (g *stage) refuses(at location, user int64) {
+func (g *stage) wantClosed(at location, user int64) {
 	g.t.Helper()
 	v, err := g.admitter.admit(g.t.Context(), g.try(at, user, g.number(at)))
 	if err == nil && v.code != noState {
@@ -144,7 +144,7 @@ func (g *stage) refuses(at location, user int64) {
 }
 
 // told fails the test unless holders hear of their orders.
-func (g *stage) told(at location, orders map[int64]int64, users ...int64) {
+func (g *stage) wantHeld(at location, orders map[int64]int64, users ...int64) {
 	g.t.Helper()
 	for _, user := range users {
 		if v := g.admits(at, user, g.number(at)); v.code != held || v.order != orders[user] {
@@ -154,15 +154,15 @@ func (g *stage) told(at location, orders map[int64]int64, users ...int64) {
 }
 
 // whole fails the test unless stock and buyers make the initial stock.
-func (g *stage) whole(at location, initial, buyers int) {
+func (g *stage) checkSale(at location, initial, buyers int) {
 	g.t.Helper()
 	if got := g.tally(at); !got.complete || got.stock+got.buyers != initial || got.initial != initial || got.buyers != buyers {
 		g.t.Errorf("Redis has %+v, want %d buyers of %d", got, buyers, initial)
 	}
 }
 
-func TestWindow06APowerCutLosesTheTailOfAllOfASale(t *testing.T) {
-	m := newMortal(t)
+func TestWindow06PowerCutLosesTailOfWholeSale(t *testing.T) {
+	m := startRedis(t)
 	g := newStage(t, m.on(t))
 	at := g.open(stagedSale{stock: 50})
 	orders := g.sell(at, 1, 10, 10)
@@ -174,12 +174,12 @@ func TestWindow06APowerCutLosesTheTailOfAllOfASale(t *testing.T) {
 	}
 	m.start()
 	for user := range tail {
-		g.refuses(at, user)
+		g.wantClosed(at, user)
 	}
 	g.certified()
-	g.whole(at, 50, 15)
-	g.told(at, orders, 1, 10)
-	g.told(at, tail, 11, 15)
+	g.checkSale(at, 50, 15)
+	g.wantHeld(at, orders, 1, 10)
+	g.wantHeld(at, tail, 11, 15)
 	if v := g.admits(at, 16, g.number(at)); v.code != admitted {
 		t.Errorf("whose queued order was lost hears %+v", v)
 	}
@@ -190,8 +190,8 @@ func TestWindow06APowerCutLosesTheTailOfAllOfASale(t *testing.T) {
 	}
 }
 
-func TestWindow15WhoHoldsAnOrderHearsOfItFromARedisThatWasRolledBack(t *testing.T) {
-	m := newMortal(t)
+func TestWindow15HolderKeepsOrderAfterRedisRollback(t *testing.T) {
+	m := startRedis(t)
 	g := newStage(t, m.on(t))
 	at := g.open(stagedSale{stock: 3})
 	older, err := os.ReadFile(m.log())
@@ -212,19 +212,19 @@ func TestWindow15WhoHoldsAnOrderHearsOfItFromARedisThatWasRolledBack(t *testing.
 		t.Fatalf("the copy has %s pieces, want 3", n)
 	}
 	for range 3 {
-		g.refuses(at, 1)
-		g.refuses(at, 4)
+		g.wantClosed(at, 1)
+		g.wantClosed(at, 4)
 	}
 	g.certified()
-	g.told(at, orders, 1, 2, 3)
+	g.wantHeld(at, orders, 1, 2, 3)
 	if v := g.admits(at, 4, g.number(at)); v.code != outOfStock {
 		t.Errorf("the fourth of three hears %+v", v)
 	}
-	g.whole(at, 3, 3)
+	g.checkSale(at, 3, 3)
 }
 
-func TestWindow07AReplicaThatWasBehindIsPromoted(t *testing.T) {
-	first, second := newMortal(t), newMortal(t)
+func TestWindow07LateReplicaIsPromoted(t *testing.T) {
+	first, second := startRedis(t), startRedis(t)
 	var to atomic.Pointer[string]
 	before, after := first.addr(), second.addr()
 	to.Store(&before)
@@ -249,7 +249,7 @@ func TestWindow07AReplicaThatWasBehindIsPromoted(t *testing.T) {
 	first.kill()
 	to.Store(&after)
 
-	g.refuses(at, 12) // a replica takes no orders
+	g.wantClosed(at, 12) // a replica takes no orders
 	if err := replica.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
@@ -257,12 +257,12 @@ func TestWindow07AReplicaThatWasBehindIsPromoted(t *testing.T) {
 		t.Fatalf("the replica has %d buyers, want the first 10", n)
 	}
 	for user := int64(11); user <= 20; user++ {
-		g.refuses(at, user)
+		g.wantClosed(at, user)
 	}
 	g.certified()
-	g.told(at, orders, 1, 10)
-	g.told(at, tail, 11, 15)
-	g.whole(at, 50, 15)
+	g.wantHeld(at, orders, 1, 10)
+	g.wantHeld(at, tail, 11, 15)
+	g.checkSale(at, 50, 15)
 }
 
 // forward has a port lead to an address, until it is cut.
@@ -272,7 +272,7 @@ func forward(t *testing.T, addr string) (port string, cut func()) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := new(ends)
+	w := new(connSet)
 	var running sync.WaitGroup
 	running.Go(func() {
 		for {
@@ -300,19 +300,19 @@ func forward(t *testing.T, addr string) (port string, cut func()) {
 	return port, cut
 }
 
-// ends are connections that are closed together.
-type ends struct {
+// connSet is connections that are closed together.
+type connSet struct {
 	mu  sync.Mutex
 	all []net.Conn
 }
 
-func (e *ends) add(conns ...net.Conn) {
+func (e *connSet) add(conns ...net.Conn) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.all = append(e.all, conns...)
 }
 
-func (e *ends) cut() {
+func (e *connSet) cut() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, c := range e.all {
@@ -321,7 +321,7 @@ func (e *ends) cut() {
 }
 
 // What is deleted by hand, evicted or flushed is never "sold out", and comes back.
-func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
+func TestWindow08MissingKeysAreNotSoldOut(t *testing.T) {
 	tests := []struct {
 		name  string
 		keys  func(k keys, at location) []string // nil: all
@@ -342,13 +342,13 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 				at := g.open(stagedSale{stock: 12, buckets: 3})
 				orders := g.sell(at, 1, 6, 9)
 				if tt.keys == nil {
-					g.forgetAll()
+					g.deleteAll()
 				} else {
 					g.unlink(tt.keys(g.admitter.keys, at)...)
 				}
 				if !tt.blind {
 					for user := int64(1); user <= 10; user += 3 { // one after the other tells its own
-						g.refusesOrTells(at, orders, user)
+						g.wantClosedOrHeld(at, orders, user)
 					}
 				}
 				g.certified()
@@ -361,24 +361,24 @@ func TestWindow08WhatRedisForgetsIsNoSoldOut(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				buyers, told := 9, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}
+				buyers, holders := 9, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}
 				if tt.keys == nil { // the queue is gone too
-					buyers, told = 6, told[:6]
+					buyers, holders = 6, holders[:6]
 				}
 				if tt.blind { // a deep comparison waits until nothing is queued
 					if err := g.compareSale(t.Context(), g.DB.FlashSale.GetX(t.Context(), at.voucher), queues{}); err != nil {
 						t.Fatal(err)
 					}
 				}
-				g.told(at, orders, told...)
-				g.whole(at, 12, buyers)
+				g.wantHeld(at, orders, holders...)
+				g.checkSale(at, 12, buyers)
 			})
 		}
 	})
 }
 
-// refusesOrTells fails the test unless a user hears of his own order, or nothing.
-func (g *stage) refusesOrTells(at location, orders map[int64]int64, user int64) {
+// wantClosedOrHeld fails the test unless a user hears of his own order, or nothing.
+func (g *stage) wantClosedOrHeld(at location, orders map[int64]int64, user int64) {
 	g.t.Helper()
 	v, err := g.admitter.admit(g.t.Context(), g.try(at, user, g.number(at)))
 	if err != nil || v.code != noState && (v.code != held || v.order != orders[user]) {
@@ -386,8 +386,8 @@ func (g *stage) refusesOrTells(at location, orders map[int64]int64, user int64) 
 	}
 }
 
-// forgetAll is a flush, which the embedded Redis refuses.
-func (g *stage) forgetAll() {
+// deleteAll is a flush, which the embedded Redis refuses.
+func (g *stage) deleteAll() {
 	g.t.Helper()
 	var names []string
 	if err := (redisdb.KeyScan{}).Each(g.t.Context(), g.Redis, func(k redisdb.Key) { names = append(names, k.Name) }); err != nil {
@@ -417,19 +417,19 @@ func TestNothingIsAdmittedWithoutACertificate(t *testing.T) {
 		past := g.number(at)
 		g.row(at, 2, past, order.StatusUNPAID) // without Redis
 		g.certified()
-		g.told(at, map[int64]int64{2: past}, 2)
-		g.whole(at, 5, 2)
+		g.wantHeld(at, map[int64]int64{2: past}, 2)
+		g.checkSale(at, 5, 2)
 	})
 }
 
-func TestASuspicionDuringAComparisonIsNotLost(t *testing.T) {
+func TestSuspicionDuringComparisonIsNotLost(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 5})
-		doubts := g.admitter.certs.snapshotSuspects()
+		before := g.admitter.certs.snapshotSuspects()
 		cert := g.admitter.certs.current.Load()
 		g.suspect(at.partition)
-		if g.admitter.certs.publish(doubts, cert) || g.admitter.expected(at.partition) != "" {
+		if g.admitter.certs.publish(before, cert) || g.admitter.expected(at.partition) != "" {
 			t.Error("what was begun before the suspicion opened the door")
 		}
 		g.certified()
@@ -441,7 +441,7 @@ func TestASuspicionDuringAComparisonIsNotLost(t *testing.T) {
 
 // Where one partition cannot be compared, as on a cluster that lost a node, the doors of
 // the others stay open, and nobody compares them again and again.
-func TestASuspicionIsOfItsPartitionAlone(t *testing.T) {
+func TestSuspicionAffectsOnlyItsPartition(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		spoilt, valid := g.open(stagedSale{stock: 5}), g.open(stagedSale{stock: 5})
@@ -479,14 +479,14 @@ func TestAnotherProcessCertifiesByTheMarker(t *testing.T) {
 	if a, b := g.admitter.expected(at.partition), other.admitter.expected(at.partition); a != b || a == "" {
 		t.Errorf("they expect %q and %q", a, b)
 	}
-	if got := counted(t, other, "tandian_sale_incarnations_total", ""); got != 0 {
+	if got := metricValue(t, other, "tandian_sale_incarnations_total", ""); got != 0 {
 		t.Errorf("it compared %v partitions itself", got)
 	}
-	if got := counted(t, g, "tandian_sale_incarnations_total", ""); got != manyPartitions {
+	if got := metricValue(t, g, "tandian_sale_incarnations_total", ""); got != manyPartitions {
 		t.Errorf("the first compared %v partitions, want %d", got, manyPartitions)
 	}
-	g.forgetAll()
-	g.refuses(at, 1)
+	g.deleteAll()
+	g.wantClosed(at, 1)
 	g.certified()
 	if v, err := other.admitter.admit(t.Context(), other.try(at, 1, other.number(at))); err == nil && v.code != noState {
 		t.Errorf("with the old marker: %+v", v)
@@ -497,7 +497,7 @@ func TestAnotherProcessCertifiesByTheMarker(t *testing.T) {
 	}
 }
 
-func TestARedisThatEvictsSellsNothing(t *testing.T) {
+func TestEvictingRedisAdmitsNothing(t *testing.T) {
 	for policy, sells := range map[string]bool{"allkeys-lru": false, "allkeys-lfu": false, "noeviction": true, "volatile-lru": true} {
 		t.Run(policy, func(t *testing.T) {
 			on := storetest.Real(t)
@@ -508,17 +508,17 @@ func TestARedisThatEvictsSellsNothing(t *testing.T) {
 				t.Errorf("the door is open: %v, want %v", open, sells)
 			}
 			want := map[bool]float64{false: 1}[sells]
-			if got := counted(t, g, "tandian_sale_evicting", ""); got != want {
+			if got := metricValue(t, g, "tandian_sale_evicting", ""); got != want {
 				t.Errorf("the metric is %v, want %v", got, want)
 			}
-			if got := counted(t, g, "tandian_sale_door_closed", "0"); got != want {
+			if got := metricValue(t, g, "tandian_sale_door_closed", "0"); got != want {
 				t.Errorf("the metric of the door is %v, want %v", got, want)
 			}
 		})
 	}
 }
 
-func TestTheCertificateIsKeptByItself(t *testing.T) {
+func TestCertifyMaintainsTheCertificate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.put(stagedSale{stock: 5})
@@ -544,13 +544,13 @@ func TestTheCertificateIsKeptByItself(t *testing.T) {
 		testkit.Eventually(t, 20*time.Second, got(admitted))
 		g.row(at, 1, number, order.StatusUNPAID)
 		number = g.number(at)
-		g.forgetAll()
+		g.deleteAll()
 		testkit.Eventually(t, 20*time.Second, got(held))
 	})
 }
 
 // counted is the value of a metric, of the series with this label value if one is given.
-func counted(t *testing.T, g *stage, name, label string) float64 {
+func metricValue(t *testing.T, g *stage, name, label string) float64 {
 	t.Helper()
 	families, err := g.Registry.Gather()
 	if err != nil {
@@ -569,7 +569,7 @@ func counted(t *testing.T, g *stage, name, label string) float64 {
 }
 
 // Connections that were allowed stay good, whoever cannot look any more.
-func TestALookThatSeesNothingTakesNoCertificate(t *testing.T) {
+func TestFailedProbeKeepsTheCertificate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var away atomic.Bool
 		dial := on.Redis.Dial
@@ -601,16 +601,16 @@ func TestALookThatSeesNothingTakesNoCertificate(t *testing.T) {
 }
 
 // A state Redis that is full keeps what it has and takes nothing more: it answers OOM.
-func TestAFullRedisLosesNoOrder(t *testing.T) {
+func TestFullRedisLosesNoOrder(t *testing.T) {
 	r := newRig(t, storetest.Real(t), rigOptions{})
 	const pieces = 30
 	v := r.open(t, pieces)
-	r.openDoor(t)
+	r.runCertify(t)
 	stop := r.run(t, r.Consume, r.WatchPending)
 	if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 		t.Fatalf("before: %+v", got)
 	}
-	r.settled(t)
+	r.awaitEmptyQueues(t)
 	admin := testkit.AdminClient(t, r.Redis)
 	limit := func(bytes string) {
 		t.Helper()
@@ -622,21 +622,21 @@ func TestAFullRedisLosesNoOrder(t *testing.T) {
 	if err := r.Redis.Set(t.Context(), "test:more", "x", 0).Err(); !redis.HasErrorPrefix(err, "OOM") {
 		t.Fatalf("it is not full: %v", err)
 	}
-	told := map[int64]sale.Response{}
+	answers := map[int64]sale.Response{}
 	for user := int64(2); user <= 11; user++ {
 		got, err := r.Order(t.Context(), by(v, user))
 		if err == nil {
-			told[user] = got
+			answers[user] = got
 		}
 		if err == nil && got.Result != sale.Stored && got.Result != sale.Queued {
 			t.Errorf("user %d: %+v", user, got)
 		}
 	}
-	t.Logf("%d of 10 had an order although Redis was full", len(told))
+	t.Logf("%d of 10 had an order although Redis was full", len(answers))
 	limit("0")
-	r.awaitDoor(t)
-	r.settled(t)
-	for user, answer := range told {
+	r.awaitCertificates(t)
+	r.awaitEmptyQueues(t)
+	for user, answer := range answers {
 		testkit.Eventually(t, patience, func() bool {
 			n, err := r.DB.Order.Query().Where(order.ID(answer.Order), order.StatusIn(order.StatusUNPAID, order.StatusPAID)).Count(t.Context())
 			return err == nil && n == 1
@@ -648,7 +648,7 @@ func TestAFullRedisLosesNoOrder(t *testing.T) {
 	if got := r.order(t, by(v, 500)); got.Result != sale.Stored {
 		t.Errorf("after: %+v", got)
 	}
-	r.settled(t)
+	r.awaitEmptyQueues(t)
 	stop()
-	r.whole(t, v, pieces)
+	r.checkSale(t, v, pieces)
 }

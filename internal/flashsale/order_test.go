@@ -22,14 +22,14 @@ import (
 
 const patience = 20 * time.Second
 
-// openDoor has a rig's Redis certified, and kept so.
-func (r *rig) openDoor(t *testing.T) {
+// runCertify has a rig's Redis certified, and kept so.
+func (r *rig) runCertify(t *testing.T) {
 	t.Helper()
 	r.run(t, r.Certify)
-	r.awaitDoor(t)
+	r.awaitCertificates(t)
 }
 
-func (r *rig) awaitDoor(t *testing.T) {
+func (r *rig) awaitCertificates(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() bool {
 		for p := range r.admitter.partitions {
@@ -52,7 +52,7 @@ func (r *rig) order(t *testing.T, v sale.Request) sale.Response {
 }
 
 // settled waits until nothing is in the streams.
-func (r *rig) settled(t *testing.T) {
+func (r *rig) awaitEmptyQueues(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() bool {
 		stats, err := r.Stats(t.Context())
@@ -70,9 +70,9 @@ func (r *rig) settled(t *testing.T) {
 
 // whole holds a sale to its invariants, in both stores: stock and live orders are
 // what there was, no user has two, Redis has the same, and nothing stays in the streams.
-func (r *rig) whole(t *testing.T, v sale.Request, initial int) {
+func (r *rig) checkSale(t *testing.T, v sale.Request, initial int) {
 	t.Helper()
-	r.settled(t) // an entry is acknowledged after its order was told to be stored
+	r.awaitEmptyQueues(t) // an entry is acknowledged after its order was told to be stored
 	counts := r.counts(t, v)
 	live := counts[entorder.StatusUNPAID] + counts[entorder.StatusPAID]
 	if left := r.stock(t, v); live+left != initial {
@@ -91,8 +91,8 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 		a, b := newRig(t, on, shared), newRig(t, on, shared)
 		const pieces, users = 60, 200
 		v := a.open(t, pieces)
-		a.openDoor(t)
-		b.openDoor(t)
+		a.runCertify(t)
+		b.runCertify(t)
 		a.run(t, a.Consume)
 		b.run(t, b.Consume)
 		var all sync.WaitGroup
@@ -114,7 +114,7 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 			})
 		}
 		all.Wait()
-		a.settled(t)
+		a.awaitEmptyQueues(t)
 		if results[sale.Stored]+results[sale.Queued] != pieces || results[sale.Failed] > 0 || results[sale.OutOfStock] != 2*users-pieces-results[sale.Held] {
 			t.Errorf("results %v, %v and %v past Redis", results,
 				counterOf(t, a, "tandian_sale_queue_events_total", eventDirect), counterOf(t, b, "tandian_sale_queue_events_total", eventDirect))
@@ -130,7 +130,7 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 				t.Errorf("user %d has the orders %v", user, all)
 			}
 		}
-		a.whole(t, v, pieces)
+		a.checkSale(t, v, pieces)
 		for user := range orders { // holders are told so although nothing is left
 			if got := b.order(t, by(v, user)); got.Result != sale.Held || !orders[user][got.Order] {
 				t.Errorf("user %d who has %v: got %+v", user, orders[user], got)
@@ -140,15 +140,15 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 }
 
 // Window 2: a client that sends again, a double click, two tabs, at two servers.
-func TestWindow02TheSameWishAgainIsTheSameOrder(t *testing.T) {
+func TestWindow02RepeatedRequestReturnsTheSameOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		bus := eventbus.NewMemory()
 		shared := rigOptions{cfg: func(c *Config) { c.Bus = bus }}
 		a, b := newRig(t, on, shared), newRig(t, on, shared)
 		v := by(a.open(t, 5), 1)
 		v.Key = "0123456789012345678901234567890123456789012"
-		a.openDoor(t)
-		b.openDoor(t)
+		a.runCertify(t)
+		b.runCertify(t)
 		a.run(t, a.Consume)
 		first := a.order(t, v)
 		if first.Result != sale.Stored {
@@ -178,17 +178,17 @@ func TestWindow02TheSameWishAgainIsTheSameOrder(t *testing.T) {
 				t.Errorf("directly, key %q: %+v, %v; want %d", key, o, err, first.Order)
 			}
 		}
-		a.whole(t, v, 5)
+		a.checkSale(t, v, 5)
 	})
 }
 
-func TestAnOrderThatIsQueuedIsFoundByItsNumberAnywhere(t *testing.T) {
+func TestQueuedOrderIsFoundByAnyProcess(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		bus := eventbus.NewMemory()
 		shared := rigOptions{cfg: func(c *Config) { c.Bus, c.Wait = bus, -1 }}
 		a, b := newRig(t, on, shared), newRig(t, on, shared)
 		v := by(a.open(t, 5), 7)
-		a.openDoor(t)
+		a.runCertify(t)
 		got := a.order(t, v)
 		if got.Result != sale.Queued || got.Order == 0 || got.At.IsZero() {
 			t.Fatalf("got %+v, want it queued", got)
@@ -204,24 +204,24 @@ func TestAnOrderThatIsQueuedIsFoundByItsNumberAnywhere(t *testing.T) {
 			}
 		}
 		b.run(t, b.Consume)
-		b.settled(t)
+		b.awaitEmptyQueues(t)
 		testkit.Eventually(t, patience, func() bool { _, there := a.pending.entry(got.Order); return !there }) // by the bus
 		for name, r := range map[string]*rig{"here": a, "elsewhere": b} {
 			if e, err := r.Entry(t.Context(), got.Order); err != nil || e != nil {
 				t.Errorf("%s after its commit: %v, %v", name, e, err)
 			}
 		}
-		if failure, ok := b.orders.heard(got.Order); !ok || failure != "" {
+		if failure, ok := b.orders.outcome(got.Order); !ok || failure != "" {
 			t.Errorf("the room of orders heard %q, %v", failure, ok)
 		}
 	})
 }
 
-func TestAFullQueueSendsUsersAwayForAMoment(t *testing.T) {
+func TestFullQueueIsUnavailable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Backlog = -1, 3 }})
 		v := r.open(t, 9)
-		r.openDoor(t)
+		r.runCertify(t)
 		for user := range int64(3) {
 			if got := r.order(t, by(v, user+1)); got.Result != sale.Queued {
 				t.Errorf("got %+v", got)
@@ -235,27 +235,27 @@ func TestAFullQueueSendsUsersAwayForAMoment(t *testing.T) {
 			t.Errorf("%d orders are watched, want 3", len(r.pending.all))
 		}
 		r.run(t, r.Consume)
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 		if got := r.order(t, by(v, 9)); got.Result != sale.Queued {
 			t.Errorf("got %+v once there is room", got)
 		}
 	})
 }
 
-func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
+func TestDatabaseSellsWhileRedisIsUnavailable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var wire rigWire
-		r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial)})
+		r := newRig(t, on, rigOptions{dial: wire.dialer(on.Redis.Dial)})
 		const pieces = 30
 		v := r.open(t, pieces)
-		r.openDoor(t)
+		r.runCertify(t)
 		stop := r.run(t, r.Consume, r.WatchPending)
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 			t.Errorf("before: %+v", got)
 		}
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 
-		wire.become(wireCut)
+		wire.set(wireCut)
 		var all sync.WaitGroup
 		for user := range int64(10) {
 			all.Go(func() {
@@ -275,7 +275,7 @@ func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
 			t.Errorf("%v orders went past Redis, want 12", n)
 		}
 
-		wire.become(wireWhole)
+		wire.set(wireHealthy)
 		storetest.Relay(t, r.box)
 		testkit.Eventually(t, patience, func() bool { return r.admitter.expected(v.Partition) != "" })
 		if stock, buyers := r.redisStock(t, v); stock != pieces-11 || buyers != 11 {
@@ -288,19 +288,19 @@ func TestRedisAwayTheDatabaseSellsAndRedisHearsBeforeItAdmits(t *testing.T) {
 		if got := r.order(t, by(v, 500)); got.Result != sale.Stored {
 			t.Errorf("after: %+v", got)
 		}
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 		stop()
-		r.whole(t, v, pieces)
+		r.checkSale(t, v, pieces)
 	})
 }
 
-func TestNobodyWaitsForTheDoorOfARedisThatIsAway(t *testing.T) {
+func TestUnavailableRedisDelaysNoOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var wire rigWire
-		r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial)})
+		r := newRig(t, on, rigOptions{dial: wire.dialer(on.Redis.Dial)})
 		v := r.open(t, 5)
-		r.openDoor(t)
-		wire.become(wireCut)
+		r.runCertify(t)
+		wire.set(wireCut)
 		r.suspect(v.Partition)
 		testkit.Eventually(t, patience, func() bool { return r.admitter.certs.isUnreachable(v.Partition) })
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
@@ -309,24 +309,24 @@ func TestNobodyWaitsForTheDoorOfARedisThatIsAway(t *testing.T) {
 		if r.closedUntil.Load() != 0 {
 			t.Error("somebody waited until the door was hopeless")
 		}
-		wire.become(wireWhole)
+		wire.set(wireHealthy)
 		testkit.Eventually(t, patience, func() bool { return !r.admitter.certs.isUnreachable(v.Partition) })
 		storetest.Relay(t, r.box)
-		r.awaitDoor(t)
+		r.awaitCertificates(t)
 	})
 }
 
-func TestTheOutboxTellsRedisWhatWasSoldPastIt(t *testing.T) {
+func TestOutboxReservesBypassedOrders(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var wire rigWire
-		r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial)})
+		r := newRig(t, on, rigOptions{dial: wire.dialer(on.Redis.Dial)})
 		v := r.open(t, 5)
-		wire.become(wireCut)
+		wire.set(wireCut)
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
 			t.Errorf("got %+v", got)
 		}
 		r.awaitCommits()
-		wire.become(wireWhole)
+		wire.set(wireHealthy)
 		storetest.Relay(t, r.box) // and no reconciler
 		testkit.Eventually(t, patience, func() bool { stock, buyers := r.redisStock(t, v); return stock == 4 && buyers == 1 })
 	})
@@ -334,24 +334,24 @@ func TestTheOutboxTellsRedisWhatWasSoldPastIt(t *testing.T) {
 
 // Windows 1 and 18, past Redis: the answer was lost, so nobody knows whether Redis
 // admitted. The database decides about the very number.
-func TestWindow01ALostAnswerIsDecidedUnderItsNumber(t *testing.T) {
+func TestWindow01LostReplyIsDecidedUnderItsNumber(t *testing.T) {
 	for _, units := range []int{5, 0} {
 		t.Run(fmt.Sprint(units, " pieces in the database"), func(t *testing.T) {
 			var wire rigWire
 			on := storetest.Real(t)
-			looks := newRig(t, on, rigOptions{})
-			r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial), cfg: func(c *Config) { c.Wait = -1 }})
+			observer := newRig(t, on, rigOptions{})
+			r := newRig(t, on, rigOptions{dial: wire.dialer(on.Redis.Dial), cfg: func(c *Config) { c.Wait = -1 }})
 			v := r.open(t, 5)
 			if units == 0 { // Redis does not know that they are gone
 				r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(0).ExecX(t.Context())
 			}
 			stop := r.run(t, r.Certify)
-			r.awaitDoor(t)
+			r.awaitCertificates(t)
 			stop()
 			if got := r.order(t, by(v, 99)); got.Result != sale.Queued { // opens a connection of the sale client
 				t.Fatalf("got %+v", got)
 			}
-			wire.become(wireMute)
+			wire.set(wireNoReplies)
 			r.closedUntil.Store(time.Now().Add(time.Hour).UnixNano())
 			got := r.order(t, by(v, 1))
 			want := sale.Stored
@@ -361,62 +361,62 @@ func TestWindow01ALostAnswerIsDecidedUnderItsNumber(t *testing.T) {
 			if got.Result != want {
 				t.Errorf("got %+v, want %v", got, want)
 			}
-			wire.become(wireCut)
-			wire.become(wireWhole)
-			if n := looks.Redis.XLen(t.Context(), r.admitter.keys.orders(v.Partition)).Val(); n != 2 {
+			wire.set(wireCut)
+			wire.set(wireHealthy)
+			if n := observer.Redis.XLen(t.Context(), r.admitter.keys.orders(v.Partition)).Val(); n != 2 {
 				t.Fatalf("%d entries in the stream: Redis did not hear", n)
 			}
 			if units == 0 { // there would be one for a late order
 				r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(2).ExecX(t.Context())
 			}
-			looks.run(t, looks.Consume)
-			looks.settled(t)
+			observer.run(t, observer.Consume)
+			observer.awaitEmptyQueues(t)
 			row := r.DB.Order.Query().Where(entorder.UserID(1)).OnlyX(t.Context())
 			if (row.Status == entorder.StatusUNPAID) != (units > 0) || units > 0 && row.ID != got.Order {
 				t.Errorf("the row is %v", row)
 			}
-			if _, buyers := looks.redisStock(t, v); buyers != map[bool]int{true: 2, false: 1}[units > 0] {
+			if _, buyers := observer.redisStock(t, v); buyers != map[bool]int{true: 2, false: 1}[units > 0] {
 				t.Errorf("Redis has %d buyers", buyers)
 			}
 		})
 	}
 }
 
-// Windows 1 and 20: neither Redis nor the database said whether there is an order. Who is
+// Windows 1 and 20: neither Redis nor the database replies whether there is an order. Who is
 // told of one must find it, also when this process dies now; so nobody is.
-func TestWindow20NobodyIsToldOfANumberThatOnlyThisProcessKnows(t *testing.T) {
+func TestWindow20UnstoredNumberIsNotReturned(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var wire rigWire
-		r := newRig(t, on, rigOptions{dial: wire.around(on.Redis.Dial), cfg: func(c *Config) { c.Wait = -1 }})
+		r := newRig(t, on, rigOptions{dial: wire.dialer(on.Redis.Dial), cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 5)
 		stop := r.run(t, r.Certify)
-		r.awaitDoor(t)
+		r.awaitCertificates(t)
 		stop()
 		r.order(t, by(v, 99)) // opens a connection of the sale client
 		r.closedUntil.Store(time.Now().Add(time.Hour).UnixNano())
-		whole, away := r.group, errors.New("the database is away")
-		var asked Entry
+		group, unavailable := r.group, errors.New("the database is away")
+		var tried Entry
 		r.group = newGroupCommit(func(_ context.Context, calls commitCalls) (func(), error) {
-			asked = calls[0].In.Entry
-			return nil, away
+			tried = calls[0].In.Entry
+			return nil, unavailable
 		})
-		wire.become(wireMute)
-		if got, err := r.Order(t.Context(), by(v, 1)); !errors.Is(err, away) {
+		wire.set(wireNoReplies)
+		if got, err := r.Order(t.Context(), by(v, 1)); !errors.Is(err, unavailable) {
 			t.Errorf("both stores are away: %+v, %v", got, err)
 		}
-		if _, ok := r.pending.entry(asked.Order); !ok {
+		if _, ok := r.pending.entry(tried.Order); !ok {
 			t.Error("the number is not watched, though Redis may have heard it")
 		}
-		r.group = whole
-		wire.become(wireCut)
-		wire.become(wireWhole)
+		r.group = group
+		wire.set(wireCut)
+		wire.set(wireHealthy)
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored && got.Result != sale.Held && got.Result != sale.Queued {
 			t.Errorf("again: %+v", got)
 		}
 	})
 }
 
-func TestCallersOfAMomentShareTransactions(t *testing.T) {
+func TestConcurrentCallersShareTransactions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		r.closedUntil.Store(time.Now().Add(time.Hour).UnixNano()) // the door never opens: nobody certifies
@@ -448,7 +448,7 @@ func TestCallersOfAMomentShareTransactions(t *testing.T) {
 
 type commitCalls = []*batch.Call[attempt, outcome]
 
-func TestCallerThatLeavesDoesNotTakeOthersAlong(t *testing.T) {
+func TestCancelledCallerDoesNotCancelOthers(t *testing.T) {
 	release, entered := make(chan struct{}), make(chan commitCalls, 3)
 	g := newGroupCommit(func(ctx context.Context, calls commitCalls) (func(), error) {
 		entered <- calls
@@ -490,12 +490,12 @@ func TestCallerThatLeavesDoesNotTakeOthersAlong(t *testing.T) {
 	}
 }
 
-// heldPipelines is a hook of a Redis client that answers no pipeline before it is closed.
-type heldPipelines chan struct{}
+// blockedPipelines is a hook of a Redis client that answers no pipeline before it is closed.
+type blockedPipelines chan struct{}
 
-func (heldPipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
-func (heldPipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
-func (h heldPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+func (blockedPipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (blockedPipelines) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (h blockedPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		<-h
 		return next(ctx, cmds)
@@ -503,11 +503,11 @@ func (h heldPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 }
 
 // A Redis that does not answer holds up what follows a commit, and no further commit.
-func TestSilentRedisHoldsUpNoCommit(t *testing.T) {
+func TestSilentRedisDelaysNoCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.open(t, 3*maxCommits)
-		release := make(heldPipelines)
+		release := make(blockedPipelines)
 		r.cfg.State.AddHook(release)
 		for i := range int64(3 * maxCommits) {
 			a := r.attemptOf(t, by(v, 1+i))
@@ -527,7 +527,7 @@ func TestSilentRedisHoldsUpNoCommit(t *testing.T) {
 	})
 }
 
-func TestFullGroupCommitSendsCallersAway(t *testing.T) {
+func TestFullGroupCommitIsBusy(t *testing.T) {
 	release := make(chan struct{})
 	g := newGroupCommit(func(context.Context, commitCalls) (func(), error) {
 		<-release
@@ -546,15 +546,15 @@ func TestFullGroupCommitSendsCallersAway(t *testing.T) {
 	g.Wait()
 }
 
-// Windows 11 and 12: a piece comes back once, however often that is said.
-func TestWindow12APieceThatIsReturnedTwiceComesBackOnce(t *testing.T) {
+// Windows 11 and 12: a piece comes back once, however often that is replies.
+func TestWindow12RepeatedReleaseReturnsOneUnit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.open(t, 3)
-		r.openDoor(t)
+		r.runCertify(t)
 		r.run(t, r.Consume)
 		a, b := r.order(t, by(v, 1)), r.order(t, by(v, 2))
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 		hold := sale.Reservation{Order: a.Order, User: 1, Voucher: v.VoucherID}
 		var enders sync.WaitGroup
 		for range 4 { // a cancel by the user and one by time, on two servers
@@ -583,20 +583,20 @@ func TestWindow12APieceThatIsReturnedTwiceComesBackOnce(t *testing.T) {
 		if got := r.order(t, by(v, 2)); got.Result != sale.Held || got.Order != b.Order {
 			t.Errorf("got %+v, want order %d", got, b.Order)
 		}
-		r.settled(t)
-		r.whole(t, v, 3)
+		r.awaitEmptyQueues(t)
+		r.checkSale(t, v, 3)
 	})
 }
 
 // Window 11 in Redis: whoever orders again before the piece came back there.
-func TestWindow11ADeadOrderDoesNotStandInTheWay(t *testing.T) {
+func TestWindow11DeadOrderDoesNotBlockANewOne(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.open(t, 1)
-		r.openDoor(t)
+		r.runCertify(t)
 		r.run(t, r.Consume)
 		first := r.order(t, by(v, 1))
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 		err := entTx(t, r, func(tx rigTx) error {
 			tx.Order.UpdateOneID(first.Order).SetStatus(entorder.StatusCANCELLED).ExecX(t.Context())
 			_, err := r.Release(t.Context(), tx, []sale.Reservation{{Order: first.Order, User: 1, Voucher: v.VoucherID}})
@@ -608,8 +608,8 @@ func TestWindow11ADeadOrderDoesNotStandInTheWay(t *testing.T) {
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored || got.Order == first.Order {
 			t.Errorf("got %+v, want a new order", got)
 		}
-		r.settled(t)
-		r.whole(t, v, 1)
+		r.awaitEmptyQueues(t)
+		r.checkSale(t, v, 1)
 	})
 }
 
@@ -617,19 +617,19 @@ func TestWindow11ADeadOrderDoesNotStandInTheWay(t *testing.T) {
 func cancelOrder(t *testing.T, r *rig, h sale.Reservation) {
 	t.Helper()
 	var won bool
-	var tickets []ticket
+	var jobs []jobRef
 	err := entTx(t, r, func(tx rigTx) error {
 		n, err := tx.Order.Update().Where(entorder.ID(h.Order), entorder.StatusEQ(entorder.StatusUNPAID)).SetStatus(entorder.StatusCANCELLED).Save(t.Context())
 		if won = n == 1; err != nil || !won {
 			return err
 		}
-		tickets, err = r.Release(t.Context(), tx, []sale.Reservation{h})
+		jobs, err = r.Release(t.Context(), tx, []sale.Reservation{h})
 		return err
 	})
 	if err != nil {
 		t.Error(err)
 	}
 	if won {
-		r.AfterRelease(t.Context(), []sale.Reservation{h}, tickets)
+		r.AfterRelease(t.Context(), []sale.Reservation{h}, jobs)
 	}
 }

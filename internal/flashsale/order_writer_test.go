@@ -18,7 +18,7 @@ import (
 )
 
 // told is what a test compares of an outcome.
-type told struct {
+type outcomeView struct {
 	Result  sale.Result
 	Failure string
 	Row     bool
@@ -27,11 +27,11 @@ type told struct {
 	Alien   bool
 }
 
-func toldOf(o outcome, first int64) told {
-	return told{o.result, o.Failure, o.row, o.fresh, o.other != 0 && o.other == first, o.duplicate}
+func viewOf(o outcome, first int64) outcomeView {
+	return outcomeView{o.result, o.Failure, o.row, o.fresh, o.other != 0 && o.other == first, o.duplicate}
 }
 
-func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
+func TestCommitReturnsAnOutcomePerOrder(t *testing.T) {
 	const ann, bob, cid = 1, 2, 3
 	queued := func(a attempt) attempt { return a }
 	direct := func(a attempt) attempt { a.direct, a.final = true, false; return a }
@@ -39,7 +39,7 @@ func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
 	keyed := func(key string) func(attempt) attempt {
 		return func(a attempt) attempt { a.key = key; return a }
 	}
-	stored := told{Result: sale.Stored, Row: true, Fresh: true}
+	stored := outcomeView{Result: sale.Stored, Row: true, Fresh: true}
 	tests := []struct {
 		name   string
 		stock  int
@@ -50,65 +50,65 @@ func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
 		cancel bool    // the first of them
 		users  []int64
 		as     []func(attempt) attempt
-		want   []told
+		want   []outcomeView
 		left   int
 	}{
-		{name: "takes a piece for each", stock: 3, users: []int64{ann, bob}, want: []told{stored, stored}, left: 1},
+		{name: "takes a piece for each", stock: 3, users: []int64{ann, bob}, want: []outcomeView{stored, stored}, left: 1},
 		{
 			name: "sold out in the batch, in its order", stock: 1, users: []int64{bob, ann},
-			want: []told{stored, {Result: sale.Failed, Failure: codeOutOfStock, Row: true, Fresh: true}},
+			want: []outcomeView{stored, {Result: sale.Failed, Failure: codeOutOfStock, Row: true, Fresh: true}},
 		},
 		{
 			name: "the same user twice in a batch, a piece stays for the next", stock: 2, users: []int64{ann, ann, bob},
-			want: []told{stored, {Result: sale.Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}, stored},
+			want: []outcomeView{stored, {Result: sale.Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}, stored},
 		},
 		{
 			name: "who has one already", stock: 5, before: []int64{ann}, users: []int64{ann},
-			want: []told{{Result: sale.Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}}, left: 4,
+			want: []outcomeView{{Result: sale.Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}}, left: 4,
 		},
-		{name: "whose order was cancelled", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann}, want: []told{stored}, left: 3},
+		{name: "whose order was cancelled", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann}, want: []outcomeView{stored}, left: 3},
 		{
 			name: "the queue asks for no window: it was admitted in time", stock: 1, begins: time.Hour, ends: 2 * time.Hour,
-			users: []int64{ann}, want: []told{stored},
+			users: []int64{ann}, want: []outcomeView{stored},
 		},
 		{
 			name: "the client's word made a dead order before", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann},
 			as:   []func(attempt) attempt{keyed("word")},
-			want: []told{{Result: sale.Failed, Failure: codeNotCompleted, Row: true, Fresh: true, Other: true}}, left: 4,
+			want: []outcomeView{{Result: sale.Failed, Failure: codeNotCompleted, Row: true, Fresh: true, Other: true}}, left: 4,
 		},
-		{name: "directly", stock: 1, users: []int64{ann}, as: []func(attempt) attempt{direct}, want: []told{stored}},
+		{name: "directly", stock: 1, users: []int64{ann}, as: []func(attempt) attempt{direct}, want: []outcomeView{stored}},
 		{
 			name: "directly, too early", stock: 1, begins: time.Hour, ends: 2 * time.Hour, users: []int64{ann},
-			as: []func(attempt) attempt{direct}, want: []told{{Result: sale.NotStarted}}, left: 1,
+			as: []func(attempt) attempt{direct}, want: []outcomeView{{Result: sale.NotStarted}}, left: 1,
 		},
 		{
 			name: "directly, too late", stock: 1, begins: -2 * time.Hour, ends: -time.Hour, users: []int64{ann},
-			as: []func(attempt) attempt{direct}, want: []told{{Result: sale.Ended}}, left: 1,
+			as: []func(attempt) attempt{direct}, want: []outcomeView{{Result: sale.Ended}}, left: 1,
 		},
 		{
 			name: "directly, off sale", stock: 1, off: true, users: []int64{ann},
-			as: []func(attempt) attempt{direct}, want: []told{{Result: sale.OffSale}}, left: 1,
+			as: []func(attempt) attempt{direct}, want: []outcomeView{{Result: sale.OffSale}}, left: 1,
 		},
 		{
 			name: "directly, sold out", stock: 0, users: []int64{ann},
-			as: []func(attempt) attempt{direct}, want: []told{{Result: sale.OutOfStock}},
+			as: []func(attempt) attempt{direct}, want: []outcomeView{{Result: sale.OutOfStock}},
 		},
 		{
 			name: "directly, a holder is told so even when nothing is left", stock: 1, before: []int64{ann}, users: []int64{ann, bob},
-			as: []func(attempt) attempt{direct, direct}, want: []told{{Result: sale.Held, Other: true}, {Result: sale.OutOfStock}},
+			as: []func(attempt) attempt{direct, direct}, want: []outcomeView{{Result: sale.Held, Other: true}, {Result: sale.OutOfStock}},
 		},
 		{
 			name: "directly, the client's word again", stock: 5, before: []int64{ann}, users: []int64{ann},
 			as:   []func(attempt) attempt{func(a attempt) attempt { return direct(keyed("word")(a)) }},
-			want: []told{{Result: sale.Repeated, Other: true}}, left: 4,
+			want: []outcomeView{{Result: sale.Repeated, Other: true}}, left: 4,
 		},
 		{
 			name: "refused after Redis may have heard of it: a row all the same", stock: 0, users: []int64{ann},
-			as: []func(attempt) attempt{arrived}, want: []told{{Result: sale.OutOfStock, Failure: codeOutOfStock, Row: true, Fresh: true}},
+			as: []func(attempt) attempt{arrived}, want: []outcomeView{{Result: sale.OutOfStock, Failure: codeOutOfStock, Row: true, Fresh: true}},
 		},
 		{
 			name: "directly and by the queue in one batch", stock: 3, users: []int64{ann, bob, cid},
-			as: []func(attempt) attempt{direct, queued, direct}, want: []told{stored, stored, stored},
+			as: []func(attempt) attempt{direct, queued, direct}, want: []outcomeView{stored, stored, stored},
 		},
 	}
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -151,9 +151,9 @@ func TestACommitSaysOfEachOrderWhatBecameOfIt(t *testing.T) {
 					first = batch[0].Order
 				}
 				done := commitAll(t, r, batch...)
-				got := make([]told, len(done.outcomes))
+				got := make([]outcomeView, len(done.outcomes))
 				for i, o := range done.outcomes {
-					got[i] = toldOf(o, first)
+					got[i] = viewOf(o, first)
 				}
 				if d := cmp.Diff(tt.want, got); d != "" {
 					t.Errorf("(-want +got)\n%s", d)
@@ -267,7 +267,7 @@ func TestSalesSellOutExactlyUnderFourWorkers(t *testing.T) {
 }
 
 // Window 3: the consumer died after its commit, before it acknowledged.
-func TestWindow03AnOrderThatIsDeliveredAgainIsStoredOnce(t *testing.T) {
+func TestWindow03RedeliveredOrderIsStoredOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 2, -time.Hour, time.Hour)
@@ -287,14 +287,14 @@ func TestWindow03AnOrderThatIsDeliveredAgainIsStoredOnce(t *testing.T) {
 }
 
 // Window 16: numbers were given out twice.
-func TestWindow16ANumberOfAnotherUserIsAnAlarm(t *testing.T) {
+func TestWindow16DuplicateNumberFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 5, -time.Hour, time.Hour)
 		a := r.attemptOf(t, by(v, 1))
 		commitAll(t, r, a)
 		a.User = 2
-		if got, want := toldOf(commitAll(t, r, a).outcomes[0], 0), (told{Result: sale.Failed, Row: true, Alien: true}); got != want {
+		if got, want := viewOf(commitAll(t, r, a).outcomes[0], 0), (outcomeView{Result: sale.Failed, Row: true, Alien: true}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		if n := counterOf(t, r, "tandian_sale_number_clashes_total"); n != 1 {
@@ -310,7 +310,7 @@ func TestWindow16ANumberOfAnotherUserIsAnAlarm(t *testing.T) {
 }
 
 // Window 17: an order comes after its failure was told.
-func TestWindow17AnOrderThatComesAfterItsTombstoneStaysFailed(t *testing.T) {
+func TestWindow17LateOrderStaysFailed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 5, -time.Hour, time.Hour)
@@ -322,7 +322,7 @@ func TestWindow17AnOrderThatComesAfterItsTombstoneStaysFailed(t *testing.T) {
 				t.Errorf("planting %d: %v, %v", i, inserted, err)
 			}
 		}
-		if got, want := toldOf(commitAll(t, r, a).outcomes[0], 0), (told{Result: sale.Failed, Failure: codeNotCompleted, Row: true}); got != want {
+		if got, want := viewOf(commitAll(t, r, a).outcomes[0], 0), (outcomeView{Result: sale.Failed, Failure: codeNotCompleted, Row: true}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		row := r.DB.Order.GetX(t.Context(), a.Order)
@@ -341,7 +341,7 @@ func TestWindow17AnOrderThatComesAfterItsTombstoneStaysFailed(t *testing.T) {
 	})
 }
 
-func TestATombstoneAndItsOrderAtOnceLeaveOneOfThem(t *testing.T) {
+func TestConcurrentTombstoneAndOrderLeaveOneRow(t *testing.T) {
 	r := newRig(t, storetest.Real(t), rigOptions{})
 	v := r.sale(t, 200, -time.Hour, time.Hour)
 	var all []attempt
@@ -370,7 +370,7 @@ func TestATombstoneAndItsOrderAtOnceLeaveOneOfThem(t *testing.T) {
 	}
 }
 
-func TestTheDatabaseRefusesDataAndFailsOtherwise(t *testing.T) {
+func TestIsDataDetectsRejectedData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 5, -time.Hour, time.Hour)
@@ -395,7 +395,7 @@ func TestTheDatabaseRefusesDataAndFailsOtherwise(t *testing.T) {
 	})
 }
 
-func TestAPanicOverAnOrderFailsThatOrderAlone(t *testing.T) {
+func TestPanicFailsOnlyItsOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 5, -time.Hour, time.Hour)

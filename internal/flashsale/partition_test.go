@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestPartitionsAreWrittenByTheFirstStartAlone(t *testing.T) {
+func TestFirstStartStoresPartitions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := storetest.Open(t, on)
 		writes := 0

@@ -11,12 +11,12 @@ import (
 )
 
 // Window 6: what Redis admitted and forgot. The promise was a decision: it comes.
-func TestWindow06AQueuedOrderThatRedisForgotFails(t *testing.T) {
+func TestWindow06LostQueuedOrderFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := newRigClock()
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Now = -1, now.now }})
 		v := r.open(t, 5)
-		r.openDoor(t)
+		r.runCertify(t)
 		lost, queued := r.order(t, by(v, 1)), r.order(t, by(v, 2))
 		r.Redis.Unlink(t.Context(), r.admitter.keys.order(lost.Order))
 		look := func(after time.Duration, want int) {
@@ -36,7 +36,7 @@ func TestWindow06AQueuedOrderThatRedisForgotFails(t *testing.T) {
 		if row := r.DB.Order.GetX(t.Context(), lost.Order); row.UserID != 1 || row.ShopID != v.ShopID || row.CreatedAt != lost.At.UnixMilli() {
 			t.Errorf("the tombstone is %v", row)
 		}
-		if failure, ok := r.orders.heard(lost.Order); !ok || failure != codeNotCompleted {
+		if failure, ok := r.orders.outcome(lost.Order); !ok || failure != codeNotCompleted {
 			t.Errorf("heard %q, %v", failure, ok)
 		}
 		if stock, buyers := r.redisStock(t, v); stock != 4 || buyers != 1 {
@@ -46,7 +46,7 @@ func TestWindow06AQueuedOrderThatRedisForgotFails(t *testing.T) {
 			t.Errorf("it is still queued: %v", e)
 		}
 		r.run(t, r.Consume)
-		r.settled(t)
+		r.awaitEmptyQueues(t)
 		if row := r.DB.Order.GetX(t.Context(), queued.Order); row.Status != entorder.StatusUNPAID {
 			t.Errorf("who was only late: %v", row)
 		}
@@ -54,19 +54,19 @@ func TestWindow06AQueuedOrderThatRedisForgotFails(t *testing.T) {
 		if row := r.DB.Order.GetX(t.Context(), lost.Order); row.Status != entorder.StatusFAILED {
 			t.Errorf("it came back: %v", row)
 		}
-		r.whole(t, v, 5)
+		r.checkSale(t, v, 5)
 	})
 }
 
-func TestWithoutRedisAQueuedOrderIsGivenUpLater(t *testing.T) {
+func TestWithoutRedisQueuedOrderFailsLater(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := newRigClock()
 		var wire rigWire
-		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Now = -1, now.now }, dial: wire.around(on.Redis.Dial)})
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait, c.Now = -1, now.now }, dial: wire.dialer(on.Redis.Dial)})
 		v := r.open(t, 5)
-		r.openDoor(t)
+		r.runCertify(t)
 		a := r.order(t, by(v, 1))
-		wire.become(wireCut)
+		wire.set(wireCut)
 		for after, want := range map[time.Duration]int{7 * time.Second: 0} {
 			now.add(after)
 			if err := r.sweep(t.Context()); err != nil || r.counts(t, v)[entorder.StatusFAILED] != want {
@@ -80,11 +80,11 @@ func TestWithoutRedisAQueuedOrderIsGivenUpLater(t *testing.T) {
 		if row := r.DB.Order.GetX(t.Context(), a.Order); row.Status != entorder.StatusFAILED {
 			t.Errorf("after 27 seconds: %v", row)
 		}
-		wire.become(wireWhole)
+		wire.set(wireHealthy)
 	})
 }
 
-func TestALateOrderIsLookedAtMoreAndMoreSeldom(t *testing.T) {
+func TestChecksOfALateOrderSlowDown(t *testing.T) {
 	start := time.UnixMilli(0)
 	now := start
 	p := newPending(func() time.Time { return now })

@@ -11,7 +11,7 @@ import (
 
 // In the commits that a promoted standby lacks one user cancelled and another bought. Redis
 // heard of both, and the numbers add up: only who compares each buyer sees it.
-func TestWindow19WhatRedisKnowsBeyondAPromotedDatabaseIsTakenBack(t *testing.T) {
+func TestWindow19PromotedDatabaseOverridesRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 5})

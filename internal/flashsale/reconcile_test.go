@@ -42,7 +42,7 @@ func (g *stage) sale(at location) *ent.FlashSale {
 	return g.DB.FlashSale.Query().Where(flashsale.ID(at.voucher)).OnlyX(g.t.Context())
 }
 
-func TestTheReconcilerSetsBuyersAndStockRight(t *testing.T) {
+func TestReconcilerRepairsBuyersAndStock(t *testing.T) {
 	const user = 5
 	tests := []struct {
 		name   string
@@ -99,7 +99,7 @@ func TestTheReconcilerSetsBuyersAndStockRight(t *testing.T) {
 					if tt.did == "" {
 						return -1
 					}
-					return counted(t, g, "tandian_sale_reconciled_total", tt.did)
+					return metricValue(t, g, "tandian_sale_reconciled_total", tt.did)
 				}
 				before := did()
 				g.rounds(2)
@@ -110,20 +110,20 @@ func TestTheReconcilerSetsBuyersAndStockRight(t *testing.T) {
 				if got := g.holder(at, user); got != want {
 					t.Errorf("the user holds %q, want %q", got, want)
 				}
-				g.whole(at, 10, map[bool]int{true: 1}[tt.holder])
+				g.checkSale(at, 10, map[bool]int{true: 1}[tt.holder])
 				if tt.status != "" {
 					if row := g.DB.Order.GetX(t.Context(), number); row.Status != tt.status || row.UserID != user || *row.Failure != codeNotCompleted {
 						t.Errorf("its row is %v", row)
 					}
 				}
 				g.rounds(3) // there is nothing more to do
-				g.whole(at, 10, map[bool]int{true: 1}[tt.holder])
+				g.checkSale(at, 10, map[bool]int{true: 1}[tt.holder])
 			})
 		}
 	})
 }
 
-func TestWhatTheReconcilerCannotExplainItDoesNotLookAtForEver(t *testing.T) {
+func TestReconcilerBacksOffUnexplainedMismatches(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := time.Now()
 		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Now = func() time.Time { return now } })
@@ -149,7 +149,7 @@ func TestWhatTheReconcilerCannotExplainItDoesNotLookAtForEver(t *testing.T) {
 
 // What cannot be counted keeps nobody from the others: one key of a wrong type, one server of
 // a cluster that is away.
-func TestASaleThatCannotBeCountedDoesNotStopTheOthers(t *testing.T) {
+func TestBrokenSaleDoesNotStopTheOthers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		spoilt, at := g.open(stagedSale{stock: 10}), g.open(stagedSale{stock: 10})
@@ -167,12 +167,12 @@ func TestASaleThatCannotBeCountedDoesNotStopTheOthers(t *testing.T) {
 		if got := g.holder(at, 5); got != decimal(n) {
 			t.Errorf("of the other sale, the user holds %q, want %d", got, n)
 		}
-		g.whole(at, 10, 1)
+		g.checkSale(at, 10, 1)
 	})
 }
 
 // A partition in which there is always something under way, of whatever sale.
-func TestASaleIsSetRightAlthoughItsPartitionIsNeverQuiet(t *testing.T) {
+func TestSaleInBusyPartitionIsRepaired(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 10})
@@ -189,12 +189,12 @@ func TestASaleIsSetRightAlthoughItsPartitionIsNeverQuiet(t *testing.T) {
 		if got := g.holder(at, 5); got != decimal(n) {
 			t.Errorf("the user holds %q, want %d", got, n)
 		}
-		g.whole(at, 10, 1)
+		g.checkSale(at, 10, 1)
 	})
 }
 
 // An edit whose writer died between Redis and the database never was.
-func TestWindow13AnEditThatWasNotStoredIsTakenBack(t *testing.T) {
+func TestWindow13UnstoredEditIsReverted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 10})
@@ -204,14 +204,14 @@ func TestWindow13AnEditThatWasNotStoredIsTakenBack(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 		g.rounds(1)
-		g.whole(at, 10, 3)
+		g.checkSale(at, 10, 3)
 		if got := g.tally(at); got.seq != 1 {
 			t.Errorf("the edit is %d, want 1", got.seq)
 		}
 	})
 }
 
-func TestWindow13AnEditUnderWayIsLeftAlone(t *testing.T) {
+func TestWindow13RunningEditIsNotReverted(t *testing.T) {
 	g := newStage(t, storetest.Real(t)) // on SQLite nobody can look meanwhile
 	at := g.open(stagedSale{stock: 10})
 	tx, err := g.DB.Tx(t.Context())
@@ -224,7 +224,7 @@ func TestWindow13AnEditUnderWayIsLeftAlone(t *testing.T) {
 		t.Fatal(ok, err)
 	}
 	g.rounds(3)
-	g.whole(at, 6, 0)
+	g.checkSale(at, 6, 0)
 	tx.FlashSale.UpdateOneID(at.voucher).SetStock(6).SetInitialStock(6).SetEditSeq(2).ExecX(t.Context())
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
@@ -233,10 +233,10 @@ func TestWindow13AnEditUnderWayIsLeftAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	g.rounds(2)
-	g.whole(at, 6, 0)
+	g.checkSale(at, 6, 0)
 }
 
-func TestWindow13ARunningSaleIsEdited(t *testing.T) {
+func TestWindow13RunningSaleIsEdited(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(u *ent.FlashSaleUpdateOne)
@@ -273,7 +273,7 @@ func TestWindow13ARunningSaleIsEdited(t *testing.T) {
 					if err := bring(g, at); err != nil {
 						t.Fatal(err)
 					}
-					g.told(at, orders, 1, 2)
+					g.wantHeld(at, orders, 1, 2)
 					if v := g.admits(at, 3, g.number(at)); v.code != tt.want {
 						t.Errorf("the code is %s, want %s", v.code, tt.want)
 					}
@@ -283,7 +283,7 @@ func TestWindow13ARunningSaleIsEdited(t *testing.T) {
 	})
 }
 
-func TestStocksAreRedisesOrElseTheRows(t *testing.T) {
+func TestStocksFallBackToRows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		open, absent, over := g.open(stagedSale{stock: 5}), g.put(stagedSale{stock: 7}), g.open(stagedSale{stock: 3})
@@ -333,7 +333,7 @@ func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 		if err := g.Apply(t.Context(), at.voucher); err != nil {
 			t.Fatal(err)
 		}
-		g.whole(at, 5, 3)
+		g.checkSale(at, 5, 3)
 		if g.sale(at).SweptAt != nil {
 			t.Error("its row says still that it is gone")
 		}
@@ -341,7 +341,7 @@ func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 }
 
 // Who looks every two seconds for sales that are over does not read all that ever were.
-func TestSalesThatAreOverAreFoundByAnIndex(t *testing.T) {
+func TestEndedSalesAreFoundByIndex(t *testing.T) {
 	g := newStage(t, storetest.Real(t))
 	ctx := t.Context()
 	var vouchers []*ent.VoucherCreate
@@ -411,7 +411,7 @@ func (c *traffic) count(cmds ...redis.Cmder) {
 	c.most, c.words = max(c.most, len(cmds)), max(c.words, words)
 }
 
-func TestARoundOverSalesThatAreRightCostsLittle(t *testing.T) {
+func TestRoundWithoutDifferencesIsCheap(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		for range 20 {
@@ -451,7 +451,7 @@ func sqlSent(t *testing.T, g *stage) (n float64) {
 	return n
 }
 
-func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
+func TestManyBuyersAreComparedInBatches(t *testing.T) {
 	testkit.Long(t)
 	const buyers = 100_000
 	g := newStage(t, storetest.Real(t))
@@ -469,7 +469,7 @@ func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Logf("rebuilt in %v, %d round trips", time.Since(begin), c.trips)
-	g.whole(at, 120_000, buyers)
+	g.checkSale(at, 120_000, buyers)
 	if c.most > chunkSize || c.words > 3*chunkSize {
 		t.Errorf("a round trip carried %d commands, %d words; want %d and %d at most", c.most, c.words, chunkSize, 3*chunkSize)
 	}
@@ -477,7 +477,7 @@ func TestAHundredThousandBuyersAreComparedInSmallSteps(t *testing.T) {
 
 // Redis lost its last second, in which a user cancelled one order and made another: the
 // dead one is in the way of the live one when the two are compared.
-func TestWindow15AHolderWhoseDeadOrderCameBackIsEntered(t *testing.T) {
+func TestWindow15LiveOrderReplacesDeadOne(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 5})
@@ -529,7 +529,7 @@ func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
 	})
 }
 
-func TestAnErrorForEachSaleIsAShortLine(t *testing.T) {
+func TestManyErrorsJoinToAShortMessage(t *testing.T) {
 	errs := make([]error, 3000)
 	for i := range 2000 {
 		errs[i+500] = fmt.Errorf("count sale %d in Redis: %w", i, context.DeadlineExceeded)
@@ -559,12 +559,12 @@ func TestTwoProcessesRebuildASaleTogether(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		a.whole(at, 700, 600)
+		a.checkSale(at, 700, 600)
 	})
 }
 
 // The moves are safe while orders come and go.
-func TestADeepComparisonDisturbsNoTraffic(t *testing.T) {
+func TestCompareSaleIsSafeUnderTraffic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		at := g.open(stagedSale{stock: 400, buckets: 2})
@@ -628,7 +628,7 @@ func TestAQueueIsReadOncePerComparison(t *testing.T) {
 			if g.holder(at, int64(i+1)) == "" {
 				t.Errorf("the buyer of sale %d was not entered", at.voucher)
 			}
-			g.whole(at, 5, 1)
+			g.checkSale(at, 5, 1)
 		}
 	})
 }
@@ -648,7 +648,7 @@ func TestReconcileRunsUntilItIsStopped(t *testing.T) {
 	})
 }
 
-func TestKeysOfAPartitionLieInOneSlot(t *testing.T) {
+func TestKeysOfAPartitionShareASlot(t *testing.T) {
 	k := keys{"td"}
 	at := location{42, 3, 2}
 	all := append(k.ofSale(at), k.open(3), k.orders(3), k.parked(3), k.order(7<<partitionBits|3), k.idem(3, "h"))

@@ -27,7 +27,7 @@ type rig struct {
 	*Service
 	storetest.Process
 	box    *outbox.Box
-	orders *heardOrders
+	orders *recordedOrders
 	reg    *prometheus.Registry
 }
 
@@ -47,7 +47,7 @@ func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 	}
 	on.Redis.Timeout, on.Redis.PoolTimeout = 10*time.Second, 10*time.Second // a busy machine is not Redis away
 	p := storetest.Open(t, on)
-	r := &rig{Process: p, box: p.NewOutbox(t), orders: &heardOrders{}, reg: prometheus.NewRegistry()}
+	r := &rig{Process: p, box: p.NewOutbox(t), orders: &recordedOrders{}, reg: prometheus.NewRegistry()}
 	r.orders.box = r.box
 	r.box.Handle("orders-decided", outbox.Handler{Do: outbox.DoBatch(func(context.Context, ...int64) error { return nil })})
 	n := rigs.Add(1)
@@ -173,8 +173,8 @@ func (n *rigNumbers) Next(_ context.Context, partition int) (int64, error) {
 	return time.Now().UnixMilli()<<20 | n.n.Add(1)&0x3ff<<10 | n.salt&0xf<<6 | int64(partition), nil
 }
 
-// heardOrders is the room of orders: it writes down what it is told.
-type heardOrders struct {
+// recordedOrders is the room of orders: it writes down what it is told.
+type recordedOrders struct {
 	box    *outbox.Box
 	poison int64 // an order that it panics over; 0 is none
 
@@ -183,14 +183,14 @@ type heardOrders struct {
 	calls   int
 }
 
-func (h *heardOrders) EnqueueJobs(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error) {
+func (h *recordedOrders) EnqueueJobs(ctx context.Context, tx outbox.Execer, orders []int64) ([]outbox.JobRef, error) {
 	if h.poison != 0 && slices.Contains(orders, h.poison) {
 		panic("poison")
 	}
 	return outbox.AddBatch(ctx, h.box, tx, "orders-decided", orders...)
 }
 
-func (h *heardOrders) AfterCommit(ctx context.Context, decided []Decided, tickets []outbox.JobRef) {
+func (h *recordedOrders) AfterCommit(ctx context.Context, decided []Decided, jobs []outbox.JobRef) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.decided == nil {
@@ -200,10 +200,10 @@ func (h *heardOrders) AfterCommit(ctx context.Context, decided []Decided, ticket
 		h.decided[d.Order] = d.Failure
 	}
 	h.calls++
-	h.box.Finish(ctx, nil, tickets...)
+	h.box.Finish(ctx, nil, jobs...)
 }
 
-func (h *heardOrders) heard(order int64) (failure string, ok bool) {
+func (h *recordedOrders) outcome(order int64) (failure string, ok bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	failure, ok = h.decided[order]
@@ -212,7 +212,7 @@ func (h *heardOrders) heard(order int64) (failure string, ok bool) {
 
 type (
 	rigTx  = *ent.Tx
-	ticket = outbox.JobRef
+	jobRef = outbox.JobRef
 )
 
 func entTx(t testing.TB, r *rig, work func(tx rigTx) error) error {

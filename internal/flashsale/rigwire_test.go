@@ -11,27 +11,27 @@ import (
 // A rigWire is a way to Redis that can be cut and mended. The zero one is whole.
 type rigWire struct {
 	mu    sync.Mutex
-	is    rigWireState
+	mode  rigWireState
 	conns []net.Conn
 }
 
 type rigWireState int
 
 const (
-	wireWhole rigWireState = iota
-	wireCut                // refuses
-	wireMute               // takes commands to Redis, and loses the answers
+	wireHealthy   rigWireState = iota
+	wireCut                    // refuses
+	wireNoReplies              // takes commands to Redis, and loses the answers
 )
 
 // around returns a dialer that goes through the wire.
-func (w *rigWire) around(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
+func (w *rigWire) dialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
 	}
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		if w.is == wireCut {
+		if w.mode == wireCut {
 			return nil, errors.New("the wire is cut")
 		}
 		conn, err := dial(ctx, network, addr)
@@ -45,11 +45,11 @@ func (w *rigWire) around(dial func(ctx context.Context, network, addr string) (n
 
 // become changes the wire. A cut one breaks the connections that go through it; a
 // mute one breaks them at their next answer.
-func (w *rigWire) become(got rigWireState) {
+func (w *rigWire) set(mode rigWireState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.is = got
-	if got == wireCut {
+	w.mode = mode
+	if mode == wireCut {
 		for _, c := range w.conns {
 			_ = c.Close()
 		}
@@ -60,7 +60,7 @@ func (w *rigWire) become(got rigWireState) {
 func (w *rigWire) state() rigWireState {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.is
+	return w.mode
 }
 
 type rigConn struct {
@@ -70,7 +70,7 @@ type rigConn struct {
 
 func (c *rigConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if err == nil && c.w.state() == wireMute {
+	if err == nil && c.w.state() == wireNoReplies {
 		_ = c.Close()
 		return 0, io.EOF
 	}

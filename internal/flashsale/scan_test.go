@@ -35,9 +35,9 @@ func (g *stage) scan(name string, dry bool) reconcile.Outcome {
 	return o
 }
 
-// A harm is something that goes wrong with a sale of ten pieces, of which the users 1
+// A fault is something that goes wrong with a sale of ten pieces, of which the users 1
 // and 2 hold stored orders.
-type harm struct {
+type fault struct {
 	name   string
 	scan   string
 	do     func(g *stage, at location, orders [3]int64)
@@ -48,11 +48,11 @@ type harm struct {
 	status order.Status // of the order of user 3 afterwards; "" if it has none
 }
 
-func harms() []harm {
+func faults() []fault {
 	bucket := func(g *stage, at location, user int64) string {
 		return g.admitter.keys.bucket(at.partition, at.voucher, at.bucketOf(user))
 	}
-	return []harm{
+	return []fault{
 		{name: "nothing", scan: "sales", buyers: 2, do: func(*stage, location, [3]int64) {}},
 		{name: "a buyer is gone", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.must(g.Redis.HDel(g.t.Context(), bucket(g, at, 1), "1").Err())
@@ -141,15 +141,15 @@ func (g *stage) releases(at location, holds ...sale.Reservation) {
 	}
 }
 
-// Each harm is found by a dry run, which changes nothing; then it is mended; then
+// Each fault is found by a dry run, which changes nothing; then it is mended; then
 // there is nothing to find.
-func TestScansFindAndMendWhatIsWrongWithSales(t *testing.T) {
+func TestScansFindAndRepairDifferences(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Now = now })
 		g.recheckAfter = 20 * time.Millisecond // nothing is under way
-		for _, h := range harms() {
+		for _, h := range faults() {
 			t.Run(h.name, func(t *testing.T) {
 				g.t = t
 				ahead.Store(0)
@@ -180,7 +180,7 @@ func TestScansFindAndMendWhatIsWrongWithSales(t *testing.T) {
 				if h.left > 0 {
 					g.DB.FlashSale.UpdateOneID(at.voucher).AddStock(1).ExecX(t.Context()) // for the next case
 				}
-				g.whole(at, 10, h.buyers)
+				g.checkSale(at, 10, h.buyers)
 				g.endsAs(orders[2], h.status)
 				// The next case is about its own sale alone.
 				g.unlink(append(g.admitter.keys.ofSale(at), g.admitter.keys.orders(at.partition))...)
@@ -203,7 +203,7 @@ func (g *stage) endsAs(number int64, want order.Status) {
 	}
 }
 
-func TestATimeOfAnEntryIsReadFromItsID(t *testing.T) {
+func TestEntryTimeIsReadFromItsID(t *testing.T) {
 	for id, want := range map[string]time.Time{"1700000000123-4": time.UnixMilli(1_700_000_000_123), "7": time.UnixMilli(7), "x-1": {}, "": {}} {
 		if got := writtenAt(id); !got.Equal(want) {
 			t.Errorf("%q was written at %v, want %v", id, got, want)
@@ -243,7 +243,7 @@ func TestAScanOfAQueueEndsUnderTraffic(t *testing.T) {
 }
 
 // Later looks at a sale are as slow as the first one, and are not counted.
-func TestAllLooksOfAScanKeepToItsRate(t *testing.T) {
+func TestRepeatedComparisonsKeepTheScanRate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
 		g.recheckAfter = 0
@@ -267,18 +267,18 @@ func TestAllLooksOfAScanKeepToItsRate(t *testing.T) {
 	})
 }
 
-// deadlines is a database that is asked until when it may take.
-type deadlines struct{ left time.Duration }
+// deadlineDB is a database that is asked until when it may take.
+type deadlineDB struct{ left time.Duration }
 
-func (d *deadlines) QueryContext(ctx context.Context, _ string, _ ...any) (*sql.Rows, error) {
+func (d *deadlineDB) QueryContext(ctx context.Context, _ string, _ ...any) (*sql.Rows, error) {
 	if end, ok := ctx.Deadline(); ok {
 		d.left = time.Until(end)
 	}
 	return nil, errors.New("asked")
 }
 
-func TestPiecesAreCountedInTime(t *testing.T) {
-	var db deadlines
+func TestPieceCountsHaveATimeout(t *testing.T) {
+	var db deadlineDB
 	s := &Service{orderQueue: orderQueue{writer: &orderWriter{}}}
 	if _, _, err := s.scanPiecesPage(context.Background(), &db, &reconcile.Run{}, 0); err == nil || db.left <= 0 || db.left > countTimeout {
 		t.Errorf("a page may take %v: %v", db.left, err)
@@ -307,7 +307,7 @@ func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
 			t.Errorf("queues were read %d times, want %d", n, 2*manyPartitions)
 		}
 		for _, at := range locations {
-			g.whole(at, 10, 0)
+			g.checkSale(at, 10, 0)
 		}
 	})
 }

@@ -34,13 +34,13 @@ func (n *numbers) Next(_ context.Context, partition int) (int64, error) {
 	return time.Now().Add(-n.ago).Unix()<<32 | n.next.Add(1)<<partitionBits | int64(partition), nil
 }
 
-// silent is a room of orders that does nothing.
-type silent struct{}
+// noOrders is a room of orders that does nothing.
+type noOrders struct{}
 
-func (silent) EnqueueJobs(context.Context, outbox.Execer, []int64) ([]outbox.JobRef, error) {
+func (noOrders) EnqueueJobs(context.Context, outbox.Execer, []int64) ([]outbox.JobRef, error) {
 	return nil, nil
 }
-func (silent) AfterCommit(context.Context, []Decided, []outbox.JobRef) {}
+func (noOrders) AfterCommit(context.Context, []Decided, []outbox.JobRef) {}
 
 const manyPartitions = 4
 
@@ -64,7 +64,7 @@ func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
 	sale := on.Redis
 	sale.Role, sale.Retries = "sale", 1
 	cfg := Config{
-		Numbers: &g.n, Orders: silent{}, Registerer: g.Registry, Log: g.Log,
+		Numbers: &g.n, Orders: noOrders{}, Registerer: g.Registry, Log: g.Log,
 		Prefix: storetest.Prefix, Locks: g.Locks, Instance: t.Name(), State: g.Redis, Partitions: manyPartitions,
 		MadeAt: madeAt, Queued: func(user int64) string { return fmt.Sprintf("%s:order:queued:{%d}", storetest.Prefix, user) },
 	}

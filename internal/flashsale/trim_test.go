@@ -11,7 +11,7 @@ import (
 
 // What is decided goes as soon as nothing before it is under way, and what nobody has
 // read stays, whoever says that it is done behind it.
-func TestOnlyWhatIsDecidedIsTakenOutOfAStream(t *testing.T) {
+func TestOnlyDecidedEntriesLeaveTheStream(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on, func(*Config, *redisdb.RedisConfig) {})
 		stream := g.admitter.keys.orders(0)
@@ -52,7 +52,7 @@ func TestOnlyWhatIsDecidedIsTakenOutOfAStream(t *testing.T) {
 }
 
 // Without the group of consumers, each goes by itself.
-func TestWithoutAGroupEntriesGoAlone(t *testing.T) {
+func TestWithoutAGroupEntriesAreDeletedAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on, func(*Config, *redisdb.RedisConfig) {})
 		stream := g.admitter.keys.orders(0)

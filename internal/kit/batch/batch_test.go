@@ -79,7 +79,7 @@ func TestIdleBatcherStartsAtOnce(t *testing.T) {
 	})
 }
 
-func TestCallersOfOneMomentShareAGroup(t *testing.T) {
+func TestConcurrentCallersShareAGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}
 		b := New(r.run, Config{Max: 4})
@@ -95,7 +95,7 @@ func TestCallersOfOneMomentShareAGroup(t *testing.T) {
 	})
 }
 
-func TestBacklogStartsAFurtherGroup(t *testing.T) {
+func TestBacklogStartsAnotherGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{}
 		b := New(r.run, Config{Max: 5, Groups: 2, Backlog: 3})
@@ -129,7 +129,7 @@ func TestGroupsAreBounded(t *testing.T) {
 	})
 }
 
-func TestPatienceStartsAFurtherGroup(t *testing.T) {
+func TestPatienceStartsAnotherGroup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{hold: make(chan struct{})}
 		b := New(r.run, Config{Groups: 2, Patience: time.Second})
@@ -247,7 +247,7 @@ func TestErrorOfOneCallIsItsOwn(t *testing.T) {
 	}
 }
 
-func TestCallerThatLeavesInTimeChangesNothing(t *testing.T) {
+func TestCancelledQueuedCallDoesNotRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{hold: make(chan struct{})}
 		b := New(r.run, Config{})
@@ -331,7 +331,7 @@ func TestCallerMayLeaveARunningGroup(t *testing.T) {
 	})
 }
 
-func TestKeptCallRunsWithoutItsCaller(t *testing.T) {
+func TestRunCanceledRunsCallWithoutCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{hold: make(chan struct{})}
 		b := New(r.run, Config{Leave: true, RunCanceled: true})
@@ -395,7 +395,7 @@ func TestWithdrawnCallHasItsOwnError(t *testing.T) {
 	})
 }
 
-func TestDeadlineOfACallerHolds(t *testing.T) {
+func TestJoinEndsAtTheCallerDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &recorder{hold: make(chan struct{})}
 		b := New(r.run, Config{})

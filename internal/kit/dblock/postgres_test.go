@@ -171,7 +171,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	}
 }
 
-func TestPostgresLockIsRefusedWhileAnotherHoldsIt(t *testing.T) {
+func TestPostgresHeldLockIsBusy(t *testing.T) {
 	s := newPG(t)
 	a, _ := s.locker(t, lock.Options{})
 	b, db := s.locker(t, lock.Options{})
@@ -222,7 +222,7 @@ func (s pgServer) sessions(t *testing.T, where string) (all []pgSession) {
 	return all
 }
 
-func TestPostgresWakesWhoWaitedLongestAndIsAskedByNobodyBefore(t *testing.T) {
+func TestPostgresWakesFirstWaiterWithoutPolling(t *testing.T) {
 	s := newPG(t)
 	// They would end a wait of more than a moment.
 	settings := []string{"statement_timeout", "300", "lock_timeout", "300"}
@@ -257,7 +257,7 @@ func TestPostgresWakesWhoWaitedLongestAndIsAskedByNobodyBefore(t *testing.T) {
 	s.isFree(t)
 }
 
-func TestPostgresWaitThatIsCancelledLeavesNothing(t *testing.T) {
+func TestPostgresCancelledWaitLeavesNothing(t *testing.T) {
 	s := newPG(t)
 	seed := testkit.Seed(t)
 	draw := rand.New(rand.NewPCG(seed, 0))
@@ -293,7 +293,7 @@ func TestPostgresWaitThatIsCancelledLeavesNothing(t *testing.T) {
 	testkit.Eventually(t, soon, func() bool { return holders.Stats().InUse+waiters.Stats().InUse == 0 })
 }
 
-func TestPostgresTryThatIsCancelledLeavesNothing(t *testing.T) {
+func TestPostgresCancelledTryLeavesNothing(t *testing.T) {
 	s := newPG(t)
 	draw := rand.New(rand.NewPCG(testkit.Seed(t), 0))
 	a, db := s.locker(t, lock.Options{TTL: time.Minute})
@@ -323,7 +323,7 @@ func TestPostgresTryThatIsCancelledLeavesNothing(t *testing.T) {
 	testkit.Eventually(t, soon, func() bool { return db.Stats().InUse == 0 })
 }
 
-func TestPostgresCallerWhoseContextEndsIsNotHeldUp(t *testing.T) {
+func TestPostgresCallsEndWithTheirContext(t *testing.T) {
 	s := newPG(t)
 	a, _ := s.locker(t, lock.Options{})
 	held := pgTry(t, a, "x")
@@ -361,7 +361,7 @@ func TestPostgresCallerWhoseContextEndsIsNotHeldUp(t *testing.T) {
 	s.isFree(t)
 }
 
-func TestPostgresLockIsFreeWhenItsTimeIsOver(t *testing.T) {
+func TestPostgresLockExpires(t *testing.T) {
 	tests := []struct {
 		name    string
 		options lock.Options
@@ -394,7 +394,7 @@ func TestPostgresLockIsFreeWhenItsTimeIsOver(t *testing.T) {
 	}
 }
 
-func TestPostgresHolderWhoseSessionEndsIsTold(t *testing.T) {
+func TestPostgresHolderDetectsEndedSession(t *testing.T) {
 	s := newPG(t)
 	const ttl = 3 * time.Second
 	a, _ := s.locker(t, lock.Options{TTL: ttl})
@@ -419,7 +419,7 @@ func TestPostgresHolderWhoseSessionEndsIsTold(t *testing.T) {
 	}
 }
 
-func TestPostgresReleaseOfAnEndedSessionSaysSo(t *testing.T) {
+func TestPostgresReleaseOfEndedSessionFails(t *testing.T) {
 	s := newPG(t)
 	a, db := s.locker(t, lock.Options{TTL: time.Minute})
 	held := pgTry(t, a, "x")
@@ -437,7 +437,7 @@ func TestPostgresReleaseOfAnEndedSessionSaysSo(t *testing.T) {
 	}
 }
 
-func TestPostgresConnectionsThatBrokeInThePoolDoNoHarm(t *testing.T) {
+func TestPostgresBrokenPoolConnectionsAreReplaced(t *testing.T) {
 	s := newPG(t)
 	a, db := s.locker(t, lock.Options{})
 	db.SetMaxIdleConns(4)
@@ -455,7 +455,7 @@ func TestPostgresConnectionsThatBrokeInThePoolDoNoHarm(t *testing.T) {
 	s.isFree(t)
 }
 
-func TestPostgresConnectionIsAsItWasAfterARelease(t *testing.T) {
+func TestPostgresConnectionIsResetAfterRelease(t *testing.T) {
 	s := newPG(t)
 	db := s.pool(t, s.dsn, "statement_timeout", "30s", "lock_timeout", "20s")
 	a := pgLocker(t, db, lock.Options{})
@@ -493,7 +493,7 @@ func (s pgServer) hanging(t *testing.T) (*cachetest.Link, *sql.DB) {
 	return link, s.pool(t, u.String(), "host", dir, "port", "5432", "sslmode", "disable")
 }
 
-func TestPostgresThatHangsDoesNotHoldAnybodyUp(t *testing.T) {
+func TestPostgresHangDelaysNoCaller(t *testing.T) {
 	s := newPG(t)
 	const ttl = 2 * time.Second
 	link, db := s.hanging(t)
@@ -546,7 +546,7 @@ func TestPostgresThatHangsDoesNotHoldAnybodyUp(t *testing.T) {
 	link.Set(cachetest.Cut) // so that nothing hangs when the Locker is closed
 }
 
-func TestPostgresGrantThatDoesNotArriveIsNobodys(t *testing.T) {
+func TestPostgresLostGrantIsReleased(t *testing.T) {
 	tests := []struct {
 		name  string
 		after func(*cachetest.Link)

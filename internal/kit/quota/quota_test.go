@@ -178,7 +178,7 @@ func TestYoungAccountsHaveATenth(t *testing.T) {
 	})
 }
 
-func TestReleaseTakesAWriteBackOnce(t *testing.T) {
+func TestReleaseUncountsAWriteOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
 		l := p.Limit("likes", 2)
@@ -207,7 +207,7 @@ func TestReleaseTakesAWriteBackOnce(t *testing.T) {
 	})
 }
 
-func TestWithoutRedisWritesGoOn(t *testing.T) {
+func TestWritesContinueWithoutRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on)
 		l := p.Limit("notes", 1)
