@@ -16,14 +16,14 @@ import (
 
 type admitCalls = []*batch.Call[admitCall, *redis.Cmd]
 
-// answerAll returns the order of each admission to it.
+// answerAll answers each admission with its order.
 func answerAll(calls admitCalls) {
 	for _, c := range calls {
 		c.Out = redis.NewCmdResult(c.In.args[0], nil)
 	}
 }
 
-// admitOf is the admission of order n.
+// admitOf returns the admission of order n.
 func admitOf(n int) admitCall { return admitCall{args: []any{n}} }
 
 func TestConcurrentAdmissionsShareARoundTrip(t *testing.T) {
@@ -38,7 +38,7 @@ func TestConcurrentAdmissionsShareARoundTrip(t *testing.T) {
 		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
 		}
 		if len(calls) > maxTripCalls {
-			t.Errorf("%d in one", len(calls))
+			t.Errorf("got %d admissions in a round trip, want at most %d", len(calls), maxTripCalls)
 		}
 		<-release
 		answerAll(calls)
@@ -48,11 +48,11 @@ func TestConcurrentAdmissionsShareARoundTrip(t *testing.T) {
 	for i := range callers {
 		all.Go(func() {
 			if cmd, err := g.Join(t.Context(), admitOf(i)); err != nil || cmd.Val() != i {
-				t.Errorf("caller %d was answered %v, %v", i, cmd, err)
+				t.Errorf("caller %d: got %v, %v", i, cmd, err)
 			}
 		})
 	}
-	testkit.Eventually(t, patience, func() bool { // all of them wait: a later one shares with no other
+	testkit.Eventually(t, patience, func() bool { // all of them wait
 		waiting, trips := g.Waiting()
 		return trips == maxTrips && waiting+int(sent.Load()) == callers
 	})
@@ -60,14 +60,14 @@ func TestConcurrentAdmissionsShareARoundTrip(t *testing.T) {
 	all.Wait()
 	g.Wait()
 	if n := trips.Load(); n > callers/10 || n < callers/maxTripCalls {
-		t.Errorf("%d round trips", n)
+		t.Errorf("got %d round trips", n)
 	}
 	if n := most.Load(); n > maxTrips {
-		t.Errorf("%d at a time", n)
+		t.Errorf("got %d parallel round trips, want at most %d", n, maxTrips)
 	}
 }
 
-// A lone caller does not wait, and one that leaves does not take others along.
+// A lone caller does not wait, and a cancelled one does not cancel the others.
 func TestCancelledCallerIsStillAdmitted(t *testing.T) {
 	release, entered := make(chan struct{}), make(chan admitCalls, 2)
 	g := newAdmissions(func(ctx context.Context, calls admitCalls) (func(), error) {
@@ -75,7 +75,7 @@ func TestCancelledCallerIsStillAdmitted(t *testing.T) {
 		<-release
 		answerAll(calls)
 		if ctx.Err() != nil {
-			t.Error("the trip ended with its caller")
+			t.Error("the round trip ended with its caller")
 		}
 		return nil, nil
 	})
@@ -93,22 +93,23 @@ func TestCancelledCallerIsStillAdmitted(t *testing.T) {
 	leaver, leave := context.WithCancel(t.Context())
 	left, _ := join(leaver, 1)
 	if n := len(<-entered); n != 1 {
-		t.Fatalf("%d in the trip of one", n)
+		t.Fatalf("got %d admissions in the first round trip, want 1", n)
 	}
 	stays, answer := join(t.Context(), 2)
 	testkit.Eventually(t, patience, func() bool { n, _ := g.Waiting(); return n == 1 })
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) || redisdb.NotSent(err) {
-		t.Errorf("the leaver got %v", err)
+		t.Errorf("cancelled caller: got %v", err)
 	}
 	close(release)
 	if err := <-stays; err != nil || *answer != 2 {
-		t.Errorf("the other got %v, %v", *answer, err)
+		t.Errorf("other caller: got %v, %v", *answer, err)
 	}
 	g.Wait()
 }
 
-// A caller that leaves before its round trip is not admitted. A full queue refuses callers.
+// A caller that is cancelled before its round trip is not admitted. A full queue rejects
+// callers.
 func TestQueuedAdmissionsAreCancellableAndBounded(t *testing.T) {
 	release, sent := make(chan struct{}), atomic.Int32{}
 	g := newAdmissions(func(_ context.Context, calls admitCalls) (func(), error) {
@@ -137,7 +138,7 @@ func TestQueuedAdmissionsAreCancellableAndBounded(t *testing.T) {
 	waits(1, 1)
 	leave()
 	if err := <-left; !errors.Is(err, context.Canceled) || !redisdb.NotSent(err) {
-		t.Errorf("the leaver got %v", err)
+		t.Errorf("cancelled caller: got %v", err)
 	}
 	waits(1, 0)
 	const more = (maxTrips-1)*tripBacklog + maxTripQueue
@@ -146,7 +147,7 @@ func TestQueuedAdmissionsAreCancellableAndBounded(t *testing.T) {
 	}
 	waits(maxTrips, maxTripQueue)
 	if _, err := g.Join(t.Context(), admitCall{}); !errors.Is(err, errTooManyAdmissions) {
-		t.Errorf("in a crowd: %v", err)
+		t.Errorf("full queue: got %v", err)
 	}
 	close(release)
 	if err := <-first; err != nil {
@@ -155,6 +156,6 @@ func TestQueuedAdmissionsAreCancellableAndBounded(t *testing.T) {
 	all.Wait()
 	waits(0, 0)
 	if n := sent.Load(); n != more+1 {
-		t.Errorf("%d were sent, want %d", n, more+1)
+		t.Errorf("got %d sent admissions, want %d", n, more+1)
 	}
 }

@@ -31,43 +31,43 @@ func testAdmitReturnsTheSaleState(t *testing.T, on storetest.Stores) {
 		key   string
 		spoil func(g *stage, at location, number int64)
 		want  code
-		order int64 // that is told; 0: the caller's own if it was admitted
+		order int64 // in the reply; 0: the caller's own if admitted
 	}{
-		{name: "a piece is there", want: admitted},
-		{name: "the client names what it wants", key: "wanted", want: admitted},
-		{name: "the same call again", key: "wanted", want: admitted, spoil: func(g *stage, at location, n int64) {
+		{name: "in stock", want: admitted},
+		{name: "with a key", key: "wanted", want: admitted},
+		{name: "repeated call", key: "wanted", want: admitted, spoil: func(g *stage, at location, n int64) {
 			again := g.try(at, mine, n)
 			again.Key = "wanted"
 			if _, err := g.admitter.admit(g.t.Context(), again); err != nil {
 				g.t.Fatal(err)
 			}
 		}},
-		{name: "the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
+		{name: "user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
-		{name: "another user of the bucket has one", want: admitted, spoil: func(g *stage, at location, _ int64) {
+		{name: "another user of the bucket has an order", want: admitted, spoil: func(g *stage, at location, _ int64) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: other})
 		}},
-		{name: "the key made an order", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at location, _ int64) {
+		{name: "key has an order", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.set(g.admitter.keys.idem(at.partition, "wanted"), 6<<partitionBits)
 		}},
-		{name: "the key made an order, and the user has another", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at location, _ int64) {
+		{name: "key has an order and the user another", key: "wanted", want: repeated, order: 6 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.set(g.admitter.keys.idem(at.partition, "wanted"), 6<<partitionBits)
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
 		{name: "sold out", want: outOfStock, spoil: func(g *stage, at location, _ int64) { g.set(g.admitter.keys.stock(at.partition, at.voucher), 0) }},
-		{name: "more than sold out", want: outOfStock, spoil: func(g *stage, at location, _ int64) { g.set(g.admitter.keys.stock(at.partition, at.voucher), -3) }},
-		{name: "sold out, and the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
+		{name: "negative stock", want: outOfStock, spoil: func(g *stage, at location, _ int64) { g.set(g.admitter.keys.stock(at.partition, at.voucher), -3) }},
+		{name: "sold out and the user has an order", want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 			g.set(g.admitter.keys.stock(at.partition, at.voucher), 0)
 		}},
 		{name: "early", sale: stagedSale{begin: time.Minute}, want: notStarted},
 		{name: "late", sale: stagedSale{begin: -time.Hour, end: -time.Minute}, want: ended},
-		{name: "late, and the user has an order", sale: stagedSale{begin: -time.Hour, end: -time.Minute}, want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
+		{name: "late and the user has an order", sale: stagedSale{begin: -time.Hour, end: -time.Minute}, want: held, order: 5 << partitionBits, spoil: func(g *stage, at location, _ int64) {
 			g.reserves(at, sale.Reservation{Order: 5 << partitionBits, User: mine})
 		}},
 		{name: "off sale", sale: stagedSale{off: true}, want: offSale},
-		{name: "too many wait", want: busy, spoil: func(g *stage, at location, _ int64) {
+		{name: "full stream", want: busy, spoil: func(g *stage, at location, _ int64) {
 			for range 3 {
 				if err := g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.admitter.keys.orders(at.partition), Values: []string{"o", "1"}}).Err(); err != nil {
 					g.t.Fatal(err)
@@ -77,7 +77,7 @@ func testAdmitReturnsTheSaleState(t *testing.T, on storetest.Stores) {
 		{name: "no stock", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.admitter.keys.stock(at.partition, at.voucher)) }},
 		{name: "no meta", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.admitter.keys.meta(at.partition, at.voucher)) }},
 		{name: "no marker", want: noState, spoil: func(g *stage, at location, _ int64) { g.unlink(g.admitter.keys.open(at.partition)) }},
-		{name: "the marker of another incarnation", want: noState, spoil: func(g *stage, at location, _ int64) { g.set(g.admitter.keys.open(at.partition), "another one") }},
+		{name: "marker of another incarnation", want: noState, spoil: func(g *stage, at location, _ int64) { g.set(g.admitter.keys.open(at.partition), "another one") }},
 	}
 	g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Backlog, c.Partitions = 3, 60 })
 	for _, tt := range tests {
@@ -85,7 +85,7 @@ func testAdmitReturnsTheSaleState(t *testing.T, on storetest.Stores) {
 			g.t = t
 			tt.sale.stock = 10
 			at := g.open(tt.sale)
-			g.unlink(g.admitter.keys.orders(at.partition)) // another test's
+			g.unlink(g.admitter.keys.orders(at.partition)) // left by another test
 			number := g.number(at)
 			if tt.spoil != nil {
 				tt.spoil(g, at, number)
@@ -98,17 +98,17 @@ func testAdmitReturnsTheSaleState(t *testing.T, on storetest.Stores) {
 				t.Fatal(err)
 			}
 			if want := tt.order; want != 0 && got.order != want || got.code == admitted && got.order != number {
-				t.Errorf("told of order %d, want %d or one's own", got.order, want)
+				t.Errorf("got order %d, want %d or the own order", got.order, want)
 			}
 			if got.code != tt.want {
-				t.Errorf("the code is %s, want %s", got.code, tt.want)
+				t.Errorf("got code %s, want %s", got.code, tt.want)
 			}
-			after, fresh := g.tally(at), tt.want == admitted && tt.name != "the same call again"
+			after, fresh := g.tally(at), tt.want == admitted && tt.name != "repeated call"
 			if want := map[bool]int{true: 1}[fresh]; after.buyers-before.buyers != want || before.stock-after.stock != want {
-				t.Errorf("%+v became %+v, want %d pieces to move", before, after, want)
+				t.Errorf("got %+v after %+v, want %d units to move", before, after, want)
 			}
 			if tt.want == admitted && (got.at.Before(time.Now().Add(-time.Minute)) || got.backlog != 1) {
-				t.Errorf("admitted at %v, %d entries wait, want now and 1", got.at, got.backlog)
+				t.Errorf("admitted at %v with backlog %d, want now and 1", got.at, got.backlog)
 			}
 			g.unlink(g.admitter.keys.orders(at.partition), g.admitter.keys.idem(at.partition, "wanted"))
 		})
@@ -168,10 +168,10 @@ func testAdmittedOrderIsFoundByNumber(t *testing.T, on storetest.Stores) {
 		"v": decimal(at.voucher), "u": "42", "o": decimal(number), "s": "7", "p": "1000", "t": decimal(v.at.UnixMilli()), "k": "digest",
 	}
 	if d := cmp.Diff(want, entries[0].Values); d != "" {
-		t.Errorf("the entry of the stream (-want +got)\n%s", d)
+		t.Errorf("stream entry (-want +got)\n%s", d)
 	}
 	if n, err := g.Redis.ZScore(t.Context(), try.queued, decimal(number)).Result(); err != nil || n < 1e12 {
-		t.Errorf("in the user's queue it has the score %v, %v", n, err)
+		t.Errorf("score in the user's queue: got %v, %v", n, err)
 	}
 	if err := g.Redis.XGroupCreate(t.Context(), g.admitter.keys.orders(at.partition), group, "0").Err(); err != nil {
 		t.Fatal(err)
@@ -180,10 +180,10 @@ func testAdmittedOrderIsFoundByNumber(t *testing.T, on storetest.Stores) {
 		t.Fatal(err)
 	}
 	if e, err := g.entry(number); e != nil || err != nil {
-		t.Errorf("after its commit: %v, %v", e, err)
+		t.Errorf("after the commit: got %v, %v", e, err)
 	}
 	if e, err := g.entry(Ordinary); e != nil || err != nil {
-		t.Errorf("of a partition that no sale has: %v, %v", e, err)
+		t.Errorf("partition without sales: got %v, %v", e, err)
 	}
 }
 
@@ -200,15 +200,15 @@ func testSoldOutRequestsAreNotQueued(t *testing.T, on storetest.Stores) {
 		t.Fatalf("the code is %s", v.code)
 	}
 	if n, err := g.Redis.Exists(t.Context(), g.cfg.Queued(1003)).Result(); n != 0 || err != nil {
-		t.Errorf("the loser has %d queues, %v", n, err)
+		t.Errorf("refused user: got %d queues, %v", n, err)
 	}
 	g.set(g.admitter.keys.stock(at.partition, at.voucher), 1)
-	g.admitter.markSoldOut(at.voucher) // as if it were still believed
+	g.admitter.markSoldOut(at.voucher) // as if the stock were still 0
 	if v := g.admits(at, 1004, g.number(at)); v.code != admitted {
-		t.Fatalf("with a piece back the code is %s", v.code)
+		t.Fatalf("released unit: got code %s", v.code)
 	}
 	if n, err := g.Redis.ZCard(t.Context(), g.cfg.Queued(1004)).Result(); n != 1 || err != nil {
-		t.Errorf("who was admitted all the same has %d queued orders, %v", n, err)
+		t.Errorf("admitted user: got %d queued orders, %v", n, err)
 	}
 }
 
@@ -249,7 +249,7 @@ func testEditsMoveStockByTheirDifference(t *testing.T, on storetest.Stores) {
 			left, err := g.admitter.edit(g.t.Context(), false, version{at, 6, 1, 2, true, 2})
 			return len(left), err
 		},
-		"sold past": func(g *stage, at location) (any, error) {
+		"bypass": func(g *stage, at location) (any, error) {
 			g.reserves(at, sale.Reservation{Order: 4, User: 4}, sale.Reservation{Order: 5, User: 5}, sale.Reservation{Order: 6, User: 6}, sale.Reservation{Order: 7, User: 7})
 			return nil, nil
 		},
@@ -271,31 +271,31 @@ func testEditsMoveStockByTheirDifference(t *testing.T, on storetest.Stores) {
 		name    string
 		steps   []string
 		replies []any
-		want    state // of a sale of 10 with 3 buyers, at edit 1
+		want    state // of a sale of 10 with 3 buyers at edit 1
 	}{
 		{"raised", []string{"raise"}, []any{0}, state{12, 15, 2}},
-		{"raised twice by the same edit", []string{"raise", "raise"}, []any{0, 0}, state{12, 15, 2}},
-		{"an older edit comes late", []string{"raise", "old edit"}, []any{0, 0}, state{12, 15, 2}},
-		{"back to an older edit", []string{"raise", "forced"}, []any{0, 0}, state{6, 9, 0}},
+		{"raised twice by one edit", []string{"raise", "raise"}, []any{0, 0}, state{12, 15, 2}},
+		{"late older edit", []string{"raise", "old edit"}, []any{0, 0}, state{12, 15, 2}},
+		{"forced to an older edit", []string{"raise", "forced"}, []any{0, 0}, state{6, 9, 0}},
 		{"lowered", []string{"lower"}, []any{true}, state{3, 6, 2}},
-		{"lowered, sent twice", []string{"lower", "lower"}, []any{true, true}, state{3, 6, 2}},
-		{"lowered by more than is left", []string{"lower too much"}, []any{false}, state{7, 10, 1}},
+		{"lowered twice", []string{"lower", "lower"}, []any{true, true}, state{3, 6, 2}},
+		{"lowered below zero", []string{"lower too much"}, []any{false}, state{7, 10, 1}},
 		{"lowered after a later edit", []string{"lower for later", "lower"}, []any{true, false}, state{3, 6, 3}},
 		{"lowered and restored", []string{"lower", "restore"}, []any{true, 0}, state{7, 10, 1}},
-		// The next edit has the number of one that failed, and was not restored.
-		{"lowered by more next time", []string{"lower", "lower more", "lower more"}, []any{true, true, true}, state{1, 4, 2}},
-		{"lowered by less next time", []string{"lower", "lower less", "lower less"}, []any{true, true, true}, state{5, 8, 2}},
-		{"lowered by too much next time", []string{"lower", "lower too much"}, []any{true, false}, state{3, 6, 2}},
-		{"raised next time", []string{"lower", "raise", "lower more"}, []any{true, 0, true}, state{12, 15, 2}},
-		{"the one that failed is restored late", []string{"lower", "lower more", "restore"}, []any{true, true, 0}, state{1, 4, 2}},
-		{"the next one fails too", []string{"lower", "lower more", "restore more"}, []any{true, true, 0}, state{7, 10, 1}},
-		{"lowered and stored, the one that failed is restored late", []string{"lower", "stored", "restore"}, []any{true, 0, 0}, state{3, 6, 2}},
-		{"lowered, sent twice, and more were sold past Redis", []string{"lower", "sold past", "lower"}, []any{true, nil, true}, state{-1, 6, 2}},
+		// The next edit reuses the number of a failed edit without restore.
+		{"next edit lowers more", []string{"lower", "lower more", "lower more"}, []any{true, true, true}, state{1, 4, 2}},
+		{"next edit lowers less", []string{"lower", "lower less", "lower less"}, []any{true, true, true}, state{5, 8, 2}},
+		{"next edit lowers too much", []string{"lower", "lower too much"}, []any{true, false}, state{3, 6, 2}},
+		{"next edit raises", []string{"lower", "raise", "lower more"}, []any{true, 0, true}, state{12, 15, 2}},
+		{"late restore of the failed edit", []string{"lower", "lower more", "restore"}, []any{true, true, 0}, state{1, 4, 2}},
+		{"next edit fails too", []string{"lower", "lower more", "restore more"}, []any{true, true, 0}, state{7, 10, 1}},
+		{"late restore after the next edit is stored", []string{"lower", "stored", "restore"}, []any{true, 0, 0}, state{3, 6, 2}},
+		{"lowered twice with bypassed orders", []string{"lower", "bypass", "lower"}, []any{true, nil, true}, state{-1, 6, 2}},
 		{"restored twice", []string{"lower", "restore", "restore"}, []any{true, 0, 0}, state{7, 10, 1}},
 		{"restored after another edit", []string{"lower", "edit on", "restore"}, []any{true, 0, 0}, state{9, 12, 3}},
-		{"settled though it is right", []string{"settle"}, []any{0}, state{7, 10, 1}},
+		{"settled without drift", []string{"settle"}, []any{0}, state{7, 10, 1}},
 		{"settled", []string{"spoil", "settle", "settle"}, []any{nil, 3, 0}, state{7, 10, 1}},
-		{"opened though it is complete", []string{"open"}, []any{false}, state{7, 10, 1}},
+		{"opened while complete", []string{"open"}, []any{false}, state{7, 10, 1}},
 		{"opened again", []string{"lose the stock", "open"}, []any{nil, true}, state{96, 99, 9}},
 		{"edited without a stock", []string{"lose the stock", "raise", "open"}, []any{nil, 1, true}, state{96, 99, 9}},
 	}
@@ -311,7 +311,7 @@ func testEditsMoveStockByTheirDifference(t *testing.T, on storetest.Stores) {
 					t.Fatalf("%s: %v", step, err)
 				}
 				if reply != tt.replies[i] {
-					t.Errorf("%s replies %v, want %v", step, reply, tt.replies[i])
+					t.Errorf("%s: got %v, want %v", step, reply, tt.replies[i])
 				}
 			}
 			got := g.tally(at)
@@ -338,8 +338,8 @@ func TestEditsOfAnIncompleteSaleFail(t *testing.T) {
 	})
 }
 
-// Whatever the order of the moves, and whoever repeats them: stock and buyers make
-// the initial stock, and a user has one order.
+// In any order of moves and repetitions, stock and buyers add up to the initial stock, and a
+// user has at most one order.
 func TestStockMovesOnlyWithItsBuyer(t *testing.T) { storetest.Each(t, testStockMovesOnlyWithItsBuyer) }
 
 func testStockMovesOnlyWithItsBuyer(t *testing.T, on storetest.Stores) {
@@ -355,13 +355,13 @@ func testStockMovesOnlyWithItsBuyer(t *testing.T, on storetest.Stores) {
 			v := g.admits(at, user, number)
 			switch prev := has[user]; {
 			case prev == number:
-				assert(t, step, v.code == admitted && v.order == prev, "its own again", v)
+				assert(t, step, v.code == admitted && v.order == prev, "its own order again", v)
 			case prev != 0:
-				assert(t, step, v.code == held && v.order == prev, "the holder is told", v)
+				assert(t, step, v.code == held && v.order == prev, "the held order", v)
 			case len(has) >= 20:
 				assert(t, step, v.code == outOfStock, "sold out", v)
 			default:
-				assert(t, step, v.code == admitted, "a piece is left", v)
+				assert(t, step, v.code == admitted, "a unit in stock", v)
 				has[user] = number
 			}
 		case 2:
@@ -383,7 +383,7 @@ func testStockMovesOnlyWithItsBuyer(t *testing.T, on storetest.Stores) {
 	}
 	for user, number := range has {
 		if got := g.holder(at, user); got != strconv.FormatInt(number, 10) {
-			t.Errorf("user %d has %s, want %d", user, got, number)
+			t.Errorf("user %d: got order %s, want %d", user, got, number)
 		}
 	}
 }
@@ -417,23 +417,23 @@ func testManyHoldsMoveInBatches(t *testing.T, on storetest.Stores) {
 	}
 }
 
-// A lost answer: the client sends the call again, which finds what it did itself.
+// The reply is lost: the client repeats the call, which finds its own order.
 func TestWindow18LostReplyLosesNoOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var lose atomic.Int32
 		g := newStage(t, on, func(_ *Config, sale *redisdb.RedisConfig) { sale.Dial = losing(sale.Dial, &lose) })
 		at := g.open(stagedSale{stock: 1})
-		g.admits(at, 9, g.number(at)) // the connection is there, the script known
+		g.admits(at, 9, g.number(at)) // opens the connection, loads the script
 		for i := range 5 {
 			at := g.open(stagedSale{stock: 1})
 			number := g.number(at)
 			lose.Store(1)
 			v := g.admits(at, 1, number)
 			if lose.Load() > 0 {
-				t.Fatal("no answer was lost")
+				t.Fatal("no reply was lost")
 			}
 			if v.code != admitted || v.order != number || v.at.IsZero() {
-				t.Errorf("try %d: %+v, want its own order, admitted", i, v)
+				t.Errorf("try %d: got %+v, want its own order, admitted", i, v)
 			}
 			if got := g.tally(at); got.stock != 0 || got.buyers != 1 {
 				t.Errorf("try %d: %+v", i, got)
@@ -445,7 +445,7 @@ func TestWindow18LostReplyLosesNoOrder(t *testing.T) {
 	})
 }
 
-// An answer that does not come at all: the number, which was made before, finds the order.
+// No reply arrives: the number, issued before, finds the order.
 func TestWindow01OrderWithoutReplyIsFoundByNumber(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var lose atomic.Int32
@@ -458,19 +458,19 @@ func TestWindow01OrderWithoutReplyIsFoundByNumber(t *testing.T) {
 		_, err := g.admitter.admit(t.Context(), g.try(at, 1, number))
 		lose.Store(0)
 		if err == nil || redisdb.NotSent(err) {
-			t.Fatalf("got %v, want an error that does not claim that nothing was sent", err)
+			t.Fatalf("got %v, want an error of a request that may have been sent", err)
 		}
 		e, err := g.entry(number)
 		if err != nil || e == nil || e.User != 1 {
-			t.Errorf("by its number: %+v, %v", e, err)
+			t.Errorf("by number: got %+v, %v", e, err)
 		}
 		if v := g.admits(at, 1, g.number(at)); v.code != held || v.order != number {
-			t.Errorf("who asks again gets %+v, want to hear that order %d is his", v, number)
+			t.Errorf("repeated request: got %+v, want held order %d", v, number)
 		}
 	})
 }
 
-// The window is that of Redis' clock: no process' clock is asked.
+// Redis decides the window by its clock; no process clock counts.
 func TestWindow14SaleUsesTheRedisClock(t *testing.T) {
 	for _, offset := range []time.Duration{-24 * time.Hour, 24 * time.Hour} {
 		storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -489,7 +489,7 @@ func TestWindow14SaleUsesTheRedisClock(t *testing.T) {
 				}
 				g.certified()
 				if v := g.admits(at, 1, g.number(at)); v.code != want {
-					t.Errorf("the clock of the process is off by %v: the code is %s, want %s", offset, v.code, want)
+					t.Errorf("clock offset %v: got code %s, want %s", offset, v.code, want)
 				}
 			}
 		})
@@ -501,19 +501,19 @@ func TestASaleBeginsAndEndsByTheMillisecond(t *testing.T) {
 		g := newStage(t, on)
 		seen := map[code]bool{}
 		user := int64(0)
-		// On a busy machine a sale may have begun, or ended, before it is looked at: then a longer one is.
+		// On a busy machine a sale may start or end before the first request: try longer ones.
 		for lead := 300 * time.Millisecond; !seen[notStarted] || !seen[admitted]; lead *= 3 {
 			if lead > time.Minute {
-				t.Fatalf("seen of all these sales: %v", seen)
+				t.Fatalf("got codes %v", seen)
 			}
 			at := g.open(stagedSale{stock: 1000, begin: lead, end: 2 * lead})
 			row := g.DB.FlashSale.Query().Where(flashsale.ID(at.voucher)).OnlyX(t.Context())
-			for over := false; !over; {
+			for done := false; !done; {
 				user++
 				v := g.admits(at, user, g.number(at))
-				seen[v.code], over = true, v.code == ended
+				seen[v.code], done = true, v.code == ended
 				if ms := v.at.UnixMilli(); v.code == admitted && (ms < row.BeginsAt || ms >= row.EndsAt) {
-					t.Fatalf("admitted at %d, from %d to %d", ms, row.BeginsAt, row.EndsAt)
+					t.Fatalf("admitted at %d, want %d to %d", ms, row.BeginsAt, row.EndsAt)
 				}
 			}
 		}
@@ -527,17 +527,17 @@ func TestVoucherLocationNeverChanges(t *testing.T) {
 		for _, tt := range []struct{ voucher, stock, partition, buckets int }{
 			{1, 1, 1, 1}, {4, 3000, 0, 1}, {5, 3001, 1, 2}, {6, 1_000_000, 2, 334},
 		} {
-			for _, s := range []*stage{g, later} { // which was started with another setting
+			for _, s := range []*stage{g, later} { // started with another setting
 				p, buckets := s.PartitionFor(int64(tt.voucher), tt.stock)
 				if p != tt.partition || buckets != tt.buckets {
-					t.Errorf("%+v lies in partition %d, %d buckets", tt, p, buckets)
+					t.Errorf("%+v: got partition %d, %d buckets", tt, p, buckets)
 				}
 			}
 		}
 	})
 }
 
-// A cluster takes longer to start than these tests to run.
+// One cluster serves all of these tests, because it starts slowly.
 func TestOnACluster(t *testing.T) {
 	on := storetest.Cluster(t)
 	for name, test := range map[string]func(*testing.T, storetest.Stores){

@@ -13,8 +13,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// BenchmarkConsumer stores orders that wait in the stream, with what Postgres of the
-// test servers does to be durable: run it where fsync is on.
+// BenchmarkConsumer stores orders from a stream with the durability of the test Postgres. Run
+// it where fsync is on.
 func BenchmarkConsumer(b *testing.B) {
 	benchmark(b, func(b *testing.B, r *rig) {
 		v := r.sale(b, b.N, -time.Hour, time.Hour)
@@ -36,7 +36,7 @@ func BenchmarkConsumer(b *testing.B) {
 	})
 }
 
-// BenchmarkCommit is the transaction alone, by two workers.
+// BenchmarkCommit runs only the transactions, with two workers.
 func BenchmarkCommit(b *testing.B) {
 	for _, size := range []int{50, 200, 500} {
 		b.Run(fmt.Sprint("batch-", size), func(b *testing.B) {
@@ -75,14 +75,14 @@ func benchmark(b *testing.B, run func(*testing.B, *rig)) {
 	run(b, newRig(b, storetest.Real(b), rigOptions{}))
 }
 
-// numbered is the order of user i+1.
+// numbered returns the order of user i+1.
 func numbered(v sale.Request, i int) attempt {
 	return attempt{Entry: Entry{
 		Order: int64(i+1)<<partitionBits | int64(v.Partition), User: int64(i + 1), Voucher: v.VoucherID, Shop: v.ShopID, Price: v.Price, At: time.Now(),
 	}, final: true}
 }
 
-// fill puts entries into the stream of a sale as admit.lua does.
+// fill adds entries to the stream of a sale as admit.lua does.
 func fill(b *testing.B, r *rig, v sale.Request, n int) {
 	b.Helper()
 	for from := 0; from < n; from += 500 {

@@ -8,26 +8,26 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// Another process, which is cut off from Redis, sold a piece past it: this one, which is
-// not, must know the holder although Redis says that all are sold.
+// Another process, without Redis, stored an order past it. This process has Redis, and must
+// find that order although Redis reports "sold out".
 func TestBypassedBuyerIsNotRefusedAsSoldOut(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = 100 * time.Millisecond }}) // nothing commits here
+		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = 100 * time.Millisecond }}) // no consumer runs
 		v := r.open(t, 2)
 		r.runCertify(t)
 		past := r.attemptOf(t, by(v, 1))
 		past.direct = true
-		commitAll(t, r, past) // and dies, or waits, before Redis hears of it
+		commitAll(t, r, past) // Redis does not have this order yet
 		for user := range int64(2) {
 			if got := r.order(t, by(v, 10+user)); got.Result != sale.Queued {
-				t.Fatalf("by Redis: %+v", got)
+				t.Fatalf("through Redis: got %+v, want queued", got)
 			}
 		}
 		if got := r.order(t, by(v, 2)); got.Result != sale.OutOfStock {
-			t.Errorf("who has none: %+v", got)
+			t.Errorf("user without an order: got %+v, want out of stock", got)
 		}
 		if got := r.order(t, by(v, 1)); got.Result != sale.Held || got.Order != past.Order {
-			t.Errorf("who has one: %+v, want order %d", got, past.Order)
+			t.Errorf("user with an order: got %+v, want held order %d", got, past.Order)
 		}
 	})
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// The commit began when nothing was left, and waits for a transaction that brings a piece
-// back: it has that piece. On Postgres alone can one transaction wait for another's row.
+// The commit starts without stock and waits for a transaction that releases a unit: the commit
+// gets it. Only on Postgres can a transaction wait for another one's row.
 func TestUnitReleasedDuringCommitIsSold(t *testing.T) {
 	on := storetest.Real(t)
 	r := newRig(t, on, rigOptions{})
@@ -56,7 +56,7 @@ func TestUnitReleasedDuringCommitIsSold(t *testing.T) {
 	}
 }
 
-// waiting is how many sessions of the database wait for a lock.
+// waiting returns the number of database sessions that wait for a lock.
 func waiting(t *testing.T, db *sql.DB) (n int) {
 	t.Helper()
 	err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'").Scan(&n)

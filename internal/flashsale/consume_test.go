@@ -20,7 +20,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// unwanted makes the database refuse orders of user 666, but for tombstones.
+// rejectUser666 makes the database reject orders of user 666, except tombstones.
 func rejectUser666(t *testing.T, r *rig) {
 	t.Helper()
 	statement := "ALTER TABLE orders ADD CONSTRAINT unwanted CHECK (user_id <> 666 OR status = 'FAILED')"
@@ -32,7 +32,7 @@ func rejectUser666(t *testing.T, r *rig) {
 	}
 }
 
-// Window 4, and W4: what cannot be stored does not hold up the others.
+// Window 4: an entry that cannot be stored does not delay the others.
 func TestWindow04PoisonEntryIsParked(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
@@ -48,7 +48,7 @@ func TestWindow04PoisonEntryIsParked(t *testing.T) {
 			}
 			r.order(t, by(v, user+1))
 		}
-		a := r.attemptOf(t, by(v, 667)) // its number can be read, its price cannot
+		a := r.attemptOf(t, by(v, 667)) // readable number, unreadable price
 		add(t, r, stream, "o", a.Order, "v", v.VoucherID, "u", 667, "s", v.ShopID, "p", "dear", "t", 1)
 		add(t, r, stream, "o", a.Order^1, "v", v.VoucherID, "u", 668, "s", 1, "p", 1, "t", 1) // of another partition
 		r.run(t, r.Consume)
@@ -58,16 +58,16 @@ func TestWindow04PoisonEntryIsParked(t *testing.T) {
 		}
 		for _, number := range []int64{bad, a.Order} {
 			if row := r.DB.Order.GetX(t.Context(), number); row.Status != entorder.StatusFAILED || failureOf(row) != codeNotCompleted {
-				t.Errorf("the order that cannot be stored: %v", row)
+				t.Errorf("rejected order: got %v", row)
 			}
 			if failure, ok := r.orders.outcome(number); !ok || failure != codeNotCompleted {
-				t.Errorf("the room of orders heard %q, %v", failure, ok)
+				t.Errorf("got decision %q, %v", failure, ok)
 			}
 		}
 		r.checkSale(t, v, 40)
 		parked := r.Redis.XRange(t.Context(), r.admitter.keys.parked(v.Partition), "-", "+").Val()
 		if len(parked) != 4 {
-			t.Errorf("%d parked entries, want 4", len(parked))
+			t.Errorf("got %d parked entries, want 4", len(parked))
 		}
 		for _, p := range parked {
 			if p.Values["why"] == "" {
@@ -75,10 +75,10 @@ func TestWindow04PoisonEntryIsParked(t *testing.T) {
 			}
 		}
 		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventParked); n != 4 {
-			t.Errorf("%v parked by the metric, want 4", n)
+			t.Errorf("parked metric: got %v, want 4", n)
 		}
 		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventBisected); n < 1 {
-			t.Error("no batch was halved")
+			t.Error("no batch was split")
 		}
 	})
 }
@@ -92,8 +92,8 @@ func add(t *testing.T, r *rig, stream string, values ...any) string {
 	return id
 }
 
-// Windows 5 and 9: while the database is away nothing is acknowledged, nothing is
-// presumed lost, and nobody tries without a pause.
+// Windows 5 and 9: while the database is unavailable, nothing is acknowledged or presumed lost,
+// and retries have pauses.
 func TestWindow05And09NothingIsAcknowledgedWithoutDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := newRigClock()
@@ -105,7 +105,7 @@ func TestWindow05And09NothingIsAcknowledgedWithoutDatabase(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		rename("orders", "gone")
+		rename("orders", "moved")
 		var numbers []int64
 		for user := range int64(9) {
 			numbers = append(numbers, r.order(t, by(v, user+1)).Order)
@@ -121,32 +121,32 @@ func TestWindow05And09NothingIsAcknowledgedWithoutDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		if q := stats[v.Partition]; q.Pending != 9 || q.Lag != 0 || q.Oldest < 50*time.Second {
-			t.Errorf("while the database is away: %+v", q)
+			t.Errorf("without the database: got %+v", q)
 		}
 		if n := counterOf(t, r, "tandian_sale_commit_failures_total"); n > 50 {
-			t.Errorf("%v commits were tried in a moment", n)
+			t.Errorf("got %v commits without a pause", n)
 		}
-		rename("gone", "orders")
+		rename("moved", "orders")
 		r.awaitEmptyQueues(t)
 		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 9}, r.counts(t, v)); d != "" {
 			t.Errorf("(-want +got)\n%s", d)
 		}
 		for _, n := range numbers {
 			if failure, ok := r.orders.outcome(n); !ok || failure != "" {
-				t.Errorf("order %d: heard %q, %v", n, failure, ok)
+				t.Errorf("order %d: got decision %q, %v", n, failure, ok)
 			}
 		}
 		r.checkSale(t, v, 40)
 	})
 }
 
-// Window 10: one entry in the hands of two consumers.
+// Window 10: two consumers decide the same entry.
 func TestWindow10TwoConsumersOfOneEntryStoreItOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
 		v := r.open(t, 30)
 		r.runCertify(t)
-		for user := range int64(40) { // ten of them find nothing left
+		for user := range int64(40) { // ten of them are refused
 			r.order(t, by(v, user+1))
 		}
 		entries := r.Redis.XRange(t.Context(), r.admitter.keys.orders(v.Partition), "-", "+").Val()
@@ -174,8 +174,8 @@ func TestWindow10TwoConsumersOfOneEntryStoreItOnce(t *testing.T) {
 	})
 }
 
-// Window 3 in the queue, W5 and W6: a consumer died after its commit, another before;
-// who comes next takes over what they left, whatever it was called.
+// Window 3: one consumer died after its commit and another before it. The next consumer takes
+// over their entries, under any name.
 func TestWindow03ConsumerTakesOverFromDeadOne(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
@@ -195,45 +195,44 @@ func TestWindow03ConsumerTakesOverFromDeadOne(t *testing.T) {
 		var half []attempt
 		claim := []any{"XCLAIM", stream, group, "dead", 0}
 		for i, m := range read[0].Messages {
-			if i < 5 { // these were stored, and never announced
+			if i < 5 { // stored, but not published
 				half = append(half, deliveryOf(v.Partition, "", m).attempt)
 			}
 			claim = append(claim, m.ID)
 		}
 		commitAll(t, r, half...)
-		if err := r.Redis.Do(t.Context(), append(claim, "IDLE", 60_000)...).Err(); err != nil { // long ago
+		if err := r.Redis.Do(t.Context(), append(claim, "IDLE", 60_000)...).Err(); err != nil { // idle for a minute
 			t.Fatal(err)
 		}
 		r.run(t, r.Consume)
 		r.awaitEmptyQueues(t)
 		r.checkSale(t, v, 30)
 		if n := len(r.orders.decided); n != 10 {
-			t.Errorf("the room of orders heard of %d, want 10", n)
+			t.Errorf("got %d decided orders, want 10", n)
 		}
 		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventTakenOver); n != 10 {
-			t.Errorf("%v taken over, want 10", n)
+			t.Errorf("taken over: got %v, want 10", n)
 		}
 	})
 }
 
-// An entry that is being decided may look idle, and come back to the same consumer.
+// An entry of a running batch may look idle and return to the same consumer.
 func TestActiveEntryIsNotDecidedTwice(t *testing.T) {
 	c := newConsumer(nil, nil)
 	one, two := delivery{id: "1-0", partition: 1}, delivery{id: "1-0", partition: 2}
 	if n := len(c.markActive([]delivery{one})); n != 1 {
-		t.Errorf("took %d, want 1", n)
+		t.Errorf("got %d entries, want 1", n)
 	}
 	if got := c.markActive([]delivery{one, two}); len(got) != 1 || got[0].partition != 2 {
-		t.Errorf("took %v, want that of the other partition", got)
+		t.Errorf("got %v, want the entry of the other partition", got)
 	}
 	c.clearActive([]delivery{one})
 	if n := len(c.markActive([]delivery{one})); n != 1 {
-		t.Errorf("took %d that were put down, want 1", n)
+		t.Errorf("got %d finished entries, want 1", n)
 	}
 }
 
-// Each start of a process brings a consumer of a new name: those of processes that are
-// gone must not stay.
+// Each start of a process adds a consumer with a new name. Those of ended processes must go.
 func TestIdleConsumersAreRemoved(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
@@ -251,7 +250,7 @@ func TestIdleConsumersAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		claim := &redis.XClaimArgs{Stream: stream, Group: group, Consumer: "busy", Messages: []string{read[0].Messages[0].ID}}
-		if err := r.Redis.XClaim(t.Context(), claim).Err(); err != nil { // what it left was taken over
+		if err := r.Redis.XClaim(t.Context(), claim).Err(); err != nil { // its entry was taken over
 			t.Fatal(err)
 		}
 		names := func() (all []string) {
@@ -264,9 +263,9 @@ func TestIdleConsumersAreRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff([]string{"busy", "gone"}, names()); d != "" {
-			t.Errorf("a moment later (-want +got)\n%s", d)
+			t.Errorf("consumers (-want +got)\n%s", d)
 		}
-		if r.Dialect != "postgres" { // the embedded Redis does not say: it has one process, and dies with it
+		if r.Dialect != "postgres" { // the embedded Redis has one process and ends with it
 			if err := r.admitter.removeIdleConsumers(t.Context(), 0); err != nil {
 				t.Error(err)
 			}
@@ -276,23 +275,23 @@ func TestIdleConsumersAreRemoved(t *testing.T) {
 		r.run(t, r.Consume)
 		testkit.Eventually(t, patience, func() bool { return !slices.Contains(names(), "gone") })
 		if !slices.Contains(names(), "busy") {
-			t.Error("a consumer with an entry was forgotten")
+			t.Error("a consumer with an entry was removed")
 		}
 		r.awaitEmptyQueues(t)
 		r.checkSale(t, v, 30)
 	})
 }
 
-// A server that stops does not wait for the next order.
+// A stopping server does not wait for the next order.
 func TestWaitingConsumerStopsAtOnce(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
-		r.block = time.Minute // its client has patience for three seconds of it
+		r.block = time.Minute // longer than the read timeout of its client
 		v := r.open(t, 1)
 		r.runCertify(t)
 		stop := r.run(t, r.Consume)
 		r.order(t, by(v, 1))
-		r.awaitEmptyQueues(t) // now it waits for more
+		r.awaitEmptyQueues(t) // now it waits for entries
 		begin := time.Now()
 		stop()
 		if took := time.Since(begin); took > time.Second {
@@ -301,7 +300,7 @@ func TestWaitingConsumerStopsAtOnce(t *testing.T) {
 	})
 }
 
-// On a cluster each partition has a reader, several of them block on one node.
+// On a cluster each partition has a reader, and several of them block on one node.
 func testPartitionReadersAreIndependent(t *testing.T, on storetest.Stores) {
 	r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Partitions = PartitionsCluster }})
 	r.block = 2 * time.Second
@@ -321,10 +320,10 @@ func testPartitionReadersAreIndependent(t *testing.T, on storetest.Stores) {
 		}
 	}
 	if took := time.Since(begin); took > 8*time.Second {
-		t.Errorf("%d orders, one after the other, took %v", len(sales), took)
+		t.Errorf("%d sequential orders took %v", len(sales), took)
 	}
 	if n := counterOf(t, r, "tandian_sale_queue_events_total", eventFailed); n != 0 {
-		t.Errorf("%v calls of Redis failed", n)
+		t.Errorf("got %v failed Redis calls", n)
 	}
 }
 
@@ -352,16 +351,16 @@ func TestOftenDeliveredEntryIsTriedAlone(t *testing.T) {
 		r.run(t, r.Consume)
 		r.awaitEmptyQueues(t)
 		if d := cmp.Diff(map[entorder.Status]int{"UNPAID": 1, "FAILED": 1}, r.counts(t, v)); d != "" {
-			t.Errorf("what can be stored is, whatever happened to it before (-want +got)\n%s", d)
+			t.Errorf("(-want +got)\n%s", d)
 		}
 		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventBisected); n != 0 {
-			t.Error("they shared a batch")
+			t.Error("the entries shared a batch")
 		}
 		r.checkSale(t, v, 30)
 	})
 }
 
-// W7: after a flush the groups are gone.
+// A flush also deletes the consumer groups.
 func TestFlushDoesNotMakeConsumersSpin(t *testing.T) {
 	r := newRig(t, storetest.Real(t), rigOptions{})
 	v := r.open(t, 30)
@@ -379,7 +378,7 @@ func TestFlushDoesNotMakeConsumersSpin(t *testing.T) {
 		got, err := r.Order(t.Context(), by(v, 2))
 		return err == nil && (got.Result == sale.Stored || got.Result == sale.Held)
 	})
-	for i := range 3 { // the groups alone go, again and again
+	for i := range 3 { // only the groups are deleted, several times
 		testkit.Eventually(t, patience, func() bool {
 			return r.Redis.XGroupDestroy(t.Context(), r.admitter.keys.orders(v.Partition), group).Val() == 1
 		})
@@ -400,14 +399,13 @@ func TestFlushDoesNotMakeConsumersSpin(t *testing.T) {
 			reads, _ = strconv.Atoi(calls)
 		}
 	}
-	// Each ends after 50 ms, or with entries, or because the group is missing.
-	if most := int(time.Since(begin)/(50*time.Millisecond)) + 30; reads > most {
-		t.Errorf("%d reads, want at most %d", reads, most)
+	// Each read ends after 50 ms, or with entries, or because the group is missing.
+	if limit := int(time.Since(begin)/(50*time.Millisecond)) + 30; reads > limit {
+		t.Errorf("got %d reads, want at most %d", reads, limit)
 	}
 }
 
-// A Redis that forgot a buyer between the reading of an entry and its commit hears
-// of it again.
+// Redis lost a buyer between the read of an entry and its commit.
 func TestEntryOfAnotherIncarnationIsReservedAgain(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
@@ -424,8 +422,8 @@ func TestEntryOfAnotherIncarnationIsReservedAgain(t *testing.T) {
 	})
 }
 
-// Window 15: another process compared the Redis that forgot the buyer with the database,
-// before the order came there; this one has not looked since.
+// Window 15: another process compared a Redis without the buyer with the database, before the
+// commit of the order. This process has not probed Redis since.
 func TestWindow15AnotherProcessCertifiedBeforeTheCommit(t *testing.T) {
 	on := storetest.Real(t)
 	r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
@@ -448,13 +446,12 @@ func TestWindow15AnotherProcessCertifiedBeforeTheCommit(t *testing.T) {
 	c.decide(t.Context(), []delivery{d})
 	c.commits.Wait()
 	if got, err := other.Order(t.Context(), by(v, 1)); err != nil || got.Result != sale.Held || got.Order != d.Order {
-		t.Errorf("who holds order %d hears %+v, %v", d.Order, got, err)
+		t.Errorf("holder of order %d: got %+v, %v", d.Order, got, err)
 	}
 	r.checkSale(t, v, 30)
 }
 
-// W8: where the two stores differ, the database is right, and Redis gets its pieces
-// back.
+// Where the stores differ, the database decides, and Redis gets its units back.
 func TestRefusedOrdersAreReleasedInRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
@@ -476,7 +473,7 @@ func TestRefusedOrdersAreReleasedInRedis(t *testing.T) {
 			t.Errorf("Redis has %d buyers, want 2", buyers)
 		}
 		if n := counterOf(t, r, "tandian_sale_orders_failed_total", codeOutOfStock); n != 3 {
-			t.Errorf("%v failed for want of stock, want 3", n)
+			t.Errorf("failed without stock: got %v, want 3", n)
 		}
 	})
 }
@@ -495,7 +492,7 @@ func TestStoppingConsumerFinishesItsBatch(t *testing.T) {
 			return err == nil && stats[v.Partition].Lag < 300
 		})
 		stop()
-		// Whatever is stored is acknowledged, and the other way round.
+		// Exactly the stored orders are acknowledged.
 		stats, err := r.Stats(t.Context())
 		if err != nil {
 			t.Fatal(err)
@@ -516,7 +513,7 @@ func TestStatsReportQueueStates(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff([]QueueStat{{Name: "sale:0"}, {Name: "sale:1"}}, stats); d != "" {
-			t.Errorf("at first (-want +got)\n%s", d)
+			t.Errorf("initial stats (-want +got)\n%s", d)
 		}
 		r.runCertify(t)
 		for user := range int64(5) {
@@ -546,13 +543,13 @@ func TestStatsReportQueueStates(t *testing.T) {
 		}
 		for name, want := range map[string]float64{"lag": 3, "pending": 2, "parked": 1} {
 			if n := counterOf(t, r, "tandian_sale_queue_"+name, got.Name); n != want {
-				t.Errorf("the gauge %s is %v, want %v", name, n, want)
+				t.Errorf("gauge %s: got %v, want %v", name, n, want)
 			}
 		}
 	})
 }
 
-// rigClock is a clock that tests move.
+// rigClock is a clock that tests advance.
 type rigClock struct {
 	mu    sync.Mutex
 	ahead time.Duration
@@ -572,19 +569,18 @@ func (c *rigClock) add(d time.Duration) {
 	c.ahead += d
 }
 
-// What the next transaction is waited for after a small one: the times are of a clock that
-// stands still meanwhile.
+// The pause after a small commit. The clock stands still meanwhile.
 func TestGatherWaitsAfterSmallCommits(t *testing.T) {
-	const wholeWait = time.Second
+	const maxWait = time.Second
 	for _, test := range []struct {
 		name              string
-		commit, end, want time.Duration // how long the commit takes, and when the process ends
+		commit, end, want time.Duration // duration of the commit, and end of the process
 	}{
-		{"half of its time", 4 * time.Millisecond, wholeWait, 6 * time.Millisecond},
-		{"a moment after a long one", 60 * time.Millisecond, wholeWait, 60*time.Millisecond + maxGather},
-		{"not for one that hangs", wholeWait, wholeWait, commitPatience},
-		{"not beyond the process", wholeWait, 3 * time.Millisecond, 3 * time.Millisecond},
-		{"not beyond the process while it gathers", 8 * time.Millisecond, 9 * time.Millisecond, 9 * time.Millisecond},
+		{"half of a short commit", 4 * time.Millisecond, maxWait, 6 * time.Millisecond},
+		{"bounded after a long commit", 60 * time.Millisecond, maxWait, 60*time.Millisecond + maxGather},
+		{"bounded for a hanging commit", maxWait, maxWait, commitPatience},
+		{"process ends during the commit", maxWait, 3 * time.Millisecond, 3 * time.Millisecond},
+		{"process ends during the pause", 8 * time.Millisecond, 9 * time.Millisecond, 9 * time.Millisecond},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -594,7 +590,7 @@ func TestGatherWaitsAfterSmallCommits(t *testing.T) {
 				time.AfterFunc(test.commit, func() { close(committed) })
 				gather(ctx, committed, begin)
 				if took := time.Since(begin); took != test.want {
-					t.Errorf("it took %v, want %v", took, test.want)
+					t.Errorf("took %v, want %v", took, test.want)
 				}
 			})
 		})
@@ -602,7 +598,7 @@ func TestGatherWaitsAfterSmallCommits(t *testing.T) {
 	gather(t.Context(), nil, time.Now()) // nothing was committed
 }
 
-// A consumer reads on when its orders are stored, unless that takes too long.
+// A consumer reads again when its orders are stored, unless that takes too long.
 func TestSmallCommitEndsBeforeTheNextRead(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{cfg: func(c *Config) { c.Wait = -1 }})
@@ -621,7 +617,7 @@ func TestSmallCommitEndsBeforeTheNextRead(t *testing.T) {
 			}
 			stored, err := r.DB.Order.Query().Where(entorder.ID(number)).Exist(t.Context())
 			if took := time.Since(begin); err != nil || !stored && took < commitPatience {
-				t.Errorf("order %d is not stored after %v: %v", user, took, err)
+				t.Errorf("order %d: not stored after %v: %v", user, took, err)
 			}
 		}
 		c.commits.Wait()

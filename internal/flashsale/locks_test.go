@@ -23,26 +23,26 @@ func TestLockAttemptTimesOut(t *testing.T) {
 	defer cancel()
 	begin := time.Now()
 	done, err := g.tryLocked(ctx, "sale.test", func(context.Context) error {
-		t.Error("it was done without the lock")
+		t.Error("do ran without the lock")
 		return nil
 	})
 	if done || !errors.Is(err, lock.ErrNoAnswer) {
 		t.Errorf("%v, %v", done, err)
 	}
 	if took := time.Since(begin); took < lockTimeout || ctx.Err() != nil {
-		t.Errorf("it took %v", took)
+		t.Errorf("took %v", took)
 	}
 	if err := conn.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for range 2 { // the name is free again, and what is done has as long as it takes
+	for range 2 { // the name is free again, and do has no timeout
 		if done, err := g.tryLocked(ctx, "sale.test", func(ctx context.Context) error { return ctx.Err() }); !done || err != nil {
 			t.Errorf("%v, %v", done, err)
 		}
 	}
 }
 
-// The session of the lock ends, as with a restart of the database.
+// The session of the lock ends, as after a restart of the database.
 func TestWorkEndsWithItsLock(t *testing.T) {
 	t.Parallel()
 	on := storetest.Real(t)
@@ -51,7 +51,7 @@ func TestWorkEndsWithItsLock(t *testing.T) {
 		WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 	done, err := holder.tryLocked(t.Context(), "sale.test", func(ctx context.Context) error {
 		if done, err := other.tryLocked(ctx, "sale.test", func(context.Context) error { return nil }); done || err != nil {
-			t.Errorf("another process at the same time: %v, %v", done, err)
+			t.Errorf("another process in parallel: got %v, %v", done, err)
 		}
 		var ended int
 		if err := other.SQL.QueryRowContext(context.WithoutCancel(ctx), end).Scan(&ended); err != nil || ended != 1 {
@@ -68,7 +68,7 @@ func TestWorkEndsWithItsLock(t *testing.T) {
 		t.Errorf("%v, %v", done, err)
 	}
 	if done, err := other.tryLocked(t.Context(), "sale.test", func(context.Context) error { return nil }); !done || err != nil {
-		t.Errorf("another process after it: %v, %v", done, err)
+		t.Errorf("another process later: got %v, %v", done, err)
 	}
 }
 
@@ -86,7 +86,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 		go func() {
 			ended <- first.locked(t.Context(), "sale.test", func(ctx context.Context) error {
 				close(began)
-				time.Sleep(100 * time.Millisecond) // the second has time to come
+				time.Sleep(100 * time.Millisecond) // gives the second time to wait
 				order = append(order, "first")
 				return ctx.Err()
 			})
@@ -108,7 +108,7 @@ func TestProcessesTakeTurns(t *testing.T) {
 			return second.locked(waiting, "sale.test", func(context.Context) error { return nil })
 		})
 		if !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("a wait that ended: %v", err)
+			t.Errorf("ended wait: got %v", err)
 		}
 	})
 }

@@ -22,17 +22,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A redisServer is a redis-server that a test kills and starts again.
+// redisServer is a redis-server that a test kills and restarts.
 type redisServer struct {
 	t       *testing.T
 	dir     string
 	port    string
 	options []string
 	cmd     *exec.Cmd
-	stdin   io.Closer // the server ends when it is closed, or when the test process dies
+	stdin   io.Closer // the server ends when it closes, or with the test process
 }
 
-// startRedis starts a server that writes down every second what it did.
+// startRedis starts a server with an append-only file that it syncs every second.
 func startRedis(t *testing.T, options ...string) *redisServer {
 	t.Helper()
 	if os.Getenv("TANDIAN_TEST_REDIS_SERVER") == "" {
@@ -77,11 +77,11 @@ func (m *redisServer) client() *redis.Client {
 	return rdb
 }
 
-// kill ends it without a word.
+// kill ends the server without a shutdown.
 func (m *redisServer) kill() {
 	_ = m.stdin.Close()
 	_ = m.cmd.Wait()
-	for range 1000 { // its port is free again
+	for range 1000 { // until its port is free
 		conn, err := net.Dial("tcp", m.addr())
 		if err != nil {
 			return
@@ -91,12 +91,12 @@ func (m *redisServer) kill() {
 	}
 }
 
-// log is the file to which it appends what it did.
+// log returns the path of the append-only file.
 func (m *redisServer) log() string {
 	m.t.Helper()
 	files, err := filepath.Glob(filepath.Join(m.dir, "appendonlydir", "*.incr.aof"))
 	if err != nil || len(files) != 1 {
-		m.t.Fatalf("the log of Redis is %v, %v", files, err)
+		m.t.Fatalf("append-only files: got %v, %v", files, err)
 	}
 	return files[0]
 }
@@ -110,7 +110,7 @@ func (m *redisServer) size() int64 {
 	return info.Size()
 }
 
-// on is a database, and this server.
+// on returns stores with a database and this server.
 func (m *redisServer) on(t *testing.T) storetest.Stores {
 	on := storetest.Real(t)
 	on.Redis.URL = "redis://" + m.addr()
@@ -118,7 +118,7 @@ func (m *redisServer) on(t *testing.T) storetest.Stores {
 	return on
 }
 
-// sell has users ordered: those up to stored have a row, the others are queued.
+// sell admits users. Orders up to stored get rows, the others stay queued.
 func (g *stage) sell(at location, from, stored, to int64) (orders map[int64]int64) {
 	g.t.Helper()
 	orders = map[int64]int64{}
@@ -134,30 +134,30 @@ func (g *stage) sell(at location, from, stored, to int64) (orders map[int64]int6
 	return orders
 }
 
-// refuses fails the test unless nothing is admitted, without a word of a piece.
+// wantClosed fails the test if the partition admits or reports a stock.
 func (g *stage) wantClosed(at location, user int64) {
 	g.t.Helper()
 	v, err := g.admitter.admit(g.t.Context(), g.try(at, user, g.number(at)))
 	if err == nil && v.code != noState {
-		g.t.Fatalf("before it was compared with the database it says %+v", v)
+		g.t.Fatalf("before the comparison: got %+v", v)
 	}
 }
 
-// told fails the test unless holders hear of their orders.
+// wantHeld fails the test unless requests of users return their orders.
 func (g *stage) wantHeld(at location, orders map[int64]int64, users ...int64) {
 	g.t.Helper()
 	for _, user := range users {
 		if v := g.admits(at, user, g.number(at)); v.code != held || v.order != orders[user] {
-			g.t.Errorf("user %d, who has order %d, hears %+v", user, orders[user], v)
+			g.t.Errorf("user %d: want held order %d, got %+v", user, orders[user], v)
 		}
 	}
 }
 
-// whole fails the test unless stock and buyers make the initial stock.
+// checkSale fails the test unless stock and buyers add up to the initial stock.
 func (g *stage) checkSale(at location, initial, buyers int) {
 	g.t.Helper()
 	if got := g.tally(at); !got.complete || got.stock+got.buyers != initial || got.initial != initial || got.buyers != buyers {
-		g.t.Errorf("Redis has %+v, want %d buyers of %d", got, buyers, initial)
+		g.t.Errorf("got %+v in Redis, want %d buyers of %d", got, buyers, initial)
 	}
 }
 
@@ -166,10 +166,10 @@ func TestWindow06PowerCutLosesTailOfWholeSale(t *testing.T) {
 	g := newStage(t, m.on(t))
 	at := g.open(stagedSale{stock: 50})
 	orders := g.sell(at, 1, 10, 10)
-	kept := m.size()
+	size := m.size()
 	tail := g.sell(at, 11, 15, 20)
 	m.kill()
-	if err := os.Truncate(m.log(), kept); err != nil {
+	if err := os.Truncate(m.log(), size); err != nil {
 		t.Fatal(err)
 	}
 	m.start()
@@ -181,11 +181,11 @@ func TestWindow06PowerCutLosesTailOfWholeSale(t *testing.T) {
 	g.wantHeld(at, orders, 1, 10)
 	g.wantHeld(at, tail, 11, 15)
 	if v := g.admits(at, 16, g.number(at)); v.code != admitted {
-		t.Errorf("whose queued order was lost hears %+v", v)
+		t.Errorf("user of a lost order: got %+v, want admitted", v)
 	}
 	for user := int64(16); user <= 20; user++ {
 		if e, err := g.entry(tail[user]); e != nil || err != nil {
-			t.Errorf("Redis still has the lost order of user %d: %+v, %v", user, e, err)
+			t.Errorf("lost order of user %d: got %+v, %v", user, e, err)
 		}
 	}
 }
@@ -207,9 +207,9 @@ func TestWindow15HolderKeepsOrderAfterRedisRollback(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.start()
-	// The older copy has its marker, and three pieces to sell.
+	// The older copy has its marker and a stock of 3.
 	if n := m.client().Get(t.Context(), g.admitter.keys.stock(at.partition, at.voucher)).Val(); n != "3" {
-		t.Fatalf("the copy has %s pieces, want 3", n)
+		t.Fatalf("got stock %s in the copy, want 3", n)
 	}
 	for range 3 {
 		g.wantClosed(at, 1)
@@ -218,7 +218,7 @@ func TestWindow15HolderKeepsOrderAfterRedisRollback(t *testing.T) {
 	g.certified()
 	g.wantHeld(at, orders, 1, 2, 3)
 	if v := g.admits(at, 4, g.number(at)); v.code != outOfStock {
-		t.Errorf("the fourth of three hears %+v", v)
+		t.Errorf("fourth user: got %+v, want out of stock", v)
 	}
 	g.checkSale(at, 3, 3)
 }
@@ -243,18 +243,18 @@ func TestWindow07LateReplicaIsPromoted(t *testing.T) {
 	testkit.Eventually(t, time.Minute, func() bool {
 		return replica.HLen(t.Context(), g.admitter.keys.bucket(at.partition, at.voucher, 0)).Val() == 10
 	})
-	g.certified() // a master's first replica gives it a new name
-	cut()         // it falls behind
+	g.certified() // the first replica changes the replication id of its master
+	cut()         // the replica falls behind
 	tail := g.sell(at, 11, 15, 20)
 	first.kill()
 	to.Store(&after)
 
-	g.wantClosed(at, 12) // a replica takes no orders
+	g.wantClosed(at, 12) // a replica admits nothing
 	if err := replica.Do(t.Context(), "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		t.Fatal(err)
 	}
 	if n := replica.HLen(t.Context(), g.admitter.keys.bucket(at.partition, at.voucher, 0)).Val(); n != 10 {
-		t.Fatalf("the replica has %d buyers, want the first 10", n)
+		t.Fatalf("got %d buyers in the replica, want 10", n)
 	}
 	for user := int64(11); user <= 20; user++ {
 		g.wantClosed(at, user)
@@ -265,7 +265,7 @@ func TestWindow07LateReplicaIsPromoted(t *testing.T) {
 	g.checkSale(at, 50, 15)
 }
 
-// forward has a port lead to an address, until it is cut.
+// forward forwards a port to an address until cut.
 func forward(t *testing.T, addr string) (port string, cut func()) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -300,7 +300,7 @@ func forward(t *testing.T, addr string) (port string, cut func()) {
 	return port, cut
 }
 
-// connSet is connections that are closed together.
+// connSet closes connections together.
 type connSet struct {
 	mu  sync.Mutex
 	all []net.Conn
@@ -320,19 +320,19 @@ func (e *connSet) cut() {
 	}
 }
 
-// What is deleted by hand, evicted or flushed is never "sold out", and comes back.
+// Deleted, evicted or flushed keys never mean "sold out", and they are rebuilt.
 func TestWindow08MissingKeysAreNotSoldOut(t *testing.T) {
 	tests := []struct {
 		name  string
 		keys  func(k keys, at location) []string // nil: all
-		blind bool                               // admissions cannot see that it is gone
+		blind bool                               // admissions do not detect the loss
 	}{
 		{name: "stock", keys: func(k keys, at location) []string { return []string{k.stock(at.partition, at.voucher)} }},
 		{name: "meta", keys: func(k keys, at location) []string { return []string{k.meta(at.partition, at.voucher)} }},
 		{name: "marker", keys: func(k keys, at location) []string { return []string{k.open(at.partition)} }},
-		{name: "the whole sale", keys: func(k keys, at location) []string { return k.ofSale(at) }},
+		{name: "all keys of the sale", keys: func(k keys, at location) []string { return k.ofSale(at) }},
 		{name: "one bucket", keys: func(k keys, at location) []string { return k.ofSale(at)[3:4] }, blind: true},
-		{name: "all there is"},
+		{name: "all keys"},
 	}
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -347,7 +347,7 @@ func TestWindow08MissingKeysAreNotSoldOut(t *testing.T) {
 					g.unlink(tt.keys(g.admitter.keys, at)...)
 				}
 				if !tt.blind {
-					for user := int64(1); user <= 10; user += 3 { // one after the other tells its own
+					for user := int64(1); user <= 10; user += 3 { // one at a time
 						g.wantClosedOrHeld(at, orders, user)
 					}
 				}
@@ -362,10 +362,10 @@ func TestWindow08MissingKeysAreNotSoldOut(t *testing.T) {
 					}
 				}
 				buyers, holders := 9, []int64{1, 2, 3, 4, 5, 6, 7, 8, 9}
-				if tt.keys == nil { // the queue is gone too
+				if tt.keys == nil { // the queue is lost too
 					buyers, holders = 6, holders[:6]
 				}
-				if tt.blind { // a deep comparison waits until nothing is queued
+				if tt.blind { // the reconciler would wait for an empty queue
 					if err := g.compareSale(t.Context(), g.DB.FlashSale.GetX(t.Context(), at.voucher), queues{}); err != nil {
 						t.Fatal(err)
 					}
@@ -377,16 +377,16 @@ func TestWindow08MissingKeysAreNotSoldOut(t *testing.T) {
 	})
 }
 
-// wantClosedOrHeld fails the test unless a user hears of his own order, or nothing.
+// wantClosedOrHeld fails the test unless a request returns the user's order or no state.
 func (g *stage) wantClosedOrHeld(at location, orders map[int64]int64, user int64) {
 	g.t.Helper()
 	v, err := g.admitter.admit(g.t.Context(), g.try(at, user, g.number(at)))
 	if err != nil || v.code != noState && (v.code != held || v.order != orders[user]) {
-		g.t.Errorf("user %d hears %+v, %v", user, v, err)
+		g.t.Errorf("user %d: got %+v, %v", user, v, err)
 	}
 }
 
-// deleteAll is a flush, which the embedded Redis refuses.
+// deleteAll deletes all keys, because the embedded Redis refuses a flush.
 func (g *stage) deleteAll() {
 	g.t.Helper()
 	var names []string
@@ -406,7 +406,7 @@ func TestNothingIsAdmittedWithoutACertificate(t *testing.T) {
 		closed := func(user int64) {
 			t.Helper()
 			if _, err := g.admitter.admit(t.Context(), g.try(at, user, g.number(at))); !errors.Is(err, errUncertified) || !redisdb.NotSent(err) {
-				t.Errorf("got %v, want %v, which nothing saw", err, errUncertified)
+				t.Errorf("got %v, want %v, not sent", err, errUncertified)
 			}
 		}
 		closed(1)
@@ -415,7 +415,7 @@ func TestNothingIsAdmittedWithoutACertificate(t *testing.T) {
 		g.suspect(at.partition)
 		closed(2)
 		past := g.number(at)
-		g.row(at, 2, past, order.StatusUNPAID) // without Redis
+		g.row(at, 2, past, order.StatusUNPAID) // not in Redis
 		g.certified()
 		g.wantHeld(at, map[int64]int64{2: past}, 2)
 		g.checkSale(at, 5, 2)
@@ -430,17 +430,17 @@ func TestSuspicionDuringComparisonIsNotLost(t *testing.T) {
 		cert := g.admitter.certs.current.Load()
 		g.suspect(at.partition)
 		if g.admitter.certs.publish(before, cert) || g.admitter.expected(at.partition) != "" {
-			t.Error("what was begun before the suspicion opened the door")
+			t.Error("an older comparison certified the partition")
 		}
 		g.certified()
 		if g.admitter.expected(at.partition) == "" {
-			t.Error("a comparison after it did not open the door")
+			t.Error("a newer comparison did not certify the partition")
 		}
 	})
 }
 
-// Where one partition cannot be compared, as on a cluster that lost a node, the doors of
-// the others stay open, and nobody compares them again and again.
+// While one partition fails its comparison, like on a cluster without a node, the others stay
+// certified and are not compared again.
 func TestSuspicionAffectsOnlyItsPartition(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -450,17 +450,17 @@ func TestSuspicionAffectsOnlyItsPartition(t *testing.T) {
 		}
 		marker := g.admitter.expected(valid.partition)
 		bucket := g.admitter.keys.bucket(spoilt.partition, spoilt.voucher, 0)
-		g.set(bucket, 1) // of the wrong type: it cannot be compared
+		g.set(bucket, 1) // of the wrong type: the comparison fails
 		g.suspect(spoilt.partition)
 		if g.admitter.expected(valid.partition) != marker {
-			t.Error("the door of another partition closed")
+			t.Error("another partition lost its certificate")
 		}
 		for range 3 {
 			if _, err := g.certify(t.Context()); err == nil {
-				t.Error("what cannot be compared was")
+				t.Error("the broken partition was compared")
 			}
 			if a, b := g.admitter.expected(spoilt.partition), g.admitter.expected(valid.partition); a != "" || b != marker {
-				t.Errorf("the partition that cannot be compared is marked %q, the other %q, was %q", a, b, marker)
+				t.Errorf("broken partition: got marker %q; other partition: got %q, want %q", a, b, marker)
 			}
 		}
 		g.unlink(bucket)
@@ -477,23 +477,23 @@ func TestAnotherProcessCertifiesByTheMarker(t *testing.T) {
 	other := newStage(t, on)
 	other.certified()
 	if a, b := g.admitter.expected(at.partition), other.admitter.expected(at.partition); a != b || a == "" {
-		t.Errorf("they expect %q and %q", a, b)
+		t.Errorf("got markers %q and %q", a, b)
 	}
 	if got := metricValue(t, other, "tandian_sale_incarnations_total", ""); got != 0 {
-		t.Errorf("it compared %v partitions itself", got)
+		t.Errorf("second process: got %v comparisons, want 0", got)
 	}
 	if got := metricValue(t, g, "tandian_sale_incarnations_total", ""); got != manyPartitions {
-		t.Errorf("the first compared %v partitions, want %d", got, manyPartitions)
+		t.Errorf("first process: got %v comparisons, want %d", got, manyPartitions)
 	}
 	g.deleteAll()
 	g.wantClosed(at, 1)
 	g.certified()
 	if v, err := other.admitter.admit(t.Context(), other.try(at, 1, other.number(at))); err == nil && v.code != noState {
-		t.Errorf("with the old marker: %+v", v)
+		t.Errorf("old marker: got %+v", v)
 	}
 	other.certified()
 	if v := other.admits(at, 1, other.number(at)); v.code != admitted {
-		t.Errorf("with the new one: %+v", v)
+		t.Errorf("new marker: got %+v", v)
 	}
 }
 
@@ -505,14 +505,14 @@ func TestEvictingRedisAdmitsNothing(t *testing.T) {
 			g := newStage(t, on)
 			at := g.open(stagedSale{stock: 1})
 			if open := g.admitter.expected(at.partition) != ""; open != sells {
-				t.Errorf("the door is open: %v, want %v", open, sells)
+				t.Errorf("certified: got %v, want %v", open, sells)
 			}
 			want := map[bool]float64{false: 1}[sells]
 			if got := metricValue(t, g, "tandian_sale_evicting", ""); got != want {
-				t.Errorf("the metric is %v, want %v", got, want)
+				t.Errorf("evicting metric: got %v, want %v", got, want)
 			}
 			if got := metricValue(t, g, "tandian_sale_door_closed", "0"); got != want {
-				t.Errorf("the metric of the door is %v, want %v", got, want)
+				t.Errorf("closed metric: got %v, want %v", got, want)
 			}
 		})
 	}
@@ -549,7 +549,8 @@ func TestCertifyMaintainsTheCertificate(t *testing.T) {
 	})
 }
 
-// counted is the value of a metric, of the series with this label value if one is given.
+// metricValue returns the value of a metric, of the series with this label value if one is
+// given.
 func metricValue(t *testing.T, g *stage, name, label string) float64 {
 	t.Helper()
 	families, err := g.Registry.Gather()
@@ -564,17 +565,17 @@ func metricValue(t *testing.T, g *stage, name, label string) float64 {
 			return m.GetCounter().GetValue() + m.GetGauge().GetValue() + float64(m.GetHistogram().GetSampleCount())
 		}
 	}
-	t.Fatalf("there is no metric %s %s", name, label)
+	t.Fatalf("metric %s %s not found", name, label)
 	return 0
 }
 
-// Connections that were allowed stay good, whoever cannot look any more.
+// Existing connections stay valid when a probe fails.
 func TestFailedProbeKeepsTheCertificate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		var away atomic.Bool
+		var unavailable atomic.Bool
 		dial := on.Redis.Dial
 		on.Redis.Dial = func(ctx context.Context, network, addr string) (net.Conn, error) {
-			if away.Load() {
+			if unavailable.Load() {
 				return nil, errors.New("the wire is cut")
 			}
 			if dial == nil {
@@ -586,25 +587,25 @@ func TestFailedProbeKeepsTheCertificate(t *testing.T) {
 		at := g.open(stagedSale{stock: 3})
 		marker := g.admitter.expected(at.partition)
 		g.sell(at, 9, 0, 9)
-		_ = g.Redis.(*redis.Client).Close() // its connections
-		away.Store(true)
+		_ = g.Redis.(*redis.Client).Close() // closes its connections
+		unavailable.Store(true)
 		if _, err := g.certify(t.Context()); err == nil {
-			t.Error("nothing was wrong")
+			t.Error("got no error")
 		}
 		if got := g.admitter.expected(at.partition); got != marker {
-			t.Errorf("a look that saw nothing made the marker %q, want %q", got, marker)
+			t.Errorf("after a failed probe: got marker %q, want %q", got, marker)
 		}
 		if v := g.admits(at, 1, g.number(at)); v.code != admitted {
-			t.Errorf("on connections that were there: %+v", v)
+			t.Errorf("existing connections: got %+v", v)
 		}
 	})
 }
 
-// A state Redis that is full keeps what it has and takes nothing more: it answers OOM.
+// A full state Redis keeps its data and answers OOM to writes.
 func TestFullRedisLosesNoOrder(t *testing.T) {
 	r := newRig(t, storetest.Real(t), rigOptions{})
-	const pieces = 30
-	v := r.open(t, pieces)
+	const stock = 30
+	v := r.open(t, stock)
 	r.runCertify(t)
 	stop := r.run(t, r.Consume, r.WatchPending)
 	if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
@@ -620,7 +621,7 @@ func TestFullRedisLosesNoOrder(t *testing.T) {
 	}
 	limit("1")
 	if err := r.Redis.Set(t.Context(), "test:more", "x", 0).Err(); !redis.HasErrorPrefix(err, "OOM") {
-		t.Fatalf("it is not full: %v", err)
+		t.Fatalf("Redis is not full: got %v", err)
 	}
 	answers := map[int64]sale.Response{}
 	for user := int64(2); user <= 11; user++ {
@@ -632,7 +633,7 @@ func TestFullRedisLosesNoOrder(t *testing.T) {
 			t.Errorf("user %d: %+v", user, got)
 		}
 	}
-	t.Logf("%d of 10 had an order although Redis was full", len(answers))
+	t.Logf("%d of 10 users got an order from a full Redis", len(answers))
 	limit("0")
 	r.awaitCertificates(t)
 	r.awaitEmptyQueues(t)
@@ -642,7 +643,7 @@ func TestFullRedisLosesNoOrder(t *testing.T) {
 			return err == nil && n == 1
 		})
 		if got := r.order(t, by(v, user)); got.Result != sale.Held {
-			t.Errorf("user %d, who was told of order %d: %+v", user, answer.Order, got)
+			t.Errorf("user %d with order %d: got %+v", user, answer.Order, got)
 		}
 	}
 	if got := r.order(t, by(v, 500)); got.Result != sale.Stored {
@@ -650,5 +651,5 @@ func TestFullRedisLosesNoOrder(t *testing.T) {
 	}
 	r.awaitEmptyQueues(t)
 	stop()
-	r.checkSale(t, v, pieces)
+	r.checkSale(t, v, stock)
 }

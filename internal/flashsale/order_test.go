@@ -22,7 +22,7 @@ import (
 
 const patience = 20 * time.Second
 
-// runCertify has a rig's Redis certified, and kept so.
+// runCertify certifies a rig's Redis until the test ends.
 func (r *rig) runCertify(t *testing.T) {
 	t.Helper()
 	r.run(t, r.Certify)
@@ -41,7 +41,7 @@ func (r *rig) awaitCertificates(t *testing.T) {
 	})
 }
 
-// order orders and fails the test if that fails.
+// order requests a unit and fails the test on an error.
 func (r *rig) order(t *testing.T, v sale.Request) sale.Response {
 	t.Helper()
 	a, err := r.Order(t.Context(), v)
@@ -51,7 +51,7 @@ func (r *rig) order(t *testing.T, v sale.Request) sale.Response {
 	return a
 }
 
-// settled waits until nothing is in the streams.
+// awaitEmptyQueues waits until the streams are empty.
 func (r *rig) awaitEmptyQueues(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, patience, func() bool {
@@ -68,19 +68,19 @@ func (r *rig) awaitEmptyQueues(t *testing.T) {
 	})
 }
 
-// whole holds a sale to its invariants, in both stores: stock and live orders are
-// what there was, no user has two, Redis has the same, and nothing stays in the streams.
+// checkSale checks the invariants of a sale in both stores: stock and live orders add up to the
+// initial stock, Redis has the same buyers, and the streams are empty.
 func (r *rig) checkSale(t *testing.T, v sale.Request, initial int) {
 	t.Helper()
-	r.awaitEmptyQueues(t) // an entry is acknowledged after its order was told to be stored
+	r.awaitEmptyQueues(t) // an entry is acknowledged after the result is returned
 	counts := r.counts(t, v)
 	live := counts[entorder.StatusUNPAID] + counts[entorder.StatusPAID]
 	if left := r.stock(t, v); live+left != initial {
-		t.Errorf("%d live orders and %d left of %d", live, left, initial)
+		t.Errorf("got %d live orders and %d left, want %d together", live, left, initial)
 	}
 	stock, buyers := r.redisStock(t, v)
 	if stock+buyers != initial || buyers != live {
-		t.Errorf("Redis has %d left and %d buyers of %d; the database %d orders", stock, buyers, initial, live)
+		t.Errorf("got %d left and %d buyers in Redis, want %d together and %d buyers", stock, buyers, initial, live)
 	}
 }
 
@@ -89,8 +89,8 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 		bus := eventbus.NewMemory()
 		shared := rigOptions{cfg: func(c *Config) { c.Bus = bus }}
 		a, b := newRig(t, on, shared), newRig(t, on, shared)
-		const pieces, users = 60, 200
-		v := a.open(t, pieces)
+		const stock, users = 60, 200
+		v := a.open(t, stock)
 		a.runCertify(t)
 		b.runCertify(t)
 		a.run(t, a.Consume)
@@ -115,31 +115,31 @@ func TestASaleSellsOutToEachUserOnce(t *testing.T) {
 		}
 		all.Wait()
 		a.awaitEmptyQueues(t)
-		if results[sale.Stored]+results[sale.Queued] != pieces || results[sale.Failed] > 0 || results[sale.OutOfStock] != 2*users-pieces-results[sale.Held] {
-			t.Errorf("results %v, %v and %v past Redis", results,
+		if results[sale.Stored]+results[sale.Queued] != stock || results[sale.Failed] > 0 || results[sale.OutOfStock] != 2*users-stock-results[sale.Held] {
+			t.Errorf("got results %v, %v and %v bypassed", results,
 				counterOf(t, a, "tandian_sale_queue_events_total", eventDirect), counterOf(t, b, "tandian_sale_queue_events_total", eventDirect))
 		}
 		for r := sale.Stored; r <= sale.OutOfStock; r++ {
 			n := counterOf(t, a, "tandian_sale_tries_total", r.String()) + counterOf(t, b, "tandian_sale_tries_total", r.String())
 			if n != float64(results[r]) {
-				t.Errorf("%v tries are counted as %s, want %d", n, r.String(), results[r])
+				t.Errorf("got %v requests counted as %s, want %d", n, r.String(), results[r])
 			}
 		}
 		for user, all := range orders {
 			if len(all) != 1 {
-				t.Errorf("user %d has the orders %v", user, all)
+				t.Errorf("user %d: got orders %v, want one", user, all)
 			}
 		}
-		a.checkSale(t, v, pieces)
-		for user := range orders { // holders are told so although nothing is left
+		a.checkSale(t, v, stock)
+		for user := range orders { // holders get their orders although the sale is sold out
 			if got := b.order(t, by(v, user)); got.Result != sale.Held || !orders[user][got.Order] {
-				t.Errorf("user %d who has %v: got %+v", user, orders[user], got)
+				t.Errorf("user %d with orders %v: got %+v", user, orders[user], got)
 			}
 		}
 	})
 }
 
-// Window 2: a client that sends again, a double click, two tabs, at two servers.
+// Window 2: a repeated request, a double click or two tabs, at two servers.
 func TestWindow02RepeatedRequestReturnsTheSameOrder(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		bus := eventbus.NewMemory()
@@ -155,13 +155,13 @@ func TestWindow02RepeatedRequestReturnsTheSameOrder(t *testing.T) {
 			t.Fatalf("got %+v, want an order", first)
 		}
 		if again := b.order(t, v); again.Result != sale.Repeated || again.Order != first.Order {
-			t.Errorf("the same key again: %+v, want order %d", again, first.Order)
+			t.Errorf("same key: got %+v, want order %d", again, first.Order)
 		}
 		v.Key = ""
 		if again := b.order(t, v); again.Result != sale.Held || again.Order != first.Order {
-			t.Errorf("without a key: %+v, want order %d", again, first.Order)
+			t.Errorf("without a key: got %+v, want order %d", again, first.Order)
 		}
-		// the way past Redis says the same
+		// bypassing Redis gives the same answers
 		b.suspect(v.Partition)
 		b.closedUntil.Store(time.Now().Add(time.Hour).UnixNano())
 		b.admitter.certs.current.Store(&certificate{})
@@ -175,7 +175,7 @@ func TestWindow02RepeatedRequestReturnsTheSameOrder(t *testing.T) {
 				want = sale.Repeated
 			}
 			if err != nil || o.result != want || o.other != first.Order {
-				t.Errorf("directly, key %q: %+v, %v; want %d", key, o, err, first.Order)
+				t.Errorf("direct with key %q: got %+v, %v, want order %d", key, o, err, first.Order)
 			}
 		}
 		a.checkSale(t, v, 5)
@@ -191,7 +191,7 @@ func TestQueuedOrderIsFoundByAnyProcess(t *testing.T) {
 		a.runCertify(t)
 		got := a.order(t, v)
 		if got.Result != sale.Queued || got.Order == 0 || got.At.IsZero() {
-			t.Fatalf("got %+v, want it queued", got)
+			t.Fatalf("got %+v, want queued", got)
 		}
 		for name, r := range map[string]*rig{"here": a, "elsewhere": b} {
 			e, err := r.Entry(t.Context(), got.Order)
@@ -205,14 +205,14 @@ func TestQueuedOrderIsFoundByAnyProcess(t *testing.T) {
 		}
 		b.run(t, b.Consume)
 		b.awaitEmptyQueues(t)
-		testkit.Eventually(t, patience, func() bool { _, there := a.pending.entry(got.Order); return !there }) // by the bus
+		testkit.Eventually(t, patience, func() bool { _, there := a.pending.entry(got.Order); return !there }) // over the bus
 		for name, r := range map[string]*rig{"here": a, "elsewhere": b} {
 			if e, err := r.Entry(t.Context(), got.Order); err != nil || e != nil {
-				t.Errorf("%s after its commit: %v, %v", name, e, err)
+				t.Errorf("%s after the commit: got %v, %v", name, e, err)
 			}
 		}
 		if failure, ok := b.orders.outcome(got.Order); !ok || failure != "" {
-			t.Errorf("the room of orders heard %q, %v", failure, ok)
+			t.Errorf("got decision %q, %v", failure, ok)
 		}
 	})
 }
@@ -229,15 +229,15 @@ func TestFullQueueIsUnavailable(t *testing.T) {
 		}
 		_, err := r.Order(t.Context(), by(v, 9))
 		if f, ok := errors.AsType[*apierror.Error](err); !ok || f.Kind != apierror.Unavailable || f.RetryAfter != time.Second {
-			t.Errorf("got %v, want it unavailable for a second", err)
+			t.Errorf("got %v, want unavailable for a second", err)
 		}
 		if len(r.pending.all) != 3 {
-			t.Errorf("%d orders are watched, want 3", len(r.pending.all))
+			t.Errorf("got %d watched orders, want 3", len(r.pending.all))
 		}
 		r.run(t, r.Consume)
 		r.awaitEmptyQueues(t)
 		if got := r.order(t, by(v, 9)); got.Result != sale.Queued {
-			t.Errorf("got %+v once there is room", got)
+			t.Errorf("got %+v after the queue is empty", got)
 		}
 	})
 }
@@ -246,8 +246,8 @@ func TestDatabaseSellsWhileRedisIsUnavailable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var wire rigWire
 		r := newRig(t, on, rigOptions{dial: wire.dialer(on.Redis.Dial)})
-		const pieces = 30
-		v := r.open(t, pieces)
+		const stock = 30
+		v := r.open(t, stock)
 		r.runCertify(t)
 		stop := r.run(t, r.Consume, r.WatchPending)
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
@@ -260,37 +260,37 @@ func TestDatabaseSellsWhileRedisIsUnavailable(t *testing.T) {
 		for user := range int64(10) {
 			all.Go(func() {
 				if got := r.order(t, by(v, user+100)); got.Result != sale.Stored {
-					t.Errorf("while it is away: %+v", got)
+					t.Errorf("without Redis: got %+v", got)
 				}
 			})
 		}
 		all.Wait()
 		if got := r.order(t, by(v, 1)); got.Result != sale.Held {
-			t.Errorf("who has one: %+v", got)
+			t.Errorf("user with an order: got %+v", got)
 		}
 		if got := r.order(t, by(v, 105)); got.Result != sale.Held {
-			t.Errorf("who got one just now: %+v", got)
+			t.Errorf("user with a new order: got %+v", got)
 		}
 		if n := counterOf(t, r, "tandian_sale_queue_events_total", eventDirect); n < 12 {
-			t.Errorf("%v orders went past Redis, want 12", n)
+			t.Errorf("got %v direct orders, want at least 12", n)
 		}
 
 		wire.set(wireHealthy)
 		storetest.Relay(t, r.box)
 		testkit.Eventually(t, patience, func() bool { return r.admitter.expected(v.Partition) != "" })
-		if stock, buyers := r.redisStock(t, v); stock != pieces-11 || buyers != 11 {
-			t.Errorf("the door is open, and Redis has %d left and %d buyers", stock, buyers)
+		if left, buyers := r.redisStock(t, v); left != stock-11 || buyers != 11 {
+			t.Errorf("certified Redis: got %d left and %d buyers", left, buyers)
 		}
 		r.closedUntil.Store(0)
 		if got := r.order(t, by(v, 103)); got.Result != sale.Held {
-			t.Errorf("who got one meanwhile: %+v", got)
+			t.Errorf("user with a bypassed order: got %+v", got)
 		}
 		if got := r.order(t, by(v, 500)); got.Result != sale.Stored {
 			t.Errorf("after: %+v", got)
 		}
 		r.awaitEmptyQueues(t)
 		stop()
-		r.checkSale(t, v, pieces)
+		r.checkSale(t, v, stock)
 	})
 }
 
@@ -304,10 +304,10 @@ func TestUnavailableRedisDelaysNoOrder(t *testing.T) {
 		r.suspect(v.Partition)
 		testkit.Eventually(t, patience, func() bool { return r.admitter.certs.isUnreachable(v.Partition) })
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored {
-			t.Errorf("while it is away: %+v", got)
+			t.Errorf("without Redis: got %+v", got)
 		}
 		if r.closedUntil.Load() != 0 {
-			t.Error("somebody waited until the door was hopeless")
+			t.Error("an order waited for a certificate")
 		}
 		wire.set(wireHealthy)
 		testkit.Eventually(t, patience, func() bool { return !r.admitter.certs.isUnreachable(v.Partition) })
@@ -327,22 +327,22 @@ func TestOutboxReservesBypassedOrders(t *testing.T) {
 		}
 		r.awaitCommits()
 		wire.set(wireHealthy)
-		storetest.Relay(t, r.box) // and no reconciler
+		storetest.Relay(t, r.box) // no reconciler runs
 		testkit.Eventually(t, patience, func() bool { stock, buyers := r.redisStock(t, v); return stock == 4 && buyers == 1 })
 	})
 }
 
-// Windows 1 and 18, past Redis: the answer was lost, so nobody knows whether Redis
-// admitted. The database decides about the very number.
+// Windows 1 and 18: the reply was lost, so the admission is unknown. The database decides about
+// the same number.
 func TestWindow01LostReplyIsDecidedUnderItsNumber(t *testing.T) {
 	for _, units := range []int{5, 0} {
-		t.Run(fmt.Sprint(units, " pieces in the database"), func(t *testing.T) {
+		t.Run(fmt.Sprint(units, " units in the database"), func(t *testing.T) {
 			var wire rigWire
 			on := storetest.Real(t)
 			observer := newRig(t, on, rigOptions{})
 			r := newRig(t, on, rigOptions{dial: wire.dialer(on.Redis.Dial), cfg: func(c *Config) { c.Wait = -1 }})
 			v := r.open(t, 5)
-			if units == 0 { // Redis does not know that they are gone
+			if units == 0 { // not in Redis
 				r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(0).ExecX(t.Context())
 			}
 			stop := r.run(t, r.Certify)
@@ -364,26 +364,26 @@ func TestWindow01LostReplyIsDecidedUnderItsNumber(t *testing.T) {
 			wire.set(wireCut)
 			wire.set(wireHealthy)
 			if n := observer.Redis.XLen(t.Context(), r.admitter.keys.orders(v.Partition)).Val(); n != 2 {
-				t.Fatalf("%d entries in the stream: Redis did not hear", n)
+				t.Fatalf("got %d entries in the stream, want 2", n)
 			}
-			if units == 0 { // there would be one for a late order
+			if units == 0 { // enough for a late order
 				r.DB.FlashSale.UpdateOneID(v.VoucherID).SetStock(2).ExecX(t.Context())
 			}
 			observer.run(t, observer.Consume)
 			observer.awaitEmptyQueues(t)
 			row := r.DB.Order.Query().Where(entorder.UserID(1)).OnlyX(t.Context())
 			if (row.Status == entorder.StatusUNPAID) != (units > 0) || units > 0 && row.ID != got.Order {
-				t.Errorf("the row is %v", row)
+				t.Errorf("got row %v", row)
 			}
 			if _, buyers := observer.redisStock(t, v); buyers != map[bool]int{true: 2, false: 1}[units > 0] {
-				t.Errorf("Redis has %d buyers", buyers)
+				t.Errorf("got %d buyers in Redis", buyers)
 			}
 		})
 	}
 }
 
-// Windows 1 and 20: neither Redis nor the database replies whether there is an order. Who is
-// told of one must find it, also when this process dies now; so nobody is.
+// Windows 1 and 20: neither store reports whether there is an order. A client must be able to
+// find a returned number even if this process dies, so Order returns none.
 func TestWindow20UnstoredNumberIsNotReturned(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var wire rigWire
@@ -394,7 +394,7 @@ func TestWindow20UnstoredNumberIsNotReturned(t *testing.T) {
 		stop()
 		r.order(t, by(v, 99)) // opens a connection of the sale client
 		r.closedUntil.Store(time.Now().Add(time.Hour).UnixNano())
-		group, unavailable := r.group, errors.New("the database is away")
+		group, unavailable := r.group, errors.New("database is unavailable")
 		var tried Entry
 		r.group = newGroupCommit(func(_ context.Context, calls commitCalls) (func(), error) {
 			tried = calls[0].In.Entry
@@ -402,16 +402,16 @@ func TestWindow20UnstoredNumberIsNotReturned(t *testing.T) {
 		})
 		wire.set(wireNoReplies)
 		if got, err := r.Order(t.Context(), by(v, 1)); !errors.Is(err, unavailable) {
-			t.Errorf("both stores are away: %+v, %v", got, err)
+			t.Errorf("without both stores: got %+v, %v", got, err)
 		}
 		if _, ok := r.pending.entry(tried.Order); !ok {
-			t.Error("the number is not watched, though Redis may have heard it")
+			t.Error("a number that may be in Redis is not watched")
 		}
 		r.group = group
 		wire.set(wireCut)
 		wire.set(wireHealthy)
 		if got := r.order(t, by(v, 1)); got.Result != sale.Stored && got.Result != sale.Held && got.Result != sale.Queued {
-			t.Errorf("again: %+v", got)
+			t.Errorf("second request: got %+v", got)
 		}
 	})
 }
@@ -419,7 +419,7 @@ func TestWindow20UnstoredNumberIsNotReturned(t *testing.T) {
 func TestConcurrentCallersShareTransactions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
-		r.closedUntil.Store(time.Now().Add(time.Hour).UnixNano()) // the door never opens: nobody certifies
+		r.closedUntil.Store(time.Now().Add(time.Hour).UnixNano()) // no certificate: no process certifies
 		const users = 600
 		v := r.sale(t, 400, -time.Hour, time.Hour)
 		var all sync.WaitGroup
@@ -438,7 +438,7 @@ func TestConcurrentCallersShareTransactions(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", d)
 		}
 		if n := counterOf(t, r, "tandian_sale_commits_total"); n > users/10 {
-			t.Errorf("%v transactions for %d orders", n, users)
+			t.Errorf("got %v transactions for %d orders", n, users)
 		}
 		if left := r.stock(t, v); left != 0 {
 			t.Errorf("%d left", left)
@@ -461,13 +461,13 @@ func TestCancelledCallerDoesNotCancelOthers(t *testing.T) {
 	leaver, leave := context.WithCancel(t.Context())
 	left := make(chan error)
 	go func() { _, err := g.Join(leaver, attempt{}); left <- err }()
-	<-entered // its transaction is under way
+	<-entered // its transaction runs
 	go func() { _, err := g.Join(leaver, attempt{}); left <- err }()
 	var stays sync.WaitGroup
 	for range 3 {
 		stays.Go(func() {
 			if o, err := g.Join(t.Context(), attempt{}); err != nil || o.result != sale.Stored {
-				t.Errorf("a caller that stayed got %+v, %v", o, err)
+				t.Errorf("other caller: got %+v, %v", o, err)
 			}
 		})
 	}
@@ -475,7 +475,7 @@ func TestCancelledCallerDoesNotCancelOthers(t *testing.T) {
 	leave()
 	for range 2 {
 		if err := <-left; !errors.Is(err, context.Canceled) {
-			t.Errorf("a leaver got %v", err)
+			t.Errorf("cancelled caller: got %v", err)
 		}
 	}
 	close(release)
@@ -486,11 +486,11 @@ func TestCancelledCallerDoesNotCancelOthers(t *testing.T) {
 		decided += len(<-entered)
 	}
 	if decided != 5 {
-		t.Errorf("%d attempts were decided, want also those of callers that left", decided)
+		t.Errorf("got %d decided attempts, want also those of cancelled callers", decided)
 	}
 }
 
-// blockedPipelines is a hook of a Redis client that answers no pipeline before it is closed.
+// blockedPipelines is a Redis hook that blocks pipelines until it is closed.
 type blockedPipelines chan struct{}
 
 func (blockedPipelines) DialHook(next redis.DialHook) redis.DialHook          { return next }
@@ -502,7 +502,7 @@ func (h blockedPipelines) ProcessPipelineHook(next redis.ProcessPipelineHook) re
 	}
 }
 
-// A Redis that does not answer holds up what follows a commit, and no further commit.
+// A Redis that does not answer delays the work after a commit, but no other commit.
 func TestSilentRedisDelaysNoCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
@@ -519,7 +519,7 @@ func TestSilentRedisDelaysNoCommit(t *testing.T) {
 		go func() { r.awaitCommits(); close(over) }()
 		select {
 		case <-over:
-			t.Error("it did not wait for what follows")
+			t.Error("awaitCommits did not wait for the reservations")
 		default:
 		}
 		close(release)
@@ -546,7 +546,7 @@ func TestFullGroupCommitIsBusy(t *testing.T) {
 	g.Wait()
 }
 
-// Windows 11 and 12: a piece comes back once, however often that is replies.
+// Windows 11 and 12: a unit returns once, however often it is released.
 func TestWindow12RepeatedReleaseReturnsOneUnit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
@@ -557,11 +557,11 @@ func TestWindow12RepeatedReleaseReturnsOneUnit(t *testing.T) {
 		r.awaitEmptyQueues(t)
 		hold := sale.Reservation{Order: a.Order, User: 1, Voucher: v.VoucherID}
 		var enders sync.WaitGroup
-		for range 4 { // a cancel by the user and one by time, on two servers
+		for range 4 { // a cancellation and an expiry, on two servers
 			enders.Go(func() { cancelOrder(t, r, hold) })
 		}
 		enders.Wait()
-		r.AfterRelease(t.Context(), []sale.Reservation{hold}, nil) // and the outbox once more
+		r.AfterRelease(t.Context(), []sale.Reservation{hold}, nil) // and a job of the outbox
 		if err := r.retryRelease(t.Context(), reservationJob{hold.Order, hold.User, hold.Voucher}); err != nil {
 			t.Error(err)
 		}
@@ -569,13 +569,13 @@ func TestWindow12RepeatedReleaseReturnsOneUnit(t *testing.T) {
 			t.Errorf("%d left, want 2", left)
 		}
 		if stock, buyers := r.redisStock(t, v); stock != 2 || buyers != 1 {
-			t.Errorf("Redis has %d left and %d buyers, want 2 and 1", stock, buyers)
+			t.Errorf("got %d left and %d buyers in Redis, want 2 and 1", stock, buyers)
 		}
 		again := r.order(t, by(v, 1))
 		if again.Result != sale.Stored || again.Order == a.Order {
-			t.Errorf("who cancelled orders again: %+v", again)
+			t.Errorf("second order: got %+v", again)
 		}
-		// The release of the first order, late, does not touch the second.
+		// A late release of the first order does not affect the second.
 		r.AfterRelease(t.Context(), []sale.Reservation{hold}, nil)
 		if got := r.order(t, by(v, 1)); got.Result != sale.Held || got.Order != again.Order {
 			t.Errorf("got %+v, want order %d", got, again.Order)
@@ -588,7 +588,7 @@ func TestWindow12RepeatedReleaseReturnsOneUnit(t *testing.T) {
 	})
 }
 
-// Window 11 in Redis: whoever orders again before the piece came back there.
+// Window 11: a user orders again before the release reaches Redis.
 func TestWindow11DeadOrderDoesNotBlockANewOne(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
@@ -613,7 +613,7 @@ func TestWindow11DeadOrderDoesNotBlockANewOne(t *testing.T) {
 	})
 }
 
-// cancelOrder is what the room of orders does: it ends the order if it is live.
+// cancelOrder ends an order if it is live, like the order service.
 func cancelOrder(t *testing.T, r *rig, h sale.Reservation) {
 	t.Helper()
 	var won bool

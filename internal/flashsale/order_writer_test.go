@@ -17,14 +17,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// told is what a test compares of an outcome.
+// outcomeView is the compared part of an outcome.
 type outcomeView struct {
-	Result  sale.Result
-	Failure string
-	Row     bool
-	Fresh   bool
-	Other   bool // is the first order of the batch
-	Alien   bool
+	Result    sale.Result
+	Failure   string
+	Row       bool
+	Fresh     bool
+	Other     bool // is the first order of the batch
+	Duplicate bool
 }
 
 func viewOf(o outcome, first int64) outcomeView {
@@ -46,68 +46,68 @@ func TestCommitReturnsAnOutcomePerOrder(t *testing.T) {
 		begins time.Duration
 		ends   time.Duration
 		off    bool
-		before []int64 // users whose orders are committed first, by the queue
-		cancel bool    // the first of them
+		before []int64 // users with orders committed before
+		cancel bool    // cancels the first of them
 		users  []int64
 		as     []func(attempt) attempt
 		want   []outcomeView
 		left   int
 	}{
-		{name: "takes a piece for each", stock: 3, users: []int64{ann, bob}, want: []outcomeView{stored, stored}, left: 1},
+		{name: "takes a unit for each", stock: 3, users: []int64{ann, bob}, want: []outcomeView{stored, stored}, left: 1},
 		{
-			name: "sold out in the batch, in its order", stock: 1, users: []int64{bob, ann},
+			name: "sold out within the batch", stock: 1, users: []int64{bob, ann},
 			want: []outcomeView{stored, {Result: sale.Failed, Failure: codeOutOfStock, Row: true, Fresh: true}},
 		},
 		{
-			name: "the same user twice in a batch, a piece stays for the next", stock: 2, users: []int64{ann, ann, bob},
+			name: "same user twice leaves a unit for the next", stock: 2, users: []int64{ann, ann, bob},
 			want: []outcomeView{stored, {Result: sale.Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}, stored},
 		},
 		{
-			name: "who has one already", stock: 5, before: []int64{ann}, users: []int64{ann},
+			name: "user has an order", stock: 5, before: []int64{ann}, users: []int64{ann},
 			want: []outcomeView{{Result: sale.Failed, Failure: codeAlreadyOrdered, Row: true, Fresh: true, Other: true}}, left: 4,
 		},
-		{name: "whose order was cancelled", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann}, want: []outcomeView{stored}, left: 3},
+		{name: "user has a cancelled order", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann}, want: []outcomeView{stored}, left: 3},
 		{
-			name: "the queue asks for no window: it was admitted in time", stock: 1, begins: time.Hour, ends: 2 * time.Hour,
+			name: "queued orders ignore the window", stock: 1, begins: time.Hour, ends: 2 * time.Hour,
 			users: []int64{ann}, want: []outcomeView{stored},
 		},
 		{
-			name: "the client's word made a dead order before", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann},
+			name: "key has a dead order", stock: 5, before: []int64{ann}, cancel: true, users: []int64{ann},
 			as:   []func(attempt) attempt{keyed("word")},
 			want: []outcomeView{{Result: sale.Failed, Failure: codeNotCompleted, Row: true, Fresh: true, Other: true}}, left: 4,
 		},
-		{name: "directly", stock: 1, users: []int64{ann}, as: []func(attempt) attempt{direct}, want: []outcomeView{stored}},
+		{name: "direct", stock: 1, users: []int64{ann}, as: []func(attempt) attempt{direct}, want: []outcomeView{stored}},
 		{
-			name: "directly, too early", stock: 1, begins: time.Hour, ends: 2 * time.Hour, users: []int64{ann},
+			name: "direct, too early", stock: 1, begins: time.Hour, ends: 2 * time.Hour, users: []int64{ann},
 			as: []func(attempt) attempt{direct}, want: []outcomeView{{Result: sale.NotStarted}}, left: 1,
 		},
 		{
-			name: "directly, too late", stock: 1, begins: -2 * time.Hour, ends: -time.Hour, users: []int64{ann},
+			name: "direct, too late", stock: 1, begins: -2 * time.Hour, ends: -time.Hour, users: []int64{ann},
 			as: []func(attempt) attempt{direct}, want: []outcomeView{{Result: sale.Ended}}, left: 1,
 		},
 		{
-			name: "directly, off sale", stock: 1, off: true, users: []int64{ann},
+			name: "direct, off sale", stock: 1, off: true, users: []int64{ann},
 			as: []func(attempt) attempt{direct}, want: []outcomeView{{Result: sale.OffSale}}, left: 1,
 		},
 		{
-			name: "directly, sold out", stock: 0, users: []int64{ann},
+			name: "direct, sold out", stock: 0, users: []int64{ann},
 			as: []func(attempt) attempt{direct}, want: []outcomeView{{Result: sale.OutOfStock}},
 		},
 		{
-			name: "directly, a holder is told so even when nothing is left", stock: 1, before: []int64{ann}, users: []int64{ann, bob},
+			name: "direct, held although sold out", stock: 1, before: []int64{ann}, users: []int64{ann, bob},
 			as: []func(attempt) attempt{direct, direct}, want: []outcomeView{{Result: sale.Held, Other: true}, {Result: sale.OutOfStock}},
 		},
 		{
-			name: "directly, the client's word again", stock: 5, before: []int64{ann}, users: []int64{ann},
+			name: "direct, repeated key", stock: 5, before: []int64{ann}, users: []int64{ann},
 			as:   []func(attempt) attempt{func(a attempt) attempt { return direct(keyed("word")(a)) }},
 			want: []outcomeView{{Result: sale.Repeated, Other: true}}, left: 4,
 		},
 		{
-			name: "refused after Redis may have heard of it: a row all the same", stock: 0, users: []int64{ann},
+			name: "direct and final, refused with a row", stock: 0, users: []int64{ann},
 			as: []func(attempt) attempt{arrived}, want: []outcomeView{{Result: sale.OutOfStock, Failure: codeOutOfStock, Row: true, Fresh: true}},
 		},
 		{
-			name: "directly and by the queue in one batch", stock: 3, users: []int64{ann, bob, cid},
+			name: "direct and queued in one batch", stock: 3, users: []int64{ann, bob, cid},
 			as: []func(attempt) attempt{direct, queued, direct}, want: []outcomeView{stored, stored, stored},
 		},
 	}
@@ -123,7 +123,7 @@ func TestCommitReturnsAnOutcomePerOrder(t *testing.T) {
 					r.DB.Voucher.UpdateOneID(v.VoucherID).SetStatus("OFF_SALE").ExecX(t.Context())
 				}
 				var first int64
-				unique := func(a attempt) attempt { // words are of one sale
+				unique := func(a attempt) attempt { // keys of one sale
 					if a.key != "" {
 						a.key += fmt.Sprint(v.VoucherID)
 					}
@@ -159,17 +159,17 @@ func TestCommitReturnsAnOutcomePerOrder(t *testing.T) {
 					t.Errorf("(-want +got)\n%s", d)
 				}
 				if left := r.stock(t, v); left != tt.left {
-					t.Errorf("%d pieces left, want %d", left, tt.left)
+					t.Errorf("got %d left, want %d", left, tt.left)
 				}
-				// A second delivery finds what became of the first.
+				// A second delivery returns the result of the first.
 				again := commitAll(t, r, batch...)
 				for i, o := range again.outcomes {
 					if tt.want[i].Row && (!o.row || o.fresh || o.Failure != tt.want[i].Failure) {
-						t.Errorf("order %d delivered twice: %+v", i, o)
+						t.Errorf("second delivery of order %d: got %+v", i, o)
 					}
 				}
 				if left := r.stock(t, v); left != tt.left {
-					t.Errorf("%d pieces left after a second delivery, want %d", left, tt.left)
+					t.Errorf("got %d left after a second delivery, want %d", left, tt.left)
 				}
 			})
 		}
@@ -200,21 +200,21 @@ func TestAnOrderIsStoredAsItWasAdmitted(t *testing.T) {
 			t.Errorf("got %v", one)
 		}
 		if two.CreatedAt < from.UnixMilli() || two.CreatedAt > time.Now().Add(time.Minute).UnixMilli() || two.Idempotency != nil {
-			t.Errorf("a direct order has the clock of the database: got %v", two)
+			t.Errorf("direct order without the time of the database: got %v", two)
 		}
 		if !done.outcomes[1].At.Equal(time.UnixMilli(two.CreatedAt)) {
-			t.Errorf("told %v, the row has %v", done.outcomes[1].At, time.UnixMilli(two.CreatedAt))
+			t.Errorf("got time %v, want that of the row %v", done.outcomes[1].At, time.UnixMilli(two.CreatedAt))
 		}
 		for _, o := range []int64{one.PayBefore, two.PayBefore} {
 			if left := time.Until(time.UnixMilli(o)); left < 9*time.Minute || left > 11*time.Minute {
-				t.Errorf("to be paid in %v, want ten minutes from the commit", left)
+				t.Errorf("got %v to pay, want ten minutes", left)
 			}
 		}
 	})
 }
 
-// What was in a batch of several sales, some of them sold out, by several workers
-// at once: each sells what it has, to nobody twice.
+// Four workers commit batches of several sales in parallel. Each sale sells its stock, and no
+// user gets two orders.
 func TestSalesSellOutExactlyUnderFourWorkers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
@@ -260,7 +260,7 @@ func TestSalesSellOutExactlyUnderFourWorkers(t *testing.T) {
 		workers.Wait()
 		for i, v := range sales {
 			if sold, left := r.counts(t, v)[entorder.StatusUNPAID], r.stock(t, v); sold != stocks[i] || left != 0 {
-				t.Errorf("sale %d: %d sold and %d left of %d", i, sold, left, stocks[i])
+				t.Errorf("sale %d: got %d sold and %d left of %d", i, sold, left, stocks[i])
 			}
 		}
 	})
@@ -276,7 +276,7 @@ func TestWindow03RedeliveredOrderIsStoredOnce(t *testing.T) {
 			o := commitAll(t, r, a, a).outcomes
 			for j := range o {
 				if o[j].result != sale.Stored || o[j].Order != a.Order || o[j].fresh != (i == 0 && j == 0) {
-					t.Errorf("delivery %d: %+v", i, o[j])
+					t.Errorf("delivery %d: got %+v", i, o[j])
 				}
 			}
 		}
@@ -286,7 +286,7 @@ func TestWindow03RedeliveredOrderIsStoredOnce(t *testing.T) {
 	})
 }
 
-// Window 16: numbers were given out twice.
+// Window 16: a number was issued twice.
 func TestWindow16DuplicateNumberFails(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
@@ -294,14 +294,14 @@ func TestWindow16DuplicateNumberFails(t *testing.T) {
 		a := r.attemptOf(t, by(v, 1))
 		commitAll(t, r, a)
 		a.User = 2
-		if got, want := viewOf(commitAll(t, r, a).outcomes[0], 0), (outcomeView{Result: sale.Failed, Row: true, Alien: true}); got != want {
+		if got, want := viewOf(commitAll(t, r, a).outcomes[0], 0), (outcomeView{Result: sale.Failed, Row: true, Duplicate: true}); got != want {
 			t.Errorf("got %+v, want %+v", got, want)
 		}
 		if n := counterOf(t, r, "tandian_sale_number_clashes_total"); n != 1 {
-			t.Errorf("%v alarms, want 1", n)
+			t.Errorf("got %v clashes, want 1", n)
 		}
 		if row := r.DB.Order.GetX(t.Context(), a.Order); row.UserID != 1 {
-			t.Errorf("the order is of user %d now", row.UserID)
+			t.Errorf("got order of user %d, want user 1", row.UserID)
 		}
 		if left := r.stock(t, v); left != 4 {
 			t.Errorf("%d left, want 4", left)
@@ -309,17 +309,17 @@ func TestWindow16DuplicateNumberFails(t *testing.T) {
 	})
 }
 
-// Window 17: an order comes after its failure was told.
+// Window 17: an order arrives after its failure was reported.
 func TestWindow17LateOrderStaysFailed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 5, -time.Hour, time.Hour)
 		a := r.attemptOf(t, by(v, 1))
-		bare := Entry{Order: a.Order, User: 1, Voucher: v.VoucherID} // as the reconciler knows it
+		bare := Entry{Order: a.Order, User: 1, Voucher: v.VoucherID} // the fields that the reconciler has
 		for i, want := range []int{1, 0} {
 			inserted, err := r.tombstone(t.Context(), []Entry{bare})
 			if err != nil || len(inserted) != want {
-				t.Errorf("planting %d: %v, %v", i, inserted, err)
+				t.Errorf("tombstone %d: got %v, %v", i, inserted, err)
 			}
 		}
 		if got, want := viewOf(commitAll(t, r, a).outcomes[0], 0), (outcomeView{Result: sale.Failed, Failure: codeNotCompleted, Row: true}); got != want {
@@ -332,11 +332,11 @@ func TestWindow17LateOrderStaysFailed(t *testing.T) {
 		if left := r.stock(t, v); left != 5 {
 			t.Errorf("%d left, want 5", left)
 		}
-		// and the other way round: a row keeps tombstones away
+		// an existing row prevents a tombstone
 		b := r.attemptOf(t, by(v, 2))
 		commitAll(t, r, b)
 		if inserted, err := r.tombstone(t.Context(), []Entry{b.Entry}); err != nil || len(inserted) != 0 {
-			t.Errorf("planted %v, %v over an order", inserted, err)
+			t.Errorf("got tombstones %v, %v for a stored order", inserted, err)
 		}
 	})
 }
@@ -366,7 +366,7 @@ func TestConcurrentTombstoneAndOrderLeaveOneRow(t *testing.T) {
 	both.Wait()
 	counts := r.counts(t, v)
 	if counts[entorder.StatusUNPAID]+counts[entorder.StatusFAILED] != 200 || r.stock(t, v) != 200-counts[entorder.StatusUNPAID] {
-		t.Errorf("%v with %d left", counts, r.stock(t, v))
+		t.Errorf("got %v with %d left", counts, r.stock(t, v))
 	}
 }
 
@@ -374,23 +374,23 @@ func TestIsDataDetectsRejectedData(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		r := newRig(t, on, rigOptions{})
 		v := r.sale(t, 5, -time.Hour, time.Hour)
-		// A stock that is worth more than it may be: the check stops it.
+		// A stock above the initial stock violates a CHECK.
 		err := changeStock(t.Context(), r.DB, r.writer.sql.restock, map[int64]int{v.VoucherID: 1})
 		if !isData(err) {
-			t.Errorf("more stock than there was: %v is no data error", err)
+			t.Errorf("stock above the initial stock: got %v, want a data error", err)
 		}
 		ended, cancel := context.WithCancel(t.Context())
 		cancel()
 		_, err = r.writer.commit(ended, []attempt{r.attemptOf(t, by(v, 1))})
 		if err == nil || isData(err) {
-			t.Errorf("ended context: %v", err)
+			t.Errorf("ended context: got %v", err)
 		}
 		if isData(errors.New("EOF")) || isData(nil) {
-			t.Error("anything is a data error")
+			t.Error("other errors are data errors")
 		}
 		_, err = r.DB.ExecContext(t.Context(), "DELETE FROM nowhere")
 		if err == nil || isData(err) {
-			t.Errorf("no such table: %v", err)
+			t.Errorf("missing table: got %v", err)
 		}
 	})
 }
@@ -419,19 +419,19 @@ func TestPanicFailsOnlyItsOrder(t *testing.T) {
 		all.Wait()
 		for i := range batch {
 			if poison := i == 2; (errs[i] != nil) != poison || (outcomes[i].result == sale.Stored) == poison {
-				t.Errorf("order %d: %v, %v", i, outcomes[i].result, errs[i])
+				t.Errorf("order %d: got %v, %v", i, outcomes[i].result, errs[i])
 			}
 		}
 		if inserted, err := r.tombstone(t.Context(), []Entry{batch[2].Entry}); err == nil {
-			t.Errorf("planted %v", inserted)
+			t.Errorf("got tombstones %v", inserted)
 		}
 		if left, rows := r.stock(t, v), r.counts(t, v)[entorder.StatusUNPAID]; left != 2 || rows != 3 {
-			t.Errorf("%d left and %d orders, want 2 and 3", left, rows)
+			t.Errorf("got %d left and %d orders, want 2 and 3", left, rows)
 		}
 	})
 }
 
-// counterOf is the sum of a metric's series.
+// counterOf returns the sum of a metric's series.
 func counterOf(t *testing.T, r *rig, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := r.reg.Gather()

@@ -22,15 +22,15 @@ func TestFirstStartStoresPartitions(t *testing.T) {
 			})
 		})
 		if ok, err := PartitionsFixed(t.Context(), p.DB); ok || err != nil {
-			t.Errorf("before the first start: %t, %v", ok, err)
+			t.Errorf("before the first start: got %t, %v", ok, err)
 		}
 		for _, want := range []int{4, 8} {
 			if n, err := ensurePartitions(t.Context(), p.DB, want); n != 4 || err != nil || writes != 1 {
-				t.Errorf("who wants %d partitions gets %d, %v, after %d writes", want, n, err, writes)
+				t.Errorf("want %d partitions: got %d, %v after %d writes", want, n, err, writes)
 			}
 		}
 		if ok, err := PartitionsFixed(t.Context(), p.DB); !ok || err != nil {
-			t.Errorf("after it: %t, %v", ok, err)
+			t.Errorf("after the first start: got %t, %v", ok, err)
 		}
 	})
 }

@@ -25,7 +25,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// rounds has a reconciler look n times.
+// rounds runs n rounds of a reconciler.
 func (g *stage) rounds(n int) {
 	g.t.Helper()
 	r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
@@ -47,43 +47,43 @@ func TestReconcilerRepairsBuyersAndStock(t *testing.T) {
 	tests := []struct {
 		name   string
 		spoil  func(g *stage, at location, number int64)
-		ago    time.Duration // that the number was made
-		holder bool          // whether the user holds the order afterwards
+		ago    time.Duration // age of the number
+		holder bool          // whether the user has the order afterwards
 		did    string
-		status order.Status // of the row, if one is made here
+		status order.Status // of the row, if the reconciler inserts one
 	}{
-		{name: "a live order is not in Redis", holder: true, did: didReserve, spoil: func(g *stage, at location, n int64) {
+		{name: "live order missing in Redis", holder: true, did: didReserve, spoil: func(g *stage, at location, n int64) {
 			g.row(at, user, n, order.StatusPAID)
 		}},
-		{name: "an order that ended is", did: didRelease, spoil: func(g *stage, at location, n int64) {
+		{name: "cancelled order in Redis", did: didRelease, spoil: func(g *stage, at location, n int64) {
 			g.row(at, user, n, order.StatusCANCELLED)
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "an order that failed is", did: didRelease, spoil: func(g *stage, at location, n int64) {
+		{name: "failed order in Redis", did: didRelease, spoil: func(g *stage, at location, n int64) {
 			g.row(at, user, n, order.StatusFAILED)
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "an order of somebody else is", did: didRelease, spoil: func(g *stage, at location, n int64) {
+		{name: "another user's order in Redis", did: didRelease, spoil: func(g *stage, at location, n int64) {
 			g.row(at, user+1, n, order.StatusCANCELLED)
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "nobody knows of an order", ago: time.Minute, did: didAbort, status: order.StatusFAILED, spoil: func(g *stage, at location, n int64) {
+		{name: "lost order", ago: time.Minute, did: didAbort, status: order.StatusFAILED, spoil: func(g *stage, at location, n int64) {
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "nobody knows of an order yet", holder: true, spoil: func(g *stage, at location, n int64) {
+		{name: "new order without a row", holder: true, spoil: func(g *stage, at location, n int64) {
 			g.reserves(at, sale.Reservation{Order: n, User: user})
 		}},
-		{name: "an order waits for a slow database", ago: time.Minute, holder: true, spoil: func(g *stage, at location, n int64) {
+		{name: "order waits for a slow database", ago: time.Minute, holder: true, spoil: func(g *stage, at location, n int64) {
 			g.admits(at, user, n)
-			g.unlink(g.admitter.keys.orders(at.partition)) // it is in a consumer's hands
+			g.unlink(g.admitter.keys.orders(at.partition)) // a consumer has it
 		}},
-		{name: "the stock is too high", did: didSettle, spoil: func(g *stage, at location, _ int64) {
+		{name: "stock too high", did: didSettle, spoil: func(g *stage, at location, _ int64) {
 			g.set(g.admitter.keys.stock(at.partition, at.voucher), 99)
 		}},
-		{name: "the stock is too low", did: didSettle, spoil: func(g *stage, at location, _ int64) {
+		{name: "stock too low", did: didSettle, spoil: func(g *stage, at location, _ int64) {
 			g.set(g.admitter.keys.stock(at.partition, at.voucher), 0)
 		}},
-		{name: "a sale is not in Redis", did: didRebuild, spoil: func(g *stage, at location, _ int64) {
+		{name: "sale missing in Redis", did: didRebuild, spoil: func(g *stage, at location, _ int64) {
 			g.unlink(g.admitter.keys.ofSale(at)...)
 		}},
 	}
@@ -104,19 +104,19 @@ func TestReconcilerRepairsBuyersAndStock(t *testing.T) {
 				before := did()
 				g.rounds(2)
 				if tt.did != "" && did() != before+1 {
-					t.Errorf("%s is %v, was %v", tt.did, did(), before)
+					t.Errorf("%s: got %v after %v, want one more", tt.did, did(), before)
 				}
 				want := map[bool]string{true: decimal(number)}[tt.holder]
 				if got := g.holder(at, user); got != want {
-					t.Errorf("the user holds %q, want %q", got, want)
+					t.Errorf("user: got order %q, want %q", got, want)
 				}
 				g.checkSale(at, 10, map[bool]int{true: 1}[tt.holder])
 				if tt.status != "" {
 					if row := g.DB.Order.GetX(t.Context(), number); row.Status != tt.status || row.UserID != user || *row.Failure != codeNotCompleted {
-						t.Errorf("its row is %v", row)
+						t.Errorf("got row %v", row)
 					}
 				}
-				g.rounds(3) // there is nothing more to do
+				g.rounds(3) // nothing is left to repair
 				g.checkSale(at, 10, map[bool]int{true: 1}[tt.holder])
 			})
 		}
@@ -130,25 +130,25 @@ func TestReconcilerBacksOffUnexplainedMismatches(t *testing.T) {
 		at := g.open(stagedSale{stock: 10})
 		g.DB.FlashSale.UpdateOneID(at.voucher).SetStock(9).ExecX(t.Context()) // no order has it
 		r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
-		var deep []int
+		var compared []int
 		for round := range 40 {
 			before := r.suspect[at.voucher].until
 			if err := r.round(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			if r.suspect[at.voucher].until != before {
-				deep = append(deep, round)
+				compared = append(compared, round)
 			}
 			now = now.Add(reconcileEvery)
 		}
-		if d := cmp.Diff([]int{1, 2, 4, 8, 16, 32}, deep); d != "" {
-			t.Errorf("rounds that looked at each buyer (-want +got)\n%s", d)
+		if d := cmp.Diff([]int{1, 2, 4, 8, 16, 32}, compared); d != "" {
+			t.Errorf("rounds with a comparison (-want +got)\n%s", d)
 		}
 	})
 }
 
-// What cannot be counted keeps nobody from the others: one key of a wrong type, one server of
-// a cluster that is away.
+// A broken sale does not affect the others: a key of a wrong type, or an unavailable server of
+// a cluster.
 func TestBrokenSaleDoesNotStopTheOthers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -161,17 +161,17 @@ func TestBrokenSaleDoesNotStopTheOthers(t *testing.T) {
 		r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
 		for range 2 {
 			if err := r.round(t.Context()); err == nil {
-				t.Error("nobody hears of the one that cannot be counted")
+				t.Error("got no error of the broken sale")
 			}
 		}
 		if got := g.holder(at, 5); got != decimal(n) {
-			t.Errorf("of the other sale, the user holds %q, want %d", got, n)
+			t.Errorf("user of the other sale: got order %q, want %d", got, n)
 		}
 		g.checkSale(at, 10, 1)
 	})
 }
 
-// A partition in which there is always something under way, of whatever sale.
+// The queue of the partition is never empty, because of any sale.
 func TestSaleInBusyPartitionIsRepaired(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -183,17 +183,17 @@ func TestSaleInBusyPartitionIsRepaired(t *testing.T) {
 		g.row(at, 5, n, order.StatusPAID)
 		g.rounds(noisyRounds)
 		if got := g.holder(at, 5); got != "" {
-			t.Errorf("a difference that may be orders under way was looked into at once: %q", got)
+			t.Errorf("compared at once: got order %q", got)
 		}
 		g.rounds(noisyRounds + 1)
 		if got := g.holder(at, 5); got != decimal(n) {
-			t.Errorf("the user holds %q, want %d", got, n)
+			t.Errorf("user: got order %q, want %d", got, n)
 		}
 		g.checkSale(at, 10, 1)
 	})
 }
 
-// An edit whose writer died between Redis and the database never was.
+// The writer of an edit died between Redis and the database.
 func TestWindow13UnstoredEditIsReverted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -206,13 +206,13 @@ func TestWindow13UnstoredEditIsReverted(t *testing.T) {
 		g.rounds(1)
 		g.checkSale(at, 10, 3)
 		if got := g.tally(at); got.seq != 1 {
-			t.Errorf("the edit is %d, want 1", got.seq)
+			t.Errorf("got edit %d, want 1", got.seq)
 		}
 	})
 }
 
 func TestWindow13RunningEditIsNotReverted(t *testing.T) {
-	g := newStage(t, storetest.Real(t)) // on SQLite nobody can look meanwhile
+	g := newStage(t, storetest.Real(t)) // on SQLite no other transaction can read meanwhile
 	at := g.open(stagedSale{stock: 10})
 	tx, err := g.DB.Tx(t.Context())
 	if err != nil {
@@ -241,7 +241,7 @@ func TestWindow13RunningSaleIsEdited(t *testing.T) {
 		name   string
 		change func(u *ent.FlashSaleUpdateOne)
 		off    bool
-		want   code // for another user, after 2 of 2 were sold
+		want   code // for another user, after 2 of 2 are sold
 	}{
 		{name: "raised", change: func(u *ent.FlashSaleUpdateOne) { u.AddStock(3).AddInitialStock(3) }, want: admitted},
 		{name: "moved into the past", change: func(u *ent.FlashSaleUpdateOne) { u.SetEndsAt(time.Now().UnixMilli()) }, want: ended},
@@ -275,7 +275,7 @@ func TestWindow13RunningSaleIsEdited(t *testing.T) {
 					}
 					g.wantHeld(at, orders, 1, 2)
 					if v := g.admits(at, 3, g.number(at)); v.code != tt.want {
-						t.Errorf("the code is %s, want %s", v.code, tt.want)
+						t.Errorf("got code %s, want %s", v.code, tt.want)
 					}
 				})
 			}
@@ -319,15 +319,15 @@ func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 			now = time.Now().Add(tt.after)
 			g.rounds(1)
 			if n := there(); n != tt.want {
-				t.Errorf("%v later it has %d keys, want %d", tt.after, n, tt.want)
+				t.Errorf("%v later: got %d keys, want %d", tt.after, n, tt.want)
 			}
 		}
 		if g.sale(at).SweptAt == nil {
-			t.Error("its row does not say so")
+			t.Error("swept_at is not set")
 		}
 		g.rounds(2)
 		if err := g.Apply(t.Context(), at.voucher); err != nil || there() != 0 {
-			t.Errorf("it came back, %v", err)
+			t.Errorf("the sale returned: %v", err)
 		}
 		g.DB.FlashSale.UpdateOneID(at.voucher).SetEndsAt(now.Add(time.Hour).UnixMilli()).AddEditSeq(1).ExecX(t.Context())
 		if err := g.Apply(t.Context(), at.voucher); err != nil {
@@ -335,12 +335,12 @@ func TestASaleLeavesRedisADayAfterItsEnd(t *testing.T) {
 		}
 		g.checkSale(at, 5, 3)
 		if g.sale(at).SweptAt != nil {
-			t.Error("its row says still that it is gone")
+			t.Error("swept_at is still set")
 		}
 	})
 }
 
-// Who looks every two seconds for sales that are over does not read all that ever were.
+// A query every two seconds must not read all ended sales.
 func TestEndedSalesAreFoundByIndex(t *testing.T) {
 	g := newStage(t, storetest.Real(t))
 	ctx := t.Context()
@@ -374,15 +374,15 @@ func TestEndedSalesAreFoundByIndex(t *testing.T) {
 		plan.WriteString(line + "\n")
 	}
 	if err := rows.Err(); err != nil || !strings.Contains(plan.String(), "flashsale_unswept") {
-		t.Errorf("the plan, %v:\n%s", err, &plan)
+		t.Errorf("got plan, %v:\n%s", err, &plan)
 	}
 }
 
-// traffic counts what goes to Redis, and the longest it carries.
+// traffic counts round trips to Redis, and the largest of them.
 type traffic struct {
-	mu                 sync.Mutex
-	trips, most, words int
-	named              map[string]int // commands, by name
+	mu                    sync.Mutex
+	trips, largest, words int
+	named                 map[string]int // commands, by name
 }
 
 func (c *traffic) DialHook(next redis.DialHook) redis.DialHook {
@@ -408,7 +408,7 @@ func (c *traffic) count(cmds ...redis.Cmder) {
 			c.named[cmd.Name()]++
 		}
 	}
-	c.most, c.words = max(c.most, len(cmds)), max(c.words, words)
+	c.largest, c.words = max(c.largest, len(cmds)), max(c.words, words)
 }
 
 func TestRoundWithoutDifferencesIsCheap(t *testing.T) {
@@ -419,22 +419,22 @@ func TestRoundWithoutDifferencesIsCheap(t *testing.T) {
 			g.sell(at, 1, 5, 5)
 			g.unlink(g.admitter.keys.orders(at.partition))
 		}
-		g.rounds(1) // the scripts are known
+		g.rounds(1) // loads the scripts
 		c := new(traffic)
 		g.Redis.AddHook(c)
 		selects := func() float64 { return sqlSent(t, g) }
 		before := selects()
 		g.rounds(1)
-		if n := selects() - before; n != 2 { // the running sales, those that are over
-			t.Errorf("it took %v statements, want 2", n)
+		if n := selects() - before; n != 2 { // the running and the ended sales
+			t.Errorf("got %v statements, want 2", n)
 		}
 		if c.trips != 2 { // the sales, the queues
-			t.Errorf("it took %d round trips to Redis, want 2", c.trips)
+			t.Errorf("got %d round trips to Redis, want 2", c.trips)
 		}
 	})
 }
 
-// sqlSent is how many SQL statements a process sent.
+// sqlSent returns the number of SQL statements of a process.
 func sqlSent(t *testing.T, g *stage) (n float64) {
 	t.Helper()
 	families, err := g.Registry.Gather()
@@ -470,13 +470,13 @@ func TestManyBuyersAreComparedInBatches(t *testing.T) {
 	}
 	t.Logf("rebuilt in %v, %d round trips", time.Since(begin), c.trips)
 	g.checkSale(at, 120_000, buyers)
-	if c.most > chunkSize || c.words > 3*chunkSize {
-		t.Errorf("a round trip carried %d commands, %d words; want %d and %d at most", c.most, c.words, chunkSize, 3*chunkSize)
+	if c.largest > chunkSize || c.words > 3*chunkSize {
+		t.Errorf("got a round trip with %d commands, %d words, want at most %d and %d", c.largest, c.words, chunkSize, 3*chunkSize)
 	}
 }
 
-// Redis lost its last second, in which a user cancelled one order and made another: the
-// dead one is in the way of the live one when the two are compared.
+// Redis lost its last second, in which a user cancelled one order and placed another. The dead
+// order blocks the live one in the comparison.
 func TestWindow15LiveOrderReplacesDeadOne(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -489,12 +489,12 @@ func TestWindow15LiveOrderReplacesDeadOne(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := g.holder(at, 9); got != decimal(alive) {
-			t.Errorf("the holder is entered with %q, want %d", got, alive)
+			t.Errorf("holder: got order %q, want %d", got, alive)
 		}
 	})
 }
 
-// However many sales merchants put up, Redis has its rest.
+// Redis stays available with any number of sales.
 func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -516,15 +516,15 @@ func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := [2]int{stock(first), stock(last)}; got != want {
-				t.Errorf("after round %d the first and the last sale have %v pieces, want %v", round+1, got, want)
+				t.Errorf("round %d: got stocks %v of the first and last sale, want %v", round+1, got, want)
 			}
 		}
-		spoil(first) // and again from the beginning
+		spoil(first) // the next round starts again
 		if err := r.round(t.Context()); err != nil || stock(first) != 1_000_000 {
-			t.Errorf("%d pieces, %v", stock(first), err)
+			t.Errorf("got stock %d, %v", stock(first), err)
 		}
-		if most := 2 * maxPipelineBuckets; c.words > most {
-			t.Errorf("a round trip carried %d words, want %d at most", c.words, most)
+		if limit := 2 * maxPipelineBuckets; c.words > limit {
+			t.Errorf("got a round trip with %d words, want at most %d", c.words, limit)
 		}
 	})
 }
@@ -563,7 +563,7 @@ func TestTwoProcessesRebuildASaleTogether(t *testing.T) {
 	})
 }
 
-// The moves are safe while orders come and go.
+// reserve and release are safe under traffic.
 func TestCompareSaleIsSafeUnderTraffic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -600,12 +600,12 @@ func TestCompareSaleIsSafeUnderTraffic(t *testing.T) {
 		compared.Wait()
 		g.unlink(g.admitter.keys.orders(at.partition))
 		if got := g.tally(at); got.stock+got.buyers != 400 || got.buyers < 200 {
-			t.Errorf("%+v, want 200 buyers at least, and 400 pieces together", got)
+			t.Errorf("got %+v, want at least 200 buyers, and 400 units together", got)
 		}
 	})
 }
 
-// While the door is closed a queue is read once, however many sales it has.
+// Without a certificate, a queue with many sales is read once.
 func TestAQueueIsReadOncePerComparison(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Partitions = 1 })
@@ -615,18 +615,18 @@ func TestAQueueIsReadOncePerComparison(t *testing.T) {
 		}
 		for i, at := range sales {
 			g.admits(at, int64(i+1), g.number(at))
-			g.unlink(g.admitter.keys.bucket(at.partition, at.voucher, 0)) // its buyers are known to the queue alone
+			g.unlink(g.admitter.keys.bucket(at.partition, at.voucher, 0)) // only the queue has the buyers
 		}
 		g.unlink(g.admitter.keys.open(0))
 		c := &traffic{named: map[string]int{}}
 		g.Redis.AddHook(c)
 		g.certified()
 		if n := c.named["xrange"]; n != 1 {
-			t.Errorf("the queue was read %d times", n)
+			t.Errorf("got %d reads of the queue, want 1", n)
 		}
 		for i, at := range sales {
 			if g.holder(at, int64(i+1)) == "" {
-				t.Errorf("the buyer of sale %d was not entered", at.voucher)
+				t.Errorf("the buyer of sale %d was not reserved", at.voucher)
 			}
 			g.checkSale(at, 5, 1)
 		}
@@ -654,11 +654,11 @@ func TestKeysOfAPartitionShareASlot(t *testing.T) {
 	all := append(k.ofSale(at), k.open(3), k.orders(3), k.parked(3), k.order(7<<partitionBits|3), k.idem(3, "h"))
 	for _, key := range all {
 		if !strings.HasPrefix(key, "td:sale:{p3}:") {
-			t.Errorf("%s lies elsewhere", key)
+			t.Errorf("%s is in another slot", key)
 		}
 	}
 	slices.Sort(all)
 	if n := len(slices.Compact(all)); n != 9 {
-		t.Errorf("%d different keys, want 9", n)
+		t.Errorf("got %d different keys, want 9", n)
 	}
 }

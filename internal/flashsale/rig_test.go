@@ -22,7 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A rig is a Service with what its tests look at.
+// rig is a Service with the stores and recorders of its test.
 type rig struct {
 	*Service
 	storetest.Process
@@ -31,7 +31,7 @@ type rig struct {
 	reg    *prometheus.Registry
 }
 
-// rigOptions say how a rig differs from the usual one.
+// rigOptions changes the defaults of a rig.
 type rigOptions struct {
 	cfg  func(*Config)
 	dial func(ctx context.Context, network, addr string) (net.Conn, error) // to Redis
@@ -39,13 +39,13 @@ type rigOptions struct {
 
 var rigs atomic.Int64
 
-// newRig opens a Service on stores, as one more process. Nothing of it runs.
+// newRig opens a Service on stores, as another process. It starts no workers.
 func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 	t.Helper()
 	if o.dial != nil {
 		on.Redis.Dial = o.dial
 	}
-	on.Redis.Timeout, on.Redis.PoolTimeout = 10*time.Second, 10*time.Second // a busy machine is not Redis away
+	on.Redis.Timeout, on.Redis.PoolTimeout = 10*time.Second, 10*time.Second // a busy machine must not look like an unavailable Redis
 	p := storetest.Open(t, on)
 	r := &rig{Process: p, box: p.NewOutbox(t), orders: &recordedOrders{}, reg: prometheus.NewRegistry()}
 	r.orders.box = r.box
@@ -70,12 +70,12 @@ func newRig(t testing.TB, on storetest.Stores, o rigOptions) *rig {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.Close() })
-	s.block = 50 * time.Millisecond // its end waits so long
+	s.block = 50 * time.Millisecond // the stop waits so long
 	r.Service = s
 	return r
 }
 
-// run has workers run until the test ends.
+// run runs workers until the test ends.
 func (r *rig) run(t testing.TB, workers ...func(context.Context) error) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
@@ -92,7 +92,7 @@ func (r *rig) run(t testing.TB, workers ...func(context.Context) error) (stop fu
 	return stop
 }
 
-// open makes a sale of this stock, that is open, in the database and in Redis.
+// open creates a running sale in the database and in Redis.
 func (r *rig) open(t testing.TB, stock int) sale.Request {
 	t.Helper()
 	v := r.sale(t, stock, -time.Hour, time.Hour)
@@ -102,7 +102,7 @@ func (r *rig) open(t testing.TB, stock int) sale.Request {
 	return v
 }
 
-// sale makes a sale in the database.
+// sale creates a sale in the database.
 func (r *rig) sale(t testing.TB, stock int, begins, ends time.Duration) sale.Request {
 	t.Helper()
 	ctx := t.Context()
@@ -121,10 +121,10 @@ func (r *rig) sale(t testing.TB, stock int, begins, ends time.Duration) sale.Req
 	return sale.Request{VoucherID: v.ID, ShopID: shop.ID, Price: 500, Partition: partition, Buckets: buckets}
 }
 
-// by is the same try of a user.
+// by returns the request of a user.
 func by(t sale.Request, user int64) sale.Request { t.UserID = user; return t }
 
-// attemptOf is an attempt as the queue brings it.
+// attemptOf returns an attempt as the queue delivers it.
 func (r *rig) attemptOf(t testing.TB, v sale.Request) attempt {
 	t.Helper()
 	number, err := r.cfg.Numbers.Next(t.Context(), v.Partition)
@@ -137,13 +137,13 @@ func (r *rig) attemptOf(t testing.TB, v sale.Request) attempt {
 	}
 }
 
-// stock is what the database says is left.
+// stock returns the units left in the database.
 func (r *rig) stock(t testing.TB, v sale.Request) int {
 	t.Helper()
 	return r.DB.FlashSale.GetX(t.Context(), v.VoucherID).Stock
 }
 
-// counts are the orders of a sale, by status, with "rows" their sum.
+// counts returns the number of orders of a sale by status.
 func (r *rig) counts(t testing.TB, v sale.Request) map[entorder.Status]int {
 	t.Helper()
 	all := map[entorder.Status]int{}
@@ -153,7 +153,7 @@ func (r *rig) counts(t testing.TB, v sale.Request) map[entorder.Status]int {
 	return all
 }
 
-// redisStock is what Redis says is left, and how many buyers it has.
+// redisStock returns the units left in Redis, and the number of buyers.
 func (r *rig) redisStock(t testing.TB, v sale.Request) (stock, buyers int) {
 	t.Helper()
 	stock, _ = r.Redis.Get(t.Context(), r.admitter.keys.stock(v.Partition, v.VoucherID)).Int()
@@ -163,7 +163,7 @@ func (r *rig) redisStock(t testing.TB, v sale.Request) (stock, buyers int) {
 	return stock, buyers
 }
 
-// rigNumbers are numbers of one process.
+// rigNumbers issues the numbers of one process.
 type rigNumbers struct {
 	salt int64
 	n    atomic.Int64
@@ -173,13 +173,13 @@ func (n *rigNumbers) Next(_ context.Context, partition int) (int64, error) {
 	return time.Now().UnixMilli()<<20 | n.n.Add(1)&0x3ff<<10 | n.salt&0xf<<6 | int64(partition), nil
 }
 
-// recordedOrders is the room of orders: it writes down what it is told.
+// recordedOrders records the decided orders.
 type recordedOrders struct {
 	box    *outbox.Box
-	poison int64 // an order that it panics over; 0 is none
+	poison int64 // panics on this order; 0 for none
 
 	mu      sync.Mutex
-	decided map[int64]string // order: failure
+	decided map[int64]string // failure by order
 	calls   int
 }
 

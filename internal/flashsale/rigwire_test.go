@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// A rigWire is a way to Redis that can be cut and mended. The zero one is whole.
+// rigWire is a connection to Redis that tests can break. The zero value works.
 type rigWire struct {
 	mu    sync.Mutex
 	mode  rigWireState
@@ -19,11 +19,11 @@ type rigWireState int
 
 const (
 	wireHealthy   rigWireState = iota
-	wireCut                    // refuses
-	wireNoReplies              // takes commands to Redis, and loses the answers
+	wireCut                    // refuses connections
+	wireNoReplies              // delivers commands and loses the replies
 )
 
-// around returns a dialer that goes through the wire.
+// dialer returns a dialer that uses the wire.
 func (w *rigWire) dialer(dial func(ctx context.Context, network, addr string) (net.Conn, error)) func(ctx context.Context, network, addr string) (net.Conn, error) {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -32,7 +32,7 @@ func (w *rigWire) dialer(dial func(ctx context.Context, network, addr string) (n
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.mode == wireCut {
-			return nil, errors.New("the wire is cut")
+			return nil, errors.New("connection refused")
 		}
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
@@ -43,8 +43,8 @@ func (w *rigWire) dialer(dial func(ctx context.Context, network, addr string) (n
 	}
 }
 
-// become changes the wire. A cut one breaks the connections that go through it; a
-// mute one breaks them at their next answer.
+// set changes the wire. A cut breaks its connections; wireNoReplies breaks each at its next
+// reply.
 func (w *rigWire) set(mode rigWireState) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -35,17 +35,16 @@ func (g *stage) scan(name string, dry bool) reconcile.Outcome {
 	return o
 }
 
-// A fault is something that goes wrong with a sale of ten pieces, of which the users 1
-// and 2 hold stored orders.
+// fault damages a sale of ten units with stored orders of the users 1 and 2.
 type fault struct {
 	name   string
 	scan   string
 	do     func(g *stage, at location, orders [3]int64)
-	old    bool // it happened two minutes ago
+	old    bool // two minutes old
 	found  int
-	left   int          // that is told and not mended
+	left   int          // reported and not repaired
 	buyers int          // in Redis afterwards
-	status order.Status // of the order of user 3 afterwards; "" if it has none
+	status order.Status // of the order of user 3 afterwards; "" for no order
 }
 
 func faults() []fault {
@@ -54,74 +53,74 @@ func faults() []fault {
 	}
 	return []fault{
 		{name: "nothing", scan: "sales", buyers: 2, do: func(*stage, location, [3]int64) {}},
-		{name: "a buyer is gone", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
+		{name: "missing buyer", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.must(g.Redis.HDel(g.t.Context(), bucket(g, at, 1), "1").Err())
 		}},
-		{name: "a piece too many", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
+		{name: "stock too high", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.must(g.Redis.Incr(g.t.Context(), g.admitter.keys.stock(at.partition, at.voucher)).Err())
 		}},
-		{name: "a dead buyer", scan: "sales", found: 1, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at location, orders [3]int64) {
+		{name: "dead buyer", scan: "sales", found: 1, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at location, orders [3]int64) {
 			g.row(at, 3, orders[2], order.StatusCANCELLED)
 			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
-		{name: "a dead buyer beside a live one that is gone", scan: "sales", found: 2, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at location, orders [3]int64) {
+		{name: "dead buyer and missing buyer", scan: "sales", found: 2, buyers: 2, status: order.StatusCANCELLED, do: func(g *stage, at location, orders [3]int64) {
 			g.row(at, 3, orders[2], order.StatusCANCELLED)
 			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
 			g.releases(at, sale.Reservation{Order: orders[0], User: 1})
 		}},
-		{name: "a dead order in the place of the live one", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at location, orders [3]int64) {
+		{name: "dead order instead of the live one", scan: "sales", found: 2, buyers: 2, do: func(g *stage, at location, orders [3]int64) {
 			g.row(at, 1, orders[2], order.StatusREFUNDED)
 			g.must(g.Redis.HSet(g.t.Context(), bucket(g, at, 1), "1", decimal(orders[2])).Err())
 		}, status: order.StatusREFUNDED},
-		{name: "an order of somebody else", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, orders [3]int64) {
+		{name: "another user's order", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, orders [3]int64) {
 			g.reserves(at, sale.Reservation{Order: orders[0], User: 3})
 		}},
-		{name: "no sale at all", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
+		{name: "missing sale", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.unlink(g.admitter.keys.ofSale(at)...)
 		}},
-		{name: "an edit that was never stored", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
+		{name: "unstored edit", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			if ok, err := g.DecreaseStock(g.t.Context(), at.voucher, 4, 2); err != nil || !ok {
 				g.t.Fatal(ok, err)
 			}
 		}},
-		{name: "an edit that Redis was not told of", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
+		{name: "edit missing in Redis", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.DB.FlashSale.UpdateOneID(at.voucher).AddEditSeq(1).ExecX(g.t.Context())
 		}},
 		{name: "another window", scan: "sales", found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.must(g.Redis.HSet(g.t.Context(), g.admitter.keys.meta(at.partition, at.voucher), "end", "9999999999999").Err())
 		}},
 
-		{name: "a young entry", scan: "queues", buyers: 3, do: func(g *stage, at location, orders [3]int64) {
+		{name: "young entry", scan: "queues", buyers: 3, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 		}},
-		{name: "an entry whose order has its row", scan: "queues", old: true, found: 1, buyers: 3, status: order.StatusUNPAID, do: func(g *stage, at location, orders [3]int64) {
+		{name: "entry with a row", scan: "queues", old: true, found: 1, buyers: 3, status: order.StatusUNPAID, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 			g.row(at, 3, orders[2], order.StatusUNPAID)
 		}},
-		{name: "an entry of a tombstone that has its piece", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
+		{name: "entry of a tombstone with a reservation", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 			g.row(at, 3, orders[2], order.StatusFAILED)
 		}},
-		{name: "an entry that nobody takes", scan: "queues", old: true, found: 1, buyers: 3, status: order.StatusUNPAID, do: func(g *stage, at location, orders [3]int64) {
+		{name: "unread entry", scan: "queues", old: true, found: 1, buyers: 3, status: order.StatusUNPAID, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 		}},
-		{name: "an entry without a piece", scan: "queues", found: 1, buyers: 3, do: func(g *stage, at location, orders [3]int64) {
+		{name: "entry without a reservation", scan: "queues", found: 1, buyers: 3, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 			g.releases(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
-		{name: "an entry that cannot be read", scan: "queues", old: true, found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
+		{name: "malformed entry", scan: "queues", old: true, found: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.must(g.Redis.XAdd(g.t.Context(), &redis.XAddArgs{Stream: g.admitter.keys.orders(at.partition), Values: []any{"o", "nonsense"}}).Err())
 		}},
-		{name: "a buyer without row and entry", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
+		{name: "buyer without row and entry", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
 			g.reserves(at, sale.Reservation{Order: orders[2], User: 3})
 		}},
-		{name: "an order whose entry is gone", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
+		{name: "order without an entry", scan: "queues", old: true, found: 1, buyers: 2, status: order.StatusFAILED, do: func(g *stage, at location, orders [3]int64) {
 			g.admits(at, 3, orders[2])
 			g.unlink(g.admitter.keys.orders(at.partition))
 		}},
 
-		{name: "pieces that are where they should be", scan: "pieces", buyers: 2, do: func(*stage, location, [3]int64) {}},
-		{name: "a piece that no order has", scan: "pieces", found: 1, left: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
+		{name: "no difference", scan: "pieces", buyers: 2, do: func(*stage, location, [3]int64) {}},
+		{name: "unit without an order", scan: "pieces", found: 1, left: 1, buyers: 2, do: func(g *stage, at location, _ [3]int64) {
 			g.DB.FlashSale.UpdateOneID(at.voucher).AddStock(-1).ExecX(g.t.Context())
 		}},
 	}
@@ -141,14 +140,13 @@ func (g *stage) releases(at location, holds ...sale.Reservation) {
 	}
 }
 
-// Each fault is found by a dry run, which changes nothing; then it is mended; then
-// there is nothing to find.
+// A dry run finds each fault and changes nothing. A run repairs it. The next run finds nothing.
 func TestScansFindAndRepairDifferences(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var ahead atomic.Int64
 		now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
 		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) { c.Now = now })
-		g.recheckAfter = 20 * time.Millisecond // nothing is under way
+		g.recheckAfter = 20 * time.Millisecond // no changes are in progress
 		for _, h := range faults() {
 			t.Run(h.name, func(t *testing.T) {
 				g.t = t
@@ -169,20 +167,20 @@ func TestScansFindAndRepairDifferences(t *testing.T) {
 					t.Errorf("the dry run changed something (-before +after):\n%s", d)
 				}
 				if dry.Found != h.found || dry.Repaired != 0 || len(dry.Lines) != h.found || dry.Compared == 0 {
-					t.Errorf("the dry run: %+v, want %d findings", dry, h.found)
+					t.Errorf("dry run: got %+v, want %d findings", dry, h.found)
 				}
 				if run := g.scan(h.scan, false); run.Found != h.found || run.Left() != h.left {
-					t.Errorf("the run: %+v, want %d findings, %d left", run, h.found, h.left)
+					t.Errorf("run: got %+v, want %d findings, %d left", run, h.found, h.left)
 				}
 				if after := g.scan(h.scan, false); after.Found != h.left {
-					t.Errorf("afterwards: %+v, want %d findings", after, h.left)
+					t.Errorf("second run: got %+v, want %d findings", after, h.left)
 				}
 				if h.left > 0 {
 					g.DB.FlashSale.UpdateOneID(at.voucher).AddStock(1).ExecX(t.Context()) // for the next case
 				}
 				g.checkSale(at, 10, h.buyers)
 				g.endsAs(orders[2], h.status)
-				// The next case is about its own sale alone.
+				// The next case uses only its own sale.
 				g.unlink(append(g.admitter.keys.ofSale(at), g.admitter.keys.orders(at.partition))...)
 				g.DB.FlashSale.UpdateOneID(at.voucher).SetSweptAt(1).ExecX(t.Context())
 			})
@@ -190,7 +188,7 @@ func TestScansFindAndRepairDifferences(t *testing.T) {
 	})
 }
 
-// endsAs wants the row of an order to have a status, or that there is none.
+// endsAs fails the test unless the row of an order has the status, "" for no row.
 func (g *stage) endsAs(number int64, want order.Status) {
 	g.t.Helper()
 	rows := g.DB.Order.Query().Where(order.ID(number)).AllX(g.t.Context())
@@ -199,19 +197,19 @@ func (g *stage) endsAs(number int64, want order.Status) {
 		got = rows[0].Status
 	}
 	if got != want {
-		g.t.Errorf("the order is %q, want %q", got, want)
+		g.t.Errorf("got order %q, want %q", got, want)
 	}
 }
 
 func TestEntryTimeIsReadFromItsID(t *testing.T) {
 	for id, want := range map[string]time.Time{"1700000000123-4": time.UnixMilli(1_700_000_000_123), "7": time.UnixMilli(7), "x-1": {}, "": {}} {
 		if got := writtenAt(id); !got.Equal(want) {
-			t.Errorf("%q was written at %v, want %v", id, got, want)
+			t.Errorf("%q: got %v, want %v", id, got, want)
 		}
 	}
 }
 
-// A queue into which more is written than is compared comes to its end all the same.
+// A scan ends even if the queue grows faster than it compares.
 func TestAScanOfAQueueEndsUnderTraffic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -237,12 +235,12 @@ func TestAScanOfAQueueEndsUnderTraffic(t *testing.T) {
 			write(chunkSize)
 		}})
 		if err != nil || o.Compared != waiting || o.Found != 0 {
-			t.Errorf("%+v, %v, want the %d entries that there were", o, err, waiting)
+			t.Errorf("got %+v, %v, want the first %d entries", o, err, waiting)
 		}
 	})
 }
 
-// Later looks at a sale are as slow as the first one, and are not counted.
+// The second comparison of a sale is as slow as the first one, and is not counted.
 func TestRepeatedComparisonsKeepTheScanRate(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on)
@@ -257,35 +255,35 @@ func TestRepeatedComparisonsKeepTheScanRate(t *testing.T) {
 		g.must(g.Redis.Incr(t.Context(), g.admitter.keys.stock(at.partition, at.voucher)).Err())
 		scans := reconcile.New(prometheus.NewRegistry(), g.Log)
 		o, err := scans.RunOnce(t.Context(), reconcile.Scan{Name: "sales", Run: g.scanSales}, reconcile.Options{DryRun: true, Rate: perSecond})
-		const look = 1 + 2*buyers // the sale, its orders, its buyers
-		if err != nil || o.Found != 1 || o.Compared != look {
-			t.Errorf("%+v, %v, want %d things compared", o, err, look)
+		const compared = 1 + 2*buyers // the sale, its orders, its buyers
+		if err != nil || o.Found != 1 || o.Compared != compared {
+			t.Errorf("got %+v, %v, want %d objects compared", o, err, compared)
 		}
-		if least := time.Duration(2*look-free) * time.Second / perSecond; o.Duration < least {
-			t.Errorf("two looks took %v, want at least %v", o.Duration, least)
+		if limit := time.Duration(2*compared-free) * time.Second / perSecond; o.Duration < limit {
+			t.Errorf("got %v for two comparisons, want at least %v", o.Duration, limit)
 		}
 	})
 }
 
-// deadlineDB is a database that is asked until when it may take.
+// deadlineDB records the deadline of a query.
 type deadlineDB struct{ left time.Duration }
 
 func (d *deadlineDB) QueryContext(ctx context.Context, _ string, _ ...any) (*sql.Rows, error) {
 	if end, ok := ctx.Deadline(); ok {
 		d.left = time.Until(end)
 	}
-	return nil, errors.New("asked")
+	return nil, errors.New("recorded")
 }
 
 func TestPieceCountsHaveATimeout(t *testing.T) {
 	var db deadlineDB
 	s := &Service{orderQueue: orderQueue{writer: &orderWriter{}}}
 	if _, _, err := s.scanPiecesPage(context.Background(), &db, &reconcile.Run{}, 0); err == nil || db.left <= 0 || db.left > countTimeout {
-		t.Errorf("a page may take %v: %v", db.left, err)
+		t.Errorf("got a timeout of %v: %v", db.left, err)
 	}
 }
 
-// However many sales of a partition have lost buyers, its queue is read once for them.
+// Lost buyers of many sales cost one extra read of a partition's queue.
 func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on, func(c *Config, _ *redisdb.RedisConfig) {
@@ -301,10 +299,10 @@ func TestAScanReadsTheQueueOfAPartitionTwice(t *testing.T) {
 		c := &traffic{named: map[string]int{}}
 		g.Redis.AddHook(c)
 		if o := g.scan("queues", false); o.Found != sales || o.Left() != 0 {
-			t.Errorf("%+v, want %d lost buyers", o, sales)
+			t.Errorf("got %+v, want %d lost buyers", o, sales)
 		}
 		if n := c.named["xrevrange"]; n != 2*manyPartitions { // for its entries, for the lost buyers
-			t.Errorf("queues were read %d times, want %d", n, 2*manyPartitions)
+			t.Errorf("got %d reads of queues, want %d", n, 2*manyPartitions)
 		}
 		for _, at := range locations {
 			g.checkSale(at, 10, 0)

@@ -20,11 +20,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// madeAt reads the second from a number of the tests: 31 bits, 26 of a sequence,
-// 6 of the partition.
+// madeAt returns the issue time of a test number: 31 bits of seconds, 26 of a sequence, 6 of
+// the partition.
 func madeAt(number int64) time.Time { return time.Unix(number>>32, 0) }
 
-// numbers makes numbers of now, or of some time ago.
+// numbers issues numbers of now, or of some time ago.
 type numbers struct {
 	ago  time.Duration
 	next atomic.Int64
@@ -34,7 +34,7 @@ func (n *numbers) Next(_ context.Context, partition int) (int64, error) {
 	return time.Now().Add(-n.ago).Unix()<<32 | n.next.Add(1)<<partitionBits | int64(partition), nil
 }
 
-// noOrders is a room of orders that does nothing.
+// noOrders is an Orders that does nothing.
 type noOrders struct{}
 
 func (noOrders) EnqueueJobs(context.Context, outbox.Execer, []int64) ([]outbox.JobRef, error) {
@@ -44,7 +44,7 @@ func (noOrders) AfterCommit(context.Context, []Decided, []outbox.JobRef) {}
 
 const manyPartitions = 4
 
-// A stage is a Service as one of several processes has it, none of whose workers run.
+// stage is a Service of one of several processes. It runs no workers.
 type stage struct {
 	*Service
 	storetest.Process
@@ -52,10 +52,10 @@ type stage struct {
 	n numbers
 }
 
-// A tuning changes what a stage is built with.
+// tuning changes the configuration of a stage.
 type tuning func(c *Config, sale *redisdb.RedisConfig)
 
-// partitionBits are the low bits of an order's number: tests make numbers by hand.
+// partitionBits is the number of low bits with the partition in an order number.
 const partitionBits = 6
 
 func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
@@ -84,14 +84,14 @@ func newStage(t *testing.T, on storetest.Stores, tunings ...tuning) *stage {
 	return g
 }
 
-// A stagedSale is to be put up.
+// stagedSale describes a sale to create.
 type stagedSale struct {
-	stock, buckets int           // 0 buckets: as many as it takes
+	stock, buckets int           // 0 buckets: the default
 	begin, end     time.Duration // from now; 0 end: an hour
 	off            bool
 }
 
-// shop makes a shop, and returns it.
+// shop creates a shop and returns its id.
 func (g *stage) shop() int64 {
 	g.t.Helper()
 	ctx := g.t.Context()
@@ -99,7 +99,7 @@ func (g *stage) shop() int64 {
 	return g.DB.Shop.Create().SetTypeID(kind.ID).SetName("Lu Yu").SetLat(30).SetLng(120).SetGeo(1).SetSearch("lu yu").SaveX(ctx).ID
 }
 
-// put makes rows of a sale; Redis does not know of it.
+// put creates the rows of a sale, but not in Redis.
 func (g *stage) put(of stagedSale) location {
 	g.t.Helper()
 	ctx, now := g.t.Context(), time.Now()
@@ -122,7 +122,7 @@ func (g *stage) put(of stagedSale) location {
 	return location{v.ID, p, buckets}
 }
 
-// open puts a sale up, in Redis too, which is certified.
+// open creates a sale, also in Redis, and certifies it.
 func (g *stage) open(of stagedSale) location {
 	g.t.Helper()
 	at := g.put(of)
@@ -133,10 +133,10 @@ func (g *stage) open(of stagedSale) location {
 	return at
 }
 
-// certified has the process look, until all partitions are certified.
+// certified runs certify until all partitions are certified.
 func (g *stage) certified() {
 	g.t.Helper()
-	// A Redis that was away a moment ago may still be cut off: Certify would look again.
+	// The breaker may still reject calls of a recovered Redis: Certify would retry.
 	var again bool
 	var err error
 	for end := time.Now().Add(20 * time.Second); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -147,7 +147,7 @@ func (g *stage) certified() {
 	g.t.Fatalf("no certificate: again %t, %v", again, err)
 }
 
-// number makes the number of an order.
+// number issues an order number.
 func (g *stage) number(at location) int64 {
 	n, _ := g.n.Next(g.t.Context(), at.partition)
 	return n
@@ -160,18 +160,18 @@ func (g *stage) try(at location, user, number int64) admission {
 	}
 }
 
-// entry is what Redis has of an order that is not in the database yet, nil for nothing.
+// entry returns the entry of an order in Redis, or nil.
 func (g *stage) entry(number int64) (*Entry, error) {
 	all, err := g.admitter.entries(g.t.Context(), []int64{number})
 	return all[number], err
 }
 
-// admits asks for a piece, and fails the test if there is no answer.
+// admits requests a unit and fails the test on an error.
 func (g *stage) admits(at location, user, number int64) decision {
 	g.t.Helper()
 	v, err := g.admitter.admit(g.t.Context(), g.try(at, user, number))
 	for end := time.Now().Add(20 * time.Second); redisdb.NotSent(err) && time.Now().Before(end); {
-		time.Sleep(time.Millisecond) // the breaker has not heard yet that Redis is back
+		time.Sleep(time.Millisecond) // the breaker still rejects calls of a recovered Redis
 		v, err = g.admitter.admit(g.t.Context(), g.try(at, user, number))
 	}
 	if err != nil {
@@ -180,7 +180,7 @@ func (g *stage) admits(at location, user, number int64) decision {
 	return v
 }
 
-// row stores an order, and takes its piece if it lives.
+// row stores an order and takes its unit if it is live.
 func (g *stage) row(at location, user, number int64, status order.Status) {
 	g.t.Helper()
 	ctx := g.t.Context()
@@ -193,7 +193,7 @@ func (g *stage) row(at location, user, number int64, status order.Status) {
 	}
 }
 
-// tally is what a sale comes to in Redis.
+// tally returns the counters of a sale in Redis.
 func (g *stage) tally(at location) stockCount {
 	g.t.Helper()
 	got := g.admitter.count(g.t.Context(), []location{at})[0]
@@ -203,7 +203,7 @@ func (g *stage) tally(at location) stockCount {
 	return got
 }
 
-// holder is the order that a user has of a sale in Redis; "" if none.
+// holder returns the order of a user in Redis, or "".
 func (g *stage) holder(at location, user int64) string {
 	g.t.Helper()
 	held, err := g.Redis.HGet(g.t.Context(), g.admitter.keys.bucket(at.partition, at.voucher, at.bucketOf(user)), decimal(user)).Result()
@@ -213,7 +213,7 @@ func (g *stage) holder(at location, user int64) string {
 	return held
 }
 
-// losing returns a dialer whose connections end in place of the next n answers of Redis.
+// losing returns a dialer whose connections close instead of the next n replies of Redis.
 func losing(dial func(context.Context, string, string) (net.Conn, error), n *atomic.Int32) func(context.Context, string, string) (net.Conn, error) {
 	if dial == nil {
 		dial = new(net.Dialer).DialContext

@@ -8,7 +8,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// The statements that insert orders copy the terms of the voucher at that moment.
+// The statements that insert orders copy the current terms of the voucher.
 func TestOrdersKeepTermsOfTheirInsert(t *testing.T) {
 	const ann, bob, cid, dan = 1, 2, 3, 4
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
@@ -36,7 +36,7 @@ func TestOrdersKeepTermsOfTheirInsert(t *testing.T) {
 		}{
 			{"before the edit", first.Order, 0},
 			{"from the queue", second.Order, v.VoucherID + 70},
-			{"past Redis", past.Order, v.VoucherID + 70},
+			{"bypassed", past.Order, v.VoucherID + 70},
 			{"sold out", failed.Order, sold.VoucherID + 70},
 			{"lost", lost.Order, v.VoucherID + 70},
 		} {

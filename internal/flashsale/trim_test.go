@@ -9,8 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// What is decided goes as soon as nothing before it is under way, and what nobody has
-// read stays, whoever says that it is done behind it.
+// Decided entries leave the stream unless an earlier one is undecided. Unread entries stay even
+// if a later one is acknowledged.
 func TestOnlyDecidedEntriesLeaveTheStream(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on, func(*Config, *redisdb.RedisConfig) {})
@@ -31,27 +31,27 @@ func TestOnlyDecidedEntriesLeaveTheStream(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := g.Redis.XLen(t.Context(), stream).Val(); n != left {
-				t.Errorf("%s: %d are left, want %d", what, n, left)
+				t.Errorf("%s: got %d entries left, want %d", what, n, left)
 			}
 		}
-		ended("the second, while the first is under way", 5, ids[1])
-		ended("the first", 3, ids[0])
+		ended("second while the first is undecided", 5, ids[1])
+		ended("first", 3, ids[0])
 		stuck := &redis.XClaimArgs{Stream: stream, Group: group, Consumer: "b", Messages: ids[2:3]}
 		if err := g.Redis.Do(t.Context(), "XCLAIM", stuck.Stream, stuck.Group, stuck.Consumer, 0, ids[2], "IDLE", 10_000).Err(); err != nil {
 			t.Fatal(err)
 		}
-		ended("the fourth, while the third is stuck", 2, ids[3])
-		ended("the third", 1, ids[2])
-		ended("the third again", 1, ids[2])
-		ended("the fifth, which another server handed out", 0, ids[4])
+		ended("fourth while the third is late", 2, ids[3])
+		ended("third", 1, ids[2])
+		ended("third again", 1, ids[2])
+		ended("fifth, read from another server", 0, ids[4])
 		if err := g.Redis.Unlink(t.Context(), stream).Err(); err != nil {
 			t.Fatal(err)
 		}
-		ended("one that Redis forgot", 0, ids[0])
+		ended("missing entry", 0, ids[0])
 	})
 }
 
-// Without the group of consumers, each goes by itself.
+// Without the consumer group, each entry is deleted alone.
 func TestWithoutAGroupEntriesAreDeletedAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		g := newStage(t, on, func(*Config, *redisdb.RedisConfig) {})
@@ -62,7 +62,7 @@ func TestWithoutAGroupEntriesAreDeletedAlone(t *testing.T) {
 			t.Fatal(err)
 		}
 		if left := g.Redis.XRange(t.Context(), stream, "-", "+").Val(); len(left) != 1 || left[0].ID != first {
-			t.Errorf("left is %v, want the first", left)
+			t.Errorf("got %v left, want the first", left)
 		}
 	})
 }
