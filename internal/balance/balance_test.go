@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 
 const ann, admin = int64(11), int64(12)
 
-// open returns a service over tables that have two users.
+// open returns a service over tables with two users.
 func open(t *testing.T, on storetest.Stores) (*Service, storetest.Process) {
 	t.Helper()
 	p := storetest.Open(t, on)
@@ -48,7 +48,7 @@ func (s *Service) entries(t *testing.T) (amounts []int64) {
 func (s *Service) wantBalance(t *testing.T, want int64) {
 	t.Helper()
 	if got, err := s.Of(t.Context(), ann); err != nil || got != want {
-		t.Errorf("the balance is %d, %v; want %d", got, err, want)
+		t.Errorf("got balance %d, %v, want %d", got, err, want)
 	}
 }
 
@@ -64,22 +64,22 @@ func TestAdjustAddsEntriesAndTheirSum(t *testing.T) {
 			code   apierror.Code
 			want   int64
 		}{
-			{"a top-up", 500, "cash", ann, "", 500},
+			{"top-up", 500, "cash", ann, "", 500},
 			{"part of it", -200, "mistake", ann, "", 300},
-			{"more than there is", -301, "mistake", ann, Insufficient, 0},
-			{"nothing", 0, "nothing", ann, apierror.InvalidInput, 0},
+			{"more than the balance", -301, "mistake", ann, Insufficient, 0},
+			{"zero", 0, "nothing", ann, apierror.InvalidInput, 0},
 			{"no reason", 1, "  ", ann, apierror.InvalidInput, 0},
-			{"a long reason", 1, strings.Repeat("界", 201), ann, apierror.InvalidInput, 0},
-			{"the longest reason", 1, strings.Repeat("界", 200), ann, "", 301},
-			{"an unknown user", 1, "cash", 999, apierror.NotFound, 0},
-			{"too much at once", Max + 1, "cash", ann, apierror.InvalidInput, 0},
-			{"too much in all", Max, "cash", ann, apierror.InvalidInput, 0},
-			{"as much as there may be", Max - 301, "cash", ann, "", Max},
+			{"too long reason", 1, strings.Repeat("界", 201), ann, apierror.InvalidInput, 0},
+			{"longest reason", 1, strings.Repeat("界", 200), ann, "", 301},
+			{"unknown user", 1, "cash", 999, apierror.NotFound, 0},
+			{"amount above the maximum", Max + 1, "cash", ann, apierror.InvalidInput, 0},
+			{"balance above the maximum", Max, "cash", ann, apierror.InvalidInput, 0},
+			{"maximum balance", Max - 301, "cash", ann, "", Max},
 		} {
 			got, err := s.Adjust(t.Context(), Adjustment{UserID: tt.user, Amount: tt.amount, Reason: tt.reason, ActorID: admin})
 			refused, _ := errors.AsType[apierror.UserErrors](err)
 			if tt.code == "" && (err != nil || got != tt.want) || tt.code != "" && (len(refused) != 1 || refused[0].Code != tt.code) {
-				t.Errorf("%s: %d, %v; want %d, %s", tt.name, got, err, tt.want, tt.code)
+				t.Errorf("%s: got %d, %v, want %d, %s", tt.name, got, err, tt.want, tt.code)
 			}
 		}
 		if diff := cmp.Diff([]int64{500, -200, 1, Max - 301}, s.entries(t)); diff != "" {
@@ -88,12 +88,12 @@ func TestAdjustAddsEntriesAndTheirSum(t *testing.T) {
 		s.wantBalance(t, Max)
 		last := s.db.BalanceEntry.Query().Order(balanceentry.ByID()).FirstX(t.Context())
 		if last.ActorID == nil || *last.ActorID != admin || last.Reason != "cash" || last.Kind != balanceentry.KindADJUSTMENT {
-			t.Errorf("the entry is %v", last)
+			t.Errorf("got entry %v", last)
 		}
 	})
 }
 
-// Two processes pay and take away until nothing is left.
+// Two processes pay and subtract until the balance is empty.
 func TestABalanceIsNeverNegativeUnderRaces(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, _ := open(t, on)
@@ -128,14 +128,14 @@ func TestABalanceIsNeverNegativeUnderRaces(t *testing.T) {
 		}
 		g.Wait()
 		if n := paid.Load() + taken.Load(); n != 14 {
-			t.Errorf("%d payments and %d adjustments of 70 came out of 1000", paid.Load(), taken.Load())
+			t.Errorf("got %d payments and %d adjustments of 70 from 1000, want 14 together", paid.Load(), taken.Load())
 		}
 		var sum int64
 		for _, amount := range s.entries(t) {
 			sum += amount
 		}
 		if sum != 20 {
-			t.Errorf("the entries add up to %d, want 20", sum)
+			t.Errorf("got sum of entries %d, want 20", sum)
 		}
 		s.wantBalance(t, 20)
 	})
@@ -145,7 +145,7 @@ func TestTheDatabaseRefusesANegativeBalance(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, _ := open(t, on)
 		if err := s.db.Balance.Create().SetID(ann).SetAmount(-1).Exec(t.Context()); err == nil {
-			t.Error("a row of -1 was written")
+			t.Error("a balance of -1 was stored")
 		}
 	})
 }
@@ -161,7 +161,7 @@ func TestRefundReturnsOnlyWhatWasTaken(t *testing.T) {
 		pay := func(tx *ent.Tx) error {
 			ok, err := s.Pay(ctx, tx, ann, 7, 60)
 			if err == nil && !ok {
-				err = errors.New("the balance was too small")
+				err = errors.New("balance too low")
 			}
 			return err
 		}
@@ -172,7 +172,7 @@ func TestRefundReturnsOnlyWhatWasTaken(t *testing.T) {
 		refund := func(payment int64) error {
 			return in(func(tx *ent.Tx) error { return s.Refund(ctx, tx, ann, payment) })
 		}
-		// Versions before the ledger took nothing for this one.
+		// Payments before the ledger have no entry.
 		if err := refund(8); err != nil {
 			t.Error(err)
 		}
@@ -182,16 +182,16 @@ func TestRefundReturnsOnlyWhatWasTaken(t *testing.T) {
 		}
 		s.wantBalance(t, 100)
 		if err := refund(7); err == nil {
-			t.Error("it was refunded twice")
+			t.Error("a payment was refunded twice")
 		}
 		if err := in(pay); err == nil {
-			t.Error("it was paid twice")
+			t.Error("an attempt was paid twice")
 		}
 		s.wantBalance(t, 100)
 	})
 }
 
-// Money that a user paid must come back, also if an adjustment filled the balance meanwhile.
+// A refund must not fail because an adjustment filled the balance meanwhile.
 func TestRefundsMayExceedTheLargestBalance(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, _ := open(t, on)
@@ -214,7 +214,7 @@ func TestRefundsMayExceedTheLargestBalance(t *testing.T) {
 			in(func(tx *ent.Tx) error {
 				ok, err := s.Pay(ctx, tx, ann, payment, 60)
 				if !ok {
-					t.Errorf("payment %d is refused", payment)
+					t.Errorf("payment %d was refused", payment)
 				}
 				return err
 			})
@@ -226,7 +226,7 @@ func TestRefundsMayExceedTheLargestBalance(t *testing.T) {
 		in(func(tx *ent.Tx) error { return s.Refund(ctx, tx, ann, 7) })
 		s.wantBalance(t, Max+60)
 		if err := adjust(1); err == nil {
-			t.Error("an adjustment exceeds the largest balance")
+			t.Error("an adjustment exceeded the maximum balance")
 		}
 		pay(8)
 		if err := adjust(-1); err != nil {
@@ -267,7 +267,7 @@ func TestScanSetsBalanceToItsEntries(t *testing.T) {
 		}{{true, 1, 0, 70}, {false, 1, 1, 100}, {false, 0, 0, 100}} {
 			out, err := scans.RunOnce(ctx, s.Scans()[0], reconcile.Options{DryRun: tt.dry})
 			if err != nil || out.Compared != 2 || out.Found != tt.found || out.Repaired != tt.repaired {
-				t.Errorf("%+v: %+v, %v", tt, out, err)
+				t.Errorf("%+v: got %+v, %v", tt, out, err)
 			}
 			s.wantBalance(t, tt.balance)
 		}

@@ -6,13 +6,13 @@ func TestResultsHaveNames(t *testing.T) {
 	seen := map[string]bool{"": true}
 	for r := Stored; r <= OutOfStock; r++ {
 		if seen[r.String()] {
-			t.Errorf("the name of %d is %q", int(r), r)
+			t.Errorf("result %d: got name %q", int(r), r)
 		}
 		seen[r.String()] = true
 	}
 	for _, r := range []Result{-1, 0, OutOfStock + 1} {
 		if got := r.String(); got == "" || seen[got] {
-			t.Errorf("the name of %d is %q", int(r), got)
+			t.Errorf("result %d: got name %q", int(r), got)
 		}
 	}
 }

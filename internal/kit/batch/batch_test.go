@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// recorder is a Run that records its groups. It doubles each number.
+// recorder records the groups of Run, which doubles each number.
 type recorder struct {
 	hold  chan struct{} // nil: groups do not wait
 	fails func(group []int) error
@@ -52,7 +52,7 @@ type result struct {
 	err error
 }
 
-// gather calls Join with 0 to n-1 while the first call's group is held up, and returns the
+// gather calls Join with 0 to n-1 while the group of the first call blocks, and returns the
 // results. It runs in a synctest bubble.
 func gather(t *testing.T, b *Batcher[int, int], r *recorder, n int) []result {
 	t.Helper()
@@ -86,7 +86,7 @@ func TestConcurrentCallersShareAGroup(t *testing.T) {
 		results := gather(t, b, r, 8)
 		for i, got := range results {
 			if got != (result{2 * i, nil}) {
-				t.Errorf("call %d returned %v", i, got)
+				t.Errorf("call %d: got %v", i, got)
 			}
 		}
 		if diff := cmp.Diff([][]int{{0}, {1, 2, 3, 4}, {5, 6, 7}}, r.groups); diff != "" {
@@ -101,7 +101,7 @@ func TestBacklogStartsAnotherGroup(t *testing.T) {
 		b := New(r.run, Config{Max: 5, Groups: 2, Backlog: 3})
 		for i, got := range gather(t, b, r, 8) {
 			if got != (result{2 * i, nil}) {
-				t.Errorf("call %d returned %v", i, got)
+				t.Errorf("call %d: got %v", i, got)
 			}
 		}
 		if diff := cmp.Diff([][]int{{0}, {1, 2, 3}, {4, 5, 6, 7}}, r.groups); diff != "" {
@@ -119,7 +119,7 @@ func TestGroupsAreBounded(t *testing.T) {
 			synctest.Wait()
 		}
 		if calls, groups := b.Waiting(); calls != 4 || groups != 3 {
-			t.Errorf("%d calls wait, %d groups run", calls, groups)
+			t.Errorf("got %d waiting calls, %d running groups", calls, groups)
 		}
 		close(r.hold)
 		synctest.Wait()
@@ -134,7 +134,7 @@ func TestPatienceStartsAnotherGroup(t *testing.T) {
 		r := &recorder{hold: make(chan struct{})}
 		b := New(r.run, Config{Groups: 2, Patience: time.Second})
 		for i, pause := range []time.Duration{0, 0, time.Second - 1, 1} {
-			time.Sleep(pause) // the clock of the bubble
+			time.Sleep(pause) // clock of the bubble
 			go func() { _, _ = b.Join(t.Context(), i) }()
 			synctest.Wait()
 		}
@@ -159,7 +159,7 @@ func TestCallWithoutEndRunsItsGroup(t *testing.T) {
 	}, Config{})
 	for _, ctx := range []context.Context{context.WithoutCancel(t.Context()), t.Context()} {
 		if _, err := b.Join(ctx, 1); err != nil || own != (ctx.Done() == nil) {
-			t.Errorf("it ran there: %v, %v", own, err)
+			t.Errorf("own goroutine: got %v, %v", own, err)
 		}
 	}
 }
@@ -179,7 +179,7 @@ func TestBadCallFailsAlone(t *testing.T) {
 				want = result{0, bad}
 			}
 			if got != want {
-				t.Errorf("call %d returned %v", i, got)
+				t.Errorf("call %d: got %v", i, got)
 			}
 		}
 		if diff := cmp.Diff([][]int{{0}, {1, 2, 3, 4, 5, 6}, {1, 2, 3}, {1}, {2, 3}, {2}, {3}, {4, 5, 6}}, r.groups); diff != "" {
@@ -205,7 +205,7 @@ func TestFailedGroupIsRetriedOnce(t *testing.T) {
 				b := New(r.run, Config{Retryable: func(err error) bool { return errors.Is(err, deadlock) }})
 				for i, got := range gather(t, b, r, 3) {
 					if got != (result{2 * i, nil}) {
-						t.Errorf("call %d returned %v", i, got)
+						t.Errorf("call %d: got %v", i, got)
 					}
 				}
 				want := [][]int{{0}, {1, 2}, {1, 2}}
@@ -221,17 +221,17 @@ func TestFailedGroupIsRetriedOnce(t *testing.T) {
 }
 
 func TestSharedErrorIsNotSplit(t *testing.T) {
-	away := errors.New("away")
+	unavailable := errors.New("unavailable")
 	synctest.Test(t, func(t *testing.T) {
-		r := &recorder{fails: func([]int) error { return away }}
-		b := New(r.run, Config{Shared: func(err error) bool { return errors.Is(err, away) }})
+		r := &recorder{fails: func([]int) error { return unavailable }}
+		b := New(r.run, Config{Shared: func(err error) bool { return errors.Is(err, unavailable) }})
 		for i, got := range gather(t, b, r, 4) {
-			if got != (result{0, away}) {
-				t.Errorf("call %d returned %v", i, got)
+			if got != (result{0, unavailable}) {
+				t.Errorf("call %d: got %v", i, got)
 			}
 		}
 		if len(r.groups) != 2 {
-			t.Errorf("ran %v", r.groups)
+			t.Errorf("got groups %v", r.groups)
 		}
 	})
 }
@@ -265,7 +265,7 @@ func TestCancelledQueuedCallDoesNotRun(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 		if waiting, running := b.Waiting(); waiting != 0 || running != 1 {
-			t.Errorf("%d wait, %d groups run", waiting, running)
+			t.Errorf("got %d waiting calls, %d running groups", waiting, running)
 		}
 		close(r.hold)
 		synctest.Wait()
@@ -273,7 +273,7 @@ func TestCancelledQueuedCallDoesNotRun(t *testing.T) {
 			t.Error(diff)
 		}
 		if _, err := b.Join(ctx, 3); !errors.Is(err, context.Canceled) || len(r.groups) != 1 {
-			t.Errorf("a dead context: %v, groups %v", err, r.groups)
+			t.Errorf("ended context: got %v, groups %v", err, r.groups)
 		}
 	})
 }
@@ -326,7 +326,7 @@ func TestCallerMayLeaveARunningGroup(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 		if len(r.groups) != 2 || len(r.groups[1]) != 2 {
-			t.Errorf("ran %v", r.groups)
+			t.Errorf("got groups %v", r.groups)
 		}
 	})
 }
@@ -340,7 +340,7 @@ func TestRunCanceledRunsCallWithoutCaller(t *testing.T) {
 		ctx, leave := context.WithCancel(t.Context())
 		defer leave()
 		left := make(chan error, 1)
-		for i := range 2 { // the context of the second call ended before
+		for i := range 2 { // the context of the second call has already ended
 			go func() {
 				_, err := b.Join(ctx, 1+i)
 				left <- err
@@ -385,7 +385,7 @@ func TestWithdrawnCallHasItsOwnError(t *testing.T) {
 			}
 		}
 		if withdrawn != 1 {
-			t.Errorf("%d calls were withdrawn", withdrawn)
+			t.Errorf("got %d withdrawn calls, want 1", withdrawn)
 		}
 		if _, err := b.Join(ctx, 2); !errors.Is(err, unsent) || !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
@@ -426,11 +426,11 @@ func TestGroupHasATimeout(t *testing.T) {
 		all.Wait()
 		for i, got := range results {
 			if !errors.Is(got.err, context.DeadlineExceeded) {
-				t.Errorf("call %d returned %v", i, got)
+				t.Errorf("call %d: got %v", i, got)
 			}
 		}
 		if took := time.Since(begin); took != 2*time.Second || len(r.groups) != 2 {
-			t.Errorf("took %v for groups %v", took, r.groups)
+			t.Errorf("got %v for groups %v", took, r.groups)
 		}
 	})
 }
@@ -439,7 +439,7 @@ func TestNegativeTimeoutIsNone(t *testing.T) {
 	for timeout, limited := range map[time.Duration]bool{0: true, -1: false} {
 		b := New(func(ctx context.Context, _ []*Call[int, bool]) (func(), error) {
 			if _, ok := ctx.Deadline(); ok != limited {
-				t.Errorf("timeout %v: a deadline is %v", timeout, ok)
+				t.Errorf("timeout %v: got deadline %v", timeout, ok)
 			}
 			return nil, nil
 		}, Config{Timeout: timeout})
@@ -481,12 +481,12 @@ func TestAfterRunsNextToTheFollowingGroup(t *testing.T) {
 			synctest.Wait()
 		}
 		if started.Load() != 2 || returned.Load() != 0 {
-			t.Errorf("%d groups started, %d callers returned", started.Load(), returned.Load())
+			t.Errorf("got %d started groups, %d returned callers", started.Load(), returned.Load())
 		}
 		close(hold)
 		synctest.Wait()
 		if returned.Load() != 2 {
-			t.Errorf("%d callers returned", returned.Load())
+			t.Errorf("got %d returned callers, want 2", returned.Load())
 		}
 	})
 }
@@ -515,13 +515,13 @@ func TestWaitEndsWithTheLastGroup(t *testing.T) {
 			step()
 			synctest.Wait()
 			if over.Load() {
-				t.Fatal("it did not wait")
+				t.Fatal("Wait returned early")
 			}
 		}
 		close(follows)
 		synctest.Wait()
 		if !over.Load() {
-			t.Error("it still waits")
+			t.Error("Wait did not return")
 		}
 	})
 }
@@ -529,16 +529,16 @@ func TestWaitEndsWithTheLastGroup(t *testing.T) {
 func TestPanicIsAnError(t *testing.T) {
 	b := New(func(context.Context, []*Call[int, int]) (func(), error) { panic("oh") }, Config{})
 	if _, err := b.Join(t.Context(), 1); err == nil {
-		t.Error("no error")
+		t.Error("got no error")
 	}
 	b = New(func(context.Context, []*Call[int, int]) (func(), error) { return func() { panic("oh") }, nil }, Config{})
 	if _, err := b.Join(t.Context(), 1); err == nil {
-		t.Error("no error after the commit")
+		t.Error("got no error after the commit")
 	}
 }
 
-// Callers come, leave and fail at random: each gets the result of its own call, at most
-// once.
+// Callers arrive, cancel and fail at random. Each gets the result of its own call, which runs
+// at most once.
 func TestRandomCallersGetTheirOwnResults(t *testing.T) {
 	for name, cfg := range map[string]Config{
 		"one group": {Max: 20}, "several groups": {Max: 20, Groups: 3, Backlog: 4},
@@ -600,7 +600,7 @@ func randomCallers(t *testing.T, cfg Config) {
 					wrong = true
 				}
 				if wrong {
-					t.Errorf("call %d: %d, %v, done %d times", in, out, err, times)
+					t.Errorf("call %d: got %d, %v, done %d times", in, out, err, times)
 				}
 			}
 		})

@@ -26,16 +26,16 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// soon is how long what should happen at once may take on a busy machine.
+// soon is the timeout of fast operations on a busy machine.
 const soon = 10 * time.Second
 
-// A pgServer is a database for one test.
+// pgServer is a database for one test.
 type pgServer struct {
 	dsn   string
-	admin *sql.DB // looks at the sessions of the others
+	admin *sql.DB // reads the sessions of the others
 }
 
-// newPG makes a database.
+// newPG creates a database.
 func newPG(t *testing.T) pgServer {
 	t.Helper()
 	s := pgServer{dsn: testkit.Postgres(t)}
@@ -66,7 +66,7 @@ func (pgServer) pool(t *testing.T, dsn string, settings ...string) *sql.DB {
 	return db
 }
 
-// locker opens a Locker on a pool of its own, which it returns.
+// locker opens a Locker on its own pool, which it also returns.
 func (s pgServer) locker(t *testing.T, o lock.Options) (*lock.Locker, *sql.DB) {
 	t.Helper()
 	db := s.pool(t, s.dsn)
@@ -104,13 +104,13 @@ const (
 	pgEnd     = "SELECT count(pg_terminate_backend(pid, 5000)) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
 )
 
-// awaits waits until so many sessions wait for a lock.
+// awaits waits until n sessions wait for a lock.
 func (s pgServer) awaits(t *testing.T, n int) {
 	t.Helper()
 	testkit.Eventually(t, soon, func() bool { return s.one(t, pgWaiting) == n })
 }
 
-// isFree fails unless nobody holds or waits for a lock, soon.
+// isFree waits until no session holds or waits for a lock.
 func (s pgServer) isFree(t *testing.T) {
 	t.Helper()
 	testkit.Eventually(t, soon, func() bool { return s.one(t, pgHeld)+s.one(t, pgWaiting) == 0 })
@@ -132,19 +132,19 @@ func pgRelease(t *testing.T, lease *lock.Lease) {
 	}
 }
 
-// endOf waits until a lease's context ends, and returns its cause.
+// endOf waits for the end of a lease's context and returns its cause.
 func endOf(t *testing.T, lease *lock.Lease, within time.Duration) error {
 	t.Helper()
 	select {
 	case <-lease.Context().Done():
 		return context.Cause(lease.Context())
 	case <-time.After(within):
-		t.Fatalf("the context did not end within %v", within)
+		t.Fatalf("context did not end within %v", within)
 		return nil
 	}
 }
 
-// acquired is how an Acquire ended that was begun in the background.
+// acquired is the result of a background Acquire.
 type acquired struct {
 	lease *lock.Lease
 	err   error
@@ -166,7 +166,7 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	case got := <-from:
 		return got
 	case <-time.After(2 * soon):
-		t.Fatal("nothing came")
+		t.Fatal("timeout")
 		panic("unreachable")
 	}
 }
@@ -179,12 +179,12 @@ func TestPostgresHeldLockIsBusy(t *testing.T) {
 	for range 3 {
 		_, err := b.Try(t.Context(), "x")
 		if busy, ok := errors.AsType[*lock.BusyError](err); !ok || busy.Name != "x" {
-			t.Fatalf("want Busy, got %v", err)
+			t.Fatalf("got %v, want busy", err)
 		}
 	}
 	pgRelease(t, pgTry(t, b, "another name"))
 	if n := db.Stats().OpenConnections; n != 1 {
-		t.Errorf("%d connections for one attempt after the other", n)
+		t.Errorf("got %d connections for sequential attempts, want 1", n)
 	}
 	pgRelease(t, held)
 	pgRelease(t, pgTry(t, b, "x"))
@@ -195,10 +195,10 @@ func TestPostgresHeldLockIsBusy(t *testing.T) {
 	s.isFree(t)
 }
 
-// pgSession is what the server says about one of ours.
+// pgSession is the server's view of a session.
 type pgSession struct {
 	PID   int
-	Since time.Time // its latest statement began
+	Since time.Time // start of its latest statement
 }
 
 func (s pgServer) sessions(t *testing.T, where string) (all []pgSession) {
@@ -224,7 +224,7 @@ func (s pgServer) sessions(t *testing.T, where string) (all []pgSession) {
 
 func TestPostgresWakesFirstWaiterWithoutPolling(t *testing.T) {
 	s := newPG(t)
-	// They would end a wait of more than a moment.
+	// Both timeouts would end a longer wait.
 	settings := []string{"statement_timeout", "300", "lock_timeout", "300"}
 	holder := pgLocker(t, s.pool(t, s.dsn, settings...), lock.Options{TTL: time.Second})
 	held := pgTry(t, holder, "x")
@@ -237,19 +237,19 @@ func TestPostgresWakesFirstWaiterWithoutPolling(t *testing.T) {
 
 	const waiting, idle = "wait_event = 'advisory'", "state = 'idle'"
 	before := s.sessions(t, waiting)
-	for range 3 { // the holder renews, which others do not see
+	for range 3 { // the holder renews, which waiters do not see
 		renewed := s.sessions(t, idle)
 		testkit.Eventually(t, soon, func() bool { return !slices.Equal(renewed, s.sessions(t, idle)) })
 	}
 	if d := cmp.Diff(before, s.sessions(t, waiting)); d != "" {
-		t.Errorf("statements of those who wait (-before +later):\n%s", d)
+		t.Errorf("statements of waiters (-before +later):\n%s", d)
 	}
 
 	pgRelease(t, held)
 	for i, wait := range waits {
 		got := receive(t, wait)
 		if got.err != nil {
-			t.Fatalf("wait %d: %v", i, got.err)
+			t.Fatalf("waiter %d: %v", i, got.err)
 		}
 		s.awaits(t, len(waits)-1-i)
 		pgRelease(t, got.lease)
@@ -261,7 +261,7 @@ func TestPostgresCancelledWaitLeavesNothing(t *testing.T) {
 	s := newPG(t)
 	seed := testkit.Seed(t)
 	draw := rand.New(rand.NewPCG(seed, 0))
-	o := lock.Options{TTL: time.Minute} // what is left would not end by itself while the test waits
+	o := lock.Options{TTL: time.Minute} // a leftover would not expire during the test
 	holder, holders := s.locker(t, o)
 	waiter, waiters := s.locker(t, o)
 	granted, cancelled := 0, 0
@@ -347,16 +347,16 @@ func TestPostgresCallsEndWithTheirContext(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 			defer cancel()
 			if err := tt.call(ctx); !errors.Is(err, tt.want) {
-				t.Errorf("want %v, got %v", tt.want, err)
+				t.Errorf("got %v, want %v", err, tt.want)
 			}
 		})
 	}
-	// Within is the end of a wait too, by another error.
+	// WithWait also ends a wait, with another error.
 	_, err := b.Acquire(t.Context(), "x", lock.WithWait(2*time.Second))
 	if _, ok := errors.AsType[*lock.BusyError](err); !ok {
-		t.Errorf("want Busy, got %v", err)
+		t.Errorf("got %v, want busy", err)
 	}
-	s.awaits(t, 0) // though the lock is still held
+	s.awaits(t, 0) // although the lock is still held
 	pgRelease(t, held)
 	s.isFree(t)
 }
@@ -367,8 +367,8 @@ func TestPostgresLockExpires(t *testing.T) {
 		options lock.Options
 		given   []lock.Option
 	}{
-		{"held for as long as any lock may be", lock.Options{TTL: time.Second, MaxHold: 1500 * time.Millisecond}, nil},
-		{"taken for a time", lock.Options{}, []lock.Option{lock.WithTTL(1500 * time.Millisecond)}},
+		{"maximum hold", lock.Options{TTL: time.Second, MaxHold: 1500 * time.Millisecond}, nil},
+		{"TTL of the lock", lock.Options{}, []lock.Option{lock.WithTTL(1500 * time.Millisecond)}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -378,16 +378,16 @@ func TestPostgresLockExpires(t *testing.T) {
 			held := pgTry(t, a, "x", tt.given...)
 			wait := pgAcquire(t.Context(), b, "x")
 			if err := endOf(t, held, soon); !errors.Is(err, lock.ErrMaxHold) {
-				t.Errorf("want ErrMaxHold, got %v", err)
+				t.Errorf("got %v, want ErrMaxHold", err)
 			}
 			got := receive(t, wait)
 			if got.err != nil {
 				t.Fatal(got.err)
 			}
 			pgRelease(t, got.lease)
-			testkit.Eventually(t, soon, func() bool { return db.Stats().OpenConnections == 0 }) // it is nobody's
+			testkit.Eventually(t, soon, func() bool { return db.Stats().OpenConnections == 0 }) // discarded
 			if err := held.Release(t.Context()); !errors.Is(err, lock.ErrMaxHold) {
-				t.Errorf("want ErrMaxHold, got %v", err)
+				t.Errorf("got %v, want ErrMaxHold", err)
 			}
 			s.isFree(t)
 		})
@@ -401,17 +401,17 @@ func TestPostgresHolderDetectsEndedSession(t *testing.T) {
 	held := pgTry(t, a, "x")
 	begin := time.Now()
 	if n := s.one(t, pgEnd); n != 1 {
-		t.Fatalf("%d sessions", n)
+		t.Fatalf("got %d sessions", n)
 	}
 	if err := endOf(t, held, soon); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("want ErrLost, got %v", err)
+		t.Errorf("got %v, want ErrLost", err)
 	}
 	if took := time.Since(begin); took > ttl/3+time.Second {
-		t.Errorf("told after %v, the TTL is %v", took, ttl)
+		t.Errorf("detected after %v, want less than a third of the TTL %v", took, ttl)
 	}
 	for range 2 {
 		if err := held.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("want ErrLost, got %v", err)
+			t.Errorf("got %v, want ErrLost", err)
 		}
 	}
 	if d := cmp.Diff(lock.Stats{Acquired: 1, Lost: 1}, a.Stats()); d != "" {
@@ -426,14 +426,14 @@ func TestPostgresReleaseOfEndedSessionFails(t *testing.T) {
 	s.one(t, pgEnd)
 	for range 2 {
 		if err := held.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
-			t.Errorf("want ErrLost, got %v", err)
+			t.Errorf("got %v, want ErrLost", err)
 		}
 	}
 	if d := cmp.Diff(lock.Stats{Acquired: 1, Lost: 1}, a.Stats()); d != "" {
 		t.Errorf("counts (-want +got):\n%s", d)
 	}
 	if n := db.Stats().InUse; n != 0 {
-		t.Errorf("%d connections in use", n)
+		t.Errorf("got %d connections in use, want 0", n)
 	}
 }
 
@@ -449,7 +449,7 @@ func TestPostgresBrokenPoolConnectionsAreReplaced(t *testing.T) {
 		pgRelease(t, lease)
 	}
 	if n := s.one(t, pgEnd); n != 4 {
-		t.Fatalf("%d sessions", n)
+		t.Fatalf("got %d sessions", n)
 	}
 	pgRelease(t, pgTry(t, a, "x"))
 	s.isFree(t)
@@ -467,12 +467,12 @@ func TestPostgresConnectionIsResetAfterRelease(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got != want {
-			t.Errorf("the pool's connection has a %s of %s, not %s", name, got, want)
+			t.Errorf("%s: got %s, want %s", name, got, want)
 		}
 	}
 }
 
-// hanging is a way to the server that can be made to carry nothing.
+// hanging opens a pool on a link that can stop to carry data.
 func (s pgServer) hanging(t *testing.T) (*cachetest.Link, *sql.DB) {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pg") //nolint:usetesting // short enough for a socket
@@ -506,21 +506,21 @@ func TestPostgresHangDelaysNoCaller(t *testing.T) {
 
 	begin := time.Now()
 	if err := released.Release(t.Context()); err == nil {
-		t.Error("a server that does not answer released a lock")
+		t.Error("a hanging server released a lock")
 	}
 	if took := time.Since(begin); took > ttl/2+time.Second {
 		t.Errorf("Release took %v", took)
 	}
 	if err := endOf(t, held, soon); !errors.Is(err, lock.ErrLost) {
-		t.Errorf("want ErrLost, got %v", err)
+		t.Errorf("got %v, want ErrLost", err)
 	}
-	// The server has not heard of any of this, and gives the lock to others.
+	// The server has not received any of this, and gives the lock to others.
 	got := receive(t, wait)
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
 	if got.at.Before(held.Until()) {
-		t.Errorf("the next holder came %v before the lock's end", held.Until().Sub(got.at))
+		t.Errorf("next holder came %v before the expiry", held.Until().Sub(got.at))
 	}
 	pgRelease(t, got.lease)
 	for name, call := range map[string]func(context.Context) error{
@@ -530,7 +530,7 @@ func TestPostgresHangDelaysNoCaller(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 		begin := time.Now()
 		if err := call(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%s: want its context's end, got %v", name, err)
+			t.Errorf("%s: got %v, want the end of its context", name, err)
 		}
 		if took := time.Since(begin); took > soon/2 {
 			t.Errorf("%s took %v", name, took)
@@ -543,7 +543,7 @@ func TestPostgresHangDelaysNoCaller(t *testing.T) {
 		t.Errorf("Release took %v", took)
 	}
 	s.isFree(t)
-	link.Set(cachetest.Cut) // so that nothing hangs when the Locker is closed
+	link.Set(cachetest.Cut) // lets Close return
 }
 
 func TestPostgresLostGrantIsReleased(t *testing.T) {
@@ -551,8 +551,8 @@ func TestPostgresLostGrantIsReleased(t *testing.T) {
 		name  string
 		after func(*cachetest.Link)
 	}{
-		{"the network comes back", func(l *cachetest.Link) { l.Set(cachetest.Healthy) }},
-		{"it does not", func(*cachetest.Link) {}},
+		{"network recovers", func(l *cachetest.Link) { l.Set(cachetest.Healthy) }},
+		{"network stays down", func(*cachetest.Link) {}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -570,7 +570,7 @@ func TestPostgresLostGrantIsReleased(t *testing.T) {
 			testkit.Eventually(t, soon, func() bool { return s.one(t, pgWaiting) == 0 && s.one(t, pgHeld) == 1 })
 			cancel()
 			if got := receive(t, wait); !errors.Is(got.err, context.Canceled) {
-				t.Errorf("want its context's end, got %v", got.err)
+				t.Errorf("got %v, want the end of its context", got.err)
 			}
 			tt.after(link)
 			s.isFree(t)

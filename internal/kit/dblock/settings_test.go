@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// The pool gives the connections of a lock to other statements later.
+// The pool reuses the connections of a lock for other statements.
 func TestConnectionsReturnWithTheirSettings(t *testing.T) {
 	db, err := sql.Open("postgres", testkit.Postgres(t)+"&statement_timeout=54321&idle_session_timeout=65432")
 	if err != nil {
@@ -28,7 +28,7 @@ func TestConnectionsReturnWithTheirSettings(t *testing.T) {
 	}
 	_, err = locks.Try(t.Context(), "x")
 	if _, busy := errors.AsType[*lock.BusyError](err); !busy {
-		t.Fatalf("a second holder got %v", err)
+		t.Fatalf("second holder: got %v, want busy", err)
 	}
 	check := func(after string) {
 		t.Helper()
@@ -37,7 +37,7 @@ func TestConnectionsReturnWithTheirSettings(t *testing.T) {
 			t.Fatal(err)
 		}
 		if statement != "54321ms" || idle != "65432ms" {
-			t.Errorf("after %s: statement_timeout is %s, idle_session_timeout is %s", after, statement, idle)
+			t.Errorf("after %s: got statement_timeout %s, idle_session_timeout %s", after, statement, idle)
 		}
 	}
 	check("a busy lock")
@@ -46,6 +46,6 @@ func TestConnectionsReturnWithTheirSettings(t *testing.T) {
 	}
 	check("a release")
 	if n := db.Stats().OpenConnections; n != 2 {
-		t.Errorf("%d connections are open, want both", n)
+		t.Errorf("got %d open connections, want 2", n)
 	}
 }

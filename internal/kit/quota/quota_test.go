@@ -23,15 +23,15 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const ann, bob = int64(7), int64(8) // users
 
-// process is the limits of one process.
+// process has the limits of one process.
 type process struct {
 	*Set
 	rdb redis.UniversalClient
 	reg *prometheus.Registry
 
 	mu      sync.Mutex
-	created time.Time // of all accounts
-	unknown bool      // the age of accounts
+	created time.Time // creation time of all accounts
+	unknown bool      // the age of accounts is unknown
 }
 
 func open(t *testing.T, on storetest.Stores) *process {
@@ -42,7 +42,7 @@ func open(t *testing.T, on storetest.Stores) *process {
 	return p
 }
 
-var errNoUsers = errors.New("users cannot be read")
+var errNoUsers = errors.New("read users")
 
 func (p *process) createdAt(context.Context, int64) (time.Time, error) {
 	p.mu.Lock()
@@ -59,7 +59,7 @@ func (p *process) age(age time.Duration) {
 	p.created = time.Now().Add(-age)
 }
 
-// counter returns the value of a counter, "" if there is none.
+// counter returns the value of a counter, or "".
 func (p *process) counter(t *testing.T, l *Limit, user int64) string {
 	t.Helper()
 	n, err := p.rdb.Get(t.Context(), l.key(user)).Result()
@@ -69,7 +69,7 @@ func (p *process) counter(t *testing.T, l *Limit, user int64) string {
 	return n
 }
 
-// failed returns how many failures of an operation are counted.
+// failed returns the number of failures of an operation.
 func (p *process) failed(t *testing.T, doing string) (n float64) {
 	t.Helper()
 	families, err := p.reg.Gather()
@@ -86,7 +86,7 @@ func (p *process) failed(t *testing.T, doing string) (n float64) {
 	return n
 }
 
-// take writes until the limit refuses, at most 1000 times, and returns how often.
+// take counts writes until a refusal, at most 1000, and returns their number.
 func take(t *testing.T, l *Limit, user int64) int {
 	t.Helper()
 	for n := range 1000 {
@@ -98,7 +98,7 @@ func take(t *testing.T, l *Limit, user int64) int {
 	return 1000
 }
 
-// refusal returns the one reason of a refusal.
+// refusal returns the only error of a refusal.
 func refusal(t *testing.T, err error) apierror.UserError {
 	t.Helper()
 	why, ok := errors.AsType[apierror.UserErrors](err)
@@ -123,21 +123,21 @@ func TestProcessesShareALimit(t *testing.T) {
 		}
 		all.Wait()
 		if n := allowed.Load(); n != 5 {
-			t.Errorf("%d writes are allowed, want 5", n)
+			t.Errorf("got %d allowed writes, want 5", n)
 		}
 		why := refusal(t, limits[0].Take(t.Context(), ann).Wait())
 		if why.RetryAfter <= 0 || why.RetryAfter > Window || *why.RetryAfterSeconds() < 1 || !strings.Contains(why.Message, "60 minutes") {
-			t.Errorf("the refusal is %+v", why)
+			t.Errorf("got refusal %+v", why)
 		}
 		ttl, err := one.rdb.PTTL(t.Context(), limits[0].key(ann)).Result()
 		if err != nil || ttl <= 0 || ttl > Window {
-			t.Errorf("the counter lives for %v, %v", ttl, err)
+			t.Errorf("got TTL %v, %v", ttl, err)
 		}
 		if n := take(t, limits[1], bob); n != 5 {
-			t.Errorf("another user has %d writes, want 5", n)
+			t.Errorf("another user: got %d writes, want 5", n)
 		}
 		if n := take(t, one.Limit("comments", 3), ann); n != 3 {
-			t.Errorf("another kind has %d writes, want 3", n)
+			t.Errorf("another kind: got %d writes, want 3", n)
 		}
 	})
 }
@@ -163,17 +163,17 @@ func TestYoungAccountsHaveATenth(t *testing.T) {
 			user := int64(100 + i)
 			l := p.Limit("notes", tt.perHour)
 			if got := take(t, l, user); got != tt.want {
-				t.Errorf("%+v: %d writes are allowed", tt, got)
+				t.Errorf("%+v: got %d allowed writes", tt, got)
 			}
 			p.unknown = false
 		}
-		// Refused writes do not use the place that the account has when it is older.
+		// Refused writes do not count towards the full limit of the older account.
 		p.age(0)
 		l := p.Limit("notes", 60)
 		take(t, l, ann)
 		refusal(t, l.Take(t.Context(), ann).Wait())
 		if n := p.counter(t, l, ann); n != "6" {
-			t.Errorf("the counter is %q, want 6", n)
+			t.Errorf("got counter %q, want 6", n)
 		}
 	})
 }
@@ -193,16 +193,16 @@ func TestReleaseUncountsAWriteOnce(t *testing.T) {
 			first.Release(t.Context())
 		}
 		if n := p.counter(t, l, ann); n != "1" {
-			t.Errorf("the counter is %q, want 1", n)
+			t.Errorf("got counter %q, want 1", n)
 		}
 		if n := take(t, l, ann); n != 1 {
-			t.Errorf("%d more writes are allowed, want 1", n)
+			t.Errorf("got %d more writes, want 1", n)
 		}
-		// The hour ended before the write failed.
+		// The counter expires before the write fails.
 		p.rdb.Unlink(t.Context(), l.key(ann))
 		second.Release(t.Context())
 		if n := p.counter(t, l, ann); n != "" {
-			t.Errorf("there is a counter of %q without an expiry", n)
+			t.Errorf("got counter %q without an expiry, want none", n)
 		}
 	})
 }
@@ -216,15 +216,15 @@ func TestWritesContinueWithoutRedis(t *testing.T) {
 		for range 3 {
 			use := l.Take(t.Context(), ann)
 			if err := use.Wait(); err != nil {
-				t.Fatalf("a write is refused: %v", err)
+				t.Fatalf("got %v, want an allowed write", err)
 			}
 			use.Release(t.Context())
 		}
 		if n := p.failed(t, doingTake); n != 3 {
-			t.Errorf("%v failures are counted, want 3", n)
+			t.Errorf("got %v failures, want 3", n)
 		}
 		if n := p.failed(t, doingRelease); n != 0 {
-			t.Errorf("%v writes are taken back that were not counted", n)
+			t.Errorf("got %v failed releases of uncounted writes, want 0", n)
 		}
 	})
 }
@@ -240,11 +240,11 @@ func TestTakeDoesNotWaitForRedis(t *testing.T) {
 			<-answer
 			return nil
 		}})
-		use := l.Take(t.Context(), ann) // would wait forever
+		use := l.Take(t.Context(), ann) // must not block
 		<-arrived
 		select {
 		case <-use.done:
-			t.Error("the write is counted before Redis answers")
+			t.Error("the write was counted before the reply of Redis")
 		default:
 		}
 		close(answer)
