@@ -29,13 +29,13 @@ func admitOf(n int) admitCall { return admitCall{args: []any{n}} }
 func TestConcurrentAdmissionsShareARoundTrip(t *testing.T) {
 	const callers = 1000
 	release := make(chan struct{})
-	var trips, under, most, sent atomic.Int32
+	var trips, running, peak, sent atomic.Int32
 	g := newAdmissions(func(_ context.Context, calls admitCalls) (func(), error) {
 		trips.Add(1)
 		sent.Add(int32(len(calls))) //nolint:gosec // at most maxTripCalls
-		n := under.Add(1)
-		defer under.Add(-1)
-		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		n := running.Add(1)
+		defer running.Add(-1)
+		for m := peak.Load(); n > m && !peak.CompareAndSwap(m, n); m = peak.Load() {
 		}
 		if len(calls) > maxTripCalls {
 			t.Errorf("got %d admissions in a round trip, want at most %d", len(calls), maxTripCalls)
@@ -62,7 +62,7 @@ func TestConcurrentAdmissionsShareARoundTrip(t *testing.T) {
 	if n := trips.Load(); n > callers/10 || n < callers/maxTripCalls {
 		t.Errorf("got %d round trips", n)
 	}
-	if n := most.Load(); n > maxTrips {
+	if n := peak.Load(); n > maxTrips {
 		t.Errorf("got %d parallel round trips, want at most %d", n, maxTrips)
 	}
 }

@@ -90,7 +90,7 @@ func testAdmitReturnsTheSaleState(t *testing.T, on storetest.Stores) {
 			if tt.spoil != nil {
 				tt.spoil(g, at, number)
 			}
-			before := g.tally(at)
+			before := g.stockCount(at)
 			try := g.try(at, mine, number)
 			try.Key = tt.key
 			got, err := g.admitter.admit(t.Context(), try)
@@ -103,7 +103,7 @@ func testAdmitReturnsTheSaleState(t *testing.T, on storetest.Stores) {
 			if got.code != tt.want {
 				t.Errorf("got code %s, want %s", got.code, tt.want)
 			}
-			after, fresh := g.tally(at), tt.want == admitted && tt.name != "repeated call"
+			after, fresh := g.stockCount(at), tt.want == admitted && tt.name != "repeated call"
 			if want := map[bool]int{true: 1}[fresh]; after.buyers-before.buyers != want || before.stock-after.stock != want {
 				t.Errorf("got %+v after %+v, want %d units to move", before, after, want)
 			}
@@ -314,7 +314,7 @@ func testEditsMoveStockByTheirDifference(t *testing.T, on storetest.Stores) {
 					t.Errorf("%s: got %v, want %v", step, reply, tt.replies[i])
 				}
 			}
-			got := g.tally(at)
+			got := g.stockCount(at)
 			if d := cmp.Diff(tt.want, state{got.stock, got.initial, got.seq}); d != "" {
 				t.Errorf("(-want +got)\n%s", d)
 			}
@@ -377,7 +377,7 @@ func testStockMovesOnlyWithItsBuyer(t *testing.T, on storetest.Stores) {
 				has[user] = number
 			}
 		}
-		if got := g.tally(at); got.stock+got.buyers != 20 || got.buyers != len(has) {
+		if got := g.stockCount(at); got.stock+got.buyers != 20 || got.buyers != len(has) {
 			t.Fatalf("step %d: %+v, want %d buyers of 20", step, got, len(has))
 		}
 	}
@@ -412,7 +412,7 @@ func testManyHoldsMoveInBatches(t *testing.T, on storetest.Stores) {
 	if moved, err := g.admitter.release(t.Context(), at, holds); err != nil || moved != 1201 {
 		t.Errorf("released %d, %v", moved, err)
 	}
-	if got := g.tally(at); got.stock != 3000 || got.buyers != 0 {
+	if got := g.stockCount(at); got.stock != 3000 || got.buyers != 0 {
 		t.Errorf("%+v", got)
 	}
 }
@@ -435,7 +435,7 @@ func TestWindow18LostReplyLosesNoOrder(t *testing.T) {
 			if v.code != admitted || v.order != number || v.at.IsZero() {
 				t.Errorf("try %d: got %+v, want its own order, admitted", i, v)
 			}
-			if got := g.tally(at); got.stock != 0 || got.buyers != 1 {
+			if got := g.stockCount(at); got.stock != 0 || got.buyers != 1 {
 				t.Errorf("try %d: %+v", i, got)
 			}
 			if n, err := g.Redis.XLen(t.Context(), g.admitter.keys.orders(at.partition)).Result(); err != nil || n == 0 {

@@ -369,7 +369,7 @@ func (s *Service) Certify(ctx context.Context) error {
 // certify runs once. It returns true if another process is comparing a partition.
 func (s *Service) certify(ctx context.Context) (again bool, err error) {
 	certs := s.admitter.certs
-	doubts := certs.snapshotSuspects() // first: a suspicion from here on invalidates the certificate
+	suspects := certs.snapshotSuspects() // first: a suspicion from here on invalidates the certificate
 	before := certs.current.Load()
 	seen := s.admitter.probe(ctx)
 	certs.recordProbe(seen)
@@ -382,10 +382,10 @@ func (s *Service) certify(ctx context.Context) (again bool, err error) {
 		case got.err != nil: // existing connections stay valid
 			marker, e = before.marker(p), got.err
 		case got.evicts():
-		case markedFor(got.marker, got.incarnation) && !doubts[p].suspect:
+		case markedFor(got.marker, got.incarnation) && !suspects[p].suspect:
 			marker = got.marker
 		default:
-			marker, e = s.reconcilePartition(ctx, p, got.incarnation, doubts[p].suspect)
+			marker, e = s.reconcilePartition(ctx, p, got.incarnation, suspects[p].suspect)
 			again = again || (marker == "" && e == nil)
 		}
 		err = errors.Join(err, e)
@@ -394,7 +394,7 @@ func (s *Service) certify(ctx context.Context) (again bool, err error) {
 			cert.servers[incarnation] = true
 		}
 	}
-	again = !certs.publish(doubts, cert) || again
+	again = !certs.publish(suspects, cert) || again
 	for p, marker := range cert.markers {
 		s.m.setClosed(p, marker == "")
 	}

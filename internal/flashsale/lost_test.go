@@ -156,7 +156,7 @@ func (g *stage) wantHeld(at location, orders map[int64]int64, users ...int64) {
 // checkSale fails the test unless stock and buyers add up to the initial stock.
 func (g *stage) checkSale(at location, initial, buyers int) {
 	g.t.Helper()
-	if got := g.tally(at); !got.complete || got.stock+got.buyers != initial || got.initial != initial || got.buyers != buyers {
+	if got := g.stockCount(at); !got.complete || got.stock+got.buyers != initial || got.initial != initial || got.buyers != buyers {
 		g.t.Errorf("got %+v in Redis, want %d buyers of %d", got, buyers, initial)
 	}
 }

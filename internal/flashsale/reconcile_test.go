@@ -205,7 +205,7 @@ func TestWindow13UnstoredEditIsReverted(t *testing.T) {
 		}
 		g.rounds(1)
 		g.checkSale(at, 10, 3)
-		if got := g.tally(at); got.seq != 1 {
+		if got := g.stockCount(at); got.seq != 1 {
 			t.Errorf("got edit %d, want 1", got.seq)
 		}
 	})
@@ -505,7 +505,7 @@ func TestSalesOfManyBucketsTakeTurns(t *testing.T) {
 			last = g.open(big)
 		}
 		spoil := func(at location) { g.set(g.admitter.keys.stock(at.partition, at.voucher), 5) }
-		stock := func(at location) int { return g.tally(at).stock }
+		stock := func(at location) int { return g.stockCount(at).stock }
 		c := new(traffic)
 		g.Redis.AddHook(c)
 		r := &reconciler{s: g.Service, suspect: map[int64]mismatch{}}
@@ -599,7 +599,7 @@ func TestCompareSaleIsSafeUnderTraffic(t *testing.T) {
 		stop()
 		compared.Wait()
 		g.unlink(g.admitter.keys.orders(at.partition))
-		if got := g.tally(at); got.stock+got.buyers != 400 || got.buyers < 200 {
+		if got := g.stockCount(at); got.stock+got.buyers != 400 || got.buyers < 200 {
 			t.Errorf("got %+v, want at least 200 buyers, and 400 units together", got)
 		}
 	})
@@ -640,7 +640,7 @@ func TestReconcileRunsUntilItIsStopped(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- g.Reconcile(ctx) }()
-		testkit.Eventually(t, 20*time.Second, func() bool { return g.tally(at).complete })
+		testkit.Eventually(t, 20*time.Second, func() bool { return g.stockCount(at).complete })
 		stop()
 		if err := <-done; err != nil {
 			t.Error(err)

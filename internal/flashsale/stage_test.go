@@ -193,8 +193,8 @@ func (g *stage) row(at location, user, number int64, status order.Status) {
 	}
 }
 
-// tally returns the counters of a sale in Redis.
-func (g *stage) tally(at location) stockCount {
+// stockCount returns the counters of a sale in Redis.
+func (g *stage) stockCount(at location) stockCount {
 	g.t.Helper()
 	got := g.admitter.count(g.t.Context(), []location{at})[0]
 	if got.err != nil {
