@@ -12,13 +12,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/optional"
 )
 
-// field is what an argument that may be left out says of a field.
+// field converts an optional argument.
 func field[T any](o graphql.Omittable[*T]) optional.Field[T] {
 	return optional.Field[T]{Given: o.IsSet(), Value: o.Value()}
 }
 
-// ofViewer reads what is the viewer's own, once, and puts it where among the
-// users the viewer stands. For the others it stays null.
+// ofViewer reads a private value of the viewer once and sets it in to at each position
+// where users contains the viewer. Other positions stay nil.
 func ofViewer[V any](ctx context.Context, users []*account.User, to []*V, read func(me int64) (*V, error)) error {
 	me := viewer(ctx).ID
 	var own *V
@@ -37,8 +37,8 @@ func ofViewer[V any](ctx context.Context, users []*account.User, to []*V, read f
 	return nil
 }
 
-// shownRole returns the role of a user as a viewer sees it. Merchants are public, because
-// their shops are. A list of administrators is of use only to attackers.
+// shownRole returns the role of a user as the viewer sees it. Merchants are public, as
+// their shops are. Administrators stay hidden from other users.
 func shownRole(u *account.User, viewer int64) *account.Role {
 	if u.ID == viewer || u.Role == account.Merchant {
 		return &u.Role
@@ -46,8 +46,7 @@ func shownRole(u *account.User, viewer int64) *account.Role {
 	return nil
 }
 
-// profileChanges puts the arguments of updateProfile together as the room wants
-// them.
+// profileChanges converts the arguments of updateProfile.
 func profileChanges(in model.UpdateProfileInput) account.Changes {
 	return account.Changes{
 		Nickname: field(in.Nickname), AvatarURL: field(in.AvatarURL), City: field(in.City), Bio: field(in.Bio),
@@ -55,11 +54,11 @@ func profileChanges(in model.UpdateProfileInput) account.Changes {
 	}
 }
 
-// deviceCookie names the cookie by which a device is known that has signed in before.
+// deviceCookie is the name of the cookie with the device token.
 const deviceCookie = "tandian_device"
 
-// originOf returns the client of a request, with its device token. The operations of a socket
-// have no headers: no device is known there.
+// originOf returns the client of a request. Operations on a WebSocket have no headers,
+// and so no device token.
 func originOf(ctx context.Context) account.Origin {
 	from := account.Origin{Network: callerOf(ctx).address, Remembers: door.TakesCookies(ctx)}
 	if !graphql.HasOperationContext(ctx) {
@@ -73,9 +72,9 @@ func originOf(ctx context.Context) account.Origin {
 	return from
 }
 
-// keepDevice sets the cookie of a device after a login. Browsers send it to the API of
-// this origin alone, and never for pages of other sites.
-func keepDevice(ctx context.Context, token string) {
+// setDeviceCookie sets the device cookie after a login. Browsers send it only to the API
+// of this origin, and not for requests from other sites.
+func setDeviceCookie(ctx context.Context, token string) {
 	if token != "" {
 		door.SetCookie(ctx, http.Cookie{
 			Name: deviceCookie, Value: token, Path: "/graphql", MaxAge: int(account.DeviceLife.Seconds()), SameSite: http.SameSiteStrictMode,

@@ -34,7 +34,7 @@ func (r *mutationResolver) Login(ctx context.Context, input model.LoginInput) (*
 		return &model.LoginPayload{UserErrors: wrong}, err
 	}
 	caller.become(login.Viewer)
-	keepDevice(ctx, login.DeviceToken)
+	setDeviceCookie(ctx, login.DeviceToken)
 	return &model.LoginPayload{Token: &login.Token, User: login.User}, nil
 }
 

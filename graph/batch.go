@@ -16,26 +16,24 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// loadSiblings answers a batch field for all objects of the request that stand in the same
-// place: for all nodes of a connection, for the authors of all these nodes, for the
-// comments on all of them.
+// loadSiblings loads a batch field for all sibling objects of the request at once: for
+// all nodes of a connection, for the authors of these nodes, for the comments on them.
 //
-// gqlgen batches a field over the elements of one list, but the nodes of a connection
-// are no list: they are each a field of an edge, and without help every node would be
-// answered on its own, and so would every list below a node. The edges are a list (their
-// field "node" is a batch field only so that gqlgen keeps the list at hand). So the
-// first object that asks loads for all of them, and the others take their part. A
-// dataloader would have to wait, and to guess when the page is complete.
+// gqlgen batches a field over the elements of one list. The nodes of a connection are no
+// list, because each is a field of its edge. The edges are one (their field "node" is a
+// batch field only so that gqlgen passes the list on). So the first object loads for all
+// siblings, and the others take their values. A dataloader would have to wait and to guess
+// when the page is complete.
 func loadSiblings[P, V any](ctx context.Context, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
 	field := graphql.GetFieldContext(ctx)
-	if field == nil { // a plan asks for all objects at once
+	if field == nil { // a plan passes all objects at once
 		return load(objs)
 	}
 	return loadSiblingsAs(ctx, field.Field.Alias, objs, load)
 }
 
-// loadSiblingsAs is beside for several fields that are answered by one load, under one name,
-// which no client can give a field.
+// loadSiblingsAs is loadSiblings for several fields that share one load. No field alias
+// can be equal to name.
 func loadSiblingsAs[P, V any](ctx context.Context, name string, objs []*P, load func([]*P) ([]V, error)) ([]V, error) {
 	if values, ok, err := plan.Shared(ctx, name, objs, load); ok {
 		return values, err
@@ -63,7 +61,7 @@ func loadSiblingsAs[P, V any](ctx context.Context, name string, objs []*P, load 
 	part := make([]V, len(objs))
 	for i, obj := range objs {
 		n, known := index[obj]
-		if !known { // it does not stand there after all
+		if !known { // not a sibling
 			return load(objs)
 		}
 		if a.err != nil {
@@ -74,8 +72,8 @@ func loadSiblingsAs[P, V any](ctx context.Context, name string, objs []*P, load 
 	return part, nil
 }
 
-// distinct are the objects of one type among what fields were answered with, each once,
-// and where they are.
+// distinct returns the objects of one type in among without repetitions, and their
+// indexes in all.
 func distinct[P any](among any) (all []*P, index map[*P]int) {
 	index = map[*P]int{}
 	each(among, func(one any) {
@@ -88,15 +86,14 @@ func distinct[P any](among any) (all []*P, index map[*P]int) {
 	return all, index
 }
 
-// A siblings is where an object stands, with those beside it.
+// siblings is the position of an object in the response, with the objects next to it.
 type siblings struct {
-	answers *answers // of all objects that stand there
-	path    string   // to them, from the edges that have answers, by the names that the client gave
-	among   any      // what they are found in: see each
+	answers *answers // of all siblings
+	path    string   // from the edges that have answers, by aliases
+	among   any      // contains the siblings: see each
 }
 
-// siblingsOf finds the place of the object whose context this is: that of the field that
-// it answers, or of an element of it.
+// siblingsOf returns the siblings of the object that field context of belongs to.
 func siblingsOf(ctx context.Context, of *graphql.FieldContext) (siblings, bool) {
 	if of != nil && of.Index != nil {
 		of = of.Parent // the list
@@ -121,7 +118,7 @@ func siblingsOf(ctx context.Context, of *graphql.FieldContext) (siblings, bool) 
 	return siblings{answersOf(group), of.Field.Alias, group.Parents}, true
 }
 
-// answered is the place of objects that beside answered a field with.
+// answered returns the siblings that loadSiblings loaded for a field.
 func answered(ctx context.Context, field *graphql.FieldContext) (siblings, bool) {
 	at, ok := siblingsOf(ctx, field.Parent)
 	if !ok {
@@ -136,12 +133,11 @@ func answered(ctx context.Context, field *graphql.FieldContext) (siblings, bool)
 	return at, true
 }
 
-// below is the step of a path to a field. Objects of several types may stand in one
-// place, and each has fields of its own.
+// below is the step of a path to a field. Siblings can have several types, each with its
+// own fields.
 func below(object, name string) string { return "." + object + "." + name }
 
-// answers are what was loaded for the nodes of a list of edges, and for what stands
-// below them.
+// answers are the loaded values of the nodes of a list of edges and of their descendants.
 type answers struct {
 	mu sync.Mutex
 	by map[string]*answer
@@ -155,11 +151,11 @@ type answer struct {
 	err    error
 }
 
-// answersOf are kept with the edges, for as long as the request.
+// answersOf returns the answers of a list of edges. They live as long as the request.
 func answersOf(group *graphql.BatchParentGroup) *answers {
 	result := group.GetFieldResult("tandian: answers", func() (any, error) { return &answers{by: map[string]*answer{}}, nil })
-	kept, _ := result.Results.(*answers)
-	return kept
+	all, _ := result.Results.(*answers)
+	return all
 }
 
 func (a *answers) to(path string) *answer {
@@ -177,7 +173,7 @@ func (a *answers) done(one *answer) {
 	one.done = one.err == nil
 }
 
-// known is an answer that was given, or nil.
+// known returns a complete answer, or nil.
 func (a *answers) known(path string) *answer {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -187,8 +183,7 @@ func (a *answers) known(path string) *answer {
 	return nil
 }
 
-// each calls one with each object that is among edges, or among what a field of many
-// objects was answered with.
+// each calls one with each object in among: edges, pages or values of a batch field.
 func each(among any, one func(any)) {
 	switch among := among.(type) {
 	case []*shop.Edge:

@@ -7,13 +7,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// Caches says what the caches of this process did since it started.
+// Caches reports the statistics of the caches of this process since its start.
 type Caches interface {
 	Stats() []cache.Stats           // by name
 	HotKeys(top int) []cache.HotKey // at most top, the hottest first
 }
 
-// cacheStats shows what one cache did.
+// cacheStats converts the statistics of one cache.
 func cacheStats(s cache.Stats) model.CacheStats {
 	remote := s.Hits + s.NegativeHits
 	out := model.CacheStats{
@@ -37,10 +37,10 @@ func convert[F, T any](list []F, to func(F) T) []T {
 	return out
 }
 
-// checkTop returns a fault unless top is 1 to [page.Max].
+// checkTop returns a BAD_USER_INPUT error unless top is 1 to [page.Max].
 func checkTop(top int) error {
 	if top < 1 || top > page.Max {
-		return apierror.BadInput("top is 1 to %d, not %d", page.Max, top)
+		return apierror.BadInput("top must be 1 to %d, not %d", page.Max, top)
 	}
 	return nil
 }

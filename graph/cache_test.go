@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-func TestCacheStatsShowWhatACacheCounted(t *testing.T) {
+func TestCacheStatsShowCounters(t *testing.T) {
 	tests := []struct {
 		name string
 		from cache.Stats

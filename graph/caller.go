@@ -13,19 +13,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
-// A Caller is where a request comes from: who asks, and the network address,
-// by which limits count. Logging in or out changes who asks, for what follows in
-// the same request.
+// A Caller is the viewer of a request and its network address, which limits count by.
+// A login or logout changes the viewer for the rest of the request.
 type Caller struct {
 	address string
 	viewer  atomic.Pointer[account.Viewer]
 
 	mu    sync.Mutex
-	wrote map[relation]bool // by mutations of the request
-	likes map[int64]int     // of notes, as mutations of the request counted them
+	wrote map[relation]bool // written by mutations of the request
+	likes map[int64]int     // like counts by note, after mutations of the request
 }
 
-// A relation is one between the viewer and an object.
+// A relation is a field that relates the viewer to an object.
 type relation struct {
 	field  string // "Note.isLiked", "Comment.isLiked" or "User.isFollowed"
 	viewer int64
@@ -34,17 +33,16 @@ type relation struct {
 
 type viewerKey struct{}
 
-// WithCaller returns a context in which viewer asks, from a client address. The
-// server calls it once for each request, before execution. Without it, nobody
-// asks.
+// WithCaller returns a context with the viewer and the client address of a request. The
+// server calls it once per request, before execution. Without it, the viewer is anonymous.
 func WithCaller(ctx context.Context, viewer account.Viewer, address string) context.Context {
 	c := &Caller{address: address}
 	c.viewer.Store(&viewer)
 	return context.WithValue(ctx, viewerKey{}, c)
 }
 
-// callerOf is the one way to know who asks: whatever asks it is answered for this
-// caller alone, also in a subscription.
+// callerOf returns the caller of a request. It marks the response as personal, so that
+// subscribers do not share it.
 func callerOf(ctx context.Context) *Caller {
 	broadcast.MarkPersonal(ctx)
 	if c, ok := ctx.Value(viewerKey{}).(*Caller); ok {
@@ -53,7 +51,7 @@ func callerOf(ctx context.Context) *Caller {
 	return &Caller{}
 }
 
-// viewer is who asks.
+// viewer returns the viewer of a request. The zero Viewer is anonymous.
 func viewer(ctx context.Context) account.Viewer { return callerOf(ctx).is() }
 
 func (c *Caller) is() account.Viewer {
@@ -65,8 +63,8 @@ func (c *Caller) is() account.Viewer {
 
 func (c *Caller) become(v account.Viewer) { c.viewer.Store(&v) }
 
-// remember keeps what a mutation of the request has just written, so that its answer need
-// not read it from caches that the write has invalidated.
+// remember stores a relation that a mutation of the request has written. The response
+// then need not read it from caches that the write has invalidated.
 func (c *Caller) remember(field string, id int64, is bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -76,8 +74,8 @@ func (c *Caller) remember(field string, id int64, is bool) {
 	c.wrote[relation{field, c.is().ID, id}] = is
 }
 
-// rememberLikes keeps how many likes a note has after a mutation of the request, or forgets
-// that if it is not known.
+// rememberLikes stores the like count of a note after a mutation of the request, or
+// deletes it if it is unknown.
 func (c *Caller) rememberLikes(note int64, likes int, known bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,8 +89,8 @@ func (c *Caller) rememberLikes(note int64, likes int, known bool) {
 	c.likes[note] = likes
 }
 
-// countedLikes returns the likes of notes if mutations of the request have counted all of
-// them. It does not depend on who asks, so it does not use callerOf.
+// countedLikes returns the like counts of notes if mutations of the request have stored
+// all of them. It does not depend on the viewer, so it does not use callerOf.
 func countedLikes(ctx context.Context, notes []*note.Note) (likes []int, ok bool) {
 	c, ok := ctx.Value(viewerKey{}).(*Caller)
 	if !ok {
@@ -110,7 +108,8 @@ func countedLikes(ctx context.Context, notes []*note.Note) (likes []int, ok bool
 	return likes, true
 }
 
-// related returns what the request has written, and reads the rest for the viewer.
+// related returns the relations of the viewer to objects: those that the request has
+// written from memory, the others from read.
 func related(ctx context.Context, field string, ids []int64, read func(context.Context, int64, []int64) (map[int64]bool, error)) (map[int64]bool, error) {
 	c := callerOf(ctx)
 	user := c.is().ID
@@ -133,7 +132,7 @@ func related(ctx context.Context, field string, ids []int64, read func(context.C
 	return found, err
 }
 
-// auth is the directive @auth.
+// auth implements the directive @auth.
 func auth(ctx context.Context, _ any, next graphql.Resolver, role account.Role) (any, error) {
 	if err := viewer(ctx).Require(ctx, role); err != nil {
 		return nil, err

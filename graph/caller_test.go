@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/account"
 )
 
-func TestAnAnswerKnowsWhatItsRequestWrote(t *testing.T) {
+func TestResponseIncludesWritesOfItsRequest(t *testing.T) {
 	ctx := WithCaller(t.Context(), account.Viewer{ID: 7}, "192.0.2.1")
 	caller := callerOf(ctx)
 	caller.remember(noteLiked, 1, true)
@@ -19,7 +19,7 @@ func TestAnAnswerKnowsWhatItsRequestWrote(t *testing.T) {
 		name   string
 		viewer int64
 		field  string
-		asked  []int64 // of the store, which says that each is so
+		asked  []int64 // ids that the store reads; it returns true for each
 		want   map[int64]bool
 	}{
 		{"what was written is not read", 7, noteLiked, []int64{3}, map[int64]bool{1: true, 2: false, 3: true}},

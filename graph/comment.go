@@ -9,7 +9,7 @@ import (
 
 func commentID(c *comment.Comment) int64 { return c.ID }
 
-// commentDraft puts the arguments of addComment together as the room wants them.
+// commentDraft converts the arguments of addComment.
 func commentDraft(in model.AddCommentInput) (d comment.Draft, err error) {
 	d.Content = in.Content
 	if d.NoteID, err = in.NoteID.Of("Note"); err != nil || in.ParentID == nil {
@@ -20,7 +20,7 @@ func commentDraft(in model.AddCommentInput) (d comment.Draft, err error) {
 	return d, err
 }
 
-// parents reads the comments that these answer, nil for those that answer none.
+// parents returns the comment that each comment replies to, or nil.
 func (r *Resolver) parents(ctx context.Context, all []*comment.Comment) ([]*comment.Comment, error) {
 	var ids []int64
 	for _, c := range all {

@@ -11,21 +11,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// assumedList is how long a list without a size is taken to be.
+// assumedList is the assumed length of a list without a size argument.
 const assumedList = 20
 
-// maxSessions is how many sessions a user has at most.
+// maxSessions is the maximum number of sessions of a user.
 const maxSessions = 100
 
-// What a list of shops costs beside its shops, in fields: a look near a place
-// or a search keeps the stores busy for about as long as writing so many.
+// Additional costs of a list of shops, in fields. A geographic query or a search takes the
+// stores about as long as the output of that many fields.
 const (
 	nearCost          = 50
 	nearestSortedCost = 500
 	searchCost        = 100
 )
 
-// complexity says what the list fields cost: once for each element.
+// complexity sets the cost of list fields: the cost of an element times the length.
 func complexity(c *generated.ComplexityRoot) {
 	c.Query.Nodes = func(child int, ids []scalar.ID) int { return times(len(ids), child) }
 	c.Query.ShopTypes = func(child int) int { return times(assumedList, child) }
@@ -68,21 +68,21 @@ func complexity(c *generated.ComplexityRoot) {
 	c.Shop.Images = func(child int) int { return times(9, child) }
 }
 
-// commonCost is what a look for common followees costs beside them, in fields: it reads
-// up to 5000 members and asks for each of them elsewhere.
+// commonCost is the additional cost of common followees, in fields: the query reads up to
+// 5000 members and checks each of them.
 const commonCost = 200
 
-// feedCost is what a feed costs beside its notes: who follows many and scrolls far has them
-// read from the rows of all of these.
+// feedCost is the additional cost of a feed. A deep page of a user with many followees
+// reads the rows of all of them.
 const feedCost = 100
 
-// daysCost is what a look at sales or visits costs beside its days, in fields.
+// daysCost is the additional cost of sales or visits by day, in fields.
 const daysCost = 50
 
 func days(child int, from, to civil.Date) int {
 	return daysCost + times(min(civil.Days(from, to), order.MaxSalesDays), child)
 }
 
-// times is 1 + n·child. A page size that is out of bounds is refused by the
-// room; here it must only not make the sum wrap or shrink.
+// times returns 1 + n·child. The service rejects an invalid page size; here it must only
+// not overflow or reduce the sum.
 func times(n, child int) int { return 1 + min(max(n, 1), 10*page.Max)*min(child, 1<<20) }

@@ -12,11 +12,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// Present returns gqlgen's error presenter: a fault is shown with its code and
-// message; what a store fails at that is away, as away tells, is UNAVAILABLE; anything
-// else is logged whole and shown as INTERNAL with the request's id and nothing else
-// about the inside.
-func Present(log *slog.Logger, requestID func(context.Context) string, away func(error) bool) graphql.ErrorPresenterFunc {
+// Present returns the error presenter of gqlgen. It shows an [apierror.Error] with its code
+// and message. An error for which unavailable returns true becomes UNAVAILABLE. It logs any
+// other error and shows it as INTERNAL with the request id and no details.
+func Present(log *slog.Logger, requestID func(context.Context) string, unavailable func(error) bool) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		var shown *gqlerror.Error
 		if errors.As(err, &shown) && shown.Err == nil {
@@ -28,7 +27,7 @@ func Present(log *slog.Logger, requestID func(context.Context) string, away func
 		}
 		argument := badArgument(ctx)
 		if argument {
-			out.Path = graphql.GetFieldContext(ctx).Path() // gqlgen's ends with the argument, as if that were a field
+			out.Path = graphql.GetFieldContext(ctx).Path() // the path of gqlgen ends with the argument, as if that were a field
 		}
 		f, known := errors.AsType[*apierror.Error](err)
 		wrong, _ := userErrors(err)
@@ -44,24 +43,24 @@ func Present(log *slog.Logger, requestID func(context.Context) string, away func
 				log.WarnContext(ctx, "field unavailable", "path", out.Path.String(), "err", err)
 			case apierror.Internal:
 				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "err", err)
-			default: // a client's affair
+			default: // an error of the client
 			}
-		case wrong != nil: // of a field that has no place for them
+		case wrong != nil: // the payload of the field has no userErrors
 			out.Message = wrong.Error()
 			out.Extensions = map[string]any{"code": string(apierror.BadUserInput)}
 		case errors.Is(err, context.DeadlineExceeded):
-			out.Message = "This took too long."
+			out.Message = "The request took too long. Try again."
 			out.Extensions = map[string]any{"code": string(apierror.Timeout)}
 			log.WarnContext(ctx, "field timed out", "path", out.Path.String(), "err", err)
-		case away(err):
-			out.Message = "This does not work at the moment. Please try again."
+		case unavailable(err):
+			out.Message = "This is temporarily unavailable. Try again."
 			out.Extensions = map[string]any{"code": string(apierror.Unavailable), "retryAfterSeconds": 1}
 			log.WarnContext(ctx, "field unavailable", "path", out.Path.String(), "err", err)
 		case shown != nil && argument:
 			out.Message = shown.Message
 			out.Extensions = map[string]any{"code": string(apierror.BadUserInput)}
 		default:
-			out.Message = "Something went wrong here; it has been logged."
+			out.Message = "Something went wrong. We have logged the error."
 			out.Extensions = map[string]any{"code": string(apierror.Internal), "requestId": requestID(ctx)}
 			if !errors.Is(err, context.Canceled) {
 				log.ErrorContext(ctx, "field failed", "path", out.Path.String(), "err", err)
@@ -71,8 +70,7 @@ func Present(log *slog.Logger, requestID func(context.Context) string, away func
 	}
 }
 
-// userErrors separates what the user can mend, which is data, from what is an
-// error.
+// userErrors separates errors that the user can fix, which are data, from other errors.
 func userErrors(err error) (apierror.UserErrors, error) {
 	if wrong, ok := errors.AsType[apierror.UserErrors](err); ok {
 		return wrong, nil
@@ -80,8 +78,8 @@ func userErrors(err error) (apierror.UserErrors, error) {
 	return nil, err
 }
 
-// request gives an error about a whole request a code. gqlgen's errors without
-// one are about what could not be read, and repeat it at any length.
+// request returns an error about a whole request with a code. Errors of gqlgen without a
+// code are about unreadable requests and quote them at any length.
 func request(e *gqlerror.Error) *gqlerror.Error {
 	if e.Extensions["code"] != nil || len(e.Path) > 0 {
 		return e
@@ -92,9 +90,8 @@ func request(e *gqlerror.Error) *gqlerror.Error {
 	}
 }
 
-// badArgument says whether the present field's arguments could not be read:
-// gqlgen reports that in the same way as a failure of the resolver, but has no
-// arguments then.
+// badArgument reports whether the arguments of the current field are invalid. gqlgen
+// reports that like an error of the resolver, but without arguments.
 func badArgument(ctx context.Context) bool {
 	f := graphql.GetFieldContext(ctx)
 	return f != nil && f.Args == nil && f.Field.Field != nil && f.Field.Definition != nil && len(f.Field.Definition.Arguments) > 0

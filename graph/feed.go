@@ -5,13 +5,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
-// addedNote is the note of an update of a live feed.
+// addedNote returns the note of an update of a live feed.
 func addedNote(a *feed.Added) *note.Note {
 	n, _ := a.Row.(*note.Note)
 	return n
 }
 
-// noteOf is the note of a place in the feed, whose room knows nothing of notes but ids.
+// noteOf returns the note of a feed edge. The feed service itself knows only note ids.
 func noteOf(e *feed.Edge) *note.Note {
 	n, _ := e.Note.(*note.Note)
 	return n

@@ -10,8 +10,8 @@ import (
 
 func userID(u *account.User) int64 { return u.ID }
 
-// people reads lists of users, and then the users on them, all at once. Somebody whose
-// row is gone is left out.
+// people reads lists of users and then all users on them in one batch. It omits deleted
+// users.
 func (r *Resolver) people(ctx context.Context, of []*account.User, read func(context.Context, []int64) (map[int64]*follow.Page, error)) ([]*account.Page, error) {
 	lists, err := readBy(ctx, of, userID, read)
 	if err != nil {
@@ -38,7 +38,7 @@ func (r *Resolver) people(ctx context.Context, of []*account.User, read func(con
 	}), nil
 }
 
-// common is whom the viewer and each of these users follow.
+// common returns the users that both the viewer and each of the given users follow.
 func (r *Resolver) common(ctx context.Context, users []int64, first int, after page.Cursor) (map[int64]*follow.Page, error) {
 	me := viewer(ctx).ID
 	found := make(map[int64]*follow.Page, len(users))

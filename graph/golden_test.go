@@ -17,21 +17,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/apptest"
 )
 
-// Each testdata/NAME.graphql is what a client would send, with the variables of
-// NAME.vars.json if there are any; NAME.golden.json is the answer, from the
-// demo town, on either stack. The answers hold ids: shops are numbered in the
-// order of their external ids. Each document is sent twice, because the second
-// answer comes from caches and GEO cells.
+// Each testdata/NAME.graphql is a document of a client, with variables in NAME.vars.json.
+// NAME.golden.json is the response of the demo data on either stack. Responses contain ids:
+// shops are numbered in the order of their external ids. Each document is sent twice,
+// because the second response comes from caches and the geo index.
 func TestGoldenDocuments(t *testing.T) {
 	golden(t, "testdata", func(t *testing.T, stack *apptest.Stack) {
-		if stack.Name == "real" { // the embedded stack plants the town by itself
+		if stack.Name == "real" { // the embedded stack loads the demo data itself
 			mustRun(t, stack, "import", "../internal/town/demo.csv")
 		}
 	})
 }
 
-// The documents below testdata/seeded are about what people write and whom they follow,
-// in a small seeded region.
+// The documents below testdata/seeded query notes and follows in a small seeded region.
 func TestGoldenDocumentsOfPeople(t *testing.T) {
 	golden(t, "testdata/seeded", func(t *testing.T, stack *apptest.Stack) {
 		stack.Seed(t, "--users", "20", "--shops", "4", "--notes", "30", "--follows", "60", "--seed", "1")
@@ -45,8 +43,7 @@ func mustRun(t *testing.T, stack *apptest.Stack, command ...string) {
 	}
 }
 
-// golden sends the documents of a folder to servers on both stacks, whose stores were
-// filled before.
+// golden sends the documents of a folder to servers on both stacks with data.
 func golden(t *testing.T, folder string, fill func(*testing.T, *apptest.Stack)) {
 	t.Helper()
 	names := documents(t, folder)
@@ -76,7 +73,8 @@ func golden(t *testing.T, folder string, fill func(*testing.T, *apptest.Stack)) 
 	})
 }
 
-// documents are the names in a folder. A file that belongs to none is an error.
+// documents returns the names of the documents in a folder. A file that belongs to none is
+// an error.
 func documents(t *testing.T, folder string) (names []string) {
 	t.Helper()
 	files, err := os.ReadDir(folder)
@@ -103,7 +101,7 @@ func documents(t *testing.T, folder string) (names []string) {
 	return names
 }
 
-// document reads what a client sends.
+// document reads a document and its variables.
 func document(t *testing.T, path string) (query string, vars map[string]any) {
 	t.Helper()
 	text, err := os.ReadFile(path + ".graphql")
@@ -121,7 +119,7 @@ func document(t *testing.T, path string) (query string, vars map[string]any) {
 	return string(text), vars
 }
 
-// answer is what the server says, as a golden file has it.
+// answer returns the response in the form of a golden file.
 func answer(t *testing.T, s *apptest.Server, query string, vars map[string]any) string {
 	t.Helper()
 	a := s.Do(t, query, vars, nil)
@@ -132,7 +130,7 @@ func answer(t *testing.T, s *apptest.Server, query string, vars map[string]any) 
 	if err := json.Indent(&out, a.Data, "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	// Some writers of JSON escape these and others do not.
+	// Only some JSON encoders escape these.
 	text := strings.NewReplacer(`\u0026`, "&", `\u003c`, "<", `\u003e`, ">").Replace(out.String())
 	return toMillimetres(text) + "\n"
 }
@@ -143,9 +141,8 @@ var (
 	fraction = regexp.MustCompile(`[0-9]+\.[0-9]+`)
 )
 
-// toMillimetres rounds the distances in an answer and in its cursors, which it
-// shows decoded: their last digits depend on the processor, because Go may fuse
-// a multiplication with an addition.
+// toMillimetres rounds the distances in a response and in its decoded cursors. The last
+// digits depend on the processor, because Go may fuse a multiplication with an addition.
 func toMillimetres(text string) string {
 	round := func(s string) string {
 		return fraction.ReplaceAllStringFunc(s, func(s string) string {

@@ -12,11 +12,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 )
 
-// A reader returns those of the objects of one type that exist and that the
-// caller may see.
+// A reader returns the existing objects of one type that the viewer may see, by id.
 type reader func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, error)
 
-// readers names the types that `node` and `nodes` know: one line for each noun.
+// readers returns the reader of each type that `node` and `nodes` support.
 func (r *Resolver) readers() map[string]reader {
 	return map[string]reader{
 		"Shop":     reads(r.services.Shops.ByIDs),
@@ -31,7 +30,7 @@ func (r *Resolver) readers() map[string]reader {
 	}
 }
 
-// reads makes a room's batch read a reader.
+// reads converts a batch method of a service to a reader.
 func reads[N scalar.Node](read func(context.Context, []int64) (map[int64]N, error)) reader {
 	return func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, error) {
 		found, err := read(ctx, numbers)
@@ -46,15 +45,15 @@ func reads[N scalar.Node](read func(context.Context, []int64) (map[int64]N, erro
 	}
 }
 
-// byIDs reads objects of any types, those of one type together, and returns
-// them in the order of ids, nil for those that there are not. A client that keeps
-// naming what there is not is refused before a reader is asked.
+// byIDs reads objects of any types with one batch per type. It returns them in the order of
+// ids, nil for those that do not exist. It rejects a client that requested too many
+// unknown ids.
 func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, error) {
 	readers := r.readers()
 	numbers := map[string][]int64{}
 	for _, id := range ids {
 		if readers[id.Type] == nil {
-			return nil, apierror.BadInput("this is no id of ours")
+			return nil, apierror.BadInput("invalid id: unknown type")
 		}
 		numbers[id.Type] = append(numbers[id.Type], id.N)
 	}
@@ -79,16 +78,16 @@ func (r *Resolver) byIDs(ctx context.Context, ids []scalar.ID) ([]scalar.Node, e
 	return out, nil
 }
 
-// Exists reports whether an object exists and the caller may see it. It is read and
-// counted as by the field node: an error says only that it cannot be known now, or
-// that node does not know the type.
+// Exists reports whether an object exists and the viewer may see it. Limits count the read
+// like one of the field node. It returns an error if the read fails or node does not support
+// the type.
 func Exists(ctx context.Context, services Services, id scalar.ID) (bool, error) {
 	found, err := (&Resolver{services}).byIDs(ctx, []scalar.ID{id})
 	return err == nil && found[0] != nil, err
 }
 
-// orNulls makes a refusal of reads the error of a field that is a list of nulls:
-// it cannot be null itself, and would take the whole answer with it.
+// orNulls turns a RATE_LIMITED error into a field error with a list of n nulls. The list
+// itself cannot be null, so the error would otherwise null the whole response.
 func orNulls(ctx context.Context, found []scalar.Node, err error, n int) ([]scalar.Node, error) {
 	if err != nil && apierror.KindOf(err) == apierror.RateLimited {
 		graphql.AddError(ctx, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
-// Fields with the relation between the viewer and an object.
+// Fields that relate the viewer to an object.
 const (
 	noteLiked    = "Note.isLiked"
 	commentLiked = "Comment.isLiked"
@@ -18,7 +18,7 @@ const (
 
 func noteID(n *note.Note) int64 { return n.ID }
 
-// orNil is what was read, nil where there is no such object.
+// orNil returns v, or nil without an error if the object does not exist.
 func orNil[V any](v *V, err error) (*V, error) {
 	if errors.Is(err, apierror.ErrNotFound) {
 		return nil, nil //nolint:nilnil // null is how the schema says it
@@ -26,29 +26,29 @@ func orNil[V any](v *V, err error) (*V, error) {
 	return v, err
 }
 
-// afterLike changes whether a user likes something and returns that as it is then, or
-// why it was not done.
+// afterLike adds or removes a like of the viewer and returns the changed object, or the
+// reasons for a rejection.
 func afterLike[V any](ctx context.Context, field string, id int64, likes bool, change func(context.Context, int64, int64) error, read func(context.Context, int64) (*V, error)) (*V, []apierror.UserError, error) {
 	if wrong, err := userErrors(change(ctx, viewer(ctx).ID, id)); wrong != nil || err != nil {
 		return nil, wrong, err
 	}
 	callerOf(ctx).remember(field, id, likes)
 	liked, err := read(ctx, id)
-	if errors.Is(err, apierror.ErrNotFound) { // there was nothing to take back, or it was deleted meanwhile
-		return nil, apierror.Refuse(apierror.NotFound, "There is no such thing to like.", "id"), nil
+	if errors.Is(err, apierror.ErrNotFound) { // no like to remove, or deleted in the meantime
+		return nil, apierror.Refuse(apierror.NotFound, "This was deleted.", "id"), nil
 	}
 	return liked, nil, err
 }
 
-// noteCounts reads what is counted of notes, once for all fields that show it.
+// noteCounts reads the counters of notes, once for all fields that show them.
 func (r *Resolver) noteCounts(ctx context.Context, objs []*note.Note) ([]note.Counts, error) {
 	return loadSiblingsAs(ctx, "(counts)", objs, func(all []*note.Note) ([]note.Counts, error) {
 		return readBy(ctx, all, noteID, r.services.Notes.Counts)
 	})
 }
 
-// authors reads who wrote something. Somebody whose row is gone is shown without a name:
-// what he wrote stays.
+// authors reads users by id. A deleted user is replaced by [account.DeletedUser], because
+// their notes and comments stay.
 func (r *Resolver) authors(ctx context.Context, ids []int64) ([]*account.User, error) {
 	found, err := r.services.Accounts.ByIDs(ctx, ids)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Resolver) authors(ctx context.Context, ids []int64) ([]*account.User, e
 	}), nil
 }
 
-// firstLikers reads who liked notes first, those who still exist.
+// firstLikers reads the first users that liked each note. It omits deleted users.
 func (r *Resolver) firstLikers(ctx context.Context, notes []int64, first int) ([][]account.User, error) {
 	lists, err := r.services.NoteLikes.FirstLikers(ctx, notes, first)
 	if err != nil {

@@ -50,7 +50,7 @@ func (r *mutationResolver) LikeNote(ctx context.Context, id scalar.ID) (*model.L
 		callerOf(ctx).rememberLikes(id, likes, known)
 		return err
 	}
-	// A note does not change, and a like of a deleted one is refused.
+	// Notes are immutable, and a like of a deleted note returns an error.
 	read := func(ctx context.Context, id int64) (*note.Note, error) {
 		return r.services.Notes.ByID(cache.AllowLocal(ctx), id)
 	}

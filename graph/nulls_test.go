@@ -19,8 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/plan"
 )
 
-// A defaulted is a place for a value that must not be null and has a default: an
-// argument, or a field of an input object in one.
+// A defaulted is a non-null argument with a default, or such a field of an input object.
 type defaulted struct {
 	object   *ast.Definition
 	field    *ast.FieldDefinition
@@ -33,7 +32,7 @@ func (d defaulted) String() string {
 	return d.object.Name + "." + d.field.Name + "(" + strings.Join(append([]string{d.argument.Name}, d.path...), ".") + ")"
 }
 
-// allDefaulted finds all of them in a schema.
+// allDefaulted returns all of them in a schema.
 func allDefaulted(s *ast.Schema) (all []defaulted) {
 	for _, object := range types(s) {
 		if object.Kind != ast.Object {
@@ -68,7 +67,7 @@ func defaultedIn(s *ast.Schema, at defaulted, input string) (all []defaulted) {
 	return all
 }
 
-// A literal is a value as a document has it.
+// A literal is a value in a document.
 func literal(s *ast.Schema, typ *ast.Type, path []string, leaf string) string {
 	if len(path) == 0 && leaf != "" {
 		return leaf
@@ -107,7 +106,8 @@ func literal(s *ast.Schema, typ *ast.Type, path []string, leaf string) string {
 	return `"U2hvcDox"`
 }
 
-// document is one that has value in a place, for the argument as a whole if that is not "".
+// document returns a document with the value at a position. Whole, if not "", is the value
+// of the entire argument.
 func (d defaulted) document(t *testing.T, s *ast.Schema, variables, value string) string {
 	t.Helper()
 	var arguments []string
@@ -143,7 +143,7 @@ type nullCase struct {
 	refused        bool
 }
 
-func TestNullIsNoValueOfAnythingWithADefault(t *testing.T) {
+func TestNullIsRejectedDespiteADefault(t *testing.T) {
 	for _, off := range []bool{false, true} {
 		es := plan.New(executable(), generated.Plans(New(Services{})), plan.Options{Disabled: off})
 		gate, err := door.New(es, door.Config{
@@ -172,7 +172,7 @@ func TestNullIsNoValueOfAnythingWithADefault(t *testing.T) {
 			}
 			if len(d.path) > 0 {
 				var given any
-				// An input object has the same form in JSON, but for the quotes of its names.
+				// An input object has the form of JSON, except for the quotes around names.
 				text := literal(schema, d.argument.Type, d.path, "null")
 				for _, name := range slices.Sorted(maps.Keys(inputNames(schema))) {
 					text = strings.ReplaceAll(strings.ReplaceAll(text, "{"+name+":", `{"`+name+`":`), ", "+name+":", `, "`+name+`":`)
@@ -193,7 +193,7 @@ func TestNullIsNoValueOfAnythingWithADefault(t *testing.T) {
 	}
 }
 
-// inputNames are the names of all fields of input objects.
+// inputNames returns the names of all fields of input objects.
 func inputNames(s *ast.Schema) map[string]bool {
 	names := map[string]bool{}
 	for _, d := range types(s) {

@@ -12,20 +12,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// orderViewer is who asks for orders.
+// orderViewer returns the viewer as the order service knows it.
 func orderViewer(ctx context.Context) order.Viewer {
 	return order.Viewer(editor(ctx))
 }
 
-// readOrders is the reader of orders that the caller may see.
+// readOrders is the reader of orders that the viewer may see.
 func (r *Resolver) readOrders(ctx context.Context, numbers []int64) (map[int64]*order.Order, error) {
 	if viewer(ctx).ID == 0 {
-		return nil, nil //nolint:nilnil // nobody's
+		return nil, nil //nolint:nilnil // no orders
 	}
 	return r.services.Orders.ByIDs(ctx, orderViewer(ctx), numbers)
 }
 
-// readTerms returns the terms of orders. A queued order has those of its voucher now.
+// readTerms returns the terms of orders. A queued order has the current terms of its
+// voucher.
 func (r *Resolver) readTerms(ctx context.Context, orders []*order.Order) ([]*voucher.Terms, error) {
 	ids, err := r.services.Orders.TermsIDs(ctx, orders)
 	if err != nil {
@@ -53,7 +54,7 @@ func (r *Resolver) readTerms(ctx context.Context, orders []*order.Order) ([]*vou
 	return terms, nil
 }
 
-// readRedeemers returns the users that redeemed orders, nil where none is known.
+// readRedeemers returns the user that redeemed each order, or nil.
 func (r *Resolver) readRedeemers(ctx context.Context, orders []*order.Order) ([]*account.User, error) {
 	users := make([]*account.User, len(orders))
 	var ids []int64
@@ -75,7 +76,7 @@ func (r *Resolver) readRedeemers(ctx context.Context, orders []*order.Order) ([]
 	return users, nil
 }
 
-// orderNumber returns the number of an id of an order, 0 for none.
+// orderNumber returns the number of an order id, or 0 for nil.
 func orderNumber(id *scalar.ID) (int64, error) {
 	if id == nil {
 		return 0, nil

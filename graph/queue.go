@@ -7,18 +7,18 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 )
 
-// Queues says what waits to be done in the background, over all instances.
+// Queues reports the background work of all instances.
 type Queues interface {
 	QueueStats(ctx context.Context) ([]QueueStats, error) // by name
 }
 
-// QueueStats are the figures of one line of work.
+// QueueStats are the statistics of one queue.
 type QueueStats struct {
 	Name    string
-	Lag     int64         // jobs that wait
-	Pending int64         // of these: tried already, or being tried
-	Oldest  time.Duration // since the oldest of them was added
-	Parked  int64         // jobs that failed too often
+	Lag     int64         // waiting jobs
+	Pending int64         // of these: running, or waiting for a retry
+	Oldest  time.Duration // age of the oldest waiting job
+	Parked  int64         // jobs that have failed too often
 }
 
 func queueStats(s QueueStats) model.QueueStats {

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/graph/model"
 )
 
-func TestQueueStatsShowWhatWaits(t *testing.T) {
+func TestQueueStatsShowWaitingJobs(t *testing.T) {
 	tests := []struct {
 		name string
 		from QueueStats

@@ -1,5 +1,5 @@
-// Package graph is the GraphQL face of Tandian: the schema, and resolvers that
-// check who asks, call one room once and hand the answer back.
+// Package graph contains the GraphQL schema and its resolvers. A resolver checks the
+// viewer, calls one service and returns the result.
 package graph
 
 import (
@@ -29,7 +29,7 @@ import (
 
 //go:generate go run ../internal/tools/gqlgen
 
-// Services are what the graph asks.
+// Services are the services that the resolvers call.
 type Services struct {
 	Accounts     *account.Service
 	Shops        *shop.Service
@@ -50,12 +50,12 @@ type Services struct {
 	Queues       Queues
 }
 
-// Resolver is the root of all resolvers. Its only field has a name that no
-// type of the schema has: the resolvers embed it.
+// Resolver is the root of all resolvers, which embed it. The name of its field must
+// differ from all type names of the schema.
 type Resolver struct{ services Services }
 
-// New returns what an executable schema is made of: resolvers over the rooms,
-// directives, and what fields cost.
+// New returns the configuration of the executable schema: resolvers, directives and
+// field complexities.
 func New(services Services) generated.Config {
 	cfg := generated.Config{Resolvers: &Resolver{services}, Directives: generated.DirectiveRoot{Auth: auth}}
 	cfg.Schema = door.WithoutDefer(generated.NewExecutableSchema(cfg).Schema())
@@ -63,8 +63,8 @@ func New(services Services) generated.Config {
 	return cfg
 }
 
-// byKey reads what a client named, null if there is none. A client that keeps naming
-// what there is not is refused before the room is asked.
+// byKey reads the object with the given key and returns nil if there is none. It rejects
+// a client whose recent keys were mostly unknown, before it calls the service.
 func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (*V, error)) (*V, error) {
 	if err := mayRead(ctx); err != nil {
 		return nil, err
@@ -72,22 +72,22 @@ func byKey[K, V any](ctx context.Context, key K, read func(context.Context, K) (
 	v, err := read(ctx, key)
 	if errors.Is(err, apierror.ErrNotFound) {
 		plan.Defer(ctx, func() { door.RecordNotFound(ctx, 1) })
-		return nil, nil //nolint:nilnil // null is how the schema says it
+		return nil, nil //nolint:nilnil // null in the schema
 	}
 	return v, err
 }
 
-// mayRead returns a fault for a client that kept naming what there is not.
+// mayRead returns a RATE_LIMITED error for a client that requested too many unknown ids.
 func mayRead(ctx context.Context) error {
 	if wait, ok := door.AllowRead(ctx); !ok {
 		plan.Defer(ctx, func() { door.RecordRefusal(ctx, wait) })
-		return apierror.New(apierror.RateLimited, "Too many of the ids that you asked for name nothing. Try again later.").WithRetryAfter(wait)
+		return apierror.New(apierror.RateLimited, "Too many unknown ids. Try again later.").WithRetryAfter(wait)
 	}
 	return nil
 }
 
-// readShared is readBy for what many objects name alike: where all of them name one thing, as
-// a single object does and a page of one type, that is read by itself.
+// readShared is readBy for references that many objects share. If all objects refer to
+// one id, it reads that id with one, without a batch.
 func readShared[P, V any](ctx context.Context, objs []*P, id func(*P) int64, one func(context.Context, int64) (*V, error), read func(context.Context, []int64) (map[int64]*V, error)) ([]*V, error) {
 	if len(objs) == 0 {
 		return nil, nil
@@ -103,8 +103,8 @@ func readShared[P, V any](ctx context.Context, objs []*P, id func(*P) int64, one
 	return slices.Repeat([]*V{v}, len(objs)), nil
 }
 
-// readBy collects the ids of objects, reads what they name in one go, and lines
-// that up with the objects.
+// readBy reads the values that objects refer to in one batch and returns them in the order
+// of objs.
 func readBy[P, V any](ctx context.Context, objs []*P, id func(*P) int64, read func(context.Context, []int64) (map[int64]V, error)) ([]V, error) {
 	ids := make([]int64, len(objs))
 	for i, o := range objs {

@@ -19,15 +19,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// Update rewrites the golden files: those of answers from the embedded stores.
+// The flag update rewrites the golden files from responses of the embedded stores.
 var Update = flag.Bool("update", false, "rewrite the golden files")
 
-// executable is the schema as the server runs it, over no rooms.
+// executable returns the executable schema without services.
 func executable() graphql.ExecutableSchema {
 	return generated.NewExecutableSchema(New(Services{}))
 }
 
-// types are the types of a schema but for those that GraphQL itself has.
+// types returns the types of a schema without the built-in ones.
 func types(s *ast.Schema) []*ast.Definition {
 	var list []*ast.Definition
 	for _, name := range slices.Sorted(maps.Keys(s.Types)) {
@@ -38,12 +38,12 @@ func types(s *ast.Schema) []*ast.Definition {
 	return list
 }
 
-// fields are the fields of a type but for __schema and __type.
+// fields returns the fields of a type without __schema and __type.
 func fields(d *ast.Definition) []*ast.FieldDefinition {
 	return slices.DeleteFunc(slices.Clone(d.Fields), func(f *ast.FieldDefinition) bool { return strings.HasPrefix(f.Name, "__") })
 }
 
-func TestEverythingInTheSchemaIsDescribed(t *testing.T) {
+func TestSchemaHasDescriptions(t *testing.T) {
 	described := func(description, format string, args ...any) {
 		t.Helper()
 		if strings.TrimSpace(description) == "" {
@@ -53,7 +53,7 @@ func TestEverythingInTheSchemaIsDescribed(t *testing.T) {
 	n := 0
 	for _, d := range types(executable().Schema()) {
 		n++
-		if d.Name != "Query" && d.Name != "Mutation" && d.Name != "Subscription" { // their names say all
+		if d.Name != "Query" && d.Name != "Mutation" && d.Name != "Subscription" { // described by the specification
 			described(d.Description, "%s", d.Name)
 		}
 		for _, f := range fields(d) {
@@ -71,17 +71,17 @@ func TestEverythingInTheSchemaIsDescribed(t *testing.T) {
 	}
 }
 
-// cost is what a field costs whose children cost ten.
+// cost returns the cost of a field whose children cost ten.
 func cost(t *testing.T, es graphql.ExecutableSchema, d *ast.Definition, f *ast.FieldDefinition, n int) int {
 	t.Helper()
 	c, ok := es.Complexity(t.Context(), d.Name, f.Name, 10, arguments(t, f, n))
 	if !ok {
-		return 1 + 10 // as gqlgen counts where nobody said anything
+		return 1 + 10 // the default of gqlgen
 	}
 	return c
 }
 
-// arguments asks a list for n elements.
+// arguments returns arguments that request n elements of a list.
 func arguments(t *testing.T, f *ast.FieldDefinition, n int) map[string]any {
 	t.Helper()
 	args := map[string]any{}
@@ -106,24 +106,24 @@ func arguments(t *testing.T, f *ast.FieldDefinition, n int) map[string]any {
 	return args
 }
 
-func TestEveryListCostsOnceForEachOfItsElements(t *testing.T) {
+func TestListsCostOncePerElement(t *testing.T) {
 	es := executable()
 	lists := 0
-	beside := map[string]int{"User.commonFollowees": 200, "User.feed": 100} // what looking costs beside the elements
+	extra := map[string]int{"User.commonFollowees": 200, "User.feed": 100} // in addition to the elements
 	for _, d := range types(es.Schema()) {
 		if d.Kind != ast.Object {
 			continue
 		}
 		for _, f := range fields(d) {
 			connection := strings.HasSuffix(f.Type.Name(), "Connection")
-			edges := strings.HasSuffix(d.Name, "Connection") && f.Name == "edges" // counted where the connection is
-			leaves := es.Schema().Types[f.Type.Name()].IsLeafType()               // cost nothing each
-			reasons := f.Name == "userErrors"                                     // as many as there are arguments, at hand
+			edges := strings.HasSuffix(d.Name, "Connection") && f.Name == "edges" // counted at the connection
+			leaves := es.Schema().Types[f.Type.Name()].IsLeafType()               // scalars cost nothing
+			reasons := f.Name == "userErrors"                                     // bounded by the arguments, in memory
 			if edges || leaves || reasons || (!connection && f.Type.Elem == nil) {
 				continue
 			}
 			lists++
-			more := beside[d.Name+"."+f.Name]
+			more := extra[d.Name+"."+f.Name]
 			one, hundred := cost(t, es, d, f, 1), cost(t, es, d, f, 100)
 			sized := connection || f.Arguments.ForName("first") != nil || f.Arguments.ForName("top") != nil || f.Arguments.ForName("ids") != nil
 			switch {
@@ -139,7 +139,7 @@ func TestEveryListCostsOnceForEachOfItsElements(t *testing.T) {
 	}
 }
 
-func TestAListsCostNeitherWrapsNorShrinks(t *testing.T) {
+func TestListCostDoesNotOverflow(t *testing.T) {
 	const most = 1<<31 - 1
 	tests := []struct {
 		name           string
@@ -161,13 +161,13 @@ func TestAListsCostNeitherWrapsNorShrinks(t *testing.T) {
 	}
 }
 
-// Nobody who is not signed in changes anything, but for coming in.
-func TestEveryMutationAsksWhoItIs(t *testing.T) {
+// Without a login, only mutations that sign in are allowed.
+func TestMutationsRequireALogin(t *testing.T) {
 	open := map[string]bool{"sendLoginCode": true, "login": true}
 	mutations := fields(executable().Schema().Types["Mutation"])
 	for _, f := range mutations {
-		if (asks(f.Directives) == "") != open[f.Name] {
-			t.Errorf("%s asks for %q", f.Name, asks(f.Directives))
+		if (requiredRole(f.Directives) == "") != open[f.Name] {
+			t.Errorf("%s asks for %q", f.Name, requiredRole(f.Directives))
 		}
 	}
 	if len(mutations) < 7 {
@@ -175,8 +175,8 @@ func TestEveryMutationAsksWhoItIs(t *testing.T) {
 	}
 }
 
-// contractFile holds the public contract: one line for each type, field, input
-// field and enum value, with the parts that clients rely on.
+// contractFile contains the public contract: one line for each type, field, input field
+// and enum value, with the parts that clients rely on.
 const contractFile = "testdata/contract/schema.txt"
 
 func TestSchemaKeepsTheContract(t *testing.T) {
@@ -210,8 +210,8 @@ func TestSchemaKeepsTheContract(t *testing.T) {
 	}
 }
 
-// shape is what clients rely on of a type: its kind and interfaces, and of each
-// field its type, arguments and who may ask.
+// shape returns the contract of a type: its kind and interfaces, and the type, arguments
+// and required role of each field.
 func shape(d *ast.Definition) map[string]string {
 	interfaces := slices.Clone(d.Interfaces)
 	slices.Sort(interfaces)
@@ -222,7 +222,7 @@ func shape(d *ast.Definition) map[string]string {
 			args = append(args, fmt.Sprintf("%s: %s = %s", a.Name, a.Type, a.DefaultValue))
 		}
 		slices.Sort(args)
-		parts[d.Name+"."+f.Name] = fmt.Sprintf("%v(%s) = %s %s", f.Type, strings.Join(args, ", "), f.DefaultValue, asks(f.Directives))
+		parts[d.Name+"."+f.Name] = fmt.Sprintf("%v(%s) = %s %s", f.Type, strings.Join(args, ", "), f.DefaultValue, requiredRole(f.Directives))
 	}
 	for _, v := range d.EnumValues {
 		parts[d.Name+"."+v.Name] = "value"
@@ -230,8 +230,8 @@ func shape(d *ast.Definition) map[string]string {
 	return parts
 }
 
-// asks is the role that a field asks for.
-func asks(list ast.DirectiveList) string {
+// requiredRole returns the role that a field requires.
+func requiredRole(list ast.DirectiveList) string {
 	d := list.ForName("auth")
 	if d == nil {
 		return ""

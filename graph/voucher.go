@@ -11,21 +11,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// The two types of vouchers, as ids name them.
+// Types of vouchers in ids.
 const (
 	ordinaryVoucher = "OrdinaryVoucher"
 	flashVoucher    = "FlashVoucher"
 )
 
-// voucherNumber returns the number of an id of a voucher, whichever it is.
+// voucherNumber returns the number of a voucher id of either type.
 func voucherNumber(id scalar.ID) (int64, error) {
 	if id.Type == ordinaryVoucher || id.Type == flashVoucher {
 		return id.N, nil
 	}
-	return 0, apierror.BadInput("this is an id of type %s, not of a voucher", id.Type)
+	return 0, apierror.BadInput("invalid id: type %s, want a voucher", id.Type)
 }
 
-// voucherNode is a voucher as an object of its type, null for none.
+// voucherNode returns a voucher as an object of its type, or nil for nil.
 func voucherNode(v *voucher.Voucher) voucher.Kind {
 	if v == nil {
 		return nil
@@ -33,8 +33,8 @@ func voucherNode(v *voucher.Voucher) voucher.Kind {
 	return v.Kind()
 }
 
-// voucherOfType is the same, and null if the voucher is of the other type: each has
-// one id.
+// voucherOfType is voucherNode, but returns nil if the voucher has the other type: each
+// voucher has one id.
 func voucherOfType(v *voucher.Voucher, typ string) voucher.Kind {
 	if v == nil || (v.Sale != nil) != (typ == flashVoucher) {
 		return nil
@@ -44,7 +44,7 @@ func voucherOfType(v *voucher.Voucher, typ string) voucher.Kind {
 
 func flashNode(e *voucher.Edge) *voucher.Flash { return (*voucher.Flash)(e.Node) }
 
-// readsVouchers is the reader of one of the two types.
+// readsVouchers returns the reader of one voucher type.
 func (r *Resolver) readsVouchers(typ string) reader {
 	return func(ctx context.Context, numbers []int64) (map[int64]scalar.Node, error) {
 		found, err := r.services.Vouchers.ByIDs(ctx, numbers)
@@ -61,8 +61,8 @@ func (r *Resolver) readsVouchers(typ string) reader {
 	}
 }
 
-// vouchersOf reads the vouchers of shops: to their owners, and to administrators,
-// those that are not on sale too.
+// vouchersOf reads the vouchers of shops. Owners and administrators also see those that
+// are not on sale.
 func (r *Resolver) vouchersOf(ctx context.Context, shops []*shop.Shop) ([][]voucher.Kind, error) {
 	by := editor(ctx)
 	ids, owned := make([]int64, len(shops)), map[int64]bool{}
@@ -77,12 +77,12 @@ func (r *Resolver) vouchersOf(ctx context.Context, shops []*shop.Shop) ([][]vouc
 	return convert(ids, func(id int64) []voucher.Kind { return convert(found[id], voucherNode) }), nil
 }
 
-// voucherEditor is who asks for a change of a voucher.
+// voucherEditor returns the viewer as an editor of vouchers.
 func voucherEditor(ctx context.Context) voucher.Editor {
 	return voucher.Editor(editor(ctx))
 }
 
-// voucherDetails puts the arguments of createVoucher together as the room wants them.
+// voucherDetails converts the arguments of createVoucher.
 func voucherDetails(in model.CreateVoucherInput) (voucher.Details, error) {
 	shopID, err := in.ShopID.Of("Shop")
 	return voucher.Details{
@@ -91,8 +91,7 @@ func voucherDetails(in model.CreateVoucherInput) (voucher.Details, error) {
 	}, err
 }
 
-// flashDetails puts the arguments of createFlashVoucher together as the room wants
-// them.
+// flashDetails converts the arguments of createFlashVoucher.
 func flashDetails(in model.CreateFlashVoucherInput) (voucher.FlashDetails, error) {
 	shopID, err := in.ShopID.Of("Shop")
 	return voucher.FlashDetails{
@@ -104,13 +103,12 @@ func flashDetails(in model.CreateFlashVoucherInput) (voucher.FlashDetails, error
 	}, err
 }
 
-// voucherChanges puts the arguments of updateVoucher together as the room wants them.
+// voucherChanges converts the arguments of updateVoucher.
 func voucherChanges(in model.UpdateVoucherInput) voucher.Changes {
 	return voucher.Changes{Title: field(in.Title), SubTitle: field(in.SubTitle), Rules: field(in.Rules), Status: field(in.Status)}
 }
 
-// flashChanges puts the arguments of updateFlashVoucher together as the room wants
-// them.
+// flashChanges converts the arguments of updateFlashVoucher.
 func flashChanges(in model.UpdateFlashVoucherInput) voucher.FlashChanges {
 	return voucher.FlashChanges{
 		Changes: voucher.Changes{

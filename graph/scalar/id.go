@@ -1,14 +1,14 @@
-// Package scalar holds the Go side of the schema's scalars and interfaces.
+// Package scalar implements the scalars and interfaces of the schema.
 //
-// They are stricter than gqlgen's own: a number in quotes, NaN or a bare
-// number for an id is the client's mistake and is told so.
+// They are stricter than those of gqlgen: a quoted number, NaN, or a bare number as an id
+// is a BAD_USER_INPUT error.
 package scalar
 
 import (
 	"bytes"
 	"context"
 	"encoding/base64"
-	"fmt"
+	"errors"
 	"io"
 	"strconv"
 
@@ -17,37 +17,36 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// An ID is a global id that a client gave: base64url, without padding, of
-// "TYPE:NUMBER".
+// An ID is a global id from a client: base64url without padding of "TYPE:NUMBER".
 type ID struct {
 	Type string
 	N    int64
 }
 
-// Of returns the number of an id of the given type, or a fault if it is the id
-// of something else.
+// Of returns the number of the id. It returns a BAD_USER_INPUT error if the id has another
+// type than typ.
 func (id ID) Of(typ string) (int64, error) {
 	if id.Type != typ {
-		return 0, apierror.BadInput("this is an id of type %s, not %s", id.Type, typ)
+		return 0, apierror.BadInput("invalid id: type %s, want %s", id.Type, typ)
 	}
 	return id.N, nil
 }
 
-// String is the id as clients see it.
+// String returns the id in the form that clients see.
 func (id ID) String() string {
 	return string(AppendID(nil, []byte(id.Type+":"), id.N))
 }
 
-// ParseID reads an id that a client gave. Only what [ID.String] makes is one:
-// each object has a single id. The fault does not repeat the id.
+// ParseID parses an id from a client. It accepts only the form of [ID.String], so that
+// each object has one id. The error does not quote the id.
 func ParseID(s string) (ID, error) {
 	if id, ok := parseID(s); ok {
 		return id, nil
 	}
-	return ID{}, apierror.BadInput("this is no id of ours")
+	return ID{}, apierror.BadInput("invalid id: not an id of this API")
 }
 
-// maxID is the length of the longest id, in characters.
+// maxID is the maximum length of an id, in characters.
 const maxID = 128
 
 func parseID(s string) (ID, bool) {
@@ -76,7 +75,7 @@ const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 func (id *ID) UnmarshalGQL(v any) error {
 	s, ok := v.(string)
 	if !ok {
-		return apierror.BadInput("an id is a string")
+		return apierror.BadInput("invalid id: not a string")
 	}
 	parsed, err := ParseID(s)
 	if err != nil {
@@ -89,8 +88,8 @@ func (id *ID) UnmarshalGQL(v any) error {
 // MarshalGQL writes the id.
 func (id ID) MarshalGQL(w io.Writer) { _, _ = io.WriteString(w, strconv.Quote(id.String())) }
 
-// MarshalNum writes the number of an object as its global id: the type is that
-// of the object whose field it is.
+// MarshalNum writes the number of an object as its global id. The type of the id is the
+// type of the object that the field belongs to.
 func MarshalNum(n int64) graphql.ContextMarshaler {
 	return graphql.ContextWriterFunc(func(ctx context.Context, w io.Writer) error {
 		_, err := w.Write(AppendNum(nil, n, graphql.GetFieldContext(ctx).Object))
@@ -98,25 +97,24 @@ func MarshalNum(n int64) graphql.ContextMarshaler {
 	})
 }
 
-// AppendNum appends the number of an object as [MarshalNum] writes it. object is the type of
-// the object.
+// AppendNum appends the number of an object of the given type in the form of [MarshalNum].
 func AppendNum(out []byte, n int64, object string) []byte {
 	out = append(out, '"')
 	var text [64]byte
 	return append(AppendID(out, append(append(text[:0], object...), ':'), n), '"')
 }
 
-// UnmarshalNum is never used: an argument becomes an [ID], whose type a
-// resolver must check.
+// UnmarshalNum always returns an error: an argument must be an [ID], whose type a resolver
+// checks.
 func UnmarshalNum(context.Context, any) (int64, error) {
-	return 0, fmt.Errorf("an id argument must be bound to scalar.ID")
+	return 0, errors.New("unmarshal id: the argument must be bound to scalar.ID")
 }
 
-// A Node is an object with a global id; gqlgen switches on the concrete type. It has
-// a method because interfaces are nodes too: the pointer to one must not be.
+// A Node is an object with a global id. gqlgen switches on its concrete type. The method
+// excludes pointers to interfaces.
 type Node interface{ IsNode() }
 
-// AppendID appends an id as clients see it; typ is its type with a colon.
+// AppendID appends an id in the form that clients see. typ is its type with a colon.
 func AppendID(out, typ []byte, n int64) []byte {
 	return base64.RawURLEncoding.AppendEncode(out, strconv.AppendInt(typ, n, 10))
 }

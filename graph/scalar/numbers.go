@@ -15,42 +15,41 @@ import (
 // maxLong is the largest whole number that JavaScript represents exactly.
 const maxLong = 1<<53 - 1
 
-// MarshalInt writes a whole number of 32 bits. A number outside of that range
-// is written as the bound that it passed.
+// MarshalInt writes a 32-bit integer. It clamps a number outside of that range.
 func MarshalInt(n int) graphql.Marshaler { return written(n, AppendInt) }
 
-// UnmarshalInt reads a whole number of 32 bits. A string, a fraction or a
-// bigger number is a fault.
+// UnmarshalInt reads a 32-bit integer. A string, a fraction or a number outside of that
+// range is a BAD_USER_INPUT error.
 func UnmarshalInt(v any) (int, error) {
-	return unmarshalWhole(v, math.MinInt32, math.MaxInt32, "an Int is a whole number from -2147483648 to 2147483647")
+	return unmarshalWhole(v, math.MinInt32, math.MaxInt32, "an Int must be a whole number from -2147483648 to 2147483647")
 }
 
-// MarshalLong writes a whole number from -(2^53-1) to 2^53-1. A number outside
-// of that range is written as the bound that it passed.
+// MarshalLong writes an integer from -(2^53-1) to 2^53-1. It clamps a number outside of
+// that range.
 func MarshalLong(n int) graphql.Marshaler { return written(n, AppendLong) }
 
-// UnmarshalLong reads a whole number from -(2^53-1) to 2^53-1. A string, a
-// fraction or a bigger number is a fault.
+// UnmarshalLong reads an integer from -(2^53-1) to 2^53-1. A string, a fraction or a number
+// outside of that range is a BAD_USER_INPUT error.
 func UnmarshalLong(v any) (int, error) {
-	return unmarshalWhole(v, -maxLong, maxLong, "a Long is a whole number from -9007199254740991 to 9007199254740991")
+	return unmarshalWhole(v, -maxLong, maxLong, "a Long must be a whole number from -9007199254740991 to 9007199254740991")
 }
 
-// AppendInt appends n as [MarshalInt] writes it.
+// AppendInt appends n in the form of [MarshalInt].
 func AppendInt(out []byte, n int) []byte {
 	return strconv.AppendInt(out, int64(min(max(n, math.MinInt32), math.MaxInt32)), 10)
 }
 
-// AppendLong appends n as [MarshalLong] writes it.
+// AppendLong appends n in the form of [MarshalLong].
 func AppendLong(out []byte, n int) []byte {
 	return strconv.AppendInt(out, int64(min(max(n, -maxLong), maxLong)), 10)
 }
 
-// written is the marshaler of what an append function writes.
+// written returns a marshaler that writes with an append function.
 func written[V any](v V, write func([]byte, V) []byte) graphql.Marshaler {
 	return graphql.WriterFunc(func(w io.Writer) { _, _ = w.Write(write(make([]byte, 0, 24), v)) })
 }
 
-func unmarshalWhole(v any, least, most int64, want string) (int, error) {
+func unmarshalWhole(v any, low, high int64, want string) (int, error) {
 	bad := apierror.BadInput("%s", want)
 	var n int64
 	switch v := v.(type) {
@@ -71,14 +70,14 @@ func unmarshalWhole(v any, least, most int64, want string) (int, error) {
 	default:
 		return 0, bad
 	}
-	if n < least || n > most {
+	if n < low || n > high {
 		return 0, bad
 	}
 	return int(n), nil
 }
 
-// MarshalFloat writes a finite number so that it reads back as the same, and null for
-// another one.
+// MarshalFloat writes a finite number in a form that parses to the same number. It writes
+// null for NaN and infinities.
 func MarshalFloat(f float64) graphql.Marshaler {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return graphql.Null
@@ -86,7 +85,7 @@ func MarshalFloat(f float64) graphql.Marshaler {
 	return written(f, AppendFloat)
 }
 
-// AppendFloat appends a number as [MarshalFloat] writes it.
+// AppendFloat appends f in the form of [MarshalFloat].
 func AppendFloat(out []byte, f float64) []byte {
 	if math.IsNaN(f) || math.IsInf(f, 0) {
 		return append(out, "null"...)
@@ -94,9 +93,9 @@ func AppendFloat(out []byte, f float64) []byte {
 	return strconv.AppendFloat(out, f, 'g', -1, 64)
 }
 
-// UnmarshalFloat reads a finite number. A string or NaN is a fault.
+// UnmarshalFloat reads a finite number. A string or NaN is a BAD_USER_INPUT error.
 func UnmarshalFloat(v any) (float64, error) {
-	bad := apierror.BadInput("a Float is a finite number")
+	bad := apierror.BadInput("a Float must be a finite number")
 	var f float64
 	switch v := v.(type) {
 	case int:
@@ -122,14 +121,14 @@ func UnmarshalFloat(v any) (float64, error) {
 // MarshalCursor writes a cursor.
 func MarshalCursor(c page.Cursor) graphql.Marshaler { return written(c, AppendCursor) }
 
-// AppendCursor appends a cursor as [MarshalCursor] writes it.
+// AppendCursor appends a cursor in the form of [MarshalCursor].
 func AppendCursor(out []byte, c page.Cursor) []byte { return AppendString(out, string(c)) }
 
-// UnmarshalCursor reads a cursor; whether it fits the list is checked there.
+// UnmarshalCursor reads a cursor. It does not check that the cursor fits the list.
 func UnmarshalCursor(v any) (page.Cursor, error) {
 	s, ok := v.(string)
 	if !ok || s == "" {
-		return "", apierror.BadInput("a cursor is a string that a page gave")
+		return "", apierror.BadInput("invalid cursor: want the cursor of a page")
 	}
 	return page.Cursor(s), nil
 }

@@ -48,7 +48,7 @@ func TestIDsRoundTrip(t *testing.T) {
 	}
 }
 
-func TestAMalformedIDIsBadInputAndIsNotRepeated(t *testing.T) {
+func TestMalformedIDIsBadInputWithoutQuote(t *testing.T) {
 	raw := func(s string) string { return base64.RawURLEncoding.EncodeToString([]byte(s)) }
 	tests := []struct{ name, id string }{
 		{"empty", ""},
@@ -58,7 +58,7 @@ func TestAMalformedIDIsBadInputAndIsNotRepeated(t *testing.T) {
 		{"the standard alphabet", "U2hvcDo+"},
 		{"a line end inside", "U2hv\ncDox"},
 		{"a space behind", "U2hvcDox "},
-		{"stray bits at the end", "U2hvcFR5cGU6NDJ"}, // decodes to ShopType:42, as …NDI does
+		{"stray bits at the end", "U2hvcFR5cGU6NDJ"}, // decodes to ShopType:42 like …NDI
 		{"no type", raw(":1")},
 		{"no number", raw("Shop:")},
 		{"no colon", raw("Shop1")},
@@ -96,7 +96,7 @@ func TestAMalformedIDIsBadInputAndIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestAnIDIsOfOneType(t *testing.T) {
+func TestIDHasOneType(t *testing.T) {
 	id := scalar.ID{Type: "Shop", N: 7}
 	if n, err := id.Of("Shop"); n != 7 || err != nil {
 		t.Errorf("of a Shop: %d, %v", n, err)
@@ -106,7 +106,7 @@ func TestAnIDIsOfOneType(t *testing.T) {
 	}
 }
 
-func TestANumberBecomesTheIDOfItsObject(t *testing.T) {
+func TestNumberIsWrittenAsGlobalID(t *testing.T) {
 	ctx := graphql.WithFieldContext(t.Context(), &graphql.FieldContext{Object: "ShopType"})
 	var out strings.Builder
 	if err := scalar.MarshalNum(42).MarshalGQLContext(ctx, &out); err != nil || out.String() != `"U2hvcFR5cGU6NDI"` {
@@ -117,7 +117,7 @@ func TestANumberBecomesTheIDOfItsObject(t *testing.T) {
 	}
 }
 
-// Whatever parses is the only spelling of its object.
+// Each object has exactly one id that parses.
 func FuzzParseID(f *testing.F) {
 	for _, s := range []string{
 		"", "U2hvcDox", "U2hvcFR5cGU6NDI", "U2hvcFR5cGU6NDJ", "U2hv\ncDox", "U2hvcDo=", "Tm90ZTo5MjIzMzcyMDM2ODU0Nzc1ODA3", "OjE", "U2hvcDorMQ", "U2hvcDowMQ",
@@ -138,7 +138,7 @@ func FuzzParseID(f *testing.F) {
 	})
 }
 
-func TestIntsAreWholeNumbersOf32Bits(t *testing.T) {
+func TestIntsHave32Bits(t *testing.T) {
 	tests := []struct {
 		name string
 		in   any
@@ -280,7 +280,7 @@ func TestFloatsAreFiniteNumbers(t *testing.T) {
 	}
 }
 
-func TestFloatsAreWrittenAsJSONAndReadBackTheSame(t *testing.T) {
+func TestFloatsRoundTrip(t *testing.T) {
 	random := rand.New(rand.NewPCG(testkit.Seed(t), 1))
 	floats := []float64{0, math.Copysign(0, -1), 0.1, 1e21, 1e-7, math.MaxFloat64, math.SmallestNonzeroFloat64, math.Pi}
 	for range 1000 {
@@ -304,7 +304,7 @@ func TestFloatsAreWrittenAsJSONAndReadBackTheSame(t *testing.T) {
 	}
 }
 
-func TestCursorsAreStringsThatAPageGave(t *testing.T) {
+func TestCursorsAreStrings(t *testing.T) {
 	c := page.Encode("SCORE", 4.5, int64(7))
 	out := text(scalar.MarshalCursor(c))
 	var s string
@@ -327,7 +327,7 @@ func text(m graphql.Marshaler) string {
 	return out.String()
 }
 
-func TestStringsAreTextsAndNotNumbers(t *testing.T) {
+func TestStringsAreNotNumbers(t *testing.T) {
 	if got, err := scalar.UnmarshalString("042137"); err != nil || got != "042137" {
 		t.Errorf("a text is read as %q, %v", got, err)
 	}
@@ -338,7 +338,7 @@ func TestStringsAreTextsAndNotNumbers(t *testing.T) {
 	}
 }
 
-func TestDatesAreDays(t *testing.T) {
+func TestDatesAreYearMonthDay(t *testing.T) {
 	d, err := scalar.UnmarshalDate("2024-02-29")
 	if err != nil || text(scalar.MarshalDate(d)) != `"2024-02-29"` {
 		t.Errorf("it comes back as %s, %v", text(scalar.MarshalDate(d)), err)
@@ -350,7 +350,7 @@ func TestDatesAreDays(t *testing.T) {
 	}
 }
 
-func TestTimesAreMomentsThatCanBeWrittenAgain(t *testing.T) {
+func TestTimesRoundTrip(t *testing.T) {
 	for _, text := range []string{"2026-03-01T12:00:00Z", "2026-03-01T12:00:00.123+08:00", "1970-01-01T00:00:00Z", "9998-12-31T23:59:59Z"} {
 		got, err := scalar.UnmarshalTime(text)
 		if err != nil {
@@ -386,7 +386,7 @@ func FuzzAStringIsAppendedAsGqlgenWritesIt(f *testing.F) {
 	})
 }
 
-func TestScalarsAreAppendedAsTheyAreMarshalled(t *testing.T) {
+func TestAppendEqualsMarshal(t *testing.T) {
 	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	east := time.Date(2026, 3, 1, 12, 0, 0, 120_000_000, time.FixedZone("", 8*3600))
 	day, err := civil.Parse("2026-03-01")

@@ -6,21 +6,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// MarshalString writes a text.
+// MarshalString writes a string.
 func MarshalString(s string) graphql.Marshaler { return graphql.MarshalString(s) }
 
-// UnmarshalString reads a text. A number is a fault: as a text it would lose its
-// leading zeros.
+// UnmarshalString reads a string. A number is a BAD_USER_INPUT error: converted to a
+// string it would lose its leading zeros.
 func UnmarshalString(v any) (string, error) {
 	s, ok := v.(string)
 	if !ok {
-		return "", apierror.BadInput("a String is a text in quotes")
+		return "", apierror.BadInput("a String must be in quotes")
 	}
 	return s, nil
 }
 
-// AppendString appends a text as [MarshalString] writes it. It leaves bytes that are no UTF-8
-// as they are.
+// AppendString appends s in the form of [MarshalString]. It does not change invalid UTF-8.
 func AppendString(out []byte, s string) []byte {
 	out = append(out, '"')
 	begin := 0

@@ -8,18 +8,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// Upload is a file that somebody sent. Its name and what it says to be are left out:
-// nobody should believe them.
+// Upload is an uploaded file. It omits the file name and the content type, because they
+// are not trustworthy.
 type Upload struct{ File io.ReadSeeker }
 
-// UnmarshalUpload takes the file that a multipart request has in this place.
+// UnmarshalUpload returns the file of a multipart request.
 func UnmarshalUpload(v any) (Upload, error) {
 	u, ok := v.(graphql.Upload)
 	if !ok {
-		return Upload{}, apierror.BadInput("an Upload is a file in a multipart request")
+		return Upload{}, apierror.BadInput("an Upload must be a file of a multipart request")
 	}
 	return Upload{u.File}, nil
 }
 
-// MarshalUpload is asked for by gqlgen, and never called: no answer has files.
+// MarshalUpload exists for gqlgen, which never calls it: no response contains a file.
 func MarshalUpload(Upload) graphql.Marshaler { return graphql.Null }

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-func TestAnUploadIsAFileAndNothingElse(t *testing.T) {
+func TestUploadIsAFile(t *testing.T) {
 	file := strings.NewReader("a")
 	if u, err := UnmarshalUpload(graphql.Upload{File: file, Filename: "../a.exe"}); err != nil || u.File != file {
 		t.Errorf("it is %v, %v", u, err)
