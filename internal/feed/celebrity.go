@@ -11,15 +11,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// An authorTimeline is the outbox of a star: the author's newest notes as of a number. What was
-// published behind that number is in the tail, so an outbox that is cached for a while, in
-// any memory, is never too old: nobody has to be told of anything.
+// An authorTimeline is the outbox of a celebrity: the newest notes of one author as of a log
+// number. The log tail has later notes. So a cached timeline is never too old, and nothing
+// invalidates it.
 type authorTimeline struct {
 	AsOf    int64      `json:"as_of"`
-	Entries [][2]int64 `json:"spots"` // number and note, newest first; fewer than fit are all
+	Entries [][2]int64 `json:"spots"` // number and note, newest first; complete if fewer than OutboxSize
 }
 
-// floor is the number from which on the outbox has everything, 0 if it has all.
+// floor returns the number from which the timeline is complete, 0 if it has all notes.
 func (o authorTimeline) floor(size int) int64 {
 	if len(o.Entries) < size {
 		return 0
@@ -27,18 +27,19 @@ func (o authorTimeline) floor(size int) int64 {
 	return o.Entries[len(o.Entries)-1][0]
 }
 
-func (s *Service) openOutboxes(hub *cache.Client) {
-	s.outs = cache.New(hub, cache.Policy{
-		// Every page of millions reads the same few. They end by themselves alone.
+func (s *Service) openTimelineCache(hub *cache.Client) {
+	s.timelineCache = cache.New(hub, cache.Policy{
+		// Pages of millions of readers share a few timelines. They only expire, see
+		// authorTimeline.
 		Name: "feed-out", TTL: 15 * time.Second, StaleTTL: 15 * time.Second, Beta: 1,
 		MaxBytes: max(16<<10, 64+48*s.cfg.OutboxSize),
 		Local:    cache.Local{Share: 0.02, Criteria: cache.Hot | cache.Small | cache.MayBeStale},
-	}, cache.Source[int64, authorTimeline]{Key: decimal, Load: s.loadOutboxes, Parse: parseDecimal})
+	}, cache.Source[int64, authorTimeline]{Key: decimal, Load: s.loadTimelines, Parse: parseDecimal})
 }
 
-// loadOutboxes reads the head of the feed before the notes: what came between is in the
-// outbox and in the tail.
-func (s *Service) loadOutboxes(ctx context.Context, authors []int64) (map[int64]authorTimeline, error) {
+// loadTimelines reads the log head before the notes. Notes published in between are in both the
+// timeline and the log tail.
+func (s *Service) loadTimelines(ctx context.Context, authors []int64) (map[int64]authorTimeline, error) {
 	head, err := s.tail.log.head(ctx)
 	if err != nil {
 		return nil, err
@@ -58,66 +59,66 @@ func (s *Service) loadOutboxes(ctx context.Context, authors []int64) (map[int64]
 	return found, nil
 }
 
-// outboxes returns the outboxes of stars, each as of a number that the tail goes back to.
-func (s *Service) outboxes(ctx context.Context, stars []int64) (map[int64]authorTimeline, error) {
-	if len(stars) == 0 {
+// timelines returns the timelines of celebrities, each as of a number that the log tail covers.
+func (s *Service) timelines(ctx context.Context, celebrities []int64) (map[int64]authorTimeline, error) {
+	if len(celebrities) == 0 {
 		return nil, nil
 	}
-	found, err := s.outs.GetMany(ctx, stars)
+	found, err := s.timelineCache.GetMany(ctx, celebrities)
 	if err != nil {
-		return nil, fmt.Errorf("read the outboxes of %d stars: %w", len(stars), err)
+		return nil, fmt.Errorf("read outboxes of %d celebrities: %w", len(celebrities), err)
 	}
 	var old []int64
-	for _, star := range stars {
-		if o, ok := found[star]; !ok || !s.tail.covers(o.AsOf) {
-			old = append(old, star)
+	for _, celebrity := range celebrities {
+		if o, ok := found[celebrity]; !ok || !s.tail.covers(o.AsOf) {
+			old = append(old, celebrity)
 		}
 	}
 	if len(old) == 0 {
 		return found, nil
 	}
-	fresh, err := s.loadOutboxes(ctx, old)
+	fresh, err := s.loadTimelines(ctx, old)
 	maps.Copy(found, fresh)
 	return found, err
 }
 
-// celebrityCache remembers which stars users follow, for as long as they follow the same
-// people. It is safe for concurrent use.
+// celebrityCache maps users to the celebrities that they follow. An entry is valid while the
+// user's followees are unchanged. It is safe for concurrent use.
 type celebrityCache struct {
 	mu         sync.Mutex
-	young, old map[int64]followedCelebrities // two generations: when one is full the older one goes
+	young, old map[int64]followedCelebrities // generations: a full young one replaces old
 }
 
-// generation is how many users one generation of followedStars has.
-const generation = 50_000
+// generationSize is the number of users per generation of a celebrityCache.
+const generationSize = 50_000
 
 type followedCelebrities struct {
-	of    cache.SourceSet // whom the user follows
-	known int             // how many stars there were then, of [logTail.stars]
-	stars []int64
+	sources cache.SourceSet // followees of the user
+	known   int             // length of [logTail.celebrities] at that time
+	ids     []int64
 }
 
 func (f *celebrityCache) get(user int64) (followedCelebrities, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	kept, ok := f.young[user]
+	cached, ok := f.young[user]
 	if !ok {
-		kept, ok = f.old[user]
+		cached, ok = f.old[user]
 	}
-	return kept, ok
+	return cached, ok
 }
 
-func (f *celebrityCache) put(user int64, kept followedCelebrities) {
+func (f *celebrityCache) put(user int64, cached followedCelebrities) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.young == nil || len(f.young) >= generation {
+	if f.young == nil || len(f.young) >= generationSize {
 		f.young, f.old = map[int64]followedCelebrities{}, f.young
 	}
-	f.young[user] = kept
+	f.young[user] = cached
 }
 
-// names of authors, as the window of followees has them.
-func names(authors []int64) []string {
+// sourceNames returns the names of authors in the window of followees.
+func sourceNames(authors []int64) []string {
 	list := make([]string, len(authors))
 	for i, author := range authors {
 		list[i] = decimal(author)
@@ -125,7 +126,7 @@ func names(authors []int64) []string {
 	return list
 }
 
-// those of the authors that a page of an inbox says are followed.
-func those(authors []int64, has map[string]bool) []int64 {
+// filterFollowed returns the authors that an inbox page reports as followed.
+func filterFollowed(authors []int64, has map[string]bool) []int64 {
 	return slices.DeleteFunc(slices.Clone(authors), func(author int64) bool { return !has[decimal(author)] })
 }

@@ -1,28 +1,29 @@
-// Package feed is the notes of whom a user follows, newest first.
+// Package feed serves the notes of the authors that a user follows, newest first.
 //
-// The truth is two tables: follows and notes. Their join, ordered by the number that a
-// note's transaction took last, is the feed; every page is what that query would answer at
-// the moment of the page. All else is there to be faster, and may be lost at any time:
+// The source of truth is two tables, follows and notes. The feed is their join, ordered by feed
+// number. A note's transaction takes its number last, so numbers follow the commits. Every page
+// equals the result of that query at the time of the page. The other parts make it faster, and
+// may be lost at any time:
 //
-//   - Inboxes (inbox.go): what was pushed to a follower lies in Redis, the newest 500,
-//     without a hole from the oldest entry on. Below that floor a page comes from the
-//     database, with the same cursor. A user who has not read for 14 days has none.
+//   - Inboxes (inbox.go). Fan-outs push notes to one sorted set per follower in Redis, the newest
+//     500. From its oldest entry on, an inbox has no hole. Pages below that floor come from the
+//     database, with the same cursors. A user that has not read for 14 days has no inbox.
 //
-//   - The fan-out (fanout.go) pushes a note, by a job of the transaction that published it.
-//     It is never waited for, neither by who publishes nor by who reads.
+//   - The fan-out (fanout.go). A job of the transaction that publishes a note pushes it. Neither
+//     the writer nor the readers wait for it.
 //
-//   - The tail (log_tail.go): each process knows the newest numbers of the log of notes. What is
-//     published but perhaps not yet pushed is merged from there, and what is deleted is
-//     hidden; since the numbers are dense, a process knows when it knows all.
+//   - The log tail (log_tail.go). Each process knows the newest numbers of the log of notes. It
+//     merges notes that are perhaps not pushed yet, and hides notes that are deleted. Numbers are
+//     dense, so a process knows when it knows all of them.
 //
-//   - Stars (celebrity.go): who has very many followers is not pushed, but kept in an outbox,
-//     which readers merge.
+//   - Celebrities (celebrity.go). Notes of authors with very many followers are not pushed. They
+//     are in an outbox per author, which readers merge.
 //
-//   - The hub (live_hub.go) tells live feeds: a position in the same log, and an index of who, of
-//     those who are connected to this process, follows whom.
+//   - The live hub (live_hub.go). It serves live feeds from a position in the same log and an
+//     index of followers by author, limited to the users that are connected to this process.
 //
-// What is shown is decided when it is read: whether the author is followed, by the window of
-// followees, in the script that reads the inbox; whether the note is there, by its row.
+// Every read decides what it shows: the script that reads the inbox checks the window of
+// followees, and a note without a row is hidden.
 package feed
 
 import (
@@ -42,44 +43,44 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Threshold is how many followers make an author a star, if nothing else is configured: near
-// the cheapest by `tandian bench feedsim`, from a million users to a hundred million.
+// Threshold is the default number of followers that makes an author a celebrity. By `tandian
+// bench feedsim`, it is near the cheapest value from a million to a hundred million users.
 const Threshold = 100_000
 
-// Notes are the notes, as feeds need them.
+// Notes provides notes to a [Service]. Implementations must be safe for concurrent use.
 type Notes interface {
-	// Rows returns those of the notes that are there, whatever the graph shows as a note.
+	// Rows returns the notes that exist, by id, in the type that the graph shows as a note.
 	Rows(ctx context.Context, ids []int64) (map[int64]any, error)
-	// WriteRow and ReadRow have a row cross to another process.
+	// WriteRow and ReadRow encode and decode a row for other processes.
 	WriteRow(row any) ([]byte, error)
 	ReadRow(text []byte) (row any, err error)
 	// Newest reads the newest notes of some authors from the database, by author.
-	Newest(ctx context.Context, authors []int64, most int) (map[int64][]cache.ListItem, error)
+	Newest(ctx context.Context, authors []int64, limit int) (map[int64][]cache.ListItem, error)
 }
 
-// Follows are the follows, as feeds need them.
+// Follows provides follows to a [Service]. Implementations must be safe for concurrent use.
 type Follows interface {
-	// Window has whom each user follows: followee in decimal → id of the follow.
+	// Window returns the followees of each user: followee in decimal → id of the follow.
 	Window() *cache.Window[int64]
-	// Followers reads parts of the lists of followers from the database: id of the follow and
-	// follower, the newest first.
-	Followers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error)
+	// Followers reads parts of the lists of followers from the database, newest first: id of the
+	// follow, and follower.
+	Followers(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error)
 }
 
-// Config joins a Service with the other rooms, and tunes it. Notes and Follows are required.
+// Config holds the dependencies and sizes of a [Service]. Notes and Follows are required.
 type Config struct {
 	Notes   Notes
 	Follows Follows
 
-	Threshold   int           // followers that make an author a star; default [Threshold]
+	Threshold   int           // followers that make an author a celebrity; default [Threshold]
 	InboxSize   int           // entries of an inbox; default 500
-	InboxLife   time.Duration // without a read, an inbox is kept for as long, and by a third longer at most; default 14 days
-	OutboxSize  int           // entries of a star's outbox; default 200
-	LogTailSize int           // numbers that a process remembers at least; default 65 536
-	Batch       int           // followers of one batch of a fan-out; default 1000
+	InboxLife   time.Duration // minimum lifetime of an inbox after a read; at most a third longer; default 14 days
+	OutboxSize  int           // entries of a celebrity's outbox; default 200
+	LogTailSize int           // minimum of log numbers in memory; default 65 536
+	Batch       int           // followers per batch of a fan-out; default 1000
 
-	// Announce tells other processes, whose Hear gets it, what is new for live feeds. It may
-	// fail, and what it said may be lost. Nil if there are none.
+	// Announce sends a hint about new events to the [Service.ReceiveHint] of other processes. It
+	// may fail, and hints may be lost. It is nil if there are no other processes.
 	Announce func(ctx context.Context, hint []byte) error
 
 	Registerer prometheus.Registerer // default: none
@@ -101,7 +102,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// Service answers for feeds. It is safe for concurrent use.
+// Service serves feeds. It is safe for concurrent use.
 type Service struct {
 	db     *ent.Client
 	cfg    Config
@@ -109,16 +110,16 @@ type Service struct {
 	sql    statements
 	m      metrics
 
-	tail     *logTail
-	hub      *liveHub
-	rows     *noteLoader   // for what live feeds tell
-	numbered chan struct{} // of capacity 1: there is something to announce
-	hints    pendingHints  // what that is
-	inboxes  *cache.Union[int64]
-	outs     *cache.Cache[int64, authorTimeline]
-	stars    celebrityCache
-	rounds   chan struct{} // a place for each round of a fan-out that may be under way
-	queries  chan struct{} // a place for each feed that may be read from the database
+	tail          *logTail
+	hub           *liveHub
+	loader        *noteLoader   // notes of live feeds
+	hintReady     chan struct{} // capacity 1: hints has something to announce
+	hints         pendingHints
+	inboxes       *cache.Union[int64]
+	timelineCache *cache.Cache[int64, authorTimeline]
+	celebrities   celebrityCache
+	rounds        chan struct{} // semaphore: rounds of fan-outs
+	queries       chan struct{} // semaphore: feeds read from the database
 }
 
 //go:embed sql/*.sql
@@ -126,8 +127,8 @@ var files embed.FS
 
 type statements struct{ newest, events, begun, followees string }
 
-// New returns a Service. It starts short reads of the feed log only, and the caller closes
-// the dependencies after [Service.Wait].
+// New returns a Service. It only starts short reads of the feed log. The caller closes the
+// dependencies after [Service.Wait].
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{db: db, cfg: cfg.withDefaults(), outbox: box, rounds: make(chan struct{}, roundsAtOnce), queries: make(chan struct{}, queriesAtOnce)}
 	if err := sqldb.Read(files, db.Dialect(), map[string]*string{
@@ -136,19 +137,18 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		panic(fmt.Sprintf("feed: %v", err)) // the files are part of the program
 	}
 	s.m = newMetrics(s.cfg.Registerer)
-	s.tail = newTail(s.cfg.LogTailSize, eventLog{db, box, s.sql.events})
-	s.hub, s.numbered = newHub(s), make(chan struct{}, 1)
-	s.rows = newRows(s.cfg.Notes)
-	s.m.ofHub(s.cfg.Registerer, s.hub)
+	s.tail = newLogTail(s.cfg.LogTailSize, eventLog{db, box, s.sql.events})
+	s.hub, s.hintReady = newLiveHub(s), make(chan struct{}, 1)
+	s.loader = newNoteLoader(s.cfg.Notes)
+	s.m.registerLag(s.cfg.Registerer, s.hub)
 	s.openInboxes(hub)
-	s.openOutboxes(hub)
+	s.openTimelineCache(hub)
 	box.Handle(Topic, outbox.Handler{Queued: true, Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.fanOut)})
 	return s
 }
 
-// Run tells live feeds what happens, and keeps the process' knowledge of the fan-outs that are
-// under way small, until ctx ends. Without it live feeds are silent; pages are as right, and
-// cost more and more.
+// Run serves live feeds and tracks the fan-outs that end, until ctx ends. It may run in many
+// processes. Without it, live feeds are silent. Pages stay correct, at an increasing cost.
 func (s *Service) Run(ctx context.Context) error {
 	var both sync.WaitGroup
 	both.Go(func() { s.tail.run(ctx, s.cfg.Log) })
@@ -157,19 +157,19 @@ func (s *Service) Run(ctx context.Context) error {
 	return nil
 }
 
-// RefreshFanOuts looks anew which fan-outs are under way: after jobs were replayed.
-func (s *Service) RefreshFanOuts(ctx context.Context) error { return s.tail.look(ctx) }
+// RefreshFanOuts rereads which fan-outs are under way. Call it after jobs were replayed.
+func (s *Service) RefreshFanOuts(ctx context.Context) error { return s.tail.refreshOpen(ctx) }
 
-// MarkSuspect is for a database that was promoted or restored: it may lack the end of the log.
-// What this process knows of it is read anew before a page or a live feed says anything
-// more, and those who follow live feeds are told to read theirs anew.
+// MarkSuspect rereads the log before the next page or live update, and tells live feeds to
+// resync. Call it after the database was promoted or restored: it may lack the end of the log.
 func (s *Service) MarkSuspect() {
-	s.tail.doubt()
+	s.tail.markSuspect()
 	s.hub.markSuspect()
 }
 
-// Wait returns when no read of the log is under way. Call it before the database closes.
+// Wait returns when no read of the log or of live notes is under way. Call it before the database
+// closes.
 func (s *Service) Wait() {
 	s.tail.wait()
-	s.rows.reads.Wait()
+	s.loader.reads.Wait()
 }

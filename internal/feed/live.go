@@ -10,24 +10,24 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// What a live feed tells.
+// The updates of a live feed.
 type (
-	// An Update is one of the others.
+	// An Update is an [Added], [Removed], [Ready] or [Resync].
 	Update interface{ isUpdate() }
 
-	// Added is a note that was published by somebody whom the viewer follows.
+	// Added reports a new note of an author that the viewer follows.
 	Added struct {
 		Cursor page.Cursor
-		Row    any // of the note, as [Notes.Rows] returned it
+		Row    any // the note, as [Notes.Rows] returned it
 	}
-	// Removed is a note that was deleted.
+	// Removed reports a deleted note.
 	Removed struct {
 		Cursor page.Cursor
-		Note   int64 // its id
+		Note   int64 // id
 	}
-	// Ready says that what the viewer missed is told.
+	// Ready reports that the viewer received all missed updates.
 	Ready struct{ Cursor page.Cursor }
-	// Resync says that it cannot be told: the viewer reads the feed anew.
+	// Resync reports that the missed updates are not available: the viewer must reload the feed.
 	Resync struct{ Cursor page.Cursor }
 )
 
@@ -36,15 +36,16 @@ func (*Removed) isUpdate() {}
 func (*Ready) isUpdate()   {}
 func (*Resync) isUpdate()  {}
 
-// livePlace is the cursor of a number of the log.
-func livePlace(number int64) page.Cursor { return page.Encode(liveCursor, number) }
+// logCursor returns the cursor of a log number.
+func logCursor(number int64) page.Cursor { return page.Encode(liveCursor, number) }
 
-// Subscribe is a user's feed as it happens: what was published and deleted behind a cursor, which
-// is that of a page or of the last update that was seen, then [Ready], then what happens.
-// Without a cursor it begins with [Ready]. Nothing is missed and nothing repeated, in the order
-// of the log; a client that is too far behind for that is told [Resync].
+// Subscribe returns the live feed of a user. It sends the notes published and deleted after a
+// cursor, then [Ready], then new ones as they happen. The cursor is that of a page or of the last
+// update seen; without one, the feed begins with [Ready].
 //
-// What is told is the same for all. A cursor that makes no sense is a fault.
+// Updates come in the order of the log, without gaps and repetitions. A client that is too far
+// behind gets [Resync]. Subscribers share the values. An invalid cursor is an [apierror.Error] of
+// the kind BadUserInput.
 func (s *Service) Subscribe(user int64, after page.Cursor) (broadcast.Source, error) {
 	l := &liveFeed{s.hub, user, -1}
 	if after != "" {
@@ -62,24 +63,24 @@ type liveFeed struct {
 	after int64
 }
 
-// Subscribe implements [live.Source].
+// Subscribe implements [broadcast.Source].
 func (l *liveFeed) Subscribe(r broadcast.Receiver) (broadcast.Subscription, error) {
 	return l.hub.join(l.user, l.after, r), nil
 }
 
-// updateOf is what is told of an event.
-func (s *Service) updateOf(e Event) *broadcast.Update {
-	cursor := livePlace(e.Seq)
-	u := &broadcast.Update{Seq: placeOf(e.Seq), Cursor: string(cursor)}
+// newUpdate returns the update of an event.
+func (s *Service) newUpdate(e Event) *broadcast.Update {
+	cursor := logCursor(e.Seq)
+	u := &broadcast.Update{Seq: updateSeq(e.Seq), Cursor: string(cursor)}
 	if e.Removed {
-		u.Load = told(&Removed{cursor, e.Note})
+		u.Load = constLoader(&Removed{cursor, e.Note})
 		return u
 	}
 	u.Load = func(ctx context.Context) (any, error) {
-		if s.tail.gone(e.Note) {
+		if s.tail.isRemoved(e.Note) {
 			return nil, broadcast.ErrSkip
 		}
-		row, err := s.rows.read(ctx, e.Note)
+		row, err := s.loader.read(ctx, e.Note)
 		if err != nil {
 			return nil, err
 		}
@@ -91,38 +92,38 @@ func (s *Service) updateOf(e Event) *broadcast.Update {
 	return u
 }
 
-func told(u Update) func(context.Context) (any, error) {
+func constLoader(u Update) func(context.Context) (any, error) {
 	return func(context.Context) (any, error) { return u, nil }
 }
 
-// SeqCommitted is called after a commit that took numbers of the log, with the last of them, and
-// what they are of, or nothing if that is much. It tells the live feeds of all processes,
-// and does not wait.
+// SeqCommitted announces committed events to the live feeds of all processes. Call it after a
+// commit that took log numbers, with the last number and the events, or none if they are many. It
+// does not wait.
 func (s *Service) SeqCommitted(last int64, events ...Event) {
-	s.hub.announced(last, events...)
+	s.hub.receive(last, events...)
 	if s.cfg.Announce == nil {
 		return
 	}
 	s.hints.add(events)
 	select {
-	case s.numbered <- struct{}{}:
+	case s.hintReady <- struct{}{}:
 	default:
 	}
 }
 
-// CheckLog says that announcements may have been lost: the log is looked at.
-func (s *Service) CheckLog() { s.hub.announced(0) }
+// CheckLog rereads the log for live feeds, because announcements may have been lost.
+func (s *Service) CheckLog() { s.hub.receive(0) }
 
-// RefreshFollows says that users follow others than before, after the commit. It does not
-// wait; their live feeds follow within moments.
-func (s *Service) RefreshFollows(users ...int64) { s.hub.followsChanged(users...) }
+// RefreshFollows rereads the follows of users for their live feeds. Call it after a commit that
+// changed them. It does not wait; the feeds change within moments.
+func (s *Service) RefreshFollows(users ...int64) { s.hub.markDirty(users...) }
 
-// MarkFollowsStale says that follows may have changed unheard: those of live feeds are looked
-// at.
-func (s *Service) MarkFollowsStale() { s.hub.followsMissed() }
+// MarkFollowsStale rechecks the follows of every connected viewer, because changes may have been
+// missed.
+func (s *Service) MarkFollowsStale() { s.hub.markFollowsStale() }
 
-// FolloweeCount is how many authors the live feed of a user knows that he follows, -1 if this
-// process does not know: for whoever waits until a change is heard of.
+// FolloweeCount returns the number of followees that the live feed of a user knows, or -1 if this
+// process does not know. It lets callers wait until a change has arrived.
 func (s *Service) FolloweeCount(user int64) int {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
@@ -132,26 +133,26 @@ func (s *Service) FolloweeCount(user int64) int {
 	return -1
 }
 
-// Lag is how far live feeds of this process are behind.
+// Lag is the delay of the live feeds of this process.
 type Lag struct {
-	Numbers int64         // of the log that are known and not told yet
-	Joining int           // sessions that wait for their beginning
-	Oldest  time.Duration // since when the first of the numbers waits
+	Numbers int64         // known, but not delivered yet
+	Joining int           // sessions that are not ready yet
+	Oldest  time.Duration // age of the oldest undelivered number
 }
 
-// Lag says how far live feeds of this process are behind.
+// Lag returns the delay of the live feeds of this process.
 func (s *Service) Lag() Lag {
 	numbers, oldest, joining := s.hub.lag()
 	return Lag{numbers, joining, oldest}
 }
 
-// announce publishes what is new whenever there is something, until ctx ends: what comes
-// while it does is one announcement.
+// announce publishes pending hints until ctx ends. Events that arrive during one announcement
+// share the next.
 func (s *Service) announce(ctx context.Context) {
-	var complaints clock.Throttle
+	var warnings clock.Throttle
 	for {
 		select {
-		case <-s.numbered:
+		case <-s.hintReady:
 		case <-ctx.Done():
 			return
 		}
@@ -159,13 +160,13 @@ func (s *Service) announce(ctx context.Context) {
 		if text == nil {
 			continue
 		}
-		if err := s.cfg.Announce(ctx, text); err != nil && ctx.Err() == nil && complaints.Allow() {
-			s.cfg.Log.WarnContext(ctx, "other processes are not told what is new in feeds: they look each second", "err", err)
+		if err := s.cfg.Announce(ctx, text); err != nil && ctx.Err() == nil && warnings.Allow() {
+			s.cfg.Log.WarnContext(ctx, "cannot announce feed events", "err", err, "hint", "other processes check the log each second")
 		}
 	}
 }
 
-// runLive runs what live feeds need until ctx ends.
+// runLive serves live feeds until ctx ends.
 func (s *Service) runLive(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { s.hub.run(ctx) })

@@ -17,65 +17,63 @@ import (
 )
 
 const (
-	checkEvery     = time.Second // how often the log is looked at without a hint
-	retryAfter     = 100 * time.Millisecond
-	viewersAtOnce  = 64               // viewers whose follows one statement reads
-	versionsAtOnce = 500              // viewers whose versions one statement reads
-	maxReplayed    = 1000             // due events of one replay; beyond, the client reads the feed anew
-	maxChecked     = 20_000           // numbers that a replay looks through, while nobody is told anything
-	maxBegun       = 10_000           // follows that began since the last event; beyond, all viewers are read anew
-	viewerLife     = 30 * time.Second // of what is known of a viewer who has gone
-	maxHinted      = 1000             // announced events that wait; beyond, the log is read
-	recentUpdates  = 4096             // events of which those who come back get the same object
+	checkInterval   = time.Second // between two reads of the log without a hint
+	retryAfter      = 100 * time.Millisecond
+	viewersAtOnce   = 64               // viewers whose follows one statement reads
+	versionsAtOnce  = 500              // viewers whose versions one statement reads
+	maxReplayed     = 1000             // due events per replay; with more, the client resyncs
+	maxChecked      = 20_000           // numbers checked per replay, which holds the lock
+	maxFollowStarts = 10_000           // follows since the last event; with more, all viewers are reloaded
+	viewerTTL       = 30 * time.Second // how long a viewer without sessions stays loaded
+	maxHinted       = 1000             // announced events in the queue; with more, the log is read
+	recentUpdates   = 4096             // updates that returning clients share
 )
 
-// A liveHub tells the live feeds of a process what is published and deleted. It is a position
-// in the log of notes: all numbers up to it were told to those whom they are due. What
-// follows is read from the log, but for what is known without; so a hint that is lost costs
-// time and nothing else.
+// A liveHub serves the live feeds of a process. It is a position in the log of notes: all events
+// up to it were delivered. Later ones are read from the log, unless a hint already contains them.
+// So a lost hint only costs time.
 //
-// An event is due to who follows its author since an earlier number. A follow writes down
-// the head of the log while it keeps anybody from taking the next number; so whoever sees
-// an event in the log sees all follows that it is due to, and those are read before it is
-// told: no follow is heard of too late. That a follow has ended is heard within moments.
+// An event is due to each viewer that follows its author since an earlier number. A follow stores
+// the log head, and locks it against the next number until its commit. So a process that sees an
+// event in the log also sees every follow that the event is due to. The hub reads these follows
+// before it delivers the event. It learns of ended follows within moments.
 //
-// What is published says so itself, with its number, what stands there, and how often follows
-// had begun before it. If that is the next number, and no follow is unknown, it is told
-// without a look into the log.
+// A hint holds the event, its number, and the number of transactions before it in which follows
+// began. The hub delivers it without reading the log if it is the next number and no follow is
+// unknown.
 //
-// One goroutine, run, reads and tells, one thing after the other. It is safe for concurrent
-// use.
+// One goroutine, run, reads and delivers. A liveHub is safe for concurrent use.
 type liveHub struct {
-	s     *Service
-	wake  chan struct{} // of capacity 1: there is something to do
-	heard atomic.Int64  // the highest number that somebody announced
+	s             *Service
+	wake          chan struct{} // capacity 1: step has work
+	announcedHead atomic.Int64  // highest announced number
 
-	begun   atomic.Bool // all viewers' follows may have changed unheard
-	doubted atomic.Bool // the log may be another one than what was told
+	followsStale atomic.Bool // changes of follows may have been missed
+	suspect      atomic.Bool // the log may differ from the delivered events
 
-	complaints clock.Throttle
+	warnings clock.Throttle
 
-	mu      sync.Mutex // held while receivers are called
-	on      bool       // somebody is there, or was a moment ago: pos counts
-	counted int64      // transactions that had follows begin, all of which are known; -1 if that is not known
-	hinted  []Event    // what was announced and is not told
-	look    bool       // the log is to be looked at
-	pos     int64
-	viewers map[int64]*viewer
-	authors map[int64][]*viewer // by whom they follow
-	joining []*session          // wait for what their beginning needs
-	dirty   map[int64]bool      // viewers whose follows are to be read anew
-	behind  time.Time           // when the first event was announced that is not told; zero if all is
-	recent  [recentUpdates]*broadcast.Update
+	mu          sync.Mutex // held while receivers run
+	active      bool       // there are viewers, and pos is valid
+	followCount int64      // transactions with new follows, all loaded; -1 if unknown
+	hinted      []Event    // announced, not delivered
+	checkLog    bool       // read the log in the next step
+	pos         int64
+	viewers     map[int64]*viewer
+	authors     map[int64][]*viewer // viewers by followee
+	joining     []*session          // not ready yet
+	dirty       map[int64]bool      // viewers to reload
+	behindSince time.Time           // announcement of the oldest undelivered event; zero if none
+	recent      [recentUpdates]*broadcast.Update
 
-	readied, resynced *broadcast.Update // what was told last of a position
+	lastReady, lastResync *broadcast.Update // latest shared Ready and Resync
 }
 
-func newHub(s *Service) *liveHub {
-	return &liveHub{s: s, wake: make(chan struct{}, 1), counted: -1, viewers: map[int64]*viewer{}, authors: map[int64][]*viewer{}, dirty: map[int64]bool{}}
+func newLiveHub(s *Service) *liveHub {
+	return &liveHub{s: s, wake: make(chan struct{}, 1), followCount: -1, viewers: map[int64]*viewer{}, authors: map[int64][]*viewer{}, dirty: map[int64]bool{}}
 }
 
-// signal has run look what there is to do.
+// signal wakes run.
 func (h *liveHub) signal() {
 	select {
 	case h.wake <- struct{}{}:
@@ -83,61 +81,61 @@ func (h *liveHub) signal() {
 	}
 }
 
-// announced says that the log goes as far as a number, or, with 0, farther than it was, and
-// what the last numbers are of, if that is known.
-func (h *liveHub) announced(number int64, events ...Event) {
-	for last := h.heard.Load(); number > last && !h.heard.CompareAndSwap(last, number); last = h.heard.Load() {
+// receive takes a hint: the log goes up to number, or further than before if it is 0. events are
+// the last ones, if known.
+func (h *liveHub) receive(number int64, events ...Event) {
+	for last := h.announcedHead.Load(); number > last && !h.announcedHead.CompareAndSwap(last, number); last = h.announcedHead.Load() {
 	}
 	h.mu.Lock()
-	news := h.on && (number == 0 || number > h.pos)
-	if news {
+	isNew := h.active && (number == 0 || number > h.pos)
+	if isNew {
 		if len(events) > 0 && len(h.hinted)+len(events) <= maxHinted {
 			h.hinted = append(h.hinted, events...)
 		} else {
-			h.look = true
+			h.checkLog = true
 		}
-		if h.behind.IsZero() {
-			h.behind = time.Now()
+		if h.behindSince.IsZero() {
+			h.behindSince = time.Now()
 		}
 	}
 	h.mu.Unlock()
-	if news {
+	if isNew {
 		h.signal()
 	}
 }
 
-// has reports whether all numbers up to one are told.
-func (h *liveHub) has(number int64) bool {
+// hasDelivered reports whether all events up to a number were delivered.
+func (h *liveHub) hasDelivered(number int64) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.on && number <= h.pos
+	return h.active && number <= h.pos
 }
 
-// run tells until ctx ends.
+// run delivers events until ctx ends.
 func (h *liveHub) run(ctx context.Context) {
-	check := time.NewTimer(clock.Jitter(checkEvery))
+	check := time.NewTimer(clock.Jitter(checkInterval))
 	defer check.Stop()
 	for {
 		select {
 		case <-h.wake:
 		case <-check.C:
 			h.tick()
-			check.Reset(clock.Jitter(checkEvery))
+			check.Reset(clock.Jitter(checkInterval))
 		case <-ctx.Done():
 			return
 		}
 		for more := true; more && ctx.Err() == nil; {
 			select {
-			case <-check.C: // also while there is always something to do
+			case <-check.C: // even if there is always more to do
 				h.tick()
-				check.Reset(clock.Jitter(checkEvery))
+				check.Reset(clock.Jitter(checkInterval))
 			default:
 			}
 			var err error
 			if more, err = h.step(ctx); err != nil && ctx.Err() == nil {
 				h.s.m.liveErrors.Inc()
-				if h.complaints.Allow() {
-					h.s.cfg.Log.WarnContext(ctx, "live feeds wait: what is new cannot be read", "err", err)
+				if h.warnings.Allow() {
+					h.s.cfg.Log.WarnContext(ctx, "cannot read events for live feeds", "err", err)
 				}
 				_ = clock.Sleep(ctx, clock.Jitter(retryAfter))
 			}
@@ -145,13 +143,13 @@ func (h *liveHub) run(ctx context.Context) {
 	}
 }
 
-// tick has the log looked at, and forgets who has been gone for long.
+// tick requests a read of the log, and drops viewers that left long ago.
 func (h *liveHub) tick() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.look = true
+	h.checkLog = true
 	for user, v := range h.viewers {
-		if len(v.sessions) == 0 && time.Since(v.left) > viewerLife {
+		if len(v.sessions) == 0 && time.Since(v.left) > viewerTTL {
 			h.setFollows(v, nil)
 			delete(h.viewers, user)
 			delete(h.dirty, user)
@@ -160,35 +158,34 @@ func (h *liveHub) tick() {
 	h.s.m.liveViewers.Set(float64(len(h.viewers)))
 }
 
-// step does the most urgent thing that there is to do, and reports whether there is more:
-// what is new comes before those who join, and they before the follows that changed, some
-// of them at a time.
+// step does the most urgent work, and reports whether there is more. Events come first, then new
+// sessions, then changed follows, some of them at a time.
 func (h *liveHub) step(ctx context.Context) (more bool, err error) {
 	h.mu.Lock()
-	look, hinted := h.look, h.hinted
-	h.look, h.hinted = false, nil
+	look, hinted := h.checkLog, h.hinted
+	h.checkLog, h.hinted = false, nil
 	if len(h.viewers) == 0 {
-		h.on, h.behind = false, time.Time{}
-		h.recent = [recentUpdates]*broadcast.Update{} // of a log that may be another one by then
+		h.active, h.behindSince = false, time.Time{}
+		h.recent = [recentUpdates]*broadcast.Update{} // the log may differ by the next join
 		h.mu.Unlock()
-		h.s.rows.forget()
+		h.s.loader.forget()
 		return false, nil
 	}
-	users, ahead := h.waiting()
-	on := h.on
+	users, ahead := h.nextUsers()
+	on := h.active
 	h.mu.Unlock()
-	told := h.tellHinted(hinted)
-	if look || ahead || !on || !told {
+	delivered := h.deliverHinted(hinted)
+	if look || ahead || !on || !delivered {
 		if err := h.advance(ctx); err != nil {
 			h.mu.Lock()
-			h.look = true
+			h.checkLog = true
 			h.mu.Unlock()
 			return true, err
 		}
 	}
-	if h.begun.Swap(false) {
+	if h.followsStale.Swap(false) {
 		if err := h.checkVersions(ctx); err != nil {
-			h.begun.Store(true)
+			h.followsStale.Store(true)
 			return true, err
 		}
 	}
@@ -198,16 +195,15 @@ func (h *liveHub) step(ctx context.Context) (more bool, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.admitAll()
-	if err != nil && len(h.joining) > len(users) { // others may be luckier
+	if err != nil && len(h.joining) > len(users) { // try others first next time
 		h.joining = append(h.joining[len(users):], h.joining[:len(users)]...)
 	}
-	return h.look || len(h.joining) > 0 || len(h.dirty) > 0, err
+	return h.checkLog || len(h.joining) > 0 || len(h.dirty) > 0, err
 }
 
-// waiting returns some of the users whose follows are to be read: of who joins, then of
-// those that changed; and whether somebody who joins has seen more than was told yet. The
-// caller holds mu.
-func (h *liveHub) waiting() (users []int64, ahead bool) {
+// nextUsers returns some of the users to load: those of new sessions first. ahead reports whether
+// a new session is ahead of the position. The caller holds mu.
+func (h *liveHub) nextUsers() (users []int64, ahead bool) {
 	for _, s := range h.joining {
 		ahead = ahead || s.after > h.pos
 		if v := s.viewer; !v.loaded && len(users) < viewersAtOnce && !slices.Contains(users, v.user) {
@@ -225,18 +221,17 @@ func (h *liveHub) waiting() (users []int64, ahead bool) {
 	return users, ahead
 }
 
-// tellHinted tells what was announced, as far as that is just what stands in the log behind
-// the position, and nobody follows an author since then unheard. It reports false if the log
-// has to be looked at.
-func (h *liveHub) tellHinted(hinted []Event) bool {
-	if h.doubted.Load() {
+// deliverHinted delivers announced events while they are the next ones in the log, and no follow
+// is unknown. It reports false if the log must be read.
+func (h *liveHub) deliverHinted(hinted []Event) bool {
+	if h.suspect.Load() {
 		return false
 	}
 	now := time.Now()
-	slices.SortStableFunc(hinted, func(a, b Event) int { return cmp.Compare(a.Seq, b.Seq) }) // several tell at once
+	slices.SortStableFunc(hinted, func(a, b Event) int { return cmp.Compare(a.Seq, b.Seq) }) // writers announce concurrently
 	for _, hint := range hinted {
 		h.mu.Lock()
-		pos, on, counted := h.pos, h.on, h.counted
+		pos, on, counted := h.pos, h.active, h.followCount
 		h.mu.Unlock()
 		if hint.Seq <= pos && on {
 			continue
@@ -249,103 +244,102 @@ func (h *liveHub) tellHinted(hinted []Event) bool {
 			return false
 		}
 		if hint.Row != nil {
-			h.s.rows.keep(hint.Note, hint.Row)
+			h.s.loader.add(hint.Note, hint.Row)
 		}
 		h.deliver(e, now)
-		h.caughtUp(e.Seq)
+		h.markCaughtUp(e.Seq)
 		h.s.m.liveHinted.Inc()
 	}
 	return true
 }
 
-// advance tells what is in the log behind the position.
+// advance delivers the events after the position from the log.
 func (h *liveHub) advance(ctx context.Context) error {
-	doubted := h.doubted.Load() // before: what is doubted later is looked at once more
+	suspect := h.suspect.Load() // before the read: a later mark needs another one
 	head, err := h.s.tail.sync(ctx)
 	if err != nil {
 		return err
 	}
-	if doubted {
-		return h.believe(ctx, head)
+	if suspect {
+		return h.restart(ctx, head)
 	}
 	h.mu.Lock()
-	pos, on := h.pos, h.on
+	pos, on := h.pos, h.active
 	if !on {
-		h.pos, h.on, h.counted = head, true, -1
+		h.pos, h.active, h.followCount = head, true, -1
 	}
 	h.mu.Unlock()
 	if !on || head == pos {
-		h.caughtUp(head)
+		h.markCaughtUp(head)
 		return nil
 	}
-	if found := head - max(pos, h.heard.Load()); found > 0 {
+	if found := head - max(pos, h.announcedHead.Load()); found > 0 {
 		h.s.m.liveFound.Add(float64(found))
 	}
-	if head < pos { // a database that was restored: what was told has not happened
-		return h.skip(ctx, head)
+	if head < pos { // a restored database: delivered events are undone
+		return h.resyncAll(ctx, head)
 	}
-	begun, counted, err := h.s.readBegun(ctx, pos)
+	started, counted, err := h.s.readFollowStarts(ctx, pos)
 	if err != nil {
 		return err
 	}
-	if len(begun) >= maxBegun {
+	if len(started) >= maxFollowStarts {
 		if err := h.loadAll(ctx); err != nil {
 			return err
 		}
-		begun = nil
+		started = nil
 	}
 	h.mu.Lock()
-	h.counted = counted
-	for _, b := range begun {
+	h.followCount = counted
+	for _, b := range started {
 		if v := h.viewers[b.user]; v != nil && v.loaded {
 			h.begin(v, b.followed)
 		}
 	}
 	h.mu.Unlock()
 	events, ok := h.s.tail.between(pos, head)
-	if !ok { // this process was behind for longer than it remembers
-		return h.skip(ctx, head)
+	if !ok { // further behind than the tail goes
+		return h.resyncAll(ctx, head)
 	}
 	now := time.Now()
 	for _, e := range events {
 		h.deliver(e, now)
 	}
-	h.caughtUp(head)
+	h.markCaughtUp(head)
 	return nil
 }
 
-// markSuspect has everybody read the feed anew: what was told may never have happened.
+// markSuspect resyncs all sessions, because delivered events may be undone.
 func (h *liveHub) markSuspect() {
-	h.doubted.Store(true)
+	h.suspect.Store(true)
 	h.mu.Lock()
-	h.look = true
+	h.checkLog = true
 	h.mu.Unlock()
 	h.signal()
 }
 
-// believe begins anew at the head of a log that may be another one. What was announced of
-// the former one counts no more.
-func (h *liveHub) believe(ctx context.Context, head int64) error {
-	h.doubted.Store(false)
+// restart continues at the head of a log that may differ. Earlier announcements do not count.
+func (h *liveHub) restart(ctx context.Context, head int64) error {
+	h.suspect.Store(false)
 	h.mu.Lock()
-	h.on = true
+	h.active = true
 	h.mu.Unlock()
-	if err := h.skip(ctx, head); err != nil {
-		h.doubted.Store(true)
+	if err := h.resyncAll(ctx, head); err != nil {
+		h.suspect.Store(true)
 		return err
 	}
-	h.heard.Store(head)
+	h.announcedHead.Store(head)
 	return nil
 }
 
-// skip has all read their feeds anew: the log cannot be told from the position on.
-func (h *liveHub) skip(ctx context.Context, head int64) error {
-	if err := h.loadAll(ctx); err != nil { // first: follows that began meanwhile are read nowhere else
+// resyncAll moves to head without the events in between, and resyncs all sessions.
+func (h *liveHub) resyncAll(ctx context.Context, head int64) error {
+	if err := h.loadAll(ctx); err != nil { // first: it includes follows that began since pos
 		return err
 	}
-	h.s.rows.forget()
+	h.s.loader.forget()
 	h.mu.Lock()
-	h.pos, h.counted = head, -1
+	h.pos, h.followCount = head, -1
 	h.recent = [recentUpdates]*broadcast.Update{}
 	for _, v := range h.viewers {
 		for _, s := range v.sessions {
@@ -355,25 +349,25 @@ func (h *liveHub) skip(ctx context.Context, head int64) error {
 		}
 	}
 	h.mu.Unlock()
-	h.caughtUp(head)
+	h.markCaughtUp(head)
 	return nil
 }
 
-func (h *liveHub) caughtUp(head int64) {
+func (h *liveHub) markCaughtUp(head int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.heard.Load() <= head {
-		h.behind = time.Time{}
+	if h.announcedHead.Load() <= head {
+		h.behindSince = time.Time{}
 	}
 }
 
-// deliver pushes one event to those whom it is due, and moves on behind it.
+// deliver pushes an event to all sessions that it is due to, and moves the position to it.
 func (h *liveHub) deliver(e Event, now time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.pos = e.Seq
 	var u *broadcast.Update
-	told := 0
+	delivered := 0
 	for _, v := range h.authors[e.Author] {
 		if e.Seq <= v.newest && !v.due(e) {
 			continue
@@ -387,44 +381,44 @@ func (h *liveHub) deliver(e Event, now time.Time) {
 				u.At = now
 			}
 			s.r.Push(u)
-			told++
+			delivered++
 		}
 	}
 	h.s.m.liveEvents.Inc()
-	h.s.m.liveTold.Add(float64(told))
+	h.s.m.liveDelivered.Add(float64(delivered))
 }
 
-// update is what is told of an event, the same object to all as long as it is remembered.
-// The caller holds mu.
+// update returns the update of an event, one shared object while it is recent. The caller holds
+// mu.
 func (h *liveHub) update(e Event) *broadcast.Update {
 	slot := &h.recent[e.Seq%recentUpdates]
-	if *slot == nil || (*slot).Seq != placeOf(e.Seq) {
-		*slot = h.s.updateOf(e)
+	if *slot == nil || (*slot).Seq != updateSeq(e.Seq) {
+		*slot = h.s.newUpdate(e)
 	}
 	return *slot
 }
 
-// Updates of a session are numbered by four times the number of the event, so that what
-// is told of a position itself has a place of its own behind it.
-func placeOf(number int64) int64  { return 4 * number }
-func resyncAt(number int64) int64 { return 4*number + 1 }
-func readyAt(number int64) int64  { return 4*number + 2 }
-func numberAt(place int64) int64  { return place / 4 }
+// The Seq of an update is four times the number of its event. Updates about a position itself
+// come right after it.
+func updateSeq(number int64) int64 { return 4 * number }
+func resyncSeq(number int64) int64 { return 4*number + 1 }
+func readySeq(number int64) int64  { return 4*number + 2 }
+func logNumber(seq int64) int64    { return seq / 4 }
 
-// A session is one subscription to a feed.
+// A session is one subscription to a live feed.
 type session struct {
-	hub    *liveHub
-	viewer *viewer
-	r      broadcast.Receiver
-	after  int64 // it has seen everything up to here; -1 if it has not said
-	joined bool  // it is told what happens
-	closed bool
-	asked  bool  // whether the log was looked at for it, see looked
-	ready  int64 // the place of its FeedReady
-	told   int64 // the place of its newest FeedResync; 0 for none
+	hub            *liveHub
+	viewer         *viewer
+	r              broadcast.Receiver
+	after          int64 // last number seen; -1 if unknown
+	joined         bool  // it receives events
+	closed         bool
+	checkRequested bool  // see sawLogCheck
+	ready          int64 // Seq of its Ready
+	resync         int64 // Seq of its last Resync; 0 for none
 }
 
-// join begins a session: at once, if all is there that its beginning needs.
+// join begins a session, at once if its viewer is loaded and the position is not behind it.
 func (h *liveHub) join(user, after int64, r broadcast.Receiver) *session {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -436,7 +430,7 @@ func (h *liveHub) join(user, after int64, r broadcast.Receiver) *session {
 	s := &session{hub: h, viewer: v, r: r, after: after}
 	v.sessions = append(v.sessions, s)
 	h.s.m.liveSessions.Inc()
-	if h.on && v.loaded && after <= h.pos {
+	if h.active && v.loaded && after <= h.pos {
 		h.admit(s)
 		return s
 	}
@@ -445,14 +439,14 @@ func (h *liveHub) join(user, after int64, r broadcast.Receiver) *session {
 	return s
 }
 
-// admitAll admits those who join and whose follows are known. The log was looked at since
-// they came if they claim to be ahead of it. The caller holds mu.
+// admitAll admits the joining sessions that are loaded. Those ahead of the position wait for one
+// read of the log. The caller holds mu.
 func (h *liveHub) admitAll() {
 	h.joining = slices.DeleteFunc(h.joining, func(s *session) bool {
 		switch {
 		case s.closed:
 			return true
-		case !s.viewer.loaded, s.after > h.pos && !s.looked():
+		case !s.viewer.loaded, s.after > h.pos && !s.sawLogCheck():
 			return false
 		}
 		h.admit(s)
@@ -463,50 +457,49 @@ func (h *liveHub) admitAll() {
 	}
 }
 
-// looked reports whether the log was looked at for this session, which is so from the
-// second time on that it is asked: who comes while a look is under way waits for the next.
-func (s *session) looked() (before bool) {
-	before, s.asked = s.asked, true
+// sawLogCheck reports whether the log was read since the session joined: true from the second
+// call on. A session that joins during a read waits for the next.
+func (s *session) sawLogCheck() (before bool) {
+	before, s.checkRequested = s.checkRequested, true
 	return before
 }
 
-// admit tells a session what it missed, and that it is ready. The caller holds mu.
+// admit sends a session its missed events, and Ready. The caller holds mu.
 func (h *liveHub) admit(s *session) {
 	s.joined = true
 	switch {
 	case s.after < 0:
-	case s.after > h.pos: // of another database, or one that was restored
+	case s.after > h.pos: // the cursor is of another or a restored database
 		h.resync(s)
 	default:
 		h.replay(s, s.after)
 	}
-	s.ready = readyAt(h.pos)
+	s.ready = readySeq(h.pos)
 	h.pushReady(s)
 }
 
 func (h *liveHub) pushReady(s *session) {
-	s.r.Push(h.standing(&h.readied, s.ready, func(c page.Cursor) Update { return &Ready{Cursor: c} }))
+	s.r.Push(h.positionUpdate(&h.lastReady, s.ready, func(c page.Cursor) Update { return &Ready{Cursor: c} }))
 }
 
-// standing is what is told of a position itself, the same object to all who are told it. The
-// caller holds mu.
-func (h *liveHub) standing(last **broadcast.Update, place int64, of func(page.Cursor) Update) *broadcast.Update {
-	if *last == nil || (*last).Seq != place {
-		cursor := livePlace(numberAt(place))
-		*last = &broadcast.Update{Seq: place, Cursor: string(cursor), Load: told(of(cursor))}
+// positionUpdate returns an update about a position, one shared object. The caller holds mu.
+func (h *liveHub) positionUpdate(last **broadcast.Update, seq int64, of func(page.Cursor) Update) *broadcast.Update {
+	if *last == nil || (*last).Seq != seq {
+		cursor := logCursor(logNumber(seq))
+		*last = &broadcast.Update{Seq: seq, Cursor: string(cursor), Load: constLoader(of(cursor))}
 	}
 	return *last
 }
 
-// resync has a session read the feed anew. The caller holds mu.
+// resync tells a session to reload its feed. The caller holds mu.
 func (h *liveHub) resync(s *session) {
 	h.s.m.liveReplays.WithLabelValues("resync").Inc()
-	s.told = resyncAt(h.pos)
-	s.r.Push(h.standing(&h.resynced, s.told, func(c page.Cursor) Update { return &Resync{Cursor: c} }))
+	s.resync = resyncSeq(h.pos)
+	s.r.Push(h.positionUpdate(&h.lastResync, s.resync, func(c page.Cursor) Update { return &Resync{Cursor: c} }))
 }
 
-// replay tells a session what is due to it behind a number, up to the position. The caller
-// holds mu.
+// replay pushes the events due to a session after a number, up to the position. The caller holds
+// mu.
 func (h *liveHub) replay(s *session, after int64) {
 	events, ok := h.s.tail.between(after, h.pos)
 	if !ok || len(events) > maxChecked {
@@ -530,7 +523,7 @@ func (h *liveHub) replay(s *session, after int64) {
 	h.s.m.liveReplayed.Add(float64(len(due)))
 }
 
-// Resume implements [live.Subscription].
+// Resume implements [broadcast.Subscription].
 func (s *session) Resume(after int64) {
 	h := s.hub
 	h.mu.Lock()
@@ -539,18 +532,18 @@ func (s *session) Resume(after int64) {
 		return
 	}
 	s.r.Reset()
-	if after < s.told { // it did not even hear that it is to read the feed anew
+	if after < s.resync { // the client missed the Resync itself
 		h.resync(s)
 	} else {
-		h.replay(s, numberAt(after))
+		h.replay(s, logNumber(after))
 	}
 	if after < s.ready {
-		s.ready = readyAt(h.pos) // behind what was just told
+		s.ready = readySeq(h.pos) // after the replayed events
 		h.pushReady(s)
 	}
 }
 
-// Close implements [live.Subscription].
+// Close implements [broadcast.Subscription].
 func (s *session) Close() {
 	h := s.hub
 	h.mu.Lock()
@@ -567,27 +560,27 @@ func (s *session) Close() {
 	h.s.m.liveSessions.Dec()
 }
 
-// lag is how many numbers are announced, or known, and not told yet, since when, and how
-// many sessions wait for their beginning.
+// lag returns how many known numbers are not delivered, the age of the oldest, and how many
+// sessions are joining.
 func (h *liveHub) lag() (numbers int64, oldest time.Duration, joining int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !h.on {
+	if !h.active {
 		return 0, 0, len(h.joining)
 	}
-	if !h.behind.IsZero() {
-		oldest = time.Since(h.behind)
+	if !h.behindSince.IsZero() {
+		oldest = time.Since(h.behindSince)
 	}
-	return max(0, max(h.heard.Load(), h.s.tail.known())-h.pos), oldest, len(h.joining)
+	return max(0, max(h.announcedHead.Load(), h.s.tail.knownHead())-h.pos), oldest, len(h.joining)
 }
 
-// readBegun reads the follows that began since the log had a number, and how many
-// transactions had any begin so far.
-func (s *Service) readBegun(ctx context.Context, from int64) (list []followStart, counted int64, err error) {
+// readFollowStarts reads the follows that began since a log number, and the number of
+// transactions so far in which follows began.
+func (s *Service) readFollowStarts(ctx context.Context, from int64) (list []followStart, counted int64, err error) {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
-	counted = -1 // there always is a row
-	err = sqldb.Each(ctx, s.db, s.sql.begun, []any{from, maxBegun}, func(rows *sql.Rows) error {
+	counted = -1 // overwritten: there is always a row
+	err = sqldb.Each(ctx, s.db, s.sql.begun, []any{from, maxFollowStarts}, func(rows *sql.Rows) error {
 		var user, author, since sql.NullInt64
 		err := rows.Scan(&counted, &user, &author, &since)
 		if user.Valid {
@@ -596,7 +589,7 @@ func (s *Service) readBegun(ctx context.Context, from int64) (list []followStart
 		return err
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("select the follows that began since number %d: %w", from, err)
+		return nil, 0, fmt.Errorf("select follows since number %d: %w", from, err)
 	}
 	return list, counted, nil
 }

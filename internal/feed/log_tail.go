@@ -20,90 +20,88 @@ import (
 )
 
 const (
-	tailTimeout  = 2 * time.Second  // of one read of the log
-	beginTimeout = 10 * time.Second // of reading all that a process remembers of it
-	tailStep     = 5000             // numbers in one statement
-	maxOpen      = 2000             // notes that are merged because their fan-out may be under way; beyond, pages come from the database
-	openEvery    = 100 * time.Millisecond
-	openAlways   = 5 * time.Second // what is done again after a Redis lost something is open anew
+	tailTimeout  = 2 * time.Second  // per read of the log
+	beginTimeout = 10 * time.Second // to load the whole tail
+	tailStep     = 5000             // numbers per statement
+	maxOpen      = 2000             // notes merged because of open fan-outs; with more, pages come from the database
+	refreshBusy  = 100 * time.Millisecond
+	refreshIdle  = 5 * time.Second // finds fan-outs that were replayed after a data loss of Redis
 )
 
-// An Event is one entry of the log: a note that was published or deleted.
+// An Event is one entry of the feed log: a note that was published or deleted.
 type Event struct {
 	Seq       int64 `json:"seq"`
 	Note      int64 `json:"note"`
 	Author    int64 `json:"author"`
-	Removed   bool  `json:"removed,omitempty"` // the note was deleted; else it was published
-	Celebrity bool  `json:"star,omitempty"`    // the author is one, perhaps since this note
+	Removed   bool  `json:"removed,omitempty"` // deleted; else published
+	Celebrity bool  `json:"star,omitempty"`    // the author is a celebrity, perhaps since this note
 
-	// Only the writer of an event knows these.
-	Follows int64 `json:"follows"` // how many transactions had follows begin before it
-	Row     any   `json:"-"`       // of the note, as [Notes.Rows] returns it; nil if it is not at hand
+	// Only the writer of an event sets these.
+	Follows int64 `json:"follows"` // transactions before it in which follows began
+	Row     any   `json:"-"`       // the note, as [Notes.Rows] returns it; may be nil
 }
 
-// eventLog is what the tail reads.
+// eventLog reads the tables of the log.
 type eventLog struct {
 	db     *ent.Client
 	outbox *outbox.Box
-	events string // the statement
+	events string // statement
 }
 
-// A logTail is what a process knows of the end of the log of notes, in memory: all numbers from
-// some place to the head, with which notes were deleted, which may not be pushed to all
-// followers yet, and who the stars are.
+// A logTail holds the end of the log of notes in memory: all numbers from some number to the
+// head, the deleted notes among them, the notes whose fan-out may be open, and all celebrities.
 //
-// Every page asks whether there are new numbers, in one statement for all who ask at that
-// moment: who comes while it is under way waits for the next one, so what was committed
-// before a reader came is always in. The numbers have no holes, and whoever sees one sees all
-// below it; so what is known up to the head is known exactly. It is safe for concurrent use.
+// Every page checks for new numbers. Readers share one statement; a reader that comes during a
+// read waits for the next one, so it sees everything committed before it came. Numbers have no
+// holes, and a reader that sees one sees all below it, so the tail is exact up to its head. It is
+// safe for concurrent use.
 type logTail struct {
 	log  eventLog
-	size int // events that are kept at least, if there are so many
+	size int // minimum of events in memory
 
 	flights sync.WaitGroup
 	mu      sync.Mutex
-	next    *logRead // that those who come now wait for; nil if nobody has come
-	flying  bool
-	asked   chan struct{} // of capacity 1: events came
+	next    *logRead // the read that new callers wait for; nil if there are none
+	reading bool
+	added   chan struct{} // capacity 1: there are new events
 
-	state     sync.RWMutex // of all below
-	begun     bool
-	restored  bool // the log may be another one than what is known of it
-	beginning bool // it is being read from the database: nothing else may come in
-	// events has the numbers behind before, and head is the last one of them.
+	state     sync.RWMutex // guards all below
+	loaded    bool
+	suspect   bool // the log may differ from events
+	reloading bool // offer must not add events
+	// events has the numbers after before, up to head.
 	before, head int64
 	events       []Event
-	removed      map[int64]int64   // note → number of its removal
-	open         []Event           // notes whose fan-out is perhaps under way, in the order of numbers
-	crowded      bool              // there are more than can be merged
-	ofStars      map[int64][]Event // published by stars, in the order of numbers
-	stars        []int64           // all, in the order in which this process heard of them; only added to
-	isStar       map[int64]bool
+	removed      map[int64]int64   // note → number of its deletion
+	open         []Event           // notes whose fan-out may be under way, by number
+	overflow     bool              // open has more notes than can be merged
+	byCelebrity  map[int64][]Event // notes of celebrities, by number
+	celebrities  []int64           // append-only, in the order of discovery
+	celebritySet map[int64]bool
 }
 
-// A logRead is one read of the log for all who wait for it.
+// A logRead is one read of the log, shared by its callers.
 type logRead struct {
 	done chan struct{}
 	err  error
 }
 
-func newTail(size int, l eventLog) *logTail {
-	return &logTail{log: l, size: size, asked: make(chan struct{}, 1)}
+func newLogTail(size int, l eventLog) *logTail {
+	return &logTail{log: l, size: size, added: make(chan struct{}, 1)}
 }
 
 func (t *logTail) wait() { t.flights.Wait() }
 
-// sync returns the head of the feed: the tail then knows everything that was committed
-// before the call.
+// sync returns the head of the log. The tail then has everything committed before the call.
 func (t *logTail) sync(ctx context.Context) (head int64, err error) {
 	t.mu.Lock()
 	if t.next == nil {
 		t.next = &logRead{done: make(chan struct{})}
 	}
 	f := t.next
-	if !t.flying {
-		t.flying = true
-		t.flights.Go(func() { t.fly(context.WithoutCancel(ctx)) })
+	if !t.reading {
+		t.reading = true
+		t.flights.Go(func() { t.runReads(context.WithoutCancel(ctx)) })
 	}
 	t.mu.Unlock()
 	select {
@@ -112,17 +110,17 @@ func (t *logTail) sync(ctx context.Context) (head int64, err error) {
 		return 0, ctx.Err()
 	}
 	if f.err != nil {
-		return 0, fmt.Errorf("read the log of notes: %w", f.err)
+		return 0, fmt.Errorf("read log of notes: %w", f.err)
 	}
-	return t.known(), nil
+	return t.knownHead(), nil
 }
 
-// fly reads the log until nobody waits.
-func (t *logTail) fly(ctx context.Context) {
+// runReads reads the log until no caller waits.
+func (t *logTail) runReads(ctx context.Context) {
 	for {
 		t.mu.Lock()
 		f := t.next
-		t.next, t.flying = nil, f != nil
+		t.next, t.reading = nil, f != nil
 		t.mu.Unlock()
 		if f == nil {
 			return
@@ -132,41 +130,41 @@ func (t *logTail) fly(ctx context.Context) {
 	}
 }
 
-// read reads what is behind the head. Only one flight at a time does.
+// read reads the events after the head. Only one goroutine calls it at a time.
 func (t *logTail) read(ctx context.Context) error {
-	if !t.begun || t.mustBegin() {
-		return t.begin(ctx)
+	if !t.loaded || t.isSuspect() {
+		return t.reload(ctx)
 	}
 	reading, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
 	last, head := t.last()
 	from := head
 	if last.Seq > 0 {
-		from-- // it comes once more, to see that it is still what it was
+		from-- // read it again to see that it is unchanged
 	}
 	events, err := t.log.read(reading, from, tailStep)
 	switch {
 	case err != nil:
 		return err
-	case len(events) == tailStep: // this process has not read for long
-		return t.begin(ctx)
-	case last.Seq > 0 && (len(events) == 0 || !events[0].same(last)): // a database that went back
-		return t.begin(ctx)
+	case len(events) == tailStep: // the last read was long ago
+		return t.reload(ctx)
+	case last.Seq > 0 && (len(events) == 0 || !events[0].same(last)): // a restored database
+		return t.reload(ctx)
 	case last.Seq > 0:
 		events = events[1:]
 	}
-	if len(events) > 0 && events[0].Seq != head+1 { // the same, and nothing was known
-		return t.begin(ctx)
+	if len(events) > 0 && events[0].Seq != head+1 { // a restored database, and no event was known
+		return t.reload(ctx)
 	}
 	return t.add(events)
 }
 
-// same reports whether two events are one.
+// same reports whether two events are equal.
 func (e Event) same(as Event) bool {
 	return e.Seq == as.Seq && e.Note == as.Note && e.Author == as.Author && e.Removed == as.Removed
 }
 
-// last is the event at the head, without a number if none is known, and the head.
+// last returns the event at the head, or a zero Event if unknown, and the head.
 func (t *logTail) last() (e Event, head int64) {
 	t.state.RLock()
 	defer t.state.RUnlock()
@@ -176,49 +174,49 @@ func (t *logTail) last() (e Event, head int64) {
 	return e, t.head
 }
 
-// doubt has the log read anew before anything is known of it: the database is another one,
-// and may lack what was known. Nothing is taken in until then.
-func (t *logTail) doubt() {
+// markSuspect makes the next read reload the log. The database may have lost events that the tail
+// has. Until then, offer adds nothing.
+func (t *logTail) markSuspect() {
 	t.state.Lock()
 	defer t.state.Unlock()
-	t.restored = true
+	t.suspect = true
 }
 
-func (t *logTail) mustBegin() bool {
+func (t *logTail) isSuspect() bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
-	return t.restored
+	return t.suspect
 }
 
-// begin reads the end of the log, and which fan-outs of it are under way.
-func (t *logTail) begin(ctx context.Context) error {
+// reload reads the end of the log, and its open fan-outs.
+func (t *logTail) reload(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
-	t.setBeginning(true)
-	defer t.setBeginning(false)
+	t.setReloading(true)
+	defer t.setReloading(false)
 	t.state.Lock()
-	doubted := t.restored
-	t.restored = false // what is doubted from now on is read once more
+	suspect := t.suspect
+	t.suspect = false // a later mark causes another reload
 	t.state.Unlock()
-	err := t.beginAnew(ctx)
-	if err != nil && doubted {
-		t.doubt()
+	err := t.rebuild(ctx)
+	if err != nil && suspect {
+		t.markSuspect()
 	}
 	return err
 }
 
-func (t *logTail) beginAnew(ctx context.Context) error {
+func (t *logTail) rebuild(ctx context.Context) error {
 	head, err := t.log.head(ctx)
 	if err != nil {
 		return err
 	}
 	from := max(0, head-int64(t.size))
-	fresh := logTail{before: from, head: from, removed: map[int64]int64{}, ofStars: map[int64][]Event{}, isStar: map[int64]bool{}}
-	if fresh.stars, err = t.log.stars(ctx); err != nil {
+	fresh := logTail{before: from, head: from, removed: map[int64]int64{}, byCelebrity: map[int64][]Event{}, celebritySet: map[int64]bool{}}
+	if fresh.celebrities, err = t.log.celebrities(ctx); err != nil {
 		return err
 	}
-	for _, star := range fresh.stars {
-		fresh.isStar[star] = true
+	for _, celebrity := range fresh.celebrities {
+		fresh.celebritySet[celebrity] = true
 	}
 	for {
 		events, err := t.log.read(ctx, fresh.head, tailStep)
@@ -232,46 +230,46 @@ func (t *logTail) beginAnew(ctx context.Context) error {
 			break
 		}
 	}
-	open, crowded, err := t.log.open(ctx) // of what was read: nothing is pushed that is not published
+	open, overflow, err := t.log.open(ctx) // after the events: only published notes have fan-outs
 	if err != nil {
 		return err
 	}
 	t.state.Lock()
 	defer t.state.Unlock()
-	t.begun = true
-	t.before, t.head, t.events, t.removed, t.ofStars = fresh.before, fresh.head, fresh.events, fresh.removed, fresh.ofStars
-	for _, star := range fresh.stars { // those that are known keep their places
-		t.addStar(star)
+	t.loaded = true
+	t.before, t.head, t.events, t.removed, t.byCelebrity = fresh.before, fresh.head, fresh.events, fresh.removed, fresh.byCelebrity
+	for _, celebrity := range fresh.celebrities { // known ones stay in order
+		t.addCelebrity(celebrity)
 	}
-	t.open, t.crowded = slices.DeleteFunc(open, func(e Event) bool { return e.Seq > t.head }), crowded
+	t.open, t.overflow = slices.DeleteFunc(open, func(e Event) bool { return e.Seq > t.head }), overflow
 	return nil
 }
 
-func (t *logTail) setBeginning(is bool) {
+func (t *logTail) setReloading(is bool) {
 	t.state.Lock()
 	defer t.state.Unlock()
-	t.beginning = is
+	t.reloading = is
 }
 
-// offer takes in an event that was committed, if it is the one behind the head, and returns
-// it as the tail has it. It reports false if it is neither that nor known.
+// offer adds a committed event if it is the next one, and returns it as the tail has it. It
+// reports false if the event is neither next nor known.
 func (t *logTail) offer(e Event) (Event, bool) {
 	t.state.Lock()
 	defer t.state.Unlock()
 	switch {
-	case !t.begun || t.beginning || t.restored || e.Seq > t.head+1 || e.Seq <= t.before:
+	case !t.loaded || t.reloading || t.suspect || e.Seq > t.head+1 || e.Seq <= t.before:
 		return e, false
-	case e.Seq <= t.head: // somebody has looked into the log before
+	case e.Seq <= t.head: // already read from the log
 		known := t.events[e.Seq-t.before-1]
 		return known, known.Note == e.Note && known.Removed == e.Removed
 	}
-	e.Row = nil                                     // not kept for as long as the event
-	e.Celebrity = e.Celebrity || t.isStar[e.Author] // all stars up to the head are known
+	e.Row = nil                                           // the tail would retain it too long
+	e.Celebrity = e.Celebrity || t.celebritySet[e.Author] // all celebrities up to the head are known
 	t.addLocked(e)
 	return e, true
 }
 
-// add takes in what follows the head, and overlooks what is known.
+// add adds the events after the head, and ignores known ones.
 func (t *logTail) add(events []Event) error {
 	t.state.Lock()
 	defer t.state.Unlock()
@@ -280,7 +278,7 @@ func (t *logTail) add(events []Event) error {
 			continue
 		}
 		if e.Seq != t.head+1 {
-			return fmt.Errorf("number %d follows %d", e.Seq, t.head)
+			return fmt.Errorf("invalid log: number %d follows %d", e.Seq, t.head)
 		}
 		t.addLocked(e)
 	}
@@ -294,81 +292,81 @@ func (t *logTail) addLocked(e Event) {
 	case e.Removed:
 		t.removed[e.Note] = e.Seq
 	case e.Celebrity:
-		t.addStar(e.Author)
-		t.ofStars[e.Author] = append(t.ofStars[e.Author], e)
+		t.addCelebrity(e.Author)
+		t.byCelebrity[e.Author] = append(t.byCelebrity[e.Author], e)
 	default:
 		t.open = append(t.open, e)
 	}
-	t.crowded = t.crowded || len(t.open) > maxOpen
+	t.overflow = t.overflow || len(t.open) > maxOpen
 	t.trim()
 	select {
-	case t.asked <- struct{}{}:
+	case t.added <- struct{}{}:
 	default:
 	}
 }
 
-func (t *logTail) addStar(author int64) {
-	if t.isStar == nil {
-		t.isStar = map[int64]bool{}
+func (t *logTail) addCelebrity(author int64) {
+	if t.celebritySet == nil {
+		t.celebritySet = map[int64]bool{}
 	}
-	if !t.isStar[author] {
-		t.isStar[author] = true
-		t.stars = append(t.stars, author)
+	if !t.celebritySet[author] {
+		t.celebritySet[author] = true
+		t.celebrities = append(t.celebrities, author)
 	}
 }
 
-// trim forgets the older half when there are twice as many events as are kept.
+// trim drops the older half of twice the minimum of events.
 func (t *logTail) trim() {
 	if t.size == 0 || len(t.events) < 2*t.size {
 		return
 	}
-	gone := t.events[:len(t.events)-t.size]
-	t.before = gone[len(gone)-1].Seq
-	t.events = slices.Clone(t.events[len(gone):])
-	for _, e := range gone {
+	removed := t.events[:len(t.events)-t.size]
+	t.before = removed[len(removed)-1].Seq
+	t.events = slices.Clone(t.events[len(removed):])
+	for _, e := range removed {
 		if t.removed[e.Note] == e.Seq {
 			delete(t.removed, e.Note)
 		}
 	}
-	for star, list := range t.ofStars {
+	for celebrity, list := range t.byCelebrity {
 		list = slices.DeleteFunc(list, func(e Event) bool { return e.Seq <= t.before })
-		if t.ofStars[star] = list; len(list) == 0 {
-			delete(t.ofStars, star)
+		if t.byCelebrity[celebrity] = list; len(list) == 0 {
+			delete(t.byCelebrity, celebrity)
 		}
 	}
 }
 
-// known is the head as far as this process knows, 0 if it knows nothing.
-func (t *logTail) known() int64 {
+// knownHead returns the head that this process knows, 0 if it knows nothing.
+func (t *logTail) knownHead() int64 {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	return t.head
 }
 
-// covers reports whether the tail has all numbers behind one.
+// covers reports whether the tail has all numbers after seq.
 func (t *logTail) covers(seq int64) bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
-	return t.begun && seq >= t.before
+	return t.loaded && seq >= t.before
 }
 
-// between returns the events behind a number and up to another one, which is not beyond the
-// head. It reports false if the tail does not go back to the first. They must not be changed.
+// between returns the events after behind, up to upTo, which is at most the head. It reports
+// false if the tail does not go back to the first. Callers must not change them.
 func (t *logTail) between(behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
-	if !t.begun || behind < t.before || upTo > t.head || behind > upTo {
+	if !t.loaded || behind < t.before || upTo > t.head || behind > upTo {
 		return nil, false
 	}
 	return t.events[behind-t.before : upTo-t.before : upTo-t.before], true
 }
 
-// underWay returns the notes up to a number that may not be pushed to all followers yet. It
-// reports false if they are too many.
-func (t *logTail) underWay(upTo int64) ([]Event, bool) {
+// openUpTo returns the notes up to a number whose fan-out may be under way. It reports false if
+// there are too many.
+func (t *logTail) openUpTo(upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
-	if t.crowded || !t.begun {
+	if t.overflow || !t.loaded {
 		return nil, false
 	}
 	var open []Event
@@ -380,24 +378,23 @@ func (t *logTail) underWay(upTo int64) ([]Event, bool) {
 	return open, true
 }
 
-// starsSince returns the stars but for the first ones, which a caller knows, and how many
-// there are.
-func (t *logTail) starsSince(known int) (stars []int64, all int) {
+// celebritiesSince returns the celebrities after the first known ones, and the number of all.
+func (t *logTail) celebritiesSince(known int) (celebrities []int64, all int) {
 	t.state.RLock()
 	defer t.state.RUnlock()
-	return t.stars[min(known, len(t.stars)):len(t.stars):len(t.stars)], len(t.stars)
+	return t.celebrities[min(known, len(t.celebrities)):len(t.celebrities):len(t.celebrities)], len(t.celebrities)
 }
 
-// ofStar returns what a star published behind a number and up to another. It reports false if
-// the tail does not go back to the first.
-func (t *logTail) ofStar(star, behind, upTo int64) ([]Event, bool) {
+// notesBy returns the notes that a celebrity published after behind, up to upTo. It reports false
+// if the tail does not go back to the first.
+func (t *logTail) notesBy(celebrity, behind, upTo int64) ([]Event, bool) {
 	t.state.RLock()
 	defer t.state.RUnlock()
 	if behind < t.before {
 		return nil, false
 	}
 	var list []Event
-	for _, e := range t.ofStars[star] {
+	for _, e := range t.byCelebrity[celebrity] {
 		if e.Seq > behind && e.Seq <= upTo {
 			list = append(list, e)
 		}
@@ -405,40 +402,40 @@ func (t *logTail) ofStar(star, behind, upTo int64) ([]Event, bool) {
 	return list, true
 }
 
-// knowsStar reports whether an author is a star.
-func (t *logTail) knowsStar(author int64) bool {
+// isCelebrity reports whether an author is a celebrity.
+func (t *logTail) isCelebrity(author int64) bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
-	return t.isStar[author]
+	return t.celebritySet[author]
 }
 
-// gone reports whether a note is known to be deleted.
-func (t *logTail) gone(note int64) bool {
+// isRemoved reports whether a note is known to be deleted.
+func (t *logTail) isRemoved(note int64) bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
-	_, gone := t.removed[note]
-	return gone
+	_, removed := t.removed[note]
+	return removed
 }
 
-// run looks which fan-outs have ended: soon after there were any, and now and then.
+// run refreshes the open fan-outs: shortly after new events, and at intervals.
 func (t *logTail) run(ctx context.Context, log *slog.Logger) {
 	for ctx.Err() == nil {
-		pause := openAlways
+		pause := refreshIdle
 		if t.hasOpen() {
-			pause = openEvery
+			pause = refreshBusy
 		}
 		timer := time.NewTimer(pause)
 		select {
 		case <-timer.C:
-		case <-t.asked:
+		case <-t.added:
 			timer.Stop()
-			_ = clock.Sleep(ctx, openEvery) // the loop sees that ctx ended
+			_ = clock.Sleep(ctx, refreshBusy) // the loop sees that ctx ended
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		}
-		if err := t.look(ctx); err != nil && ctx.Err() == nil {
-			log.WarnContext(ctx, "which fan-outs are under way cannot be seen: pages merge more than they have to", "err", err)
+		if err := t.refreshOpen(ctx); err != nil && ctx.Err() == nil {
+			log.WarnContext(ctx, "cannot read open fan-outs", "err", err, "hint", "pages merge more notes than necessary")
 		}
 	}
 }
@@ -446,20 +443,20 @@ func (t *logTail) run(ctx context.Context, log *slog.Logger) {
 func (t *logTail) hasOpen() bool {
 	t.state.RLock()
 	defer t.state.RUnlock()
-	return t.crowded || len(t.open) > 0
+	return t.overflow || len(t.open) > 0
 }
 
-// look reads which fan-outs are under way. What was published since it began is open still.
-func (t *logTail) look(ctx context.Context) error {
+// refreshOpen reads the open fan-outs. Notes published since the read began stay open.
+func (t *logTail) refreshOpen(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
 	t.state.RLock()
-	begun, head := t.begun, t.head
+	started, head := t.loaded, t.head
 	t.state.RUnlock()
-	if !begun {
+	if !started {
 		return nil
 	}
-	open, crowded, err := t.log.open(ctx)
+	open, overflow, err := t.log.open(ctx)
 	if err != nil {
 		return err
 	}
@@ -471,28 +468,28 @@ func (t *logTail) look(ctx context.Context) error {
 			open = append(open, e)
 		}
 	}
-	t.open, t.crowded = open, crowded || len(open) > maxOpen
+	t.open, t.overflow = open, overflow || len(open) > maxOpen
 	return nil
 }
 
 func (l eventLog) head(ctx context.Context) (int64, error) {
 	row, err := l.db.FeedHead.Query().Where(feedhead.ID(1)).Only(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read the head of the feed: %w", err)
+		return 0, fmt.Errorf("read feed head: %w", err)
 	}
 	return row.Seq, nil
 }
 
-func (l eventLog) stars(ctx context.Context) ([]int64, error) {
+func (l eventLog) celebrities(ctx context.Context) ([]int64, error) {
 	ids, err := l.db.FeedStar.Query().Order(feedstar.ByID()).IDs(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select stars: %w", err)
+		return nil, fmt.Errorf("select celebrities: %w", err)
 	}
 	return ids, nil
 }
 
-func (l eventLog) read(ctx context.Context, behind int64, most int) (events []Event, err error) {
-	err = sqldb.Each(ctx, l.db, l.events, []any{behind, most}, func(rows *sql.Rows) error {
+func (l eventLog) read(ctx context.Context, behind int64, limit int) (events []Event, err error) {
+	err = sqldb.Each(ctx, l.db, l.events, []any{behind, limit}, func(rows *sql.Rows) error {
 		var e Event
 		var kind string
 		err := rows.Scan(&e.Seq, &kind, &e.Note, &e.Author, &e.Celebrity)
@@ -501,13 +498,13 @@ func (l eventLog) read(ctx context.Context, behind int64, most int) (events []Ev
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("select the numbers behind %d: %w", behind, err)
+		return nil, fmt.Errorf("select numbers after %d: %w", behind, err)
 	}
 	return events, nil
 }
 
-// open reads the notes whose fan-out is not known to be done, in the order of numbers.
-func (l eventLog) open(ctx context.Context) (open []Event, crowded bool, err error) {
+// open reads the notes whose fan-out may be unfinished, by number.
+func (l eventLog) open(ctx context.Context) (open []Event, overflow bool, err error) {
 	jobs, err := l.outbox.Unfinished(ctx, Topic, maxOpen)
 	if err != nil || len(jobs) == maxOpen {
 		return nil, true, err
@@ -516,7 +513,7 @@ func (l eventLog) open(ctx context.Context) (open []Event, crowded bool, err err
 	for _, payload := range jobs {
 		var some []int64
 		if err := json.Unmarshal(payload, &some); err != nil {
-			return nil, true, fmt.Errorf("read a job: %w", err)
+			return nil, true, fmt.Errorf("parse fan-out job: %w", err)
 		}
 		ids = append(ids, some...)
 	}

@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	rowsTimeout = 4 * time.Second // of one read
-	maxReadRows = 200             // notes of one read
-	maxReads    = 8               // at once: a further one starts when maxReadRows wait
-	maxWaiting  = 20_000          // calls beyond those; more fail
-	maxKept     = 256             // notes in memory, of 8 KB at most
+	rowsTimeout    = 4 * time.Second // per read
+	maxReadRows    = 200             // notes per read
+	maxReads       = 8               // concurrent reads; beyond the first, each starts with maxReadRows callers
+	maxWaiting     = 20_000          // waiting callers; more fail
+	maxCachedNotes = 256             // notes, of at most 8 KB each
 )
 
-// noteLoader reads notes for live feeds, which need them one by one. Callers that arrive while a
-// read is under way share the next one. It is safe for concurrent use.
+// A noteLoader reads notes one by one for live feeds. Callers that arrive during a read share the
+// next one. It is safe for concurrent use.
 type noteLoader struct {
 	reads *batch.Batcher[int64, any]
 
-	mu    sync.Mutex
-	kept  map[int64]any // of notes that were just published
-	order []int64       // the notes of kept, the oldest first
+	mu     sync.Mutex
+	cached map[int64]any // newly published notes
+	order  []int64       // keys of cached, oldest first
 }
 
-func newRows(notes Notes) *noteLoader {
+func newNoteLoader(notes Notes) *noteLoader {
 	read := func(ctx context.Context, calls []*batch.Call[int64, any]) (func(), error) {
 		ids := make([]int64, len(calls))
 		for i, c := range calls {
@@ -35,7 +35,7 @@ func newRows(notes Notes) *noteLoader {
 		}
 		found, err := notes.Rows(ctx, ids)
 		if err != nil {
-			return nil, fmt.Errorf("read the notes of live feeds: %w", err)
+			return nil, fmt.Errorf("read notes for live feeds: %w", err)
 		}
 		for _, c := range calls {
 			c.Out = found[c.In]
@@ -48,34 +48,33 @@ func newRows(notes Notes) *noteLoader {
 	})}
 }
 
-// keep stores a note that was just published. No read of it would return another row, since
-// rows of notes do not change.
-func (r *noteLoader) keep(id int64, row any) {
+// add caches a newly published note. It is never stale, since rows of notes do not change.
+func (r *noteLoader) add(id int64, row any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.kept == nil {
-		r.kept = make(map[int64]any, maxKept)
+	if r.cached == nil {
+		r.cached = make(map[int64]any, maxCachedNotes)
 	}
-	if len(r.order) == maxKept {
-		delete(r.kept, r.order[0])
+	if len(r.order) == maxCachedNotes {
+		delete(r.cached, r.order[0])
 		r.order = append(r.order[:0], r.order[1:]...)
 	}
-	r.kept[id] = row
+	r.cached[id] = row
 	r.order = append(r.order, id)
 }
 
-// forget drops all that keep stored: the log may be another one.
+// forget drops all cached notes, because the log may differ.
 func (r *noteLoader) forget() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.kept, r.order = nil, nil
+	r.cached, r.order = nil, nil
 }
 
-// read returns a note, nil if there is none. It is as it was published, or not older than
-// the call. The caller knows whether it was deleted.
+// read returns a note as it was published, or not older than the call; nil if there is none. The
+// caller checks whether it was deleted.
 func (r *noteLoader) read(ctx context.Context, id int64) (any, error) {
 	r.mu.Lock()
-	row, ok := r.kept[id]
+	row, ok := r.cached[id]
 	r.mu.Unlock()
 	if ok {
 		return row, nil

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// slowNotes answers reads when they are released. Note 404 is missing.
+// slowNotes blocks reads until they are released. Note 404 is missing.
 type slowNotes struct {
 	Notes
 	release chan struct{}
@@ -42,13 +42,13 @@ func (n *slowNotes) Rows(ctx context.Context, ids []int64) (map[int64]any, error
 func TestCallersShareTheNextReadOfNotes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		notes := &slowNotes{release: make(chan struct{})}
-		r := newRows(notes)
+		r := newNoteLoader(notes)
 		var all sync.WaitGroup
 		for id, want := range map[int64]any{1: int64(-1), 404: nil} {
 			all.Go(func() {
 				for range 2 {
 					if row, err := r.read(t.Context(), id); err != nil || row != want {
-						t.Errorf("note %d is %v, %v", id, row, err)
+						t.Errorf("note %d: got %v, %v, want %v", id, row, err, want)
 					}
 				}
 			})
@@ -57,7 +57,7 @@ func TestCallersShareTheNextReadOfNotes(t *testing.T) {
 			ctx, leave := context.WithCancel(t.Context())
 			go leave()
 			if _, err := r.read(ctx, 7); !errors.Is(err, context.Canceled) {
-				t.Errorf("got %v", err)
+				t.Errorf("got %v, want %v", err, context.Canceled)
 			}
 		})
 		synctest.Wait()
@@ -65,7 +65,7 @@ func TestCallersShareTheNextReadOfNotes(t *testing.T) {
 		all.Wait()
 		r.reads.Wait()
 		if n := len(notes.reads); n > 4 {
-			t.Errorf("%d reads: %v", n, notes.reads)
+			t.Errorf("got %d reads, want at most 4: %v", n, notes.reads)
 		}
 	})
 }
@@ -73,7 +73,7 @@ func TestCallersShareTheNextReadOfNotes(t *testing.T) {
 func TestFullReadOfNotesDoesNotWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		notes := &slowNotes{release: make(chan struct{})}
-		r := newRows(notes)
+		r := newNoteLoader(notes)
 		for id := range int64(1 + 2*maxReadRows + 1) {
 			go func() { _, _ = r.read(t.Context(), id) }()
 			synctest.Wait()
@@ -91,15 +91,15 @@ func TestFullReadOfNotesDoesNotWait(t *testing.T) {
 }
 
 func TestFailedReadOfNotesFailsAllItsCallers(t *testing.T) {
-	away := errors.New("away")
+	errRead := errors.New("database unavailable")
 	synctest.Test(t, func(t *testing.T) {
-		notes := &slowNotes{release: make(chan struct{}), err: away}
-		r := newRows(notes)
+		notes := &slowNotes{release: make(chan struct{}), err: errRead}
+		r := newNoteLoader(notes)
 		var all sync.WaitGroup
 		for id := range int64(4) {
 			all.Go(func() {
-				if _, err := r.read(t.Context(), id); !errors.Is(err, away) {
-					t.Errorf("got %v", err)
+				if _, err := r.read(t.Context(), id); !errors.Is(err, errRead) {
+					t.Errorf("got %v, want %v", err, errRead)
 				}
 			})
 			synctest.Wait()
@@ -107,18 +107,18 @@ func TestFailedReadOfNotesFailsAllItsCallers(t *testing.T) {
 		close(notes.release)
 		all.Wait()
 		if n := len(notes.reads); n != 2 {
-			t.Errorf("%d reads", n)
+			t.Errorf("got %d reads, want 2", n)
 		}
 	})
 }
 
 func TestSlowReadOfNotesEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := newRows(&slowNotes{})
+		r := newNoteLoader(&slowNotes{})
 		begin := time.Now()
 		_, err := r.read(t.Context(), 1)
 		if took := time.Since(begin); !errors.Is(err, context.DeadlineExceeded) || took != rowsTimeout {
-			t.Errorf("got %v after %v", err, took)
+			t.Errorf("got %v after %v, want a timeout after %v", err, took, rowsTimeout)
 		}
 	})
 }
@@ -126,18 +126,18 @@ func TestSlowReadOfNotesEnds(t *testing.T) {
 func TestPublishedNotesNeedNoRead(t *testing.T) {
 	notes := &slowNotes{release: make(chan struct{})}
 	close(notes.release)
-	r := newRows(notes)
-	for id := range int64(maxKept + 1) {
-		r.keep(id, "published")
+	r := newNoteLoader(notes)
+	for id := range int64(maxCachedNotes + 1) {
+		r.add(id, "published")
 	}
-	for id, want := range map[int64]any{0: int64(0), 1: "published", maxKept: "published"} {
+	for id, want := range map[int64]any{0: int64(0), 1: "published", maxCachedNotes: "published"} {
 		if row, err := r.read(t.Context(), id); err != nil || row != want {
-			t.Errorf("note %d is %v, %v", id, row, err)
+			t.Errorf("note %d: got %v, %v, want %v", id, row, err, want)
 		}
 	}
 	r.forget()
 	if row, err := r.read(t.Context(), 1); err != nil || row != int64(-1) {
-		t.Errorf("note 1 is %v, %v", row, err)
+		t.Errorf("note 1: got %v, %v, want -1", row, err)
 	}
 	if diff := cmp.Diff([][]int64{{0}, {1}}, notes.reads); diff != "" {
 		t.Error(diff)

@@ -14,45 +14,43 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/page"
 )
 
-// The names of places in cursors: of a note in a feed, and of the head of the log.
+// Kinds of cursors: an edge of a feed, and a position in the log.
 const (
 	feedCursor = "FEED"
 	liveCursor = "LIVE"
 )
 
-// spare is how many entries more than a page has are read of an inbox, for notes that turn
-// out to be deleted.
+// spare is the number of additional entries read from an inbox, because some notes turn out to be
+// deleted.
 const spare = 8
 
-// maxAtOnce is how many places one turn of a page takes at most: more than the largest page.
+// maxAtOnce is the maximum of entries per step of a page. It exceeds the largest page.
 const maxAtOnce = 128
 
-// A Page is a part of a feed.
+// A Page is one page of a feed.
 type Page struct {
 	Edges []*Edge
 	Info  page.Info
-	// LogPosition is the place in the log that a page without a cursor shows the feed of. What
-	// happens behind it is told by the live feed.
+	// LogPosition is the log position of a first page. The live feed sends what happens after it.
 	LogPosition page.Cursor
 }
 
-// An Edge is a note's place in a feed.
+// An Edge is a note in a feed.
 type Edge struct {
 	Cursor page.Cursor
 	Note   any // as [Notes.Rows] returned it
 }
 
-// Page returns a page of the notes of those whom a user follows, newest first: what was
-// published, deleted, followed and unfollowed before the call counts, for feeds at the moment
-// of their commits, for follows as soon as whom the user follows shows it.
+// Page returns a page of the notes by a user's followees, newest first. It includes every
+// publication, deletion and change of follows that was committed before the call; follows count
+// once the window of followees shows them.
 //
-// A page costs three round trips: one for the end of the log, which all readers of a moment
-// share; one for the inbox, with the decision whom the user follows; one for the notes, if
-// they are not in memory. The outboxes of followed stars are one more, if they are not
-// either. A page that goes beyond the inbox comes from the database instead. Somebody without
-// an inbox, and one who followed somebody since, have theirs filled first. When Redis is away
-// the database answers, so any other error than that of a page that makes no sense, which is
-// a fault, means that the database failed.
+// A page costs three round trips: one for the log head, shared by concurrent readers; one for the
+// inbox, which also decides on follows; and one for the notes that are not in memory. Timelines
+// of celebrities that are not in memory cost one more. Pages below the inbox come from the
+// database. An inbox that is missing, or older than a follow, is loaded first. If Redis is
+// unavailable, the database serves all pages. So an error means that the database failed, or that
+// the page is invalid: an [apierror.Error] of the kind BadUserInput.
 func (s *Service) Page(ctx context.Context, user int64, first int, after page.Cursor) (*Page, error) {
 	ctx, span := observe.Span(ctx, "feed.Page")
 	defer span.End()
@@ -64,7 +62,7 @@ func (s *Service) Page(ctx context.Context, user int64, first int, after page.Cu
 		if err := page.Decode(after, feedCursor, &r.upTo); err != nil {
 			return nil, err
 		}
-		r.upTo = max(r.upTo, 1) - 1 // what is shown is older
+		r.upTo = max(r.upTo, 1) - 1 // entries after the cursor are older
 	}
 	p, err := r.page(ctx, first, after)
 	if err != nil {
@@ -75,17 +73,17 @@ func (s *Service) Page(ctx context.Context, user int64, first int, after page.Cu
 
 // A reader reads one page.
 type reader struct {
-	s      *Service
-	user   int64
-	upTo   int64 // the highest number that may be shown
-	synced bool  // what was deleted before the page is known
-	first  bool  // nothing was read yet, of the first page
-	plain  bool  // the rest comes from the database
-	end    bool  // there is nothing below what was read
+	s            *Service
+	user         int64
+	upTo         int64 // highest number to show
+	synced       bool  // deletions before the call are known
+	first        bool  // nothing was read yet, and there is no cursor
+	fromDatabase bool  // read the rest from the database
+	end          bool  // nothing is left
 }
 
 func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page, error) {
-	head := r.s.tail.known()
+	head := r.s.tail.knownHead()
 	if after == "" || r.upTo > head || head == 0 {
 		var err error
 		if head, err = r.s.tail.sync(ctx); err != nil {
@@ -98,35 +96,35 @@ func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page,
 	more := false
 	for turn := 0; !r.end && !more; turn++ {
 		want := first + 1 - len(p.Edges)
-		if turn > 0 { // much was deleted here, and there may be more of that
+		if turn > 0 { // many notes were deleted: read more
 			want = max(want, min(spare<<turn, maxAtOnce))
 		}
-		spots, err := r.next(ctx, want)
+		entries, err := r.next(ctx, want)
 		if err != nil {
 			return nil, err
 		}
-		rows, err := r.rows(ctx, spots)
+		rows, err := r.rows(ctx, entries)
 		if err != nil {
 			return nil, err
 		}
-		var dead []cache.Entry
-		for _, at := range spots {
+		var deleted []cache.Entry
+		for _, at := range entries {
 			switch n := rows[at.note]; {
 			case n == nil:
-				dead = append(dead, at.cacheEntry())
+				deleted = append(deleted, at.cacheEntry())
 			case len(p.Edges) == first:
 				more = true
 			default:
 				p.Edges = append(p.Edges, &Edge{Cursor: page.Encode(feedCursor, at.seq), Note: n})
 			}
 		}
-		if len(dead) > 0 && !r.plain {
-			// Others would pass over them too. If it fails, they will.
-			_ = r.s.inboxes.Window().RemoveExactly(ctx, r.user, dead...)
+		if len(deleted) > 0 && !r.fromDatabase {
+			// Saves later readers from skipping them; an error does no harm.
+			_ = r.s.inboxes.Window().RemoveExactly(ctx, r.user, deleted...)
 		}
 	}
 	from := "inbox"
-	if r.plain {
+	if r.fromDatabase {
 		from = "database"
 	}
 	r.s.m.pages.WithLabelValues(from).Inc()
@@ -138,40 +136,39 @@ func (r *reader) page(ctx context.Context, first int, after page.Cursor) (*Page,
 	return p, nil
 }
 
-// next returns the next places of the feed, most of them if there are so many, and moves on
-// behind them.
-func (r *reader) next(ctx context.Context, most int) ([]entry, error) {
-	if !r.plain {
-		spots, err := r.merged(ctx, most)
+// next returns the next entries of the feed, at most limit, and moves below them. Fewer than
+// limit mean the end.
+func (r *reader) next(ctx context.Context, limit int) ([]entry, error) {
+	if !r.fromDatabase {
+		entries, err := r.merged(ctx, limit)
 		if err != nil {
 			return nil, err
 		}
-		if r.end || len(spots) == most {
-			r.passed(spots)
-			return spots, nil
+		if r.end || len(entries) == limit {
+			r.moveBelow(entries)
+			return entries, nil
 		}
-		r.plain = true
+		r.fromDatabase = true
 	}
-	spots, _, err := r.s.newest(ctx, r.user, r.upTo+1, most, min(most, readOfEach), 0)
-	r.end = len(spots) < most
-	r.synced = true // for what the database said is there
-	r.passed(spots)
-	return spots, err
+	entries, _, err := r.s.newest(ctx, r.user, r.upTo+1, limit, min(limit, firstPerAuthor), 0)
+	r.end = len(entries) < limit
+	r.synced = true // the query leaves out deleted notes
+	r.moveBelow(entries)
+	return entries, err
 }
 
-func (r *reader) passed(spots []entry) {
+func (r *reader) moveBelow(entries []entry) {
 	r.first = false
-	if n := len(spots); n > 0 {
-		r.upTo = spots[n-1].seq - 1
+	if n := len(entries); n > 0 {
+		r.upTo = entries[n-1].seq - 1
 	}
 }
 
-// merged returns the next places from the inbox, from what is on its way there, and from the
-// outboxes of stars. If they are fewer than most and that is not the end, the inbox does not
-// hold the page.
-func (r *reader) merged(ctx context.Context, most int) ([]entry, error) {
+// merged returns the next entries from the inbox, open fan-outs and timelines of celebrities. If
+// they are fewer than limit and not the end, the inbox does not cover the page.
+func (r *reader) merged(ctx context.Context, limit int) ([]entry, error) {
 	s := r.s
-	open, ok := s.tail.underWay(r.upTo)
+	open, ok := s.tail.openUpTo(r.upTo)
 	if !ok {
 		return nil, nil
 	}
@@ -181,17 +178,17 @@ func (r *reader) merged(ctx context.Context, most int) ([]entry, error) {
 	}
 	slices.Sort(authors)
 	authors = slices.Compact(authors)
-	inbox, stars, err := r.inbox(ctx, most+spare, names(authors))
+	inbox, celebrities, err := r.inbox(ctx, limit+spare, sourceNames(authors))
 	if err != nil || !inbox.Known {
 		return nil, err
 	}
 	floor := inbox.Floor
-	if n := len(inbox.Entries); n == most+spare {
+	if n := len(inbox.Entries); n == limit+spare {
 		floor = inbox.Entries[n-1].Score
 	}
 	found := map[int64]entry{}
 	for _, e := range inbox.Entries {
-		if at, ours := spotOf(e); ours {
+		if at, valid := parseEntry(e); valid {
 			found[at.seq] = at
 		}
 	}
@@ -200,17 +197,17 @@ func (r *reader) merged(ctx context.Context, most int) ([]entry, error) {
 			found[e.Seq] = entry{e.Seq, e.Note, e.Author}
 		}
 	}
-	outs, err := s.outboxes(ctx, stars)
+	timelines, err := s.timelines(ctx, celebrities)
 	if err != nil {
 		return nil, err
 	}
-	for star, o := range outs {
-		newer, whole := s.tail.ofStar(star, o.AsOf, r.upTo)
-		if !whole { // the tail has moved on since
+	for celebrity, o := range timelines {
+		newer, whole := s.tail.notesBy(celebrity, o.AsOf, r.upTo)
+		if !whole { // the tail has moved on
 			return nil, nil
 		}
 		for _, e := range newer {
-			found[e.Seq] = entry{e.Seq, e.Note, star}
+			found[e.Seq] = entry{e.Seq, e.Note, celebrity}
 		}
 		floor = max(floor, o.floor(s.cfg.OutboxSize))
 		taken := 0
@@ -218,61 +215,61 @@ func (r *reader) merged(ctx context.Context, most int) ([]entry, error) {
 			if at[0] > r.upTo {
 				continue
 			}
-			if taken == most { // no page shows more of them
+			if taken == limit { // enough for the page
 				floor = max(floor, at[0]+1)
 				break
 			}
-			found[at[0]] = entry{at[0], at[1], star}
+			found[at[0]] = entry{at[0], at[1], celebrity}
 			taken++
 		}
 	}
-	spots := make([]entry, 0, len(found))
+	entries := make([]entry, 0, len(found))
 	for _, at := range found {
 		if at.seq >= floor {
-			spots = append(spots, at)
+			entries = append(entries, at)
 		}
 	}
-	slices.SortFunc(spots, func(a, b entry) int { return cmp.Compare(b.seq, a.seq) })
-	if len(spots) > most {
-		return spots[:most], nil
+	slices.SortFunc(entries, func(a, b entry) int { return cmp.Compare(b.seq, a.seq) })
+	if len(entries) > limit {
+		return entries[:limit], nil
 	}
 	r.end = floor <= 0
-	if r.first && len(spots) < most && floor == inbox.Floor && !r.end {
-		// Most of it is by people whom the user follows no more. Whoever comes next fills it
-		// again; if Redis cannot be told, after the next one.
+	if r.first && len(entries) < limit && floor == inbox.Floor && !r.end {
+		// Most entries are by unfollowed authors. The next reader reloads the inbox; if this
+		// fails, a later page tries again.
 		_ = s.inboxes.Invalidate(ctx, r.user)
 	}
-	return spots, nil
+	return entries, nil
 }
 
-// inbox reads the inbox, and which stars the user follows.
-func (r *reader) inbox(ctx context.Context, most int, asked []string) (cache.UnionPage, []int64, error) {
+// inbox reads the inbox, and the celebrities that the user follows.
+func (r *reader) inbox(ctx context.Context, limit int, authors []string) (cache.UnionPage, []int64, error) {
 	s := r.s
-	kept, known := s.stars.get(r.user)
-	fresh, all := s.tail.starsSince(kept.known)
-	inbox, err := s.inboxes.Page(ctx, r.user, r.upTo, most, append(asked, names(fresh)...))
+	cached, known := s.celebrities.get(r.user)
+	fresh, all := s.tail.celebritiesSince(cached.known)
+	inbox, err := s.inboxes.Page(ctx, r.user, r.upTo, limit, append(authors, sourceNames(fresh)...))
 	if err != nil || !inbox.Known {
 		return inbox, nil, err
 	}
-	if known && kept.of != inbox.Sources {
-		// Whom the user follows has changed: all stars are asked for again.
-		fresh, all = s.tail.starsSince(0)
-		kept = followedCelebrities{}
-		if inbox, err = s.inboxes.Page(ctx, r.user, r.upTo, most, append(asked, names(fresh)...)); err != nil || !inbox.Known {
+	if known && cached.sources != inbox.Sources {
+		// The followees have changed: check all celebrities.
+		fresh, all = s.tail.celebritiesSince(0)
+		cached = followedCelebrities{}
+		if inbox, err = s.inboxes.Page(ctx, r.user, r.upTo, limit, append(authors, sourceNames(fresh)...)); err != nil || !inbox.Known {
 			return inbox, nil, err
 		}
 	}
-	if all > 0 && (!known || all != kept.known || kept.of != inbox.Sources) {
-		kept = followedCelebrities{of: inbox.Sources, known: all, stars: append(slices.Clone(kept.stars), those(fresh, inbox.Has)...)}
-		s.stars.put(r.user, kept)
+	if all > 0 && (!known || all != cached.known || cached.sources != inbox.Sources) {
+		cached = followedCelebrities{sources: inbox.Sources, known: all, ids: append(slices.Clone(cached.ids), filterFollowed(fresh, inbox.Has)...)}
+		s.celebrities.put(r.user, cached)
 	}
-	return inbox, kept.stars, nil
+	return inbox, cached.ids, nil
 }
 
-// rows reads the notes of places. What was deleted is not among them.
-func (r *reader) rows(ctx context.Context, spots []entry) (map[int64]any, error) {
-	ids := make([]int64, len(spots))
-	for i, at := range spots {
+// rows reads the notes of entries, without deleted ones.
+func (r *reader) rows(ctx context.Context, entries []entry) (map[int64]any, error) {
+	ids := make([]int64, len(entries))
+	for i, at := range entries {
 		ids[i] = at.note
 	}
 	var rows map[int64]any
@@ -294,7 +291,7 @@ func (r *reader) rows(ctx context.Context, spots []entry) (map[int64]any, error)
 	}
 	r.synced = true
 	for _, id := range ids {
-		if r.s.tail.gone(id) {
+		if r.s.tail.isRemoved(id) {
 			delete(rows, id)
 		}
 	}

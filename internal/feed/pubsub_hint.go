@@ -7,52 +7,52 @@ import (
 )
 
 const (
-	hintEvents = 200   // of one hint at most
-	hintBytes  = 64000 // of the rows of a hint, about; what is beyond is read from the database
+	hintEvents = 200   // maximum per hint
+	hintBytes  = 64000 // approximate maximum of the rows of a hint; receivers read other rows from the database
 )
 
-// pendingHints are events that wait to be announced to other processes. They are safe for
-// concurrent use.
+// pendingHints is a queue of events to announce to other processes. It is safe for concurrent
+// use.
 type pendingHints struct {
-	mu     sync.Mutex
-	events []Event
-	lost   bool // there were too many: it is left to the log
+	mu       sync.Mutex
+	events   []Event
+	overflow bool // too many: receivers read the log
 }
 
-// add lets events wait. None stand for more than can be told.
+// add queues events. No events stand for too many.
 func (h *pendingHints) add(events []Event) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.lost = h.lost || len(events) == 0 || len(h.events)+len(events) > hintEvents; h.lost {
+	if h.overflow = h.overflow || len(events) == 0 || len(h.events)+len(events) > hintEvents; h.overflow {
 		h.events = nil
 		return
 	}
 	h.events = append(h.events, events...)
 }
 
-// take returns what waits: events, or that there were too many, or neither.
-func (h *pendingHints) take() (events []Event, lost bool) {
+// take empties the queue. overflow reports whether there were too many events.
+func (h *pendingHints) take() (events []Event, overflow bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	events, lost = h.events, h.lost
-	h.events, h.lost = nil, false
-	return events, lost
+	events, overflow = h.events, h.overflow
+	h.events, h.overflow = nil, false
+	return events, overflow
 }
 
-// A hint is what processes tell each other. One that stands for more than it says is a
-// number alone, as decimal text.
+// A hint announces events to other processes. One without its events is a number alone, as
+// decimal text.
 type hint struct {
 	Last   int64                     `json:"last"`
 	Events []Event                   `json:"events"`
 	Rows   map[int64]json.RawMessage `json:"rows,omitempty"` // by note
 }
 
-// nextHint is what is to be announced, nil for nothing.
+// nextHint encodes the queued events as a hint, nil for none.
 func (s *Service) nextHint() []byte {
-	events, lost := s.hints.take()
+	events, overflow := s.hints.take()
 	switch {
-	case lost:
-		return strconv.AppendInt(nil, s.hub.heard.Load(), 10)
+	case overflow:
+		return strconv.AppendInt(nil, s.hub.announcedHead.Load(), 10)
 	case len(events) == 0:
 		return nil
 	}
@@ -60,32 +60,32 @@ func (s *Service) nextHint() []byte {
 	for _, e := range events {
 		h.Last = max(h.Last, e.Seq)
 		if e.Row != nil && size < hintBytes {
-			if row, err := s.cfg.Notes.WriteRow(e.Row); err == nil { // else whoever hears it reads the row
+			if row, err := s.cfg.Notes.WriteRow(e.Row); err == nil { // else the receiver reads the row
 				h.Rows[e.Note], size = row, size+len(row)
 			}
 		}
 	}
 	text, err := json.Marshal(h)
-	if err != nil { // a row that is no JSON
+	if err != nil { // a row is not JSON
 		return strconv.AppendInt(nil, h.Last, 10)
 	}
 	return text
 }
 
-// ReceiveHint takes in what another process announced by Config.Announce, or this one. Of one that
-// makes no sense, as of another version, it hears that there is something.
+// ReceiveHint handles a hint that Config.Announce of any process sent, including this one. An
+// invalid hint, such as one of another version, only means that the log has grown.
 func (s *Service) ReceiveHint(text []byte) {
 	if len(text) == 0 || text[0] != '{' {
-		number, _ := strconv.ParseInt(string(text), 10, 64) // 0: there is something
-		s.hub.announced(number)
+		number, _ := strconv.ParseInt(string(text), 10, 64) // 0: the log has grown
+		s.hub.receive(number)
 		return
 	}
 	var h hint
 	if json.Unmarshal(text, &h) != nil || h.Last <= 0 {
-		s.hub.announced(0)
+		s.hub.receive(0)
 		return
 	}
-	if s.hub.has(h.Last) { // a process hears itself too
+	if s.hub.hasDelivered(h.Last) { // perhaps the hint of this process
 		return
 	}
 	for i, e := range h.Events {
@@ -93,5 +93,5 @@ func (s *Service) ReceiveHint(text []byte) {
 			h.Events[i].Row, _ = s.cfg.Notes.ReadRow(row) // else it is read from the database
 		}
 	}
-	s.hub.announced(h.Last, h.Events...)
+	s.hub.receive(h.Last, h.Events...)
 }

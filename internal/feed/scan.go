@@ -15,86 +15,86 @@ import (
 )
 
 const (
-	scanInboxes = 50               // a second: each is a query for as many notes as it has
-	scanLimit   = 30 * time.Second // of comparing one
-	settle      = time.Second      // between two looks at what differs
+	scanRate     = 50               // inboxes per second: each is a query for as many notes as it has
+	scanTimeout  = 30 * time.Second // per inbox
+	recheckDelay = time.Second      // before a finding is checked again
 )
 
-// Scans are what this room compares: what lies in the inboxes.
+// Scans returns the reconcile scan of the inboxes.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "feed-inboxes", Description: "inboxes in Redis, with the notes of whom their owners follow", Rate: scanInboxes, Redis: true, Run: s.scan},
+		{Name: "feed-inboxes", Description: "inboxes in Redis, with the notes by followees", Rate: scanRate, Redis: true, Run: s.scan},
 	}
 }
 
-// scan walks over the inboxes. One that is not there is right. None is kept for longer because
-// it was seen.
+// scan compares all inboxes in Redis with the notes. A missing inbox is no finding. A scan does
+// not extend the lifetime of an inbox.
 func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
-	for at, begun := (cache.ScanCursor{}), false; !begun || at != (cache.ScanCursor{}); begun = true {
-		kept, next, err := s.inboxes.Window().Scan(ctx, at, parseDecimal)
+	for at, started := (cache.ScanCursor{}), false; !started || at != (cache.ScanCursor{}); started = true {
+		cached, next, err := s.inboxes.Window().Scan(ctx, at, parseDecimal)
 		if err != nil {
-			return fmt.Errorf("walk over the inboxes: %w", err)
+			return fmt.Errorf("scan inboxes: %w", err)
 		}
 		at = next
-		if err := r.Compare(ctx, len(kept)); err != nil {
+		if err := r.Compare(ctx, len(cached)); err != nil {
 			return err
 		}
-		if err := s.hear(ctx); err != nil {
+		if err := s.refreshLog(ctx); err != nil {
 			return err
 		}
-		flaws := map[int64]string{}
-		for _, inbox := range kept {
-			flaw, err := s.flawOf(ctx, inbox)
+		suspects := map[int64]string{}
+		for _, inbox := range cached {
+			missing, err := s.compareInbox(ctx, inbox)
 			if err != nil {
 				return err
 			}
-			if flaw != "" {
-				flaws[inbox.Key] = flaw
+			if missing != "" {
+				suspects[inbox.Key] = missing
 			}
 		}
-		if len(flaws) == 0 {
+		if len(suspects) == 0 {
 			continue
 		}
-		if err := s.secondLook(ctx, r, flaws); err != nil {
+		if err := s.recheck(ctx, r, suspects); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hear has this process know what is published, and which fan-outs are under way.
-func (s *Service) hear(ctx context.Context) error {
+// refreshLog reads the new numbers of the log and the open fan-outs.
+func (s *Service) refreshLog(ctx context.Context) error {
 	if _, err := s.tail.sync(ctx); err != nil {
 		return err
 	}
-	return s.tail.look(ctx)
+	return s.tail.refreshOpen(ctx)
 }
 
-// secondLook looks again at inboxes that were wrong, after a moment in which a fan-out that
-// was between Redis and the database has ended, and drops those that lack the same as before.
-func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[int64]string) error {
-	if err := errors.Join(clock.Sleep(ctx, settle), s.hear(ctx)); err != nil {
+// recheck compares inboxes again after a delay, in which fan-outs between Redis and the database
+// end. It drops those with the same finding as before.
+func (s *Service) recheck(ctx context.Context, r *reconcile.Run, before map[int64]string) error {
+	if err := errors.Join(clock.Sleep(ctx, recheckDelay), s.refreshLog(ctx)); err != nil {
 		return err
 	}
-	for user, flaw := range before {
+	for user, missing := range before {
 		if err := r.WaitAgain(ctx, 1); err != nil {
 			return err
 		}
-		again, err := s.look(ctx, user)
+		again, err := s.checkInbox(ctx, user)
 		if err != nil {
 			return err
 		}
-		if again != flaw {
+		if again != missing {
 			continue
 		}
-		r.Report(fmt.Sprintf("inbox of user %d: %s", user, flaw))
+		r.Report(fmt.Sprintf("inbox of user %d: %s", user, missing))
 		if r.DryRun {
 			continue
 		}
 		if err := s.inboxes.Invalidate(ctx, user); err != nil {
-			return fmt.Errorf("drop the wrong inbox of user %d: %w", user, err)
+			return fmt.Errorf("drop inbox of user %d: %w", user, err)
 		}
-		if again, err = s.look(ctx, user); err != nil { // a reader was quick
+		if again, err = s.checkInbox(ctx, user); err != nil { // a reader may have loaded it
 			return err
 		}
 		if again == "" {
@@ -104,69 +104,70 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 	return nil
 }
 
-// look says what is wrong with a user's inbox now, "" for nothing.
-func (s *Service) look(ctx context.Context, user int64) (string, error) {
-	kept, err := s.inboxes.Window().Peek(ctx, user)
-	if err != nil || len(kept) == 0 {
+// checkInbox returns the finding about a user's inbox, "" for none.
+func (s *Service) checkInbox(ctx context.Context, user int64) (string, error) {
+	cached, err := s.inboxes.Window().Peek(ctx, user)
+	if err != nil || len(cached) == 0 {
 		return "", err
 	}
-	return s.flawOf(ctx, kept[0])
+	return s.compareInbox(ctx, cached[0])
 }
 
-// flawOf says what an inbox lacks. It may have more than its owner sees: what was deleted,
-// and what those wrote whom he follows no more. It need not have what is still pushed to it,
-// what stars wrote, nor what those wrote whom he has followed since it was last read.
-func (s *Service) flawOf(ctx context.Context, inbox cache.WindowSnapshot[int64]) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, scanLimit)
+// compareInbox returns a finding if an inbox lacks a note. It may contain more than its owner
+// sees: deleted notes, and notes by unfollowed authors. It need not contain notes that are still
+// pushed, notes of celebrities, or notes by authors followed since the last read.
+func (s *Service) compareInbox(ctx context.Context, inbox cache.WindowSnapshot[int64]) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
-	head := s.tail.known()
-	open, known := s.tail.underWay(math.MaxInt64)
+	head := s.tail.knownHead()
+	open, known := s.tail.openUpTo(math.MaxInt64)
 	if !known {
-		return "", nil // more is on its way than can be told apart
+		return "", nil // too many fan-outs are open to tell
 	}
-	onItsWay := map[int64]bool{}
+	pending := map[int64]bool{}
 	for _, e := range open {
-		onItsWay[e.Note] = true
+		pending[e.Note] = true
 	}
 	floor := int64(math.MinInt64)
 	has := map[entry]bool{}
 	for _, e := range inbox.Entries {
-		if at, ours := spotOf(e); ours {
+		if at, valid := parseEntry(e); valid {
 			has[at] = true
 		}
 		if !inbox.Whole {
 			floor = e.Score
 		}
 	}
-	followedSince := map[int64]bool{} // by author, of those who are asked about
-	for below := head + 1; ; {        // stars may have written most of it
-		wants, _, err := s.newest(ctx, inbox.Key, below, s.cfg.InboxSize, min(s.cfg.InboxSize, readOfEach), 0)
+	followedSince := map[int64]bool{} // by author, as far as checked
+	for below := head + 1; ; {        // most notes may be by celebrities
+		expected, _, err := s.newest(ctx, inbox.Key, below, s.cfg.InboxSize, min(s.cfg.InboxSize, firstPerAuthor), 0)
 		if err != nil {
 			return "", err
 		}
-		for _, at := range wants {
-			if at.seq < floor || has[at] || onItsWay[at.note] || s.tail.knowsStar(at.author) || followedSince[at.author] {
+		for _, at := range expected {
+			if at.seq < floor || has[at] || pending[at.note] || s.tail.isCelebrity(at.author) || followedSince[at.author] {
 				continue
 			}
 			if followedSince[at.author], err = s.followedSince(ctx, inbox.Key, at.author); err != nil {
 				return "", err
 			}
 			if !followedSince[at.author] {
-				return fmt.Sprintf("it lacks note %d, by user %d", at.note, at.author), nil
+				return fmt.Sprintf("note %d by user %d is missing", at.note, at.author), nil
 			}
 		}
-		if len(wants) < s.cfg.InboxSize || wants[len(wants)-1].seq < floor {
+		if len(expected) < s.cfg.InboxSize || expected[len(expected)-1].seq < floor {
 			return "", nil
 		}
-		below = wants[len(wants)-1].seq
+		below = expected[len(expected)-1].seq
 	}
 }
 
-// followedSince reports whether a user has followed an author since his inbox was last read.
+// followedSince reports whether a user has followed an author since the user's inbox was last
+// read.
 func (s *Service) followedSince(ctx context.Context, user, author int64) (bool, error) {
 	seen, err := s.inboxes.NewestSource(ctx, user)
 	if err != nil {
-		return false, fmt.Errorf("read up to which follow the inbox of user %d goes: %w", user, err)
+		return false, fmt.Errorf("read newest follow of inbox of user %d: %w", user, err)
 	}
 	since, err := s.db.Follow.Query().Where(entfollow.FollowerID(user), entfollow.FolloweeID(author), entfollow.IDGT(seen)).Exist(ctx)
 	return cmp.Or(since, seen == 0), err

@@ -14,28 +14,28 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// A viewer is a user whose feed is followed live, by one session or several. What he
-// follows takes 16 bytes each here, and 8 to 16 in the index by author.
+// A viewer is a user with live feeds, in one or more sessions. Each followee takes 16 bytes here,
+// and 8 to 16 in the index by author.
 type viewer struct {
 	user     int64
-	version  int64      // of his follows, as they were read
-	loaded   bool       // follows is known
+	version  int64      // of the loaded follows
+	loaded   bool       // follows is valid
 	follows  []followed // by author
-	newest   int64      // the number of the newest follow
+	newest   int64      // number at the newest follow
 	sessions []*session
-	left     time.Time // when the last session closed
+	left     time.Time // close of the last session
 }
 
-// A followed is an author and the number at which his notes became new to a viewer.
+// A followed is an author and the log number since which the author's notes are new to a viewer.
 type followed struct{ author, since int64 }
 
-// A followStart is a follow of a user.
+// A followStart is a follow by a user.
 type followStart struct {
 	user int64
 	followed
 }
 
-// due reports whether a viewer is to be told of an event.
+// due reports whether an event is due to the viewer.
 func (v *viewer) due(e Event) bool {
 	i, follows := v.find(e.Author)
 	return follows && v.follows[i].since < e.Seq
@@ -45,7 +45,7 @@ func (v *viewer) find(author int64) (int, bool) {
 	return slices.BinarySearchFunc(v.follows, author, func(f followed, author int64) int { return cmp.Compare(f.author, author) })
 }
 
-// begin takes in that a viewer follows an author. The caller holds mu.
+// begin adds a followee to a viewer. The caller holds mu.
 func (h *liveHub) begin(v *viewer, f followed) {
 	v.newest = max(v.newest, f.since)
 	i, follows := v.find(f.author)
@@ -57,7 +57,7 @@ func (h *liveHub) begin(v *viewer, f followed) {
 	h.authors[f.author] = append(h.authors[f.author], v)
 }
 
-// setFollows says anew whom a viewer follows, by author. The caller holds mu.
+// setFollows replaces the follows of a viewer, sorted by author. The caller holds mu.
 func (h *liveHub) setFollows(v *viewer, fresh []followed) {
 	old := v.follows
 	for _, f := range old {
@@ -75,7 +75,7 @@ func (h *liveHub) setFollows(v *viewer, fresh []followed) {
 	v.follows = slices.Clip(fresh)
 }
 
-// drop takes a viewer out of the index of an author.
+// drop removes a viewer from the index of an author.
 func (h *liveHub) drop(author int64, v *viewer) {
 	list := h.authors[author]
 	i := slices.Index(list, v)
@@ -89,8 +89,8 @@ func (h *liveHub) drop(author int64, v *viewer) {
 	}
 }
 
-// followsChanged has the follows of users read anew, of those who are here.
-func (h *liveHub) followsChanged(users ...int64) {
+// markDirty reloads the follows of users that are connected.
+func (h *liveHub) markDirty(users ...int64) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	for _, u := range users {
@@ -101,22 +101,22 @@ func (h *liveHub) followsChanged(users ...int64) {
 	}
 }
 
-// followsMissed has it looked whose follows have changed.
-func (h *liveHub) followsMissed() {
-	h.begun.Store(true)
+// markFollowsStale checks the follow versions of all viewers.
+func (h *liveHub) markFollowsStale() {
+	h.followsStale.Store(true)
 	h.signal()
 }
 
-// load reads the follows of users anew. Only run calls it: nothing is told meanwhile, so
-// what is read is not older than what was told of.
+// load reads the follows of users. Only run calls it, so no event is delivered meanwhile, and the
+// follows are at least as new as the last delivered event.
 func (h *liveHub) load(ctx context.Context, users []int64) error {
 	slices.Sort(users)
 	h.mu.Lock()
-	for _, u := range users { // what is told from now on is read once more
+	for _, u := range users { // later changes cause another load
 		delete(h.dirty, u)
 	}
 	h.mu.Unlock()
-	versions, err := h.s.versions(ctx, users) // before the rows: they are at least as new
+	versions, err := h.s.versions(ctx, users) // before the rows, which are at least as new
 	var rows []followStart
 	if err == nil {
 		rows, err = h.s.followsOf(ctx, users)
@@ -149,7 +149,7 @@ func (h *liveHub) load(ctx context.Context, users []int64) error {
 	return nil
 }
 
-// loadAll reads the follows of all viewers anew, before anything else is told.
+// loadAll reads the follows of all viewers.
 func (h *liveHub) loadAll(ctx context.Context) error {
 	h.mu.Lock()
 	users := slices.Collect(maps.Keys(h.viewers))
@@ -162,7 +162,7 @@ func (h *liveHub) loadAll(ctx context.Context) error {
 	return nil
 }
 
-// checkVersions has the follows of those read anew whose version is another one.
+// checkVersions marks the viewers dirty whose follow version has changed.
 func (h *liveHub) checkVersions(ctx context.Context) error {
 	h.mu.Lock()
 	users := make([]int64, 0, len(h.viewers))
@@ -188,13 +188,13 @@ func (h *liveHub) checkVersions(ctx context.Context) error {
 	return nil
 }
 
-// versions reads the versions of users' follows.
+// versions reads the follow versions of users.
 func (s *Service) versions(ctx context.Context, users []int64) (map[int64]int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
 	rows, err := s.db.User.Query().Where(user.IDIn(users...)).Select(user.FieldID, user.FieldFollowVersion).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select the versions of %d users' follows: %w", len(users), err)
+		return nil, fmt.Errorf("select follow versions of %d users: %w", len(users), err)
 	}
 	versions := make(map[int64]int64, len(rows))
 	for _, r := range rows {
@@ -203,11 +203,11 @@ func (s *Service) versions(ctx context.Context, users []int64) (map[int64]int64,
 	return versions, nil
 }
 
-// followsOf reads whom users follow, by user and author.
+// followsOf reads the follows of users, by user and author.
 func (s *Service) followsOf(ctx context.Context, users []int64) (list []followStart, err error) {
 	ids, err := json.Marshal(users)
 	if err != nil {
-		return nil, fmt.Errorf("write down %d users: %w", len(users), err)
+		return nil, fmt.Errorf("encode %d users: %w", len(users), err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, tailTimeout)
 	defer cancel()
@@ -218,7 +218,7 @@ func (s *Service) followsOf(ctx context.Context, users []int64) (list []followSt
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("select whom %d users follow: %w", len(users), err)
+		return nil, fmt.Errorf("select follows of %d users: %w", len(users), err)
 	}
 	return list, nil
 }

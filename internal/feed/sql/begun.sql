@@ -1,11 +1,11 @@
--- begun: the follows that began since the log had a number, and how many transactions had
--- any begin so far: who knows all of these knows of that many.
+-- begun: the follows that began since a log number, and how many transactions began follows so
+-- far. A caller that knows all of these follows knows those of that many transactions.
 --
 -- $1  the number
--- $2  how many follows at most
+-- $2  limit of follows
 --
--- returns  how many transactions; follower, followee, the number of the log at the commit
---          of the follow, all null in one row if there is none
+-- returns  transactions; follower, followee, and log number at the commit of the follow, all null
+--          in one row if there is none
 SELECT h.follows, f.follower_id, f.followee_id, f.since_seq
 FROM feed_head AS h
 LEFT JOIN (

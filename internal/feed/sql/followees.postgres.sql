@@ -1,12 +1,11 @@
--- followees: whom some users follow, and since when.
+-- followees: the followees of some users, and since when.
 --
 -- $1  a JSON array of the users' ids
 --
--- returns  follower, followee, the number of the log at the commit of the follow; in the
---          order of both
+-- returns  follower, followee, log number at the commit of the follow; ordered by both ids
 --
--- Each user's are read by themselves, by the index: a join would read all follows as soon as
--- the statistics of the moment make a hundred users, which the planner expects, look dear.
+-- The lateral join reads each user's follows by the index. With a plain join, current statistics
+-- can make the hundred users that the planner expects look expensive, so it reads all follows.
 SELECT f.follower_id, f.followee_id, f.since_seq
 FROM jsonb_array_elements_text($1::jsonb) AS u (id)
 CROSS JOIN LATERAL (

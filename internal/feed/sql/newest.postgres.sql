@@ -1,17 +1,18 @@
--- newest: the newest notes of whom a user follows, without what is deleted.
+-- newest: the newest notes by the followees of a user, without deleted ones.
 --
 -- $1  the user
--- $2  the number below which to begin
--- $3  how many notes at most, at least 1
--- $4  how many of each author are read at first, 1 to $3
--- $5  only those count whose follow has a higher id
+-- $2  the number to begin below
+-- $3  limit of notes, at least 1
+-- $4  notes per author in the first pass, 1 to $3
+-- $5  only follows with a higher id count
 --
--- returns  the id of the newest follow, 0 if there is none; and of each note author, number
---          and id, newest first: all null in one row if there is no note
+-- returns  id of the newest follow, 0 if there is none; and author, number and id of each note,
+--          newest first: all null in one row if there is no note
 --
--- The newest of each author, and then of those alone who may have more among the newest of
--- all: the last one that is in says below which number nobody has to be read. So what is read
--- is bounded by the authors times $4, and $3 times $3 / $4, and not by what they wrote.
+-- The first pass reads the newest notes of each author. The second reads on only for authors that
+-- may have more among the newest of all: the last note that fits gives the lower bound. So the
+-- cost is bounded by authors times $4, plus $3 times $3 / $4, and does not depend on how much they
+-- wrote.
 WITH followed AS MATERIALIZED (
   SELECT id, followee_id FROM follows WHERE follower_id = $1 AND id > $5
 ), heads AS MATERIALIZED (

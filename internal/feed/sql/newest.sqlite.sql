@@ -1,13 +1,13 @@
--- newest: the newest notes of whom a user follows, without what is deleted.
+-- newest: the newest notes by the followees of a user, without deleted ones.
 --
 -- $1  the user
--- $2  the number below which to begin
--- $3  how many notes at most, at least 1
--- $4  not used here: of each author $3 are read
--- $5  only those count whose follow has a higher id
+-- $2  the number to begin below
+-- $3  limit of notes, at least 1
+-- $4  not used here: $3 notes of each author are read
+-- $5  only follows with a higher id count
 --
--- returns  the id of the newest follow, 0 if there is none; and of each note author, number
---          and id, newest first: all null in one row if there is no note
+-- returns  id of the newest follow, 0 if there is none; and author, number and id of each note,
+--          newest first: all null in one row if there is no note
 WITH followed AS MATERIALIZED (
   SELECT f.id AS id, f.followee_id AS author, coalesce((
     SELECT n.seq FROM notes AS n
