@@ -12,44 +12,43 @@ import (
 )
 
 const (
-	plantTimeout = time.Minute // of one call of Plant
-	plantBatch   = 500         // rows of one statement
+	insertTimeout = time.Minute // per call of BulkInsert
+	insertBatch   = 500         // rows per statement
 )
 
-// A Draft is a follow as a seed describes it.
+// A Draft is a follow to insert.
 type Draft struct{ Follower, Followee int64 }
 
-// BulkInsert stores the follows that are not stored yet, in the order of the drafts and in one
-// transaction, and returns how many. Those of users who do not exist are left out, and so
-// is who would follow himself. It does not look at the limit: a seed keeps within
-// [MaxFollowees], or lists show the newest of them alone.
+// BulkInsert stores the follows that do not exist yet, in the order of the drafts and in one
+// transaction. It returns their number. It ignores missing users and users that follow
+// themselves. It does not check the limit: callers must stay within [MaxFollowees], or lists only
+// show the newest follows.
 //
-// The users are locked first, all in the order of ids: what is stored is counted before
-// anybody else counts, and since nobody else can begin to follow or end it meanwhile, each
-// row that is stored is one more.
+// It locks all users first, in the order of ids. So no other writer counts or changes their
+// follows meanwhile, and each stored row adds exactly one.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	ctx, cancel := context.WithTimeout(ctx, insertTimeout)
 	defer cancel()
 	var stored []pair
 	var users, own []outbox.JobRef
 	err = s.tx(ctx, func(tx *ent.Tx) (err error) {
-		stored, users, own, err = s.plant(ctx, tx, drafts)
+		stored, users, own, err = s.insertDrafts(ctx, tx, drafts)
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("plant %d follows: %w", len(drafts), err)
+		return 0, fmt.Errorf("insert %d follows: %w", len(drafts), err)
 	}
 	if len(stored) == 0 {
 		return 0, nil
 	}
 	changes := changesOf(stored)
-	s.outbox.Finish(ctx, s.tell(ctx, changes...), own...)
+	s.outbox.Finish(ctx, s.invalidate(ctx, changes...), own...)
 	s.cfg.Users.AfterCommit(ctx, usersOf(changes), users)
 	return len(stored), nil
 }
 
-// plant is the transaction of Plant.
-func (s *Service) plant(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored []pair, users, own []outbox.JobRef, err error) {
+// insertDrafts is the transaction of BulkInsert.
+func (s *Service) insertDrafts(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored []pair, users, own []outbox.JobRef, err error) {
 	there, err := s.lockUsers(ctx, tx, drafts)
 	if err != nil {
 		return nil, nil, nil, err
@@ -60,7 +59,7 @@ func (s *Service) plant(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored
 			pairs = append(pairs, pair{d.Follower, d.Followee})
 		}
 	}
-	for part := range slices.Chunk(pairs, plantBatch) {
+	for part := range slices.Chunk(pairs, insertBatch) {
 		some, err := s.insert(ctx, tx, part)
 		if err != nil {
 			return nil, nil, nil, err
@@ -78,14 +77,14 @@ func (s *Service) plant(ctx context.Context, tx *ent.Tx, drafts []Draft) (stored
 	return stored, users, own, err
 }
 
-// lockUsers locks all users of drafts and reports which of them exist.
+// lockUsers locks the users of drafts, and reports which of them exist.
 func (s *Service) lockUsers(ctx context.Context, tx *ent.Tx, drafts []Draft) (map[int64]bool, error) {
 	all := make([]int64, 0, 2*len(drafts))
 	for _, d := range drafts {
 		all = append(all, d.Follower, d.Followee)
 	}
 	there := map[int64]bool{}
-	for part := range slices.Chunk(each(all), plantBatch) {
+	for part := range slices.Chunk(sortedUnique(all), insertBatch) {
 		found, err := s.cfg.Users.LockFollows(ctx, tx, part)
 		if err != nil {
 			return nil, fmt.Errorf("lock %d users: %w", len(part), err)
@@ -97,7 +96,8 @@ func (s *Service) lockUsers(ctx context.Context, tx *ent.Tx, drafts []Draft) (ma
 	return there, nil
 }
 
-// countsOf says how many more each follows, and how many more follow each.
+// countsOf returns the changes of the followee counts of followers, and of the follower counts of
+// followees.
 func countsOf(pairs []pair) (followers, followees map[int64]int) {
 	followers, followees = map[int64]int{}, map[int64]int{}
 	for _, p := range pairs {

@@ -13,21 +13,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// outName begins the names of the sorted sets of whom a user follows, as kit/cache makes
-// them: PREFIX:follow:out:{USER}, followee → id of the follow, and with :l the right to
-// load one. A lost one is loaded from the rows by the next reader. Two sets lie in two
-// slots of a cluster, so nothing intersects them there: see [Service.Common].
-const outName = "follow:out"
+// followeesName begins the keys of the followees, sorted sets of kit/cache:
+// PREFIX:follow:out:{USER} maps followee to id of the follow. With :l it is the right to load the
+// set. The next reader loads a lost set from the rows. Two sets are in two cluster slots, so no
+// command intersects them: see [Service.Common].
+const followeesName = "follow:out"
 
-// headSize is how many of the newest followers of a user are cached.
+// headSize is the number of cached followers per user, the newest.
 const headSize = 50
 
-// openCaches says how each kind is cached. What a write does to them stands in
-// invalidate.go.
+// openCaches creates the caches. See invalidate.go for invalidation.
 func (s *Service) openCaches(hub *cache.Client) {
-	s.out = cache.NewWindow(hub, cache.WindowPolicy{Name: outName, Size: s.cfg.limit, TTL: 24 * time.Hour}, decimal, s.loadOut)
-	// Who is followed by many gains and loses followers all the time: there is no place
-	// for that in the process's own memory.
+	s.followees = cache.NewWindow(hub, cache.WindowPolicy{Name: followeesName, Size: s.cfg.limit, TTL: 24 * time.Hour}, decimal, s.loadSets)
+	// Followers of popular users change constantly, so they are not cached in the process.
 	s.followers = cache.NewFirstPages(hub, cache.Policy{
 		Name: "followers", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1,
 	}, headSize, cache.HeadSource[int64]{Key: decimal, Parse: parseDecimal, Load: s.loadFollowers})
@@ -37,65 +35,67 @@ func decimal(id int64) string { return strconv.FormatInt(id, 10) }
 
 func parseDecimal(text string) (int64, error) { return strconv.ParseInt(text, 10, 64) }
 
-// entry is where a set has a follow.
-func entry(at cache.ListItem) cache.Entry { return cache.Entry{Member: decimal(at.ID), Score: at.Pos} }
+// cacheEntry returns the set entry of a follow.
+func cacheEntry(at cache.ListItem) cache.Entry {
+	return cache.Entry{Member: decimal(at.ID), Score: at.Pos}
+}
 
-// spotsIn is the opposite of entry. It reports false if one of them is nothing of ours.
-func spotsIn(entries []cache.Entry) ([]cache.ListItem, bool) {
-	spots := make([]cache.ListItem, len(entries))
+// parseEntries is the inverse of cacheEntry. It reports false if a member has another format.
+func parseEntries(entries []cache.Entry) ([]cache.ListItem, bool) {
+	items := make([]cache.ListItem, len(entries))
 	for i, e := range entries {
 		id, err := parseDecimal(e.Member)
 		if err != nil {
 			return nil, false
 		}
-		spots[i] = cache.ListItem{Pos: e.Score, ID: id}
+		items[i] = cache.ListItem{Pos: e.Score, ID: id}
 	}
-	return spots, true
+	return items, true
 }
 
-// loadOut reads whom users follow, the last followed first.
-func (s *Service) loadOut(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
-	asks := make([]cache.ListRange[int64], len(users))
+// loadSets reads the followees of users, newest follow first.
+func (s *Service) loadSets(ctx context.Context, users []int64, limit int) (map[int64][]cache.Entry, error) {
+	ranges := make([]cache.ListRange[int64], len(users))
 	for i, user := range users {
-		asks[i] = cache.ListRange[int64]{Owner: user, Before: math.MaxInt64, Limit: limit}
+		ranges[i] = cache.ListRange[int64]{Owner: user, Before: math.MaxInt64, Limit: limit}
 	}
-	lists, err := s.loadFollowees(ctx, asks)
+	lists, err := s.loadFollowees(ctx, ranges)
 	if err != nil {
 		return nil, err
 	}
 	found := make(map[int64][]cache.Entry, len(lists))
 	for user, list := range lists {
 		for _, at := range list {
-			found[user] = append(found[user], entry(at))
+			found[user] = append(found[user], cacheEntry(at))
 		}
 	}
 	return found, nil
 }
 
-func (s *Service) loadFollowees(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
-	return listed(ctx, s.db, s.sql.followees, asks)
+func (s *Service) loadFollowees(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+	return readLists(ctx, s.db, s.sql.followees, ranges)
 }
 
-func (s *Service) loadFollowers(ctx context.Context, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
-	return listed(ctx, s.db, s.sql.followers, asks)
+func (s *Service) loadFollowers(ctx context.Context, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+	return readLists(ctx, s.db, s.sql.followers, ranges)
 }
 
-// listed reads parts of lists with one statement.
-func listed(ctx context.Context, db sqldb.Querier, statement string, asks []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
+// readLists reads parts of lists with one statement.
+func readLists(ctx context.Context, db sqldb.Querier, statement string, ranges []cache.ListRange[int64]) (map[int64][]cache.ListItem, error) {
 	type argument struct {
 		Owner  int64 `json:"of"`
 		Before int64 `json:"below"`
 		Limit  int   `json:"most"`
 	}
-	arguments := make([]argument, len(asks))
-	for i, a := range asks {
+	arguments := make([]argument, len(ranges))
+	for i, a := range ranges {
 		arguments[i] = argument(a)
 	}
 	text, err := json.Marshal(arguments)
 	if err != nil {
-		return nil, fmt.Errorf("write down %d users: %w", len(asks), err)
+		return nil, fmt.Errorf("encode %d users: %w", len(ranges), err)
 	}
-	found := make(map[int64][]cache.ListItem, len(asks))
+	found := make(map[int64][]cache.ListItem, len(ranges))
 	err = sqldb.Each(ctx, db, statement, []any{string(text)}, func(rows *sql.Rows) error {
 		var of int64
 		var at cache.ListItem
@@ -104,7 +104,7 @@ func listed(ctx context.Context, db sqldb.Querier, statement string, asks []cach
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("select the follows of %d users: %w", len(asks), err)
+		return nil, fmt.Errorf("select follows of %d users: %w", len(ranges), err)
 	}
 	return found, nil
 }

@@ -18,69 +18,67 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// writeTimeout bounds what one call does to the stores.
+// writeTimeout limits the writes of one call.
 const writeTimeout = 5 * time.Second
 
 var (
-	// errBusy is returned when too many follows wait to be written.
-	errBusy = apierror.New(apierror.Unavailable, "Too many follows at the moment. Please try again.")
+	// errBusy is returned when too many follows wait.
+	errBusy = apierror.New(apierror.Unavailable, "Too many people are following right now. Please try again.")
 
-	// errFaster undoes a transaction because another one has written the same follow after
-	// the lookup.
-	errFaster = errors.New("another transaction wrote the same follow")
+	// errConflict rolls back a transaction if another one has written the same follow since the
+	// lookup.
+	errConflict = errors.New("another transaction wrote the same follow")
 )
 
-// Follow has a user follow another. It may be repeated: a follow that exists stays as it is.
+// Follow makes follower follow followee. It may be repeated: an existing follow stays as it is.
 //
-// An existing follow is found without a lock, and nothing is written. Otherwise the users'
-// rows are locked and counted before anything else, which makes the limit exact. When Follow
-// returns nil, lists and [Service.IsFollowed] show it in every process; if Redis was away, as
-// soon as the outbox reaches it.
+// It finds an existing follow without locks or writes. Otherwise it locks and counts the users'
+// rows first, so the limit is exact. When it returns nil, lists and [Service.IsFollowed] include
+// the follow in every process. If Redis is unavailable, they do so once the outbox reaches it.
 //
-// It refuses, as [fault.UserErrors], to follow oneself, a user that does not exist, more
-// than [MaxFollowees], or more than the hourly limit, with [quota.LimitReached]. Any other
-// error means that the database failed.
+// It returns [apierror.UserErrors] for following oneself, a missing user, more than
+// [MaxFollowees] or more than the hourly limit. The last one has the code [quota.LimitReached].
+// Any other error means that the database failed.
 func (s *Service) Follow(ctx context.Context, follower, followee int64) error {
 	ctx, span := observe.Span(ctx, "follow.Follow")
 	defer span.End()
 	if follower == followee {
-		return apierror.Refuse(CannotFollowSelf, "You cannot follow yourself.", "userId")
+		return apierror.Refuse(CannotFollowSelf, "You can't follow yourself.", "userId")
 	}
 	if err := s.change(ctx, s.begins, pair{follower, followee}); err != nil {
-		return fmt.Errorf("have user %d follow user %d: %w", follower, followee, err)
+		return fmt.Errorf("follow user %d as user %d: %w", followee, follower, err)
 	}
 	return nil
 }
 
-// Unfollow ends that a user follows another. It may be repeated, and whoever disappeared
-// can be unfollowed. Without such a user and without a follow of it, it refuses as
-// [Service.Follow] does.
+// Unfollow ends a follow. It may be repeated, and works for deleted users. If neither the user
+// nor the follow exists, it returns the error of [Service.Follow].
 //
-// When it returns nil, no list has it and [Service.IsFollowed] denies it in every process;
-// if Redis was away, as soon as the outbox reaches it.
+// When it returns nil, lists and [Service.IsFollowed] exclude the follow in every process. If
+// Redis is unavailable, they do so once the outbox reaches it.
 func (s *Service) Unfollow(ctx context.Context, follower, followee int64) error {
 	ctx, span := observe.Span(ctx, "follow.Unfollow")
 	defer span.End()
 	if err := s.change(ctx, s.ends, pair{follower, followee}); err != nil {
-		return fmt.Errorf("have user %d unfollow user %d: %w", follower, followee, err)
+		return fmt.Errorf("unfollow user %d as user %d: %w", followee, follower, err)
 	}
 	return nil
 }
 
-// change runs one call in a group.
+// change runs one call in a batch.
 func (s *Service) change(ctx context.Context, b *batch.Batcher[pair, struct{}], p pair) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	_, err := b.Join(ctx, p)
-	if errors.Is(err, errFaster) { // again and again: the follow is as the caller wants it
-		s.tellAgain(ctx, []pair{p})
+	if errors.Is(err, errConflict) { // repeatedly: the follow is in the desired state
+		s.invalidateAgain(ctx, []pair{p})
 		return nil
 	}
 	return err
 }
 
-func noSuchUser() error {
-	return apierror.Refuse(apierror.NotFound, "There is no such user.", "userId")
+func errUserNotFound() error {
+	return apierror.Refuse(apierror.NotFound, "This user doesn't exist.", "userId")
 }
 
 // pair is a follower and a followee.
@@ -89,28 +87,28 @@ type pair [2]int64
 func (p pair) follower() int64 { return p[0] }
 func (p pair) followee() int64 { return p[1] }
 
-// calls are those of one group.
+// calls are the calls of one batch.
 type calls = []*batch.Call[pair, struct{}]
 
-// newBatcher returns a batcher for follows that begin or for follows that end.
+// newBatcher returns a batcher for new or ended follows.
 func newBatcher(run batch.Run[pair, struct{}]) *batch.Batcher[pair, struct{}] {
 	return batch.New(run, batch.Config{
 		Timeout: writeTimeout, Busy: errBusy, Shared: sqldb.Unavailable,
-		Retryable: func(err error) bool { return sqldb.Retryable(err) || errors.Is(err, errFaster) },
+		Retryable: func(err error) bool { return sqldb.Retryable(err) || errors.Is(err, errConflict) },
 	})
 }
 
-// work is what one transaction does.
+// work is the state of one transaction.
 type work struct {
-	rows    map[pair]int64 // ids of the follows that the lookup found
-	pairs   []pair         // to be changed, each once, in the order of their calls
+	rows    map[pair]int64 // ids of existing follows
+	pairs   []pair         // to change, unique, in the order of calls
 	refused map[pair]error
 
 	done       []change
-	users, own []outbox.JobRef // users: of the changed counts
+	users, own []outbox.JobRef // users: jobs for the changed counts
 }
 
-// followAll is Follow for the callers of one moment.
+// followAll runs a batch of Follow calls.
 func (s *Service) followAll(ctx context.Context, group calls) (after func(), err error) {
 	w, err := s.newWork(ctx, group)
 	if err != nil {
@@ -120,7 +118,7 @@ func (s *Service) followAll(ctx context.Context, group calls) (after func(), err
 	return s.run(ctx, group, w, s.begin)
 }
 
-// unfollowAll is Unfollow for the callers of one moment.
+// unfollowAll runs a batch of Unfollow calls.
 func (s *Service) unfollowAll(ctx context.Context, group calls) (after func(), err error) {
 	w, err := s.newWork(ctx, group)
 	if err != nil {
@@ -136,18 +134,18 @@ func (s *Service) unfollowAll(ctx context.Context, group calls) (after func(), e
 	if len(followees) > 0 {
 		exist, err := s.cfg.Users.Followees(ctx, followees)
 		if err != nil {
-			return nil, fmt.Errorf("look for %d users: %w", len(followees), err)
+			return nil, fmt.Errorf("read %d users: %w", len(followees), err)
 		}
 		for _, c := range group {
 			if _, ok := exist[c.In.followee()]; !ok && w.rows[c.In] == 0 {
-				w.refused[c.In] = noSuchUser()
+				w.refused[c.In] = errUserNotFound()
 			}
 		}
 	}
 	return s.run(ctx, group, w, s.end)
 }
 
-// newWork looks for the follows of a group, without a lock.
+// newWork reads the follows of a batch, without locks.
 func (s *Service) newWork(ctx context.Context, group calls) (*work, error) {
 	w := &work{refused: map[pair]error{}}
 	for _, c := range group {
@@ -160,8 +158,8 @@ func (s *Service) newWork(ctx context.Context, group calls) (*work, error) {
 	return w, err
 }
 
-// run changes the pairs of w in a transaction. Each change counts against the follower's
-// hourly limit, unless it fails. The count runs while the transaction begins.
+// run changes the pairs of w in a transaction. Each change counts against the follower's hourly
+// limit unless it fails. The count runs while the transaction begins.
 func (s *Service) run(ctx context.Context, group calls, w *work, change func(context.Context, *ent.Tx, *work) error) (after func(), err error) {
 	if len(w.pairs) > 0 {
 		uses := make(map[pair]*quota.Use, len(w.pairs))
@@ -169,8 +167,8 @@ func (s *Service) run(ctx context.Context, group calls, w *work, change func(con
 			uses[p] = s.cfg.Quota.Take(ctx, p.follower())
 		}
 		err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
-			// Before the first row lock. SQLite holds its write lock meanwhile, at most until
-			// the deadline of the count.
+			// Wait before the first row lock. SQLite holds its write lock until the deadline of
+			// the count at most.
 			w.pairs = slices.DeleteFunc(w.pairs, func(p pair) bool {
 				if err := uses[p].Wait(); err != nil {
 					w.refused[p] = err
@@ -200,33 +198,33 @@ func (s *Service) run(ctx context.Context, group calls, w *work, change func(con
 			repeats = append(repeats, c.In)
 		}
 	}
-	for _, c := range w.done { // a second call for the same is a repeat
+	for _, c := range w.done { // a second call for the same pair is a repeat
 		i := slices.Index(repeats, pair{c.follower(), c.followee()})
 		repeats = slices.Delete(repeats, i, i+1)
 	}
 	return func() {
 		if len(w.done) > 0 {
-			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
-			s.outbox.Finish(ctx, s.tell(ctx, w.done...), w.own...)
+			// The write is committed, so callers get no error. The outbox repeats failures.
+			s.outbox.Finish(ctx, s.invalidate(ctx, w.done...), w.own...)
 			s.cfg.Users.AfterCommit(ctx, usersOf(w.done), w.users)
 		}
 		if len(repeats) > 0 {
-			s.tellAgain(ctx, repeats)
+			s.invalidateAgain(ctx, repeats)
 		}
 	}, nil
 }
 
-// tellAgain updates the caches for callers who repeat a change. The transaction that made it
-// may not have done so yet, and the callers are to see it. A failure is covered by the
-// outbox job of that transaction.
-func (s *Service) tellAgain(ctx context.Context, repeats []pair) {
+// invalidateAgain repeats the invalidation when the change already exists. Its writer may not
+// have reached Redis yet, but callers must see the change. The outbox job of that transaction
+// covers a failure.
+func (s *Service) invalidateAgain(ctx context.Context, repeats []pair) {
 	changes := changesOf(repeats)
-	_ = s.tell(ctx, changes...)
+	_ = s.invalidate(ctx, changes...)
 	s.cfg.Users.AfterCommit(ctx, usersOf(changes), nil)
 }
 
-// begin stores follows. Locks: the users, then the head of the feed, which keeps all
-// publishers waiting. So everything but the insert comes before it.
+// begin stores follows. It locks the users, then the feed head, which blocks all publishers. So
+// only the insert comes after the head.
 func (s *Service) begin(ctx context.Context, tx *ent.Tx, w *work) error {
 	followees, err := s.cfg.Users.LockFollows(ctx, tx, usersOf(changesOf(w.pairs)))
 	if err != nil {
@@ -238,9 +236,9 @@ func (s *Service) begin(ctx context.Context, tx *ent.Tx, w *work) error {
 		_, followeeExists := followees[p.followee()]
 		switch {
 		case !exists:
-			w.refused[p] = apierror.New(apierror.Unauthenticated, "Your account does not exist any more.")
+			w.refused[p] = apierror.New(apierror.Unauthenticated, "Your account no longer exists.")
 		case !followeeExists:
-			w.refused[p] = noSuchUser()
+			w.refused[p] = errUserNotFound()
 		case n >= s.cfg.limit:
 			over = append(over, p)
 		default:
@@ -261,13 +259,13 @@ func (s *Service) begin(ctx context.Context, tx *ent.Tx, w *work) error {
 	}
 	stored, err := s.insert(ctx, tx, pairs)
 	if err == nil && len(stored) < len(pairs) {
-		err = errFaster
+		err = errConflict
 	}
 	return err
 }
 
 // refuseOver refuses pairs above the limit, unless they exist: another transaction may have
-// taken the last place for the same follow.
+// inserted the same follow.
 func (s *Service) refuseOver(ctx context.Context, tx *ent.Tx, w *work, over []pair) error {
 	if len(over) == 0 {
 		return nil
@@ -275,13 +273,13 @@ func (s *Service) refuseOver(ctx context.Context, tx *ent.Tx, w *work, over []pa
 	rows, err := s.find(ctx, tx, over)
 	for _, p := range over {
 		if rows[p] == 0 {
-			w.refused[p] = apierror.Refuse(quota.LimitReached, fmt.Sprintf("You can follow %d people at most.", s.cfg.limit), "userId")
+			w.refused[p] = apierror.Refuse(quota.LimitReached, fmt.Sprintf("You can follow up to %d people.", s.cfg.limit), "userId")
 		}
 	}
 	return err
 }
 
-// end deletes follows by their ids: one that began again after the lookup is another row.
+// end deletes follows by id. A follow that began again after the lookup has another id.
 func (s *Service) end(ctx context.Context, tx *ent.Tx, w *work) error {
 	ids := make([]int64, len(w.pairs))
 	for i, p := range w.pairs {
@@ -309,26 +307,26 @@ func (s *Service) end(ctx context.Context, tx *ent.Tx, w *work) error {
 		return fmt.Errorf("delete %d follows: %w", len(ids), err)
 	}
 	if n, err := result.RowsAffected(); err != nil || n < int64(len(ids)) {
-		return errors.Join(err, errFaster)
+		return errors.Join(err, errConflict)
 	}
 	return nil
 }
 
-// find returns the ids of follows, without those that do not exist.
+// find returns the ids of the follows that exist.
 func (s *Service) find(ctx context.Context, db sqldb.Querier, pairs []pair) (map[pair]int64, error) {
 	rows, err := readRows(ctx, db, s.sql.find, sqldb.JSON(pairs))
 	if err != nil {
-		return nil, fmt.Errorf("look for %d follows: %w", len(pairs), err)
+		return nil, fmt.Errorf("select %d follows: %w", len(pairs), err)
 	}
 	return rows, nil
 }
 
-// insert stores the follows that do not exist yet, with the head of the feed, and returns
-// their ids. All users of the pairs are locked.
+// insert stores the follows that do not exist yet, with the feed head, and returns their ids. The
+// caller has locked all users of the pairs.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, pairs []pair) (map[pair]int64, error) {
 	since, err := s.cfg.Head(ctx, tx)
 	if err != nil {
-		return nil, fmt.Errorf("read the head of the feed: %w", err)
+		return nil, fmt.Errorf("read feed head: %w", err)
 	}
 	rows, err := readRows(ctx, tx, s.sql.insert, sqldb.JSON(pairs), since, s.cfg.Now().UnixMilli())
 	if err != nil {
@@ -350,7 +348,7 @@ func readRows(ctx context.Context, db sqldb.Querier, statement string, args ...a
 	return found, err
 }
 
-// usersOf returns the users of changes, each once.
+// usersOf returns the users of changes, without duplicates.
 func usersOf(changes []change) []int64 {
 	ids := make(map[int64]bool, 2*len(changes))
 	for _, c := range changes {

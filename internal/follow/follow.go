@@ -1,15 +1,14 @@
-// Package follow knows who follows whom.
+// Package follow stores which users follow which.
 //
-// The truth is the table follows: its unique index of follower and followee holds one
-// follow of one user, whatever Redis says and whoever races. Everything else is made of
-// it: how many follow whom stands in the users' rows, which the transaction of a follow
-// locks and changes too; whom somebody follows lies in Redis as one sorted set, so that
-// a whole page is asked about by one read of one key.
+// The source of truth is the table follows. Its unique index of follower and followee prevents
+// duplicates, whatever Redis contains and whichever writers race. The rest is derived: the counts
+// in the users' rows, which the transaction of a follow locks and changes, and the followees of
+// each user, which Redis caches in one sorted set. So one read of one key answers for a whole
+// page.
 //
-// The users' rows are locked before the follow is stored, in the order of their ids.
-// That makes the limit exact, and it has the ids of one follower's follows, and of those
-// of one followee, grow in the order of their commits: a list that is ordered by id grows
-// at its end alone.
+// Transactions lock the users' rows before they insert, in the order of ids. That makes the limit
+// exact. It also makes the follow ids of one follower, and of one followee, grow in commit order,
+// so a list ordered by id only grows at its end.
 package follow
 
 import (
@@ -29,67 +28,65 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// MaxFollowees is how many one user may follow. As many fit the sorted set of a user,
-// which is therefore all there is to know, and may be read as a whole.
+// MaxFollowees is the maximum of followees per user. The sorted set of a user holds as many, so
+// it is complete and can be read as a whole.
 const MaxFollowees = 5000
 
-// CannotFollowSelf is the code of a follow of oneself.
+// CannotFollowSelf is the error code for following oneself.
 const CannotFollowSelf apierror.Code = "CANNOT_FOLLOW_SELF"
 
-// Users are the users, as follows need them.
+// Users provides users to a [Service]. Implementations must be safe for concurrent use.
 type Users interface {
-	// LockFollows locks users until tx ends, in the order of their ids. It returns how many
-	// others each follows, without users that do not exist.
+	// LockFollows locks users until tx ends, in the order of ids. It returns the number of
+	// followees of each, without missing users.
 	LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (followees map[int64]int, err error)
-	// AddFollows adds to the counts of users that [Users.LockFollows] has locked, by id:
-	// followers says how many more others each of them follows, followees how many more
-	// follow each. Negative numbers take away. It raises the follow version of the
-	// followers. Users that do not exist are left out.
+	// AddFollows adds to the counts of users locked by [Users.LockFollows]. followers maps a user
+	// to the change of its followee count, followees to the change of its follower count. Changes
+	// may be negative. It raises the follow version of the followers. It ignores missing users.
 	AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.JobRef, error)
-	// Followees says how many each follows, from the cache. Who is missing is no user.
+	// Followees returns the cached number of followees of each user, without missing users.
 	Followees(ctx context.Context, ids []int64) (map[int64]int, error)
-	// AfterCommit tells of changed counts after the commit.
-	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	// AfterCommit invalidates changed counts. Call it after the commit.
+	AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
-// Config joins a Service with the other rooms, and tunes it. Users and Head are required.
+// Config holds the dependencies and limits of a [Service]. Users and Head are required.
 type Config struct {
 	Users Users
-	// Head returns the number of the newest thing in the feed, and keeps its row locked
-	// against whoever would take the next one, until tx ends. So what a follow stores of it
-	// is the head at its commit, exactly.
+	// Head returns the newest log number of the feed, and locks it against the next number until
+	// tx ends. So a follow stores the exact head at its commit.
 	Head  func(ctx context.Context, tx *ent.Tx) (int64, error)
 	Now   func() time.Time // default time.Now
-	Quota *quota.Limit     // default no limit
-	// Notify tells whoever wants to know, in all processes, that these users follow others than
-	// before, after the commit. With an error it is done again. It may be nil.
+	Quota *quota.Limit     // default: no limit
+	// Notify publishes to all processes, after the commit, that the followees of users have
+	// changed. It is repeated after an error. It may be nil.
 	Notify func(ctx context.Context, followers ...int64) error
 
-	limit  int           // of followees, and the size of a set; default MaxFollowees
-	ask    int           // members of one set that the other is asked for at first; default askAtOnce
-	settle time.Duration // between two looks at what differs; default 1 s
+	limit        int           // followees per user, and members per set; default MaxFollowees
+	probe        int           // members of one set looked up in the other at first; default firstProbe
+	recheckDelay time.Duration // before a finding is checked again; default 1 s
 }
 
-// A Page is a part of a list of users.
+// A Page is one page of a list of users.
 type Page struct {
 	Edges []Edge
 	Info  page.Info
 }
 
-// An Edge is a user's place in a list.
+// An Edge is a user in a list.
 type Edge struct {
 	Cursor page.Cursor
 	User   int64
 }
 
-// Service answers for follows. It is safe for concurrent use.
+// Service stores and lists follows. It is safe for concurrent use.
 type Service struct {
 	db        *ent.Client
 	outbox    *outbox.Box
 	cfg       Config
 	sql       statements
-	out       *cache.Window[int64]     // whom each follows
-	followers *cache.FirstPages[int64] // the newest followers of each
+	followees *cache.Window[int64]     // of each user
+	followers *cache.FirstPages[int64] // newest ones of each user
 
 	begins, ends *batch.Batcher[pair, struct{}]
 }
@@ -100,9 +97,9 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		cfg.Now = time.Now
 	}
 	cfg.limit = cmp.Or(cfg.limit, MaxFollowees)
-	cfg.ask = cmp.Or(cfg.ask, askAtOnce)
-	cfg.settle = cmp.Or(cfg.settle, time.Second)
-	s := &Service{db: db, outbox: box, cfg: cfg, sql: statementsOf(db.Dialect())}
+	cfg.probe = cmp.Or(cfg.probe, firstProbe)
+	cfg.recheckDelay = cmp.Or(cfg.recheckDelay, time.Second)
+	s := &Service{db: db, outbox: box, cfg: cfg, sql: loadStatements(db.Dialect())}
 	s.begins, s.ends = newBatcher(s.followAll), newBatcher(s.unfollowAll)
 	s.openCaches(hub)
 	s.openOutbox()
@@ -114,7 +111,7 @@ var files embed.FS
 
 type statements struct{ followees, followers, find, insert, remove, counts, orphans string }
 
-func statementsOf(dialect string) (s statements) {
+func loadStatements(dialect string) (s statements) {
 	err := sqldb.Read(files, dialect, map[string]*string{
 		"followees": &s.followees, "followers": &s.followers, "find": &s.find, "insert": &s.insert, "remove": &s.remove, "counts": &s.counts, "orphans": &s.orphans,
 	})

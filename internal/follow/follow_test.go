@@ -18,7 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestFollowsAreRefusedOrCountOnce(t *testing.T) {
+func TestFollowsCountOnceWithinLimits(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		a, b := openTwo(t, on, limit(3))
 		ctx := t.Context()
@@ -28,49 +28,49 @@ func TestFollowsAreRefusedOrCountOnce(t *testing.T) {
 			want      string
 			followees []int64 // of Ann
 		}{
-			{"following oneself", func() error { return a.Follow(ctx, ann, ann) }, "CANNOT_FOLLOW_SELF userId", nil},
-			{"following nobody", func() error { return a.Follow(ctx, ann, nobody) }, "NOT_FOUND userId", nil},
-			{"unfollowing nobody", func() error { return a.Unfollow(ctx, ann, nobody) }, "NOT_FOUND userId", nil},
-			{"unfollowing whom one does not follow", func() error { return a.Unfollow(ctx, ann, bob) }, "", nil},
-			{"unfollowing oneself", func() error { return a.Unfollow(ctx, ann, ann) }, "", nil},
-			{"following", func() error { return a.Follow(ctx, ann, bob) }, "", []int64{bob}},
-			{"following again", func() error { return a.Follow(ctx, ann, bob) }, "", []int64{bob}},
-			{"following again elsewhere", func() error { return b.Follow(ctx, ann, bob) }, "", []int64{bob}},
-			{"following another", func() error { return b.Follow(ctx, ann, cid) }, "", []int64{bob, cid}},
-			{"following a third", func() error { return b.Follow(ctx, ann, dan) }, "", []int64{bob, cid, dan}},
-			{"following one too many", func() error { return a.Follow(ctx, ann, 5) }, "LIMIT_REACHED userId", []int64{bob, cid, dan}},
-			{"following again at the limit", func() error { return a.Follow(ctx, ann, cid) }, "", []int64{bob, cid, dan}},
-			{"unfollowing", func() error { return a.Unfollow(ctx, ann, bob) }, "", []int64{cid, dan}},
-			{"unfollowing again", func() error { return b.Unfollow(ctx, ann, bob) }, "", []int64{cid, dan}},
-			{"following where there is room", func() error { return a.Follow(ctx, ann, 5) }, "", []int64{cid, dan, 5}},
-			{"following back", func() error { return a.Follow(ctx, cid, ann) }, "", []int64{cid, dan, 5}},
+			{"follow oneself", func() error { return a.Follow(ctx, ann, ann) }, "CANNOT_FOLLOW_SELF userId", nil},
+			{"follow missing user", func() error { return a.Follow(ctx, ann, missingUser) }, "NOT_FOUND userId", nil},
+			{"unfollow missing user", func() error { return a.Unfollow(ctx, ann, missingUser) }, "NOT_FOUND userId", nil},
+			{"unfollow without follow", func() error { return a.Unfollow(ctx, ann, bob) }, "", nil},
+			{"unfollow oneself", func() error { return a.Unfollow(ctx, ann, ann) }, "", nil},
+			{"follow", func() error { return a.Follow(ctx, ann, bob) }, "", []int64{bob}},
+			{"repeat", func() error { return a.Follow(ctx, ann, bob) }, "", []int64{bob}},
+			{"repeat in other process", func() error { return b.Follow(ctx, ann, bob) }, "", []int64{bob}},
+			{"second follow", func() error { return b.Follow(ctx, ann, cid) }, "", []int64{bob, cid}},
+			{"third follow", func() error { return b.Follow(ctx, ann, dan) }, "", []int64{bob, cid, dan}},
+			{"above limit", func() error { return a.Follow(ctx, ann, 5) }, "LIMIT_REACHED userId", []int64{bob, cid, dan}},
+			{"repeat at limit", func() error { return a.Follow(ctx, ann, cid) }, "", []int64{bob, cid, dan}},
+			{"unfollow", func() error { return a.Unfollow(ctx, ann, bob) }, "", []int64{cid, dan}},
+			{"repeat unfollow", func() error { return b.Unfollow(ctx, ann, bob) }, "", []int64{cid, dan}},
+			{"follow below limit", func() error { return a.Follow(ctx, ann, 5) }, "", []int64{cid, dan, 5}},
+			{"follow back", func() error { return a.Follow(ctx, cid, ann) }, "", []int64{cid, dan, 5}},
 		} {
 			if got := refusal(c.do()); got != c.want {
-				t.Errorf("%s: %q, want %q", c.name, got, c.want)
+				t.Errorf("%s: got %q, want %q", c.name, got, c.want)
 			}
 			for _, p := range []process{a, b} {
-				same(t, c.name, c.followees, p.followed(t, ann))
+				wantEqual(t, c.name, c.followees, p.followed(t, ann))
 			}
-			if got := a.counted(t, ann)[1]; got != len(c.followees) {
-				t.Errorf("%s: Ann follows %d by her row, want %d", c.name, got, len(c.followees))
+			if got := a.rowCounts(t, ann)[1]; got != len(c.followees) {
+				t.Errorf("%s: got followee count %d, want %d", c.name, got, len(c.followees))
 			}
 		}
-		a.wantCounted(t, ann, 1, 3)
-		a.wantCounted(t, bob, 0, 0)
-		a.wantCounted(t, cid, 1, 1)
-		if err := a.Follow(ctx, nobody, ann); apierror.KindOf(err) != apierror.Unauthenticated {
-			t.Errorf("a follower who is gone: %v", err)
+		a.wantCounts(t, ann, 1, 3)
+		a.wantCounts(t, bob, 0, 0)
+		a.wantCounts(t, cid, 1, 1)
+		if err := a.Follow(ctx, missingUser, ann); apierror.KindOf(err) != apierror.Unauthenticated {
+			t.Errorf("missing follower: got %v, want UNAUTHENTICATED", err)
 		}
-		a.wantCounted(t, ann, 1, 3)
-		b.box.Wait() // their jobs lie in one table
-		if n := a.waits(t); n != 0 {
-			t.Errorf("%d jobs wait, and all was told", n)
+		a.wantCounts(t, ann, 1, 3)
+		b.box.Wait() // both processes share the job table
+		if n := a.pendingJobs(t); n != 0 {
+			t.Errorf("got %d pending jobs, want 0", n)
 		}
 	})
 }
 
-// What ends with the client's request is the look before the transaction alone.
-func TestAFollowThatBeganDoesNotEndWithItsRequest(t *testing.T) {
+// Only the lookup before the transaction ends with the request.
+func TestRunningFollowOutlivesItsRequest(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var p process
 		var hangUp func()
@@ -78,26 +78,26 @@ func TestAFollowThatBeganDoesNotEndWithItsRequest(t *testing.T) {
 			c.Head = func(ctx context.Context, tx *ent.Tx) (int64, error) {
 				hangUp()
 				if _, ok := ctx.Deadline(); !ok {
-					t.Error("it may take for ever")
+					t.Error("got no deadline, want one")
 				}
 				return head(ctx, tx)
 			}
 		})
-		p.followed(t, ann) // the set is there
+		p.followed(t, ann) // cache the set
 		ctx, cancel := context.WithCancel(t.Context())
 		hangUp = cancel
 		must(t, p.Follow(ctx, ann, bob))
-		same(t, "whom Ann follows", []int64{bob}, p.followed(t, ann))
+		wantEqual(t, "followees of Ann", []int64{bob}, p.followed(t, ann))
 		if err := p.Follow(ctx, ann, cid); !errors.Is(err, context.Canceled) {
-			t.Errorf("a request that is over: %v", err)
+			t.Errorf("canceled request: got %v, want %v", err, context.Canceled)
 		}
-		same(t, "who was told of", []int64{ann, bob}, p.people.told)
+		wantEqual(t, "notified users", []int64{ann, bob}, p.users.notified)
 	})
 }
 
-// Twelve follow requests of one user at once, from two processes, where there is room for
-// three; each of four users is asked for three times.
-func TestTheLimitIsExactUnderRaces(t *testing.T) {
+// Two processes run twelve concurrent follows by one user with a limit of three. Each of four
+// users is followed three times.
+func TestLimitIsExactUnderRaces(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		a, b := openTwo(t, on, limit(3))
 		for range 5 {
@@ -117,23 +117,23 @@ func TestTheLimitIsExactUnderRaces(t *testing.T) {
 			wg.Wait()
 			rows := a.followed(t, ann)
 			if len(rows) != 3 {
-				t.Errorf("Ann follows %v, want three", rows)
+				t.Errorf("got followees %v, want three", rows)
 			}
-			a.wantCounted(t, ann, 0, 3)
+			a.wantCounts(t, ann, 0, 3)
 			for followee, got := range outcomes {
 				want := "LIMIT_REACHED userId"
 				if slices.Contains(rows, followee) {
 					want = ""
 				}
-				same(t, fmt.Sprintf("the answers about user %d", followee), []string{want, want, want}, got)
+				wantEqual(t, fmt.Sprintf("results for user %d", followee), []string{want, want, want}, got)
 			}
 		}
 	})
 }
 
-// Whoever takes the next number of the feed after a follow has read the head waits for the
-// end of the follow: so what it stores is the head at its commit.
-func TestAFollowKnowsTheHeadOfTheFeedAtItsCommit(t *testing.T) {
+// A publisher that takes the next feed number waits for a follow that has read the head. So the
+// follow stores the head at its commit.
+func TestFollowStoresFeedHeadAtCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		publisher := openOne(t, on)
 		publisher.db.FeedHead.Update().SetSeq(41).ExecX(t.Context())
@@ -161,139 +161,139 @@ func TestAFollowKnowsTheHeadOfTheFeedAtItsCommit(t *testing.T) {
 				return seq, err
 			}
 		})
-		follower.follows(t, ann, bob)
+		follower.mustFollow(t, ann, bob)
 		if got := publisher.db.Follow.Query().OnlyX(t.Context()).SinceSeq; got != 41 {
-			t.Errorf("the follow began at %d, want 41", got)
+			t.Errorf("got number %d, want 41", got)
 		}
 		if n := <-seen; n != 1 {
-			t.Errorf("who published next saw %d follows, want the one that keeps the head", n)
+			t.Errorf("next publisher: got %d follows, want 1", n)
 		}
 	})
 }
 
-func TestSomebodyWhoDisappearedCanBeUnfollowed(t *testing.T) {
+func TestDeletedUserCanBeUnfollowed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := openOne(t, on)
-		p.follows(t, ann, bob, cid)
-		p.follows(t, bob, cid)
+		p.mustFollow(t, ann, bob, cid)
+		p.mustFollow(t, bob, cid)
 		p.followed(t, ann)
 		p.db.User.DeleteOneID(bob).ExecX(t.Context())
-		same(t, "whom Ann follows", []int64{bob, cid}, p.followed(t, ann))
-		p.unfollows(t, ann, bob)
-		same(t, "whom Ann follows then", []int64{cid}, p.followed(t, ann))
-		p.wantCounted(t, ann, 0, 1)
+		wantEqual(t, "followees of Ann", []int64{bob, cid}, p.followed(t, ann))
+		p.mustUnfollow(t, ann, bob)
+		wantEqual(t, "followees of Ann then", []int64{cid}, p.followed(t, ann))
+		p.wantCounts(t, ann, 0, 1)
 		if got := refusal(p.Unfollow(t.Context(), ann, bob)); got != "NOT_FOUND userId" {
-			t.Errorf("once more: %q", got)
+			t.Errorf("repeated unfollow: got %q, want NOT_FOUND", got)
 		}
 		if got := refusal(p.Follow(t.Context(), ann, bob)); got != "NOT_FOUND userId" {
-			t.Errorf("following again: %q", got)
+			t.Errorf("follow again: got %q, want NOT_FOUND", got)
 		}
 	})
 }
 
-// The writer dies between its commit and Redis: whoever runs the outbox tells instead.
-func TestOutboxInvalidatesCommentsAfterWriterCrash(t *testing.T) {
+// A writer dies between its commit and Redis. The outbox invalidates instead.
+func TestOutboxReplacesDeadWriter(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		var toWriter wire
+		var toWriter link
 		reader := openOne(t, on)
 		writer := open(t, toWriter.through(on), nil)
-		reader.follows(t, ann, bob, cid)
-		look := func() ([]int64, []int64) {
+		reader.mustFollow(t, ann, bob, cid)
+		lists := func() ([]int64, []int64) {
 			return reader.followed(t, ann), reader.followersOf(t, dan).all(t, 10)
 		}
-		look() // both lists are cached
+		lists() // cache both
 		toWriter.set(true)
-		writer.follows(t, ann, dan)
-		writer.unfollows(t, ann, bob)
-		followed, followers := look()
-		same(t, "whom Ann follows before the outbox ran", []int64{bob, cid}, followed)
-		same(t, "who follows Dan before the outbox ran", []int64{}, followers)
-		if n := reader.waits(t); n != 2 {
-			t.Fatalf("%d jobs wait, want 2", n)
+		writer.mustFollow(t, ann, dan)
+		writer.mustUnfollow(t, ann, bob)
+		followed, followers := lists()
+		wantEqual(t, "followees of Ann before the outbox ran", []int64{bob, cid}, followed)
+		wantEqual(t, "followers of Dan before the outbox ran", []int64{}, followers)
+		if n := reader.pendingJobs(t); n != 2 {
+			t.Fatalf("got %d pending jobs, want 2", n)
 		}
 		storetest.Relay(t, reader.box)
 		eventually(t, func() bool {
 			reader.box.Wake()
-			return reader.waits(t) == 0
+			return reader.pendingJobs(t) == 0
 		})
-		followed, followers = look()
-		same(t, "whom Ann follows", []int64{cid, dan}, followed)
-		same(t, "who follows Dan", []int64{ann}, followers)
+		followed, followers = lists()
+		wantEqual(t, "followees of Ann", []int64{cid, dan}, followed)
+		wantEqual(t, "followers of Dan", []int64{ann}, followers)
 	})
 }
 
-func TestRowsAnswerWhileRedisIsAway(t *testing.T) {
+func TestRowsAnswerWithoutRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		var w wire
+		var w link
 		p := open(t, w.through(on), nil)
 		p.populate(t, population)
-		p.follows(t, ann, bob, cid)
+		p.mustFollow(t, ann, bob, cid)
 		w.set(true)
-		p.follows(t, ann, dan)
-		p.follows(t, bob, cid)
-		p.unfollows(t, ann, bob)
-		same(t, "whom Ann follows", []int64{cid, dan}, p.followed(t, ann))
-		same(t, "whom Ann follows, listed", []int64{dan, cid}, p.followeesOf(t, ann).all(t, 1))
-		same(t, "who follows Cid", []int64{bob, ann}, p.followersOf(t, cid).all(t, 1))
-		same(t, "whom both follow", []int64{cid}, p.commonOf(t, ann, bob).all(t, 1))
-		if n := p.waits(t); n != 3 {
-			t.Errorf("%d jobs wait, want 3", n)
+		p.mustFollow(t, ann, dan)
+		p.mustFollow(t, bob, cid)
+		p.mustUnfollow(t, ann, bob)
+		wantEqual(t, "followees of Ann", []int64{cid, dan}, p.followed(t, ann))
+		wantEqual(t, "listed followees of Ann", []int64{dan, cid}, p.followeesOf(t, ann).all(t, 1))
+		wantEqual(t, "followers of Cid", []int64{bob, ann}, p.followersOf(t, cid).all(t, 1))
+		wantEqual(t, "common followees", []int64{cid}, p.commonOf(t, ann, bob).all(t, 1))
+		if n := p.pendingJobs(t); n != 3 {
+			t.Errorf("got %d pending jobs, want 3", n)
 		}
 	})
 }
 
-func TestAFollowBeginsWhenItIsStored(t *testing.T) {
+func TestFollowTimeIsFirstInsert(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		now := time.UnixMilli(1_795_303_468_123)
 		p := openOne(t, on, func(c *Config) { c.Now = func() time.Time { return now } })
-		p.follows(t, ann, bob)
+		p.mustFollow(t, ann, bob)
 		now = now.Add(time.Hour)
-		p.follows(t, ann, bob)
+		p.mustFollow(t, ann, bob)
 		if got := p.db.Follow.Query().Where(entfollow.FollowerID(ann)).OnlyX(t.Context()).CreatedAt; got != 1_795_303_468_123 {
-			t.Errorf("it began at %d", got)
+			t.Errorf("got created_at %d, want 1795303468123", got)
 		}
 	})
 }
 
-// Two taps race: both looked before either wrote. The slower one writes nothing, and what
-// it returned holds all the same, also if the faster one has not told Redis yet.
-func TestWhoeverIsSlowerWritesNothingAndTells(t *testing.T) {
+// Two requests race after both lookups. The slower one writes nothing. Its result holds even if the
+// faster one has not invalidated Redis yet.
+func TestSlowerWriterOnlyInvalidates(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		a, b := openTwo(t, on)
-		a.follows(t, ann, cid)
+		a.mustFollow(t, ann, cid)
 		a.followed(t, ann)
 		var row int64
 		b.db = b.from.AtFirstTx(func() {
-			row = a.store(t, ann, bob) // told to nobody
-			same(t, "whom Ann follows as far as Redis knows", []int64{cid}, a.followed(t, ann))
+			row = a.store(t, ann, bob) // without invalidation
+			wantEqual(t, "cached followees of Ann", []int64{cid}, a.followed(t, ann))
 		}, nil)
-		b.follows(t, ann, bob)
-		same(t, "whom Ann follows", []int64{bob, cid}, a.followed(t, ann))
-		a.wantCounted(t, ann, 0, 2)
-		a.wantCounted(t, bob, 1, 0)
+		b.mustFollow(t, ann, bob)
+		wantEqual(t, "followees of Ann", []int64{bob, cid}, a.followed(t, ann))
+		a.wantCounts(t, ann, 0, 2)
+		a.wantCounts(t, bob, 1, 0)
 
 		b.db = b.from.AtFirstTx(func() {
 			a.db.Follow.DeleteOneID(row).ExecX(t.Context())
 			a.db.User.UpdateOneID(ann).AddFolloweeCount(-1).ExecX(t.Context())
 			a.db.User.UpdateOneID(bob).AddFollowerCount(-1).ExecX(t.Context())
-			same(t, "whom Ann follows as far as Redis knows", []int64{bob, cid}, a.followed(t, ann))
+			wantEqual(t, "cached followees of Ann", []int64{bob, cid}, a.followed(t, ann))
 		}, nil)
-		b.unfollows(t, ann, bob)
-		same(t, "whom Ann follows then", []int64{cid}, a.followed(t, ann))
-		a.wantCounted(t, ann, 0, 1)
-		a.wantCounted(t, bob, 0, 0)
-		if n := a.db.OutboxJob.Query().CountX(t.Context()); n != 1 { // that of the first follow
-			t.Errorf("%d jobs, want none of whoever was slower", n)
+		b.mustUnfollow(t, ann, bob)
+		wantEqual(t, "followees of Ann then", []int64{cid}, a.followed(t, ann))
+		a.wantCounts(t, ann, 0, 1)
+		a.wantCounts(t, bob, 0, 0)
+		if n := a.db.OutboxJob.Query().CountX(t.Context()); n != 1 { // the job of the first follow
+			t.Errorf("got %d jobs, want 1", n)
 		}
 	})
 }
 
-// The callers of one moment share a transaction, in which a refused one fails alone.
-func TestARefusedFollowFailsAlone(t *testing.T) {
+// Concurrent callers share a transaction. A refused one fails alone.
+func TestRefusedFollowFailsAlone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		a, b := openTwo(t, on, limit(3))
-		a.follows(t, bob, ann, cid)
-		a.follows(t, ann, dan)
+		a.mustFollow(t, bob, ann, cid)
+		a.mustFollow(t, ann, dan)
 		b.followed(t, ann)
 		group := func(pairs ...pair) (all calls) {
 			for _, p := range pairs {
@@ -307,35 +307,35 @@ func TestARefusedFollowFailsAlone(t *testing.T) {
 			}
 			return texts
 		}
-		begin := group(pair{ann, bob}, pair{ann, nobody}, pair{ann, dan}, pair{bob, dan}, pair{bob, 5}, pair{ann, bob}, pair{nobody, ann}, pair{cid, bob})
+		begin := group(pair{ann, bob}, pair{ann, missingUser}, pair{ann, dan}, pair{bob, dan}, pair{bob, 5}, pair{ann, bob}, pair{missingUser, ann}, pair{cid, bob})
 		after, err := a.followAll(t.Context(), begin)
 		must(t, err)
 		after()
 		got := answers(begin)
 		if apierror.KindOf(begin[6].Err) != apierror.Unauthenticated {
-			t.Errorf("a follower who is gone: %v", begin[6].Err)
+			t.Errorf("missing follower: got %v, want UNAUTHENTICATED", begin[6].Err)
 		}
 		got[6] = ""
-		same(t, "the answers to follows", []string{"", "NOT_FOUND userId", "", "", "LIMIT_REACHED userId", "", "", ""}, got)
-		same(t, "whom Ann follows", []int64{bob, dan}, b.followed(t, ann))
-		same(t, "whom Bob follows", []int64{ann, cid, dan}, b.followed(t, bob))
-		same(t, "who follows Bob", []int64{cid, ann}, b.followersOf(t, bob).all(t, 10))
-		a.wantCounted(t, ann, 1, 2)
-		a.wantCounted(t, bob, 2, 3)
-		a.wantCounted(t, dan, 2, 0)
+		wantEqual(t, "results of follows", []string{"", "NOT_FOUND userId", "", "", "LIMIT_REACHED userId", "", "", ""}, got)
+		wantEqual(t, "followees of Ann", []int64{bob, dan}, b.followed(t, ann))
+		wantEqual(t, "followees of Bob", []int64{ann, cid, dan}, b.followed(t, bob))
+		wantEqual(t, "followers of Bob", []int64{cid, ann}, b.followersOf(t, bob).all(t, 10))
+		a.wantCounts(t, ann, 1, 2)
+		a.wantCounts(t, bob, 2, 3)
+		a.wantCounts(t, dan, 2, 0)
 
-		end := group(pair{ann, bob}, pair{ann, nobody}, pair{cid, ann}, pair{bob, dan}, pair{ann, bob})
+		end := group(pair{ann, bob}, pair{ann, missingUser}, pair{cid, ann}, pair{bob, dan}, pair{ann, bob})
 		after, err = a.unfollowAll(t.Context(), end)
 		must(t, err)
 		after()
-		same(t, "the answers to unfollows", []string{"", "NOT_FOUND userId", "", "", ""}, answers(end))
-		same(t, "whom Ann follows then", []int64{dan}, b.followed(t, ann))
-		same(t, "who follows Dan then", []int64{ann}, b.followersOf(t, dan).all(t, 10))
-		a.wantCounted(t, ann, 1, 1)
-		a.wantCounted(t, bob, 1, 2)
-		a.wantCounted(t, dan, 1, 0)
-		if n := a.waits(t); n != 0 {
-			t.Errorf("%d jobs wait, and all was told", n)
+		wantEqual(t, "results of unfollows", []string{"", "NOT_FOUND userId", "", "", ""}, answers(end))
+		wantEqual(t, "followees of Ann then", []int64{dan}, b.followed(t, ann))
+		wantEqual(t, "followers of Dan then", []int64{ann}, b.followersOf(t, dan).all(t, 10))
+		a.wantCounts(t, ann, 1, 1)
+		a.wantCounts(t, bob, 1, 2)
+		a.wantCounts(t, dan, 1, 0)
+		if n := a.pendingJobs(t); n != 0 {
+			t.Errorf("got %d pending jobs, want 0", n)
 		}
 	})
 }

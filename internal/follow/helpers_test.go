@@ -33,29 +33,29 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redisdb.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // it logs each refused connection
 	os.Exit(m.Run())
 }
 
-// patience is what a wait that should succeed may take on a busy machine.
-const patience = 20 * time.Second
+// maxWait limits waits that should succeed on a busy machine.
+const maxWait = 20 * time.Second
 
-// The people of most tests: users 1 to 20 are there.
+// The users of most tests. Users 1 to 20 exist.
 const (
 	ann, bob, cid, dan = int64(1), int64(2), int64(3), int64(4)
 	population         = int64(20)
-	nobody             = int64(999)
+	missingUser        = int64(999)
 )
 
-// people are the users over their table, as follows need them.
-type people struct {
+// fakeUsers implements Users on the users table.
+type fakeUsers struct {
 	db *ent.Client
 
-	mu   sync.Mutex
-	told []int64 // ids that were announced
+	mu       sync.Mutex
+	notified []int64 // ids passed to AfterCommit
 }
 
-func (p *people) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]int, error) {
+func (p *fakeUsers) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]int, error) {
 	lock := tx.User.Query().Where(entuser.IDIn(ids...)).Order(entuser.ByID())
 	lock.Modify(sqldb.ForUpdate)
 	rows, err := lock.All(ctx)
@@ -66,8 +66,8 @@ func (p *people) LockFollows(ctx context.Context, tx *ent.Tx, ids []int64) (map[
 	return followees, err
 }
 
-func (p *people) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.JobRef, error) {
-	for _, id := range each(slices.AppendSeq(slices.Collect(maps.Keys(followers)), maps.Keys(followees))) {
+func (p *fakeUsers) AddFollows(ctx context.Context, tx *ent.Tx, followers, followees map[int64]int) ([]outbox.JobRef, error) {
+	for _, id := range sortedUnique(slices.AppendSeq(slices.Collect(maps.Keys(followers)), maps.Keys(followees))) {
 		change := tx.User.Update().Where(entuser.ID(id)).AddFolloweeCount(followers[id]).AddFollowerCount(followees[id])
 		if followers[id] != 0 {
 			change.AddFollowVersion(1)
@@ -79,7 +79,7 @@ func (p *people) AddFollows(ctx context.Context, tx *ent.Tx, followers, followee
 	return nil, nil
 }
 
-func (p *people) Followees(ctx context.Context, ids []int64) (map[int64]int, error) {
+func (p *fakeUsers) Followees(ctx context.Context, ids []int64) (map[int64]int, error) {
 	rows, err := p.db.User.Query().Where(entuser.IDIn(ids...)).All(ctx)
 	counts := map[int64]int{}
 	for _, row := range rows {
@@ -88,13 +88,13 @@ func (p *people) Followees(ctx context.Context, ids []int64) (map[int64]int, err
 	return counts, err
 }
 
-func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.JobRef) {
+func (p *fakeUsers) AfterCommit(_ context.Context, ids []int64, _ []outbox.JobRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told = append(p.told, ids...)
+	p.notified = append(p.notified, ids...)
 }
 
-// head is the number of the newest thing in the feed, kept as Config.Head says.
+// head implements Config.Head.
 func head(ctx context.Context, tx *ent.Tx) (int64, error) {
 	row := tx.FeedHead.Query().Where(feedhead.ID(1))
 	row.Modify(sqldb.ForShare)
@@ -105,17 +105,18 @@ func head(ctx context.Context, tx *ent.Tx) (int64, error) {
 	return one.Seq, nil
 }
 
-// A process is a Service as one of several processes has it.
+// A process is a Service of one of several processes.
 type process struct {
 	*Service
-	from   storetest.Process
-	box    *outbox.Box
-	people *people
-	wire   *storetest.FaultyRedis
-	sent   *atomic.Int64 // statements that were counted
+	from        storetest.Process
+	box         *outbox.Box
+	users       *fakeUsers
+	redisFaults *storetest.FaultyRedis
+	sent        *atomic.Int64 // statements counted so far
 }
 
-// open starts a process on stores. Processes with one bus hear of each other.
+// open starts a process on stores. Processes with the same bus receive each other's
+// invalidations.
 func open(t *testing.T, on storetest.Stores, bus eventbus.Bus, change ...func(*Config)) process {
 	t.Helper()
 	from := storetest.Open(t, on)
@@ -124,9 +125,9 @@ func open(t *testing.T, on storetest.Stores, bus eventbus.Bus, change ...func(*C
 		t.Fatal(err)
 	}
 	t.Cleanup(hub.Wait)
-	p := process{from: from, box: from.NewOutbox(t), people: &people{db: from.DB}, wire: &storetest.FaultyRedis{}, sent: &atomic.Int64{}}
-	from.Redis.AddHook(p.wire)
-	cfg := Config{Users: p.people, Head: head, ask: 3, settle: time.Millisecond}
+	p := process{from: from, box: from.NewOutbox(t), users: &fakeUsers{db: from.DB}, redisFaults: &storetest.FaultyRedis{}, sent: &atomic.Int64{}}
+	from.Redis.AddHook(p.redisFaults)
+	cfg := Config{Users: p.users, Head: head, probe: 3, recheckDelay: time.Millisecond}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -134,10 +135,10 @@ func open(t *testing.T, on storetest.Stores, bus eventbus.Bus, change ...func(*C
 	return p
 }
 
-// limit lowers what one may follow.
+// limit lowers the maximum of followees.
 func limit(n int) func(*Config) { return func(c *Config) { c.limit = n } }
 
-// openTwo starts two processes, and stores users.
+// openTwo starts two processes and inserts users.
 func openTwo(t *testing.T, on storetest.Stores, change ...func(*Config)) (a, b process) {
 	t.Helper()
 	bus := eventbus.NewMemory()
@@ -146,7 +147,7 @@ func openTwo(t *testing.T, on storetest.Stores, change ...func(*Config)) (a, b p
 	return a, b
 }
 
-// openOne starts a process, and stores users.
+// openOne starts a process and inserts users.
 func openOne(t *testing.T, on storetest.Stores, change ...func(*Config)) process {
 	t.Helper()
 	p := open(t, on, nil, change...)
@@ -154,19 +155,19 @@ func openOne(t *testing.T, on storetest.Stores, change ...func(*Config)) process
 	return p
 }
 
-// populate stores users 1 to n.
+// populate inserts users 1 to n.
 func (p process) populate(t *testing.T, n int64) {
 	t.Helper()
 	users := make([]*ent.UserCreate, n)
 	for i := range users {
-		users[i] = p.db.User.Create().SetID(int64(i) + 1).SetNickname("somebody")
+		users[i] = p.db.User.Create().SetID(int64(i) + 1).SetNickname("user")
 	}
 	for part := range slices.Chunk(users, 500) {
 		p.db.User.CreateBulk(part...).ExecX(t.Context())
 	}
 }
 
-// clear leaves the users alone, and nobody following anybody.
+// clear deletes all follows.
 func (p process) clear(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
@@ -175,7 +176,7 @@ func (p process) clear(t *testing.T) {
 	p.db.OutboxJob.Delete().ExecX(ctx)
 	p.db.User.Update().SetFollowerCount(0).SetFolloweeCount(0).ExecX(ctx)
 	ids := p.db.User.Query().IDsX(ctx)
-	must(t, p.out.Invalidate(ctx, ids...))
+	must(t, p.followees.Invalidate(ctx, ids...))
 	must(t, p.followers.Invalidate(ctx, ids...))
 }
 
@@ -186,22 +187,22 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// follows has a user follow others, in turn.
-func (p process) follows(t *testing.T, follower int64, followees ...int64) {
+// mustFollow makes a user follow others, in order.
+func (p process) mustFollow(t *testing.T, follower int64, followees ...int64) {
 	t.Helper()
 	for _, one := range followees {
 		must(t, p.Follow(t.Context(), follower, one))
 	}
 }
 
-func (p process) unfollows(t *testing.T, follower int64, followees ...int64) {
+func (p process) mustUnfollow(t *testing.T, follower int64, followees ...int64) {
 	t.Helper()
 	for _, one := range followees {
 		must(t, p.Unfollow(t.Context(), follower, one))
 	}
 }
 
-// store commits a follow, counted, and tells nobody.
+// store commits a follow and its counts, without invalidation.
 func (p process) store(t *testing.T, follower, followee int64) (row int64) {
 	t.Helper()
 	row = p.db.Follow.Create().SetFollowerID(follower).SetFolloweeID(followee).SetSinceSeq(0).SetCreatedAt(1).SaveX(t.Context()).ID
@@ -210,40 +211,40 @@ func (p process) store(t *testing.T, follower, followee int64) (row int64) {
 	return row
 }
 
-// counted is what a user's row says: followers, followees.
-func (p process) counted(t *testing.T, user int64) [2]int {
+// rowCounts returns the follower and followee counts of a user's row.
+func (p process) rowCounts(t *testing.T, user int64) [2]int {
 	t.Helper()
 	row := p.db.User.GetX(t.Context(), user)
 	return [2]int{row.FollowerCount, row.FolloweeCount}
 }
 
-// wantCounted wants that of a user.
-func (p process) wantCounted(t *testing.T, user int64, followers, followees int) {
+// wantCounts checks the counts of a user's row.
+func (p process) wantCounts(t *testing.T, user int64, followers, followees int) {
 	t.Helper()
-	if got := p.counted(t, user); got != [2]int{followers, followees} {
+	if got := p.rowCounts(t, user); got != [2]int{followers, followees} {
 		t.Errorf("user %d has %d followers and follows %d, want %d and %d", user, got[0], got[1], followers, followees)
 	}
 }
 
-// everybody is all users of most tests.
-func everybody() (ids []int64) {
+// allUsers returns all users of most tests.
+func allUsers() (ids []int64) {
 	for id := int64(1); id <= population; id++ {
 		ids = append(ids, id)
 	}
 	return ids
 }
 
-// followed is whom of everybody a user follows, in the order of ids.
+// followed returns the followees of a user among allUsers, by id.
 func (p process) followed(t *testing.T, viewer int64) []int64 {
 	t.Helper()
-	found, err := p.IsFollowed(t.Context(), viewer, everybody())
+	found, err := p.IsFollowed(t.Context(), viewer, allUsers())
 	must(t, err)
 	return slices.Sorted(maps.Keys(found))
 }
 
-// setOf is what Redis has of whom a user follows: member to score, without the marker;
-// nil if there is no set.
-func (p process) setOf(t *testing.T, user int64) map[string]int64 {
+// cachedSet returns a user's followees in Redis: member to score, without the marker; nil if
+// there is no set.
+func (p process) cachedSet(t *testing.T, user int64) map[string]int64 {
 	t.Helper()
 	found, err := p.from.Redis.ZRangeWithScores(t.Context(), keyOf(user), 0, -1).Result()
 	must(t, err)
@@ -261,8 +262,8 @@ func (p process) setOf(t *testing.T, user int64) map[string]int64 {
 
 func keyOf(user int64) string { return storetest.Prefix + ":follow:out:{" + decimal(user) + "}" }
 
-// rowsOf is the same by the rows.
-func (p process) rowsOf(t *testing.T, user int64) map[string]int64 {
+// storedSet returns the same set from the rows.
+func (p process) storedSet(t *testing.T, user int64) map[string]int64 {
 	t.Helper()
 	set := map[string]int64{}
 	for _, row := range p.db.Follow.Query().Where(entfollow.FollowerID(user)).AllX(t.Context()) {
@@ -271,7 +272,7 @@ func (p process) rowsOf(t *testing.T, user int64) map[string]int64 {
 	return set
 }
 
-// A lister lists what it lists of one user.
+// A lister reads a page of one list.
 type lister func(first int, after page.Cursor) (*Page, error)
 
 func (p process) followersOf(t *testing.T, user int64) lister {
@@ -305,7 +306,7 @@ func (l lister) all(t *testing.T, first int, between ...func()) []int64 {
 			users = append(users, e.User)
 		}
 		if n := len(p.Edges); n > first || p.Info.HasNextPage && n < first || p.Info.HasPreviousPage != (after != "") {
-			t.Fatalf("a page of %d with %+v", n, p.Info)
+			t.Fatalf("got %d edges and %+v for a page of %d", n, p.Info, first)
 		}
 		if !p.Info.HasNextPage {
 			return users
@@ -317,14 +318,14 @@ func (l lister) all(t *testing.T, first int, between ...func()) []int64 {
 	}
 }
 
-func same(t *testing.T, what string, want, got any) {
+func wantEqual(t *testing.T, what string, want, got any) {
 	t.Helper()
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("%s (-want +got):\n%s", what, d)
 	}
 }
 
-// refusal is the codes and fields of a refusal, or the error itself.
+// refusal returns the codes and fields of a refusal, or the text of another error.
 func refusal(err error) string {
 	refused, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok && err != nil {
@@ -337,30 +338,29 @@ func refusal(err error) string {
 	return strings.Join(list, ", ")
 }
 
-// waits is how many jobs of the outbox wait for somebody.
-func (p process) waits(t *testing.T) int64 {
+// pendingJobs returns the number of unfinished outbox jobs.
+func (p process) pendingJobs(t *testing.T) int64 {
 	t.Helper()
 	return storetest.Waiting(t, p.box)
 }
 
-// cost is what was asked of the stores since the last time: round trips to Redis and
-// statements.
+// cost returns the round trips to Redis and the statements since the last call.
 func (p process) cost(t *testing.T) string {
 	t.Helper()
 	statements := p.from.Statements(t)
 	last := int(p.sent.Swap(int64(statements)))
-	return fmt.Sprintf("%d round trips, %d statements", p.wire.Trips.Swap(0), statements-last)
+	return fmt.Sprintf("%d round trips, %d statements", p.redisFaults.Trips.Swap(0), statements-last)
 }
 
-// A wire is a way to Redis that can be cut. The zero wire is whole.
-type wire struct {
+// A link is a connection to Redis that a test can cut. The zero link works.
+type link struct {
 	mu    sync.Mutex
 	cut   bool
 	conns []net.Conn
 }
 
-// through returns stores whose Redis is at the other end of the wire.
-func (w *wire) through(on storetest.Stores) storetest.Stores {
+// through returns stores that reach Redis over the link.
+func (w *link) through(on storetest.Stores) storetest.Stores {
 	dial := on.Redis.Dial
 	if dial == nil {
 		dial = new(net.Dialer).DialContext
@@ -369,7 +369,7 @@ func (w *wire) through(on storetest.Stores) storetest.Stores {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.cut {
-			return nil, errors.New("the wire is cut")
+			return nil, errors.New("link is cut")
 		}
 		conn, err := dial(ctx, network, addr)
 		if err == nil {
@@ -380,8 +380,8 @@ func (w *wire) through(on storetest.Stores) storetest.Stores {
 	return on
 }
 
-// set cuts the wire, or mends it.
-func (w *wire) set(cut bool) {
+// set cuts or restores the link.
+func (w *link) set(cut bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.cut = cut
@@ -391,7 +391,7 @@ func (w *wire) set(cut bool) {
 	w.conns = nil
 }
 
-// ids is decimals as numbers, in order.
+// ids returns the members of a set as sorted numbers.
 func ids(t *testing.T, set map[string]int64) []int64 {
 	t.Helper()
 	list := []int64{}
@@ -406,5 +406,5 @@ func ids(t *testing.T, set map[string]int64) []int64 {
 
 func eventually(t *testing.T, cond func() bool) {
 	t.Helper()
-	testkit.Eventually(t, patience, cond)
+	testkit.Eventually(t, maxWait, cond)
 }

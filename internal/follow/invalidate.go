@@ -12,27 +12,27 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// topic is that of this room's jobs in the outbox: a [change] each.
+// topic is the outbox topic of follows. A job is a [change].
 const topic = "follows"
 
-// A change is a follow that began or ended: the follower, the followee, and the id of the
-// row that was deleted, 0 of one that began. As an array it is short enough for a job.
+// A change is a follow that began or ended: follower, followee, and id of the deleted row, 0 for
+// a new follow. An array keeps jobs short.
 type change [3]int64
 
 func (c change) follower() int64 { return c[0] }
 func (c change) followee() int64 { return c[1] }
 func (c change) row() int64      { return c[2] }
 
-// openOutbox says what is done for a committed write when its writer could not.
+// openOutbox registers the handler that invalidates for writers that could not.
 func (s *Service) openOutbox() {
-	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.tell)})
+	s.outbox.Handle(topic, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.invalidate)})
 }
 
-// tell tells Redis of follows that began or ended. It may be repeated, and come late:
-// one that began drops the follower's set, for the next reader to load, because its own
-// end may have been told before; one that ended takes out what stands there with its own
-// row's id. So nothing that ended comes back, in whatever order they are told.
-func (s *Service) tell(ctx context.Context, changes ...change) error {
+// invalidate updates Redis for follows that began or ended. It may be repeated and late. For a
+// new follow it drops the follower's set, because its end may have been handled before. For an
+// ended one it removes the member if its score is the id of that row. So an ended follow never
+// returns, in any order.
+func (s *Service) invalidate(ctx context.Context, changes ...change) error {
 	var began, followees, followers []int64
 	ended := map[int64][]cache.Entry{}
 	for _, c := range changes {
@@ -40,25 +40,25 @@ func (s *Service) tell(ctx context.Context, changes ...change) error {
 		if c.row() == 0 {
 			began = append(began, c.follower())
 		} else {
-			ended[c.follower()] = append(ended[c.follower()], entry(cache.ListItem{Pos: c.row(), ID: c.followee()}))
+			ended[c.follower()] = append(ended[c.follower()], cacheEntry(cache.ListItem{Pos: c.row(), ID: c.followee()}))
 		}
 	}
-	var all errgroup.Group // at once, which makes them share round trips
-	all.Go(func() error { return s.out.Invalidate(ctx, each(began)...) })
-	all.Go(func() error { return s.followers.Invalidate(ctx, each(followees)...) })
-	all.Go(func() error { return s.out.RemoveEach(ctx, ended) })
+	var all errgroup.Group // concurrently, to share round trips
+	all.Go(func() error { return s.followees.Invalidate(ctx, sortedUnique(began)...) })
+	all.Go(func() error { return s.followers.Invalidate(ctx, sortedUnique(followees)...) })
+	all.Go(func() error { return s.followees.RemoveEach(ctx, ended) })
 	err := all.Wait()
 	if s.cfg.Notify != nil {
-		err = errors.Join(err, s.cfg.Notify(ctx, each(followers)...))
+		err = errors.Join(err, s.cfg.Notify(ctx, sortedUnique(followers)...))
 	}
 	if err != nil {
-		err = fmt.Errorf("tell of %d follows: %w", len(changes), err)
+		err = fmt.Errorf("invalidate %d follows: %w", len(changes), err)
 	}
-	return outbox.Transient(err) // Redis is away
+	return outbox.Transient(err) // Redis is unavailable
 }
 
-// each returns ids in ascending order, each once.
-func each(ids []int64) []int64 {
+// sortedUnique returns ids in ascending order, without duplicates.
+func sortedUnique(ids []int64) []int64 {
 	ids = slices.Clone(ids)
 	slices.Sort(ids)
 	return slices.Compact(ids)

@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	scanPage  = 500
-	scanRows  = 5000             // follows and counts a second
-	scanSets  = 100              // sets a second: each may have 5000 members, and as many rows
-	pageLimit = 30 * time.Second // of the statement that reads a page, and of comparing a set
+	scanPage    = 500
+	scanRows    = 5000             // follows and users per second
+	scanSets    = 100              // sets per second: each may have 5000 members, and as many rows
+	pageTimeout = 30 * time.Second // per page or set
 )
 
-// Scans are what this room compares: what is counted of follows, and whom each follows.
+// Scans returns the reconcile scans of the counts and of the sets.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "follows", Description: "followers and followees counted of each user, with the follows, and follows with their users", Rate: scanRows, Run: s.scanFollows},
-		{Name: "follow-sets", Description: "sets of whom users follow in Redis, with the follows", Rate: scanSets, Redis: true, Run: s.scanSets},
+		{Name: "follows", Description: "follower and followee counts, with the follows, and follows with their users", Rate: scanRows, Run: s.scanFollows},
+		{Name: "follow-sets", Description: "followee sets in Redis, with the follows", Rate: scanSets, Redis: true, Run: s.scanSets},
 	}
 }
 
-// scanFollows ends the follows of who is gone first: that changes what is counted.
+// scanFollows deletes orphans first, because that changes counts.
 func (s *Service) scanFollows(ctx context.Context, r *reconcile.Run) error {
 	if err := s.scanOrphans(ctx, r); err != nil {
 		return err
@@ -39,7 +39,7 @@ func (s *Service) scanFollows(ctx context.Context, r *reconcile.Run) error {
 	return s.scanCounts(ctx, r)
 }
 
-// scanOrphans looks for follows of users, or by users, that are gone.
+// scanOrphans deletes follows whose follower or followee does not exist.
 func (s *Service) scanOrphans(ctx context.Context, r *reconcile.Run) error {
 	type row struct {
 		id, follower, followee int64
@@ -47,14 +47,14 @@ func (s *Service) scanOrphans(ctx context.Context, r *reconcile.Run) error {
 	}
 	for after, n := int64(0), scanPage; n == scanPage; {
 		var page []row
-		err := s.page(ctx, s.db, s.sql.orphans, after, scanPage, func(rows *sql.Rows) error {
+		err := s.readPage(ctx, s.db, s.sql.orphans, after, scanPage, func(rows *sql.Rows) error {
 			var f row
 			err := rows.Scan(&f.id, &f.follower, &f.followee, &f.both)
 			page = append(page, f)
 			return err
 		})
 		if err != nil {
-			return fmt.Errorf("read follows behind %d: %w", after, err)
+			return fmt.Errorf("read follows after %d: %w", after, err)
 		}
 		if n = len(page); n == 0 {
 			return nil
@@ -67,7 +67,7 @@ func (s *Service) scanOrphans(ctx context.Context, r *reconcile.Run) error {
 			if f.both {
 				continue
 			}
-			r.Report(fmt.Sprintf("follow %d: user %d follows user %d, and one of them is gone", f.id, f.follower, f.followee))
+			r.Report(fmt.Sprintf("follow %d: user %d follows user %d, and one of them does not exist", f.id, f.follower, f.followee))
 			if r.DryRun {
 				continue
 			}
@@ -89,142 +89,143 @@ func (s *Service) removeOrphan(ctx context.Context, p pair, row int64) error {
 		w = &work{pairs: []pair{p}, rows: map[pair]int64{p: row}}
 		return s.end(ctx, tx, w)
 	})
-	if errors.Is(err, errFaster) {
+	if errors.Is(err, errConflict) {
 		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("delete follow %d: %w", row, err)
 	}
-	s.outbox.Finish(ctx, s.tell(ctx, w.done...), w.own...)
+	s.outbox.Finish(ctx, s.invalidate(ctx, w.done...), w.own...)
 	s.cfg.Users.AfterCommit(ctx, usersOf(w.done), w.users)
 	return nil
 }
 
-// page runs the statement of a page in its time.
-func (s *Service) page(ctx context.Context, db sqldb.Querier, statement string, after int64, most int, row func(*sql.Rows) error) error {
-	ctx, cancel := context.WithTimeout(ctx, pageLimit)
+// readPage runs the statement of a page, limited by pageTimeout.
+func (s *Service) readPage(ctx context.Context, db sqldb.Querier, statement string, after int64, limit int, row func(*sql.Rows) error) error {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	return sqldb.Each(ctx, db, statement, []any{after, most}, row)
+	return sqldb.Each(ctx, db, statement, []any{after, limit}, row)
 }
 
-// A drift is what is counted of a user's follows, and what the rows say.
+// A drift holds the counts of a user, and those of the rows.
 type drift struct {
 	user                         int64
 	followers, followees         int
-	wantsFollowers, wantsFollows int
+	wantFollowers, wantFollowees int
 }
 
-func (d drift) right() bool { return d.followers == d.wantsFollowers && d.followees == d.wantsFollows }
+func (d drift) correct() bool {
+	return d.followers == d.wantFollowers && d.followees == d.wantFollowees
+}
 
-// scanCounts compares what is counted of each user, in pages.
+// scanCounts compares the counts of all users, in pages.
 func (s *Service) scanCounts(ctx context.Context, r *reconcile.Run) error {
-	read := func(ctx context.Context, after int64, most int) ([]drift, error) {
-		return s.counts(ctx, s.db, after, most)
+	read := func(ctx context.Context, after int64, limit int) ([]drift, error) {
+		return s.counts(ctx, s.db, after, limit)
 	}
-	return reconcile.Counters(ctx, r, scanPage, read, drift.look, s.mend)
+	return reconcile.Counters(ctx, r, scanPage, read, drift.finding, s.repairCounts)
 }
 
-// look says how counts differ.
-func (d drift) look() (user int64, differs string) {
-	if !d.right() {
-		differs = fmt.Sprintf("user %d: it has %d followers and follows %d, and the follows say %d and %d",
-			d.user, d.followers, d.followees, d.wantsFollowers, d.wantsFollows)
+// finding returns how the counts differ, "" if they do not.
+func (d drift) finding() (user int64, differs string) {
+	if !d.correct() {
+		differs = fmt.Sprintf("user %d: got %d followers and %d followees, want %d and %d",
+			d.user, d.followers, d.followees, d.wantFollowers, d.wantFollowees)
 	}
 	return d.user, differs
 }
 
-// counts reads a page of users behind an id.
-func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, most int) (page []drift, err error) {
-	err = s.page(ctx, db, s.sql.counts, after, most, func(rows *sql.Rows) error {
+// counts reads a page of users after an id.
+func (s *Service) counts(ctx context.Context, db sqldb.Querier, after int64, limit int) (page []drift, err error) {
+	err = s.readPage(ctx, db, s.sql.counts, after, limit, func(rows *sql.Rows) error {
 		var d drift
-		err := rows.Scan(&d.user, &d.followers, &d.followees, &d.wantsFollowers, &d.wantsFollows)
+		err := rows.Scan(&d.user, &d.followers, &d.followees, &d.wantFollowers, &d.wantFollowees)
 		page = append(page, d)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("count the follows of each user behind %d: %w", after, err)
+		return nil, fmt.Errorf("count follows of users after %d: %w", after, err)
 	}
 	return page, nil
 }
 
-// mend sets what is counted of a user to what the rows say while the user is locked: who
-// follows or is followed counts before or after, and stores in the same transaction.
-func (s *Service) mend(ctx context.Context, user int64) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pageLimit) // it counts them all
+// repairCounts sets the counts of a user to those of the rows while the user is locked. Writers
+// change rows and counts in one transaction, before or after.
+func (s *Service) repairCounts(ctx context.Context, user int64) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), pageTimeout) // it counts all rows
 	defer cancel()
-	var tickets []outbox.JobRef
+	var jobs []outbox.JobRef
 	err := s.tx(ctx, func(tx *ent.Tx) error {
-		tickets = nil
+		jobs = nil
 		if _, err := s.cfg.Users.LockFollows(ctx, tx, []int64{user}); err != nil {
-			return fmt.Errorf("lock it: %w", err)
+			return fmt.Errorf("lock user: %w", err)
 		}
 		page, err := s.counts(ctx, tx, user-1, 1)
-		if err != nil || len(page) == 0 || page[0].user != user || page[0].right() {
+		if err != nil || len(page) == 0 || page[0].user != user || page[0].correct() {
 			return err
 		}
 		d := page[0]
-		tickets, err = s.cfg.Users.AddFollows(ctx, tx,
-			map[int64]int{user: d.wantsFollows - d.followees}, map[int64]int{user: d.wantsFollowers - d.followers})
+		jobs, err = s.cfg.Users.AddFollows(ctx, tx,
+			map[int64]int{user: d.wantFollowees - d.followees}, map[int64]int{user: d.wantFollowers - d.followers})
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("set the counts of user %d right: %w", user, err)
+		return fmt.Errorf("repair counts of user %d: %w", user, err)
 	}
-	s.cfg.Users.AfterCommit(ctx, []int64{user}, tickets)
+	s.cfg.Users.AfterCommit(ctx, []int64{user}, jobs)
 	return nil
 }
 
-// scanSets walks over the sets in Redis. A set that is not there is right.
+// scanSets compares all sets in Redis with the rows. A missing set is no finding.
 func (s *Service) scanSets(ctx context.Context, r *reconcile.Run) error {
-	for at, begun := (cache.ScanCursor{}), false; !begun || at != (cache.ScanCursor{}); begun = true {
-		kept, next, err := s.out.Scan(ctx, at, parseDecimal)
+	for at, started := (cache.ScanCursor{}), false; !started || at != (cache.ScanCursor{}); started = true {
+		sets, next, err := s.followees.Scan(ctx, at, parseDecimal)
 		if err != nil {
-			return fmt.Errorf("walk over the sets of whom users follow: %w", err)
+			return fmt.Errorf("scan followee sets: %w", err)
 		}
 		at = next
-		if err := r.Compare(ctx, len(kept)); err != nil {
+		if err := r.Compare(ctx, len(sets)); err != nil {
 			return err
 		}
-		flaws, err := s.flaws(ctx, kept)
+		findings, err := s.checkSets(ctx, sets)
 		if err != nil {
 			return err
 		}
-		if len(flaws) == 0 {
+		if len(findings) == 0 {
 			continue
 		}
-		if err := s.secondLook(ctx, r, flaws); err != nil {
+		if err := s.recheck(ctx, r, findings); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// secondLook looks again at sets that were wrong, after a moment in which a writer who
-// was between his commit and Redis has told it, and drops those in which the same is
-// wrong as before.
-func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[int64]string) error {
-	if err := clock.Sleep(ctx, s.cfg.settle); err != nil {
+// recheck compares sets again after a delay, in which writers between commit and Redis finish. It
+// drops those with the same finding as before.
+func (s *Service) recheck(ctx context.Context, r *reconcile.Run, before map[int64]string) error {
+	if err := clock.Sleep(ctx, s.cfg.recheckDelay); err != nil {
 		return err
 	}
-	for user, flaw := range before {
+	for user, finding := range before {
 		if err := r.WaitAgain(ctx, 1); err != nil {
 			return err
 		}
-		again, err := s.look(ctx, user)
+		again, err := s.checkSet(ctx, user)
 		if err != nil {
 			return err
 		}
-		if again == "" || again != flaw {
+		if again == "" || again != finding {
 			continue
 		}
-		r.Report(fmt.Sprintf("set of whom user %d follows: %s", user, flaw))
+		r.Report(fmt.Sprintf("followees of user %d: %s", user, finding))
 		if r.DryRun {
 			continue
 		}
-		if err := s.out.Invalidate(ctx, user); err != nil {
-			return fmt.Errorf("drop the wrong set of user %d: %w", user, err)
+		if err := s.followees.Invalidate(ctx, user); err != nil {
+			return fmt.Errorf("drop set of user %d: %w", user, err)
 		}
-		if again, err = s.look(ctx, user); err != nil { // a reader was quick
+		if again, err = s.checkSet(ctx, user); err != nil { // a reader may have loaded it
 			return err
 		}
 		if again == "" {
@@ -234,55 +235,55 @@ func (s *Service) secondLook(ctx context.Context, r *reconcile.Run, before map[i
 	return nil
 }
 
-// look says what is wrong with a user's set now, "" for nothing.
-func (s *Service) look(ctx context.Context, user int64) (string, error) {
-	kept, err := s.out.Peek(ctx, user)
+// checkSet returns the finding about a user's set, "" for none.
+func (s *Service) checkSet(ctx context.Context, user int64) (string, error) {
+	sets, err := s.followees.Peek(ctx, user)
 	if err != nil {
-		return "", fmt.Errorf("look at the set of user %d: %w", user, err)
+		return "", fmt.Errorf("read set of user %d: %w", user, err)
 	}
-	flaws, err := s.flaws(ctx, kept)
-	return flaws[user], err
+	findings, err := s.checkSets(ctx, sets)
+	return findings[user], err
 }
 
-// flaws says what is wrong with sets, by user. One that is right is left out.
-func (s *Service) flaws(ctx context.Context, kept []cache.WindowSnapshot[int64]) (map[int64]string, error) {
-	flaws := map[int64]string{}
-	for _, one := range kept {
-		flaw, err := s.flawOf(ctx, one)
+// checkSets returns the findings about sets, by user.
+func (s *Service) checkSets(ctx context.Context, sets []cache.WindowSnapshot[int64]) (map[int64]string, error) {
+	findings := map[int64]string{}
+	for _, one := range sets {
+		finding, err := s.compareSet(ctx, one)
 		if err != nil {
 			return nil, err
 		}
-		if flaw != "" {
-			flaws[one.Key] = flaw
+		if finding != "" {
+			findings[one.Key] = finding
 		}
 	}
-	return flaws, nil
+	return findings, nil
 }
 
-// flawOf compares a set with the rows: followees, ids of follows, and what the marker says.
-func (s *Service) flawOf(ctx context.Context, kept cache.WindowSnapshot[int64]) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, pageLimit)
+// compareSet compares a set with the rows: followees, ids of follows, and the end marker.
+func (s *Service) compareSet(ctx context.Context, sets cache.WindowSnapshot[int64]) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, pageTimeout)
 	defer cancel()
-	n := len(kept.Entries)
-	rows, err := s.loadFollowees(ctx, []cache.ListRange[int64]{{Owner: kept.Key, Before: math.MaxInt64, Limit: n + 1}})
+	n := len(sets.Entries)
+	rows, err := s.loadFollowees(ctx, []cache.ListRange[int64]{{Owner: sets.Key, Before: math.MaxInt64, Limit: n + 1}})
 	if err != nil {
 		return "", err
 	}
-	want := rows[kept.Key]
-	if !kept.Whole {
+	want := rows[sets.Key]
+	if !sets.Whole {
 		want = want[:min(len(want), n)]
 	}
 	i := 0
-	for i < n && i < len(want) && kept.Entries[i] == entry(want[i]) {
+	for i < n && i < len(want) && sets.Entries[i] == cacheEntry(want[i]) {
 		i++
 	}
 	switch {
 	case i == n && i == len(want):
 		return "", nil
 	case i == n:
-		return fmt.Sprintf("it ends before user %d, and says that it is whole", want[i].ID), nil
+		return fmt.Sprintf("set is marked complete, but lacks user %d", want[i].ID), nil
 	case i == len(want):
-		return fmt.Sprintf("it has user %s, and there are no more than %d", kept.Entries[i].Member, i), nil
+		return fmt.Sprintf("user %s is not among the %d rows", sets.Entries[i].Member, i), nil
 	}
-	return fmt.Sprintf("in place %d it has user %s, and should have user %d", i+1, kept.Entries[i].Member, want[i].ID), nil
+	return fmt.Sprintf("position %d: got user %s, want user %d", i+1, sets.Entries[i].Member, want[i].ID), nil
 }

@@ -7,10 +7,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// tx runs work in a transaction, and once more if the database undid it for the sake of
-// another one. Locks are taken in one order by everybody (users, then the head of the
-// feed), so that is rare: somebody in psql, perhaps. Work begins from nothing that it
-// left behind.
+// tx runs work in a transaction, and again if the database rolled it back for another one. All
+// writers lock in one order, users before the feed head, so that is rare. Work must not depend on
+// state of an earlier attempt.
 func (s *Service) tx(ctx context.Context, work func(*ent.Tx) error) error {
 	return ent.WithTxAgain(ctx, s.db, sqldb.Retryable, work)
 }

@@ -1,10 +1,10 @@
--- counts: a page of users, with what is counted of their follows and what the rows say. In
--- one statement: both change together, in the transactions of follows.
+-- counts: a page of users, with their counts and those of the rows. One statement reads both,
+-- since the transactions of follows change them together.
 --
--- $1  id behind which the page begins
--- $2  most users
+-- $1  id to begin after
+-- $2  limit of users
 --
--- returns  id, followers counted, followees counted, followers, followees
+-- returns  id, follower count, followee count, followers, followees
 SELECT u.id, u.follower_count, u.followee_count,
   (SELECT count(*) FROM follows AS f WHERE f.followee_id = u.id),
   (SELECT count(*) FROM follows AS f WHERE f.follower_id = u.id)

@@ -1,9 +1,8 @@
--- followees: whom users follow, the last followed first.
+-- followees: the followees of users, newest follow first.
 --
--- $1  a JSON array of {of, below, most}: the follower, the id of a follow below which to
---     begin, and how many at most
+-- $1  a JSON array of {of, below, most}: follower, id of a follow to begin below, and limit
 --
--- returns  the follower, id of the follow, the followee
+-- returns  follower, id of the follow, followee
 SELECT owner, id, other
 FROM (
   SELECT a.value ->> 'of' AS owner, a.value ->> 'most' AS most, f.id AS id, f.followee_id AS other,

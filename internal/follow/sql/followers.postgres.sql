@@ -1,9 +1,8 @@
--- followers: who follows users, the newest follower first.
+-- followers: the followers of users, newest follow first.
 --
--- $1  a JSON array of {of, below, most}: the followee, the id of a follow below which to
---     begin, and how many at most
+-- $1  a JSON array of {of, below, most}: followee, id of a follow to begin below, and limit
 --
--- returns  the followee, id of the follow, the follower
+-- returns  followee, id of the follow, follower
 SELECT a."of", f.id, f.follower_id
 FROM jsonb_to_recordset($1::jsonb) AS a ("of" bigint, below bigint, most bigint)
 CROSS JOIN LATERAL (

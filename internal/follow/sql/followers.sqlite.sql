@@ -1,9 +1,8 @@
--- followers: who follows users, the newest follower first.
+-- followers: the followers of users, newest follow first.
 --
--- $1  a JSON array of {of, below, most}: the followee, the id of a follow below which to
---     begin, and how many at most
+-- $1  a JSON array of {of, below, most}: followee, id of a follow to begin below, and limit
 --
--- returns  the followee, id of the follow, the follower
+-- returns  followee, id of the follow, follower
 SELECT owner, id, other
 FROM (
   SELECT a.value ->> 'of' AS owner, a.value ->> 'most' AS most, f.id AS id, f.follower_id AS other,

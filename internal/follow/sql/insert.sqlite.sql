@@ -1,10 +1,10 @@
--- insert: store follows that are not there yet. Their ids grow in the order of the array.
+-- insert: stores follows that do not exist yet. Their ids grow in the order of the array.
 --
--- $1  a JSON array of [follower, followee], 1 to 500, none of them with itself
--- $2  the head of the feed, which their transaction keeps until its end
+-- $1  a JSON array of [follower, followee], 1 to 500, without follows of oneself
+-- $2  the feed head, locked by the transaction
 -- $3  now, milliseconds
 --
--- returns  id, follower, followee of each that was stored
+-- returns  id, follower, followee of each stored row
 INSERT INTO follows (follower_id, followee_id, since_seq, created_at)
 SELECT a.value ->> 0, a.value ->> 1, $2, $3
 FROM json_each($1) AS a

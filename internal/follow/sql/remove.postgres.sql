@@ -1,4 +1,4 @@
--- remove: delete follows.
+-- remove: deletes follows.
 --
 -- $1  a JSON array of their ids
 DELETE FROM follows

@@ -19,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/blob"
 )
 
-// eachStore runs a test on a folder and on a bucket of an S3-compatible server.
+// eachStore runs a test on a folder, and on a bucket of an S3-compatible server.
 func eachStore(t *testing.T, test func(*testing.T, blob.Store)) {
 	t.Helper()
 	t.Run("folder", func(t *testing.T) { test(t, open(t, "file://"+t.TempDir()+"/new/folder")) })
@@ -28,9 +28,9 @@ func eachStore(t *testing.T, test func(*testing.T, blob.Store)) {
 	})
 }
 
-func open(t *testing.T, place string) blob.Store {
+func open(t *testing.T, rawURL string) blob.Store {
 	t.Helper()
-	s, err := blob.Open(t.Context(), place)
+	s, err := blob.Open(t.Context(), rawURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func open(t *testing.T, place string) blob.Store {
 // s3 starts a server with a bucket, and returns its URL.
 func s3(t *testing.T, bucket string) string {
 	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", "somebody")
+	t.Setenv("AWS_ACCESS_KEY_ID", "user")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "something secret")
 	backend := s3mem.New()
 	if err := backend.CreateBucket(bucket); err != nil {
@@ -63,23 +63,23 @@ func read(t *testing.T, s blob.Store, name string) string {
 		t.Fatal(err)
 	}
 	if f.Modified.IsZero() {
-		t.Error("nobody knows when it was written")
+		t.Error("got no modification time")
 	}
 	return string(text)
 }
 
-func TestAFileIsReadAsItWasWrittenUntilItIsDeleted(t *testing.T) {
+func TestFilesAreReadUntilDeleted(t *testing.T) {
 	eachStore(t, func(t *testing.T, s blob.Store) {
-		for range 2 { // the second time does no harm
+		for range 2 { // writing again does no harm
 			if err := s.Put(t.Context(), "ab-1.jpg", "image/jpeg", []byte("a picture")); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if got := read(t, s, "ab-1.jpg"); got != "a picture" {
-			t.Errorf("it is %q", got)
+			t.Errorf("got %q, want %q", got, "a picture")
 		}
 		if _, err := s.Get(t.Context(), "ab-2.jpg"); !errors.Is(err, blob.ErrNotFound) {
-			t.Errorf("another one: %v", err)
+			t.Errorf("other name: got %v, want ErrNotFound", err)
 		}
 		for range 2 {
 			if err := s.Delete(t.Context(), "ab-1.jpg"); err != nil {
@@ -87,12 +87,12 @@ func TestAFileIsReadAsItWasWrittenUntilItIsDeleted(t *testing.T) {
 			}
 		}
 		if _, err := s.Get(t.Context(), "ab-1.jpg"); !errors.Is(err, blob.ErrNotFound) {
-			t.Errorf("after its end: %v", err)
+			t.Errorf("after deletion: got %v, want ErrNotFound", err)
 		}
 	})
 }
 
-func TestAFileIsReadFromAnyPlace(t *testing.T) {
+func TestFilesAreSeekable(t *testing.T) {
 	eachStore(t, func(t *testing.T, s blob.Store) {
 		if err := s.Put(t.Context(), "a", "text/plain", []byte("0123456789")); err != nil {
 			t.Fatal(err)
@@ -104,32 +104,32 @@ func TestAFileIsReadFromAnyPlace(t *testing.T) {
 		defer func() { _ = f.Close() }()
 		size, err := f.Seek(0, io.SeekEnd)
 		if err != nil || size != 10 {
-			t.Fatalf("it has %d bytes, %v", size, err)
+			t.Fatalf("got %d bytes, %v, want 10", size, err)
 		}
 		if _, err := f.Seek(7, io.SeekStart); err != nil {
 			t.Fatal(err)
 		}
 		if rest, err := io.ReadAll(f); err != nil || string(rest) != "789" {
-			t.Errorf("the rest is %q, %v", rest, err)
+			t.Errorf("got %q, %v, want 789", rest, err)
 		}
 	})
 }
 
-func TestOnlyNamesAreServed(t *testing.T) {
+func TestInvalidNamesAreRejected(t *testing.T) {
 	eachStore(t, func(t *testing.T, s blob.Store) {
 		for _, name := range []string{"", ".", "..", "../a", "a/b", `a\b`, ".hidden", "-a", "a\x00", "a b", "ä", strings.Repeat("a", 201)} {
 			_, err := s.Get(t.Context(), name)
 			if err == nil || errors.Is(err, blob.ErrNotFound) {
-				t.Errorf("%q is looked for: %v", name, err)
+				t.Errorf("get %q: got %v, want an invalid name", name, err)
 			}
 			if s.Put(t.Context(), name, "", nil) == nil || s.Delete(t.Context(), name) == nil {
-				t.Errorf("%q is written or deleted", name)
+				t.Errorf("put or delete %q: got nil, want an error", name)
 			}
 		}
 	})
 }
 
-func TestAFolderNeverShowsHalfAFile(t *testing.T) {
+func TestFolderWritesAreAtomic(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	content := []byte(strings.Repeat("x", 1<<20))
@@ -152,30 +152,30 @@ func TestAFolderNeverShowsHalfAFile(t *testing.T) {
 		n, err := io.Copy(io.Discard, f)
 		_ = f.Close()
 		if n != 1<<20 || err != nil {
-			t.Fatalf("%d bytes, %v", n, err)
+			t.Fatalf("got %d bytes, %v, want %d", n, err, 1<<20)
 		}
 	}
 	writers.Wait()
 	if left, err := filepath.Glob(dir + "/*/*"); err != nil || len(left) != 1 {
-		t.Errorf("left in the folder: %v, %v", left, err)
+		t.Errorf("got files %v, %v", left, err)
 	}
 }
 
-func TestWhatCannotBeStoredIsSaidAndLeavesNothing(t *testing.T) {
+func TestFailedPutLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	s := open(t, dir)
 	if err := os.MkdirAll(dir+"/ta/taken", 0o700); err != nil {
 		t.Fatal(err)
 	}
 	if err := s.Put(t.Context(), "taken", "", []byte("a")); err == nil {
-		t.Error("a folder gave way")
+		t.Error("got nil, want an error")
 	}
 	if left, err := filepath.Glob(dir + "/.drafts/*"); err != nil || len(left) != 0 {
-		t.Errorf("left in the folder: %v, %v", left, err)
+		t.Errorf("got files %v, %v", left, err)
 	}
 }
 
-func TestDraftsOfTheDeadAreRemoved(t *testing.T) {
+func TestOldDraftsAreRemoved(t *testing.T) {
 	dir := t.TempDir()
 	open(t, dir)
 	old, young := dir+"/.drafts/old", dir+"/.drafts/young"
@@ -185,41 +185,41 @@ func TestDraftsOfTheDeadAreRemoved(t *testing.T) {
 	}
 	open(t, dir)
 	if left, err := filepath.Glob(dir + "/.drafts/*"); err != nil || len(left) != 1 || left[0] != young {
-		t.Errorf("left are %v, %v", left, err)
+		t.Errorf("got %v, %v, want %s", left, err, young)
 	}
 }
 
-func TestALinkDoesNotLeadOutOfAFolder(t *testing.T) {
+func TestLinksCannotLeaveFolder(t *testing.T) {
 	dir, outside := t.TempDir(), filepath.Join(t.TempDir(), "secret")
 	if err := errors.Join(os.WriteFile(outside, []byte("secret"), 0o600), os.Mkdir(dir+"/se", 0o700), os.Symlink(outside, dir+"/se/secret")); err != nil {
 		t.Fatal(err)
 	}
 	if f, err := open(t, dir).Get(t.Context(), "secret"); err == nil {
 		_ = f.Close()
-		t.Error("it is read")
+		t.Error("got the secret, want an error")
 	}
 }
 
-func TestAWrongPlaceIsRefusedInWords(t *testing.T) {
+func TestInvalidURLsAreRejected(t *testing.T) {
 	server := s3(t, "pictures")
-	for place, want := range map[string]string{
-		"":                                     "a folder is file:///PATH",
-		"file://host/a":                        "a folder is file:///PATH",
-		"file:///a?b=c":                        "a folder is file:///PATH",
-		"gs://bucket":                          "its scheme is gs",
-		"%":                                    "it is no URL",
-		"s3://":                                "a bucket is s3://BUCKET",
-		"s3://key:secret@pictures":             "keys do not stand in the URL",
-		"s3://pictures?acl=public":             `"acl" is neither`,
-		"s3://pictures?endpoint=ftp://x":       "the endpoint is not like",
-		"s3://pictures?endpoint=https://a:b@x": "the endpoint is not like",
-		"s3://others?region=eu-1&endpoint=" + server:   "there is no bucket others",
-		"s3://pictures?endpoint=http://127.0.0.1:1":    "look for the bucket pictures",
-		fmt.Sprintf("file://%s/blob_test.go", here(t)): "make the folder of files",
+	for rawURL, want := range map[string]string{
+		"":                                     "invalid folder: want file:///PATH",
+		"file://host/a":                        "invalid folder: want file:///PATH",
+		"file:///a?b=c":                        "invalid folder: want file:///PATH",
+		"gs://bucket":                          `unknown scheme "gs"`,
+		"%":                                    "invalid URL",
+		"s3://":                                "invalid bucket: want s3://BUCKET",
+		"s3://key:secret@pictures":             "keys must be in AWS_ACCESS_KEY_ID",
+		"s3://pictures?acl=public":             `invalid parameter "acl"`,
+		"s3://pictures?endpoint=ftp://x":       "invalid endpoint: want",
+		"s3://pictures?endpoint=https://a:b@x": "invalid endpoint: want",
+		"s3://others?region=eu-1&endpoint=" + server:   "bucket others not found",
+		"s3://pictures?endpoint=http://127.0.0.1:1":    "check bucket pictures",
+		fmt.Sprintf("file://%s/blob_test.go", here(t)): "create blob folder",
 	} {
-		_, err := blob.Open(t.Context(), place)
+		_, err := blob.Open(t.Context(), rawURL)
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%q: %v, want %q", place, err, want)
+			t.Errorf("%q: got %v, want %q", rawURL, err, want)
 		}
 	}
 }

@@ -15,25 +15,25 @@ import (
 )
 
 const (
-	opening = 10 * time.Second // for the bucket to answer at the start
-	tries   = 3                // of one request
-	aws     = "https://s3.amazonaws.com"
+	openTimeout = 10 * time.Second // limit of the first request
+	maxRetries  = 3                // per request
+	awsEndpoint = "https://s3.amazonaws.com"
 )
 
-// A bucket is one of an S3-compatible store, or what there begins with a prefix.
+// A bucket is a Store in a bucket of an S3-compatible server, optionally below a prefix.
 type bucket struct {
 	client       *minio.Client
 	name, prefix string
 }
 
-// checkBucket says what is wrong with the URL of a bucket.
+// checkBucket checks the URL of a bucket.
 func checkBucket(u *url.URL) error {
 	if u.Host == "" {
-		return errors.New("a bucket is s3://BUCKET")
+		return errors.New("invalid bucket: want s3://BUCKET")
 	}
 	for key, values := range u.Query() {
 		if key != "endpoint" && key != "region" || len(values) != 1 {
-			return fmt.Errorf("%.20q is neither endpoint nor region, once", key)
+			return fmt.Errorf("invalid parameter %.20q: want endpoint or region, once each", key)
 		}
 	}
 	_, err := endpointOf(u)
@@ -43,11 +43,11 @@ func checkBucket(u *url.URL) error {
 func endpointOf(u *url.URL) (*url.URL, error) {
 	text := u.Query().Get("endpoint")
 	if text == "" {
-		text = aws
+		text = awsEndpoint
 	}
 	e, err := url.Parse(text)
 	if err != nil || e.Scheme != "https" && e.Scheme != "http" || e.Host == "" || e.User != nil || strings.Trim(e.Path, "/") != "" || e.RawQuery != "" {
-		return nil, errors.New("the endpoint is not like https://minio.example.com")
+		return nil, errors.New("invalid endpoint: want a URL like https://minio.example.com")
 	}
 	return e, nil
 }
@@ -57,30 +57,30 @@ func openBucket(ctx context.Context, u *url.URL) (*bucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	style := minio.BucketLookupPath // what runs elsewhere seldom has a host name for each bucket
-	if endpoint.String() == aws {
+	style := minio.BucketLookupPath // other servers rarely have a host name per bucket
+	if endpoint.String() == awsEndpoint {
 		style = minio.BucketLookupAuto
 	}
 	client, err := minio.New(endpoint.Host, &minio.Options{
 		Creds: credentials.NewChainCredentials([]credentials.Provider{
 			&credentials.EnvAWS{}, &credentials.FileAWSCredentials{}, &credentials.IAM{},
 		}),
-		Secure: endpoint.Scheme == "https", Region: u.Query().Get("region"), BucketLookup: style, MaxRetries: tries,
+		Secure: endpoint.Scheme == "https", Region: u.Query().Get("region"), BucketLookup: style, MaxRetries: maxRetries,
 	})
 	if err != nil {
-		return nil, fmt.Errorf("open the bucket %s: %w", u.Host, err)
+		return nil, fmt.Errorf("open bucket %s: %w", u.Host, err)
 	}
 	b := &bucket{client: client, name: u.Host, prefix: strings.Trim(u.Path, "/")}
 	if b.prefix != "" {
 		b.prefix += "/"
 	}
-	ctx, cancel := context.WithTimeout(ctx, opening)
+	ctx, cancel := context.WithTimeout(ctx, openTimeout)
 	defer cancel()
-	switch there, err := client.BucketExists(ctx, b.name); {
+	switch exists, err := client.BucketExists(ctx, b.name); {
 	case err != nil:
-		return nil, fmt.Errorf("look for the bucket %s: %w: %w", b.name, ErrUnavailable, err)
-	case !there:
-		return nil, fmt.Errorf("there is no bucket %s", b.name)
+		return nil, fmt.Errorf("check bucket %s: %w: %w", b.name, ErrUnavailable, err)
+	case !exists:
+		return nil, fmt.Errorf("bucket %s not found", b.name)
 	}
 	return b, nil
 }
@@ -110,7 +110,7 @@ func (b *bucket) Get(ctx context.Context, name string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)
 	}
-	info, err := object.Stat() // the request itself
+	info, err := object.Stat() // sends the request
 	if err == nil {
 		return &File{object, info.LastModified}, nil
 	}

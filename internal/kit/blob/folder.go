@@ -10,36 +10,37 @@ import (
 	"time"
 )
 
-// A folder spreads its files over others, named by the first two letters of theirs.
+// A folder is a Store on disk. It spreads files over subfolders, named by the first two letters
+// of the file names.
 type folder struct {
 	path string
-	root *os.Root // nothing outside is reached, also by a link
+	root *os.Root // symbolic links cannot leave it
 }
 
 func openFolder(path string) (*folder, error) {
 	if err := os.MkdirAll(path, 0o750); err != nil {
-		return nil, fmt.Errorf("make the folder of files: %w", err)
+		return nil, fmt.Errorf("create blob folder: %w", err)
 	}
 	root, err := os.OpenRoot(path)
 	if err != nil {
-		return nil, fmt.Errorf("open the folder of files: %w", err)
+		return nil, fmt.Errorf("open blob folder: %w", err)
 	}
 	f := &folder{path, root}
 	if err = f.root.MkdirAll(drafts, 0o750); err == nil {
 		err = f.sweep()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("look for drafts in the folder of files: %w", err)
+		return nil, fmt.Errorf("remove old drafts of blob folder: %w", err)
 	}
 	return f, nil
 }
 
 const (
 	drafts   = ".drafts"
-	draftAge = time.Hour // no file takes as long to be written
+	draftAge = time.Hour // no write takes as long
 )
 
-// sweep removes drafts of processes that died.
+// sweep removes the drafts of dead processes.
 func (f *folder) sweep() error {
 	left, err := fs.ReadDir(f.root.FS(), drafts)
 	if err != nil {
@@ -48,7 +49,7 @@ func (f *folder) sweep() error {
 	for _, draft := range left {
 		info, err := draft.Info()
 		if err != nil || time.Since(info.ModTime()) < draftAge {
-			continue // it is gone, or somebody writes it
+			continue // it was removed, or is being written
 		}
 		if err := f.remove(drafts + "/" + draft.Name()); err != nil {
 			return err
@@ -59,19 +60,19 @@ func (f *folder) sweep() error {
 
 func (f *folder) String() string { return f.path }
 
-// place is where a file lies.
-func place(name string) (dir, path string) {
+// filePath returns the subfolder and the path of a file.
+func filePath(name string) (dir, path string) {
 	dir = name[:min(2, len(name))]
 	return dir, dir + "/" + name
 }
 
-// Put implements [Store]. The file gets its name once it is on the disk, and the name is on
-// the disk when Put returns.
+// Put implements [Store]. It syncs the content before the rename, and the subfolder before it
+// returns.
 func (f *folder) Put(_ context.Context, name, _ string, content []byte) (err error) {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	dir, path := place(name)
+	dir, path := filePath(name)
 	if err := f.makeDir(dir); err != nil {
 		return fmt.Errorf("store %s: %w", name, err)
 	}
@@ -88,7 +89,7 @@ func (f *folder) Put(_ context.Context, name, _ string, content []byte) (err err
 	return nil
 }
 
-// makeDir makes one of the folders that files are spread over.
+// makeDir creates a subfolder.
 func (f *folder) makeDir(dir string) error {
 	err := f.root.Mkdir(dir, 0o750)
 	if errors.Is(err, fs.ErrExist) {
@@ -100,7 +101,7 @@ func (f *folder) makeDir(dir string) error {
 	return f.sync(".")
 }
 
-// sync has what a folder names be on the disk.
+// sync flushes the entries of a folder to disk.
 func (f *folder) sync(dir string) error {
 	d, err := f.root.Open(dir)
 	if err != nil {
@@ -126,7 +127,7 @@ func (f *folder) Get(_ context.Context, name string) (*File, error) {
 	if err := checkName(name); err != nil {
 		return nil, err
 	}
-	_, path := place(name)
+	_, path := filePath(name)
 	file, err := f.root.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrNotFound
@@ -136,7 +137,7 @@ func (f *folder) Get(_ context.Context, name string) (*File, error) {
 	}
 	info, err := file.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("look at %s: %w", name, errors.Join(err, file.Close()))
+		return nil, fmt.Errorf("stat %s: %w", name, errors.Join(err, file.Close()))
 	}
 	return &File{file, info.ModTime()}, nil
 }
@@ -146,7 +147,7 @@ func (f *folder) Delete(_ context.Context, name string) error {
 	if err := checkName(name); err != nil {
 		return err
 	}
-	_, path := place(name)
+	_, path := filePath(name)
 	if err := f.remove(path); err != nil {
 		return fmt.Errorf("delete %s: %w", name, err)
 	}
