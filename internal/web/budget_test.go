@@ -12,14 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// Where a page and a script name the scripts that a browser fetches before the page
-// runs. What import() names is fetched later, if ever.
+// These match the scripts that a browser fetches before a page runs. It fetches those of import()
+// later, if ever.
 var (
 	loadedByPage   = regexp.MustCompile(`<(?:script|link rel="modulepreload")[^>]*\b(?:src|href)="/(assets/[^"]+\.js)"`)
 	loadedByScript = regexp.MustCompile("\\b(?:from|import)\\s*[\"'`]\\./([^\"'`]+\\.js)[\"'`]")
 )
 
-// firstLoad is what a page fetches before it runs, by name below dist.
+// firstLoad returns the scripts that a page fetches before it runs, by name below dist.
 func firstLoad(t *testing.T, page string) map[string]string {
 	t.Helper()
 	scripts := make(map[string]string)
@@ -42,8 +42,8 @@ func firstLoad(t *testing.T, page string) map[string]string {
 	return scripts
 }
 
-// A phone on a slow network waits for this much before it shows anything.
-func TestTheFirstLoadOfTheAppIsSmall(t *testing.T) {
+// A phone on a slow network loads these scripts before it shows anything.
+func TestAppFirstLoadIsSmall(t *testing.T) {
 	const budget = 130_000
 	sum := 0
 	for name, text := range firstLoad(t, "index.html") {
@@ -61,12 +61,12 @@ func TestTheFirstLoadOfTheAppIsSmall(t *testing.T) {
 		t.Logf("%6d  %s", b.Len(), name)
 		sum += b.Len()
 	}
-	if t.Logf("%6d  in all", sum); sum > budget {
-		t.Errorf("the scripts of the first page have %d bytes as gzip, at most %d are allowed: load with import() what it does not need", sum, budget)
+	if t.Logf("%6d  total", sum); sum > budget {
+		t.Errorf("got %d bytes of gzipped scripts, want at most %d: use import() for code that the first page does not need", sum, budget)
 	}
 }
 
-func TestTheAppLoadsNothingOfThePlayground(t *testing.T) {
+func TestAppLoadsNoPlaygroundCode(t *testing.T) {
 	tools := regexp.MustCompile(`graphiql-container|CodeMirror-line`)
 	foreign := func(page string) int {
 		n := 0
@@ -79,17 +79,17 @@ func TestTheAppLoadsNothingOfThePlayground(t *testing.T) {
 		return n
 	}
 	if foreign("playground.html") == 0 {
-		t.Error("the playground is not known by its looks any more: this test sees nothing")
+		t.Error("got no match in the playground: update the pattern of this test")
 	}
 	if n := foreign("index.html"); n > 0 {
-		t.Errorf("the app loads %d scripts of the playground", n)
+		t.Errorf("got %d scripts of the playground in the app, want 0", n)
 	}
 	if _, loaded := firstLoad(t, "index.html")[script(t)[1:]]; loaded {
-		t.Error("the app loads the playground's own script")
+		t.Error("got the playground's own script in the app")
 	}
 }
 
-func TestTheFirstLoadIsWhatABrowserFetchesAtOnce(t *testing.T) {
+func TestFirstLoadFollowsStaticImports(t *testing.T) {
 	got := make(map[string]bool)
 	for _, text := range []string{
 		`import{a as b}from"./from-1.js";`, `import"./bare-1.js";`, "export{x}from`./export-1.js`;", `import e from './single-1.js'`,

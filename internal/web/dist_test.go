@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDistIsFresh compares what app/scripts/stamp.mjs noted about the last build
-// with the sources and the build that are here now. It needs no Node.
+// TestDistIsFresh compares the hashes that app/scripts/stamp.mjs stored at the last build with
+// the current sources and build. It needs no Node.
 func TestDistIsFresh(t *testing.T) {
 	const stamp = "dist/build.sha256"
 	noted, err := os.ReadFile(stamp)
@@ -40,11 +40,11 @@ func TestDistIsFresh(t *testing.T) {
 	}
 	want := strings.Split(strings.TrimSuffix(string(noted), "\n"), "\n")
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("dist/ is not what app/ builds on graph/schema; run `npm ci && npm run build` in internal/web/app (-at the build +now):\n%s", diff)
+		t.Errorf("dist/ is stale; run `npm ci && npm run build` in internal/web/app (-at the build +now):\n%s", diff)
 	}
 }
 
-// filesIn lists the visible files of a folder, deep or not, as stamp.mjs does.
+// filesIn lists the visible files of a folder, optionally recursively, like stamp.mjs.
 func filesIn(t *testing.T, folder string, deep bool) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)
@@ -65,11 +65,11 @@ func filesIn(t *testing.T, folder string, deep bool) []string {
 	return names
 }
 
-// assetName matches the name of a built asset wherever one file names another:
-// in a page, in an import, in a list of what to preload.
+// assetName matches references to built assets in other files: in a page, in an import, in a list
+// of preloads.
 var assetName = regexp.MustCompile(`[\w.-]+-[\w-]{8}\.(?:js|css)\b`)
 
-func TestEveryAssetThatTheBuildNamesExists(t *testing.T) {
+func TestReferencedAssetsExist(t *testing.T) {
 	seen := make(map[string]bool)
 	var follow func(name string)
 	follow = func(name string) {
@@ -85,13 +85,13 @@ func TestEveryAssetThatTheBuildNamesExists(t *testing.T) {
 	follow("dist/playground.html")
 
 	if named, built := len(seen), len(filesIn(t, "dist/assets", true)); named != built {
-		t.Errorf("the pages name %d assets directly or through others, the build holds %d", named, built)
+		t.Errorf("got %d referenced assets, want all %d of the build", named, built)
 	}
 }
 
-// elsewhere finds what makes a browser load from another host: an address with a
-// scheme or a bare // in an attribute that loads, in a style sheet, in an import
-// or in the constructors and calls that fetch.
+// elsewhere matches code that makes a browser load from another host: an address with a scheme or
+// a bare // in an attribute that loads, in a style sheet, in an import, or in constructors and
+// calls that fetch.
 var elsewhere = regexp.MustCompile(`(?i)` +
 	`<(?:script|link|img|iframe|source|video|audio|object|embed)\b[^>]*\b(?:src|href|srcset|data)\s*=\s*["']?\s*(?:https?:)?//` +
 	`|\burl\(\s*["']?\s*(?:https?:)?//` +
@@ -100,10 +100,10 @@ var elsewhere = regexp.MustCompile(`(?i)` +
 	"|\\b(?:fetch|importScripts|Worker|EventSource|WebSocket)\\(\\s*[\"'`](?:(?:http|ws)s?:)?//" +
 	"|\\.(?:src|href)\\s*=\\s*[\"'`](?:https?:)?//")
 
-func TestDistLoadsNothingFromElsewhere(t *testing.T) {
+func TestDistLoadsNothingFromOtherHosts(t *testing.T) {
 	for _, name := range filesIn(t, "dist", true) {
 		if path.Ext(name) == ".md" {
-			continue // no browser gets it
+			continue // not for browsers
 		}
 		if found := elsewhere.FindAllString(read(t, name), -1); found != nil {
 			t.Errorf("%s loads from another host: %q", name, found)
@@ -111,7 +111,7 @@ func TestDistLoadsNothingFromElsewhere(t *testing.T) {
 	}
 }
 
-func TestElsewhereSeesWhatABrowserLoads(t *testing.T) {
+func TestElsewhereMatchesLoadedURLs(t *testing.T) {
 	tests := []struct {
 		text string
 		want bool
@@ -139,24 +139,23 @@ func TestElsewhereSeesWhatABrowserLoads(t *testing.T) {
 	}
 }
 
-// inline finds what the content security policy would refuse in a page.
+// inline matches content of a page that the content security policy would block.
 var inline = regexp.MustCompile(`(?i)<style|<script(?:\s[^>]*)?>[^<]|\son\w+\s*=|\sstyle\s*=|javascript:`)
 
-func TestPagesHoldNothingInline(t *testing.T) {
+func TestPagesHaveNoInlineCode(t *testing.T) {
 	pages, err := fs.Glob(os.DirFS("dist"), "*.html")
 	if err != nil || len(pages) == 0 {
 		t.Fatalf("want pages, got %v (%v)", pages, err)
 	}
 	for _, page := range pages {
 		if found := inline.FindAllString(read(t, "dist/"+page), -1); found != nil {
-			t.Errorf("%s: the policy refuses %q", page, found)
+			t.Errorf("%s: got inline code %q, which the policy blocks", page, found)
 		}
 	}
 }
 
-// TestLockFileInstallsAnywhere: npm quietly leaves out of the lock file what the
-// registry at hand does not carry for another platform, and `npm ci` then refuses
-// the file everywhere.
+// npm silently omits packages for other platforms from the lock file if the registry does not
+// have them. `npm ci` then fails everywhere.
 func TestLockFileInstallsAnywhere(t *testing.T) {
 	var lock struct {
 		Packages map[string]struct {
@@ -172,14 +171,14 @@ func TestLockFileInstallsAnywhere(t *testing.T) {
 	}
 	for name, p := range lock.Packages {
 		if p.Resolved != "" {
-			t.Errorf("%s names the registry it came from; app/.npmrc should prevent that", name)
+			t.Errorf("%s: got the URL of a registry; app/.npmrc should prevent that", name)
 		}
 		if name != "" && p.Integrity == "" {
 			t.Errorf("%s has no hash", name)
 		}
 		for platform := range p.OptionalDependencies {
 			if _, ok := lock.Packages["node_modules/"+platform]; !ok {
-				t.Errorf("%s lacks %s", name, platform)
+				t.Errorf("%s: got no entry for %s", name, platform)
 			}
 		}
 	}
@@ -199,8 +198,7 @@ func size(t *testing.T, name string) string {
 	return strconv.Itoa(len(read(t, name)))
 }
 
-// TestEveryPackageHasAReason: as for Go modules, ARCHITECTURE.md says of each package
-// that is asked for by name what it is for.
+// ARCHITECTURE.md gives a reason for each direct dependency, as for Go modules.
 func TestEveryPackageHasAReason(t *testing.T) {
 	reasons := read(t, "../../ARCHITECTURE.md")
 	for _, name := range []string{"app/package.json", "e2e/package.json", "../kit/door/clients/package.json"} {
@@ -211,15 +209,15 @@ func TestEveryPackageHasAReason(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(manifest.Dependencies) == 0 {
-			t.Errorf("%s asks for nothing", name)
+			t.Errorf("%s: got no dependencies", name)
 		}
 		for _, packages := range []map[string]string{manifest.Dependencies, manifest.DevDependencies} {
 			for p, version := range packages {
 				if !regexp.MustCompile(`(?m)^\|[^|]*(?:^|[ ,|])` + regexp.QuoteMeta(p) + `[ ,|]`).MatchString(reasons) {
-					t.Errorf("%s: ARCHITECTURE.md does not say what %s is for", name, p)
+					t.Errorf("%s: got no reason for %s in ARCHITECTURE.md", name, p)
 				}
 				if strings.Trim(version, "0123456789.") != "" {
-					t.Errorf("%s: %s has no exact version: %s", name, p, version)
+					t.Errorf("%s: got version %s of %s, want an exact one", name, version, p)
 				}
 			}
 		}

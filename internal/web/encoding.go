@@ -10,21 +10,20 @@ import (
 	"github.com/andybalholm/brotli"
 )
 
-// brotliLevel is the highest that is quick: it takes as long as the best gzip, and
-// leaves a twentieth less. The highest there is takes forty times as long for a
-// tenth less.
+// brotliLevel is the highest fast level. It takes as long as the best gzip, and the result is 5 %
+// smaller. The highest level takes forty times as long for a result 10 % smaller.
 const brotliLevel = 5
 
-// An encoding is one of the forms in which a file can be sent.
+// An encoding is one form in which a file can be sent.
 type encoding struct {
-	coding string // as Accept-Encoding and Content-Encoding name it
+	coding string // name in Accept-Encoding and Content-Encoding
 	suffix string // of the ETag
 	body   func() []byte
 }
 
-// encodings are the forms of raw that are smaller than itself, the best one first.
-// Whoever asks for one first makes it: compressing all at start would cost every
-// start more than the first visitor ever waits.
+// encodings returns the compressed forms of raw, best one first. A body is nil if it is not
+// smaller than raw. The first request for a form compresses it: compressing all files would delay
+// every start more than it delays the first visitor.
 func encodings(raw []byte) []encoding {
 	smaller := func(compress func([]byte) []byte) func() []byte {
 		return sync.OnceValue(func() []byte {
@@ -40,7 +39,7 @@ func encodings(raw []byte) []encoding {
 func brotlied(raw []byte) []byte {
 	var b bytes.Buffer
 	z := brotli.NewWriterLevel(&b, brotliLevel)
-	_, _ = z.Write(raw) // a Buffer takes everything
+	_, _ = z.Write(raw) // a Buffer never fails
 	_ = z.Close()
 	return b.Bytes()
 }
@@ -53,9 +52,9 @@ func gzipped(raw []byte) []byte {
 	return b.Bytes()
 }
 
-// choose returns the form of f that a request with these values of Accept-Encoding
-// wants most (RFC 9110, 12.5.3), and the better compressed one of several. Plain is
-// what nobody need name; it is also what somebody gets who refuses everything.
+// choose returns the form of f that the values of Accept-Encoding prefer (RFC 9110, 12.5.3), or
+// the best compressed one of several. Plain needs no mention, and is sent if all forms are
+// refused.
 func (f *file) choose(accept []string) encoding {
 	wanted := weights(accept)
 	chosen, best := encoding{body: func() []byte { return f.raw }}, wanted.of("identity")
@@ -69,10 +68,10 @@ func (f *file) choose(accept []string) encoding {
 	return chosen
 }
 
-// wanted are weights of what a client accepts, from 0, refused, to 1.
+// wanted maps encodings to the weights of a client, from 0, refused, to 1.
 type wanted map[string]float64
 
-// of is the weight of one thing: as it is named, else as everything is.
+// of returns the weight of a name, or the weight of "*".
 func (w wanted) of(name string) float64 {
 	if q, named := w[name]; named {
 		return q
@@ -80,8 +79,8 @@ func (w wanted) of(name string) float64 {
 	return w["*"]
 }
 
-// weights reads lists of names with weights, such as "br, gzip;q=0.5" (RFC 9110,
-// 12.4.2). A weight that it cannot read counts as a refusal.
+// weights parses lists of names with weights, such as "br, gzip;q=0.5" (RFC 9110, 12.4.2). An
+// invalid weight counts as 0.
 func weights(lists []string) wanted {
 	all := wanted{}
 	for item := range strings.SplitSeq(strings.Join(lists, ","), ",") {
@@ -91,7 +90,7 @@ func weights(lists []string) wanted {
 	return all
 }
 
-// weight is the q among parameters such as "level=1; q=0.8", or 1.
+// weight returns the q of parameters such as "level=1; q=0.8", by default 1.
 func weight(parameters string) float64 {
 	for parameter := range strings.SplitSeq(parameters, ";") {
 		name, value, _ := strings.Cut(parameter, "=")

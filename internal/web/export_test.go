@@ -1,6 +1,6 @@
 package web
 
-// Encodings are the compressed forms of raw, nil for one that is not smaller.
+// Encodings returns the compressed forms of raw, nil for those that are not smaller.
 func Encodings(raw []byte) (bodies [][]byte) {
 	for _, e := range encodings(raw) {
 		bodies = append(bodies, e.body())
@@ -8,7 +8,7 @@ func Encodings(raw []byte) (bodies [][]byte) {
 	return bodies
 }
 
-// Routes returns the paths of the app's routes, and the lists of people.
+// Routes returns the paths of the app's routes, and the values of :list.
 func Routes() (paths, lists []string) {
 	for _, t := range routes() {
 		paths, lists = append(paths, t.path), append(lists, t.lists...)

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// contentType names the type of a file by its extension, or "" for one that is
-// not served here. The mime package would ask the machine, and machines
-// disagree about JavaScript.
+// contentType returns the content type of a file by its extension, or "" if the type is not
+// served. The mime package would depend on the machine, whose types for JavaScript vary.
 func contentType(name string) string {
 	switch path.Ext(name) {
 	case ".css":
@@ -31,7 +30,7 @@ func contentType(name string) string {
 	}
 }
 
-// file is one embedded file, ready to be sent as it is or compressed.
+// file is an embedded file, plain and compressed.
 type file struct {
 	contentType  string
 	cacheControl string
@@ -59,35 +58,33 @@ func newFile(name, cacheControl string) (*file, error) {
 	}, nil
 }
 
-// serve sends f in the encoding that the request accepts. Each encoding has an
-// ETag of its own, as two different byte strings must (RFC 9110, 8.8.3).
+// serve sends f in the encoding that the request prefers. Each encoding has its own ETag, as RFC
+// 9110, 8.8.3 requires.
 func (f *file) serve(w http.ResponseWriter, r *http.Request) {
 	chosen, body := f.form(w.Header(), r)
 	h := w.Header()
 	h.Set("ETag", `"`+f.hash+chosen.suffix+`"`)
-	// ServeContent leaves the length out of an encoded answer, in case that a
-	// wrapper encodes it; it corrects or deletes this one for ranges and 304, but
-	// not for 412, the answer to If-Match, which has no body.
+	// ServeContent omits the length of an encoded response, in case a wrapper encodes it. It corrects
+	// or deletes this one for ranges and 304, but not for 412, the response to If-Match without a body.
 	if r.Header.Get("If-Match") == "" {
 		h.Set("Content-Length", strconv.Itoa(len(body)))
 	}
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
-// serveMissing sends f as the page of something that does not exist, with 404. It
-// has no ETag, and no condition or range of the request counts: a browser that
-// has f from a time when the object existed must learn that it is gone.
+// serveMissing sends f with 404, for an object that does not exist. It has no ETag, and ignores
+// conditions and ranges: a browser that cached f while the object existed must learn that it is
+// gone.
 func (f *file) serveMissing(w http.ResponseWriter, r *http.Request) {
 	_, body := f.form(w.Header(), r)
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusNotFound)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // the client is gone
+		_, _ = w.Write(body) // fails if the client is gone
 	}
 }
 
-// form returns the form of f that the request accepts, and sets the headers that
-// go with it.
+// form returns the form of f that the request prefers, and sets its headers.
 func (f *file) form(h http.Header, r *http.Request) (chosen encoding, body []byte) {
 	chosen = f.choose(r.Header.Values("Accept-Encoding"))
 	if chosen.coding != "" {

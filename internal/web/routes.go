@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// A route is a path of the app, with the objects that its pages are about.
+// A route is a path of the app, with the types of objects that its pages show.
 type route struct {
-	path  string   // as the app's router has it: "/shops/:id"
-	types []string // of objects that :id may name; none for any text
-	lists []string // that :list may be
+	path  string   // in the syntax of the app's router: "/shops/:id"
+	types []string // of the object :id; empty for any text
+	lists []string // values of :list
 }
 
-// routes returns the routes of App.tsx, which a test compares. Of those that match
-// a path the first one counts.
+// routes returns the routes of App.tsx, which a test compares. The first match counts.
 func routes() []route {
 	vouchers := []string{"OrdinaryVoucher", "FlashVoucher"}
 	return []route{
@@ -24,7 +23,7 @@ func routes() []route {
 		{path: "/settings"},
 		{path: "/shops/:id", types: []string{"Shop"}},
 		{path: "/vouchers/:id", types: vouchers},
-		{path: "/sales/:id", types: vouchers}, // the app leads on to /vouchers
+		{path: "/sales/:id", types: vouchers}, // the app redirects to /vouchers
 		{path: "/notes/:id", types: []string{"Note"}},
 		{path: "/users/:id", types: []string{"User"}},
 		{path: "/users/:id/:list", types: []string{"User"}, lists: []string{"followers", "followees", "common"}},
@@ -45,9 +44,8 @@ func routes() []route {
 	}
 }
 
-// match returns the id in a path that the route matches, "" for a route without
-// one. As in the app's router, case does not matter in fixed segments, and neither
-// does one slash at the end.
+// match returns the id in a path that the route matches, "" for a route without one. Like the
+// app's router, it ignores the case of fixed segments and one trailing slash.
 func (t route) match(path string) (id string, ok bool) {
 	want, got := strings.Split(t.path, "/"), strings.Split(strings.TrimSuffix(path, "/"), "/")
 	if path == "/" {
@@ -68,16 +66,16 @@ func (t route) match(path string) (id string, ok bool) {
 	return id, true
 }
 
-// Exists reports whether a client can find an object: one of these types, by the
-// id in a path, which may be any text. It reports true too if it cannot be known
-// now. Each call is for one request, so it may count that against its client.
+// Exists reports whether a client can find an object of one of these types, by the id in a path,
+// which may be any text. It reports true if this is unknown at the moment. It is called once per
+// request, so it may count against a rate limit of the client.
 type Exists func(r *http.Request, types []string, id string) bool
 
-// page returns the status of the app's page for a request: 404 if it is the one that
-// says that there is no such page. ok is false where the app has none at all.
+// page returns the status of the app's page for a request, 404 for its page about missing pages.
+// ok is false if the path has no page at all.
 func (s *Site) page(r *http.Request) (status int, ok bool) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
-	if slices.Contains(s.own, first) {
+	if slices.Contains(s.reserved, first) {
 		return 0, false
 	}
 	for _, t := range s.routes {
@@ -93,8 +91,8 @@ func (s *Site) page(r *http.Request) (status int, ok bool) {
 	return http.StatusNotFound, !isFile(r.URL.Path)
 }
 
-// isFile reports whether a path that is no route is that of a file: something in
-// it begins with a dot, or the last segment has an extension.
+// isFile reports whether a path that matches no route names a file: a segment begins with a dot,
+// or the last one has an extension.
 func isFile(path string) bool {
 	return strings.Contains(path, "/.") || strings.Contains(path[strings.LastIndexByte(path, '/')+1:], ".")
 }

@@ -1,11 +1,10 @@
-// Package web serves the browser side of Tandian out of the binary: the app at /
-// and at every address below that is not the server's and no file, with the status
-// 404 where the app has no page, and the playground (GraphiQL) at /playground, with
-// all that they load, so that no page needs another host.
+// Package web serves the browser apps of Tandian, embedded in the binary. The app is at / and at
+// all paths below that are neither files nor paths of the server, with status 404 for its page
+// about missing pages. The playground (GraphiQL) is at /playground. No page loads anything from
+// another host.
 //
-// The pages are built by Vite from app/ into dist/, and dist/ is committed: Go
-// alone builds the server. After a change below app/ or in graph/schema, run in
-// app/
+// Vite builds the pages from app/ into dist/, which is committed: building the server needs only
+// Go. After a change in app/ or graph/schema, run in app/
 //
 //	npm ci && npm run build
 package web
@@ -25,38 +24,36 @@ import (
 var dist embed.FS
 
 const (
-	// policy lets a page load from this server alone and run no inline script
-	// or style. Images may also be data: addresses, which GraphiQL's style sheet
-	// holds, and blob: ones, as which a picture is shown before it is sent.
-	// connect-src 'self' covers the WebSocket of the same origin.
+	// policy limits pages to this server, without inline scripts and styles. GraphiQL's style sheet has
+	// data: images, and blob: images preview uploads. connect-src 'self' covers the WebSocket of the
+	// same origin.
 	policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; " +
 		"font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-	// An asset carries a hash of its content in its name, a page does not.
+	// Names of assets contain a hash of the content, names of pages do not.
 	forever    = "public, max-age=31536000, immutable"
 	revalidate = "no-cache"
 )
 
-// Site is the built pages and their assets, held in memory. Any number of
-// requests may use it at once.
+// Site holds the built pages and their assets in memory. It is safe for concurrent use after
+// [Site.Register].
 type Site struct {
 	files     map[string]*file  // by URL path
 	documents map[string]string // by hash
 	routes    []route
-	own       []string // first segments of the server's other paths
+	reserved  []string // first segments of other paths of the server
 	exists    Exists
 }
 
-// New reads the embedded build. An error means that the build holds a kind of
-// file that has no content type here, or no app, so it appears on every start or
-// on none.
+// New reads the embedded build. It returns an error if the build has no app, or a file without a
+// known content type. So it fails on every start or on none.
 func New() (*Site, error) {
 	s := &Site{files: make(map[string]*file), routes: routes()}
 	err := fs.WalkDir(dist, "dist", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		url, cacheControl := address(strings.TrimPrefix(name, "dist/"))
+		url, cacheControl := assetURL(strings.TrimPrefix(name, "dist/"))
 		if url == "" {
 			return nil
 		}
@@ -75,7 +72,7 @@ func New() (*Site, error) {
 	return s, nil
 }
 
-// readDocuments reads what the build says that the app sends.
+// readDocuments reads the GraphQL documents of the app from the build.
 func readDocuments() (documents map[string]string, err error) {
 	text, err := dist.ReadFile("dist/documents.json")
 	if err != nil {
@@ -87,9 +84,9 @@ func readDocuments() (documents map[string]string, err error) {
 	return documents, nil
 }
 
-// address says at which URL path a file of the build is served and how long it
-// may be kept. The path is empty for what is not for browsers.
-func address(name string) (url, cacheControl string) {
+// assetURL returns the URL path and the Cache-Control of a file in the build. The path is empty
+// for files that are not for browsers.
+func assetURL(name string) (url, cacheControl string) {
 	switch name {
 	case "build.sha256", "documents.json", "LICENSES.md":
 		return "", ""
@@ -102,30 +99,28 @@ func address(name string) (url, cacheControl string) {
 	return "/" + strings.TrimSuffix(name, ".html"), revalidate
 }
 
-// Documents are the GraphQL documents that the app sends, by the SHA-256 of their
-// text in lower-case hex: a server that knows them from its start on lets the app
-// send nothing but the hash. Nobody may change the map.
+// Documents returns the GraphQL documents of the app, by the SHA-256 of their text in lower-case
+// hex. With these, the app only sends hashes. Callers must not change the map.
 func (s *Site) Documents() map[string]string { return s.documents }
 
-// HidePlayground makes /playground a page that does not exist: without introspection it
-// shows nothing. Call it before [Site.Register].
+// HidePlayground removes /playground, which is useless without introspection. Call it before
+// [Site.Register].
 func (s *Site) HidePlayground() { delete(s.files, "/playground") }
 
-// Register adds the site to mux: the files of the build, and the app's page at
-// every other path that mux leaves over. It is called once, before the first
-// request. exists finds the objects that pages are about; nil takes all to exist.
-// own are the first segments of the server's other paths ("graphql"): the app has
-// no page below them.
-func (s *Site) Register(mux *http.ServeMux, exists Exists, own ...string) {
-	s.exists, s.own = exists, append([]string{"assets"}, own...)
-	for _, pattern := range []string{"/", "/playground", "/assets/"} { // metrics tell them apart
+// Register adds the site to mux: the files of the build, and the app's page at all paths that mux
+// does not serve otherwise. Call it once, before the first request. exists looks up the objects
+// of pages; nil means that all exist. reserved lists the first segments of other paths of the
+// server ("graphql"), below which the app has no pages.
+func (s *Site) Register(mux *http.ServeMux, exists Exists, reserved ...string) {
+	s.exists, s.reserved = exists, append([]string{"assets"}, reserved...)
+	for _, pattern := range []string{"/", "/playground", "/assets/"} { // separate patterns for metrics
 		mux.HandleFunc(pattern, s.serve)
 	}
 }
 
-// serve answers GET and HEAD. A link gets the page whatever the client accepts:
-// previews, bots and command lines ask for anything. An unknown file is 404 and
-// never a page: a tab that is older than the build would take HTML for a script.
+// serve handles GET and HEAD. It sends pages whatever the client accepts, because previews, bots
+// and command lines vary. An unknown file is 404 without a page: a tab older than the build would
+// run HTML as a script.
 func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Security-Policy", policy)
@@ -141,7 +136,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "405 method not allowed", http.StatusMethodNotAllowed)
 	case f != nil:
 		f.serve(w, r)
-	case reads && r.URL.Path == "/favicon.ico": // asked for by old clients, whatever the page says
+	case reads && r.URL.Path == "/favicon.ico": // old clients request it without a link
 		http.Redirect(w, r, "/favicon.svg", http.StatusFound)
 	case reads:
 		s.serveLink(w, r)
@@ -150,7 +145,7 @@ func (s *Site) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serveLink answers a request for what is no file.
+// serveLink handles a request for a path that is not a file.
 func (s *Site) serveLink(w http.ResponseWriter, r *http.Request) {
 	switch status, ok := s.page(r); {
 	case !ok:

@@ -23,7 +23,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/web"
 )
 
-// site is a mux as the server has it: the site and somebody else's path.
+// site returns a mux with the site and another path of the server.
 func site(t *testing.T) *http.ServeMux {
 	t.Helper()
 	s, err := web.New()
@@ -36,7 +36,7 @@ func site(t *testing.T) *http.ServeMux {
 	return mux
 }
 
-// exists knows a shop, its owner, and a voucher of each type.
+// exists finds a shop, its owner, and a voucher of each type.
 func exists(_ *http.Request, types []string, id string) bool {
 	typ, known := map[string]string{"ShopOne": "Shop", "UserOne": "User", "OrdinaryOne": "OrdinaryVoucher", "FlashOne": "FlashVoucher", "OrderOne": "Order"}[id]
 	return known && slices.Contains(types, typ)
@@ -52,7 +52,7 @@ func ask(h http.Handler, method, path string, header ...string) *httptest.Respon
 	return w
 }
 
-// script is the URL path of the playground's own script, the largest asset.
+// script returns the URL path of the playground's own script, the largest asset.
 func script(t *testing.T) string {
 	t.Helper()
 	found, err := filepath.Glob("dist/assets/playground-*.js")
@@ -71,42 +71,42 @@ func TestSiteAnswers(t *testing.T) {
 		header                     map[string]string // "" means that it must be absent
 	}{
 		{
-			name: "the playground is a page that is asked for anew each time", path: "/playground", want: 200,
+			name: "playground is revalidated", path: "/playground", want: 200,
 			header: map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Content-Encoding": "", "Vary": "Accept-Encoding"},
 		},
 		{
-			name: "HEAD tells the length and sends nothing", method: "HEAD", path: "/favicon.svg", want: 200,
+			name: "HEAD sends only headers", method: "HEAD", path: "/favicon.svg", want: 200,
 			header: map[string]string{"Content-Length": size(t, "dist/favicon.svg"), "Content-Type": "image/svg+xml"},
 		},
 		{
-			name: "a script may be kept for ever", path: js, want: 200,
+			name: "script is immutable", path: js, want: 200,
 			header: map[string]string{"Content-Type": "text/javascript; charset=utf-8", "Cache-Control": immutable, "Content-Encoding": ""},
 		},
-		{name: "compressed, it may be kept for ever too", path: js, accept: "gzip, deflate, br, zstd", want: 200, header: map[string]string{"Content-Encoding": "br", "Cache-Control": immutable, "Vary": "Accept-Encoding"}},
-		{name: "an unknown asset is not a page", path: "/assets/gone-00000000.js", want: 404, header: map[string]string{"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-cache", "ETag": ""}},
+		{name: "compressed script is immutable", path: js, accept: "gzip, deflate, br, zstd", want: 200, header: map[string]string{"Content-Encoding": "br", "Cache-Control": immutable, "Vary": "Accept-Encoding"}},
+		{name: "unknown asset is not a page", path: "/assets/gone-00000000.js", want: 404, header: map[string]string{"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-cache", "ETag": ""}},
 		{name: "assets are not listed", path: "/assets/", want: 404},
-		{name: "the licences are not for browsers", path: "/LICENSES.md", want: 404},
-		{name: "pages have one address", path: "/playground.html", want: 404},
+		{name: "licences are hidden", path: "/LICENSES.md", want: 404},
+		{name: "pages have one path", path: "/playground.html", want: 404},
 		{
-			name: "the app is a page that is asked for anew each time", path: "/", want: 200,
+			name: "app is revalidated", path: "/", want: 200,
 			header: map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "Content-Encoding": "", "Vary": "Accept-Encoding"},
 		},
 		{
-			name: "the app's manifest has a type of its own", path: "/manifest.webmanifest", want: 200,
+			name: "manifest has its own type", path: "/manifest.webmanifest", want: 200,
 			header: map[string]string{"Content-Type": "application/manifest+json", "Cache-Control": "no-cache"},
 		},
-		{name: "the list of documents is not for browsers", path: "/documents.json", want: 404},
-		{name: "the list of hashes is not for browsers", path: "/build.sha256", want: 404},
-		{name: "old clients find the favicon", path: "/favicon.ico", want: 302, header: map[string]string{"Location": "/favicon.svg"}},
-		{name: "nothing is posted to a page", method: "POST", path: "/playground", want: 405, header: map[string]string{"Allow": "GET, HEAD"}},
-		{name: "nothing is deleted", method: "DELETE", path: js, want: 405, header: map[string]string{"Allow": "GET, HEAD", "ETag": ""}},
-		{name: "nothing is posted to the app", method: "POST", path: "/", want: 405, header: map[string]string{"Allow": "GET, HEAD"}},
+		{name: "document list is hidden", path: "/documents.json", want: 404},
+		{name: "hash list is hidden", path: "/build.sha256", want: 404},
+		{name: "favicon of old clients", path: "/favicon.ico", want: 302, header: map[string]string{"Location": "/favicon.svg"}},
+		{name: "no POST to a page", method: "POST", path: "/playground", want: 405, header: map[string]string{"Allow": "GET, HEAD"}},
+		{name: "no DELETE", method: "DELETE", path: js, want: 405, header: map[string]string{"Allow": "GET, HEAD", "ETag": ""}},
+		{name: "no POST to the app", method: "POST", path: "/", want: 405, header: map[string]string{"Allow": "GET, HEAD"}},
 		{
-			name: "an unknown path has the app's page, to show that", path: "/somewhere", want: 404,
+			name: "unknown path gets the app with 404", path: "/somewhere", want: 404,
 			header: map[string]string{"Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-cache", "ETag": "", "Vary": "Accept-Encoding"},
 		},
-		{name: "an unknown file has none", path: "/favicon-x.png", want: 404, header: map[string]string{"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-cache", "Vary": ""}},
-		{name: "other paths stay with their owners", path: "/graphql", want: http.StatusTeapot},
+		{name: "unknown file gets no page", path: "/favicon-x.png", want: 404, header: map[string]string{"Content-Type": "text/plain; charset=utf-8", "Cache-Control": "no-cache", "Vary": ""}},
+		{name: "other paths are untouched", path: "/graphql", want: http.StatusTeapot},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -122,13 +122,13 @@ func TestSiteAnswers(t *testing.T) {
 				t.Errorf("header (-want +got):\n%s", diff)
 			}
 			if tt.method == http.MethodHead && w.Body.Len() > 0 {
-				t.Errorf("HEAD sent %d bytes", w.Body.Len())
+				t.Errorf("HEAD: got %d bytes, want 0", w.Body.Len())
 			}
 		})
 	}
 }
 
-func TestEveryAnswerCarriesTheSecurityHeaders(t *testing.T) {
+func TestResponsesHaveSecurityHeaders(t *testing.T) {
 	want := map[string]string{
 		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
 		"Permissions-Policy":      "geolocation=(self)",
@@ -160,14 +160,14 @@ func TestEachEncodingHasItsOwnTag(t *testing.T) {
 			name, accept, tag string
 			want              int
 		}{
-			{name: "plain again", tag: plain, want: 304},
-			{name: "gzip again", accept: "gzip", tag: gz, want: 304},
-			{name: "brotli again", accept: "gzip, br", tag: br, want: 304},
-			{name: "gzip is no match for brotli", accept: "gzip, br", tag: gz, want: 200},
-			{name: "a proxy weakened the tag", accept: "gzip", tag: "W/" + gz, want: 304},
+			{name: "plain", tag: plain, want: 304},
+			{name: "gzip", accept: "gzip", tag: gz, want: 304},
+			{name: "brotli", accept: "gzip, br", tag: br, want: 304},
+			{name: "gzip for brotli", accept: "gzip, br", tag: gz, want: 200},
+			{name: "weak tag of a proxy", accept: "gzip", tag: "W/" + gz, want: 304},
 			{name: "one of several", tag: `"old", ` + plain, want: 304},
-			{name: "the other encoding is no match", accept: "gzip", tag: plain, want: 200},
-			{name: "an older build is no match", tag: `"old"`, want: 200},
+			{name: "plain for gzip", accept: "gzip", tag: plain, want: 200},
+			{name: "older build", tag: `"old"`, want: 200},
 		}
 		for _, tt := range tests {
 			t.Run(path+" "+tt.name, func(t *testing.T) {
@@ -176,7 +176,7 @@ func TestEachEncodingHasItsOwnTag(t *testing.T) {
 					t.Fatalf("status: want %d, got %d", tt.want, w.Code)
 				}
 				if w.Code == http.StatusNotModified && w.Body.Len() > 0 {
-					t.Errorf("304 sent %d bytes", w.Body.Len())
+					t.Errorf("304: got %d bytes, want 0", w.Body.Len())
 				}
 				if vary := w.Header().Get("Vary"); vary != "Accept-Encoding" {
 					t.Errorf("want Vary: Accept-Encoding, got %q", vary)
@@ -184,7 +184,7 @@ func TestEachEncodingHasItsOwnTag(t *testing.T) {
 			})
 		}
 		if !strings.HasPrefix(plain, `"`) || !strings.HasSuffix(plain, `"`) {
-			t.Errorf("%s: a tag is quoted, got %s", path, plain)
+			t.Errorf("%s: got tag %s, want quotes", path, plain)
 		}
 	}
 }
@@ -201,11 +201,11 @@ func TestEachEncodingHoldsTheSameBytes(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for coding, reader := range readers {
-		for range 4 { // at once, because the first to come compresses
+		for range 4 { // concurrently, because the first one compresses
 			all.Go(func() {
 				w := ask(mux, http.MethodGet, js, "Accept-Encoding", coding)
 				if n := w.Body.Len(); n > len(want)/2 || w.Header().Get("Content-Length") != strconv.Itoa(n) {
-					t.Errorf("%d bytes became %d as %s, announced as %q", len(want), n, coding, w.Header().Get("Content-Length"))
+					t.Errorf("%s: got %d of %d bytes, Content-Length %q", coding, n, len(want), w.Header().Get("Content-Length"))
 				}
 				z, err := reader(w.Body)
 				if err != nil {
@@ -222,7 +222,7 @@ func TestEachEncodingHoldsTheSameBytes(t *testing.T) {
 	all.Wait()
 }
 
-func TestTheEncodingIsTheOneThatTheClientWantsMost(t *testing.T) {
+func TestPreferredEncodingIsSent(t *testing.T) {
 	mux, js := site(t), script(t)
 	tests := []struct{ accept, want string }{
 		{"", ""},
@@ -259,28 +259,27 @@ func TestTheEncodingIsTheOneThatTheClientWantsMost(t *testing.T) {
 		}
 	}
 	if got := ask(mux, http.MethodGet, js, "Accept-Encoding", "br;q=0.1", "Accept-Encoding", "gzip;q=0.2").Header().Get("Content-Encoding"); got != "gzip" {
-		t.Errorf("two lines of a header are one list: got %q", got)
+		t.Errorf("two header lines: got %q, want gzip", got)
 	}
 }
 
-// What compression makes no smaller is sent as it is: a gzip of nothing has 20 bytes.
-func TestWhatCompressionDoesNotHelpIsSentPlain(t *testing.T) {
+// Files that compression does not shrink are sent plain. An empty gzip has 20 bytes.
+func TestIncompressibleFilesAreSentPlain(t *testing.T) {
 	for _, e := range web.Encodings([]byte("{}")) {
 		if e != nil {
-			t.Errorf("two bytes became %d", len(e))
+			t.Errorf("got %d bytes for 2, want nil", len(e))
 		}
 	}
 }
 
-// acceptHeaders are those of browsers, of what fetches previews, of scripts and of
-// clients that say nothing.
+// acceptHeaders are those of browsers, preview fetchers, scripts and minimal clients.
 var acceptHeaders = []string{
 	"", "*/*", "text/*", "text/html", "application/json", "image/avif,image/webp,*/*;q=0.8", "text/html;q=0, */*", "nonsense",
 	"text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8",
 }
 
-// What a path gets does not depend on what the client accepts.
-func TestALinkHasItsPageForEveryClient(t *testing.T) {
+// The response to a path does not depend on the Accept header.
+func TestEveryClientGetsThePage(t *testing.T) {
 	const page, missing, file = "200 with the app", "404 with the app", "404"
 	mux, app := site(t), read(t, "dist/index.html")
 	tests := []struct{ path, want string }{
@@ -288,7 +287,7 @@ func TestALinkHasItsPageForEveryClient(t *testing.T) {
 		{"/search?q=a.b", page},
 		{"/signin", page},
 		{"/feed", page},
-		{"/Feed/", page}, // the app's router takes both
+		{"/Feed/", page}, // the app's router accepts both
 		{"/me/edit", page},
 		{"/orders", page},
 		{"/admin", page},
@@ -314,7 +313,7 @@ func TestALinkHasItsPageForEveryClient(t *testing.T) {
 		{"/shops/ShopTwo", missing},
 		{"/shops/UserOne", missing},
 		{"/shops/%00", missing},
-		{"/shops/ShopOne.", missing}, // as a sentence ends
+		{"/shops/ShopOne.", missing}, // at the end of a sentence
 		{"/shops/a.js", missing},
 		{"/notes/ShopOne", missing},
 		{"/users/UserOne/enemies", missing},
@@ -356,17 +355,17 @@ func TestALinkHasItsPageForEveryClient(t *testing.T) {
 					t.Errorf("%s %s, Accept: %q: got %s, want %s", method, tt.path, accept, got, tt.want)
 				}
 				if body := w.Body.String(); method == http.MethodGet && (body == app) != (tt.want != file) || method == http.MethodHead && tt.want != file && body != "" {
-					t.Errorf("%s %s, Accept: %q: the answer is the app's page: %v", method, tt.path, accept, body == app)
+					t.Errorf("%s %s, Accept: %q: got the app's page: %v, want %s", method, tt.path, accept, body == app, tt.want)
 				}
 				if vary := w.Header().Values("Vary"); slices.Contains(vary, "Accept") {
-					t.Errorf("%s %s: Vary: %q", method, tt.path, vary)
+					t.Errorf("%s %s: got Vary %q, want no Accept", method, tt.path, vary)
 				}
 			}
 		}
 	}
 }
 
-func TestNothingIsSentToThePagesOfTheApp(t *testing.T) {
+func TestAppPagesRejectWrites(t *testing.T) {
 	mux := site(t)
 	for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodOptions} {
 		for _, path := range []string{"/feed", "/shops/ShopOne", "/somewhere"} {
@@ -377,39 +376,39 @@ func TestNothingIsSentToThePagesOfTheApp(t *testing.T) {
 	}
 }
 
-func TestOnlyWhatHasAnIDIsLookedUp(t *testing.T) {
+func TestOnlyRoutesWithIDsAreLookedUp(t *testing.T) {
 	s, err := web.New()
 	if err != nil {
 		t.Fatal(err)
 	}
-	var asked []string
+	var lookups []string
 	mux := http.NewServeMux()
 	s.Register(mux, func(_ *http.Request, types []string, id string) bool {
-		asked = append(asked, strings.Join(types, "|")+" "+id)
+		lookups = append(lookups, strings.Join(types, "|")+" "+id)
 		return true
 	}, "graphql")
 	for _, path := range []string{"/", "/feed", "/somewhere", "/assets/x.js", "/playground", "/favicon.svg", "/graphql/x", "/merchant/shops/new", "/users/u/followers", "/sales/v"} {
 		ask(mux, http.MethodGet, path)
 	}
 	ask(mux, http.MethodPost, "/shops/x")
-	if diff := cmp.Diff([]string{"User u", "OrdinaryVoucher|FlashVoucher v"}, asked); diff != "" {
+	if diff := cmp.Diff([]string{"User u", "OrdinaryVoucher|FlashVoucher v"}, lookups); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-func TestThePageOfARouteIsTheAppsOwn(t *testing.T) {
+func TestRoutesShareTheAppPage(t *testing.T) {
 	mux := site(t)
 	for _, encoding := range []string{"", "gzip", "br"} {
 		root := ask(mux, http.MethodGet, "/", "Accept-Encoding", encoding).Header()
 		route := ask(mux, http.MethodGet, "/shops/ShopOne", "Accept-Encoding", encoding, "If-None-Match", root.Get("ETag"))
 		if route.Code != http.StatusNotModified || route.Header().Get("Cache-Control") != "no-cache" {
-			t.Errorf("%q: want 304 for the page that the browser has, got %d, %q", encoding, route.Code, route.Header().Get("Cache-Control"))
+			t.Errorf("%q: want 304 for the cached page, got %d, %q", encoding, route.Code, route.Header().Get("Cache-Control"))
 		}
 	}
 }
 
-// A browser may have the page of an object from a time when that existed.
-func TestAMissingPageIsNeverNotModified(t *testing.T) {
+// A browser may have cached the page while the object existed.
+func TestMissingPageIgnoresConditions(t *testing.T) {
 	mux := site(t)
 	for _, encoding := range []string{"", "gzip", "br"} {
 		root := ask(mux, http.MethodGet, "/", "Accept-Encoding", encoding)
@@ -426,14 +425,14 @@ func TestAMissingPageIsNeverNotModified(t *testing.T) {
 	}
 }
 
-// The server knows the routes of the app: those of its sources.
-func TestRoutesAreThoseOfTheApp(t *testing.T) {
+// The routes of the server equal those in the sources of the app.
+func TestRoutesMatchTheApp(t *testing.T) {
 	var want []string
 	for _, found := range regexp.MustCompile(`<Route path="([^"]*)"`).FindAllStringSubmatch(read(t, "app/src/app/App.tsx"), -1) {
 		want = append(want, found[1])
 	}
 	if len(want) < 20 {
-		t.Fatalf("only %d routes were found in the app's sources", len(want))
+		t.Fatalf("got %d routes in the app's sources, want at least 20", len(want))
 	}
 	paths, lists := web.Routes()
 	if diff := cmp.Diff(want, paths); diff != "" {
@@ -441,7 +440,7 @@ func TestRoutesAreThoseOfTheApp(t *testing.T) {
 	}
 	people := regexp.MustCompile(`(?s)const documents: Record<[^>]*> = \{\n(.*?)\n\}`).FindStringSubmatch(read(t, "app/src/screens/people/People.tsx"))
 	if people == nil {
-		t.Fatal("the lists of people were not found in the app's sources")
+		t.Fatal("got no lists of people in the app's sources")
 	}
 	want = nil
 	for _, found := range regexp.MustCompile(`(?m)^  (\w+):`).FindAllStringSubmatch(people[1], -1) {
@@ -452,7 +451,7 @@ func TestRoutesAreThoseOfTheApp(t *testing.T) {
 	}
 }
 
-func TestDocumentsAreThoseOfTheBuild(t *testing.T) {
+func TestDocumentsMatchTheBuild(t *testing.T) {
 	s, err := web.New()
 	if err != nil {
 		t.Fatal(err)
@@ -466,7 +465,7 @@ func TestDocumentsAreThoseOfTheBuild(t *testing.T) {
 	}
 }
 
-func TestAPartOfAnEncodingIsCountedInItsBytes(t *testing.T) {
+func TestRangesCountEncodedBytes(t *testing.T) {
 	mux, js := site(t), script(t)
 	whole := ask(mux, http.MethodGet, js, "Accept-Encoding", "gzip")
 	part := ask(mux, http.MethodGet, js, "Accept-Encoding", "gzip", "Range", "bytes=10-19", "If-Range", whole.Header().Get("ETag"))
@@ -478,8 +477,8 @@ func TestAPartOfAnEncodingIsCountedInItsBytes(t *testing.T) {
 	}
 }
 
-// A length that no body follows would end the connection and be an error to the client.
-func TestARefusalOfAnotherVersionHasNoBodyToWaitFor(t *testing.T) {
+// A Content-Length without a body would break the connection for the client.
+func TestPreconditionFailedHasNoBody(t *testing.T) {
 	s := httptest.NewServer(site(t))
 	defer s.Close()
 	for _, accept := range []string{"identity", "gzip", "br"} {
@@ -496,7 +495,7 @@ func TestARefusalOfAnotherVersionHasNoBodyToWaitFor(t *testing.T) {
 		body, err := io.ReadAll(res.Body)
 		_ = res.Body.Close()
 		if res.StatusCode != http.StatusPreconditionFailed || err != nil || len(body) > 0 {
-			t.Errorf("%s: %d with %d bytes, %v; want 412 and nothing", accept, res.StatusCode, len(body), err)
+			t.Errorf("%s: got %d with %d bytes, %v, want 412 without a body", accept, res.StatusCode, len(body), err)
 		}
 	}
 }
