@@ -17,13 +17,13 @@ type BalanceEntry struct {
 	ID int64 `json:"id,omitempty"`
 	// UserID holds the value of the "user_id" field.
 	UserID int64 `json:"user_id,omitempty"`
-	// minor units; negative ones are taken away
+	// minor units; negative for debits
 	Amount int64 `json:"amount,omitempty"`
 	// Kind holds the value of the "kind" field.
 	Kind balanceentry.Kind `json:"kind,omitempty"`
-	// of PAYMENT and REFUND
+	// set for PAYMENT and REFUND
 	PaymentID *int64 `json:"payment_id,omitempty"`
-	// the administrator of an ADJUSTMENT; null: the server
+	// administrator of an ADJUSTMENT; null: the server
 	ActorID *int64 `json:"actor_id,omitempty"`
 	// of an ADJUSTMENT; 200 characters
 	Reason string `json:"reason,omitempty"`

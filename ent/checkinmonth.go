@@ -17,7 +17,7 @@ type CheckInMonth struct {
 	ID int64 `json:"id,omitempty"`
 	// UserID holds the value of the "user_id" field.
 	UserID int64 `json:"user_id,omitempty"`
-	// yyyymm, of the zone that was configured then
+	// yyyymm, in the zone configured at that time
 	Month int `json:"month,omitempty"`
 	// bit d is set if the user checked in on day d, 1 to 31
 	Days int64 `json:"days,omitempty"`

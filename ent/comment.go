@@ -19,17 +19,17 @@ type Comment struct {
 	NoteID int64 `json:"note_id,omitempty"`
 	// AuthorID holds the value of the "author_id" field.
 	AuthorID int64 `json:"author_id,omitempty"`
-	// the comment on the note below which this reply stands; null of one that is no reply
+	// the top-level comment of this reply; null for a top-level comment
 	RootID *int64 `json:"root_id,omitempty"`
-	// the comment that it answers: the root, or another reply
+	// the answered comment: the root, or another reply
 	ParentID *int64 `json:"parent_id,omitempty"`
-	// empty once it was cleared, some time after its note was deleted
+	// cleared some time after the note is deleted
 	Content string `json:"content,omitempty"`
 	// LikeCount holds the value of the "like_count" field.
 	LikeCount int `json:"like_count,omitempty"`
-	// replies below it; 0 of a reply
+	// replies below it; 0 for a reply
 	ReplyCount int `json:"reply_count,omitempty"`
-	// raised by every update; orders what is put into the cache
+	// raised by every update; orders cache writes
 	Version int64 `json:"version,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt    int64 `json:"created_at,omitempty"`

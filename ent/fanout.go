@@ -16,9 +16,9 @@ type FanOut struct {
 	// ID of the ent.
 	// the note's
 	ID int64 `json:"id,omitempty"`
-	// id of a follow: followers with lower ones are to come, the newest first
+	// id of a follow: followers with lower ids are left, newest first
 	Below int64 `json:"below,omitempty"`
-	// followers that were done
+	// followers pushed to so far
 	Pushed       int `json:"pushed,omitempty"`
 	selectValues sql.SelectValues
 }

@@ -19,21 +19,21 @@ type FlashSale struct {
 	ID int64 `json:"id,omitempty"`
 	// the same; ent wants a column of its own for the edge
 	VoucherID int64 `json:"voucher_id,omitempty"`
-	// pieces that no live order has
+	// units without a live order
 	Stock int `json:"stock,omitempty"`
-	// stock and live orders together; edits move both
+	// stock plus live orders; edits change both
 	InitialStock int `json:"initial_stock,omitempty"`
 	// milliseconds
 	BeginsAt int64 `json:"begins_at,omitempty"`
 	// milliseconds
 	EndsAt int64 `json:"ends_at,omitempty"`
-	// of the keys in Redis and of the order queue
+	// partition of the Redis keys and of the order queue
 	Partition int `json:"partition,omitempty"`
-	// over which its buyers are spread in Redis
+	// number of Redis keys for its buyers
 	Buckets int `json:"buckets,omitempty"`
-	// raised by every edit of stock, window or status: Redis takes only what is newer
+	// raised by every edit of stock, window or status: Redis ignores older ones
 	EditSeq int64 `json:"edit_seq,omitempty"`
-	// milliseconds; its keys were removed from Redis
+	// milliseconds; when its keys were removed from Redis
 	SweptAt *int64 `json:"swept_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the FlashSaleQuery when eager-loading is set.

@@ -19,7 +19,7 @@ type Follow struct {
 	FollowerID int64 `json:"follower_id,omitempty"`
 	// FolloweeID holds the value of the "followee_id" field.
 	FolloweeID int64 `json:"followee_id,omitempty"`
-	// feed_head at its commit: only notes with a larger number are new to the follower
+	// feed_head at the commit: only notes with a larger number are new to the follower
 	SinceSeq int64 `json:"since_seq,omitempty"`
 	// milliseconds since 1970
 	CreatedAt    int64 `json:"created_at,omitempty"`

@@ -14,11 +14,11 @@ import (
 type IDSegment struct {
 	config `json:"-"`
 	// ID of the ent.
-	// of the sequence
+	// name of the sequence
 	ID string `json:"id,omitempty"`
-	// the first number that nobody has leased
+	// first number that is not leased
 	Next int64 `json:"next,omitempty"`
-	// no number of an earlier lease has a later second, since 1970
+	// upper bound of the seconds, since 1970, of numbers leased so far
 	Second int64 `json:"second,omitempty"`
 	// key of the permutation
 	Secret       int64 `json:"secret,omitempty"`

@@ -15,7 +15,7 @@ type Like struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
-	// of the target
+	// kind of the target
 	Kind like.Kind `json:"kind,omitempty"`
 	// TargetID holds the value of the "target_id" field.
 	TargetID int64 `json:"target_id,omitempty"`

@@ -21,19 +21,19 @@ type Note struct {
 	AuthorID int64 `json:"author_id,omitempty"`
 	// ShopID holds the value of the "shop_id" field.
 	ShopID int64 `json:"shop_id,omitempty"`
-	// empty once it was cleared
+	// empty once cleared
 	Title string `json:"title,omitempty"`
-	// empty once it was cleared
+	// empty once cleared
 	Content string `json:"content,omitempty"`
 	// Images holds the value of the "images" field.
 	Images string `json:"images,omitempty"`
-	// its place among all that was published or deleted; null only until its transaction ends
+	// feed log number of its publication; null only until its transaction ends
 	Seq *int64 `json:"seq,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt int64 `json:"created_at,omitempty"`
 	// DeletedAt holds the value of the "deleted_at" field.
 	DeletedAt *int64 `json:"deleted_at,omitempty"`
-	// its texts and those of its comments are gone, some time after the end
+	// when its texts and those of its comments were cleared, some time after deletion
 	ClearedAt    *int64 `json:"cleared_at,omitempty"`
 	selectValues sql.SelectValues
 }

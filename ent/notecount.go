@@ -18,13 +18,13 @@ type NoteCount struct {
 	ID int64 `json:"id,omitempty"`
 	// Likes holds the value of the "likes" field.
 	Likes int `json:"likes,omitempty"`
-	// replies too
+	// including replies
 	Comments int `json:"comments,omitempty"`
-	// its rank among hot notes, milliseconds: see internal/note/hot.go
+	// rank among hot notes, milliseconds: see internal/note/hot.go
 	Hot int64 `json:"hot,omitempty"`
-	// raised by every update; orders what is put into the cache
+	// raised by every update; orders cache writes
 	Version int64 `json:"version,omitempty"`
-	// the note is: nothing is counted any more
+	// the note is deleted: nothing is counted any more
 	Deleted      bool `json:"deleted,omitempty"`
 	selectValues sql.SelectValues
 }

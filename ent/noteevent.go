@@ -14,7 +14,7 @@ import (
 type NoteEvent struct {
 	config `json:"-"`
 	// ID of the ent.
-	// of feed_head: dense, in the order of commits
+	// taken from feed_head: dense, in commit order
 	ID int64 `json:"id,omitempty"`
 	// Kind holds the value of the "kind" field.
 	Kind noteevent.Kind `json:"kind,omitempty"`

@@ -14,45 +14,45 @@ import (
 type Order struct {
 	config `json:"-"`
 	// ID of the ent.
-	// the number that people read, of kit/sequence: not the database's
+	// public order number, from kit/sequence
 	ID int64 `json:"id,omitempty"`
 	// UserID holds the value of the "user_id" field.
 	UserID int64 `json:"user_id,omitempty"`
 	// VoucherID holds the value of the "voucher_id" field.
 	VoucherID int64 `json:"voucher_id,omitempty"`
-	// the voucher's
+	// shop of the voucher
 	ShopID int64 `json:"shop_id,omitempty"`
 	// Status holds the value of the "status" field.
 	Status order.Status `json:"status,omitempty"`
-	// the voucher's: a live one excludes another
+	// copied from the voucher: at most one live order per user
 	OnePerUser bool `json:"one_per_user,omitempty"`
-	// of a flash sale: its piece goes back when it ends
+	// order of a flash sale: its unit returns to the stock when it ends
 	Flash bool `json:"flash,omitempty"`
 	// minor units
 	PayValue int `json:"pay_value,omitempty"`
-	// the terms_id of its voucher at the insert; null: the first terms
+	// terms_id of the voucher at the insert; null: the first terms
 	TermsID *int64 `json:"terms_id,omitempty"`
 	// PayMethod holds the value of the "pay_method" field.
 	PayMethod *order.PayMethod `json:"pay_method,omitempty"`
-	// code of the reason, of a FAILED one
+	// code of the reason, for FAILED
 	Failure *string `json:"failure,omitempty"`
 	// digest of user, voucher and the client's key; cleared after a day
 	Idempotency *string `json:"idempotency,omitempty"`
-	// raised by every change; orders what is put into the cache
+	// raised by every change; orders cache writes
 	Version int64 `json:"version,omitempty"`
-	// counted into what its shop sold, and its user's points
+	// added to the sold count of the shop and the points of the user
 	Tallied bool `json:"tallied,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt int64 `json:"created_at,omitempty"`
-	// cancelled then if it is still unpaid
+	// when an unpaid order is cancelled
 	PayBefore int64 `json:"pay_before,omitempty"`
 	// PaidAt holds the value of the "paid_at" field.
 	PaidAt *int64 `json:"paid_at,omitempty"`
 	// UsedAt holds the value of the "used_at" field.
 	UsedAt *int64 `json:"used_at,omitempty"`
-	// user that redeemed it
+	// user that redeemed the voucher
 	RedeemedBy *int64 `json:"redeemed_by,omitempty"`
-	// when its buyer disputed the redemption
+	// when the buyer disputed the redemption
 	RedemptionDisputedAt *int64 `json:"redemption_disputed_at,omitempty"`
 	// CancelledAt holds the value of the "cancelled_at" field.
 	CancelledAt *int64 `json:"cancelled_at,omitempty"`

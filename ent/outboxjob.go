@@ -15,25 +15,25 @@ type OutboxJob struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
-	// which handler does it
+	// name of the handler
 	Topic string `json:"topic,omitempty"`
 	// JSON, at most 16 KB
 	Payload string `json:"payload,omitempty"`
-	// claims so far; names the attempt that may settle it
+	// claims so far; identifies the attempt that may finish it
 	Tries int `json:"tries,omitempty"`
-	// failed attempts that were the job's own fault, since it was last parked
+	// failures caused by the job itself, since it was last parked
 	Failures int `json:"failures,omitempty"`
 	// LastError holds the value of the "last_error" field.
 	LastError *string `json:"last_error,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt int64 `json:"created_at,omitempty"`
-	// nobody claims it before
+	// earliest time of the next claim
 	DueAt int64 `json:"due_at,omitempty"`
-	// kept to be repeated
+	// retained for replays
 	DoneAt *int64 `json:"done_at,omitempty"`
-	// failed too often; not tried again by itself
+	// failed too often; not retried automatically
 	ParkedAt *int64 `json:"parked_at,omitempty"`
-	// deleted then; null while it waits
+	// time of deletion; null while waiting
 	KeepUntil    *int64 `json:"keep_until,omitempty"`
 	selectValues sql.SelectValues
 }

@@ -18,7 +18,7 @@ type Payment struct {
 	ID int64 `json:"id,omitempty"`
 	// OrderID holds the value of the "order_id" field.
 	OrderID int64 `json:"order_id,omitempty"`
-	// 1, 2 …, of the order
+	// 1, 2, … within the order
 	Attempt int `json:"attempt,omitempty"`
 	// Method holds the value of the "method" field.
 	Method payment.Method `json:"method,omitempty"`

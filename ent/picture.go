@@ -15,7 +15,7 @@ type Picture struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
-	// of the file of the screen size, in hexadecimal; of an upload under a secret, with the uploader
+	// hexadecimal hash of the screen-size file; for uploads an HMAC with the uploader
 	Hash string `json:"hash,omitempty"`
 	// Format holds the value of the "format" field.
 	Format picture.Format `json:"format,omitempty"`
@@ -25,13 +25,13 @@ type Picture struct {
 	Height int `json:"height,omitempty"`
 	// of both sizes
 	Bytes int `json:"bytes,omitempty"`
-	// the one user that may show it; null for one that the program drew
+	// the only user that may show it; null for pictures of the program
 	UploaderID *int64 `json:"uploader_id,omitempty"`
 	// both files are in the blob store
 	Stored bool `json:"stored,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt int64 `json:"created_at,omitempty"`
-	// the last upload of it: what nobody uses is collected a day later
+	// last upload; unused pictures are deleted a day later
 	TouchedAt    int64 `json:"touched_at,omitempty"`
 	selectValues sql.SelectValues
 }

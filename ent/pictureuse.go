@@ -17,9 +17,9 @@ type PictureUse struct {
 	ID int64 `json:"id,omitempty"`
 	// PictureID holds the value of the "picture_id" field.
 	PictureID int64 `json:"picture_id,omitempty"`
-	// of what shows it
+	// kind of the thing
 	Kind pictureuse.Kind `json:"kind,omitempty"`
-	// the id of what shows it
+	// id of the thing
 	OwnerID      int64 `json:"owner_id,omitempty"`
 	selectValues sql.SelectValues
 }

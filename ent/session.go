@@ -16,21 +16,21 @@ import (
 type Session struct {
 	config `json:"-"`
 	// ID of the ent.
-	// SHA-256 of the token, base64url: the token itself is nowhere
+	// SHA-256 of the token, base64url; the token itself is not stored
 	ID string `json:"id,omitempty"`
 	// UserID holds the value of the "user_id" field.
 	UserID int64 `json:"user_id,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`
-	// moved at most hourly
+	// extended at most hourly
 	ExpiresAt time.Time `json:"expires_at,omitempty"`
-	// moved with expires_at; null for rows of earlier versions
+	// updated with expires_at; null for rows of earlier versions
 	UsedAt *time.Time `json:"used_at,omitempty"`
-	// browser and system, by the user agent
+	// browser and system, from the user agent
 	Device *string `json:"device,omitempty"`
-	// row in devices that began it; it may be gone
+	// row in devices that began it; may be deleted
 	DeviceID *int64 `json:"device_id,omitempty"`
-	// logged out; the row goes when Redis has been told
+	// logged out; the row is deleted after Redis
 	EndedAt *time.Time `json:"ended_at,omitempty"`
 	// Edges holds the relations/edges for other nodes in the graph.
 	// The values are being populated by the SessionQuery when eager-loading is set.

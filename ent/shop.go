@@ -18,11 +18,11 @@ type Shop struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
-	// name in the source it was imported from
+	// name in the import source
 	ExternalID *string `json:"external_id,omitempty"`
 	// TypeID holds the value of the "type_id" field.
 	TypeID int64 `json:"type_id,omitempty"`
-	// the merchant; null for a shop that nobody has claimed
+	// the merchant; null for an unclaimed shop
 	OwnerID *int64 `json:"owner_id,omitempty"`
 	// Name holds the value of the "name" field.
 	Name string `json:"name,omitempty"`
@@ -40,15 +40,15 @@ type Shop struct {
 	Geo int64 `json:"geo,omitempty"`
 	// minor units per person
 	AvgPrice *int `json:"avg_price,omitempty"`
-	// pieces paid
+	// paid vouchers
 	Sold int `json:"sold,omitempty"`
 	// comments on notes about it
 	CommentCount int `json:"comment_count,omitempty"`
-	// 1.0 to 5.0; 0 is unrated: servers of the release before read no null
+	// 1.0 to 5.0; 0 is unrated: servers of the previous release cannot read null
 	Score float64 `json:"score,omitempty"`
 	// OpenHours holds the value of the "open_hours" field.
 	OpenHours *string `json:"open_hours,omitempty"`
-	// raised by every update; orders what is put into the cache
+	// raised by every update; orders cache writes
 	Version int64 `json:"version,omitempty"`
 	// search forms of name, area and address
 	Search string `json:"search,omitempty"`

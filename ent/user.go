@@ -18,7 +18,7 @@ type User struct {
 	ID int64 `json:"id,omitempty"`
 	// E.164, with the plus sign
 	Phone *string `json:"-"`
-	// name in the seed it was made by
+	// name in the seed
 	ExternalID *string `json:"external_id,omitempty"`
 	// argon2id, in PHC form
 	PasswordHash *string `json:"-"`
@@ -42,9 +42,9 @@ type User struct {
 	FolloweeCount int `json:"followee_count,omitempty"`
 	// notes that are not deleted
 	NoteCount int `json:"note_count,omitempty"`
-	// raised whenever the user begins or ends following somebody
+	// raised whenever the user follows or unfollows
 	FollowVersion int64 `json:"follow_version,omitempty"`
-	// raised by every update of what others see; orders what is put into the cache
+	// raised by every update of public fields; orders cache writes
 	Version int64 `json:"version,omitempty"`
 	// yyyy-mm-dd
 	Birthday *string `json:"birthday,omitempty"`

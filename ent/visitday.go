@@ -17,17 +17,17 @@ type VisitDay struct {
 	ID int64 `json:"id,omitempty"`
 	// 0 is the site
 	ShopID int64 `json:"shop_id,omitempty"`
-	// yyyymmdd, of the zone that was configured then
+	// yyyymmdd, in the zone configured at that time
 	Day int `json:"day,omitempty"`
-	// how many different visitors the sketch says there were
+	// unique visitors, as estimated by the sketch
 	Uniques int `json:"uniques,omitempty"`
 	// Views holds the value of the "views" field.
 	Views int64 `json:"views,omitempty"`
-	// HyperLogLog of the visitors, as Redis keeps it
+	// HyperLogLog of the visitors, in the format of Redis
 	Sketch []byte `json:"sketch,omitempty"`
-	// name of the counter in Redis that views were taken from; a Redis that forgot begins another one
+	// name of the counter in Redis for views; after a data loss Redis begins another one
 	Counter string `json:"counter,omitempty"`
-	// how much of that counter is in views
+	// part of that counter included in views
 	Counted      int64 `json:"counted,omitempty"`
 	selectValues sql.SelectValues
 }

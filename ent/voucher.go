@@ -18,7 +18,7 @@ type Voucher struct {
 	config `json:"-"`
 	// ID of the ent.
 	ID int64 `json:"id,omitempty"`
-	// name in the seed it was made by
+	// name in the seed
 	ExternalID *string `json:"external_id,omitempty"`
 	// ShopID holds the value of the "shop_id" field.
 	ShopID int64 `json:"shop_id,omitempty"`
@@ -32,17 +32,17 @@ type Voucher struct {
 	Rules *string `json:"rules,omitempty"`
 	// minor units to pay
 	PayValue int `json:"pay_value,omitempty"`
-	// minor units that it is worth
+	// minor units of goods
 	FaceValue int `json:"face_value,omitempty"`
-	// at most one live order of a user; always so of a flash voucher
+	// at most one live order per user; always true for flash vouchers
 	OnePerUser bool `json:"one_per_user,omitempty"`
 	// Status holds the value of the "status" field.
 	Status voucher.Status `json:"status,omitempty"`
-	// raised by every update of it or its sale's edit; orders what is put into the cache
+	// raised by every update of it or edit of its sale; orders cache writes
 	Version int64 `json:"version,omitempty"`
-	// row of voucher_terms with the words before the first edit of them; null before
+	// row of voucher_terms before the first edit of the texts; null until then
 	FirstTermsID *int64 `json:"first_terms_id,omitempty"`
-	// row of voucher_terms with the current words; null before the first edit of them
+	// row of voucher_terms with the current texts; null before their first edit
 	TermsID *int64 `json:"terms_id,omitempty"`
 	// CreatedAt holds the value of the "created_at" field.
 	CreatedAt time.Time `json:"created_at,omitempty"`

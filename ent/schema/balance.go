@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// Balance is the money that a user may spend: the sum of the user's entries in
-// [BalanceEntry]. A user without a row has nothing.
+// Balance is the money that a user may spend: the sum of the user's entries in [BalanceEntry]. A
+// missing row means 0.
 type Balance struct{ ent.Schema }
 
 // Annotations of a balance. The database refuses a negative amount.

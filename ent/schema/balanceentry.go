@@ -22,17 +22,17 @@ func (BalanceEntry) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
 		field.Int64("user_id").Immutable(),
-		field.Int64("amount").Immutable().Comment("minor units; negative ones are taken away"),
+		field.Int64("amount").Immutable().Comment("minor units; negative for debits"),
 		field.Enum("kind").Values("ADJUSTMENT", "PAYMENT", "REFUND").Immutable(),
-		field.Int64("payment_id").Optional().Nillable().Immutable().Comment("of PAYMENT and REFUND"),
-		field.Int64("actor_id").Optional().Nillable().Immutable().Comment("the administrator of an ADJUSTMENT; null: the server"),
+		field.Int64("payment_id").Optional().Nillable().Immutable().Comment("set for PAYMENT and REFUND"),
+		field.Int64("actor_id").Optional().Nillable().Immutable().Comment("administrator of an ADJUSTMENT; null: the server"),
 		field.String("reason").Default("").MaxLen(800).Immutable().Comment("of an ADJUSTMENT; 200 characters"),
 		field.Int64("created_at").Immutable().Comment("milliseconds since 1970"),
 	}
 }
 
-// Indexes of an entry: those of a user, and at most one payment and one refund of an
-// attempt to pay.
+// Indexes of an entry: the entries of a user, and at most one payment and one refund per payment
+// attempt.
 func (BalanceEntry) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("user_id", "id"),

@@ -2,8 +2,8 @@ package schema
 
 import "errors"
 
-// The validators of fields, as package field of ent has them. Generated code calls these: the
-// linker cannot drop unused methods from a program with those of ent. See entc.go.
+// Generated code calls these validators instead of those in ent's package field, with which the
+// linker cannot drop unused methods. See entc.go.
 
 // MaxLen returns a validator of texts of at most n bytes.
 func MaxLen(n int) func(string) error {
@@ -15,7 +15,7 @@ func MaxLen(n int) func(string) error {
 	}
 }
 
-// NotEmpty validates that a text has a byte.
+// NotEmpty validates that a text is not empty.
 func NotEmpty(v string) error {
 	if v == "" {
 		return errors.New("value is less than the required length")

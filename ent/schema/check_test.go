@@ -8,7 +8,7 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// The server validates with functions of ours, the schema with those of ent.
+// The server validates with our functions, the schema with those of ent.
 func TestValidatorsAgreeWithEnt(t *testing.T) {
 	texts := []string{"", "a", "abc", "abcd", "火锅"}
 	for name, v := range map[string]struct {
@@ -27,7 +27,7 @@ func TestValidatorsAgreeWithEnt(t *testing.T) {
 				}
 			}
 			if got := v.ours(text); fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%s of %q: %v, want %v", name, text, got, want)
+				t.Errorf("%s of %q: got %v, want %v", name, text, got, want)
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func TestValidatorsAgreeWithEnt(t *testing.T) {
 		for n := -2; n < 3; n++ {
 			want := v.ent.Descriptor().Validators[0].(func(int) error)(n)
 			if got := v.ours(n); fmt.Sprint(got) != fmt.Sprint(want) {
-				t.Errorf("%s of %d: %v, want %v", name, n, got, want)
+				t.Errorf("%s of %d: got %v, want %v", name, n, got, want)
 			}
 		}
 	}

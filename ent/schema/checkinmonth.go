@@ -8,7 +8,7 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// CheckInMonth is on which days of a month a user checked in. Bits are only ever added.
+// CheckInMonth stores the days of a month on which a user checked in. Bits are never cleared.
 type CheckInMonth struct{ ent.Schema }
 
 // Annotations of a month.
@@ -21,13 +21,13 @@ func (CheckInMonth) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
 		field.Int64("user_id").Immutable(),
-		field.Int("month").Immutable().Comment("yyyymm, of the zone that was configured then"),
+		field.Int("month").Immutable().Comment("yyyymm, in the zone configured at that time"),
 		field.Int64("days").Comment("bit d is set if the user checked in on day d, 1 to 31"),
 		field.Int("points").Comment("earned by these check-ins"),
 	}
 }
 
-// Indexes of a month: each user has one row for it.
+// Indexes of a month: one row per user and month.
 func (CheckInMonth) Indexes() []ent.Index {
 	return []ent.Index{index.Fields("user_id", "month").Unique().StorageKey("check_in_month")}
 }

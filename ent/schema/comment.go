@@ -8,8 +8,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Comment is what somebody wrote about a note, or in reply to another comment on it. Its
-// times are numbers, milliseconds since 1970.
+// Comment is a user's comment on a note, or a reply to another comment on it. Times are
+// milliseconds since 1970.
 type Comment struct{ ent.Schema }
 
 // Annotations of a comment.
@@ -25,17 +25,17 @@ func (Comment) Fields() []ent.Field {
 		field.Int64("id"),
 		field.Int64("note_id").Immutable(),
 		field.Int64("author_id").Immutable(),
-		field.Int64("root_id").Optional().Nillable().Immutable().Comment("the comment on the note below which this reply stands; null of one that is no reply"),
-		field.Int64("parent_id").Optional().Nillable().Immutable().Comment("the comment that it answers: the root, or another reply"),
-		field.Text("content").Comment("empty once it was cleared, some time after its note was deleted"),
+		field.Int64("root_id").Optional().Nillable().Immutable().Comment("the top-level comment of this reply; null for a top-level comment"),
+		field.Int64("parent_id").Optional().Nillable().Immutable().Comment("the answered comment: the root, or another reply"),
+		field.Text("content").Comment("cleared some time after the note is deleted"),
 		field.Int("like_count").Default(0),
-		field.Int("reply_count").Default(0).Comment("replies below it; 0 of a reply"),
-		field.Int64("version").Default(1).Comment("raised by every update; orders what is put into the cache"),
+		field.Int("reply_count").Default(0).Comment("replies below it; 0 for a reply"),
+		field.Int64("version").Default(1).Comment("raised by every update; orders cache writes"),
 		field.Int64("created_at").Immutable(),
 	}
 }
 
-// Indexes of a comment: those on a note, and the replies below one.
+// Indexes of a comment: the top-level comments on a note, and the replies below a comment.
 func (Comment) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("note_id", "id").Annotations(entsql.DescColumns("id"), entsql.IndexWhere("root_id IS NULL")),

@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Device is a browser or app that has signed in to an account. Its signed token gives it
-// limits of its own for login codes and passwords, and nothing else.
+// Device is a browser or app that has signed in to an account. Its signed token only gives it
+// separate limits for login codes and passwords.
 type Device struct{ ent.Schema }
 
 // Fields of a device.
@@ -29,7 +29,7 @@ func (Device) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of a device: those of one user, and those not used for long.
+// Indexes of a device: the devices of a user, and the time of their last use.
 func (Device) Indexes() []ent.Index {
 	return []ent.Index{index.Fields("user_id"), index.Fields("used_at")}
 }

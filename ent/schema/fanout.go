@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// FanOut is how far a note is pushed to the followers of its author. There is one only
-// while a fan-out of several batches is under way: its job is in the outbox.
+// FanOut is the progress of pushing a note to the followers of its author. It only exists while a
+// fan-out of several batches is under way. The outbox has its job.
 type FanOut struct{ ent.Schema }
 
 // Annotations of a fan-out.
@@ -20,7 +20,7 @@ func (FanOut) Annotations() []schema.Annotation {
 func (FanOut) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id").Comment("the note's"),
-		field.Int64("below").Comment("id of a follow: followers with lower ones are to come, the newest first"),
-		field.Int("pushed").Comment("followers that were done"),
+		field.Int64("below").Comment("id of a follow: followers with lower ids are left, newest first"),
+		field.Int("pushed").Comment("followers pushed to so far"),
 	}
 }

@@ -7,16 +7,16 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// FeedStar is an author, whose id it has, with notes that were not pushed, because too many
-// followed: readers merge them. Once a star, always one: those notes stay where they are.
+// FeedStar marks a celebrity: an author with notes that were not pushed because of too many
+// followers. Readers merge these notes. Rows are never deleted, because the notes stay unpushed.
 type FeedStar struct{ ent.Schema }
 
-// Annotations of a star.
+// Annotations of a celebrity.
 func (FeedStar) Annotations() []schema.Annotation {
 	return []schema.Annotation{entsql.Table("feed_stars")}
 }
 
-// Fields of a star.
+// Fields of a celebrity.
 func (FeedStar) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id").Comment("the author's"),

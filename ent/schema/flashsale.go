@@ -9,12 +9,12 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// FlashSale is the stock and the window of a flash voucher, whose id it has. Its
-// times are numbers, milliseconds since 1970: they are compared with the clock of
-// Redis, which counts so, and by the same operators in both dialects.
+// FlashSale is the stock and the sale window of a flash voucher, with the same id. Times are
+// milliseconds since 1970, like the clock of Redis. Both dialects compare them with the same
+// operators.
 type FlashSale struct{ ent.Schema }
 
-// Annotations of a sale. The stock never falls below nothing, whatever else fails.
+// Annotations of a sale. The stock never becomes negative.
 func (FlashSale) Annotations() []schema.Annotation {
 	return []schema.Annotation{
 		entsql.Table("flash_sales"),
@@ -27,14 +27,14 @@ func (FlashSale) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id").Comment("the voucher's"),
 		field.Int64("voucher_id").Unique().Immutable().Comment("the same; ent wants a column of its own for the edge"),
-		field.Int("stock").Comment("pieces that no live order has"),
-		field.Int("initial_stock").Comment("stock and live orders together; edits move both"),
+		field.Int("stock").Comment("units without a live order"),
+		field.Int("initial_stock").Comment("stock plus live orders; edits change both"),
 		field.Int64("begins_at").Comment("milliseconds"),
 		field.Int64("ends_at").Comment("milliseconds"),
-		field.Int("partition").Immutable().NonNegative().Comment("of the keys in Redis and of the order queue"),
-		field.Int("buckets").Immutable().Positive().Comment("over which its buyers are spread in Redis"),
-		field.Int64("edit_seq").Default(1).Comment("raised by every edit of stock, window or status: Redis takes only what is newer"),
-		field.Int64("swept_at").Optional().Nillable().Comment("milliseconds; its keys were removed from Redis"),
+		field.Int("partition").Immutable().NonNegative().Comment("partition of the Redis keys and of the order queue"),
+		field.Int("buckets").Immutable().Positive().Comment("number of Redis keys for its buyers"),
+		field.Int64("edit_seq").Default(1).Comment("raised by every edit of stock, window or status: Redis ignores older ones"),
+		field.Int64("swept_at").Optional().Nillable().Comment("milliseconds; when its keys were removed from Redis"),
 	}
 }
 
@@ -45,8 +45,8 @@ func (FlashSale) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of a sale: by its end, as lists want them; and those that are in Redis, as the
-// reconciler does, who looks every two seconds for the few that are over.
+// Indexes of a sale: by end, for lists; and the sales in Redis, which the reconciler reads every
+// two seconds for those that are over.
 func (FlashSale) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("ends_at", "id"),

@@ -8,8 +8,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Follow is that a user follows another. Of one follower, and of one who is followed, the
-// ids grow in the order of commits.
+// Follow is a follow of one user by another. The ids of one follower, and those of one followee,
+// grow in commit order.
 type Follow struct{ ent.Schema }
 
 // Annotations of a follow.
@@ -26,17 +26,17 @@ func (Follow) Fields() []ent.Field {
 		field.Int64("id"),
 		field.Int64("follower_id").Immutable(),
 		field.Int64("followee_id").Immutable(),
-		field.Int64("since_seq").Immutable().Comment("feed_head at its commit: only notes with a larger number are new to the follower"),
+		field.Int64("since_seq").Immutable().Comment("feed_head at the commit: only notes with a larger number are new to the follower"),
 		field.Int64("created_at").Immutable().Comment("milliseconds since 1970"),
 	}
 }
 
-// Indexes of a follow. The first is what holds one follow of one user, whatever Redis says.
+// Indexes of a follow. The first one prevents duplicates, whatever Redis contains.
 func (Follow) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("follower_id", "followee_id").Unique().StorageKey("follow_once"),
 		index.Fields("follower_id", "id").Annotations(entsql.DescColumns("id")),
 		index.Fields("followee_id", "id").Annotations(entsql.DescColumns("id")),
-		index.Fields("since_seq"), // for live feeds: what began since the last note
+		index.Fields("since_seq"), // for live feeds: follows since the last note
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// IDSegment is how far a sequence of numbers was leased. Only
-// internal/kit/sequence reads and writes these rows, by statements of its own.
+// IDSegment is the lease state of a sequence of numbers. Only internal/kit/sequence reads and
+// writes it, with its own statements.
 type IDSegment struct{ ent.Schema }
 
 // Annotations of a segment.
@@ -19,9 +19,9 @@ func (IDSegment) Annotations() []schema.Annotation {
 // Fields of a segment.
 func (IDSegment) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("id").StorageKey("name").Immutable().NotEmpty().MaxLen(64).Comment("of the sequence"),
-		field.Int64("next").Comment("the first number that nobody has leased"),
-		field.Int64("second").Comment("no number of an earlier lease has a later second, since 1970"),
+		field.String("id").StorageKey("name").Immutable().NotEmpty().MaxLen(64).Comment("name of the sequence"),
+		field.Int64("next").Comment("first number that is not leased"),
+		field.Int64("second").Comment("upper bound of the seconds, since 1970, of numbers leased so far"),
 		field.Int64("secret").Immutable().Comment("key of the permutation"),
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Like is that a user likes a note or a comment. Of one target the ids grow in the
-// order of commits: they say who liked it first.
+// Like is a user's like of a note or a comment. The ids of one target grow in commit order, so
+// they show its first likers.
 type Like struct{ ent.Schema }
 
 // Annotations of a like.
@@ -21,16 +21,15 @@ func (Like) Annotations() []schema.Annotation {
 func (Like) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
-		field.Enum("kind").Values("NOTE", "COMMENT").Immutable().Comment("of the target"),
+		field.Enum("kind").Values("NOTE", "COMMENT").Immutable().Comment("kind of the target"),
 		field.Int64("target_id").Immutable(),
 		field.Int64("user_id").Immutable(),
 		field.Int64("created_at").Immutable().Comment("milliseconds since 1970"),
 	}
 }
 
-// Indexes of a like. The first is what holds one like per user, whatever Redis says; the
-// others list a target's likers, the first ones first, and what a user likes, the newest
-// targets first.
+// Indexes of a like. The first one prevents duplicates, whatever Redis contains. The others list
+// the likers of a target, oldest first, and the likes of a user, newest targets first.
 func (Like) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("kind", "target_id", "user_id").Unique().StorageKey("like_once"),

@@ -7,9 +7,9 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Note is a user's text about a shop. A note changes only when it loses a deleted picture,
-// when it is deleted, and when its texts are cleared some time later. Its times are
-// numbers, milliseconds since 1970. Its counters are a [NoteCount].
+// Note is a user's text about a shop. It only changes when a picture of it is deleted, when it is
+// deleted, and when its texts are cleared some time later. Times are milliseconds since 1970. Its
+// counters are in [NoteCount].
 type Note struct{ ent.Schema }
 
 // Fields of a note.
@@ -19,13 +19,13 @@ func (Note) Fields() []ent.Field {
 		field.String("external_id").Optional().Nillable().Unique().Immutable().MaxLen(200).Comment("name in the seed it was made by"),
 		field.Int64("author_id").Immutable(),
 		field.Int64("shop_id").Immutable(),
-		field.String("title").MaxLen(400).Comment("empty once it was cleared"),
-		field.Text("content").Comment("empty once it was cleared"),
+		field.String("title").MaxLen(400).Comment("empty once cleared"),
+		field.Text("content").Comment("empty once cleared"),
 		images(),
-		field.Int64("seq").Optional().Nillable().Unique().Comment("its place among all that was published or deleted; null only until its transaction ends"),
+		field.Int64("seq").Optional().Nillable().Unique().Comment("feed log number of its publication; null only until its transaction ends"),
 		field.Int64("created_at").Immutable(),
 		field.Int64("deleted_at").Optional().Nillable(),
-		field.Int64("cleared_at").Optional().Nillable().Comment("its texts and those of its comments are gone, some time after the end"),
+		field.Int64("cleared_at").Optional().Nillable().Comment("when its texts and those of its comments were cleared, some time after deletion"),
 	}
 }
 

@@ -8,12 +8,11 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// NoteCount is what others count of a [Note], whose id it has: apart from it, because
-// it changes with every like, and the text never. Who likes a note, comments on it or
-// deletes it locks this row.
+// NoteCount holds the counters of a [Note], with the same id. It is a separate table because it
+// changes with every like. Likes, comments and the deletion of a note lock its row.
 type NoteCount struct{ ent.Schema }
 
-// Annotations of the counts.
+// Annotations of the counters.
 func (NoteCount) Annotations() []schema.Annotation {
 	return []schema.Annotation{
 		entsql.Table("note_counts"),
@@ -21,19 +20,19 @@ func (NoteCount) Annotations() []schema.Annotation {
 	}
 }
 
-// Fields of the counts.
+// Fields of the counters.
 func (NoteCount) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id").Comment("the note's"),
 		field.Int("likes").Default(0),
-		field.Int("comments").Default(0).Comment("replies too"),
-		field.Int64("hot").Comment("its rank among hot notes, milliseconds: see internal/note/hot.go"),
-		field.Int64("version").Default(1).Comment("raised by every update; orders what is put into the cache"),
-		field.Bool("deleted").Default(false).Comment("the note is: nothing is counted any more"),
+		field.Int("comments").Default(0).Comment("including replies"),
+		field.Int64("hot").Comment("rank among hot notes, milliseconds: see internal/note/hot.go"),
+		field.Int64("version").Default(1).Comment("raised by every update; orders cache writes"),
+		field.Bool("deleted").Default(false).Comment("the note is deleted: nothing is counted any more"),
 	}
 }
 
-// Indexes of the counts: the hottest first.
+// Indexes of the counters: hottest first.
 func (NoteCount) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("hot", "id").Annotations(entsql.DescColumns("hot", "id"), entsql.IndexWhere("deleted = false")),

@@ -7,8 +7,8 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// NoteEvent says that a note was published or deleted. Rows are added, never changed;
-// their numbers have no holes, and whoever sees one sees all below it.
+// NoteEvent is one entry of the feed log: a note that was published or deleted. Rows are
+// append-only. Numbers have no holes, and a transaction that sees one sees all below it.
 type NoteEvent struct{ ent.Schema }
 
 // Annotations of an event.
@@ -19,7 +19,7 @@ func (NoteEvent) Annotations() []schema.Annotation {
 // Fields of an event.
 func (NoteEvent) Fields() []ent.Field {
 	return []ent.Field{
-		field.Int64("id").StorageKey("seq").Immutable().Comment("of feed_head: dense, in the order of commits"),
+		field.Int64("id").StorageKey("seq").Immutable().Comment("taken from feed_head: dense, in commit order"),
 		field.Enum("kind").Values("ADDED", "REMOVED").Immutable(),
 		field.Int64("note_id").Immutable(),
 		field.Int64("author_id").Immutable(),

@@ -9,8 +9,7 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Payment is one attempt to pay an order. Its times are numbers, milliseconds
-// since 1970.
+// Payment is one attempt to pay an order. Times are milliseconds since 1970.
 type Payment struct{ ent.Schema }
 
 // Annotations of a payment.
@@ -18,15 +17,19 @@ func (Payment) Annotations() []schema.Annotation {
 	return []schema.Annotation{entsql.Table("payments")}
 }
 
-// Fields of a payment. OPEN: the provider was or will be asked, and has not said.
-// CONFIRMED: the money is here. REFUSED: it will not come. ABANDONED: the user chose
-// another way or cancelled the order; money that still comes goes back. REFUNDING: it
-// must go back, and the provider has not said that it did. REFUNDED: it did.
+// Fields of a payment. The states are:
+//
+//   - OPEN: the provider has not answered, or was not called yet
+//   - CONFIRMED: the money has arrived
+//   - REFUSED: the money will not arrive
+//   - ABANDONED: the user chose another way or cancelled the order; money that still arrives is refunded
+//   - REFUNDING: the provider has not confirmed the refund yet
+//   - REFUNDED: the refund is complete
 func (Payment) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
 		field.Int64("order_id").Immutable(),
-		field.Int("attempt").Immutable().Positive().Comment("1, 2 …, of the order"),
+		field.Int("attempt").Immutable().Positive().Comment("1, 2, … within the order"),
 		field.Enum("method").Values("BALANCE", "ALIPAY", "WECHAT").Immutable(),
 		field.Int("amount").Immutable().Comment("minor units"),
 		field.String("currency").Default("CNY").MaxLen(3).Immutable().Comment("ISO 4217"),
@@ -43,7 +46,7 @@ func (Payment) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of a payment. An order has at most one that is open.
+// Indexes of a payment. An order has at most one open payment.
 func (Payment) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("order_id", "attempt").Unique(),

@@ -1,8 +1,8 @@
-// Package schema describes the tables. Everything else in ent, but for the SQL
-// files under migrate, is generated from it.
+// Package schema describes the tables. The rest of package ent is generated from it, except for
+// the helpers and the SQL files in migrate.
 //
-// One schema serves both dialects. What ent cannot say (indexes on
-// expressions, functions) stands in the SQL files alone.
+// One schema serves both dialects. Indexes on expressions and functions, which ent cannot
+// express, are only in the SQL files.
 package schema
 
 import (
@@ -13,19 +13,19 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// Now returns the present as both dialects store it: UTC, to the microsecond.
+// Now returns the current time with the precision of both dialects: UTC, microseconds.
 func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
-// images is a column of pictures, in the JSON of package mediapath. It is text for ent: a
+// images returns a column of pictures, in the JSON of package mediapath. It is text for ent: a
 // field.JSON would link package reflect's lookup of methods, as entc.go explains.
 func images() ent.Field {
 	return field.Text("images").SchemaType(map[string]string{dialect.Postgres: "jsonb", dialect.SQLite: "json"}).DefaultFunc(NoImages)
 }
 
-// NoImages returns the column of a row without pictures.
+// NoImages returns the value of a row without pictures.
 func NoImages() string { return "[]" }
 
-// createdAndUpdated are the two times of a row that can change.
+// createdAndUpdated returns the time fields of a row that can change.
 func createdAndUpdated() []ent.Field {
 	return []ent.Field{
 		field.Time("created_at").Default(Now).Immutable(),

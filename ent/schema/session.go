@@ -8,20 +8,20 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Session is one log-in of a user: what a session in Redis is read back from.
+// Session is one login of a user. A session in Redis is restored from it.
 type Session struct{ ent.Schema }
 
 // Fields of a session.
 func (Session) Fields() []ent.Field {
 	return []ent.Field{
-		field.String("id").Immutable().MaxLen(43).Comment("SHA-256 of the token, base64url: the token itself is nowhere"),
+		field.String("id").Immutable().MaxLen(43).Comment("SHA-256 of the token, base64url; the token itself is not stored"),
 		field.Int64("user_id").Immutable(),
 		field.Time("created_at").Default(Now).Immutable(),
-		field.Time("expires_at").Comment("moved at most hourly"),
-		field.Time("used_at").Optional().Nillable().Comment("moved with expires_at; null for rows of earlier versions"),
-		field.String("device").Optional().Nillable().Immutable().MaxLen(80).Comment("browser and system, by the user agent"),
-		field.Int64("device_id").Optional().Nillable().Immutable().Comment("row in devices that began it; it may be gone"),
-		field.Time("ended_at").Optional().Nillable().Comment("logged out; the row goes when Redis has been told"),
+		field.Time("expires_at").Comment("extended at most hourly"),
+		field.Time("used_at").Optional().Nillable().Comment("updated with expires_at; null for rows of earlier versions"),
+		field.String("device").Optional().Nillable().Immutable().MaxLen(80).Comment("browser and system, from the user agent"),
+		field.Int64("device_id").Optional().Nillable().Immutable().Comment("row in devices that began it; may be deleted"),
+		field.Time("ended_at").Optional().Nillable().Comment("logged out; the row is deleted after Redis"),
 	}
 }
 
@@ -32,7 +32,7 @@ func (Session) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of a session: those of one user, those that are over, those that ended.
+// Indexes of a session: the sessions of a user, expired ones, and ended ones.
 func (Session) Indexes() []ent.Index {
 	return []ent.Index{
 		index.Fields("user_id"),

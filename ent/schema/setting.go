@@ -7,9 +7,8 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// Setting is something that all processes share: what is fixed at the first start, for
-// good, because what is stored would not be found under another value; and when scheduled
-// work was last run.
+// Setting is a value that all processes share: values fixed at the first start, because stored
+// data depends on them, and the last runs of scheduled jobs.
 type Setting struct{ ent.Schema }
 
 // Annotations of a setting.

@@ -8,16 +8,16 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// Shop is a place that people visit.
+// Shop is a place that people visit and review.
 type Shop struct{ ent.Schema }
 
 // Fields of a shop.
 func (Shop) Fields() []ent.Field {
 	return append([]ent.Field{
 		field.Int64("id"),
-		field.String("external_id").Optional().Nillable().Unique().MaxLen(200).Comment("name in the source it was imported from"),
+		field.String("external_id").Optional().Nillable().Unique().MaxLen(200).Comment("name in the import source"),
 		field.Int64("type_id"),
-		field.Int64("owner_id").Optional().Nillable().Comment("the merchant; null for a shop that nobody has claimed"),
+		field.Int64("owner_id").Optional().Nillable().Comment("the merchant; null for an unclaimed shop"),
 		field.String("name").NotEmpty().MaxLen(500),
 		images(),
 		field.String("area").Optional().Nillable().MaxLen(400),
@@ -26,11 +26,11 @@ func (Shop) Fields() []ent.Field {
 		field.Float("lng").Comment("degrees, WGS 84"),
 		field.Int64("geo").Comment("geohash of lat and lng, 50 bits: a cell is a range"),
 		field.Int("avg_price").Optional().Nillable().Comment("minor units per person"),
-		field.Int("sold").Default(0).Comment("pieces paid"),
+		field.Int("sold").Default(0).Comment("paid vouchers"),
 		field.Int("comment_count").Default(0).Comment("comments on notes about it"),
-		field.Float("score").Default(0).Comment("1.0 to 5.0; 0 is unrated: servers of the release before read no null"),
+		field.Float("score").Default(0).Comment("1.0 to 5.0; 0 is unrated: servers of the previous release cannot read null"),
 		field.String("open_hours").Optional().Nillable().MaxLen(500),
-		field.Int64("version").Default(1).Comment("raised by every update; orders what is put into the cache"),
+		field.Int64("version").Default(1).Comment("raised by every update; orders cache writes"),
 		field.Text("search").Comment("search forms of name, area and address"),
 	}, createdAndUpdated()...)
 }
@@ -44,10 +44,10 @@ func (Shop) Edges() []ent.Edge {
 	}
 }
 
-// Indexes of a shop: one for each order of a list, over all types and within
-// one, and the cells. Newest is the primary key. The indexes for searches and for
-// the order by score are on expressions and stand in the migrations; those on the
-// column score are for servers of the release before and go with the next one.
+// Indexes of a shop: one per list order, over all types and within one, and the geo cells. The
+// primary key serves the order by age. The indexes for searches and for the order by score are on
+// expressions, see the migrations. Those on the column score are for servers of the previous
+// release; the next release removes them.
 func (Shop) Indexes() []ent.Index {
 	desc := entsql.DescColumns
 	return []ent.Index{

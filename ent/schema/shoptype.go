@@ -6,7 +6,7 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// ShopType is one kind of shop: the catalogue, written at every start.
+// ShopType is one category of shops. Every start writes the catalogue.
 type ShopType struct{ ent.Schema }
 
 // Fields of a shop type.

@@ -9,12 +9,12 @@ import (
 // User is a person with an account.
 type User struct{ ent.Schema }
 
-// Fields of a user. A synthetic one has an external id and no phone.
+// Fields of a user. A synthetic user has an external id and no phone.
 func (User) Fields() []ent.Field {
 	return append([]ent.Field{
 		field.Int64("id"),
 		field.String("phone").Optional().Nillable().Unique().MaxLen(16).Sensitive().Comment("E.164, with the plus sign"),
-		field.String("external_id").Optional().Nillable().Unique().Immutable().MaxLen(200).Comment("name in the seed it was made by"),
+		field.String("external_id").Optional().Nillable().Unique().Immutable().MaxLen(200).Comment("name in the seed"),
 		field.String("password_hash").Optional().Nillable().MaxLen(200).Sensitive().Comment("argon2id, in PHC form"),
 		field.String("nickname").NotEmpty().MaxLen(120),
 		field.String("avatar_url").Optional().Nillable().MaxLen(200),
@@ -26,8 +26,8 @@ func (User) Fields() []ent.Field {
 		field.Int("follower_count").Default(0),
 		field.Int("followee_count").Default(0),
 		field.Int("note_count").Default(0).Comment("notes that are not deleted"),
-		field.Int64("follow_version").Default(0).Comment("raised whenever the user begins or ends following somebody"),
-		field.Int64("version").Default(1).Comment("raised by every update of what others see; orders what is put into the cache"),
+		field.Int64("follow_version").Default(0).Comment("raised whenever the user follows or unfollows"),
+		field.Int64("version").Default(1).Comment("raised by every update of public fields; orders cache writes"),
 		field.String("birthday").Optional().Nillable().MaxLen(10).Comment("yyyy-mm-dd"),
 	}, createdAndUpdated()...)
 }

@@ -8,8 +8,8 @@ import (
 	"entgo.io/ent/schema/index"
 )
 
-// VisitDay is how the site or a shop was visited on a day: what is rolled up from Redis,
-// so that it outlives it.
+// VisitDay stores the visits of the site or a shop on a day. It is rolled up from Redis, so that
+// it survives there.
 type VisitDay struct{ ent.Schema }
 
 // Annotations of a day.
@@ -22,12 +22,12 @@ func (VisitDay) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
 		field.Int64("shop_id").Immutable().Comment("0 is the site"),
-		field.Int("day").Immutable().Comment("yyyymmdd, of the zone that was configured then"),
-		field.Int("uniques").Comment("how many different visitors the sketch says there were"),
+		field.Int("day").Immutable().Comment("yyyymmdd, in the zone configured at that time"),
+		field.Int("uniques").Comment("unique visitors, as estimated by the sketch"),
 		field.Int64("views"),
-		field.Bytes("sketch").Comment("HyperLogLog of the visitors, as Redis keeps it"),
-		field.String("counter").MaxLen(40).Comment("name of the counter in Redis that views were taken from; a Redis that forgot begins another one"),
-		field.Int64("counted").Comment("how much of that counter is in views"),
+		field.Bytes("sketch").Comment("HyperLogLog of the visitors, in the format of Redis"),
+		field.String("counter").MaxLen(40).Comment("name of the counter in Redis for views; after a data loss Redis begins another one"),
+		field.Int64("counted").Comment("part of that counter included in views"),
 	}
 }
 

@@ -7,11 +7,11 @@ import (
 	"entgo.io/ent/schema/field"
 )
 
-// VoucherTerms is one version of the words and the value of a voucher. Rows never change.
+// VoucherTerms is one version of the texts and the value of a voucher. Rows are immutable.
 //
-// A voucher whose words were never edited has no rows. The first edit inserts the words
-// before it and the new ones, every later edit the new ones. An order takes the terms_id
-// that its voucher has at the insert, so null means the words before the first edit.
+// A voucher whose texts were never edited has no rows. The first edit inserts the previous and
+// the new texts, later edits the new ones. An order copies the terms_id of its voucher at the
+// insert, so null means the texts before the first edit.
 type VoucherTerms struct{ ent.Schema }
 
 // Annotations of a version.
@@ -19,7 +19,7 @@ func (VoucherTerms) Annotations() []schema.Annotation {
 	return []schema.Annotation{entsql.Table("voucher_terms")}
 }
 
-// Fields of a version, with the bounds of [Voucher].
+// Fields of a version, with the limits of [Voucher].
 func (VoucherTerms) Fields() []ent.Field {
 	return []ent.Field{
 		field.Int64("id"),
