@@ -13,37 +13,37 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
-// A small file may order much memory, or long work, of a decoder. These are made for that.
-func TestAFileThatOrdersMoreThanItIsIsRefused(t *testing.T) {
+// Small files can make a decoder take much memory or time. These do.
+func TestDecompressionBombsAreRejected(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		file []byte
 	}{
-		{"a WebP of 268 megapixels on a canvas of 64 by 64", webpOnCanvas(16383, 64)},
-		{"a WebP with tables for more groups of pixels than pixels", webpOfGroups(65536, false)},
-		{"a WebP with large tables", webpOfGroups(16384, true)},
+		{"WebP of 268 megapixels on a canvas of 64 by 64", webpOnCanvas(16383, 64)},
+		{"WebP with more groups of tables than pixels", webpOfGroups(65536, false)},
+		{"WebP with large tables", webpOfGroups(16384, true)},
 		{"24 megapixels in one row", pngRow(24_000_000)},
-		{"what printers mix, 24 megapixels", jpegOfScans(6000, 4000, "\x01\x02\x03\x04", 1)},
+		{"CMYK, 24 megapixels", jpegOfScans(6000, 4000, "\x01\x02\x03\x04", 1)},
 		{"RGB, 24 megapixels", jpegOfScans(6000, 4000, "RGB", 1)},
 		{"37 scans of 24 megapixels", jpegOfScans(6000, 4000, "\x01\x02\x03", 37)[:MaxBytes]},
-		{"five scans of a picture that is not progressive", jpegOfScans(64, 64, "\x01\x02\x03", 5)},
+		{"five scans, not progressive", jpegOfScans(64, 64, "\x01\x02\x03", 5)},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begin := time.Now()
-			before, highest := heap(), watchHeap(t)
+			before, highest := heap(), trackHeap(t)
 			_, err := bare().decode(t.Context(), bytes.NewReader(tt.file))
 			if refusedFor(err) != mediapath.Rejected {
-				t.Errorf("it is not refused: %v", err)
+				t.Errorf("got %v, want %s", err, mediapath.Rejected)
 			}
 			if more := highest() - before; more > maxMemory+slack {
-				t.Errorf("%d MB were taken", more>>20)
+				t.Errorf("got %d MB, want at most %d", more>>20, (maxMemory+slack)>>20)
 			}
 			if took := time.Since(begin); took > 10*time.Second {
-				t.Errorf("it took %v", took)
+				t.Errorf("got %v, want at most 10s", took)
 			}
 		})
 	}
-	// The honest ones beside them are taken.
+	// Similar valid files are accepted.
 	for name, file := range map[string][]byte{
 		"a WebP with a few groups": webpOfGroups(16, true), "a scan for each component": jpegOfScans(64, 64, "\x01\x02\x03", 3), "RGB": jpegOfScans(64, 64, "RGB", 1),
 		"the canvas of its picture": webpOnCanvas(64, 64),
@@ -54,32 +54,32 @@ func TestAFileThatOrdersMoreThanItIsIsRefused(t *testing.T) {
 	}
 }
 
-// watchHeap returns what tells the most that objects in memory took, since then.
-func watchHeap(t *testing.T) (highest func() int64) {
+// trackHeap returns a function that returns the maximum of the heap since then.
+func trackHeap(t *testing.T) (maximum func() int64) {
 	t.Helper()
-	done, told := make(chan struct{}), make(chan int64)
+	done, result := make(chan struct{}), make(chan int64)
 	go func() {
-		most := int64(0)
+		highest := int64(0)
 		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 		for {
 			metrics.Read(sample)
-			most = max(most, int64(sample[0].Value.Uint64())) //nolint:gosec // no process has more
+			highest = max(highest, int64(sample[0].Value.Uint64())) //nolint:gosec // no process has more
 			select {
 			case <-done:
-				told <- most
+				result <- highest
 				return
 			case <-time.After(time.Millisecond):
 			}
 		}
 	}()
 	runtime.GC()
-	return func() int64 { close(done); return <-told }
+	return func() int64 { close(done); return <-result }
 }
 
-func TestADecoderThatTakesMoreThanItIsWeighedWithIsEnded(t *testing.T) {
-	runtime.GC() // garbage of other tests would make room
+func TestGuardEndsGreedyDecoders(t *testing.T) {
+	runtime.GC() // without the garbage of other tests
 	file := bytes.NewReader(make([]byte, 1<<20))
-	r := watch(t.Context(), file, 1<<20)
+	r := guard(t.Context(), file, 1<<20)
 	p := make([]byte, 4096)
 	for range 64 {
 		if _, err := r.Read(p); err != nil {
@@ -93,14 +93,14 @@ func TestADecoderThatTakesMoreThanItIsWeighedWithIsEnded(t *testing.T) {
 			break
 		}
 	}
-	if !errors.Is(err, errFull) {
-		t.Errorf("it goes on: %v", err)
+	if !errors.Is(err, errMemory) {
+		t.Errorf("got %v, want %v", err, errMemory)
 	}
 	runtime.KeepAlive(taken)
 }
 
-func TestGarbageOfOthersEndsNoDecoder(t *testing.T) {
-	r := watch(t.Context(), bytes.NewReader(make([]byte, 1<<20)), 1<<20)
+func TestGuardIgnoresGarbage(t *testing.T) {
+	r := guard(t.Context(), bytes.NewReader(make([]byte, 1<<20)), 1<<20)
 	p := make([]byte, 4096)
 	for range 200 {
 		garbage = make([]byte, 1<<20)
@@ -110,9 +110,9 @@ func TestGarbageOfOthersEndsNoDecoder(t *testing.T) {
 	}
 }
 
-var garbage []byte //nolint:gochecknoglobals // so that it is on the heap
+var garbage []byte //nolint:gochecknoglobals // to be on the heap
 
-// bits are written from the lowest one on, as WebP has them.
+// bits is a bit writer, lowest bit first, as in WebP.
 type bits struct {
 	b []byte
 	n uint
@@ -128,7 +128,7 @@ func (w *bits) put(v uint32, n int) {
 	}
 }
 
-// symbol is a table that knows one symbol, so that nothing needs to be read to know which.
+// symbol writes a table of one symbol, which takes no bits.
 func (w *bits) symbol(v uint32) {
 	w.put(1, 1)
 	w.put(0, 1)
@@ -136,16 +136,16 @@ func (w *bits) symbol(v uint32) {
 	w.put(v, 8)
 }
 
-// none is the same for 0.
+// none writes a table of the symbol 0.
 func (w *bits) none() {
 	w.put(1, 1)
 	w.put(0, 3)
 }
 
-// alphabet is a table of 256 symbols.
+// alphabet writes a table of 256 symbols.
 func (w *bits) alphabet() {
 	w.put(0, 1)
-	w.put(5, 4) // nine lengths of codes of lengths
+	w.put(5, 4) // nine code lengths of code lengths
 	for range 8 {
 		w.put(0, 3)
 	}
@@ -157,25 +157,25 @@ func (w *bits) alphabet() {
 	w.put(1, 2)
 }
 
-// lossless begins a picture of WebP's lossless sort.
-func lossless(side uint32) *bits {
+// newLosslessWebP begins a lossless WebP.
+func newLosslessWebP(side uint32) *bits {
 	w := &bits{}
 	w.put(0x2f, 8)
 	w.put(side-1, 14)
 	w.put(side-1, 14)
 	w.put(0, 4) // no alpha, version 0
-	w.put(0, 1) // nothing transformed
-	w.put(0, 1) // no cache of colours
+	w.put(0, 1) // no transforms
+	w.put(0, 1) // no colour cache
 	return w
 }
 
-// webpOfGroups is a picture of 64 by 64 that has as many groups of tables.
+// webpOfGroups returns a picture of 64 by 64 with so many groups of tables.
 func webpOfGroups(groups int, large bool) []byte {
-	w := lossless(64)
-	w.put(1, 1) // groups, chosen by a picture of their own, which has one colour
+	w := newLosslessWebP(64)
+	w.put(1, 1) // groups, selected by an entropy image of one colour
 	w.put(0, 3)
 	w.put(0, 1)
-	last := uint32(groups - 1) //nolint:gosec // a test's
+	last := uint32(groups - 1) //nolint:gosec // test data
 	w.symbol(last & 255)
 	w.symbol(last >> 8)
 	for range 3 {
@@ -196,9 +196,9 @@ func webpOfGroups(groups int, large bool) []byte {
 	return chunks("VP8L", w.b)
 }
 
-// webpOnCanvas is a picture whose canvas says another size.
+// webpOnCanvas returns a picture whose canvas has another size.
 func webpOnCanvas(side uint32, canvas byte) []byte {
-	w := lossless(side)
+	w := newLosslessWebP(side)
 	w.put(0, 1)
 	for range 5 {
 		w.none()
@@ -207,7 +207,7 @@ func webpOnCanvas(side uint32, canvas byte) []byte {
 	return chunks("VP8X", []byte{0, 0, 0, 0, canvas - 1, 0, 0, canvas - 1, 0, 0}, "VP8L", w.b)
 }
 
-// chunks puts names and contents together into a file.
+// chunks returns a WebP of names and contents.
 func chunks(all ...any) []byte {
 	var body []byte
 	for _, part := range all {
@@ -215,20 +215,19 @@ func chunks(all ...any) []byte {
 		case string:
 			body = append(body, p...)
 		case []byte:
-			body = append(binary.LittleEndian.AppendUint32(body, uint32(len(p))), p...) //nolint:gosec // a test's
+			body = append(binary.LittleEndian.AppendUint32(body, uint32(len(p))), p...) //nolint:gosec // test data
 			if len(p)%2 == 1 {
 				body = append(body, 0)
 			}
 		}
 	}
-	return append(append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body)+4)), "WEBP"...), body...) //nolint:gosec // a test's
+	return append(append(binary.LittleEndian.AppendUint32([]byte("RIFF"), uint32(len(body)+4)), "WEBP"...), body...) //nolint:gosec // test data
 }
 
-// pngRow is a whole PNG of one row.
+// pngRow returns a complete PNG of one row.
 func pngRow(width int) []byte { return pngOf(image.NewGray(image.Rect(0, 0, width, 1))) }
 
-// jpegOfScans is a black picture in so many scans, all of which go over all components,
-// whose names say what they are.
+// jpegOfScans returns a black picture of so many scans over all components, with the given names.
 func jpegOfScans(w, h int, components string, scans int) []byte {
 	var b bytes.Buffer
 	n := len(components)

@@ -7,10 +7,10 @@ import (
 	"math"
 )
 
-// A curve returns how much light a value of a file is, both from 0 to 1.
+// A curve maps a value of a file to light, both from 0 to 1.
 type curve func(float64) float64
 
-// A matrix changes colours that are measured in light.
+// A matrix converts colours in linear light.
 type matrix [3][3]float64
 
 func (m matrix) times(v [3]float64) (to [3]float64) {
@@ -20,7 +20,7 @@ func (m matrix) times(v [3]float64) (to [3]float64) {
 	return to
 }
 
-// after returns the matrix that does what other does and then what m does.
+// after returns the matrix that applies other, and then m.
 func (m matrix) after(other matrix) (to matrix) {
 	for column := range 3 {
 		v := m.times([3]float64{other[0][column], other[1][column], other[2][column]})
@@ -31,7 +31,7 @@ func (m matrix) after(other matrix) (to matrix) {
 	return to
 }
 
-// inverse returns the inverse of a matrix; ok is false if it has none.
+// inverse returns the inverse of a matrix. ok is false if it has none.
 func (m matrix) inverse() (to matrix, ok bool) {
 	minor := func(row, column int) float64 {
 		r1, r2, c1, c2 := (row+1)%3, (row+2)%3, (column+1)%3, (column+2)%3
@@ -49,8 +49,8 @@ func (m matrix) inverse() (to matrix, ok bool) {
 	return to, true
 }
 
-// A colorSpace says what the values of a picture mean: how much light, in colours of the
-// profile connection space, whose white is D50.
+// A colorSpace defines the values of a picture as light, in colours of the profile connection
+// space, whose white is D50.
 type colorSpace struct {
 	curves [3]curve
 	toXYZ  matrix
@@ -58,11 +58,11 @@ type colorSpace struct {
 
 func whiteD50() [3]float64 { return [3]float64{0.9642, 1, 0.8249} }
 
-// grayToXYZ makes grey of three equal values.
+// grayToXYZ returns the matrix that makes grey of three equal values.
 func grayToXYZ() matrix { return srgbPrimaries().mustXYZ() }
 
-// adaptation returns the matrix that changes colours as the eye does that adapts from one
-// white to another (Bradford).
+// adaptation returns the matrix that adapts colours from one white to another, like the eye
+// (Bradford).
 func adaptation(from, to [3]float64) matrix {
 	cone := matrix{{0.8951, 0.2664, -0.1614}, {-0.7502, 1.7135, 0.0367}, {0.0389, -0.0685, 1.0296}}
 	back, _ := cone.inverse()
@@ -70,19 +70,19 @@ func adaptation(from, to [3]float64) matrix {
 	return back.after(matrix{{b[0] / a[0]}, {0, b[1] / a[1]}, {0, 0, b[2] / a[2]}}).after(cone)
 }
 
-// primaries are chromaticities, x and y, of red, green, blue and white.
+// primaries are the chromaticities, x and y, of red, green, blue and white.
 type primaries [4][2]float64
 
 func srgbPrimaries() primaries {
 	return primaries{{0.64, 0.33}, {0.30, 0.60}, {0.15, 0.06}, {0.3127, 0.3290}}
 }
 
-// toXYZ returns the matrix from light of these colours to XYZ, adapted to D50; ok is false
-// if these are no colours.
+// toXYZ returns the matrix from light of these colours to XYZ, adapted to D50. ok is false if
+// they are invalid.
 func (p primaries) toXYZ() (m matrix, ok bool) {
 	xyz := func(c [2]float64) [3]float64 { return [3]float64{c[0] / c[1], 1, (1 - c[0] - c[1]) / c[1]} }
 	for i, c := range p {
-		if c[0] < 0 || c[1] < 0.001 || c[0]+c[1] > 1.001 { // blue of some spaces lies at the edge
+		if c[0] < 0 || c[1] < 0.001 || c[0]+c[1] > 1.001 { // the blue of some spaces is at the limit
 			return m, false
 		}
 		if i < 3 {
@@ -120,8 +120,8 @@ func srgbFromLight(v float64) float64 {
 	return 1.055*math.Pow(v, 1/2.4) - 0.055
 }
 
-// cicpSpace returns the space that a cICP chunk names by numbers of ITU-T H.273. It knows
-// those of pictures with a usual range of brightness.
+// cicpSpace returns the space of a cICP chunk, which contains numbers of ITU-T H.273. It supports
+// those of standard dynamic range.
 func cicpSpace(chunk []byte) (space colorSpace, ok bool) {
 	if len(chunk) != 4 || chunk[2] != 0 || chunk[3] != 1 { // RGB, full range
 		return space, false
@@ -152,8 +152,8 @@ func rec709ToLight(v float64) float64 {
 	return math.Pow((v+0.099)/1.099, 1/0.45)
 }
 
-// pngSpace returns the space of gAMA and cHRM chunks. What one of them leaves open, or says
-// of sRGB as nearly as it can, is as in sRGB.
+// pngSpace returns the space of gAMA and cHRM chunks. Missing values, and values near those of
+// sRGB, are those of sRGB.
 func pngSpace(gama, chrm []byte) (space colorSpace, ok bool) {
 	const unit = 100_000
 	light, colors := curve(srgbToLight), srgbPrimaries()
@@ -180,19 +180,19 @@ func pngSpace(gama, chrm []byte) (space colorSpace, ok bool) {
 	return colorSpace{curves: [3]curve{light, light, light}, toXYZ: toXYZ}, ok
 }
 
-// A transform converts colours to sRGB. What sRGB does not have becomes the nearest value of
-// each channel (relative colorimetric, clipped).
+// A transform converts colours to sRGB. Colours outside sRGB are clipped per channel (relative
+// colorimetric).
 type transform struct {
 	space  colorSpace
-	matrix [3][3]float32   // light in the colours of the space to light in those of sRGB
-	light  [3][256]float32 // by value
-	encode []uint8         // value of sRGB, by light in steps of 1/(len-1)
+	matrix [3][3]float32   // light in the space to light in sRGB
+	light  [3][256]float32 // light by value
+	encode []uint8         // sRGB value by light, in steps of 1/(len-1)
 }
 
-const lightSteps = 1 << 14 // the darkest step of 8 bits is five of these
+const lightSteps = 1 << 14 // the darkest step of 8 bits has five of these
 
-// transform returns how to convert from a space to sRGB, or nil if that changes no colour by
-// more than one step.
+// transform returns the conversion from a space to sRGB, or nil if it changes no colour by more
+// than one step.
 func (s colorSpace) transform() *transform {
 	fromXYZ, _ := srgbPrimaries().mustXYZ().inverse()
 	m := fromXYZ.after(s.toXYZ)
@@ -214,7 +214,7 @@ func (s colorSpace) transform() *transform {
 	return t
 }
 
-// light returns how much light a value is, and a number for all that curves may return.
+// light returns the light of a value. It is a number from 0 to 1 whatever the curve returns.
 func (s colorSpace) light(channel int, v float64) float32 {
 	light := s.curves[channel](v)
 	if math.IsNaN(light) {
@@ -224,7 +224,7 @@ func (s colorSpace) light(channel int, v float64) float32 {
 }
 
 func (t *transform) changesNothing() bool {
-	const step = 17 // so that both black and white are among them
+	const step = 17 // includes black and white
 	for r := 0; r < 256; r += step {
 		for g := 0; g < 256; g += step {
 			for b := 0; b < 256; b += step {
@@ -240,7 +240,7 @@ func (t *transform) changesNothing() bool {
 	return true
 }
 
-// convert returns the values in sRGB of light in the colours of the space.
+// convert returns the sRGB values of light in the space.
 func (t *transform) convert(r, g, b float32) (to [3]uint8) {
 	for i := range to {
 		row := &t.matrix[i]
@@ -250,10 +250,10 @@ func (t *transform) convert(r, g, b float32) (to [3]uint8) {
 	return to
 }
 
-// apply converts a picture.
+// apply converts a picture in place.
 func (t *transform) apply(img *image.RGBA) {
 	var from [4]uint8
-	var to [3]uint8 // what from is converted to
+	var to [3]uint8 // converted from
 	for y := range img.Rect.Dy() {
 		row := img.Pix[y*img.Stride:][:4*img.Rect.Dx()]
 		for i := 0; i < len(row); i += 4 {
@@ -265,7 +265,7 @@ func (t *transform) apply(img *image.RGBA) {
 				from = this
 				c := this
 				if this[3] < 255 {
-					n := color.NRGBAModel.Convert(color.RGBA{R: p[0], G: p[1], B: p[2], A: p[3]}).(color.NRGBA) //nolint:forcetypeassert // it is its model
+					n := color.NRGBAModel.Convert(color.RGBA{R: p[0], G: p[1], B: p[2], A: p[3]}).(color.NRGBA) //nolint:forcetypeassert // the type of the model
 					c = [4]uint8{n.R, n.G, n.B, n.A}
 				}
 				to = t.convert(t.light[0][c[0]], t.light[1][c[1]], t.light[2][c[2]])
@@ -277,8 +277,8 @@ func (t *transform) apply(img *image.RGBA) {
 	}
 }
 
-// deepColors is a picture of 16 bits a channel, converted to sRGB before it has 8: what
-// means light itself has all its dark colours in a few of these.
+// deepColors is a picture with 16 bits per channel that converts to sRGB before the reduction to
+// 8 bits. Otherwise linear spaces would lose their dark colours.
 type deepColors struct {
 	image.RGBA64Image
 	t     *transform

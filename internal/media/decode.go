@@ -15,33 +15,33 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
-// Bounds of a picture that is sent.
+// Limits of an upload.
 const (
 	MaxBytes      = 10 << 20
 	MaxPixels     = 24_000_000
 	MaxPixelsDeep = 12_000_000 // with 16 bits a channel
-	MaxSide       = 30_000     // pixels: decoders hold some rows beside the picture
+	MaxSide       = 30_000     // pixels: decoders also hold some rows
 
-	// maxMemory is what decoding one picture may take, in bytes. The process has 256 MB,
-	// at rest it takes 75. What MaxPixels allows fits, but for progressive JPEGs of more
-	// than 20 megapixels, whose coefficients lie in memory until the last scan, and for those
-	// in other colours than cameras write (CMYK 18, RGB 21 megapixels).
+	// maxMemory limits decoding one picture, in bytes. The process has 256 MB and uses 75 at
+	// rest. All pictures within MaxPixels fit, except for progressive JPEGs above 20 megapixels,
+	// whose coefficients stay in memory until the last scan, and JPEGs in other colour models
+	// (CMYK above 18, RGB above 21 megapixels).
 	maxMemory = 144 << 20
-	// Each scan of a JPEG may go over all its pixels, and costs a file a few bytes. Encoders
-	// make ten or so where it is progressive, else one for each component at most.
+	// Each scan of a JPEG takes a few bytes in the file, but may process all pixels. Encoders
+	// write about ten scans in progressive files, in others at most one per component.
 	maxScans      = 40
 	maxScanned    = 400_000_000 // pixels, over all scans
 	maxPlainScans = 4
-	decodeTime    = 5 * time.Second // what 24 megapixels take seven times
+	decodeTimeout = 5 * time.Second // seven times the time for 24 megapixels
 
-	// tidyFrom is from how many bytes of pixels on a picture is made room for, see makeRoom.
-	tidyFrom = 8 << 20
+	// largePicture is the size in bytes of pixels from which on freeMemory runs.
+	largePicture = 8 << 20
 
-	slotPatience = 3 * time.Second
+	slotTimeout = 3 * time.Second
 )
 
-// errBusy is what somebody hears when others decode.
-var errBusy = apierror.New(apierror.Unavailable, "Too many pictures at the moment. Please try again.").WithRetryAfter(2 * time.Second)
+// errBusy is returned if the decoder is busy for too long.
+var errBusy = apierror.New(apierror.Unavailable, "We're processing too many images right now. Please try again.").WithRetryAfter(2 * time.Second)
 
 func rejected(format string, args ...any) error {
 	return apierror.Refuse(mediapath.Rejected, fmt.Sprintf(format, args...), "file")
@@ -57,26 +57,26 @@ func outcomeOf(err error) string {
 	return uploadFailed
 }
 
-// A kind is an accepted format.
-type kind struct {
+// A format is an accepted format.
+type format struct {
 	name  string
 	magic func(head []byte) bool
 	open  func(data []byte) (*source, error)
 }
 
-// A source is a file whose structure is known, and that is not decoded yet.
+// A source is a file with a known structure, before it is decoded.
 type source struct {
 	image.Config
-	bytesEach   float64                                                    // that each pixel takes while it is decoded
-	orientation int                                                        // of Exif, 1 to 8, 0 if unknown
-	colors      func() *transform                                          // nil if the picture is sRGB, or not known to be something else
-	decode      func(ctx context.Context, need int64) (image.Image, error) // need is in bytes
+	bytesEach   float64                                                    // bytes of memory per pixel while decoding
+	orientation int                                                        // Exif orientation, 1 to 8; 0 if unknown
+	colors      func() *transform                                          // conversion to sRGB; nil for sRGB and unknown spaces
+	decode      func(ctx context.Context, need int64) (image.Image, error) // need: bytes of memory
 }
 
-// kinds returns all accepted formats. They stand here and not in a register of the process,
-// which any import may add to.
-func kinds() []kind {
-	return []kind{
+// formats returns all accepted formats. It is not a registry of the process, which any import
+// could extend.
+func formats() []format {
+	return []format{
 		{"JPEG", func(head []byte) bool { return bytes.HasPrefix(head, []byte("\xff\xd8\xff")) }, openJPEG},
 		{"PNG", func(head []byte) bool { return bytes.HasPrefix(head, []byte(pngSignature)) }, openPNG},
 		{"WebP", func(head []byte) bool {
@@ -85,17 +85,17 @@ func kinds() []kind {
 	}
 }
 
-// decode makes what is kept of a file, when it is its turn.
+// decode decodes an upload and encodes it again, within the slot of the decoder.
 func (s *Service) decode(ctx context.Context, file io.ReadSeeker) (encoded, error) {
 	size, err := file.Seek(0, io.SeekEnd)
 	if err == nil && size > MaxBytes {
-		return encoded{}, rejected("A picture has at most %d MB.", MaxBytes>>20)
+		return encoded{}, rejected("This image is too large. The limit is %d MB.", MaxBytes>>20)
 	}
 	if err == nil {
 		_, err = file.Seek(0, io.SeekStart)
 	}
 	if err != nil {
-		return encoded{}, fmt.Errorf("read a picture: %w", err)
+		return encoded{}, fmt.Errorf("read picture: %w", err)
 	}
 	k, err := sniff(file)
 	if err != nil {
@@ -111,14 +111,14 @@ func (s *Service) decode(ctx context.Context, file io.ReadSeeker) (encoded, erro
 		_, err = io.ReadFull(file, data)
 	}
 	if err != nil {
-		return encoded{}, fmt.Errorf("read a picture: %w", err)
+		return encoded{}, fmt.Errorf("read picture: %w", err)
 	}
-	return k.take(ctx, data)
+	return k.process(ctx, data)
 }
 
-// enter waits for the slot.
+// enter waits for the slot. The caller calls leave when done.
 func (s *Service) enter(ctx context.Context) (leave func(), err error) {
-	patience := time.NewTimer(s.patient)
+	patience := time.NewTimer(s.slotTimeout)
 	defer patience.Stop()
 	select {
 	case s.slot <- struct{}{}:
@@ -130,54 +130,54 @@ func (s *Service) enter(ctx context.Context) (leave func(), err error) {
 	}
 }
 
-// take measures a picture, decodes it, converts it to sRGB, turns it upright and encodes it.
-func (k kind) take(ctx context.Context, data []byte) (encoded, error) {
+// process measures a picture, decodes it, converts it to sRGB, turns it upright and encodes it.
+func (k format) process(ctx context.Context, data []byte) (encoded, error) {
 	p, need, err := k.measure(data)
 	if err != nil {
 		return encoded{}, err
 	}
-	if p.Width*p.Height*4 >= tidyFrom {
-		defer makeRoom()()
+	if p.Width*p.Height*4 >= largePicture {
+		defer freeMemory()()
 	}
-	bounded, cancel := context.WithTimeout(ctx, decodeTime)
+	bounded, cancel := context.WithTimeout(ctx, decodeTimeout)
 	defer cancel()
 	img, err := p.decode(bounded, need)
 	switch {
 	case ctx.Err() != nil:
 		return encoded{}, ctx.Err()
 	case bounded.Err() != nil:
-		return encoded{}, rejected("The %s takes too long to be decoded.", k.name)
-	case errors.Is(err, errCutOff):
-		return encoded{}, rejected("The %s is cut off: most of it is missing.", k.name)
+		return encoded{}, rejected("This %s takes too long to process. Please save it in another format.", k.name)
+	case errors.Is(err, errTruncated):
+		return encoded{}, rejected("This %s is incomplete. Please upload it again.", k.name)
 	case err != nil:
 		return encoded{}, k.damaged()
 	case img.Bounds().Dx() != p.Width || img.Bounds().Dy() != p.Height:
-		return encoded{}, rejected("The %s has another size than it says.", k.name)
+		return encoded{}, rejected("This %s has a wrong size in its header. Please save it again.", k.name)
 	}
-	return encode(turn(p.shrunk(img), p.orientation))
+	return encode(orient(p.screen(img), p.orientation))
 }
 
-// shrunk returns a decoded picture in the size for screens, in sRGB.
-func (p *source) shrunk(img image.Image) *image.RGBA {
+// screen returns a decoded picture in the screen size, in sRGB.
+func (p *source) screen(img image.Image) *image.RGBA {
 	colors := p.colors()
 	if colors == nil {
-		return shrink(img, screenSize)
+		return resize(img, screenSize)
 	}
 	if fine, ok := img.(image.RGBA64Image); ok && deep(p.ColorModel) {
-		return shrink(colors.deep(fine), screenSize)
+		return resize(colors.deep(fine), screenSize)
 	}
-	screen := shrink(img, screenSize)
+	screen := resize(img, screenSize)
 	colors.apply(screen)
 	return screen
 }
 
-func (k kind) damaged() error {
-	return rejected("The %s is damaged, or of a sort that is not known here.", k.name)
+func (k format) damaged() error {
+	return rejected("This %s is damaged or not supported.", k.name)
 }
 
-// measure reads the structure of a picture, says how many bytes it takes to decode it, and
-// refuses what would take too much.
-func (k kind) measure(data []byte) (p *source, need int64, err error) {
+// measure parses a picture and returns the memory for decoding it, in bytes. It rejects pictures
+// above the limits.
+func (k format) measure(data []byte) (p *source, need int64, err error) {
 	p, err = k.open(data)
 	if _, refused := errors.AsType[apierror.UserErrors](err); refused {
 		return nil, 0, err
@@ -185,20 +185,20 @@ func (k kind) measure(data []byte) (p *source, need int64, err error) {
 	if err != nil {
 		return nil, 0, k.damaged()
 	}
-	pixels, most := int64(p.Width)*int64(p.Height), int64(MaxPixels)
+	pixels, limit := int64(p.Width)*int64(p.Height), int64(MaxPixels)
 	if deep(p.ColorModel) {
-		most = MaxPixelsDeep
+		limit = MaxPixelsDeep
 	}
 	switch {
 	case pixels <= 0:
-		return nil, 0, rejected("The %s is empty.", k.name)
+		return nil, 0, rejected("This %s is empty.", k.name)
 	case p.Width > MaxSide || p.Height > MaxSide:
-		return nil, 0, rejected("A picture has at most %d pixels on a side.", MaxSide)
-	case pixels > most:
-		return nil, 0, rejected("A picture has at most %d megapixels, %d with 16 bits a channel.", MaxPixels/1_000_000, MaxPixelsDeep/1_000_000)
+		return nil, 0, rejected("This image is too large. The limit is %d pixels per side.", MaxSide)
+	case pixels > limit:
+		return nil, 0, rejected("This image is too large. The limit is %d megapixels, or %d with 16 bits per channel.", MaxPixels/1_000_000, MaxPixelsDeep/1_000_000)
 	}
 	if need = int64(p.bytesEach * float64(pixels)); need > maxMemory {
-		return nil, 0, rejected("The %s is too large to be decoded. Save it smaller, or not progressive.", k.name)
+		return nil, 0, rejected("This %s is too large. Please save it in a smaller size, or not as progressive.", k.name)
 	}
 	return p, need, nil
 }
@@ -207,11 +207,11 @@ func deep(m color.Model) bool {
 	return m == color.RGBA64Model || m == color.NRGBA64Model || m == color.Gray16Model
 }
 
-// makeRoom has the process give back what it does not need before a large picture is
-// decoded, and the picture's memory at once after it: the garbage collector would take its
-// time, and the next one would begin beside it. In between it collects early, for as long as
-// most of what lives is a picture the others may not fill as much again with garbage.
-func makeRoom() (done func()) {
+// freeMemory returns unused memory to the system before a large picture is decoded, and the
+// memory of the picture right after it. Otherwise the next picture would begin before a garbage
+// collection. In between, the collector runs early: the picture is most of the live heap, so
+// garbage could grow to its size again.
+func freeMemory() (done func()) {
 	debug.FreeOSMemory()
 	before := debug.SetGCPercent(earlyGC)
 	return func() {
@@ -220,5 +220,5 @@ func makeRoom() (done func()) {
 	}
 }
 
-// earlyGC is after how many percent of what lives the garbage is collected meanwhile.
+// earlyGC is the GC percentage while a large picture is decoded.
 const earlyGC = 20

@@ -21,7 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
-// decoded is what is kept of a file, as whoever sees it decodes it.
+// decoded uploads a file and decodes the results.
 func decoded(t *testing.T, file []byte) (screen, small image.Image, e encoded) {
 	t.Helper()
 	e, err := bare().decode(t.Context(), bytes.NewReader(file))
@@ -43,7 +43,7 @@ func decoded(t *testing.T, file []byte) (screen, small image.Image, e encoded) {
 	return screen, small, e
 }
 
-// near says whether two colours look the same.
+// near reports whether two colours look the same.
 func near(a, b color.Color) bool {
 	ar, ag, ab, aa := a.RGBA()
 	br, bg, bb, ba := b.RGBA()
@@ -51,8 +51,7 @@ func near(a, b color.Color) bool {
 	return !off(ar, br) && !off(ag, bg) && !off(ab, bb) && !off(aa, ba)
 }
 
-// quarters says what the four quarters of a picture look like: rgbw for the one that
-// painted makes.
+// quarters returns the colours of the quarters of a picture, rbgw for that of painted.
 func quarters(img image.Image) string {
 	b := img.Bounds()
 	text := ""
@@ -70,44 +69,44 @@ func quarters(img image.Image) string {
 	return text
 }
 
-func TestAPictureIsKeptInTwoSizes(t *testing.T) {
+func TestPicturesAreStoredInTwoSizes(t *testing.T) {
 	for _, tt := range []struct {
 		name                     string
 		file                     []byte
 		screenW, screenH, sW, sH int
 		png                      bool
 	}{
-		{"a large JPEG", jpegOf(painted(2000, 1500)), 1600, 1200, 320, 240, false},
-		{"a tall PNG", pngOf(painted(450, 1800)), 400, 1600, 80, 320, false},
-		{"a small one is not made larger", pngOf(painted(20, 10)), 20, 10, 20, 10, false},
-		{"a line", pngOf(painted(20_000, 4)), 1600, 1, 320, 1, false},
+		{"large JPEG", jpegOf(painted(2000, 1500)), 1600, 1200, 320, 240, false},
+		{"tall PNG", pngOf(painted(450, 1800)), 400, 1600, 80, 320, false},
+		{"small PNG", pngOf(painted(20, 10)), 20, 10, 20, 10, false},
+		{"line", pngOf(painted(20_000, 4)), 1600, 1, 320, 1, false},
 		{"one pixel", jpegOf(painted(1, 1)), 1, 1, 1, 1, false},
-		{"a PNG one can look through", pngOf(seeThrough(painted(1700, 850))), 1600, 800, 320, 160, true},
-		{"a lossless WebP", testdata(t, "lossless.webp"), 24, 16, 24, 16, false},
-		{"a lossy WebP", testdata(t, "lossy.webp"), 24, 16, 24, 16, false},
-		{"a WebP one can look through", testdata(t, "alpha.webp"), 24, 16, 24, 16, true},
-		{"a progressive JPEG", testdata(t, "progressive.jpg"), 24, 16, 24, 16, false},
-		{"16 bits a channel", pngOf(image.NewRGBA64(image.Rect(0, 0, 40, 30))), 40, 30, 40, 30, true},
-		{"shades of grey", jpegOf(image.NewGray(image.Rect(0, 0, 40, 30))), 40, 30, 40, 30, false},
-		{"a palette", pngOf(image.NewPaletted(image.Rect(0, 0, 40, 30), []color.Color{color.Black, color.White})), 40, 30, 40, 30, false},
+		{"transparent PNG", pngOf(withTransparency(painted(1700, 850))), 1600, 800, 320, 160, true},
+		{"lossless WebP", testdata(t, "lossless.webp"), 24, 16, 24, 16, false},
+		{"lossy WebP", testdata(t, "lossy.webp"), 24, 16, 24, 16, false},
+		{"transparent WebP", testdata(t, "alpha.webp"), 24, 16, 24, 16, true},
+		{"progressive JPEG", testdata(t, "progressive.jpg"), 24, 16, 24, 16, false},
+		{"16 bits per channel", pngOf(image.NewRGBA64(image.Rect(0, 0, 40, 30))), 40, 30, 40, 30, true},
+		{"grey", jpegOf(image.NewGray(image.Rect(0, 0, 40, 30))), 40, 30, 40, 30, false},
+		{"palette", pngOf(image.NewPaletted(image.Rect(0, 0, 40, 30), []color.Color{color.Black, color.White})), 40, 30, 40, 30, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			screen, small, e := decoded(t, tt.file)
 			if got := screen.Bounds().Size(); got != image.Pt(tt.screenW, tt.screenH) || e.width != got.X || e.height != got.Y {
-				t.Errorf("the screen size is %v, said to be %d by %d", got, e.width, e.height)
+				t.Errorf("screen: got %v and size %d by %d, want %d by %d", got, e.width, e.height, tt.screenW, tt.screenH)
 			}
 			if got := small.Bounds().Size(); got != image.Pt(tt.sW, tt.sH) {
-				t.Errorf("the thumbnail has %v", got)
+				t.Errorf("thumbnail: got %v, want %d by %d", got, tt.sW, tt.sH)
 			}
 			if e.png != tt.png {
-				t.Errorf("it is a PNG: %v", e.png)
+				t.Errorf("PNG: got %v, want %v", e.png, tt.png)
 			}
 		})
 	}
 }
 
-// seeThrough lets one look through the last quarter.
-func seeThrough(img *image.NRGBA) *image.NRGBA {
+// withTransparency makes the last quarter transparent.
+func withTransparency(img *image.NRGBA) *image.NRGBA {
 	for y := img.Rect.Dy() / 2; y < img.Rect.Dy(); y++ {
 		for x := img.Rect.Dx() / 2; x < img.Rect.Dx(); x++ {
 			img.SetNRGBA(x, y, color.NRGBA{})
@@ -116,43 +115,43 @@ func seeThrough(img *image.NRGBA) *image.NRGBA {
 	return img
 }
 
-func TestASmallerPictureLooksTheSame(t *testing.T) {
+func TestResizedPicturesLookTheSame(t *testing.T) {
 	for _, size := range [][2]int{{1601, 1601}, {1703, 1234}, {301, 3301}} {
 		screen, small, _ := decoded(t, jpegOf(painted(size[0], size[1])))
 		if got := quarters(screen) + quarters(small); got != "rbgwrbgw" {
-			t.Errorf("%v looks like %s", size, got)
+			t.Errorf("%v: got %s, want rbgwrbgw", size, got)
 		}
 	}
 }
 
-func TestShrinkingTakesTheMean(t *testing.T) {
-	// A chessboard of single pixels is grey from afar, wherever one looks.
+func TestResizeTakesTheMean(t *testing.T) {
+	// A chessboard of single pixels becomes a uniform grey.
 	board := image.NewGray(image.Rect(0, 0, 1217, 811))
 	for i := range board.Pix {
 		if (i%board.Stride+i/board.Stride)%2 == 0 {
 			board.Pix[i] = 255
 		}
 	}
-	small := shrink(board, 301)
+	small := resize(board, 301)
 	for y := range small.Rect.Dy() {
 		for x := range small.Rect.Dx() {
 			if c := small.RGBAAt(x, y); c.R < 120 || c.R > 135 || c.A < 254 {
-				t.Fatalf("at %d, %d it is %v", x, y, c)
+				t.Fatalf("at %d, %d: got %v, want grey", x, y, c)
 			}
 		}
 	}
 }
 
-// exif is what a camera writes: which way it was held, and where it was.
-func exif(way uint16) []byte {
+// exif returns the Exif data of a camera: orientation and place.
+func exif(orientation uint16) []byte {
 	le := binary.LittleEndian
 	tiff := []byte("II*\x00\x08\x00\x00\x00")
 	tiff = le.AppendUint16(tiff, 2)
 	entry := func(tag, kind uint16, count, value uint32) {
 		tiff = le.AppendUint32(le.AppendUint32(le.AppendUint16(le.AppendUint16(tiff, tag), kind), count), value)
 	}
-	entry(0x0112, 3, 1, uint32(way)) // orientation
-	entry(0x8825, 4, 1, 38)          // where the GPS tags are
+	entry(0x0112, 3, 1, uint32(orientation)) // orientation
+	entry(0x8825, 4, 1, 38)                  // where the GPS tags are
 	tiff = le.AppendUint32(tiff, 0)
 	tiff = le.AppendUint16(tiff, 1)
 	entry(0x001d, 2, 11, 56) // the day, as text
@@ -160,90 +159,90 @@ func exif(way uint16) []byte {
 	return append([]byte("Exif\x00\x00"), append(tiff, "2026:11:21\x00"...)...)
 }
 
-// withSegment puts a segment behind the beginning of a JPEG.
+// withSegment inserts a segment at the beginning of a JPEG.
 func withSegment(file []byte, mark byte, body []byte) []byte {
 	head := append([]byte{0xff, 0xd8, 0xff, mark}, binary.BigEndian.AppendUint16(nil, uint16(len(body)+2))...)
 	return append(append(head, body...), file[2:]...)
 }
 
-func TestAPictureIsTurnedUpright(t *testing.T) {
+func TestPicturesAreTurnedUpright(t *testing.T) {
 	want := map[uint16]string{1: "rbgw", 2: "brwg", 3: "wgbr", 4: "gwrb", 5: "rgbw", 6: "grwb", 7: "wbgr", 8: "bwrg"}
-	for way, looks := range want {
-		screen, small, e := decoded(t, withSegment(jpegOf(painted(60, 40)), 0xe1, exif(way)))
-		if got := quarters(screen) + quarters(small); got != looks+looks {
-			t.Errorf("%d looks like %s, not %s", way, got, looks)
+	for orientation, quadrants := range want {
+		screen, small, e := decoded(t, withSegment(jpegOf(painted(60, 40)), 0xe1, exif(orientation)))
+		if got := quarters(screen) + quarters(small); got != quadrants+quadrants {
+			t.Errorf("orientation %d: got %s, want %s twice", orientation, got, quadrants)
 		}
-		if lies := way >= 5; (e.width < e.height) != lies {
-			t.Errorf("%d is %d by %d", way, e.width, e.height)
+		if turned := orientation >= 5; (e.width < e.height) != turned {
+			t.Errorf("orientation %d: got %d by %d", orientation, e.width, e.height)
 		}
 	}
-	for _, way := range []uint16{0, 9, 65535} {
-		if screen, _, _ := decoded(t, withSegment(jpegOf(painted(60, 40)), 0xe1, exif(way))); quarters(screen) != "rbgw" {
-			t.Errorf("%d is no way to hold a camera, and it was turned", way)
+	for _, orientation := range []uint16{0, 9, 65535} {
+		if screen, _, _ := decoded(t, withSegment(jpegOf(painted(60, 40)), 0xe1, exif(orientation))); quarters(screen) != "rbgw" {
+			t.Errorf("invalid orientation %d: got a turned picture", orientation)
 		}
 	}
 }
 
-func TestNothingOfAFileIsKeptButItsLooks(t *testing.T) {
+func TestMetadataIsRemoved(t *testing.T) {
 	secret := []byte("48.8584 N 2.2945 E")
 	png1 := pngOf(painted(30, 20))
 	comment := append([]byte{0, 0, 0, byte(len(secret) + 5)}, append([]byte("tEXtGPS:\x00"), secret...)...)
 	for name, file := range map[string][]byte{
-		"Exif":            withSegment(jpegOf(painted(30, 20)), 0xe1, append(exif(6), secret...)),
-		"a comment":       withSegment(jpegOf(painted(30, 20)), 0xfe, secret),
-		"behind a JPEG":   append(jpegOf(painted(30, 20)), secret...),
-		"behind a PNG":    append(pngOf(painted(30, 20)), secret...),
-		"a chunk of text": append(append(bytes.Clone(png1[:33]), withCRC(comment)...), png1[33:]...),
+		"Exif":         withSegment(jpegOf(painted(30, 20)), 0xe1, append(exif(6), secret...)),
+		"comment":      withSegment(jpegOf(painted(30, 20)), 0xfe, secret),
+		"after a JPEG": append(jpegOf(painted(30, 20)), secret...),
+		"after a PNG":  append(pngOf(painted(30, 20)), secret...),
+		"text chunk":   append(append(bytes.Clone(png1[:33]), withCRC(comment)...), png1[33:]...),
 	} {
 		_, _, e := decoded(t, file)
-		for _, kept := range [][]byte{e.screen, e.small} {
+		for _, content := range [][]byte{e.screen, e.small} {
 			for _, word := range []string{string(secret), "Exif", "2026:11:21", "GPS"} {
-				if bytes.Contains(kept, []byte(word)) {
-					t.Errorf("%s: %q is kept", name, word)
+				if bytes.Contains(content, []byte(word)) {
+					t.Errorf("%s: got %q in the result", name, word)
 				}
 			}
 		}
 	}
 }
 
-func TestATooLargePictureIsRefusedBeforeItIsDecoded(t *testing.T) {
+func TestLargePicturesAreRejectedBeforeDecoding(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		file []byte
 		code apierror.Code
 	}{
 		{"24 megapixels", pngHead(6000, 4000, 8, 2), ""},
-		{"a row more", pngHead(6000, 4001, 8, 2), mediapath.Rejected},
+		{"one more row", pngHead(6000, 4001, 8, 2), mediapath.Rejected},
 		{"12 megapixels of 16 bits", pngHead(4000, 3000, 16, 6), ""},
-		{"a row more", pngHead(4000, 3001, 16, 6), mediapath.Rejected},
-		{"a row more of grey", pngHead(4000, 3001, 16, 0), mediapath.Rejected},
-		{"as large as can be said", pngHead(math.MaxInt32, math.MaxInt32, 8, 2), mediapath.Rejected},
-		{"24 megapixels of a JPEG", jpegHead(0xc0, 6000, 4000, 0x11), ""},
-		{"a row more", jpegHead(0xc0, 6000, 4001, 0x11), mediapath.Rejected},
-		{"the largest JPEG", jpegHead(0xc0, 65535, 65535, 0x11), mediapath.Rejected},
+		{"one more row", pngHead(4000, 3001, 16, 6), mediapath.Rejected},
+		{"one more row, grey", pngHead(4000, 3001, 16, 0), mediapath.Rejected},
+		{"maximum in the header", pngHead(math.MaxInt32, math.MaxInt32, 8, 2), mediapath.Rejected},
+		{"JPEG of 24 megapixels", jpegHead(0xc0, 6000, 4000, 0x11), ""},
+		{"one more row", jpegHead(0xc0, 6000, 4001, 0x11), mediapath.Rejected},
+		{"maximum of a JPEG", jpegHead(0xc0, 65535, 65535, 0x11), mediapath.Rejected},
 		{"progressive, 20 megapixels", jpegHead(0xc2, 5000, 4000, 0x22), ""},
 		{"progressive, 24 megapixels", jpegHead(0xc2, 6000, 4000, 0x22), mediapath.Rejected},
 		{"interlaced, 23 megapixels", interlaced(pngHead(5750, 4000, 8, 2)), ""},
 		{"interlaced, 12 megapixels of 16 bits", interlaced(pngHead(4000, 3000, 16, 6)), ""},
-		{"progressive, every pixel in colour", jpegHead(0xc2, 4000, 3000, 0x11), mediapath.Rejected},
-		{"a side of 30 000 pixels", pngHead(30_000, 800, 8, 2), ""},
-		{"a longer one", pngHead(30_001, 8, 8, 2), mediapath.Rejected},
-		{"a higher one", pngHead(8, 30_001, 8, 2), mediapath.Rejected},
-		{"nothing", pngHead(0, 0, 8, 2), mediapath.Rejected},
+		{"progressive, without subsampling", jpegHead(0xc2, 4000, 3000, 0x11), mediapath.Rejected},
+		{"side of 30 000 pixels", pngHead(30_000, 800, 8, 2), ""},
+		{"longer side", pngHead(30_001, 8, 8, 2), mediapath.Rejected},
+		{"higher side", pngHead(8, 30_001, 8, 2), mediapath.Rejected},
+		{"empty", pngHead(0, 0, 8, 2), mediapath.Rejected},
 	} {
 		k, err := sniff(bytes.NewReader(tt.file))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, _, err = k.measure(tt.file); refusedFor(err) != tt.code || tt.code == "" && err != nil {
-			t.Errorf("%s: %v", tt.name, err)
+			t.Errorf("%s: got %v, want code %q", tt.name, err, tt.code)
 		}
 		begin := memory()
 		if _, err := bare().decode(t.Context(), bytes.NewReader(tt.file)); refusedFor(err) != mediapath.Rejected {
-			t.Errorf("%s, without its pixels: %v", tt.name, err)
+			t.Errorf("%s, without pixels: got %v, want %s", tt.name, err, mediapath.Rejected)
 		}
 		if tt.code != "" && memory()-begin > 8<<20 {
-			t.Errorf("%s: %d bytes were taken for it", tt.name, memory()-begin)
+			t.Errorf("%s: got %d bytes allocated, want at most 8 MB", tt.name, memory()-begin)
 		}
 	}
 }
@@ -254,7 +253,7 @@ func memory() uint64 {
 	return m.TotalAlloc
 }
 
-func TestAJPEGOfManyScansIsRefused(t *testing.T) {
+func TestJPEGsWithManyScansAreRejected(t *testing.T) {
 	file := testdata(t, "progressive.jpg")
 	first := bytes.Index(file, []byte{0xff, 0xda})
 	second := first + 2 + bytes.Index(file[first+2:], []byte{0xff, 0xda})
@@ -264,25 +263,25 @@ func TestAJPEGOfManyScansIsRefused(t *testing.T) {
 	}
 	f, err := parseJPEG(file)
 	if err != nil || f.scans < 5 || f.scans > 12 || !f.progressive {
-		t.Fatalf("the encoder made %+v, %v", f, err)
+		t.Fatalf("got %+v, %v, want 5 to 12 progressive scans", f, err)
 	}
 	if _, err := parseJPEG(with(maxScans - f.scans)); err != nil {
-		t.Errorf("as many as there may be: %v", err)
+		t.Errorf("at the limit: got %v, want nil", err)
 	}
 	if _, err := parseJPEG(with(maxScans - f.scans + 1)); refusedFor(err) != mediapath.Rejected {
-		t.Errorf("one more: %v", err)
+		t.Errorf("above the limit: got %v, want %s", err, mediapath.Rejected)
 	}
 	if _, err := bare().decode(t.Context(), bytes.NewReader(with(1000))); refusedFor(err) != mediapath.Rejected {
-		t.Errorf("a thousand more: %v", err)
+		t.Errorf("a thousand more: got %v, want %s", err, mediapath.Rejected)
 	}
-	// Another picture in the description of one is none of its scans.
+	// Scans inside metadata do not count.
 	inside := withSegment(file, 0xe1, bytes.Repeat([]byte{0xff, 0xda, 0, 2}, 5000))
 	if got, err := parseJPEG(inside); err != nil || got.frame != f.frame {
-		t.Errorf("inside of a segment they are counted: %+v, %v", got, err)
+		t.Errorf("in metadata: got %+v, %v, want %+v", got, err, f.frame)
 	}
 }
 
-func TestOnePictureIsDecodedAtATime(t *testing.T) {
+func TestDecoderIsExclusive(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := bare()
 		leave, err := s.enter(t.Context())
@@ -291,39 +290,39 @@ func TestOnePictureIsDecodedAtATime(t *testing.T) {
 		}
 		begin := time.Now()
 		file := pngOf(painted(4, 4))
-		if _, err := s.decode(t.Context(), bytes.NewReader(file)); apierror.KindOf(err) != apierror.Unavailable || time.Since(begin) != slotPatience {
-			t.Errorf("after %v: %v", time.Since(begin), err)
+		if _, err := s.decode(t.Context(), bytes.NewReader(file)); apierror.KindOf(err) != apierror.Unavailable || time.Since(begin) != slotTimeout {
+			t.Errorf("busy: got %v after %v, want UNAVAILABLE after %v", err, time.Since(begin), slotTimeout)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := s.decode(ctx, bytes.NewReader(file)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("who went: %v", err)
+			t.Errorf("canceled: got %v, want a timeout", err)
 		}
 		time.AfterFunc(time.Second, leave)
 		begin = time.Now()
 		if _, err := s.decode(t.Context(), bytes.NewReader(file)); err != nil || time.Since(begin) != time.Second {
-			t.Errorf("when it was free, after %v: %v", time.Since(begin), err)
+			t.Errorf("released: got %v after %v, want nil after 1s", err, time.Since(begin))
 		}
-		// What is refused by its first bytes waits for nobody.
+		// Files that are rejected by their first bytes do not wait.
 		leave, _ = s.enter(t.Context())
 		defer leave()
 		begin = time.Now()
 		if _, err := s.decode(t.Context(), strings.NewReader("<html>")); refusedFor(err) != mediapath.Rejected || time.Since(begin) != 0 {
-			t.Errorf("no picture, after %v: %v", time.Since(begin), err)
+			t.Errorf("invalid file: got %v after %v, want %s at once", err, time.Since(begin), mediapath.Rejected)
 		}
 	})
 }
 
-func TestWhoGoesStopsTheDecoder(t *testing.T) {
+func TestCanceledRequestStopsDecoder(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	k := kinds()[0]
-	if _, err := k.take(ctx, jpegOf(painted(400, 400))); !errors.Is(err, context.Canceled) {
-		t.Errorf("it went on: %v", err)
+	k := formats()[0]
+	if _, err := k.process(ctx, jpegOf(painted(400, 400))); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v, want %v", err, context.Canceled)
 	}
 }
 
-// pngHead is a PNG that has a size, and no pixels.
+// pngHead returns a PNG with a size and no pixels.
 func pngHead(w, h uint32, depth, sort byte) []byte {
 	be := binary.BigEndian
 	body := be.AppendUint32(be.AppendUint32([]byte("\x00\x00\x00\x0dIHDR"), w), h)
@@ -331,13 +330,13 @@ func pngHead(w, h uint32, depth, sort byte) []byte {
 	return append(file, withCRC([]byte("\x00\x00\x00\x00IDAT"))...)
 }
 
-// withCRC ends a chunk of a PNG.
+// withCRC appends the checksum of a PNG chunk.
 func withCRC(chunk []byte) []byte {
 	return binary.BigEndian.AppendUint32(chunk, crc(chunk[4:]))
 }
 
-// jpegHead is a JPEG that has a size, and no scan. Its first component is sampled as
-// said, the other two once.
+// jpegHead returns a JPEG with a size and no scan. Its first component has the given sampling,
+// the others 1 by 1.
 func jpegHead(mark byte, w, h uint16, sampling byte) []byte {
 	be := binary.BigEndian
 	file := []byte{0xff, 0xd8, 0xff, mark, 0, 17, 8}
@@ -362,7 +361,7 @@ func BenchmarkDecode(b *testing.B) {
 	}
 }
 
-// interlaced makes a PNG without pixels say that it has them in another order.
+// interlaced sets the interlace flag of a PNG without pixels.
 func interlaced(file []byte) []byte {
 	file[28] = 1
 	head := file[8:29]

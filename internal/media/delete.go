@@ -19,44 +19,43 @@ import (
 // An Editor is the user that deletes a picture.
 type Editor struct {
 	UserID  int64
-	IsAdmin bool // may delete the pictures of other users: an administrator
+	IsAdmin bool // may delete pictures of other users
 }
 
-// topic of the things that lose a deleted picture, in the outbox.
-const picturesDropped = "pictures-dropped"
+// droppedTopic is the outbox topic of things that lose a deleted picture.
+const droppedTopic = "pictures-dropped"
 
-// dropsAtOnce is the number of drops in one job. Each has at most 130 bytes as JSON.
-const dropsAtOnce = 100
+// dropsPerJob is the maximum of drops per job. Each takes at most 130 bytes as JSON.
+const dropsPerJob = 100
 
-// A drop is one thing that showed a deleted picture.
+// A drop is a thing that showed a deleted picture.
 type drop struct {
 	Kind  Kind   `json:"kind"`
 	Owner int64  `json:"owner"`
 	Path  string `json:"path"`
 }
 
-// OnDelete registers the function that removes a deleted picture from a thing of a kind.
-// The function may be called again for the same thing. Call OnDelete before any other
-// method.
+// OnDelete registers the function that removes a deleted picture from a thing of a kind. The
+// function may be called again for the same thing. Call OnDelete before any other method.
 func (s *Service) OnDelete(k Kind, remove func(ctx context.Context, owner int64, path string) error) {
 	s.onDelete[k] = remove
 }
 
-// Delete deletes a picture: its row and files, and its place in all things that show it.
-// When Delete returns nil, no thing can begin to show the picture. Files and places that
-// could not be removed at once are left to the outbox.
+// Delete deletes a picture: its row, its files and its uses in all things. When it returns nil,
+// no thing can begin to show the picture. The outbox repeats file deletions and removals from
+// things that fail.
 //
-// It returns a [fault.UserErrors] if there is no such picture. It returns a
-// [fault.Forbidden] for the picture of another user, and for icons of shop types. Any
-// other error means that the database failed.
+// It returns [apierror.UserErrors] if the picture does not exist. It returns an [apierror.Error]
+// of the kind Forbidden for pictures of other users and for icons of shop types. Any other error
+// means that the database failed.
 func (s *Service) Delete(ctx context.Context, by Editor, path string) error {
 	ctx, span := observe.Span(ctx, "media.Delete")
 	defer span.End()
 	name, ok := mediapath.Parse(path)
 	if !ok || name.Small {
-		return noSuchPicture()
+		return errPictureNotFound()
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // a committed deletion is finished
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout) // finish a committed deletion
 	defer cancel()
 	var drops []drop
 	var files, places []outbox.JobRef
@@ -64,7 +63,7 @@ func (s *Service) Delete(ctx context.Context, by Editor, path string) error {
 		if drops, err = deleteRow(ctx, tx, by, name); err != nil {
 			return err
 		}
-		if files, err = outbox.AddBatch(ctx, s.outbox, tx, picturesGone, name.File()); err != nil {
+		if files, err = outbox.AddBatch(ctx, s.outbox, tx, deletedTopic, name.File()); err != nil {
 			return err
 		}
 		places, err = s.addDrops(ctx, tx, drops)
@@ -78,10 +77,10 @@ func (s *Service) Delete(ctx context.Context, by Editor, path string) error {
 	return nil
 }
 
-// addDrops adds the jobs that remove a deleted picture from things.
+// addDrops adds jobs that remove a deleted picture from things.
 func (s *Service) addDrops(ctx context.Context, tx *ent.Tx, drops []drop) (jobs []outbox.JobRef, err error) {
-	for part := range slices.Chunk(drops, dropsAtOnce) {
-		job, err := s.outbox.Add(ctx, tx, picturesDropped, part)
+	for part := range slices.Chunk(drops, dropsPerJob) {
+		job, err := s.outbox.Add(ctx, tx, droppedTopic, part)
 		if err != nil {
 			return nil, err
 		}
@@ -90,41 +89,40 @@ func (s *Service) addDrops(ctx context.Context, tx *ent.Tx, drops []drop) (jobs 
 	return jobs, nil
 }
 
-func noSuchPicture() error {
-	return apierror.Refuse(apierror.NotFound, "This image does not exist.", "url")
+func errPictureNotFound() error {
+	return apierror.Refuse(apierror.NotFound, "This image doesn't exist.", "url")
 }
 
-// deleteRow deletes a picture and its uses, and returns the things that showed it. The lock
-// on the picture comes first: a thing that begins to show it commits before, or finds no
-// picture.
+// deleteRow deletes a picture and its uses, and returns the things that showed it. It locks the
+// picture first: a thing that begins to show it commits before, or finds no picture.
 func deleteRow(ctx context.Context, tx *ent.Tx, by Editor, name mediapath.Name) ([]drop, error) {
 	one := tx.Picture.Query().Where(picture.ID(name.ID))
 	one.Modify(sqldb.ForUpdate)
 	row, err := one.Only(ctx)
 	switch {
 	case ent.IsNotFound(err) || err == nil && nameOf(row) != name:
-		return nil, noSuchPicture()
+		return nil, errPictureNotFound()
 	case err != nil:
-		return nil, fmt.Errorf("select it: %w", err)
+		return nil, fmt.Errorf("select row: %w", err)
 	case !by.IsAdmin && (row.UploaderID == nil || *row.UploaderID != by.UserID):
-		return nil, apierror.New(apierror.Forbidden, "Only the user that uploaded an image may delete it.")
+		return nil, apierror.New(apierror.Forbidden, "Only the uploader can delete this image.")
 	}
 	uses, err := tx.PictureUse.Query().Where(pictureuse.PictureID(row.ID)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select its uses: %w", err)
+		return nil, fmt.Errorf("select uses: %w", err)
 	}
 	if slices.ContainsFunc(uses, func(u *ent.PictureUse) bool { return u.Kind == OfShopType }) {
-		return nil, apierror.New(apierror.Forbidden, "The icon of a shop type cannot be deleted.")
+		return nil, apierror.New(apierror.Forbidden, "The icon of a category can't be deleted.")
 	}
 	drops := make([]drop, len(uses))
 	for i, u := range uses {
 		drops[i] = drop{u.Kind, u.OwnerID, name.Path()}
 	}
 	if _, err := tx.PictureUse.Delete().Where(pictureuse.PictureID(row.ID)).Exec(ctx); err != nil {
-		return nil, fmt.Errorf("delete its uses: %w", err)
+		return nil, fmt.Errorf("delete uses: %w", err)
 	}
 	if err := tx.Picture.DeleteOneID(row.ID).Exec(ctx); err != nil {
-		return nil, fmt.Errorf("delete its row: %w", err)
+		return nil, fmt.Errorf("delete row: %w", err)
 	}
 	return drops, nil
 }

@@ -16,33 +16,33 @@ import (
 )
 
 const (
-	screenQuality = 85 // of a JPEG
+	screenQuality = 85 // JPEG quality
 	smallQuality  = 78
-	// maxPNG is how large a picture with transparent parts may become. A larger one, a
-	// photograph cut out, gets a white ground and is a JPEG.
+	// maxPNG limits the bytes of a picture with transparency. A larger one, such as a cut-out
+	// photograph, becomes a JPEG on white.
 	maxPNG = 1 << 20
 )
 
 // hashBytes is the length of the hash in a name.
 const hashBytes = 20
 
-// An encoded picture is what is kept of one.
+// An encoded picture has the two files to store.
 type encoded struct {
 	screen, small []byte
-	png           bool // both are; else they are JPEGs
-	width, height int  // pixels of the screen size
+	png           bool // format of both files: PNG, else JPEG
+	width, height int  // pixels in the screen size
 }
 
-// hash names the picture by its content.
+// hash returns the hash of the content, in hexadecimal.
 func (e encoded) hash() string {
 	sum := sha256.Sum256(e.screen)
 	return hex.EncodeToString(sum[:hashBytes])
 }
 
-// encode encodes a picture that has the size for screens.
+// encode encodes a picture in the screen size.
 func encode(screen *image.RGBA) (e encoded, err error) {
 	e.width, e.height = screen.Rect.Dx(), screen.Rect.Dy()
-	small := shrink(screen, smallSize)
+	small := resize(screen, smallSize)
 	if !screen.Opaque() {
 		e.png = true
 		if e.screen, err = asPNG(screen); err == nil {
@@ -51,7 +51,7 @@ func encode(screen *image.RGBA) (e encoded, err error) {
 		if err != nil || len(e.screen) <= maxPNG {
 			return e, err
 		}
-		e.png, screen, small = false, grounded(screen), grounded(small)
+		e.png, screen, small = false, onWhite(screen), onWhite(small)
 	}
 	if e.screen, err = asJPEG(screen, screenQuality); err == nil {
 		e.small, err = asJPEG(small, smallQuality)
@@ -66,7 +66,7 @@ func encodeAll(drawn []image.Image) ([]encoded, error) {
 	each.SetLimit(runtime.GOMAXPROCS(0))
 	for i, img := range drawn {
 		each.Go(func() (err error) {
-			made[i], err = encode(shrink(img, screenSize))
+			made[i], err = encode(resize(img, screenSize))
 			return err
 		})
 	}
@@ -76,7 +76,7 @@ func encodeAll(drawn []image.Image) ([]encoded, error) {
 func asPNG(img image.Image) ([]byte, error) {
 	var b bytes.Buffer
 	if err := png.Encode(&b, img); err != nil {
-		return nil, fmt.Errorf("encode a PNG: %w", err)
+		return nil, fmt.Errorf("encode PNG: %w", err)
 	}
 	return b.Bytes(), nil
 }
@@ -84,13 +84,13 @@ func asPNG(img image.Image) ([]byte, error) {
 func asJPEG(img image.Image, quality int) ([]byte, error) {
 	var b bytes.Buffer
 	if err := jpeg.Encode(&b, img, &jpeg.Options{Quality: quality}); err != nil {
-		return nil, fmt.Errorf("encode a JPEG: %w", err)
+		return nil, fmt.Errorf("encode JPEG: %w", err)
 	}
 	return b.Bytes(), nil
 }
 
-// grounded is a picture on white.
-func grounded(img *image.RGBA) *image.RGBA {
+// onWhite returns a picture on a white background.
+func onWhite(img *image.RGBA) *image.RGBA {
 	on := image.NewRGBA(img.Rect)
 	draw.Draw(on, on.Rect, image.NewUniform(color.White), image.Point{}, draw.Src)
 	draw.Draw(on, on.Rect, img, image.Point{}, draw.Over)

@@ -5,12 +5,11 @@ import (
 	"encoding/binary"
 )
 
-// exifOrientation returns the Orientation of Exif data, 1 to 8, or 0 if there is none that
-// can be read. The data may begin with the identifier that JPEG puts before it; PNG and
-// WebP have it without.
+// exifOrientation returns the Orientation of Exif data, 1 to 8, or 0 if it cannot be read. The
+// data may begin with the identifier of JPEG; PNG and WebP omit it.
 //
-// Only the first directory is read, entry by entry, up to the end of the data. Entries that
-// are broken, or that say there are more of them than there are, hide no other entry.
+// It reads the first directory only, entry by entry, up to the end of the data. Broken entries
+// and wrong counts do not hide other entries.
 func exifOrientation(data []byte) int {
 	const (
 		header      = 8  // byte order, 42, offset of the first directory
@@ -47,8 +46,7 @@ func exifOrientation(data []byte) int {
 	return 0
 }
 
-// exifInteger returns the value of an entry that holds one integer, of any size and sign,
-// else 0.
+// exifInteger returns the value of an entry with one integer, of any size and sign, else 0.
 func exifInteger(entry []byte, order binary.ByteOrder) int {
 	if order.Uint32(entry[4:]) > 1 {
 		return 0

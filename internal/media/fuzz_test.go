@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
-// seeds adds pictures of all kinds, whole and damaged.
+// seeds adds valid and damaged pictures of all formats.
 func seeds(f *testing.F) {
 	f.Helper()
 	for _, pattern := range []string{"testdata/*.webp", "testdata/*.jpg", "../app/testdata/hostile/*"} {
@@ -56,7 +56,7 @@ func testdataWebP(f *testing.F) []byte {
 	return content
 }
 
-// FuzzUpload takes files through all that an upload goes through.
+// FuzzUpload decodes uploads.
 func FuzzUpload(f *testing.F) {
 	seeds(f)
 	f.Fuzz(func(t *testing.T, file []byte) {
@@ -65,21 +65,21 @@ func FuzzUpload(f *testing.F) {
 			return
 		}
 		if p, _, err := k.measure(file); err == nil && p.Width*p.Height > 1<<14 {
-			return // a fuzzer needs many small ones
+			return // keep the fuzzer fast
 		}
 		begin := time.Now()
 		e, err := bare().decode(t.Context(), bytes.NewReader(file))
-		if took := time.Since(begin); took > decodeTime+2*time.Second {
-			t.Errorf("it took %v", took)
+		if took := time.Since(begin); took > decodeTimeout+2*time.Second {
+			t.Errorf("got %v, want at most %v", took, decodeTimeout)
 		}
 		if err != nil {
 			if refusedFor(err) != mediapath.Rejected {
-				t.Errorf("it is not refused: %v", err)
+				t.Errorf("got %v, want %s", err, mediapath.Rejected)
 			}
 			return
 		}
 		if e.width < 1 || e.height < 1 || e.width > screenSize || e.height > screenSize || len(e.screen) == 0 || len(e.small) == 0 {
-			t.Errorf("it became %d by %d, of %d and %d bytes", e.width, e.height, len(e.screen), len(e.small))
+			t.Errorf("got %d by %d, of %d and %d bytes", e.width, e.height, len(e.screen), len(e.small))
 		}
 	})
 }
@@ -92,28 +92,28 @@ func FuzzJPEG(f *testing.F) {
 			return
 		}
 		j, err := parseJPEG(file)
-		if err != nil || j.scanned(int64(j.width)*int64(j.height)) || j.width*j.height > 1<<14 {
+		if err != nil || j.tooManyScans(int64(j.width)*int64(j.height)) || j.width*j.height > 1<<14 {
 			return
 		}
 		if j.orientation < 0 || j.orientation > 8 || len(j.segments) > maxSegments || j.scans > maxScans {
-			t.Errorf("it has %d segments, %d scans, orientation %d", len(j.segments), j.scans, j.orientation)
+			t.Errorf("got %d segments, %d scans, orientation %d", len(j.segments), j.scans, j.orientation)
 		}
 		_ = j.iccProfile()
 		again, err := parseJPEG(bytes.Join(j.cleaned(), nil))
 		if err != nil || again.frame != j.frame || again.width != j.width || again.height != j.height {
-			t.Errorf("cleaned it is %+v, not %+v: %v", again, j.frame, err)
+			t.Errorf("cleaned: got %+v, %v, want %+v", again, err, j.frame)
 		}
 		img, err := j.decodeLenient(t.Context())
 		if err != nil {
-			if !errors.Is(err, errCutOff) {
+			if !errors.Is(err, errTruncated) {
 				t.Error(err)
 			}
 			return
 		}
 		if img.Bounds() != image.Rect(0, 0, j.width, j.height) {
-			t.Errorf("it is %v", img.Bounds())
+			t.Errorf("got %v, want %d by %d", img.Bounds(), j.width, j.height)
 		}
-		shrink(img, 16)
+		resize(img, 16)
 	})
 }
 
@@ -124,11 +124,11 @@ func FuzzChunks(f *testing.F) {
 		if len(file) >= len(pngSignature) {
 			if p, err := parsePNG(file); err == nil {
 				total := 0
-				for _, part := range p.kept {
+				for _, part := range p.parts {
 					total += len(part)
 				}
 				if total > len(file)+64 {
-					t.Errorf("of %d bytes %d are kept", len(file), total)
+					t.Errorf("got %d bytes, want at most %d", total, len(file)+64)
 				}
 				apply(p.colors())
 			} else if _, refused := errors.AsType[apierror.UserErrors](err); !refused {
@@ -137,19 +137,19 @@ func FuzzChunks(f *testing.F) {
 		}
 		w := parseWebP(file)
 		apply(profileTransform(w.profile, 3))
-		if way := exifOrientation(w.exif); way < 0 || way > 8 {
-			t.Errorf("its orientation is %d", way)
+		if orientation := exifOrientation(w.exif); orientation < 0 || orientation > 8 {
+			t.Errorf("got orientation %d, want 0 to 8", orientation)
 		}
 		if cleaned, err := w.cleaned(); err == nil {
 			again := parseWebP(bytes.Join(cleaned, nil))
 			if !bytes.Equal(again.lossy, w.lossy) && !bytes.Equal(again.lossless, w.lossless) {
-				t.Error("cleaned it is another picture")
+				t.Error("cleaned: got another picture")
 			}
 		}
 	})
 }
 
-// FuzzMetadata parses colour profiles and Exif, and converts colours by what it finds.
+// FuzzMetadata parses colour profiles and Exif, and converts colours with the results.
 func FuzzMetadata(f *testing.F) {
 	for _, tag := range [][]byte{srgbTag(), gammaTag(1.8), sampledTag(0, nil), sampledTag(1024, srgbToLight), formulaTag(0, 2), formulaTag(1, 2, 1, 0.1), formulaTag(2, 2, 1, 0.1, 0.1), formulaTag(4, 2, 1, 0, 1, 0.1, 0, 0)} {
 		f.Add(madeProfile{colorants: displayP3(), curve: tag, version: 2}.file())
@@ -159,8 +159,8 @@ func FuzzMetadata(f *testing.F) {
 	f.Add(exif(6)[6:])
 	f.Add([]byte("MM\x00*\x00\x00\x00\x08\x00\x01\x01\x12\x00\x03\x00\x00\x00\x01\x00\x06\x00\x00"))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		if way := exifOrientation(data); way < 0 || way > 8 {
-			t.Errorf("the orientation is %d", way)
+		if orientation := exifOrientation(data); orientation < 0 || orientation > 8 {
+			t.Errorf("got orientation %d, want 0 to 8", orientation)
 		}
 		for _, components := range []int{1, 3, 4} {
 			apply(profileTransform(data, components))

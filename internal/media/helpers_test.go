@@ -30,7 +30,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// process is one process of the room, over a folder that a test can break.
+// A process is a Service with a folder that a test can break.
 type process struct {
 	*Service
 	storetest.Process
@@ -51,12 +51,12 @@ func open(t *testing.T, on storetest.Stores, dir string) *process {
 	return p
 }
 
-var errBroken = errors.New("the disk is full")
+var errBroken = errors.New("disk is full")
 
-// breakable is a store whose writing and deleting can fail.
+// breakable is a store whose Put and Delete can fail.
 type breakable struct {
 	blob.Store
-	onPut  func() // before each Put; nil for nothing
+	onPut  func() // runs before each Put; may be nil
 	mu     sync.Mutex
 	broken bool
 }
@@ -93,12 +93,12 @@ func (b *breakable) Delete(ctx context.Context, name string) error {
 	return b.Store.Delete(ctx, name)
 }
 
-// bare is a Service that decodes, and keeps nothing.
+// bare returns a Service that decodes, without stores.
 func bare() *Service {
-	return &Service{slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, cfg: Config{Log: slog.New(slog.DiscardHandler)}}
+	return &Service{slot: make(chan struct{}, 1), now: time.Now, slotTimeout: slotTimeout, cfg: Config{Log: slog.New(slog.DiscardHandler)}}
 }
 
-// refusedFor is the code of the first reason why something was refused, "" for none.
+// refusedFor returns the first code of a refusal, or "".
 func refusedFor(err error) apierror.Code {
 	if why, ok := errors.AsType[apierror.UserErrors](err); ok {
 		return why[0].Code
@@ -106,7 +106,7 @@ func refusedFor(err error) apierror.Code {
 	return ""
 }
 
-// painted is a picture whose four quarters have colours of their own.
+// painted returns a picture of four quarters with different colours.
 func painted(w, h int) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	middle := image.Pt((w+1)/2, (h+1)/2)
@@ -119,7 +119,7 @@ func painted(w, h int) *image.NRGBA {
 	return img
 }
 
-// quarter is the colour of one: left or right, top or bottom.
+// quarter returns the colour of a quarter: left or right, top or bottom.
 func quarter(right, bottom int) color.NRGBA {
 	return [2][2]color.NRGBA{
 		{{R: 255, A: 255}, {G: 255, A: 255}},                 // left: red above green
@@ -152,12 +152,12 @@ func testdata(t *testing.T, name string) []byte {
 	return file
 }
 
-// contentOf reads a file of the store.
-func (p *process) contentOf(t *testing.T, path string) []byte {
+// content reads a file of the store.
+func (p *process) content(t *testing.T, path string) []byte {
 	t.Helper()
 	name, ok := mediapath.Parse(path)
 	if !ok {
-		t.Fatalf("%s is no picture", path)
+		t.Fatalf("invalid path %s", path)
 	}
 	f, err := p.files.Get(t.Context(), name.File())
 	if err != nil {
@@ -171,7 +171,7 @@ func (p *process) contentOf(t *testing.T, path string) []byte {
 	return content
 }
 
-// upload sends a picture that is taken.
+// upload uploads a valid picture.
 func (p *process) upload(t *testing.T, user int64, file []byte) *mediapath.Image {
 	t.Helper()
 	image, err := p.Upload(t.Context(), user, bytes.NewReader(file))
@@ -181,12 +181,12 @@ func (p *process) upload(t *testing.T, user int64, file []byte) *mediapath.Image
 	return image
 }
 
-// show records in a transaction that a thing shows pictures of any user.
+// show records that a thing shows pictures of any user.
 func (p *process) show(ctx context.Context, k Kind, owner int64, paths ...string) error {
 	return p.showBy(ctx, mediapath.Program(), k, owner, paths...)
 }
 
-// showBy is show by an editor.
+// showBy is show for an editor.
 func (p *process) showBy(ctx context.Context, by mediapath.Editor, k Kind, owner int64, paths ...string) error {
 	return ent.WithTx(ctx, p.DB, func(tx *ent.Tx) error {
 		return p.UsagesOf(k).Show(ctx, tx, map[int64]mediapath.Shown{owner: {By: by, Paths: paths}})

@@ -5,17 +5,15 @@ import (
 	"math"
 )
 
-// Colour profiles are those of ICC.1:2022, in versions 2 and 4. Profiles of a matrix and
-// three curves (displays, cameras, Adobe RGB, Display P3, ProPhoto, Rec. 2020) and of one
-// curve for grey are read. Those that need tables of several dimensions, CMYK among them,
-// are not: such a picture is converted as if it had no profile.
+// Colour profiles follow ICC.1:2022, versions 2 and 4. Supported are profiles of a matrix and three
+// curves (displays, cameras, Adobe RGB, Display P3, ProPhoto, Rec. 2020), and of one curve for grey.
+// Profiles with multi-dimensional tables, such as those for CMYK, are ignored.
 
-// maxProfile is the largest profile that is read, in bytes. Those of printers, which are the
-// largest, have two megabytes.
+// maxProfile limits profiles, in bytes. The largest ones, for printers, have two megabytes.
 const maxProfile = 4 << 20
 
-// profileTransform returns how to convert a picture of so many components to sRGB: nil if it
-// needs no conversion, or if the profile cannot be used.
+// profileTransform returns the conversion to sRGB for a picture of so many components. It is nil
+// if no conversion is necessary, or if the profile is not supported.
 func profileTransform(profile []byte, components int) *transform {
 	space, ok := parseProfile(profile, components)
 	if !ok {
@@ -24,8 +22,8 @@ func profileTransform(profile []byte, components int) *transform {
 	return space.transform()
 }
 
-// parseProfile reads a profile for a picture of so many components. A grey picture may have
-// a profile for RGB, but no other one may have one for grey.
+// parseProfile parses a profile for a picture of so many components. A grey picture may have a
+// profile for RGB, but not the other way round.
 func parseProfile(data []byte, components int) (space colorSpace, ok bool) {
 	const header, class, colors, connection, signature = 128, 12, 16, 20, 36
 	if len(data) < header+4 || len(data) > maxProfile || string(data[signature:signature+4]) != "acsp" {
@@ -49,7 +47,7 @@ func parseProfile(data []byte, components int) (space colorSpace, ok bool) {
 	return space, false
 }
 
-// profileTags returns the content of the tags of a profile that are read.
+// profileTags returns the content of the supported tags of a profile.
 func profileTags(data []byte) map[string][]byte {
 	const header, entry = 128, 12
 	tags := map[string][]byte{}
@@ -67,7 +65,7 @@ func profileTags(data []byte) map[string][]byte {
 	return tags
 }
 
-// parseMatrix reads a profile of a matrix and three curves.
+// parseMatrix parses a profile of a matrix and three curves.
 func parseMatrix(tags map[string][]byte) (space colorSpace, ok bool) {
 	for i, name := range []string{"r", "g", "b"} {
 		xyz := tags[name+"XYZ"]
@@ -81,8 +79,8 @@ func parseMatrix(tags map[string][]byte) (space colorSpace, ok bool) {
 			return space, false
 		}
 	}
-	// White is D50. That of some old profiles is what their display had instead: without
-	// adaptation they would tint all pictures.
+	// White must be D50. Some old profiles have the white of their display instead, and would tint
+	// all pictures without adaptation.
 	white := space.toXYZ.times([3]float64{1, 1, 1})
 	for _, v := range white {
 		if v < 0.2 || v > 2 {
@@ -93,12 +91,12 @@ func parseMatrix(tags map[string][]byte) (space colorSpace, ok bool) {
 	return space, true
 }
 
-// fixed reads a number with 16 bits behind its point.
+// fixed parses a signed number with 16 fractional bits.
 func fixed(data []byte) float64 {
-	return float64(int32(binary.BigEndian.Uint32(data))) / 65536 //nolint:gosec // it is signed
+	return float64(int32(binary.BigEndian.Uint32(data))) / 65536 //nolint:gosec // signed
 }
 
-// parseCurve reads a curve from a value of a file to light, both from 0 to 1.
+// parseCurve parses a curve from values of a file to light, both from 0 to 1.
 func parseCurve(tag []byte) (curve, bool) {
 	const header = 12
 	if len(tag) < header {
@@ -117,8 +115,8 @@ func parseCurve(tag []byte) (curve, bool) {
 	return nil, false
 }
 
-// sampledCurve reads a curve that is given by values at the same distance: none is a
-// straight line, one is an exponent.
+// sampledCurve parses a curve of equidistant samples. No sample means a straight line, one an
+// exponent.
 func sampledCurve(samples []byte) (curve, bool) {
 	at := func(i int) float64 { return float64(binary.BigEndian.Uint16(samples[2*i:])) }
 	switch n := len(samples) / 2; n {
@@ -136,7 +134,7 @@ func sampledCurve(samples []byte) (curve, bool) {
 	}
 }
 
-// parametricCurve reads a curve that is given by a formula (ICC.1:2022, 10.18).
+// parametricCurve parses a curve given by a formula (ICC.1:2022, 10.18).
 func parametricCurve(kind int, data []byte) (curve, bool) {
 	counts := []int{1, 3, 4, 5, 7}
 	if kind >= len(counts) || len(data) < 4*counts[kind] {

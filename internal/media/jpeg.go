@@ -12,13 +12,12 @@ import (
 	"runtime/debug"
 )
 
-// A JPEG is read in three steps. Its segments are found first: they say what decoding is
-// going to cost, which way up the picture is, and which colours it means. The decoder of
-// the standard library then gets only the segments that it needs, so that metadata,
-// garbage between segments or a missing end marker cannot fail it. Pictures that it still
-// refuses are given to the lenient decoder, see jpeg_lenient.go.
+// A JPEG is read in three steps. The first finds its segments, which give the cost of decoding, the
+// orientation and the colours. Then the decoder of the standard library gets only the segments that
+// it needs, so that metadata, garbage between segments and a missing end marker do no harm. If it
+// fails, the lenient decoder tries, see jpeg_lenient.go.
 //
-// Markers are those of ITU-T T.81, annex B.
+// Markers follow ITU-T T.81, annex B.
 const (
 	markSOF0  = 0xc0 // baseline
 	markSOF1  = 0xc1 // extended sequential
@@ -39,79 +38,78 @@ const (
 	markCOM   = 0xfe
 )
 
-// maxSegments bounds the segments that a decoder gets. Encoders write a few tables for
-// each scan.
+// maxSegments limits the segments for decoders. Encoders write a few tables per scan.
 const maxSegments = 1000
 
-// errUnsupportedJPEG is returned for a frame that no decoder here reads, as no browser
-// does: lossless, arithmetic, 12 bits.
-var errUnsupportedJPEG = errors.New("unsupported sort of JPEG")
+// errUnsupportedJPEG is returned for frames that neither this package nor browsers decode:
+// lossless, arithmetic, 12 bits.
+var errUnsupportedJPEG = errors.New("unsupported JPEG")
 
-// A jpegSegment is a marker with what follows it.
+// A jpegSegment is a marker with its data.
 type jpegSegment struct {
 	mark byte
 	body []byte // without its length
-	scan []byte // the coded data behind the header of a scan, restart markers included
+	scan []byte // the coded data after the header of a scan, including restart markers
 }
 
-// A jpegFile holds the segments of a JPEG that decoders need, and what the others say.
+// A jpegFile holds the segments of a JPEG for decoders, and the metadata of others.
 type jpegFile struct {
 	frame
 	width, height int
 	segments      []jpegSegment
-	orientation   int         // of Exif; 0 if unknown
-	icc           [256][]byte // parts of the profile, by number from 1
+	orientation   int         // Exif orientation; 0 if unknown
+	icc           [256][]byte // parts of the profile, numbered from 1
 	iccCount      int
 }
 
-// A frame is what decides how much memory and time a JPEG takes.
+// A frame holds the properties that determine the memory and time of decoding.
 type frame struct {
 	progressive    bool
 	components     int
 	jfif           bool
-	adobe          bool // there is an Adobe segment
-	adobeTransform byte // of the Adobe segment: 0 is RGB or CMYK, 1 YCbCr, 2 YCCK
-	rgb            bool // the names of the components are R, G, B
-	odd            bool // sampled in a way that becomes a picture of 4 bytes a pixel
+	adobe          bool // has an Adobe segment
+	adobeTransform byte // of the Adobe segment: 0 RGB or CMYK, 1 YCbCr, 2 YCCK
+	rgb            bool // the components are named R, G, B
+	unusual        bool // sampled so that the result has 4 bytes per pixel
 	samples        float64
 	scans          int
 }
 
-// bytesEach is what each pixel takes: its samples, and those of a progressive picture 4
-// bytes more each, until the last scan. Colours that are not YCbCr are put together in the
-// end, into 4 bytes.
+// bytesEach returns the memory per pixel: its samples; for a progressive picture 4 more bytes per
+// sample until the last scan; and 4 bytes for colours other than YCbCr, which are assembled at
+// the end.
 func (f frame) bytesEach() float64 {
 	each := f.samples
 	if f.progressive {
 		each *= 5
 	}
-	if f.components == 4 || f.odd || f.plain() {
+	if f.components == 4 || f.unusual || f.isRGB() {
 		each += 4
 	}
 	return each
 }
 
-// plain reports whether three components are RGB. A JFIF header says that they are not.
-func (f frame) plain() bool {
+// isRGB reports whether three components are RGB. A JFIF header excludes that.
+func (f frame) isRGB() bool {
 	return f.components == 3 && !f.jfif && (f.adobe && f.adobeTransform == 0 || f.rgb)
 }
 
-// scanned reports whether going over all pixels in each scan takes too long.
-func (f frame) scanned(pixels int64) bool {
+// tooManyScans reports whether processing all pixels in each scan takes too long.
+func (f frame) tooManyScans(pixels int64) bool {
 	if !f.progressive {
 		return f.scans > maxPlainScans
 	}
 	return int64(f.scans)*pixels > maxScanned
 }
 
-// openJPEG reads the segments of a JPEG.
+// openJPEG parses a JPEG.
 func openJPEG(data []byte) (*source, error) {
 	f, err := parseJPEG(data)
 	if err != nil {
 		return nil, err
 	}
-	if f.scanned(int64(f.width) * int64(f.height)) {
-		return nil, rejected("The JPEG has too many scans: %d.", f.scans)
+	if f.tooManyScans(int64(f.width) * int64(f.height)) {
+		return nil, rejected("This JPEG has too many scans: %d. Please save it again.", f.scans)
 	}
 	model := map[int]color.Model{1: color.GrayModel, 3: color.YCbCrModel, 4: color.CMYKModel}[f.components]
 	return &source{
@@ -123,9 +121,9 @@ func openJPEG(data []byte) (*source, error) {
 	}, nil
 }
 
-// parseJPEG finds the segments of a JPEG up to its end, wherever that is. Bytes between
-// segments and markers that are none are passed over. It returns an error if there is no
-// frame that can be decoded, or if there are too many scans.
+// parseJPEG finds the segments of a JPEG up to its end. It skips bytes between segments and
+// invalid markers. It returns an error if no frame can be decoded, or if there are too many
+// scans.
 func parseJPEG(data []byte) (*jpegFile, error) {
 	f := &jpegFile{}
 	for at := 2; ; {
@@ -158,8 +156,8 @@ func parseJPEG(data []byte) (*jpegFile, error) {
 	return f, nil
 }
 
-// nextMark returns the next marker from at on and where what follows it begins, or -1 if
-// there is none. A marker may have any number of 0xff before it.
+// nextMark returns the next marker from at on, and the offset after it, or -1 if there is none. A
+// marker may have any number of 0xff before it.
 func nextMark(data []byte, at int) (mark byte, next int) {
 	for {
 		i := bytes.IndexByte(data[at:], 0xff)
@@ -178,14 +176,14 @@ func nextMark(data []byte, at int) (mark byte, next int) {
 	}
 }
 
-// hasBody reports whether a marker is known to begin a segment with a length.
+// hasBody reports whether a marker begins a segment with a length.
 func hasBody(mark byte) bool {
 	return mark >= 0xc0 && (mark < markRST0 || mark > markEOI && mark <= markAPP15) || mark == markCOM
 }
 
-// scanEnd returns where the coded data of a scan end: at the next marker that begins
-// something else. Restart markers belong to the data, and so do markers that cannot stand
-// behind a scan: they are damage.
+// scanEnd returns the end of the coded data of a scan: the next marker of another segment.
+// Restart markers belong to the data. So do markers that cannot follow a scan, since they are
+// damage.
 func scanEnd(data []byte, at int) int {
 	for {
 		i := bytes.IndexByte(data[at:], 0xff)
@@ -200,8 +198,8 @@ func scanEnd(data []byte, at int) int {
 	}
 }
 
-// add keeps a segment, or reads what it says. done means that what follows belongs to
-// another picture.
+// add stores a segment, or reads its metadata. done reports that the rest belongs to another
+// picture.
 func (f *jpegFile) add(s jpegSegment) (done bool, err error) {
 	switch s.mark {
 	case markSOF0, markSOF1, markSOF2:
@@ -218,7 +216,7 @@ func (f *jpegFile) add(s jpegSegment) (done bool, err error) {
 		return false, errUnsupportedJPEG
 	case markSOS:
 		if f.scans++; f.scans > maxScans {
-			return false, rejected("The JPEG has more than %d scans.", maxScans)
+			return false, rejected("This JPEG has more than %d scans. Please save it again.", maxScans)
 		}
 	case markDHT, markDQT, markDRI:
 	case markAPP0:
@@ -227,7 +225,7 @@ func (f *jpegFile) add(s jpegSegment) (done bool, err error) {
 		}
 		f.jfif = true
 	case markAdobe:
-		const transform = 11 // where it says how colours are put
+		const transform = 11 // offset of the colour transform
 		if len(s.body) <= transform || !bytes.HasPrefix(s.body, []byte("Adobe")) || f.adobe {
 			return false, nil
 		}
@@ -237,7 +235,7 @@ func (f *jpegFile) add(s jpegSegment) (done bool, err error) {
 		return false, nil
 	}
 	if len(f.segments) == maxSegments {
-		return false, rejected("The JPEG has more than %d segments.", maxSegments)
+		return false, rejected("This JPEG has more than %d segments. Please save it again.", maxSegments)
 	}
 	f.segments = append(f.segments, s)
 	return false, nil
@@ -260,8 +258,8 @@ func (f *jpegFile) addMetadata(s jpegSegment) {
 	}
 }
 
-// iccProfile returns the colour profile, whose parts may come in any order, or nil if a
-// part is missing.
+// iccProfile returns the colour profile, whose parts may be in any order, or nil if a part is
+// missing.
 func (f *jpegFile) iccProfile() []byte {
 	if f.iccCount == 1 {
 		return f.icc[1]
@@ -276,7 +274,7 @@ func (f *jpegFile) iccProfile() []byte {
 	return whole
 }
 
-// addFrame reads the header of a frame.
+// addFrame parses the header of a frame.
 func (f *jpegFile) addFrame(s jpegSegment) error {
 	const header, each = 6, 3
 	if len(s.body) < header {
@@ -300,15 +298,15 @@ func (f *jpegFile) addFrame(s jpegSegment) error {
 	f.samples = samplesOf(wide[:n], high[:n])
 	if n == 3 {
 		_, known := subsampling(wide, high)
-		f.odd = !known
+		f.unusual = !known
 	}
 	return nil
 }
 
 const maxComponents = 4
 
-// samplesOf returns how many samples a pixel has: of a component that is sampled half as
-// often in both directions, a quarter.
+// samplesOf returns the number of samples per pixel. A component with half the samples in both
+// directions counts a quarter.
 func samplesOf(wide, high []int) float64 {
 	maxWidth, maxHeight, sum := 1, 1, 0
 	if len(wide) == 1 {
@@ -321,8 +319,7 @@ func samplesOf(wide, high []int) float64 {
 	return float64(sum) / float64(maxWidth*maxHeight)
 }
 
-// subsampling returns how often the colours of a YCbCr picture are sampled, if an
-// [image.YCbCr] can hold it.
+// subsampling returns the subsampling of a YCbCr picture, if [image.YCbCr] supports it.
 func subsampling(wide, high [maxComponents]int) (image.YCbCrSubsampleRatio, bool) {
 	if wide[1] != wide[2] || high[1] != high[2] || wide[0]%wide[1] != 0 || high[0]%high[1] != 0 {
 		return 0, false
@@ -335,23 +332,23 @@ func subsampling(wide, high [maxComponents]int) (image.YCbCrSubsampleRatio, bool
 	return ratio, ok
 }
 
-// decode decodes the picture by the standard library, or else as far as it can be decoded.
+// decode decodes with the standard library, or as much as possible with the lenient decoder.
 func (f *jpegFile) decode(ctx context.Context, need int64) (image.Image, error) {
-	img, err := jpeg.Decode(bufio.NewReader(watch(ctx, &pieces{rest: f.cleaned()}, need)))
-	if err == nil || ctx.Err() != nil || errors.Is(err, errFull) {
+	img, err := jpeg.Decode(bufio.NewReader(guard(ctx, &sliceReader{rest: f.cleaned()}, need)))
+	if err == nil || ctx.Err() != nil || errors.Is(err, errMemory) {
 		return img, err
 	}
-	if f.width*f.height*4 >= tidyFrom {
-		debug.FreeOSMemory() // what the first decoder had
+	if f.width*f.height*4 >= largePicture {
+		debug.FreeOSMemory() // memory of the first decoder
 	}
 	return f.decodeLenient(ctx)
 }
 
-// cleaned returns the file with nothing but what a decoder needs, and with an end.
+// cleaned returns a file with only the segments for a decoder, and with an end marker.
 func (f *jpegFile) cleaned() [][]byte {
 	all := [][]byte{{0xff, markSOI}}
 	for _, s := range f.segments {
-		head := binary.BigEndian.AppendUint16([]byte{0xff, s.mark}, uint16(len(s.body)+2)) //nolint:gosec // it was read from 16 bits
+		head := binary.BigEndian.AppendUint16([]byte{0xff, s.mark}, uint16(len(s.body)+2)) //nolint:gosec // from 16 bits
 		all = append(all, head, s.body, s.scan)
 	}
 	return append(all, []byte{0xff, markEOI})

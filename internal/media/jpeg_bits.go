@@ -2,13 +2,13 @@ package media
 
 import "bytes"
 
-// bitReader reads the coded data of a scan up to the next marker. Behind it all bits are
-// zero, and short is set.
+// bitReader reads the coded data of a scan up to the next marker. After it, all bits are zero and
+// short is set.
 type bitReader struct {
 	data  []byte
-	at    int    // of the next byte; never behind a marker that was not skipped
-	acc   uint64 // bits that were read ahead, the next one highest
-	n     int    // how many
+	at    int    // next byte; never after a marker that was not skipped
+	acc   uint64 // bits read ahead, next one highest
+	n     int    // number of bits in acc
 	short bool
 }
 
@@ -28,7 +28,7 @@ func (r *bitReader) fill() {
 	}
 }
 
-// take removes bits that were looked at.
+// take removes n bits.
 func (r *bitReader) take(n int) {
 	if r.n < n {
 		r.short, r.n, r.acc = true, 0, 0
@@ -51,7 +51,7 @@ func (r *bitReader) bits(n int) int {
 	return v
 }
 
-// signed reads a number whose first bit is its sign (EXTEND in T.81, F.2.2.1).
+// signed reads a number whose first bit is the sign (EXTEND in T.81, F.2.2.1).
 func (r *bitReader) signed(n int) int32 {
 	v := r.bits(n)
 	if n > 0 && v < 1<<(n-1) {
@@ -60,8 +60,8 @@ func (r *bitReader) signed(n int) int32 {
 	return int32(v) //nolint:gosec // 17 bits at most
 }
 
-// restart goes on behind a marker: it drops the bits that were read ahead, and finds the
-// next restart marker. It returns its number, or -1 if there is none.
+// restart drops the bits read ahead and moves to the next restart marker. It returns its number,
+// or -1 if there is none.
 func (r *bitReader) restart() int {
 	r.acc, r.n, r.short = 0, 0, false
 	for r.at < len(r.data) {
@@ -82,15 +82,15 @@ func (r *bitReader) restart() int {
 // huffman is a table of codes (T.81, annex C and F.2.2.3).
 type huffman struct {
 	values  []byte
-	fast    [1 << fastBits]uint16 // value << 8 | length of its code, by the next bits
-	maxCode [18]int32             // largest code of a length, -1 if there is none
-	offset  [18]int32             // added to a code of that length, where its value is
+	fast    [1 << fastBits]uint16 // value << 8 | code length, by the next bits
+	maxCode [18]int32             // largest code by length, -1 for none
+	offset  [18]int32             // plus a code of that length: index of its value
 }
 
 const fastBits = 9
 
-// newHuffman builds a table from the numbers of codes of each length and their values. It
-// returns nil if they make no table.
+// newHuffman builds a table from the number of codes per length and their values. It returns nil
+// for an invalid table.
 func newHuffman(counts, values []byte) *huffman {
 	h := &huffman{values: values}
 	code, k := int32(0), int32(0)
@@ -120,7 +120,7 @@ func newHuffman(counts, values []byte) *huffman {
 	return h
 }
 
-// symbol reads a value by its code. A code that is not in the table is 0, as for libjpeg.
+// symbol reads a value by its code. An unknown code is 0, as in libjpeg.
 func (r *bitReader) symbol(h *huffman) int {
 	if r.n < 16 {
 		r.fill()

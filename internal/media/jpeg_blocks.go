@@ -74,8 +74,8 @@ func (l *lenient) refineBand(r *bitReader, h scanHeader, c *component, b *[64]in
 	}
 }
 
-// refine reads a bit for each coefficient that is not zero, until run others were passed.
-// It returns where that is.
+// refine reads a bit for each non-zero coefficient, until it has passed run zero ones. It returns
+// the position after them.
 func refine(r *bitReader, b *[64]int16, k, to, run int, bit int16) int {
 	for ; k <= to && !r.short; k++ {
 		v := &b[unzig(k)]
@@ -97,10 +97,10 @@ func refine(r *bitReader, b *[64]int16, k, to, run int, bit int16) int {
 	return k
 }
 
-func clamp16(v int64) int16 { return int16(max(math.MinInt16, min(v, math.MaxInt16))) } //nolint:gosec // it is clamped
+func clamp16(v int64) int16 { return int16(max(math.MinInt16, min(v, math.MaxInt16))) } //nolint:gosec // clamped
 
-// put puts the samples of a block into its plane: dequantization and the inverse
-// cosine transform (T.81, A.3.3).
+// put writes the samples of a block to its plane: dequantization and inverse cosine transform
+// (T.81, A.3.3).
 func (l *lenient) put(c *component, b *[64]int16, x, y int) {
 	const block = 8
 	out := c.plane[block*(y*c.stride+x):]
@@ -135,10 +135,10 @@ func (l *lenient) put(c *component, b *[64]int16, x, y int) {
 
 func sample(v float32) byte { return byte(max(0, min(v+128.5, 255))) }
 
-// inverse is the inverse cosine transform of eight values that lie step apart: even and odd
-// ones apart, as they have the same or opposite signs in both halves of the result.
+// inverse is the inverse cosine transform of eight values with a distance of step. It separates
+// even and odd values, which have equal or opposite signs in both halves of the result.
 func inverse(in, out []float32, step int) {
-	const ( // cos(kπ/16)/2, and cos(π/4)/2 for the first one
+	const ( // cos(kπ/16)/2, and cos(π/4)/2 for the first value
 		c1, c2, c3, c4 = 0.49039264, 0.46193977, 0.41573481, 0.35355339
 		c5, c6, c7     = 0.27778512, 0.19134172, 0.09754516
 	)
@@ -158,7 +158,7 @@ func inverse(in, out []float32, step int) {
 	}
 }
 
-// unzig returns where a coefficient lies that is the k-th of the file (T.81, figure 5).
+// unzig returns the position of the k-th coefficient of the file (T.81, figure 5).
 func unzig(k int) int {
 	return int("\x00\x01\x08\x10\x09\x02\x03\x0a\x11\x18\x20\x19\x12\x0b\x04\x05\x0c\x13\x1a\x21\x28\x30\x29\x22\x1b\x14\x0d\x06\x07\x0e\x15\x1c\x23\x2a\x31\x38\x39\x32\x2b\x24\x1d\x16\x0f\x17\x1e\x25\x2c\x33\x3a\x3b\x34\x2d\x26\x1f\x27\x2e\x35\x3c\x3d\x36\x2f\x37\x3e\x3f"[k])
 }

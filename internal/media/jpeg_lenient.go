@@ -8,33 +8,32 @@ import (
 	"image/color"
 )
 
-// errCutOff is returned for a JPEG of which most is missing.
-var errCutOff = errors.New("most of the picture is missing")
+// errTruncated is returned if most of a JPEG is missing.
+var errTruncated = errors.New("most of the picture is missing")
 
-// lenient decodes what there is of a JPEG, as browsers do: data that end too early, restart
-// markers that are missing or misnumbered, tables that are broken but not used, CMYK
-// without an Adobe segment, and components sampled in any way. What is missing is grey, or
-// has less detail if the picture is progressive. It is slower than the decoder of the
-// standard library, and takes at most as much memory.
+// lenient decodes as much of a JPEG as possible, like browsers. It accepts truncated data,
+// missing and wrong restart markers, broken tables that are unused, CMYK without an Adobe
+// segment, and any sampling. Missing parts are grey, or have less detail in a progressive
+// picture. It is slower than the standard library, and takes at most as much memory.
 type lenient struct {
 	*jpegFile
 	comps            []component
-	maxWidth         int // samples in a minimum coded unit, over all components
+	maxWidth         int // maximum of samples per minimum coded unit, over all components
 	maxHeight        int
-	unitsX, unitsY   int // minimum coded units in a scan of all components
+	unitsX, unitsY   int // minimum coded units of an interleaved scan
 	quant            [4][64]float32
 	dc, ac           [4]*huffman
 	interval         int
 	eobRun           int
-	blocks, complete int // of the first pass over each component: how many, how many were there
+	blocks, complete int // blocks of the first pass over each component, and complete ones
 }
 
-// A component is one of the colours of a JPEG.
+// A component is one colour channel of a JPEG.
 type component struct {
 	id, table      byte
-	wide, high     int // samples in a minimum coded unit, in blocks
-	blocksX        int // blocks in a row, whole units
-	usedX, usedY   int // blocks that the picture needs
+	wide, high     int // blocks per minimum coded unit
+	blocksX        int // blocks per row, in whole units
+	usedX, usedY   int // blocks within the picture
 	plane          []byte
 	stride         int
 	coefficients   [][64]int16 // of a progressive picture
@@ -44,8 +43,8 @@ type component struct {
 	completeBlocks int
 }
 
-// decodeLenient decodes as much as there is. It returns [errCutOff] if that is less than
-// half of the picture.
+// decodeLenient decodes as much as possible. It returns [errTruncated] if that is less than half
+// of the picture.
 func (f *jpegFile) decodeLenient(ctx context.Context) (image.Image, error) {
 	l := &lenient{jpegFile: f}
 	for _, s := range f.segments {
@@ -72,7 +71,7 @@ func (f *jpegFile) decodeLenient(ctx context.Context) (image.Image, error) {
 		l.complete += min(c.completeBlocks, c.usedX*c.usedY)
 	}
 	if 2*l.complete < l.blocks || l.blocks == 0 {
-		return nil, errCutOff
+		return nil, errTruncated
 	}
 	if err := l.reconstruct(ctx); err != nil {
 		return nil, err
@@ -80,7 +79,7 @@ func (f *jpegFile) decodeLenient(ctx context.Context) (image.Image, error) {
 	return l.picture(), nil
 }
 
-// allocate makes room for the components.
+// allocate creates the planes of the components.
 func (l *lenient) allocate(header []byte) {
 	const first, each, block = 6, 3, 8
 	l.comps = make([]component, l.components)
@@ -89,7 +88,7 @@ func (l *lenient) allocate(header []byte) {
 		c, params := &l.comps[i], header[first+each*i:]
 		c.id, c.table = params[0], params[2]&3
 		c.wide, c.high = int(params[1]>>4), int(params[1]&0x0f)
-		if l.components == 1 { // it is not interleaved, so its factors mean nothing
+		if l.components == 1 { // not interleaved: the factors have no meaning
 			c.wide, c.high = 1, 1
 		}
 		l.maxWidth, l.maxHeight = max(l.maxWidth, c.wide), max(l.maxHeight, c.high)
@@ -113,7 +112,7 @@ func (l *lenient) allocate(header []byte) {
 
 func ceil(n, by int) int { return (n + by - 1) / by }
 
-// addQuantization reads tables as far as they are whole.
+// addQuantization parses the complete tables.
 func (l *lenient) addQuantization(body []byte) {
 	for len(body) > 0 {
 		table, size := body[0]&3, 1+int(min(body[0]>>4, 1))
@@ -131,7 +130,7 @@ func (l *lenient) addQuantization(body []byte) {
 	}
 }
 
-// addHuffman reads tables as far as they are whole.
+// addHuffman parses the complete tables.
 func (l *lenient) addHuffman(body []byte) {
 	const counts = 16
 	for len(body) > counts {
@@ -151,15 +150,14 @@ func (l *lenient) addHuffman(body []byte) {
 	}
 }
 
-// A scanHeader says what a scan adds to which components (T.81, B.2.3, and G.1.1.1).
+// A scanHeader defines the components and bits that a scan adds (T.81, B.2.3, and G.1.1.1).
 type scanHeader struct {
 	comps     []*component
 	from, to  int // coefficients, in zigzag order
-	high, low int // which bits of them
+	high, low int // bit positions
 }
 
-// header reads the header of a scan. ok is false if it makes no sense: the scan is passed
-// over.
+// header parses the header of a scan. ok is false if the scan is invalid, and skipped.
 func (l *lenient) header(body []byte) (h scanHeader, ok bool) {
 	if len(body) == 0 {
 		return h, false
@@ -196,7 +194,7 @@ func (l *lenient) header(body []byte) (h scanHeader, ok bool) {
 	return h, true
 }
 
-// scan decodes a scan, as far as it goes.
+// scan decodes a scan, as far as possible.
 func (l *lenient) scan(ctx context.Context, s jpegSegment) error {
 	h, ok := l.header(s.body)
 	if !ok {
@@ -232,13 +230,12 @@ func (l *lenient) scan(ctx context.Context, s jpegSegment) error {
 	return nil
 }
 
-// resync returns a function that finds the next restart marker, behind an interval of a
-// scan. It says how many intervals are lost, or that nothing follows.
+// resync returns a function that moves to the next restart marker of a scan. It returns the
+// number of lost intervals, or that there are no more.
 //
-// Markers are numbered from 0 to 7 and around. If there are as many as there have to be
-// their numbers do not matter: some encoders number them wrongly. Else a number that comes
-// too early means that one or two markers are missing, with the data around them, and one
-// that was there before is passed over, as for libjpeg.
+// Markers are numbered from 0 to 7, repeatedly. If their total is right, their numbers are
+// ignored, because some encoders write wrong ones. Otherwise a number one or two ahead means that
+// as many markers and intervals are missing. A number behind is skipped, as in libjpeg.
 func (l *lenient) resync(scan []byte, units int) func(*bitReader) (skipped int, ended bool) {
 	want, counter := 0, &bitReader{data: scan}
 	found := 0
@@ -271,8 +268,7 @@ func (l *lenient) resync(scan []byte, units int) func(*bitReader) (skipped int, 
 	}
 }
 
-// unit decodes a minimum coded unit: of one component a block, of several all blocks that
-// belong together.
+// unit decodes a minimum coded unit: one block of a single component, or all blocks of several.
 func (l *lenient) unit(r *bitReader, h scanHeader, x, y int) {
 	if len(h.comps) == 1 {
 		l.block(r, h, h.comps[0], x, y)
@@ -285,8 +281,7 @@ func (l *lenient) unit(r *bitReader, h scanHeader, x, y int) {
 	}
 }
 
-// block decodes a block, or what a scan adds to it. A block whose data end too early is
-// left as it is.
+// block decodes the part of a block in a scan. It leaves a truncated block unchanged.
 func (l *lenient) block(r *bitReader, h scanHeader, c *component, x, y int) {
 	var sequential [64]int16
 	b := &sequential
@@ -321,7 +316,7 @@ func (l *lenient) block(r *bitReader, h scanHeader, c *component, x, y int) {
 	}
 }
 
-// reconstruct turns the coefficients of a progressive picture into samples.
+// reconstruct computes the samples of a progressive picture from its coefficients.
 func (l *lenient) reconstruct(ctx context.Context) error {
 	if !l.progressive {
 		return nil
@@ -341,15 +336,15 @@ func (l *lenient) reconstruct(ctx context.Context) error {
 	return nil
 }
 
-// picture puts the components together.
+// picture assembles the components.
 func (l *lenient) picture() image.Image {
 	whole := image.Rect(0, 0, l.width, l.height)
 	switch {
 	case l.components == 1:
 		return &image.Gray{Pix: l.comps[0].plane, Stride: l.comps[0].stride, Rect: whole}
 	case l.components == 4:
-		return l.mixed(whole)
-	case l.plain() || l.odd:
+		return l.cmyk(whole)
+	case l.isRGB() || l.unusual:
 		return l.rgba(whole)
 	}
 	y, cb, cr := l.comps[0], l.comps[1], l.comps[2]
@@ -368,7 +363,7 @@ func (l *lenient) rgba(whole image.Rectangle) image.Image {
 		for x := range l.width {
 			p := img.Pix[y*img.Stride+4*x:][:4]
 			p[0], p[1], p[2], p[3] = l.at(&l.comps[0], x, y), l.at(&l.comps[1], x, y), l.at(&l.comps[2], x, y), 255
-			if !l.plain() {
+			if !l.isRGB() {
 				p[0], p[1], p[2] = color.YCbCrToRGB(p[0], p[1], p[2])
 			}
 		}
@@ -376,10 +371,9 @@ func (l *lenient) rgba(whole image.Rectangle) image.Image {
 	return img
 }
 
-// mixed is a CMYK picture. JPEGs have it inverted, 255 is no ink: that is how Adobe began
-// it, and how browsers read all of them. The colours of YCCK are turned into RGB, which is
-// CMY inverted once more.
-func (l *lenient) mixed(whole image.Rectangle) image.Image {
+// cmyk assembles a CMYK picture. Adobe and browsers invert CMYK in JPEGs: 255 is no ink. YCCK is
+// converted to RGB, which is inverted CMY.
+func (l *lenient) cmyk(whole image.Rectangle) image.Image {
 	img := image.NewCMYK(whole)
 	for y := range l.height {
 		for x := range l.width {

@@ -9,23 +9,23 @@ import (
 	"slices"
 )
 
-// made is a JPEG whose blocks are of one colour each, coded by tables of the simplest sort.
-// The encoder of the standard library has one sampling, and no restart markers.
+// made is a JPEG of single-colour blocks with trivial tables. The encoder of the standard library
+// supports only one sampling and no restart markers.
 type made struct {
 	w, h        int
 	parts       []madePart
 	interval    int
-	marker      func(i int) []byte // the i-th restart marker; nil is the right one
+	marker      func(i int) []byte // the i-th restart marker; default: the correct one
 	progressive bool
-	adobe       int // transform of an Adobe segment; -1 is none
+	adobe       int // transform of an Adobe segment; -1: no segment
 	jfif        bool
 	components  func(c color.RGBA) [4]byte // samples of a colour
 }
 
-// A madePart is a component: its name, how it is sampled.
+// A madePart is a component: id and sampling factors.
 type madePart struct{ id, wide, high byte }
 
-// ycc are the samples of a colour in YCbCr.
+// ycc returns a colour in YCbCr.
 func ycc(c color.RGBA) (to [4]byte) {
 	to[0], to[1], to[2] = color.RGBToYCbCr(c.R, c.G, c.B)
 	return to
@@ -33,17 +33,17 @@ func ycc(c color.RGBA) (to [4]byte) {
 
 func plainRGB(c color.RGBA) [4]byte { return [4]byte{c.R, c.G, c.B} }
 
-// inkless are the samples of a colour in CMYK as Adobe writes it: 255 is no ink.
+// inkless returns a colour in CMYK as Adobe writes it: 255 is no ink.
 func inkless(c color.RGBA) [4]byte { return [4]byte{c.R, c.G, c.B, 255} }
 
-// yccInkless are the same as YCCK: the ink of a colour, as if it were light.
+// yccInkless returns a colour in YCCK: its CMY as YCbCr.
 func yccInkless(c color.RGBA) [4]byte {
 	to := ycc(color.RGBA{255 - c.R, 255 - c.G, 255 - c.B, 255})
 	to[3] = 255
 	return to
 }
 
-// file encodes a picture whose quarters are those of painted.
+// file encodes a picture with the quarters of painted.
 func (m made) file() []byte {
 	picture := painted(m.w, m.h)
 	at := func(x, y int) color.RGBA {
@@ -77,7 +77,7 @@ func (m made) file() []byte {
 	}
 	segment(mark, frame)
 	segment(0xc4, append([]byte{0x00, 0, 0, 0, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)) // 4 bits each
-	segment(0xc4, append([]byte{0x10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0))                                     // a zero ends each block
+	segment(0xc4, append([]byte{0x10, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}, 0))                                     // a zero bit ends each block
 	if m.interval > 0 {
 		segment(0xdd, binary.BigEndian.AppendUint16(nil, uint16(m.interval)))
 	}
@@ -125,7 +125,7 @@ func (m made) code(b *bytes.Buffer, at func(x, y int) color.RGBA, maxWidth, maxH
 	w.flush()
 }
 
-// A codeWriter writes bits, the highest first, as JPEG has them.
+// A codeWriter writes bits, highest first, as in JPEG.
 type codeWriter struct {
 	to  *bytes.Buffer
 	acc uint32
@@ -175,7 +175,7 @@ func displayP3() [3][3]float64 {
 	return [3][3]float64{{0.51512, 0.24120, -0.00105}, {0.29198, 0.69225, 0.04189}, {0.15710, 0.06657, 0.78407}}
 }
 
-// file encodes a profile. Its curve is one tag that three names share, as in most profiles.
+// file encodes a profile. Three names share one curve tag, as in most profiles.
 func (p madeProfile) file() []byte {
 	be := binary.BigEndian
 	head := make([]byte, 128)
@@ -214,7 +214,7 @@ func (p madeProfile) file() []byte {
 	return file
 }
 
-// sampledTag is a curve of so many values.
+// sampledTag returns a curve of so many values.
 func sampledTag(n int, light func(float64) float64) []byte {
 	tag := binary.BigEndian.AppendUint32([]byte("curv\x00\x00\x00\x00"), uint32(n))
 	for i := range n {
@@ -223,12 +223,12 @@ func sampledTag(n int, light func(float64) float64) []byte {
 	return tag
 }
 
-// gammaTag is a curve that is an exponent.
+// gammaTag returns a curve of an exponent.
 func gammaTag(gamma float64) []byte {
 	return binary.BigEndian.AppendUint16([]byte("curv\x00\x00\x00\x00\x00\x00\x00\x01"), uint16(gamma*256+0.5))
 }
 
-// formulaTag is a parametric curve.
+// formulaTag returns a parametric curve.
 func formulaTag(kind uint16, parameters ...float64) []byte {
 	tag := binary.BigEndian.AppendUint16([]byte("para\x00\x00\x00\x00"), kind)
 	tag = append(tag, 0, 0)
@@ -238,10 +238,10 @@ func formulaTag(kind uint16, parameters ...float64) []byte {
 	return tag
 }
 
-// srgbTag is the curve of sRGB, and of Display P3.
+// srgbTag returns the curve of sRGB and Display P3.
 func srgbTag() []byte { return formulaTag(3, 2.4, 1/1.055, 0.055/1.055, 1/12.92, 0.04045) }
 
-// jpegWithProfile puts a profile into a JPEG, in parts of so many bytes.
+// jpegWithProfile inserts a profile into a JPEG, in parts of so many bytes.
 func jpegWithProfile(file, profile []byte, size int, order ...int) []byte {
 	n := ceil(len(profile), size)
 	if order == nil {
@@ -256,22 +256,22 @@ func jpegWithProfile(file, profile []byte, size int, order ...int) []byte {
 	return file
 }
 
-// pngChunk is a chunk with its checksum.
+// pngChunk returns a chunk with its checksum.
 func pngChunk(name string, content []byte) []byte {
 	chunk := binary.BigEndian.AppendUint32(nil, uint32(len(content)))
 	return withCRC(append(append(chunk, name...), content...))
 }
 
-// broken changes the checksum of a chunk.
+// broken returns a chunk with a wrong checksum.
 func broken(chunk []byte) []byte {
 	chunk = bytes.Clone(chunk)
 	chunk[len(chunk)-1] ^= 0x55
 	return chunk
 }
 
-const headEnd = 33 // where the chunks of a PNG begin that stand behind its header
+const headEnd = 33 // offset of the chunks after the header of a PNG
 
-// withChunks puts chunks behind the header of a PNG.
+// withChunks inserts chunks after the header of a PNG.
 func withChunks(file []byte, chunks ...[]byte) []byte {
 	all := bytes.Clone(file[:headEnd])
 	for _, c := range chunks {
@@ -280,7 +280,7 @@ func withChunks(file []byte, chunks ...[]byte) []byte {
 	return append(all, file[headEnd:]...)
 }
 
-// iccpChunk is a profile in a PNG.
+// iccpChunk returns a profile as a PNG chunk.
 func iccpChunk(profile []byte) []byte {
 	return pngChunk("iCCP", append([]byte("a profile\x00\x00"), deflated(profile)...))
 }
@@ -297,7 +297,7 @@ func deflated(content []byte) []byte {
 	return b.Bytes()
 }
 
-// flat is a picture of one colour.
+// flat returns a picture of one colour.
 func flat(w, h int, c color.Color) *image.NRGBA {
 	img := image.NewNRGBA(image.Rect(0, 0, w, h))
 	for y := range h {

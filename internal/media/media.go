@@ -1,17 +1,15 @@
-// Package media takes pictures from people, and from the program itself, keeps them in a
-// blob store, and serves them below /media.
+// Package media accepts pictures from users and from the program, stores them in a blob store,
+// and serves them below /media.
 //
-// Nothing of a file that was sent is kept but what it looks like. It is known by its
-// content and not by its name; it is measured before it is decoded, and decoded one at a
-// time, so that no picture takes more memory than there is; and it is encoded anew, which
-// leaves out places, cameras, comments and whatever else a file may carry.
+// It stores only the appearance of an uploaded file. The content determines the format, not the
+// name. Each picture is measured before it is decoded, and pictures are decoded one at a time, so
+// that memory suffices. Encoding it again drops places, cameras, comments and all other metadata.
 //
-// A picture has a row and two files: one for the screen and a thumbnail. Its name has a hash
-// of its user and content in it (names.go), so the content of a name never changes and may
-// be cached forever. The same picture of the same user has the same name again. Only that
-// user can show it, and delete it (delete.go). Things record the pictures that they show in
-// the transaction in which they begin to ([Usages.Show]); what nothing shows for a day is
-// collected (orphans.go).
+// A picture has a row and two files, one for the screen and a thumbnail. Its name contains a hash
+// of its user and content (names.go). So the content of a name never changes, and can be cached
+// forever. Repeated uploads by one user share a name. Only that user can show and delete the
+// picture (delete.go). Things record their pictures in the transaction that begins to show them
+// ([Usages.Show]). Pictures without a use for a day are deleted (orphans.go).
 package media
 
 import (
@@ -32,38 +30,38 @@ import (
 )
 
 const (
-	// readTimeout bounds one statement that looks.
+	// readTimeout limits one read.
 	readTimeout = 2 * time.Second
-	// writeTimeout bounds what stores a picture, its two files included.
+	// writeTimeout limits storing a picture with its two files.
 	writeTimeout = 8 * time.Second
 )
 
-// Config holds the dependencies and limits of a Service. All but PerHour are required.
+// Config holds the dependencies and limits of a [Service]. Only PerHour is optional.
 type Config struct {
 	Blobs      blob.Store
-	PerHour    int // pictures that a user may add in an hour; 0 for no limit
+	PerHour    int // uploads per user and hour; 0: no limit
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
 
-// Service answers for pictures. It is safe for concurrent use.
+// Service stores and serves pictures. It is safe for concurrent use.
 type Service struct {
-	db      *ent.Client
-	outbox  *outbox.Box
-	cfg     Config
-	turns   userQueue
-	tries   uploadAttempts
-	slot    chan struct{} // who has it decodes
-	now     func() time.Time
-	patient time.Duration // how long somebody waits for the slot
-	uploads *prometheus.CounterVec
-	gone    prometheus.Counter
+	db          *ent.Client
+	outbox      *outbox.Box
+	cfg         Config
+	queues      userQueue
+	attempts    uploadAttempts
+	slot        chan struct{} // semaphore of the decoder
+	now         func() time.Time
+	slotTimeout time.Duration // maximum wait for slot
+	uploads     *prometheus.CounterVec
+	collected   prometheus.Counter
 
-	secret   atomic.Pointer[[]byte] // of names; nil until the first upload
+	secret   atomic.Pointer[[]byte] // key of names; nil until the first upload
 	onDelete map[Kind]func(ctx context.Context, owner int64, path string) error
 }
 
-// What became of an upload, as a metric.
+// Outcomes of uploads, for the metric.
 const (
 	uploadStored   = "stored"
 	uploadRejected = "rejected"
@@ -74,36 +72,36 @@ const (
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
 func New(db *ent.Client, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
-		db: db, outbox: box, cfg: cfg, slot: make(chan struct{}, 1), now: time.Now, patient: slotPatience, onDelete: map[Kind]func(context.Context, int64, string) error{},
+		db: db, outbox: box, cfg: cfg, slot: make(chan struct{}, 1), now: time.Now, slotTimeout: slotTimeout, onDelete: map[Kind]func(context.Context, int64, string) error{},
 		uploads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_media_uploads_total", Help: "Pictures that were sent, by what became of them.",
+			Name: "tandian_media_uploads_total", Help: "Uploaded pictures by outcome.",
 		}, []string{"outcome"}),
-		gone: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tandian_media_collected_total", Help: "Pictures that nothing showed and that were deleted.",
+		collected: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tandian_media_collected_total", Help: "Deleted pictures without a use.",
 		}),
 	}
 	for _, outcome := range []string{uploadStored, uploadRejected, uploadBusy, uploadFailed} {
 		s.uploads.WithLabelValues(outcome)
 	}
-	cfg.Registerer.MustRegister(s.uploads, s.gone)
+	cfg.Registerer.MustRegister(s.uploads, s.collected)
 	s.openOutbox()
 	return s
 }
 
-// Upload takes a picture of a user, of at most [MaxBytes], and returns it as it is served.
-// The same picture of the same user is the same again.
+// Upload stores a picture of a user, of at most [MaxBytes], and returns it as it is served. The
+// same picture of the same user returns the same result.
 //
-// What is no picture, or a too large one, is a [fault.UserErrors] with
-// [mediapath.Rejected]; so is one too many in an hour, with [quota.LimitReached]. If others keep
-// the decoder busy it is a [fault.Unavailable]. Any other error means that the database or
-// the blob store failed.
+// It returns [apierror.UserErrors] with [mediapath.Rejected] for a file that is not a picture or
+// too large, and with [quota.LimitReached] above the hourly limit. It returns an [apierror.Error]
+// of the kind Unavailable if the decoder is busy. Any other error means that the database or the
+// blob store failed.
 func (s *Service) Upload(ctx context.Context, user int64, file io.ReadSeeker) (*mediapath.Image, error) {
 	ctx, span := observe.Span(ctx, "media.Upload")
 	defer span.End()
-	if err := s.mayAdd(ctx, user); err != nil {
+	if err := s.checkQuota(ctx, user); err != nil {
 		return nil, err
 	}
-	leave, err := s.turns.enter(ctx, user)
+	leave, err := s.queues.enter(ctx, user)
 	if err != nil {
 		return nil, err
 	}
@@ -113,20 +111,20 @@ func (s *Service) Upload(ctx context.Context, user int64, file io.ReadSeeker) (*
 		s.uploads.WithLabelValues(outcomeOf(err)).Inc()
 		return nil, err
 	}
-	kept, err := s.keep(ctx, &user, made)
+	stored, err := s.store(ctx, &user, made)
 	if err != nil {
 		s.uploads.WithLabelValues(uploadFailed).Inc()
 		return nil, err
 	}
 	s.uploads.WithLabelValues(uploadStored).Inc()
-	return &kept[0], nil
+	return &stored[0], nil
 }
 
-// Save keeps pictures that the program has drawn, and returns them in their order.
+// Save stores pictures that the program has drawn, and returns them in order.
 func (s *Service) Save(ctx context.Context, drawn []image.Image) ([]mediapath.Image, error) {
 	made, err := encodeAll(drawn)
 	if err != nil {
 		return nil, err
 	}
-	return s.keep(ctx, nil, made...)
+	return s.store(ctx, nil, made...)
 }

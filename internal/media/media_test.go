@@ -25,39 +25,39 @@ import (
 
 const ann, bob = int64(7), int64(8) // users
 
-func TestTheSamePictureHasTheSameName(t *testing.T) {
+func TestSamePictureHasSameName(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		dir := t.TempDir()
 		p, other := open(t, on, dir), open(t, on, dir)
 		file := jpegOf(painted(400, 200))
 		first := p.upload(t, ann, file)
 		if *first.Width != 400 || *first.Height != 200 || !mediapath.Valid(first.URL) || first.ThumbnailURL == first.URL {
-			t.Errorf("it is %+v", first)
+			t.Errorf("got %+v, want 400 by 200", first)
 		}
 		for _, again := range []*mediapath.Image{p.upload(t, ann, file), other.upload(t, ann, append(bytes.Clone(file), "and more"...))} {
 			if diff := cmp.Diff(first, again); diff != "" {
-				t.Errorf("once more it is another one: %s", diff)
+				t.Errorf("second upload (-want +got):\n%s", diff)
 			}
 		}
 		if another := p.upload(t, ann, jpegOf(painted(400, 201))); another.URL == first.URL {
-			t.Error("another one has its name")
+			t.Error("another picture has the same name")
 		}
 		for _, path := range []string{first.URL, first.ThumbnailURL} {
-			if len(p.contentOf(t, path)) == 0 {
+			if len(p.content(t, path)) == 0 {
 				t.Errorf("%s is empty", path)
 			}
 		}
 		if n := p.DB.Picture.Query().CountX(t.Context()); n != 2 {
-			t.Errorf("there are %d rows", n)
+			t.Errorf("got %d rows, want 2", n)
 		}
 	})
 }
 
-func TestManyWhoUploadTheSameGetTheSame(t *testing.T) {
+func TestConcurrentUploadsShareOneName(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		dir := t.TempDir()
 		p, other := open(t, on, dir), open(t, on, dir)
-		p.patient, other.patient = time.Minute, time.Minute
+		p.slotTimeout, other.slotTimeout = time.Minute, time.Minute
 		file := pngOf(painted(60, 40))
 		var mu sync.Mutex
 		urls := map[string]int{}
@@ -76,29 +76,29 @@ func TestManyWhoUploadTheSameGetTheSame(t *testing.T) {
 		}
 		all.Wait()
 		if len(urls) != 1 {
-			t.Errorf("they are %v", urls)
+			t.Errorf("got %v, want one URL", urls)
 		}
 	})
 }
 
-func TestAPictureThatCouldNotBeStoredIsNotThere(t *testing.T) {
+func TestUnstoredPictureIsInvisible(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		file := pngOf(painted(60, 40))
 		p.files.set(true)
 		if _, err := p.Upload(t.Context(), ann, bytes.NewReader(file)); apierror.KindOf(err) != apierror.Unavailable {
-			t.Fatalf("the disk is full: %v", err)
+			t.Fatalf("full disk: got %v, want UNAVAILABLE", err)
 		}
 		row := p.DB.Picture.Query().OnlyX(t.Context())
 		if row.Stored {
-			t.Error("it is said to be stored")
+			t.Error("row is marked as stored")
 		}
 		if err := p.show(t.Context(), OfNote, 1, nameOf(row).Path()); refusedFor(err) != mediapath.Rejected {
-			t.Errorf("a note shows it: %v", err)
+			t.Errorf("show: got %v, want %s", err, mediapath.Rejected)
 		}
 		p.files.set(false)
 		if got := p.upload(t, ann, file); got.URL != nameOf(row).Path() {
-			t.Errorf("the next time it is %s", got.URL)
+			t.Errorf("next upload: got %s, want %s", got.URL, nameOf(row).Path())
 		}
 		if err := p.show(t.Context(), OfNote, 1, nameOf(row).Path()); err != nil {
 			t.Error(err)
@@ -106,7 +106,7 @@ func TestAPictureThatCouldNotBeStoredIsNotThere(t *testing.T) {
 	})
 }
 
-// limitWait returns the time until the next upload, from the refusal of one too many.
+// limitWait returns the time until the next upload from a refusal above the limit.
 func limitWait(t *testing.T, err error) time.Duration {
 	t.Helper()
 	if refusedFor(err) != quota.LimitReached {
@@ -116,7 +116,7 @@ func limitWait(t *testing.T, err error) time.Duration {
 	return why[0].RetryAfter
 }
 
-func TestAUserAddsSoManyPicturesAnHour(t *testing.T) {
+func TestUploadsPerHourAreLimited(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		now := time.Now()
@@ -132,28 +132,28 @@ func TestAUserAddsSoManyPicturesAnHour(t *testing.T) {
 		}
 		now = now.Add(20 * time.Minute)
 		if wait := limitWait(t, add(ann, 9)); wait < 39*time.Minute || wait > 41*time.Minute {
-			t.Errorf("the third may be added in %s, want 40 minutes", wait)
+			t.Errorf("third upload: got a wait of %s, want 40 minutes", wait)
 		}
 		if err := add(bob, 9); err != nil {
-			t.Errorf("somebody else: %v", err)
+			t.Errorf("other user: got %v, want nil", err)
 		}
-		for range triesFor * p.cfg.PerHour { // what is no picture is a try
+		for range attemptsPerPicture * p.cfg.PerHour { // invalid files count as attempts
 			_, err := p.Upload(t.Context(), 9, strings.NewReader("<html>"))
 			if refusedFor(err) != mediapath.Rejected {
 				t.Fatal(err)
 			}
 		}
 		if wait := limitWait(t, add(9, 3)); wait <= 0 || wait > time.Hour {
-			t.Errorf("who has only tried may try in %s", wait)
+			t.Errorf("rejected attempts: got a wait of %s, want at most an hour", wait)
 		}
 		now = now.Add(time.Hour + time.Second)
 		if err := add(ann, 10); err != nil {
-			t.Errorf("an hour later: %v", err)
+			t.Errorf("an hour later: got %v, want nil", err)
 		}
 	})
 }
 
-func TestWhatNothingShowsIsCollectedADayLater(t *testing.T) {
+func TestUnusedPicturesAreCollectedAfterADay(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		dir := t.TempDir()
 		p := open(t, on, dir)
@@ -169,7 +169,7 @@ func TestWhatNothingShowsIsCollectedADayLater(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		// The same owner of another kind is another one.
+		// The same id of another kind is another owner.
 		if err := p.show(t.Context(), OfShop, 1); err != nil {
 			t.Fatal(err)
 		}
@@ -181,7 +181,7 @@ func TestWhatNothingShowsIsCollectedADayLater(t *testing.T) {
 		collect := func(want int) {
 			t.Helper()
 			if n, err := p.DeleteOrphans(t.Context()); err != nil || n != want {
-				t.Fatalf("%d are collected, not %d: %v", n, want, err)
+				t.Fatalf("got %d collected, %v, want %d", n, err, want)
 			}
 		}
 		now = begin.Add(Orphaned - time.Minute)
@@ -202,53 +202,53 @@ func TestWhatNothingShowsIsCollectedADayLater(t *testing.T) {
 			}
 			known, err := p.UsagesOf(OfNote).Known(t.Context(), mediapath.Program(), []string{image.URL})
 			if _, ok := known[image.URL]; ok == gone || err != nil {
-				t.Errorf("%s is known: %v, %v", name, ok, err)
+				t.Errorf("%s: got known %v, %v, want %v", name, ok, err, !gone)
 			}
 		}
-		// What is uploaded again has another name: nobody deletes it who meant the other one.
+		// A new upload has another name, so a late deletion of the old one cannot hit it.
 		if again := p.upload(t, ann, pngOf(painted(12, 5))); again.URL == of["no more"].URL {
-			t.Error("it has its old name")
+			t.Error("new upload has the old name")
 		}
 		if err := p.show(t.Context(), OfNote, 9, of["never"].URL); refusedFor(err) != mediapath.Rejected {
-			t.Errorf("what was collected is shown: %v", err)
+			t.Errorf("show a collected picture: got %v, want %s", err, mediapath.Rejected)
 		}
 	})
 }
 
-func TestAllPagesAreCollected(t *testing.T) {
+func TestCollectorReadsAllPages(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		var drawn []image.Image
-		for i := range 3 * collectAtOnce {
+		for i := range 3 * collectBatch {
 			drawn = append(drawn, image.NewGray(image.Rect(0, 0, i+1, 1)))
 		}
-		kept, err := p.Save(t.Context(), drawn)
+		saved, err := p.Save(t.Context(), drawn)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for i := 0; i < len(kept); i += 3 { // of each page some are shown
-			if err := p.show(t.Context(), OfUser, int64(i+1), kept[i].URL); err != nil {
+		for i := 0; i < len(saved); i += 3 { // some of each page are shown
+			if err := p.show(t.Context(), OfUser, int64(i+1), saved[i].URL); err != nil {
 				t.Fatal(err)
 			}
 		}
 		p.now = func() time.Time { return time.Now().Add(2 * Orphaned) }
-		if n, err := p.DeleteOrphans(t.Context()); err != nil || n != 2*collectAtOnce {
-			t.Errorf("%d are collected: %v", n, err)
+		if n, err := p.DeleteOrphans(t.Context()); err != nil || n != 2*collectBatch {
+			t.Errorf("got %d collected, %v, want %d", n, err, 2*collectBatch)
 		}
-		if n := p.DB.Picture.Query().CountX(t.Context()); n != collectAtOnce {
-			t.Errorf("%d are left", n)
+		if n := p.DB.Picture.Query().CountX(t.Context()); n != collectBatch {
+			t.Errorf("got %d rows, want %d", n, collectBatch)
 		}
 	})
 }
 
-func TestFilesThatCouldNotBeDeletedAreDeletedLater(t *testing.T) {
+func TestFailedFileDeletionsAreRetried(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		image := p.upload(t, ann, pngOf(painted(10, 5)))
 		p.now = func() time.Time { return time.Now().Add(2 * Orphaned) }
 		p.files.set(true)
 		if n, err := p.DeleteOrphans(t.Context()); err != nil || n != 1 {
-			t.Fatalf("%d are collected: %v", n, err)
+			t.Fatalf("got %d collected, %v, want 1", n, err)
 		}
 		p.box.Wait()
 		list, err := p.box.Stats(t.Context())
@@ -260,25 +260,25 @@ func TestFilesThatCouldNotBeDeletedAreDeletedLater(t *testing.T) {
 			waiting += topic.Waiting
 		}
 		if waiting != 1 {
-			t.Fatalf("%d jobs wait", waiting)
+			t.Fatalf("got %d waiting jobs, want 1", waiting)
 		}
 		p.files.set(false)
 		name, _ := mediapath.Parse(image.URL)
-		for range 2 { // it may be done twice
+		for range 2 { // it may be repeated
 			if err := p.deleteFiles(t.Context(), name.File()); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if f, err := p.files.Get(t.Context(), name.File()); err == nil {
 			_ = f.Close()
-			t.Error("the file is there")
+			t.Error("file still exists")
 		}
 	})
 }
 
-// Whoever begins to show a picture while it is collected either shows it, and it stays, or
-// is refused: there is no note whose picture is gone.
-func TestNoPictureIsCollectedThatSomebodyBeginsToShow(t *testing.T) {
+// A thing that begins to show a picture during its collection either keeps it or is refused. No note
+// loses its picture.
+func TestCollectorSparesShownPictures(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		dir := t.TempDir()
 		p, other := open(t, on, dir), open(t, on, dir)
@@ -289,14 +289,14 @@ func TestNoPictureIsCollectedThatSomebodyBeginsToShow(t *testing.T) {
 		for round := range 40 {
 			refusals += p.raceCollector(t, other, round)
 		}
-		t.Logf("%d of %d were collected before they were shown", refusals, 40*raced)
+		t.Logf("%d of %d pictures were collected before they were shown", refusals, 40*raced)
 	})
 }
 
-const raced = 4 // pictures of a round
+const raced = 4 // pictures per round
 
-// raceCollector keeps some pictures, has other show them while they are collected, and
-// returns how many were gone before.
+// raceCollector saves pictures, lets another process show them during their collection, and
+// returns how many were collected before.
 func (p *process) raceCollector(t *testing.T, other *process, round int) (refusals int) {
 	t.Helper()
 	var drawn []image.Image
@@ -305,16 +305,16 @@ func (p *process) raceCollector(t *testing.T, other *process, round int) (refusa
 	}
 	late := p.now
 	p.now = time.Now
-	kept, err := p.Save(t.Context(), drawn)
+	saved, err := p.Save(t.Context(), drawn)
 	p.now = late
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := make([]bool, len(kept))
+	shown := make([]bool, len(saved))
 	var all sync.WaitGroup
 	all.Go(func() {
-		for i := range kept {
-			switch err := other.show(t.Context(), OfNote, int64(raced*round+i+1), kept[i].URL); {
+		for i := range saved {
+			switch err := other.show(t.Context(), OfNote, int64(raced*round+i+1), saved[i].URL); {
 			case err == nil:
 				shown[i] = true
 			case refusedFor(err) == mediapath.Rejected:
@@ -330,20 +330,20 @@ func (p *process) raceCollector(t *testing.T, other *process, round int) (refusa
 		}
 	})
 	all.Wait()
-	for i, image := range kept {
+	for i, image := range saved {
 		name, _ := mediapath.Parse(image.URL)
 		f, err := p.files.Get(t.Context(), name.File())
 		if err == nil {
 			_ = f.Close()
 		}
 		if shown[i] && err != nil {
-			t.Errorf("round %d: picture %d is shown, and its file: %v", round, i, err)
+			t.Errorf("round %d: file of shown picture %d: got %v, want nil", round, i, err)
 		}
 	}
 	return refusals
 }
 
-func TestOnlyPicturesThatAreHereAreShown(t *testing.T) {
+func TestOnlyStoredPicturesAreShown(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		image := p.upload(t, ann, pngOf(painted(10, 5)))
@@ -352,35 +352,35 @@ func TestOnlyPicturesThatAreHereAreShown(t *testing.T) {
 		other.Hash = strings.Repeat("0", 40)
 		bad := map[string]string{
 			"another id": mediapath.Name{Hash: name.Hash, ID: name.ID + 1}.Path(), "another hash": other.Path(), "another format": mediapath.Name{Hash: name.Hash, ID: name.ID, PNG: true}.Path(),
-			"a thumbnail": image.ThumbnailURL, "a path of no picture": "/media/a.webp", "elsewhere": "https://example.com" + image.URL,
+			"a thumbnail": image.ThumbnailURL, "invalid path": "/media/a.webp", "other host": "https://example.com" + image.URL,
 		}
 		for what, path := range bad {
 			if err := p.show(t.Context(), OfNote, 1, image.URL, path); refusedFor(err) != mediapath.Rejected {
-				t.Errorf("%s: %v", what, err)
+				t.Errorf("%s: got %v, want %s", what, err, mediapath.Rejected)
 			}
 			known, err := p.UsagesOf(OfNote).Known(t.Context(), mediapath.Program(), []string{path, image.URL})
 			if diff := cmp.Diff(map[string]mediapath.Size{image.URL: {Width: 10, Height: 5}}, known); diff != "" || err != nil {
-				t.Errorf("%s is known: %s, %v", what, diff, err)
+				t.Errorf("%s: %v, known (-want +got):\n%s", what, err, diff)
 			}
 		}
 		if n := p.DB.PictureUse.Query().CountX(t.Context()); n != 0 {
-			t.Errorf("%d uses are written down", n)
+			t.Errorf("got %d uses, want 0", n)
 		}
 		for kind, field := range map[Kind]string{OfUser: "avatarUrl", OfShop: "images", OfNote: "images"} {
 			why, ok := errors.AsType[apierror.UserErrors](p.show(t.Context(), kind, 1, other.Path()))
 			if !ok || fmt.Sprint(why[0].Field) != "[input "+field+"]" {
-				t.Errorf("%s: %+v", kind, why)
+				t.Errorf("%s: got %+v, want field input.%s", kind, why, field)
 			}
 		}
 	})
 }
 
-func TestAPictureIsServedForEver(t *testing.T) {
+func TestServedPicturesAreImmutable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		image := p.upload(t, ann, jpegOf(painted(100, 50)))
-		glass := p.upload(t, ann, pngOf(seeThrough(painted(100, 50))))
-		ask := func(method, path string, header ...string) *httptest.ResponseRecorder {
+		transparent := p.upload(t, ann, pngOf(withTransparency(painted(100, 50))))
+		get := func(method, path string, header ...string) *httptest.ResponseRecorder {
 			q := httptest.NewRequestWithContext(t.Context(), method, path, nil)
 			for i := 0; i < len(header); i += 2 {
 				q.Header.Set(header[i], header[i+1])
@@ -389,11 +389,11 @@ func TestAPictureIsServedForEver(t *testing.T) {
 			p.ServeHTTP(w, q)
 			return w
 		}
-		for path, kind := range map[string]string{image.URL: "image/jpeg", image.ThumbnailURL: "image/jpeg", glass.URL: "image/png", glass.ThumbnailURL: "image/png"} {
-			r := ask("GET", path)
+		for path, kind := range map[string]string{image.URL: "image/jpeg", image.ThumbnailURL: "image/jpeg", transparent.URL: "image/png", transparent.ThumbnailURL: "image/png"} {
+			r := get("GET", path)
 			body := r.Body.Bytes()
-			if r.Code != 200 || !bytes.Equal(body, p.contentOf(t, path)) {
-				t.Errorf("%s: %d, %d bytes", path, r.Code, len(body))
+			if r.Code != 200 || !bytes.Equal(body, p.content(t, path)) {
+				t.Errorf("%s: got %d, %d bytes, want 200 with the file", path, r.Code, len(body))
 			}
 			want := map[string]string{
 				"Content-Type": kind, "Cache-Control": "public, max-age=31536000, immutable", "X-Content-Type-Options": "nosniff",
@@ -401,17 +401,17 @@ func TestAPictureIsServedForEver(t *testing.T) {
 			}
 			for name, value := range want {
 				if got := r.Header().Get(name); got != value {
-					t.Errorf("%s: %s is %q, not %q", path, name, got, value)
+					t.Errorf("%s: %s: got %q, want %q", path, name, got, value)
 				}
 			}
-			if again := ask("GET", path, "If-None-Match", r.Header().Get("ETag")); again.Code != 304 {
-				t.Errorf("%s: who has it gets %d", path, again.Code)
+			if again := get("GET", path, "If-None-Match", r.Header().Get("ETag")); again.Code != 304 {
+				t.Errorf("%s: cached: got %d, want 304", path, again.Code)
 			}
-			if part := ask("GET", path, "Range", "bytes=0-9"); part.Code != 206 || part.Body.Len() != 10 {
-				t.Errorf("%s: a part is %d, %d bytes", path, part.Code, part.Body.Len())
+			if part := get("GET", path, "Range", "bytes=0-9"); part.Code != 206 || part.Body.Len() != 10 {
+				t.Errorf("%s: range: got %d, %d bytes, want 206, 10", path, part.Code, part.Body.Len())
 			}
-			if head := ask("HEAD", path); head.Code != 200 || head.Header().Get("Content-Length") != fmt.Sprint(len(body)) {
-				t.Errorf("%s: HEAD is %d", path, head.Code)
+			if head := get("HEAD", path); head.Code != 200 || head.Header().Get("Content-Length") != fmt.Sprint(len(body)) {
+				t.Errorf("%s: HEAD: got %d, want 200", path, head.Code)
 			}
 		}
 		name, _ := mediapath.Parse(image.URL)
@@ -419,18 +419,18 @@ func TestAPictureIsServedForEver(t *testing.T) {
 			"/media/": 404, "/media/a.jpg": 404, "/media/..%2fapp.db": 404, "/media/%2e%2e/app.db": 404, strings.TrimSuffix(image.URL, ".jpg") + ".png": 404,
 			mediapath.Name{Hash: name.Hash, ID: name.ID + 5}.Path(): 404, image.URL + "/": 404, image.URL + "%00": 404,
 		} {
-			r := ask("GET", path)
+			r := get("GET", path)
 			if r.Code != status || r.Header().Get("Cache-Control") != "no-store" || r.Header().Get("X-Content-Type-Options") != "nosniff" {
-				t.Errorf("%s: %d, %v", path, r.Code, r.Header())
+				t.Errorf("%s: got %d, %v, want %d without caching", path, r.Code, r.Header(), status)
 			}
 		}
-		if r := ask("DELETE", image.URL); r.Code != 405 || r.Header().Get("Allow") != "GET, HEAD" {
-			t.Errorf("DELETE is %d", r.Code)
+		if r := get("DELETE", image.URL); r.Code != 405 || r.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("DELETE: got %d, want 405", r.Code)
 		}
 	})
 }
 
-func TestTheScanSetsRightWhatSomebodyChangedPastTheProgram(t *testing.T) {
+func TestScanRepairsChangesInTheDatabase(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		ctx := t.Context()
@@ -449,30 +449,29 @@ func TestTheScanSetsRightWhatSomebodyChangedPastTheProgram(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		find := func(dry bool, found, mended int) {
+		find := func(dry bool, found, repaired int) {
 			t.Helper()
 			r, err := reconcile.New(prometheus.NewRegistry(), p.Log).RunOnce(ctx, p.Scans()[0], reconcile.Options{DryRun: dry})
-			if err != nil || r.Found != found || r.Repaired != mended {
-				t.Errorf("dry %v: found %d, mended %d, not %d and %d: %v", dry, r.Found, r.Repaired, found, mended, err)
+			if err != nil || r.Found != found || r.Repaired != repaired {
+				t.Errorf("dry %v: got %d found, %d repaired, %v, want %d and %d", dry, r.Found, r.Repaired, err, found, repaired)
 			}
 		}
 		find(true, 6, 0)
 		find(false, 6, 6)
 		find(false, 0, 0)
 		p.now = func() time.Time { return time.Now().Add(2 * Orphaned) }
-		if n, err := p.DeleteOrphans(ctx); err != nil || n != 1 { // that of the note which was deleted
-			t.Errorf("%d are collected, %v", n, err)
+		if n, err := p.DeleteOrphans(ctx); err != nil || n != 1 { // the picture of the deleted note
+			t.Errorf("got %d collected, %v, want 1", n, err)
 		}
 		find(false, 0, 0)
 		p.DB.Picture.Delete().ExecX(ctx)
 		p.DB.PictureUse.Delete().ExecX(ctx)
-		find(false, 4, 0) // what is gone cannot be mended
+		find(false, 4, 0) // missing pictures cannot be repaired
 	})
 }
 
-// Three pages of users show the same picture, which is not written down for some; and it is
-// for some who are gone.
-func TestTheScanReadsAllThingsInPages(t *testing.T) {
+// Three pages of users show the same picture. Some uses are missing, and some users do not exist.
+func TestScanReadsAllPages(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		ctx := t.Context()
@@ -500,11 +499,11 @@ func TestTheScanReadsAllThingsInPages(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.DB.User.UpdateOneID(users[0]).SetNickname("Bob").ExecX(ctx) // it may lie behind the others now
+		p.DB.User.UpdateOneID(users[0]).SetNickname("Bob").ExecX(ctx) // the update may move the row
 		for _, want := range []int{len(wrong) + len(gone), 0} {
 			r, err := reconcile.New(prometheus.NewRegistry(), p.Log).RunOnce(ctx, p.Scans()[0], reconcile.Options{})
 			if err != nil || r.Found != want || r.Repaired != want {
-				t.Errorf("found %d, mended %d, not %d: %v", r.Found, r.Repaired, want, err)
+				t.Errorf("got %d found, %d repaired, %v, want %d", r.Found, r.Repaired, err, want)
 			}
 		}
 	})

@@ -8,29 +8,28 @@ import (
 	"runtime/metrics"
 )
 
-// errFull ends a decoder that takes more memory than its picture is weighed with.
-var errFull = errors.New("decoding it takes too much memory")
+// errMemory ends a decoder that takes more memory than measured.
+var errMemory = errors.New("decoder takes too much memory")
 
-// A guardedReader file can be read as long as somebody waits for it, and as long as the process
-// has not grown by much more than the picture was weighed with. What a decoder takes
-// besides it takes because of what it has read: the tables of a lossless WebP, of which a
-// few bytes order megabytes, or whatever the next decoder has. It is the net below the
-// weighing.
+// A guardedReader reads a file until ctx ends, or until the heap has grown by more than the
+// measured size of the picture. The content of a file can make a decoder allocate more: a few
+// bytes of a lossless WebP can order tables of megabytes. It is the fallback for errors of the
+// measurement.
 type guardedReader struct {
-	ctx    context.Context
-	file   io.Reader
-	most   int64 // bytes that the heap may have
-	unseen int   // bytes that were read since the last look
+	ctx       context.Context
+	file      io.Reader
+	maxHeap   int64 // bytes
+	unchecked int   // bytes read since the last check
 }
 
 const (
-	lookEvery = 16 << 10 // bytes of the file
-	slack     = 32 << 20 // bytes by which the process may have grown besides
+	checkEvery = 16 << 10 // bytes of the file between checks
+	slack      = 32 << 20 // growth of the heap for other reasons, bytes
 )
 
-// watch returns a file as it is read while its picture takes so many bytes.
-func watch(ctx context.Context, file io.Reader, bytes int64) io.Reader {
-	return &guardedReader{ctx: ctx, file: file, most: heap() + bytes + slack}
+// guard returns a reader of file for a picture that takes so many bytes to decode.
+func guard(ctx context.Context, file io.Reader, bytes int64) io.Reader {
+	return &guardedReader{ctx: ctx, file: file, maxHeap: heap() + bytes + slack}
 }
 
 // Read implements [io.Reader].
@@ -38,29 +37,29 @@ func (w *guardedReader) Read(p []byte) (int, error) {
 	if err := w.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if w.unseen >= lookEvery {
-		w.unseen = 0
-		if w.full() {
-			return 0, errFull
+	if w.unchecked >= checkEvery {
+		w.unchecked = 0
+		if w.exceeded() {
+			return 0, errMemory
 		}
 	}
 	n, err := w.file.Read(p)
-	w.unseen += n
+	w.unchecked += n
 	return n, err
 }
 
-// full looks again without what others have thrown away before it says so.
-func (w *guardedReader) full() bool {
-	if heap() <= w.most {
+// exceeded reports whether the heap is too large, also after a garbage collection.
+func (w *guardedReader) exceeded() bool {
+	if heap() <= w.maxHeap {
 		return false
 	}
 	runtime.GC()
-	return heap() > w.most
+	return heap() > w.maxHeap
 }
 
-// heap is how many bytes the objects of the process take, garbage too.
+// heap returns the bytes of all objects of the process, including garbage.
 func heap() int64 {
 	sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64()) //nolint:gosec // no process has more
+	return int64(sample[0].Value.Uint64()) //nolint:gosec // no heap is that large
 }

@@ -16,12 +16,11 @@ import (
 	"github.com/tandian-dev/tandian/ent/setting"
 )
 
-// secretSetting is the row of the secret that names the pictures of users.
+// secretSetting is the row of the secret key for names of uploads.
 const secretSetting = "media.names"
 
-// hashes names pictures by content. Those of a user get names of that user alone, under a
-// secret: a user that uploads the picture of another user learns nothing of it, and
-// cannot compute its name.
+// hashes returns the hashes in the names of pictures. Those of uploads are HMACs with the user:
+// an upload of another user's picture reveals nothing about it, and its name cannot be computed.
 func (s *Service) hashes(ctx context.Context, uploader *int64, made []encoded) ([]string, error) {
 	names := make([]string, len(made))
 	if uploader == nil {
@@ -42,7 +41,7 @@ func (s *Service) hashes(ctx context.Context, uploader *int64, made []encoded) (
 	return names, nil
 }
 
-// nameSecret returns the secret, and makes it if this is the first upload of all.
+// nameSecret returns the secret, and creates it at the first upload.
 func (s *Service) nameSecret(ctx context.Context) ([]byte, error) {
 	if known := s.secret.Load(); known != nil {
 		return *known, nil
@@ -51,16 +50,16 @@ func (s *Service) nameSecret(ctx context.Context) ([]byte, error) {
 	if ent.IsNotFound(err) {
 		made := make([]byte, sha256.Size)
 		_, _ = rand.Read(made) // never fails
-		// Ignore, because DoNothing reports an insert of nothing as an error.
+		// Ignore instead of DoNothing, which returns an error if it inserts nothing.
 		err = s.db.Setting.Create().SetID(secretSetting).SetValue(base64.RawURLEncoding.EncodeToString(made)).
 			OnConflict(entsql.ConflictColumns(setting.FieldID)).Ignore().Exec(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("store the secret of picture names: %w", err)
+			return nil, fmt.Errorf("store secret of picture names: %w", err)
 		}
 		row, err = s.db.Setting.Get(ctx, secretSetting)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the secret of picture names: %w", err)
+		return nil, fmt.Errorf("read secret of picture names: %w", err)
 	}
 	secret, err := base64.RawURLEncoding.DecodeString(row.Value)
 	if err != nil || len(secret) < sha256.Size {

@@ -2,21 +2,21 @@ package media
 
 import "image"
 
-// turn returns a picture the right way up. Exif names where the first row and column of
-// the file lie: 6 is right and top, so the picture was held on its side.
-func turn(src *image.RGBA, way int) *image.RGBA {
-	if way <= 1 {
+// orient turns a picture upright. The Exif orientation names the position of the first row and
+// column of the file: 6 is right and top, for a camera held on its side.
+func orient(src *image.RGBA, orientation int) *image.RGBA {
+	if orientation <= 1 {
 		return src
 	}
 	w, h := src.Rect.Dx(), src.Rect.Dy()
-	if way >= 5 {
+	if orientation >= 5 {
 		w, h = h, w
 	}
 	to := image.NewRGBA(image.Rect(0, 0, w, h))
 	for y := range h {
 		for x := range w {
 			sx, sy := x, y
-			switch way {
+			switch orientation {
 			case 2:
 				sx = w - 1 - x
 			case 3:

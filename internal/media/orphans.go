@@ -18,34 +18,33 @@ import (
 )
 
 const (
-	// Orphaned is how long a picture stays that was uploaded and nothing shows: as long as
-	// somebody may write the note that it is for. What was shown and is not any more goes
-	// with the next round.
+	// Orphaned is how long an unused picture lives after its upload, so that its user can write a
+	// note with it. A picture that was shown before is deleted in the next run.
 	Orphaned = 24 * time.Hour
 
-	collectEvery  = time.Hour
-	collectAtOnce = 100 // rows of one transaction
-	collectTime   = 30 * time.Second
+	collectInterval = time.Hour
+	collectBatch    = 100 // rows per transaction
+	collectTimeout  = 30 * time.Second
 )
 
-// topic of the files to delete, in the outbox.
-const picturesGone = "pictures-gone"
+// deletedTopic is the outbox topic of files to delete.
+const deletedTopic = "pictures-gone"
 
 func (s *Service) openOutbox() {
-	s.outbox.Handle(picturesGone, outbox.Handler{Do: outbox.DoBatch(s.deleteFiles)})
-	s.outbox.Handle(picturesDropped, outbox.Handler{Do: outbox.DoBatch(s.dropAll)})
+	s.outbox.Handle(deletedTopic, outbox.Handler{Do: outbox.DoBatch(s.deleteFiles)})
+	s.outbox.Handle(droppedTopic, outbox.Handler{Do: outbox.DoBatch(s.dropAll)})
 }
 
-// Jobs are what is due every so often: media.pictures collects what nothing shows.
+// Jobs returns the scheduled jobs: media.pictures deletes unused pictures.
 func (s *Service) Jobs() []schedule.Job {
-	return []schedule.Job{{Name: "media.pictures", Every: collectEvery, Do: func(ctx context.Context) error {
+	return []schedule.Job{{Name: "media.pictures", Every: collectInterval, Do: func(ctx context.Context) error {
 		_, err := s.DeleteOrphans(ctx)
 		return err
 	}}}
 }
 
-// DeleteOrphans deletes all pictures that nothing shows and that were last uploaded longer ago
-// than [Orphaned], and returns how many.
+// DeleteOrphans deletes all unused pictures whose last upload is older than [Orphaned], and
+// returns their number.
 func (s *Service) DeleteOrphans(ctx context.Context) (collected int, err error) {
 	for at := (gcCursor{}); ; {
 		n, next, err := s.collect(ctx, at)
@@ -57,15 +56,14 @@ func (s *Service) DeleteOrphans(ctx context.Context) (collected int, err error) 
 	}
 }
 
-// A gcCursor is how far the collector has come.
+// A gcCursor is a position of the collector.
 type gcCursor struct{ touched, id int64 }
 
-// collect deletes the rows of one page, and then their files. The rows are locked first,
-// which whoever begins to show one of them would have locked too; and they are looked at
-// once more then. A file is deleted after the commit, by the outbox if not at once, under
-// a name that no other row gets: so nobody can upload meanwhile what is deleted here.
+// collect deletes the rows of one page, and then their files. It locks the rows first, as
+// [Usages.Show] does, and then checks again that they are unused. It deletes files after the
+// commit, or leaves them to the outbox. No other row gets their names, so no upload can conflict.
 func (s *Service) collect(ctx context.Context, at gcCursor) (n int, next gcCursor, err error) {
-	ctx, cancel := context.WithTimeout(ctx, collectTime)
+	ctx, cancel := context.WithTimeout(ctx, collectTimeout)
 	defer cancel()
 	var files []string
 	var job []outbox.JobRef
@@ -75,34 +73,33 @@ func (s *Service) collect(ctx context.Context, at gcCursor) (n int, next gcCurso
 			picture.TouchedAtLT(s.now().Add(-Orphaned).UnixMilli()),
 			picture.Or(picture.TouchedAtGT(at.touched), picture.And(picture.TouchedAt(at.touched), picture.IDGT(at.id))),
 			notShown,
-		).Order(picture.ByTouchedAt(), picture.ByID()).Limit(collectAtOnce)
+		).Order(picture.ByTouchedAt(), picture.ByID()).Limit(collectBatch)
 		page.Modify(sqldb.ForUpdateSkipLocked)
 		rows, err := page.All(ctx)
 		if err != nil || len(rows) == 0 {
 			return err
 		}
-		if len(rows) == collectAtOnce {
+		if len(rows) == collectBatch {
 			last := rows[len(rows)-1]
 			next = gcCursor{last.TouchedAt, last.ID}
 		}
 		if files, err = s.deleteRows(ctx, tx, rows); err != nil {
 			return err
 		}
-		job, err = outbox.AddBatch(ctx, s.outbox, tx, picturesGone, files...)
+		job, err = outbox.AddBatch(ctx, s.outbox, tx, deletedTopic, files...)
 		return err
 	})
 	if err != nil {
 		return 0, gcCursor{}, fmt.Errorf("collect pictures: %w", err)
 	}
 	if len(files) > 0 {
-		s.gone.Add(float64(len(files)))
+		s.collected.Add(float64(len(files)))
 		s.outbox.Finish(ctx, s.deleteFiles(ctx, files...), job...)
 	}
 	return len(files), next, nil
 }
 
-// deleteRows deletes those of some locked rows that still nothing shows, and returns the
-// names of their files.
+// deleteRows deletes the locked rows that are still unused, and returns the names of their files.
 func (s *Service) deleteRows(ctx context.Context, tx *ent.Tx, rows []*ent.Picture) (files []string, err error) {
 	ids := make([]int64, len(rows))
 	for i, r := range rows {
@@ -110,7 +107,7 @@ func (s *Service) deleteRows(ctx context.Context, tx *ent.Tx, rows []*ent.Pictur
 	}
 	free, err := tx.Picture.Query().Where(picture.IDIn(ids...), notShown).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look at %d of them again: %w", len(ids), err)
+		return nil, fmt.Errorf("check %d rows again: %w", len(ids), err)
 	}
 	ids = ids[:0]
 	for _, r := range free {
@@ -122,7 +119,7 @@ func (s *Service) deleteRows(ctx context.Context, tx *ent.Tx, rows []*ent.Pictur
 	return files, nil
 }
 
-// notShown is the condition that nothing shows a picture.
+// notShown is the SQL condition for unused pictures.
 func notShown(s *sql.Selector) {
 	use := sql.Table(pictureuse.Table)
 	s.Where(sql.NotExists(sql.Select(use.C(pictureuse.FieldID)).From(use).Where(sql.ColumnsEQ(use.C(pictureuse.FieldPictureID), s.C(picture.FieldID)))))
@@ -134,7 +131,7 @@ func (s *Service) deleteFiles(ctx context.Context, files ...string) error {
 	for _, file := range files {
 		name, ok := mediapath.Parse("/media/" + file)
 		if !ok {
-			return fmt.Errorf("%q is no picture", file)
+			return fmt.Errorf("invalid file name %q", file)
 		}
 		name.Small = true
 		err = errors.Join(err, s.cfg.Blobs.Delete(ctx, file), s.cfg.Blobs.Delete(ctx, name.File()))

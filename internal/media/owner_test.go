@@ -17,9 +17,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// The name of a picture must not depend on uploads of other users, and its hash must not
-// be computable from the picture.
-func TestUploadsOfOthersDoNotChangeNames(t *testing.T) {
+// Names must not depend on uploads of other users, and hashes must not be computable from a picture.
+func TestNamesArePerUser(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		dir := t.TempDir()
 		p, other := open(t, on, dir), open(t, on, dir)
@@ -28,7 +27,7 @@ func TestUploadsOfOthersDoNotChangeNames(t *testing.T) {
 		a, _ := mediapath.Parse(first.URL)
 		b, _ := mediapath.Parse(second.URL)
 		if a.Hash == b.Hash || a.ID == b.ID {
-			t.Errorf("two users have the names %s and %s", first.URL, second.URL)
+			t.Errorf("two users: got names %s and %s, want different ones", first.URL, second.URL)
 		}
 		made, err := p.decode(t.Context(), bytes.NewReader(file))
 		if err != nil {
@@ -38,15 +37,15 @@ func TestUploadsOfOthersDoNotChangeNames(t *testing.T) {
 			t.Error("the name of an upload is the plain hash of its content")
 		}
 		if again := other.upload(t, ann, file); again.URL != first.URL {
-			t.Errorf("the same user gets %s in another process, want %s", again.URL, first.URL)
+			t.Errorf("other process: got %s, want %s", again.URL, first.URL)
 		}
 		if n := p.DB.Picture.Query().Where(picture.UploaderID(bob)).CountX(t.Context()); n != 1 {
-			t.Errorf("the second user has %d rows, want 1", n)
+			t.Errorf("second user: got %d rows, want 1", n)
 		}
 	})
 }
 
-func TestOnlyItsUserShowsAPicture(t *testing.T) {
+func TestOnlyUploaderShowsPicture(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		ctx := t.Context()
@@ -67,32 +66,32 @@ func TestOnlyItsUserShowsAPicture(t *testing.T) {
 		}
 		for _, by := range []mediapath.Editor{byBob, {}, {UserID: bob}} {
 			if known(by, url) {
-				t.Errorf("%+v knows the picture", by)
+				t.Errorf("%+v: got the picture from Known", by)
 			}
 			if err := p.showBy(ctx, by, OfShop, 1, url); refusedFor(err) != mediapath.Rejected {
-				t.Errorf("%+v shows the picture: %v", by, err)
+				t.Errorf("%+v shows the picture: got %v, want %s", by, err, mediapath.Rejected)
 			}
 			if err := p.showBy(ctx, by, OfShop, 1, drawn[0].URL); refusedFor(err) != mediapath.Rejected {
-				t.Errorf("%+v shows a picture of the program: %v", by, err)
+				t.Errorf("%+v shows a picture of the program: got %v, want %s", by, err, mediapath.Rejected)
 			}
 		}
 		if err := p.showBy(ctx, byAnn, OfShop, 1, url); !known(byAnn, url) || err != nil {
-			t.Errorf("its user does not show it: %v", err)
+			t.Errorf("uploader: got %v, want nil", err)
 		}
-		// A thing keeps the pictures that it shows, also when another user edits it.
+		// A thing retains its pictures when another user edits it.
 		if err := p.showBy(ctx, byBob, OfShop, 1, url); !known(byBob, url) || err != nil {
-			t.Errorf("the thing loses it: %v", err)
+			t.Errorf("other editor of the thing: got %v, want nil", err)
 		}
 		if known(mediapath.Editor{UserID: bob, ThingID: 2}, url) {
-			t.Error("another thing may show it")
+			t.Error("other thing: got the picture from Known")
 		}
 		if err := p.showBy(ctx, byBob, OfNote, 1, url); refusedFor(err) != mediapath.Rejected {
-			t.Errorf("a thing of another kind shows it: %v", err)
+			t.Errorf("other kind: got %v, want %s", err, mediapath.Rejected)
 		}
 	})
 }
 
-// dropped records which things lost a picture. The first calls fail.
+// dropped records the things that lost a picture. Its first calls fail.
 type dropped struct {
 	mu    sync.Mutex
 	fails int
@@ -104,7 +103,7 @@ func (d *dropped) remove(_ context.Context, owner int64, _ string) error {
 	defer d.mu.Unlock()
 	if d.fails > 0 {
 		d.fails--
-		return errors.New("the thing is locked")
+		return errors.New("thing is locked")
 	}
 	d.ids = append(d.ids, owner)
 	return nil
@@ -126,11 +125,11 @@ func TestDeletedPicturesAreGone(t *testing.T) {
 			}
 		}
 		if err := p.Delete(ctx, Editor{UserID: bob}, url); apierror.KindOf(err) != apierror.Forbidden {
-			t.Errorf("another user deletes it: %v", err)
+			t.Errorf("other user: got %v, want FORBIDDEN", err)
 		}
 		for _, path := range []string{small.Path(), "/media/a.jpg", mediapath.Name{Hash: name.Hash, ID: name.ID + 9}.Path(), mediapath.Name{Hash: name.Hash, ID: name.ID, PNG: !name.PNG}.Path()} {
 			if err := p.Delete(ctx, Editor{UserID: ann}, path); refusedFor(err) != apierror.NotFound {
-				t.Errorf("%s is deleted: %v", path, err)
+				t.Errorf("%s: got %v, want NOT_FOUND", path, err)
 			}
 		}
 		if err := p.Delete(ctx, Editor{UserID: ann}, url); err != nil {
@@ -138,30 +137,30 @@ func TestDeletedPicturesAreGone(t *testing.T) {
 		}
 		slices.Sort(things.ids)
 		if !slices.Equal(things.ids, []int64{4, 5}) {
-			t.Errorf("the notes %v lose it, want 4 and 5", things.ids)
+			t.Errorf("got drops from notes %v, want 4 and 5", things.ids)
 		}
 		for _, n := range []mediapath.Name{name, small} {
 			if f, err := p.files.Get(ctx, n.File()); err == nil {
 				_ = f.Close()
-				t.Errorf("%s is still there", n.File())
+				t.Errorf("file %s still exists", n.File())
 			}
 		}
 		if err := p.showBy(ctx, mediapath.Editor{UserID: ann}, OfNote, 4, url); refusedFor(err) != mediapath.Rejected {
-			t.Errorf("it is shown again: %v", err)
+			t.Errorf("show again: got %v, want %s", err, mediapath.Rejected)
 		}
 		if err := p.Delete(ctx, Editor{UserID: ann}, url); refusedFor(err) != apierror.NotFound {
-			t.Errorf("it is deleted twice: %v", err)
+			t.Errorf("delete again: got %v, want NOT_FOUND", err)
 		}
 		if n := p.DB.PictureUse.Query().CountX(ctx) + p.DB.Picture.Query().CountX(ctx); n != 0 {
-			t.Errorf("%d rows are left", n)
+			t.Errorf("got %d rows, want 0", n)
 		}
 		if n := storetest.Waiting(t, p.box); n != 0 {
-			t.Errorf("%d jobs are left", n)
+			t.Errorf("got %d jobs, want 0", n)
 		}
 	})
 }
 
-func TestPicturesOfManyThingsAreDeleted(t *testing.T) {
+func TestDeleteDropsFromManyThings(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
 		ctx := t.Context()
@@ -177,13 +176,13 @@ func TestPicturesOfManyThingsAreDeleted(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := p.Delete(ctx, Editor{UserID: ann}, url); err != nil || len(things.ids) != len(shown) {
-			t.Errorf("%d of %d notes lose it: %v", len(things.ids), len(shown), err)
+			t.Errorf("got drops from %d notes, %v, want %d", len(things.ids), err, len(shown))
 		}
 	})
 }
 
-// An upload of a picture that is deleted meanwhile must not leave files without a row.
-func TestUploadsDuringADeletionLeaveNoFiles(t *testing.T) {
+// An upload must not leave files without a row if the picture is deleted meanwhile.
+func TestUploadDuringDeletionLeavesNoFiles(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		dir := t.TempDir()
 		p, other := open(t, on, dir), open(t, on, dir)
@@ -199,7 +198,7 @@ func TestUploadsDuringADeletionLeaveNoFiles(t *testing.T) {
 			})
 		}
 		if _, err := p.Upload(ctx, ann, bytes.NewReader(file)); apierror.KindOf(err) != apierror.Unavailable {
-			t.Errorf("the upload returns %v, want UNAVAILABLE", err)
+			t.Errorf("upload: got %v, want UNAVAILABLE", err)
 		}
 		screen, _ := mediapath.Parse(url)
 		small := screen
@@ -207,16 +206,16 @@ func TestUploadsDuringADeletionLeaveNoFiles(t *testing.T) {
 		for _, n := range []mediapath.Name{screen, small} {
 			if f, err := p.files.Get(ctx, n.File()); err == nil {
 				_ = f.Close()
-				t.Errorf("%s is left", n.File())
+				t.Errorf("file %s still exists", n.File())
 			}
 		}
 		if again := p.upload(t, ann, file); again.URL == url {
-			t.Error("the next upload has the name of the deleted picture")
+			t.Error("next upload has the name of the deleted picture")
 		}
 	})
 }
 
-func TestADeletionEndsWithItsContext(t *testing.T) {
+func TestDropsEndWithTheirContext(t *testing.T) {
 	s := bare()
 	ctx, cancel := context.WithCancel(t.Context())
 	var things dropped
@@ -225,7 +224,7 @@ func TestADeletionEndsWithItsContext(t *testing.T) {
 		return things.remove(ctx, owner, path)
 	}}
 	if err := s.dropAll(ctx, drop{OfNote, 1, "a"}, drop{OfNote, 2, "a"}); !errors.Is(err, context.Canceled) || len(things.ids) != 1 {
-		t.Errorf("%d things lose it, and the error is %v", len(things.ids), err)
+		t.Errorf("got %d drops, %v, want 1, %v", len(things.ids), err, context.Canceled)
 	}
 }
 
@@ -243,11 +242,11 @@ func TestAdministratorsDeleteOtherPictures(t *testing.T) {
 		}
 		for _, path := range []string{p.upload(t, ann, pngOf(painted(10, 5))).URL, drawn[0].URL} {
 			if err := p.Delete(ctx, admin, path); err != nil {
-				t.Errorf("%s is not deleted: %v", path, err)
+				t.Errorf("%s: got %v, want nil", path, err)
 			}
 		}
 		if err := p.Delete(ctx, admin, drawn[1].URL); apierror.KindOf(err) != apierror.Forbidden {
-			t.Errorf("the icon of a shop type is deleted: %v", err)
+			t.Errorf("icon of a shop type: got %v, want FORBIDDEN", err)
 		}
 	})
 }
@@ -267,18 +266,17 @@ func TestUnfinishedDeletionsAreRepeated(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := storetest.Waiting(t, p.box); n != 2 {
-			t.Errorf("%d jobs wait, want one for the files and one for the user", n)
+			t.Errorf("got %d jobs, want one for the files and one for the user", n)
 		}
 		p.files.set(false)
 		name, _ := mediapath.Parse(url)
 		if err := errors.Join(p.deleteFiles(ctx, name.File()), p.dropAll(ctx, drop{OfUser, ann, url})); err != nil || len(things.ids) != 1 {
-			t.Errorf("the jobs fail, or lose the user: %v, %v", err, things.ids)
+			t.Errorf("jobs: got %v and drops %v, want one", err, things.ids)
 		}
 	})
 }
 
-// A picture that is deleted while a thing begins to show it is either shown before, and the
-// thing loses it, or is refused.
+// A thing that begins to show a picture during its deletion either loses it again or is refused.
 func TestNoUseSurvivesADeletion(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, t.TempDir())
@@ -300,10 +298,10 @@ func TestNoUseSurvivesADeletion(t *testing.T) {
 				t.Fatal(shown)
 			}
 			if lost := slices.Contains(things.ids, round); lost != (shown == nil) {
-				t.Errorf("round %d: shown %v, and lost %v", round, shown, lost)
+				t.Errorf("round %d: got shown %v, dropped %v, want both or none", round, shown, lost)
 			}
 			if n := p.DB.PictureUse.Query().CountX(ctx); n != 0 {
-				t.Fatalf("round %d: %d uses are left", round, n)
+				t.Fatalf("round %d: got %d uses, want 0", round, n)
 			}
 		}
 	})

@@ -12,19 +12,19 @@ import (
 	"io"
 )
 
-// maxChunks bounds the chunks of a PNG. Encoders write one for some kilobytes.
+// maxChunks limits the chunks of a PNG. Encoders write one per several kilobytes.
 const maxChunks = 100_000
 
-// A pngFile holds the chunks of a PNG that its decoder needs, and what the others say.
-// Ancillary chunks whose checksum is wrong are not there, as the PNG specification allows;
-// with a critical one the decoder refuses the picture.
+// A pngFile holds the chunks of a PNG for its decoder, and the metadata of others. It skips
+// ancillary chunks with a wrong checksum, as the PNG specification allows. The decoder rejects
+// critical ones.
 type pngFile struct {
-	kept         [][]byte // parts of the file; what is in the next one may follow in the file
-	end          int      // of the last part
+	parts        [][]byte // parts of the file; adjacent chunks share one
+	end          int      // end of the last part in the file
 	colorType    byte
 	interlaced   bool
-	begun        bool // the pixels have
-	transparency bool // there is a tRNS chunk
+	pixelsBegun  bool // seen an IDAT chunk
+	transparency bool // has a tRNS chunk
 	orientation  int
 	cicp, iccp   []byte
 	srgb         bool
@@ -33,13 +33,13 @@ type pngFile struct {
 
 const pngSignature = "\x89PNG\r\n\x1a\n"
 
-// openPNG reads the chunks of a PNG.
+// openPNG parses a PNG.
 func openPNG(data []byte) (*source, error) {
 	f, err := parsePNG(data)
 	if err != nil {
 		return nil, err
 	}
-	c, err := png.DecodeConfig(bufio.NewReader(&pieces{rest: f.kept}))
+	c, err := png.DecodeConfig(bufio.NewReader(&sliceReader{rest: f.parts}))
 	if err != nil {
 		return nil, err
 	}
@@ -47,30 +47,30 @@ func openPNG(data []byte) (*source, error) {
 	if deep(c.ColorModel) {
 		each = 8
 	}
-	if f.interlaced { // half of the picture is in memory twice while it is put in
+	if f.interlaced { // half of the picture is in memory twice
 		each *= 1.5
 	}
 	return &source{
 		Config: c, bytesEach: each, orientation: f.orientation, colors: f.colors,
 		decode: func(ctx context.Context, need int64) (image.Image, error) {
-			return png.Decode(bufio.NewReader(watch(ctx, &pieces{rest: f.kept}, need)))
+			return png.Decode(bufio.NewReader(guard(ctx, &sliceReader{rest: f.parts}, need)))
 		},
 	}, nil
 }
 
-// parsePNG finds the chunks of a PNG up to its end, or to where the file ends.
+// parsePNG finds the chunks of a PNG, up to its end or that of the file.
 func parsePNG(data []byte) (*pngFile, error) {
-	const head, check = 8, 4 // bytes around the content of a chunk
+	const head, check = 8, 4 // bytes before and after the content of a chunk
 	f := &pngFile{}
-	f.keep(data, 0, len(pngSignature))
+	f.add(data, 0, len(pngSignature))
 	for at, n := len(pngSignature), 0; len(data)-at >= head; n++ {
 		if n == maxChunks {
-			return nil, rejected("The PNG has more than %d chunks.", maxChunks)
+			return nil, rejected("This PNG has more than %d chunks. Please save it again.", maxChunks)
 		}
 		length, name := int64(binary.BigEndian.Uint32(data[at:])), string(data[at+4:at+head])
 		if length+head+check > int64(len(data)-at) {
 			if name == "IDAT" {
-				f.keepRest(data[at+head:])
+				f.addTruncated(data[at+head:])
 			}
 			break
 		}
@@ -79,65 +79,65 @@ func parsePNG(data []byte) (*pngFile, error) {
 		switch ancillary := name[0]&0x20 != 0; {
 		case !ancillary && name != "PLTE":
 			f.critical(name, content)
-			f.keep(data, at, next)
+			f.add(data, at, next)
 			if name == "IEND" {
 				return f, nil
 			}
-		case name == "PLTE": // that of a picture in full colours is only a hint
+		case name == "PLTE": // only a hint in true-colour pictures
 			if f.colorType == pngPalette {
-				f.keep(data, at, next)
+				f.add(data, at, next)
 			}
 		case crc32.ChecksumIEEE(data[at+4:next-check]) != binary.BigEndian.Uint32(data[next-check:]):
 		case name == "tRNS":
-			if !f.begun && !f.transparency && f.fits(content) {
+			if !f.pixelsBegun && !f.transparency && f.fits(content) {
 				f.transparency = true
-				f.keep(data, at, next)
+				f.add(data, at, next)
 			}
 		default:
 			f.addMetadata(name, content)
 		}
 		at = next
 	}
-	f.kept = append(f.kept, []byte("\x00\x00\x00\x00IEND\xae\x42\x60\x82"))
+	f.parts = append(f.parts, []byte("\x00\x00\x00\x00IEND\xae\x42\x60\x82"))
 	return f, nil
 }
 
-// The sorts of colours of a PNG.
+// Colour types of a PNG.
 const (
 	pngGray    = 0
 	pngColor   = 2
 	pngPalette = 3
 )
 
-// critical reads what matters of a critical chunk before it is decoded.
+// critical reads the properties in a critical chunk.
 func (f *pngFile) critical(name string, content []byte) {
 	const colorType, interlace = 9, 12
 	switch {
 	case name == "IHDR" && len(content) > interlace:
 		f.colorType, f.interlaced = content[colorType], content[interlace] != 0
 	case name == "IDAT":
-		f.begun = true
+		f.pixelsBegun = true
 	}
 }
 
-// keep keeps a part of the file.
-func (f *pngFile) keep(data []byte, from, to int) {
-	if last := len(f.kept) - 1; last >= 0 && f.end == from {
-		f.kept[last] = data[from-len(f.kept[last]) : to]
+// add adds a part of the file.
+func (f *pngFile) add(data []byte, from, to int) {
+	if last := len(f.parts) - 1; last >= 0 && f.end == from {
+		f.parts[last] = data[from-len(f.parts[last]) : to]
 	} else {
-		f.kept = append(f.kept, data[from:to])
+		f.parts = append(f.parts, data[from:to])
 	}
 	f.end = to
 }
 
-// keepRest keeps pixels that are cut off: they may be all there are.
-func (f *pngFile) keepRest(content []byte) {
+// addTruncated adds a truncated IDAT chunk, which may be the only one.
+func (f *pngFile) addTruncated(content []byte) {
 	chunk := append(binary.BigEndian.AppendUint32(nil, uint32(len(content))), "IDAT"...) //nolint:gosec // MaxBytes at most
 	sum := crc32.Update(crc32.ChecksumIEEE([]byte("IDAT")), crc32.IEEETable, content)
-	f.kept = append(f.kept, chunk, content, binary.BigEndian.AppendUint32(nil, sum))
+	f.parts = append(f.parts, chunk, content, binary.BigEndian.AppendUint32(nil, sum))
 }
 
-// fits reports whether a tRNS chunk has the length that its picture needs.
+// fits reports whether a tRNS chunk has the right length.
 func (f *pngFile) fits(content []byte) bool {
 	switch f.colorType {
 	case pngGray:
@@ -150,13 +150,13 @@ func (f *pngFile) fits(content []byte) bool {
 	return false
 }
 
-// addMetadata reads the orientation, which may stand behind the pixels, and colours, which
-// may not. The first one of each counts.
+// addMetadata reads the orientation, which may come after the pixels, and colours, which may not.
+// The first chunk of each name counts.
 func (f *pngFile) addMetadata(name string, content []byte) {
 	if name == "eXIf" && f.orientation == 0 {
 		f.orientation = exifOrientation(content)
 	}
-	if f.begun {
+	if f.pixelsBegun {
 		return
 	}
 	for _, one := range []struct {
@@ -170,8 +170,8 @@ func (f *pngFile) addMetadata(name string, content []byte) {
 	f.srgb = f.srgb || name == "sRGB"
 }
 
-// colors returns how to convert the picture to sRGB, nil if it needs no conversion. The
-// chunks count in the order of the PNG specification, 4.3: cICP, iCCP, sRGB, gAMA with cHRM.
+// colors returns the conversion to sRGB, nil if none is necessary. The order of precedence
+// follows the PNG specification, 4.3: cICP, iCCP, sRGB, gAMA with cHRM.
 func (f *pngFile) colors() *transform {
 	if space, ok := cicpSpace(f.cicp); ok {
 		return space.transform()
@@ -192,8 +192,8 @@ func (f *pngFile) colors() *transform {
 	return nil
 }
 
-// inflateProfile returns the content of an iCCP chunk, nil if it has none of at most
-// [maxProfile] bytes. A wrong checksum at its end does not matter.
+// inflateProfile returns the content of an iCCP chunk, nil if it is invalid or larger than
+// [maxProfile]. It ignores a wrong checksum at the end.
 func inflateProfile(chunk []byte) []byte {
 	const mostName = 79
 	name, rest, found := bytes.Cut(chunk, []byte{0})

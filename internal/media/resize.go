@@ -6,32 +6,32 @@ import (
 	"math"
 )
 
-// Sizes of what is kept: the longer side has at most so many pixels.
+// Maximum length of the longer side, in pixels.
 const (
 	screenSize = 1600
 	smallSize  = 320
 )
 
-// fit is the largest size of the same shape whose longer side has at most so many pixels;
-// nothing is made larger.
-func fit(w, h, most int) (int, int) {
+// fit returns the largest size of the same shape whose longer side has at most limit pixels. It
+// never enlarges.
+func fit(w, h, limit int) (int, int) {
 	longer := max(w, h)
-	if longer <= most {
+	if longer <= limit {
 		return w, h
 	}
-	side := func(n int) int { return max(1, int(math.Round(float64(n)*float64(most)/float64(longer)))) }
+	side := func(n int) int { return max(1, int(math.Round(float64(n)*float64(limit)/float64(longer)))) }
 	return side(w), side(h)
 }
 
-const strip = 16 // rows of a source that are looked at together
+const strip = 16 // rows of a source per step
 
-// shrink returns a picture whose longer side has at most so many pixels, each the mean of
-// those that it stands for; one that needs nothing may be returned as it is. It needs the memory of the result and of a few rows: the
-// scalers of golang.org/x/image keep 32 bytes for each pixel of an intermediate picture,
-// which is three times what decoding takes. Memory is what bounds the size of uploads.
-func shrink(src image.Image, most int) *image.RGBA {
+// resize returns a picture whose longer side has at most limit pixels. Each pixel is the mean of
+// its area. It may return src itself. It takes the memory of the result and of a few rows. The
+// scalers of golang.org/x/image take 32 bytes per pixel of an intermediate picture, three times
+// the memory of decoding, and memory limits the size of uploads.
+func resize(src image.Image, limit int) *image.RGBA {
 	from := src.Bounds()
-	w, h := fit(from.Dx(), from.Dy(), most)
+	w, h := fit(from.Dx(), from.Dy(), limit)
 	if same, ok := src.(*image.RGBA); ok && w == from.Dx() && h == from.Dy() && from.Min == (image.Point{}) {
 		return same
 	}
@@ -40,7 +40,7 @@ func shrink(src image.Image, most int) *image.RGBA {
 		draw.Draw(to, to.Rect, src, from.Min, draw.Src)
 		return to
 	}
-	s := newShrinker(from.Dx(), from.Dy(), to)
+	s := newResizer(from.Dx(), from.Dy(), to)
 	rows := image.NewRGBA(image.Rect(0, 0, from.Dx(), min(strip, from.Dy())))
 	for y := 0; y < from.Dy(); y += strip {
 		n := min(strip, from.Dy()-y)
@@ -52,17 +52,16 @@ func shrink(src image.Image, most int) *image.RGBA {
 	return to
 }
 
-// A resizer adds up rows from the top, and writes each row of the result as soon as it
-// is whole.
+// A resizer accumulates rows from the top, and writes each complete row of the result.
 type resizer struct {
 	to         *image.RGBA
-	wide, high float64   // pixels of the source for one of the result
-	narrow     []float32 // the row in hand, as wide as the result
-	sum        []float32 // of the rows so far of the row of the result that comes next
+	wide, high float64   // pixels of the source per pixel of the result
+	narrow     []float32 // the current row, as wide as the result
+	sum        []float32 // sum for the next row of the result
 	next       int
 }
 
-func newShrinker(w, h int, to *image.RGBA) *resizer {
+func newResizer(w, h int, to *image.RGBA) *resizer {
 	n := 4 * to.Rect.Dx()
 	return &resizer{
 		to: to, wide: float64(w) / float64(to.Rect.Dx()), high: float64(h) / float64(to.Rect.Dy()),
@@ -70,7 +69,7 @@ func newShrinker(w, h int, to *image.RGBA) *resizer {
 	}
 }
 
-// add adds row y of the source: to one row of the result, or to two that share it.
+// add adds row y of the source to one row of the result, or to two that share it.
 func (s *resizer) add(y int, row []byte) {
 	s.squeeze(row)
 	for top, bottom := float64(y), float64(y+1); top < bottom; {
@@ -88,7 +87,7 @@ func (s *resizer) add(y int, row []byte) {
 	}
 }
 
-// squeeze makes the row as wide as the result, each value the sum of what it stands for.
+// squeeze reduces the row to the width of the result. Each value is the sum of its area.
 func (s *resizer) squeeze(row []byte) {
 	last := len(row)/4 - 1
 	for x := range s.to.Rect.Dx() {

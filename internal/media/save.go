@@ -16,27 +16,28 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/quota"
 )
 
-// mayAdd refuses who has added too many pictures of late, or has tried too often: what is
-// refused takes as long to decode. Of many at once a few more may get in.
-func (s *Service) mayAdd(ctx context.Context, user int64) error {
+// checkQuota returns an error if a user has recently added or tried too many pictures. Rejected
+// files count too, since they take as long to decode. Concurrent uploads may exceed the limit
+// slightly.
+func (s *Service) checkQuota(ctx context.Context, user int64) error {
 	if s.cfg.PerHour == 0 {
 		return nil
 	}
-	if wait := s.tries.take(user, s.now(), triesFor*s.cfg.PerHour); wait > 0 {
-		return tooMany("You have tried too many pictures in the last hour. Please wait.", wait)
+	if wait := s.attempts.take(user, s.now(), attemptsPerPicture*s.cfg.PerHour); wait > 0 {
+		return tooMany("You've tried too many images in the last hour. Please try again later.", wait)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	hourAgo := s.now().Add(-time.Hour).UnixMilli()
-	var created []int64 // the PerHour-th newest picture: once it is an hour old, there is room
+	var created []int64 // the PerHour-th newest picture: the next upload waits until it is an hour old
 	err := s.db.Picture.Query().Where(picture.UploaderID(user), picture.CreatedAtGT(hourAgo)).
 		Order(picture.ByCreatedAt(sql.OrderDesc())).Offset(s.cfg.PerHour-1).Limit(1).Select(picture.FieldCreatedAt).Scan(ctx, &created)
 	if err != nil {
-		return fmt.Errorf("count the pictures of user %d: %w", user, err)
+		return fmt.Errorf("count pictures of user %d: %w", user, err)
 	}
 	if len(created) > 0 {
 		wait := time.Duration(created[0]-hourAgo) * time.Millisecond
-		return tooMany(fmt.Sprintf("You have added %d pictures in the last hour. Please wait.", s.cfg.PerHour), wait)
+		return tooMany(fmt.Sprintf("You can upload up to %d images per hour. Please try again later.", s.cfg.PerHour), wait)
 	}
 	return nil
 }
@@ -45,14 +46,14 @@ func tooMany(message string, wait time.Duration) error {
 	return apierror.UserErrors{{Code: quota.LimitReached, Message: message, Field: []string{"file"}, RetryAfter: wait}}
 }
 
-// keep stores pictures and returns them in their order. First they have rows, which say
-// that they are not stored yet; then files; then the rows say so. Whatever dies between,
-// the collector finds the row, and with it the files.
-func (s *Service) keep(ctx context.Context, uploader *int64, made ...encoded) ([]mediapath.Image, error) {
-	// What was decoded is stored, also if the client has gone.
+// store stores pictures and returns them in order. It first inserts rows that are not stored,
+// then writes files, then marks the rows as stored. If it dies in between, the collector finds
+// the row, and by it the files.
+func (s *Service) store(ctx context.Context, uploader *int64, made ...encoded) ([]mediapath.Image, error) {
+	// Store decoded pictures even if the client is gone.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
-	names, err := s.rows(ctx, uploader, made)
+	names, err := s.createRows(ctx, uploader, made)
 	if err != nil {
 		return nil, err
 	}
@@ -68,10 +69,10 @@ func (s *Service) keep(ctx context.Context, uploader *int64, made ...encoded) ([
 		files.Go(func() error { return s.put(ctx, small, e.small) })
 	}
 	if err := files.Wait(); err != nil {
-		return nil, apierror.New(apierror.Unavailable, "The picture could not be kept now. Please try again.").WithCause(err)
+		return nil, apierror.New(apierror.Unavailable, "We couldn't save the image. Please try again.").WithCause(err)
 	}
 	if err := s.db.Picture.Update().Where(picture.IDIn(ids...), picture.Stored(false)).SetStored(true).Exec(ctx); err != nil {
-		return nil, fmt.Errorf("say that %d pictures are stored: %w", len(ids), err)
+		return nil, fmt.Errorf("mark %d pictures as stored: %w", len(ids), err)
 	}
 	if err := s.checkStored(ctx, ids, names); err != nil {
 		return nil, err
@@ -79,12 +80,12 @@ func (s *Service) keep(ctx context.Context, uploader *int64, made ...encoded) ([
 	return images, nil
 }
 
-// checkStored returns a [fault.Unavailable] if a picture was deleted while its files were
-// stored. It deletes those files, because no row names them any more.
+// checkStored returns an error of the kind Unavailable if a picture was deleted while its files
+// were stored. It deletes these files, because no row refers to them.
 func (s *Service) checkStored(ctx context.Context, ids []int64, names []mediapath.Name) error {
 	there, err := s.db.Picture.Query().Where(picture.IDIn(ids...)).IDs(ctx)
 	if err != nil {
-		return fmt.Errorf("look for %d stored pictures: %w", len(ids), err)
+		return fmt.Errorf("select %d stored pictures: %w", len(ids), err)
 	}
 	var gone []string
 	for _, n := range names {
@@ -95,7 +96,7 @@ func (s *Service) checkStored(ctx context.Context, ids []int64, names []mediapat
 	if len(gone) == 0 {
 		return nil
 	}
-	return apierror.New(apierror.Unavailable, "The picture was deleted meanwhile. Please try again.").WithCause(s.deleteFiles(ctx, gone...))
+	return apierror.New(apierror.Unavailable, "The image was deleted during the upload. Please try again.").WithCause(s.deleteFiles(ctx, gone...))
 }
 
 const filesAtOnce = 8
@@ -104,10 +105,10 @@ func (s *Service) put(ctx context.Context, name mediapath.Name, content []byte) 
 	return s.cfg.Blobs.Put(ctx, name.File(), name.Type(), content)
 }
 
-// rows has a row for each picture, and returns their names. One that is there is touched: it
-// will not be collected for a day. Each is a transaction of its own: of several that were
-// locked together, somebody who shows them might lock some first.
-func (s *Service) rows(ctx context.Context, uploader *int64, made []encoded) ([]mediapath.Name, error) {
+// createRows inserts a row for each picture and returns their names. It touches existing rows, so
+// that they are not collected for a day. Each row is a separate transaction: one that locks
+// several rows could deadlock with [Usages.Show].
+func (s *Service) createRows(ctx context.Context, uploader *int64, made []encoded) ([]mediapath.Name, error) {
 	now, names := s.now().UnixMilli(), make([]mediapath.Name, len(made))
 	hashes, err := s.hashes(ctx, uploader, made)
 	if err != nil {
@@ -123,7 +124,7 @@ func (s *Service) rows(ctx context.Context, uploader *int64, made []encoded) ([]
 			SetBytes(len(e.screen) + len(e.small)).SetNillableUploaderID(uploader).SetCreatedAt(now).SetTouchedAt(now).
 			OnConflict(sql.ConflictColumns(picture.FieldHash)).Update(func(u *ent.PictureUpsert) { u.SetTouchedAt(now) }).ID(ctx)
 		if err != nil {
-			return nil, fmt.Errorf("write down a picture: %w", err)
+			return nil, fmt.Errorf("insert picture: %w", err)
 		}
 		names[i] = mediapath.Name{Hash: hash, ID: id, PNG: e.png}
 	}

@@ -20,17 +20,16 @@ import (
 )
 
 const (
-	scanPage  = 500
-	scanRate  = 5000 // things a second
-	scanLimit = 30 * time.Second
+	scanPage    = 500
+	scanRate    = 5000 // things per second
+	scanTimeout = 30 * time.Second
 )
 
-// Scans are what this room compares: what is written down as shown, with what is. Rows
-// that somebody changed past the program would else lose their pictures, or keep them for
-// ever.
+// Scans returns the reconcile scan of picture uses. Without it, rows changed outside the program
+// could lose pictures, or retain them forever.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{{
-		Name: "picture-uses", Description: "what shops, types, notes and users show, with what is written down of it", Rate: scanRate, Run: func(ctx context.Context, r *reconcile.Run) error {
+		Name: "picture-uses", Description: "pictures of shops, types, notes and users, with their recorded uses", Rate: scanRate, Run: func(ctx context.Context, r *reconcile.Run) error {
 			for _, k := range []Kind{OfShop, OfShopType, OfNote, OfUser} {
 				if err := s.scanOwners(ctx, r, k); err != nil {
 					return err
@@ -44,16 +43,16 @@ func (s *Service) Scans() []reconcile.Scan {
 	}}
 }
 
-// A owner shows pictures.
+// An owner is a thing with its pictures.
 type owner struct {
 	id    int64
 	paths []string
 }
 
-// scanOwners walks over all things of a kind that there are.
+// scanOwners compares all things of a kind with their uses.
 func (s *Service) scanOwners(ctx context.Context, r *reconcile.Run, k Kind) error {
 	for after, n := int64(0), scanPage; n == scanPage; {
-		page, err := s.things(ctx, s.db, k, thingsBehind(after, scanPage))
+		page, err := s.readOwners(ctx, s.db, k, ownersAfter(after, scanPage))
 		if err != nil {
 			return err
 		}
@@ -68,13 +67,13 @@ func (s *Service) scanOwners(ctx context.Context, r *reconcile.Run, k Kind) erro
 		for i, t := range page {
 			ids[i] = t.id
 		}
-		uses, err := s.uses(ctx, s.db, k, ids)
+		uses, err := s.readUses(ctx, s.db, k, ids)
 		if err != nil {
 			return err
 		}
 		for _, t := range page {
-			if !same(t.paths, uses[t.id]) {
-				if err := s.settle(ctx, r, k, t.id); err != nil {
+			if !usesMatch(t.paths, uses[t.id]) {
+				if err := s.repairOwner(ctx, r, k, t.id); err != nil {
 					return err
 				}
 			}
@@ -83,12 +82,12 @@ func (s *Service) scanOwners(ctx context.Context, r *reconcile.Run, k Kind) erro
 	return nil
 }
 
-// scanUses walks over what is written down, for things that there are no more.
+// scanUses finds uses of things that do not exist.
 func (s *Service) scanUses(ctx context.Context, r *reconcile.Run, k Kind) error {
 	for after, n := int64(0), scanPage; n == scanPage; {
 		page, err := s.db.PictureUse.Query().Where(pictureuse.KindEQ(k), pictureuse.IDGT(after)).Order(pictureuse.ByID()).Limit(scanPage).All(ctx)
 		if err != nil {
-			return fmt.Errorf("read what pictures are shown: %w", err)
+			return fmt.Errorf("read picture uses: %w", err)
 		}
 		if n = len(page); n == 0 {
 			return nil
@@ -103,13 +102,13 @@ func (s *Service) scanUses(ctx context.Context, r *reconcile.Run, k Kind) error 
 		}
 		slices.Sort(owners)
 		owners = slices.Compact(owners)
-		there, err := s.things(ctx, s.db, k, thingsOf(owners))
+		there, err := s.readOwners(ctx, s.db, k, ownersByID(owners))
 		if err != nil {
 			return err
 		}
 		for _, id := range owners {
 			if !slices.ContainsFunc(there, func(t owner) bool { return t.id == id }) {
-				if err := s.settle(ctx, r, k, id); err != nil {
+				if err := s.repairOwner(ctx, r, k, id); err != nil {
 					return err
 				}
 			}
@@ -118,13 +117,13 @@ func (s *Service) scanUses(ctx context.Context, r *reconcile.Run, k Kind) error 
 	return nil
 }
 
-// settle looks at one thing again while its row is locked, and sets right what is written
-// down of it. A picture that is gone cannot come back.
-func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner int64) error {
-	ctx, cancel := context.WithTimeout(ctx, scanLimit)
+// repairOwner compares one thing again while its row is locked, and repairs its uses. Missing
+// pictures cannot be restored.
+func (s *Service) repairOwner(ctx context.Context, r *reconcile.Run, k Kind, owner int64) error {
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	return ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
-		now, err := s.things(ctx, tx.Client(), k, thingLocked(owner))
+		now, err := s.readOwners(ctx, tx.Client(), k, lockedOwner(owner))
 		if err != nil {
 			return err
 		}
@@ -133,8 +132,8 @@ func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner in
 			names, _ := namesOf(t.paths)
 			paths = slices.DeleteFunc(t.paths, func(path string) bool { _, ok := names[path]; return !ok })
 		}
-		uses, err := s.uses(ctx, tx.Client(), k, []int64{owner})
-		if err != nil || same(paths, uses[owner]) {
+		uses, err := s.readUses(ctx, tx.Client(), k, []int64{owner})
+		if err != nil || usesMatch(paths, uses[owner]) {
 			return err
 		}
 		names, ids := namesOf(paths)
@@ -144,12 +143,12 @@ func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner in
 		}
 		here := slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return there[names[path]] == nil })
 		if n := len(paths) - len(here); n > 0 {
-			r.Report(fmt.Sprintf("%s %d: it shows %d pictures that are not here", k, owner, n))
+			r.Report(fmt.Sprintf("%s %d: %d pictures are missing", k, owner, n))
 		}
-		if same(here, uses[owner]) {
+		if usesMatch(here, uses[owner]) {
 			return nil
 		}
-		r.Report(fmt.Sprintf("%s %d: it shows %d pictures, and %d are written down", k, owner, len(here), len(uses[owner])))
+		r.Report(fmt.Sprintf("%s %d: %d pictures are shown, %d are recorded", k, owner, len(here), len(uses[owner])))
 		if r.DryRun {
 			return nil
 		}
@@ -161,11 +160,11 @@ func (s *Service) settle(ctx context.Context, r *reconcile.Run, k Kind, owner in
 	})
 }
 
-// uses returns the pictures that are written down, by owner, in the order of ids.
-func (s *Service) uses(ctx context.Context, db *ent.Client, k Kind, owners []int64) (map[int64][]int64, error) {
+// readUses returns the recorded pictures by owner.
+func (s *Service) readUses(ctx context.Context, db *ent.Client, k Kind, owners []int64) (map[int64][]int64, error) {
 	rows, err := db.PictureUse.Query().Where(pictureuse.KindEQ(k), pictureuse.OwnerIDIn(owners...)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read what %d things show: %w", len(owners), err)
+		return nil, fmt.Errorf("read picture uses of %d things: %w", len(owners), err)
 	}
 	of := make(map[int64][]int64)
 	for _, r := range rows {
@@ -174,49 +173,46 @@ func (s *Service) uses(ctx context.Context, db *ent.Client, k Kind, owners []int
 	return of, nil
 }
 
-// same says whether paths name exactly some pictures. What has a path of another sort is
-// no picture of this room.
-func same(paths []string, pictures []int64) bool {
+// usesMatch reports whether paths name exactly some pictures. It ignores paths in another format.
+func usesMatch(paths []string, pictures []int64) bool {
 	_, ids := namesOf(paths)
 	return slices.Equal(ids, slices.Sorted(slices.Values(pictures)))
 }
 
-// A ownerFilter of things: those behind an id, or some.
+// An ownerFilter selects things: those after an id, or some.
 type ownerFilter struct {
 	after  int64
-	most   int
+	limit  int
 	ids    []int64
 	locked bool
 }
 
-func thingsBehind(after int64, most int) ownerFilter { return ownerFilter{after: after, most: most} }
+func ownersAfter(after int64, limit int) ownerFilter { return ownerFilter{after: after, limit: limit} }
 
-func thingsOf(ids []int64) ownerFilter { return ownerFilter{ids: ids, most: len(ids)} }
+func ownersByID(ids []int64) ownerFilter { return ownerFilter{ids: ids, limit: len(ids)} }
 
-func thingLocked(id int64) ownerFilter { return ownerFilter{ids: []int64{id}, most: 1, locked: true} }
+func lockedOwner(id int64) ownerFilter { return ownerFilter{ids: []int64{id}, limit: 1, locked: true} }
 
-// pick has a statement read what is chosen, in the order of ids: all tables of things have
-// a column of that name.
-func (c ownerFilter) pick(s *sql.Selector) {
+// apply adds the filter to a statement, ordered by id. All tables of things have an id column.
+func (c ownerFilter) apply(s *sql.Selector) {
 	const id = "id"
 	sql.FieldGT(id, c.after)(s)
 	if c.ids != nil {
 		sql.FieldIn(id, c.ids...)(s)
 	}
-	s.OrderBy(s.C(id)).Limit(c.most)
+	s.OrderBy(s.C(id)).Limit(c.limit)
 	if c.locked {
 		sqldb.ForUpdate(s)
 	}
 }
 
-// things reads what there is of a kind, in the order of ids. A note that was deleted is not
-// there.
-func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c ownerFilter) (all []owner, err error) {
-	ctx, cancel := context.WithTimeout(ctx, scanLimit)
+// readOwners reads the things of a kind that match a filter, by id, without deleted notes.
+func (*Service) readOwners(ctx context.Context, db *ent.Client, k Kind, c ownerFilter) (all []owner, err error) {
+	ctx, cancel := context.WithTimeout(ctx, scanTimeout)
 	defer cancel()
 	switch k {
 	case OfShop:
-		rows, e := db.Shop.Query().Where(c.pick).Select(entshop.FieldID, entshop.FieldImages).All(ctx)
+		rows, e := db.Shop.Query().Where(c.apply).Select(entshop.FieldID, entshop.FieldImages).All(ctx)
 		err = e
 		for _, r := range rows {
 			paths, e := mediapath.PathsOf(r.Images)
@@ -226,7 +222,7 @@ func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c ownerFilte
 			all = append(all, owner{r.ID, paths})
 		}
 	case OfNote:
-		rows, e := db.Note.Query().Where(c.pick, entnote.DeletedAtIsNil()).Select(entnote.FieldID, entnote.FieldImages).All(ctx)
+		rows, e := db.Note.Query().Where(c.apply, entnote.DeletedAtIsNil()).Select(entnote.FieldID, entnote.FieldImages).All(ctx)
 		err = e
 		for _, r := range rows {
 			paths, e := mediapath.PathsOf(r.Images)
@@ -236,25 +232,25 @@ func (*Service) things(ctx context.Context, db *ent.Client, k Kind, c ownerFilte
 			all = append(all, owner{r.ID, paths})
 		}
 	case OfUser:
-		rows, e := db.User.Query().Where(c.pick).Select(entuser.FieldID, entuser.FieldAvatarURL).All(ctx)
+		rows, e := db.User.Query().Where(c.apply).Select(entuser.FieldID, entuser.FieldAvatarURL).All(ctx)
 		err = e
 		for _, r := range rows {
-			all = append(all, owner{r.ID, given(r.AvatarURL)})
+			all = append(all, owner{r.ID, optionalPath(r.AvatarURL)})
 		}
 	case OfShopType:
-		rows, e := db.ShopType.Query().Where(c.pick).Select(shoptype.FieldID, shoptype.FieldIconURL).All(ctx)
+		rows, e := db.ShopType.Query().Where(c.apply).Select(shoptype.FieldID, shoptype.FieldIconURL).All(ctx)
 		err = e
 		for _, r := range rows {
-			all = append(all, owner{r.ID, given(r.IconURL)})
+			all = append(all, owner{r.ID, optionalPath(r.IconURL)})
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read what pictures are shown by a %s: %w", k, err)
+		return nil, fmt.Errorf("read pictures of %s: %w", k, err)
 	}
 	return all, nil
 }
 
-func given(path *string) []string {
+func optionalPath(path *string) []string {
 	if path == nil {
 		return nil
 	}

@@ -10,12 +10,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
-// serveTimeout bounds reading a file from the blob store, and sending it.
+// serveTimeout limits reading a file from the blob store and sending it.
 const serveTimeout = 20 * time.Second
 
-// ServeHTTP serves pictures below /media, to anybody. A name stands for one content for
-// ever, so browsers and caches may keep it for a year without asking again. What could
-// not be found is kept by nobody: it may be there in a moment.
+// ServeHTTP serves pictures below /media, without authentication. Names are immutable, so
+// browsers and caches may store a picture for a year. Errors are not cached: the picture may
+// exist a moment later.
 func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -23,12 +23,12 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.Set("Cache-Control", "no-store")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		http.Error(w, "a picture is read by GET", http.StatusMethodNotAllowed)
+		http.Error(w, "405 method not allowed", http.StatusMethodNotAllowed)
 		return
 	}
 	name, ok := mediapath.Parse(r.URL.Path)
 	if !ok {
-		http.Error(w, "there is no such picture", http.StatusNotFound)
+		http.Error(w, "404 image not found", http.StatusNotFound)
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), serveTimeout)
@@ -36,14 +36,14 @@ func (s *Service) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	file, err := s.cfg.Blobs.Get(ctx, name.File())
 	switch {
 	case errors.Is(err, blob.ErrNotFound):
-		http.Error(w, "there is no such picture", http.StatusNotFound)
+		http.Error(w, "404 image not found", http.StatusNotFound)
 		return
 	case err != nil:
 		if r.Context().Err() == nil {
-			s.cfg.Log.WarnContext(ctx, "a picture could not be served", "file", name.File(), "err", err)
+			s.cfg.Log.WarnContext(ctx, "cannot serve picture", "file", name.File(), "err", err)
 		}
 		h.Set("Retry-After", "1")
-		http.Error(w, "pictures cannot be read now", http.StatusServiceUnavailable)
+		http.Error(w, "503 images are temporarily unavailable", http.StatusServiceUnavailable)
 		return
 	}
 	defer func() { _ = file.Close() }()

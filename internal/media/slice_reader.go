@@ -2,14 +2,14 @@ package media
 
 import "io"
 
-// pieces reads slices one after the other, without a copy of them.
-type pieces struct {
+// sliceReader reads slices one after the other, without copying them.
+type sliceReader struct {
 	rest [][]byte
-	at   int // in the first of them
+	at   int // offset in the first slice
 }
 
 // Read implements [io.Reader].
-func (p *pieces) Read(to []byte) (n int, err error) {
+func (p *sliceReader) Read(to []byte) (n int, err error) {
 	for len(p.rest) > 0 && n < len(to) {
 		m := copy(to[n:], p.rest[0][p.at:])
 		n, p.at = n+m, p.at+m

@@ -11,22 +11,22 @@ import (
 const sniffBytes = 512
 
 // sniff returns the format of a file by its first bytes.
-func sniff(file io.Reader) (kind, error) {
+func sniff(file io.Reader) (format, error) {
 	head := make([]byte, sniffBytes)
 	n, err := io.ReadFull(file, head)
 	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
-		return kind{}, fmt.Errorf("read a picture: %w", err)
+		return format{}, fmt.Errorf("read picture: %w", err)
 	}
 	head = head[:n]
-	for _, k := range kinds() {
+	for _, k := range formats() {
 		if k.magic(head) {
 			return k, nil
 		}
 	}
 	if name := otherFormat(head); name != "" {
-		return kind{}, rejected("The file is %s. Please send a JPEG, PNG or WebP.", name)
+		return format{}, rejected("This file is %s. Please use a JPEG, PNG or WebP.", name)
 	}
-	return kind{}, rejected("The file is not a picture of a known format. Please send a JPEG, PNG or WebP.")
+	return format{}, rejected("This isn't an image in a supported format. Please use a JPEG, PNG or WebP.")
 }
 
 // otherFormat returns the name of a format that is not accepted, with its article, or "".
@@ -62,8 +62,8 @@ func otherFormat(head []byte) string {
 	return ""
 }
 
-// mediaBrand returns the name of a format that is built of boxes, by the brands in the first
-// one (ISO/IEC 14496-12, 4.3).
+// mediaBrand returns the name of a format of boxes, by the brands in the first box (ISO/IEC
+// 14496-12, 4.3).
 func mediaBrand(head []byte) string {
 	size := min(int(head[2])<<8|int(head[3]), len(head))
 	brands := string(head[8:max(size, 12)])

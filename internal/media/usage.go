@@ -17,10 +17,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Kind is what shows a picture.
+// Kind is the kind of thing that shows a picture.
 type Kind = pictureuse.Kind
 
-// All kinds.
+// The kinds of things that show pictures.
 const (
 	OfShop     = pictureuse.KindSHOP
 	OfShopType = pictureuse.KindSHOP_TYPE
@@ -28,18 +28,17 @@ const (
 	OfUser     = pictureuse.KindUSER
 )
 
-// A Usages is the pictures as those need them who show some. It is safe for concurrent
-// use.
+// Usages records which pictures the things of one kind show. It is safe for concurrent use.
 type Usages struct {
 	s    *Service
 	kind Kind
 }
 
-// UsagesOf returns the pictures for things of a kind.
+// UsagesOf returns the Usages of a kind.
 func (s *Service) UsagesOf(k Kind) Usages { return Usages{s, k} }
 
-// Known returns the sizes of those pictures among some paths that the editor may show, by
-// path: those that the user uploaded, and those that the thing shows already.
+// Known returns the sizes of the pictures that an editor may show, by path: uploads of the user,
+// and pictures that the thing shows already.
 func (h Usages) Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error) {
 	names, ids := namesOf(paths)
 	if len(ids) == 0 {
@@ -49,7 +48,7 @@ func (h Usages) Known(ctx context.Context, by mediapath.Editor, paths []string) 
 	defer cancel()
 	rows, err := h.s.db.Picture.Query().Where(picture.IDIn(ids...), picture.Stored(true), h.allowed(by)).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("look for %d pictures: %w", len(ids), err)
+		return nil, fmt.Errorf("select %d pictures: %w", len(ids), err)
 	}
 	known := make(map[string]mediapath.Size, len(rows))
 	for _, r := range rows {
@@ -61,7 +60,7 @@ func (h Usages) Known(ctx context.Context, by mediapath.Editor, paths []string) 
 	return known, nil
 }
 
-// allowed is the condition that an editor may show a picture.
+// allowed is the SQL condition for pictures that an editor may show.
 func (h Usages) allowed(by mediapath.Editor) predicate.Picture {
 	return func(s *sql.Selector) {
 		if by.Any {
@@ -80,20 +79,21 @@ func (h Usages) allowed(by mediapath.Editor) predicate.Picture {
 	}
 }
 
-// bulk is how many rows one statement writes or names.
-const bulk = 500
+// bulkSize is the maximum of rows that one statement writes or names.
+const bulkSize = 500
 
-// Show records in tx which pictures things show from now on: those of each id, and no
-// others. It returns a [fault.UserErrors] for a path that names no picture here, or one
-// that another user uploaded, unless the thing shows it already. The rows of the
-// things must be locked, or be new: of two who say it of one thing at once, the second one
-// must see what the first one wrote. The rows of the pictures stay locked, shared, until tx ends:
-// none of them is collected meanwhile. They may be locked behind any others: who locks
-// them for himself alone, the collector and an upload of the same, waits for nobody then.
+// Show records in tx the pictures that each thing shows from now on, in place of the previous
+// ones. It returns [apierror.UserErrors] for an unknown path, and for a picture of another user
+// that the thing does not show already.
+//
+// The rows of the things must be locked or new, so that concurrent changes of one thing see each
+// other. Show locks the rows of the pictures in share mode until tx ends, so that none is
+// collected meanwhile. It may lock them after other rows: the collector and uploads lock them
+// exclusively, and then wait for no other lock.
 func (h Usages) Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error {
-	for owners := range slices.Chunk(slices.Sorted(maps.Keys(shown)), bulk) {
+	for owners := range slices.Chunk(slices.Sorted(maps.Keys(shown)), bulkSize) {
 		if err := h.show(ctx, tx, owners, shown); err != nil {
-			return fmt.Errorf("write down what pictures %d things show: %w", len(owners), err)
+			return fmt.Errorf("record pictures of %d things: %w", len(owners), err)
 		}
 	}
 	return nil
@@ -111,9 +111,9 @@ func (h Usages) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[
 	}
 	before, err := tx.PictureUse.Query().Where(pictureuse.KindEQ(h.kind), pictureuse.OwnerIDIn(owners...)).All(ctx)
 	if err != nil {
-		return fmt.Errorf("select what they show: %w", err)
+		return fmt.Errorf("select previous pictures: %w", err)
 	}
-	have := make(map[[2]int64]int64, len(before)) // owner and picture → the use
+	have := make(map[[2]int64]int64, len(before)) // owner and picture → use
 	for _, use := range before {
 		have[[2]int64{use.OwnerID, use.PictureID}] = use.ID
 	}
@@ -125,7 +125,7 @@ func (h Usages) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[
 			row := there[name]
 			_, shows := have[[2]int64{owner, name.ID}]
 			if row == nil || !shows && !mayShow(by, row) {
-				return apierror.Refuse(mediapath.Rejected, "A picture is not here any more: upload it again.", h.field()...)
+				return apierror.Refuse(mediapath.Rejected, "An image no longer exists. Please upload it again.", h.field()...)
 			}
 			if !shows {
 				writes = append(writes, tx.PictureUse.Create().SetKind(h.kind).SetOwnerID(owner).SetPictureID(name.ID))
@@ -133,14 +133,14 @@ func (h Usages) show(ctx context.Context, tx *ent.Tx, owners []int64, shown map[
 			delete(have, [2]int64{owner, name.ID})
 		}
 	}
-	for some := range slices.Chunk(slices.Collect(maps.Values(have)), bulk) {
+	for some := range slices.Chunk(slices.Collect(maps.Values(have)), bulkSize) {
 		if _, err := tx.PictureUse.Delete().Where(pictureuse.IDIn(some...)).Exec(ctx); err != nil {
-			return fmt.Errorf("delete what they show no more: %w", err)
+			return fmt.Errorf("delete uses: %w", err)
 		}
 	}
-	for some := range slices.Chunk(writes, bulk) {
+	for some := range slices.Chunk(writes, bulkSize) {
 		if err := tx.PictureUse.CreateBulk(some...).Exec(ctx); err != nil {
-			return fmt.Errorf("insert what they show: %w", err)
+			return fmt.Errorf("insert uses: %w", err)
 		}
 	}
 	return nil
@@ -151,7 +151,7 @@ func mayShow(by mediapath.Editor, row *ent.Picture) bool {
 	return by.Any || row.UploaderID != nil && *row.UploaderID == by.UserID
 }
 
-// field is the argument that names the pictures of a kind of thing.
+// field returns the GraphQL argument with the pictures of a kind.
 func (h Usages) field() []string {
 	if h.kind == OfUser {
 		return []string{"input", "avatarUrl"}
@@ -159,10 +159,10 @@ func (h Usages) field() []string {
 	return []string{"input", "images"}
 }
 
-// lock locks the rows of pictures, in one order, and returns those that are stored, by name.
+// lock locks the rows of pictures in share mode, by id, and returns the stored ones by name.
 func lock(ctx context.Context, tx *ent.Tx, ids []int64) (map[mediapath.Name]*ent.Picture, error) {
 	there := make(map[mediapath.Name]*ent.Picture, len(ids))
-	for some := range slices.Chunk(ids, bulk) {
+	for some := range slices.Chunk(ids, bulkSize) {
 		one := tx.Picture.Query().Where(picture.IDIn(some...), picture.Stored(true)).Order(ent.Asc(picture.FieldID))
 		one.Modify(sqldb.ForShare)
 		rows, err := one.All(ctx)
@@ -176,7 +176,7 @@ func lock(ctx context.Context, tx *ent.Tx, ids []int64) (map[mediapath.Name]*ent
 	return there, nil
 }
 
-// namesOf reads paths, and returns the ids in them, sorted, each once.
+// namesOf parses paths. It returns their names, and their ids, sorted and unique.
 func namesOf(paths []string) (names map[string]mediapath.Name, ids []int64) {
 	names = make(map[string]mediapath.Name, len(paths))
 	for _, path := range paths {

@@ -6,26 +6,26 @@ import (
 	"time"
 )
 
-// userQueue let each user decode one picture at a time: who sends many waits behind his own,
-// and not before those of others. The zero value is ready. It is safe for concurrent use.
+// userQueue lets each user decode one picture at a time, so that a user with many uploads does
+// not delay others. The zero value is ready. It is safe for concurrent use.
 type userQueue struct {
-	mu sync.Mutex
-	of map[int64]*queue
+	mu     sync.Mutex
+	byUser map[int64]*queue
 }
 
 type queue struct {
 	slot chan struct{}
-	n    int // who has it, and who waits
+	n    int // holders and waiters
 }
 
-// enter waits for the user's turn.
+// enter waits until the user has no other upload. The caller calls leave when done.
 func (t *userQueue) enter(ctx context.Context, user int64) (leave func(), err error) {
 	own := t.join(user)
 	select {
 	case own.slot <- struct{}{}:
-		return func() { <-own.slot; t.part(user, own) }, nil
+		return func() { <-own.slot; t.release(user, own) }, nil
 	case <-ctx.Done():
-		t.part(user, own)
+		t.release(user, own)
 		return nil, ctx.Err()
 	}
 }
@@ -33,48 +33,48 @@ func (t *userQueue) enter(ctx context.Context, user int64) (leave func(), err er
 func (t *userQueue) join(user int64) *queue {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.of == nil {
-		t.of = map[int64]*queue{}
+	if t.byUser == nil {
+		t.byUser = map[int64]*queue{}
 	}
-	own := t.of[user]
+	own := t.byUser[user]
 	if own == nil {
 		own = &queue{slot: make(chan struct{}, 1)}
-		t.of[user] = own
+		t.byUser[user] = own
 	}
 	own.n++
 	return own
 }
 
-func (t *userQueue) part(user int64, own *queue) {
+func (t *userQueue) release(user int64, own *queue) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if own.n--; own.n == 0 {
-		delete(t.of, user)
+		delete(t.byUser, user)
 	}
 }
 
-// triesFor is how many tries there are for each picture that a user may add.
-const triesFor = 2
+// attemptsPerPicture is the number of attempts per picture of the hourly limit.
+const attemptsPerPicture = 2
 
-// uploadAttempts count what users try in this process in an hour, pictures that are refused and
-// those that are there already too. The zero value is ready. It is safe for concurrent use.
+// uploadAttempts counts the uploads of users in this process per hour, including rejected and
+// repeated ones. The zero value is ready. It is safe for concurrent use.
 type uploadAttempts struct {
-	mu    sync.Mutex
-	begun time.Time
-	by    map[int64]int
+	mu     sync.Mutex
+	since  time.Time
+	counts map[int64]int
 }
 
-// take counts one more try of a user and returns 0. If the user has reached the
-// limit, it returns the time until the next one.
+// take counts an attempt and returns 0. If the user has reached the limit, it returns the time
+// until the next attempt.
 func (t *uploadAttempts) take(user int64, now time.Time, limit int) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.by == nil || now.Sub(t.begun) >= time.Hour {
-		t.by, t.begun = map[int64]int{}, now
+	if t.counts == nil || now.Sub(t.since) >= time.Hour {
+		t.counts, t.since = map[int64]int{}, now
 	}
-	if t.by[user] >= limit {
-		return t.begun.Add(time.Hour).Sub(now)
+	if t.counts[user] >= limit {
+		return t.since.Add(time.Hour).Sub(now)
 	}
-	t.by[user]++
+	t.counts[user]++
 	return 0
 }

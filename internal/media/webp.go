@@ -11,31 +11,31 @@ import (
 	"golang.org/x/image/webp"
 )
 
-// webpBytes is what each pixel of a WebP takes at most: a lossless alpha channel, which is
-// decoded as four, beside the colours.
+// webpBytes is the maximum of memory per pixel of a WebP: a lossless alpha channel, decoded as
+// four channels, and the colours.
 const webpBytes = 6.2
 
 // errNoWebP is returned for a file without a picture.
-var errNoWebP = errors.New("there is no picture in the WebP")
+var errNoWebP = errors.New("WebP has no picture")
 
-// A webpFile holds the chunks of a WebP that matter, the first one of each. Which order they
-// have, what the header says is there, and the length of the whole do not matter.
+// A webpFile holds the relevant chunks of a WebP, the first one of each name. Their order, the
+// flags in the header and the total length are ignored.
 type webpFile struct {
 	canvas, alpha, lossy, lossless, profile, exif []byte
 	animated                                      bool
 }
 
-// openWebP reads the chunks of a WebP.
+// openWebP parses a WebP.
 func openWebP(data []byte) (*source, error) {
 	f := parseWebP(data)
 	if f.animated {
-		return nil, rejected("The file is an animated WebP. Please send a still JPEG, PNG or WebP.")
+		return nil, rejected("This file is an animated WebP. Please use a still JPEG, PNG or WebP.")
 	}
 	cleaned, err := f.cleaned()
 	if err != nil {
 		return nil, err
 	}
-	c, err := webp.DecodeConfig(&pieces{rest: cleaned})
+	c, err := webp.DecodeConfig(&sliceReader{rest: cleaned})
 	if err != nil {
 		return nil, err
 	}
@@ -46,12 +46,12 @@ func openWebP(data []byte) (*source, error) {
 		Config: c, bytesEach: webpBytes, orientation: exifOrientation(f.exif),
 		colors: func() *transform { return profileTransform(f.profile, 3) },
 		decode: func(ctx context.Context, need int64) (image.Image, error) {
-			return webp.Decode(bufio.NewReader(watch(ctx, &pieces{rest: cleaned}, need)))
+			return webp.Decode(bufio.NewReader(guard(ctx, &sliceReader{rest: cleaned}, need)))
 		},
 	}, nil
 }
 
-// parseWebP finds the chunks of a WebP. The last one may be cut off.
+// parseWebP finds the chunks of a WebP. The last one may be truncated.
 func parseWebP(data []byte) (f webpFile) {
 	const riff, head = 12, 8
 	for at := riff; len(data)-at >= head; {
@@ -81,7 +81,7 @@ func parseWebP(data []byte) (f webpFile) {
 	return f
 }
 
-// cleaned returns the file with nothing but what its decoder needs.
+// cleaned returns a file with only the chunks for its decoder.
 func (f webpFile) cleaned() ([][]byte, error) {
 	const canvasBytes, alphaBit = 10, 1 << 4
 	switch {
@@ -97,8 +97,8 @@ func (f webpFile) cleaned() ([][]byte, error) {
 	return nil, errNoWebP
 }
 
-// check refuses a WebP whose parts say more than the whole: its decoder goes by the size of
-// the picture, and not by that of its canvas.
+// check rejects a WebP whose picture and canvas differ in size: the decoder uses that of the
+// picture.
 func (f webpFile) check(c image.Config) error {
 	const canvasBytes, width, height = 10, 4, 7
 	if len(f.canvas) < canvasBytes {
@@ -108,12 +108,12 @@ func (f webpFile) check(c image.Config) error {
 		return 1 + (int(f.canvas[at]) | int(f.canvas[at+1])<<8 | int(f.canvas[at+2])<<16)
 	}
 	if side(width) != c.Width || side(height) != c.Height {
-		return rejected("The WebP has another size than it says.")
+		return rejected("This WebP has a wrong size in its header. Please save it again.")
 	}
 	return nil
 }
 
-// riff puts names and contents of chunks together into a file.
+// riff returns a file of chunks, given by names and contents.
 func riff(chunks ...any) [][]byte {
 	size := uint32(4)
 	all := [][]byte{nil}
