@@ -144,7 +144,7 @@ func (s *Service) ResetFanOut(ctx context.Context) error {
 // turnDeadline returns when a job has used half of its time. The next run does the rest.
 func turnDeadline(ctx context.Context) time.Time {
 	deadline, ok := ctx.Deadline()
-	if !ok { // the outbox sets one
+	if !ok { // the outbox always sets one
 		return time.Now().Add(time.Hour)
 	}
 	return time.Now().Add(time.Until(deadline) / 2)

@@ -66,7 +66,7 @@ func (s *Service) Page(ctx context.Context, user int64, first int, after page.Cu
 	}
 	p, err := r.page(ctx, first, after)
 	if err != nil {
-		return nil, fmt.Errorf("read the feed of user %d: %w", user, err)
+		return nil, fmt.Errorf("read feed of user %d: %w", user, err)
 	}
 	return p, nil
 }

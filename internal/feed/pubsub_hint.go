@@ -44,7 +44,7 @@ func (h *pendingHints) take() (events []Event, overflow bool) {
 type hint struct {
 	Last   int64                     `json:"last"`
 	Events []Event                   `json:"events"`
-	Rows   map[int64]json.RawMessage `json:"rows,omitempty"` // by note
+	Rows   map[int64]json.RawMessage `json:"rows,omitempty"` // by note id
 }
 
 // nextHint encodes the queued events as a hint, nil for none.
@@ -90,7 +90,7 @@ func (s *Service) ReceiveHint(text []byte) {
 	}
 	for i, e := range h.Events {
 		if row := h.Rows[e.Note]; len(row) > 0 && !e.Removed {
-			h.Events[i].Row, _ = s.cfg.Notes.ReadRow(row) // else it is read from the database
+			h.Events[i].Row, _ = s.cfg.Notes.ReadRow(row) // on error, read from the database
 		}
 	}
 	s.hub.receive(h.Last, h.Events...)

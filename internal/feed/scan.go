@@ -122,7 +122,7 @@ func (s *Service) compareInbox(ctx context.Context, inbox cache.WindowSnapshot[i
 	head := s.tail.knownHead()
 	open, known := s.tail.openUpTo(math.MaxInt64)
 	if !known {
-		return "", nil // too many fan-outs are open to tell
+		return "", nil // too many open fan-outs to decide
 	}
 	pending := map[int64]bool{}
 	for _, e := range open {

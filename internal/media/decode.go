@@ -19,7 +19,7 @@ import (
 const (
 	MaxBytes      = 10 << 20
 	MaxPixels     = 24_000_000
-	MaxPixelsDeep = 12_000_000 // with 16 bits a channel
+	MaxPixelsDeep = 12_000_000 // with 16 bits per channel
 	MaxSide       = 30_000     // pixels: decoders also hold some rows
 
 	// maxMemory limits decoding one picture, in bytes. The process has 256 MB and uses 75 at

@@ -29,8 +29,8 @@ func sniff(file io.Reader) (format, error) {
 	return format{}, rejected("This isn't an image in a supported format. Please use a JPEG, PNG or WebP.")
 }
 
-// otherFormat returns the name of a format that is not accepted, with its article, or "".
-// People who send one cannot always know: a telephone calls its HEIC "photo".
+// otherFormat returns the name of a format that is not accepted, with its article, or "". Users
+// may not know their format: phones show a HEIC as "photo".
 func otherFormat(head []byte) string {
 	for _, f := range []struct{ magic, name string }{
 		{"GIF87a", "a GIF"},

@@ -67,7 +67,7 @@ func New() (*Site, error) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read the embedded web build: %w", err)
+		return nil, fmt.Errorf("read embedded web build: %w", err)
 	}
 	return s, nil
 }
@@ -79,7 +79,7 @@ func readDocuments() (documents map[string]string, err error) {
 		return nil, err
 	}
 	if err = json.Unmarshal(jsonbody.TrimBOM(text), &documents); err != nil {
-		return nil, fmt.Errorf("documents.json: %w", err)
+		return nil, fmt.Errorf("parse documents.json: %w", err)
 	}
 	return documents, nil
 }
