@@ -1,5 +1,5 @@
-// Package ent is the rows of the database: what ent writes from ent/schema, and a
-// few helpers written by hand.
+// Package ent contains the database entities: the code that ent generates from ent/schema,
+// and a few hand-written helpers.
 package ent
 
 import (
@@ -8,11 +8,10 @@ import (
 	"fmt"
 )
 
-// Written by hand, unlike its neighbours.
+// This file is hand-written.
 
-// WithTx runs work in a transaction. If work fails, the transaction is undone
-// and the error is that of work; after an error of the commit nobody can say
-// whether it happened.
+// WithTx runs work in a transaction. If work fails, WithTx rolls back and returns the
+// error of work. After an error of the commit, it is unknown whether it happened.
 func WithTx(ctx context.Context, client *Client, work func(*Tx) error) error {
 	tx, err := client.Tx(ctx)
 	if err != nil {
@@ -27,12 +26,11 @@ func WithTx(ctx context.Context, client *Client, work func(*Tx) error) error {
 	return nil
 }
 
-// WithTxAgain is [WithTx], and once more if the database undid the transaction for the
-// sake of another one, as undone tells of its error. So work has to begin from nothing
-// that it left behind.
-func WithTxAgain(ctx context.Context, client *Client, undone func(error) bool, work func(*Tx) error) error {
+// WithTxAgain is [WithTx] with one retry if retryable returns true for the error, such as
+// after a deadlock. So work must not depend on what an earlier run left behind.
+func WithTxAgain(ctx context.Context, client *Client, retryable func(error) bool, work func(*Tx) error) error {
 	err := WithTx(ctx, client, work)
-	if undone(err) {
+	if retryable(err) {
 		err = WithTx(ctx, client, work)
 	}
 	return err
