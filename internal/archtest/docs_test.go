@@ -14,19 +14,18 @@ import (
 
 var (
 	testName = regexp.MustCompile(`\bTest[A-Z]\w+`)
-	// A path in a text: with a slash, or a file by its ending. "keys.go" alone is
-	// every room's.
+	// A path in a text: with a slash, or a file by its extension. "keys.go" alone can be in
+	// any package.
 	pathName = regexp.MustCompile("`([\\w./-]+/[\\w./-]*|[\\w.-]+\\.(?:go|lua|md|mod|yml|graphqls))`")
 	command  = regexp.MustCompile("`[^`\n]*(?:lab bench|go test|make livetest) [^`\n]+`")
 )
 
-// Pages that say how something is done, and which test holds it, must name files
-// and tests that exist.
+// Design pages must name existing files and tests.
 func TestPagesNameFilesAndTestsThatExist(t *testing.T) {
 	tests := testsByName(t)
 	for _, page := range []struct {
 		path                     string
-		fewestTests, fewestPaths int // that it is believed to name: a page without any has nothing wrong
+		fewestTests, fewestPaths int // minimums: a page without names would pass
 	}{
 		{"docs/redis-rules.md", 30, 30},
 		{"docs/patterns.md", 60, 30},
@@ -65,7 +64,7 @@ func pageText(t *testing.T, path string) string {
 	return string(text)
 }
 
-// testsByName holds every test of the server and of the lab.
+// testsByName returns every test of the server and of the lab.
 func testsByName(t *testing.T) map[string]bool {
 	t.Helper()
 	tests := map[string]bool{}
@@ -86,7 +85,7 @@ func testsByName(t *testing.T) map[string]bool {
 	return tests
 }
 
-// nameProblems says what a text names that there is not, each once.
+// nameProblems returns the missing names in a text, each once.
 func nameProblems(text string, tests map[string]bool, there func(path string) bool) []string {
 	var problems []string
 	for _, name := range testName.FindAllString(text, -1) {
@@ -124,7 +123,7 @@ func TestNameProblems(t *testing.T) {
 	}
 }
 
-// A rule has a test, or the words that say that there is none.
+// A rule names a test or states that there is none.
 func TestEachRedisRuleHasATest(t *testing.T) {
 	rows := 0
 	for line := range strings.Lines(pageText(t, "docs/redis-rules.md")) {
@@ -142,7 +141,7 @@ func TestEachRedisRuleHasATest(t *testing.T) {
 	}
 }
 
-// What docs/patterns.md teaches can be looked up, run and measured.
+// Each pattern in docs/patterns.md names its files, tests and measurements.
 func TestEachPatternHasAFileATestAndAFigure(t *testing.T) {
 	text := pageText(t, "docs/patterns.md")
 	if n := strings.Count(text, "\n### "); n < 25 {
@@ -156,9 +155,9 @@ func TestEachPatternHasAFileATestAndAFigure(t *testing.T) {
 	}
 }
 
-// patternProblems says which sections lack where to look, what holds them, or a
-// figure with the command that prints it; and which rows of the table of
-// differences have no test. Who has no figure says "none yet".
+// patternProblems returns the sections without a file, a test, or a figure with its command,
+// and the rows of the table of differences without a test. A section without a figure
+// contains "none yet".
 func patternProblems(text string) []string {
 	var problems []string
 	for _, section := range strings.Split("\n"+text, "\n### ")[1:] {
@@ -185,7 +184,7 @@ func patternProblems(text string) []string {
 	return problems
 }
 
-// after is what follows a mark, "" without it.
+// after returns the text after a mark, or "".
 func after(text, mark string) string {
 	_, rest, _ := strings.Cut(text, mark)
 	return rest

@@ -19,8 +19,8 @@ func missingNotes(page string, migrations []string) (missing []string) {
 	return missing
 }
 
-// Who upgrades is told of each migration what it changes, what it locks, whether the
-// version before can run beside it, and what to do if it fails.
+// docs/upgrading.md states for each migration the change, its locks, whether the previous
+// version can run at the same time, and what to do if it fails.
 func TestEveryMigrationHasAnUpgradeNote(t *testing.T) {
 	page := pageText(t, "docs/upgrading.md")
 	for _, dialect := range []string{"postgres", "sqlite"} {

@@ -14,17 +14,16 @@ import (
 	"testing"
 )
 
-// The linter forbids methods of the Redis client by name (.golangci.yml). What
-// depends on an argument, and what Lua calls, is looked at here.
+// The linter forbids methods of the Redis client by name (.golangci.yml). These tests check
+// calls that depend on arguments, and Lua scripts.
 
-// banned are commands that no code may send by Do: those that the linter
-// forbids, which Do would get around.
+// banned are commands that code must not send by Do, which would bypass the linter.
 func banned() []string {
 	return strings.Fields(`KEYS FLUSHALL FLUSHDB SELECT SWAPDB MOVE MONITOR DEBUG SHUTDOWN SAVE BGSAVE BGREWRITEAOF REPLICAOF SLAVEOF
 		CONFIG SORT SORT_RO HGETALL HKEYS HVALS SMEMBERS LRANGE ZRANGE XRANGE XREVRANGE DEL EVAL SCRIPT FUNCTION`)
 }
 
-// redisProblem says what is wrong with a call, or "".
+// redisProblem returns the problem of a call, or "".
 func redisProblem(call *ast.CallExpr) string {
 	method, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok {
@@ -56,7 +55,7 @@ func redisProblem(call *ast.CallExpr) string {
 	return ""
 }
 
-// expression is a literal number or text as it is written, else "?".
+// expression returns a literal number or string as written, or "?".
 func expression(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -94,7 +93,7 @@ func TestRedisProblemsOfCalls(t *testing.T) {
 	}
 }
 
-// speakers are the folders of packages that import the client.
+// speakers returns the directories of packages that import the client.
 func speakers(t *testing.T) map[string]bool {
 	speak := map[string]bool{}
 	for _, path := range files(t, ".go") {
@@ -131,12 +130,12 @@ func TestNoCallReadsARedisCollectionWhole(t *testing.T) {
 		})
 	}
 	if calls < 1000 {
-		t.Errorf("only %d calls were looked at", calls)
+		t.Errorf("found only %d calls", calls)
 	}
 }
 
-// luaCommands are what a script may call: each costs O(1), O(log n) or what its
-// own arguments bound.
+// luaCommands are the commands that a script may call: each costs O(1), O(log n) or an
+// amount that its own arguments bound.
 func luaCommands() []string {
 	return append(strings.Fields(`EXISTS TYPE PTTL TTL PEXPIRE PEXPIREAT EXPIRE PERSIST UNLINK RENAME RENAMENX TIME
 		GET MGET SET GETEX INCR INCRBY DECR DECRBY STRLEN GETBIT SETBIT BITFIELD PFADD
@@ -148,7 +147,7 @@ func luaCommands() []string {
 		"XINFO GROUPS") // there is one
 }
 
-// luaDel says whose scripts may DEL, and why UNLINK would gain nothing there.
+// luaDel lists the scripts that may DEL, with the reason why UNLINK gains nothing there.
 func luaDel() map[string]string {
 	return map[string]string{
 		"internal/kit/cache/lua/": "a record of 16 KB at most, a lease",
@@ -162,7 +161,7 @@ var (
 	luaMention = regexp.MustCompile(`redis\.p?call|redis\.setresp|redis\.replicate_commands|loadstring|KEYS\s*=[^=]`)
 )
 
-// luaProblems says what is wrong with a script, line by line.
+// luaProblems returns the problems of a script, line by line.
 func luaProblems(path, text string) (problems []string) {
 	header, body := "", ""
 	for line := range strings.Lines(text) {
@@ -257,8 +256,8 @@ func TestScriptsCallListedCommandsOnTheirKeys(t *testing.T) {
 	}
 }
 
-// files returns the files of internal, graph and lab with an extension, without what others
-// wrote, the data of tests, and the schemes that the lab compares.
+// files returns the files of internal, graph and lab with an extension, without third-party
+// code, test data and the candidates that the lab compares.
 func files(t *testing.T, extension string) (paths []string) {
 	t.Helper()
 	for _, dir := range []string{"../../internal", "../../graph", "../../lab"} {

@@ -4,8 +4,8 @@
 //	entdiff -name add_shop_owner     write what is missing
 //	entdiff -check                   fail if anything is missing
 //
-// Postgres is needed for both: TANDIAN_TEST_DATABASE_URL names a server on
-// which a scratch database may be made.
+// Both need Postgres: TANDIAN_TEST_DATABASE_URL names a server on which the command may
+// create a scratch database.
 package main
 
 import (
@@ -67,8 +67,8 @@ func tablesOf(path string) ([]*schema.Table, error) {
 	return graph.Tables()
 }
 
-// run writes the missing migration of one dialect into dir, or, when name is
-// empty, fails if one is missing.
+// run writes the missing migration of one dialect into dir. If name is empty, it returns an
+// error if one is missing.
 func run(ctx context.Context, d string, tables []*schema.Table, dir, name string) (err error) {
 	db, drop, err := scratch(ctx, d)
 	if err != nil {
@@ -113,8 +113,8 @@ func diff(ctx context.Context, drv dialect.Driver, tables []*schema.Table, dir, 
 	if err != nil {
 		return err
 	}
-	// goose reads no atlas.sum, and a sum of files that people may extend by
-	// hand before the release only gets in the way.
+	// goose does not read atlas.sum, and a checksum would only hinder manual edits before
+	// the release.
 	sum, err := goose.Checksum()
 	if err != nil {
 		return err
@@ -137,8 +137,8 @@ func diff(ctx context.Context, drv dialect.Driver, tables []*schema.Table, dir, 
 	return changes.NamedDiff(ctx, name, tables...)
 }
 
-// keepExpressionIndexes leaves alone the indexes on expressions, which the ent
-// schema cannot describe and which stand in the SQL files alone.
+// keepExpressionIndexes ignores indexes on expressions. The ent schema cannot describe
+// them; they exist only in the SQL files.
 func keepExpressionIndexes(next schema.Differ) schema.Differ {
 	return schema.DiffFunc(func(current, desired *atlasschema.Schema) ([]atlasschema.Change, error) {
 		for _, table := range current.Tables {

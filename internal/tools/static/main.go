@@ -1,6 +1,6 @@
-// Command static says whether programs need nothing of the machine that they run on: no
-// loader and no library of Linux, nothing but the system's own on macOS, which has no other
-// way to the kernel.
+// Command static checks that programs have no dynamic dependencies: no loader and no
+// library on Linux, and only system libraries on macOS, which has no other way to the
+// kernel.
 package main
 
 import (
@@ -25,7 +25,7 @@ func main() {
 	}
 }
 
-// check returns what a program needs.
+// check returns the dynamic dependencies of a program.
 func check(path string) error {
 	if f, err := elf.Open(path); err == nil {
 		defer func() { _ = f.Close() }()
@@ -41,7 +41,7 @@ func check(path string) error {
 	}
 	f, err := macho.Open(path)
 	if err != nil {
-		return fmt.Errorf("it is no program of Linux or macOS: %w", err)
+		return fmt.Errorf("read program of Linux or macOS: %w", err)
 	}
 	defer func() { _ = f.Close() }()
 	libraries, err := f.ImportedLibraries()
