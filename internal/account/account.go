@@ -167,12 +167,12 @@ type Service struct {
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
 // [Service.Run] does the background work.
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
-	names, often, failed := keys{cfg.Prefix}, newLimits(cfg.Redis), newFailures(cfg.Registerer, cfg.Log)
+	names, rates, failed := keys{cfg.Prefix}, newLimits(cfg.Redis), newFailures(cfg.Registerer, cfg.Log)
 	known := &devices{db: db, failures: failed, now: time.Now}
 	s := &Service{
-		db: db, devices: known, sql: openStatements(db.Dialect()), hub: hub, outbox: box, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: often,
+		db: db, devices: known, sql: openStatements(db.Dialect()), hub: hub, outbox: box, cfg: cfg, now: time.Now, failures: failed, keys: names, limits: rates,
 		sessions:  newSessions(db, hub, box, sessionConfig{Config: cfg, keys: names, devices: known, failures: failed}),
-		codes:     newCodes(cfg.Redis, names, often, cfg),
+		codes:     newCodes(cfg.Redis, names, rates, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_logins_total", Help: "Attempts to log in, and refused proofs of setPassword, by method and outcome. An invalid phone or code is compared with nothing.",
@@ -180,7 +180,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 	}
 	s.openCaches(hub)
 	s.openOutbox()
-	cfg.Registerer.MustRegister(s.logins, s.codes.sent, s.codes.delivered, s.codes.refused, s.codes.unseen)
+	cfg.Registerer.MustRegister(s.logins, s.codes.sent, s.codes.delivered, s.codes.refused, s.codes.guessesRefused)
 	for _, method := range []string{"code", "password"} {
 		for _, outcome := range []string{"ok", "wrong", "invalid", "dead", "throttled", "failed"} {
 			s.logins.WithLabelValues(method, outcome)

@@ -58,7 +58,7 @@ var (
 func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life time.Duration, err error) {
 	ctx, span := observe.Span(ctx, "account.SendCode")
 	defer span.End()
-	p, written, err := readPhone(phone)
+	p, legacy, err := readPhone(phone)
 	if err != nil {
 		return 0, refusePhone("phone")
 	}
@@ -69,7 +69,7 @@ func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life
 		s.codes.refused.WithLabelValues(byCountry).Inc()
 		return 0, apierror.Refuse(InvalidPhone, "This server sends no codes to phones of this country.", "phone")
 	}
-	outcome, err := s.codes.send(ctx, s.cfg.Log, p, s.client(ctx, p, written, from))
+	outcome, err := s.codes.send(ctx, s.cfg.Log, p, s.client(ctx, p, legacy, from))
 	s.codes.sent.WithLabelValues(outcome).Inc()
 	return codeLife, err
 }
@@ -80,20 +80,20 @@ func refusePhone(field ...string) apierror.UserErrors {
 
 // codes are the login codes under way. They live in the state Redis alone.
 type codes struct {
-	rdb        redis.Cmdable
-	keys       keys
-	limits     *limits
-	sender     Sender
-	perAddress int
-	perHour    int      // 0 is no limit
-	countries  []string // calling codes; all if empty
-	demo       bool     // whether demo accounts get codes
-	sent       *prometheus.CounterVec
-	delivered  *prometheus.CounterVec
-	refused    *prometheus.CounterVec
-	guesses    int                // wrong codes an hour of the installation; 0 is no limit
-	unseen     prometheus.Counter // guesses refused by that
-	full       clock.Throttle     // when the limit of the installation was logged
+	rdb            redis.Cmdable
+	keys           keys
+	limits         *limits
+	sender         Sender
+	perAddress     int
+	perHour        int      // 0 is no limit
+	countries      []string // calling codes; all if empty
+	demo           bool     // whether demo accounts get codes
+	sent           *prometheus.CounterVec
+	delivered      *prometheus.CounterVec
+	refused        *prometheus.CounterVec
+	guesses        int                // wrong codes an hour of the installation; 0 is no limit
+	guessesRefused prometheus.Counter // guesses refused by that
+	full           clock.Throttle     // when the limit of the installation was logged
 
 	reserve, release, store, withdraw, try, use *redis.Script
 }
@@ -122,7 +122,7 @@ func newCodes(rdb redis.Cmdable, k keys, l *limits, cfg Config) *codes {
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_login_code_refusals_total", Help: "Login codes refused by a limit, by what it counts.",
 		}, []string{"reason"}),
-		unseen: prometheus.NewCounter(prometheus.CounterOpts{
+		guessesRefused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "tandian_login_guesses_refused_total", Help: "Login codes refused because the installation had too many wrong ones in an hour.",
 		}),
 	}
@@ -144,16 +144,16 @@ func (c *codes) reaches(p Phone) bool {
 	return len(c.countries) == 0 || slices.Contains(c.countries, p.callingCode())
 }
 
-// turn is the reservation of a code for a phone.
-type turn struct {
+// reservation is the reservation of a code for a phone.
+type reservation struct {
 	keys   []string // the pause, then counters
 	limits []any    // of the counters
 	name   string
 }
 
-// turnOf returns the keys and limits of a code for a client.
-func (c *codes) turnOf(p Phone, by client) turn {
-	t := turn{[]string{c.keys.codePause(p, by.device.id), c.keys.codeDay(p, by.device.id)}, []any{codesPerDay}, rand.Text()}
+// reservationFor returns the keys and limits of a code for a client.
+func (c *codes) reservationFor(p Phone, by client) reservation {
+	t := reservation{[]string{c.keys.codePause(p, by.device.id), c.keys.codeDay(p, by.device.id)}, []any{codesPerDay}, rand.Text()}
 	if by.device.id == 0 {
 		t.keys, t.limits = append(t.keys, c.keys.codeNetworkDay(p, by.site())), []any{codesInAll, codesPerDay}
 	}
@@ -177,7 +177,7 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) 
 		c.refused.WithLabelValues(byAddress).Inc()
 		return "throttled", throttled("Too many codes were asked for from your network.", wait)
 	}
-	t := c.turnOf(p, by)
+	t := c.reservationFor(p, by)
 	args := append([]any{t.name, codePause.Milliseconds(), day.Milliseconds()}, t.limits...)
 	wait, err = waitOf(runScript(ctx, c.rdb, c.reserve, t.keys, args...))
 	if err != nil {
@@ -188,11 +188,11 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) 
 		return "throttled", throttled("This phone was sent a code already.", wait)
 	}
 	if wait, err = c.takeHour(ctx); err != nil || wait > 0 {
-		c.giveBackTurn(ctx, log, t)
+		c.releaseReservation(ctx, log, t)
 		if err != nil {
 			return "failed", err
 		}
-		c.limits.giveBack(ctx, network...)
+		c.limits.refund(ctx, network...)
 		c.refused.WithLabelValues(byInstallation).Inc()
 		if c.full.Allow() {
 			log.WarnContext(ctx, "login code limit reached", "hint", "see --codes-per-hour and --code-countries")
@@ -203,12 +203,12 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) 
 }
 
 // deliver stores a new code and hands it to the sender.
-func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by client, t turn) (outcome string, err error) {
+func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by client, t reservation) (outcome string, err error) {
 	slot := c.keys.code(p, by.device.id)
 	code := newCode()
 	if err := runScript(ctx, c.rdb, c.store, []string{slot}, code, codeLife.Milliseconds()).Err(); err != nil {
-		c.giveBackTurn(ctx, log, t)
-		c.giveBackHour(ctx)
+		c.releaseReservation(ctx, log, t)
+		c.refundHour(ctx)
 		return "failed", withoutRedis(err)
 	}
 	err = c.sender.Send(ctx, p, code, codeLife)
@@ -226,7 +226,7 @@ func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by clien
 	if errBack != nil {
 		log.WarnContext(ctx, "a code that was not sent is not withdrawn; the phone has to wait", "err", errBack)
 	}
-	c.giveBackHour(ctx)
+	c.refundHour(ctx)
 	return "failed", apierror.New(apierror.Unavailable, "The code could not be sent. Try again later.").WithCause(err)
 }
 
@@ -238,16 +238,16 @@ func (c *codes) takeHour(ctx context.Context) (wait time.Duration, err error) {
 	return c.limits.take(ctx, c.hour())
 }
 
-func (c *codes) giveBackHour(ctx context.Context) {
+func (c *codes) refundHour(ctx context.Context) {
 	if c.perHour > 0 {
-		c.limits.giveBack(ctx, c.hour())
+		c.limits.refund(ctx, c.hour())
 	}
 }
 
 func (c *codes) hour() limit { return limit{c.keys.codeHour(), c.perHour, time.Hour} }
 
-// giveBackTurn lets a phone have another code at once. A failure makes it wait.
-func (c *codes) giveBackTurn(ctx context.Context, log *slog.Logger, t turn) {
+// releaseReservation lets a phone have another code at once. A failure makes it wait.
+func (c *codes) releaseReservation(ctx context.Context, log *slog.Logger, t reservation) {
 	if err := runScript(context.WithoutCancel(ctx), c.rdb, c.release, t.keys, t.name).Err(); err != nil {
 		log.WarnContext(ctx, "cannot release login code limit", "err", err)
 	}
@@ -298,12 +298,12 @@ func (c *codes) guess(ctx context.Context, p Phone, by client, code string) (v v
 	if by.device.id != 0 {
 		slots = append(slots, c.keys.code(p, by.device.id))
 	}
-	kept, err := runScript(ctx, c.rdb, c.try, slots, by.name(), codeTries, codeTotal, guessesADay, day.Milliseconds()).Result()
+	stored, err := runScript(ctx, c.rdb, c.try, slots, by.name(), codeTries, codeTotal, guessesADay, day.Milliseconds()).Result()
 	if err != nil {
 		return "", 0, withoutRedis(err)
 	}
 	v = dead
-	if want, ok := kept.(string); ok {
+	if want, ok := stored.(string); ok {
 		v = wrong
 		if subtle.ConstantTimeCompare([]byte(want), []byte(code)) == 1 {
 			v = right
@@ -334,7 +334,7 @@ func (c *codes) guessLimit(ctx context.Context, by client, use func(context.Cont
 		return 0, nil
 	}
 	if wait, err = use(ctx, limit{c.keys.guessHour(), c.guesses, time.Hour}); wait > 0 {
-		c.unseen.Inc()
+		c.guessesRefused.Inc()
 	}
 	return wait, err
 }

@@ -42,7 +42,7 @@ func scanCounts(into map[int64]Counts) func(*sql.Rows) error {
 // ([Service.LockCounts]). It returns what each user has then, without users that do not exist.
 // It raises the follow version of users whose followees change. After the commit the tickets
 // go to [Service.AfterCommit].
-func (s *Service) AddCounts(ctx context.Context, tx *ent.Tx, more map[int64]Counts, locked bool) (now map[int64]Counts, tickets []outbox.JobRef, err error) {
+func (s *Service) AddCounts(ctx context.Context, tx *ent.Tx, more map[int64]Counts, locked bool) (now map[int64]Counts, jobs []outbox.JobRef, err error) {
 	if len(more) > 1 && !locked { // in one order, so that two transactions do not wait for each other
 		if _, err := s.LockCounts(ctx, tx, slices.Collect(maps.Keys(more))); err != nil {
 			return nil, nil, err
@@ -56,8 +56,8 @@ func (s *Service) AddCounts(ctx context.Context, tx *ent.Tx, more map[int64]Coun
 	if err != nil {
 		return nil, nil, err
 	}
-	tickets, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, slices.Sorted(maps.Keys(now))...)
-	return now, tickets, err
+	jobs, err = outbox.AddBatch(ctx, s.outbox, tx, usersChanged, slices.Sorted(maps.Keys(now))...)
+	return now, jobs, err
 }
 
 // addition is a row of the parameter of add_counts: increments for one user.

@@ -21,14 +21,14 @@ func TestWhatIsCountedOfUsers(t *testing.T) {
 		add := func(more map[int64]Counts) map[int64]Counts {
 			t.Helper()
 			var now map[int64]Counts
-			var tickets []outbox.JobRef
+			var jobs []outbox.JobRef
 			if err := ent.WithTx(t.Context(), s.db, func(tx *ent.Tx) (err error) {
-				now, tickets, err = s.AddCounts(t.Context(), tx, more, false)
+				now, jobs, err = s.AddCounts(t.Context(), tx, more, false)
 				return err
 			}); err != nil {
 				t.Fatal(err)
 			}
-			s.AfterCommit(t.Context(), []int64{ann, ben}, tickets)
+			s.AfterCommit(t.Context(), []int64{ann, ben}, jobs)
 			return now
 		}
 		const nobody = 1 << 40

@@ -97,30 +97,30 @@ func (d *devices) parse(p Phone, token string) (of device, ok bool) {
 // known returns the device of a token if the phone's user still has it at that
 // generation. Only a token with a valid signature costs a statement. If that fails, the
 // device is unknown.
-func (d *devices) known(ctx context.Context, p, written Phone, token string) device {
+func (d *devices) known(ctx context.Context, p, legacy Phone, token string) device {
 	of, ok := d.parse(p, token)
 	if !ok {
 		return device{}
 	}
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
-	there, err := d.db.Device.Query().Where(
+	exists, err := d.db.Device.Query().Where(
 		entdevice.ID(of.id), entdevice.Generation(of.generation), entdevice.UsedAtGT(d.now().Add(-DeviceLife).UTC()),
-		entdevice.HasUserWith(entuser.PhoneIn(numbersOf(p, written)...)),
+		entdevice.HasUserWith(entuser.PhoneIn(numbersOf(p, legacy)...)),
 	).Exist(ctx)
 	if err != nil {
 		d.failures.Record(ctx, "device", err)
 		return device{}
 	}
-	if !there {
+	if !exists {
 		return device{}
 	}
 	return of
 }
 
 // numbersOf returns the numbers under which the account of a phone may be stored.
-func numbersOf(p, written Phone) []string {
-	return append(e164.Spellings(p.E164()), p.E164(), written.E164())
+func numbersOf(p, legacy Phone) []string {
+	return append(e164.Spellings(p.E164()), p.E164(), legacy.E164())
 }
 
 // renew raises the generation of a user's known device, or adds a new device. The
@@ -152,8 +152,8 @@ func (d *devices) renew(ctx context.Context, tx *ent.Tx, user int64, was device)
 	return device{row.ID, row.Generation}, nil
 }
 
-// forgetDevices deletes the devices of a user, except the one that may stay.
-func forgetDevices(ctx context.Context, tx *ent.Tx, user int64, except *int64) error {
+// deleteDevices deletes the devices of a user, except the one that may stay.
+func deleteDevices(ctx context.Context, tx *ent.Tx, user int64, except *int64) error {
 	q := tx.Device.Delete().Where(entdevice.UserID(user))
 	if except != nil {
 		q.Where(entdevice.IDNEQ(*except))
@@ -182,6 +182,6 @@ func (d *devices) purge(ctx context.Context) error {
 }
 
 // client returns the client of a request about a phone.
-func (s *Service) client(ctx context.Context, p, written Phone, from Origin) client {
-	return client{network: from.Network, device: s.devices.known(ctx, p, written, from.Device)}
+func (s *Service) client(ctx context.Context, p, legacy Phone, from Origin) client {
+	return client{network: from.Network, device: s.devices.known(ctx, p, legacy, from.Device)}
 }

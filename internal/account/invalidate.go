@@ -25,7 +25,7 @@ const endBatch = 250 // sessions that Redis is told of, or that are deleted, in 
 // openOutbox says what is done for a committed write when its writer could not.
 func (s *Service) openOutbox() {
 	s.outbox.Handle(usersChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate), Collapse: s.hub.InvalidateAll})
-	s.outbox.Handle(sessionsEnded, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.sessions.tell)})
+	s.outbox.Handle(sessionsEnded, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.sessions.propagateEnd)})
 }
 
 // Invalidate tells Redis and the other processes that rows of users were inserted,
@@ -34,15 +34,15 @@ func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(s.users.Invalidate(ctx, ids...)) // Redis is away
 }
 
-// show replaces the cached row of a user that was just committed by that row.
+// cacheRow replaces the cached row of a user that was just committed by that row.
 // What cannot be told now is left to the outbox: nothing is wrong with the write.
-func (s *Service) show(ctx context.Context, row *ent.User, job []outbox.JobRef) {
+func (s *Service) cacheRow(ctx context.Context, row *ent.User, job []outbox.JobRef) {
 	_, err := s.users.Put(ctx, row.ID, *fromRow(row))
 	s.outbox.Finish(ctx, err, job...)
 }
 
-// forget is show for rows that are not at hand.
-func (s *Service) forget(ctx context.Context, job []outbox.JobRef, ids ...int64) {
+// afterCommit is show for rows that are not at hand.
+func (s *Service) afterCommit(ctx context.Context, job []outbox.JobRef, ids ...int64) {
 	s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), job...)
 }
 
@@ -53,7 +53,7 @@ func (s *Service) InvalidateSessions(ctx context.Context, ids ...string) error {
 	if err != nil {
 		return fmt.Errorf("select %d sessions: %w", len(ids), err)
 	}
-	return s.sessions.tell(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(live, id) })...)
+	return s.sessions.propagateEnd(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(live, id) })...)
 }
 
 // ErrNotInvalidated reports that Redis has all end marks, but the bus did not take
@@ -97,15 +97,15 @@ func (s *Service) EndedSince(ctx context.Context, at time.Time) ([]string, error
 	return ids, nil
 }
 
-// tell puts the mark of the end into Redis, for sessions that ended in their
+// propagateEnd puts the mark of the end into Redis, for sessions that ended in their
 // rows, and has the processes forget what they hold of them.
-func (s *sessions) tell(ctx context.Context, ids ...string) error {
+func (s *sessions) propagateEnd(ctx context.Context, ids ...string) error {
 	return outbox.Transient(errors.Join(s.markEnded(ctx, ids...), s.invalidate(ctx, ids...))) // Redis is away
 }
 
 // markEnded stores the end marks in Redis.
 func (s *sessions) markEnded(ctx context.Context, ids ...string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
 	var failed error
 	for part := range slices.Chunk(ids, endBatch) {
@@ -125,9 +125,9 @@ func (s *sessions) markEnded(ctx context.Context, ids ...string) error {
 
 // invalidate drops sessions from the memory of all processes.
 func (s *sessions) invalidate(ctx context.Context, ids ...string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
 	defer cancel()
-	err := s.near.Invalidate(ctx, ids...)
+	err := s.memory.Invalidate(ctx, ids...)
 	if s.ended != nil {
 		err = errors.Join(err, s.ended(ctx, ids...))
 	}

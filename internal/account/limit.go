@@ -117,9 +117,9 @@ func (l *limits) add(ctx context.Context, n int, all []limit) (wait time.Duratio
 	return waitOf(runScript(ctx, l.rdb, l.count, keysOf(all), args...))
 }
 
-// giveBack uncounts an attempt that compared nothing. An error only leaves the user
+// refund uncounts an attempt that compared nothing. An error only leaves the user
 // with fewer attempts.
-func (l *limits) giveBack(ctx context.Context, all ...limit) {
+func (l *limits) refund(ctx context.Context, all ...limit) {
 	if len(all) > 0 {
 		_ = runScript(context.WithoutCancel(ctx), l.rdb, l.uncount, keysOf(all)).Err()
 	}

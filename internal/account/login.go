@@ -53,31 +53,31 @@ func (s *Service) Login(ctx context.Context, c Credentials) (*Login, error) {
 }
 
 func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outcome string, err error) {
-	p, written, invalid := readPhone(c.Phone)
+	p, legacy, invalid := readPhone(c.Phone)
 	if invalid != nil {
-		p = written // an account of an earlier version keeps its password, though it gets no code any more
+		p = legacy // an account of an earlier version keeps its password, though it gets no code any more
 	}
-	by := s.client(ctx, p, written, c.From)
+	by := s.client(ctx, p, legacy, c.From)
 	if err := s.takeAttempt(ctx, by); err != nil {
 		return nil, outcomeOf(err), err
 	}
-	if invalid != nil && (c.Code != nil || written == "") {
+	if invalid != nil && (c.Code != nil || legacy == "") {
 		return nil, "invalid", refusePhone("input", "phone")
 	}
 	var row *ent.User
 	var verified *string // the hash of the password that was right
 	stale := false
 	if c.Code != nil {
-		row, outcome, err = s.byCode(ctx, p, written, by, *c.Code)
+		row, outcome, err = s.byCode(ctx, p, legacy, by, *c.Code)
 	} else if row, stale, outcome, err = s.byPassword(ctx, p, by, *c.Password, func(ctx context.Context) (*ent.User, error) {
-		return s.byPhone(ctx, p, written)
+		return s.byPhone(ctx, p, legacy)
 	}, "input", "password"); err == nil {
 		verified = row.PasswordHash
 	}
 	if err != nil {
 		return nil, outcome, err
 	}
-	begun, err := s.sessions.begin(ctx, beginning{row.ID, verified, by.device, c.From})
+	started, err := s.sessions.begin(ctx, loginSpec{row.ID, verified, by.device, c.From})
 	if errors.Is(err, errPasswordChanged) {
 		return nil, "wrong", wrongPassword("input", "password")
 	}
@@ -85,10 +85,10 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 		return nil, "failed", fmt.Errorf("log in: %w", err)
 	}
 	if stale {
-		s.rehash(ctx, begun.row, *c.Password)
+		s.rehash(ctx, started.row, *c.Password)
 	}
-	u := fromRow(begun.row)
-	return &Login{begun.token, s.devices.token(p, begun.device), u, s.viewerOf(u, begun.id)}, "ok", nil
+	u := fromRow(started.row)
+	return &Login{started.token, s.devices.token(p, started.device), u, s.viewerOf(u, started.id)}, "ok", nil
 }
 
 // takeAttempt counts an attempt at a code or a password for the client's network. It
@@ -112,11 +112,11 @@ func outcomeOf(err error) string {
 }
 
 // byCode does not count text that cannot be a code.
-func (s *Service) byCode(ctx context.Context, p, written Phone, by client, text string) (row *ent.User, outcome string, err error) {
+func (s *Service) byCode(ctx context.Context, p, legacy Phone, by client, text string) (row *ent.User, outcome string, err error) {
 	if outcome, err = s.guess(ctx, p, by, text, "input", "code"); err != nil {
 		return nil, outcome, err
 	}
-	row, fresh, err := s.register(ctx, p, written)
+	row, fresh, err := s.register(ctx, p, legacy)
 	if err != nil {
 		return nil, "failed", fmt.Errorf("log in by code: %w", err)
 	}
@@ -179,7 +179,7 @@ func (s *Service) byPassword(ctx context.Context, p Phone, by client, password s
 	}
 	switch {
 	case err != nil: // nothing was compared
-		s.limits.giveBack(ctx, tries...)
+		s.limits.refund(ctx, tries...)
 		return nil, false, "failed", fmt.Errorf("compare password: %w", err)
 	case !ok:
 		return nil, false, "wrong", wrongPassword(field...)
@@ -273,11 +273,11 @@ func (s *Service) prove(ctx context.Context, row *ent.User, c PasswordChange) (v
 	case c.Current == nil && c.Code == nil:
 		return nil, apierror.Refuse(InvalidCredentials, "Enter the current password, or a login code.", "currentPassword")
 	}
-	p, written, err := readPhone(*row.Phone)
+	p, legacy, err := readPhone(*row.Phone)
 	if err != nil {
 		p = Phone(*row.Phone)
 	}
-	by := s.client(ctx, p, written, c.From)
+	by := s.client(ctx, p, legacy, c.From)
 	method := "code"
 	if c.Code == nil {
 		method, verified = "password", row.PasswordHash

@@ -100,7 +100,7 @@ func (s *Service) EndSession(ctx context.Context, v Viewer, number int64) (own b
 	if err != nil {
 		return false, fmt.Errorf("end a session of user %d: %w", v.ID, err)
 	}
-	s.sessions.announce(ctx, job, over...)
+	s.sessions.afterCommit(ctx, job, over...)
 	return own, nil
 }
 
@@ -125,7 +125,7 @@ func (s *sessions) endOthers(ctx context.Context, v Viewer, work func(context.Co
 		if err := work(ctx, tx, user); err != nil {
 			return err
 		}
-		if err := forgetDevices(ctx, tx, v.ID, current.DeviceID); err != nil {
+		if err := deleteDevices(ctx, tx, v.ID, current.DeviceID); err != nil {
 			return err
 		}
 		var err error
@@ -133,7 +133,7 @@ func (s *sessions) endOthers(ctx context.Context, v Viewer, work func(context.Co
 		return err
 	})
 	if err == nil {
-		s.announce(ctx, job, over...)
+		s.afterCommit(ctx, job, over...)
 	}
 	return err
 }
@@ -141,7 +141,7 @@ func (s *sessions) endOthers(ctx context.Context, v Viewer, work func(context.Co
 // asViewer runs work in a transaction that holds the viewer's row. A session that has
 // ended is UNAUTHENTICATED, also if this process still has it in memory.
 func (s *sessions) asViewer(ctx context.Context, v Viewer, work func(context.Context, *ent.Tx, *ent.User, *ent.Session) error) error {
-	return s.whole(ctx, func(ctx context.Context, tx *ent.Tx) error {
+	return s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
 		user, err := lockUser(ctx, tx, v.ID)
 		if err != nil {
 			return err

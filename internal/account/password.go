@@ -50,22 +50,22 @@ type cost struct {
 	keyLen  int // bytes
 }
 
-// today is the cost of a new hash: Argon2id (RFC 9106) with the memory and
+// currentCost is the cost of a new hash: Argon2id (RFC 9106) with the memory and
 // passes that the OWASP Password Storage Cheat Sheet gives for one lane. The
 // RFC's own choices, 64 MiB or 2 GiB, are for a machine with less company.
-var today = cost{memory: 19 << 10, passes: 2, lanes: 1, saltLen: 16, keyLen: 32} //nolint:gochecknoglobals // a constant that Go cannot say
+var currentCost = cost{memory: 19 << 10, passes: 2, lanes: 1, saltLen: 16, keyLen: 32} //nolint:gochecknoglobals // a constant that Go cannot say
 
-// highest is what a row may ask for at most: the RFC's choice for little
+// maxCost is what a row may ask for at most: the RFC's choice for little
 // memory, with room for more passes.
-var highest = cost{memory: 64 << 10, passes: 8, lanes: 8, saltLen: 64, keyLen: 64} //nolint:gochecknoglobals // a constant that Go cannot say
+var maxCost = cost{memory: 64 << 10, passes: 8, lanes: 8, saltLen: 64, keyLen: 64} //nolint:gochecknoglobals // a constant that Go cannot say
 
 // A hasher hashes and compares passwords. Each hash takes tens of milliseconds
 // of a processor and 19 MiB, so only so many run at once, and only so many wait
 // besides. It is safe for concurrent use.
 type hasher struct {
-	places chan struct{} // of all who are here
-	turns  chan struct{} // of those who hash
-	derive func(password, salt []byte, passes, memory uint32, lanes uint8, keyLen uint32) []byte
+	slots   chan struct{} // of all who are here
+	running chan struct{} // of those who hash
+	derive  func(password, salt []byte, passes, memory uint32, lanes uint8, keyLen uint32) []byte
 }
 
 // newHasher returns a hasher that runs limit hashes at once and lets waiting
@@ -73,9 +73,9 @@ type hasher struct {
 func newHasher(limit, waiting int) *hasher {
 	limit = max(limit, 1)
 	return &hasher{
-		places: make(chan struct{}, limit+max(waiting, 0)),
-		turns:  make(chan struct{}, limit),
-		derive: argon2.IDKey,
+		slots:   make(chan struct{}, limit+max(waiting, 0)),
+		running: make(chan struct{}, limit),
+		derive:  argon2.IDKey,
 	}
 }
 
@@ -83,13 +83,13 @@ func newHasher(limit, waiting int) *hasher {
 // returns a fault of the kind Unavailable if too many wait already, and the
 // error of ctx if that ends while it waits.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
-	salt := make([]byte, today.saltLen)
+	salt := make([]byte, currentCost.saltLen)
 	_, _ = rand.Read(salt) // never fails
-	key, err := h.key(ctx, password, salt, today)
+	key, err := h.key(ctx, password, salt, currentCost)
 	if err != nil {
 		return "", err
 	}
-	return encode(today, salt, key), nil
+	return encode(currentCost, salt, key), nil
 }
 
 // verify reports whether a password is the one that encoded was made of, and
@@ -104,27 +104,27 @@ func (h *hasher) verify(ctx context.Context, encoded, password string) (ok, stal
 	if err != nil {
 		return false, false, err
 	}
-	return subtle.ConstantTimeCompare(got, want) == 1, c != today, nil
+	return subtle.ConstantTimeCompare(got, want) == 1, c != currentCost, nil
 }
 
 // waste does the work of a verify at today's cost, and no more: for an account
 // that does not exist or has no password, so that the time does not tell.
 func (h *hasher) waste(ctx context.Context, password string) error {
-	_, err := h.key(ctx, password, make([]byte, today.saltLen), today)
+	_, err := h.key(ctx, password, make([]byte, currentCost.saltLen), currentCost)
 	return err
 }
 
 // key waits for a turn and derives the key of a password.
 func (h *hasher) key(ctx context.Context, password string, salt []byte, c cost) ([]byte, error) {
 	select {
-	case h.places <- struct{}{}:
-		defer func() { <-h.places }()
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
 	default:
 		return nil, apierror.New(apierror.Unavailable, "Too many people log in at this moment. Try again in a second.").WithRetryAfter(time.Second)
 	}
 	select {
-	case h.turns <- struct{}{}:
-		defer func() { <-h.turns }()
+	case h.running <- struct{}{}:
+		defer func() { <-h.running }()
 	case <-ctx.Done():
 	}
 	if err := ctx.Err(); err != nil { // also when a turn came at the same time
@@ -171,9 +171,9 @@ func decode(s string) (c cost, salt, key []byte, err error) {
 // allowed reports whether c is within the bounds of RFC 9106 (argon2 panics at
 // zero passes or lanes) and of what we are ready to pay.
 func (c cost) allowed() bool {
-	return 1 <= c.lanes && c.lanes <= highest.lanes &&
-		1 <= c.passes && c.passes <= highest.passes &&
-		8*uint32(c.lanes) <= c.memory && c.memory <= highest.memory &&
-		8 <= c.saltLen && c.saltLen <= highest.saltLen &&
-		16 <= c.keyLen && c.keyLen <= highest.keyLen
+	return 1 <= c.lanes && c.lanes <= maxCost.lanes &&
+		1 <= c.passes && c.passes <= maxCost.passes &&
+		8*uint32(c.lanes) <= c.memory && c.memory <= maxCost.memory &&
+		8 <= c.saltLen && c.saltLen <= maxCost.saltLen &&
+		16 <= c.keyLen && c.keyLen <= maxCost.keyLen
 }

@@ -110,11 +110,11 @@ func TestOnlySoManyHashAtOnceAndSoManyWait(t *testing.T) {
 	const limit, waiting, callers = 3, 4, 20
 	synctest.Test(t, func(t *testing.T) {
 		h := newHasher(limit, waiting)
-		var now, most, done atomic.Int32
+		var now, maxLen, done atomic.Int32
 		finish := make(chan struct{})
 		h.derive = func(_, _ []byte, _, _ uint32, _ uint8, keyLen uint32) []byte {
 			n := now.Add(1)
-			for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+			for m := maxLen.Load(); n > m && !maxLen.CompareAndSwap(m, n); m = maxLen.Load() {
 			}
 			<-finish
 			now.Add(-1)
@@ -145,11 +145,11 @@ func TestOnlySoManyHashAtOnceAndSoManyWait(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if most.Load() != limit || done.Load() != limit+waiting {
-			t.Errorf("at most %d at once, %d in all; want %d and %d", most.Load(), done.Load(), limit, limit+waiting)
+		if maxLen.Load() != limit || done.Load() != limit+waiting {
+			t.Errorf("at most %d at once, %d in all; want %d and %d", maxLen.Load(), done.Load(), limit, limit+waiting)
 		}
-		if err := h.waste(t.Context(), "correct horse"); err != nil || len(h.places) != 0 || len(h.turns) != 0 {
-			t.Errorf("afterwards: %v, %d places and %d turns taken", err, len(h.places), len(h.turns))
+		if err := h.waste(t.Context(), "correct horse"); err != nil || len(h.slots) != 0 || len(h.running) != 0 {
+			t.Errorf("afterwards: %v, %d places and %d turns taken", err, len(h.slots), len(h.running))
 		}
 	})
 }
@@ -195,7 +195,7 @@ func TestDecodeTakesOnlyWhatEncodeWrites(t *testing.T) {
 		name, in string
 		want     cost // its zero value is an error
 	}{
-		{"today's", phc("m=19456,t=2,p=1"), today},
+		{"today's", phc("m=19456,t=2,p=1"), currentCost},
 		{"the least", phc("m=8,t=1,p=1"), cost{8, 1, 1, 16, 32}},
 		{"the most", phc("m=65536,t=8,p=8"), cost{65536, 8, 8, 16, 32}},
 		{"short salt and key", "$argon2id$v=19$m=8,t=1,p=1$" + b64(8) + "$" + b64(16), cost{8, 1, 1, 8, 16}},

@@ -46,7 +46,7 @@ func ParsePhone(s string) (Phone, error) {
 // readPhone returns the phone that s is a spelling of, and the number as earlier
 // versions stored it for s: with all digits that were written. That is "" if
 // they refused it, and may be a number although the error is [ErrInvalidPhone].
-func readPhone(s string) (p, written Phone, err error) {
+func readPhone(s string) (p, legacy Phone, err error) {
 	if len(s) > maxPhoneInput {
 		return "", "", ErrInvalidPhone
 	}
@@ -64,16 +64,16 @@ func readPhone(s string) (p, written Phone, err error) {
 		return "", "", ErrInvalidPhone
 	}
 	if len(digits) <= maxDigits && (mainland(digits) || !strings.HasPrefix(digits, "861")) {
-		written = Phone("+" + digits)
+		legacy = Phone("+" + digits)
 	}
-	if written.demo() {
-		return written, written, nil
+	if legacy.demo() {
+		return legacy, legacy, nil
 	}
 	number, err := e164.Canonical(digits)
 	if err != nil || len(number) <= minDigits || strings.HasPrefix(number, "+861") && !mainland(number[1:]) {
-		return "", written, ErrInvalidPhone
+		return "", legacy, ErrInvalidPhone
 	}
-	return Phone(number), written, nil
+	return Phone(number), legacy, nil
 }
 
 // withCountry puts the country code in front of digits that were written without

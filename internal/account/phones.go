@@ -83,7 +83,7 @@ func (s *Service) checkPhone(ctx context.Context, p Phone, users []int64, rewrit
 	case len(f.Users) > 1:
 		f.State = PhoneShared
 	case rewrite:
-		_, err := s.update(ctx, users[0], func(u *ent.UserUpdateOne) { u.SetPhone(p.E164()) }, nothingElse)
+		_, err := s.update(ctx, users[0], func(u *ent.UserUpdateOne) { u.SetPhone(p.E164()) }, noFollowUp)
 		switch {
 		case ent.IsConstraintError(err): // an account was made meanwhile
 			return s.checkPhone(ctx, p, users, false)

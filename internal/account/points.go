@@ -13,8 +13,8 @@ import (
 // 1 000, 3 000, 10 000, 30 000, 100 000, 300 000 and 1 000 000 points.
 func Level(points int) int {
 	level := 0
-	for _, least := range []int{100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000} {
-		if points >= least {
+	for _, threshold := range []int{100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000} {
+		if points >= threshold {
 			level++
 		}
 	}
@@ -44,8 +44,8 @@ func (s *Service) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]in
 
 // AfterCommit is [Service.Invalidate] for the writer of a change, after its commit: what
 // cannot be told now is left to the outbox.
-func (s *Service) AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef) {
-	s.forget(ctx, tickets, ids...)
+func (s *Service) AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef) {
+	s.afterCommit(ctx, jobs, ids...)
 }
 
 // Level is the user's standing by points: see the function of this name.

@@ -99,7 +99,7 @@ func (s *Service) DropAvatar(ctx context.Context, id int64, path string) error {
 	if err != nil {
 		return fmt.Errorf("remove the picture of user %d: %w", id, err)
 	}
-	s.forget(ctx, job, id)
+	s.afterCommit(ctx, job, id)
 	return nil
 }
 
@@ -122,11 +122,11 @@ func (s *Service) update(ctx context.Context, id int64, change func(*ent.UserUpd
 	if err != nil {
 		return nil, err
 	}
-	s.show(ctx, row, job)
+	s.cacheRow(ctx, row, job)
 	return row, nil
 }
 
-func nothingElse(*ent.Tx) error { return nil }
+func noFollowUp(*ent.Tx) error { return nil }
 
 // change puts the changes into a statement and says what is wrong with them.
 func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong apierror.UserErrors) {
@@ -137,13 +137,13 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong apierror.UserEr
 		}
 		u.SetNickname(name)
 	}
-	optional := func(f optional.Field[string], field string, most int, clean func(string) string, set func(string) *ent.UserUpdateOne, unset func() *ent.UserUpdateOne) {
+	optional := func(f optional.Field[string], field string, maxLen int, clean func(string) string, set func(string) *ent.UserUpdateOne, unset func() *ent.UserUpdateOne) {
 		if !f.Given {
 			return
 		}
 		t := clean(optional.Value(f.Value))
-		if text.Len(t) > most {
-			wrong.Add(apierror.InvalidInput, field, "At most %d characters.", most)
+		if text.Len(t) > maxLen {
+			wrong.Add(apierror.InvalidInput, field, "At most %d characters.", maxLen)
 		}
 		if text.Blank(t) {
 			unset()
@@ -191,7 +191,7 @@ func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh
 		return nil, false, err
 	}
 	id := row.ID
-	row, err = s.update(ctx, id, func(u *ent.UserUpdateOne) { u.SetRole(entuser.Role(role)) }, nothingElse)
+	row, err = s.update(ctx, id, func(u *ent.UserUpdateOne) { u.SetRole(entuser.Role(role)) }, noFollowUp)
 	if err != nil {
 		return nil, fresh, fmt.Errorf("give user %d the role %s: %w", id, role, err)
 	}
@@ -223,7 +223,7 @@ func (s *Service) EnsureDemoAccounts(ctx context.Context, password string, accou
 		if err == nil {
 			row, err = s.update(ctx, row.ID, func(u *ent.UserUpdateOne) {
 				u.SetNickname(a.Nickname).SetRole(entuser.Role(a.Role)).SetPasswordHash(hash)
-			}, nothingElse)
+			}, noFollowUp)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("furnish the account of %s: %w", a.Nickname, err)
@@ -263,7 +263,7 @@ func (s *Service) DisableDemoAccounts(ctx context.Context, phones ...Phone) erro
 	if err != nil {
 		return fmt.Errorf("retire %d accounts: %w", len(ids), err)
 	}
-	s.forget(ctx, users, ids...)
-	s.sessions.announce(ctx, ended, sessions...)
+	s.afterCommit(ctx, users, ids...)
+	s.sessions.afterCommit(ctx, ended, sessions...)
 	return nil
 }

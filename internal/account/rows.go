@@ -71,8 +71,8 @@ func dateOf(text *string) *civil.Date {
 // numbers as they were written, so a phone may have several rows: it returns the
 // one stored under the written spelling, else the one under p, else the oldest
 // one under another spelling of p. It costs the same for each.
-func (s *Service) byPhone(ctx context.Context, p, written Phone) (*ent.User, error) {
-	rows, err := s.db.User.Query().Where(entuser.PhoneIn(numbersOf(p, written)...)).Order(entuser.ByID()).All(ctx)
+func (s *Service) byPhone(ctx context.Context, p, legacy Phone) (*ent.User, error) {
+	rows, err := s.db.User.Query().Where(entuser.PhoneIn(numbersOf(p, legacy)...)).Order(entuser.ByID()).All(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("select users by phone: %w", err)
 	}
@@ -80,7 +80,7 @@ func (s *Service) byPhone(ctx context.Context, p, written Phone) (*ent.User, err
 		return nil, nil //nolint:nilnil // no account is no error
 	}
 	row := rows[0]
-	for _, number := range []Phone{p, written} {
+	for _, number := range []Phone{p, legacy} {
 		for _, r := range rows {
 			if *r.Phone == number.E164() {
 				row = r
@@ -94,13 +94,13 @@ func (s *Service) byPhone(ctx context.Context, p, written Phone) (*ent.User, err
 // register returns the row of a phone's account, a new one if there was none.
 // Of several calls for one new phone each returns the same row: the unique
 // index decides.
-func (s *Service) register(ctx context.Context, p, written Phone) (row *ent.User, fresh bool, err error) {
-	return s.registerAt(ctx, p, written, nil)
+func (s *Service) register(ctx context.Context, p, legacy Phone) (row *ent.User, fresh bool, err error) {
+	return s.registerAt(ctx, p, legacy, nil)
 }
 
 // registerAt is register with the time at which a new account was created, nil for now.
-func (s *Service) registerAt(ctx context.Context, p, written Phone, at *time.Time) (row *ent.User, fresh bool, err error) {
-	if row, err = s.byPhone(ctx, p, written); row != nil || err != nil {
+func (s *Service) registerAt(ctx context.Context, p, legacy Phone, at *time.Time) (row *ent.User, fresh bool, err error) {
+	if row, err = s.byPhone(ctx, p, legacy); row != nil || err != nil {
 		return row, false, err
 	}
 	// Not until the client hangs up: what was committed must be made known.
@@ -117,7 +117,7 @@ func (s *Service) registerAt(ctx context.Context, p, written Phone, at *time.Tim
 		return err
 	})
 	if errors.Is(err, stdsql.ErrNoRows) { // somebody was faster
-		row, err = s.byPhone(ctx, p, written)
+		row, err = s.byPhone(ctx, p, legacy)
 		if row == nil && err == nil {
 			err = errors.New("the account vanished while it was made")
 		}
@@ -127,7 +127,7 @@ func (s *Service) registerAt(ctx context.Context, p, written Phone, at *time.Tim
 		return nil, false, fmt.Errorf("insert user: %w", err)
 	}
 	// Somebody may have asked for this id before it was given.
-	s.forget(ctx, job, id)
+	s.afterCommit(ctx, job, id)
 	row, err = s.db.User.Get(ctx, id)
 	if err != nil {
 		return nil, false, fmt.Errorf("select user %d: %w", id, err)
@@ -154,7 +154,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft, progress func(
 	var jobs []outbox.JobRef
 	err := ent.WithTx(ctx, s.db, func(tx *ent.Tx) error {
 		for batch := range slices.Chunk(drafts, bulk) {
-			some, err := s.plantRows(ctx, tx, batch)
+			some, err := s.insertBatch(ctx, tx, batch)
 			if err != nil {
 				return err
 			}
@@ -168,11 +168,11 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft, progress func(
 	if err != nil {
 		return nil, fmt.Errorf("store %d users: %w", len(drafts), err)
 	}
-	s.forget(ctx, jobs, ids...)
+	s.afterCommit(ctx, jobs, ids...)
 	return ids, nil
 }
 
-func (s *Service) plantRows(ctx context.Context, tx *ent.Tx, batch []Draft) ([]int64, error) {
+func (s *Service) insertBatch(ctx context.Context, tx *ent.Tx, batch []Draft) ([]int64, error) {
 	names := make([]string, len(batch))
 	writes := make([]*ent.UserCreate, len(batch))
 	for i, d := range batch {

@@ -148,7 +148,7 @@ func (w *WebhookSender) Send(ctx context.Context, to Phone, code string, life ti
 			return nil
 		}
 		refused = refused && outcome.refused
-		if !outcome.again || n == webhookTries || clock.Sleep(ctx, jitter(pause)) != nil {
+		if !outcome.retry || n == webhookTries || clock.Sleep(ctx, jitter(pause)) != nil {
 			if refused {
 				err = fmt.Errorf("%w: %w", ErrNotSent, err)
 			}
@@ -158,19 +158,19 @@ func (w *WebhookSender) Send(ctx context.Context, to Phone, code string, life ti
 	}
 }
 
-// posted is what is known of a try that failed.
-type posted struct {
-	again   bool // it makes sense to try again
+// postResult is what is known of a try that failed.
+type postResult struct {
+	retry   bool // it makes sense to try again
 	refused bool // the server has certainly not taken over
 }
 
 // post tries once.
-func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (posted, error) {
+func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (postResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.try)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url, bytes.NewReader(body))
 	if err != nil {
-		return posted{refused: true}, safe(err)
+		return postResult{refused: true}, redact(err)
 	}
 	// With a key and a body that can be read anew, net/http repeats a request by
 	// itself. The tries are counted here, so it must not.
@@ -181,18 +181,18 @@ func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (post
 	res, err := w.client.Do(req)
 	if err != nil {
 		dial, ok := errors.AsType[*net.OpError](err)
-		return posted{again: true, refused: ok && dial.Op == "dial"}, safe(err)
+		return postResult{retry: true, refused: ok && dial.Op == "dial"}, redact(err)
 	}
 	_, _ = io.CopyN(io.Discard, res.Body, maxReply) // the status has said all
 	_ = res.Body.Close()
-	outcome := posted{refused: true}
+	outcome := postResult{refused: true}
 	switch code := res.StatusCode; {
 	case code >= 200 && code <= 299:
-		return posted{}, nil
+		return postResult{}, nil
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
-		outcome.again = true
+		outcome.retry = true
 	case code >= 500: // it may have failed after it had sent the message
-		outcome = posted{again: true}
+		outcome = postResult{retry: true}
 	}
 	return outcome, fmt.Errorf("the server answers with status %d", res.StatusCode)
 }
@@ -200,11 +200,11 @@ func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (post
 // jitter is between three and five quarters of d.
 func jitter(d time.Duration) time.Duration { return d*3/4 + mathrand.N(d/2+1) }
 
-// safe returns what may be said of a transport's error. A *url.Error holds the
+// redact returns what may be said of a transport's error. A *url.Error holds the
 // URL; others may quote what the server or the proxy answered, or the proxy's
 // password. So those are shown that are known to hold addresses and host names
 // at most, and of the others their type.
-func safe(err error) error {
+func redact(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}

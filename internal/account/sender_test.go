@@ -370,15 +370,15 @@ func TestWebhookPausesLongerEachTimeAndNotInStep(t *testing.T) {
 func TestWebhookDoesNotReadAnEndlessAnswer(t *testing.T) {
 	ended := make(chan int, 1)
 	h := serve(t, plainHTTP, func(_ int, w http.ResponseWriter, r *http.Request) {
-		written := 0
+		legacy := 0
 		for r.Context().Err() == nil {
 			n, err := w.Write(make([]byte, 4096))
-			written += n
+			legacy += n
 			if err != nil {
 				break
 			}
 		}
-		ended <- written
+		ended <- legacy
 	})
 	w := sender(t, h)
 	w.try, w.total = time.Minute, time.Minute

@@ -37,13 +37,13 @@ const (
 	rowEvery    = time.Hour        // least time between two refreshes of the row
 	endedLife   = time.Minute      // of the mark of a session that ended; any read of a row is over by then
 	rowTimeout  = 2 * time.Second  // of reading a row, the wait for it included
-	tellTimeout = time.Second      // of telling Redis of sessions that ended; the outbox tells the rest
+	endTimeout  = time.Second      // of telling Redis of sessions that ended; the outbox tells the rest
 	rowQueue    = 512              // readers that may wait for a row at once; more are refused
 	purgeEvery  = time.Minute      // how often rows of sessions that are over are deleted
 	workTimeout = 30 * time.Second // of one purge
 
 	endedRowLife = time.Hour        // of the row of a session that ended: jobs that tell Redis are over by then
-	nearLife     = 30 * time.Second // of a session in the process's own memory; shorter than touchEvery, so that Redis sees it used
+	memoryLife   = 30 * time.Second // of a session in the process's own memory; shorter than touchEvery, so that Redis sees it used
 
 	sessionsPerUser = 100 // one more ends the one that was used least lately
 
@@ -64,10 +64,10 @@ var (
 
 // A Viewer is the user of a request. The zero value is a visitor who is not signed in.
 type Viewer struct {
-	ID      int64  // 0 for a visitor who is not signed in
-	session string // its id
-	unknown error  // why it is not known who this is
-	who     *identity
+	ID       int64  // 0 for a visitor who is not signed in
+	session  string // its id
+	unknown  error  // why it is not known who this is
+	identity *identity
 }
 
 // An identity is the user of a viewer, which is read when it is first needed: most fields
@@ -83,17 +83,17 @@ func (v Viewer) User(ctx context.Context) (*User, error) {
 	if v.unknown != nil {
 		return nil, unknownViewer(v.unknown)
 	}
-	if v.who == nil {
+	if v.identity == nil {
 		return nil, nil //nolint:nilnil // a visitor is no error
 	}
-	if user := v.who.user.Load(); user != nil {
+	if user := v.identity.user.Load(); user != nil {
 		return user, nil
 	}
-	user, err := v.who.accounts.ByID(cache.AllowLocal(ctx), v.ID)
+	user, err := v.identity.accounts.ByID(cache.AllowLocal(ctx), v.ID)
 	if errors.Is(err, apierror.ErrNotFound) {
 		// Each session has a user. Another process may have just made the account, and
 		// this one has not received the message yet.
-		user, err = v.who.accounts.ByID(cache.SkipLocal(ctx), v.ID)
+		user, err = v.identity.accounts.ByID(cache.SkipLocal(ctx), v.ID)
 	}
 	if errors.Is(err, apierror.ErrNotFound) {
 		return nil, nil //nolint:nilnil // as above
@@ -101,8 +101,8 @@ func (v Viewer) User(ctx context.Context) (*User, error) {
 	if err != nil {
 		return nil, unknownViewer(err)
 	}
-	v.who.user.CompareAndSwap(nil, user)
-	return v.who.user.Load(), nil
+	v.identity.user.CompareAndSwap(nil, user)
+	return v.identity.user.Load(), nil
 }
 
 func unknownViewer(err error) error {
@@ -153,13 +153,13 @@ func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	if err != nil {
 		return Viewer{unknown: err}
 	}
-	return Viewer{ID: userID, session: id, who: &identity{accounts: s}}
+	return Viewer{ID: userID, session: id, identity: &identity{accounts: s}}
 }
 
 // viewerOf is a viewer whose user was just read.
 func (s *Service) viewerOf(u *User, session string) Viewer {
-	v := Viewer{ID: u.ID, session: session, who: &identity{accounts: s}}
-	v.who.user.Store(u)
+	v := Viewer{ID: u.ID, session: session, identity: &identity{accounts: s}}
+	v.identity.user.Store(u)
 	return v
 }
 
@@ -175,7 +175,7 @@ func (s *Service) Logout(ctx context.Context, v Viewer) error {
 
 // DropSessions drops the sessions that this process holds. It is for a Redis that was
 // found to refuse writes: what was read of it lately may have ended.
-func (s *Service) DropSessions() { s.sessions.near.DropAll() }
+func (s *Service) DropSessions() { s.sessions.memory.DropAll() }
 
 // sessionOf is the id of the session that a token belongs to: its SHA-256. The
 // token itself is stored nowhere, so a copy of the database or of Redis lets
@@ -224,7 +224,7 @@ type sessions struct {
 	db      *ent.Client
 	rdb     redis.Cmdable
 	outbox  *outbox.Box
-	near    *cache.Memory[string, int64] // the users of sessions
+	memory  *cache.Memory[string, int64] // the users of sessions
 	devices *devices
 	keys    keys
 	ended   func(ctx context.Context, ids ...string) error
@@ -248,7 +248,7 @@ type sessionConfig struct {
 
 func newSessions(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg sessionConfig) *sessions {
 	s := &sessions{
-		db: db, rdb: cfg.Redis, outbox: box, near: openNear(hub), devices: cfg.devices, keys: cfg.keys, ended: cfg.Ended, failures: cfg.failures, now: time.Now,
+		db: db, rdb: cfg.Redis, outbox: box, memory: newMemory(hub), devices: cfg.devices, keys: cfg.keys, ended: cfg.Ended, failures: cfg.failures, now: time.Now,
 		rows: semaphore.NewWeighted(int64(orDefault(cfg.SessionRowsAtOnce, 8))),
 		fill: redis.NewScript(sessionFillLua), use: redis.NewScript(sessionUseLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -262,14 +262,14 @@ func newSessions(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg session
 	return s
 }
 
-// openNear says how sessions are kept in the process's own memory. Each request
+// newMemory says how sessions are kept in the process's own memory. Each request
 // of somebody who is logged in asks for one; that a session ended elsewhere is
 // heard within moments, and within a second if the processes are cut off from each
 // other.
-func openNear(hub *cache.Client) *cache.Memory[string, int64] {
+func newMemory(hub *cache.Client) *cache.Memory[string, int64] {
 	same := func(id string) string { return id }
 	return cache.NewMemory[string, int64](hub, cache.Policy{
-		Name: "session", TTL: nearLife,
+		Name: "session", TTL: memoryLife,
 		Local: cache.Local{Share: 0.1, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, same, func(text string) (string, error) { return text, nil })
 }
@@ -282,28 +282,28 @@ type live struct {
 
 // find returns the user of a session, or [fault.ErrNotFound].
 func (s *sessions) find(ctx context.Context, id string) (user int64, err error) {
-	return s.near.Get(ctx, id, func(ctx context.Context) (cache.Loaded[int64], error) {
-		found, inRedis, err := s.findFar(ctx, id)
-		return cache.Loaded[int64]{Value: found.user, Life: min(nearLife, found.end.Sub(s.now())), Remote: inRedis}, err
+	return s.memory.Get(ctx, id, func(ctx context.Context) (cache.Loaded[int64], error) {
+		found, inRedis, err := s.load(ctx, id)
+		return cache.Loaded[int64]{Value: found.user, Life: min(memoryLife, found.end.Sub(s.now())), Remote: inRedis}, err
 	})
 }
 
-// findFar asks Redis, or the row of the session.
-func (s *sessions) findFar(ctx context.Context, id string) (found live, inRedis bool, err error) {
-	state, found, err := s.ask(ctx, id)
-	away := err != nil
-	if !away && state >= isLive {
+// load asks Redis, or the row of the session.
+func (s *sessions) load(ctx context.Context, id string) (found live, inRedis bool, err error) {
+	state, found, err := s.readRedis(ctx, id)
+	unavailable := err != nil
+	if !unavailable && state >= isLive {
 		s.reads.WithLabelValues("redis").Inc()
 		if state == rowIsDue {
-			err = s.followUse(ctx, id, found)
+			err = s.refreshRow(ctx, id, found)
 		}
 		return found, true, err
 	}
-	if away && ctx.Err() == nil {
+	if unavailable && ctx.Err() == nil {
 		s.failures.Record(ctx, "read", err)
 	}
 	if state != isOver {
-		found, err = s.fromRow(ctx, id, !away)
+		found, err = s.fromRow(ctx, id, !unavailable)
 	}
 	switch {
 	case err == nil && found.user != 0:
@@ -324,8 +324,8 @@ const (
 	rowIsDue = 2 // it is live, and the caller must write the row
 )
 
-// ask reads a session from Redis, and extends it there if that is due.
-func (s *sessions) ask(ctx context.Context, id string) (state int64, found live, err error) {
+// readRedis reads a session from Redis, and extends it there if that is due.
+func (s *sessions) readRedis(ctx context.Context, id string) (state int64, found live, err error) {
 	answer, err := runScript(ctx, s.rdb, s.use, []string{s.keys.session(id)},
 		s.now().UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds()).Slice()
 	if err != nil {
@@ -343,25 +343,25 @@ func (s *sessions) ask(ctx context.Context, id string) (state int64, found live,
 	return state, live{user: number(1), end: time.UnixMilli(number(2))}, nil
 }
 
-// lasts returns when a session that is used now ends unless it is used again.
-func lasts(now, end time.Time) time.Time {
+// expiry returns when a session that is used now ends unless it is used again.
+func expiry(now, end time.Time) time.Time {
 	if until := now.Add(sessionLife); until.Before(end) {
 		return until
 	}
 	return end
 }
 
-// followUse has the row of a session follow its use. It returns [fault.ErrNotFound] if the
+// refreshRow has the row of a session follow its use. It returns [fault.ErrNotFound] if the
 // session is over.
-func (s *sessions) followUse(ctx context.Context, id string, used live) error {
+func (s *sessions) refreshRow(ctx context.Context, id string, used live) error {
 	now := s.now()
-	there, err := s.keepRow(ctx, id, now, lasts(now, used.end))
+	exists, err := s.updateRow(ctx, id, now, expiry(now, used.end))
 	if err != nil { // the row has at least 35 hours left
 		s.failures.Record(ctx, "refresh_row", err)
 		return nil
 	}
-	if !there { // it ended while Redis was not told, or had lost that
-		if err := s.tell(ctx, id); err != nil {
+	if !exists { // it ended while Redis was not told, or had lost that
+		if err := s.propagateEnd(ctx, id); err != nil {
 			s.failures.Record(ctx, "refresh", err)
 		}
 		return apierror.ErrNotFound
@@ -369,9 +369,9 @@ func (s *sessions) followUse(ctx context.Context, id string, used live) error {
 	return nil
 }
 
-// keepRow moves the end of a session's row, and reports whether there is one that is not
+// updateRow moves the end of a session's row, and reports whether there is one that is not
 // over.
-func (s *sessions) keepRow(ctx context.Context, id string, now, until time.Time) (there bool, err error) {
+func (s *sessions) updateRow(ctx context.Context, id string, now, until time.Time) (exists bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
 	n, err := s.db.Session.Update().Where(entsession.ID(id), entsession.EndedAtIsNil(), entsession.CreatedAtGT(now.Add(-sessionMax).UTC())).
@@ -394,7 +394,7 @@ func (s *sessions) fromRow(ctx context.Context, id string, fill bool) (live, err
 		return live{}, err
 	}
 	if fill {
-		s.put(ctx, id, found, lasts(now, found.end), used)
+		s.put(ctx, id, found, expiry(now, found.end), used)
 	}
 	return found, nil
 }
@@ -428,11 +428,11 @@ func (s *sessions) row(ctx context.Context, id string, now time.Time) (found liv
 	}
 	found.end = found.end.Add(sessionMax) // the row has its beginning
 	if used = lastUse(last, ends); now.Sub(used) >= rowEvery {
-		there, err := s.keepRow(ctx, id, now, lasts(now, found.end))
+		exists, err := s.updateRow(ctx, id, now, expiry(now, found.end))
 		if err != nil {
 			return found, used, err
 		}
-		if !there {
+		if !exists {
 			return found, used, apierror.ErrNotFound
 		}
 		used = now
@@ -453,16 +453,16 @@ func (s *sessions) put(ctx context.Context, id string, of live, until, used time
 // before.
 var errPasswordChanged = errors.New("the password has been changed meanwhile")
 
-// A beginning is a login that was accepted.
-type beginning struct {
+// A loginSpec is a login that was accepted.
+type loginSpec struct {
 	user         int64
 	passwordHash *string // that was verified; nil after a code
 	device       device  // that is known; zero if none
 	from         Origin
 }
 
-// begun is a session that has begun.
-type begun struct {
+// startedSession is a session that has begun.
+type startedSession struct {
 	token, id string
 	row       *ent.User
 	device    device // zero if the client cannot keep a token
@@ -471,14 +471,14 @@ type begun struct {
 // begin starts a session, with the user as of now. A password hash must still be the
 // user's: a change of the password ends all sessions that an old one began, also those
 // that are about to begin.
-func (s *sessions) begin(ctx context.Context, b beginning) (is begun, err error) {
+func (s *sessions) begin(ctx context.Context, b loginSpec) (is startedSession, err error) {
 	is.token = newToken()
 	is.id, _ = sessionOf(is.token)
 	now := s.now()
 	until, end := now.Add(sessionLife), now.Add(sessionMax)
 	var over []string
 	var job []outbox.JobRef
-	err = s.whole(ctx, func(ctx context.Context, tx *ent.Tx) error {
+	err = s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
 		var err error
 		if is.row, err = lockUser(ctx, tx, b.user); err != nil {
 			return err
@@ -501,10 +501,10 @@ func (s *sessions) begin(ctx context.Context, b beginning) (is begun, err error)
 		return err
 	})
 	if err != nil {
-		return begun{}, err
+		return startedSession{}, err
 	}
 	s.put(ctx, is.id, live{b.user, end}, until, now)
-	s.announce(ctx, job, over...)
+	s.afterCommit(ctx, job, over...)
 	return is, nil
 }
 
@@ -531,10 +531,10 @@ func lockUser(ctx context.Context, tx *ent.Tx, user int64) (*ent.User, error) {
 	return row, nil
 }
 
-// whole runs work in a transaction that ends with its own deadline and not with
+// inTx runs work in a transaction that ends with its own deadline and not with
 // the request's: a commit that a client did not wait for is still followed by
 // what must follow.
-func (s *sessions) whole(ctx context.Context, work func(context.Context, *ent.Tx) error) error {
+func (s *sessions) inTx(ctx context.Context, work func(context.Context, *ent.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	return ent.WithTx(ctx, s.db, func(tx *ent.Tx) error { return work(ctx, tx) })

@@ -23,7 +23,7 @@ func (s *sessions) end(ctx context.Context, id string) error {
 	if err != nil {
 		return fmt.Errorf("end a session: %w", err)
 	}
-	s.announce(ctx, job, id) // also if its row had ended: this process may not have heard yet
+	s.afterCommit(ctx, job, id) // also if its row had ended: this process may not have heard yet
 	return nil
 }
 
@@ -45,11 +45,11 @@ func (s *sessions) endThese(ctx context.Context, tx *ent.Tx, ids []string) ([]ou
 	return outbox.AddBatch(ctx, s.outbox, tx, sessionsEnded, ids...)
 }
 
-// announce tells of sessions that ended with a commit. What fails, or takes too
+// afterCommit tells of sessions that ended with a commit. What fails, or takes too
 // long, is left to the outbox.
-func (s *sessions) announce(ctx context.Context, job []outbox.JobRef, ids ...string) {
+func (s *sessions) afterCommit(ctx context.Context, job []outbox.JobRef, ids ...string) {
 	if len(ids) > 0 {
-		s.outbox.Finish(ctx, s.tell(ctx, ids...), job...)
+		s.outbox.Finish(ctx, s.propagateEnd(ctx, ids...), job...)
 	}
 }
 

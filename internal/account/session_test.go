@@ -204,7 +204,7 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 		for i := range 20 {
 			all.Go(func() {
 				s := []process{p, q}[i%2].sessions
-				outcome, _, err := s.ask(t.Context(), id)
+				outcome, _, err := s.readRedis(t.Context(), id)
 				mu.Lock()
 				defer mu.Unlock()
 				if err != nil {
@@ -222,7 +222,7 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 		// The next one is not, a minute later.
 		now := time.Now()
 		p.rdb.HSet(t.Context(), key, "until", now.Add(sessionLife-2*time.Minute).UnixMilli())
-		outcome, _, err := p.sessions.ask(t.Context(), id)
+		outcome, _, err := p.sessions.readRedis(t.Context(), id)
 		if err != nil || outcome == rowIsDue {
 			t.Errorf("a minute later the row is due again: %d, %v", outcome, err)
 		}
@@ -268,7 +268,7 @@ func TestASessionThatCameBackWithoutItsRowIsFoundOut(t *testing.T) {
 func TestASessionEndsADayAndAHalfAfterItsLastUse(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
-		in, kept := p.login(t, ann), p.login(t, ann)
+		in, stored := p.login(t, ann), p.login(t, ann)
 		id, _ := sessionOf(in.Token)
 		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(-rowEvery - 2*touchEvery).UTC()).ExecX(t.Context())
 		p.rdb.Unlink(t.Context(), p.hash(t, in.Token)) // as its life's end does
@@ -279,13 +279,13 @@ func TestASessionEndsADayAndAHalfAfterItsLastUse(t *testing.T) {
 		if ids := p.db.Session.Query().IDsX(t.Context()); len(ids) != 1 || ids[0] == id {
 			t.Errorf("rows left: %d", len(ids))
 		}
-		is(t, kept.Token, in.User.ID, p)
+		is(t, stored.Token, in.User.ID, p)
 
 		// By its row alone it lives on as well, if it is used.
 		p.away.Store(true)
-		id, _ = sessionOf(kept.Token)
+		id, _ = sessionOf(stored.Token)
 		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(time.Minute).UTC()).SetUsedAt(time.Now().Add(time.Minute - sessionLife).UTC()).ExecX(t.Context())
-		is(t, kept.Token, in.User.ID, p)
+		is(t, stored.Token, in.User.ID, p)
 		if left := time.Until(p.db.Session.GetX(t.Context(), id).ExpiresAt); left < sessionLife-time.Minute {
 			t.Errorf("the row has %v left", left)
 		}
@@ -671,8 +671,8 @@ func TestABusyServerEatsNoTries(t *testing.T) {
 		if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
-		for range cap(p.passwords.places) { // everybody else
-			p.passwords.places <- struct{}{}
+		for range cap(p.passwords.slots) { // everybody else
+			p.passwords.slots <- struct{}{}
 		}
 		password := "correct horse"
 		for range 2 * passwordTries {
@@ -680,8 +680,8 @@ func TestABusyServerEatsNoTries(t *testing.T) {
 				t.Errorf("busy: %v", err)
 			}
 		}
-		for range cap(p.passwords.places) {
-			<-p.passwords.places
+		for range cap(p.passwords.slots) {
+			<-p.passwords.slots
 		}
 		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password}); err != nil {
 			t.Errorf("the right password afterwards: %v", err)

@@ -28,14 +28,14 @@ type bitRef struct {
 type bitmaps struct {
 	rdb           redis.Cmdable
 	keys          keys
-	look          bitmapRead
+	readBitmap    bitmapRead
 	checkIn, fill *redis.Script
 }
 
 func newBitmaps(rdb redis.Cmdable, prefix string, bitfield bool) bitmaps {
 	b := bitmaps{rdb, keys{prefix}, byGet, redis.NewScript(checkInLua), redis.NewScript(fillLua)}
 	if bitfield {
-		b.look = byBitfield
+		b.readBitmap = byBitfield
 	}
 	return b
 }
@@ -83,21 +83,21 @@ func fromBits(number uint32) days { return days(bits.Reverse32(number)) }
 
 // read reads bitmaps in one round trip, each with its mark or without. The error means
 // that Redis is away.
-func (b bitmaps) read(ctx context.Context, places []bitRef) (map[bitRef]days, error) {
-	found := make(map[bitRef]days, len(places))
-	if len(places) == 0 {
+func (b bitmaps) read(ctx context.Context, refs []bitRef) (map[bitRef]days, error) {
+	found := make(map[bitRef]days, len(refs))
+	if len(refs) == 0 {
 		return found, nil
 	}
 	pipe := b.rdb.Pipeline()
-	results := make([]func() (days, error), len(places))
-	for i, p := range places {
-		results[i] = b.look(ctx, pipe, b.keys.month(p.User, p.Month))
+	results := make([]func() (days, error), len(refs))
+	for i, p := range refs {
+		results[i] = b.readBitmap(ctx, pipe, b.keys.month(p.User, p.Month))
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
-	for i, p := range places {
+	for i, p := range refs {
 		d, err := results[i]()
 		if err != nil {
-			return nil, fmt.Errorf("read %d bitmaps: %w", len(places), err)
+			return nil, fmt.Errorf("read %d bitmaps: %w", len(refs), err)
 		}
 		found[p] = d
 	}

@@ -17,8 +17,8 @@ import (
 )
 
 const (
-	plantBatch   = 500         // months, or users, of one statement
-	plantTimeout = time.Minute // of one call
+	bulkBatch   = 500         // months, or users, of one statement
+	bulkTimeout = time.Minute // of one call
 )
 
 // Draft is a check-in that is to be stored.
@@ -32,7 +32,7 @@ type Draft struct {
 // months, and it locks the users until its end. So a call of some thousand drafts is a
 // good size, and to repeat one that failed does no harm.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
-	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+	ctx, cancel := context.WithTimeout(ctx, bulkTimeout)
 	defer cancel()
 	all, err := draftedMonths(drafts)
 	if err != nil {
@@ -43,7 +43,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	var users, jobs []outbox.JobRef
 	err = ent.WithTxAgain(ctx, s.db, sqldb.Retryable, func(tx *ent.Tx) error {
 		more, changed, users, jobs = make(map[int64]int), nil, nil, nil
-		for part := range slices.Chunk(all, plantBatch) {
+		for part := range slices.Chunk(all, bulkBatch) {
 			fresh, _, err := s.unknown(ctx, tx, part)
 			if err != nil {
 				return err
@@ -72,7 +72,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	defer end()
 	s.users.AfterCommit(ctx, slices.Sorted(maps.Keys(more)), users)
 	var errs []error
-	for part := range slices.Chunk(changed, plantBatch) {
+	for part := range slices.Chunk(changed, bulkBatch) {
 		errs = append(errs, s.changed(ctx, part...))
 	}
 	s.outbox.Finish(ctx, errors.Join(errs...), jobs...)
@@ -101,7 +101,7 @@ func draftedMonths(drafts []Draft) ([]draftedMonth, error) {
 		if d.Day.Day < 1 || d.Day.Day > p.Month.last() {
 			return nil, fmt.Errorf("plant check-ins: user %d has one on %v, which is no day", d.User, d.Day)
 		}
-		of[p] |= only(d.Day.Day)
+		of[p] |= dayBit(d.Day.Day)
 	}
 	all := make([]draftedMonth, 0, len(of))
 	for p, d := range of {
@@ -140,11 +140,11 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) 
 // unknown returns the days of months that the rows do not have yet, with their points, and
 // the days that the rows have.
 func (s *Service) unknown(ctx context.Context, db sqldb.Querier, all []draftedMonth) (fresh []draftedMonth, rows map[bitRef]days, err error) {
-	places := make([]bitRef, len(all))
+	refs := make([]bitRef, len(all))
 	for i, d := range all {
-		places[i] = d.bitRef
+		refs[i] = d.bitRef
 	}
-	if rows, err = s.rowsOf(ctx, db, places); err != nil {
+	if rows, err = s.rowsOf(ctx, db, refs); err != nil {
 		return nil, nil, err
 	}
 	for _, d := range all {
@@ -160,7 +160,7 @@ func (s *Service) unknown(ctx context.Context, db sqldb.Querier, all []draftedMo
 // days by now.
 func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (done map[bitRef]bool, err error) {
 	done = make(map[bitRef]bool, len(all))
-	return done, sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.plant, []any{sqldb.JSON(all)}, func(rows *sql.Rows) error {
+	return done, sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.upsert, []any{sqldb.JSON(all)}, func(rows *sql.Rows) error {
 		var p bitRef
 		err := rows.Scan(&p.User, &p.Month)
 		done[p] = true
@@ -170,17 +170,17 @@ func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (d
 
 // earn adds points to users, in the order of their ids.
 func (s *Service) earn(ctx context.Context, tx *ent.Tx, more map[int64]int) ([]outbox.JobRef, error) {
-	var tickets []outbox.JobRef
-	for ids := range slices.Chunk(slices.Sorted(maps.Keys(more)), plantBatch) {
+	var jobs []outbox.JobRef
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(more)), bulkBatch) {
 		part := make(map[int64]int, len(ids))
 		for _, id := range ids {
 			part[id] = more[id]
 		}
-		told, err := s.users.AddPoints(ctx, tx, part)
+		added, err := s.users.AddPoints(ctx, tx, part)
 		if err != nil {
 			return nil, fmt.Errorf("add the points of %d users: %w", len(ids), err)
 		}
-		tickets = append(tickets, told...)
+		jobs = append(jobs, added...)
 	}
-	return tickets, nil
+	return jobs, nil
 }

@@ -79,16 +79,16 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, che
 			if err != nil || len(stored) == 0 {
 				return err
 			}
-			places := make([]bitRef, len(stored))
+			refs := make([]bitRef, len(stored))
 			for i, d := range stored {
-				places[i] = d.bitRef
+				refs[i] = d.bitRef
 				earned[d.bitRef] = d.Days
 				points[d.User] += d.Points
 			}
 			if users, err = s.earn(ctx, tx, points); err != nil {
 				return err
 			}
-			jobs, err = outbox.AddBatch(ctx, s.outbox, tx, topic, places...)
+			jobs, err = outbox.AddBatch(ctx, s.outbox, tx, topic, refs...)
 			return err
 		})
 		if err != nil {
@@ -98,14 +98,14 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, che
 	var written, repeated []Draft
 	for _, c := range group {
 		d, p := c.In, bitRef{c.In.User, monthOf(c.In.Day)}
-		rows[p] |= only(d.Day.Day)
+		rows[p] |= dayBit(d.Day.Day)
 		c.Out.days = rows[p]
 		if !earned[p].has(d.Day.Day) {
 			repeated = append(repeated, d)
 			continue
 		}
 		c.Out.earned = Points
-		earned[p] &^= only(d.Day.Day) // one call earns it
+		earned[p] &^= dayBit(d.Day.Day) // one call earns it
 		written = append(written, d)
 	}
 	return func() {

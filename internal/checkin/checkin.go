@@ -53,7 +53,7 @@ type Users interface {
 	// AddPoints adds to the points of users, by id, and locks their rows until tx ends.
 	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error)
 	// AfterCommit tells of it after the commit.
-	AfterCommit(ctx context.Context, ids []int64, tickets []outbox.JobRef)
+	AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
 // Config is what a Service needs besides its stores.
@@ -80,7 +80,7 @@ type Service struct {
 }
 
 // statements are the texts of sql/, in the dialect of the database.
-type statements struct{ months, plant string }
+type statements struct{ months, upsert string }
 
 //go:embed sql/*.sql
 var files embed.FS
@@ -90,12 +90,12 @@ var files embed.FS
 func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
 		db: client, outbox: box, users: cfg.Users, zone: cmp.Or(cfg.Zone, time.UTC), now: cfg.Now,
-		bitmaps: newBitmaps(rdb, cfg.Prefix, cfg.Bitfield), pause: secondLook,
+		bitmaps: newBitmaps(rdb, cfg.Prefix, cfg.Bitfield), pause: recheckAfter,
 	}
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if err := sqldb.Read(files, client.Dialect(), map[string]*string{"months": &s.sql.months, "plant": &s.sql.plant}); err != nil {
+	if err := sqldb.Read(files, client.Dialect(), map[string]*string{"months": &s.sql.months, "plant": &s.sql.upsert}); err != nil {
 		panic(fmt.Sprintf("checkin: %v", err))
 	}
 	s.checkIns = batch.New(s.checkInAll, batch.Config{Timeout: writeTimeout, Busy: errBusy, Retryable: sqldb.Retryable, Shared: sqldb.Unavailable})

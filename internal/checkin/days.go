@@ -16,10 +16,10 @@ type days uint32
 // whole is the mark of a bitmap that has all that its row had.
 const whole days = 1
 
-// only is a single day.
-func only(day int) days { return 1 << day }
+// dayBit is a single day.
+func dayBit(day int) days { return 1 << day }
 
-func (d days) has(day int) bool { return d&only(day) != 0 }
+func (d days) has(day int) bool { return d&dayBit(day) != 0 }
 
 // count is how many days they are.
 func (d days) count() int { return bits.OnesCount32(uint32(d &^ whole)) }

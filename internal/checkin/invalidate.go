@@ -12,8 +12,8 @@ const topic = "check-ins"
 
 // changed tells Redis what a writer could not, or what it lost: it completes the bitmaps
 // of months by their rows. It may be repeated, late too, and in any order.
-func (s *Service) changed(ctx context.Context, places ...bitRef) error {
-	rows, err := s.rowsOf(ctx, s.db, places)
+func (s *Service) changed(ctx context.Context, refs ...bitRef) error {
+	rows, err := s.rowsOf(ctx, s.db, refs)
 	if err != nil {
 		return outbox.Transient(err)
 	}

@@ -24,10 +24,10 @@ func (s *Service) Month(ctx context.Context, user int64, text string) (*Month, e
 	ctx, span := observe.Span(ctx, "checkin.Month")
 	defer span.End()
 	today := s.today()
-	asked := monthOf(today)
+	requested := monthOf(today)
 	if text != "" {
 		var err error
-		if asked, err = parseMonth(text); err != nil {
+		if requested, err = parseMonth(text); err != nil {
 			return nil, err
 		}
 	}
@@ -35,7 +35,7 @@ func (s *Service) Month(ctx context.Context, user int64, text string) (*Month, e
 	defer cancel()
 	this := monthOf(today)
 	b := monthReader{s: s, user: user, this: this, months: map[month]days{}}
-	if err := b.load(ctx, asked, this, this.before(1)); err != nil {
+	if err := b.load(ctx, requested, this, this.before(1)); err != nil {
 		return nil, err
 	}
 	b.from = this.before(1)
@@ -43,7 +43,7 @@ func (s *Service) Month(ctx context.Context, user int64, text string) (*Month, e
 	if err != nil {
 		return nil, err
 	}
-	return &Month{Month: asked.String(), Days: b.months[asked].list(), Streak: streak, Today: today}, nil
+	return &Month{Month: requested.String(), Days: b.months[requested].list(), Streak: streak, Today: today}, nil
 }
 
 // A monthReader is what one answer has read of a user's months.
@@ -101,7 +101,7 @@ func (b *monthReader) reach(ctx context.Context, m month) error {
 // away it reads all rows of the user, by one statement: there is one for a month.
 func (b *monthReader) load(ctx context.Context, months ...month) error {
 	slices.Sort(months)
-	var kept, rest []bitRef
+	var cached, rest []bitRef
 	for _, m := range slices.Compact(months) {
 		p := bitRef{b.user, m}
 		switch {
@@ -109,10 +109,10 @@ func (b *monthReader) load(ctx context.Context, months ...month) error {
 		case m < b.this.before(recent-1):
 			rest = append(rest, p)
 		default:
-			kept = append(kept, p)
+			cached = append(cached, p)
 		}
 	}
-	found, err := b.s.bitmaps.read(ctx, kept)
+	found, err := b.s.bitmaps.read(ctx, cached)
 	if err != nil {
 		return b.loadBefore(ctx, b.this.before(-1))
 	}

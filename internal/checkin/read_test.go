@@ -114,7 +114,7 @@ const on24 = days(1 << 24)
 func TestASlowRebuildTakesNoCheckInBack(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
-		for name, told := range map[string]func(ann int64){
+		for name, added := range map[string]func(ann int64){
 			"between the row and the bitmap": func(ann int64) { p.checks(t, ann, Points) },
 			"and somebody else rebuilt it, too": func(ann int64) {
 				p.checks(t, ann, Points)
@@ -128,11 +128,11 @@ func TestASlowRebuildTakesNoCheckInBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			told(ann)
+			added(ann)
 			if err := p.bitmaps.complete(t.Context(), ann, map[month]days{202611: rows[bitRef{ann, 202611}]}); err != nil {
 				t.Fatal(err)
 			}
-			if d := p.kept(t, ann, 202611); d != whole|only(20)|only(23) {
+			if d := p.kept(t, ann, 202611); d != whole|dayBit(20)|dayBit(23) {
 				t.Errorf("%s: Redis has %v", name, d.list())
 			}
 			p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{20, 23}, Streak: 1})
@@ -178,21 +178,21 @@ func TestBitfieldAndGetReadTheSame(t *testing.T) {
 				if err := p.from.Redis.SetBit(ctx, p.bitmaps.keys.month(int64(day+1), 202611), int64(bit), 1).Err(); err != nil {
 					t.Fatal(err)
 				}
-				want |= only(bit)
+				want |= dayBit(bit)
 			}
 		}
 		if day == 32 {
-			want |= only(16)
+			want |= dayBit(16)
 		}
-		places := []bitRef{{int64(day + 1), 202611}, {int64(day + 1), 202610}}
+		refs := []bitRef{{int64(day + 1), 202611}, {int64(day + 1), 202610}}
 		for name, l := range map[string]bitmapRead{"BITFIELD_RO": byBitfield, "GET": byGet} {
 			b := p.bitmaps
-			b.look = l
-			got, err := b.read(ctx, places)
+			b.readBitmap = l
+			got, err := b.read(ctx, refs)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(map[bitRef]days{places[0]: want, places[1]: 0}, got); d != "" {
+			if d := cmp.Diff(map[bitRef]days{refs[0]: want, refs[1]: 0}, got); d != "" {
 				t.Errorf("%s of bit %d (-want +got):\n%s", name, day, d)
 			}
 		}

@@ -10,15 +10,15 @@ import (
 )
 
 // rowsOf reads the days of months of users with one statement; 0 for a month without a row.
-func (s *Service) rowsOf(ctx context.Context, db sqldb.Querier, places []bitRef) (map[bitRef]days, error) {
-	found := make(map[bitRef]days, len(places))
-	if len(places) == 0 {
+func (s *Service) rowsOf(ctx context.Context, db sqldb.Querier, refs []bitRef) (map[bitRef]days, error) {
+	found := make(map[bitRef]days, len(refs))
+	if len(refs) == 0 {
 		return found, nil
 	}
-	for _, p := range places {
+	for _, p := range refs {
 		found[p] = 0
 	}
-	err := sqldb.Each(sqldb.Prepared(ctx), db, s.sql.months, []any{sqldb.JSON(places)}, func(rows *sql.Rows) error {
+	err := sqldb.Each(sqldb.Prepared(ctx), db, s.sql.months, []any{sqldb.JSON(refs)}, func(rows *sql.Rows) error {
 		var p bitRef
 		var bits int64
 		err := rows.Scan(&p.User, &p.Month, &bits)
@@ -26,7 +26,7 @@ func (s *Service) rowsOf(ctx context.Context, db sqldb.Querier, places []bitRef)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read %d months of check-ins: %w", len(places), err)
+		return nil, fmt.Errorf("read %d months of check-ins: %w", len(refs), err)
 	}
 	return found, nil
 }

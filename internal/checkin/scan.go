@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	scanPage   = 100              // bitmaps that one round trip and one statement read
-	scanRate   = 500              // bitmaps a second
-	scanLimit  = 30 * time.Second // of reading a page
-	secondLook = time.Second      // after which a bitmap that was only behind is not any more
+	scanPage     = 100              // bitmaps that one round trip and one statement read
+	scanRate     = 500              // bitmaps a second
+	scanLimit    = 30 * time.Second // of reading a page
+	recheckAfter = time.Second      // after which a bitmap that was only behind is not any more
 )
 
 // Scans are what this room compares: its bitmaps in Redis. The points are compared
@@ -59,7 +59,7 @@ func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []bitR
 	if err := r.Compare(ctx, len(page)); err != nil {
 		return err
 	}
-	before, err := s.flaws(ctx, page)
+	before, err := s.mismatches(ctx, page)
 	if err != nil || len(before) == 0 {
 		return err
 	}
@@ -72,7 +72,7 @@ func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []bitR
 			wrong = append(wrong, p)
 		}
 	}
-	now, err := s.flaws(ctx, wrong)
+	now, err := s.mismatches(ctx, wrong)
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []bitR
 		if r.DryRun {
 			continue
 		}
-		if err := s.mend(ctx, r, p); err != nil {
+		if err := s.repair(ctx, r, p); err != nil {
 			return err
 		}
 	}
@@ -105,12 +105,12 @@ func (f mismatch) String() string {
 	return fmt.Sprintf("the bitmap lacks days %v, and has days %v, which the row has not", f.missing.list(), f.extra.list())
 }
 
-// flaws compares bitmaps with the rows, and returns the wrong ones. The bitmaps are read
+// mismatches compares bitmaps with the rows, and returns the wrong ones. The bitmaps are read
 // first: what is told meanwhile looks missing, and never extra.
-func (s *Service) flaws(ctx context.Context, page []bitRef) (map[bitRef]mismatch, error) {
+func (s *Service) mismatches(ctx context.Context, page []bitRef) (map[bitRef]mismatch, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
-	kept, err := s.bitmaps.read(ctx, page)
+	cached, err := s.bitmaps.read(ctx, page)
 	if err != nil {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func (s *Service) flaws(ctx context.Context, page []bitRef) (map[bitRef]mismatch
 		return nil, err
 	}
 	wrong := make(map[bitRef]mismatch)
-	for p, is := range kept {
+	for p, is := range cached {
 		f := mismatch{extra: is &^ rows[p] &^ whole, missing: rows[p] &^ is}
 		if is&whole != 0 && f != (mismatch{}) {
 			wrong[p] = f
@@ -128,13 +128,13 @@ func (s *Service) flaws(ctx context.Context, page []bitRef) (map[bitRef]mismatch
 	return wrong, nil
 }
 
-// mend drops a bitmap, and completes it from the row at once: a reader who read the row
+// repair drops a bitmap, and completes it from the row at once: a reader who read the row
 // before a check-in that the dropped bitmap had would mark it as whole without that.
-func (s *Service) mend(ctx context.Context, r *reconcile.Run, p bitRef) error {
+func (s *Service) repair(ctx context.Context, r *reconcile.Run, p bitRef) error {
 	if err := errors.Join(s.bitmaps.drop(ctx, p), s.changed(ctx, p)); err != nil {
 		return fmt.Errorf("mend a wrong bitmap: %w", err)
 	}
-	again, err := s.flaws(ctx, []bitRef{p})
+	again, err := s.mismatches(ctx, []bitRef{p})
 	if err == nil && len(again) == 0 {
 		r.CountRepaired(1)
 	}

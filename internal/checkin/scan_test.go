@@ -105,20 +105,20 @@ func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		p.plants(t, 1, "2026-11-20", "2026-11-20")
-		if _, err := p.db.CheckInMonth.Update().SetDays(int64(only(20) | only(23))).Save(t.Context()); err != nil { // committed, and not told yet
+		if _, err := p.db.CheckInMonth.Update().SetDays(int64(dayBit(20) | dayBit(23))).Save(t.Context()); err != nil { // committed, and not told yet
 			t.Fatal(err)
 		}
-		if wrong, err := p.flaws(t.Context(), []bitRef{{1, 202611}}); err != nil || len(wrong) != 1 {
+		if wrong, err := p.mismatches(t.Context(), []bitRef{{1, 202611}}); err != nil || len(wrong) != 1 {
 			t.Fatalf("%v, %v: the test tests nothing", wrong, err)
 		}
-		told := func() {
+		added := func() {
 			if err := p.bitmaps.add(t.Context(), Draft{1, date(t, "2026-11-23")}); err != nil {
 				t.Error(err)
 			}
 		}
 		scans := reconcile.New(prometheus.NewRegistry(), nil)
 		scan := reconcile.Scan{Name: "page", Description: "one", Run: func(ctx context.Context, r *reconcile.Run) error {
-			p.wire.After.Store(&told) // behind the first look
+			p.wire.After.Store(&added) // behind the first look
 			return p.comparePage(ctx, r, []bitRef{{1, 202611}})
 		}}
 		if o, err := scans.RunOnce(t.Context(), scan, reconcile.Options{}); err != nil || o.Compared != 1 || o.Found != 0 {

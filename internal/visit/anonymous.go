@@ -23,7 +23,7 @@ const maxAgent = 512
 // concurrent use.
 type anonymous struct {
 	secret atomic.Pointer[[]byte] // nil until it was read
-	most   int                    // that are remembered
+	max    int                    // that are remembered
 
 	mu    sync.Mutex
 	known map[fingerprint]Visitor // digested before
@@ -32,41 +32,41 @@ type anonymous struct {
 // A fingerprint is what there is to know somebody by.
 type fingerprint struct{ network, agent string }
 
-func newStrangers(most int) *anonymous {
-	return &anonymous{most: most, known: map[fingerprint]Visitor{}}
+func newAnonymous(max int) *anonymous {
+	return &anonymous{max: max, known: map[fingerprint]Visitor{}}
 }
 
 // Stranger is somebody who has neither an account nor our cookie: known by a digest of the
 // client's network and user agent, so that no address reaches Redis. People behind one
 // address with the same program are one. Before [Service.LoadSecret] it is nobody.
 func (s *Service) Stranger(network, agent string) Visitor {
-	secret := s.strangers.secret.Load()
+	secret := s.anonymous.secret.Load()
 	if secret == nil || network == "" {
 		return Visitor{}
 	}
-	return s.strangers.of(*secret, fingerprint{network, agent[:min(len(agent), maxAgent)]})
+	return s.anonymous.visitor(*secret, fingerprint{network, agent[:min(len(agent), maxAgent)]})
 }
 
-func (s *anonymous) of(secret []byte, who fingerprint) Visitor {
+func (s *anonymous) visitor(secret []byte, f fingerprint) Visitor {
 	s.mu.Lock()
-	v, ok := s.known[who]
+	v, ok := s.known[f]
 	s.mu.Unlock()
 	if ok {
 		return v
 	}
-	v = Visitor{Bot: IsBot(who.agent), Key: who.digest(secret)}
+	v = Visitor{Bot: IsBot(f.agent), Key: f.digest(secret)}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.known) >= s.most {
+	if len(s.known) >= s.max {
 		clear(s.known) // each can be digested again
 	}
-	s.known[who] = v
+	s.known[f] = v
 	return v
 }
 
-func (who fingerprint) digest(secret []byte) string {
+func (f fingerprint) digest(secret []byte) string {
 	h := hmac.New(sha256.New, secret)
-	_, _ = h.Write([]byte(who.network + "\x00" + who.agent)) // never fails
+	_, _ = h.Write([]byte(f.network + "\x00" + f.agent)) // never fails
 	return "s:" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
 }
 
@@ -77,6 +77,6 @@ func (s *Service) LoadSecret(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("learn the secret of visits: %w", err)
 	}
-	s.strangers.secret.Store(&secret)
+	s.anonymous.secret.Store(&secret)
 	return nil
 }

@@ -24,8 +24,8 @@ const (
 	maxPath    = 500     // bytes
 )
 
-// A page is what a beacon tells.
-type page struct {
+// A pageView is what a beacon tells.
+type pageView struct {
 	Path string  `json:"path"`
 	Shop *string `json:"shop"` // global id
 }
@@ -43,22 +43,22 @@ func (s *Service) Beacon(proxies door.Proxies, shopID func(id string) (int64, er
 			w.WriteHeader(http.StatusMethodNotAllowed)
 			return
 		}
-		shop, status := shown(w, r, shopID)
+		shop, status := readBeacon(w, r, shopID)
 		if status == http.StatusNoContent && !IsBot(r.UserAgent()) {
-			s.Page(known(w, r, proxies.HTTPS(r)), shop)
+			s.Page(identify(w, r, proxies.HTTPS(r)), shop)
 		}
 		w.WriteHeader(status)
 	})
 }
 
-// shown reads a beacon, and returns the shop that it is about and the status to answer
+// readBeacon reads a beacon, and returns the shop that it is about and the status to answer
 // with.
-func shown(w http.ResponseWriter, r *http.Request, shopID func(string) (int64, error)) (shop int64, status int) {
+func readBeacon(w http.ResponseWriter, r *http.Request, shopID func(string) (int64, error)) (shop int64, status int) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBeacon))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
 		return 0, http.StatusRequestEntityTooLarge
 	}
-	var p page
+	var p pageView
 	if err != nil || json.Unmarshal(jsonbody.TrimBOM(body), &p) != nil || !strings.HasPrefix(p.Path, "/") || len(p.Path) > maxPath {
 		return 0, http.StatusBadRequest
 	}
@@ -71,9 +71,9 @@ func shown(w http.ResponseWriter, r *http.Request, shopID func(string) (int64, e
 	return shop, http.StatusNoContent
 }
 
-// known is who sends a beacon. Who has no cookie gets one, also somebody who is signed
+// identify is who sends a beacon. Who has no cookie gets one, also somebody who is signed
 // in: it says that this client sends beacons.
-func known(w http.ResponseWriter, r *http.Request, secure bool) Visitor {
+func identify(w http.ResponseWriter, r *http.Request, secure bool) Visitor {
 	cookie, ok := CookieOf(r.Header)
 	if !ok {
 		var b [16]byte

@@ -177,7 +177,7 @@ func TestAStrangerIsTheSameForAllProcesses(t *testing.T) {
 
 func TestOnlySoManyStrangersAndCountedOnesAreRemembered(t *testing.T) {
 	clock := noon()
-	p := open(t, storetest.Real(t), clock, func(c *Config) { c.most = 50 })
+	p := open(t, storetest.Real(t), clock, func(c *Config) { c.max = 50 })
 	for i := range 500 {
 		v := p.Stranger("203.0.113.7/32", strings.Repeat("x", i))
 		p.RecordOperation(v)
@@ -185,13 +185,13 @@ func TestOnlySoManyStrangersAndCountedOnesAreRemembered(t *testing.T) {
 			t.Errorf("the same one is %+v and %+v", v, again)
 		}
 	}
-	if len(p.strangers.known) > 50 || len(p.seen.young)+len(p.seen.old) > 101 {
-		t.Errorf("%d strangers, %d and %d counted ones", len(p.strangers.known), len(p.seen.young), len(p.seen.old))
+	if len(p.anonymous.known) > 50 || len(p.recent.young)+len(p.recent.old) > 101 {
+		t.Errorf("%d strangers, %d and %d counted ones", len(p.anonymous.known), len(p.recent.young), len(p.recent.old))
 	}
 }
 
 func BenchmarkAnOperationOfSomebodyWhoWasHere(b *testing.B) {
-	s := newSeen(50_000)
+	s := newRecent(50_000)
 	clock := noon()
 	s.first("u:1", clock.now)
 	for b.Loop() {

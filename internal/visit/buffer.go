@@ -20,16 +20,16 @@ type dayCount struct {
 
 // buffer is what was recorded and not flushed. It is safe for concurrent use.
 type buffer struct {
-	most int                // visitors and buckets
+	max  int                // visitors and buckets
 	full prometheus.Counter // visits that there was no room for
 
 	mu      sync.Mutex
 	buckets map[bucket]*dayCount
-	held    int // visitors and buckets
+	size    int // visitors and buckets
 }
 
-func newWaiting(most int, full prometheus.Counter) *buffer {
-	return &buffer{most: most, full: full, buckets: map[bucket]*dayCount{}}
+func newBuffer(max int, full prometheus.Counter) *buffer {
+	return &buffer{max: max, full: full, buckets: map[bucket]*dayCount{}}
 }
 
 // add counts a view. Where there is no room for a visitor who is new, nothing is counted.
@@ -51,16 +51,16 @@ func (w *buffer) join(b bucket, visitor string) bool {
 			return true
 		}
 	}
-	if w.held >= w.most {
+	if w.size >= w.max {
 		return false
 	}
 	if t == nil {
 		t = &dayCount{visitors: map[string]struct{}{}}
 		w.buckets[b] = t
-		w.held++
+		w.size++
 	}
 	t.visitors[visitor] = struct{}{}
-	w.held++
+	w.size++
 	return true
 }
 
@@ -69,19 +69,19 @@ func (w *buffer) take() map[bucket]*dayCount {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	all := w.buckets
-	w.buckets, w.held = map[bucket]*dayCount{}, 0
+	w.buckets, w.size = map[bucket]*dayCount{}, 0
 	return all
 }
 
-// giveBack adds what was taken and could not be flushed, as far as there is room.
-func (w *buffer) giveBack(b bucket, t *dayCount) {
+// restore adds what was taken and could not be flushed, as far as there is room.
+func (w *buffer) restore(b bucket, t *dayCount) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	now := w.buckets[b]
 	if now == nil {
 		now = &dayCount{visitors: map[string]struct{}{}}
 		w.buckets[b] = now
-		w.held++ // one too many is none: a bucket that was there before stays
+		w.size++ // one too many is none: a bucket that was there before stays
 	}
 	now.views += t.views
 	for visitor := range t.visitors {

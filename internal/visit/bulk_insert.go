@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	plantTimeout = 30 * time.Second // of one statement
-	plantRows    = 100              // of a statement
+	bulkTimeout = 30 * time.Second // of one statement
+	bulkRows    = 100              // of a statement
 )
 
 // A Day is how a shop was visited on a day, as a seed describes it.
@@ -28,16 +28,16 @@ type Day struct {
 // BulkInsert stores days that are not stored yet, and leaves the others as they are. It does
 // not look whether there are such shops.
 func (s *Service) BulkInsert(ctx context.Context, days []Day) error {
-	for part := range slices.Chunk(days, plantRows) {
-		if err := s.plant(ctx, part); err != nil {
+	for part := range slices.Chunk(days, bulkRows) {
+		if err := s.insertDays(ctx, part); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (s *Service) plant(ctx context.Context, days []Day) error {
-	ctx, cancel := context.WithTimeout(ctx, plantTimeout)
+func (s *Service) insertDays(ctx context.Context, days []Day) error {
+	ctx, cancel := context.WithTimeout(ctx, bulkTimeout)
 	defer cancel()
 	writes := make([]*ent.VisitDayCreate, len(days))
 	for i, d := range days {

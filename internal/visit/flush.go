@@ -13,7 +13,7 @@ import (
 const (
 	flushEvery    = time.Second
 	flushTimeout  = 2 * time.Second
-	farewell      = 5 * time.Second // for the last flush
+	shutdownGrace = 5 * time.Second // for the last flush
 	batchCommands = 498             // of a pipeline, with two more at its end
 	batchVisitors = 500             // of a PFADD
 	batchShops    = 500             // of a question for shops
@@ -30,7 +30,7 @@ func (s *Service) Run(ctx context.Context) error {
 		case <-tick.C:
 			s.note(ctx, doingFlush, s.Flush(ctx))
 		case <-ctx.Done():
-			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+			last, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 			defer cancel()
 			s.note(last, doingFlush, s.Flush(last))
 			return nil
@@ -46,7 +46,7 @@ func (s *Service) note(ctx context.Context, doing string, err error) {
 
 // Flush sends what was recorded until now to Redis. One at a time: [Service.Run] does.
 func (s *Service) Flush(ctx context.Context) error {
-	taken := s.waiting.take()
+	taken := s.buffer.take()
 	if len(taken) == 0 {
 		return nil
 	}
@@ -54,7 +54,7 @@ func (s *Service) Flush(ctx context.Context) error {
 	var batch []flushItem
 	commands := 0
 	for b, t := range taken {
-		one := flushItem{bucket: b, tally: t}
+		one := flushItem{bucket: b, count: t}
 		if n := one.commands(); commands+n > batchCommands && len(batch) > 0 {
 			err = errors.Join(err, s.send(ctx, batch))
 			batch, commands = nil, 0
@@ -79,7 +79,7 @@ func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*dayCount) e
 	}
 	slices.Sort(shops)
 	shops = slices.Compact(shops)
-	known, asked := map[int64]bool{}, map[int64]bool{}
+	known, checked := map[int64]bool{}, map[int64]bool{}
 	var failed error
 	for part := range slices.Chunk(shops, batchShops) {
 		found, err := s.cfg.Shops.Known(ctx, part)
@@ -88,17 +88,17 @@ func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*dayCount) e
 			break
 		}
 		for _, id := range part {
-			asked[id], known[id] = true, found[id]
+			checked[id], known[id] = true, found[id]
 		}
 	}
 	for b, t := range taken {
 		switch {
 		case b.shop == site || known[b.shop]:
 			continue
-		case asked[b.shop]:
+		case checked[b.shop]:
 			s.counts.unknown.Add(float64(t.views))
 		default:
-			s.waiting.giveBack(b, t)
+			s.buffer.restore(b, t)
 		}
 		delete(taken, b)
 	}
@@ -108,7 +108,7 @@ func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*dayCount) e
 // flushItem is a bucket on its way, and what is asked of Redis for it.
 type flushItem struct {
 	bucket   bucket
-	tally    *dayCount
+	count    *dayCount
 	views    *redis.IntCmd // nil if there are none
 	visitors []redis.Cmder
 	rest     []redis.Cmder
@@ -116,7 +116,7 @@ type flushItem struct {
 
 // commands is how many a bucket needs.
 func (one flushItem) commands() int {
-	return 6 + (len(one.tally.visitors)+batchVisitors-1)/batchVisitors
+	return 6 + (len(one.count.visitors)+batchVisitors-1)/batchVisitors
 }
 
 // send sends some buckets in one pipeline. What Redis did not confirm of each waits for
@@ -127,7 +127,7 @@ func (s *Service) send(ctx context.Context, batch []flushItem) error {
 	micros := s.cfg.Now().UnixMicro()
 	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for i := range batch {
-			s.ask(ctx, p, &batch[i], micros+int64(i))
+			s.enqueue(ctx, p, &batch[i], micros+int64(i))
 		}
 		p.ZRemRangeByRank(ctx, s.keys.dirty(), 0, -maxDirty-1)
 		p.Expire(ctx, s.keys.dirty(), keep)
@@ -138,23 +138,23 @@ func (s *Service) send(ctx context.Context, batch []flushItem) error {
 	}
 	for _, one := range batch {
 		if left, missing := one.missing(); missing {
-			s.waiting.giveBack(one.bucket, left)
+			s.buffer.restore(one.bucket, left)
 		}
 	}
 	return fmt.Errorf("send visits of %d shops and days to Redis: %w", len(batch), err)
 }
 
-// ask adds the commands of a bucket to a pipeline. The counter has its name before it
+// enqueue adds the commands of a bucket to a pipeline. The counter has its name before it
 // counts, and the day is dirty after it did.
-func (s *Service) ask(ctx context.Context, p redis.Pipeliner, one *flushItem, micros int64) {
+func (s *Service) enqueue(ctx context.Context, p redis.Pipeliner, one *flushItem, micros int64) {
 	views, visitors := s.keys.views(one.bucket), s.keys.visitors(one.bucket)
-	if one.tally.views > 0 {
+	if one.count.views > 0 {
 		one.rest = append(one.rest, p.HSetNX(ctx, views, "c", newName()))
-		one.views = p.HIncrBy(ctx, views, "n", one.tally.views)
+		one.views = p.HIncrBy(ctx, views, "n", one.count.views)
 		one.rest = append(one.rest, p.Expire(ctx, views, keep))
 	}
-	all := make([]any, 0, len(one.tally.visitors))
-	for visitor := range one.tally.visitors {
+	all := make([]any, 0, len(one.count.visitors))
+	for visitor := range one.count.visitors {
 		all = append(all, visitor)
 	}
 	for part := range slices.Chunk(all, batchVisitors) {
@@ -171,10 +171,10 @@ func (one flushItem) missing() (left *dayCount, missing bool) {
 	failed := func(c redis.Cmder) bool { return c.Err() != nil }
 	left = &dayCount{}
 	if one.views != nil && failed(one.views) {
-		left.views, missing = one.tally.views, true
+		left.views, missing = one.count.views, true
 	}
 	if slices.ContainsFunc(one.visitors, failed) {
-		left.visitors, missing = one.tally.visitors, true
+		left.visitors, missing = one.count.visitors, true
 	}
 	if slices.ContainsFunc(one.rest, failed) {
 		missing = true // a bucket without views is dirty again, and has its end

@@ -83,7 +83,7 @@ func (s *Service) byDay(ctx context.Context, shop int64, from, to civil.Date) ([
 	if err != nil {
 		return nil, err
 	}
-	stats, halves := make([]Stats, len(days)), map[int]*Stats{}
+	stats, partial := make([]Stats, len(days)), map[int]*Stats{}
 	for i, date := range days {
 		day := dayOf(date)
 		row, now := rows[day], live[day]
@@ -95,20 +95,20 @@ func (s *Service) byDay(ctx context.Context, shop int64, from, to civil.Date) ([
 		case row == nil || now.hasAllOf(row):
 			stats[i].UniqueVisitors = int(now.visitors)
 		default:
-			halves[day] = &stats[i]
+			partial[day] = &stats[i]
 		}
 	}
-	return stats, s.mergeHalves(ctx, shop, halves)
+	return stats, s.mergePartial(ctx, shop, partial)
 }
 
-// mergeHalves counts the visitors of days of which the row and Redis know different ones.
-func (s *Service) mergeHalves(ctx context.Context, shop int64, halves map[int]*Stats) error {
-	if len(halves) == 0 {
+// mergePartial counts the visitors of days of which the row and Redis know different ones.
+func (s *Service) mergePartial(ctx context.Context, shop int64, partial map[int]*Stats) error {
+	if len(partial) == 0 {
 		return nil
 	}
 	from, to := 0, 0
-	days := make([]bucket, 0, len(halves))
-	for day := range halves {
+	days := make([]bucket, 0, len(partial))
+	for day := range partial {
 		if from == 0 {
 			from, to = day, day
 		}
@@ -123,7 +123,7 @@ func (s *Service) mergeHalves(ctx context.Context, shop int64, halves map[int]*S
 	if err != nil {
 		return err
 	}
-	for day, stats := range halves {
+	for day, stats := range partial {
 		all := s.read(ctx, found[bucket{shop, day}].sketch)
 		if row := rows[day]; row != nil {
 			all.Merge(s.read(ctx, row.Sketch))

@@ -125,16 +125,16 @@ func (s *Service) store(ctx context.Context, tx *ent.Tx, days []bucket, unnamed 
 			forgotten[b] = row.Sketch
 		}
 	}
-	if err := s.remind(ctx, forgotten); err != nil {
+	if err := s.restoreVisitors(ctx, forgotten); err != nil {
 		return err
 	}
 	return saveRows(ctx, tx, changed)
 }
 
-// remind gives Redis back the visitors of days that it forgot and that go on. After that
+// restoreVisitors gives Redis back the visitors of days that it forgot and that go on. After that
 // a row whose counter is that of Redis has no visitor whom Redis does not have, which
 // readers rely on.
-func (s *Service) remind(ctx context.Context, forgotten map[bucket][]byte) error {
+func (s *Service) restoreVisitors(ctx context.Context, forgotten map[bucket][]byte) error {
 	if len(forgotten) == 0 {
 		return nil
 	}

@@ -18,13 +18,13 @@ func byDay(a, b bucket) int { return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compa
 
 // lockRows locks the rows of days, which are in order. Those that are missing are made.
 func lockRows(ctx context.Context, tx *ent.Tx, days []bucket) (map[bucket]*ent.VisitDay, error) {
-	there, err := rowsByDay(ctx, tx, days, false)
+	existing, err := rowsByDay(ctx, tx, days, false)
 	if err != nil {
 		return nil, err
 	}
 	var missing []*ent.VisitDayCreate
 	for _, b := range days {
-		if there[b] == nil {
+		if existing[b] == nil {
 			missing = append(missing, newRow(tx.Client(), b))
 		}
 	}

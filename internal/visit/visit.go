@@ -61,7 +61,7 @@ type Config struct {
 	Log        *slog.Logger
 	Now        func() time.Time // default [time.Now]
 
-	most int // visitors and shops that wait for a flush; default 50 000
+	max int // visitors and shops that wait for a flush; default 50 000
 }
 
 // Service is the room. It is safe for concurrent use.
@@ -70,9 +70,9 @@ type Service struct {
 	rdb       redis.Cmdable
 	keys      keys
 	cfg       Config
-	waiting   *buffer
-	seen      *recent
-	strangers *anonymous
+	buffer    *buffer
+	recent    *recent
+	anonymous *anonymous
 	counts    *counts
 	failures  *observe.FailureLog
 	rolled    *redis.Script
@@ -90,13 +90,13 @@ func New(db *ent.Client, cfg Config) *Service {
 	if cfg.Now == nil {
 		cfg.Now = time.Now
 	}
-	if cfg.most == 0 {
-		cfg.most = 50_000
+	if cfg.max == 0 {
+		cfg.max = 50_000
 	}
 	counts := newCounts(cfg.Registerer)
 	return &Service{
 		db: db, rdb: cfg.Redis, keys: keys{cfg.Prefix}, cfg: cfg,
-		waiting: newWaiting(cfg.most, counts.full), seen: newSeen(cfg.most), strangers: newStrangers(cfg.most),
+		buffer: newBuffer(cfg.max, counts.full), recent: newRecent(cfg.max), anonymous: newAnonymous(cfg.max),
 		counts: counts, failures: newFailures(cfg.Registerer, cfg.Log), rolled: redis.NewScript(rolledLua),
 	}
 }

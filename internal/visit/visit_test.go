@@ -419,7 +419,7 @@ func TestShopsThatNobodyCanTellOfWaitAndTheSiteDoesNot(t *testing.T) {
 
 func TestMoreVisitorsThanFitAreDroppedAndCounted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		p := open(t, on, noon(), func(c *Config) { c.most = 100 })
+		p := open(t, on, noon(), func(c *Config) { c.max = 100 })
 		for i := range 150 {
 			p.Page(person(i), 0)
 		}

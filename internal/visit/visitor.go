@@ -37,7 +37,7 @@ func Cookie(id string) string { return "v:" + id }
 func (s *Service) RecordShop(ctx context.Context, shop int64) {
 	if v, _ := ctx.Value(visitorKey{}).(*Visitor); v != nil && v.counted() {
 		s.counts.shop.Inc()
-		s.waiting.add(bucket{shop, s.today()}, v.Key)
+		s.buffer.add(bucket{shop, s.today()}, v.Key)
 	}
 }
 
@@ -47,9 +47,9 @@ func (s *Service) RecordOperation(v Visitor) {
 	if !v.counted() {
 		return
 	}
-	if now := s.cfg.Now(); s.seen.first(v.Key, now) {
+	if now := s.cfg.Now(); s.recent.first(v.Key, now) {
 		s.counts.site.Inc()
-		s.waiting.add(bucket{site, s.today()}, v.Key)
+		s.buffer.add(bucket{site, s.today()}, v.Key)
 	}
 }
 
@@ -61,10 +61,10 @@ func (s *Service) Page(v Visitor, shop int64) {
 	}
 	day := s.today()
 	s.counts.site.Inc()
-	s.waiting.add(bucket{site, day}, v.Key)
+	s.buffer.add(bucket{site, day}, v.Key)
 	if shop != site {
 		s.counts.shop.Inc()
-		s.waiting.add(bucket{shop, day}, v.Key)
+		s.buffer.add(bucket{shop, day}, v.Key)
 	}
 }
 

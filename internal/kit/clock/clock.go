@@ -29,9 +29,9 @@ func Jitter(d time.Duration) time.Duration {
 	return d - d/10 + rand.N(d/5+1) //nolint:gosec // no secret
 }
 
-// seldom is how often a failure that comes with every request is logged, unless
+// defaultEvery is how often a failure that comes with every request is logged, unless
 // its Seldom says otherwise.
-const seldom = 10 * time.Second
+const defaultEvery = 10 * time.Second
 
 // Throttle keeps a failure that may come with every request from filling the log;
 // a metric counts each. The zero value is ready. It is safe for concurrent use.
@@ -44,5 +44,5 @@ type Throttle struct {
 // not again for as long as Every.
 func (s *Throttle) Allow() bool {
 	now, last := time.Now().UnixNano(), s.last.Load()
-	return now-last >= int64(cmp.Or(s.Every, seldom)) && s.last.CompareAndSwap(last, now)
+	return now-last >= int64(cmp.Or(s.Every, defaultEvery)) && s.last.CompareAndSwap(last, now)
 }

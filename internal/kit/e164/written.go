@@ -35,15 +35,15 @@ func Digits(s string) (digits string, ok bool) {
 // A local number of a tel: link gets the calling code of its phone-context. ok is
 // false for all other parameters: to an extension, for instance, no code is sent.
 func Unwrap(s string) (dialled string, plus, ok bool) {
-	s = trimUnseen(norm.NFKC.String(s))
+	s = trimIgnored(norm.NFKC.String(s))
 	scheme, rest, found := strings.Cut(s, ":")
-	if found && slices.Contains([]string{"tel", "sms", "smsto", "callto"}, strings.ToLower(trimUnseen(scheme))) {
+	if found && slices.Contains([]string{"tel", "sms", "smsto", "callto"}, strings.ToLower(trimIgnored(scheme))) {
 		link, err := url.PathUnescape(rest)
 		if err != nil {
 			return "", false, false
 		}
 		number, parameters, _ := strings.Cut(link, ";")
-		if s = trimUnseen(norm.NFKC.String(number)); parameters != "" {
+		if s = trimIgnored(norm.NFKC.String(number)); parameters != "" {
 			context, ok := strings.CutPrefix(parameters, "phone-context=")
 			if !ok || !strings.HasPrefix(context, "+") || strings.HasPrefix(s, "+") {
 				return "", false, false
@@ -55,8 +55,8 @@ func Unwrap(s string) (dialled string, plus, ok bool) {
 	return dialled, plus, true
 }
 
-// trimUnseen drops what stands before the first character that counts.
-func trimUnseen(s string) string {
+// trimIgnored drops what stands before the first character that counts.
+func trimIgnored(s string) string {
 	return strings.TrimLeftFunc(s, func(r rune) bool { return separates(r) || invisible(r) })
 }
 

@@ -66,7 +66,7 @@ func (s *Sketch) readDense(b []byte) error {
 		four := uint32(at[0]) | uint32(at[1])<<8 | uint32(at[2])<<16
 		for j := range 4 {
 			n := uint8(four >> (6 * j) & 63)
-			if n > highest {
+			if n > maxRegister {
 				return fmt.Errorf("no HyperLogLog: a register is %d", n)
 			}
 			s.register[i+j] = n

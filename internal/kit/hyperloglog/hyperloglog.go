@@ -18,10 +18,10 @@ import (
 )
 
 const (
-	precision = 14             // bits of a hash that choose a register
-	registers = 1 << precision // how many there are
-	rest      = 64 - precision // bits of a hash whose zeros are counted
-	highest   = rest + 1       // that a register can be
+	precision   = 14             // bits of a hash that choose a register
+	registers   = 1 << precision // how many there are
+	rest        = 64 - precision // bits of a hash whose zeros are counted
+	maxRegister = rest + 1       // that a register can be
 )
 
 // MaxBytes is how long the bytes of a sketch can be.
@@ -54,12 +54,12 @@ func (s *Sketch) Merge(other *Sketch) {
 
 // Count is about how many different members were added.
 func (s *Sketch) Count() int64 {
-	var has [highest + 1]int // how many registers are so high
+	var has [maxRegister + 1]int // how many registers are so high
 	for _, n := range s.register {
 		has[n]++
 	}
 	const m = float64(registers)
-	z := m * tau((m-float64(has[highest]))/m)
+	z := m * tau((m-float64(has[maxRegister]))/m)
 	for n := rest; n >= 1; n-- {
 		z = (z + float64(has[n])) / 2
 	}

@@ -138,7 +138,7 @@ func TestBothFormsAreReadAndWritten(t *testing.T) {
 	highOnes.register[7] = maxInSparse + 1
 	full := new(Sketch)
 	for i := range full.register {
-		full.register[i] = highest
+		full.register[i] = maxRegister
 	}
 	tests := []struct {
 		name   string
