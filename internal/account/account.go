@@ -1,11 +1,10 @@
-// Package account is the room of people: how they come in (codes sent to their
-// phones, passwords), how they are known from one request to the next
-// (sessions), what they may do (roles), and what others see of them.
+// Package account implements users, login by code or password, sessions, roles
+// and profiles.
 //
-// The rows of the database are the truth. Users are read through a cache of
-// rows; sessions are in Redis for every request and are read back from their
-// rows when Redis lost them. Codes and the limits on guessing are in Redis
-// alone: without it nobody can log in, and nobody is logged out.
+// The database is the source of truth. Users are read through a row cache.
+// Each request reads its session from Redis, or from its row if Redis lost it.
+// Login codes and rate limits are in Redis only: without Redis, no login is
+// possible, but existing sessions continue.
 package account
 
 import (
@@ -30,7 +29,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/schedule"
 )
 
-// A Role is what somebody may do. Each includes those before it.
+// A Role is a set of permissions. Each role includes the roles before it.
 type Role string
 
 // The roles.
@@ -40,13 +39,14 @@ const (
 	Admin    Role = "ADMIN"
 )
 
-// Roles are all roles, each after those that it includes.
+// Roles returns all roles in ascending order.
 func Roles() []Role { return []Role{Customer, Merchant, Admin} }
 
-// Includes reports whether who has this role has the other one too.
+// Includes reports whether r has all permissions of other. An unknown role
+// includes nothing.
 func (r Role) Includes(other Role) bool { return r.rank() >= other.rank() && other.rank() > 0 }
 
-// rank is 0 for what is no role.
+// rank returns the position of r, starting at 1, or 0 for an unknown role.
 func (r Role) rank() int {
 	for i, role := range Roles() {
 		if r == role {
@@ -56,7 +56,7 @@ func (r Role) rank() int {
 	return 0
 }
 
-// A Gender is what a user says of it.
+// A Gender is the gender in a user's profile.
 type Gender string
 
 // The genders.
@@ -66,44 +66,43 @@ const (
 	Female      Gender = "FEMALE"
 )
 
-// A User is a person with an account, as others see it; but the phone is for
-// the user alone.
+// A User is a public profile. The phone is visible only to the user.
 type User struct {
 	ID        int64       `json:"id"`
 	Nickname  string      `json:"nickname"`
 	AvatarURL *string     `json:"avatar_url,omitempty"`
-	Phone     *string     `json:"phone,omitempty"` // masked; the number itself stays in the row
+	Phone     *string     `json:"phone,omitempty"` // masked
 	Role      Role        `json:"role"`
 	City      *string     `json:"city,omitempty"`
 	Bio       *string     `json:"bio,omitempty"`
 	Gender    Gender      `json:"gender"`
 	Birthday  *civil.Date `json:"birthday,omitempty"`
-	Points    int         `json:"points,omitempty"` // see Level
+	Points    int         `json:"points,omitempty"` // see [Level]
 	CreatedAt time.Time   `json:"created_at"`       // zero if an older release cached it
 	Counts
-	Version int64 `json:"version"` // raised by every update
+	Version int64 `json:"version"` // increases with every update
 }
 
-// A Page is a part of a list of users.
+// A Page is one page of a list of users.
 type Page struct {
 	Edges []*Edge
 	Info  page.Info
 }
 
-// An Edge is a user's place in a list.
+// An Edge is a user in a list, with its cursor.
 type Edge struct {
 	Cursor page.Cursor
 	Node   *User
 }
 
-// Counts are what of a user is counted.
+// Counts holds the follower, followee and note counters of a user.
 type Counts struct {
 	FollowerCount int `json:"followers,omitempty"`
 	FolloweeCount int `json:"followees,omitempty"`
-	NoteCount     int `json:"notes,omitempty"` // those that are not deleted
+	NoteCount     int `json:"notes,omitempty"` // without deleted notes
 }
 
-// Codes of the refusals of this room.
+// Error codes of this package.
 const (
 	InvalidPhone       apierror.Code = "INVALID_PHONE"
 	InvalidCode        apierror.Code = "INVALID_CODE"
@@ -111,41 +110,43 @@ const (
 	CodeThrottled      apierror.Code = "CODE_THROTTLED"
 )
 
-// Pictures are those that users show.
+// Pictures checks the pictures of profiles and records their use.
 type Pictures interface {
-	// Known returns the sizes of the pictures that the editor may show, by path.
+	// Known returns the sizes, by path, of the pictures that the editor may use.
 	Known(ctx context.Context, by mediapath.Editor, paths []string) (map[string]mediapath.Size, error)
-	// Show records in tx which pictures users show, by id of the user. It returns a
-	// [fault.UserErrors] if the editor may not show one of them.
+	// Show records in tx the pictures of users, by user id. It returns an
+	// [apierror.UserErrors] if the editor may not use one of them.
 	Show(ctx context.Context, tx *ent.Tx, shown map[int64]mediapath.Shown) error
 }
 
-// Config holds the dependencies and limits of a Service. Redis, Pictures, Registerer and
-// Log are required. The zero value of the rest sends no codes and sets no limits by address.
+// Config holds the dependencies and limits of a Service. Redis, Pictures,
+// Registerer and Log are required. The other zero values disable sending codes
+// and the limits per address.
 type Config struct {
 	Redis             redis.Cmdable
-	Prefix            string // of the Redis keys
+	Prefix            string // prefix of the Redis keys
 	Pictures          Pictures
-	Sender            Sender   // of login codes; nil for none
-	CodeCountries     []string // calling codes, such as 86, of the phones that may get login codes; all if empty
-	CodesPerHour      int      // login codes an hour of all processes; 0 for any number
-	DemoPhones        bool     // whether the numbers of demo accounts, which no phone has, get login codes
-	CodesPerAddress   int      // login codes an hour for one client address; 0 for any number
-	LoginsPerAddress  int      // tries to log in an hour from one client address; 0 for any number
-	WrongCodesPerHour int      // wrong login codes an hour of all processes; 0 for any number
-	PasswordsAtOnce   int      // passwords that are hashed at once, 19 MiB each; default one for each processor
-	PasswordsInQueue  int      // passwords that wait for that; default 64
-	SessionRowsAtOnce int      // sessions read from their rows at once, when Redis lost them; default 8
+	Sender            Sender   // sends login codes; nil disables them
+	CodeCountries     []string // calling codes, such as 86, that may get login codes; empty allows all
+	CodesPerHour      int      // login codes per hour in all processes; 0 is unlimited
+	DemoPhones        bool     // send codes to the reserved numbers of demo accounts
+	CodesPerAddress   int      // login codes per hour and client address; 0 is unlimited
+	LoginsPerAddress  int      // login attempts per hour and client address; 0 is unlimited
+	WrongCodesPerHour int      // wrong login codes per hour in all processes; 0 is unlimited
+	PasswordsAtOnce   int      // concurrent password hashes, 19 MiB each; default one per processor
+	PasswordsInQueue  int      // queue for a password hash; default 64
+	SessionRowsAtOnce int      // concurrent reads of session rows, after a loss in Redis; default 8
 
-	// Ended hears of sessions that ended, by [Viewer.Session], after the commit and after
-	// this process has forgotten them. With an error it is called again. It may be nil.
+	// Ended is called with the ids of ended sessions (see [Viewer.Session]), after
+	// the commit and after this process has dropped them. An error makes the outbox
+	// retry the call. It may be nil.
 	Ended func(ctx context.Context, sessions ...string) error
 
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 }
 
-// Service answers for accounts. It is safe for concurrent use.
+// Service implements accounts. It is safe for concurrent use.
 type Service struct {
 	db        *ent.Client
 	sql       statements
@@ -165,7 +166,6 @@ type Service struct {
 }
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies.
-// [Service.Run] does the background work.
 func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Service {
 	names, rates, failed := keys{cfg.Prefix}, newLimits(cfg.Redis), newFailures(cfg.Registerer, cfg.Log)
 	known := &devices{db: db, failures: failed, now: time.Now}
@@ -175,7 +175,7 @@ func New(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg Config) *Servic
 		codes:     newCodes(cfg.Redis, names, rates, cfg),
 		passwords: newHasher(orDefault(cfg.PasswordsAtOnce, runtime.GOMAXPROCS(0)), orDefault(cfg.PasswordsInQueue, 64)),
 		logins: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_logins_total", Help: "Attempts to log in, and refused proofs of setPassword, by method and outcome. An invalid phone or code is compared with nothing.",
+			Name: "tandian_logins_total", Help: "Login attempts and rejected setPassword proofs, by method and outcome.",
 		}, []string{"method", "outcome"}),
 	}
 	s.openCaches(hub)
@@ -196,8 +196,8 @@ func orDefault(n, otherwise int) int {
 	return otherwise
 }
 
-// Jobs are the scheduled jobs. account.sessions deletes the rows of sessions that ended
-// or expired, and of devices without a recent login.
+// Jobs returns the scheduled jobs. account.sessions deletes the rows of ended and
+// expired sessions, and of devices without a recent login.
 func (s *Service) Jobs() []schedule.Job {
 	return []schedule.Job{{Name: "account.sessions", Every: purgeEvery, Timeout: workTimeout, Do: s.purge}}
 }
@@ -206,10 +206,9 @@ func (s *Service) purge(ctx context.Context) error {
 	return errors.Join(s.sessions.purge(ctx), s.devices.purge(ctx))
 }
 
-// ByID returns one user, or [fault.ErrNotFound]. It sees every write whose call
-// returned in this process, those of other processes within moments, a second at
-// most. When Redis is down it reads the row, so any other error
-// means that the database failed.
+// ByID returns one user, or [apierror.ErrNotFound]. It sees all writes that
+// returned in this process, and those of other processes after one second at most.
+// If Redis is unavailable, it reads the row. Any other error is a database error.
 func (s *Service) ByID(ctx context.Context, id int64) (*User, error) {
 	ctx, span := observe.Span(ctx, "account.ByID")
 	defer span.End()
@@ -218,13 +217,13 @@ func (s *Service) ByID(ctx context.Context, id int64) (*User, error) {
 	case errors.Is(err, cache.ErrNotFound):
 		return nil, apierror.ErrNotFound
 	case err != nil:
-		return nil, fmt.Errorf("read a user: %w", err)
+		return nil, fmt.Errorf("read user %d: %w", id, err)
 	}
 	return u, nil
 }
 
-// ByIDs returns those of the users that exist, as [Service.ByID] would, with
-// one round trip to the cache and at most one statement.
+// ByIDs returns the existing users among ids, as fresh as [Service.ByID]. It costs
+// one cache round trip and at most one statement.
 func (s *Service) ByIDs(ctx context.Context, ids []int64) (map[int64]*User, error) {
 	ctx, span := observe.Span(ctx, "account.ByIDs")
 	defer span.End()

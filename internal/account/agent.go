@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	maxAgent    = 512 // bytes of a user agent that are read
-	maxDescribe = 80  // characters of its description
+	maxAgent    = 512 // bytes of a user agent that describe reads
+	maxDescribe = 80  // characters of a description
 )
 
-// browsers are the products of user agents by which browsers are known. Most also claim
-// to be the later ones.
+// browsers lists browsers by their product token. Most user agents also contain the
+// tokens of later entries, so the order matters.
 //
 //nolint:gochecknoglobals // a constant that Go cannot say
 var browsers = []struct {
@@ -31,7 +31,8 @@ func product(names string) *regexp.Regexp {
 	return regexp.MustCompile(`\b(?:` + names + `)/(\d{1,4})`)
 }
 
-// systems are words of user agents, each before those that it also contains.
+// systems lists words of user agents. A word precedes the words that its user agents
+// also contain.
 //
 //nolint:gochecknoglobals // a constant that Go cannot say
 var systems = []struct{ word, name string }{
@@ -45,9 +46,9 @@ var systems = []struct{ word, name string }{
 	{"Linux", "Linux"},
 }
 
-// describe returns browser and system of a user agent, such as "Firefox 132 on Windows".
-// For an unknown browser it returns the beginning of the user agent. It has at most 80
-// characters, all printable ASCII; "" is unknown.
+// describe returns the browser and system of a user agent, such as "Firefox 132 on
+// Windows", or the beginning of an unknown user agent. The result has at most 80
+// printable ASCII characters and may be empty.
 func describe(userAgent string) string {
 	text := strings.Map(func(r rune) rune {
 		if r < ' ' || r > '~' {

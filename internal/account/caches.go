@@ -13,13 +13,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 )
 
-// openCaches says how users are cached. Every request of somebody who is logged
-// in reads one, for the role: that may not end because others read too much.
+// openCaches opens the cache of users. Every authenticated request reads its user for
+// the role, so the cache is Essential: other load must not crowd it out.
 func (s *Service) openCaches(hub *cache.Client) {
 	s.users = cache.New(hub, cache.Policy{
 		Name: "user", TTL: 30 * time.Minute, StaleTTL: 10 * time.Minute, Beta: 1, NegativeTTL: time.Minute, Essential: true,
-		// Those who are here now are read all the time. No stale entry stands in
-		// when the stores are away: it could be of an administrator that was.
+		// Active users are read with every request. Without the stores, no stale
+		// entry is served: the user may have lost the admin role.
 		Local: cache.Local{Share: 0.2, Criteria: cache.Hot | cache.RarelyChanged | cache.Small | cache.MayBeStale},
 	}, cache.Source[int64, User]{
 		Key: decimal, Load: s.loadUsers, All: s.allUsers, Parse: parseDecimal,
@@ -47,7 +47,7 @@ func (s *Service) loadUsers(ctx context.Context, ids []int64) (map[int64]User, e
 	return found, nil
 }
 
-// allUsers yields the ids of all users, some thousands a statement.
+// allUsers yields the ids of all users.
 func (s *Service) allUsers(ctx context.Context) iter.Seq2[int64, error] {
 	return ent.AllIDs(func(after int64, limit int) ([]int64, error) {
 		return s.db.User.Query().Where(entuser.IDGT(after)).Order(entuser.ByID()).Limit(limit).IDs(ctx)

@@ -25,11 +25,11 @@ import (
 const (
 	codeLife    = 5 * time.Minute
 	codePause   = time.Minute // between two codes for one phone
-	codesPerDay = 10          // for one phone, by one network or known device
-	codesInAll  = 20          // for one phone in a day, by all networks
-	codeTries   = 5           // guesses at one code, by one network or known device
-	codeTotal   = 20          // guesses at one code, by all networks
-	guessesADay = 60          // guesses at all codes of one phone in a day, by all networks
+	codesPerDay = 10          // per phone and network or known device
+	codesInAll  = 20          // per phone and day, from all networks
+	codeTries   = 5           // guesses per code and network or known device
+	codeTotal   = 20          // guesses per code, from all networks
+	guessesADay = 60          // guesses per phone and day, from all networks
 	codeDigits  = 6
 	day         = 24 * time.Hour
 )
@@ -49,12 +49,12 @@ var (
 	codeUseLua string
 )
 
-// SendCode sends a login code to a phone, with or without an account, and returns how
-// long the code is valid. A known device has limits and a code of its own.
+// SendCode sends a login code to a phone, with or without an account, and returns the
+// lifetime of the code. A known device has its own limits and its own code.
 //
-// A refusal that the user can fix is a [fault.UserErrors]: an invalid phone, a country
-// that gets no codes, or too many codes. A refused code does not count. Without a
-// sender, and when it or Redis fails, the fault is UNAVAILABLE.
+// It returns an [apierror.UserErrors] for an invalid phone, a country that gets no
+// codes, and too many codes. A rejected request does not count. It returns UNAVAILABLE
+// without a sender, and if the sender or Redis fails.
 func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life time.Duration, err error) {
 	ctx, span := observe.Span(ctx, "account.SendCode")
 	defer span.End()
@@ -75,30 +75,30 @@ func (s *Service) SendCode(ctx context.Context, phone string, from Origin) (life
 }
 
 func refusePhone(field ...string) apierror.UserErrors {
-	return apierror.Refuse(InvalidPhone, "This is no phone number. Write it with its country code, or as eleven digits in mainland China.", field...)
+	return apierror.Refuse(InvalidPhone, "This is not a valid phone number. Include the country code, or enter 11 digits for mainland China.", field...)
 }
 
-// codes are the login codes under way. They live in the state Redis alone.
+// codes sends and checks login codes. They are in Redis only.
 type codes struct {
 	rdb            redis.Cmdable
 	keys           keys
 	limits         *limits
 	sender         Sender
 	perAddress     int
-	perHour        int      // 0 is no limit
+	perHour        int      // 0 is unlimited
 	countries      []string // calling codes; all if empty
-	demo           bool     // whether demo accounts get codes
+	demo           bool     // send codes to demo accounts
 	sent           *prometheus.CounterVec
 	delivered      *prometheus.CounterVec
 	refused        *prometheus.CounterVec
 	guesses        int                // wrong codes an hour of the installation; 0 is no limit
-	guessesRefused prometheus.Counter // guesses refused by that
-	full           clock.Throttle     // when the limit of the installation was logged
+	guessesRefused prometheus.Counter // guesses rejected by that limit
+	full           clock.Throttle     // limits the log of the installation limit
 
 	reserve, release, store, withdraw, try, use *redis.Script
 }
 
-// Reasons of refusals, as the metric names them.
+// Values of the label reason.
 const (
 	byCountry      = "country"
 	byAddress      = "address"
@@ -114,16 +114,16 @@ func newCodes(rdb redis.Cmdable, k keys, l *limits, cfg Config) *codes {
 		store: redis.NewScript(codeStoreLua), withdraw: redis.NewScript(codeWithdrawLua),
 		try: redis.NewScript(codeTryLua), use: redis.NewScript(codeUseLua),
 		sent: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_login_codes_total", Help: "Login codes that were asked for, by outcome.",
+			Name: "tandian_login_codes_total", Help: "Requested login codes, by outcome.",
 		}, []string{"outcome"}),
 		delivered: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_login_codes_sent_total", Help: "Login codes handed to the sender, by calling code of the phone.",
+			Name: "tandian_login_codes_sent_total", Help: "Login codes given to the sender, by calling code.",
 		}, []string{"calling_code"}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_login_code_refusals_total", Help: "Login codes refused by a limit, by what it counts.",
+			Name: "tandian_login_code_refusals_total", Help: "Login code requests rejected by a limit, by kind of limit.",
 		}, []string{"reason"}),
 		guessesRefused: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tandian_login_guesses_refused_total", Help: "Login codes refused because the installation had too many wrong ones in an hour.",
+			Name: "tandian_login_guesses_refused_total", Help: "Login code guesses rejected by the hourly limit of wrong codes.",
 		}),
 	}
 	for _, outcome := range []string{"sent", "throttled", "failed"} {
@@ -135,8 +135,7 @@ func newCodes(rdb redis.Cmdable, k keys, l *limits, cfg Config) *codes {
 	return c
 }
 
-// reaches reports whether codes may be sent to p. Demo accounts get them where
-// sending costs nothing.
+// reaches reports whether codes may be sent to p.
 func (c *codes) reaches(p Phone) bool {
 	if p.demo() {
 		return c.demo
@@ -144,10 +143,10 @@ func (c *codes) reaches(p Phone) bool {
 	return len(c.countries) == 0 || slices.Contains(c.countries, p.callingCode())
 }
 
-// reservation is the reservation of a code for a phone.
+// A reservation is the right to send one code to a phone.
 type reservation struct {
 	keys   []string // the pause, then counters
-	limits []any    // of the counters
+	limits []any    // limits of the counters
 	name   string
 }
 
@@ -160,10 +159,10 @@ func (c *codes) reservationFor(p Phone, by client) reservation {
 	return t
 }
 
-// send makes a code, stores it and sends it. It stores the code first, so that a quick
-// user finds it. All limits come before that: a refusal leaves the phone its present
-// code. The limit of the installation comes last, so a refusal by another limit takes
-// nothing from it. The limit of a network does not bind a known device.
+// send creates a code, stores it and sends it. It stores the code first, so that a
+// fast user finds it. All limits come before that: a rejection leaves the current code
+// of the phone. The limit of the installation comes last, so a rejection by another
+// limit does not count there. The limit of a network does not bind a known device.
 func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) (outcome string, err error) {
 	var network []limit
 	if by.device.id == 0 {
@@ -175,7 +174,7 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) 
 	}
 	if wait > 0 {
 		c.refused.WithLabelValues(byAddress).Inc()
-		return "throttled", throttled("Too many codes were asked for from your network.", wait)
+		return "throttled", throttled("Your network has requested too many codes.", wait)
 	}
 	t := c.reservationFor(p, by)
 	args := append([]any{t.name, codePause.Milliseconds(), day.Milliseconds()}, t.limits...)
@@ -185,7 +184,7 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) 
 	}
 	if wait > 0 {
 		c.refused.WithLabelValues(byPhone).Inc()
-		return "throttled", throttled("This phone was sent a code already.", wait)
+		return "throttled", throttled("A code was sent to this phone recently.", wait)
 	}
 	if wait, err = c.takeHour(ctx); err != nil || wait > 0 {
 		c.releaseReservation(ctx, log, t)
@@ -197,12 +196,12 @@ func (c *codes) send(ctx context.Context, log *slog.Logger, p Phone, by client) 
 		if c.full.Allow() {
 			log.WarnContext(ctx, "login code limit reached", "hint", "see --codes-per-hour and --code-countries")
 		}
-		return "throttled", throttled("This server has sent too many codes.", wait)
+		return "throttled", throttled("The server has sent too many codes.", wait)
 	}
 	return c.deliver(ctx, log, p, by, t)
 }
 
-// deliver stores a new code and hands it to the sender.
+// deliver stores a new code and passes it to the sender.
 func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by client, t reservation) (outcome string, err error) {
 	slot := c.keys.code(p, by.device.id)
 	code := newCode()
@@ -217,20 +216,21 @@ func (c *codes) deliver(ctx context.Context, log *slog.Logger, p Phone, by clien
 		return "sent", nil
 	}
 	if !errors.Is(err, ErrNotSent) {
-		// It stays good, and counts: whoever could make the sender fail would
-		// otherwise have a phone flooded.
+		// The code stays valid and counts: otherwise a client that can make the
+		// sender fail could flood a phone.
 		return "failed", apierror.New(apierror.Unavailable, "The code may not arrive. Try again in a minute.").WithRetryAfter(codePause).WithCause(err)
 	}
-	// Not with a context that may be what ended the sending.
+	// The end of ctx may have stopped the sender, so the withdrawal ignores it.
 	_, errBack := runScript(context.WithoutCancel(ctx), c.rdb, c.withdraw, append([]string{slot}, t.keys...), code).Int()
 	if errBack != nil {
-		log.WarnContext(ctx, "a code that was not sent is not withdrawn; the phone has to wait", "err", errBack)
+		log.WarnContext(ctx, "cannot withdraw unsent login code", "hint", "the phone must wait for its next code", "err", errBack)
 	}
 	c.refundHour(ctx)
 	return "failed", apierror.New(apierror.Unavailable, "The code could not be sent. Try again later.").WithCause(err)
 }
 
-// takeHour counts one more code of the installation, unless it is one too many.
+// takeHour counts one code of the installation. It returns the time to wait if the
+// limit is reached.
 func (c *codes) takeHour(ctx context.Context) (wait time.Duration, err error) {
 	if c.perHour == 0 {
 		return 0, nil
@@ -246,7 +246,8 @@ func (c *codes) refundHour(ctx context.Context) {
 
 func (c *codes) hour() limit { return limit{c.keys.codeHour(), c.perHour, time.Hour} }
 
-// releaseReservation lets a phone have another code at once. A failure makes it wait.
+// releaseReservation lets the phone request another code at once. After an error the
+// phone must wait.
 func (c *codes) releaseReservation(ctx context.Context, log *slog.Logger, t reservation) {
 	if err := runScript(context.WithoutCancel(ctx), c.rdb, c.release, t.keys, t.name).Err(); err != nil {
 		log.WarnContext(ctx, "cannot release login code limit", "err", err)
@@ -257,7 +258,7 @@ func throttled(what string, wait time.Duration) apierror.UserErrors {
 	return apierror.UserErrors{{Code: CodeThrottled, Message: what + " Try again in " + inWords(wait) + ".", Field: []string{"phone"}, RetryAfter: wait}}
 }
 
-// inWords returns a wait as people say it, rounded up.
+// inWords returns a wait in words, rounded up, such as "2 minutes".
 func inWords(d time.Duration) string {
 	unit, name := time.Second, "second"
 	switch {
@@ -273,23 +274,23 @@ func inWords(d time.Duration) string {
 	return fmt.Sprintf("%d %s", n, name)
 }
 
-// verdict is what became of a guess.
+// verdict is the result of a guess.
 type verdict string
 
 const (
 	right verdict = "ok"
 	wrong verdict = "wrong"
-	dead  verdict = "dead" // no code to guess: none was sent, it is too old, used, or guessed at too often
+	dead  verdict = "dead" // no valid code: none sent, expired, used, or too many guesses
 )
 
-// guess compares a code with that of a phone, and uses it up if it is right. It takes
-// as long whether there is a code or not. The comparison, in constant time, is between
-// two scripts.
+// guess compares a code with that of a phone and consumes it if it is right. Its time
+// does not depend on whether there is a code. The comparison, in constant time, runs
+// between two scripts.
 //
 // Wrong guesses also count for the installation, except those of known devices. Once
-// these reach their limit, guess compares nothing and returns the time to wait: such a
-// guess is no try of the code. Concurrent guesses may pass that limit before they are
-// counted; the limits of the phone are exact.
+// that limit is reached, guess compares nothing and returns the time to wait; the guess
+// does not count as a try. Concurrent guesses may exceed this limit before they are
+// counted. The limits of the phone are exact.
 func (c *codes) guess(ctx context.Context, p Phone, by client, code string) (v verdict, wait time.Duration, err error) {
 	if wait, err = c.guessLimit(ctx, by, c.limits.full); err != nil || wait > 0 {
 		return "", wait, err
@@ -310,7 +311,7 @@ func (c *codes) guess(ctx context.Context, p Phone, by client, code string) (v v
 		}
 	}
 	if v != right {
-		use := c.limits.full // a dead code takes as long as a wrong one
+		use := c.limits.full // equal time for dead and wrong codes
 		if v == wrong {
 			use = c.limits.take
 		}
@@ -327,8 +328,8 @@ func (c *codes) guess(ctx context.Context, p Phone, by client, code string) (v v
 	return right, 0, nil
 }
 
-// guessLimit takes or reads the installation's limit of wrong guesses. It returns the time
-// to wait once the limit is reached.
+// guessLimit takes or reads the installation's limit of wrong guesses. It returns the
+// time to wait if the limit is reached.
 func (c *codes) guessLimit(ctx context.Context, by client, use func(context.Context, ...limit) (time.Duration, error)) (wait time.Duration, err error) {
 	if by.device.id != 0 || c.guesses == 0 {
 		return 0, nil
@@ -339,8 +340,7 @@ func (c *codes) guessLimit(ctx context.Context, by client, use func(context.Cont
 	return wait, err
 }
 
-// readCode returns the six digits of a code as people write it, or false for what
-// can be no code.
+// readCode parses a code, in any spelling of its six digits.
 func readCode(s string) (code string, ok bool) {
 	if len(s) > maxPhoneInput {
 		return "", false
@@ -349,7 +349,7 @@ func readCode(s string) (code string, ok bool) {
 	return code, ok && len(code) == codeDigits
 }
 
-// newCode is six digits, each number as likely as the others.
+// newCode returns six uniformly random digits.
 func newCode() string {
 	n, err := rand.Int(rand.Reader, big.NewInt(1_000_000))
 	if err != nil {

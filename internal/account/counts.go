@@ -16,8 +16,8 @@ func countsOf(r *ent.User) Counts {
 	return Counts{FollowerCount: r.FollowerCount, FolloweeCount: r.FolloweeCount, NoteCount: r.NoteCount}
 }
 
-// LockCounts locks users until tx ends, in the order of their ids. It returns what is
-// counted of them, without users that do not exist.
+// LockCounts locks users until tx ends, in the order of their ids. It returns the counts
+// of the users that exist.
 func (s *Service) LockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[int64]Counts, error) {
 	now := make(map[int64]Counts, len(ids))
 	if err := s.sql.lockCounts.Each(ctx, tx, ids, scanCounts(now)); err != nil {
@@ -26,7 +26,7 @@ func (s *Service) LockCounts(ctx context.Context, tx *ent.Tx, ids []int64) (map[
 	return now, nil
 }
 
-// scanCounts reads rows into a map.
+// scanCounts returns a function that reads one row into a map.
 func scanCounts(into map[int64]Counts) func(*sql.Rows) error {
 	return func(rows *sql.Rows) error {
 		var id int64
@@ -37,13 +37,13 @@ func scanCounts(into map[int64]Counts) func(*sql.Rows) error {
 	}
 }
 
-// AddCounts adds to what is counted of users, by id, negative numbers too. It locks their
-// rows until tx ends, in the order of ids, unless the caller has done so
-// ([Service.LockCounts]). It returns what each user has then, without users that do not exist.
-// It raises the follow version of users whose followees change. After the commit the tickets
-// go to [Service.AfterCommit].
+// AddCounts adds to the counts of users, by id. Numbers may be negative. It locks the
+// rows until tx ends, in the order of ids, unless the caller has locked them with
+// [Service.LockCounts]. It returns the new counts of the users that exist. A change of
+// the followees raises the user's follow version. After the commit, pass the jobs to
+// [Service.AfterCommit].
 func (s *Service) AddCounts(ctx context.Context, tx *ent.Tx, more map[int64]Counts, locked bool) (now map[int64]Counts, jobs []outbox.JobRef, err error) {
-	if len(more) > 1 && !locked { // in one order, so that two transactions do not wait for each other
+	if len(more) > 1 && !locked { // a fixed order prevents deadlocks
 		if _, err := s.LockCounts(ctx, tx, slices.Collect(maps.Keys(more))); err != nil {
 			return nil, nil, err
 		}
@@ -60,7 +60,7 @@ func (s *Service) AddCounts(ctx context.Context, tx *ent.Tx, more map[int64]Coun
 	return now, jobs, err
 }
 
-// addition is a row of the parameter of add_counts: increments for one user.
+// addition is an element of the parameter of add_counts: increments for one user.
 type addition struct {
 	ID        int64 `json:"id"`
 	Followers int   `json:"followers"`
@@ -69,7 +69,7 @@ type addition struct {
 	Points    int   `json:"points"`
 }
 
-// add adds to users. It returns what is counted of those that exist.
+// add adds to the counters of users. It returns the new counts of those that exist.
 func (s *Service) add(ctx context.Context, tx *ent.Tx, rows []addition) (map[int64]Counts, error) {
 	now := make(map[int64]Counts, len(rows))
 	if len(rows) == 0 {

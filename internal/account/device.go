@@ -18,43 +18,43 @@ import (
 )
 
 const (
-	// DeviceLife is how long a device is known after its last login.
+	// DeviceLife is the lifetime of a known device after its last login.
 	DeviceLife = 180 * day
 
-	devicesPerUser = 20 // one more forgets the one with the oldest login
+	devicesPerUser = 20 // one more removes the device with the oldest login
 	deviceSecret   = "account.device.secret"
 )
 
-// An Origin is the client of a request.
+// An Origin describes the client of a request.
 type Origin struct {
-	Network   string // as door.Network returns it; "" if unknown
-	Device    string // device token of an earlier login; "" for none
+	Network   string // an IPv4 address or an IPv6 /64, see door.Network; "" if unknown
+	Device    string // device token of an earlier login, or ""
 	UserAgent string
-	Remembers bool // whether the client can keep a device token
+	Remembers bool // the client can store a device token
 }
 
-// A device is a row of a known device at one generation. The zero value is unknown.
+// A device is a known device at one generation. The zero value is an unknown device.
 type device struct{ id, generation int64 }
 
-// devices issues and checks device tokens. A token gives its client limits of its own
-// for the codes and passwords of one phone, so that other clients cannot use these up.
+// devices issues and checks device tokens. A token gives its client its own limits for
+// the codes and passwords of one phone, so that other clients cannot exhaust them.
 //
-// A token is signed for a phone and names a row with a generation. Each login raises
-// the generation, which voids earlier tokens. A change of the password and
+// A token is signed for a phone. It contains a row id and a generation. Each login
+// raises the generation, which invalidates earlier tokens. A password change and
 // [Service.EndOtherSessions] delete the rows of all other devices.
 type devices struct {
 	db       *ent.Client
-	secret   atomic.Pointer[[]byte] // nil before LearnSecret: no device is known then
+	secret   atomic.Pointer[[]byte] // nil before LearnSecret: all devices are unknown
 	failures *observe.FailureLog
 	now      func() time.Time
 }
 
-// LearnSecret reads the secret that signs device tokens, or makes it. Call it before
-// the first request: without it no device is known.
+// LearnSecret reads the secret that signs device tokens, or creates it. Call it before
+// the first request: until then all devices are unknown.
 func (s *Service) LearnSecret(ctx context.Context) error {
 	secret, err := ent.Secret(ctx, s.db, deviceSecret)
 	if err != nil {
-		return fmt.Errorf("learn device secret: %w", err)
+		return fmt.Errorf("load device secret: %w", err)
 	}
 	s.devices.secret.Store(&secret)
 	return nil
@@ -62,7 +62,7 @@ func (s *Service) LearnSecret(ctx context.Context) error {
 
 const devicePayload = 16 // bytes: id and generation
 
-// token returns the token of a device for a phone, "" if there is none.
+// token returns the token of a device for a phone, or "" for an unknown device.
 func (d *devices) token(p Phone, of device) string {
 	secret := d.secret.Load()
 	if secret == nil || of.id == 0 {
@@ -74,14 +74,14 @@ func (d *devices) token(p Phone, of device) string {
 	return base64.RawURLEncoding.EncodeToString(append(payload, sign(*secret, payload, p)...))
 }
 
-// sign binds a payload to a phone.
+// sign returns the signature of a payload for a phone.
 func sign(secret, payload []byte, p Phone) []byte {
 	h := hmac.New(sha256.New, secret)
 	_, _ = h.Write(append(append([]byte("device\x00"), payload...), p.E164()...)) // never fails
 	return h.Sum(nil)
 }
 
-// parse returns the device of a token that was signed for a phone.
+// parse returns the device of a token that is signed for a phone.
 func (d *devices) parse(p Phone, token string) (of device, ok bool) {
 	secret := d.secret.Load()
 	if secret == nil || len(token) != base64.RawURLEncoding.EncodedLen(devicePayload+sha256.Size) {
@@ -94,9 +94,9 @@ func (d *devices) parse(p Phone, token string) (of device, ok bool) {
 	return device{int64(binary.BigEndian.Uint64(raw)), int64(binary.BigEndian.Uint64(raw[8:]))}, true
 }
 
-// known returns the device of a token if the phone's user still has it at that
-// generation. Only a token with a valid signature costs a statement. If that fails, the
-// device is unknown.
+// known returns the device of a token if the phone's user has it at that generation.
+// Only a token with a valid signature costs a statement. If that fails, the device
+// counts as unknown.
 func (d *devices) known(ctx context.Context, p, legacy Phone, token string) device {
 	of, ok := d.parse(p, token)
 	if !ok {
@@ -124,7 +124,7 @@ func numbersOf(p, legacy Phone) []string {
 }
 
 // renew raises the generation of a user's known device, or adds a new device. The
-// user's row must be locked.
+// caller has locked the user's row.
 func (d *devices) renew(ctx context.Context, tx *ent.Tx, user int64, was device) (device, error) {
 	now := d.now().UTC()
 	if was.id != 0 {
@@ -152,7 +152,7 @@ func (d *devices) renew(ctx context.Context, tx *ent.Tx, user int64, was device)
 	return device{row.ID, row.Generation}, nil
 }
 
-// deleteDevices deletes the devices of a user, except the one that may stay.
+// deleteDevices deletes the devices of a user, except one.
 func deleteDevices(ctx context.Context, tx *ent.Tx, user int64, except *int64) error {
 	q := tx.Device.Delete().Where(entdevice.UserID(user))
 	if except != nil {
@@ -164,7 +164,7 @@ func deleteDevices(ctx context.Context, tx *ent.Tx, user int64, except *int64) e
 	return nil
 }
 
-// purge deletes devices that have not signed in for long.
+// purge deletes devices that have not logged in for [DeviceLife].
 func (d *devices) purge(ctx context.Context) error {
 	old := entdevice.UsedAtLTE(d.now().Add(-DeviceLife).UTC())
 	for {

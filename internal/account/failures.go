@@ -12,7 +12,7 @@ func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.FailureLo
 	return observe.NewFailures(reg, log, observe.FailureOpts{
 		Name: "tandian_account_failures_total",
 		Help: "Failed background operations of accounts: sessions in Redis (read, refresh, fill), " +
-			"their rows (refresh_row), known devices in their rows (device).",
-		Message: "accounts: something failed in the background", Doings: []string{"read", "refresh", "fill", "refresh_row", "device"},
+			"session rows (refresh_row) and device rows (device).",
+		Message: "account background operation failed", Doings: []string{"read", "refresh", "fill", "refresh_row", "device"},
 	})
 }

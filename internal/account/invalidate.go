@@ -14,40 +14,40 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// The topics of this room's jobs in the outbox.
+// Outbox topics of this package.
 const (
-	usersChanged  = "users"    // ids of users that were inserted or changed
-	sessionsEnded = "sessions" // ids of sessions that ended
+	usersChanged  = "users"    // ids of inserted or changed users
+	sessionsEnded = "sessions" // ids of ended sessions
 )
 
-const endBatch = 250 // sessions that Redis is told of, or that are deleted, in one go
+const endBatch = 250 // sessions per pipeline or statement
 
-// openOutbox says what is done for a committed write when its writer could not.
+// openOutbox registers the handlers that repeat an unfinished invalidation.
 func (s *Service) openOutbox() {
 	s.outbox.Handle(usersChanged, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.Invalidate), Collapse: s.hub.InvalidateAll})
 	s.outbox.Handle(sessionsEnded, outbox.Handler{Retention: outbox.ReplayRetention, Do: outbox.DoBatch(s.sessions.propagateEnd)})
 }
 
-// Invalidate tells Redis and the other processes that rows of users were inserted,
-// changed or deleted, by whomever. It may be repeated.
+// Invalidate invalidates cached users in Redis and in all processes, after their rows
+// were inserted, changed or deleted. It is idempotent.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
 	return outbox.Transient(s.users.Invalidate(ctx, ids...)) // Redis is away
 }
 
-// cacheRow replaces the cached row of a user that was just committed by that row.
-// What cannot be told now is left to the outbox: nothing is wrong with the write.
+// cacheRow caches a row that was just committed. If that fails, the outbox invalidates
+// the user later: the write itself has succeeded.
 func (s *Service) cacheRow(ctx context.Context, row *ent.User, job []outbox.JobRef) {
 	_, err := s.users.Put(ctx, row.ID, *fromRow(row))
 	s.outbox.Finish(ctx, err, job...)
 }
 
-// afterCommit is show for rows that are not at hand.
+// afterCommit is cacheRow without the rows.
 func (s *Service) afterCommit(ctx context.Context, job []outbox.JobRef, ids ...int64) {
 	s.outbox.Finish(ctx, s.Invalidate(ctx, ids...), job...)
 }
 
-// InvalidateSessions tells Redis and the other processes of those of these sessions
-// that are over: their rows say so, or are gone. It may be repeated.
+// InvalidateSessions invalidates the sessions among ids that have ended or have no row.
+// It is idempotent.
 func (s *Service) InvalidateSessions(ctx context.Context, ids ...string) error {
 	live, err := s.db.Session.Query().Where(entsession.IDIn(ids...), entsession.EndedAtIsNil()).IDs(ctx)
 	if err != nil {
@@ -56,17 +56,17 @@ func (s *Service) InvalidateSessions(ctx context.Context, ids ...string) error {
 	return s.sessions.propagateEnd(ctx, slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return slices.Contains(live, id) })...)
 }
 
-// ErrNotInvalidated reports that Redis has all end marks, but the bus did not take
-// all invalidations of sessions.
+// ErrNotInvalidated reports that Redis has all end marks, but the bus did not accept all
+// invalidations of sessions.
 var ErrNotInvalidated = errors.New("invalidate ended sessions in other processes")
 
-// RepublishEnded repeats the end marks in Redis and invalidates the sessions in all
-// processes. It covers the sessions that ended within about an hour, by their rows.
-// Use it for a Redis that lost marks of an unknown age. An older session is found to
-// have ended at its next use.
+// RepublishEnded stores the end marks in Redis again and invalidates the sessions in
+// all processes. It covers the sessions that ended within about an hour, by their rows.
+// Use it after Redis lost marks of an unknown age. An older session is rejected at its
+// next use.
 //
-// It returns [ErrNotInvalidated] if only the invalidation failed. Another process
-// then serves a session from memory for at most a second after its bus stops.
+// It returns [ErrNotInvalidated] if only the invalidation failed. Then another process
+// serves a session from memory for at most a second after its bus stops.
 func (s *Service) RepublishEnded(ctx context.Context) error {
 	var notInvalidated error
 	for from := ""; ; {
@@ -88,17 +88,17 @@ func (s *Service) RepublishEnded(ctx context.Context) error {
 	return notInvalidated
 }
 
-// EndedSince returns the ids of sessions that ended at or after a time, by the rows.
+// EndedSince returns the ids of the sessions that ended at or after a time, by their rows.
 func (s *Service) EndedSince(ctx context.Context, at time.Time) ([]string, error) {
 	ids, err := s.db.Session.Query().Where(entsession.EndedAtGTE(at.UTC())).IDs(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select sessions that ended: %w", err)
+		return nil, fmt.Errorf("select ended sessions: %w", err)
 	}
 	return ids, nil
 }
 
-// propagateEnd puts the mark of the end into Redis, for sessions that ended in their
-// rows, and has the processes forget what they hold of them.
+// propagateEnd stores end marks in Redis and drops the sessions from the memory of all
+// processes.
 func (s *sessions) propagateEnd(ctx context.Context, ids ...string) error {
 	return outbox.Transient(errors.Join(s.markEnded(ctx, ids...), s.invalidate(ctx, ids...))) // Redis is away
 }
@@ -110,7 +110,7 @@ func (s *sessions) markEnded(ctx context.Context, ids ...string) error {
 	var failed error
 	for part := range slices.Chunk(ids, endBatch) {
 		err := s.markAll(ctx, part)
-		if redis.HasErrorPrefix(err, "NOSCRIPT") { // a new server, or one that was promoted
+		if redis.HasErrorPrefix(err, "NOSCRIPT") { // a new or promoted server
 			if err = s.mark.Load(ctx, s.rdb).Err(); err == nil {
 				err = s.markAll(ctx, part)
 			}
@@ -118,7 +118,7 @@ func (s *sessions) markEnded(ctx context.Context, ids ...string) error {
 		failed = errors.Join(failed, err)
 	}
 	if failed != nil {
-		return fmt.Errorf("tell Redis of %d sessions that ended: %w", len(ids), failed)
+		return fmt.Errorf("mark %d sessions as ended in Redis: %w", len(ids), failed)
 	}
 	return nil
 }
@@ -134,9 +134,8 @@ func (s *sessions) invalidate(ctx context.Context, ids ...string) error {
 	return err
 }
 
-// markAll puts the marks of some sessions into Redis, in one round trip: they are
-// told of by hundreds, and a network has its delay. With an error, that of the
-// first, others may be there.
+// markAll stores the end marks of some sessions in one round trip. It returns the first
+// error; the other marks may be stored.
 func (s *sessions) markAll(ctx context.Context, ids []string) error {
 	_, err := s.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, id := range ids {

@@ -5,36 +5,34 @@ import (
 	"encoding/base64"
 )
 
-// keys names what this room keeps in the state Redis. What is in braces is the
-// hash tag: the keys of one phone lie in one slot.
+// keys builds the keys in the state Redis. Braces enclose the hash tag: all keys of one
+// phone share a slot.
 type keys struct{ prefix string }
 
-// session is the hash of a live session, or the mark of one that ended. It
-// lives for 36 hours from the last use, the mark for a minute. A lost one is
-// read back from its row.
+// session is the hash of a live session, or the end mark of an ended one. It expires 36
+// hours after the last use; the mark expires after a minute. The row rebuilds it.
 func (k keys) session(id string) string { return k.prefix + ":session:{" + id + "}" }
 
-// code is the hash of a phone's login code, with the guesses at it. It lives for five
-// minutes. A known device has a code of its own. Nothing rebuilds it: the user asks
-// for another one.
+// code is the hash of a phone's login code and its guesses. It expires after five
+// minutes. A known device has its own code. Nothing rebuilds it: the user requests
+// another code.
 func (k keys) code(p Phone, device int64) string {
 	return k.prefix + ":code:{" + ofPhone(p) + "}" + ofDevice(device)
 }
 
-// codePause is there for a minute after a code was sent to a phone. A known device
-// has a pause of its own.
+// codePause exists for a minute after a code was sent to a phone. A known device has
+// its own pause.
 func (k keys) codePause(p Phone, device int64) string {
 	return k.prefix + ":code-limit:{" + ofPhone(p) + "}" + ofDevice(device) + ":pause"
 }
 
-// codeDay counts the codes of a day for a phone, except those for known devices. Each
-// of these has a counter of its own. Nothing rebuilds this counter and those below:
-// a Redis that was lost gives a few tries more.
+// codeDay counts the codes of a day for a phone. Each known device has its own counter.
+// Nothing rebuilds this counter and those below: a lost Redis permits a few more tries.
 func (k keys) codeDay(p Phone, device int64) string {
 	return k.prefix + ":code-limit:{" + ofPhone(p) + "}" + ofDevice(device) + ":day"
 }
 
-// codeNetworkDay counts the codes of a day for a phone that one network asked for.
+// codeNetworkDay counts the codes of a day for a phone, requested by one network.
 func (k keys) codeNetworkDay(p Phone, network string) string {
 	return k.prefix + ":code-limit:{" + ofPhone(p) + "}" + ofNetwork(network) + ":day"
 }
@@ -45,17 +43,17 @@ func (k keys) codeGuesses(p Phone) string {
 	return k.prefix + ":code-limit:{" + ofPhone(p) + "}:guesses"
 }
 
-// codeAddress counts the codes that a network asked for in an hour. narrow is a
-// network inside of it, or "".
+// codeAddress counts the codes that a network requested in an hour. narrow is a network
+// inside of it, or "".
 func (k keys) codeAddress(network, narrow string) string {
 	return k.prefix + ":code-limit:{" + digest("address", network) + "}:address" + within(narrow)
 }
 
-// codeHour counts the codes of the whole installation in an hour.
+// codeHour counts the codes of the installation in an hour.
 func (k keys) codeHour() string { return k.prefix + ":code-limit:hour" }
 
-// guessHour counts the wrong codes of the whole installation in an hour, except those
-// of known devices.
+// guessHour counts the wrong codes of the installation in an hour, except those of known
+// devices.
 func (k keys) guessHour() string { return k.prefix + ":code-limit:guesses-hour" }
 
 // loginAddress counts the login attempts of a network in an hour. narrow is a network
@@ -69,27 +67,27 @@ func (k keys) passwordTries(p Phone) string {
 	return k.prefix + ":password-tries:{" + ofPhone(p) + "}"
 }
 
-// passwordNetwork counts the password attempts of a network at a phone in a quarter of
-// an hour, or since the right one.
+// passwordNetwork counts the password attempts of a network at a phone, within 15
+// minutes or since the last right password.
 func (k keys) passwordNetwork(p Phone, network string) string {
 	return k.passwordTries(p) + ofNetwork(network)
 }
 
-// passwordDevice counts the password attempts of a known device as passwordNetwork does.
+// passwordDevice is like passwordNetwork, for a known device.
 func (k keys) passwordDevice(p Phone, device int64) string {
 	return k.passwordTries(p) + ofDevice(device)
 }
 
-// passwordSets counts how often a user set a password in an hour.
+// passwordSets counts the password changes of a user in an hour.
 func (k keys) passwordSets(user int64) string {
 	return k.prefix + ":password-sets:{" + decimal(user) + "}"
 }
 
-// ofPhone stands for a phone in keys. It keeps the number out of sight, not out
-// of reach: numbers are few enough to try them all.
+// ofPhone returns the digest of a phone. It hides the number from a casual reader, but
+// not from an attacker: all numbers can be tried.
 func ofPhone(p Phone) string { return digest("phone", p.E164()) }
 
-// ofDevice is the part of a key that names a known device, "" for none.
+// ofDevice returns the key suffix of a known device, or "".
 func ofDevice(id int64) string {
 	if id == 0 {
 		return ""
@@ -97,7 +95,7 @@ func ofDevice(id int64) string {
 	return ":device:" + decimal(id)
 }
 
-// ofNetwork is the part of a key that names a network, "" for none.
+// ofNetwork returns the key suffix of a network, or "".
 func ofNetwork(network string) string {
 	if network == "" {
 		return ""

@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	passwordTries     = 5 // at one phone's password, by one network or known device
+	passwordTries     = 5 // per phone and network or known device
 	passwordTriesLife = 15 * time.Minute
-	phoneTries        = 60 // at one phone's password, by all networks
+	phoneTries        = 60 // per phone, from all networks
 	phoneTriesLife    = time.Hour
-	passwordSets      = 10 // new passwords of a user an hour: each costs a hash
+	passwordSets      = 10 // password changes per user and hour: each costs a hash
 
-	siteBits   = 48 // an IPv6 site: the networks that one customer usually gets
+	siteBits   = 48 // prefix of an IPv6 site, the usual allocation of one customer
 	siteFactor = 10 // hourly budget of an IPv6 site, in budgets of a /64
 )
 
@@ -32,13 +32,13 @@ var (
 	passwordRightLua string
 )
 
-// A client is the origin of a request, as limits on guessing see it.
+// A client is the origin of a request, for the limits on guesses.
 type client struct {
-	network string // as door.Network returns it; "" if unknown
+	network string // see Origin.Network; "" if unknown
 	device  device // a known device of the phone; zero if unknown
 }
 
-// name is the client's name in the hash of a code.
+// name returns the client's field in the hash of a code.
 func (c client) name() string {
 	if c.device.id != 0 {
 		return "d:" + decimal(c.device.id)
@@ -46,8 +46,8 @@ func (c client) name() string {
 	return "n:" + digest("address", c.site())
 }
 
-// site returns the network by which guesses at one phone count: an IPv4 address, or the
-// IPv6 site of a network. It is not empty, also if the network is unknown.
+// site returns the network that counts guesses at one phone: an IPv4 address or an IPv6
+// site. It returns "unknown" for an unknown network.
 func (c client) site() string {
 	if c.network == "" {
 		return "unknown"
@@ -55,7 +55,7 @@ func (c client) site() string {
 	return siteOf(c.network)
 }
 
-// siteOf returns the /48 of an IPv6 network, and any other network as it is.
+// siteOf returns the /48 of an IPv6 network, and any other network unchanged.
 func siteOf(network string) string {
 	p, err := netip.ParsePrefix(network)
 	if err != nil || p.Addr().Is4() || p.Bits() <= siteBits {
@@ -64,8 +64,8 @@ func siteOf(network string) string {
 	return netip.PrefixFrom(p.Addr(), siteBits).Masked().String()
 }
 
-// limits count actions in the state Redis. All processes share the counters. Without
-// Redis, nothing that is limited is possible.
+// limits counts actions in the state Redis, in counters that all processes share.
+// Without Redis, limited actions fail.
 type limits struct {
 	rdb                   redis.Cmdable
 	count, uncount, right *redis.Script
@@ -75,15 +75,16 @@ func newLimits(rdb redis.Cmdable) *limits {
 	return &limits{rdb, redis.NewScript(countLua), redis.NewScript(uncountLua), redis.NewScript(passwordRightLua)}
 }
 
-// A limit is a counter with its highest value. Its life begins with the first count.
+// A limit is a counter with its maximum. Its life begins with the first count.
 type limit struct {
 	key  string
 	max  int
 	life time.Duration
 }
 
-// hourly returns the hourly limits of a client network: that of the network and, for
-// IPv6, a looser one of its site. A perHour of 0 is no limit, and so is an unknown network.
+// hourly returns the hourly limits of a client network: one for the network and, for
+// IPv6, a looser one for its site. It returns none if perHour is 0 or the network is
+// unknown.
 func hourly(key func(network, narrow string) string, network string, perHour int) []limit {
 	if network == "" || perHour == 0 {
 		return nil
@@ -95,13 +96,13 @@ func hourly(key func(network, narrow string) string, network string, perHour int
 	return []limit{{key(site, network), perHour, time.Hour}, {key(site, ""), siteFactor * perHour, time.Hour}}
 }
 
-// take counts one more in each counter, unless one of them is full. Then it returns
-// the time to wait. The keys must share a slot.
+// take increments all counters, unless one of them is full. Then it returns the time to
+// wait. The keys must share a slot.
 func (l *limits) take(ctx context.Context, all ...limit) (wait time.Duration, err error) {
 	return l.add(ctx, 1, all)
 }
 
-// full returns the time to wait if a counter is full, without counting.
+// full returns the time to wait if a counter is full. It does not count.
 func (l *limits) full(ctx context.Context, all ...limit) (wait time.Duration, err error) {
 	return l.add(ctx, 0, all)
 }
@@ -117,16 +118,16 @@ func (l *limits) add(ctx context.Context, n int, all []limit) (wait time.Duratio
 	return waitOf(runScript(ctx, l.rdb, l.count, keysOf(all), args...))
 }
 
-// refund uncounts an attempt that compared nothing. An error only leaves the user
-// with fewer attempts.
+// refund uncounts an attempt that compared nothing. It ignores errors: they only leave
+// the user with fewer attempts.
 func (l *limits) refund(ctx context.Context, all ...limit) {
 	if len(all) > 0 {
 		_ = runScript(context.WithoutCancel(ctx), l.rdb, l.uncount, keysOf(all)).Err()
 	}
 }
 
-// forgive clears the first counter and takes one back from the others, after a right
-// password. An error only leaves the user with fewer attempts.
+// forgive clears the first counter and decrements the others, after a right password. It
+// ignores errors, like refund.
 func (l *limits) forgive(ctx context.Context, all ...limit) {
 	_ = runScript(ctx, l.rdb, l.right, keysOf(all)).Err()
 }
@@ -139,7 +140,7 @@ func keysOf(all []limit) []string {
 	return keys
 }
 
-// waitOf reads the milliseconds that a script answers: 0 for none.
+// waitOf returns the wait that a script returns in milliseconds; 0 is none.
 func waitOf(cmd *redis.Cmd) (time.Duration, error) {
 	ms, err := cmd.Int64()
 	if err != nil {
@@ -148,16 +149,16 @@ func waitOf(cmd *redis.Cmd) (time.Duration, error) {
 	return time.Duration(ms) * time.Millisecond, nil
 }
 
-// tooOften returns the fault of a client that must wait.
+// tooOften returns the RATE_LIMITED error of a client that must wait.
 func tooOften(wait time.Duration, message string) error {
 	return apierror.New(apierror.RateLimited, "%s", message).WithRetryAfter(wait)
 }
 
 func withoutRedis(err error) error {
-	return apierror.New(apierror.Unavailable, "This cannot be done at the moment. Try again.").WithCause(fmt.Errorf("ask Redis for codes and limits: %w", err))
+	return apierror.New(apierror.Unavailable, "This is unavailable at the moment. Try again.").WithCause(fmt.Errorf("run limit script: %w", err))
 }
 
-// runScript runs a script with the deadline of one round trip.
+// runScript runs a script with the timeout of one round trip.
 func runScript(ctx context.Context, rdb redis.Cmdable, s *redis.Script, keys []string, args ...any) *redis.Cmd {
 	ctx, cancel := context.WithTimeout(ctx, redisTimeout)
 	defer cancel()

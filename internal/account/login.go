@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Credentials are a phone and either the code that was sent to it or its password.
+// Credentials are a phone and either its login code or its password.
 type Credentials struct {
 	Phone    string
 	Code     *string
@@ -22,21 +22,23 @@ type Credentials struct {
 	From     Origin
 }
 
-// A Login is a session that has begun.
+// A Login is a new session.
 type Login struct {
-	Token       string // shown this once
-	DeviceToken string // for [Origin.Device] from now on; "" if the client cannot keep it
+	Token       string // not stored, so it cannot be read again
+	DeviceToken string // replaces [Origin.Device]; "" if the client cannot store it
 	User        *User
-	Viewer      Viewer // of the rest of the request
+	Viewer      Viewer // for the rest of the request
 }
 
-// Login begins a session. A code registers a phone that has no account yet, as a
-// customer; a password does not. A wrong code or password is a [fault.UserErrors], and
-// so is a right one after too many wrong ones. Too many attempts from one network are
-// RATE_LIMITED. A device that has signed in to this phone has limits of its own.
+// Login begins a session. A code creates an account for a new phone, as a customer; a
+// password does not.
 //
-// It makes several round trips to Redis and a few statements, one after the other,
-// because each decides whether the next one happens.
+// It returns an [apierror.UserErrors] for a wrong code or password, and for a right one
+// after too many wrong ones. It returns RATE_LIMITED after too many attempts from one
+// network. A device that has logged in to this phone has its own limits.
+//
+// It makes several round trips to Redis and a few statements, in sequence: each decides
+// whether the next one is needed.
 func (s *Service) Login(ctx context.Context, c Credentials) (*Login, error) {
 	ctx, span := observe.Span(ctx, "account.Login")
 	defer span.End()
@@ -45,7 +47,7 @@ func (s *Service) Login(ctx context.Context, c Credentials) (*Login, error) {
 		method = "password"
 	}
 	if (c.Code == nil) == (c.Password == nil) {
-		return nil, apierror.BadInput("give either a code or a password")
+		return nil, apierror.BadInput("Enter either a code or a password.")
 	}
 	login, outcome, err := s.login(sqldb.Prepared(ctx), c)
 	s.logins.WithLabelValues(method, outcome).Inc()
@@ -55,7 +57,7 @@ func (s *Service) Login(ctx context.Context, c Credentials) (*Login, error) {
 func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outcome string, err error) {
 	p, legacy, invalid := readPhone(c.Phone)
 	if invalid != nil {
-		p = legacy // an account of an earlier version keeps its password, though it gets no code any more
+		p = legacy // an account of an earlier version may use its password, but gets no code
 	}
 	by := s.client(ctx, p, legacy, c.From)
 	if err := s.takeAttempt(ctx, by); err != nil {
@@ -65,7 +67,7 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 		return nil, "invalid", refusePhone("input", "phone")
 	}
 	var row *ent.User
-	var verified *string // the hash of the password that was right
+	var verified *string // the hash of the right password
 	stale := false
 	if c.Code != nil {
 		row, outcome, err = s.byCode(ctx, p, legacy, by, *c.Code)
@@ -92,14 +94,14 @@ func (s *Service) login(ctx context.Context, c Credentials) (login *Login, outco
 }
 
 // takeAttempt counts an attempt at a code or a password for the client's network. It
-// does not bind a known device.
+// does not limit a known device.
 func (s *Service) takeAttempt(ctx context.Context, by client) error {
 	if by.device.id != 0 {
 		return nil
 	}
 	wait, err := s.limits.take(ctx, hourly(s.keys.loginAddress, by.network, s.cfg.LoginsPerAddress)...)
 	if err == nil && wait > 0 {
-		err = tooOften(wait, "There were too many tries to log in from your network.")
+		err = tooOften(wait, "Too many login attempts from your network. Try again later.")
 	}
 	return err
 }
@@ -111,7 +113,7 @@ func outcomeOf(err error) string {
 	return "failed"
 }
 
-// byCode does not count text that cannot be a code.
+// byCode logs in by code. It does not count text that cannot be a code.
 func (s *Service) byCode(ctx context.Context, p, legacy Phone, by client, text string) (row *ent.User, outcome string, err error) {
 	if outcome, err = s.guess(ctx, p, by, text, "input", "code"); err != nil {
 		return nil, outcome, err
@@ -126,8 +128,8 @@ func (s *Service) byCode(ctx context.Context, p, legacy Phone, by client, text s
 	return row, "ok", nil
 }
 
-// guess uses up a right code. The refusal of a wrong code is the same whether the phone
-// has a code or not.
+// guess consumes a right code. The error for a wrong code does not depend on whether the
+// phone has a code.
 func (s *Service) guess(ctx context.Context, p Phone, by client, text string, field ...string) (outcome string, err error) {
 	code, ok := readCode(text)
 	if !ok {
@@ -138,14 +140,14 @@ func (s *Service) guess(ctx context.Context, p Phone, by client, text string, fi
 	case err != nil:
 		return "failed", err
 	case wait > 0:
-		return "throttled", tooOften(wait, "There were too many wrong codes on this server. Log in by password, or try again later.")
+		return "throttled", tooOften(wait, "Too many wrong codes were entered. Log in with your password, or try again later.")
 	case v != right:
-		return string(v), apierror.Refuse(InvalidCode, "This code is wrong or has expired. Try again, or ask for a new one.", field...)
+		return string(v), apierror.Refuse(InvalidCode, "This code is wrong or has expired. Try again, or request a new one.", field...)
 	}
 	return "ok", nil
 }
 
-// passwordLimits returns the limits of attempts by a client at a phone's password.
+// passwordLimits returns the limits of a client's attempts at a phone's password.
 func (s *Service) passwordLimits(p Phone, by client) []limit {
 	if by.device.id != 0 {
 		return []limit{{s.keys.passwordDevice(p, by.device.id), passwordTries, passwordTriesLife}}
@@ -156,9 +158,9 @@ func (s *Service) passwordLimits(p Phone, by client) []limit {
 	}
 }
 
-// byPassword takes the same time for a phone without an account or without a password
-// as for a wrong password, so the time does not reveal accounts. stale reports that the
-// password needs a new hash.
+// byPassword verifies a password. A phone without an account or a password takes the
+// same time as a wrong password, so the time does not reveal accounts. stale reports
+// whether the password needs a new hash.
 func (s *Service) byPassword(ctx context.Context, p Phone, by client, password string, find func(context.Context) (*ent.User, error), field ...string) (row *ent.User, stale bool, outcome string, err error) {
 	tries := s.passwordLimits(p, by)
 	wait, err := s.limits.take(ctx, tries...)
@@ -167,7 +169,7 @@ func (s *Service) byPassword(ctx context.Context, p Phone, by client, password s
 	}
 	if wait > 0 {
 		return nil, false, "throttled", apierror.Refuse(InvalidCredentials,
-			"There were too many wrong passwords. Use a code, or try again in "+inWords(wait)+".", field...)
+			"Too many wrong passwords. Use a code, or try again in "+inWords(wait)+".", field...)
 	}
 	ok := false
 	if row, err = find(ctx); err == nil {
@@ -195,20 +197,20 @@ func wrongPassword(field ...string) apierror.UserErrors {
 	return apierror.Refuse(InvalidCredentials, "The phone number or the password is wrong.", field...)
 }
 
-// rehash keeps a right password with today's cost. It may fail: there is a next
-// time.
+// rehash stores a right password with a hash of the current cost. After an error, the
+// next login tries it again.
 func (s *Service) rehash(ctx context.Context, row *ent.User, password string) {
 	hash, err := s.passwords.hash(ctx, password)
 	if err == nil {
-		// Only in place of the one that was right: it may have been changed since.
+		// The password may have changed since it was verified.
 		err = s.db.User.Update().Where(entuser.ID(row.ID), entuser.PasswordHash(*row.PasswordHash)).SetPasswordHash(hash).Exec(ctx)
 	}
 	if err != nil {
-		s.cfg.Log.WarnContext(ctx, "password not hashed anew", "user", row.ID, "err", err)
+		s.cfg.Log.WarnContext(ctx, "cannot upgrade password hash", "user", row.ID, "err", err)
 	}
 }
 
-// A PasswordChange is a new password, with either the current one or a login code.
+// A PasswordChange is a new password, with either the current password or a login code.
 type PasswordChange struct {
 	Password string
 	Current  *string
@@ -217,17 +219,17 @@ type PasswordChange struct {
 }
 
 // SetPassword sets or changes the viewer's password. It ends the viewer's other sessions
-// and forgets the other devices. A session alone is not enough: it takes the current
-// password, or a login code that was sent to the viewer's phone.
+// and removes the other devices. The session alone does not suffice: the change needs the
+// current password, or a login code for the viewer's phone.
 //
-// A weak password and a wrong proof are [fault.UserErrors]. Attempts count as those of
-// [Service.Login]. An eleventh change in an hour is RATE_LIMITED. A viewer whose session
-// has ended meanwhile is UNAUTHENTICATED.
+// It returns an [apierror.UserErrors] for a weak password and a wrong proof. Attempts
+// count like those of [Service.Login]. It returns RATE_LIMITED at the eleventh change in
+// an hour, and UNAUTHENTICATED if the viewer's session has ended meanwhile.
 func (s *Service) SetPassword(ctx context.Context, v Viewer, c PasswordChange) (*User, error) {
 	ctx, span := observe.Span(ctx, "account.SetPassword")
 	defer span.End()
 	if c.Current != nil && c.Code != nil {
-		return nil, apierror.BadInput("give either the current password or a code")
+		return nil, apierror.BadInput("Enter either the current password or a code.")
 	}
 	row, err := s.db.User.Get(ctx, v.ID)
 	if err != nil {
@@ -246,7 +248,7 @@ func (s *Service) SetPassword(ctx context.Context, v Viewer, c PasswordChange) (
 		return nil, err
 	}
 	if wait > 0 {
-		return nil, tooOften(wait, "You have set a password too often. Try again later.")
+		return nil, tooOften(wait, "You changed your password too often. Try again later.")
 	}
 	hash, err := s.passwords.hash(ctx, password)
 	if err != nil {
@@ -263,13 +265,13 @@ func (s *Service) SetPassword(ctx context.Context, v Viewer, c PasswordChange) (
 }
 
 // prove checks the current password or the code of a change. It returns the hash of the
-// password that was right, nil after a code.
+// right password, or nil after a code.
 func (s *Service) prove(ctx context.Context, row *ent.User, c PasswordChange) (verified *string, err error) {
 	switch {
 	case row.Phone == nil:
-		return nil, apierror.Refuse(InvalidPhone, "An account without a phone has no password.")
+		return nil, apierror.Refuse(InvalidPhone, "Your account has no phone number, so it cannot have a password.")
 	case row.PasswordHash == nil && c.Code == nil:
-		return nil, apierror.Refuse(InvalidCode, "There is no password yet. Enter a login code that was sent to your phone.", "code")
+		return nil, apierror.Refuse(InvalidCode, "You have no password yet. Enter a login code sent to your phone.", "code")
 	case c.Current == nil && c.Code == nil:
 		return nil, apierror.Refuse(InvalidCredentials, "Enter the current password, or a login code.", "currentPassword")
 	}
@@ -290,16 +292,16 @@ func (s *Service) prove(ctx context.Context, row *ent.User, c PasswordChange) (v
 	} else {
 		_, _, outcome, err = s.byPassword(ctx, p, by, *c.Current, func(context.Context) (*ent.User, error) { return row, nil }, "currentPassword")
 	}
-	if err != nil { // a right proof is no login
+	if err != nil { // a right proof is not a login
 		s.logins.WithLabelValues(method, outcome).Inc()
 	}
 	return verified, err
 }
 
-// replacePassword stores a password's hash, ends all sessions of its user except the
-// viewer's and forgets all devices except that session's. The viewer's session must still
-// run: a session that was ended because it was stolen must not set another password. A
-// verified hash must still be the user's.
+// replacePassword stores a password hash, ends all sessions of the user except the
+// viewer's, and deletes all devices except that session's. The viewer's session must be
+// live: a stolen session that was ended must not set another password. A verified hash
+// must still be the user's.
 func (s *sessions) replacePassword(ctx context.Context, v Viewer, verified *string, hash string) (row *ent.User, err error) {
 	err = s.endOthers(ctx, v, func(ctx context.Context, tx *ent.Tx, is *ent.User) (err error) {
 		if verified != nil && optional.Value(is.PasswordHash) != *verified {

@@ -18,17 +18,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// A Session is one login of a user, as its user sees it.
+// A Session is one login of a user, for that user.
 type Session struct {
 	ID         int64
 	CreatedAt  time.Time
-	LastUsedAt time.Time // at most an hour behind
+	LastUsedAt time.Time // at most an hour old
 	IsCurrent  bool
 	Device     *string // browser and system; nil if unknown
 }
 
-// Sessions returns the viewer's sessions, the one that was used last first. There are a
-// hundred at most.
+// Sessions returns the viewer's sessions, the last used first. A user has at most 100.
 func (s *Service) Sessions(ctx context.Context, v Viewer) ([]Session, error) {
 	ctx, span := observe.Span(ctx, "account.Sessions")
 	defer span.End()
@@ -47,7 +46,7 @@ func (s *Service) Sessions(ctx context.Context, v Viewer) ([]Session, error) {
 }
 
 // lastUse returns the last use of a session from two columns of its row. A row of an
-// earlier version has only its end.
+// earlier version has only the expiry.
 func lastUse(used *time.Time, ends time.Time) time.Time {
 	if used != nil {
 		return *used
@@ -63,7 +62,7 @@ func numberOf(id string) int64 {
 	return max(int64(binary.BigEndian.Uint64(sum[:8])>>1), 1)
 }
 
-// running selects the sessions of a user that are not over.
+// running selects the live sessions of a user.
 func (s *sessions) running(user int64) []predicate.Session {
 	now := s.now()
 	return []predicate.Session{
@@ -71,9 +70,9 @@ func (s *sessions) running(user int64) []predicate.Session {
 	}
 }
 
-// EndSession ends one session of the viewer, and forgets its device unless the viewer's
-// own session shares that. It reports whether the session was the viewer's own. One that
-// the viewer does not have is a [fault.UserErrors].
+// EndSession ends one session of the viewer. It removes the session's device, unless the
+// viewer's current session uses it. It reports whether the session was the current one.
+// It returns an [apierror.UserErrors] if the viewer has no such session.
 func (s *Service) EndSession(ctx context.Context, v Viewer, number int64) (own bool, err error) {
 	ctx, span := observe.Span(ctx, "account.EndSession")
 	defer span.End()
@@ -86,7 +85,7 @@ func (s *Service) EndSession(ctx context.Context, v Viewer, number int64) (own b
 		}
 		i := slices.IndexFunc(rows, func(r *ent.Session) bool { return numberOf(r.ID) == number })
 		if i < 0 {
-			return apierror.Refuse(apierror.NotFound, "You have no such session. It may have ended already.", "id")
+			return apierror.Refuse(apierror.NotFound, "This session does not exist. It may have ended already.", "id")
 		}
 		own = rows[i].ID == v.session
 		if of := rows[i].DeviceID; of != nil && !own && *of != optional.Value(current.DeviceID) {
@@ -98,14 +97,14 @@ func (s *Service) EndSession(ctx context.Context, v Viewer, number int64) (own b
 		return err
 	})
 	if err != nil {
-		return false, fmt.Errorf("end a session of user %d: %w", v.ID, err)
+		return false, fmt.Errorf("end session of user %d: %w", v.ID, err)
 	}
 	s.sessions.afterCommit(ctx, job, over...)
 	return own, nil
 }
 
-// EndOtherSessions ends all sessions of the viewer except the own one, and forgets all
-// other devices.
+// EndOtherSessions ends all sessions of the viewer except the current one, and removes
+// all other devices.
 func (s *Service) EndOtherSessions(ctx context.Context, v Viewer) error {
 	ctx, span := observe.Span(ctx, "account.EndOtherSessions")
 	defer span.End()
@@ -116,8 +115,8 @@ func (s *Service) EndOtherSessions(ctx context.Context, v Viewer) error {
 	return nil
 }
 
-// endOthers runs work in a transaction that also ends all sessions of the viewer except
-// the own one, and forgets all other devices.
+// endOthers runs work in a transaction that also ends the viewer's other sessions and
+// deletes the other devices.
 func (s *sessions) endOthers(ctx context.Context, v Viewer, work func(context.Context, *ent.Tx, *ent.User) error) error {
 	var over []string
 	var job []outbox.JobRef
@@ -138,8 +137,8 @@ func (s *sessions) endOthers(ctx context.Context, v Viewer, work func(context.Co
 	return err
 }
 
-// asViewer runs work in a transaction that holds the viewer's row. A session that has
-// ended is UNAUTHENTICATED, also if this process still has it in memory.
+// asViewer runs work in a transaction that locks the viewer's row. It returns
+// UNAUTHENTICATED for an ended session, even if it is in this process's memory.
 func (s *sessions) asViewer(ctx context.Context, v Viewer, work func(context.Context, *ent.Tx, *ent.User, *ent.Session) error) error {
 	return s.inTx(ctx, func(ctx context.Context, tx *ent.Tx) error {
 		user, err := lockUser(ctx, tx, v.ID)

@@ -19,29 +19,28 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// Bounds of a password, in characters.
+// Length of a password, in characters.
 const (
 	minPassword = 8
 	maxPassword = 128
 )
 
-// checkPassword returns a new password in the form in which it is hashed (NFC:
-// keyboards write the same letter in different ways), and the reason to refuse it as a
-// sentence for its owner, "" if there is none.
+// checkPassword returns a new password in NFC, because keyboards encode the same letter
+// in different ways. problem is the reason to reject it, a sentence for the user, or "".
 func checkPassword(p string, own Phone) (clean, problem string) {
 	clean = norm.NFC.String(p)
 	switch n := text.Len(clean); {
 	case n < minPassword || n > maxPassword:
-		problem = fmt.Sprintf("A password has %d to %d characters.", minPassword, maxPassword)
+		problem = fmt.Sprintf("A password must have %d to %d characters.", minPassword, maxPassword)
 	case strings.ContainsFunc(clean, unicode.IsControl) || strings.ContainsRune(clean, unicode.ReplacementChar):
-		problem = "A password has only characters that can be typed."
+		problem = "A password must not contain control characters."
 	default:
 		problem = weakness(clean, own)
 	}
 	return clean, problem
 }
 
-// cost is what one argon2id hash takes.
+// cost holds the parameters of an argon2id hash.
 type cost struct {
 	memory  uint32 // KiB
 	passes  uint32
@@ -50,26 +49,25 @@ type cost struct {
 	keyLen  int // bytes
 }
 
-// currentCost is the cost of a new hash: Argon2id (RFC 9106) with the memory and
-// passes that the OWASP Password Storage Cheat Sheet gives for one lane. The
-// RFC's own choices, 64 MiB or 2 GiB, are for a machine with less company.
+// currentCost is the cost of a new hash: Argon2id (RFC 9106) with the memory and passes
+// that the OWASP Password Storage Cheat Sheet recommends for one lane. The RFC's own
+// choices, 64 MiB or 2 GiB, need a dedicated machine.
 var currentCost = cost{memory: 19 << 10, passes: 2, lanes: 1, saltLen: 16, keyLen: 32} //nolint:gochecknoglobals // a constant that Go cannot say
 
-// maxCost is what a row may ask for at most: the RFC's choice for little
-// memory, with room for more passes.
+// maxCost bounds the cost of a stored hash: the RFC's choice for little memory, with more
+// passes.
 var maxCost = cost{memory: 64 << 10, passes: 8, lanes: 8, saltLen: 64, keyLen: 64} //nolint:gochecknoglobals // a constant that Go cannot say
 
-// A hasher hashes and compares passwords. Each hash takes tens of milliseconds
-// of a processor and 19 MiB, so only so many run at once, and only so many wait
-// besides. It is safe for concurrent use.
+// A hasher hashes and verifies passwords. Each hash takes tens of milliseconds of a
+// processor and 19 MiB, so it bounds the running and the waiting calls. It is safe for
+// concurrent use.
 type hasher struct {
-	slots   chan struct{} // of all who are here
-	running chan struct{} // of those who hash
+	slots   chan struct{} // running and waiting calls
+	running chan struct{} // running calls
 	derive  func(password, salt []byte, passes, memory uint32, lanes uint8, keyLen uint32) []byte
 }
 
-// newHasher returns a hasher that runs limit hashes at once and lets waiting
-// more wait.
+// newHasher returns a hasher that runs limit calls and lets waiting more calls wait.
 func newHasher(limit, waiting int) *hasher {
 	limit = max(limit, 1)
 	return &hasher{
@@ -79,9 +77,8 @@ func newHasher(limit, waiting int) *hasher {
 	}
 }
 
-// hash returns what to store of a password: a PHC string with a new salt. It
-// returns a fault of the kind Unavailable if too many wait already, and the
-// error of ctx if that ends while it waits.
+// hash returns the hash of a password as a PHC string with a new salt. It returns
+// UNAVAILABLE if the queue is full, and the error of ctx if ctx ends while it waits.
 func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	salt := make([]byte, currentCost.saltLen)
 	_, _ = rand.Read(salt) // never fails
@@ -92,13 +89,12 @@ func (h *hasher) hash(ctx context.Context, password string) (string, error) {
 	return encode(currentCost, salt, key), nil
 }
 
-// verify reports whether a password is the one that encoded was made of, and
-// whether encoded is stale: made at another cost than new ones are. Its errors
-// are those of hash, and one for a text that is no such hash.
+// verify reports whether a password matches a hash, and whether the hash is stale: its
+// cost is not the current one. Its errors are those of hash, and one for an invalid hash.
 func (h *hasher) verify(ctx context.Context, encoded, password string) (ok, stale bool, err error) {
 	c, salt, want, err := decode(encoded)
 	if err != nil {
-		return false, false, fmt.Errorf("read a password hash: %w", err)
+		return false, false, fmt.Errorf("decode password hash: %w", err)
 	}
 	got, err := h.key(ctx, password, salt, c)
 	if err != nil {
@@ -107,69 +103,68 @@ func (h *hasher) verify(ctx context.Context, encoded, password string) (ok, stal
 	return subtle.ConstantTimeCompare(got, want) == 1, c != currentCost, nil
 }
 
-// waste does the work of a verify at today's cost, and no more: for an account
-// that does not exist or has no password, so that the time does not tell.
+// waste does the work of verify at the current cost, for an account that does not exist
+// or has no password. So the time reveals nothing.
 func (h *hasher) waste(ctx context.Context, password string) error {
 	_, err := h.key(ctx, password, make([]byte, currentCost.saltLen), currentCost)
 	return err
 }
 
-// key waits for a turn and derives the key of a password.
+// key waits for a slot and derives the key of a password.
 func (h *hasher) key(ctx context.Context, password string, salt []byte, c cost) ([]byte, error) {
 	select {
 	case h.slots <- struct{}{}:
 		defer func() { <-h.slots }()
 	default:
-		return nil, apierror.New(apierror.Unavailable, "Too many people log in at this moment. Try again in a second.").WithRetryAfter(time.Second)
+		return nil, apierror.New(apierror.Unavailable, "Too many logins at the moment. Try again in a second.").WithRetryAfter(time.Second)
 	}
 	select {
 	case h.running <- struct{}{}:
 		defer func() { <-h.running }()
 	case <-ctx.Done():
 	}
-	if err := ctx.Err(); err != nil { // also when a turn came at the same time
-		return nil, fmt.Errorf("wait to hash a password: %w", err)
+	if err := ctx.Err(); err != nil { // also if both cases were ready
+		return nil, fmt.Errorf("wait to hash password: %w", err)
 	}
 	return h.derive([]byte(norm.NFC.String(password)), salt, c.passes, c.memory, c.lanes, uint32(c.keyLen)), nil
 }
 
-// encode writes a hash as a PHC string: $argon2id$v=19$m=KIB,t=PASSES,p=LANES$SALT$KEY.
+// encode returns a hash as a PHC string: $argon2id$v=19$m=KIB,t=PASSES,p=LANES$SALT$KEY.
 func encode(c cost, salt, key []byte) string {
 	b64 := base64.RawStdEncoding
 	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s",
 		argon2.Version, c.memory, c.passes, c.lanes, b64.EncodeToString(salt), b64.EncodeToString(key))
 }
 
-// decode reads what encode writes, and nothing else; its errors show nothing
-// of it.
+// decode parses the output of encode, and nothing else. Its errors contain nothing of it.
 func decode(s string) (c cost, salt, key []byte, err error) {
 	parts := strings.Split(s, "$")
 	if len(parts) != 6 || parts[0] != "" || parts[1] != "argon2id" || parts[2] != "v="+strconv.Itoa(argon2.Version) {
-		return c, nil, nil, errors.New("not Argon2id of version 1.3")
+		return c, nil, nil, errors.New("invalid hash: not Argon2id version 1.3")
 	}
-	// What Sscanf lets pass besides is found by encode, below.
+	// Sscanf accepts more than encode writes; the comparison below rejects the rest.
 	if _, err := fmt.Sscanf(parts[3], "m=%d,t=%d,p=%d", &c.memory, &c.passes, &c.lanes); err != nil {
-		return c, nil, nil, errors.New("parameters that cannot be read")
+		return c, nil, nil, errors.New("invalid hash: malformed parameters")
 	}
 	salt, err = base64.RawStdEncoding.Strict().DecodeString(parts[4])
 	if err == nil {
 		key, err = base64.RawStdEncoding.Strict().DecodeString(parts[5])
 	}
 	if err != nil {
-		return c, nil, nil, errors.New("salt or key that is no base64")
+		return c, nil, nil, errors.New("invalid hash: salt or key is not base64")
 	}
 	c.saltLen, c.keyLen = len(salt), len(key)
 	if !c.allowed() {
-		return c, nil, nil, errors.New("parameters out of bounds")
+		return c, nil, nil, errors.New("invalid hash: parameters out of bounds")
 	}
 	if encode(c, salt, key) != s {
-		return c, nil, nil, errors.New("not in the usual form")
+		return c, nil, nil, errors.New("invalid hash: not in canonical form")
 	}
 	return c, salt, key, nil
 }
 
-// allowed reports whether c is within the bounds of RFC 9106 (argon2 panics at
-// zero passes or lanes) and of what we are ready to pay.
+// allowed reports whether c is within the bounds of RFC 9106 (argon2 panics at zero passes
+// or lanes) and of maxCost.
 func (c cost) allowed() bool {
 	return 1 <= c.lanes && c.lanes <= maxCost.lanes &&
 		1 <= c.passes && c.passes <= maxCost.passes &&

@@ -9,43 +9,40 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/e164"
 )
 
-// ErrInvalidPhone is what [ParsePhone] says of everything that is no phone number.
-var ErrInvalidPhone = errors.New("no phone number")
+// ErrInvalidPhone is the error of [ParsePhone].
+var ErrInvalidPhone = errors.New("invalid phone number")
 
-// A Phone is a telephone number as ITU-T E.164 writes it, with a plus sign;
-// "" is none.
+// A Phone is a telephone number in the form of ITU-T E.164, with a plus sign; "" is none.
 //
-// It does not give itself away: printed or logged it is masked, and it refuses
-// to be marshalled. Only [Phone.E164] says the number. Out of its reach are an
-// unexported field of a struct that is printed, a key of a map that becomes
-// JSON, and the verbs %p and %w, which vet refuses.
+// Formatting and logging mask it, and marshalling returns an error. Only [Phone.E164]
+// returns the number. This does not protect an unexported field of a printed struct, a
+// key of a map that becomes JSON, and the verbs %p and %w, which vet rejects.
 type Phone string
 
-// Bounds of a number: the bytes that are read, and the digits that it has.
+// Limits of a number: bytes of input and digits.
 const (
 	maxPhoneInput = 256
 	minDigits     = 8
 	maxDigits     = e164.MaxDigits
 )
 
-// demoPrefix begins the numbers of demo accounts. No country has the calling code
-// 999, and no national number begins with 00.
+// demoPrefix begins the numbers of demo accounts. The calling code 999 is unassigned,
+// and no national number begins with 00.
 const demoPrefix = "+99900"
 
-// ParsePhone reads a number as people write it: with its country code after a
-// plus sign or 00, or in mainland China as eleven digits that begin with 13 to
-// 19, alone or after 86. Every spelling of a number is the same Phone, see
-// [e164.Canonical]: trunk prefixes, separators, characters that nobody sees and
-// the script of the digits do not count, and tel: links are read. The error is
-// [ErrInvalidPhone], and shows nothing of s.
+// ParsePhone parses a number: with its country code after a plus sign or 00, or in
+// mainland China as eleven digits that begin with 13 to 19, alone or after 86. All
+// spellings of a number return the same Phone, see [e164.Canonical]: trunk prefixes,
+// separators, invisible characters and the script of the digits do not matter. It
+// accepts tel: links. The error is [ErrInvalidPhone] and contains nothing of s.
 func ParsePhone(s string) (Phone, error) {
 	p, _, err := readPhone(s)
 	return p, err
 }
 
-// readPhone returns the phone that s is a spelling of, and the number as earlier
-// versions stored it for s: with all digits that were written. That is "" if
-// they refused it, and may be a number although the error is [ErrInvalidPhone].
+// readPhone returns the phone of the spelling s, and the number that earlier versions
+// stored for s: all its digits. legacy is "" if they rejected s. It may be a number even
+// if the error is [ErrInvalidPhone].
 func readPhone(s string) (p, legacy Phone, err error) {
 	if len(s) > maxPhoneInput {
 		return "", "", ErrInvalidPhone
@@ -76,9 +73,8 @@ func readPhone(s string) (p, legacy Phone, err error) {
 	return Phone(number), legacy, nil
 }
 
-// withCountry puts the country code in front of digits that were written without
-// a plus sign. 00 and a number of mainland China without its code is refused: it
-// would be a number of North America.
+// withCountry returns digits, which had no plus sign, with the country code. It rejects 00
+// and a number of mainland China without 86: it would be a number of North America.
 func withCountry(digits string) (string, bool) {
 	abroad, found := strings.CutPrefix(digits, "00")
 	switch {
@@ -93,7 +89,7 @@ func withCountry(digits string) (string, bool) {
 // demo reports whether p is a number of demo accounts.
 func (p Phone) demo() bool { return strings.HasPrefix(string(p), demoPrefix) }
 
-// callingCode is the calling code of p, "" of a demo account's.
+// callingCode returns the calling code of p, or "" for a demo account.
 func (p Phone) callingCode() string { return e164.CallingCode(string(p)) }
 
 // mainland reports whether digits are 86 and a mobile number of mainland China.
@@ -101,20 +97,19 @@ func mainland(digits string) bool {
 	return len(digits) == 13 && strings.HasPrefix(digits, "861") && digits[3] >= '3' && digits[3] <= '9'
 }
 
-// E164 is the number itself, for those who have to store or to call it.
+// E164 returns the number unmasked, for storage and calls.
 func (p Phone) E164() string { return string(p) }
 
-// Masked is the number as its owner recognises it: 138****5678 in mainland
-// China, elsewhere up to four digits at each end (+4479****1234). At least four
-// digits are hidden, behind four stars whatever their number. It is "" for no
-// number.
+// Masked returns the masked number: 138****5678 in mainland China, elsewhere up to four
+// digits at each end (+4479****1234). Four stars hide at least four digits. It returns ""
+// for no number.
 func (p Phone) Masked() string {
 	const stars = "****"
 	digits, ok := strings.CutPrefix(string(p), "+")
 	switch {
 	case p == "":
 		return ""
-	case !ok || len(digits) < minDigits: // not made by ParsePhone
+	case !ok || len(digits) < minDigits: // not from ParsePhone
 		return stars
 	case mainland(digits):
 		return digits[2:5] + stars + digits[9:]
@@ -124,10 +119,10 @@ func (p Phone) Masked() string {
 	return "+" + digits[:first] + stars + digits[len(digits)-last:]
 }
 
-// String is the masked number.
+// String returns the masked number.
 func (p Phone) String() string { return p.Masked() }
 
-// LogValue is the masked number.
+// LogValue returns the masked number.
 func (p Phone) LogValue() slog.Value { return slog.StringValue(p.Masked()) }
 
 // Format prints the masked number, whatever the verb.
@@ -135,8 +130,8 @@ func (p Phone) Format(f fmt.State, verb rune) {
 	fmt.Fprintf(f, fmt.FormatString(f, verb), p.Masked())
 }
 
-// MarshalText returns an error: a masked number would be stored as if it were
-// one, and the number itself shown.
+// MarshalText returns an error: the output would either reveal the number, or be taken
+// for one when it is masked.
 func (p Phone) MarshalText() ([]byte, error) {
-	return nil, errors.New("a phone number is not marshalled as it is: say E164 or Masked")
+	return nil, errors.New("marshal phone: use E164 or Masked")
 }

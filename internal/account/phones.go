@@ -14,8 +14,8 @@ import (
 // PhoneState is the result of a check of stored phones.
 type PhoneState string
 
-// The results: a phone of several accounts, one stored under another spelling than
-// its own, one that has got its own spelling now, and a number that nobody can have.
+// The results: several accounts share the phone, it is stored in another spelling, it was
+// rewritten to its canonical spelling, or it is invalid.
 const (
 	PhoneShared    PhoneState = "shared"
 	PhoneSpelling  PhoneState = "spelling"
@@ -23,22 +23,23 @@ const (
 	PhoneInvalid   PhoneState = "invalid"
 )
 
-// A PhoneIssue is a phone that is not stored as [ParsePhone] returns it.
+// A PhoneIssue is a phone that is not stored in the form of [ParsePhone].
 type PhoneIssue struct {
 	State PhoneState
-	Phone Phone   // as it should be stored; as it is stored if it is invalid
-	Users []int64 // ascending; several share a phone
+	Phone Phone   // canonical; as stored if it is invalid
+	Users []int64 // ascending; several if they share the phone
 }
 
-// CheckPhones reads the phones of all accounts and returns how many there are, and
-// those that are not stored as [ParsePhone] returns them, in the order of their
-// first users. With rewrite it stores those that no other account has under their
-// own spelling. It is safe beside running servers of this version; servers of an
-// earlier one find rewritten accounts by their own spelling alone.
+// CheckPhones checks the phones of all accounts. It returns their number, and the phones
+// that are not stored in the form of [ParsePhone], in the order of their first users.
+//
+// With rewrite it stores the canonical spelling of a phone, unless another account has it.
+// It is safe while servers of this version run. Servers of an earlier version find a
+// rewritten account only by its canonical spelling.
 func (s *Service) CheckPhones(ctx context.Context, rewrite bool) (checked int, found []PhoneIssue, err error) {
 	ctx, span := observe.Span(ctx, "account.CheckPhones")
 	defer span.End()
-	odd := map[Phone][]int64{} // users by the phone that they should have
+	odd := map[Phone][]int64{} // users by canonical phone
 	for after := int64(0); ; {
 		rows, err := s.db.User.Query().Where(entuser.IDGT(after), entuser.PhoneNotNil()).Order(entuser.ByID()).Limit(bulk).
 			Select(entuser.FieldID, entuser.FieldPhone).All(ctx)
@@ -71,7 +72,7 @@ func (s *Service) CheckPhones(ctx context.Context, rewrite bool) (checked int, f
 	return checked, found, nil
 }
 
-// checkPhone checks a phone that users have under other spellings.
+// checkPhone checks a phone that users have in other spellings.
 func (s *Service) checkPhone(ctx context.Context, p Phone, users []int64, rewrite bool) (PhoneIssue, error) {
 	ids, err := s.db.User.Query().Where(entuser.Phone(p.E164())).IDs(ctx)
 	if err != nil {
@@ -85,7 +86,7 @@ func (s *Service) checkPhone(ctx context.Context, p Phone, users []int64, rewrit
 	case rewrite:
 		_, err := s.update(ctx, users[0], func(u *ent.UserUpdateOne) { u.SetPhone(p.E164()) }, noFollowUp)
 		switch {
-		case ent.IsConstraintError(err): // an account was made meanwhile
+		case ent.IsConstraintError(err): // an account was created meanwhile
 			return s.checkPhone(ctx, p, users, false)
 		case err != nil:
 			return f, fmt.Errorf("store the phone of user %d: %w", users[0], err)

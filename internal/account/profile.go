@@ -18,15 +18,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// Bounds of a profile, in characters.
+// Maximum lengths of a profile, in characters.
 const (
 	MaxNickname = 30
 	MaxCity     = 40
 	MaxBio      = 200
 )
 
-// Changes are what a user changes of the profile. Clearing is for all but the
-// nickname.
+// Changes are changes of a profile. All fields except the nickname can be cleared.
 type Changes struct {
 	Nickname  optional.Field[string]
 	AvatarURL optional.Field[string]
@@ -36,9 +35,8 @@ type Changes struct {
 	Birthday  optional.Field[civil.Date]
 }
 
-// UpdateProfile changes the viewer's profile and returns it as it is then, for
-// everybody at once. Everything that is wrong comes back together, as
-// [fault.UserErrors], and nothing is changed.
+// UpdateProfile changes the viewer's profile and returns the new profile. If something is
+// invalid, it changes nothing and returns all problems as an [apierror.UserErrors].
 func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User, error) {
 	ctx, span := observe.Span(ctx, "account.UpdateProfile")
 	defer span.End()
@@ -50,7 +48,7 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 	if err := wrong.OrNil(); err != nil {
 		return nil, err
 	}
-	// Not until the client hangs up: what was committed must be forgotten.
+	// The end of the request must not prevent the invalidation after the commit.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	shown := func(tx *ent.Tx) error {
@@ -59,15 +57,15 @@ func (s *Service) UpdateProfile(ctx context.Context, v Viewer, c Changes) (*User
 		}
 		return s.cfg.Pictures.Show(ctx, tx, map[int64]mediapath.Shown{v.ID: {By: mediapath.Editor{UserID: v.ID}, Paths: avatar}})
 	}
-	row, err := s.update(ctx, v.ID, func(u *ent.UserUpdateOne) { _ = s.change(u, c) }, shown) // nothing is wrong with it, see above
+	row, err := s.update(ctx, v.ID, func(u *ent.UserUpdateOne) { _ = s.change(u, c) }, shown) // validated above
 	if err != nil {
 		return nil, fmt.Errorf("update the profile of user %d: %w", v.ID, err)
 	}
 	return fromRow(row), nil
 }
 
-// avatar is the picture that a change sets, in a list; none if it clears it. What is wrong
-// with it is added to wrong.
+// avatar returns the picture that a change sets, in a list, or none if it clears it. It
+// adds problems to wrong.
 func (s *Service) avatar(ctx context.Context, user int64, f optional.Field[string], wrong *apierror.UserErrors) (paths []string, err error) {
 	if f.Value == nil {
 		return nil, nil
@@ -83,8 +81,8 @@ func (s *Service) avatar(ctx context.Context, user int64, f optional.Field[strin
 	return paths, nil
 }
 
-// DropAvatar removes a deleted picture from a profile, and invalidates the cached user. It
-// may be repeated. A user that shows another picture by now stays as it is.
+// DropAvatar removes a deleted picture from a profile and invalidates the cached user. It
+// is idempotent. It does not change a user with another picture.
 func (s *Service) DropAvatar(ctx context.Context, id int64, path string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -97,14 +95,14 @@ func (s *Service) DropAvatar(ctx context.Context, id int64, path string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("remove the picture of user %d: %w", id, err)
+		return fmt.Errorf("remove avatar of user %d: %w", id, err)
 	}
 	s.afterCommit(ctx, job, id)
 	return nil
 }
 
-// update changes one user and shows everybody the row as it is then. What else belongs to
-// it is done by then, in the same transaction, which has locked the row.
+// update changes one user and caches the new row. then runs in the same transaction, after
+// the row is locked and changed.
 func (s *Service) update(ctx context.Context, id int64, change func(*ent.UserUpdateOne), then func(*ent.Tx) error) (row *ent.User, err error) {
 	var job []outbox.JobRef
 	err = ent.WithTx(ctx, s.db, func(tx *ent.Tx) (err error) {
@@ -128,12 +126,12 @@ func (s *Service) update(ctx context.Context, id int64, change func(*ent.UserUpd
 
 func noFollowUp(*ent.Tx) error { return nil }
 
-// change puts the changes into a statement and says what is wrong with them.
+// change adds the changes to a statement and returns their problems.
 func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong apierror.UserErrors) {
 	if c.Nickname.Given {
 		name := text.Line(optional.Value(c.Nickname.Value))
 		if text.Blank(name) || text.Len(name) > MaxNickname {
-			wrong.Add(apierror.InvalidInput, "nickname", "A nickname has 1 to %d characters.", MaxNickname)
+			wrong.Add(apierror.InvalidInput, "nickname", "A nickname must have 1 to %d characters.", MaxNickname)
 		}
 		u.SetNickname(name)
 	}
@@ -143,7 +141,7 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong apierror.UserEr
 		}
 		t := clean(optional.Value(f.Value))
 		if text.Len(t) > maxLen {
-			wrong.Add(apierror.InvalidInput, field, "At most %d characters.", maxLen)
+			wrong.Add(apierror.InvalidInput, field, "Enter at most %d characters.", maxLen)
 		}
 		if text.Blank(t) {
 			unset()
@@ -171,8 +169,8 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong apierror.UserEr
 		switch d := c.Birthday.Value; {
 		case d == nil:
 			u.ClearBirthday()
-		case d.Year < 1900 || civil.DateOf(s.now().UTC().AddDate(0, 0, 1)).Before(*d): // it is tomorrow somewhere
-			wrong.Add(apierror.InvalidInput, "birthday", "A birthday lies between 1900 and today.")
+		case d.Year < 1900 || civil.DateOf(s.now().UTC().AddDate(0, 0, 1)).Before(*d): // another zone may have tomorrow
+			wrong.Add(apierror.InvalidInput, "birthday", "A birthday must be between 1900 and today.")
 		default:
 			u.SetBirthday(d.String())
 		}
@@ -180,11 +178,11 @@ func (s *Service) change(u *ent.UserUpdateOne, c Changes) (wrong apierror.UserEr
 	return wrong
 }
 
-// Grant gives a phone's account a role, for the account's requests from now on, on
-// every instance within moments. A phone without an account gets one.
+// Grant gives a role to the account of a phone, and creates the account if there is none.
+// All instances apply the role within moments.
 func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh bool, err error) {
 	if role.rank() == 0 {
-		return nil, false, fmt.Errorf("there is no role %q; there are %v", role, Roles())
+		return nil, false, fmt.Errorf("unknown role %q (want one of %v)", role, Roles())
 	}
 	row, fresh, err := s.register(ctx, p, p)
 	if err != nil {
@@ -193,28 +191,27 @@ func (s *Service) Grant(ctx context.Context, p Phone, role Role) (u *User, fresh
 	id := row.ID
 	row, err = s.update(ctx, id, func(u *ent.UserUpdateOne) { u.SetRole(entuser.Role(role)) }, noFollowUp)
 	if err != nil {
-		return nil, fresh, fmt.Errorf("give user %d the role %s: %w", id, role, err)
+		return nil, fresh, fmt.Errorf("grant user %d role %s: %w", id, role, err)
 	}
 	return fromRow(row), fresh, nil
 }
 
-// DemoAccount is an account that an installation for trying has from the start.
+// A DemoAccount is an account of a demo installation.
 type DemoAccount struct {
 	Phone    Phone
 	Nickname string
 	Role     Role
 }
 
-// demoAge is the age of a new demo account. Young accounts may write little in an hour.
+// demoAge is the age of a new demo account. New accounts have low hourly write limits.
 const demoAge = 30 * 24 * time.Hour
 
-// EnsureDemoAccounts makes sure that each phone has an account with this role and nickname,
-// all with one password, which is hashed once, and returns them in their order:
-// for logins that are printed.
+// EnsureDemoAccounts ensures that each phone has an account with this role and nickname.
+// All get the same password, which is hashed once. It returns them in order.
 func (s *Service) EnsureDemoAccounts(ctx context.Context, password string, accounts ...DemoAccount) ([]*User, error) {
 	hash, err := s.passwords.hash(ctx, password)
 	if err != nil {
-		return nil, fmt.Errorf("furnish accounts: %w", err)
+		return nil, fmt.Errorf("create demo accounts: %w", err)
 	}
 	users := make([]*User, len(accounts))
 	made := s.now().Add(-demoAge)
@@ -226,15 +223,15 @@ func (s *Service) EnsureDemoAccounts(ctx context.Context, password string, accou
 			}, noFollowUp)
 		}
 		if err != nil {
-			return nil, fmt.Errorf("furnish the account of %s: %w", a.Nickname, err)
+			return nil, fmt.Errorf("create demo account %s: %w", a.Nickname, err)
 		}
 		users[i] = fromRow(row)
 	}
 	return users, nil
 }
 
-// DisableDemoAccounts makes accounts that were furnished ordinary ones again, which nobody can
-// come in with: their passwords go, their roles, their sessions.
+// DisableDemoAccounts removes the passwords, roles, sessions and devices of demo accounts,
+// so that no client can log in to them.
 func (s *Service) DisableDemoAccounts(ctx context.Context, phones ...Phone) error {
 	numbers := make([]string, len(phones))
 	for i, p := range phones {
@@ -261,7 +258,7 @@ func (s *Service) DisableDemoAccounts(ctx context.Context, phones ...Phone) erro
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("retire %d accounts: %w", len(ids), err)
+		return fmt.Errorf("disable %d demo accounts: %w", len(ids), err)
 	}
 	s.afterCommit(ctx, users, ids...)
 	s.sessions.afterCommit(ctx, ended, sessions...)

@@ -23,7 +23,7 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// statements are those that stay prepared.
+// statements holds the prepared statements.
 type statements struct {
 	byIDs, lockCounts sqldb.IDQuery
 	addCounts         string
@@ -34,7 +34,7 @@ func openStatements(dialect string) (s statements) {
 	if err := sqldb.Read(files, dialect, map[string]*string{
 		"users": &users, "lock_counts": &lockCounts, "add_counts": &s.addCounts,
 	}); err != nil {
-		panic(fmt.Sprintf("account: %v", err)) // the files are part of the program
+		panic(fmt.Sprintf("account: %v", err)) // the files are embedded
 	}
 	s.byIDs, s.lockCounts = sqldb.NewIDQuery(dialect, users), sqldb.NewIDQuery(dialect, lockCounts)
 	return s
@@ -55,7 +55,7 @@ func masked(phone *string) *string {
 	return &text
 }
 
-// dateOf is a day as rows have it; what is none counts as none.
+// dateOf parses a day of a row. It returns nil for an invalid one.
 func dateOf(text *string) *civil.Date {
 	if text == nil {
 		return nil
@@ -67,10 +67,9 @@ func dateOf(text *string) *civil.Date {
 	return &d
 }
 
-// byPhone returns the account of a phone, or nil. Earlier versions stored some
-// numbers as they were written, so a phone may have several rows: it returns the
-// one stored under the written spelling, else the one under p, else the oldest
-// one under another spelling of p. It costs the same for each.
+// byPhone returns the account of a phone, or nil. Earlier versions stored some numbers as
+// they were typed, so a phone may have several rows. It prefers the row stored as legacy,
+// then the row of p, then the oldest row in another spelling. All cases cost the same.
 func (s *Service) byPhone(ctx context.Context, p, legacy Phone) (*ent.User, error) {
 	rows, err := s.db.User.Query().Where(entuser.PhoneIn(numbersOf(p, legacy)...)).Order(entuser.ByID()).All(ctx)
 	if err != nil {
@@ -87,23 +86,22 @@ func (s *Service) byPhone(ctx context.Context, p, legacy Phone) (*ent.User, erro
 			}
 		}
 	}
-	s.users.MarkExisting(row.ID) // who made it may have ended before saying so
+	s.users.MarkExisting(row.ID) // its creator may have crashed before the invalidation
 	return row, nil
 }
 
-// register returns the row of a phone's account, a new one if there was none.
-// Of several calls for one new phone each returns the same row: the unique
-// index decides.
+// register returns the row of a phone's account, and creates it if there is none.
+// Concurrent calls for one phone return the same row: the unique index decides.
 func (s *Service) register(ctx context.Context, p, legacy Phone) (row *ent.User, fresh bool, err error) {
 	return s.registerAt(ctx, p, legacy, nil)
 }
 
-// registerAt is register with the time at which a new account was created, nil for now.
+// registerAt is register with the creation time of a new account; nil is now.
 func (s *Service) registerAt(ctx context.Context, p, legacy Phone, at *time.Time) (row *ent.User, fresh bool, err error) {
 	if row, err = s.byPhone(ctx, p, legacy); row != nil || err != nil {
 		return row, false, err
 	}
-	// Not until the client hangs up: what was committed must be made known.
+	// The end of the request must not prevent the invalidation after the commit.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
 	var id int64
@@ -116,17 +114,17 @@ func (s *Service) registerAt(ctx context.Context, p, legacy Phone, at *time.Time
 		}
 		return err
 	})
-	if errors.Is(err, stdsql.ErrNoRows) { // somebody was faster
+	if errors.Is(err, stdsql.ErrNoRows) { // a concurrent call was faster
 		row, err = s.byPhone(ctx, p, legacy)
 		if row == nil && err == nil {
-			err = errors.New("the account vanished while it was made")
+			err = errors.New("insert user: account vanished meanwhile")
 		}
 		return row, false, err
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("insert user: %w", err)
 	}
-	// Somebody may have asked for this id before it was given.
+	// A reader may have cached that this id does not exist.
 	s.afterCommit(ctx, job, id)
 	row, err = s.db.User.Get(ctx, id)
 	if err != nil {
@@ -135,20 +133,20 @@ func (s *Service) registerAt(ctx context.Context, p, legacy Phone, at *time.Time
 	return row, true, nil
 }
 
-// A Draft is a synthetic user, before the database has given it an id.
+// A Draft is a synthetic user without an id.
 type Draft struct {
-	ExternalID string // names the user in its seed; of a stored user it stands for that one
+	ExternalID string // identifies the user in the seed; a stored user with it is not inserted again
 	Nickname   string
 	Role       Role
-	City       string // "" is unknown
-	Bio        string // "" is none
-	AvatarURL  string // the path of a picture that is kept here; "" is none
+	City       string // "" if unknown
+	Bio        string // may be ""
+	AvatarURL  string // path of a stored picture, or ""
 }
 
-const bulk = 500 // rows in one statement
+const bulk = 500 // rows per statement
 
-// BulkInsert stores the drafts that are not stored yet, all in one transaction, and
-// returns the ids of all of them, in their order. Stored users stay as they are.
+// BulkInsert stores the drafts that are not stored yet, in one transaction, and returns
+// the ids of all drafts, in order. It does not change stored users.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft, progress func(done int)) ([]int64, error) {
 	ids := make([]int64, 0, len(drafts))
 	var jobs []outbox.JobRef
@@ -181,7 +179,7 @@ func (s *Service) insertBatch(ctx context.Context, tx *ent.Tx, batch []Draft) ([
 			SetNillableCity(optional.OrNil(d.City)).SetNillableBio(optional.OrNil(d.Bio)).SetNillableAvatarURL(optional.OrNil(d.AvatarURL))
 	}
 	err := tx.User.CreateBulk(writes...).OnConflictColumns(entuser.FieldExternalID).DoNothing().Exec(ctx)
-	if err != nil && !errors.Is(err, stdsql.ErrNoRows) { // all of them are there
+	if err != nil && !errors.Is(err, stdsql.ErrNoRows) { // all rows exist
 		return nil, fmt.Errorf("insert %d users: %w", len(batch), err)
 	}
 	rows, err := tx.User.Query().Where(entuser.ExternalIDIn(names...)).Select(entuser.FieldID, entuser.FieldExternalID, entuser.FieldAvatarURL).All(ctx)
@@ -202,16 +200,16 @@ func (s *Service) insertBatch(ctx context.Context, tx *ent.Tx, batch []Draft) ([
 	ids := make([]int64, len(batch))
 	for i, name := range names {
 		if ids[i] = byName[name]; ids[i] == 0 {
-			return nil, fmt.Errorf("user %s vanished while it was written", name)
+			return nil, fmt.Errorf("insert user %s: row vanished meanwhile", name)
 		}
 	}
 	return ids, nil
 }
 
-// IsNode says that there is a global id.
+// IsNode marks User as a GraphQL Node.
 func (User) IsNode() {}
 
-// DeletedUser is shown in the place of somebody whose row is gone, of whom something is left.
+// DeletedUser returns the placeholder for a user without a row, for content that is left.
 func DeletedUser(id int64) *User {
 	return &User{ID: id, Nickname: "—", Role: Customer, Gender: Unspecified}
 }

@@ -24,21 +24,21 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/webhook"
 )
 
-// A Sender brings a login code to a phone. Send returns when somebody else has
-// taken over, or with an error that shows neither number nor code. It is safe
-// for concurrent use.
+// A Sender sends a login code to a phone. Send returns after another system has accepted
+// the message, or with an error that contains neither number nor code. It is safe for
+// concurrent use.
 //
-// An error with [ErrNotSent] in it promises that nothing went out. With any
-// other one the code may still arrive.
+// An error that wraps [ErrNotSent] guarantees that nothing was sent. After any other
+// error the code may still arrive.
 type Sender interface {
 	Send(ctx context.Context, to Phone, code string, life time.Duration) error
 }
 
-// ErrNotSent says that a code certainly did not go out.
-var ErrNotSent = errors.New("the code was not sent")
+// ErrNotSent reports that a code was certainly not sent.
+var ErrNotSent = errors.New("code not sent")
 
-// Console returns a Sender that writes each code as a line to out, with one
-// Write: for a terminal, never for a log.
+// Console returns a Sender that writes each code as a line to out, with one Write. It is
+// for a terminal, not for a log.
 func Console(out io.Writer) Sender { return &console{out: out} }
 
 type console struct {
@@ -50,40 +50,40 @@ func (c *console) Send(_ context.Context, to Phone, code string, life time.Durat
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if _, err := fmt.Fprintf(c.out, "login code for %s: %s (%s)\n", to.Masked(), code, inWords(life)); err != nil {
-		return fmt.Errorf("write a login code: %w: %w", ErrNotSent, err)
+		return fmt.Errorf("write login code: %w: %w", ErrNotSent, err)
 	}
 	return nil
 }
 
-// WebhookConfig says who sends the codes of a [WebhookSender].
+// WebhookConfig configures a [WebhookSender].
 type WebhookConfig struct {
-	URL    string // see webhook.CheckURL
+	URL    string // see [webhook.CheckURL]
 	Secret string // signs the bodies; at least 16 bytes
 }
 
-// A WebhookSender has login codes sent by an HTTP server of the operator's, as
-// {"phone":"+86…","code":"…","expiresInSeconds":300} signed in the header
-// Tandian-Signature (see [webhook.Sign]).
+// A WebhookSender posts login codes to an HTTP server of the operator, as
+// {"phone":"+86…","code":"…","expiresInSeconds":300}. The header Tandian-Signature signs
+// the body (see [webhook.Sign]).
 type WebhookSender struct {
 	url    string
 	secret []byte
 	client *http.Client
 
-	try   time.Duration // longest time of one try
-	total time.Duration // longest time of all tries with their pauses
-	pause time.Duration // before the second try; twice that before the third
+	try   time.Duration // timeout of one try
+	total time.Duration // timeout of all tries and pauses
+	pause time.Duration // before the second try; doubles before the third
 }
 
 const (
 	webhookTries = 3
-	maxReply     = 1 << 10 // bytes of an answer that are read, so that its connection can be used again
+	maxReply     = 1 << 10 // bytes of a response that are read, so that its connection can be reused
 )
 
-// Webhook returns a Sender by webhook. The caller closes it. Its errors show
-// neither secret nor URL.
+// Webhook returns a Sender by webhook. The caller closes it. Its errors contain neither
+// secret nor URL.
 func Webhook(cfg WebhookConfig) (*WebhookSender, error) {
 	if err := errors.Join(webhook.CheckURL(cfg.URL), webhook.CheckSecret(cfg.Secret)); err != nil {
-		return nil, fmt.Errorf("webhook of login codes: %w", err)
+		return nil, fmt.Errorf("configure login code webhook: %w", err)
 	}
 	dialer := &net.Dialer{}
 	transport := &http.Transport{
@@ -110,10 +110,10 @@ func Webhook(cfg WebhookConfig) (*WebhookSender, error) {
 	}, nil
 }
 
-var errNotLoopback = errors.New("http is for this machine alone, and the name leads elsewhere")
+var errNotLoopback = errors.New("plain http is allowed only to this machine")
 
-// loopbackOnly refuses to dial other machines. It sees the address after the
-// name was looked up: what "localhost" means is not ours to say.
+// loopbackOnly rejects connections to other machines. It checks the resolved address,
+// because "localhost" may resolve to any.
 func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil || !ap.Addr().IsLoopback() {
@@ -122,14 +122,14 @@ func loopbackOnly(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// Close closes the connections, those in use when their answer has come. A
-// Send after it opens new ones.
+// Close closes the idle connections, and the others after their response. Send opens new
+// ones.
 func (w *WebhookSender) Close() { w.client.CloseIdleConnections() }
 
-// Send posts the code. It tries up to three times, two seconds each and five
-// in all, when the server is away, overloaded (408, 425, 429) or broken (5xx);
-// the tries have one Idempotency-Key, so that a server which knows it sends one
-// message. Any status from 200 to 299 is success; redirects are not followed.
+// Send posts the code. It tries up to three times, within two seconds each and five in
+// all, if the server is unreachable, overloaded (408, 425, 429) or broken (5xx). The tries
+// share an Idempotency-Key, so a server that supports it sends one message. Status 200 to
+// 299 is success. Send does not follow redirects.
 func (w *WebhookSender) Send(ctx context.Context, to Phone, code string, life time.Duration) error {
 	body, err := json.Marshal(struct {
 		Phone            string `json:"phone"`
@@ -137,7 +137,7 @@ func (w *WebhookSender) Send(ctx context.Context, to Phone, code string, life ti
 		ExpiresInSeconds int64  `json:"expiresInSeconds"`
 	}{to.E164(), code, int64(life / time.Second)})
 	if err != nil {
-		return fmt.Errorf("write the body of a login code: %w", err)
+		return fmt.Errorf("encode login code: %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, w.total)
 	defer cancel()
@@ -152,19 +152,19 @@ func (w *WebhookSender) Send(ctx context.Context, to Phone, code string, life ti
 			if refused {
 				err = fmt.Errorf("%w: %w", ErrNotSent, err)
 			}
-			return fmt.Errorf("post a login code, try %d: %w", n, err)
+			return fmt.Errorf("post login code, try %d: %w", n, err)
 		}
 		pause *= 2
 	}
 }
 
-// postResult is what is known of a try that failed.
+// postResult classifies a failed try.
 type postResult struct {
-	retry   bool // it makes sense to try again
-	refused bool // the server has certainly not taken over
+	retry   bool // another try may succeed
+	refused bool // the server has certainly not accepted the message
 }
 
-// post tries once.
+// post sends one request.
 func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (postResult, error) {
 	ctx, cancel := context.WithTimeout(ctx, w.try)
 	defer cancel()
@@ -172,8 +172,8 @@ func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (post
 	if err != nil {
 		return postResult{refused: true}, redact(err)
 	}
-	// With a key and a body that can be read anew, net/http repeats a request by
-	// itself. The tries are counted here, so it must not.
+	// With a key and a replayable body, net/http would retry by itself. Send counts the
+	// tries, so it must not.
 	req.GetBody = nil
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Idempotency-Key", key)
@@ -183,7 +183,7 @@ func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (post
 		dial, ok := errors.AsType[*net.OpError](err)
 		return postResult{retry: true, refused: ok && dial.Op == "dial"}, redact(err)
 	}
-	_, _ = io.CopyN(io.Discard, res.Body, maxReply) // the status has said all
+	_, _ = io.CopyN(io.Discard, res.Body, maxReply) // only the status matters
 	_ = res.Body.Close()
 	outcome := postResult{refused: true}
 	switch code := res.StatusCode; {
@@ -191,19 +191,19 @@ func (w *WebhookSender) post(ctx context.Context, body []byte, key string) (post
 		return postResult{}, nil
 	case code == http.StatusRequestTimeout, code == http.StatusTooEarly, code == http.StatusTooManyRequests, code == http.StatusServiceUnavailable:
 		outcome.retry = true
-	case code >= 500: // it may have failed after it had sent the message
+	case code >= 500: // it may have failed after sending the message
 		outcome = postResult{retry: true}
 	}
-	return outcome, fmt.Errorf("the server answers with status %d", res.StatusCode)
+	return outcome, fmt.Errorf("unexpected status %d", res.StatusCode)
 }
 
-// jitter is between three and five quarters of d.
+// jitter returns a random duration from 75 % to 125 % of d.
 func jitter(d time.Duration) time.Duration { return d*3/4 + mathrand.N(d/2+1) }
 
-// redact returns what may be said of a transport's error. A *url.Error holds the
-// URL; others may quote what the server or the proxy answered, or the proxy's
-// password. So those are shown that are known to hold addresses and host names
-// at most, and of the others their type.
+// redact returns the loggable part of a transport error. A *url.Error contains the URL.
+// Others may contain a response of the server or the proxy, or the proxy's password. So
+// it returns only errors that contain at most addresses and host names, and the type of
+// all others.
 func redact(err error) error {
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
@@ -219,5 +219,5 @@ func redact(err error) error {
 	if e, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
 		return e
 	}
-	return fmt.Errorf("the connection failed (%T)", err)
+	return fmt.Errorf("connection failed (%T)", err)
 }

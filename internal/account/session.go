@@ -31,21 +31,21 @@ import (
 )
 
 const (
-	sessionLife = 36 * time.Hour   // of a session from its last use on
-	sessionMax  = 90 * day         // of a session from its beginning, however much it is used
-	touchEvery  = time.Minute      // least time between two refreshes in Redis
-	rowEvery    = time.Hour        // least time between two refreshes of the row
-	endedLife   = time.Minute      // of the mark of a session that ended; any read of a row is over by then
-	rowTimeout  = 2 * time.Second  // of reading a row, the wait for it included
-	endTimeout  = time.Second      // of telling Redis of sessions that ended; the outbox tells the rest
-	rowQueue    = 512              // readers that may wait for a row at once; more are refused
-	purgeEvery  = time.Minute      // how often rows of sessions that are over are deleted
+	sessionLife = 36 * time.Hour   // after the last use
+	sessionMax  = 90 * day         // after the beginning
+	touchEvery  = time.Minute      // minimum interval between two refreshes in Redis
+	rowEvery    = time.Hour        // minimum interval between two refreshes of the row
+	endedLife   = time.Minute      // of an end mark; longer than any read of a row
+	rowTimeout  = 2 * time.Second  // of a read of a row, with the wait in the queue
+	endTimeout  = time.Second      // of the propagation of ended sessions; the outbox does the rest
+	rowQueue    = 512              // waiting readers of rows; more are rejected
+	purgeEvery  = time.Minute      // interval of the deletion of old rows
 	workTimeout = 30 * time.Second // of one purge
 
-	endedRowLife = time.Hour        // of the row of a session that ended: jobs that tell Redis are over by then
-	memoryLife   = 30 * time.Second // of a session in the process's own memory; shorter than touchEvery, so that Redis sees it used
+	endedRowLife = time.Hour        // of the row of an ended session; longer than its outbox job
+	memoryLife   = 30 * time.Second // of a session in process memory; below touchEvery, so that Redis sees each use
 
-	sessionsPerUser = 100 // one more ends the one that was used least lately
+	sessionsPerUser = 100 // one more ends the least recently used session
 
 	redisTimeout = 250 * time.Millisecond
 	writeTimeout = 5 * time.Second // of a transaction
@@ -62,37 +62,38 @@ var (
 	sessionSQL string
 )
 
-// A Viewer is the user of a request. The zero value is a visitor who is not signed in.
+// A Viewer is the user of a request. The zero value is an anonymous viewer.
 type Viewer struct {
-	ID       int64  // 0 for a visitor who is not signed in
+	ID       int64  // 0 if anonymous
 	session  string // its id
 	unknown  error  // why it is not known who this is
 	identity *identity
 }
 
-// An identity is the user of a viewer, which is read when it is first needed: most fields
-// do not depend on a role. It is safe for concurrent use.
+// An identity lazily reads the user of a viewer: most fields do not depend on a role. It
+// is safe for concurrent use.
 type identity struct {
 	accounts *Service
-	user     atomic.Pointer[User] // nil until it was read
+	user     atomic.Pointer[User] // nil before the first read
 }
 
-// User returns the viewer's user, nil for a visitor. It stays the same for this viewer. It
-// costs at most one round trip to Redis. It returns a fault when it cannot be read at the moment.
+// User returns the viewer's user, or nil for an anonymous viewer. Repeated calls return
+// the same user. It costs at most one round trip to Redis. It returns UNAVAILABLE if the
+// session or the user cannot be read.
 func (v Viewer) User(ctx context.Context) (*User, error) {
 	if v.unknown != nil {
 		return nil, unknownViewer(v.unknown)
 	}
 	if v.identity == nil {
-		return nil, nil //nolint:nilnil // a visitor is no error
+		return nil, nil //nolint:nilnil // an anonymous viewer is not an error
 	}
 	if user := v.identity.user.Load(); user != nil {
 		return user, nil
 	}
 	user, err := v.identity.accounts.ByID(cache.AllowLocal(ctx), v.ID)
 	if errors.Is(err, apierror.ErrNotFound) {
-		// Each session has a user. Another process may have just made the account, and
-		// this one has not received the message yet.
+		// Each session has a user. Another process may have just created the account,
+		// before this one received the message.
 		user, err = v.identity.accounts.ByID(cache.SkipLocal(ctx), v.ID)
 	}
 	if errors.Is(err, apierror.ErrNotFound) {
@@ -106,11 +107,11 @@ func (v Viewer) User(ctx context.Context) (*User, error) {
 }
 
 func unknownViewer(err error) error {
-	return apierror.New(apierror.Unavailable, "Who you are cannot be read at the moment. Try again.").WithCause(err)
+	return apierror.New(apierror.Unavailable, "Cannot verify your session. Try again.").WithCause(err)
 }
 
-// Require returns nil if the viewer has the role, else a fault that says what
-// is missing.
+// Require returns nil if the viewer has the role. Otherwise it returns UNAUTHENTICATED,
+// FORBIDDEN or UNAVAILABLE.
 func (v Viewer) Require(ctx context.Context, role Role) error {
 	user, err := v.User(ctx)
 	switch {
@@ -119,26 +120,25 @@ func (v Viewer) Require(ctx context.Context, role Role) error {
 	case user == nil:
 		return apierror.New(apierror.Unauthenticated, "Sign in first.")
 	case !user.Role.Includes(role):
-		return apierror.New(apierror.Forbidden, "This is not for you.")
+		return apierror.New(apierror.Forbidden, "You don't have permission to do this.")
 	}
 	return nil
 }
 
-// Session is the id of the viewer's session, "" for nobody's. It is no secret: nobody can make
-// a token of it.
+// Session returns the id of the viewer's session, "" for an anonymous viewer. It is not
+// secret: the token cannot be derived from it.
 func (v Viewer) Session() string { return v.session }
 
-// Unknown says that a token was given of which it could not be found out now
-// whose it is.
+// Unknown reports whether the request had a token that could not be checked.
 func (v Viewer) Unknown() bool { return v.unknown != nil }
 
-// Authenticate says whose session a token is. A token that is none, or whose
-// session is over, is nobody's. If neither Redis nor the database can say, the
-// viewer is nobody either, but [Viewer.Require] then answers UNAVAILABLE: a
-// client must not take a moment without stores for having been signed out.
+// Authenticate returns the viewer of a token. An invalid token and an ended session give
+// an anonymous viewer. So does a failure of both Redis and the database, but then
+// [Viewer.Require] returns UNAVAILABLE, so that a client does not mistake an outage for a
+// logout.
 //
-// For a user of the last seconds it costs nothing, otherwise one round trip to Redis. The
-// user is read when [Viewer.User] or [Viewer.Require] needs it.
+// It costs nothing for a session in this process's memory, otherwise one round trip to
+// Redis. [Viewer.User] and [Viewer.Require] read the user when they need it.
 func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	ctx, span := observe.Span(ctx, "account.Authenticate")
 	defer span.End()
@@ -156,32 +156,31 @@ func (s *Service) Authenticate(ctx context.Context, token string) Viewer {
 	return Viewer{ID: userID, session: id, identity: &identity{accounts: s}}
 }
 
-// viewerOf is a viewer whose user was just read.
+// viewerOf returns a viewer with a user that was just read.
 func (s *Service) viewerOf(u *User, session string) Viewer {
 	v := Viewer{ID: u.ID, session: session, identity: &identity{accounts: s}}
 	v.identity.user.Store(u)
 	return v
 }
 
-// Logout ends the viewer's session: in this process at once, in the others within
-// moments, a second if they are cut off. While Redis is away or refuses writes,
-// sessions are read from their rows. It is told before it is read again, even if this
-// process ends first.
+// Logout ends the viewer's session: in this process at once, in others within moments, or
+// within a second if they are disconnected. If Redis is unavailable or rejects writes,
+// sessions are read from their rows. The outbox marks the end in Redis before Redis is
+// read again, even if this process crashes first.
 func (s *Service) Logout(ctx context.Context, v Viewer) error {
 	ctx, span := observe.Span(ctx, "account.Logout")
 	defer span.End()
 	return s.sessions.end(ctx, v.session)
 }
 
-// DropSessions drops the sessions that this process holds. It is for a Redis that was
-// found to refuse writes: what was read of it lately may have ended.
+// DropSessions drops all sessions from this process's memory. Call it if Redis is found to
+// reject writes: sessions that were read recently may have ended.
 func (s *Service) DropSessions() { s.sessions.memory.DropAll() }
 
-// sessionOf is the id of the session that a token belongs to: its SHA-256. The
-// token itself is stored nowhere, so a copy of the database or of Redis lets
-// nobody in.
+// sessionOf returns the session id of a token, which is its SHA-256. The token is not
+// stored, so a copy of the database or of Redis permits no login.
 func sessionOf(token string) (id string, ok bool) {
-	if len(token) != tokenLen { // the decoder would overlook line ends
+	if len(token) != tokenLen { // the decoder would ignore line ends
 		return "", false
 	}
 	var text [tokenLen]byte
@@ -206,20 +205,19 @@ func newToken() string {
 	return base64.RawURLEncoding.EncodeToString(b[:])
 }
 
-// sessions keeps who is signed in: a row for each session, written when it
-// begins and then hourly at most, and a hash in Redis for every request.
+// sessions stores the sessions: a row for each, written at its beginning and then at most
+// hourly, and a hash in Redis, which serves all requests.
 //
-// A session lives for 36 hours from its last use, and 90 days at most. Of one that Redis lost, the
-// row counts, which may be an hour behind: then it lives for at least 35. A user
-// has at most a hundred.
+// A session expires 36 hours after its last use, and 90 days after its beginning. If Redis
+// loses it, the row applies, which may be an hour old: then the session lives for at least
+// 35 hours. A user has at most 100 sessions.
 //
-// The end of a session is first noted in its row, together with a job of the
-// outbox, then in Redis, in place of the hash. So a Redis that was away, one that
-// lost what it was told of late, or an instance that died in between, learns of
-// it. A hash that came back all the same, with a snapshot older than that, is
-// found out when its row is next due: within an hour.
+// The end of a session is stored in its row, together with an outbox job, and then in Redis
+// in place of the hash. So it survives an outage of Redis, a loss of recent writes in Redis
+// and a crash of the process. A hash that a snapshot of Redis restores is detected at the
+// next refresh of the row, within an hour.
 //
-// Processes keep sessions that are used in their own memory for some seconds.
+// Processes cache used sessions in memory for some seconds.
 type sessions struct {
 	db      *ent.Client
 	rdb     redis.Cmdable
@@ -229,8 +227,8 @@ type sessions struct {
 	keys    keys
 	ended   func(ctx context.Context, ids ...string) error
 	now     func() time.Time
-	rows    *semaphore.Weighted // readers of rows
-	waiting atomic.Int64        // for rows
+	rows    *semaphore.Weighted // limits readers of rows
+	waiting atomic.Int64        // readers in the queue for rows
 
 	fill, use, mark *redis.Script
 
@@ -238,7 +236,7 @@ type sessions struct {
 	failures *observe.FailureLog
 }
 
-// sessionConfig is the Config of a Service, with the parts that its sessions share.
+// sessionConfig is the Config of a Service with the parts that sessions share.
 type sessionConfig struct {
 	Config
 	keys     keys
@@ -252,7 +250,7 @@ func newSessions(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg session
 		rows: semaphore.NewWeighted(int64(orDefault(cfg.SessionRowsAtOnce, 8))),
 		fill: redis.NewScript(sessionFillLua), use: redis.NewScript(sessionUseLua), mark: redis.NewScript(sessionEndLua),
 		reads: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_session_reads_total", Help: "Looks for the session of a token, by what answered: redis, row, or nothing (none, failed).",
+			Name: "tandian_session_reads_total", Help: "Session reads, by source: redis, row, none (no such session) or failed.",
 		}, []string{"source"}),
 	}
 	cfg.Registerer.MustRegister(s.reads)
@@ -262,10 +260,9 @@ func newSessions(db *ent.Client, hub *cache.Client, box *outbox.Box, cfg session
 	return s
 }
 
-// newMemory says how sessions are kept in the process's own memory. Each request
-// of somebody who is logged in asks for one; that a session ended elsewhere is
-// heard within moments, and within a second if the processes are cut off from each
-// other.
+// newMemory opens the in-process cache of sessions, which serves every authenticated
+// request. An end in another process arrives within moments, or within a second if the
+// processes are disconnected.
 func newMemory(hub *cache.Client) *cache.Memory[string, int64] {
 	same := func(id string) string { return id }
 	return cache.NewMemory[string, int64](hub, cache.Policy{
@@ -274,13 +271,13 @@ func newMemory(hub *cache.Client) *cache.Memory[string, int64] {
 	}, same, func(text string) (string, error) { return text, nil })
 }
 
-// live is a session that is not over.
+// live is a session that has not ended.
 type live struct {
 	user int64
-	end  time.Time // at the latest
+	end  time.Time // latest possible end
 }
 
-// find returns the user of a session, or [fault.ErrNotFound].
+// find returns the user of a session, or [apierror.ErrNotFound].
 func (s *sessions) find(ctx context.Context, id string) (user int64, err error) {
 	return s.memory.Get(ctx, id, func(ctx context.Context) (cache.Loaded[int64], error) {
 		found, inRedis, err := s.load(ctx, id)
@@ -288,7 +285,7 @@ func (s *sessions) find(ctx context.Context, id string) (user int64, err error) 
 	})
 }
 
-// load asks Redis, or the row of the session.
+// load reads a session from Redis, or from its row.
 func (s *sessions) load(ctx context.Context, id string) (found live, inRedis bool, err error) {
 	state, found, err := s.readRedis(ctx, id)
 	unavailable := err != nil
@@ -317,11 +314,11 @@ func (s *sessions) load(ctx context.Context, id string) (found live, inRedis boo
 	return live{}, false, fmt.Errorf("read session: %w", err)
 }
 
-// What session_use.lua says of a session.
+// Results of session_use.lua.
 const (
 	isOver   = -1
 	isLive   = 1
-	rowIsDue = 2 // it is live, and the caller must write the row
+	rowIsDue = 2 // live, and the caller must write the row
 )
 
 // readRedis reads a session from Redis, and extends it there if that is due.
@@ -329,7 +326,7 @@ func (s *sessions) readRedis(ctx context.Context, id string) (state int64, found
 	answer, err := runScript(ctx, s.rdb, s.use, []string{s.keys.session(id)},
 		s.now().UnixMilli(), sessionLife.Milliseconds(), touchEvery.Milliseconds(), rowEvery.Milliseconds()).Slice()
 	if err != nil {
-		return 0, live{}, fmt.Errorf("ask Redis for a session: %w", err)
+		return 0, live{}, fmt.Errorf("read session from Redis: %w", err)
 	}
 	state, _ = answer[0].(int64)
 	if state < isLive {
@@ -343,7 +340,7 @@ func (s *sessions) readRedis(ctx context.Context, id string) (state int64, found
 	return state, live{user: number(1), end: time.UnixMilli(number(2))}, nil
 }
 
-// expiry returns when a session that is used now ends unless it is used again.
+// expiry returns the expiry of a session that is used now.
 func expiry(now, end time.Time) time.Time {
 	if until := now.Add(sessionLife); until.Before(end) {
 		return until
@@ -351,8 +348,8 @@ func expiry(now, end time.Time) time.Time {
 	return end
 }
 
-// refreshRow has the row of a session follow its use. It returns [fault.ErrNotFound] if the
-// session is over.
+// refreshRow writes the use of a session to its row. It returns [apierror.ErrNotFound] if
+// the session has ended.
 func (s *sessions) refreshRow(ctx context.Context, id string, used live) error {
 	now := s.now()
 	exists, err := s.updateRow(ctx, id, now, expiry(now, used.end))
@@ -360,7 +357,7 @@ func (s *sessions) refreshRow(ctx context.Context, id string, used live) error {
 		s.failures.Record(ctx, "refresh_row", err)
 		return nil
 	}
-	if !exists { // it ended while Redis was not told, or had lost that
+	if !exists { // it ended, but Redis has no end mark
 		if err := s.propagateEnd(ctx, id); err != nil {
 			s.failures.Record(ctx, "refresh", err)
 		}
@@ -369,8 +366,8 @@ func (s *sessions) refreshRow(ctx context.Context, id string, used live) error {
 	return nil
 }
 
-// updateRow moves the end of a session's row, and reports whether there is one that is not
-// over.
+// updateRow sets the use and expiry of a session's row. It reports whether there is a live
+// row.
 func (s *sessions) updateRow(ctx context.Context, id string, now, until time.Time) (exists bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
@@ -382,9 +379,7 @@ func (s *sessions) updateRow(ctx context.Context, id string, now, until time.Tim
 	return n > 0, nil
 }
 
-// fromRow reads a session that Redis does not have from its row, and puts it
-// there if it is told so. Not many read rows at once: a Redis that comes back
-// empty would otherwise send every request to the database.
+// fromRow reads a session from its row, and stores it in Redis if fill is set.
 func (s *sessions) fromRow(ctx context.Context, id string, fill bool) (live, error) {
 	ctx, cancel := context.WithTimeout(ctx, rowTimeout)
 	defer cancel()
@@ -399,19 +394,20 @@ func (s *sessions) fromRow(ctx context.Context, id string, fill bool) (live, err
 	return found, nil
 }
 
-// row returns the user, the end and the last use of a session from its row, and refreshes
-// the row if it is due. A semaphore bounds concurrent calls; calls beyond [rowQueue] fail.
-// The statement is prepared: when Redis lost the sessions, every request runs it.
+// row returns the user, end and last use of a session from its row, and refreshes the row
+// if that is due. A semaphore bounds concurrent reads, so that an empty Redis does not send
+// every request to the database; calls beyond [rowQueue] fail. The statement is prepared,
+// because all requests run it after a loss of Redis.
 func (s *sessions) row(ctx context.Context, id string, now time.Time) (found live, used time.Time, err error) {
 	if !s.rows.TryAcquire(1) {
 		if s.waiting.Add(1) > rowQueue {
 			s.waiting.Add(-1)
-			return found, used, errors.New("too many sessions are being read from their rows")
+			return found, used, errors.New("too many concurrent reads of session rows")
 		}
 		err := s.rows.Acquire(ctx, 1)
 		s.waiting.Add(-1)
 		if err != nil {
-			return found, used, fmt.Errorf("wait to read a session from its row: %w", err)
+			return found, used, fmt.Errorf("wait to read session row: %w", err)
 		}
 	}
 	defer s.rows.Release(1)
@@ -426,7 +422,7 @@ func (s *sessions) row(ctx context.Context, id string, now time.Time) (found liv
 	if found.user == 0 {
 		return found, used, apierror.ErrNotFound
 	}
-	found.end = found.end.Add(sessionMax) // the row has its beginning
+	found.end = found.end.Add(sessionMax) // the row has the beginning
 	if used = lastUse(last, ends); now.Sub(used) >= rowEvery {
 		exists, err := s.updateRow(ctx, id, now, expiry(now, found.end))
 		if err != nil {
@@ -440,7 +436,7 @@ func (s *sessions) row(ctx context.Context, id string, now time.Time) (found liv
 	return found, used, nil
 }
 
-// put fills a session into Redis. If that fails, the row answers the next time. used is
+// put stores a session in Redis. After an error, the next request reads the row. used is
 // the last use in the row.
 func (s *sessions) put(ctx context.Context, id string, of live, until, used time.Time) {
 	_, err := s.runScript(ctx, s.fill, id, of.user, until.UnixMilli(), used.Add(sessionLife).UnixMilli(), of.end.UnixMilli(), until.Sub(s.now()).Milliseconds())
@@ -449,28 +445,27 @@ func (s *sessions) put(ctx context.Context, id string, of live, until, used time
 	}
 }
 
-// errPasswordChanged says that a password is not any more what it was a moment
-// before.
-var errPasswordChanged = errors.New("the password has been changed meanwhile")
+// errPasswordChanged reports that the password changed after its verification.
+var errPasswordChanged = errors.New("password changed meanwhile")
 
-// A loginSpec is a login that was accepted.
+// A loginSpec describes an accepted login.
 type loginSpec struct {
 	user         int64
-	passwordHash *string // that was verified; nil after a code
-	device       device  // that is known; zero if none
+	passwordHash *string // the verified hash; nil after a code
+	device       device  // zero if unknown
 	from         Origin
 }
 
-// startedSession is a session that has begun.
+// A startedSession is a new session.
 type startedSession struct {
 	token, id string
 	row       *ent.User
-	device    device // zero if the client cannot keep a token
+	device    device // zero if the client cannot store a token
 }
 
-// begin starts a session, with the user as of now. A password hash must still be the
-// user's: a change of the password ends all sessions that an old one began, also those
-// that are about to begin.
+// begin starts a session and reads the current user. A verified password hash must still
+// be the user's: a password change also ends sessions that are about to begin with the old
+// password.
 func (s *sessions) begin(ctx context.Context, b loginSpec) (is startedSession, err error) {
 	is.token = newToken()
 	is.id, _ = sessionOf(is.token)
@@ -508,7 +503,7 @@ func (s *sessions) begin(ctx context.Context, b loginSpec) (is startedSession, e
 	return is, nil
 }
 
-// endOldest ends a user's sessions beyond the number that one may have.
+// endOldest ends a user's sessions beyond [sessionsPerUser].
 func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]string, []outbox.JobRef, error) {
 	ids, err := tx.Session.Query().Where(entsession.UserID(user), entsession.EndedAtIsNil()).
 		Order(entsession.ByExpiresAt(sql.OrderDesc()), entsession.ByID()).Offset(sessionsPerUser).Limit(endBatch).IDs(ctx)
@@ -519,8 +514,8 @@ func (s *sessions) endOldest(ctx context.Context, tx *ent.Tx, user int64) ([]str
 	return ids, job, err
 }
 
-// lockUser reads a user's row, and keeps others from changing it, or from
-// beginning a session of that user, until the transaction ends.
+// lockUser reads and locks a user's row. Until the transaction ends, no other transaction
+// can change it or begin a session of the user.
 func lockUser(ctx context.Context, tx *ent.Tx, user int64) (*ent.User, error) {
 	q := tx.User.Query().Where(entuser.ID(user))
 	q.Modify(sqldb.ForUpdate)
@@ -531,9 +526,8 @@ func lockUser(ctx context.Context, tx *ent.Tx, user int64) (*ent.User, error) {
 	return row, nil
 }
 
-// inTx runs work in a transaction that ends with its own deadline and not with
-// the request's: a commit that a client did not wait for is still followed by
-// what must follow.
+// inTx runs work in a transaction with its own deadline, independent of the request: after
+// a commit, the invalidation must follow.
 func (s *sessions) inTx(ctx context.Context, work func(context.Context, *ent.Tx) error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -545,9 +539,8 @@ func (s *sessions) runScript(ctx context.Context, script *redis.Script, id strin
 	return runScript(ctx, s.rdb, script, []string{s.keys.session(id)}, args...).Int()
 }
 
-// CreateSessions begins a session for each of the users and returns the tokens, in their
-// order. It writes rows alone, in bulk: each goes to Redis when it is first
-// used. It is for seeds, not for people.
+// CreateSessions creates a session for each user and returns the tokens, in order. It
+// writes only rows, in bulk; Redis gets a session at its first use. It is for seeds.
 func (s *Service) CreateSessions(ctx context.Context, users []int64) ([]string, error) {
 	tokens := make([]string, 0, len(users))
 	for batch := range slices.Chunk(users, bulk) {

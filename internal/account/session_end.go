@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// end ends a session: first in its row, which decides, then in Redis. A client
-// that hangs up does not stop it.
+// end ends a session: first in its row, which decides, then in Redis. The end of the
+// request does not stop it.
 func (s *sessions) end(ctx context.Context, id string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer cancel()
@@ -21,14 +21,13 @@ func (s *sessions) end(ctx context.Context, id string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("end a session: %w", err)
+		return fmt.Errorf("end session: %w", err)
 	}
-	s.afterCommit(ctx, job, id) // also if its row had ended: this process may not have heard yet
+	s.afterCommit(ctx, job, id) // even if the row had ended: this process may not know yet
 	return nil
 }
 
-// endAll notes that the sessions of these rows end with the transaction, as far
-// as they run, and leaves them to the outbox.
+// endAll ends the live sessions among these rows with tx, and adds outbox jobs for them.
 func (s *sessions) endAll(ctx context.Context, tx *ent.Tx, which ...predicate.Session) (ids []string, job []outbox.JobRef, err error) {
 	ids, err = tx.Session.Query().Where(append(which, entsession.EndedAtIsNil())...).IDs(ctx)
 	if err != nil || len(ids) == 0 {
@@ -45,18 +44,17 @@ func (s *sessions) endThese(ctx context.Context, tx *ent.Tx, ids []string) ([]ou
 	return outbox.AddBatch(ctx, s.outbox, tx, sessionsEnded, ids...)
 }
 
-// afterCommit tells of sessions that ended with a commit. What fails, or takes too
-// long, is left to the outbox.
+// afterCommit propagates the end of sessions after the commit. If that fails or takes too
+// long, the outbox repeats it.
 func (s *sessions) afterCommit(ctx context.Context, job []outbox.JobRef, ids ...string) {
 	if len(ids) > 0 {
 		s.outbox.Finish(ctx, s.propagateEnd(ctx, ids...), job...)
 	}
 }
 
-// run purges until ctx ends.
-// purge deletes the rows of sessions that ended, and of those that nobody used for
-// 36 hours. A row may be behind by what lies between two refreshes; that of a
-// session that ended stays for a while, for a Redis that forgot its end.
+// purge deletes the rows of ended sessions after [endedRowLife], in case Redis loses the
+// end, and the rows of expired sessions. The latter may be out of date by the refresh
+// intervals.
 func (s *sessions) purge(ctx context.Context) error {
 	for {
 		over := entsession.Or(entsession.ExpiresAtLTE(s.now().Add(-rowEvery-touchEvery).UTC()), entsession.EndedAtLTE(s.now().Add(-endedRowLife).UTC()))
@@ -64,7 +62,7 @@ func (s *sessions) purge(ctx context.Context) error {
 		if err != nil || len(ids) == 0 {
 			return err
 		}
-		// Again: somebody may just have used one.
+		// The condition again: one may have been used meanwhile.
 		if _, err := s.db.Session.Delete().Where(entsession.IDIn(ids...), over).Exec(ctx); err != nil {
 			return fmt.Errorf("delete %d sessions: %w", len(ids), err)
 		}

@@ -15,8 +15,8 @@ var commonText string
 // commonPasswords returns the most common passwords in lower case, sorted by bytes.
 var commonPasswords = sync.OnceValue(func() []string { return strings.Fields(commonText) }) //nolint:gochecknoglobals // read once
 
-// weakness returns the reason why a password is easy to guess, as a sentence for its
-// owner, "" if none is known.
+// weakness returns the reason why a password is easy to guess, as a sentence for the user,
+// or "".
 func weakness(password string, own Phone) string {
 	lower := strings.ToLower(password)
 	_, listed := slices.BinarySearch(commonPasswords(), lower)
@@ -24,15 +24,15 @@ func weakness(password string, own Phone) string {
 	case listed:
 		return "This password is too common. Choose another one."
 	case isSequence(lower):
-		return "A password of repeated or consecutive characters is too easy to guess. Choose another one."
+		return "Repeated or consecutive characters are too easy to guess. Choose another password."
 	case spells(lower, own):
 		return "Your phone number is too easy to guess. Choose another password."
 	}
 	return ""
 }
 
-// isSequence reports whether each character is as far from the one before: aaaaaaaa,
-// 12345678, 87654321, abcdefgh. After 9 comes 0.
+// isSequence reports whether all steps between characters are equal: aaaaaaaa, 12345678,
+// 87654321, abcdefgh. 0 follows 9.
 func isSequence(s string) bool {
 	letters := []rune(s)
 	for _, step := range []rune{0, 1, -1} {
@@ -50,8 +50,8 @@ func isSequence(s string) bool {
 	return false
 }
 
-// spells reports whether a password is a phone number in any usual spelling: with or
-// without country code, trunk prefix and separators.
+// spells reports whether a password is a phone number in a usual spelling: with or without
+// country code, trunk prefix and separators.
 func spells(password string, p Phone) bool {
 	digits, ok := e164.Digits(strings.TrimPrefix(password, "+"))
 	if !ok || p == "" {

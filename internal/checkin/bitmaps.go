@@ -18,13 +18,13 @@ var (
 	fillLua string
 )
 
-// A bitRef is a month of a user.
+// A bitRef identifies the bitmap of a user and month.
 type bitRef struct {
 	User  int64 `json:"user"`
 	Month month `json:"month"`
 }
 
-// bitmaps are the months in Redis.
+// bitmaps reads and writes the bitmaps in Redis.
 type bitmaps struct {
 	rdb           redis.Cmdable
 	keys          keys
@@ -40,26 +40,26 @@ func newBitmaps(rdb redis.Cmdable, prefix string, bitfield bool) bitmaps {
 	return b
 }
 
-// A bitmapRead reads one bitmap in a pipeline. After that its result says what was found, 0 for
-// a bitmap that is not there.
+// A bitmapRead adds the read of one bitmap to a pipeline. After the execution, result
+// returns its bits, 0 for a missing bitmap.
 type bitmapRead func(ctx context.Context, pipe redis.Pipeliner, key string) (result func() (days, error))
 
-// byBitfield has Redis make a number of the first 32 bits.
+// byBitfield reads the first 32 bits with BITFIELD_RO.
 func byBitfield(ctx context.Context, pipe redis.Pipeliner, key string) func() (days, error) {
 	cmd := pipe.BitFieldRO(ctx, key, "u32", 0)
 	return func() (days, error) {
 		found, err := cmd.Result()
 		if err == nil && len(found) != 1 {
-			err = fmt.Errorf("%d numbers for one", len(found))
+			err = fmt.Errorf("read bitmap: got %d numbers, want 1", len(found))
 		}
 		if err != nil {
 			return 0, err
 		}
-		return fromBits(uint32(found[0])), nil //nolint:gosec // u32 was asked for
+		return fromBits(uint32(found[0])), nil //nolint:gosec // u32 was requested
 	}
 }
 
-// byGet is for a Redis without BITFIELD. A bitmap ends with the last byte that has a bit.
+// byGet works without BITFIELD. The value ends at the last byte with a bit.
 func byGet(ctx context.Context, pipe redis.Pipeliner, key string) func() (days, error) {
 	cmd := pipe.Get(ctx, key)
 	return func() (days, error) {
@@ -78,11 +78,11 @@ func byGet(ctx context.Context, pipe redis.Pipeliner, key string) func() (days, 
 	}
 }
 
-// fromBits turns a bitmap around: in Redis bit 0 is the highest of the first byte.
+// fromBits reverses a bitmap: in Redis, bit 0 is the highest bit of the first byte.
 func fromBits(number uint32) days { return days(bits.Reverse32(number)) }
 
-// read reads bitmaps in one round trip, each with its mark or without. The error means
-// that Redis is away.
+// read reads bitmaps in one round trip, including the mark. An error means that Redis is
+// unavailable.
 func (b bitmaps) read(ctx context.Context, refs []bitRef) (map[bitRef]days, error) {
 	found := make(map[bitRef]days, len(refs))
 	if len(refs) == 0 {
@@ -104,7 +104,7 @@ func (b bitmaps) read(ctx context.Context, refs []bitRef) (map[bitRef]days, erro
 	return found, nil
 }
 
-// addsAtOnce is how many scripts run at once. The client sends them in few round trips.
+// addsAtOnce bounds the concurrent scripts. The client batches them into few round trips.
 const addsAtOnce = 64
 
 // add adds days to bitmaps.
@@ -116,7 +116,7 @@ func (b bitmaps) add(ctx context.Context, drafts ...Draft) error {
 			name := b.keys.month(d.User, monthOf(d.Day))
 			err := b.checkIn.Run(ctx, b.rdb, []string{name}, d.Day.Day, life.Milliseconds()).Err()
 			if err = b.orDrop(ctx, err, name); err != nil {
-				return fmt.Errorf("add %v to the bitmap of user %d: %w", d.Day, d.User, err)
+				return fmt.Errorf("add %v to bitmap of user %d: %w", d.Day, d.User, err)
 			}
 			return nil
 		})
@@ -124,7 +124,7 @@ func (b bitmaps) add(ctx context.Context, drafts ...Draft) error {
 	return g.Wait()
 }
 
-// complete fills bitmaps of a user by what their rows had, and marks them as whole.
+// complete adds the days of rows to bitmaps of a user and marks the bitmaps as whole.
 func (b bitmaps) complete(ctx context.Context, user int64, rows map[month]days) error {
 	if len(rows) == 0 {
 		return nil
@@ -142,8 +142,8 @@ func (b bitmaps) complete(ctx context.Context, user int64, rows map[month]days) 
 	return nil
 }
 
-// orDrop removes bitmaps that a full Redis could not change: it takes deletions,
-// and the rows answer for what is missing.
+// orDrop removes bitmaps that a full Redis could not change. Redis still accepts
+// deletions, and readers use the rows for missing bitmaps.
 func (b bitmaps) orDrop(ctx context.Context, err error, names ...string) error {
 	if !redis.HasErrorPrefix(err, "OOM") {
 		return err
@@ -156,7 +156,7 @@ func (b bitmaps) drop(ctx context.Context, p bitRef) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	if err := b.rdb.Unlink(ctx, b.keys.month(p.User, p.Month)).Err(); err != nil {
-		return fmt.Errorf("drop the bitmap of user %d and %v: %w", p.User, p.Month, err)
+		return fmt.Errorf("drop bitmap of user %d and %v: %w", p.User, p.Month, err)
 	}
 	return nil
 }

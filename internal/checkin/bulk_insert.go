@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	bulkBatch   = 500         // months, or users, of one statement
+	bulkBatch   = 500         // months or users per statement
 	bulkTimeout = time.Minute // of one call
 )
 
-// Draft is a check-in that is to be stored.
+// A Draft is a check-in to store.
 type Draft struct {
 	User int64
 	Day  civil.Date
 }
 
-// BulkInsert stores check-ins with their points, and returns how many were added: a day that is
-// there stays, and earns nothing. It is one transaction, with two statements for 500
-// months, and it locks the users until its end. So a call of some thousand drafts is a
-// good size, and to repeat one that failed does no harm.
+// BulkInsert stores check-ins with their points and returns the number of new ones. An
+// existing day stays and earns nothing, so a call can be repeated. It is one transaction,
+// with two statements per 500 months, and locks the users until its end. Some thousand
+// drafts per call are a good size.
 func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bulkTimeout)
 	defer cancel()
@@ -54,7 +54,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 			}
 			for _, d := range stored {
 				more[d.User] += d.Points
-				if d.Month >= s.oldest() { // what is older is never read from Redis
+				if d.Month >= s.oldest() { // older months are never read from Redis
 					changed = append(changed, d.bitRef)
 				}
 			}
@@ -66,7 +66,7 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 		return err
 	})
 	if err != nil {
-		return 0, fmt.Errorf("plant %d check-ins: %w", len(drafts), err)
+		return 0, fmt.Errorf("insert %d check-ins: %w", len(drafts), err)
 	}
 	ctx, end := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 	defer end()
@@ -82,24 +82,24 @@ func (s *Service) BulkInsert(ctx context.Context, drafts []Draft) (added int, er
 	return added, nil
 }
 
-// oldest is the first of the months that Redis keeps.
+// oldest returns the first month that is stored in Redis.
 func (s *Service) oldest() month { return monthOf(s.today()).before(recent - 1) }
 
-// A draftedMonth is a month of a user with its drafts, as sql/plant takes it.
+// A draftedMonth is a month of a user with its drafts, a parameter of sql/plant.
 type draftedMonth struct {
 	bitRef
 	Days   days `json:"days"`
 	Points int  `json:"points"`
 }
 
-// draftedMonths puts drafts together by month, in the order of users: in one order, lest
-// two calls wait for each other.
+// draftedMonths groups drafts by month, in the order of users. The fixed order prevents
+// deadlocks between calls.
 func draftedMonths(drafts []Draft) ([]draftedMonth, error) {
 	of := make(map[bitRef]days)
 	for _, d := range drafts {
 		p := bitRef{d.User, monthOf(d.Day)}
 		if d.Day.Day < 1 || d.Day.Day > p.Month.last() {
-			return nil, fmt.Errorf("plant check-ins: user %d has one on %v, which is no day", d.User, d.Day)
+			return nil, fmt.Errorf("invalid check-in of user %d: %v is not a day", d.User, d.Day)
 		}
 		of[p] |= dayBit(d.Day.Day)
 	}
@@ -113,9 +113,9 @@ func draftedMonths(drafts []Draft) ([]draftedMonth, error) {
 	return all, nil
 }
 
-// insert stores days of months that the lookup did not find, and returns the stored months.
-// If another transaction has stored one of the days since, insert reads those months again.
-// By then it holds their locks.
+// insert stores days of months that the lookup did not find, and returns the stored
+// months. If another transaction has stored one of the days since, insert reads those
+// months again. By then it holds their locks.
 func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) (stored []draftedMonth, err error) {
 	for len(fresh) > 0 {
 		done, err := s.upsert(ctx, tx, fresh)
@@ -137,8 +137,8 @@ func (s *Service) insert(ctx context.Context, tx *ent.Tx, fresh []draftedMonth) 
 	return stored, nil
 }
 
-// unknown returns the days of months that the rows do not have yet, with their points, and
-// the days that the rows have.
+// unknown returns the days that the rows do not have, with their points, and the days of
+// the rows.
 func (s *Service) unknown(ctx context.Context, db sqldb.Querier, all []draftedMonth) (fresh []draftedMonth, rows map[bitRef]days, err error) {
 	refs := make([]bitRef, len(all))
 	for i, d := range all {
@@ -156,8 +156,8 @@ func (s *Service) unknown(ctx context.Context, db sqldb.Querier, all []draftedMo
 	return fresh, rows, nil
 }
 
-// upsert stores months by one statement, and says which: not those that have one of the
-// days by now.
+// upsert stores months with one statement and returns the stored ones. It skips a month
+// whose row already has one of the days.
 func (s *Service) upsert(ctx context.Context, tx *ent.Tx, all []draftedMonth) (done map[bitRef]bool, err error) {
 	done = make(map[bitRef]bool, len(all))
 	return done, sqldb.Each(sqldb.Prepared(ctx), tx, s.sql.upsert, []any{sqldb.JSON(all)}, func(rows *sql.Rows) error {
@@ -178,7 +178,7 @@ func (s *Service) earn(ctx context.Context, tx *ent.Tx, more map[int64]int) ([]o
 		}
 		added, err := s.users.AddPoints(ctx, tx, part)
 		if err != nil {
-			return nil, fmt.Errorf("add the points of %d users: %w", len(ids), err)
+			return nil, fmt.Errorf("add points of %d users: %w", len(ids), err)
 		}
 		jobs = append(jobs, added...)
 	}

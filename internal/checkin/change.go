@@ -13,23 +13,22 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// errBusy is returned when too many check-ins wait to be written.
-var errBusy = apierror.New(apierror.Unavailable, "Too many check-ins at the moment. Please try again.")
+// errBusy is returned when the queue of check-ins is full.
+var errBusy = apierror.New(apierror.Unavailable, "Too many check-ins at the moment. Try again.")
 
-// CheckIn checks a user in for today, and returns this month and what it earned: [Points],
-// or 0 if the user had checked in today. To repeat it does no harm: an existing check-in is
-// found without a lock, and nothing is written. Of two concurrent check-ins of a user one
-// earns. The answer has today's check-in even if Redis failed.
+// CheckIn checks a user in for today. It returns this month, with today's check-in even if
+// Redis failed, and the points earned: [Points], or 0 for a repeated check-in. A repetition
+// takes no lock and writes nothing. Of two concurrent check-ins of a user, one earns.
 //
-// An error means that the database failed, perhaps only for the answer: then a second try
-// finds what the first one did, and earns nothing.
+// An error means that the database failed, perhaps after the commit. Then a second call
+// finds the check-in and earns nothing.
 func (s *Service) CheckIn(ctx context.Context, user int64) (m *Month, earned int, err error) {
 	ctx, span := observe.Span(ctx, "checkin.CheckIn")
 	defer span.End()
-	today := s.today() // once: midnight may come between two of the steps
+	today := s.today() // once: midnight may pass between two steps
 	done, err := s.change(ctx, Draft{user, today})
 	if err != nil {
-		return nil, 0, fmt.Errorf("check user %d in on %v: %w", user, today, err)
+		return nil, 0, fmt.Errorf("check in user %d on %v: %w", user, today, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -42,21 +41,21 @@ func (s *Service) CheckIn(ctx context.Context, user int64) (m *Month, earned int
 	return &Month{Month: this.String(), Days: done.days.list(), Streak: streak, Today: today}, done.earned, nil
 }
 
-// checkedIn is the result of one check-in.
+// checkedIn is the result of a check-in.
 type checkedIn struct {
 	earned int
-	days   days // of the month, as the row has them
+	days   days // days of the month, from the row
 }
 
-// change stores a check-in together with those of other callers.
+// change stores a check-in in a batch with those of other callers.
 func (s *Service) change(ctx context.Context, d Draft) (checkedIn, error) {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	return s.checkIns.Join(ctx, d)
 }
 
-// checkInAll stores the check-ins of one moment. It locks rows of months before users, each
-// in the order of user ids, as all transactions do that write months.
+// checkInAll stores a batch of check-ins. It locks rows of months before users, each in the
+// order of user ids, like all transactions that write months.
 func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, checkedIn]) (after func(), err error) {
 	drafts := make([]Draft, len(group))
 	for i, c := range group {
@@ -105,17 +104,18 @@ func (s *Service) checkInAll(ctx context.Context, group []*batch.Call[Draft, che
 			continue
 		}
 		c.Out.earned = Points
-		earned[p] &^= dayBit(d.Day.Day) // one call earns it
+		earned[p] &^= dayBit(d.Day.Day) // only one call earns
 		written = append(written, d)
 	}
 	return func() {
 		if len(written) > 0 {
-			// The write stands, so callers get no error. If Redis fails, the outbox repeats this.
+			// The write has succeeded, so callers get no error. If Redis fails, the outbox
+			// repeats the update.
 			s.outbox.Finish(ctx, s.bitmaps.add(ctx, written...), jobs...)
 			s.users.AfterCommit(ctx, slices.Sorted(maps.Keys(points)), users)
 		}
-		// The writer of a repeated check-in may not have updated Redis yet, and the caller is to
-		// see the day. A failure is the writer's, whose outbox job covers it.
+		// The writer of a repeated check-in may not have updated Redis yet, and the caller
+		// must see the day. The writer's outbox job covers a failure.
 		_ = s.bitmaps.add(ctx, repeated...)
 	}, nil
 }

@@ -1,14 +1,13 @@
-// Package checkin lets people check in, once a day.
+// Package checkin implements daily check-ins, which earn points.
 //
-// The rows of the table check_ins are the truth: one for each user and month, whose days
-// are bits. One statement sets the bit of today and earns the points, or finds it set and
-// earns nothing, whatever Redis says.
+// The table check_ins is the source of truth: a row for each user and month, with the days
+// as bits. One statement sets the bit of today and earns the points, or finds it set and
+// earns nothing, regardless of Redis.
 //
-// Redis has a bitmap for each user and month, of the last 13 months. It answers which
-// days a month has, and how many days in a row there are. Its bit 0 is the mark that it
-// has all that the row had; a bitmap without the mark counts as missing, and the next
-// reader rebuilds it from the row. Bits are only ever added, here and there, so whoever
-// is slow takes nothing back: all that is told may be told late, twice and in any order.
+// Redis has a bitmap for each user and month, of the last 13 months. It serves the days of
+// a month and the streak. Bit 0 marks a whole bitmap: it has all days of the row. A bitmap
+// without the mark counts as missing, and the next reader rebuilds it from the row. Bits
+// are only added, so updates may be late, repeated and in any order.
 package checkin
 
 import (
@@ -27,45 +26,45 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// Points is what each check-in earns.
+// Points is the number of points of a check-in.
 const Points = 5
 
 const (
-	// readTimeout bounds one answer, with its round trips and statements.
+	// readTimeout bounds one read, with its round trips and statements.
 	readTimeout = 2 * time.Second
-	// writeTimeout bounds one check-in, with what follows its commit.
+	// writeTimeout bounds one check-in and the work after its commit.
 	writeTimeout = 5 * time.Second
 )
 
-// A Month is on which days of a month somebody checked in.
+// A Month is the check-ins of a user in one month.
 type Month struct {
 	Month  string     // yyyy-mm
 	Days   []int      // ascending
-	Streak int        // days in a row up to today, or up to yesterday as long as today has none
-	Today  civil.Date // in the zone, whatever the month
+	Streak int        // consecutive days up to today, or up to yesterday if today has no check-in
+	Today  civil.Date // the current day in the zone, for any month
 }
 
-// Count is how many days have a check-in.
+// Count returns the number of days with a check-in.
 func (m *Month) Count() int { return len(m.Days) }
 
-// Users are those who check in, as this room needs them.
+// Users stores the points of users.
 type Users interface {
 	// AddPoints adds to the points of users, by id, and locks their rows until tx ends.
 	AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error)
-	// AfterCommit tells of it after the commit.
+	// AfterCommit invalidates the users after the commit.
 	AfterCommit(ctx context.Context, ids []int64, jobs []outbox.JobRef)
 }
 
-// Config is what a Service needs besides its stores.
+// Config holds the dependencies and settings of a Service.
 type Config struct {
-	Prefix   string           // of the keys in Redis
-	Zone     *time.Location   // whose days count; default UTC
+	Prefix   string           // prefix of the Redis keys
+	Zone     *time.Location   // time zone of the days; default UTC
 	Users    Users            // required
 	Now      func() time.Time // default time.Now
-	Bitfield bool             // Redis serves BITFIELD_RO, which the embedded one does not
+	Bitfield bool             // Redis supports BITFIELD_RO; the embedded one does not
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service implements check-ins. It is safe for concurrent use.
 type Service struct {
 	db      *ent.Client
 	outbox  *outbox.Box
@@ -73,20 +72,20 @@ type Service struct {
 	zone    *time.Location
 	now     func() time.Time
 	bitmaps bitmaps
-	pause   time.Duration // between the two looks of the scan at a bitmap
+	pause   time.Duration // between the two comparisons of a bitmap in the scan
 	sql     statements
 
 	checkIns *batch.Batcher[Draft, checkedIn]
 }
 
-// statements are the texts of sql/, in the dialect of the database.
+// statements holds the texts of sql/, in the dialect of the database.
 type statements struct{ months, upsert string }
 
 //go:embed sql/*.sql
 var files embed.FS
 
-// New builds the Service, of which a box has one. It starts nothing and closes nothing:
-// what it is given belongs to the caller.
+// New returns a Service, one for each outbox. It starts nothing, and the caller closes the
+// dependencies.
 func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Service {
 	s := &Service{
 		db: client, outbox: box, users: cfg.Users, zone: cmp.Or(cfg.Zone, time.UTC), now: cfg.Now,
@@ -103,5 +102,5 @@ func New(client *ent.Client, rdb redis.Cmdable, box *outbox.Box, cfg Config) *Se
 	return s
 }
 
-// today is the day that it is in the zone.
+// today returns the current day in the zone.
 func (s *Service) today() civil.Date { return civil.DateOf(s.now().In(s.zone)) }

@@ -9,22 +9,22 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/civil"
 )
 
-// days are days of a month: bit d is set for day d, 1 to 31, as in the rows. In Redis
-// there is the mark besides.
+// days is a set of days of a month: bit d is set for day d, 1 to 31, as in the rows. In
+// Redis, bit 0 is the mark.
 type days uint32
 
-// whole is the mark of a bitmap that has all that its row had.
+// whole marks a bitmap that has all days of its row.
 const whole days = 1
 
-// dayBit is a single day.
+// dayBit returns the set of one day.
 func dayBit(day int) days { return 1 << day }
 
 func (d days) has(day int) bool { return d&dayBit(day) != 0 }
 
-// count is how many days they are.
+// count returns the number of days.
 func (d days) count() int { return bits.OnesCount32(uint32(d &^ whole)) }
 
-// list is the days, ascending; never nil, for the graph shows it as a list.
+// list returns the days, ascending. It is never nil, because GraphQL needs a list.
 func (d days) list() []int {
 	list := make([]int, 0, d.count())
 	for day := 1; day <= 31; day++ {
@@ -35,7 +35,7 @@ func (d days) list() []int {
 	return list
 }
 
-// run is how many days in a row there are up to a last one, within the month.
+// run returns the number of consecutive days up to last, within the month.
 func (d days) run(last int) int {
 	n := 0
 	for n < last && d.has(last-n) {
@@ -44,27 +44,27 @@ func (d days) run(last int) int {
 	return n
 }
 
-// A month is yyyymm as a number, as rows and keys have it. Months compare in their order.
+// A month is a number yyyymm, as in rows and keys. Months compare in order.
 type month int
 
 func monthOf(day civil.Date) month { return month(100*day.Year + int(day.Month)) }
 
-// parseMonth reads yyyy-mm of years 1 to 9999, and nothing else; anything else is a fault.
+// parseMonth parses yyyy-mm of years 1 to 9999. Its error is BAD_USER_INPUT.
 func parseMonth(text string) (month, error) {
 	first, err := civil.Parse(text + "-01")
 	if err != nil {
-		return 0, apierror.BadInput("%.20q is no month as yyyy-mm.", text)
+		return 0, apierror.BadInput("Invalid month %.20q. Use the format yyyy-mm.", text)
 	}
 	return monthOf(first), nil
 }
 
-// before is the month that is n months earlier, in another year too.
+// before returns the month n months earlier.
 func (m month) before(n int) month {
 	all := int(m)/100*12 + int(m)%100 - 1 - n
 	return month(all/12*100 + all%12 + 1)
 }
 
-// last is the last day of the month.
+// last returns the last day of the month.
 func (m month) last() int {
 	return time.Date(int(m)/100, time.Month(m%100)+1, 0, 0, 0, 0, 0, time.UTC).Day()
 }

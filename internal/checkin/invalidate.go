@@ -7,11 +7,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/outbox"
 )
 
-// topic of this room's jobs in the outbox. A job has the months that changed.
+// topic is the outbox topic of this package. A job contains the changed months.
 const topic = "check-ins"
 
-// changed tells Redis what a writer could not, or what it lost: it completes the bitmaps
-// of months by their rows. It may be repeated, late too, and in any order.
+// changed completes bitmaps from their rows, after a writer could not update Redis. It may
+// be repeated, late and in any order.
 func (s *Service) changed(ctx context.Context, refs ...bitRef) error {
 	rows, err := s.rowsOf(ctx, s.db, refs)
 	if err != nil {
@@ -28,5 +28,5 @@ func (s *Service) changed(ctx context.Context, refs ...bitRef) error {
 	for user, months := range byUser {
 		errs = append(errs, s.bitmaps.complete(ctx, user, months))
 	}
-	return outbox.Transient(errors.Join(errs...)) // Redis is away
+	return outbox.Transient(errors.Join(errs...)) // Redis is unavailable
 }

@@ -8,27 +8,27 @@ import (
 )
 
 const (
-	// life is how long a bitmap is kept after it was written last: longer than the 13
-	// months that are read from Redis.
+	// life is the lifetime of a bitmap after its last write: longer than the 13 months
+	// that are read from Redis.
 	life = 400 * 24 * time.Hour
-	// emptyLife is that of a bitmap without a day, which is there to spare the next
-	// reader a statement.
+	// emptyLife is the lifetime of a bitmap without a day. It saves the next reader a
+	// statement.
 	emptyLife = 24 * time.Hour
 )
 
-// keys names what this room keeps in the state Redis.
+// keys builds the keys in the state Redis.
 type keys struct{ prefix string }
 
-// month is the bitmap of a user's month: bit 0 is the mark that it is whole, bits 1 to 31
-// are days. All bitmaps of a user lie in one slot. A lost one is rebuilt from its row.
+// month is the bitmap of a user's month: bit 0 marks it as whole, bits 1 to 31 are days.
+// All bitmaps of a user share a slot. The row rebuilds a lost one.
 func (k keys) month(user int64, m month) string {
 	return fmt.Sprintf("%s%d}:%06d", k.all(), user, int(m))
 }
 
-// all begins every key of this room.
+// all is the prefix of all keys of this package.
 func (k keys) all() string { return k.prefix + ":checkin:{" }
 
-// parse is the opposite of month; false for any other key.
+// parse is the inverse of month. It reports false for any other key.
 func (k keys) parse(key string) (bitRef, bool) {
 	id, rest, _ := strings.Cut(strings.TrimPrefix(key, k.all()), "}:")
 	user, badUser := strconv.ParseInt(id, 10, 64)

@@ -9,17 +9,17 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// recent is how many months are kept in Redis, this one among them.
+// recent is the number of months that are stored in Redis, including the current one.
 const recent = 13
 
-// Month returns a user's check-ins of a month, as yyyy-mm; "" is this month. Anything
-// else is a fault, BAD_USER_INPUT. A month to come is empty.
+// Month returns a user's check-ins of a month, as yyyy-mm; "" is the current month. An
+// invalid month is BAD_USER_INPUT. A future month is empty.
 //
-// It is one round trip to Redis if the streak began this month or the last one, two if it
-// began within 13 months, and a statement besides if it is longer. What Redis lacks is one
-// more statement and round trip. When Redis is away it is one statement, so any other error
-// means that the database failed. A check-in that Redis could not be told of is missing for
-// as long as the outbox takes.
+// It costs one round trip to Redis if the streak began this month or last month, two if it
+// began within 13 months, and also a statement if it is longer. Months missing in Redis
+// cost one more statement and round trip. If Redis is unavailable, it costs one statement,
+// so any other error means that the database failed. A check-in that did not reach Redis is
+// missing until the outbox has run.
 func (s *Service) Month(ctx context.Context, user int64, text string) (*Month, error) {
 	ctx, span := observe.Span(ctx, "checkin.Month")
 	defer span.End()
@@ -46,18 +46,18 @@ func (s *Service) Month(ctx context.Context, user int64, text string) (*Month, e
 	return &Month{Month: requested.String(), Days: b.months[requested].list(), Streak: streak, Today: today}, nil
 }
 
-// A monthReader is what one answer has read of a user's months.
+// A monthReader holds the months of a user that one call has read.
 type monthReader struct {
 	s      *Service
 	user   int64
 	this   month // that of today
 	months map[month]days
-	from   month // it has this month, and all from here to there
-	all    bool  // it has all there are
+	from   month // all months from here up to the current one are read
+	all    bool  // all months are read
 }
 
-// streak counts the days in a row up to today, or up to yesterday as long as today is
-// open. It reads as far back as it must.
+// streak counts the consecutive days up to today, or up to yesterday if today has no
+// check-in. It reads as far back as necessary.
 func (b *monthReader) streak(ctx context.Context, today civil.Date) (int, error) {
 	m, day := b.this, today.Day
 	if !b.months[m].has(day) {
@@ -77,7 +77,7 @@ func (b *monthReader) streak(ctx context.Context, today civil.Date) (int, error)
 	}
 }
 
-// reach reads on until it has a month: first what else Redis keeps, then all that is older.
+// reach reads up to a month: first the other months in Redis, then all older rows.
 func (b *monthReader) reach(ctx context.Context, m month) error {
 	oldest := b.this.before(recent - 1)
 	if !b.all && m < b.from && m >= oldest {
@@ -96,16 +96,16 @@ func (b *monthReader) reach(ctx context.Context, m month) error {
 	return b.loadBefore(ctx, b.from)
 }
 
-// load reads months: the recent ones from Redis, in one round trip; what is missing
-// there, and older ones, by one statement. What was missing is filled in. If Redis is
-// away it reads all rows of the user, by one statement: there is one for a month.
+// load reads months: the recent ones from Redis, in one round trip; missing and older ones
+// with one statement. It stores the missing ones in Redis. If Redis is unavailable, it
+// reads all rows of the user with one statement: a row for each month.
 func (b *monthReader) load(ctx context.Context, months ...month) error {
 	slices.Sort(months)
 	var cached, rest []bitRef
 	for _, m := range slices.Compact(months) {
 		p := bitRef{b.user, m}
 		switch {
-		case m > b.this: // nobody has checked in there
+		case m > b.this: // a future month is empty
 		case m < b.this.before(recent-1):
 			rest = append(rest, p)
 		default:
@@ -133,11 +133,11 @@ func (b *monthReader) load(ctx context.Context, months ...month) error {
 			fill[p.Month] = d
 		}
 	}
-	_ = b.s.bitmaps.complete(ctx, b.user, fill) // Redis is away: the next reader tries it
+	_ = b.s.bitmaps.complete(ctx, b.user, fill) // if Redis is unavailable, the next reader retries
 	return nil
 }
 
-// loadBefore reads all months before one from the rows.
+// loadBefore reads all months before m from the rows.
 func (b *monthReader) loadBefore(ctx context.Context, m month) error {
 	rows, err := b.s.rowsBefore(ctx, b.user, m)
 	if err != nil {

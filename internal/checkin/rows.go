@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// rowsOf reads the days of months of users with one statement; 0 for a month without a row.
+// rowsOf reads the days of months with one statement; 0 for a month without a row.
 func (s *Service) rowsOf(ctx context.Context, db sqldb.Querier, refs []bitRef) (map[bitRef]days, error) {
 	found := make(map[bitRef]days, len(refs))
 	if len(refs) == 0 {
@@ -26,18 +26,18 @@ func (s *Service) rowsOf(ctx context.Context, db sqldb.Querier, refs []bitRef) (
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read %d months of check-ins: %w", len(refs), err)
+		return nil, fmt.Errorf("select %d months of check-ins: %w", len(refs), err)
 	}
 	return found, nil
 }
 
-// rowsBefore reads all months of a user before one, by one statement: a row for each
-// month with a check-in.
+// rowsBefore reads all months of a user before m with one statement: a row for each month
+// with a check-in.
 func (s *Service) rowsBefore(ctx context.Context, user int64, m month) (map[month]days, error) {
 	rows, err := s.db.CheckInMonth.Query().Where(checkinmonth.UserID(user), checkinmonth.MonthLT(int(m))).
 		Select(checkinmonth.FieldMonth, checkinmonth.FieldDays).All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read the check-ins of user %d before %v: %w", user, m, err)
+		return nil, fmt.Errorf("select check-ins of user %d before %v: %w", user, m, err)
 	}
 	found := make(map[month]days, len(rows))
 	for _, row := range rows {
@@ -46,5 +46,5 @@ func (s *Service) rowsBefore(ctx context.Context, user int64, m month) (map[mont
 	return found, nil
 }
 
-// daysOf is the column days as days; it has bits 1 to 31 alone.
+// daysOf converts the column days, which has only bits 1 to 31.
 func daysOf(column int64) days { return days(column) &^ whole } //nolint:gosec // see above

@@ -12,22 +12,22 @@ import (
 )
 
 const (
-	scanPage     = 100              // bitmaps that one round trip and one statement read
-	scanRate     = 500              // bitmaps a second
-	scanLimit    = 30 * time.Second // of reading a page
-	recheckAfter = time.Second      // after which a bitmap that was only behind is not any more
+	scanPage     = 100              // bitmaps per round trip and statement
+	scanRate     = 500              // bitmaps per second
+	scanLimit    = 30 * time.Second // timeout of the read of a page
+	recheckAfter = time.Second      // pause after which a lagging bitmap has caught up
 )
 
-// Scans are what this room compares: its bitmaps in Redis. The points are compared
-// together with those of orders, by the room of these.
+// Scans returns the scans of this package: of the bitmaps in Redis. The order package
+// compares points, together with those of orders.
 func (s *Service) Scans() []reconcile.Scan {
 	return []reconcile.Scan{
-		{Name: "check-ins", Description: "bitmaps in Redis of the days with a check-in, with the rows", Rate: scanRate, Redis: true, Run: s.scan},
+		{Name: "check-ins", Description: "check-in bitmaps in Redis with their rows", Rate: scanRate, Redis: true, Run: s.scan},
 	}
 }
 
-// scan walks over the bitmaps in Redis and compares those that are marked as whole with
-// the rows. One that is not there, or has no mark, is right.
+// scan compares the whole bitmaps in Redis with the rows. Missing and unmarked bitmaps are
+// correct.
 func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 	var page []bitRef
 	for k, err := range (redisdb.KeyScan{Prefix: s.bitmaps.keys.all()}).All(ctx, s.bitmaps.rdb) {
@@ -52,9 +52,8 @@ func (s *Service) scan(ctx context.Context, r *reconcile.Run) error {
 	return s.comparePage(ctx, r, page)
 }
 
-// comparePage finds the wrong ones of some bitmaps, and mends them. Between a commit and
-// what it tells Redis a bitmap is behind, and right: so one is wrong only if after a while
-// it is still the same, and wrong in the same way.
+// comparePage finds and repairs the wrong bitmaps of a page. A bitmap lags between a commit
+// and the update of Redis. So it is wrong only if it differs in the same way after a while.
 func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []bitRef) error {
 	if err := r.Compare(ctx, len(page)); err != nil {
 		return err
@@ -92,21 +91,21 @@ func (s *Service) comparePage(ctx context.Context, r *reconcile.Run, page []bitR
 	return nil
 }
 
-// A mismatch is how a bitmap differs from its row.
+// A mismatch is the difference between a bitmap and its row.
 type mismatch struct{ extra, missing days }
 
 func (f mismatch) String() string {
 	switch {
 	case f.missing == 0:
-		return fmt.Sprintf("the bitmap has days %v, and the row has not", f.extra.list())
+		return fmt.Sprintf("bitmap has extra days %v", f.extra.list())
 	case f.extra == 0:
-		return fmt.Sprintf("the bitmap lacks days %v", f.missing.list())
+		return fmt.Sprintf("bitmap lacks days %v", f.missing.list())
 	}
-	return fmt.Sprintf("the bitmap lacks days %v, and has days %v, which the row has not", f.missing.list(), f.extra.list())
+	return fmt.Sprintf("bitmap lacks days %v and has extra days %v", f.missing.list(), f.extra.list())
 }
 
-// mismatches compares bitmaps with the rows, and returns the wrong ones. The bitmaps are read
-// first: what is told meanwhile looks missing, and never extra.
+// mismatches compares bitmaps with their rows and returns the wrong ones. It reads the
+// bitmaps first: a concurrent check-in looks missing, never extra.
 func (s *Service) mismatches(ctx context.Context, page []bitRef) (map[bitRef]mismatch, error) {
 	ctx, cancel := context.WithTimeout(ctx, scanLimit)
 	defer cancel()
@@ -128,11 +127,11 @@ func (s *Service) mismatches(ctx context.Context, page []bitRef) (map[bitRef]mis
 	return wrong, nil
 }
 
-// repair drops a bitmap, and completes it from the row at once: a reader who read the row
-// before a check-in that the dropped bitmap had would mark it as whole without that.
+// repair drops a bitmap and completes it from the row at once. Otherwise a reader that saw
+// the row before a check-in would mark the new bitmap as whole without that day.
 func (s *Service) repair(ctx context.Context, r *reconcile.Run, p bitRef) error {
 	if err := errors.Join(s.bitmaps.drop(ctx, p), s.changed(ctx, p)); err != nil {
-		return fmt.Errorf("mend a wrong bitmap: %w", err)
+		return fmt.Errorf("repair bitmap: %w", err)
 	}
 	again, err := s.mismatches(ctx, []bitRef{p})
 	if err == nil && len(again) == 0 {

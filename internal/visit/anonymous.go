@@ -12,33 +12,33 @@ import (
 	"github.com/tandian-dev/tandian/ent"
 )
 
-// secretSetting is what strangers are digested with: the same for all processes, for
-// good, or who comes back would be another.
+// secretSetting names the secret for digests of anonymous visitors. All processes use it
+// permanently: with another secret, a returning visitor would count again.
 const secretSetting = "visit.secret"
 
-// maxAgent is how many bytes of a user agent are looked at.
+// maxAgent is the number of bytes of a user agent that are read.
 const maxAgent = 512
 
-// anonymous are those who have neither an account nor our cookie. It is safe for
-// concurrent use.
+// anonymous identifies clients without an account and a cookie. It is safe for concurrent
+// use.
 type anonymous struct {
-	secret atomic.Pointer[[]byte] // nil until it was read
-	max    int                    // that are remembered
+	secret atomic.Pointer[[]byte] // nil before LoadSecret
+	max    int                    // maximum size of known
 
 	mu    sync.Mutex
-	known map[fingerprint]Visitor // digested before
+	known map[fingerprint]Visitor // cached digests
 }
 
-// A fingerprint is what there is to know somebody by.
+// A fingerprint identifies an anonymous client.
 type fingerprint struct{ network, agent string }
 
 func newAnonymous(max int) *anonymous {
 	return &anonymous{max: max, known: map[fingerprint]Visitor{}}
 }
 
-// Stranger is somebody who has neither an account nor our cookie: known by a digest of the
-// client's network and user agent, so that no address reaches Redis. People behind one
-// address with the same program are one. Before [Service.LoadSecret] it is nobody.
+// Anonymous returns an anonymous visitor: a digest of the client's network and user agent, so
+// that no address reaches Redis. Clients with the same address and program count as one.
+// Before [Service.LoadSecret], and without a network, it returns the zero Visitor.
 func (s *Service) Stranger(network, agent string) Visitor {
 	secret := s.anonymous.secret.Load()
 	if secret == nil || network == "" {
@@ -58,7 +58,7 @@ func (s *anonymous) visitor(secret []byte, f fingerprint) Visitor {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.known) >= s.max {
-		clear(s.known) // each can be digested again
+		clear(s.known) // only a cache
 	}
 	s.known[f] = v
 	return v
@@ -70,12 +70,12 @@ func (f fingerprint) digest(secret []byte) string {
 	return "s:" + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
 }
 
-// LoadSecret reads what strangers are digested with, and makes it if this is the first
-// process of all. Who answers requests calls it before.
+// LoadSecret reads the secret for anonymous visitors, or creates it. A process that serves
+// requests calls it first.
 func (s *Service) LoadSecret(ctx context.Context) error {
 	secret, err := ent.Secret(ctx, s.db, secretSetting)
 	if err != nil {
-		return fmt.Errorf("learn the secret of visits: %w", err)
+		return fmt.Errorf("load visit secret: %w", err)
 	}
 	s.anonymous.secret.Store(&secret)
 	return nil

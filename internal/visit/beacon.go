@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// CookieName is the cookie by which somebody is known who is not signed in.
+	// CookieName is the cookie that identifies an anonymous visitor.
 	CookieName = "tandian_visitor"
 
 	cookieLife = 365 * 24 * time.Hour
@@ -24,17 +24,18 @@ const (
 	maxPath    = 500     // bytes
 )
 
-// A pageView is what a beacon tells.
+// A pageView is the body of a beacon.
 type pageView struct {
 	Path string  `json:"path"`
 	Shop *string `json:"shop"` // global id
 }
 
-// Beacon takes what our own app says of the pages that it shows, for POST /visit: JSON
-// {"path": "/…", "shop": the shop's global id or null}. The answer is 204 when it counted,
-// or was a bot's; 405, 413 for more than 1 KB, and 400 for what is not such a page. It sets
-// the cookie of who has none. It stands behind [door.Server.Guard]; proxies are the door's,
-// shopID reads a global id.
+// Beacon returns the handler of POST /visit, with which the web app reports its pages as
+// JSON: {"path": "/…", "shop": the shop's global id or null}. shopID parses a global id.
+//
+// The status is 204 for a counted page and for a bot, 405 for another method, 413 for a
+// body above 1 KB, and 400 for an invalid one. The response sets the cookie if there is
+// none. [door.Server.Guard] must wrap the handler, with the same proxies.
 func (s *Service) Beacon(proxies door.Proxies, shopID func(id string) (int64, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
@@ -51,8 +52,7 @@ func (s *Service) Beacon(proxies door.Proxies, shopID func(id string) (int64, er
 	})
 }
 
-// readBeacon reads a beacon, and returns the shop that it is about and the status to answer
-// with.
+// readBeacon reads a beacon and returns its shop and the status of the response.
 func readBeacon(w http.ResponseWriter, r *http.Request, shopID func(string) (int64, error)) (shop int64, status int) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBeacon))
 	if _, large := errors.AsType[*http.MaxBytesError](err); large {
@@ -71,8 +71,8 @@ func readBeacon(w http.ResponseWriter, r *http.Request, shopID func(string) (int
 	return shop, http.StatusNoContent
 }
 
-// identify is who sends a beacon. Who has no cookie gets one, also somebody who is signed
-// in: it says that this client sends beacons.
+// identify returns the sender of a beacon. A client without a cookie gets one, also if it
+// has logged in: the cookie marks clients that send beacons.
 func identify(w http.ResponseWriter, r *http.Request, secure bool) Visitor {
 	cookie, ok := CookieOf(r.Header)
 	if !ok {
@@ -92,8 +92,7 @@ func identify(w http.ResponseWriter, r *http.Request, secure bool) Visitor {
 
 var cookieValue = regexp.MustCompile(`^[A-Za-z0-9_-]{16,64}$`)
 
-// CookieOf is the visitor's cookie among the headers of a request, if it is like one of
-// ours.
+// CookieOf returns the visitor's cookie from the headers of a request, if it is valid.
 func CookieOf(headers http.Header) (value string, ok bool) {
 	for _, line := range headers["Cookie"] {
 		for line != "" {

@@ -2,9 +2,8 @@ package visit
 
 import "strings"
 
-// botWords are what bots call themselves: whole words of a user agent, or the ends of
-// words, as in Googlebot. Programs such as curl are clients of the API, and browsers
-// without a window are browsers.
+// botWords returns the names of bots in user agents: whole words, or the ends of words, as
+// in Googlebot. Programs such as curl are API clients, and headless browsers are browsers.
 func botWords() [11]string {
 	return [...]string{
 		"bot", "bots", "crawler", "spider", "slurp", "scraper", "archiver", "externalhit",
@@ -12,7 +11,7 @@ func botWords() [11]string {
 	}
 }
 
-// IsBot reports whether a user agent says that nobody looks at what it asks for.
+// IsBot reports whether a user agent identifies itself as a bot.
 func IsBot(agent string) bool {
 	for begin := 0; begin < len(agent); {
 		end := begin

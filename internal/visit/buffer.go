@@ -6,33 +6,34 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// A bucket is what visits are counted by: a shop, or the site, and a day.
+// A bucket is the key of a count: a shop, or the site, and a day.
 type bucket struct {
 	shop int64
 	day  int
 }
 
-// A dayCount is what came to a bucket.
+// A dayCount is the count of a bucket.
 type dayCount struct {
 	views    int64
 	visitors map[string]struct{}
 }
 
-// buffer is what was recorded and not flushed. It is safe for concurrent use.
+// A buffer holds the visits that were recorded and not flushed. It is safe for concurrent
+// use.
 type buffer struct {
-	max  int                // visitors and buckets
-	full prometheus.Counter // visits that there was no room for
+	max  int                // maximum of size
+	full prometheus.Counter // visits dropped because the buffer was full
 
 	mu      sync.Mutex
 	buckets map[bucket]*dayCount
-	size    int // visitors and buckets
+	size    int // number of visitors and buckets
 }
 
 func newBuffer(max int, full prometheus.Counter) *buffer {
 	return &buffer{max: max, full: full, buckets: map[bucket]*dayCount{}}
 }
 
-// add counts a view. Where there is no room for a visitor who is new, nothing is counted.
+// add counts a view. If the buffer is full, it drops views of new visitors.
 func (w *buffer) add(b bucket, visitor string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -43,7 +44,8 @@ func (w *buffer) add(b bucket, visitor string) {
 	}
 }
 
-// join adds a visitor to a bucket, and reports false if there is no room. The caller has mu.
+// join adds a visitor to a bucket. It reports false if the buffer is full. The caller holds
+// mu.
 func (w *buffer) join(b bucket, visitor string) bool {
 	t := w.buckets[b]
 	if t != nil {
@@ -64,7 +66,7 @@ func (w *buffer) join(b bucket, visitor string) bool {
 	return true
 }
 
-// take returns all that waits, and leaves nothing.
+// take returns all buckets and empties the buffer.
 func (w *buffer) take() map[bucket]*dayCount {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -73,7 +75,7 @@ func (w *buffer) take() map[bucket]*dayCount {
 	return all
 }
 
-// restore adds what was taken and could not be flushed, as far as there is room.
+// restore adds a count that was taken and not flushed, up to the size of the buffer.
 func (w *buffer) restore(b bucket, t *dayCount) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -81,7 +83,7 @@ func (w *buffer) restore(b bucket, t *dayCount) {
 	if now == nil {
 		now = &dayCount{visitors: map[string]struct{}{}}
 		w.buckets[b] = now
-		w.size++ // one too many is none: a bucket that was there before stays
+		w.size++ // it may exceed max by the buckets: their views are not dropped
 	}
 	now.views += t.views
 	for visitor := range t.visitors {

@@ -14,19 +14,19 @@ import (
 
 const (
 	bulkTimeout = 30 * time.Second // of one statement
-	bulkRows    = 100              // of a statement
+	bulkRows    = 100              // per statement
 )
 
-// A Day is how a shop was visited on a day, as a seed describes it.
+// A Day is the visits of a shop on one day, for seeds.
 type Day struct {
 	Shop     int64 // 0 is the site
 	Date     civil.Date
-	Visitors []string // their keys
+	Visitors []string // keys of visitors
 	Views    int64
 }
 
-// BulkInsert stores days that are not stored yet, and leaves the others as they are. It does
-// not look whether there are such shops.
+// BulkInsert stores days that are not stored yet. It does not change the others, and does
+// not check that the shops exist.
 func (s *Service) BulkInsert(ctx context.Context, days []Day) error {
 	for part := range slices.Chunk(days, bulkRows) {
 		if err := s.insertDays(ctx, part); err != nil {
@@ -49,7 +49,7 @@ func (s *Service) insertDays(ctx context.Context, days []Day) error {
 	}
 	err := s.db.VisitDay.CreateBulk(writes...).OnConflictColumns(visitday.FieldShopID, visitday.FieldDay).DoNothing().Exec(ctx)
 	if err != nil {
-		return fmt.Errorf("plant %d days of visits: %w", len(days), err)
+		return fmt.Errorf("insert %d days of visits: %w", len(days), err)
 	}
 	return nil
 }

@@ -5,11 +5,10 @@ import (
 	"time"
 )
 
-// recent remembers who was counted within the last 30 seconds, in two generations: what is
-// young becomes old after that time, and what is old is forgotten. It is safe for
-// concurrent use.
+// recent stores the visitors of the last 30 seconds, in two generations: the young one
+// replaces the old one after that time. It is safe for concurrent use.
 type recent struct {
-	max int // of a generation
+	max int // size of a generation
 
 	mu         sync.Mutex
 	young, old map[string]time.Time
@@ -18,8 +17,8 @@ type recent struct {
 
 func newRecent(max int) *recent { return &recent{max: max, young: map[string]time.Time{}} }
 
-// first reports whether a visitor is to be counted, and remembers it if so. Of more
-// visitors than can be remembered some are counted more often.
+// first reports whether a visitor must be counted, and stores it if so. Beyond the maximum
+// size, some visitors are counted more often.
 func (s *recent) first(visitor string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,14 +14,14 @@ const (
 	flushEvery    = time.Second
 	flushTimeout  = 2 * time.Second
 	shutdownGrace = 5 * time.Second // for the last flush
-	batchCommands = 498             // of a pipeline, with two more at its end
-	batchVisitors = 500             // of a PFADD
-	batchShops    = 500             // of a question for shops
+	batchCommands = 498             // per pipeline, plus two at its end
+	batchVisitors = 500             // per PFADD
+	batchShops    = 500             // per call of Shops.Known
 )
 
-// Run sends what this process recorded to Redis, once a second, until ctx ends; then once
-// more, and it returns nil. What could not be sent is sent with the next: views may count
-// twice then, if Redis had them and its answer was lost.
+// Run flushes this process's visits to Redis every second until ctx ends, then a last time,
+// and returns nil. It repeats a failed flush with the next one. Views may then count twice,
+// if Redis executed the commands and its reply was lost.
 func (s *Service) Run(ctx context.Context) error {
 	tick := time.NewTicker(flushEvery)
 	defer tick.Stop()
@@ -44,7 +44,7 @@ func (s *Service) note(ctx context.Context, doing string, err error) {
 	}
 }
 
-// Flush sends what was recorded until now to Redis. One at a time: [Service.Run] does.
+// Flush sends the recorded visits to Redis. [Service.Run] calls it. Calls must not overlap.
 func (s *Service) Flush(ctx context.Context) error {
 	taken := s.buffer.take()
 	if len(taken) == 0 {
@@ -68,8 +68,8 @@ func (s *Service) Flush(ctx context.Context) error {
 	return err
 }
 
-// dropUnknown leaves out shops that do not exist, so that strangers cannot make keys. Those
-// that it cannot tell of wait for the next flush; the site does not.
+// dropUnknown removes shops that do not exist, so that anonymous clients cannot create keys.
+// Shops that cannot be checked wait for the next flush; the site does not.
 func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*dayCount) error {
 	var shops []int64
 	for b := range taken {
@@ -84,7 +84,7 @@ func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*dayCount) e
 	for part := range slices.Chunk(shops, batchShops) {
 		found, err := s.cfg.Shops.Known(ctx, part)
 		if err != nil {
-			failed = fmt.Errorf("ask which of %d shops exist: %w", len(part), err)
+			failed = fmt.Errorf("check %d shops: %w", len(part), err)
 			break
 		}
 		for _, id := range part {
@@ -105,22 +105,22 @@ func (s *Service) dropUnknown(ctx context.Context, taken map[bucket]*dayCount) e
 	return failed
 }
 
-// flushItem is a bucket on its way, and what is asked of Redis for it.
+// A flushItem is a bucket in a flush, with its Redis commands.
 type flushItem struct {
 	bucket   bucket
 	count    *dayCount
-	views    *redis.IntCmd // nil if there are none
+	views    *redis.IntCmd // nil without views
 	visitors []redis.Cmder
 	rest     []redis.Cmder
 }
 
-// commands is how many a bucket needs.
+// commands returns the number of commands of a bucket.
 func (one flushItem) commands() int {
 	return 6 + (len(one.count.visitors)+batchVisitors-1)/batchVisitors
 }
 
-// send sends some buckets in one pipeline. What Redis did not confirm of each waits for
-// the next flush.
+// send sends buckets in one pipeline. Counts that Redis did not confirm wait for the next
+// flush.
 func (s *Service) send(ctx context.Context, batch []flushItem) error {
 	ctx, cancel := context.WithTimeout(ctx, flushTimeout)
 	defer cancel()
@@ -141,11 +141,11 @@ func (s *Service) send(ctx context.Context, batch []flushItem) error {
 			s.buffer.restore(one.bucket, left)
 		}
 	}
-	return fmt.Errorf("send visits of %d shops and days to Redis: %w", len(batch), err)
+	return fmt.Errorf("send %d visit counts to Redis: %w", len(batch), err)
 }
 
-// enqueue adds the commands of a bucket to a pipeline. The counter has its name before it
-// counts, and the day is dirty after it did.
+// enqueue adds the commands of a bucket to a pipeline. The counter gets its name before it
+// counts, and the day becomes dirty after that.
 func (s *Service) enqueue(ctx context.Context, p redis.Pipeliner, one *flushItem, micros int64) {
 	views, visitors := s.keys.views(one.bucket), s.keys.visitors(one.bucket)
 	if one.count.views > 0 {
@@ -166,7 +166,7 @@ func (s *Service) enqueue(ctx context.Context, p redis.Pipeliner, one *flushItem
 	one.rest = append(one.rest, p.ZAdd(ctx, s.keys.dirty(), redis.Z{Score: float64(micros), Member: memberOf(one.bucket)}))
 }
 
-// missing returns what of a bucket Redis did not confirm.
+// missing returns the part of a bucket that Redis did not confirm.
 func (one flushItem) missing() (left *dayCount, missing bool) {
 	failed := func(c redis.Cmder) bool { return c.Err() != nil }
 	left = &dayCount{}
@@ -177,7 +177,7 @@ func (one flushItem) missing() (left *dayCount, missing bool) {
 		left.visitors, missing = one.count.visitors, true
 	}
 	if slices.ContainsFunc(one.rest, failed) {
-		missing = true // a bucket without views is dirty again, and has its end
+		missing = true // an empty bucket repeats the dirty mark and the expiry
 	}
 	return left, missing
 }

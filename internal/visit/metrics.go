@@ -8,16 +8,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// counts are the metrics of what is recorded.
+// counts holds the metrics of recorded visits.
 type counts struct{ site, shop, full, unknown prometheus.Counter }
 
 func newCounts(reg prometheus.Registerer) *counts {
 	visits := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tandian_visits_total", Help: "Views that were recorded, of the site and of shops.",
+		Name: "tandian_visits_total", Help: "Recorded views, of the site and of shops.",
 	}, []string{"kind"})
 	dropped := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "tandian_visits_dropped_total",
-		Help: "Visits that are not counted: too many visitors waited for Redis (full), or there is no such shop (unknown_shop).",
+		Help: "Dropped visits: the buffer was full (full), or the shop does not exist (unknown_shop).",
 	}, []string{"reason"})
 	reg.MustRegister(visits, dropped)
 	return &counts{
@@ -26,7 +26,7 @@ func newCounts(reg prometheus.Registerer) *counts {
 	}
 }
 
-// What can fail in the background.
+// Operations of the failure metric.
 const (
 	doingFlush = "flush"
 	doingRead  = "read"
@@ -35,8 +35,8 @@ const (
 func newFailures(reg prometheus.Registerer, log *slog.Logger) *observe.FailureLog {
 	return observe.NewFailures(reg, log, observe.FailureOpts{
 		Name: "tandian_visit_failures_total",
-		Help: "Failed background operations of visits, which are retried: sending them to Redis (flush); " +
-			"or bytes of visitors that cannot be read (read).",
-		Message: "visits: something failed in the background", Doings: []string{doingFlush, doingRead},
+		Help: "Failed background operations of visits, which are retried: flushes to Redis (flush); " +
+			"and invalid bytes of visitors (read).",
+		Message: "visit background operation failed", Doings: []string{doingFlush, doingRead},
 	})
 }

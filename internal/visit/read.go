@@ -13,16 +13,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// MaxDays is how many days one question is about.
+// MaxDays is the maximum length of a range of days.
 const MaxDays = 366
 
-// ShopStats returns the visits to a shop in a range of days, both ends included, in which a
-// person counts once. It is as fresh as the last flush of each process: a second. Another
-// range than one of 1 to [MaxDays] days is a fault.
+// ShopStats returns the visits to a shop in a range of days, including both ends. A visitor
+// counts once. The result is as fresh as the last flush of each process: a second. A range
+// must have 1 to [MaxDays] days, otherwise the error is BAD_USER_INPUT.
 //
-// It costs one statement and two round trips: what Redis has of the days that it keeps,
-// and PFMERGE of these and of the rows of the others. Any other error means that the
-// database or Redis failed: rows alone do not know who came a moment ago.
+// It costs one statement and two round trips: a read of the days in Redis, and a PFMERGE of
+// these days and the rows of the others. Any other error means that the database or Redis
+// failed: the rows alone lack the latest visitors.
 func (s *Service) ShopStats(ctx context.Context, shop int64, from, to civil.Date) (*Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfShop")
 	defer span.End()
@@ -54,16 +54,16 @@ func (s *Service) ShopStats(ctx context.Context, shop int64, from, to civil.Date
 	return stats, err
 }
 
-// OfShopByDay returns the visits to a shop on each day of a range, in order. It is as
-// fresh as OfShop, and fails as it does. It costs one statement and a round trip, and one
-// more of each if Redis forgot something on one of these days.
+// OfShopByDay returns the visits to a shop on each day of a range, in order. Its freshness
+// and errors are those of [Service.ShopStats]. It costs one statement and a round trip, and
+// one more of each if Redis lost data of one of these days.
 func (s *Service) OfShopByDay(ctx context.Context, shop int64, from, to civil.Date) ([]Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfShopByDay")
 	defer span.End()
 	return s.byDay(ctx, shop, from, to)
 }
 
-// SiteStats is [Service.OfShopByDay] of the whole site.
+// SiteStats is [Service.OfShopByDay] for the whole site.
 func (s *Service) SiteStats(ctx context.Context, from, to civil.Date) ([]Stats, error) {
 	ctx, span := observe.Span(ctx, "visit.OfSite")
 	defer span.End()
@@ -89,7 +89,7 @@ func (s *Service) byDay(ctx context.Context, shop int64, from, to civil.Date) ([
 		row, now := rows[day], live[day]
 		stats[i] = Stats{Date: &days[i], Views: viewsOf(row, now)}
 		switch {
-		case now == nil && row == nil: // nobody came
+		case now == nil && row == nil: // no visits
 		case now == nil:
 			stats[i].UniqueVisitors = row.Uniques
 		case row == nil || now.hasAllOf(row):
@@ -101,7 +101,7 @@ func (s *Service) byDay(ctx context.Context, shop int64, from, to civil.Date) ([
 	return stats, s.mergePartial(ctx, shop, partial)
 }
 
-// mergePartial counts the visitors of days of which the row and Redis know different ones.
+// mergePartial counts the visitors of days of which the row and Redis have different ones.
 func (s *Service) mergePartial(ctx context.Context, shop int64, partial map[int]*Stats) error {
 	if len(partial) == 0 {
 		return nil
@@ -133,11 +133,11 @@ func (s *Service) mergePartial(ctx context.Context, shop int64, partial map[int]
 	return nil
 }
 
-// daysOf lists the days of a range, or says what is wrong with it.
+// daysOf returns the days of a range. An invalid range is BAD_USER_INPUT.
 func daysOf(from, to civil.Date) ([]civil.Date, error) {
 	n := civil.Days(from, to)
 	if n < 1 || n > MaxDays {
-		return nil, apierror.BadInput("1 to %d days, not %d", MaxDays, n)
+		return nil, apierror.BadInput("The range must have 1 to %d days, not %d.", MaxDays, n)
 	}
 	days := make([]civil.Date, n)
 	for i := range days {
@@ -146,20 +146,20 @@ func daysOf(from, to civil.Date) ([]civil.Date, error) {
 	return days, nil
 }
 
-// liveDay is what Redis has of a day now.
+// A liveDay is the data of a day in Redis.
 type liveDay struct {
 	redisDay
 	visitors int64
 }
 
-// hasAllOf reports whether Redis knows all visitors that a row knows: it was rolled up
-// since it last forgot, and reminded then.
+// hasAllOf reports whether Redis has all visitors of a row: the day was rolled up, and
+// restored, since Redis last lost data.
 func (d *liveDay) hasAllOf(row *ent.VisitDay) bool {
 	return d != nil && d.counter != "" && d.counter == row.Counter
 }
 
-// viewsOf adds up what a row and Redis know. Either may be nil. The row was read first:
-// what was rolled up since is in what Redis has beyond it.
+// viewsOf returns the views of a row and Redis together. Either may be nil. The row must be
+// read first: later roll-ups are then part of the difference.
 func viewsOf(row *ent.VisitDay, now *liveDay) int {
 	var n int64
 	if row != nil {
@@ -171,8 +171,7 @@ func viewsOf(row *ent.VisitDay, now *liveDay) int {
 	return int(n)
 }
 
-// liveOf reads what Redis has of those of the days that it may still keep, in one round
-// trip.
+// liveOf reads the days that may be in Redis, in one round trip.
 func (s *Service) liveOf(ctx context.Context, shop int64, days []civil.Date) (map[int]*liveDay, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTime)
 	defer cancel()
@@ -191,7 +190,7 @@ func (s *Service) liveOf(ctx context.Context, shop int64, days []civil.Date) (ma
 		return nil, nil
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return nil, fmt.Errorf("read the visits of %s from Redis: %w", nameOf(shop), err)
+		return nil, fmt.Errorf("read visits of %s from Redis: %w", nameOf(shop), err)
 	}
 	found := map[int]*liveDay{}
 	for day, answer := range views {
@@ -206,8 +205,8 @@ func (s *Service) liveOf(ctx context.Context, shop int64, days []civil.Date) (ma
 	return found, nil
 }
 
-// merged counts who is in a sketch or under keys of a shop: they are merged under a key
-// that nobody else has, in one round trip.
+// merged counts the visitors in a sketch and under keys of a shop. It merges them under a
+// unique key, in one round trip.
 func (s *Service) merged(ctx context.Context, shop int64, history *hyperloglog.Sketch, keys []string) (int64, error) {
 	if len(keys) == 0 {
 		return history.Count(), nil

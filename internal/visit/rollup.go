@@ -21,21 +21,21 @@ const (
 	rollEvery   = time.Minute
 	rollTimeout = 10 * time.Second // of a page
 	rollPage    = 100              // days, of up to 12 KB each
-	redisTime   = time.Second      // of a round trip
+	redisTime   = time.Second      // timeout of a round trip
 
-	// quiet is how long a day must not have been flushed before it is clean: longer than
-	// clocks differ, and than a flush is under way. A busy day stays dirty until it is over.
+	// quiet is the time without a flush after which a day is clean: longer than clock skew
+	// and a running flush. A busy day stays dirty until it is over.
 	quiet = 10 * time.Second
 )
 
-// Jobs are what is due every so often: visit.roll-up stores what was counted.
+// Jobs returns the scheduled jobs. visit.roll-up stores the counts of Redis in rows.
 func (s *Service) Jobs() []schedule.Job {
 	return []schedule.Job{{Name: "visit.roll-up", Every: rollEvery, Do: s.RollUp}}
 }
 
-// RollUp stores what changed in Redis since it was last rolled up, in pages. It may be
-// repeated, cut short, and done by several processes at once: rows are locked, and say how
-// much of which counter they have.
+// RollUp stores the changes in Redis since the last roll-up, in pages. It may be repeated,
+// interrupted and run in several processes: it locks the rows, and each row records how much
+// of which counter it contains.
 func (s *Service) RollUp(ctx context.Context) error {
 	after := "-inf"
 	for {
@@ -45,7 +45,7 @@ func (s *Service) RollUp(ctx context.Context) error {
 		}).Result()
 		cancel()
 		if err != nil {
-			return fmt.Errorf("read which days to roll up: %w", err)
+			return fmt.Errorf("read days to roll up: %w", err)
 		}
 		if err := s.rollPage(ctx, page); err != nil {
 			return err
@@ -57,7 +57,7 @@ func (s *Service) RollUp(ctx context.Context) error {
 	}
 }
 
-// rollPage rolls up some days and forgets those that are clean then.
+// rollPage rolls up some days and removes those that are then clean.
 func (s *Service) rollPage(ctx context.Context, page []redis.Z) error {
 	if len(page) == 0 {
 		return nil
@@ -67,7 +67,7 @@ func (s *Service) rollPage(ctx context.Context, page []redis.Z) error {
 	began := s.cfg.Now()
 	var days []bucket
 	for _, z := range page {
-		if b, ok := parseMember(z.Member); ok { // else it is not ours
+		if b, ok := parseMember(z.Member); ok { // skip foreign members
 			days = append(days, b)
 		}
 	}
@@ -91,13 +91,13 @@ func (s *Service) rollPage(ctx context.Context, page []redis.Z) error {
 		return nil
 	}
 	if err := s.rolled.Run(ctx, s.rdb, []string{s.keys.dirty()}, clean...).Err(); err != nil {
-		return fmt.Errorf("forget days that were rolled up: %w", err)
+		return fmt.Errorf("remove rolled up days: %w", err)
 	}
 	return nil
 }
 
-// store writes down what Redis has of days. It reads Redis while it has the locks of the
-// rows: another process has read before it, and stored that, or reads after it.
+// store saves the data of days in Redis to the rows. It reads Redis while it holds the locks
+// of the rows, so another process reads and stores entirely before or after it.
 func (s *Service) store(ctx context.Context, tx *ent.Tx, days []bucket, unnamed map[bucket]bool) error {
 	rows, err := lockRows(ctx, tx, days)
 	if err != nil {
@@ -115,7 +115,7 @@ func (s *Service) store(ctx context.Context, tx *ent.Tx, days []bucket, unnamed 
 		}
 		row := rows[b]
 		if row == nil {
-			continue // somebody removed it just now
+			continue // just deleted
 		}
 		more, forgot := s.take(ctx, row, found[b])
 		if more {
@@ -131,9 +131,9 @@ func (s *Service) store(ctx context.Context, tx *ent.Tx, days []bucket, unnamed 
 	return saveRows(ctx, tx, changed)
 }
 
-// restoreVisitors gives Redis back the visitors of days that it forgot and that go on. After that
-// a row whose counter is that of Redis has no visitor whom Redis does not have, which
-// readers rely on.
+// restoreVisitors merges the visitors of rows into days that lost them in Redis and are
+// still counting. Then Redis has all visitors of a row with the same counter, which readers
+// rely on.
 func (s *Service) restoreVisitors(ctx context.Context, forgotten map[bucket][]byte) error {
 	if len(forgotten) == 0 {
 		return nil
@@ -151,21 +151,20 @@ func (s *Service) restoreVisitors(ctx context.Context, forgotten map[bucket][]by
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("give %d days of visitors back to Redis: %w", len(forgotten), err)
+		return fmt.Errorf("restore visitors of %d days in Redis: %w", len(forgotten), err)
 	}
 	return nil
 }
 
-// redisDay is what Redis has of a day.
+// A redisDay is the data of a day in Redis.
 type redisDay struct {
 	views   int64
-	counter string // its name; "" if there is none
-	sketch  []byte // none if nobody asked for it, or there is none
+	counter string // name of the counter; "" if missing
+	sketch  []byte // nil if missing or not requested
 }
 
-// stored reads days from Redis, with their visitors. A counter without a name, whose name
-// was lost with all the rest just before it counted, gets another one: who rolls it up
-// next can tell it from others.
+// stored reads days from Redis, with their visitors. A counter without a name gets a new
+// one, so that the next roll-up can distinguish it: the name was lost just before the count.
 func (s *Service) stored(ctx context.Context, days []bucket) (map[bucket]redisDay, error) {
 	ctx, cancel := context.WithTimeout(ctx, redisTime)
 	defer cancel()
@@ -181,7 +180,7 @@ func (s *Service) stored(ctx context.Context, days []bucket) (map[bucket]redisDa
 	for i, b := range days {
 		sketch, err := sketches[i].Bytes()
 		if err != nil && !errors.Is(err, redis.Nil) {
-			return nil, fmt.Errorf("read the visitors of %s from Redis: %w", memberOf(b), err)
+			return nil, fmt.Errorf("read visitors of %s from Redis: %w", memberOf(b), err)
 		}
 		day, err := dayIn(views[i])
 		if err != nil {
@@ -191,27 +190,27 @@ func (s *Service) stored(ctx context.Context, days []bucket) (map[bucket]redisDa
 		found[b] = day
 		if day.counter == "" && day.views > 0 {
 			if err := s.rdb.HSetNX(ctx, s.keys.views(b), "c", newName()).Err(); err != nil {
-				return nil, fmt.Errorf("name a counter of views: %w", err)
+				return nil, fmt.Errorf("name view counter: %w", err)
 			}
 		}
 	}
 	return found, nil
 }
 
-// dayIn reads the counter of views.
+// dayIn parses the counter of views.
 func dayIn(answer *redis.SliceCmd) (redisDay, error) {
 	values, err := answer.Result()
 	if err != nil || len(values) != 2 {
-		return redisDay{}, fmt.Errorf("read a counter of views from Redis: %w", err)
+		return redisDay{}, fmt.Errorf("read view counter from Redis: %w", err)
 	}
 	number, _ := values[0].(string)
 	name, _ := values[1].(string)
-	n, _ := strconv.ParseInt(number, 10, 64) // HINCRBY wrote it; none is 0
+	n, _ := strconv.ParseInt(number, 10, 64) // HINCRBY wrote it; a missing one is 0
 	return redisDay{views: n, counter: name}, nil
 }
 
-// take adds what Redis has of a day to its row. It reports whether that changed the row,
-// and whether Redis, which counts that day, does not know visitors whom the row has.
+// take adds the data of a day in Redis to its row. It reports whether that changed the row,
+// and whether Redis, which counts that day, lacks visitors of the row.
 func (s *Service) take(ctx context.Context, row *ent.VisitDay, day redisDay) (changed, forgot bool) {
 	if day.counter != "" && (day.counter != row.Counter || day.views != row.Counted) {
 		row.Views += beyond(row, day)
@@ -226,8 +225,8 @@ func (s *Service) take(ctx context.Context, row *ent.VisitDay, day redisDay) (ch
 	return changed, day.counter != "" && both != *theirs
 }
 
-// beyond is how many views Redis has that are not in a row. A counter that went back, as
-// that of a replica which lagged behind, has none.
+// beyond returns the number of views in Redis that are not in a row. It is 0 for a counter
+// that went back, for example on a lagging replica.
 func beyond(row *ent.VisitDay, day redisDay) int64 {
 	if row == nil || row.Counter != day.counter {
 		return day.views
@@ -235,7 +234,7 @@ func beyond(row *ent.VisitDay, day redisDay) int64 {
 	return max(0, day.views-row.Counted)
 }
 
-// read reads a sketch. What is none, whoever wrote that, is noted and counts as empty.
+// read parses a sketch. It records an invalid one as a failure and returns an empty sketch.
 func (s *Service) read(ctx context.Context, b []byte) *hyperloglog.Sketch {
 	sketch, err := hyperloglog.Parse(b)
 	if err != nil {
@@ -245,7 +244,7 @@ func (s *Service) read(ctx context.Context, b []byte) *hyperloglog.Sketch {
 	return sketch
 }
 
-// memberOf is a day among those that are to be rolled up.
+// memberOf returns the member of a day in the sorted set dirty.
 func memberOf(b bucket) string { return nameOf(b.shop) + ":" + strconv.Itoa(b.day) }
 
 func parseMember(member any) (b bucket, ok bool) {
@@ -259,5 +258,5 @@ func parseMember(member any) (b bucket, ok bool) {
 	return b, err == nil && err2 == nil && memberOf(b) == text
 }
 
-// decimal is a whole number that was a score.
+// decimal formats a score, which is a whole number.
 func decimal(score float64) string { return strconv.FormatInt(int64(score), 10) }

@@ -11,12 +11,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-const readTimeout = 2 * time.Second // of rows
+const readTimeout = 2 * time.Second // of a read of rows
 
-// byDay is the order in which rows are made and locked: all do it so.
+// byDay compares buckets in the order in which all transactions insert and lock rows.
 func byDay(a, b bucket) int { return cmp.Or(cmp.Compare(a.day, b.day), cmp.Compare(a.shop, b.shop)) }
 
-// lockRows locks the rows of days, which are in order. Those that are missing are made.
+// lockRows locks the rows of days, which are sorted. It inserts missing rows.
 func lockRows(ctx context.Context, tx *ent.Tx, days []bucket) (map[bucket]*ent.VisitDay, error) {
 	existing, err := rowsByDay(ctx, tx, days, false)
 	if err != nil {
@@ -30,19 +30,19 @@ func lockRows(ctx context.Context, tx *ent.Tx, days []bucket) (map[bucket]*ent.V
 	}
 	if len(missing) > 0 {
 		if err := tx.VisitDay.CreateBulk(missing...).OnConflictColumns(visitday.FieldShopID, visitday.FieldDay).DoNothing().Exec(ctx); err != nil {
-			return nil, fmt.Errorf("make rows of %d days: %w", len(missing), err)
+			return nil, fmt.Errorf("insert rows of %d days: %w", len(missing), err)
 		}
 	}
 	return rowsByDay(ctx, tx, days, true)
 }
 
-// newRow is the row of a day on which nobody came yet.
+// newRow returns the row of a day without visits.
 func newRow(db *ent.Client, b bucket) *ent.VisitDayCreate {
 	return db.VisitDay.Create().SetShopID(b.shop).SetDay(b.day).SetUniques(0).SetViews(0).SetSketch([]byte{}).SetCounter("").SetCounted(0)
 }
 
-// rowsByDay reads rows, one statement for each day: those of a roll-up are few. Without
-// locks it does not read the visitors.
+// rowsByDay reads rows, with one statement for each day: a roll-up has few. Without locks it
+// does not read the visitors.
 func rowsByDay(ctx context.Context, tx *ent.Tx, days []bucket, lock bool) (map[bucket]*ent.VisitDay, error) {
 	found := make(map[bucket]*ent.VisitDay, len(days))
 	for len(days) > 0 {
@@ -67,7 +67,7 @@ func rowsByDay(ctx context.Context, tx *ent.Tx, days []bucket, lock bool) (map[b
 	return found, nil
 }
 
-// saveRows writes rows that are locked, in one statement.
+// saveRows stores locked rows, with one statement.
 func saveRows(ctx context.Context, tx *ent.Tx, rows []*ent.VisitDay) error {
 	if len(rows) == 0 {
 		return nil
@@ -84,8 +84,7 @@ func saveRows(ctx context.Context, tx *ent.Tx, rows []*ent.VisitDay) error {
 	return nil
 }
 
-// rowsOf reads the rows of a shop from one day to another; the visitors only if they are
-// asked for.
+// rowsOf reads the rows of a shop from one day to another, with visitors on request.
 func (s *Service) rowsOf(ctx context.Context, shop int64, from, to int, visitors bool) (map[int]*ent.VisitDay, error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
@@ -95,7 +94,7 @@ func (s *Service) rowsOf(ctx context.Context, shop int64, from, to int, visitors
 	}
 	rows, err := query.All(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("select the visits of %s from %d to %d: %w", nameOf(shop), from, to, err)
+		return nil, fmt.Errorf("select visits of %s from %d to %d: %w", nameOf(shop), from, to, err)
 	}
 	found := make(map[int]*ent.VisitDay, len(rows))
 	for _, row := range rows {

@@ -1,26 +1,24 @@
-// Package visit counts who visits the site and its shops: different people, each once
-// in any range of days, and views.
+// Package visit counts views and unique visitors of the site and its shops. A visitor
+// counts once in any range of days.
 //
-// What is counted. A page of our own app says so itself, by POST /visit: that is a view
-// of the site, and of a shop if the page is one, however the page came to be shown. A
-// client that sends no such beacon is seen by what it asks: the first of its operations
-// within 30 seconds is a view of the site, and each shop(id) one of that shop. What says
-// of itself that it is a bot is left out. Somebody is known by the account, else by the
-// cookie that the beacon sets, else by a digest of network and user agent.
+// What is counted. The web app reports each of its pages by POST /visit: a view of the site,
+// and of a shop if the page shows one. A client without beacons is counted by its requests:
+// its first operation within 30 seconds is a view of the site, and each shop(id) is a view of
+// that shop. Clients that identify as bots are ignored. A visitor is identified by the
+// account, else by the cookie that the beacon sets, else by a digest of network and user
+// agent.
 //
-// The way of a visit. Recording is a mutex and a map, in the process. Once a second that
-// goes to Redis, in pipelines: a HyperLogLog and a counter for each shop and day. Once a
-// minute what changed there is rolled up into rows, bytes of the HyperLogLog included, so
-// that history outlives Redis; a Redis that forgot a day that goes on is given back its
-// visitors then. Who reads merges both.
+// Data flow. Recording takes a mutex and a map, in the process. Once a second, a flush sends
+// the counts to Redis in pipelines: a HyperLogLog and a counter for each shop and day. Once a
+// minute, a roll-up stores the changed days in rows, including the bytes of the HyperLogLog,
+// so history survives a loss of Redis. It also restores lost visitors of current days in
+// Redis. Readers merge both.
 //
-// What can be lost. A process that is killed loses what it had not flushed: one second of
-// its visits, or the flushes that failed before, while Redis was away; of these it keeps
-// 50 000 visitors and drops others, which a metric counts. A process that ends in good
-// order loses nothing. A Redis that forgets loses what came since the last roll-up: a
-// minute. In the embedded mode both are one: what a crash loses are the visits since the
-// last roll-up, a minute at most. Nothing is counted twice but views of a flush whose
-// answer was lost, which is repeated; of visitors a repetition changes nothing.
+// Losses. A killed process loses its visits since the last flush: one second, or more while
+// Redis is unavailable. It buffers 50 000 visitors and drops others, which a metric counts. A
+// process that shuts down loses nothing. A Redis that loses its data loses the visits since
+// the last roll-up: a minute. In embedded mode, a crash loses the visits since the last
+// roll-up too. Only views of a flush with a lost reply count twice; repeated visitors do not.
 package visit
 
 import (
@@ -37,16 +35,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 )
 
-// Stats are how often something was visited.
+// Stats are the visits of a shop or the site.
 type Stats struct {
 	Date           *civil.Date // nil for a range of days
 	UniqueVisitors int
 	Views          int
 }
 
-// Shops know which shops there are.
+// Shops checks whether shops exist.
 type Shops interface {
-	// Known returns those of the shops that exist. There are 500 of them at most.
+	// Known returns the existing shops among at most 500 ids.
 	Known(ctx context.Context, ids []int64) (map[int64]bool, error)
 }
 
@@ -54,9 +52,9 @@ type Shops interface {
 // required.
 type Config struct {
 	Redis      redis.Cmdable
-	Prefix     string // of the Redis keys
+	Prefix     string // prefix of the Redis keys
 	Shops      Shops
-	Zone       *time.Location // of the days that visits count for; default UTC
+	Zone       *time.Location // time zone of the days; default UTC
 	Registerer prometheus.Registerer
 	Log        *slog.Logger
 	Now        func() time.Time // default [time.Now]
@@ -64,7 +62,7 @@ type Config struct {
 	max int // visitors and shops that wait for a flush; default 50 000
 }
 
-// Service is the room. It is safe for concurrent use.
+// Service counts visits. It is safe for concurrent use.
 type Service struct {
 	db        *ent.Client
 	rdb       redis.Cmdable
@@ -82,7 +80,8 @@ type Service struct {
 var rolledLua string
 
 // New returns a Service. It starts nothing, and the caller closes the dependencies. Each
-// process that answers requests needs [Service.Run]; [Service.Work] may run in any.
+// process that serves requests must call [Service.Run]. [Service.Jobs] may run in any
+// process.
 func New(db *ent.Client, cfg Config) *Service {
 	if cfg.Zone == nil {
 		cfg.Zone = time.UTC
@@ -101,8 +100,8 @@ func New(db *ent.Client, cfg Config) *Service {
 	}
 }
 
-// today is the day that visits are counted on now.
+// today returns the current day.
 func (s *Service) today() int { return dayOf(civil.DateOf(s.cfg.Now().In(s.cfg.Zone))) }
 
-// dayOf writes a day as yyyymmdd, as rows and keys have it.
+// dayOf returns a day as yyyymmdd, as in rows and keys.
 func dayOf(d civil.Date) int { return d.Year*10_000 + int(d.Month)*100 + d.Day }

@@ -6,34 +6,34 @@ import (
 	"time"
 )
 
-// A Visitor is who sends a request.
+// A Visitor is the client of a request. The zero value is an unknown client.
 type Visitor struct {
-	Key    string // the same for the same person: see [User], [Cookie] and [Service.Stranger]; "" is nobody known
-	Beacon bool   // it is an app that says itself what it shows
-	Bot    bool   // it says of itself that it is one
+	Key    string // identity, see [User], [Cookie] and [Service.Anonymous]; "" if unknown
+	Beacon bool   // the client reports its pages with beacons
+	Bot    bool   // the client identifies itself as a bot
 }
 
-// counted reports whether what the visitor asks counts by itself.
+// counted reports whether requests of the visitor count as views.
 func (v Visitor) counted() bool { return v.Key != "" && !v.Beacon && !v.Bot }
 
 type visitorKey struct{}
 
-// With returns the context of an operation that v asks for.
+// With returns a context for an operation of v.
 func With(ctx context.Context, v Visitor) context.Context {
 	return context.WithValue(ctx, visitorKey{}, &v)
 }
 
-// Keys of visitors. The first letter keeps the kinds apart.
+// Keys of visitors. The first letter is the kind.
 
-// User is the key of somebody who is signed in.
+// User returns the key of a user.
 func User(id string) string { return "u:" + id }
 
-// Cookie is the key of somebody who is not, but has our cookie.
+// Cookie returns the key of an anonymous visitor with a cookie.
 func Cookie(id string) string { return "v:" + id }
 
-// RecordShop counts that whoever ctx says looked at a shop, by asking for it: nobody known,
-// a bot, and an app that sends a beacon for it do not count. It does no I/O. A shop that
-// does not exist is dropped later.
+// RecordShop counts a view of a shop by the visitor of ctx. It ignores unknown visitors,
+// bots and clients that send beacons. It does no I/O. A shop that does not exist is dropped
+// later.
 func (s *Service) RecordShop(ctx context.Context, shop int64) {
 	if v, _ := ctx.Value(visitorKey{}).(*Visitor); v != nil && v.counted() {
 		s.counts.shop.Inc()
@@ -41,8 +41,8 @@ func (s *Service) RecordShop(ctx context.Context, shop int64) {
 	}
 }
 
-// RecordOperation counts that a visitor asked for something: a view of the site, unless one
-// was counted within the last 30 seconds. It does no I/O.
+// RecordOperation counts an operation of a visitor as a view of the site, unless one was
+// counted within the last 30 seconds. It does no I/O.
 func (s *Service) RecordOperation(v Visitor) {
 	if !v.counted() {
 		return
@@ -53,7 +53,7 @@ func (s *Service) RecordOperation(v Visitor) {
 	}
 }
 
-// Page counts that an app showed a page to a visitor, a shop's, or another one with shop
+// Page counts a page that an app showed to a visitor: of a shop, or another page if shop is
 // 0. It does no I/O.
 func (s *Service) Page(v Visitor, shop int64) {
 	if v.Key == "" || v.Bot {
@@ -68,10 +68,10 @@ func (s *Service) Page(v Visitor, shop int64) {
 	}
 }
 
-// site stands where a shop's number does.
+// site is the shop id of the site.
 const site = int64(0)
 
-// nameOf is a shop, or the site, as keys have it.
+// nameOf returns the name of a shop, or the site, in keys.
 func nameOf(shop int64) string {
 	if shop == site {
 		return "site"
@@ -79,5 +79,5 @@ func nameOf(shop int64) string {
 	return strconv.FormatInt(shop, 10)
 }
 
-// pause is how long a client that sends no beacon is not counted again.
+// pause is the time in which a client without beacons counts once.
 const pause = 30 * time.Second

@@ -1,11 +1,11 @@
--- code_release: release a turn of code_reserve that sent no code. The previous code
--- of the phone stays.
+-- code_release: release a reservation of code_reserve that sent no code. The previous
+-- code of the phone stays valid.
 --
--- KEYS[1]      code-limit:{P}:pause or code-limit:{P}:device:D:pause   string: the turn
+-- KEYS[1]      code-limit:{P}:pause or code-limit:{P}:device:D:pause   string: reservation
 -- KEYS[i > 1]  the counters of code_reserve   counter
--- ARGV[1]      name of this turn
+-- ARGV[1]      name of this reservation
 --
--- returns  1 released   0 it has expired, or another turn runs
+-- returns  1 released   0 it has expired, or there is another reservation
 --
 -- All keys share the hash tag {P}: one slot. O(keys).
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then

@@ -1,15 +1,15 @@
--- code_reserve: reserve the turn to send a login code to a phone, unless a code was
+-- code_reserve: reserve the right to send a login code to a phone, unless a code was
 -- sent within the pause or a counter of the day is full. code_store follows.
 --
--- KEYS[1]      code-limit:{P}:pause or code-limit:{P}:device:D:pause   string: the turn
+-- KEYS[1]      code-limit:{P}:pause or code-limit:{P}:device:D:pause   string: reservation
 -- KEYS[i > 1]  code-limit:{P}:day, code-limit:{P}:network:A:day or
 --              code-limit:{P}:device:D:day   counter
--- ARGV[1]      random name of this turn
+-- ARGV[1]      random name of this reservation
 -- ARGV[2]      pause between two codes, milliseconds
--- ARGV[3]      life of the counters from the first code, milliseconds
+-- ARGV[3]      lifetime of the counters from the first code, milliseconds
 -- ARGV[2 + i]  limit of KEYS[i]
 --
--- returns  0 reserved   n>0 refused; retry in n milliseconds
+-- returns  0 reserved   n>0 rejected; retry in n milliseconds
 --
 -- All keys share the hash tag {P}: one slot. O(keys).
 if redis.call('EXISTS', KEYS[1]) == 1 then

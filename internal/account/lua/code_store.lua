@@ -1,8 +1,8 @@
--- code_store: store a new login code in place of the previous one.
+-- code_store: store a new login code and replace the previous one.
 --
 -- KEYS[1]  code:{P} or code:{P}:device:D   hash: code, tries, tries of each client
 -- ARGV[1]  the code
--- ARGV[2]  life of the code, milliseconds
+-- ARGV[2]  lifetime of the code, milliseconds
 --
 -- returns  0
 --

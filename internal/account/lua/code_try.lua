@@ -7,12 +7,12 @@
 -- KEYS[2]  code-limit:{P}:guesses  counter: guesses at codes in KEYS[1] in a day
 -- KEYS[3]  code:{P}:device:D       hash, as KEYS[1]; absent for an unknown client
 -- ARGV[1]  name of the client in KEYS[1]
--- ARGV[2]  guesses of one client at one code
--- ARGV[3]  guesses of all clients at one code
+-- ARGV[2]  limit of guesses of one client at one code
+-- ARGV[3]  limit of guesses of all clients at one code
 -- ARGV[4]  limit of KEYS[2]
--- ARGV[5]  life of KEYS[2] from the first guess, milliseconds
+-- ARGV[5]  lifetime of KEYS[2] from the first guess, milliseconds
 --
--- returns  the code   0 there is none   1 too many guesses
+-- returns  the code   0 no code   1 too many guesses
 --
 -- All keys share the hash tag {P}: one slot. O(1).
 local own = KEYS[3] and redis.call('HGET', KEYS[3], 'code')

@@ -1,13 +1,13 @@
--- count: add to counters that have limits, unless one of them is full. All counters
--- are checked before one changes. A counter gets its expiry in the same step.
+-- count: add to counters with limits, unless one of them is full. It checks all counters
+-- before it changes one. A counter gets its expiry in the same step.
 --
 -- KEYS[1], KEYS[i]  login-limit:{A}, login-limit:{A}:network:A, code-limit:{A}:address,
 --                   code-limit:{A}:address:A, code-limit:hour, code-limit:guesses-hour,
 --                   password-tries:{P}, password-tries:{P}:network:A,
 --                   password-tries:{P}:device:D, password-sets:{U}   counter
--- ARGV[1]           number to add; 0 only checks
+-- ARGV[1]           number to add; 0 checks only
 -- ARGV[2i]          limit of KEYS[i]
--- ARGV[2i + 1]      life of KEYS[i] from the first count, milliseconds
+-- ARGV[2i + 1]      lifetime of KEYS[i] from the first count, milliseconds
 --
 -- returns  0 counted   n>0 a counter is full, none changed; retry in n milliseconds
 --

@@ -1,5 +1,5 @@
--- password_right: forget the wrong passwords of a client that gave the right one.
--- The counter of the phone loses only this try: guesses of other clients stay.
+-- password_right: clear the wrong passwords of a client that sent the right one. The
+-- counter of the phone loses only this try; guesses of other clients remain.
 --
 -- KEYS[1]  password-tries:{P}:network:A or password-tries:{P}:device:D   counter
 -- KEYS[2]  password-tries:{P}   counter; absent for a device

@@ -1,8 +1,8 @@
--- session_end: end a session, and leave a mark for a while: whoever has read
--- its row before it ended must not fill it in again.
+-- session_end: end a session, and store an end mark for a while: a reader that saw the
+-- row before the end must not restore the session.
 --
 -- KEYS[1]  session:{S}   hash: user, until, row, end; or ended
--- ARGV[1]  life of the mark, milliseconds
+-- ARGV[1]  lifetime of the mark, milliseconds
 --
 -- returns  1
 --

@@ -1,15 +1,15 @@
--- session_fill: store a session that was read from its row or has just begun. A live
--- session and an end mark stay: a reader that saw the row before a log-out must not
--- restore the session. A hash of an earlier version, without "end", is replaced.
+-- session_fill: store a session that was read from its row or has just begun, unless
+-- there is a live session or an end mark: a reader that saw the row before a logout must
+-- not restore the session. It replaces a hash of an earlier version, without "end".
 --
 -- KEYS[1]  session:{S}   hash: user, until, row, end; or ended
 -- ARGV[1]  user id
--- ARGV[2]  when the session ends unless it is used, unix milliseconds
--- ARGV[3]  a session's life after the last use in its row, unix milliseconds
--- ARGV[4]  when it ends at the latest, unix milliseconds
--- ARGV[5]  life of the key, milliseconds
+-- ARGV[2]  expiry unless the session is used, unix milliseconds
+-- ARGV[3]  last use in the row plus the lifetime of a session, unix milliseconds
+-- ARGV[4]  latest possible end, unix milliseconds
+-- ARGV[5]  lifetime of the key, milliseconds
 --
--- returns  1 stored   0 there was one
+-- returns  1 stored   0 already there
 --
 -- One key. O(1).
 local s = redis.call('HMGET', KEYS[1], 'ended', 'end')

@@ -1,20 +1,20 @@
--- session_use: read a session that is used now, and extend it, at most once in a while and
--- never beyond its end. It also returns when the row is due for the same: the caller has
--- claimed it then, so one of many concurrent requests writes the row.
+-- session_use: read a session that is used now, and extend it at most once per interval
+-- and never beyond its end. It also reports whether the row is due for a refresh. It
+-- reports that once, so one of many concurrent requests writes the row.
 --
--- The row is due by its last use: "row" is a life after that, also beyond "end". So the
--- row follows the use in the last life of a session too, when "until" stays at "end".
+-- "row" is the last use in the row plus one lifetime, even beyond "end". So the row
+-- follows the use also near the end of a session, when "until" stays at "end".
 --
 -- KEYS[1]  session:{S}   hash: user, until, row, end; or ended
 -- ARGV[1]  now, unix milliseconds
--- ARGV[2]  life of a session from its last use, milliseconds
--- ARGV[3]  shortest time between two refreshes, milliseconds
--- ARGV[4]  shortest time between two refreshes of the row, milliseconds
+-- ARGV[2]  lifetime of a session from its last use, milliseconds
+-- ARGV[3]  minimum interval between two refreshes, milliseconds
+-- ARGV[4]  minimum interval between two refreshes of the row, milliseconds
 --
--- returns  {1, user, end}   it is live   {2, user, end}   it is live, and its row is due
---          {0}   there is none, or one of an earlier version, without "end"   {-1}   it is over
+-- returns  {1, user, end}   live   {2, user, end}   live, and the row is due
+--          {0}   none, or one of an earlier version, without "end"   {-1}   ended
 --
--- One key. O(1). A Redis without memory does not extend it.
+-- One key. O(1). If Redis is out of memory, the session is not extended.
 local s = redis.call('HMGET', KEYS[1], 'user', 'until', 'row', 'end', 'ended')
 if s[5] then
   return {-1}

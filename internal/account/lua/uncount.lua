@@ -1,5 +1,5 @@
--- uncount: take one back from counters. It changes no counter that has expired:
--- a new one would have no expiry.
+-- uncount: decrement counters. It does not change an expired counter: a new one would
+-- have no expiry.
 --
 -- KEYS[1], KEYS[i]  the counters of count, which share one hash tag   counter
 --

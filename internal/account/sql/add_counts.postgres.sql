@@ -1,10 +1,10 @@
--- add_counts: add to what is counted of users, each named once.
+-- add_counts: add to the counters of users, each at most once.
 --
 -- $1  a JSON array of {id, followers, followees, notes, points}
 --
--- returns  user, followers, followees, notes as they are then
+-- returns  user, followers, followees, notes after the change
 --
--- The array of ids makes the planner use the index: of the JSON it expects 100 rows.
+-- The array of ids makes the planner use the index: it expects 100 rows of the JSON.
 UPDATE users AS u
 SET follower_count = u.follower_count + r.followers, followee_count = u.followee_count + r.followees,
   note_count = u.note_count + r.notes, points = u.points + r.points,

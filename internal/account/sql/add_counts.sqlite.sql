@@ -1,8 +1,8 @@
--- add_counts: add to what is counted of users, each named once.
+-- add_counts: add to the counters of users, each at most once.
 --
 -- $1  a JSON array of {id, followers, followees, notes, points}
 --
--- returns  user, followers, followees, notes as they are then
+-- returns  user, followers, followees, notes after the change
 UPDATE users AS u
 SET follower_count = u.follower_count + (r.value ->> 'followers'), followee_count = u.followee_count + (r.value ->> 'followees'),
   note_count = u.note_count + (r.value ->> 'notes'), points = u.points + (r.value ->> 'points'),

@@ -1,4 +1,4 @@
--- users: what is shown of users.
+-- users: read the public columns of users.
 --
 -- $1  their ids
 --

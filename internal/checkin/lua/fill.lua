@@ -1,16 +1,16 @@
--- fill: complete the bitmaps of some months of one user by what their rows had, and mark
--- them as whole. It only adds bits. So a reader who has been slow since he read the row
--- takes no day back that was told meanwhile, and to repeat it does no harm.
+-- fill: add the days of rows to the bitmaps of one user and mark the bitmaps as whole. It
+-- only adds bits. So a slow reader removes no concurrent day, and the script may be
+-- repeated.
 --
 -- KEYS[i]      checkin:{U}:YYYYMM   bitmap: bit 0 is the mark "whole", bits 1 to 31 are days
--- KEYS[1]      is the first of them; there are 13 at most
--- ARGV[1]      least life of a bitmap with days, milliseconds
--- ARGV[2]      least life of one without, milliseconds
+-- KEYS[1]      the first of them; at most 13
+-- ARGV[1]      minimum lifetime of a bitmap with days, milliseconds
+-- ARGV[2]      minimum lifetime of an empty bitmap, milliseconds
 -- ARGV[2 + i]  days of KEYS[i]: the sum of 2^d for each day d
 --
--- returns  how many bitmaps were filled
+-- returns  the number of bitmaps
 --
--- All keys share the hash tag {U}: one slot. 34 commands of O(1) for each key.
+-- All keys share the hash tag {U}: one slot. Up to 34 commands of O(1) for each key.
 for i, key in ipairs(KEYS) do
   local days = tonumber(ARGV[2 + i])
   local life = days > 0 and ARGV[1] or ARGV[2]

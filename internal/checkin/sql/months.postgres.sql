@@ -2,9 +2,9 @@
 --
 -- $1  a JSON array of {user, month}
 --
--- returns  user, month, days, of each that has a row
+-- returns  user, month, days of each month with a row
 --
--- The arrays make the planner use the index: of the JSON it expects 100 rows.
+-- The arrays make the planner use the index: it expects 100 rows of the JSON.
 SELECT c.user_id, c.month, c.days
 FROM json_to_recordset($1) AS p ("user" bigint, month bigint)
 JOIN check_ins AS c ON c.user_id = p."user" AND c.month = p.month

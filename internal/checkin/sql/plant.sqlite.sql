@@ -1,9 +1,9 @@
--- plant: add days to months of users, in their order. A month that has one of its days by
--- now stays as it is. Without a WHERE, SQLite would take ON for a part of the FROM.
+-- plant: add days to months of users, in order. A month that already has one of the days
+-- does not change. Without a WHERE, SQLite would parse ON as part of the FROM.
 --
 -- $1  a JSON array of {user, month, days, points}, each month of a user once
 --
--- returns  user and month, of each that was changed; the others are locked all the same
+-- returns  user and month of each changed month; the others are locked too
 INSERT INTO check_ins (user_id, month, days, points)
 SELECT d.value ->> 'user', d.value ->> 'month', d.value ->> 'days', d.value ->> 'points'
 FROM json_each($1) AS d

@@ -1,4 +1,5 @@
-// Package clock waits, about as long as one says, and keeps from saying a thing too often.
+// Package clock provides sleeps that end with a context, jitter, throttled logging and split
+// deadlines.
 package clock
 
 import (
@@ -9,7 +10,7 @@ import (
 	"time"
 )
 
-// Sleep returns nil after d, or the error of ctx if that ends first.
+// Sleep waits for d and returns nil, or returns the error of ctx if ctx ends first.
 func Sleep(ctx context.Context, d time.Duration) error {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -20,28 +21,27 @@ func Sleep(ctx context.Context, d time.Duration) error {
 	return ctx.Err()
 }
 
-// Jitter is d, give or take a tenth, at random: what began together does not end
-// together. A d that is not above 0 stays as it is.
+// Jitter returns a random duration within ±10 % of d, so that simultaneous waits end at
+// different times. It returns d unchanged if d is not positive.
 func Jitter(d time.Duration) time.Duration {
 	if d <= 0 {
 		return d
 	}
-	return d - d/10 + rand.N(d/5+1) //nolint:gosec // no secret
+	return d - d/10 + rand.N(d/5+1) //nolint:gosec // not a secret
 }
 
-// defaultEvery is how often a failure that comes with every request is logged, unless
-// its Seldom says otherwise.
+// defaultEvery is the default of [Throttle.Every].
 const defaultEvery = 10 * time.Second
 
-// Throttle keeps a failure that may come with every request from filling the log;
-// a metric counts each. The zero value is ready. It is safe for concurrent use.
+// Throttle limits the logging of a failure that may occur with every request. The zero value
+// is ready to use. It is safe for concurrent use.
 type Throttle struct {
-	Every time.Duration // 0 is ten seconds
+	Every time.Duration // minimum interval; default 10 seconds
 	last  atomic.Int64  // unix nanoseconds
 }
 
-// Allow reports whether the failure should be logged: the first time, and then
-// not again for as long as Every.
+// Allow reports whether the failure must be logged: the first time, and then at most once in
+// each interval of Every.
 func (s *Throttle) Allow() bool {
 	now, last := time.Now().UnixNano(), s.last.Load()
 	return now-last >= int64(cmp.Or(s.Every, defaultEvery)) && s.last.CompareAndSwap(last, now)

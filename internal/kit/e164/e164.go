@@ -1,9 +1,8 @@
-// Package e164 reads telephone numbers as people write them and returns the one
-// spelling of ITU-T E.164, so that two spellings of a number compare as equal.
+// Package e164 parses telephone numbers and returns their canonical ITU-T E.164 form, so
+// that two spellings of a number compare as equal.
 //
-// The numbering plans come from libphonenumber. Two countries need more than it
-// does, see [Canonical]. Nothing here knows mainland China as a default country:
-// callers put the country code in front.
+// The numbering plans come from libphonenumber. Two countries need corrections, see
+// [Canonical]. There is no default country: callers add the country code.
 package e164
 
 import (
@@ -17,28 +16,27 @@ import (
 	"github.com/nyaruka/phonenumbers"
 )
 
-// ErrInvalid is the error for everything that cannot be a telephone number.
+// ErrInvalid reports that a text is not a telephone number.
 var ErrInvalid = errors.New("invalid telephone number")
 
-// MaxDigits is the number of digits that E.164 allows.
+// MaxDigits is the maximum number of digits in E.164.
 const MaxDigits = 15
 
-// maxWritten is the number of digits that are read: a number with the trunk and
-// carrier prefixes of its country in front.
+// maxWritten is the maximum number of digits of the input: a number with the trunk and
+// carrier prefixes of its country.
 const maxWritten = 20
 
-// Canonical returns the one spelling of a number: a plus sign, the calling code
-// and the national number without trunk, carrier and service prefixes. It takes
-// a calling code and the digits behind it.
+// Canonical returns the canonical form of a number: a plus sign, the calling code and the
+// national number without trunk, carrier and service prefixes. digits are a calling code and
+// a number.
 //
-// Zeros that belong to a number stay, as in Italy. Mexico's 1 behind +52 goes,
-// which was only dialled for mobile phones until 2019. Argentina's 9 behind +54
-// is put where the number can be a mobile one: calls need it and messages do
-// not, so people write both.
+// Zeros that are part of a number stay, as in Italy. Mexico's 1 after +52 is removed: it was
+// dialled for mobile phones until 2019. Argentina's 9 after +54 is added where the number can
+// be a mobile one: calls need it and messages do not, so both forms are in use.
 //
-// It returns [ErrInvalid] for an unknown calling code, and for a number that the
-// plan of its country has no room for. A number in a range that is newer than
-// the plan of this release is accepted if it looks like a mobile number there.
+// It returns [ErrInvalid] for an unknown calling code, and for a number outside the plan of
+// its country. It accepts a number in a range newer than the plan of this release if it
+// looks like a mobile number there.
 func Canonical(digits string) (string, error) {
 	if digits == "" || len(digits) > maxWritten || strings.ContainsFunc(digits, func(r rune) bool { return r < '0' || r > '9' }) {
 		return "", ErrInvalid
@@ -50,8 +48,8 @@ func Canonical(digits string) (string, error) {
 	return "+" + digits, nil
 }
 
-// reduce removes prefixes, one in each round, until nothing changes. A number that
-// changes for ever is none: nil.
+// reduce removes one prefix per round until nothing changes. It returns nil for a number
+// that does not become stable.
 func reduce(digits string) (*phonenumbers.PhoneNumber, string) {
 	for range 4 {
 		n, err := phonenumbers.Parse("+"+digits, "")
@@ -74,7 +72,7 @@ var (
 	argentine = regexp.MustCompile(`^[1-9]\d{9}$`)                 //nolint:gochecknoglobals // a constant that Go cannot say
 )
 
-// adjust does what the library leaves undone.
+// adjust applies the corrections that the library lacks.
 func adjust(digits string) string {
 	if national, ok := strings.CutPrefix(digits, mexico); ok {
 		if m := mexican.FindStringSubmatch(national); m != nil {
@@ -90,8 +88,8 @@ func adjust(digits string) string {
 	return digits
 }
 
-// plausible reports whether a number that is in no known range has the form of a
-// mobile number of its country: ranges are opened faster than releases are made.
+// plausible reports whether a number in no known range has the form of a mobile number of
+// its country: countries open ranges faster than this package is released.
 func plausible(n *phonenumbers.PhoneNumber) bool {
 	national := phonenumbers.GetNationalSignificantNumber(n)
 	region := phonenumbers.GetRegionCodeForCountryCode(int(n.GetCountryCode()))
@@ -101,7 +99,7 @@ func plausible(n *phonenumbers.PhoneNumber) bool {
 	}
 	plans, err := phonenumbers.MetadataCollection()
 	if err != nil {
-		return false // it was read when the process started
+		return false // cannot happen: the library loads it at start
 	}
 	for _, plan := range plans.GetMetadata() {
 		if plan.GetId() == region {
@@ -112,15 +110,15 @@ func plausible(n *phonenumbers.PhoneNumber) bool {
 	return false
 }
 
-// trunkPrefixes are digits that people write between a calling code and a number:
-// those that the library names for the countries of the code, and others.
+// trunkPrefixes returns the digits that are in use between a calling code and a number:
+// those of the library for the countries of the code, and others.
 func trunkPrefixes(code string) []string {
 	prefixes := map[string][]string{
 		mexico: {"1", "01", "044", "045"},
 		"370":  {"8"}, // Lithuania, until 2024
 		"375":  {"80"},
 	}[code]
-	calling, _ := strconv.Atoi(code) // it has digits alone
+	calling, _ := strconv.Atoi(code) // only digits
 	for _, region := range phonenumbers.GetRegionCodesForCountryCode(calling) {
 		if prefix := phonenumbers.GetNddPrefixForRegion(region, true); prefix != "" && !slices.Contains(prefixes, prefix) {
 			prefixes = append(prefixes, prefix)
@@ -129,9 +127,9 @@ func trunkPrefixes(code string) []string {
 	return prefixes
 }
 
-// Spellings returns other spellings of a canonical number, with a plus sign and at
-// most [MaxDigits] digits: those with the prefixes that people write although they
-// do not belong to it. It knows the common ones, not all that [Canonical] accepts.
+// Spellings returns other spellings of a canonical number, with a plus sign and at most
+// [MaxDigits] digits: those with redundant prefixes that are in use. It returns the common
+// ones, not all that [Canonical] accepts.
 func Spellings(number string) []string {
 	code := CallingCode(number)
 	if code == "" {
@@ -160,19 +158,18 @@ func Spellings(number string) []string {
 	return written
 }
 
-// CallingCode returns the calling code of a number with a plus sign, or "" if it
-// has none that exists.
+// CallingCode returns the calling code of a number with a plus sign, or "" if it is unknown.
 func CallingCode(number string) string {
 	digits := strings.TrimPrefix(number, "+")
 	for n := 1; n <= 3 && n < len(digits); n++ {
-		if known(digits[:n]) { // no code is the beginning of another one
+		if known(digits[:n]) { // no code is a prefix of another one
 			return digits[:n]
 		}
 	}
 	return ""
 }
 
-// ParseCallingCode reads a calling code such as 86 or +86.
+// ParseCallingCode parses a calling code such as 86 or +86.
 func ParseCallingCode(s string) (string, error) {
 	code := strings.TrimPrefix(strings.TrimSpace(s), "+")
 	if !known(code) {

@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// How Redis keeps a sketch: a header, and then either each register in 6 bits, or runs
-// of registers that are alike.
+// The format of Redis: a header, and then either all registers with 6 bits each, or runs of
+// equal registers.
 //
-//	header  "HYLL", 0 dense or 1 sparse, 3 unused bytes, 8 bytes of the last count, which
-//	        does not hold if the highest bit is set
+//	header  "HYLL", 0 dense or 1 sparse, 3 unused bytes, 8 bytes of the last count, which is
+//	        invalid if the highest bit is set
 //	dense   16 384 registers of 6 bits, the lowest bits of a byte first
 //	sparse  00nnnnnn           n+1 registers are 0
 //	        01nnnnnn nnnnnnnn  n+1 registers are 0
@@ -23,24 +23,23 @@ const (
 	encodingDense  = 0
 	encodingSparse = 1
 
-	countByte    = 15   // of the header
-	countInvalid = 0x80 // in it
+	countByte    = 15   // index of the highest byte of the count
+	countInvalid = 0x80 // bit of this byte
 
-	maxRun      = 64 // registers of a short run of zeros
-	maxLike     = 4  // registers of a run of another number
-	maxInSparse = 32 // what such a run can say
+	maxRun      = 64 // registers in a short run of zeros
+	maxLike     = 4  // registers in a run of another value
+	maxInSparse = 32 // maximum value in such a run
 )
 
-// Parse reads the bytes of a sketch, as GET returns them of a key that PFADD made. No
-// bytes are an empty sketch, which is what a key that is not there is. The error says
-// what is wrong with bytes that are none.
+// Parse parses the bytes of a sketch, as GET returns them for a key that PFADD created. No
+// bytes are an empty sketch, like a missing key.
 func Parse(b []byte) (*Sketch, error) {
 	s := new(Sketch)
 	if len(b) == 0 {
 		return s, nil
 	}
 	if len(b) < header || string(b[:len(magic)]) != magic {
-		return nil, errors.New("no HyperLogLog: it does not begin with HYLL")
+		return nil, errors.New("invalid HyperLogLog: missing HYLL header")
 	}
 	var err error
 	switch body := b[header:]; b[len(magic)] {
@@ -49,7 +48,7 @@ func Parse(b []byte) (*Sketch, error) {
 	case encodingSparse:
 		err = s.readSparse(body)
 	default:
-		err = fmt.Errorf("no HyperLogLog: encoding %d", b[len(magic)])
+		err = fmt.Errorf("invalid HyperLogLog: unknown encoding %d", b[len(magic)])
 	}
 	if err != nil {
 		return nil, err
@@ -59,7 +58,7 @@ func Parse(b []byte) (*Sketch, error) {
 
 func (s *Sketch) readDense(b []byte) error {
 	if len(b) != dense {
-		return fmt.Errorf("no HyperLogLog: %d bytes of registers, not %d", len(b), dense)
+		return fmt.Errorf("invalid HyperLogLog: got %d bytes of registers, want %d", len(b), dense)
 	}
 	for i := 0; i < registers; i += 4 {
 		at := b[i/4*3:]
@@ -67,7 +66,7 @@ func (s *Sketch) readDense(b []byte) error {
 		for j := range 4 {
 			n := uint8(four >> (6 * j) & 63)
 			if n > maxRegister {
-				return fmt.Errorf("no HyperLogLog: a register is %d", n)
+				return fmt.Errorf("invalid HyperLogLog: register value %d", n)
 			}
 			s.register[i+j] = n
 		}
@@ -88,13 +87,13 @@ func (s *Sketch) readSparse(b []byte) error {
 		case op&0x40 == 0:
 			run = int(op) + 1
 		case len(b) == 0:
-			return errors.New("no HyperLogLog: it breaks off")
+			return errors.New("invalid HyperLogLog: truncated")
 		default:
 			run = int(op&63)<<8 + int(b[0]) + 1
 			b = b[1:]
 		}
 		if i+run > registers {
-			return fmt.Errorf("no HyperLogLog: it has more than %d registers", registers)
+			return fmt.Errorf("invalid HyperLogLog: more than %d registers", registers)
 		}
 		for range run {
 			s.register[i] = n
@@ -102,13 +101,13 @@ func (s *Sketch) readSparse(b []byte) error {
 		}
 	}
 	if i != registers {
-		return fmt.Errorf("no HyperLogLog: it has %d registers, not %d", i, registers)
+		return fmt.Errorf("invalid HyperLogLog: got %d registers, want %d", i, registers)
 	}
 	return nil
 }
 
-// Bytes are the sketch as Redis keeps it, [MaxBytes] at most. Equal sketches have equal
-// bytes. Where Redis keeps the last count there is none: it counts anew.
+// Bytes returns the sketch in the format of Redis, at most [MaxBytes]. Equal sketches have
+// equal bytes. The cached count is marked as invalid, so Redis computes it.
 func (s *Sketch) Bytes() []byte {
 	b := make([]byte, header, maxSparse)
 	copy(b, magic)
@@ -130,8 +129,8 @@ func (s *Sketch) appendDense(b []byte) []byte {
 	return b
 }
 
-// appendSparse reports false if the sketch does not go into so few bytes, or has a
-// register that is too high for them.
+// appendSparse reports false if the sketch does not fit into maxSparse bytes, or if a register
+// exceeds maxInSparse.
 func (s *Sketch) appendSparse(b []byte) (_ []byte, ok bool) {
 	for i := 0; i < registers; {
 		n, end := s.register[i], i+1

@@ -1,14 +1,13 @@
-// Package hyperloglog counts how many different things were added, in 12 KB however
-// many there are, and in the bytes that Redis keeps under a key.
+// Package hyperloglog estimates the number of distinct members of a set, in at most 12 KB.
 //
-// It is the HyperLogLog of Redis 5 and later, to the bit: the same hash, 16 384
+// It implements the HyperLogLog of Redis 5 and later, to the bit: the same hash, 16 384
 // registers, and the estimator of O. Ertl ("New cardinality estimation algorithms for
-// HyperLogLog sketches", 2017). What PFADD made, [Parse] reads; what [Sketch.Bytes]
-// writes, SET gives to a Redis that counts and merges it as its own. So a sketch can
-// outlive its Redis in a row of a database, and come back.
+// HyperLogLog sketches", 2017). [Parse] reads the value of a key that PFADD created. Redis
+// counts and merges the output of [Sketch.Bytes] after a SET. So a database row can preserve
+// a sketch and restore it.
 //
-// The standard error is 0.81 %: of 100 000 sketches two thirds are off by less. Two
-// sketches that were merged count what was in both once.
+// The standard error is 0.81 %: two thirds of all estimates are closer. Merged sketches count
+// a common member once.
 package hyperloglog
 
 import (
@@ -19,24 +18,24 @@ import (
 
 const (
 	precision   = 14             // bits of a hash that choose a register
-	registers   = 1 << precision // how many there are
-	rest        = 64 - precision // bits of a hash whose zeros are counted
-	maxRegister = rest + 1       // that a register can be
+	registers   = 1 << precision // number of registers
+	rest        = 64 - precision // bits of a hash for the run of zeros
+	maxRegister = rest + 1       // of a register
 )
 
-// MaxBytes is how long the bytes of a sketch can be.
+// MaxBytes is the maximum size of an encoded sketch.
 const MaxBytes = header + dense
 
-// A Sketch is a set that only knows about how many members it has. The zero value is
-// empty and ready; a copy is a sketch of its own. It is not safe for concurrent use.
+// A Sketch estimates the size of a set. The zero value is an empty sketch, and a copy is
+// independent. It is not safe for concurrent use.
 type Sketch struct{ register [registers]uint8 }
 
-// Add adds a member, and reports whether that changed the sketch. One that was added
-// before never does.
+// Add adds a member and reports whether the sketch changed. A repeated member never changes
+// it.
 func (s *Sketch) Add(member []byte) bool {
 	h := hash(member)
 	i := h & (registers - 1)
-	// The bit above the rest ends a run of zeros that has no other end.
+	// The bit above the rest terminates a run of zeros.
 	n := uint8(bits.TrailingZeros64(h>>precision|1<<rest)) + 1
 	if s.register[i] >= n {
 		return false
@@ -45,16 +44,16 @@ func (s *Sketch) Add(member []byte) bool {
 	return true
 }
 
-// Merge adds all that was added to other.
+// Merge adds all members of other.
 func (s *Sketch) Merge(other *Sketch) {
 	for i, n := range other.register {
 		s.register[i] = max(s.register[i], n)
 	}
 }
 
-// Count is about how many different members were added.
+// Count returns the estimated number of distinct members.
 func (s *Sketch) Count() int64 {
-	var has [maxRegister + 1]int // how many registers are so high
+	var has [maxRegister + 1]int // number of registers by value
 	for _, n := range s.register {
 		has[n]++
 	}
@@ -68,7 +67,7 @@ func (s *Sketch) Count() int64 {
 	return int64(math.Round(alpha * m * m / z))
 }
 
-// sigma corrects for registers that are empty.
+// sigma corrects for empty registers.
 func sigma(x float64) float64 {
 	if x == 1 {
 		return math.Inf(1)
@@ -84,7 +83,7 @@ func sigma(x float64) float64 {
 	}
 }
 
-// tau corrects for registers that cannot be higher.
+// tau corrects for registers at their maximum.
 func tau(x float64) float64 {
 	if x == 0 || x == 1 {
 		return 0
@@ -100,7 +99,7 @@ func tau(x float64) float64 {
 	}
 }
 
-// hash is MurmurHash64A with the seed of Redis.
+// hash returns MurmurHash64A with the seed of Redis.
 func hash(data []byte) uint64 {
 	const (
 		seed  = 0xadc83b19

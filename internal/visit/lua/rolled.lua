@@ -1,12 +1,12 @@
--- rolled: forget that days are to be rolled up, of those that nobody flushed since they
--- were read. Looking and removing are one step: a flush between them would be forgotten.
+-- rolled: remove days from the set of days to roll up, unless a flush changed them since
+-- they were read. The check and the removal are atomic, so no flush is lost.
 --
 -- KEYS[1]  visit:dirty   sorted set: SHOP:DAY by the microsecond of its last flush
--- ARGV     member and score as it was read, in turns
+-- ARGV     alternately a member and its score as read
 --
--- returns  how many were removed
+-- returns  the number of removed members
 --
--- One key. O(n log m) for n members, of which the caller names 100 at most.
+-- One key. O(n log m) for n members; the caller passes at most 100.
 local removed = 0
 for i = 1, #ARGV, 2 do
   local score = redis.call('ZSCORE', KEYS[1], ARGV[i])

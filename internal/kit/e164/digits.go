@@ -11,10 +11,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// Digits returns the digits of what people write, type and copy, in ASCII: it
-// drops spaces, dashes, brackets, quotation marks and other separators, and
-// characters that nobody sees. It reports false if anything else is in s, such
-// as a letter, a comma or a plus sign.
+// Digits returns the digits of a text, in ASCII. It drops spaces, dashes, brackets, quotation
+// marks, other separators and invisible characters. It reports false for all other
+// characters, such as a letter, a comma or a plus sign.
 func Digits(s string) (digits string, ok bool) {
 	var b strings.Builder
 	for _, r := range norm.NFKC.String(s) {
@@ -28,12 +27,12 @@ func Digits(s string) (digits string, ok bool) {
 	return b.String(), true
 }
 
-// Unwrap returns what is to be dialled of a text: the number of a link such as
-// tel:+8613800138005, or the text itself. The plus sign counts if it is the first
-// character that is seen; Unwrap reports it, and returns the text behind it.
+// Unwrap returns the number of a link such as tel:+8613800138005, or the text itself. plus
+// reports whether the first visible character is a plus sign; dialled is then the text after
+// it.
 //
-// A local number of a tel: link gets the calling code of its phone-context. ok is
-// false for all other parameters: to an extension, for instance, no code is sent.
+// A local number of a tel: link gets the calling code of its phone-context. ok is false for
+// all other parameters: for example, an extension cannot receive a code.
 func Unwrap(s string) (dialled string, plus, ok bool) {
 	s = trimIgnored(norm.NFKC.String(s))
 	scheme, rest, found := strings.Cut(s, ":")
@@ -55,13 +54,13 @@ func Unwrap(s string) (dialled string, plus, ok bool) {
 	return dialled, plus, true
 }
 
-// trimIgnored drops what stands before the first character that counts.
+// trimIgnored removes leading separators and invisible characters.
 func trimIgnored(s string) string {
 	return strings.TrimLeftFunc(s, func(r rune) bool { return separates(r) || invisible(r) })
 }
 
-// separates reports what people put around and between digits. A comma, a
-// semicolon, an asterisk and a hash are not among it: dialling, they mean something.
+// separates reports whether r is a separator around or between digits. A comma, a semicolon,
+// an asterisk and a hash are not: they have a meaning in dialling.
 func separates(r rune) bool {
 	return unicode.IsSpace(r) || unicode.In(r, unicode.Zs, unicode.Pd, unicode.Ps, unicode.Pe, unicode.Pi, unicode.Pf, unicode.Pc) ||
 		strings.ContainsRune(`./\|'"`+"`", r) ||
@@ -69,6 +68,6 @@ func separates(r rune) bool {
 		strings.ContainsRune("~\u02d7\u2053\u2212\u223c\u2500\u30fc", r) // tildes and lines
 }
 
-// invisible reports characters that take no place. The keycap of an emoji is one
-// too: its digit is the character before it.
+// invisible reports whether r has no width. It includes the keycap of an emoji, which follows
+// its digit.
 func invisible(r rune) bool { return text.IsIgnorable(r) || r == '\u2800' || r == '\u20e3' }
