@@ -25,7 +25,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// A mailbox takes the codes that are sent.
+// A mailbox is a Sender that stores the codes.
 type mailbox struct {
 	mu    sync.Mutex
 	codes map[Phone][]string
@@ -58,16 +58,16 @@ func (m *mailbox) last(t *testing.T, p Phone) string {
 	return m.codes[p][len(m.codes[p])-1]
 }
 
-// A process is a Service as one of several processes has it.
+// A process is one of several instances of the Service.
 type process struct {
 	*Service
 	rdb    redis.UniversalClient
 	reg    *prometheus.Registry
-	away   *atomic.Bool // whether Redis does not answer
+	away   *atomic.Bool // Redis fails all commands
 	outbox *mailbox
 }
 
-// open starts a process on stores that others may use too.
+// open starts a process on stores that other processes may share.
 func open(t *testing.T, on storetest.Stores, cfg Config) process {
 	t.Helper()
 	from := storetest.Open(t, on)
@@ -89,7 +89,7 @@ func open(t *testing.T, on storetest.Stores, cfg Config) process {
 	return process{s, from.Redis, from.Registry, &wire.Away, outbox}
 }
 
-// jobs is how many jobs of the outbox wait for somebody.
+// jobs returns the number of pending outbox jobs.
 func (p process) jobs(t *testing.T) (n int64) {
 	t.Helper()
 	p.Service.outbox.Wait()
@@ -103,8 +103,7 @@ func (p process) jobs(t *testing.T) (n int64) {
 	return n
 }
 
-// count returns the counter with a name and these values of its labels, in the
-// order of the labels' names.
+// count returns a counter by its name and label values, in the order of the label names.
 func (p process) count(t *testing.T, name string, labels ...string) (n float64) {
 	t.Helper()
 	families, err := p.reg.Gather()
@@ -122,13 +121,13 @@ func (p process) count(t *testing.T, name string, labels ...string) (n float64) 
 			}
 		}
 	}
-	t.Fatalf("there is no metric %s %v", name, labels)
+	t.Fatalf("unknown metric %s %v", name, labels)
 	return 0
 }
 
 const ann, ben Phone = "+8613900000001", "+8613900000002"
 
-// code has a code sent to a phone, whatever it was sent before.
+// code sends a new code to a phone, regardless of earlier codes.
 func (p process) code(t *testing.T, to Phone) string {
 	t.Helper()
 	if err := p.rdb.Unlink(t.Context(), p.keys.codePause(to, 0)).Err(); err != nil {
@@ -140,7 +139,7 @@ func (p process) code(t *testing.T, to Phone) string {
 	return p.outbox.last(t, to)
 }
 
-// login logs a phone in by code.
+// login logs in by code.
 func (p process) login(t *testing.T, who Phone) *Login {
 	t.Helper()
 	code := p.code(t, who)
@@ -178,35 +177,35 @@ func wants(t *testing.T, err error, code apierror.Code, field string) {
 	}
 }
 
-func TestACodeLetsAPhoneInOnce(t *testing.T) {
+func TestCodeLogsInOnce(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
-		if _, err := p.ByIDs(t.Context(), []int64{1, 2, 3}); err != nil { // remembers that there are none
+		if _, err := p.ByIDs(t.Context(), []int64{1, 2, 3}); err != nil { // caches that they do not exist
 			t.Fatal(err)
 		}
 		in := p.login(t, ann)
 		if !regexp.MustCompile(`^user_[a-z0-9]{10}$`).MatchString(in.User.Nickname) || in.User.Role != Customer || *in.User.Phone != "139****0001" || in.User.ID > 3 {
-			t.Errorf("a new user is %+v", in.User)
+			t.Errorf("unexpected new user %+v", in.User)
 		}
 		used := p.outbox.last(t, ann)
 		_, err := p.Login(t.Context(), Credentials{Phone: "13900000001", Code: &used})
 		wants(t, err, InvalidCode, "input.code")
 		again := p.login(t, ann)
 		if again.User.ID != in.User.ID || again.Token == in.Token {
-			t.Errorf("the second time it is user %d, was %d; same token %v", again.User.ID, in.User.ID, again.Token == in.Token)
+			t.Errorf("second login: got user %d, want %d; same token %v", again.User.ID, in.User.ID, again.Token == in.Token)
 		}
 		for _, token := range []string{in.Token, again.Token} {
 			if v := p.Authenticate(t.Context(), token); v.ID != in.User.ID || roleOf(t, v) != Customer {
-				t.Errorf("the token is of %+v", v)
+				t.Errorf("got viewer %+v, want user %d", v, in.User.ID)
 			}
 		}
 		if v := p.Authenticate(t.Context(), newToken()); v != (Viewer{}) {
-			t.Errorf("an unknown token is of %+v", v)
+			t.Errorf("unknown token: got viewer %+v, want none", v)
 		}
 	})
 }
 
-func TestOfManyGuessesAtOnceFiveAreCompared(t *testing.T) {
+func TestConcurrentGuessesAreLimitedToFive(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		code := p.code(t, ann)
@@ -226,7 +225,7 @@ func TestOfManyGuessesAtOnceFiveAreCompared(t *testing.T) {
 			return p.count(t, "tandian_logins_total", "code", outcome) + q.count(t, "tandian_logins_total", "code", outcome)
 		}
 		if count("wrong") != 5 || count("dead") != 5 {
-			t.Errorf("%v guesses were compared and %v refused unseen, want 5 and 5", count("wrong"), count("dead"))
+			t.Errorf("got %v compared and %v rejected guesses, want 5 and 5", count("wrong"), count("dead"))
 		}
 		_, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})
 		wants(t, err, InvalidCode, "input.code")
@@ -234,7 +233,7 @@ func TestOfManyGuessesAtOnceFiveAreCompared(t *testing.T) {
 	})
 }
 
-func TestOfManyWhoKnowACodeOneGetsIn(t *testing.T) {
+func TestOneCodePermitsOneLogin(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		code := p.code(t, ann)
@@ -249,12 +248,12 @@ func TestOfManyWhoKnowACodeOneGetsIn(t *testing.T) {
 		}
 		all.Wait()
 		if in.Load() != 1 {
-			t.Errorf("%d came in with one code", in.Load())
+			t.Errorf("got %d logins with one code, want 1", in.Load())
 		}
 	})
 }
 
-func TestLoginsThatRaceOnANewPhoneMakeOneUser(t *testing.T) {
+func TestConcurrentFirstLoginsCreateOneUser(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		processes := []process{open(t, on, Config{}), open(t, on, Config{})}
 		for round := range 5 {
@@ -280,7 +279,7 @@ func TestLoginsThatRaceOnANewPhoneMakeOneUser(t *testing.T) {
 			all.Wait()
 			n, err := processes[0].db.User.Query().Where(entuser.Phone(phone.E164())).Count(t.Context())
 			if err != nil || n != 1 || len(ids) != 1 || fresh != 1 {
-				t.Errorf("round %d: %d rows, %d ids, %d times new, %v", round, n, len(ids), fresh, err)
+				t.Errorf("round %d: got %d rows, %d ids, %d new, %v; want 1 of each", round, n, len(ids), fresh, err)
 			}
 		}
 	})
@@ -299,10 +298,10 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 		again := send(q, ann, "") // within a minute
 		wants(t, again, CodeThrottled, "phone")
 		if why, _ := errors.AsType[apierror.UserErrors](again); why[0].RetryAfter <= 50*time.Second || why[0].RetryAfter > codePause {
-			t.Errorf("the next code in %v, want at most %v", why[0].RetryAfter, codePause)
+			t.Errorf("got a wait of %v, want at most %v", why[0].RetryAfter, codePause)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.codePause(ann, 0)).Val(); ttl > time.Minute || ttl < 50*time.Second {
-			t.Errorf("the pause is %v", ttl)
+			t.Errorf("got a pause of %v, want a minute", ttl)
 		}
 		for range codesPerDay - 1 {
 			p.code(t, ann)
@@ -310,10 +309,10 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 		p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 0))
 		wants(t, send(p, ann, ""), CodeThrottled, "phone") // the eleventh of a day
 		if n := len(p.outbox.codes[ann]); n != codesPerDay {
-			t.Errorf("%d codes were sent, want %d", n, codesPerDay)
+			t.Errorf("got %d codes, want %d", n, codesPerDay)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeDay(ann, 0)).Val(); ttl > day || ttl < day-time.Minute {
-			t.Errorf("the day is %v", ttl)
+			t.Errorf("got a lifetime of %v, want a day", ttl)
 		}
 		for i := range 12 {
 			if err := send([]process{p, q}[i%2], Phone(fmt.Sprintf("+8613911110%03d", i)), "192.0.2.1/32"); err != nil {
@@ -325,15 +324,15 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 			t.Errorf("another address: %v", err)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeAddress("192.0.2.1/32", "")).Val(); ttl > time.Hour || ttl < time.Hour-time.Minute {
-			t.Errorf("the hour is %v", ttl)
+			t.Errorf("got a lifetime of %v, want an hour", ttl)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.code(ben, 0)).Val(); ttl > codeLife || ttl < codeLife-time.Minute {
-			t.Errorf("a code lives for %v", ttl)
+			t.Errorf("got a lifetime of %v, want %v", ttl, codeLife)
 		}
 	})
 }
 
-func TestACodeThatWasNotSentIsWithdrawn(t *testing.T) {
+func TestUnsentCodesAreWithdrawn(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		p.outbox.fail = fmt.Errorf("no network: %w", ErrNotSent)
@@ -343,13 +342,13 @@ func TestACodeThatWasNotSentIsWithdrawn(t *testing.T) {
 			}
 		}
 		if n := p.rdb.Exists(t.Context(), p.keys.code(ann, 0)).Val(); n != 0 {
-			t.Error("the code is still there")
+			t.Error("the unsent code exists")
 		}
 		p.outbox.fail = nil
 		if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); err != nil {
 			t.Errorf("the next try: %v", err) // at once, not after a minute or a day
 		}
-		// One of which it is not known is good, and counts.
+		// A code that may have been sent is valid and counts.
 		p.outbox.fail = errors.New("no answer")
 		if _, err := p.SendCode(t.Context(), ben.E164(), Origin{}); apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("got %v", err)
@@ -357,12 +356,12 @@ func TestACodeThatWasNotSentIsWithdrawn(t *testing.T) {
 		wants(t, second(p.SendCode(t.Context(), ben.E164(), Origin{})), CodeThrottled, "phone")
 		code := p.rdb.HGet(t.Context(), p.keys.code(ben, 0), "code").Val()
 		if _, err := p.Login(t.Context(), Credentials{Phone: ben.E164(), Code: &code}); err != nil {
-			t.Errorf("the code that arrived all the same: %v", err)
+			t.Errorf("code that arrived anyway: %v", err)
 		}
 	})
 }
 
-func TestWithoutASenderOrRedisThereAreNoCodes(t *testing.T) {
+func TestCodesNeedSenderAndRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		p.codes.sender = nil
@@ -388,7 +387,7 @@ func TestWithoutASenderOrRedisThereAreNoCodes(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func TestPasswords(t *testing.T) {
+func TestPasswordLogin(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		try := func(who Phone, password string) error {
@@ -400,10 +399,10 @@ func TestPasswords(t *testing.T) {
 			t.Fatal(err)
 		}
 		if v := p.Authenticate(t.Context(), other.Token); v.ID != 0 {
-			t.Error("the other session outlives the change of the password")
+			t.Error("the other session survives the password change")
 		}
 		if v := q.Authenticate(t.Context(), first.Token); v.ID != first.User.ID {
-			t.Error("the session that changed the password does not")
+			t.Error("the session that changed the password has ended")
 		}
 		_, err := p.SetPassword(t.Context(), first.Viewer, PasswordChange{Password: "short"})
 		wants(t, err, apierror.InvalidInput, "password")
@@ -412,12 +411,12 @@ func TestPasswords(t *testing.T) {
 		}
 		wants(t, try(ben, "correct horse"), InvalidCredentials, "input.password") // has no account
 
-		// Five wrong ones in a quarter of an hour; a right one before begins anew.
+		// Five wrong passwords within 15 minutes; a right one resets the count.
 		for range passwordTries - 1 {
 			wants(t, try(ann, "wrong"), InvalidCredentials, "input.password")
 		}
 		if err := try(ann, "correct horse"); err != nil {
-			t.Errorf("after four wrong ones: %v", err)
+			t.Errorf("after four wrong passwords: %v", err)
 		}
 		var wrong sync.WaitGroup
 		for range 2 * passwordTries {
@@ -426,17 +425,17 @@ func TestPasswords(t *testing.T) {
 		wrong.Wait()
 		wants(t, try(ann, "correct horse"), InvalidCredentials, "input.password")
 		if n := q.count(t, "tandian_logins_total", "password", "throttled"); n != passwordTries+1 {
-			t.Errorf("%v were refused unseen, want %d", n, passwordTries+1)
+			t.Errorf("got %v throttled attempts, want %d", n, passwordTries+1)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.passwordNetwork(ann, client{}.site())).Val(); ttl > passwordTriesLife || ttl < passwordTriesLife-time.Minute {
-			t.Errorf("the quarter of an hour is %v", ttl)
+			t.Errorf("got a lifetime of %v, want %v", ttl, passwordTriesLife)
 		}
-		p.login(t, ann) // by code all the same
+		p.login(t, ann) // codes still work
 	})
 }
 
-// The time that a wrong password takes does not tell who has an account.
-func TestAWrongPasswordCostsOneHashWhoeverItIs(t *testing.T) {
+// The time of a wrong password must not reveal accounts.
+func TestWrongPasswordsAlwaysCostOneHash(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		p.login(t, ben)
@@ -454,13 +453,13 @@ func TestAWrongPasswordCostsOneHashWhoeverItIs(t *testing.T) {
 			hashes = 0
 			wants(t, second(p.Login(t.Context(), Credentials{Phone: phone, Password: &wrong})), InvalidCredentials, "input.password")
 			if hashes != 1 {
-				t.Errorf("who has %s costs %d hashes, want 1", name, hashes)
+				t.Errorf("account with %s: got %d hashes, want 1", name, hashes)
 			}
 		}
 	})
 }
 
-func TestAStalePasswordIsHashedAnew(t *testing.T) {
+func TestStalePasswordsAreRehashed(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
@@ -478,7 +477,7 @@ func TestAStalePasswordIsHashedAnew(t *testing.T) {
 	})
 }
 
-// oldHash is a password as an earlier release would have hashed it.
+// oldHash returns a hash of an earlier release.
 func oldHash(t *testing.T, password string) string {
 	t.Helper()
 	h := newHasher(1, 1)
@@ -491,7 +490,7 @@ func oldHash(t *testing.T, password string) string {
 	return encode(c, salt, key)
 }
 
-func TestTriesAreLimitedByAddress(t *testing.T) {
+func TestLoginsAreLimitedByAddress(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{LoginsPerAddress: 4}), open(t, on, Config{LoginsPerAddress: 4})
 		guess := "123456"
@@ -504,7 +503,7 @@ func TestTriesAreLimitedByAddress(t *testing.T) {
 		err := try(p, 5, "192.0.2.1/32")
 		f, ok := errors.AsType[*apierror.Error](err)
 		if !ok || f.Kind != apierror.RateLimited || f.RetryAfter < time.Hour-time.Minute || f.RetryAfter > time.Hour {
-			t.Errorf("the fifth: %v", err)
+			t.Errorf("fifth attempt: %v", err)
 		}
 		wants(t, try(p, 5, "192.0.2.2/32"), InvalidCode, "input.code")
 		wants(t, try(p, 5, ""), InvalidCode, "input.code")
@@ -516,7 +515,7 @@ func TestTriesAreLimitedByAddress(t *testing.T) {
 	})
 }
 
-func TestARoleCountsFromTheNextRequestOn(t *testing.T) {
+func TestRolesApplyFromTheNextRequest(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
@@ -526,22 +525,22 @@ func TestARoleCountsFromTheNextRequestOn(t *testing.T) {
 				t.Fatalf("%v, new %v", err, fresh)
 			}
 			if got := roleOf(t, q.Authenticate(t.Context(), in.Token)); got != role {
-				t.Errorf("after the grant of %s the role is %s", role, got)
+				t.Errorf("got role %s, want %s", got, role)
 			}
 		}
 		if u, fresh, err := p.Grant(t.Context(), ben, Admin); err != nil || !fresh || u.Role != Admin {
-			t.Errorf("a phone without an account: %+v, new %v, %v", u, fresh, err)
+			t.Errorf("phone without an account: got %+v, new %v, %v", u, fresh, err)
 		}
 		if in := p.login(t, ben); in.User.Role != Admin {
-			t.Errorf("it logs in as %s", in.User.Role)
+			t.Errorf("got role %s at login, want %s", in.User.Role, Admin)
 		}
 		if _, _, err := p.Grant(t.Context(), ann, "KING"); err == nil {
-			t.Error("there is a role KING")
+			t.Error("got role KING, want an error")
 		}
 	})
 }
 
-// roleOf returns the role of a viewer, "" for a visitor.
+// roleOf returns the role of a viewer, "" if anonymous.
 func roleOf(t *testing.T, v Viewer) Role {
 	t.Helper()
 	user, err := v.User(t.Context())
@@ -554,12 +553,12 @@ func roleOf(t *testing.T, v Viewer) Role {
 	return user.Role
 }
 
-func TestRequireSaysWhatIsMissing(t *testing.T) {
+func TestRequireReturnsTheMissingPermission(t *testing.T) {
 	as := func(role Role) Viewer { return new(Service).viewerOf(&User{ID: 1, Role: role}, "") }
 	tests := []struct {
 		viewer Viewer
 		role   Role
-		want   apierror.Kind // "" for nothing
+		want   apierror.Kind // "" for no error
 	}{
 		{Viewer{}, Customer, apierror.Unauthenticated},
 		{Viewer{unknown: storetest.ErrCut}, Customer, apierror.Unavailable},
@@ -580,7 +579,7 @@ func TestRequireSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
+func TestProfileChangesAreVisibleAtOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		v := p.login(t, ann).Viewer
@@ -608,7 +607,7 @@ func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
 			}},
 		}
 		for _, step := range steps {
-			if _, err := q.ByID(t.Context(), v.ID); err != nil { // caches what was before
+			if _, err := q.ByID(t.Context(), v.ID); err != nil { // caches the old profile
 				t.Fatal(err)
 			}
 			got, err := p.UpdateProfile(t.Context(), v, step.changes)
@@ -618,7 +617,7 @@ func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
 			want := step.want
 			want.ID, want.Phone, want.Role, want.Version, want.CreatedAt = v.ID, new("139****0001"), Customer, got.Version, got.CreatedAt
 			if age := time.Since(got.CreatedAt); age < 0 || age > time.Hour {
-				t.Errorf("%s: the account is %v old", step.name, age)
+				t.Errorf("%s: got an account age of %v", step.name, age)
 			}
 			seen, err := q.ByID(t.Context(), v.ID)
 			if err != nil {
@@ -633,7 +632,7 @@ func TestAProfileIsChangedInPartsAndSeenAtOnce(t *testing.T) {
 	})
 }
 
-func TestEveryFieldOfAProfileIsBounded(t *testing.T) {
+func TestProfileFieldsAreBounded(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		v := p.login(t, ann).Viewer
@@ -668,14 +667,13 @@ func TestEveryFieldOfAProfileIsBounded(t *testing.T) {
 		after, _ := p.ByID(t.Context(), v.ID)
 		row, err := p.loadUsers(t.Context(), []int64{v.ID})
 		if d := cmp.Diff(before, after) + cmp.Diff(*before, row[v.ID]); d != "" || err != nil {
-			t.Errorf("something changed: %s, %v", d, err)
+			t.Errorf("profile changed (-want +got):\n%s%v", d, err)
 		}
 	})
 }
 
-// A user who changed while Redis was away is not shown as before when it is
-// back.
-func TestAChangeWithoutRedisIsToldLater(t *testing.T) {
+// A change while Redis is unavailable must be visible after its return.
+func TestChangesWithoutRedisAreInvalidatedLater(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		v := p.login(t, ann).Viewer
@@ -688,9 +686,9 @@ func TestAChangeWithoutRedisIsToldLater(t *testing.T) {
 			t.Fatalf("%+v, %v", u, err)
 		}
 		if n := p.jobs(t); n != 1 {
-			t.Errorf("%d jobs wait", n)
+			t.Errorf("got %d pending jobs", n)
 		}
-		storetest.Relay(t, q.Service.outbox) // another process, that reaches Redis
+		storetest.Relay(t, q.Service.outbox) // another process reaches Redis
 		testkit.Eventually(t, 10*time.Second, func() bool {
 			u, err := q.ByID(t.Context(), v.ID)
 			return err == nil && u.Nickname == "Ann"
@@ -715,7 +713,7 @@ func TestSyntheticUsersAreStoredOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d := cmp.Diff(ids, again[:700]); d != "" {
-			t.Errorf("other ids the second time:\n%s", d)
+			t.Errorf("second call returned other ids (-want +got):\n%s", d)
 		}
 		users, err := p.ByIDs(t.Context(), again)
 		if err != nil || len(users) != len(drafts) {
@@ -732,19 +730,19 @@ func TestSyntheticUsersAreStoredOnce(t *testing.T) {
 		}
 		for _, i := range []int{0, 499, 500, 1202} {
 			if v := p.Authenticate(t.Context(), tokens[i]); v.ID != again[i] || roleOf(t, v) != drafts[i].Role {
-				t.Errorf("token %d is of %+v", i, v)
+				t.Errorf("token %d: got viewer %+v", i, v)
 			}
 		}
 	})
 }
 
-func TestWaitsAreSaidInWords(t *testing.T) {
+func TestWaitsInWords(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		time.Millisecond: "1 second", time.Minute: "1 minute", time.Hour: "1 hour", 119 * time.Minute: "119 minutes", 43500 * time.Millisecond: "44 seconds", 119 * time.Second: "119 seconds", 2 * time.Minute: "2 minutes",
 		2*time.Minute + 1: "3 minutes", 15 * time.Minute: "15 minutes", 23*time.Hour + time.Second: "24 hours",
 	} {
 		if got := inWords(d); got != want {
-			t.Errorf("%v is %q, want %q", d, got, want)
+			t.Errorf("%v: got %q, want %q", d, got, want)
 		}
 	}
 }

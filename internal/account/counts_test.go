@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestWhatIsCountedOfUsers(t *testing.T) {
+func TestAddCounts(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, stores storetest.Stores) {
 		s := open(t, stores, Config{})
 		ids, err := s.BulkInsert(t.Context(), []Draft{{ExternalID: "a", Nickname: "Ann", Role: Customer}, {ExternalID: "b", Nickname: "Bob", Role: Customer}}, func(int) {})
@@ -40,12 +40,12 @@ func TestWhatIsCountedOfUsers(t *testing.T) {
 		for id, want := range map[int64]Counts{ann: {FolloweeCount: 1, NoteCount: 1}, ben: {FollowerCount: 1}} {
 			u, err := s.ByID(t.Context(), id)
 			if err != nil || u.Counts != want {
-				t.Errorf("user %d is counted %+v, %v, want %+v", id, u, err, want)
+				t.Errorf("user %d: got %+v, %v, want %+v", id, u, err, want)
 			}
 		}
-		for id, want := range map[int64]int64{ann: 2, ben: 0} { // who followed nobody anew has no other version
+		for id, want := range map[int64]int64{ann: 2, ben: 0} { // the version changes only with the followees
 			if row := s.db.User.GetX(t.Context(), id); row.FollowVersion != want {
-				t.Errorf("user %d has the follow version %d, want %d", id, row.FollowVersion, want)
+				t.Errorf("user %d: got follow version %d, want %d", id, row.FollowVersion, want)
 			}
 		}
 	})

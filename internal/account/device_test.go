@@ -12,10 +12,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// network is the origin of an unknown client.
+// network returns the origin of an unknown client.
 func network(i int) Origin { return Origin{Network: fmt.Sprintf("198.51.100.%d/32", i)} }
 
-// cookies is the origin of a client that keeps device tokens.
+// cookies returns the origin of a client that stores device tokens.
 func cookies(token string) Origin {
 	return Origin{Network: "192.0.2.1/32", Device: token, Remembers: true}
 }
@@ -37,7 +37,7 @@ func (p process) from(t *testing.T, who Phone, at Origin) *Login {
 	return in
 }
 
-// another returns a code that is not the given one.
+// another returns a code that differs from the given one.
 func another(code string, i int) string {
 	guess := fmt.Sprintf("%06d", i)
 	if guess == code {
@@ -51,8 +51,8 @@ func (p process) try(t *testing.T, who Phone, password string, at Origin) error 
 	return second(p.Login(t.Context(), Credentials{Phone: who.E164(), Password: &password, From: at}))
 }
 
-// Finding 3: six wrong passwords from six networks, then the right one from a seventh.
-func TestWrongPasswordsElsewhereLockOutNoOwner(t *testing.T) {
+// Six wrong passwords from six networks, then the right one from a seventh.
+func TestWrongPasswordsElsewhereDoNotBlockOwner(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
@@ -63,20 +63,20 @@ func TestWrongPasswordsElsewhereLockOutNoOwner(t *testing.T) {
 			wants(t, p.try(t, ann, "wrong horse", network(i)), InvalidCredentials, "input.password")
 		}
 		if err := q.try(t, ann, "correct horse", network(7)); err != nil {
-			t.Errorf("the owner: %v", err)
+			t.Errorf("owner: %v", err)
 		}
-		// One network has five.
+		// One network has five tries.
 		for range 2 * passwordTries {
 			wants(t, q.try(t, ann, "wrong horse", network(8)), InvalidCredentials, "input.password")
 		}
 		wants(t, q.try(t, ann, "correct horse", network(8)), InvalidCredentials, "input.password")
 		if err := q.try(t, ann, "correct horse", network(9)); err != nil {
-			t.Errorf("the owner, after that: %v", err)
+			t.Errorf("owner after that: %v", err)
 		}
 	})
 }
 
-func TestAllNetworksShareALooserLimit(t *testing.T) {
+func TestNetworksShareALooserPasswordLimit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		hashes := 0
@@ -93,20 +93,20 @@ func TestAllNetworksShareALooserLimit(t *testing.T) {
 			wants(t, p.try(t, ann, "wrong horse", network(i)), InvalidCredentials, "input.password")
 		}
 		if hashes != phoneTries {
-			t.Errorf("%d passwords were compared, want %d", hashes, phoneTries)
+			t.Errorf("got %d compared passwords, want %d", hashes, phoneTries)
 		}
 		wants(t, p.try(t, ann, "correct horse", network(200)), InvalidCredentials, "input.password")
 		if err := p.try(t, ann, "correct horse", cookies(known.DeviceToken)); err != nil {
-			t.Errorf("the known device: %v", err)
+			t.Errorf("known device: %v", err)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.passwordTries(ann)).Val(); ttl > phoneTriesLife || ttl < phoneTriesLife-time.Minute {
-			t.Errorf("the limit lasts %v", ttl)
+			t.Errorf("got a lifetime of %v", ttl)
 		}
 	})
 }
 
-// A right password takes back its own try only.
-func TestARightPasswordForgivesItsOwnNetwork(t *testing.T) {
+// A right password uncounts only its own try for the phone.
+func TestRightPasswordResetsItsNetworkOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
@@ -123,14 +123,14 @@ func TestARightPasswordForgivesItsOwnNetwork(t *testing.T) {
 			{p.keys.passwordTries(ann), "3"}, {p.keys.passwordNetwork(ann, "198.51.100.1/32"), "3"}, {p.keys.passwordNetwork(ann, "198.51.100.2/32"), ""},
 		} {
 			if n := p.rdb.Get(t.Context(), want.key).Val(); n != want.n {
-				t.Errorf("%s is %q, want %q", want.key, n, want.n)
+				t.Errorf("%s: got %q, want %q", want.key, n, want.n)
 			}
 		}
 	})
 }
 
-// Finding 3: other networks ask for all codes of a day, then the owner's device gets one.
-func TestAKnownDeviceGetsItsOwnCodes(t *testing.T) {
+// Other networks request all codes of a day, then the owner's device requests one.
+func TestKnownDevicesHaveTheirOwnCodes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{CodesPerAddress: 2, LoginsPerAddress: 2}), open(t, on, Config{CodesPerAddress: 2, LoginsPerAddress: 2})
 		known := p.from(t, ann, cookies(""))
@@ -151,11 +151,11 @@ func TestAKnownDeviceGetsItsOwnCodes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := ask(owner); err != nil {
-				t.Fatalf("the known device: %v", err)
+				t.Fatalf("known device: %v", err)
 			}
 		}
 		code := q.outbox.last(t, ann)
-		// Neither codes nor guesses of other clients touch the code of the device.
+		// Codes and guesses of other clients do not affect the code of the device.
 		for i := range 2 * codeTotal {
 			guess := another(code, i)
 			wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: network(i)})), InvalidCode, "input.code")
@@ -163,9 +163,9 @@ func TestAKnownDeviceGetsItsOwnCodes(t *testing.T) {
 		wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: network(101)})), InvalidCode, "input.code")
 		in, err := q.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: owner})
 		if err != nil || in.User.ID != known.User.ID {
-			t.Fatalf("the owner's code: %v", err)
+			t.Fatalf("owner's code: %v", err)
 		}
-		// It has ten a day, and five guesses, as a network has.
+		// It has ten codes a day and five guesses, like a network.
 		owner.Device = in.DeviceToken
 		for range codesPerDay - 3 {
 			p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 1))
@@ -185,7 +185,7 @@ func TestAKnownDeviceGetsItsOwnCodes(t *testing.T) {
 	})
 }
 
-func TestOneNetworkCannotUseUpCodes(t *testing.T) {
+func TestOneNetworkCannotExhaustCodes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		ask := func(at Origin) error {
@@ -211,8 +211,8 @@ func TestOneNetworkCannotUseUpCodes(t *testing.T) {
 	})
 }
 
-// Five guesses of a network do not end a code that the owner just got.
-func TestWrongGuessesOfOneNetworkEndNoCode(t *testing.T) {
+// Five guesses of a network must not invalidate a code that the owner just got.
+func TestWrongGuessesOfOneNetworkKeepTheCode(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		code := p.code(t, ann)
@@ -230,7 +230,7 @@ func TestWrongGuessesOfOneNetworkEndNoCode(t *testing.T) {
 		}
 		compared := p.count(t, "tandian_logins_total", "code", "wrong") + q.count(t, "tandian_logins_total", "code", "wrong")
 		if compared != codeTries {
-			t.Errorf("%v guesses were compared, want %d", compared, codeTries)
+			t.Errorf("got %v compared guesses, want %d", compared, codeTries)
 		}
 	})
 }
@@ -246,11 +246,11 @@ func TestGuessesOfAllNetworksAreBounded(t *testing.T) {
 				wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: network(i)})), InvalidCode, "input.code")
 			}
 			if n := wrongs(); n != want {
-				t.Errorf("after code %d, %v guesses were compared, want %v", round+1, n, want)
+				t.Errorf("after code %d: got %v compared guesses, want %v", round+1, n, want)
 			}
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeGuesses(ann)).Val(); ttl > day || ttl < day-time.Minute {
-			t.Errorf("the day is %v", ttl)
+			t.Errorf("got a lifetime of %v, want a day", ttl)
 		}
 		// A right guess does not count.
 		code := p.code(t, ben)
@@ -258,13 +258,13 @@ func TestGuessesOfAllNetworksAreBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := p.rdb.Get(t.Context(), p.keys.codeGuesses(ben)).Val(); n != "0" {
-			t.Errorf("%s guesses at the other phone's codes, want 0", n)
+			t.Errorf("got %s guesses at the other phone's codes, want 0", n)
 		}
 	})
 }
 
-// Finding 20: the refusal does not reveal whether the phone has a code.
-func TestAWrongCodeHasOneAnswer(t *testing.T) {
+// The refusal must not reveal whether the phone has a code.
+func TestWrongCodesHaveOneResponse(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		guess := another(p.code(t, ann), 1)
@@ -272,12 +272,12 @@ func TestAWrongCodeHasOneAnswer(t *testing.T) {
 		without := second(p.Login(t.Context(), Credentials{Phone: ben.E164(), Code: &guess}))
 		wants(t, with, InvalidCode, "input.code")
 		if with.Error() != without.Error() {
-			t.Errorf("with a code %q, without one %q", with, without)
+			t.Errorf("got %q with a code, %q without one", with, without)
 		}
 	})
 }
 
-func TestATokenIsGoodForOneDeviceAndPhone(t *testing.T) {
+func TestDeviceTokenIsBoundToDeviceAndPhone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		known := func(who Phone, token string) bool {
@@ -288,7 +288,7 @@ func TestATokenIsGoodForOneDeviceAndPhone(t *testing.T) {
 			t.Fatal("the device is unknown")
 		}
 		if _, ok := p.devices.parse(ben, first.DeviceToken); ok || known(ben, first.DeviceToken) {
-			t.Error("it is good for another phone")
+			t.Error("the token is valid for another phone")
 		}
 		raw, err := base64.RawURLEncoding.DecodeString(first.DeviceToken)
 		if err != nil {
@@ -298,37 +298,37 @@ func TestATokenIsGoodForOneDeviceAndPhone(t *testing.T) {
 			forged := append([]byte{}, raw...)
 			forged[i]++
 			if known(ann, base64.RawURLEncoding.EncodeToString(forged)) {
-				t.Errorf("it is known with byte %d changed", i)
+				t.Errorf("the token is valid with byte %d changed", i)
 			}
 		}
 		for _, token := range []string{"", "x", first.DeviceToken + "A", first.DeviceToken[1:]} {
 			if known(ann, token) {
-				t.Errorf("%q is known", token)
+				t.Errorf("token %q is valid", token)
 			}
 		}
-		// Each login rotates it. The row stays.
+		// Each login rotates the token. The row stays.
 		again := p.from(t, ann, cookies(first.DeviceToken))
 		if known(ann, first.DeviceToken) || !known(ann, again.DeviceToken) {
-			t.Error("the old token is good, or the new one is not")
+			t.Error("the old token is valid, or the new one is not")
 		}
 		if n := p.db.Device.Query().CountX(t.Context()); n != 1 {
-			t.Errorf("%d devices, want 1", n)
+			t.Errorf("got %d devices, want 1", n)
 		}
 		// A client without cookies gets none.
 		if in := p.login(t, ann); in.DeviceToken != "" {
-			t.Error("a client that keeps no token got one")
+			t.Error("a client without cookies got a token")
 		}
-		// Half a year after its last login it is forgotten.
+		// The device expires after DeviceLife.
 		later := func() time.Time { return time.Now().Add(DeviceLife + time.Hour) }
 		q.devices.now = later
 		if known(ann, again.DeviceToken) {
-			t.Error("it is known after half a year")
+			t.Error("the device is known after DeviceLife")
 		}
 		if err := q.purge(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if n := p.db.Device.Query().CountX(t.Context()); n != 0 {
-			t.Errorf("%d devices are left", n)
+			t.Errorf("got %d devices, want 0", n)
 		}
 	})
 }
@@ -364,24 +364,24 @@ func TestEndingSessionsRevokesTheirDevices(t *testing.T) {
 			}
 			is(t, other.Token, 0, p)
 			if known(other) {
-				t.Errorf("%s leaves the other device known", step.name)
+				t.Errorf("%s: the other device is still known", step.name)
 			}
 			is(t, owner.Token, owner.User.ID, p)
 			if !known(owner) {
-				t.Errorf("%s forgets the own device", step.name)
+				t.Errorf("%s: the own device is unknown", step.name)
 			}
 		}
-		// A log-out does not: the owner signs in again.
+		// A logout keeps the device, for the next login of the owner.
 		if err := p.Logout(t.Context(), owner.Viewer); err != nil {
 			t.Fatal(err)
 		}
 		if !known(owner) {
-			t.Error("the device is unknown after a log-out")
+			t.Error("the device is unknown after a logout")
 		}
 	})
 }
 
-func TestAUserHasTwentyDevicesAtMost(t *testing.T) {
+func TestUsersHaveAtMostTwentyDevices(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		at := time.Now()
@@ -396,16 +396,16 @@ func TestAUserHasTwentyDevicesAtMost(t *testing.T) {
 		}
 		rows := p.db.Device.Query().Order(entdevice.ByUsedAt()).AllX(t.Context())
 		if len(rows) != devicesPerUser {
-			t.Errorf("%d devices, want %d", len(rows), devicesPerUser)
+			t.Errorf("got %d devices, want %d", len(rows), devicesPerUser)
 		}
 		if p.client(t.Context(), ann, ann, Origin{Device: first.DeviceToken}).device.id != 0 {
-			t.Error("the oldest one is known")
+			t.Error("the oldest device is known")
 		}
 	})
 }
 
-// Finding 11: networks of one IPv6 site share a budget of ten networks.
-func TestAnIPv6SiteSharesALooserBudget(t *testing.T) {
+// Networks of one IPv6 site share a budget of ten networks.
+func TestIPv6SitesShareALooserBudget(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{LoginsPerAddress: 2, CodesPerAddress: 2})
 		guess, i := "000000", 0
@@ -425,7 +425,7 @@ func TestAnIPv6SiteSharesALooserBudget(t *testing.T) {
 			}
 		}
 		if err := login(site(1, 0)); apierror.KindOf(err) != apierror.RateLimited {
-			t.Errorf("a third try of a network: %v", err)
+			t.Errorf("third try of a network: %v", err)
 		}
 		wants(t, send(site(1, 0)), CodeThrottled, "phone")
 		for n := range 2*siteFactor - 2 {
@@ -435,7 +435,7 @@ func TestAnIPv6SiteSharesALooserBudget(t *testing.T) {
 			}
 		}
 		if err := login(site(1, 99)); apierror.KindOf(err) != apierror.RateLimited {
-			t.Errorf("one more try of the site: %v", err)
+			t.Errorf("extra try of the site: %v", err)
 		}
 		wants(t, send(site(1, 99)), CodeThrottled, "phone")
 		wants(t, login(site(2, 0)), InvalidCode, "input.code")
@@ -450,12 +450,11 @@ func TestSitesOfNetworks(t *testing.T) {
 		"192.0.2.1/32": "192.0.2.1/32", "2001:db8:1:2::/64": "2001:db8:1::/48", "2001:db8::/32": "2001:db8::/32", "": "", "x": "x",
 	} {
 		if got := siteOf(network); got != want {
-			t.Errorf("the site of %q is %q, want %q", network, got, want)
+			t.Errorf("site of %q: got %q, want %q", network, got, want)
 		}
 	}
 }
 
-// Finding 11: wrong codes of the whole installation have a limit.
 func TestWrongCodesOfTheInstallationAreLimited(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		const limit = 6
@@ -464,7 +463,7 @@ func TestWrongCodesOfTheInstallationAreLimited(t *testing.T) {
 		guess := func(p process, who Phone, code string, at Origin) error {
 			return second(p.Login(t.Context(), Credentials{Phone: who.E164(), Code: &code, From: at}))
 		}
-		wants(t, guess(p, ben, "000000", network(1)), InvalidCode, "input.code") // has no code: nothing is compared
+		wants(t, guess(p, ben, "000000", network(1)), InvalidCode, "input.code") // without a code, nothing is compared
 		for i := range limit {
 			who := Phone(fmt.Sprintf("+86139222200%02d", i))
 			code := p.code(t, who)
@@ -477,11 +476,11 @@ func TestWrongCodesOfTheInstallationAreLimited(t *testing.T) {
 			}
 		}
 		if n := q.count(t, "tandian_login_guesses_refused_total"); n != 2 {
-			t.Errorf("%v refusals were counted, want 2", n)
+			t.Errorf("got %v counted rejections, want 2", n)
 		}
-		p.from(t, ann, cookies(known.DeviceToken)) // does not bind a known device
+		p.from(t, ann, cookies(known.DeviceToken)) // the limit does not bind a known device
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.guessHour()).Val(); ttl > time.Hour || ttl < time.Hour-time.Minute {
-			t.Errorf("the hour is %v", ttl)
+			t.Errorf("got a lifetime of %v, want an hour", ttl)
 		}
 		p.rdb.Unlink(t.Context(), p.keys.guessHour())
 		if err := guess(q, ben, code, network(51)); err != nil {
@@ -490,8 +489,8 @@ func TestWrongCodesOfTheInstallationAreLimited(t *testing.T) {
 	})
 }
 
-// A refused guess compares nothing, so it takes no try from the client or the phone.
-func TestRefusedGuessesCostNoTries(t *testing.T) {
+// A rejected guess compares nothing, so it costs no try of the client or the phone.
+func TestRejectedGuessesCostNoTries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{WrongCodesPerHour: 1})
 		guess := func(who Phone, code string) error {
@@ -505,7 +504,7 @@ func TestRefusedGuessesCostNoTries(t *testing.T) {
 			}
 		}
 		if n := p.rdb.Exists(t.Context(), p.keys.codeGuesses(ben)).Val(); n != 0 {
-			t.Error("refused guesses count for the phone")
+			t.Error("rejected guesses count for the phone")
 		}
 		p.rdb.Unlink(t.Context(), p.keys.guessHour())
 		if err := guess(ben, code); err != nil {

@@ -14,14 +14,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// at moves the clocks of a process.
+// at sets the clocks of a process.
 func (p process) at(now *time.Time) {
 	clock := func() time.Time { return *now }
 	p.now, p.sessions.now, p.devices.now = clock, clock, clock
 }
 
-// Finding 12: a session that is used daily ends after 90 days.
-func TestASessionEndsAfter90Days(t *testing.T) {
+// A session with daily use ends after 90 days.
+func TestSessionsEndAfter90Days(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		for name, forgetful := range map[string]bool{"redis": false, "rows": true} {
 			t.Run(name, func(t *testing.T) {
@@ -42,16 +42,16 @@ func TestASessionEndsAfter90Days(t *testing.T) {
 				}
 				end := start.Add(sessionMax)
 				if ttl := p.rdb.PTTL(t.Context(), key).Val(); ttl > end.Sub(now) {
-					t.Errorf("a day before the end Redis keeps it for %v", ttl)
+					t.Errorf("got a lifetime of %v in Redis, a day before the end", ttl)
 				}
 				if row := p.db.Session.GetX(t.Context(), id); row.ExpiresAt.After(end.Add(time.Millisecond)) {
-					t.Errorf("the row ends %v too late", row.ExpiresAt.Sub(end))
+					t.Errorf("the row expires %v too late", row.ExpiresAt.Sub(end))
 				}
 				if until := p.rdb.HGet(t.Context(), key, "until").Val(); until != p.rdb.HGet(t.Context(), key, "end").Val() {
-					t.Errorf("in Redis it ends at %s", until)
+					t.Errorf("got expiry %s in Redis", until)
 				}
-				step := rowEvery + time.Second                                  // rows round times
-				for now = now.Add(step); now.Before(end); now = now.Add(step) { // only the use moves any more
+				step := rowEvery + time.Second                                  // rows round times up or down
+				for now = now.Add(step); now.Before(end); now = now.Add(step) { // only the last use changes
 					if forgetful {
 						p.rdb.Unlink(t.Context(), key)
 					}
@@ -68,21 +68,21 @@ func TestASessionEndsAfter90Days(t *testing.T) {
 				is(t, in.Token, in.User.ID, p)
 				now = end
 				p.DropSessions()
-				is(t, in.Token, 0, p) // Redis has it: only its clock is real
+				is(t, in.Token, 0, p) // it is still in Redis, whose clock is real
 				p.rdb.Unlink(t.Context(), key)
 				is(t, in.Token, 0, p)
 				if n, err := p.Sessions(t.Context(), in.Viewer); len(n) != 0 || err != nil {
-					t.Errorf("%d sessions are listed, %v", len(n), err)
+					t.Errorf("got %d sessions, %v, want 0", len(n), err)
 				}
 				if _, err := p.EndSession(t.Context(), in.Viewer, numberOf(id)); apierror.KindOf(err) != apierror.Unauthenticated {
-					t.Errorf("it can still write: %v", err)
+					t.Errorf("the ended session can write: %v", err)
 				}
 			})
 		}
 	})
 }
 
-// A hash in Redis and a row of an earlier version have neither end, use nor device.
+// A hash in Redis and a row of an earlier version lack end, use and device.
 func TestSessionsOfEarlierVersionsEndToo(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
@@ -105,14 +105,14 @@ func TestSessionsOfEarlierVersionsEndToo(t *testing.T) {
 			t.Fatalf("%+v, %v", list, err)
 		}
 		if ago := time.Since(list[0].LastUsedAt); ago < 2*time.Hour-time.Minute || ago > 2*time.Hour+time.Minute {
-			t.Errorf("it was used %v ago, want two hours", ago)
+			t.Errorf("got last use %v ago, want two hours", ago)
 		}
 		is(t, in.Token, in.User.ID, p)
 		if end := p.rdb.HGet(t.Context(), key, "end").Val(); end == "" {
-			t.Error("Redis has no end of it")
+			t.Error("the session has no end in Redis")
 		}
 		if ttl := p.rdb.PTTL(t.Context(), key).Val(); ttl > day {
-			t.Errorf("Redis keeps it for %v, want a day at most", ttl)
+			t.Errorf("got a lifetime of %v in Redis, want at most a day", ttl)
 		}
 		old(91 * day)
 		is(t, in.Token, 0, p)
@@ -147,24 +147,24 @@ func TestSessionsAreListedForTheirUser(t *testing.T) {
 		got := slices.Clone(list)
 		for i, at := range []time.Time{now.Add(-time.Minute), now.Add(-2 * time.Minute)} {
 			if d := got[i].CreatedAt.Sub(at).Abs() + got[i].LastUsedAt.Sub(at).Abs(); d > time.Millisecond {
-				t.Errorf("session %d began %v, was used %v, want %v", i, got[i].CreatedAt, got[i].LastUsedAt, at)
+				t.Errorf("session %d: got beginning %v and use %v, want %v", i, got[i].CreatedAt, got[i].LastUsedAt, at)
 			}
 			got[i].CreatedAt, got[i].LastUsedAt = time.Time{}, time.Time{}
 		}
 		if d := cmp.Diff(want, got); d != "" {
 			t.Errorf("(-want +got)\n%s", d)
 		}
-		// A use moves it to the front, an hour later at the latest.
+		// A use moves the session to the front within an hour.
 		now = now.Add(rowEvery + time.Minute)
 		p.DropSessions()
 		is(t, first.Token, first.User.ID, p)
 		if list, err = p.Sessions(t.Context(), first.Viewer); err != nil || !list[0].IsCurrent || now.Sub(list[0].LastUsedAt).Abs() > time.Millisecond {
-			t.Errorf("after its use: %+v, %v", list, err)
+			t.Errorf("after a use: %+v, %v", list, err)
 		}
 	})
 }
 
-func TestSessionsAreEndedByTheirUser(t *testing.T) {
+func TestUsersEndTheirSessions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		var mu []string
 		p := open(t, on, Config{Ended: func(_ context.Context, ids ...string) error { mu = append(mu, ids...); return nil }})
@@ -172,10 +172,10 @@ func TestSessionsAreEndedByTheirUser(t *testing.T) {
 		wants(t, second(p.EndSession(t.Context(), own.Viewer, numberOf(bens.Viewer.session))), apierror.NotFound, "id")
 		is(t, bens.Token, bens.User.ID, p)
 		if is, err := p.EndSession(t.Context(), own.Viewer, numberOf(other.Viewer.session)); is || err != nil {
-			t.Errorf("the other one: %v, %v", is, err)
+			t.Errorf("other session: %v, %v", is, err)
 		}
 		if !slices.Contains(mu, other.Viewer.session) {
-			t.Error("its sockets and streams stay open")
+			t.Error("Config.Ended was not called for the session")
 		}
 		is(t, other.Token, 0, p)
 		wants(t, second(p.EndSession(t.Context(), own.Viewer, numberOf(other.Viewer.session))), apierror.NotFound, "id")
@@ -184,24 +184,24 @@ func TestSessionsAreEndedByTheirUser(t *testing.T) {
 		}
 		is(t, third.Token, 0, p)
 		if !slices.Contains(mu, third.Viewer.session) || slices.Contains(mu, own.Viewer.session) {
-			t.Error("the sockets and streams of the others, and no others, have to close")
+			t.Error("Config.Ended was not called for exactly the other sessions")
 		}
 		is(t, own.Token, own.User.ID, p)
 		if err := p.EndOtherSessions(t.Context(), third.Viewer); apierror.KindOf(err) != apierror.Unauthenticated {
-			t.Errorf("by a session that has ended: %v", err)
+			t.Errorf("ended session: %v", err)
 		}
 		if is, err := p.EndSession(t.Context(), own.Viewer, numberOf(own.Viewer.session)); !is || err != nil {
-			t.Errorf("the own one: %v, %v", is, err)
+			t.Errorf("own session: %v, %v", is, err)
 		}
 		is(t, own.Token, 0, p)
 		if n := p.db.Session.Query().Where(entsession.EndedAtIsNil()).CountX(t.Context()); n != 1 {
-			t.Errorf("%d sessions are left, want one of another user", n)
+			t.Errorf("got %d sessions, want one of another user", n)
 		}
 	})
 }
 
-// Finding 4: a session alone sets no password.
-func TestAPasswordNeedsMoreThanASession(t *testing.T) {
+// A session alone does not permit a password change.
+func TestSetPasswordNeedsAProof(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
@@ -245,7 +245,7 @@ func TestAPasswordNeedsMoreThanASession(t *testing.T) {
 		if err := set(PasswordChange{Current: text("correct horse")}); err != nil || hash() == was {
 			t.Errorf("by the current password: %v", err)
 		}
-		// Another account has no phone to send a code to.
+		// An account without a phone cannot get a code.
 		seeded := p.db.User.Create().SetNickname("seeded").SetExternalID("x:1").SaveX(t.Context())
 		tokens, err := p.CreateSessions(t.Context(), []int64{seeded.ID})
 		if err != nil {
@@ -256,8 +256,8 @@ func TestAPasswordNeedsMoreThanASession(t *testing.T) {
 	})
 }
 
-// A change that was verified by a password that is not current any more is refused.
-func TestAPasswordIsVerifiedAgainAtItsChange(t *testing.T) {
+// A change with a password that has changed since its verification is rejected.
+func TestSetPasswordVerifiesAgainAtCommit(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
@@ -269,8 +269,7 @@ func TestAPasswordIsVerifiedAgainAtItsChange(t *testing.T) {
 	})
 }
 
-// Finding 13.
-func TestWeakPasswordsAreRefused(t *testing.T) {
+func TestWeakPasswordsAreRejected(t *testing.T) {
 	const british Phone = "+447911123456"
 	for _, tt := range []struct {
 		password string
@@ -307,12 +306,12 @@ func TestWeakPasswordsAreRefused(t *testing.T) {
 		t.Run(tt.password, func(t *testing.T) {
 			_, problem := checkPassword(tt.password, tt.own)
 			if (problem != "") != tt.weak {
-				t.Errorf("the problem is %q, weak %v", problem, tt.weak)
+				t.Errorf("got problem %q, want weak %v", problem, tt.weak)
 			}
 		})
 	}
 	if !slices.IsSorted(commonPasswords()) || len(commonPasswords()) < 300 {
-		t.Errorf("the list of %d is short or not sorted", len(commonPasswords()))
+		t.Errorf("the list of %d passwords is short or not sorted", len(commonPasswords()))
 	}
 	for _, word := range commonPasswords() {
 		if len([]rune(word)) < minPassword || word != strings.ToLower(word) {
@@ -321,7 +320,7 @@ func TestWeakPasswordsAreRefused(t *testing.T) {
 	}
 }
 
-func TestDevicesAreDescribed(t *testing.T) {
+func TestDescribe(t *testing.T) {
 	for agent, want := range map[string]string{
 		firefox: "Firefox 132 on Windows",
 		"Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.4 Safari/605.1.15":                             "Safari 17 on macOS",
@@ -336,7 +335,7 @@ func TestDevicesAreDescribed(t *testing.T) {
 		strings.Repeat("é", 300) + "x": "",
 	} {
 		if got := describe(agent); got != want {
-			t.Errorf("%q is %q, want %q", agent, got, want)
+			t.Errorf("%q: got %q, want %q", agent, got, want)
 		}
 	}
 }

@@ -37,7 +37,7 @@ func counted(limit, waiting int) (*hasher, func() []cost) {
 	}
 }
 
-func TestVerifyKnowsThePasswordAgain(t *testing.T) {
+func TestVerifyAcceptsHashedPasswords(t *testing.T) {
 	h := newHasher(1, 0)
 	stored, err := h.hash(t.Context(), "correct horse")
 	if err != nil {
@@ -48,7 +48,7 @@ func TestVerifyKnowsThePasswordAgain(t *testing.T) {
 	}
 	other, err := h.hash(t.Context(), "correct horse")
 	if err != nil || other == stored {
-		t.Errorf("the same password twice: %s, %v; want another salt", other, err)
+		t.Errorf("same password: got %s, %v; want another salt", other, err)
 	}
 	composed, err := h.hash(t.Context(), "caf\u00e9 noir")
 	if err != nil {
@@ -80,7 +80,7 @@ func TestVerifyKnowsThePasswordAgain(t *testing.T) {
 
 // The hash is a test vector of the reference implementation, in test.c of
 // github.com/P-H-C/phc-winner-argon2.
-func TestVerifyReadsWhatOthersWrite(t *testing.T) {
+func TestVerifyReadsReferenceHashes(t *testing.T) {
 	const reference = "$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 	ok, stale, err := newHasher(1, 0).verify(t.Context(), reference, "password")
 	if !ok || !stale || err != nil {
@@ -88,7 +88,7 @@ func TestVerifyReadsWhatOthersWrite(t *testing.T) {
 	}
 }
 
-func TestWasteCostsWhatAVerifyCosts(t *testing.T) {
+func TestWasteCostsAsMuchAsVerify(t *testing.T) {
 	h, costs := counted(1, 0)
 	stored, err := h.hash(t.Context(), "correct horse")
 	if err != nil {
@@ -106,7 +106,7 @@ func TestWasteCostsWhatAVerifyCosts(t *testing.T) {
 	}
 }
 
-func TestOnlySoManyHashAtOnceAndSoManyWait(t *testing.T) {
+func TestHasherBoundsRunningAndWaitingCalls(t *testing.T) {
 	const limit, waiting, callers = 3, 4, 20
 	synctest.Test(t, func(t *testing.T) {
 		h := newHasher(limit, waiting)
@@ -127,15 +127,15 @@ func TestOnlySoManyHashAtOnceAndSoManyWait(t *testing.T) {
 		}
 		synctest.Wait()
 		if n := now.Load(); n != limit {
-			t.Errorf("%d hash at once, want %d", n, limit)
+			t.Errorf("got %d concurrent hashes, want %d", n, limit)
 		}
 		if n := len(errs); n != callers-limit-waiting {
-			t.Errorf("%d were turned away, want %d", n, callers-limit-waiting)
+			t.Errorf("got %d rejected calls, want %d", n, callers-limit-waiting)
 		}
 		for range len(errs) {
 			f, ok := errors.AsType[*apierror.Error](<-errs)
 			if !ok || f.Kind != apierror.Unavailable || f.RetryAfter != time.Second {
-				t.Errorf("turned away with %v", f)
+				t.Errorf("got rejection %v", f)
 			}
 		}
 		close(finish)
@@ -146,15 +146,15 @@ func TestOnlySoManyHashAtOnceAndSoManyWait(t *testing.T) {
 			}
 		}
 		if maxLen.Load() != limit || done.Load() != limit+waiting {
-			t.Errorf("at most %d at once, %d in all; want %d and %d", maxLen.Load(), done.Load(), limit, limit+waiting)
+			t.Errorf("got at most %d concurrent and %d total hashes, want %d and %d", maxLen.Load(), done.Load(), limit, limit+waiting)
 		}
 		if err := h.waste(t.Context(), "correct horse"); err != nil || len(h.slots) != 0 || len(h.running) != 0 {
-			t.Errorf("afterwards: %v, %d places and %d turns taken", err, len(h.slots), len(h.running))
+			t.Errorf("afterwards: %v, %d slots and %d running", err, len(h.slots), len(h.running))
 		}
 	})
 }
 
-func TestWaitingForAHashEndsWithItsContext(t *testing.T) {
+func TestHasherStopsWaitingWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHasher(1, 1)
 		finish := make(chan struct{})
@@ -170,22 +170,22 @@ func TestWaitingForAHashEndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := h.waste(ctx, "correct horse"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got %v, want its deadline", err)
+			t.Errorf("got %v, want a deadline error", err)
 		}
 		close(finish)
 		if err := <-first; err != nil {
 			t.Error(err)
 		}
 		if err := h.waste(ctx, "correct horse"); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("with an ended context and a free turn: %v", err)
+			t.Errorf("ended context with a free slot: %v", err)
 		}
 		if n := runs.Load(); n != 1 {
-			t.Errorf("%d hashes, want 1", n)
+			t.Errorf("got %d hashes, want 1", n)
 		}
 	})
 }
 
-func TestDecodeTakesOnlyWhatEncodeWrites(t *testing.T) {
+func TestDecodeAcceptsOnlyCanonicalHashes(t *testing.T) {
 	const salt, key = "c29tZXNhbHRzb21lc2FsdA", "CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc"
 	phc := func(params string) string { return "$argon2id$v=19$" + params + "$" + salt + "$" + key }
 	b64 := func(n int) string {
@@ -193,7 +193,7 @@ func TestDecodeTakesOnlyWhatEncodeWrites(t *testing.T) {
 	}
 	tests := []struct {
 		name, in string
-		want     cost // its zero value is an error
+		want     cost // zero for an error
 	}{
 		{"today's", phc("m=19456,t=2,p=1"), currentCost},
 		{"the least", phc("m=8,t=1,p=1"), cost{8, 1, 1, 16, 32}},
@@ -253,19 +253,19 @@ func TestDecodeTakesOnlyWhatEncodeWrites(t *testing.T) {
 				if ok, _, err := h.verify(t.Context(), tt.in, "correct horse"); ok || err == nil || len(costs()) > 0 {
 					t.Errorf("verify: %v, %v after %d hashes", ok, err, len(costs()))
 				} else if strings.Contains(err.Error(), salt) || strings.Contains(err.Error(), key) {
-					t.Errorf("the error shows the hash: %v", err)
+					t.Errorf("the error contains the hash: %v", err)
 				}
 				return
 			}
 			if got != tt.want || encode(got, gotSalt, gotKey) != tt.in {
-				t.Errorf("got %+v, want %+v; again %s", got, tt.want, encode(got, gotSalt, gotKey))
+				t.Errorf("got %+v, want %+v; encoded %s", got, tt.want, encode(got, gotSalt, gotKey))
 			}
 		})
 	}
 }
 
-func TestCheckPasswordAsksForEightToOneHundredAndTwentyEightCharacters(t *testing.T) {
-	const length, typed = "A password has 8 to 128 characters.", "A password has only characters that can be typed."
+func TestCheckPasswordLength(t *testing.T) {
+	const length, typed = "A password must have 8 to 128 characters.", "A password must not contain control characters."
 	tests := []struct{ name, in, clean, problem string }{
 		{"8 characters", "12345687", "12345687", ""},
 		{"7 characters", "1234567", "1234567", length},

@@ -10,11 +10,11 @@ import (
 	"testing"
 )
 
-func TestParsePhoneReadsWhatPeopleWrite(t *testing.T) {
+func TestParsePhone(t *testing.T) {
 	tests := []struct {
 		name string
 		in   string
-		want Phone // "" for ErrPhone
+		want Phone // "" for ErrInvalidPhone
 	}{
 		{"eleven digits", "13812345678", "+8613812345678"},
 		{"with 86", "8613812345678", "+8613812345678"},
@@ -78,35 +78,35 @@ func TestParsePhoneReadsWhatPeopleWrite(t *testing.T) {
 				t.Fatalf("got %s, %v; want %s", got.E164(), err, tt.want.E164())
 			}
 			if err != nil && !errors.Is(err, ErrInvalidPhone) {
-				t.Errorf("got %v, want ErrPhone", err)
+				t.Errorf("got %v, want ErrInvalidPhone", err)
 			}
 		})
 	}
 }
 
-// The first three digits of the mainland's mobile numbers are all open, whatever
-// the numbering plan of the release knows of them.
-func TestEveryMainlandMobileNumberIsRead(t *testing.T) {
+// All prefixes of mobile numbers in mainland China are accepted, even if the numbering plan
+// of the release lacks them.
+func TestParsePhoneAcceptsAllMainlandMobileNumbers(t *testing.T) {
 	for n := 130; n <= 199; n++ {
 		for _, rest := range []string{"00000000", "12345678", "99999999"} {
 			want := fmt.Sprintf("+86%d%s", n, rest)
 			for _, s := range []string{want, want[3:], want[1:], "00" + want[1:], "+860" + want[3:]} {
 				if got, err := ParsePhone(s); got.E164() != want || err != nil {
-					t.Errorf("%s is %s, %v", s, got.E164(), err)
+					t.Errorf("%s: got %s, %v", s, got.E164(), err)
 				}
 			}
 		}
 	}
 }
 
-// Accounts of earlier versions are found by the spelling that they were made with.
-func TestWrittenIsTheSpellingThatWasStored(t *testing.T) {
+// Accounts of earlier versions are found by the spelling that created them.
+func TestReadPhoneReturnsTheLegacySpelling(t *testing.T) {
 	for s, want := range map[string]Phone{
 		"+4407911123456": "+4407911123456", "+44 7911 123456": "+447911123456", "+52 1 55 1234 5678": "+5215512345678", "13812345678": "+8613812345678",
 		"+999 123 456 789": "+999123456789", "+86 12 8123 45678": "", "+55 0 15 11 98765 4321": "", "12345": "", "x": "",
 	} {
 		if _, got, _ := readPhone(s); got != want {
-			t.Errorf("%s was stored as %s, want %s", s, got.E164(), want.E164())
+			t.Errorf("%s: got %s, want %s", s, got.E164(), want.E164())
 		}
 	}
 }
@@ -150,7 +150,7 @@ func gives(text string, p Phone) bool {
 	return false
 }
 
-func TestAPrintedPhoneIsMasked(t *testing.T) {
+func TestPrintedPhonesAreMasked(t *testing.T) {
 	const p Phone = "+8613812345678"
 	type form struct{ Phone Phone }
 	type deep struct{ Forms []*form }
@@ -182,9 +182,9 @@ func TestAPrintedPhoneIsMasked(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", format, got, want)
 		}
 	}
-	noVerb := strings.ToLower("NO VERB") // where vet does not see the mistake
+	noVerb := strings.ToLower("NO VERB") // hides the mistake from vet
 	if got := fmt.Sprintf(noVerb, p); gives(got, p) {
-		t.Errorf("an argument too many: %s", got)
+		t.Errorf("extra argument: %s", got)
 	}
 	deeper := deep{[]*form{{p}}}
 	if got := fmt.Sprintf("%v %+v %s", deeper, deeper.Forms[0], p.String()); gives(got, p) {
@@ -192,7 +192,7 @@ func TestAPrintedPhoneIsMasked(t *testing.T) {
 	}
 }
 
-func TestALoggedPhoneIsMasked(t *testing.T) {
+func TestLoggedPhonesAreMasked(t *testing.T) {
 	const p Phone = "+8613812345678"
 	type form struct{ Phone Phone }
 	values := map[string]any{
@@ -216,14 +216,14 @@ func TestALoggedPhoneIsMasked(t *testing.T) {
 	}
 }
 
-func TestAPhoneRefusesToBeMarshalled(t *testing.T) {
+func TestPhonesCannotBeMarshalled(t *testing.T) {
 	const p Phone = "+8613812345678"
 	for name, v := range map[string]any{"itself": p, "a struct": struct{ Phone Phone }{p}, "a slice": []Phone{p}, "a pointer": &struct{ Phone *Phone }{new(p)}} {
 		b, err := json.Marshal(v)
 		if err == nil || len(b) > 0 {
 			t.Errorf("%s: got %s, want an error", name, b)
 		} else if gives(err.Error(), p) {
-			t.Errorf("%s: the error shows the number: %v", name, err)
+			t.Errorf("%s: the error contains the number: %v", name, err)
 		}
 	}
 }
@@ -239,10 +239,10 @@ func FuzzParsePhone(f *testing.F) {
 		}
 		again, err := ParsePhone(p.E164())
 		if err != nil || again != p {
-			t.Errorf("%q is %s, and that is %s, %v", s, p.E164(), again.E164(), err)
+			t.Errorf("%q: got %s, and from that %s, %v", s, p.E164(), again.E164(), err)
 		}
 		if n := len(p.E164()) - 1; n < minDigits || n > maxDigits {
-			t.Errorf("%q has %d digits", s, n)
+			t.Errorf("%q: got %d digits", s, n)
 		}
 		if gives(p.Masked(), p) {
 			t.Errorf("masked: %s", p.Masked())

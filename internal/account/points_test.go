@@ -8,19 +8,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestLevelsBeginAtTheirPoints(t *testing.T) {
+func TestLevelThresholds(t *testing.T) {
 	begins := []int{0, 100, 300, 1_000, 3_000, 10_000, 30_000, 100_000, 300_000, 1_000_000}
 	for level, points := range begins {
 		if got := Level(points); got != level {
-			t.Errorf("%d points are level %d, want %d", points, got, level)
+			t.Errorf("%d points: got level %d, want %d", points, got, level)
 		}
 		if got := Level(points - 1); got != max(level-1, 0) {
-			t.Errorf("%d points are level %d", points-1, got)
+			t.Errorf("%d points: got level %d", points-1, got)
 		}
 	}
 }
 
-func TestPointsAreSeenByEveryProcess(t *testing.T) {
+func TestPointsAreVisibleInEveryProcess(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, other := open(t, on, Config{}), open(t, on, Config{})
 		ids, err := s.BulkInsert(t.Context(), []Draft{{ExternalID: "a", Nickname: "Ann", Role: Customer}, {ExternalID: "b", Nickname: "Bob", Role: Customer}}, func(int) {})
@@ -47,7 +47,7 @@ func TestPointsAreSeenByEveryProcess(t *testing.T) {
 		}
 		for i, want := range []int{40, 55} {
 			if got := found[ids[i]]; got.Points != want || got.Version != 3 {
-				t.Errorf("user %d has %d points in version %d, want %d in 3", i, got.Points, got.Version, want)
+				t.Errorf("user %d: got %d points in version %d, want %d in 3", i, got.Points, got.Version, want)
 			}
 		}
 	})

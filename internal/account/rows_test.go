@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestTheLookupOfUsersReadsWhatEntReads(t *testing.T) {
+func TestUserQueryMatchesEnt(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, ctx := open(t, on, Config{}), t.Context()
 		rows := []*ent.User{
@@ -39,7 +39,7 @@ func TestTheLookupOfUsersReadsWhatEntReads(t *testing.T) {
 	})
 }
 
-func TestEachColumnOfAUserIsReadIntoItsField(t *testing.T) {
+func TestUserColumnsMapToFields(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, ctx := open(t, on, Config{}), t.Context()
 		create := s.db.User.Create().SetPhone(ann.E164()).SetRole(entuser.RoleMERCHANT).SetGender(entuser.GenderFEMALE).SetBirthday("2000-02-29")
@@ -55,7 +55,7 @@ func TestEachColumnOfAUserIsReadIntoItsField(t *testing.T) {
 	})
 }
 
-func TestASessionsRowIsReadAsEntReadsIt(t *testing.T) {
+func TestSessionQueryMatchesEnt(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, ctx, now := open(t, on, Config{}), t.Context(), time.Now()
 		user := s.db.User.Create().SetNickname("somebody").SaveX(ctx)
@@ -70,12 +70,12 @@ func TestASessionsRowIsReadAsEntReadsIt(t *testing.T) {
 		for _, id := range []string{row.ID, "unused"} {
 			who, used, err := s.sessions.row(ctx, id, now)
 			if err != nil || who.user != user.ID || !used.Equal(*want.UsedAt) || !who.end.Equal(want.CreatedAt.Add(sessionMax)) && id == row.ID {
-				t.Errorf("%s: user %d, used %v, ends %v (%v), want %d, %v", id, who.user, used, who.end, err, user.ID, want)
+				t.Errorf("%s: got user %d, use %v, end %v (%v), want %d, %v", id, who.user, used, who.end, err, user.ID, want)
 			}
 		}
 		for _, id := range []string{"over", "ended", "none", "old"} {
 			if who, _, err := s.sessions.row(ctx, id, now); !errors.Is(err, apierror.ErrNotFound) {
-				t.Errorf("session %q is of user %d, %v", id, who.user, err)
+				t.Errorf("session %q: got user %d, %v", id, who.user, err)
 			}
 		}
 	})

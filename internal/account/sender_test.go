@@ -33,7 +33,7 @@ const (
 	testQuery  = "?token=swordfish"
 )
 
-// secrets are what no error may show.
+// secrets lists text that no error may contain.
 var secrets = []string{"13812345678", testCode, "hunter2", "swordfish", "token="}
 
 func showsNothing(t *testing.T, err error) {
@@ -41,13 +41,13 @@ func showsNothing(t *testing.T, err error) {
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		for _, s := range secrets {
 			if text := fmt.Sprintf("%v %+v", e, e); strings.Contains(text, s) {
-				t.Errorf("the error shows %q: %s", s, text)
+				t.Errorf("the error contains %q: %s", s, text)
 			}
 		}
 	}
 }
 
-func TestConsoleWritesOneLineForEachCode(t *testing.T) {
+func TestConsoleWritesOneLinePerCode(t *testing.T) {
 	tests := []struct {
 		name string
 		life time.Duration
@@ -71,7 +71,7 @@ func TestConsoleWritesOneLineForEachCode(t *testing.T) {
 	}
 }
 
-// writes keeps each Write; it is not safe for concurrent use.
+// writes records each Write. It is not safe for concurrent use.
 type writes struct{ texts []string }
 
 func (w *writes) Write(b []byte) (int, error) {
@@ -79,7 +79,7 @@ func (w *writes) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-func TestConsoleWritesWholeLinesFromManyAtOnce(t *testing.T) {
+func TestConsoleWritesWholeLinesConcurrently(t *testing.T) {
 	var out writes
 	var all sync.WaitGroup
 	c := Console(&out)
@@ -100,7 +100,7 @@ func TestConsoleWritesWholeLinesFromManyAtOnce(t *testing.T) {
 	}
 }
 
-func TestConsoleSaysThatTheTerminalIsGoneButNotTheCode(t *testing.T) {
+func TestConsoleErrorsHideTheCode(t *testing.T) {
 	r, w := io.Pipe()
 	_ = r.Close()
 	err := Console(w).Send(t.Context(), testPhone, testCode, time.Minute)
@@ -110,7 +110,7 @@ func TestConsoleSaysThatTheTerminalIsGoneButNotTheCode(t *testing.T) {
 	showsNothing(t, err)
 }
 
-// A hook is a webhook server and what it was sent.
+// A hook is a webhook server with the requests it received.
 type hook struct {
 	*httptest.Server
 	mu       sync.Mutex
@@ -165,7 +165,7 @@ func quick(t *testing.T, url string) *WebhookSender {
 	return w
 }
 
-// sender returns a quick sender to a server, which trusts its certificate.
+// sender returns a fast sender to a server and trusts its certificate.
 func sender(t *testing.T, h *hook) *WebhookSender {
 	t.Helper()
 	w := quick(t, h.URL)
@@ -195,7 +195,7 @@ func TestWebhookPostsASignedCode(t *testing.T) {
 			}
 			got := h.sent()
 			if len(got) != 1 {
-				t.Fatalf("%d requests", len(got))
+				t.Fatalf("got %d requests, want 1", len(got))
 			}
 			const body = `{"phone":"+8613812345678","code":"271828","expiresInSeconds":300}`
 			if d := cmp.Diff(body, got[0].body); d != "" {
@@ -204,16 +204,16 @@ func TestWebhookPostsASignedCode(t *testing.T) {
 			mac := hmac.New(sha256.New, []byte(testSecret))
 			mac.Write([]byte(body))
 			if want, given := hex.EncodeToString(mac.Sum(nil)), got[0].header.Get("Tandian-Signature"); want != given {
-				t.Errorf("signature %q, want %q", given, want)
+				t.Errorf("got signature %q, want %q", given, want)
 			}
 			if kind := got[0].header.Get("Content-Type"); kind != "application/json" {
-				t.Errorf("Content-Type %q", kind)
+				t.Errorf("got Content-Type %q", kind)
 			}
 		})
 	}
 }
 
-func TestWebhookTriesAgainWhatMayPass(t *testing.T) {
+func TestWebhookRetriesTransientFailures(t *testing.T) {
 	tests := []struct {
 		name     string
 		statuses []int // 0 breaks the connection
@@ -250,7 +250,7 @@ func TestWebhookTriesAgainWhatMayPass(t *testing.T) {
 				}
 				w.WriteHeader(status)
 				if status != http.StatusNoContent {
-					_, _ = fmt.Fprint(w, testCode, testPhone.E164(), testSecret) // a server that says too much
+					_, _ = fmt.Fprint(w, testCode, testPhone.E164(), testSecret) // the response must not leak into the error
 				}
 			})
 			err := sender(t, h).Send(t.Context(), testPhone, testCode, time.Minute)
@@ -258,16 +258,16 @@ func TestWebhookTriesAgainWhatMayPass(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 			if errors.Is(err, ErrNotSent) != tt.notSent {
-				t.Errorf("certainly not sent: %v, want %v", !tt.notSent, tt.notSent)
+				t.Errorf("got ErrNotSent %v, want %v", !tt.notSent, tt.notSent)
 			}
 			showsNothing(t, err)
 			got := h.sent()
 			if len(got) != tt.requests {
-				t.Fatalf("%d requests, want %d", len(got), tt.requests)
+				t.Fatalf("got %d requests, want %d", len(got), tt.requests)
 			}
 			for _, r := range got {
 				if d := cmp.Diff(got[0].body, r.body); d != "" {
-					t.Errorf("another body (-first +this)\n%s", d)
+					t.Errorf("body differs (-first +this)\n%s", d)
 				}
 				if key := r.header.Get("Idempotency-Key"); len(key) < 20 || key != got[0].header.Get("Idempotency-Key") {
 					t.Errorf("Idempotency-Key %q after %q", key, got[0].header.Get("Idempotency-Key"))
@@ -277,7 +277,7 @@ func TestWebhookTriesAgainWhatMayPass(t *testing.T) {
 	}
 }
 
-func TestWebhookCountsTriesOnConnectionsThatWereUsedBefore(t *testing.T) {
+func TestWebhookCountsTriesOnReusedConnections(t *testing.T) {
 	h := serve(t, plainHTTP, func(n int, w http.ResponseWriter, _ *http.Request) {
 		if n > 1 {
 			panic(http.ErrAbortHandler)
@@ -289,22 +289,22 @@ func TestWebhookCountsTriesOnConnectionsThatWereUsedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := w.Send(t.Context(), testPhone, testCode, time.Minute); err == nil {
-		t.Error("a dead server took the code")
+		t.Error("got no error from a dead server")
 	}
 	got := h.sent()
 	if len(got) != 1+webhookTries {
-		t.Fatalf("%d requests, want %d", len(got), 1+webhookTries)
+		t.Fatalf("got %d requests, want %d", len(got), 1+webhookTries)
 	}
 	if got[0].header.Get("Idempotency-Key") == got[1].header.Get("Idempotency-Key") {
-		t.Error("two codes have one Idempotency-Key")
+		t.Error("two codes share an Idempotency-Key")
 	}
 }
 
-func TestWebhookGivesUpInTime(t *testing.T) {
+func TestWebhookTimesOut(t *testing.T) {
 	tests := []struct {
 		name string
 		set  func(*WebhookSender)
-		last string // the try that was the last
+		last string // the last try
 	}{
 		{"each try has its time", func(w *WebhookSender) { w.try = 20 * time.Millisecond }, "try 3:"},
 		{"all tries have theirs", func(w *WebhookSender) { w.total = 20 * time.Millisecond }, "try 1:"},
@@ -323,7 +323,7 @@ func TestWebhookGivesUpInTime(t *testing.T) {
 	}
 }
 
-func TestWebhookWaitsNoLongerThanItsCaller(t *testing.T) {
+func TestWebhookEndsWithItsContext(t *testing.T) {
 	for name, set := range map[string]func(*WebhookSender){
 		"between tries": func(w *WebhookSender) { w.pause, w.total = time.Hour, 2*time.Hour },
 		"the default":   func(*WebhookSender) {},
@@ -337,37 +337,37 @@ func TestWebhookWaitsNoLongerThanItsCaller(t *testing.T) {
 			w := sender(t, h)
 			set(w)
 			if err := w.Send(ctx, testPhone, testCode, time.Minute); err == nil {
-				t.Error("it was sent")
+				t.Error("got no error")
 			}
 			if n := len(h.sent()); n != 1 {
-				t.Errorf("%d requests, want 1", n)
+				t.Errorf("got %d requests, want 1", n)
 			}
 		})
 	}
 }
 
-func TestWebhookPausesLongerEachTimeAndNotInStep(t *testing.T) {
+func TestWebhookBacksOffWithJitter(t *testing.T) {
 	w, err := Webhook(WebhookConfig{URL: "https://sms.example.com", Secret: testSecret})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if w.try != 2*time.Second || w.total != 5*time.Second || w.pause != 200*time.Millisecond {
-		t.Errorf("try %v, total %v, pause %v", w.try, w.total, w.pause)
+		t.Errorf("got try %v, total %v, pause %v", w.try, w.total, w.pause)
 	}
 	seen := map[time.Duration]bool{}
 	for range 100 {
 		d := jitter(w.pause)
 		if d < 150*time.Millisecond || d > 250*time.Millisecond {
-			t.Fatalf("a pause of %v", d)
+			t.Fatalf("got a pause of %v", d)
 		}
 		seen[d] = true
 	}
 	if len(seen) < 50 {
-		t.Errorf("only %d different pauses of 100", len(seen))
+		t.Errorf("got %d different pauses of 100", len(seen))
 	}
 }
 
-func TestWebhookDoesNotReadAnEndlessAnswer(t *testing.T) {
+func TestWebhookIgnoresEndlessResponses(t *testing.T) {
 	ended := make(chan int, 1)
 	h := serve(t, plainHTTP, func(_ int, w http.ResponseWriter, r *http.Request) {
 		legacy := 0
@@ -409,7 +409,7 @@ func TestWebhookOverHTTPDialsThisMachineOnly(t *testing.T) {
 		{"[2001:db8::1]:80", false},
 		{"[fe80::1%eth0]:80", false},
 		{"[::ffff:192.0.2.1]:80", false},
-		{"localhost:80", false}, // not looked up: nothing is known of it
+		{"localhost:80", false}, // not resolved
 		{"", false},
 	}
 	for _, tt := range tests {
@@ -419,7 +419,7 @@ func TestWebhookOverHTTPDialsThisMachineOnly(t *testing.T) {
 	}
 
 	w := quick(t, "http://localhost:9")
-	w.url = "http://192.0.2.1:9/" + testQuery // as if localhost led there
+	w.url = "http://192.0.2.1:9/" + testQuery // as if localhost resolved to it
 	if err := w.Send(t.Context(), testPhone, testCode, time.Minute); !errors.Is(err, errNotLoopback) {
 		t.Errorf("got %v, want %v", err, errNotLoopback)
 	} else {
@@ -434,12 +434,12 @@ func TestWebhookOverHTTPUsesNoProxy(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := transport(w).Proxy != nil; got != proxied {
-			t.Errorf("%s: may use a proxy: %v, want %v", url, got, proxied)
+			t.Errorf("%s: got proxy %v, want %v", url, got, proxied)
 		}
 	}
 }
 
-func TestWebhookRefusesUnsafeSettings(t *testing.T) {
+func TestWebhookRejectsUnsafeSettings(t *testing.T) {
 	tests := []struct {
 		name string
 		cfg  WebhookConfig
@@ -489,7 +489,7 @@ func speak(t *testing.T, words string) string {
 	return "http://" + l.Addr().String()
 }
 
-func TestNoErrorOfTheWebhookShowsWhatWasSentOrAnswered(t *testing.T) {
+func TestWebhookErrorsHideSecrets(t *testing.T) {
 	fine := func(int, http.ResponseWriter, *http.Request) { t.Error("it was sent") }
 	send := func(w *WebhookSender) error { return w.Send(t.Context(), testPhone, testCode, time.Minute) }
 	tests := []struct {
@@ -497,13 +497,13 @@ func TestNoErrorOfTheWebhookShowsWhatWasSentOrAnswered(t *testing.T) {
 		send func(t *testing.T) error
 		want string // in the error
 	}{
-		{"nobody listens", func(t *testing.T) error {
+		{"no listener", func(t *testing.T) error {
 			h := serve(t, plainHTTP, fine)
 			w := sender(t, h)
 			h.Close()
 			return send(w)
 		}, "connection refused"},
-		{"a certificate that nobody knows", func(t *testing.T) error {
+		{"an unknown certificate", func(t *testing.T) error {
 			w := sender(t, serve(t, (*httptest.Server).StartTLS, fine))
 			transport(w).TLSClientConfig.RootCAs = nil
 			return send(w)
@@ -548,7 +548,7 @@ func TestNoErrorOfTheWebhookShowsWhatWasSentOrAnswered(t *testing.T) {
 	}
 }
 
-func TestAServerThatIsNotThereHasCertainlySentNothing(t *testing.T) {
+func TestWebhookReportsNotSentWithoutServer(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	w, err := Webhook(WebhookConfig{URL: gone.URL, Secret: testSecret})

@@ -55,7 +55,7 @@ func (p process) hash(t *testing.T, token string) string {
 	return p.sessions.keys.session(id)
 }
 
-func TestASessionLivesInRedisAndInItsRow(t *testing.T) {
+func TestSessionsSurviveALossOfRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
@@ -91,7 +91,7 @@ func TestASessionLivesInRedisAndInItsRow(t *testing.T) {
 	})
 }
 
-func TestALogoutEndsTheSessionEverywhere(t *testing.T) {
+func TestLogoutEndsTheSessionEverywhere(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in, other := p.login(t, ann), p.login(t, ann)
@@ -131,7 +131,7 @@ func TestALogoutEndsTheSessionEverywhere(t *testing.T) {
 
 // A Redis that was away during a log-out still has the session when it is back,
 // until the outbox has told it: that of any process.
-func TestALogoutWithoutRedisIsToldLater(t *testing.T) {
+func TestLogoutWithoutRedisIsPropagatedLater(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
@@ -155,7 +155,7 @@ func TestALogoutWithoutRedisIsToldLater(t *testing.T) {
 	})
 }
 
-func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
+func TestSessionRefreshIntervals(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
@@ -230,7 +230,7 @@ func TestASessionIsRefreshedOnceAMinuteAndItsRowOnceAnHour(t *testing.T) {
 }
 
 // A Redis whose memory is full takes no extension, and still knows sessions.
-func TestAFullRedisKnowsSessions(t *testing.T) {
+func TestFullRedisStillServesSessions(t *testing.T) {
 	on := storetest.Real(t)
 	on.Redis.URL = testkit.Redis(t, "--maxmemory-policy", "noeviction")
 	p, q := open(t, on, Config{}), open(t, on, Config{})
@@ -251,7 +251,7 @@ func TestAFullRedisKnowsSessions(t *testing.T) {
 }
 
 // A Redis that was put back from an old copy may have sessions that ended.
-func TestASessionThatCameBackWithoutItsRowIsFoundOut(t *testing.T) {
+func TestRestoredSessionsWithoutRowsAreDetected(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
@@ -265,7 +265,7 @@ func TestASessionThatCameBackWithoutItsRowIsFoundOut(t *testing.T) {
 	})
 }
 
-func TestASessionEndsADayAndAHalfAfterItsLastUse(t *testing.T) {
+func TestSessionsExpireAfter36Hours(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		in, stored := p.login(t, ann), p.login(t, ann)
@@ -293,7 +293,7 @@ func TestASessionEndsADayAndAHalfAfterItsLastUse(t *testing.T) {
 }
 
 // Without any store nobody is signed out: it cannot be said who asks.
-func TestWhoAsksIsUnknownWithoutStores(t *testing.T) {
+func TestViewersAreUnknownWithoutStores(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{SessionRowsAtOnce: 1})
 		in := p.login(t, ann)
@@ -333,7 +333,7 @@ func TestWhoAsksIsUnknownWithoutStores(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoTokenIsNobodys(t *testing.T) {
+func TestInvalidTokensAreAnonymous(t *testing.T) {
 	good := newToken()
 	if _, ok := sessionOf(good); !ok || len(good) != 43 {
 		t.Errorf("%d characters, good: %v", len(good), ok)
@@ -353,7 +353,7 @@ func TestWhatIsNoTokenIsNobodys(t *testing.T) {
 }
 
 // While a session is used, its row is not purged, though it may be behind.
-func TestASessionThatRedisKnowsIsNotPurged(t *testing.T) {
+func TestPurgeKeepsSessionsInRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
@@ -376,7 +376,7 @@ func TestASessionThatRedisKnowsIsNotPurged(t *testing.T) {
 }
 
 // The caller sets no deadline here, as the server does not.
-func TestAuthenticateEndsWhenStoresAreSilent(t *testing.T) {
+func TestAuthenticateTimesOutOnSilentStores(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
@@ -422,7 +422,7 @@ func (silent) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipeli
 
 // What lies on a node of a cluster that is away does not keep the sessions on
 // the others alive.
-func TestANodeThatIsAwayHoldsUpItsOwnSessionsOnly(t *testing.T) {
+func TestUnavailableNodeDelaysOnlyItsSessions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
@@ -491,7 +491,7 @@ func (d deadKey) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 }
 
 // A Redis that takes its time does not hold the places of those who read rows.
-func TestASlowRedisDoesNotHoldUpReadersOfRows(t *testing.T) {
+func TestSlowRedisDoesNotBlockRowReaders(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{SessionRowsAtOnce: 1})
 		in := p.login(t, ann)
@@ -532,7 +532,7 @@ func (s *slowFill) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pro
 	return next
 }
 
-func TestAUserHasAHundredSessionsAtMost(t *testing.T) {
+func TestUsersHaveAtMostHundredSessions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		first := p.login(t, ann)
@@ -553,7 +553,7 @@ func TestAUserHasAHundredSessionsAtMost(t *testing.T) {
 
 // A session that was begun with a password ends when that is changed, however
 // close the two are.
-func TestNoSessionOfAnOldPasswordOutlivesItsChange(t *testing.T) {
+func TestPasswordChangeEndsSessionsOfOldPassword(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{PasswordsAtOnce: 8})
 		// The cost is not what this is about.
@@ -596,7 +596,7 @@ func TestNoSessionOfAnOldPasswordOutlivesItsChange(t *testing.T) {
 	})
 }
 
-func TestASessionThatEndedSetsNoPassword(t *testing.T) {
+func TestEndedSessionsCannotSetPasswords(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		owner, thief := p.login(t, ann), p.login(t, ann)
@@ -616,7 +616,7 @@ func TestASessionThatEndedSetsNoPassword(t *testing.T) {
 }
 
 // What was committed is followed by what must follow, whoever waits for it.
-func TestAChangeOfThePasswordIsWholeWhenTheClientHangsUp(t *testing.T) {
+func TestPasswordChangeCompletesAfterDisconnect(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		p.passwords.derive = func(password, salt []byte, _, _ uint32, _ uint8, keyLen uint32) []byte {
@@ -647,7 +647,7 @@ func TestAChangeOfThePasswordIsWholeWhenTheClientHangsUp(t *testing.T) {
 	})
 }
 
-func TestPasswordsAreSetTenTimesAnHour(t *testing.T) {
+func TestPasswordChangesAreLimitedToTenAnHour(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
@@ -664,7 +664,7 @@ func TestPasswordsAreSetTenTimesAnHour(t *testing.T) {
 }
 
 // A try in which nothing was compared does not count.
-func TestABusyServerEatsNoTries(t *testing.T) {
+func TestBusyServerCostsNoTries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{PasswordsAtOnce: 1, PasswordsInQueue: 1})
 		in := p.login(t, ann)
@@ -689,7 +689,7 @@ func TestABusyServerEatsNoTries(t *testing.T) {
 	})
 }
 
-func TestRetiredAccountsLetNobodyIn(t *testing.T) {
+func TestDisabledDemoAccountsPermitNoLogin(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		if _, err := p.EnsureDemoAccounts(t.Context(), "correct horse", DemoAccount{ann, "Demo admin", Admin}); err != nil {

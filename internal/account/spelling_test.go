@@ -52,7 +52,7 @@ func shifted(zero rune) func(string) string {
 	}
 }
 
-func TestWhatCannotBeACodeCostsNoTry(t *testing.T) {
+func TestInvalidCodesCostNoTry(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		code := p.code(t, ann)
@@ -176,7 +176,7 @@ func TestOldAccountsAreFoundByEverySpelling(t *testing.T) {
 	})
 }
 
-func TestOfTwoOldAccountsTheWrittenOneOpens(t *testing.T) {
+func TestTheExactSpellingWinsOverOthers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		zero, plain := p.stored(t, "+4407911123456"), p.stored(t, "+447911123456")
@@ -227,7 +227,7 @@ func TestPasswordsOpenOldAccountsOfInvalidPhones(t *testing.T) {
 	})
 }
 
-func TestDemoPhonesGetCodesWhereTheyCostNothing(t *testing.T) {
+func TestDemoPhonesGetCodesIfEnabled(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		const demo Phone = "+99900000001"
 		p, q := open(t, on, Config{DemoPhones: true}), open(t, on, Config{})
@@ -236,7 +236,7 @@ func TestDemoPhonesGetCodesWhereTheyCostNothing(t *testing.T) {
 	})
 }
 
-func TestCodesGoToCountriesThatMayGetThem(t *testing.T) {
+func TestCodesGoToAllowedCountriesOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{CodeCountries: []string{"86", "44"}, CodesPerHour: 3, CodesPerAddress: 3})
 		p.login(t, "+447911123456")
@@ -324,7 +324,7 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 	})
 }
 
-func TestCheckPhonesFindsSharedOnesAndRewritesOthers(t *testing.T) {
+func TestCheckPhonesRewritesUnsharedOnes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		zero, plain := p.stored(t, "+4407911123456"), p.stored(t, "+447911123456")

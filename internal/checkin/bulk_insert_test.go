@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestPlantedCheckInsAreAddedOnce(t *testing.T) {
+func TestBulkInsertIsIdempotent(t *testing.T) {
 	const users = 700 // more than a batch
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
@@ -42,7 +42,7 @@ func TestPlantedCheckInsAreAddedOnce(t *testing.T) {
 }
 
 // Two plant the same while people check in: each day earns once.
-func TestPlantsAndTapsAtOnceEarnOnce(t *testing.T) {
+func TestConcurrentBulkInsertsAndCheckInsEarnOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		const users = 40

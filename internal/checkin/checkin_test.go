@@ -17,7 +17,7 @@ import (
 )
 
 // What is told of any month says which day it is in the zone, whatever UTC says.
-func TestAMonthSaysWhichDayItIsInTheZone(t *testing.T) {
+func TestMonthReturnsTodayInTheZone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		for _, tt := range []struct{ zone, now, want string }{
 			{"UTC", "2026-11-23T23:59:59Z", "2026-11-23"},
@@ -49,7 +49,7 @@ func TestAMonthSaysWhichDayItIsInTheZone(t *testing.T) {
 }
 
 // The days of the zone count, whatever UTC says.
-func TestADayEndsAtMidnightOfTheZone(t *testing.T) {
+func TestDaysEndAtMidnightOfTheZone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		for _, tt := range []struct {
 			name, zone   string
@@ -85,7 +85,7 @@ func TestADayEndsAtMidnightOfTheZone(t *testing.T) {
 
 // From the 28th of December to the 5th of January, twice a day, with a day missed. A
 // streak that ends at the border of a month, or counts months by days, shows it here.
-func TestAWeekAroundNewYear(t *testing.T) {
+func TestStreakAroundNewYear(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "Asia/Shanghai")
 		ann, bob := p.user(t), p.user(t)
@@ -125,7 +125,7 @@ func TestAWeekAroundNewYear(t *testing.T) {
 	})
 }
 
-func TestAMonthIsAskedForAsItIsWritten(t *testing.T) {
+func TestMonthRejectsInvalidText(t *testing.T) {
 	p := open(t, storetest.Real(t), "UTC")
 	for _, text := range []string{"2026", "2026-1", "2026-00", "2026-13", "0000-01", "2026-01-01", "202601", "01-2026", " 2026-01", "2026-01 ", "２026-01", "-026-01", "2026/01", "now"} {
 		if _, err := p.Month(t.Context(), 1, text); apierror.KindOf(err) != apierror.BadUserInput {
@@ -137,7 +137,7 @@ func TestAMonthIsAskedForAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestOfManyTapsAtOnceOneEarns(t *testing.T) {
+func TestConcurrentCheckInsEarnOnce(t *testing.T) {
 	const taps = 200
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		a, b := open(t, on, "UTC"), (*process)(nil)
@@ -179,7 +179,7 @@ func TestOfManyTapsAtOnceOneEarns(t *testing.T) {
 const on23 = days(1 << 23)
 
 // Two taps both found nothing; the statement lets one of them earn.
-func TestWhoLooksTooEarlyEarnsNothing(t *testing.T) {
+func TestRacingCheckInsEarnOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, other := open(t, on, "UTC"), open(t, on, "UTC")
 		ann := p.user(t)
@@ -193,7 +193,7 @@ func TestWhoLooksTooEarlyEarnsNothing(t *testing.T) {
 
 // Users who check in at one moment share a transaction; one of them had checked in, one taps
 // twice, and for one the next day has come.
-func TestCheckInsOfOneMomentAreStoredTogether(t *testing.T) {
+func TestConcurrentCheckInsShareATransaction(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, other := open(t, on, "UTC"), open(t, on, "UTC")
 		ann, bob, cid := p.user(t), p.user(t), p.user(t)
@@ -231,7 +231,7 @@ func TestCheckInsOfOneMomentAreStoredTogether(t *testing.T) {
 }
 
 // Redis takes no writes, and has a bitmap of before that says it is whole.
-func TestWhoChecksInSeesItThoughRedisCouldNotBeTold(t *testing.T) {
+func TestCheckInReturnsTodayWithoutRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
@@ -243,7 +243,7 @@ func TestWhoChecksInSeesItThoughRedisCouldNotBeTold(t *testing.T) {
 	})
 }
 
-func TestACheckInWithoutItsPointsIsNone(t *testing.T) {
+func TestCheckInAndPointsAreAtomic(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
@@ -262,7 +262,7 @@ func TestACheckInWithoutItsPointsIsNone(t *testing.T) {
 
 // Redis is away while somebody checks in, and back with a bitmap that says it is whole:
 // the one who checked in sees it at once, and everybody when the outbox has told it.
-func TestRedisAwayTheRowsAnswerAndTheOutboxTells(t *testing.T) {
+func TestRowsServeReadsWhileRedisIsUnavailable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
@@ -296,7 +296,7 @@ func TestRedisAwayTheRowsAnswerAndTheOutboxTells(t *testing.T) {
 
 // A failover loses the last write under a mark that says "whole": a repeated tap tells it
 // again, and so does the replay of the outbox.
-func TestAWriteThatRedisLostIsToldAgain(t *testing.T) {
+func TestWritesLostByRedisAreRepeated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
@@ -323,7 +323,7 @@ func TestAWriteThatRedisLostIsToldAgain(t *testing.T) {
 }
 
 // The client goes away after the commit: Redis and the users are told all the same.
-func TestACheckInOutlivesItsRequest(t *testing.T) {
+func TestCheckInCompletesAfterDisconnect(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func TestAStreakRunsOverMonthsAndYears(t *testing.T) {
+func TestStreakSpansMonthsAndYears(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		for _, tt := range []struct {
@@ -59,7 +59,7 @@ func TestAStreakRunsOverMonthsAndYears(t *testing.T) {
 	})
 }
 
-func TestAnOldMonthIsReadFromItsRow(t *testing.T) {
+func TestOldMonthsAreReadFromRows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
@@ -75,7 +75,7 @@ func TestAnOldMonthIsReadFromItsRow(t *testing.T) {
 	})
 }
 
-func TestWhatRedisLostIsRebuilt(t *testing.T) {
+func TestLostBitmapsAreRebuilt(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
@@ -111,7 +111,7 @@ func TestWhatRedisLostIsRebuilt(t *testing.T) {
 const on24 = days(1 << 24)
 
 // A reader finds a month missing, reads its row, and is slow. Meanwhile somebody checks in.
-func TestASlowRebuildTakesNoCheckInBack(t *testing.T) {
+func TestSlowRebuildKeepsConcurrentCheckIns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		for name, added := range map[string]func(ann int64){
@@ -141,7 +141,7 @@ func TestASlowRebuildTakesNoCheckInBack(t *testing.T) {
 }
 
 // A month without a day is kept for a day, one with days for 400; nothing makes it shorter.
-func TestABitmapLivesForItsTime(t *testing.T) {
+func TestBitmapLifetime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)

@@ -44,7 +44,7 @@ func (p *process) findsAndMends(t *testing.T, want ...string) {
 	}
 }
 
-func TestTheScanMendsWrongBitmaps(t *testing.T) {
+func TestScanRepairsWrongBitmaps(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		set := func(user int64, bit int64, value int) {
@@ -78,7 +78,7 @@ func TestTheScanMendsWrongBitmaps(t *testing.T) {
 	})
 }
 
-func TestTheScanWalksOverManyPages(t *testing.T) {
+func TestScanReadsManyPages(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		const users = 3*scanPage + 7
 		p := open(t, on, "UTC")
@@ -101,7 +101,7 @@ func TestTheScanWalksOverManyPages(t *testing.T) {
 }
 
 // A bitmap that is behind for a moment is not wrong.
-func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
+func TestScanToleratesLaggingBitmaps(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		p.plants(t, 1, "2026-11-20", "2026-11-20")
@@ -127,7 +127,7 @@ func TestABitmapThatFollowsBetweenTwoLooksIsNotDropped(t *testing.T) {
 	})
 }
 
-func TestAKeyIsReadAsItIsWritten(t *testing.T) {
+func TestKeysRoundTrip(t *testing.T) {
 	k := keys{"td"}
 	for key, want := range map[string]bool{
 		k.month(7, 202611): true, "td:checkin:{7}:000101": true,

@@ -31,7 +31,7 @@ func beacon(h http.Handler, method, body string, headers ...string) *httptest.Re
 	return w
 }
 
-func TestABeaconIsAPageOrIsRefused(t *testing.T) {
+func TestBeaconValidatesRequests(t *testing.T) {
 	long := strings.Repeat("a", maxPath)
 	tests := []struct {
 		name, method, body string
@@ -79,7 +79,7 @@ func TestABeaconIsAPageOrIsRefused(t *testing.T) {
 	})
 }
 
-func TestTheCookieIsSetOnceAndKept(t *testing.T) {
+func TestBeaconSetsTheCookieOnce(t *testing.T) {
 	const page = `{"path":"/"}`
 	p := open(t, storetest.Real(t), noon())
 	proxies, err := door.ParseProxies([]string{"192.0.2.1"}) // whom httptest takes for the peer
@@ -108,7 +108,7 @@ func TestTheCookieIsSetOnceAndKept(t *testing.T) {
 	}
 }
 
-func TestABotSendsABeaconForNothing(t *testing.T) {
+func TestBeaconIgnoresBots(t *testing.T) {
 	p := open(t, storetest.Real(t), noon())
 	w := beacon(p.Beacon(nil, shopID), "POST", `{"path":"/"}`, "User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)")
 	must(t, p.Flush(t.Context()))
@@ -117,7 +117,7 @@ func TestABotSendsABeaconForNothing(t *testing.T) {
 	}
 }
 
-func TestBotsSayWhatTheyAre(t *testing.T) {
+func TestIsBot(t *testing.T) {
 	tests := map[string]bool{
 		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)":            true,
 		"Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)":             true,
@@ -147,7 +147,7 @@ func TestBotsSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-func TestAStrangerIsTheSameForAllProcesses(t *testing.T) {
+func TestAnonymousVisitorsMatchAcrossProcesses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		a, b := open(t, on, noon()), open(t, on, noon())
 		ann := a.Stranger("203.0.113.7/32", "curl/8")
@@ -175,7 +175,7 @@ func TestAStrangerIsTheSameForAllProcesses(t *testing.T) {
 	})
 }
 
-func TestOnlySoManyStrangersAndCountedOnesAreRemembered(t *testing.T) {
+func TestVisitorCachesAreBounded(t *testing.T) {
 	clock := noon()
 	p := open(t, storetest.Real(t), clock, func(c *Config) { c.max = 50 })
 	for i := range 500 {
@@ -190,7 +190,7 @@ func TestOnlySoManyStrangersAndCountedOnesAreRemembered(t *testing.T) {
 	}
 }
 
-func BenchmarkAnOperationOfSomebodyWhoWasHere(b *testing.B) {
+func BenchmarkRecordOperation(b *testing.B) {
 	s := newRecent(50_000)
 	clock := noon()
 	s.first("u:1", clock.now)

@@ -20,7 +20,7 @@ import (
 
 const tea, cake = int64(1), int64(2) // shops
 
-func TestAPersonCountsOnceInARangeOfDays(t *testing.T) {
+func TestVisitorsCountOncePerRange(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		clock := noon()
 		clock.move(-2 * 24 * time.Hour)
@@ -58,7 +58,7 @@ func TestAPersonCountsOnceInARangeOfDays(t *testing.T) {
 	})
 }
 
-func TestWhatHappenedInHistoryIsReadFromRows(t *testing.T) {
+func TestHistoryIsReadFromRows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		clock := noon()
 		p := open(t, on, clock)
@@ -82,7 +82,7 @@ func TestWhatHappenedInHistoryIsReadFromRows(t *testing.T) {
 	})
 }
 
-func TestARedisThatForgotMidDayKeepsTheSum(t *testing.T) {
+func TestRedisLossDuringADayKeepsTheSum(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.come(t, tea, 0, 30)
@@ -111,7 +111,7 @@ func TestARedisThatForgotMidDayKeepsTheSum(t *testing.T) {
 	})
 }
 
-func TestRollingUpAgainAndByManyDoublesNothing(t *testing.T) {
+func TestRepeatedAndConcurrentRollUpsAreIdempotent(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		clock := noon()
 		a, b := open(t, on, clock), open(t, on, clock)
@@ -143,7 +143,7 @@ func TestRollingUpAgainAndByManyDoublesNothing(t *testing.T) {
 	})
 }
 
-func TestADayIsCleanOnlyOnceItWasQuiet(t *testing.T) {
+func TestDaysAreCleanAfterQuietTime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		clock := noon()
 		p := open(t, on, clock)
@@ -172,7 +172,7 @@ func TestADayIsCleanOnlyOnceItWasQuiet(t *testing.T) {
 	})
 }
 
-func TestACounterThatChangedMeanwhileStaysDirty(t *testing.T) {
+func TestChangedCountersStayDirty(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		ctx, key := t.Context(), p.keys.dirty()
@@ -188,7 +188,7 @@ func TestACounterThatChangedMeanwhileStaysDirty(t *testing.T) {
 	})
 }
 
-func TestAReplicaThatLaggedBehindTakesNothingBack(t *testing.T) {
+func TestLaggingReplicaLosesNoViews(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.come(t, tea, 0, 10)
@@ -206,7 +206,7 @@ func TestAReplicaThatLaggedBehindTakesNothingBack(t *testing.T) {
 	})
 }
 
-func TestACounterThatLostItsNameGetsAnother(t *testing.T) {
+func TestUnnamedCountersGetANewName(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.come(t, tea, 0, 10)
@@ -222,7 +222,7 @@ func TestACounterThatLostItsNameGetsAnother(t *testing.T) {
 	})
 }
 
-func TestWhoCountsAndWhat(t *testing.T) {
+func TestCountedVisitors(t *testing.T) {
 	app := Visitor{Key: Cookie("with-a-beacon"), Beacon: true}
 	client := Visitor{Key: User("7")}
 	bot := Visitor{Key: "s:bot", Bot: true}
@@ -283,7 +283,7 @@ func TestWhoCountsAndWhat(t *testing.T) {
 	})
 }
 
-func TestADayIsThatOfTheZone(t *testing.T) {
+func TestDaysFollowTheZone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		clock := &hand{now: time.Date(2026, 11, 22, 15, 59, 59, 0, time.UTC)} // a second before midnight there
 		p := open(t, on, clock, func(c *Config) { c.Zone = time.FixedZone("", 8*3600) })
@@ -298,7 +298,7 @@ func TestADayIsThatOfTheZone(t *testing.T) {
 	})
 }
 
-func TestARangeIsOneTo366Days(t *testing.T) {
+func TestRangesHaveOneTo366Days(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		for _, from := range []civil.Date{before(-1), before(366)} {
@@ -330,7 +330,7 @@ func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	return func(ctx context.Context, cmds []redis.Cmder) error { c.n++; return next(ctx, cmds) }
 }
 
-func TestAYearIsReadInThreeRoundTripsAndAFlushOf100ShopsIsTwo(t *testing.T) {
+func TestRoundTripsOfReadAndFlush(t *testing.T) {
 	p := open(t, storetest.Real(t), noon())
 	p.come(t, tea, 0, 1) // opens a connection
 	for shop := range int64(100) {
@@ -356,7 +356,7 @@ func TestAYearIsReadInThreeRoundTripsAndAFlushOf100ShopsIsTwo(t *testing.T) {
 	}
 }
 
-func TestWhatRedisDidNotTakeIsSentLater(t *testing.T) {
+func TestFailedFlushesAreRepeated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.come(t, tea, 0, 1)
@@ -379,7 +379,7 @@ func TestWhatRedisDidNotTakeIsSentLater(t *testing.T) {
 	})
 }
 
-func TestStrangersCannotMakeKeys(t *testing.T) {
+func TestUnknownShopsCreateNoKeys(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		for i := range 700 {
@@ -398,7 +398,7 @@ func TestStrangersCannotMakeKeys(t *testing.T) {
 	})
 }
 
-func TestShopsThatNobodyCanTellOfWaitAndTheSiteDoesNot(t *testing.T) {
+func TestUncheckedShopsWaitButTheSiteDoesNot(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.shops.err = errors.New("away")
@@ -417,7 +417,7 @@ func TestShopsThatNobodyCanTellOfWaitAndTheSiteDoesNot(t *testing.T) {
 	})
 }
 
-func TestMoreVisitorsThanFitAreDroppedAndCounted(t *testing.T) {
+func TestFullBufferDropsAndCountsVisitors(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon(), func(c *Config) { c.max = 100 })
 		for i := range 150 {
@@ -434,7 +434,7 @@ func TestMoreVisitorsThanFitAreDroppedAndCounted(t *testing.T) {
 	})
 }
 
-func TestTheLastVisitsAreFlushedAtTheEnd(t *testing.T) {
+func TestRunFlushesAtShutdown(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.Page(person(1), tea)
@@ -448,7 +448,7 @@ func TestTheLastVisitsAreFlushedAtTheEnd(t *testing.T) {
 	})
 }
 
-func TestPlantedDaysStayAndAreAddedTo(t *testing.T) {
+func TestBulkInsertedDaysAreExtended(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		planted := []Day{
@@ -469,7 +469,7 @@ func TestPlantedDaysStayAndAreAddedTo(t *testing.T) {
 	})
 }
 
-func TestBytesThatAreNoVisitorsStopNobody(t *testing.T) {
+func TestInvalidSketchesDoNotBlockRollUps(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
 		p.come(t, tea, 0, 5)

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-func TestADayIsReadAsItIsWritten(t *testing.T) {
+func TestDatesRoundTrip(t *testing.T) {
 	for _, s := range []string{"2026-11-21", "2024-02-29", "0001-01-01", "9999-12-31"} {
 		d, err := Parse(s)
 		if err != nil || d.String() != s {
@@ -29,7 +29,7 @@ func TestADayIsReadAsItIsWritten(t *testing.T) {
 	}
 }
 
-func TestDaysHaveAnOrder(t *testing.T) {
+func TestDatesAreOrdered(t *testing.T) {
 	days := []Date{{2025, 12, 31}, {2026, 1, 1}, {2026, 1, 2}, {2026, 2, 1}}
 	for i, a := range days {
 		for j, b := range days {
@@ -44,7 +44,7 @@ func TestDaysHaveAnOrder(t *testing.T) {
 	}
 }
 
-func TestDaysAreCountedWithBothEnds(t *testing.T) {
+func TestDaysIncludesBothEnds(t *testing.T) {
 	for _, tt := range []struct {
 		from, to string
 		want     int
@@ -71,7 +71,7 @@ func TestDaysAreCountedWithBothEnds(t *testing.T) {
 	}
 }
 
-func TestADayHasNeighboursAndAPlaceInTheWeek(t *testing.T) {
+func TestAddAndWeekday(t *testing.T) {
 	for _, tt := range []struct {
 		from string
 		days int

@@ -23,7 +23,7 @@ func TestSleepEndsWithTheTimeOrTheContext(t *testing.T) {
 	})
 }
 
-func TestAFailureOfEveryRequestIsLoggedSeldom(t *testing.T) {
+func TestThrottleLimitsRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s Throttle
 		due := 0

@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-func TestWhatMayNotBeGivenUpOutlivesItsRequest(t *testing.T) {
+func TestDetachedContextOutlivesTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, gone := context.WithCancel(t.Context())
 		request, whole, cancel := clock.SplitDeadline(ctx, time.Second, 5*time.Second)

@@ -24,7 +24,7 @@ func read(s string) (string, error) {
 	return Canonical(digits)
 }
 
-func TestSpellingsOfOneNumberAreOne(t *testing.T) {
+func TestCanonicalUnifiesSpellings(t *testing.T) {
 	tests := []struct {
 		name, want string
 		spellings  []string
@@ -60,7 +60,7 @@ func TestSpellingsOfOneNumberAreOne(t *testing.T) {
 	}
 }
 
-func TestNumbersThatNobodyCanHaveAreInvalid(t *testing.T) {
+func TestUnassignableNumbersAreInvalid(t *testing.T) {
 	for _, s := range []string{
 		"+210 123 456 789", "+999 123 456 789", "+0 123 456 789", "+384 123 456 789", "+", "+86", "+44 791", "+1 202 555 012", "+1 202 555 01234",
 		"+1 123 456 7890", "+1 012 345 6789", "+33 0 00 00 00 00", "+7 000 000 00 00", "+44 0000 000000", "+49 0", "+81 000 0000 0000 0000 00",
@@ -73,7 +73,7 @@ func TestNumbersThatNobodyCanHaveAreInvalid(t *testing.T) {
 	}
 }
 
-func TestNewRangesLookLikeMobileNumbers(t *testing.T) {
+func TestNewMobileRangesAreAccepted(t *testing.T) {
 	unknown := 0
 	for _, s := range []string{"+15555550123", "+447800000000", "+447000000001", "+989990000000"} {
 		n, err := phonenumbers.Parse(s, "")
@@ -92,7 +92,7 @@ func TestNewRangesLookLikeMobileNumbers(t *testing.T) {
 	}
 }
 
-func TestWhatSurroundsANumberDoesNotCount(t *testing.T) {
+func TestSeparatorsAndLinksAreIgnored(t *testing.T) {
 	for _, s := range []string{
 		"\u202a+8613800138002\u202c", "\u2068+8613800138002\u2069", "+8613800138002\u200e", "+86\ufe0d 138 0013 8002", "\ufeff+86138\u200b0013\u00ad8002",
 		" +86\u00a0138\u20090013\u30008002\n", "+86-138\u20110013\u22128002", "+86.138.0013.8002", "+86/138/0013/8002", "+86·138•0013・8002", "+86~138〜0013～8002",
@@ -107,7 +107,7 @@ func TestWhatSurroundsANumberDoesNotCount(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoNumberIsInvalid(t *testing.T) {
+func TestOtherTextIsInvalid(t *testing.T) {
 	for _, s := range []string{
 		"", "+", "13800138002", "++8613800138002", "+86+13800138002", "+8613800138002a", "+86138001380O2", "+8613800138002,5", "+8613800138002;5", "+8613800138002#",
 		"+8613800138002\x00", "tel:+8613800138002;ext=5", "tel:+8613800138002;isub=1", "tel:138;phone-context=example.com", "tel:+8613800138002;phone-context=+86",
@@ -120,7 +120,7 @@ func TestWhatIsNoNumberIsInvalid(t *testing.T) {
 }
 
 // Canonical numbers are those of libphonenumber's examples, of every country.
-func TestEveryCountrysMobileNumbersAreAccepted(t *testing.T) {
+func TestMobileNumbersOfAllCountriesAreAccepted(t *testing.T) {
 	seen := 0
 	for region := range phonenumbers.GetSupportedRegions() {
 		example := phonenumbers.GetExampleNumberForType(region, phonenumbers.MOBILE)
@@ -198,7 +198,7 @@ func TestCanonicalIsStable(t *testing.T) {
 	}
 }
 
-func TestDigitsOfEveryScriptCount(t *testing.T) {
+func TestDigitsAcceptsAllScripts(t *testing.T) {
 	sets := 0
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if !unicode.Is(unicode.Nd, r) {

@@ -76,7 +76,7 @@ func add(ctx context.Context, t *testing.T, rdb *redis.Client, key string, list 
 	}
 }
 
-func TestRedisAndASketchAgreeToTheBit(t *testing.T) {
+func TestSketchMatchesRedisBitForBit(t *testing.T) {
 	rdb := server(t)
 	ctx := t.Context()
 	for _, n := range []int{1, 2, 10, 100, 500, 1000, 1500, 2000, 5000, 20_000, 100_000} {
@@ -110,7 +110,7 @@ func TestRedisAndASketchAgreeToTheBit(t *testing.T) {
 	}
 }
 
-func TestWhatIsMergedIsMergedAsRedisDoes(t *testing.T) {
+func TestMergeMatchesRedis(t *testing.T) {
 	rdb := server(t)
 	ctx := t.Context()
 	all, names := new(Sketch), []string{}
@@ -133,7 +133,7 @@ func TestWhatIsMergedIsMergedAsRedisDoes(t *testing.T) {
 	}
 }
 
-func TestBothFormsAreReadAndWritten(t *testing.T) {
+func TestBothEncodingsRoundTrip(t *testing.T) {
 	highOnes := new(Sketch)
 	highOnes.register[7] = maxInSparse + 1
 	full := new(Sketch)
@@ -171,7 +171,7 @@ func TestNoBytesAreAnEmptySketch(t *testing.T) {
 	}
 }
 
-func TestAMemberCountsOnce(t *testing.T) {
+func TestMembersCountOnce(t *testing.T) {
 	s := new(Sketch)
 	for i, want := range []bool{true, false, false} {
 		if s.Add([]byte("ann")) != want {
@@ -183,7 +183,7 @@ func TestAMemberCountsOnce(t *testing.T) {
 	}
 }
 
-func TestBytesThatAreNoSketchAreRefused(t *testing.T) {
+func TestParseRejectsInvalidBytes(t *testing.T) {
 	good := sketchOf(members("m", 5000)).Bytes()
 	with := func(at int, b ...byte) []byte { c := bytes.Clone(good); copy(c[at:], b); return c }
 	sparse := func(ops ...byte) []byte {
@@ -238,7 +238,7 @@ func FuzzParse(f *testing.F) {
 
 // A million visitors are what the counts of visits are promised for: the same ones in
 // every run, so what is off is too.
-func TestAMillionAreCountedWithinTwoPercent(t *testing.T) {
+func TestCountOfAMillionIsWithin2Percent(t *testing.T) {
 	const million, within = 1_000_000, 0.02
 	ids := func(from, n int) []any {
 		list := make([]any, n)

@@ -42,7 +42,7 @@ func reviewAlone(t *testing.T, from storetest.Process) (*Service, *mailbox) {
 }
 
 // A login that is hung up while the account is made; the next one succeeds.
-func TestAnAccountMadeInAnAbandonedLoginCanBeUsed(t *testing.T) {
+func TestAccountsOfAbortedLoginsAreUsable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, _ := reviewAlone(t, storetest.Open(t, on))
 		orphans := 0
@@ -80,7 +80,7 @@ func TestAnAccountMadeInAnAbandonedLoginCanBeUsed(t *testing.T) {
 
 // Whoever has just come in for the first time, on one process, asks the next one, which has
 // not heard of the account yet: a session is proof that there is one.
-func TestANewcomerIsKnownToAProcessThatHasNotHeardOfTheAccount(t *testing.T) {
+func TestNewAccountsAreKnownBeforeTheirInvalidation(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, _ := reviewAlone(t, storetest.Open(t, on))
 		in := open(t, on, Config{}).login(t, ann)
@@ -91,7 +91,7 @@ func TestANewcomerIsKnownToAProcessThatHasNotHeardOfTheAccount(t *testing.T) {
 }
 
 // Retire that fails after the roles were taken away, and is repeated.
-func TestRetireIsMendedByRepeatingIt(t *testing.T) {
+func TestDisableDemoAccountsCanBeRepeated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
 		p := New(from.DB, from.Hub, from.NewOutbox(t), Config{
