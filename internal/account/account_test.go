@@ -27,24 +27,24 @@ import (
 
 // A mailbox is a Sender that stores the codes.
 type mailbox struct {
-	mu    sync.Mutex
-	codes map[Phone][]string
-	fail  error
-	heard *testkit.Secrets
+	mu      sync.Mutex
+	codes   map[Phone][]string
+	fail    error
+	secrets *testkit.Secrets
 }
 
 func (m *mailbox) Send(_ context.Context, to Phone, code string, _ time.Duration) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fail != nil {
-		m.heard.Add(code)
+		m.secrets.Add(code)
 		return m.fail
 	}
 	if m.codes == nil {
 		m.codes = map[Phone][]string{}
 	}
 	m.codes[to] = append(m.codes[to], code)
-	m.heard.Add(code)
+	m.secrets.Add(code)
 	return nil
 }
 
@@ -61,10 +61,10 @@ func (m *mailbox) last(t *testing.T, p Phone) string {
 // A process is one of several instances of the Service.
 type process struct {
 	*Service
-	rdb    redis.UniversalClient
-	reg    *prometheus.Registry
-	away   *atomic.Bool // Redis fails all commands
-	outbox *mailbox
+	rdb         redis.UniversalClient
+	reg         *prometheus.Registry
+	unavailable *atomic.Bool // Redis fails all commands
+	outbox      *mailbox
 }
 
 // open starts a process on stores that other processes may share.
@@ -76,7 +76,7 @@ func open(t *testing.T, on storetest.Stores, cfg Config) process {
 	for _, password := range []string{"correct horse", "wrong horse"} {
 		from.Secrets.Add(password)
 	}
-	outbox := &mailbox{heard: from.Secrets}
+	outbox := &mailbox{secrets: from.Secrets}
 	cfg.Redis, cfg.Prefix, cfg.Pictures = from.Redis, storetest.Prefix, storetest.AnyPictures{}
 	cfg.Registerer, cfg.Log = from.Registry, from.Log
 	if cfg.Sender == nil {
@@ -150,8 +150,8 @@ func (p process) login(t *testing.T, who Phone) *Login {
 	return in
 }
 
-// newDay clears the codes of the day of a phone.
-func (p process) newDay(t *testing.T, of Phone) {
+// resetDay clears the codes of the day of a phone.
+func (p process) resetDay(t *testing.T, of Phone) {
 	t.Helper()
 	for _, key := range []string{p.keys.codeDay(of, 0), p.keys.codeNetworkDay(of, client{}.site()), p.keys.codeNetworkDay(of, cookies("").Network)} {
 		if err := p.rdb.Unlink(t.Context(), key).Err(); err != nil {
@@ -160,16 +160,16 @@ func (p process) newDay(t *testing.T, of Phone) {
 	}
 }
 
-// changes is a change of a phone's password by a new code, whatever was sent before.
-func (p process) changes(t *testing.T, of Phone, password string) PasswordChange {
+// passwordChange is a change of a phone's password by a new code, whatever was sent before.
+func (p process) passwordChange(t *testing.T, of Phone, password string) PasswordChange {
 	t.Helper()
-	p.newDay(t, of)
+	p.resetDay(t, of)
 	code := p.code(t, of)
 	return PasswordChange{Password: password, Code: &code}
 }
 
-// wants fails the test unless err is a refusal with this code, about this field.
-func wants(t *testing.T, err error, code apierror.Code, field string) {
+// wantRefusal fails the test unless err is a refusal with this code, about this field.
+func wantRefusal(t *testing.T, err error, code apierror.Code, field string) {
 	t.Helper()
 	r, ok := errors.AsType[apierror.UserErrors](err)
 	if !ok || len(r) != 1 || r[0].Code != code || strings.Join(r[0].Field, ".") != field {
@@ -189,7 +189,7 @@ func TestCodeLogsInOnce(t *testing.T) {
 		}
 		used := p.outbox.last(t, ann)
 		_, err := p.Login(t.Context(), Credentials{Phone: "13900000001", Code: &used})
-		wants(t, err, InvalidCode, "input.code")
+		wantRefusal(t, err, InvalidCode, "input.code")
 		again := p.login(t, ann)
 		if again.User.ID != in.User.ID || again.Token == in.Token {
 			t.Errorf("second login: got user %d, want %d; same token %v", again.User.ID, in.User.ID, again.Token == in.Token)
@@ -217,7 +217,7 @@ func TestConcurrentGuessesAreLimitedToFive(t *testing.T) {
 					guess = "000000"
 				}
 				_, err := []process{p, q}[i%2].Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess})
-				wants(t, err, InvalidCode, "input.code")
+				wantRefusal(t, err, InvalidCode, "input.code")
 			})
 		}
 		wrong.Wait()
@@ -228,7 +228,7 @@ func TestConcurrentGuessesAreLimitedToFive(t *testing.T) {
 			t.Errorf("got %v compared and %v rejected guesses, want 5 and 5", count("wrong"), count("dead"))
 		}
 		_, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})
-		wants(t, err, InvalidCode, "input.code")
+		wantRefusal(t, err, InvalidCode, "input.code")
 		p.login(t, ann) // a new code works
 	})
 }
@@ -296,7 +296,7 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 			t.Fatal(err)
 		}
 		again := send(q, ann, "") // within a minute
-		wants(t, again, CodeThrottled, "phone")
+		wantRefusal(t, again, CodeThrottled, "phone")
 		if why, _ := errors.AsType[apierror.UserErrors](again); why[0].RetryAfter <= 50*time.Second || why[0].RetryAfter > codePause {
 			t.Errorf("got a wait of %v, want at most %v", why[0].RetryAfter, codePause)
 		}
@@ -307,7 +307,7 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 			p.code(t, ann)
 		}
 		p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 0))
-		wants(t, send(p, ann, ""), CodeThrottled, "phone") // the eleventh of a day
+		wantRefusal(t, send(p, ann, ""), CodeThrottled, "phone") // the eleventh of a day
 		if n := len(p.outbox.codes[ann]); n != codesPerDay {
 			t.Errorf("got %d codes, want %d", n, codesPerDay)
 		}
@@ -319,7 +319,7 @@ func TestCodesAreLimitedByPhoneAndByAddress(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wants(t, send(p, ben, "192.0.2.1/32"), CodeThrottled, "phone")
+		wantRefusal(t, send(p, ben, "192.0.2.1/32"), CodeThrottled, "phone")
 		if err := send(p, ben, "192.0.2.2/32"); err != nil {
 			t.Errorf("another address: %v", err)
 		}
@@ -353,7 +353,7 @@ func TestUnsentCodesAreWithdrawn(t *testing.T) {
 		if _, err := p.SendCode(t.Context(), ben.E164(), Origin{}); apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("got %v", err)
 		}
-		wants(t, second(p.SendCode(t.Context(), ben.E164(), Origin{})), CodeThrottled, "phone")
+		wantRefusal(t, errOf(p.SendCode(t.Context(), ben.E164(), Origin{})), CodeThrottled, "phone")
 		code := p.rdb.HGet(t.Context(), p.keys.code(ben, 0), "code").Val()
 		if _, err := p.Login(t.Context(), Credentials{Phone: ben.E164(), Code: &code}); err != nil {
 			t.Errorf("code that arrived anyway: %v", err)
@@ -369,14 +369,14 @@ func TestCodesNeedSenderAndRedis(t *testing.T) {
 			t.Errorf("without a sender: %v", err)
 		}
 		_, err := p.SendCode(t.Context(), "123", Origin{})
-		wants(t, err, InvalidPhone, "phone")
+		wantRefusal(t, err, InvalidPhone, "phone")
 		p.codes.sender = p.outbox
 		code, password := p.code(t, ann), "correct horse"
-		p.away.Store(true)
+		p.unavailable.Store(true)
 		for name, err := range map[string]error{
-			"send":     second(p.SendCode(t.Context(), ben.E164(), Origin{})),
-			"code":     second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})),
-			"password": second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})),
+			"send":     errOf(p.SendCode(t.Context(), ben.E164(), Origin{})),
+			"code":     errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})),
+			"password": errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})),
 		} {
 			if apierror.KindOf(err) != apierror.Unavailable {
 				t.Errorf("%s without Redis: %v", name, err)
@@ -385,17 +385,17 @@ func TestCodesNeedSenderAndRedis(t *testing.T) {
 	})
 }
 
-func second[T any](_ T, err error) error { return err }
+func errOf[T any](_ T, err error) error { return err }
 
 func TestPasswordLogin(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		try := func(who Phone, password string) error {
-			return second(q.Login(t.Context(), Credentials{Phone: who.E164(), Password: &password}))
+			return errOf(q.Login(t.Context(), Credentials{Phone: who.E164(), Password: &password}))
 		}
 		first, other := p.login(t, ann), p.login(t, ann)
-		wants(t, try(ann, ""), InvalidCredentials, "input.password") // none is set
-		if _, err := p.SetPassword(t.Context(), first.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+		wantRefusal(t, try(ann, ""), InvalidCredentials, "input.password") // none is set
+		if _, err := p.SetPassword(t.Context(), first.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		if v := p.Authenticate(t.Context(), other.Token); v.ID != 0 {
@@ -405,25 +405,25 @@ func TestPasswordLogin(t *testing.T) {
 			t.Error("the session that changed the password has ended")
 		}
 		_, err := p.SetPassword(t.Context(), first.Viewer, PasswordChange{Password: "short"})
-		wants(t, err, apierror.InvalidInput, "password")
+		wantRefusal(t, err, apierror.InvalidInput, "password")
 		if err := try(ann, "correct horse"); err != nil {
 			t.Errorf("the right password: %v", err)
 		}
-		wants(t, try(ben, "correct horse"), InvalidCredentials, "input.password") // has no account
+		wantRefusal(t, try(ben, "correct horse"), InvalidCredentials, "input.password") // has no account
 
 		// Five wrong passwords within 15 minutes; a right one resets the count.
 		for range passwordTries - 1 {
-			wants(t, try(ann, "wrong"), InvalidCredentials, "input.password")
+			wantRefusal(t, try(ann, "wrong"), InvalidCredentials, "input.password")
 		}
 		if err := try(ann, "correct horse"); err != nil {
 			t.Errorf("after four wrong passwords: %v", err)
 		}
 		var wrong sync.WaitGroup
 		for range 2 * passwordTries {
-			wrong.Go(func() { wants(t, try(ann, "wrong"), InvalidCredentials, "input.password") })
+			wrong.Go(func() { wantRefusal(t, try(ann, "wrong"), InvalidCredentials, "input.password") })
 		}
 		wrong.Wait()
-		wants(t, try(ann, "correct horse"), InvalidCredentials, "input.password")
+		wantRefusal(t, try(ann, "correct horse"), InvalidCredentials, "input.password")
 		if n := q.count(t, "tandian_logins_total", "password", "throttled"); n != passwordTries+1 {
 			t.Errorf("got %v throttled attempts, want %d", n, passwordTries+1)
 		}
@@ -440,7 +440,7 @@ func TestWrongPasswordsAlwaysCostOneHash(t *testing.T) {
 		p := open(t, on, Config{})
 		p.login(t, ben)
 		with := p.login(t, ann)
-		if _, err := p.SetPassword(t.Context(), with.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+		if _, err := p.SetPassword(t.Context(), with.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		hashes, derive := 0, p.passwords.derive
@@ -451,7 +451,7 @@ func TestWrongPasswordsAlwaysCostOneHash(t *testing.T) {
 		wrong := "wrong horse"
 		for name, phone := range map[string]string{"a password": ann.E164(), "none": ben.E164(), "no account": "+8613900000009"} {
 			hashes = 0
-			wants(t, second(p.Login(t.Context(), Credentials{Phone: phone, Password: &wrong})), InvalidCredentials, "input.password")
+			wantRefusal(t, errOf(p.Login(t.Context(), Credentials{Phone: phone, Password: &wrong})), InvalidCredentials, "input.password")
 			if hashes != 1 {
 				t.Errorf("account with %s: got %d hashes, want 1", name, hashes)
 			}
@@ -495,20 +495,20 @@ func TestLoginsAreLimitedByAddress(t *testing.T) {
 		p, q := open(t, on, Config{LoginsPerAddress: 4}), open(t, on, Config{LoginsPerAddress: 4})
 		guess := "123456"
 		try := func(p process, i int, from string) error {
-			return second(p.Login(t.Context(), Credentials{Phone: fmt.Sprintf("+8613911110%03d", i), Code: &guess, From: Origin{Network: from}}))
+			return errOf(p.Login(t.Context(), Credentials{Phone: fmt.Sprintf("+8613911110%03d", i), Code: &guess, From: Origin{Network: from}}))
 		}
 		for i := range 4 {
-			wants(t, try([]process{p, q}[i%2], i, "192.0.2.1/32"), InvalidCode, "input.code")
+			wantRefusal(t, try([]process{p, q}[i%2], i, "192.0.2.1/32"), InvalidCode, "input.code")
 		}
 		err := try(p, 5, "192.0.2.1/32")
 		f, ok := errors.AsType[*apierror.Error](err)
 		if !ok || f.Kind != apierror.RateLimited || f.RetryAfter < time.Hour-time.Minute || f.RetryAfter > time.Hour {
 			t.Errorf("fifth attempt: %v", err)
 		}
-		wants(t, try(p, 5, "192.0.2.2/32"), InvalidCode, "input.code")
-		wants(t, try(p, 5, ""), InvalidCode, "input.code")
-		both := second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, Password: &guess}))
-		none := second(p.Login(t.Context(), Credentials{Phone: ann.E164()}))
+		wantRefusal(t, try(p, 5, "192.0.2.2/32"), InvalidCode, "input.code")
+		wantRefusal(t, try(p, 5, ""), InvalidCode, "input.code")
+		both := errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, Password: &guess}))
+		none := errOf(p.Login(t.Context(), Credentials{Phone: ann.E164()}))
 		if apierror.KindOf(both) != apierror.BadUserInput || apierror.KindOf(none) != apierror.BadUserInput {
 			t.Errorf("code and password: %v; neither: %v", both, none)
 		}
@@ -657,10 +657,10 @@ func TestProfileFieldsAreBounded(t *testing.T) {
 		}
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
-				wants(t, second(p.UpdateProfile(t.Context(), v, tt.changes)), tt.code, tt.field)
+				wantRefusal(t, errOf(p.UpdateProfile(t.Context(), v, tt.changes)), tt.code, tt.field)
 			})
 		}
-		all := second(p.UpdateProfile(t.Context(), v, Changes{Nickname: long(MaxNickname), City: long(MaxCity), Gender: optional.Set(Male)}))
+		all := errOf(p.UpdateProfile(t.Context(), v, Changes{Nickname: long(MaxNickname), City: long(MaxCity), Gender: optional.Set(Male)}))
 		if r, _ := errors.AsType[apierror.UserErrors](all); len(r) != 2 {
 			t.Errorf("two wrong fields: %v", all)
 		}
@@ -680,7 +680,7 @@ func TestChangesWithoutRedisAreInvalidatedLater(t *testing.T) {
 		if _, err := q.ByID(t.Context(), v.ID); err != nil {
 			t.Fatal(err)
 		}
-		p.away.Store(true)
+		p.unavailable.Store(true)
 		u, err := p.UpdateProfile(t.Context(), v, Changes{Nickname: optional.Set("Ann")})
 		if err != nil || u.Nickname != "Ann" {
 			t.Fatalf("%+v, %v", u, err)

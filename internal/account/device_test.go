@@ -20,8 +20,8 @@ func cookies(token string) Origin {
 	return Origin{Network: "192.0.2.1/32", Device: token, Remembers: true}
 }
 
-// from logs in by code and by a client, as a browser does.
-func (p process) from(t *testing.T, who Phone, at Origin) *Login {
+// loginFrom logs in by code and by a client, as a browser does.
+func (p process) loginFrom(t *testing.T, who Phone, at Origin) *Login {
 	t.Helper()
 	for _, id := range []int64{0, p.client(t.Context(), who, who, at).device.id} {
 		p.rdb.Unlink(t.Context(), p.keys.codePause(who, id))
@@ -48,7 +48,7 @@ func another(code string, i int) string {
 
 func (p process) try(t *testing.T, who Phone, password string, at Origin) error {
 	t.Helper()
-	return second(p.Login(t.Context(), Credentials{Phone: who.E164(), Password: &password, From: at}))
+	return errOf(p.Login(t.Context(), Credentials{Phone: who.E164(), Password: &password, From: at}))
 }
 
 // Six wrong passwords from six networks, then the right one from a seventh.
@@ -56,20 +56,20 @@ func TestWrongPasswordsElsewhereDoNotBlockOwner(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
-		if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+		if _, err := p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		for i := range 6 {
-			wants(t, p.try(t, ann, "wrong horse", network(i)), InvalidCredentials, "input.password")
+			wantRefusal(t, p.try(t, ann, "wrong horse", network(i)), InvalidCredentials, "input.password")
 		}
 		if err := q.try(t, ann, "correct horse", network(7)); err != nil {
 			t.Errorf("owner: %v", err)
 		}
 		// One network has five tries.
 		for range 2 * passwordTries {
-			wants(t, q.try(t, ann, "wrong horse", network(8)), InvalidCredentials, "input.password")
+			wantRefusal(t, q.try(t, ann, "wrong horse", network(8)), InvalidCredentials, "input.password")
 		}
-		wants(t, q.try(t, ann, "correct horse", network(8)), InvalidCredentials, "input.password")
+		wantRefusal(t, q.try(t, ann, "correct horse", network(8)), InvalidCredentials, "input.password")
 		if err := q.try(t, ann, "correct horse", network(9)); err != nil {
 			t.Errorf("owner after that: %v", err)
 		}
@@ -84,18 +84,18 @@ func TestNetworksShareALooserPasswordLimit(t *testing.T) {
 			hashes++
 			return append(append([]byte{}, password...), make([]byte, 64)...)[:keyLen]
 		}
-		known := p.from(t, ann, cookies(""))
-		if _, err := p.SetPassword(t.Context(), known.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+		known := p.loginFrom(t, ann, cookies(""))
+		if _, err := p.SetPassword(t.Context(), known.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		hashes = 0
 		for i := range 2 * phoneTries {
-			wants(t, p.try(t, ann, "wrong horse", network(i)), InvalidCredentials, "input.password")
+			wantRefusal(t, p.try(t, ann, "wrong horse", network(i)), InvalidCredentials, "input.password")
 		}
 		if hashes != phoneTries {
 			t.Errorf("got %d compared passwords, want %d", hashes, phoneTries)
 		}
-		wants(t, p.try(t, ann, "correct horse", network(200)), InvalidCredentials, "input.password")
+		wantRefusal(t, p.try(t, ann, "correct horse", network(200)), InvalidCredentials, "input.password")
 		if err := p.try(t, ann, "correct horse", cookies(known.DeviceToken)); err != nil {
 			t.Errorf("known device: %v", err)
 		}
@@ -110,11 +110,11 @@ func TestRightPasswordResetsItsNetworkOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
-		if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+		if _, err := p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		for range 3 {
-			wants(t, p.try(t, ann, "wrong horse", network(1)), InvalidCredentials, "input.password")
+			wantRefusal(t, p.try(t, ann, "wrong horse", network(1)), InvalidCredentials, "input.password")
 		}
 		if err := p.try(t, ann, "correct horse", network(2)); err != nil {
 			t.Fatal(err)
@@ -133,18 +133,18 @@ func TestRightPasswordResetsItsNetworkOnly(t *testing.T) {
 func TestKnownDevicesHaveTheirOwnCodes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{CodesPerAddress: 2, LoginsPerAddress: 2}), open(t, on, Config{CodesPerAddress: 2, LoginsPerAddress: 2})
-		known := p.from(t, ann, cookies(""))
-		p.newDay(t, ann)
+		known := p.loginFrom(t, ann, cookies(""))
+		p.resetDay(t, ann)
 		ask := func(at Origin) error {
 			p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 0))
-			return second(q.SendCode(t.Context(), ann.E164(), at))
+			return errOf(q.SendCode(t.Context(), ann.E164(), at))
 		}
 		for i := range codesInAll {
 			if err := ask(network(i)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		wants(t, ask(network(100)), CodeThrottled, "phone")
+		wantRefusal(t, ask(network(100)), CodeThrottled, "phone")
 		owner := cookies(known.DeviceToken)
 		for range 3 { // beyond the limits of its network too
 			if err := p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 1)).Err(); err != nil {
@@ -158,9 +158,9 @@ func TestKnownDevicesHaveTheirOwnCodes(t *testing.T) {
 		// Codes and guesses of other clients do not affect the code of the device.
 		for i := range 2 * codeTotal {
 			guess := another(code, i)
-			wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: network(i)})), InvalidCode, "input.code")
+			wantRefusal(t, errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: network(i)})), InvalidCode, "input.code")
 		}
-		wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: network(101)})), InvalidCode, "input.code")
+		wantRefusal(t, errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: network(101)})), InvalidCode, "input.code")
 		in, err := q.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: owner})
 		if err != nil || in.User.ID != known.User.ID {
 			t.Fatalf("owner's code: %v", err)
@@ -173,15 +173,15 @@ func TestKnownDevicesHaveTheirOwnCodes(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		wants(t, ask(owner), CodeThrottled, "phone") // within a minute
+		wantRefusal(t, ask(owner), CodeThrottled, "phone") // within a minute
 		p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 1))
-		wants(t, ask(owner), CodeThrottled, "phone")
+		wantRefusal(t, ask(owner), CodeThrottled, "phone")
 		code = q.outbox.last(t, ann)
 		for i := range codeTries {
 			guess := another(code, i)
-			wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: owner})), InvalidCode, "input.code")
+			wantRefusal(t, errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: owner})), InvalidCode, "input.code")
 		}
-		wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: owner})), InvalidCode, "input.code")
+		wantRefusal(t, errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: owner})), InvalidCode, "input.code")
 	})
 }
 
@@ -190,21 +190,21 @@ func TestOneNetworkCannotExhaustCodes(t *testing.T) {
 		p := open(t, on, Config{})
 		ask := func(at Origin) error {
 			p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 0))
-			return second(p.SendCode(t.Context(), ann.E164(), at))
+			return errOf(p.SendCode(t.Context(), ann.E164(), at))
 		}
 		for range codesPerDay {
 			if err := ask(network(1)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		wants(t, ask(network(1)), CodeThrottled, "phone")
+		wantRefusal(t, ask(network(1)), CodeThrottled, "phone")
 		for i := range codesPerDay {
 			if err := ask(Origin{Network: fmt.Sprintf("2001:db8:0:%x::/64", i)}); err != nil { // one site
 				t.Fatal(err)
 			}
 		}
-		p.newDay(t, ann)
-		wants(t, ask(Origin{Network: "2001:db8:0:ffff::/64"}), CodeThrottled, "phone")
+		p.resetDay(t, ann)
+		wantRefusal(t, ask(Origin{Network: "2001:db8:0:ffff::/64"}), CodeThrottled, "phone")
 		if err := ask(Origin{Network: "2001:db8:1::/64"}); err != nil {
 			t.Errorf("another site: %v", err)
 		}
@@ -220,11 +220,11 @@ func TestWrongGuessesOfOneNetworkKeepTheCode(t *testing.T) {
 		for i := range 4 * codeTries {
 			all.Go(func() {
 				guess := another(code, i)
-				wants(t, second([]process{p, q}[i%2].Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: network(1)})), InvalidCode, "input.code")
+				wantRefusal(t, errOf([]process{p, q}[i%2].Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: network(1)})), InvalidCode, "input.code")
 			})
 		}
 		all.Wait()
-		wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: network(1)})), InvalidCode, "input.code")
+		wantRefusal(t, errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: network(1)})), InvalidCode, "input.code")
 		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code, From: network(2)}); err != nil {
 			t.Errorf("the owner: %v", err)
 		}
@@ -243,7 +243,7 @@ func TestGuessesOfAllNetworksAreBounded(t *testing.T) {
 			code := p.code(t, ann)
 			for i := range 2 * codeTotal {
 				guess := another(code, i)
-				wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: network(i)})), InvalidCode, "input.code")
+				wantRefusal(t, errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess, From: network(i)})), InvalidCode, "input.code")
 			}
 			if n := wrongs(); n != want {
 				t.Errorf("after code %d: got %v compared guesses, want %v", round+1, n, want)
@@ -268,9 +268,9 @@ func TestWrongCodesHaveOneResponse(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		guess := another(p.code(t, ann), 1)
-		with := second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess}))
-		without := second(p.Login(t.Context(), Credentials{Phone: ben.E164(), Code: &guess}))
-		wants(t, with, InvalidCode, "input.code")
+		with := errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &guess}))
+		without := errOf(p.Login(t.Context(), Credentials{Phone: ben.E164(), Code: &guess}))
+		wantRefusal(t, with, InvalidCode, "input.code")
 		if with.Error() != without.Error() {
 			t.Errorf("got %q with a code, %q without one", with, without)
 		}
@@ -283,7 +283,7 @@ func TestDeviceTokenIsBoundToDeviceAndPhone(t *testing.T) {
 		known := func(who Phone, token string) bool {
 			return q.client(t.Context(), who, who, Origin{Device: token}).device.id != 0
 		}
-		first := p.from(t, ann, cookies(""))
+		first := p.loginFrom(t, ann, cookies(""))
 		if !known(ann, first.DeviceToken) {
 			t.Fatal("the device is unknown")
 		}
@@ -307,7 +307,7 @@ func TestDeviceTokenIsBoundToDeviceAndPhone(t *testing.T) {
 			}
 		}
 		// Each login rotates the token. The row stays.
-		again := p.from(t, ann, cookies(first.DeviceToken))
+		again := p.loginFrom(t, ann, cookies(first.DeviceToken))
 		if known(ann, first.DeviceToken) || !known(ann, again.DeviceToken) {
 			t.Error("the old token is valid, or the new one is not")
 		}
@@ -339,19 +339,19 @@ func TestEndingSessionsRevokesTheirDevices(t *testing.T) {
 		known := func(in *Login) bool {
 			return p.client(t.Context(), ann, ann, Origin{Device: in.DeviceToken}).device.id != 0
 		}
-		owner := p.from(t, ann, cookies(""))
-		stolen := func() *Login { p.newDay(t, ann); return p.from(t, ann, cookies("")) }
+		owner := p.loginFrom(t, ann, cookies(""))
+		stolen := func() *Login { p.resetDay(t, ann); return p.loginFrom(t, ann, cookies("")) }
 		current := "correct horse"
 		steps := []struct {
 			name string
 			end  func(other *Login) error
 		}{
 			{"setPassword", func(*Login) error {
-				return second(p.SetPassword(t.Context(), owner.Viewer, p.changes(t, ann, current)))
+				return errOf(p.SetPassword(t.Context(), owner.Viewer, p.passwordChange(t, ann, current)))
 			}},
 			{"endOtherSessions", func(*Login) error { return p.EndOtherSessions(t.Context(), owner.Viewer) }},
 			{"endSession", func(other *Login) error {
-				return second(p.EndSession(t.Context(), owner.Viewer, numberOf(other.Viewer.session)))
+				return errOf(p.EndSession(t.Context(), owner.Viewer, numberOf(other.Viewer.session)))
 			}},
 		}
 		for _, step := range steps {
@@ -362,11 +362,11 @@ func TestEndingSessionsRevokesTheirDevices(t *testing.T) {
 			if err := step.end(other); err != nil {
 				t.Fatal(err)
 			}
-			is(t, other.Token, 0, p)
+			wantUser(t, other.Token, 0, p)
 			if known(other) {
 				t.Errorf("%s: the other device is still known", step.name)
 			}
-			is(t, owner.Token, owner.User.ID, p)
+			wantUser(t, owner.Token, owner.User.ID, p)
 			if !known(owner) {
 				t.Errorf("%s: the own device is unknown", step.name)
 			}
@@ -388,9 +388,9 @@ func TestUsersHaveAtMostTwentyDevices(t *testing.T) {
 		p.devices.now = func() time.Time { return at }
 		var first *Login
 		for i := range devicesPerUser + 2 {
-			p.newDay(t, ann)
+			p.resetDay(t, ann)
 			at = at.Add(time.Second)
-			if in := p.from(t, ann, cookies("")); i == 0 {
+			if in := p.loginFrom(t, ann, cookies("")); i == 0 {
 				first = in
 			}
 		}
@@ -411,15 +411,15 @@ func TestIPv6SitesShareALooserBudget(t *testing.T) {
 		guess, i := "000000", 0
 		login := func(network string) error {
 			i++
-			return second(p.Login(t.Context(), Credentials{Phone: fmt.Sprintf("+8613911110%03d", i), Code: &guess, From: Origin{Network: network}}))
+			return errOf(p.Login(t.Context(), Credentials{Phone: fmt.Sprintf("+8613911110%03d", i), Code: &guess, From: Origin{Network: network}}))
 		}
 		send := func(network string) error {
 			i++
-			return second(p.SendCode(t.Context(), fmt.Sprintf("+8613911110%03d", i), Origin{Network: network}))
+			return errOf(p.SendCode(t.Context(), fmt.Sprintf("+8613911110%03d", i), Origin{Network: network}))
 		}
 		site := func(site, n int) string { return fmt.Sprintf("2001:db8:%x:%x::/64", site, n) }
 		for range 2 {
-			wants(t, login(site(1, 0)), InvalidCode, "input.code")
+			wantRefusal(t, login(site(1, 0)), InvalidCode, "input.code")
 			if err := send(site(1, 0)); err != nil {
 				t.Fatal(err)
 			}
@@ -427,9 +427,9 @@ func TestIPv6SitesShareALooserBudget(t *testing.T) {
 		if err := login(site(1, 0)); apierror.KindOf(err) != apierror.RateLimited {
 			t.Errorf("third try of a network: %v", err)
 		}
-		wants(t, send(site(1, 0)), CodeThrottled, "phone")
+		wantRefusal(t, send(site(1, 0)), CodeThrottled, "phone")
 		for n := range 2*siteFactor - 2 {
-			wants(t, login(site(1, n+1)), InvalidCode, "input.code")
+			wantRefusal(t, login(site(1, n+1)), InvalidCode, "input.code")
 			if err := send(site(1, n+1)); err != nil {
 				t.Fatal(err)
 			}
@@ -437,8 +437,8 @@ func TestIPv6SitesShareALooserBudget(t *testing.T) {
 		if err := login(site(1, 99)); apierror.KindOf(err) != apierror.RateLimited {
 			t.Errorf("extra try of the site: %v", err)
 		}
-		wants(t, send(site(1, 99)), CodeThrottled, "phone")
-		wants(t, login(site(2, 0)), InvalidCode, "input.code")
+		wantRefusal(t, send(site(1, 99)), CodeThrottled, "phone")
+		wantRefusal(t, login(site(2, 0)), InvalidCode, "input.code")
 		if err := send(site(2, 0)); err != nil {
 			t.Errorf("another site: %v", err)
 		}
@@ -459,15 +459,15 @@ func TestWrongCodesOfTheInstallationAreLimited(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		const limit = 6
 		p, q := open(t, on, Config{WrongCodesPerHour: limit}), open(t, on, Config{WrongCodesPerHour: limit})
-		known := p.from(t, ann, cookies(""))
+		known := p.loginFrom(t, ann, cookies(""))
 		guess := func(p process, who Phone, code string, at Origin) error {
-			return second(p.Login(t.Context(), Credentials{Phone: who.E164(), Code: &code, From: at}))
+			return errOf(p.Login(t.Context(), Credentials{Phone: who.E164(), Code: &code, From: at}))
 		}
-		wants(t, guess(p, ben, "000000", network(1)), InvalidCode, "input.code") // without a code, nothing is compared
+		wantRefusal(t, guess(p, ben, "000000", network(1)), InvalidCode, "input.code") // without a code, nothing is compared
 		for i := range limit {
 			who := Phone(fmt.Sprintf("+86139222200%02d", i))
 			code := p.code(t, who)
-			wants(t, guess([]process{p, q}[i%2], who, another(code, i), network(i)), InvalidCode, "input.code")
+			wantRefusal(t, guess([]process{p, q}[i%2], who, another(code, i), network(i)), InvalidCode, "input.code")
 		}
 		code := p.code(t, ben)
 		for _, text := range []string{another(code, 1), code} {
@@ -478,7 +478,7 @@ func TestWrongCodesOfTheInstallationAreLimited(t *testing.T) {
 		if n := q.count(t, "tandian_login_guesses_refused_total"); n != 2 {
 			t.Errorf("got %v counted rejections, want 2", n)
 		}
-		p.from(t, ann, cookies(known.DeviceToken)) // the limit does not bind a known device
+		p.loginFrom(t, ann, cookies(known.DeviceToken)) // the limit does not bind a known device
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.guessHour()).Val(); ttl > time.Hour || ttl < time.Hour-time.Minute {
 			t.Errorf("got a lifetime of %v, want an hour", ttl)
 		}
@@ -494,9 +494,9 @@ func TestRejectedGuessesCostNoTries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{WrongCodesPerHour: 1})
 		guess := func(who Phone, code string) error {
-			return second(p.Login(t.Context(), Credentials{Phone: who.E164(), Code: &code, From: network(1)}))
+			return errOf(p.Login(t.Context(), Credentials{Phone: who.E164(), Code: &code, From: network(1)}))
 		}
-		wants(t, guess(ann, another(p.code(t, ann), 1)), InvalidCode, "input.code")
+		wantRefusal(t, guess(ann, another(p.code(t, ann), 1)), InvalidCode, "input.code")
 		code := p.code(t, ben)
 		for range codeTries + 1 {
 			if err := guess(ben, code); apierror.KindOf(err) != apierror.RateLimited {

@@ -30,7 +30,7 @@ func TestSessionsEndAfter90Days(t *testing.T) {
 				now := start
 				p.at(&now)
 				in := p.login(t, ann)
-				key := p.hash(t, in.Token)
+				key := p.sessionKey(t, in.Token)
 				id, _ := sessionOf(in.Token)
 				for now.Sub(start) < sessionMax-day {
 					now = now.Add(day)
@@ -38,7 +38,7 @@ func TestSessionsEndAfter90Days(t *testing.T) {
 						p.rdb.Unlink(t.Context(), key)
 					}
 					p.DropSessions()
-					is(t, in.Token, in.User.ID, p)
+					wantUser(t, in.Token, in.User.ID, p)
 				}
 				end := start.Add(sessionMax)
 				if ttl := p.rdb.PTTL(t.Context(), key).Val(); ttl > end.Sub(now) {
@@ -56,7 +56,7 @@ func TestSessionsEndAfter90Days(t *testing.T) {
 						p.rdb.Unlink(t.Context(), key)
 					}
 					p.DropSessions()
-					is(t, in.Token, in.User.ID, p)
+					wantUser(t, in.Token, in.User.ID, p)
 					list, err := p.Sessions(t.Context(), in.Viewer)
 					i := slices.IndexFunc(list, func(s Session) bool { return s.IsCurrent })
 					if err != nil || i < 0 || now.Sub(list[i].LastUsedAt) > time.Minute {
@@ -65,12 +65,12 @@ func TestSessionsEndAfter90Days(t *testing.T) {
 				}
 				now = end.Add(-time.Second)
 				p.DropSessions()
-				is(t, in.Token, in.User.ID, p)
+				wantUser(t, in.Token, in.User.ID, p)
 				now = end
 				p.DropSessions()
-				is(t, in.Token, 0, p) // it is still in Redis, whose clock is real
+				wantUser(t, in.Token, 0, p) // it is still in Redis, whose clock is real
 				p.rdb.Unlink(t.Context(), key)
-				is(t, in.Token, 0, p)
+				wantUser(t, in.Token, 0, p)
 				if n, err := p.Sessions(t.Context(), in.Viewer); len(n) != 0 || err != nil {
 					t.Errorf("got %d sessions, %v, want 0", len(n), err)
 				}
@@ -88,7 +88,7 @@ func TestSessionsOfEarlierVersionsEndToo(t *testing.T) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
 		id, _ := sessionOf(in.Token)
-		key := p.hash(t, in.Token)
+		key := p.sessionKey(t, in.Token)
 		old := func(age time.Duration) {
 			t.Helper()
 			until := time.Now().Add(sessionLife - 2*time.Hour)
@@ -107,7 +107,7 @@ func TestSessionsOfEarlierVersionsEndToo(t *testing.T) {
 		if ago := time.Since(list[0].LastUsedAt); ago < 2*time.Hour-time.Minute || ago > 2*time.Hour+time.Minute {
 			t.Errorf("got last use %v ago, want two hours", ago)
 		}
-		is(t, in.Token, in.User.ID, p)
+		wantUser(t, in.Token, in.User.ID, p)
 		if end := p.rdb.HGet(t.Context(), key, "end").Val(); end == "" {
 			t.Error("the session has no end in Redis")
 		}
@@ -115,7 +115,7 @@ func TestSessionsOfEarlierVersionsEndToo(t *testing.T) {
 			t.Errorf("got a lifetime of %v in Redis, want at most a day", ttl)
 		}
 		old(91 * day)
-		is(t, in.Token, 0, p)
+		wantUser(t, in.Token, 0, p)
 	})
 }
 
@@ -126,11 +126,11 @@ func TestSessionsAreListedForTheirUser(t *testing.T) {
 		p := open(t, on, Config{})
 		now := time.Now()
 		p.at(&now)
-		first := p.from(t, ann, Origin{UserAgent: firefox})
+		first := p.loginFrom(t, ann, Origin{UserAgent: firefox})
 		now = now.Add(time.Minute)
-		second := p.from(t, ann, Origin{})
+		second := p.loginFrom(t, ann, Origin{})
 		now = now.Add(time.Minute)
-		ended := p.from(t, ann, Origin{})
+		ended := p.loginFrom(t, ann, Origin{})
 		if err := p.Logout(t.Context(), ended.Viewer); err != nil {
 			t.Fatal(err)
 		}
@@ -157,7 +157,7 @@ func TestSessionsAreListedForTheirUser(t *testing.T) {
 		// A use moves the session to the front within an hour.
 		now = now.Add(rowEvery + time.Minute)
 		p.DropSessions()
-		is(t, first.Token, first.User.ID, p)
+		wantUser(t, first.Token, first.User.ID, p)
 		if list, err = p.Sessions(t.Context(), first.Viewer); err != nil || !list[0].IsCurrent || now.Sub(list[0].LastUsedAt).Abs() > time.Millisecond {
 			t.Errorf("after a use: %+v, %v", list, err)
 		}
@@ -169,31 +169,31 @@ func TestUsersEndTheirSessions(t *testing.T) {
 		var mu []string
 		p := open(t, on, Config{Ended: func(_ context.Context, ids ...string) error { mu = append(mu, ids...); return nil }})
 		own, other, third, bens := p.login(t, ann), p.login(t, ann), p.login(t, ann), p.login(t, ben)
-		wants(t, second(p.EndSession(t.Context(), own.Viewer, numberOf(bens.Viewer.session))), apierror.NotFound, "id")
-		is(t, bens.Token, bens.User.ID, p)
+		wantRefusal(t, errOf(p.EndSession(t.Context(), own.Viewer, numberOf(bens.Viewer.session))), apierror.NotFound, "id")
+		wantUser(t, bens.Token, bens.User.ID, p)
 		if is, err := p.EndSession(t.Context(), own.Viewer, numberOf(other.Viewer.session)); is || err != nil {
 			t.Errorf("other session: %v, %v", is, err)
 		}
 		if !slices.Contains(mu, other.Viewer.session) {
 			t.Error("Config.Ended was not called for the session")
 		}
-		is(t, other.Token, 0, p)
-		wants(t, second(p.EndSession(t.Context(), own.Viewer, numberOf(other.Viewer.session))), apierror.NotFound, "id")
+		wantUser(t, other.Token, 0, p)
+		wantRefusal(t, errOf(p.EndSession(t.Context(), own.Viewer, numberOf(other.Viewer.session))), apierror.NotFound, "id")
 		if err := p.EndOtherSessions(t.Context(), own.Viewer); err != nil {
 			t.Fatal(err)
 		}
-		is(t, third.Token, 0, p)
+		wantUser(t, third.Token, 0, p)
 		if !slices.Contains(mu, third.Viewer.session) || slices.Contains(mu, own.Viewer.session) {
 			t.Error("Config.Ended was not called for exactly the other sessions")
 		}
-		is(t, own.Token, own.User.ID, p)
+		wantUser(t, own.Token, own.User.ID, p)
 		if err := p.EndOtherSessions(t.Context(), third.Viewer); apierror.KindOf(err) != apierror.Unauthenticated {
 			t.Errorf("ended session: %v", err)
 		}
 		if is, err := p.EndSession(t.Context(), own.Viewer, numberOf(own.Viewer.session)); !is || err != nil {
 			t.Errorf("own session: %v, %v", is, err)
 		}
-		is(t, own.Token, 0, p)
+		wantUser(t, own.Token, 0, p)
 		if n := p.db.Session.Query().Where(entsession.EndedAtIsNil()).CountX(t.Context()); n != 1 {
 			t.Errorf("got %d sessions, want one of another user", n)
 		}
@@ -207,24 +207,24 @@ func TestSetPasswordNeedsAProof(t *testing.T) {
 		in := p.login(t, ann)
 		set := func(c PasswordChange) error {
 			c.Password = "attacker pass 1"
-			return second(p.SetPassword(t.Context(), in.Viewer, c))
+			return errOf(p.SetPassword(t.Context(), in.Viewer, c))
 		}
 		text := func(s string) *string { return &s }
 		hash := func() string { return *p.db.User.GetX(t.Context(), in.User.ID).PasswordHash }
-		wants(t, set(PasswordChange{}), InvalidCode, "code")
-		wants(t, set(PasswordChange{Current: text("")}), InvalidCode, "code")
-		wants(t, set(PasswordChange{Code: text("000000")}), InvalidCode, "code")
-		wants(t, set(PasswordChange{Code: text("0")}), InvalidCode, "code")
+		wantRefusal(t, set(PasswordChange{}), InvalidCode, "code")
+		wantRefusal(t, set(PasswordChange{Current: text("")}), InvalidCode, "code")
+		wantRefusal(t, set(PasswordChange{Code: text("000000")}), InvalidCode, "code")
+		wantRefusal(t, set(PasswordChange{Code: text("0")}), InvalidCode, "code")
 		if u := p.db.User.GetX(t.Context(), in.User.ID); u.PasswordHash != nil {
 			t.Fatal("a password was set")
 		}
-		change := p.changes(t, ann, "correct horse")
+		change := p.passwordChange(t, ann, "correct horse")
 		if _, err := p.SetPassword(t.Context(), in.Viewer, change); err != nil {
 			t.Fatal(err)
 		}
 		was := hash()
-		wants(t, set(PasswordChange{}), InvalidCredentials, "currentPassword")
-		wants(t, set(PasswordChange{Code: change.Code}), InvalidCode, "code") // used up
+		wantRefusal(t, set(PasswordChange{}), InvalidCredentials, "currentPassword")
+		wantRefusal(t, set(PasswordChange{Code: change.Code}), InvalidCode, "code") // used up
 		if err := set(PasswordChange{Current: text("correct horse"), Code: text("000000")}); apierror.KindOf(err) != apierror.BadUserInput {
 			t.Errorf("both: %v", err)
 		}
@@ -232,12 +232,12 @@ func TestSetPasswordNeedsAProof(t *testing.T) {
 		for p.code(t, ann) == bens {
 			continue
 		}
-		wants(t, set(PasswordChange{Code: &bens}), InvalidCode, "code")
+		wantRefusal(t, set(PasswordChange{Code: &bens}), InvalidCode, "code")
 		for range passwordTries {
-			wants(t, set(PasswordChange{Current: text("wrong horse")}), InvalidCredentials, "currentPassword")
+			wantRefusal(t, set(PasswordChange{Current: text("wrong horse")}), InvalidCredentials, "currentPassword")
 		}
-		wants(t, set(PasswordChange{Current: text("correct horse")}), InvalidCredentials, "currentPassword") // too many tries
-		wants(t, p.try(t, ann, "correct horse", Origin{}), InvalidCredentials, "input.password")             // one count for both
+		wantRefusal(t, set(PasswordChange{Current: text("correct horse")}), InvalidCredentials, "currentPassword") // too many tries
+		wantRefusal(t, p.try(t, ann, "correct horse", Origin{}), InvalidCredentials, "input.password")             // one count for both
 		if hash() != was {
 			t.Fatal("the password was changed")
 		}
@@ -252,7 +252,7 @@ func TestSetPasswordNeedsAProof(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = p.SetPassword(t.Context(), p.Authenticate(t.Context(), tokens[0]), PasswordChange{Password: "attacker pass 1", Code: text("000000")})
-		wants(t, err, InvalidPhone, "")
+		wantRefusal(t, err, InvalidPhone, "")
 	})
 }
 

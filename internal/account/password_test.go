@@ -18,8 +18,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// counted returns a hasher whose derivations are counted, and the costs of them.
-func counted(limit, waiting int) (*hasher, func() []cost) {
+// countingHasher returns a hasher whose derivations are counted, and the costs of them.
+func countingHasher(limit, waiting int) (*hasher, func() []cost) {
 	h := newHasher(limit, waiting)
 	var mu sync.Mutex
 	var costs []cost
@@ -89,7 +89,7 @@ func TestVerifyReadsReferenceHashes(t *testing.T) {
 }
 
 func TestWasteCostsAsMuchAsVerify(t *testing.T) {
-	h, costs := counted(1, 0)
+	h, costs := countingHasher(1, 0)
 	stored, err := h.hash(t.Context(), "correct horse")
 	if err != nil {
 		t.Fatal(err)
@@ -249,7 +249,7 @@ func TestDecodeAcceptsOnlyCanonicalHashes(t *testing.T) {
 				t.Fatalf("got %+v, %v", got, err)
 			}
 			if err != nil {
-				h, costs := counted(1, 0)
+				h, costs := countingHasher(1, 0)
 				if ok, _, err := h.verify(t.Context(), tt.in, "correct horse"); ok || err == nil || len(costs()) > 0 {
 					t.Errorf("verify: %v, %v after %d hashes", ok, err, len(costs()))
 				} else if strings.Contains(err.Error(), salt) || strings.Contains(err.Error(), key) {

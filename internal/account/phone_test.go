@@ -138,8 +138,8 @@ func TestMaskedHidesAtLeastFourDigits(t *testing.T) {
 	}
 }
 
-// gives reports whether a text holds the number, as it is or in hexadecimal.
-func gives(text string, p Phone) bool {
+// reveals reports whether a text holds the number, as it is or in hexadecimal.
+func reveals(text string, p Phone) bool {
 	digits := strings.TrimPrefix(p.E164(), "+")
 	text = strings.ToLower(text)
 	for _, form := range []string{digits, strings.TrimPrefix(digits, "86"), fmt.Sprintf("%x", digits), fmt.Sprintf("% x", digits), fmt.Sprintf("%d", []byte(digits))} {
@@ -169,11 +169,11 @@ func TestPrintedPhonesAreMasked(t *testing.T) {
 	}
 	for name, v := range values {
 		for _, format := range []string{"%v", "%+v", "%#v", "%s", "%q", "%+q", "%#q", "%x", "%X", "% x", "%#x", "%d", "%5d", "%c", "%U", "%b", "%o", "%e", "%g", "%t", "%20s", "%-20v", "%.30s", "%z"} {
-			if got := fmt.Sprintf(format, v); gives(got, p) {
+			if got := fmt.Sprintf(format, v); reveals(got, p) {
 				t.Errorf("%s with %s: %s", name, format, got)
 			}
 		}
-		if got := fmt.Sprint(v); gives(got, p) {
+		if got := fmt.Sprint(v); reveals(got, p) {
 			t.Errorf("Sprint of %s: %s", name, got)
 		}
 	}
@@ -183,11 +183,11 @@ func TestPrintedPhonesAreMasked(t *testing.T) {
 		}
 	}
 	noVerb := strings.ToLower("NO VERB") // hides the mistake from vet
-	if got := fmt.Sprintf(noVerb, p); gives(got, p) {
+	if got := fmt.Sprintf(noVerb, p); reveals(got, p) {
 		t.Errorf("extra argument: %s", got)
 	}
 	deeper := deep{[]*form{{p}}}
-	if got := fmt.Sprintf("%v %+v %s", deeper, deeper.Forms[0], p.String()); gives(got, p) {
+	if got := fmt.Sprintf("%v %+v %s", deeper, deeper.Forms[0], p.String()); reveals(got, p) {
 		t.Error(got)
 	}
 }
@@ -204,7 +204,7 @@ func TestLoggedPhonesAreMasked(t *testing.T) {
 		for name, v := range values {
 			out.Reset()
 			slog.New(h).Info("m", "v", v)
-			if got := out.String(); gives(got, p) || got == "" {
+			if got := out.String(); reveals(got, p) || got == "" {
 				t.Errorf("%s, %s: %s", handler, name, got)
 			}
 		}
@@ -222,7 +222,7 @@ func TestPhonesCannotBeMarshalled(t *testing.T) {
 		b, err := json.Marshal(v)
 		if err == nil || len(b) > 0 {
 			t.Errorf("%s: got %s, want an error", name, b)
-		} else if gives(err.Error(), p) {
+		} else if reveals(err.Error(), p) {
 			t.Errorf("%s: the error contains the number: %v", name, err)
 		}
 	}
@@ -244,7 +244,7 @@ func FuzzParsePhone(f *testing.F) {
 		if n := len(p.E164()) - 1; n < minDigits || n > maxDigits {
 			t.Errorf("%q: got %d digits", s, n)
 		}
-		if gives(p.Masked(), p) {
+		if reveals(p.Masked(), p) {
 			t.Errorf("masked: %s", p.Masked())
 		}
 	})

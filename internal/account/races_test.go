@@ -18,13 +18,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-func reviewAlone(t *testing.T, from storetest.Process) (*Service, *mailbox) {
+func newSingleProcess(t *testing.T, from storetest.Process) (*Service, *mailbox) {
 	t.Helper()
 	hub, err := cache.NewClient(from.Redis, cache.Options{Prefix: storetest.Prefix, Log: from.Log, SingleProcess: true, LocalBytes: 1 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
-	box := &mailbox{heard: from.Secrets}
+	box := &mailbox{secrets: from.Secrets}
 	s := New(from.DB, hub, from.NewOutbox(t), Config{
 		Redis: from.Redis, Prefix: storetest.Prefix, Pictures: storetest.AnyPictures{}, Sender: box, Registerer: prometheus.NewRegistry(), Log: from.Log,
 	})
@@ -44,7 +44,7 @@ func reviewAlone(t *testing.T, from storetest.Process) (*Service, *mailbox) {
 // A login that is hung up while the account is made; the next one succeeds.
 func TestAccountsOfAbortedLoginsAreUsable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		s, _ := reviewAlone(t, storetest.Open(t, on))
+		s, _ := newSingleProcess(t, storetest.Open(t, on))
 		orphans := 0
 		for i := range 600 {
 			p, err := ParsePhone(fmt.Sprintf("+8490%07d", i))
@@ -82,7 +82,7 @@ func TestAccountsOfAbortedLoginsAreUsable(t *testing.T) {
 // not heard of the account yet: a session is proof that there is one.
 func TestNewAccountsAreKnownBeforeTheirInvalidation(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		s, _ := reviewAlone(t, storetest.Open(t, on))
+		s, _ := newSingleProcess(t, storetest.Open(t, on))
 		in := open(t, on, Config{}).login(t, ann)
 		if v := s.Authenticate(t.Context(), in.Token); v.ID != in.User.ID || v.unknown != nil {
 			t.Errorf("the session is of %d (%v), want %d", v.ID, v.unknown, in.User.ID)
@@ -95,7 +95,7 @@ func TestDisableDemoAccountsCanBeRepeated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
 		p := New(from.DB, from.Hub, from.NewOutbox(t), Config{
-			Redis: from.Redis, Prefix: storetest.Prefix, Pictures: storetest.AnyPictures{}, Sender: &mailbox{heard: from.Secrets}, Registerer: from.Registry, Log: from.Log,
+			Redis: from.Redis, Prefix: storetest.Prefix, Pictures: storetest.AnyPictures{}, Sender: &mailbox{secrets: from.Secrets}, Registerer: from.Registry, Log: from.Log,
 		})
 		phone, err := ParsePhone("+84901234567")
 		if err != nil {

@@ -36,7 +36,7 @@ const (
 // secrets lists text that no error may contain.
 var secrets = []string{"13812345678", testCode, "hunter2", "swordfish", "token="}
 
-func showsNothing(t *testing.T, err error) {
+func wantNoSecrets(t *testing.T, err error) {
 	t.Helper()
 	for e := err; e != nil; e = errors.Unwrap(e) {
 		for _, s := range secrets {
@@ -107,7 +107,7 @@ func TestConsoleErrorsHideTheCode(t *testing.T) {
 	if !errors.Is(err, io.ErrClosedPipe) {
 		t.Errorf("got %v", err)
 	}
-	showsNothing(t, err)
+	wantNoSecrets(t, err)
 }
 
 // A hook is a webhook server with the requests it received.
@@ -153,8 +153,8 @@ func serve(t *testing.T, start func(*httptest.Server), answer func(n int, w http
 
 func plainHTTP(s *httptest.Server) { s.Start() }
 
-// quick returns a sender to url that pauses only a moment.
-func quick(t *testing.T, url string) *WebhookSender {
+// fastSender returns a sender to url that pauses only a moment.
+func fastSender(t *testing.T, url string) *WebhookSender {
 	t.Helper()
 	w, err := Webhook(WebhookConfig{URL: url + "/codes" + testQuery, Secret: testSecret})
 	if err != nil {
@@ -168,7 +168,7 @@ func quick(t *testing.T, url string) *WebhookSender {
 // sender returns a fast sender to a server and trusts its certificate.
 func sender(t *testing.T, h *hook) *WebhookSender {
 	t.Helper()
-	w := quick(t, h.URL)
+	w := fastSender(t, h.URL)
 	if roots := h.Client().Transport.(*http.Transport).TLSClientConfig; roots != nil {
 		transport(w).TLSClientConfig.RootCAs = roots.RootCAs
 	}
@@ -260,7 +260,7 @@ func TestWebhookRetriesTransientFailures(t *testing.T) {
 			if errors.Is(err, ErrNotSent) != tt.notSent {
 				t.Errorf("got ErrNotSent %v, want %v", !tt.notSent, tt.notSent)
 			}
-			showsNothing(t, err)
+			wantNoSecrets(t, err)
 			got := h.sent()
 			if len(got) != tt.requests {
 				t.Fatalf("got %d requests, want %d", len(got), tt.requests)
@@ -318,7 +318,7 @@ func TestWebhookTimesOut(t *testing.T) {
 			if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), tt.last) {
 				t.Errorf("got %v, want a deadline in %s", err, tt.last)
 			}
-			showsNothing(t, err)
+			wantNoSecrets(t, err)
 		})
 	}
 }
@@ -418,12 +418,12 @@ func TestWebhookOverHTTPDialsThisMachineOnly(t *testing.T) {
 		}
 	}
 
-	w := quick(t, "http://localhost:9")
+	w := fastSender(t, "http://localhost:9")
 	w.url = "http://192.0.2.1:9/" + testQuery // as if localhost resolved to it
 	if err := w.Send(t.Context(), testPhone, testCode, time.Minute); !errors.Is(err, errNotLoopback) {
 		t.Errorf("got %v, want %v", err, errNotLoopback)
 	} else {
-		showsNothing(t, err)
+		wantNoSecrets(t, err)
 	}
 }
 
@@ -457,14 +457,14 @@ func TestWebhookRejectsUnsafeSettings(t *testing.T) {
 			if w != nil || err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
-			showsNothing(t, err)
+			wantNoSecrets(t, err)
 		})
 	}
 }
 
-// speak starts a server that reads a request's head and answers in these words.
+// rawServer starts a server that reads a request's head and answers in these words.
 // It returns its URL.
-func speak(t *testing.T, words string) string {
+func rawServer(t *testing.T, words string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -520,19 +520,19 @@ func TestWebhookErrorsHideSecrets(t *testing.T) {
 			return send(sender(t, h))
 		}, "server gave HTTP response to HTTPS client"},
 		{"a status of rubbish", func(t *testing.T) error {
-			return send(quick(t, speak(t, "HTTP/1.1 "+testCode+testPhone.E164()+" no\r\n\r\n")))
+			return send(fastSender(t, rawServer(t, "HTTP/1.1 "+testCode+testPhone.E164()+" no\r\n\r\n")))
 		}, "the connection failed"},
 		{"no HTTP", func(t *testing.T) error {
-			return send(quick(t, speak(t, testCode+" "+testSecret+"\r\n\r\n")))
+			return send(fastSender(t, rawServer(t, testCode+" "+testSecret+"\r\n\r\n")))
 		}, "the connection failed"},
 		{"a header of rubbish", func(t *testing.T) error {
-			return send(quick(t, speak(t, "HTTP/1.1 200 OK\r\n"+testCode+"\r\n\r\n")))
+			return send(fastSender(t, rawServer(t, "HTTP/1.1 200 OK\r\n"+testCode+"\r\n\r\n")))
 		}, "the connection failed"},
 		{"a header without an end", func(t *testing.T) error {
-			return send(quick(t, speak(t, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat(testCode, 1<<15))))
+			return send(fastSender(t, rawServer(t, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat(testCode, 1<<15))))
 		}, "try 3"},
 		{"a URL that cannot be read", func(t *testing.T) error {
-			w := quick(t, speak(t, ""))
+			w := fastSender(t, rawServer(t, ""))
 			w.url = "http://ann:hunter2@localhost:" + testCode + "x/" + testQuery
 			return send(w)
 		}, "the connection failed"},
@@ -543,7 +543,7 @@ func TestWebhookErrorsHideSecrets(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Fatalf("got %v, want %q", err, tt.want)
 			}
-			showsNothing(t, err)
+			wantNoSecrets(t, err)
 		})
 	}
 }

@@ -28,14 +28,14 @@ import (
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // reads are how often a process found a session in Redis and in its row.
-func (p process) readsOf(t *testing.T) (fromRedis, fromRow float64) {
+func (p process) sessionReads(t *testing.T) (fromRedis, fromRow float64) {
 	t.Helper()
 	return p.count(t, "tandian_session_reads_total", "redis"), p.count(t, "tandian_session_reads_total", "row")
 }
 
-// is fails the test unless a token is that of a user, 0 for nobody, in each of
+// wantUser fails the test unless a token is that of a user, 0 for nobody, in each of
 // the processes.
-func is(t *testing.T, token string, user int64, processes ...process) {
+func wantUser(t *testing.T, token string, user int64, processes ...process) {
 	t.Helper()
 	for i, p := range processes {
 		v := p.Authenticate(t.Context(), token)
@@ -45,8 +45,8 @@ func is(t *testing.T, token string, user int64, processes ...process) {
 	}
 }
 
-// hash is the key of a token's session.
-func (p process) hash(t *testing.T, token string) string {
+// sessionKey is the key of a token's session.
+func (p process) sessionKey(t *testing.T, token string) string {
 	t.Helper()
 	id, ok := sessionOf(token)
 	if !ok {
@@ -59,11 +59,11 @@ func TestSessionsSurviveALossOfRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
-		is(t, in.Token, in.User.ID, p, q)
-		if _, fromRow := q.readsOf(t); fromRow != 0 {
+		wantUser(t, in.Token, in.User.ID, p, q)
+		if _, fromRow := q.sessionReads(t); fromRow != 0 {
 			t.Error("the other process read the row")
 		}
-		key := p.hash(t, in.Token)
+		key := p.sessionKey(t, in.Token)
 		if ttl := p.rdb.PTTL(t.Context(), key).Val(); ttl > sessionLife || ttl < sessionLife-time.Minute {
 			t.Errorf("it lives for %v", ttl)
 		}
@@ -80,9 +80,9 @@ func TestSessionsSurviveALossOfRedis(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			is(t, in.Token, in.User.ID, q)
+			wantUser(t, in.Token, in.User.ID, q)
 		}
-		if _, fromRow := q.readsOf(t); fromRow != 1 {
+		if _, fromRow := q.sessionReads(t); fromRow != 1 {
 			t.Errorf("the row was read %v times, want once", fromRow)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), key).Val(); ttl > sessionLife || ttl < sessionLife-time.Minute {
@@ -95,7 +95,7 @@ func TestLogoutEndsTheSessionEverywhere(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in, other := p.login(t, ann), p.login(t, ann)
-		is(t, in.Token, in.User.ID, p, q)
+		wantUser(t, in.Token, in.User.ID, p, q)
 
 		// A reader has read the row, but has not filled it in yet.
 		until := time.Now().Add(sessionLife)
@@ -103,9 +103,9 @@ func TestLogoutEndsTheSessionEverywhere(t *testing.T) {
 		if err := q.Logout(t.Context(), q.Authenticate(t.Context(), in.Token)); err != nil {
 			t.Fatal(err)
 		}
-		is(t, in.Token, 0, p, q)
+		wantUser(t, in.Token, 0, p, q)
 		p.sessions.put(t.Context(), id, live{in.User.ID, until.Add(sessionMax)}, until, until.Add(-sessionLife))
-		is(t, in.Token, 0, p, q)
+		wantUser(t, in.Token, 0, p, q)
 
 		// After a while nothing is left but the mark, and then that goes too.
 		p.jobs(t) // those of the log-ins are written down
@@ -117,15 +117,15 @@ func TestLogoutEndsTheSessionEverywhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		p.sessions.now = time.Now
-		if ttl := p.rdb.PTTL(t.Context(), p.hash(t, in.Token)).Val(); ttl > endedLife || ttl <= 0 {
+		if ttl := p.rdb.PTTL(t.Context(), p.sessionKey(t, in.Token)).Val(); ttl > endedLife || ttl <= 0 {
 			t.Errorf("the mark lives for %v", ttl)
 		}
 		if n := p.db.Session.Query().CountX(t.Context()); n != 1 {
 			t.Errorf("%d rows, want that of the other session", n)
 		}
-		p.rdb.Unlink(t.Context(), p.hash(t, in.Token))
-		is(t, in.Token, 0, p, q)
-		is(t, other.Token, in.User.ID, p, q)
+		p.rdb.Unlink(t.Context(), p.sessionKey(t, in.Token))
+		wantUser(t, in.Token, 0, p, q)
+		wantUser(t, other.Token, in.User.ID, p, q)
 	})
 }
 
@@ -136,19 +136,19 @@ func TestLogoutWithoutRedisIsPropagatedLater(t *testing.T) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
 		for _, one := range []process{p, q} {
-			one.away.Store(true)
+			one.unavailable.Store(true)
 		}
-		is(t, in.Token, in.User.ID, p, q) // by the row
+		wantUser(t, in.Token, in.User.ID, p, q) // by the row
 		if err := p.Logout(t.Context(), p.Authenticate(t.Context(), in.Token)); err != nil {
 			t.Fatal(err)
 		}
-		is(t, in.Token, 0, p, q)
+		wantUser(t, in.Token, 0, p, q)
 		if n := p.jobs(t); n != 1 {
 			t.Errorf("%d jobs wait, want one for the session", n)
 		}
-		p.away.Store(false)
-		q.away.Store(false)
-		is(t, in.Token, in.User.ID, p) // by Redis, which does not know
+		p.unavailable.Store(false)
+		q.unavailable.Store(false)
+		wantUser(t, in.Token, in.User.ID, p) // by Redis, which does not know
 		storetest.Relay(t, q.Service.outbox)
 		testkit.Eventually(t, 10*time.Second, func() bool { return p.Authenticate(t.Context(), in.Token).ID == 0 })
 		testkit.Eventually(t, 10*time.Second, func() bool { return q.jobs(t) == 0 })
@@ -159,7 +159,7 @@ func TestSessionRefreshIntervals(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		in := p.login(t, ann)
-		key, id := p.hash(t, in.Token), ""
+		key, id := p.sessionKey(t, in.Token), ""
 		id, _ = sessionOf(in.Token)
 		// used lets a session look as if it was last refreshed so long ago.
 		used := func(ago, rowAgo time.Duration) {
@@ -184,7 +184,7 @@ func TestSessionRefreshIntervals(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				used(tt.ago, tt.rowAgo)
-				is(t, in.Token, in.User.ID, p, q)
+				wantUser(t, in.Token, in.User.ID, p, q)
 				left := p.rdb.PTTL(t.Context(), key).Val()
 				if fresh := left > sessionLife-10*time.Second; fresh != tt.fresh {
 					t.Errorf("it has %v left: refreshed %v, want %v", left, fresh, tt.fresh)
@@ -236,16 +236,16 @@ func TestFullRedisStillServesSessions(t *testing.T) {
 	p, q := open(t, on, Config{}), open(t, on, Config{})
 	in := p.login(t, ann)
 	old := time.Now().Add(sessionLife - 2*time.Hour).UnixMilli()
-	p.rdb.HSet(t.Context(), p.hash(t, in.Token), "until", old, "row", old)
+	p.rdb.HSet(t.Context(), p.sessionKey(t, in.Token), "until", old, "row", old)
 	full := testkit.AdminClient(t, p.rdb)
 	if err := full.ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
 		t.Fatal(err)
 	}
-	is(t, in.Token, in.User.ID, q)
-	if fromRedis, fromRow := q.readsOf(t); fromRedis != 1 || fromRow != 0 {
+	wantUser(t, in.Token, in.User.ID, q)
+	if fromRedis, fromRow := q.sessionReads(t); fromRedis != 1 || fromRow != 0 {
 		t.Errorf("%v sessions came from Redis and %v from rows, want 1 and 0", fromRedis, fromRow)
 	}
-	if got := p.rdb.HGet(t.Context(), p.hash(t, in.Token), "row").Val(); got != strconv.FormatInt(old, 10) {
+	if got := p.rdb.HGet(t.Context(), p.sessionKey(t, in.Token), "row").Val(); got != strconv.FormatInt(old, 10) {
 		t.Errorf("the row is due at %s, want %d", got, old)
 	}
 }
@@ -257,11 +257,11 @@ func TestRestoredSessionsWithoutRowsAreDetected(t *testing.T) {
 		in := p.login(t, ann)
 		id, _ := sessionOf(in.Token)
 		p.db.Session.DeleteOneID(id).ExecX(t.Context())
-		p.rdb.HSet(t.Context(), p.hash(t, in.Token), "until", time.Now().Add(sessionLife-2*time.Minute).UnixMilli())
-		is(t, in.Token, in.User.ID, q) // not due yet
+		p.rdb.HSet(t.Context(), p.sessionKey(t, in.Token), "until", time.Now().Add(sessionLife-2*time.Minute).UnixMilli())
+		wantUser(t, in.Token, in.User.ID, q) // not due yet
 		old := time.Now().Add(sessionLife - 2*time.Hour).UnixMilli()
-		p.rdb.HSet(t.Context(), p.hash(t, in.Token), "until", old, "row", old)
-		is(t, in.Token, 0, q, p)
+		p.rdb.HSet(t.Context(), p.sessionKey(t, in.Token), "until", old, "row", old)
+		wantUser(t, in.Token, 0, q, p)
 	})
 }
 
@@ -271,21 +271,21 @@ func TestSessionsExpireAfter36Hours(t *testing.T) {
 		in, stored := p.login(t, ann), p.login(t, ann)
 		id, _ := sessionOf(in.Token)
 		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(-rowEvery - 2*touchEvery).UTC()).ExecX(t.Context())
-		p.rdb.Unlink(t.Context(), p.hash(t, in.Token)) // as its life's end does
-		is(t, in.Token, 0, p)
+		p.rdb.Unlink(t.Context(), p.sessionKey(t, in.Token)) // as its life's end does
+		wantUser(t, in.Token, 0, p)
 		if err := p.sessions.purge(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if ids := p.db.Session.Query().IDsX(t.Context()); len(ids) != 1 || ids[0] == id {
 			t.Errorf("rows left: %d", len(ids))
 		}
-		is(t, stored.Token, in.User.ID, p)
+		wantUser(t, stored.Token, in.User.ID, p)
 
 		// By its row alone it lives on as well, if it is used.
-		p.away.Store(true)
+		p.unavailable.Store(true)
 		id, _ = sessionOf(stored.Token)
 		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(time.Minute).UTC()).SetUsedAt(time.Now().Add(time.Minute - sessionLife).UTC()).ExecX(t.Context())
-		is(t, stored.Token, in.User.ID, p)
+		wantUser(t, stored.Token, in.User.ID, p)
 		if left := time.Until(p.db.Session.GetX(t.Context(), id).ExpiresAt); left < sessionLife-time.Minute {
 			t.Errorf("the row has %v left", left)
 		}
@@ -304,8 +304,8 @@ func TestViewersAreUnknownWithoutStores(t *testing.T) {
 				t.Errorf("%s: %+v", name, v)
 			}
 		}
-		p.away.Store(true)
-		is(t, in.Token, in.User.ID, p)
+		p.unavailable.Store(true)
+		wantUser(t, in.Token, in.User.ID, p)
 
 		// Somebody else reads a row, and takes long.
 		if !p.sessions.rows.TryAcquire(1) {
@@ -321,7 +321,7 @@ func TestViewersAreUnknownWithoutStores(t *testing.T) {
 		}
 		p.sessions.waiting.Store(0)
 		p.sessions.rows.Release(1)
-		is(t, in.Token, in.User.ID, p)
+		wantUser(t, in.Token, in.User.ID, p)
 
 		if err := p.db.Close(); err != nil {
 			t.Fatal(err)
@@ -363,7 +363,7 @@ func TestPurgeKeepsSessionsInRedis(t *testing.T) {
 			if err := p.sessions.purge(t.Context()); err != nil {
 				t.Fatal(err)
 			}
-			is(t, in.Token, in.User.ID, p)
+			wantUser(t, in.Token, in.User.ID, p)
 		}
 		p.sessions.now = func() time.Time { return begin.Add(3 * sessionLife) }
 		if err := p.sessions.purge(t.Context()); err != nil {
@@ -436,18 +436,18 @@ func TestUnavailableNodeDelaysOnlyItsSessions(t *testing.T) {
 		dead := &atomic.Bool{}
 		dead.Store(true)
 		p.rdb.AddHook(deadKey{p.sessions.keys.session(first), dead})
-		if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+		if _, err := p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		for id, token := range ids {
 			if id != first {
-				is(t, token, 0, q)
+				wantUser(t, token, 0, q)
 			}
 		}
 		if n := p.jobs(t); n != 1 {
 			t.Errorf("%d jobs wait", n)
 		}
-		is(t, ids[first], in.User.ID, q)
+		wantUser(t, ids[first], in.User.ID, q)
 		dead.Store(false)
 		storetest.Relay(t, p.Service.outbox)
 		testkit.Eventually(t, 10*time.Second, func() bool { return q.Authenticate(t.Context(), ids[first]).ID == 0 })
@@ -495,11 +495,11 @@ func TestSlowRedisDoesNotBlockRowReaders(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{SessionRowsAtOnce: 1})
 		in := p.login(t, ann)
-		p.rdb.Unlink(t.Context(), p.hash(t, in.Token))
+		p.rdb.Unlink(t.Context(), p.sessionKey(t, in.Token))
 		entered, leave := make(chan struct{}), make(chan struct{})
 		p.rdb.AddHook(&slowFill{entered: entered, leave: leave})
 		var slow sync.WaitGroup
-		slow.Go(func() { is(t, in.Token, in.User.ID, p) })
+		slow.Go(func() { wantUser(t, in.Token, in.User.ID, p) })
 		<-entered // it has its row, and fills it in
 		if !p.sessions.rows.TryAcquire(1) {
 			t.Error("the place is held while Redis is told")
@@ -542,11 +542,11 @@ func TestUsersHaveAtMostHundredSessions(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is(t, first.Token, first.User.ID, p)
+		wantUser(t, first.Token, first.User.ID, p)
 		last := p.login(t, ann)
-		is(t, first.Token, 0, p)
+		wantUser(t, first.Token, 0, p)
 		for _, token := range []string{last.Token, tokens[0], tokens[len(tokens)-1]} {
-			is(t, token, first.User.ID, p)
+			wantUser(t, token, first.User.ID, p)
 		}
 	})
 }
@@ -564,10 +564,10 @@ func TestPasswordChangeEndsSessionsOfOldPassword(t *testing.T) {
 		old := "correct horse"
 		for round := range 20 {
 			p.rdb.Unlink(t.Context(), p.keys.passwordSets(in.User.ID))
-			if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, old)); err != nil {
+			if _, err := p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, old)); err != nil {
 				t.Fatal(err)
 			}
-			change := p.changes(t, ann, fmt.Sprintf("battery staple %d", round))
+			change := p.passwordChange(t, ann, fmt.Sprintf("battery staple %d", round))
 			var mu sync.Mutex
 			var tokens []string
 			var all sync.WaitGroup
@@ -587,12 +587,12 @@ func TestPasswordChangeEndsSessionsOfOldPassword(t *testing.T) {
 			})
 			all.Wait()
 			for _, token := range tokens {
-				is(t, token, 0, p)
+				wantUser(t, token, 0, p)
 			}
 			p.rdb.Unlink(t.Context(), p.keys.passwordTries(ann))
 			p.rdb.Unlink(t.Context(), p.keys.passwordNetwork(ann, client{}.site()))
 		}
-		is(t, in.Token, in.User.ID, p)
+		wantUser(t, in.Token, in.User.ID, p)
 	})
 }
 
@@ -601,7 +601,7 @@ func TestEndedSessionsCannotSetPasswords(t *testing.T) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
 		owner, thief := p.login(t, ann), p.login(t, ann)
 		admitted := q.Authenticate(t.Context(), thief.Token)
-		if _, err := p.SetPassword(t.Context(), owner.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+		if _, err := p.SetPassword(t.Context(), owner.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		password := "correct horse"
@@ -611,7 +611,7 @@ func TestEndedSessionsCannotSetPasswords(t *testing.T) {
 		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password}); err != nil {
 			t.Errorf("the owner's password: %v", err)
 		}
-		is(t, owner.Token, owner.User.ID, p, q)
+		wantUser(t, owner.Token, owner.User.ID, p, q)
 	})
 }
 
@@ -631,7 +631,7 @@ func TestPasswordChangeCompletesAfterDisconnect(t *testing.T) {
 				t.Fatal(err)
 			}
 			before := optional.Value(p.db.User.GetX(t.Context(), in.User.ID).PasswordHash)
-			change := p.changes(t, ann, fmt.Sprintf("battery staple %d", round))
+			change := p.passwordChange(t, ann, fmt.Sprintf("battery staple %d", round))
 			ctx, hangUp := context.WithCancel(t.Context())
 			time.AfterFunc(time.Duration(round)*50*time.Microsecond, hangUp)
 			_, _ = p.SetPassword(ctx, in.Viewer, change)
@@ -641,7 +641,7 @@ func TestPasswordChangeCompletesAfterDisconnect(t *testing.T) {
 				who = 0
 				changed++
 			}
-			is(t, tokens[0], who, p)
+			wantUser(t, tokens[0], who, p)
 		}
 		t.Logf("%d of 60 changes were committed", changed)
 	})
@@ -652,11 +652,11 @@ func TestPasswordChangesAreLimitedToTenAnHour(t *testing.T) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
 		for range passwordSets {
-			if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+			if _, err := p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 				t.Fatal(err)
 			}
 		}
-		err := second(p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")))
+		err := errOf(p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, "correct horse")))
 		if f, ok := errors.AsType[*apierror.Error](err); !ok || f.Kind != apierror.RateLimited || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
 			t.Errorf("one more: %v", err)
 		}
@@ -668,7 +668,7 @@ func TestBusyServerCostsNoTries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{PasswordsAtOnce: 1, PasswordsInQueue: 1})
 		in := p.login(t, ann)
-		if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+		if _, err := p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		for range cap(p.passwords.slots) { // everybody else
@@ -676,7 +676,7 @@ func TestBusyServerCostsNoTries(t *testing.T) {
 		}
 		password := "correct horse"
 		for range 2 * passwordTries {
-			if err := second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})); apierror.KindOf(err) != apierror.Unavailable {
+			if err := errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})); apierror.KindOf(err) != apierror.Unavailable {
 				t.Errorf("busy: %v", err)
 			}
 		}
@@ -706,9 +706,9 @@ func TestDisabledDemoAccountsPermitNoLogin(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		is(t, in.Token, 0, p)
-		is(t, other.Token, other.User.ID, p)
-		wants(t, second(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})), InvalidCredentials, "input.password")
+		wantUser(t, in.Token, 0, p)
+		wantUser(t, other.Token, other.User.ID, p)
+		wantRefusal(t, errOf(p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password})), InvalidCredentials, "input.password")
 		if u, err := p.ByID(t.Context(), in.User.ID); err != nil || u.Role != Customer {
 			t.Errorf("%+v, %v", u, err)
 		}
@@ -727,12 +727,12 @@ func TestManySessionsEndTogether(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		is(t, tokens[0], in.User.ID, p)
-		if _, err := p.SetPassword(t.Context(), in.Viewer, p.changes(t, ann, "correct horse")); err != nil {
+		wantUser(t, tokens[0], in.User.ID, p)
+		if _, err := p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
 		for _, i := range []int{0, endBatch, 2*endBatch + 2} {
-			is(t, tokens[i], 0, p)
+			wantUser(t, tokens[i], 0, p)
 		}
 		if n := p.jobs(t); n != 0 {
 			// The embedded Redis, with the race detector on a busy machine, does not take
@@ -746,6 +746,6 @@ func TestManySessionsEndTogether(t *testing.T) {
 		if n := p.db.Session.Query().Where(entsession.EndedAtIsNil()).CountX(t.Context()); n != 1 {
 			t.Errorf("%d rows of sessions that run, want the one that was spared", n)
 		}
-		is(t, in.Token, in.User.ID, p)
+		wantUser(t, in.Token, in.User.ID, p)
 	})
 }

@@ -36,7 +36,7 @@ func TestOnlyTheDigitsOfACodeCount(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		for _, tt := range tests {
-			p.newDay(t, ann)
+			p.resetDay(t, ann)
 			code := tt.write(p.code(t, ann))
 			if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code}); err != nil {
 				t.Errorf("%s: %v", tt.name, err)
@@ -58,17 +58,17 @@ func TestInvalidCodesCostNoTry(t *testing.T) {
 		code := p.code(t, ann)
 		for _, text := range []string{"", "12345", "1234567", "12345a", "G-123456", code + "0", "a" + code, strings.Repeat(" ", 300) + code, "123\x00456"} {
 			_, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &text})
-			wants(t, err, InvalidCode, "input.code")
+			wantRefusal(t, err, InvalidCode, "input.code")
 		}
 		_, err := p.Login(t.Context(), Credentials{Phone: "12", Code: &code})
-		wants(t, err, InvalidPhone, "input.phone")
+		wantRefusal(t, err, InvalidPhone, "input.phone")
 		in, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})
 		if err != nil {
 			t.Fatalf("the code: %v", err)
 		}
 		text := "12345"
 		_, err = p.SetPassword(t.Context(), in.Viewer, PasswordChange{Password: "correct horse", Code: &text})
-		wants(t, err, InvalidCode, "code")
+		wantRefusal(t, err, InvalidCode, "code")
 		if invalid, wrong := p.count(t, "tandian_logins_total", "code", "invalid"), p.count(t, "tandian_logins_total", "code", "wrong"); invalid != 11 || wrong != 0 {
 			t.Errorf("%v attempts count as invalid and %v as wrong, want 11 and 0", invalid, wrong)
 		}
@@ -83,12 +83,12 @@ func TestGuessesBySetPasswordAreCounted(t *testing.T) {
 		code := p.code(t, ann)
 		guess := another(code, 1)
 		_, err := p.SetPassword(t.Context(), in.Viewer, PasswordChange{Password: "correct horse", Code: &guess})
-		wants(t, err, InvalidCode, "code")
+		wantRefusal(t, err, InvalidCode, "code")
 		if _, err := p.SetPassword(t.Context(), in.Viewer, PasswordChange{Password: "correct horse", Code: &code}); err != nil {
 			t.Fatal(err)
 		}
 		_, err = p.SetPassword(t.Context(), in.Viewer, PasswordChange{Password: "correct horse 2", Current: &guess})
-		wants(t, err, InvalidCredentials, "currentPassword")
+		wantRefusal(t, err, InvalidCredentials, "currentPassword")
 		got := map[string]float64{"wrong code": p.count(t, "tandian_logins_total", "code", "wrong"), "wrong password": p.count(t, "tandian_logins_total", "password", "wrong"), "login": p.count(t, "tandian_logins_total", "code", "ok")}
 		if d := cmp.Diff(map[string]float64{"wrong code": 1, "wrong password": 1, "login": 1}, got); d != "" {
 			t.Errorf("attempts (-want +got):\n%s", d)
@@ -108,7 +108,7 @@ func TestAllSpellingsOfAPhoneAreOneAccount(t *testing.T) {
 			var users []int64
 			for i, s := range spellings {
 				if i > 0 {
-					wants(t, second(p.SendCode(t.Context(), s, Origin{})), CodeThrottled, "phone") // the limits are those of the phone
+					wantRefusal(t, errOf(p.SendCode(t.Context(), s, Origin{})), CodeThrottled, "phone") // the limits are those of the phone
 				}
 				p.rdb.Unlink(t.Context(), p.keys.codePause(want, 0))
 				if _, err := p.SendCode(t.Context(), s, Origin{}); err != nil {
@@ -128,8 +128,8 @@ func TestAllSpellingsOfAPhoneAreOneAccount(t *testing.T) {
 	})
 }
 
-// stored makes an account as an earlier version stored it.
-func (p process) stored(t *testing.T, phone Phone) int64 {
+// insertLegacy makes an account as an earlier version stored it.
+func (p process) insertLegacy(t *testing.T, phone Phone) int64 {
 	t.Helper()
 	id, err := p.db.User.Create().SetPhone(phone.E164()).SetNickname("old").OnConflictColumns(entuser.FieldPhone).DoNothing().ID(t.Context())
 	if err != nil {
@@ -138,8 +138,8 @@ func (p process) stored(t *testing.T, phone Phone) int64 {
 	return id
 }
 
-// by logs in by code under a spelling of a phone.
-func (p process) by(t *testing.T, spelling string) int64 {
+// loginAs logs in by code under a spelling of a phone.
+func (p process) loginAs(t *testing.T, spelling string) int64 {
 	t.Helper()
 	phone, err := ParsePhone(spelling)
 	if err != nil {
@@ -166,9 +166,9 @@ func TestOldAccountsAreFoundByEverySpelling(t *testing.T) {
 			"+86013900000043":  {"139 0000 0043"},
 			"+490017612345678": {"+49 00 176 12345678"}, // an unusual one by its own spelling
 		} {
-			want := p.stored(t, stored)
+			want := p.insertLegacy(t, stored)
 			for _, s := range spellings {
-				if got := p.by(t, s); got != want {
+				if got := p.loginAs(t, s); got != want {
 					t.Errorf("%s opens user %d, want %d, stored as %s", s, got, want, stored.E164())
 				}
 			}
@@ -179,14 +179,14 @@ func TestOldAccountsAreFoundByEverySpelling(t *testing.T) {
 func TestTheExactSpellingWinsOverOthers(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
-		zero, plain := p.stored(t, "+4407911123456"), p.stored(t, "+447911123456")
-		one, lada := p.stored(t, "+5215512345678"), p.stored(t, "+520445512345678")
+		zero, plain := p.insertLegacy(t, "+4407911123456"), p.insertLegacy(t, "+447911123456")
+		one, lada := p.insertLegacy(t, "+5215512345678"), p.insertLegacy(t, "+520445512345678")
 		for s, want := range map[string]int64{
 			"+44 (0)7911 123456": zero, "+44 7911 123456": plain, "0044 7911 123456": plain, "+44 00 7911 123456": plain,
 			"+52 1 55 1234 5678": one, "+52 044 55 1234 5678": lada, "+52 55 1234 5678": min(one, lada),
 		} {
 			for range 2 {
-				if got := p.by(t, s); got != want {
+				if got := p.loginAs(t, s); got != want {
 					t.Errorf("%s opens user %d, want %d", s, got, want)
 				}
 			}
@@ -202,7 +202,7 @@ func TestPasswordsOpenOldAccountsOfInvalidPhones(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		id := p.stored(t, "+999123456789")
+		id := p.insertLegacy(t, "+999123456789")
 		if err := p.db.User.UpdateOneID(id).SetPasswordHash(hash).Exec(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -219,8 +219,8 @@ func TestPasswordsOpenOldAccountsOfInvalidPhones(t *testing.T) {
 			}
 		}
 		_, err = p.Login(t.Context(), Credentials{Phone: number, Code: &code})
-		wants(t, err, InvalidPhone, "input.phone")
-		wants(t, second(p.SendCode(t.Context(), number, Origin{})), InvalidPhone, "phone")
+		wantRefusal(t, err, InvalidPhone, "input.phone")
+		wantRefusal(t, errOf(p.SendCode(t.Context(), number, Origin{})), InvalidPhone, "phone")
 		if n := p.db.User.Query().Where(entuser.PhoneNotNil()).CountX(t.Context()); n != 1 {
 			t.Errorf("there are %d accounts", n)
 		}
@@ -231,7 +231,7 @@ func TestDemoPhonesGetCodesIfEnabled(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		const demo Phone = "+99900000001"
 		p, q := open(t, on, Config{DemoPhones: true}), open(t, on, Config{})
-		wants(t, second(q.SendCode(t.Context(), demo.E164(), Origin{})), InvalidPhone, "phone")
+		wantRefusal(t, errOf(q.SendCode(t.Context(), demo.E164(), Origin{})), InvalidPhone, "phone")
 		p.login(t, demo)
 	})
 }
@@ -240,10 +240,10 @@ func TestCodesGoToAllowedCountriesOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{CodeCountries: []string{"86", "44"}, CodesPerHour: 3, CodesPerAddress: 3})
 		p.login(t, "+447911123456")
-		p.stored(t, "+979500000001") // whether there is an account does not matter
+		p.insertLegacy(t, "+979500000001") // whether there is an account does not matter
 		for _, to := range []string{"+979 123 456 789", "+979 500 000 001", "+1 202 555 0123", "+86 ", "+861", "+852 5123 4567"} {
 			for range 5 {
-				wants(t, second(p.SendCode(t.Context(), to, Origin{Network: "192.0.2.1/32"})), InvalidPhone, "phone")
+				wantRefusal(t, errOf(p.SendCode(t.Context(), to, Origin{Network: "192.0.2.1/32"})), InvalidPhone, "phone")
 			}
 		}
 		for _, to := range []string{"138 1234 5678", "+44 (0)7911 123457"} { // what was refused did not count
@@ -251,7 +251,7 @@ func TestCodesGoToAllowedCountriesOnly(t *testing.T) {
 				t.Errorf("%s: %v", to, err)
 			}
 		}
-		wants(t, second(p.SendCode(t.Context(), "138 1234 5679", Origin{})), CodeThrottled, "phone") // the fourth of the hour
+		wantRefusal(t, errOf(p.SendCode(t.Context(), "138 1234 5679", Origin{})), CodeThrottled, "phone") // the fourth of the hour
 		if n := p.count(t, "tandian_login_code_refusals_total", "country"); n != 5*4 {
 			t.Errorf("%v refusals by country, want 20", n)
 		}
@@ -269,8 +269,8 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 		processes := []process{open(t, on, cfg), open(t, on, cfg)}
 		p := processes[0]
 		old := p.code(t, ann)
-		wants(t, second(p.SendCode(t.Context(), ann.E164(), Origin{})), CodeThrottled, "phone") // does not count
-		wants(t, second(p.SendCode(t.Context(), "+210 123 456 789", Origin{})), InvalidPhone, "phone")
+		wantRefusal(t, errOf(p.SendCode(t.Context(), ann.E164(), Origin{})), CodeThrottled, "phone") // does not count
+		wantRefusal(t, errOf(p.SendCode(t.Context(), "+210 123 456 789", Origin{})), InvalidPhone, "phone")
 		p.outbox.fail = fmt.Errorf("no network: %w", ErrNotSent)
 		if _, err := p.SendCode(t.Context(), ben.E164(), Origin{}); apierror.KindOf(err) != apierror.Unavailable {
 			t.Errorf("got %v", err)
@@ -293,7 +293,7 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 				sent++
 				continue
 			}
-			wants(t, err, CodeThrottled, "phone")
+			wantRefusal(t, err, CodeThrottled, "phone")
 		}
 		if sent != limit-1 { // one was sent before
 			t.Errorf("%d codes were sent at once, want %d", sent, limit-1)
@@ -304,7 +304,7 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 
 		// A refusal takes nothing: not the code of before, not the phone's turn, not the address's.
 		p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 0))
-		wants(t, second(p.SendCode(t.Context(), ann.E164(), Origin{Network: "192.0.2.9/32"})), CodeThrottled, "phone")
+		wantRefusal(t, errOf(p.SendCode(t.Context(), ann.E164(), Origin{Network: "192.0.2.9/32"})), CodeThrottled, "phone")
 		if n := p.rdb.Exists(t.Context(), p.keys.codePause(ann, 0)).Val(); n != 0 {
 			t.Error("the phone has to wait")
 		}
@@ -327,10 +327,10 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 func TestCheckPhonesRewritesUnsharedOnes(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
-		zero, plain := p.stored(t, "+4407911123456"), p.stored(t, "+447911123456")
-		one, lada := p.stored(t, "+5215512345678"), p.stored(t, "+520445512345678")
-		alone, right, nobody := p.stored(t, "+330612345678"), p.stored(t, "+8613900000001"), p.stored(t, "+999123456789")
-		p.stored(t, "+99900000001")
+		zero, plain := p.insertLegacy(t, "+4407911123456"), p.insertLegacy(t, "+447911123456")
+		one, lada := p.insertLegacy(t, "+5215512345678"), p.insertLegacy(t, "+520445512345678")
+		alone, right, nobody := p.insertLegacy(t, "+330612345678"), p.insertLegacy(t, "+8613900000001"), p.insertLegacy(t, "+999123456789")
+		p.insertLegacy(t, "+99900000001")
 		french, err := ParsePhone("+330612345678")
 		if err != nil {
 			t.Fatal(err)
@@ -360,7 +360,7 @@ func TestCheckPhonesRewritesUnsharedOnes(t *testing.T) {
 			t.Errorf("the profile shows %s, %v", *u.Phone, err)
 		}
 		for s, want := range map[string]int64{"+33 (0)6 12 34 56 78": alone, "+33612345678": alone, "13900000001": right, "+4407911123456": zero} {
-			if got := p.by(t, s); got != want {
+			if got := p.loginAs(t, s); got != want {
 				t.Errorf("%s opens user %d, want %d", s, got, want)
 			}
 		}

@@ -106,5 +106,5 @@ func (x VisitCounter) visitor(ctx context.Context, headers http.Header) visit.Vi
 	case headers == nil:
 		return visit.Visitor{}
 	}
-	return x.Visits.Stranger(network, headers.Get("User-Agent"))
+	return x.Visits.Anonymous(network, headers.Get("User-Agent"))
 }

@@ -14,7 +14,7 @@ func TestBulkInsertIsIdempotent(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0}) // Redis has an empty one
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0}) // Redis has an empty one
 		p.checks(t, ann, Points)
 		drafts := []Draft{{ann, date(t, "2026-11-23")}, {ann, date(t, "2026-11-22")}, {ann, date(t, "2026-11-22")}, {ann, date(t, "2025-02-01")}, {ann, date(t, "2026-10-31")}}
 		for user := range int64(users) {
@@ -25,14 +25,14 @@ func TestBulkInsertIsIdempotent(t *testing.T) {
 				t.Errorf("%d were added, %v, want %d", n, err, want)
 			}
 		}
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{22, 23}, Streak: 2})
-		p.shows(t, ann, "2026-10", &Month{Month: "2026-10", Days: []int{31}, Streak: 2})
-		p.shows(t, ann, "2025-02", &Month{Month: "2025-02", Days: []int{1}, Streak: 2})
-		p.shows(t, ann+users, "", &Month{Month: "2026-11", Days: []int{1}, Streak: 0})
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{22, 23}, Streak: 2})
+		p.wantMonth(t, ann, "2026-10", &Month{Month: "2026-10", Days: []int{31}, Streak: 2})
+		p.wantMonth(t, ann, "2025-02", &Month{Month: "2025-02", Days: []int{1}, Streak: 2})
+		p.wantMonth(t, ann+users, "", &Month{Month: "2026-11", Days: []int{1}, Streak: 0})
 		if n, rows := p.points(t, ann), p.rowPoints(t, ann); n != 4*Points || rows != n {
 			t.Errorf("%d points, and %d in the rows, want %d", n, rows, 4*Points)
 		}
-		if n := p.waits(t); n != 0 {
+		if n := p.pendingJobs(t); n != 0 {
 			t.Errorf("%d jobs wait", n)
 		}
 		if _, err := p.BulkInsert(t.Context(), []Draft{{ann, civil.Date{Year: 2026, Month: 2, Day: 29}}}); err == nil {
@@ -63,7 +63,7 @@ func TestConcurrentBulkInsertsAndCheckInsEarnOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, id := range ids {
-			p.shows(t, id, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
+			p.wantMonth(t, id, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
 			if n := p.points(t, id); n != Points {
 				t.Errorf("user %d has %d points, want %d", id, n, Points)
 			}

@@ -73,7 +73,7 @@ func TestDaysEndAtMidnightOfTheZone(t *testing.T) {
 				p.checks(t, ann, 0)
 				p.at(t, tt.first)
 				wantMonth(t, p.checks(t, ann, Points), &Month{Month: tt.after, Days: tt.later, Streak: 2})
-				p.shows(t, ann, "", &Month{Month: tt.after, Days: tt.later, Streak: 2})
+				p.wantMonth(t, ann, "", &Month{Month: tt.after, Days: tt.later, Streak: 2})
 				p.checks(t, ann, 0)
 				if n := p.points(t, ann); n != 2*Points {
 					t.Errorf("%d points, want %d", n, 2*Points)
@@ -97,7 +97,7 @@ func TestStreakAroundNewYear(t *testing.T) {
 				if day < 28 {
 					shown = &Month{Month: "2027-01", Days: january, Streak: n}
 				}
-				p.shows(t, ann, "", shown)
+				p.wantMonth(t, ann, "", shown)
 			}
 			m := &Month{Streak: n + 1}
 			if day >= 28 {
@@ -110,15 +110,15 @@ func TestStreakAroundNewYear(t *testing.T) {
 			wantMonth(t, p.checks(t, ann, Points), m)
 			p.pass(15*time.Hour + 59*time.Minute) // 23:59
 			p.checks(t, ann, 0)
-			p.shows(t, ann, "", m)
-			p.shows(t, ann, "2026-12", &Month{Month: "2026-12", Days: december, Streak: n + 1})
+			p.wantMonth(t, ann, "", m)
+			p.wantMonth(t, ann, "2026-12", &Month{Month: "2026-12", Days: december, Streak: n + 1})
 			p.pass(8*time.Hour + time.Minute)
 		}
 		p.pass(24 * time.Hour) // the 5th: the 4th was missed
-		p.shows(t, ann, "", &Month{Month: "2027-01", Days: []int{1, 2, 3}, Streak: 0})
+		p.wantMonth(t, ann, "", &Month{Month: "2027-01", Days: []int{1, 2, 3}, Streak: 0})
 		wantMonth(t, p.checks(t, ann, Points), &Month{Month: "2027-01", Days: []int{1, 2, 3, 5}, Streak: 1})
-		p.shows(t, ann, "2027-02", &Month{Month: "2027-02", Days: []int{}, Streak: 1})
-		p.shows(t, bob, "", &Month{Month: "2027-01", Days: []int{}, Streak: 0})
+		p.wantMonth(t, ann, "2027-02", &Month{Month: "2027-02", Days: []int{}, Streak: 1})
+		p.wantMonth(t, bob, "", &Month{Month: "2027-01", Days: []int{}, Streak: 0})
 		if n := p.points(t, ann); n != 8*Points {
 			t.Errorf("%d points, want %d", n, 8*Points)
 		}
@@ -133,7 +133,7 @@ func TestMonthRejectsInvalidText(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"0001-01", "9999-12", "2026-11"} {
-		p.shows(t, 1, text, &Month{Month: text, Days: []int{}, Streak: 0})
+		p.wantMonth(t, 1, text, &Month{Month: text, Days: []int{}, Streak: 0})
 	}
 }
 
@@ -224,7 +224,7 @@ func TestConcurrentCheckInsShareATransaction(t *testing.T) {
 				t.Errorf("user %d: %+v, %v, and %d points, want days %v", user, m, err, p.points(t, user), want)
 			}
 		}
-		if n := p.waits(t); n != 0 {
+		if n := p.pendingJobs(t); n != 0 {
 			t.Errorf("%d jobs were left to the outbox", n)
 		}
 	})
@@ -235,7 +235,7 @@ func TestCheckInReturnsTodayWithoutRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		p.wire.Deaf.Store(true)
 		for _, earns := range []int{Points, 0} {
 			wantMonth(t, p.checks(t, ann, earns), &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
@@ -252,9 +252,9 @@ func TestCheckInAndPointsAreAtomic(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		p.people.fails = nil
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		p.checks(t, ann, Points)
-		if d := cmp.Diff([]int64{ann}, p.people.told); d != "" {
+		if d := cmp.Diff([]int64{ann}, p.people.invalidated); d != "" {
 			t.Errorf("told of (-want +got):\n%s", d)
 		}
 	})
@@ -266,8 +266,8 @@ func TestRowsServeReadsWhileRedisIsUnavailable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.plants(t, ann, "2025-01-01", "2026-11-22")
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691})
+		p.bulkInsert(t, ann, "2025-01-01", "2026-11-22")
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691})
 		p.wire.Away.Store(true)
 		wantMonth(t, p.checks(t, ann, Points), &Month{Month: "2026-11", Days: upTo(23), Streak: 692})
 		p.checks(t, ann, 0)
@@ -276,16 +276,16 @@ func TestRowsServeReadsWhileRedisIsUnavailable(t *testing.T) {
 			if ask == "" {
 				month = "2026-11"
 			}
-			if _, statements := p.cost(t, func() { p.shows(t, ann, ask, &Month{Month: month, Days: want, Streak: 692}) }); statements != 1 {
+			if _, statements := p.cost(t, func() { p.wantMonth(t, ann, ask, &Month{Month: month, Days: want, Streak: 692}) }); statements != 1 {
 				t.Errorf("%q without Redis is %d statements, want 1", ask, statements)
 			}
 		}
-		if n := p.waits(t); n != 1 {
+		if n := p.pendingJobs(t); n != 1 {
 			t.Errorf("%d jobs wait, want 1", n)
 		}
 		p.wire.Away.Store(false)
 		testkit.Eventually(t, 20*time.Second, func() bool { return p.from.Redis.Ping(t.Context()).Err() == nil })
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691}) // behind
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691}) // behind
 		storetest.Relay(t, p.box)
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			m, err := p.Month(t.Context(), ann, "")
@@ -300,25 +300,25 @@ func TestWritesLostByRedisAreRepeated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		p.checks(t, ann, Points)
 		p.box.Wait()
 		lose := func() {
 			if err := p.from.Redis.SetBit(t.Context(), p.bitmaps.keys.month(ann, 202611), 23, 0).Err(); err != nil {
 				t.Fatal(err)
 			}
-			p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
+			p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		}
 		lose()
 		p.checks(t, ann, 0)
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
 		lose()
 		storetest.Relay(t, p.box)
 		if n, err := p.box.Replay(t.Context(), time.Minute); n != 1 || err != nil {
 			t.Fatalf("%d jobs are done again, %v", n, err)
 		}
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
-		p.shows(t, ann, "2026-10", &Month{Month: "2026-10", Days: []int{}, Streak: 1})
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
+		p.wantMonth(t, ann, "2026-10", &Month{Month: "2026-10", Days: []int{}, Streak: 1})
 	})
 }
 
@@ -327,14 +327,14 @@ func TestCheckInCompletesAfterDisconnect(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		ctx, cancel := context.WithCancel(t.Context())
 		p.db = p.from.AtFirstTx(nil, cancel)
 		if done, err := p.change(ctx, Draft{ann, p.today()}); done.earned != Points || err != nil {
 			t.Fatalf("%+v, %v", done, err)
 		}
-		if p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1}); p.waits(t) != 0 || len(p.people.told) != 1 {
-			t.Errorf("%d jobs wait, %v were told", p.waits(t), p.people.told)
+		if p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1}); p.pendingJobs(t) != 0 || len(p.people.invalidated) != 1 {
+			t.Errorf("%d jobs wait, %v were told", p.pendingJobs(t), p.people.invalidated)
 		}
 	})
 }

@@ -27,9 +27,9 @@ func TestMain(m *testing.M) {
 
 // people are the users, as their room has them.
 type people struct {
-	mu    sync.Mutex
-	told  []int64
-	fails error // of AddPoints
+	mu          sync.Mutex
+	invalidated []int64
+	fails       error // of AddPoints
 }
 
 func (p *people) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int) ([]outbox.JobRef, error) {
@@ -47,7 +47,7 @@ func (p *people) AddPoints(ctx context.Context, tx *ent.Tx, points map[int64]int
 func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.JobRef) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.told = append(p.told, ids...)
+	p.invalidated = append(p.invalidated, ids...)
 }
 
 // A process is the room as one of several processes has it, with a clock that the test moves.
@@ -118,8 +118,8 @@ func (p *process) checks(t *testing.T, user int64, earns int) *Month {
 	return m
 }
 
-// shows wants a month to be like this.
-func (p *process) shows(t *testing.T, user int64, ask string, want *Month) {
+// wantMonth wants a month to be like this.
+func (p *process) wantMonth(t *testing.T, user int64, ask string, want *Month) {
 	t.Helper()
 	got, err := p.Month(t.Context(), user, ask)
 	if err != nil {
@@ -136,8 +136,8 @@ func wantMonth(t *testing.T, got, want *Month) {
 	}
 }
 
-// plants stores check-ins of a user on all days from one to another.
-func (p *process) plants(t *testing.T, user int64, from, to string) {
+// bulkInsert stores check-ins of a user on all days from one to another.
+func (p *process) bulkInsert(t *testing.T, user int64, from, to string) {
 	t.Helper()
 	var drafts []Draft
 	for at, end := date(t, from), date(t, to); !end.Before(at); at = at.Add(1) {
@@ -167,8 +167,8 @@ func (p *process) flush(t *testing.T, user int64) {
 	}
 }
 
-// kept is what Redis has of a month, with the mark.
-func (p *process) kept(t *testing.T, user int64, m month) days {
+// bitmap is what Redis has of a month, with the mark.
+func (p *process) bitmap(t *testing.T, user int64, m month) days {
 	t.Helper()
 	found, err := p.bitmaps.read(t.Context(), []bitRef{{user, m}})
 	if err != nil {
@@ -183,8 +183,8 @@ func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
 	return p.from.Asked(t, p.wire, do)
 }
 
-// waits is how many jobs of the outbox wait for somebody.
-func (p *process) waits(t *testing.T) int64 {
+// pendingJobs is how many jobs of the outbox wait for somebody.
+func (p *process) pendingJobs(t *testing.T) int64 {
 	t.Helper()
 	return storetest.Waiting(t, p.box)
 }

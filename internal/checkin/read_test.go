@@ -39,18 +39,18 @@ func TestStreakSpansMonthsAndYears(t *testing.T) {
 				ann := p.user(t)
 				p.at(t, tt.now+"T10:00:00Z")
 				if tt.from != "" {
-					p.plants(t, ann, tt.from, tt.to)
+					p.bulkInsert(t, ann, tt.from, tt.to)
 				}
 				p.flush(t, ann)
-				look := func() {
+				readMonth := func() {
 					if m, err := p.Month(t.Context(), ann, ""); err != nil || m.Streak != tt.want {
 						t.Errorf("%+v, %v, want a streak of %d", m, err, tt.want)
 					}
 				}
-				if trips, statements := p.cost(t, look); trips > 2*tt.warm[0]+1 || statements > tt.warm[0]+tt.warm[1] { // a script that is new is sent twice
+				if trips, statements := p.cost(t, readMonth); trips > 2*tt.warm[0]+1 || statements > tt.warm[0]+tt.warm[1] { // a script that is new is sent twice
 					t.Errorf("with nothing in Redis: %d round trips and %d statements", trips, statements)
 				}
-				trips, statements := p.cost(t, look)
+				trips, statements := p.cost(t, readMonth)
 				if d := cmp.Diff(tt.warm, [2]int{trips, statements}); d != "" {
 					t.Errorf("round trips and statements (-want +got):\n%s", d)
 				}
@@ -63,11 +63,11 @@ func TestOldMonthsAreReadFromRows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.plants(t, ann, "2025-10-30", "2025-11-02")
-		p.plants(t, ann, "2026-11-22", "2026-11-23")
+		p.bulkInsert(t, ann, "2025-10-30", "2025-11-02")
+		p.bulkInsert(t, ann, "2026-11-22", "2026-11-23")
 		for range 2 {
-			p.shows(t, ann, "2025-10", &Month{Month: "2025-10", Days: []int{30, 31}, Streak: 2})
-			p.shows(t, ann, "2025-11", &Month{Month: "2025-11", Days: []int{1, 2}, Streak: 2})
+			p.wantMonth(t, ann, "2025-10", &Month{Month: "2025-10", Days: []int{30, 31}, Streak: 2})
+			p.wantMonth(t, ann, "2025-11", &Month{Month: "2025-11", Days: []int{1, 2}, Streak: 2})
 		}
 		if n := p.from.Redis.Exists(t.Context(), p.bitmaps.keys.month(ann, 202510)).Val(); n != 0 {
 			t.Error("Redis has a month that nobody reads there")
@@ -79,7 +79,7 @@ func TestLostBitmapsAreRebuilt(t *testing.T) {
 	storetest.EachAndCluster(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		ann := p.user(t)
-		p.plants(t, ann, "2026-09-01", "2026-11-22")
+		p.bulkInsert(t, ann, "2026-09-01", "2026-11-22")
 		want := &Month{Month: "2026-11", Days: upTo(23), Streak: 84}
 		p.checks(t, ann, Points)
 		for name, lose := range map[string]func(){
@@ -97,11 +97,11 @@ func TestLostBitmapsAreRebuilt(t *testing.T) {
 			},
 		} {
 			lose()
-			p.shows(t, ann, "", want)
-			if d := p.kept(t, ann, 202611); d != on24-2|whole {
+			p.wantMonth(t, ann, "", want)
+			if d := p.bitmap(t, ann, 202611); d != on24-2|whole {
 				t.Errorf("%s was lost, and then Redis has %b", name, d)
 			}
-			if trips, statements := p.cost(t, func() { p.shows(t, ann, "", want) }); trips != 2 || statements != 0 {
+			if trips, statements := p.cost(t, func() { p.wantMonth(t, ann, "", want) }); trips != 2 || statements != 0 {
 				t.Errorf("%s was lost, and then it costs %d round trips and %d statements", name, trips, statements)
 			}
 		}
@@ -118,11 +118,11 @@ func TestSlowRebuildKeepsConcurrentCheckIns(t *testing.T) {
 			"between the row and the bitmap": func(ann int64) { p.checks(t, ann, Points) },
 			"and somebody else rebuilt it, too": func(ann int64) {
 				p.checks(t, ann, Points)
-				p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{20, 23}, Streak: 1})
+				p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{20, 23}, Streak: 1})
 			},
 		} {
 			ann := p.user(t)
-			p.plants(t, ann, "2026-11-20", "2026-11-20")
+			p.bulkInsert(t, ann, "2026-11-20", "2026-11-20")
 			p.flush(t, ann)
 			rows, err := p.rowsOf(t.Context(), p.db, []bitRef{{ann, 202611}})
 			if err != nil {
@@ -132,10 +132,10 @@ func TestSlowRebuildKeepsConcurrentCheckIns(t *testing.T) {
 			if err := p.bitmaps.complete(t.Context(), ann, map[month]days{202611: rows[bitRef{ann, 202611}]}); err != nil {
 				t.Fatal(err)
 			}
-			if d := p.kept(t, ann, 202611); d != whole|dayBit(20)|dayBit(23) {
+			if d := p.bitmap(t, ann, 202611); d != whole|dayBit(20)|dayBit(23) {
 				t.Errorf("%s: Redis has %v", name, d.list())
 			}
-			p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{20, 23}, Streak: 1})
+			p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{20, 23}, Streak: 1})
 		}
 	})
 }
@@ -152,7 +152,7 @@ func TestBitmapLifetime(t *testing.T) {
 				t.Errorf("%v lives for %s, want %s", m, got, want)
 			}
 		}
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		lives(202611, "1 days")
 		p.checks(t, ann, Points)
 		lives(202611, "400 days")
@@ -162,7 +162,7 @@ func TestBitmapLifetime(t *testing.T) {
 		}
 		lives(202611, "400 days")
 		p.flush(t, ann)
-		p.shows(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
 		lives(202611, "400 days")
 	})
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// scanned runs the scan.
-func (p *process) scanned(t *testing.T, dry bool) reconcile.Outcome {
+// runScan runs the scan.
+func (p *process) runScan(t *testing.T, dry bool) reconcile.Outcome {
 	t.Helper()
 	scans := reconcile.New(prometheus.NewRegistry(), nil)
 	scans.Add(p.Scans()...)
@@ -23,23 +23,23 @@ func (p *process) scanned(t *testing.T, dry bool) reconcile.Outcome {
 	return o
 }
 
-// findsAndMends wants a dry run to find so much and to change nothing, the next run to
+// wantRepairs wants a dry run to find so much and to change nothing, the next run to
 // mend all of it, and the one after to find nothing.
-func (p *process) findsAndMends(t *testing.T, want ...string) {
+func (p *process) wantRepairs(t *testing.T, want ...string) {
 	t.Helper()
 	p.box.Wait()
 	before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
-	dry := p.scanned(t, true)
+	dry := p.runScan(t, true)
 	if d := cmp.Diff(want, dry.Lines); d != "" || dry.Repaired != 0 || dry.Compared == 0 {
 		t.Errorf("the dry run: %+v, lines (-want +got):\n%s", dry, d)
 	}
 	if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
 		t.Errorf("the dry run changed something (-before +after):\n%s", d)
 	}
-	if run := p.scanned(t, false); run.Found != len(want) || run.Repaired != len(want) {
+	if run := p.runScan(t, false); run.Found != len(want) || run.Repaired != len(want) {
 		t.Errorf("the run: %+v, want %d findings and all of them mended", run, len(want))
 	}
-	if again := p.scanned(t, false); again.Found != 0 {
+	if again := p.runScan(t, false); again.Found != 0 {
 		t.Errorf("afterwards: %+v, want nothing", again)
 	}
 }
@@ -67,12 +67,12 @@ func TestScanRepairsWrongBitmaps(t *testing.T) {
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				p.flush(t, 1)
-				p.plants(t, 1, "2026-11-20", "2026-11-23")
-				p.plants(t, 2, "2026-11-23", "2026-11-23")
-				p.shows(t, 1, "", &Month{Month: "2026-11", Days: []int{20, 21, 22, 23}, Streak: 4})
+				p.bulkInsert(t, 1, "2026-11-20", "2026-11-23")
+				p.bulkInsert(t, 2, "2026-11-23", "2026-11-23")
+				p.wantMonth(t, 1, "", &Month{Month: "2026-11", Days: []int{20, 21, 22, 23}, Streak: 4})
 				tt.harm(1)
-				p.findsAndMends(t, tt.want...)
-				p.shows(t, 1, "", &Month{Month: "2026-11", Days: []int{20, 21, 22, 23}, Streak: 4})
+				p.wantRepairs(t, tt.want...)
+				p.wantMonth(t, 1, "", &Month{Month: "2026-11", Days: []int{20, 21, 22, 23}, Streak: 4})
 			})
 		}
 	})
@@ -94,7 +94,7 @@ func TestScanReadsManyPages(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if o := p.scanned(t, false); o.Compared != users || o.Found != 4 || o.Repaired != 4 {
+		if o := p.runScan(t, false); o.Compared != users || o.Found != 4 || o.Repaired != 4 {
 			t.Errorf("%+v, want %d compared, and 4 found and mended", o, users)
 		}
 	})
@@ -104,7 +104,7 @@ func TestScanReadsManyPages(t *testing.T) {
 func TestScanToleratesLaggingBitmaps(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
-		p.plants(t, 1, "2026-11-20", "2026-11-20")
+		p.bulkInsert(t, 1, "2026-11-20", "2026-11-20")
 		if _, err := p.db.CheckInMonth.Update().SetDays(int64(dayBit(20) | dayBit(23))).Save(t.Context()); err != nil { // committed, and not told yet
 			t.Fatal(err)
 		}

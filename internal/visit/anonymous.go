@@ -39,7 +39,7 @@ func newAnonymous(max int) *anonymous {
 // Anonymous returns an anonymous visitor: a digest of the client's network and user agent, so
 // that no address reaches Redis. Clients with the same address and program count as one.
 // Before [Service.LoadSecret], and without a network, it returns the zero Visitor.
-func (s *Service) Stranger(network, agent string) Visitor {
+func (s *Service) Anonymous(network, agent string) Visitor {
 	secret := s.anonymous.secret.Load()
 	if secret == nil || network == "" {
 		return Visitor{}

@@ -59,13 +59,13 @@ func TestBeaconValidatesRequests(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(tt.name, func(t *testing.T) {
 				p := open(t, on, noon())
-				p.forget(t)
+				p.flushRedis(t)
 				w := beacon(p.Beacon(nil, shopID), tt.method, tt.body)
 				must(t, p.Flush(t.Context()))
 				if w.Code != tt.status || w.Body.Len() != 0 || w.Header().Get("Cache-Control") != "no-store" {
 					t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
 				}
-				if got := [2]int{p.ofShop(t, site, today(), today())[1], p.ofShop(t, tea, today(), today())[1]}; got != [2]int{tt.site, tt.shop} {
+				if got := [2]int{p.shopCounts(t, site, today(), today())[1], p.shopCounts(t, tea, today(), today())[1]}; got != [2]int{tt.site, tt.shop} {
 					t.Errorf("%v views", got)
 				}
 				if set := w.Header().Get("Set-Cookie") != ""; set != (tt.status == 204) {
@@ -103,7 +103,7 @@ func TestBeaconSetsTheCookieOnce(t *testing.T) {
 		t.Errorf("by https it is %q", secure)
 	}
 	must(t, p.Flush(t.Context()))
-	if got := p.ofShop(t, site, today(), today()); got != [2]int{5, 6} {
+	if got := p.shopCounts(t, site, today(), today()); got != [2]int{5, 6} {
 		t.Errorf("%v, want 5 people and 6 views", got)
 	}
 }
@@ -112,7 +112,7 @@ func TestBeaconIgnoresBots(t *testing.T) {
 	p := open(t, storetest.Real(t), noon())
 	w := beacon(p.Beacon(nil, shopID), "POST", `{"path":"/"}`, "User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)")
 	must(t, p.Flush(t.Context()))
-	if got := p.ofShop(t, site, today(), today()); w.Code != 204 || got != [2]int{} || w.Header().Get("Set-Cookie") != "" {
+	if got := p.shopCounts(t, site, today(), today()); w.Code != 204 || got != [2]int{} || w.Header().Get("Set-Cookie") != "" {
 		t.Errorf("%d, %v, %v", w.Code, got, w.Header())
 	}
 }
@@ -150,26 +150,26 @@ func TestIsBot(t *testing.T) {
 func TestAnonymousVisitorsMatchAcrossProcesses(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		a, b := open(t, on, noon()), open(t, on, noon())
-		ann := a.Stranger("203.0.113.7/32", "curl/8")
+		ann := a.Anonymous("203.0.113.7/32", "curl/8")
 		if ann.Key == "" || ann.Beacon || ann.Bot || strings.Contains(ann.Key, "203") {
 			t.Errorf("%+v", ann)
 		}
-		if again := b.Stranger("203.0.113.7/32", "curl/8"); again != ann {
+		if again := b.Anonymous("203.0.113.7/32", "curl/8"); again != ann {
 			t.Errorf("elsewhere it is %+v, not %+v", again, ann)
 		}
-		for _, other := range []Visitor{a.Stranger("203.0.113.8/32", "curl/8"), a.Stranger("203.0.113.7/32", "curl/9"), a.Stranger("203.0.113.7", "/32curl/8")} {
+		for _, other := range []Visitor{a.Anonymous("203.0.113.8/32", "curl/8"), a.Anonymous("203.0.113.7/32", "curl/9"), a.Anonymous("203.0.113.7", "/32curl/8")} {
 			if other.Key == ann.Key || other.Key == "" {
 				t.Errorf("another one is %+v", other)
 			}
 		}
-		if bot := a.Stranger("203.0.113.7/32", "Googlebot"); !bot.Bot {
+		if bot := a.Anonymous("203.0.113.7/32", "Googlebot"); !bot.Bot {
 			t.Errorf("a bot is %+v", bot)
 		}
-		if nobody := a.Stranger("", "curl/8"); nobody != (Visitor{}) {
-			t.Errorf("without a network it is %+v", nobody)
+		if unknown := a.Anonymous("", "curl/8"); unknown != (Visitor{}) {
+			t.Errorf("without a network it is %+v", unknown)
 		}
 		long := strings.Repeat("x", 10_000)
-		if a.Stranger("a", long) != a.Stranger("a", long+"y") {
+		if a.Anonymous("a", long) != a.Anonymous("a", long+"y") {
 			t.Error("all of a user agent is looked at")
 		}
 	})
@@ -179,9 +179,9 @@ func TestVisitorCachesAreBounded(t *testing.T) {
 	clock := noon()
 	p := open(t, storetest.Real(t), clock, func(c *Config) { c.max = 50 })
 	for i := range 500 {
-		v := p.Stranger("203.0.113.7/32", strings.Repeat("x", i))
+		v := p.Anonymous("203.0.113.7/32", strings.Repeat("x", i))
 		p.RecordOperation(v)
-		if again := p.Stranger("203.0.113.7/32", strings.Repeat("x", i)); again != v {
+		if again := p.Anonymous("203.0.113.7/32", strings.Repeat("x", i)); again != v {
 			t.Errorf("the same one is %+v and %+v", v, again)
 		}
 	}

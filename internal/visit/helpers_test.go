@@ -26,13 +26,13 @@ func TestMain(m *testing.M) {
 type shops struct {
 	mu    sync.Mutex
 	err   error
-	asked int
+	calls int
 }
 
 func (s *shops) Known(_ context.Context, ids []int64) (map[int64]bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.asked++
+	s.calls++
 	known := map[int64]bool{}
 	for _, id := range ids {
 		known[id] = id < 1000
@@ -40,19 +40,19 @@ func (s *shops) Known(_ context.Context, ids []int64) (map[int64]bool, error) {
 	return known, s.err
 }
 
-// hand is a clock that a test moves.
-type hand struct {
+// manualClock is a clock that a test moves.
+type manualClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func (h *hand) Now() time.Time {
+func (h *manualClock) Now() time.Time {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.now
 }
 
-func (h *hand) move(d time.Duration) {
+func (h *manualClock) move(d time.Duration) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.now = h.now.Add(d)
@@ -63,11 +63,11 @@ type process struct {
 	*Service
 	from  storetest.Process
 	shops *shops
-	clock *hand
+	clock *manualClock
 }
 
 // noon is when most tests begin.
-func noon() *hand { return &hand{now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)} }
+func noon() *manualClock { return &manualClock{now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)} }
 
 func today() civil.Date { return civil.Date{Year: 2026, Month: 11, Day: 23} }
 
@@ -77,7 +77,7 @@ func before(days int) civil.Date {
 }
 
 // open starts a process on stores, with a clock that processes may share.
-func open(t *testing.T, on storetest.Stores, clock *hand, change ...func(*Config)) process {
+func open(t *testing.T, on storetest.Stores, clock *manualClock, change ...func(*Config)) process {
 	t.Helper()
 	from := storetest.Open(t, on)
 	p := process{from: from, shops: &shops{}, clock: clock}
@@ -100,8 +100,8 @@ func must(t *testing.T, err error) {
 // person is somebody with our cookie.
 func person(n int) Visitor { return Visitor{Key: Cookie(fmt.Sprintf("person-%d", n)), Beacon: true} }
 
-// come has people n to m-1 look at a shop, and flushes.
-func (p process) come(t *testing.T, shop int64, n, m int) {
+// addVisits has people n to m-1 look at a shop, and flushes.
+func (p process) addVisits(t *testing.T, shop int64, n, m int) {
 	t.Helper()
 	for i := n; i < m; i++ {
 		p.Page(person(i), shop)
@@ -109,8 +109,8 @@ func (p process) come(t *testing.T, shop int64, n, m int) {
 	must(t, p.Flush(t.Context()))
 }
 
-// ofShop is what is said of a shop in a range: different people, views.
-func (p process) ofShop(t *testing.T, shop int64, from, to civil.Date) [2]int {
+// shopCounts is what is said of a shop in a range: different people, views.
+func (p process) shopCounts(t *testing.T, shop int64, from, to civil.Date) [2]int {
 	t.Helper()
 	stats, err := p.ShopStats(t.Context(), shop, from, to)
 	must(t, err)
@@ -139,8 +139,8 @@ func text(list []Stats) string {
 	return b.String()
 }
 
-// forget empties Redis, as one that lost all that it had.
-func (p process) forget(t *testing.T) {
+// flushRedis empties Redis, as one that lost all that it had.
+func (p process) flushRedis(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	must(t, redisdb.KeyScan{}.Each(ctx, p.from.Redis, func(k redisdb.Key) { must(t, p.from.Redis.Unlink(ctx, k.Name).Err()) }))

@@ -25,23 +25,23 @@ func TestVisitorsCountOncePerRange(t *testing.T) {
 		clock := noon()
 		clock.move(-2 * 24 * time.Hour)
 		p := open(t, on, clock)
-		p.come(t, tea, 0, 20)
+		p.addVisits(t, tea, 0, 20)
 		clock.move(24 * time.Hour)
-		p.come(t, tea, 10, 30)
-		p.come(t, tea, 10, 20)
+		p.addVisits(t, tea, 10, 30)
+		p.addVisits(t, tea, 10, 20)
 		clock.move(24 * time.Hour)
-		p.come(t, cake, 0, 5)
+		p.addVisits(t, cake, 0, 5)
 		for _, when := range []string{"live", "rolled up", "after Redis forgot"} {
 			switch when {
 			case "rolled up":
 				must(t, p.RollUp(t.Context()))
 			case "after Redis forgot":
-				p.forget(t)
+				p.flushRedis(t)
 			}
-			if got := p.ofShop(t, tea, before(2), today()); got != [2]int{30, 50} {
+			if got := p.shopCounts(t, tea, before(2), today()); got != [2]int{30, 50} {
 				t.Errorf("%s: %v, want 30 people and 50 views", when, got)
 			}
-			if got := p.ofShop(t, tea, before(1), before(1)); got != [2]int{20, 30} {
+			if got := p.shopCounts(t, tea, before(1), before(1)); got != [2]int{20, 30} {
 				t.Errorf("%s: %v on one day", when, got)
 			}
 			if got := p.days(t, tea, before(3), today()); got != "0/0, 20/20, 20/30, 0/0" {
@@ -62,13 +62,13 @@ func TestHistoryIsReadFromRows(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		clock := noon()
 		p := open(t, on, clock)
-		p.come(t, tea, 0, 50)
+		p.addVisits(t, tea, 0, 50)
 		must(t, p.RollUp(t.Context()))
 		clock.move(41 * 24 * time.Hour)
-		p.forget(t)
-		p.come(t, tea, 40, 60)
+		p.flushRedis(t)
+		p.addVisits(t, tea, 40, 60)
 		first, last := today(), before(-41)
-		if got := p.ofShop(t, tea, first, last); got != [2]int{60, 70} {
+		if got := p.shopCounts(t, tea, first, last); got != [2]int{60, 70} {
 			t.Errorf("over 42 days %v", got)
 		}
 		if got := p.days(t, tea, first, before(-1)); got != "50/50, 0/0" {
@@ -85,13 +85,13 @@ func TestHistoryIsReadFromRows(t *testing.T) {
 func TestRedisLossDuringADayKeepsTheSum(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
-		p.come(t, tea, 0, 30)
+		p.addVisits(t, tea, 0, 30)
 		must(t, p.RollUp(t.Context()))
-		p.forget(t)
-		p.come(t, tea, 20, 50)
+		p.flushRedis(t)
+		p.addVisits(t, tea, 20, 50)
 		want := func(when string) {
 			t.Helper()
-			if got := p.ofShop(t, tea, today(), today()); got != [2]int{50, 60} {
+			if got := p.shopCounts(t, tea, today(), today()); got != [2]int{50, 60} {
 				t.Errorf("%s: %v, want 50 people and 60 views", when, got)
 			}
 			if got := p.days(t, tea, today(), today()); got != "50/60" {
@@ -101,11 +101,11 @@ func TestRedisLossDuringADayKeepsTheSum(t *testing.T) {
 		want("before the roll-up")
 		must(t, p.RollUp(t.Context()))
 		want("after it")
-		p.forget(t)
+		p.flushRedis(t)
 		want("from the row alone")
-		p.come(t, tea, 0, 10)
+		p.addVisits(t, tea, 0, 10)
 		must(t, p.RollUp(t.Context()))
-		if got := p.ofShop(t, tea, today(), today()); got != [2]int{50, 70} {
+		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{50, 70} {
 			t.Errorf("after another loss %v", got)
 		}
 	})
@@ -128,13 +128,13 @@ func TestRepeatedAndConcurrentRollUpsAreIdempotent(t *testing.T) {
 			}
 			must(t, g.Wait())
 		}
-		a.forget(t)
+		a.flushRedis(t)
 		for _, shop := range []int64{1, 60, 120} {
-			if got := b.ofShop(t, shop, today(), today()); got != [2]int{6, 10} {
+			if got := b.shopCounts(t, shop, today(), today()); got != [2]int{6, 10} {
 				t.Errorf("shop %d: %v", shop, got)
 			}
 		}
-		if got := b.ofShop(t, site, today(), today()); got != [2]int{6, 1200} {
+		if got := b.shopCounts(t, site, today(), today()); got != [2]int{6, 1200} {
 			t.Errorf("the site: %v", got)
 		}
 		if n := b.from.DB.VisitDay.Query().CountX(t.Context()); n != 121 {
@@ -152,12 +152,12 @@ func TestDaysAreCleanAfterQuietTime(t *testing.T) {
 			must(t, p.RollUp(t.Context()))
 			return p.from.Redis.ZCard(t.Context(), p.keys.dirty()).Val()
 		}
-		p.come(t, tea, 0, 3)
+		p.addVisits(t, tea, 0, 3)
 		if n := dirty(); n != 2 {
 			t.Errorf("%d are dirty that were just flushed", n)
 		}
 		clock.move(quiet + time.Second)
-		p.come(t, cake, 0, 3)
+		p.addVisits(t, cake, 0, 3)
 		if n := dirty(); n != 2 { // the site again, and the cake shop
 			t.Errorf("%d are dirty", n)
 		}
@@ -184,23 +184,23 @@ func TestChangedCountersStayDirty(t *testing.T) {
 		if left, err := p.from.Redis.ZRange(ctx, key, 0, 10).Result(); err != nil || strings.Join(left, " ") != "b" {
 			t.Errorf("left is %v, %v", left, err)
 		}
-		p.forget(t)
+		p.flushRedis(t)
 	})
 }
 
 func TestLaggingReplicaLosesNoViews(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
-		p.come(t, tea, 0, 10)
+		p.addVisits(t, tea, 0, 10)
 		must(t, p.RollUp(t.Context()))
 		p.from.Redis.HSet(t.Context(), p.keys.views(bucket{tea, 20261123}), "n", 7)
-		if got := p.ofShop(t, tea, today(), today()); got != [2]int{10, 10} {
+		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{10, 10} {
 			t.Errorf("behind: %v", got)
 		}
 		must(t, p.RollUp(t.Context()))
-		p.come(t, tea, 10, 12)
+		p.addVisits(t, tea, 10, 12)
 		must(t, p.RollUp(t.Context()))
-		if got := p.ofShop(t, tea, today(), today()); got != [2]int{12, 12} {
+		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{12, 12} {
 			t.Errorf("after two more: %v", got)
 		}
 	})
@@ -209,14 +209,14 @@ func TestLaggingReplicaLosesNoViews(t *testing.T) {
 func TestUnnamedCountersGetANewName(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
-		p.come(t, tea, 0, 10)
+		p.addVisits(t, tea, 0, 10)
 		p.from.Redis.HDel(t.Context(), p.keys.views(bucket{tea, 20261123}), "c")
 		for range 3 {
 			p.clock.move(quiet + time.Second)
 			must(t, p.RollUp(t.Context()))
 		}
-		p.forget(t)
-		if got := p.ofShop(t, tea, today(), today()); got != [2]int{10, 10} {
+		p.flushRedis(t)
+		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{10, 10} {
 			t.Errorf("%v", got)
 		}
 	})
@@ -228,38 +228,41 @@ func TestCountedVisitors(t *testing.T) {
 	bot := Visitor{Key: "s:bot", Bot: true}
 	tests := []struct {
 		name       string
-		do         func(s *Service, clock *hand)
+		do         func(s *Service, clock *manualClock)
 		site, shop int // views
 	}{
-		{"nobody", func(s *Service, _ *hand) { s.RecordOperation(Visitor{}); s.RecordShop(context.Background(), tea) }, 0, 0},
-		{"nobody known", func(s *Service, _ *hand) {
+		{"nobody", func(s *Service, _ *manualClock) {
+			s.RecordOperation(Visitor{})
+			s.RecordShop(context.Background(), tea)
+		}, 0, 0},
+		{"nobody known", func(s *Service, _ *manualClock) {
 			s.Page(Visitor{}, tea)
 			s.RecordShop(With(context.Background(), Visitor{}), tea)
 		}, 0, 0},
-		{"a bot", func(s *Service, _ *hand) {
+		{"a bot", func(s *Service, _ *manualClock) {
 			s.RecordOperation(bot)
 			s.RecordShop(With(context.Background(), bot), tea)
 			s.Page(bot, tea)
 		}, 0, 0},
-		{"a page of the app", func(s *Service, _ *hand) { s.Page(app, 0) }, 1, 0},
-		{"a shop's page of the app, and what it asks for it", func(s *Service, _ *hand) {
+		{"a page of the app", func(s *Service, _ *manualClock) { s.Page(app, 0) }, 1, 0},
+		{"a shop's page of the app, and what it asks for it", func(s *Service, _ *manualClock) {
 			s.RecordOperation(app)
 			s.RecordShop(With(context.Background(), app), tea)
 			s.Page(app, tea)
 		}, 1, 1},
-		{"a client that asks much at once", func(s *Service, clock *hand) {
+		{"a client that asks much at once", func(s *Service, clock *manualClock) {
 			for range 10 {
 				s.RecordOperation(client)
 				clock.move(2 * time.Second)
 			}
 		}, 1, 0},
-		{"a client that asks for a minute", func(s *Service, clock *hand) {
+		{"a client that asks for a minute", func(s *Service, clock *manualClock) {
 			for range 60 {
 				s.RecordOperation(client)
 				clock.move(time.Second)
 			}
 		}, 2, 0},
-		{"a client that looks at a shop twice", func(s *Service, _ *hand) {
+		{"a client that looks at a shop twice", func(s *Service, _ *manualClock) {
 			for range 2 {
 				s.RecordOperation(client)
 				s.RecordShop(With(context.Background(), client), tea)
@@ -268,12 +271,12 @@ func TestCountedVisitors(t *testing.T) {
 	}
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		for i, tt := range tests {
-			clock := &hand{now: time.Date(2026, 1, 1+i, 12, 0, 0, 0, time.UTC)} // a day of its own
+			clock := &manualClock{now: time.Date(2026, 1, 1+i, 12, 0, 0, 0, time.UTC)} // a day of its own
 			p := open(t, on, clock)
 			day := civil.DateOf(clock.now)
 			tt.do(p.Service, clock)
 			must(t, p.Flush(t.Context()))
-			if got := [2]int{p.ofShop(t, site, day, day)[1], p.ofShop(t, tea, day, day)[1]}; got != [2]int{tt.site, tt.shop} {
+			if got := [2]int{p.shopCounts(t, site, day, day)[1], p.shopCounts(t, tea, day, day)[1]}; got != [2]int{tt.site, tt.shop} {
 				t.Errorf("%s: %v views of the site and the shop, want %d and %d", tt.name, got, tt.site, tt.shop)
 			}
 			if got := [2]float64{testutil.ToFloat64(p.counts.site), testutil.ToFloat64(p.counts.shop)}; got != [2]float64{float64(tt.site), float64(tt.shop)} {
@@ -285,7 +288,7 @@ func TestCountedVisitors(t *testing.T) {
 
 func TestDaysFollowTheZone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		clock := &hand{now: time.Date(2026, 11, 22, 15, 59, 59, 0, time.UTC)} // a second before midnight there
+		clock := &manualClock{now: time.Date(2026, 11, 22, 15, 59, 59, 0, time.UTC)} // a second before midnight there
 		p := open(t, on, clock, func(c *Config) { c.Zone = time.FixedZone("", 8*3600) })
 		p.Page(person(1), tea)
 		clock.move(time.Second)
@@ -332,7 +335,7 @@ func (c *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 
 func TestRoundTripsOfReadAndFlush(t *testing.T) {
 	p := open(t, storetest.Real(t), noon())
-	p.come(t, tea, 0, 1) // opens a connection
+	p.addVisits(t, tea, 0, 1) // opens a connection
 	for shop := range int64(100) {
 		p.Page(person(int(shop)), shop+1)
 	}
@@ -348,7 +351,7 @@ func TestRoundTripsOfReadAndFlush(t *testing.T) {
 	}
 	must(t, p.BulkInsert(t.Context(), year))
 	c.n = 0
-	if got := p.ofShop(t, tea, before(365), today()); !about(got[0], 367) || got[1] != 2*366+2 {
+	if got := p.shopCounts(t, tea, before(365), today()); !about(got[0], 367) || got[1] != 2*366+2 {
 		t.Errorf("a year: %v", got)
 	}
 	if c.n > 3 {
@@ -359,7 +362,7 @@ func TestRoundTripsOfReadAndFlush(t *testing.T) {
 func TestFailedFlushesAreRepeated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
-		p.come(t, tea, 0, 1)
+		p.addVisits(t, tea, 0, 1)
 		wire := &storetest.FaultyRedis{}
 		p.from.Redis.AddHook(wire)
 		wire.Away.Store(true)
@@ -373,7 +376,7 @@ func TestFailedFlushesAreRepeated(t *testing.T) {
 		}
 		wire.Away.Store(false)
 		must(t, p.Flush(t.Context()))
-		if got := p.ofShop(t, tea, today(), today()); got != [2]int{3, 3} {
+		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{3, 3} {
 			t.Errorf("%v", got)
 		}
 	})
@@ -385,15 +388,15 @@ func TestUnknownShopsCreateNoKeys(t *testing.T) {
 		for i := range 700 {
 			p.Page(person(i), 5000+int64(i))
 		}
-		p.come(t, tea, 0, 1)
+		p.addVisits(t, tea, 0, 1)
 		if n := testutil.ToFloat64(p.counts.unknown); n != 700 {
 			t.Errorf("%v were dropped", n)
 		}
 		if n := p.from.Redis.DBSize(t.Context()).Val(); n != 5 { // of the site, the shop, and what is dirty
 			t.Errorf("%d keys", n)
 		}
-		if p.shops.asked != 2 {
-			t.Errorf("shops were asked for %d times", p.shops.asked)
+		if p.shops.calls != 2 {
+			t.Errorf("shops were asked for %d times", p.shops.calls)
 		}
 	})
 }
@@ -407,11 +410,11 @@ func TestUncheckedShopsWaitButTheSiteDoesNot(t *testing.T) {
 			t.Error("it did not fail")
 		}
 		p.shops.err = nil
-		if got := [2][2]int{p.ofShop(t, site, today(), today()), p.ofShop(t, tea, today(), today())}; got != [2][2]int{{1, 1}, {0, 0}} {
+		if got := [2][2]int{p.shopCounts(t, site, today(), today()), p.shopCounts(t, tea, today(), today())}; got != [2][2]int{{1, 1}, {0, 0}} {
 			t.Errorf("meanwhile %v", got)
 		}
 		must(t, p.Flush(t.Context()))
-		if got := p.ofShop(t, tea, today(), today()); got != [2]int{1, 1} {
+		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{1, 1} {
 			t.Errorf("then %v", got)
 		}
 	})
@@ -425,7 +428,7 @@ func TestFullBufferDropsAndCountsVisitors(t *testing.T) {
 		}
 		p.Page(person(3), 0) // who is there already
 		must(t, p.Flush(t.Context()))
-		if got := p.ofShop(t, site, today(), today()); got != [2]int{99, 100} {
+		if got := p.shopCounts(t, site, today(), today()); got != [2]int{99, 100} {
 			t.Errorf("%v", got)
 		}
 		if n := testutil.ToFloat64(p.counts.full); n != 51 {
@@ -442,7 +445,7 @@ func TestRunFlushesAtShutdown(t *testing.T) {
 		stop()
 		must(t, p.Run(ctx))
 		must(t, p.RollUp(t.Context()))
-		if got := p.ofShop(t, tea, today(), today()); got != [2]int{1, 1} {
+		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{1, 1} {
 			t.Errorf("%v", got)
 		}
 	})
@@ -456,11 +459,11 @@ func TestBulkInsertedDaysAreExtended(t *testing.T) {
 			{Shop: tea, Date: today(), Visitors: []string{person(1).Key, "u:1"}, Views: 3},
 		}
 		must(t, p.BulkInsert(t.Context(), planted))
-		p.come(t, tea, 1, 3)
+		p.addVisits(t, tea, 1, 3)
 		must(t, p.RollUp(t.Context()))
 		planted[0].Views = 1000
 		must(t, p.BulkInsert(t.Context(), planted))
-		if got := p.ofShop(t, tea, before(100), today()); got != [2]int{4, 12} {
+		if got := p.shopCounts(t, tea, before(100), today()); got != [2]int{4, 12} {
 			t.Errorf("%v", got)
 		}
 		if got := p.days(t, tea, today(), today()); got != "3/5" {
@@ -472,13 +475,13 @@ func TestBulkInsertedDaysAreExtended(t *testing.T) {
 func TestInvalidSketchesDoNotBlockRollUps(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, noon())
-		p.come(t, tea, 0, 5)
+		p.addVisits(t, tea, 0, 5)
 		must(t, p.RollUp(t.Context()))
 		p.from.DB.VisitDay.Update().Where(visitday.ShopID(tea)).SetSketch([]byte("hello")).ExecX(t.Context())
-		p.come(t, tea, 5, 7)
+		p.addVisits(t, tea, 5, 7)
 		must(t, p.RollUp(t.Context()))
-		p.forget(t)
-		if got := p.ofShop(t, tea, today(), today()); got != [2]int{7, 7} {
+		p.flushRedis(t)
+		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{7, 7} {
 			t.Errorf("%v", got)
 		}
 	})

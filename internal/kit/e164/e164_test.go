@@ -14,8 +14,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// read is what callers do with a text.
-func read(s string) (string, error) {
+// canonical is what callers do with a text.
+func canonical(s string) (string, error) {
 	text, plus, ok := Unwrap(s)
 	digits, clean := Digits(text)
 	if !ok || !plus || !clean {
@@ -52,7 +52,7 @@ func TestCanonicalUnifiesSpellings(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, s := range tt.spellings {
-				if got, err := read(s); got != tt.want || err != nil {
+				if got, err := canonical(s); got != tt.want || err != nil {
 					t.Errorf("%s is %s, %v; want %s", s, got, err, tt.want)
 				}
 			}
@@ -67,7 +67,7 @@ func TestUnassignableNumbersAreInvalid(t *testing.T) {
 		"+55 11 8765 4321", "+229 97 97 97 97", "+225 1 23 45 67 89", "+39 6 1234 5678", "+36 0 20 123 4567",
 		strings.Repeat("+44", 9), "+" + strings.Repeat("1", 200),
 	} {
-		if got, err := read(s); err == nil {
+		if got, err := canonical(s); err == nil {
 			t.Errorf("%s is %s, want invalid", s, got)
 		}
 	}
@@ -83,7 +83,7 @@ func TestNewMobileRangesAreAccepted(t *testing.T) {
 		if !phonenumbers.IsValidNumber(n) {
 			unknown++
 		}
-		if got, err := read(s); got != s || err != nil {
+		if got, err := canonical(s); got != s || err != nil {
 			t.Errorf("%s is %s, %v", s, got, err)
 		}
 	}
@@ -101,7 +101,7 @@ func TestSeparatorsAndLinksAreIgnored(t *testing.T) {
 		"tel:+8613800138002", "TEL:+86-138-0013-8002", "tel://+8613800138002", "tel:%2B86%20138%200013%208002", "tel:138-0013-8002;phone-context=+86",
 		"\u202atel:+8613800138002\u202c", "sms:+8613800138002",
 	} {
-		if got, err := read(s); got != "+8613800138002" || err != nil {
+		if got, err := canonical(s); got != "+8613800138002" || err != nil {
 			t.Errorf("%q is %s, %v", s, got, err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestOtherTextIsInvalid(t *testing.T) {
 		"+8613800138002\x00", "tel:+8613800138002;ext=5", "tel:+8613800138002;isub=1", "tel:138;phone-context=example.com", "tel:+8613800138002;phone-context=+86",
 		"tel:%zz", "mailto:+8613800138002", "tel:", "tel:;phone-context=+86", "+8613800138002 ext 5", "+861380013800\u0301", "+86 138 0013 8002 / 8003",
 	} {
-		if got, err := read(s); err == nil {
+		if got, err := canonical(s); err == nil {
 			t.Errorf("%q is %s, want invalid", s, got)
 		}
 	}
@@ -129,12 +129,12 @@ func TestMobileNumbersOfAllCountriesAreAccepted(t *testing.T) {
 		}
 		seen++
 		want := phonenumbers.Format(example, phonenumbers.E164)
-		got, err := read(want)
+		got, err := canonical(want)
 		if got != want || err != nil {
 			t.Errorf("%s of %s is %s, %v", want, region, got, err)
 		}
 		for _, other := range Spellings(got) {
-			if same, err := read(other); same != got || err != nil {
+			if same, err := canonical(other); same != got || err != nil {
 				t.Errorf("%s of %s is %s, %v; want %s", other, region, same, err, got)
 			}
 		}
