@@ -150,7 +150,7 @@ func (p process) login(t *testing.T, who Phone) *Login {
 	return in
 }
 
-// resetDay clears the codes of the day of a phone.
+// resetDay clears the daily code counters of a phone.
 func (p process) resetDay(t *testing.T, of Phone) {
 	t.Helper()
 	for _, key := range []string{p.keys.codeDay(of, 0), p.keys.codeNetworkDay(of, client{}.site()), p.keys.codeNetworkDay(of, cookies("").Network)} {
@@ -160,7 +160,7 @@ func (p process) resetDay(t *testing.T, of Phone) {
 	}
 }
 
-// passwordChange is a change of a phone's password by a new code, whatever was sent before.
+// passwordChange returns a change of a phone's password with a new code.
 func (p process) passwordChange(t *testing.T, of Phone, password string) PasswordChange {
 	t.Helper()
 	p.resetDay(t, of)
@@ -168,7 +168,7 @@ func (p process) passwordChange(t *testing.T, of Phone, password string) Passwor
 	return PasswordChange{Password: password, Code: &code}
 }
 
-// wantRefusal fails the test unless err is a refusal with this code, about this field.
+// wantRefusal checks that err is a refusal with this code and field.
 func wantRefusal(t *testing.T, err error, code apierror.Code, field string) {
 	t.Helper()
 	r, ok := errors.AsType[apierror.UserErrors](err)

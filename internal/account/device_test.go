@@ -20,7 +20,7 @@ func cookies(token string) Origin {
 	return Origin{Network: "192.0.2.1/32", Device: token, Remembers: true}
 }
 
-// loginFrom logs in by code and by a client, as a browser does.
+// loginFrom logs in by code from a client, like a browser.
 func (p process) loginFrom(t *testing.T, who Phone, at Origin) *Login {
 	t.Helper()
 	for _, id := range []int64{0, p.client(t.Context(), who, who, at).device.id} {

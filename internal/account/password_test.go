@@ -18,7 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// countingHasher returns a hasher whose derivations are counted, and the costs of them.
+// countingHasher returns a hasher and a function that returns the costs of its hashes.
 func countingHasher(limit, waiting int) (*hasher, func() []cost) {
 	h := newHasher(limit, waiting)
 	var mu sync.Mutex

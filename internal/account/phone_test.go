@@ -138,7 +138,7 @@ func TestMaskedHidesAtLeastFourDigits(t *testing.T) {
 	}
 }
 
-// reveals reports whether a text holds the number, as it is or in hexadecimal.
+// reveals reports whether a text contains the number, in plain text or in hexadecimal.
 func reveals(text string, p Phone) bool {
 	digits := strings.TrimPrefix(p.E164(), "+")
 	text = strings.ToLower(text)

@@ -18,6 +18,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
+// newSingleProcess returns a Service with a cache that knows which users exist.
 func newSingleProcess(t *testing.T, from storetest.Process) (*Service, *mailbox) {
 	t.Helper()
 	hub, err := cache.NewClient(from.Redis, cache.Options{Prefix: storetest.Prefix, Log: from.Log, SingleProcess: true, LocalBytes: 1 << 20})
@@ -35,13 +36,13 @@ func newSingleProcess(t *testing.T, from storetest.Process) (*Service, *mailbox)
 	for deadline := time.Now().Add(10 * time.Second); s.users.Stats().Excluded == 0; time.Sleep(10 * time.Millisecond) {
 		_, _ = s.ByID(t.Context(), 987654+rand.Int64N(1e9))
 		if time.Now().After(deadline) {
-			t.Fatal("no guard")
+			t.Fatal("the existence filter is not ready")
 		}
 	}
 	return s, box
 }
 
-// A login that is hung up while the account is made; the next one succeeds.
+// A login that ends during the creation of the account must not break the next one.
 func TestAccountsOfAbortedLoginsAreUsable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, _ := newSingleProcess(t, storetest.Open(t, on))
@@ -73,24 +74,24 @@ func TestAccountsOfAbortedLoginsAreUsable(t *testing.T) {
 			}
 		}
 		if orphans > 0 {
-			t.Errorf("%d accounts exist, log in, and are unknown to every request after it", orphans)
+			t.Errorf("got %d accounts that can log in but are unknown to requests", orphans)
 		}
 	})
 }
 
-// Whoever has just come in for the first time, on one process, asks the next one, which has
-// not heard of the account yet: a session is proof that there is one.
+// A new user sends the second request to a process that has not received the invalidation
+// yet. The session proves that the account exists.
 func TestNewAccountsAreKnownBeforeTheirInvalidation(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		s, _ := newSingleProcess(t, storetest.Open(t, on))
 		in := open(t, on, Config{}).login(t, ann)
 		if v := s.Authenticate(t.Context(), in.Token); v.ID != in.User.ID || v.unknown != nil {
-			t.Errorf("the session is of %d (%v), want %d", v.ID, v.unknown, in.User.ID)
+			t.Errorf("got user %d (%v), want %d", v.ID, v.unknown, in.User.ID)
 		}
 	})
 }
 
-// Retire that fails after the roles were taken away, and is repeated.
+// DisableDemoAccounts fails after the change of the roles, and is repeated.
 func TestDisableDemoAccountsCanBeRepeated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		from := storetest.Open(t, on)
@@ -116,14 +117,14 @@ func TestDisableDemoAccountsCanBeRepeated(t *testing.T) {
 		from.DB.Session.Use(func(next ent.Mutator) ent.Mutator {
 			return ent.MutateFunc(func(ctx context.Context, m ent.Mutation) (ent.Value, error) {
 				if fail.Load() && m.Op().Is(ent.OpUpdate) {
-					return nil, errors.New("the database hiccups")
+					return nil, errors.New("injected failure")
 				}
 				return next.Mutate(ctx, m)
 			})
 		})
 		fail.Store(true)
 		if err := p.DisableDemoAccounts(t.Context(), phone); err == nil {
-			t.Fatal("no error")
+			t.Fatal("got no error")
 		}
 		fail.Store(false)
 		if err := p.DisableDemoAccounts(t.Context(), phone); err != nil {
@@ -133,7 +134,7 @@ func TestDisableDemoAccountsCanBeRepeated(t *testing.T) {
 			t.Fatal(row.Role)
 		}
 		if u, err := p.ByID(t.Context(), us[0].ID); err != nil || u.Role != Customer {
-			t.Errorf("retired, repeated, and everybody still sees %s, %v", u.Role, err)
+			t.Errorf("got role %s, %v, want %s", u.Role, err, Customer)
 		}
 	})
 }

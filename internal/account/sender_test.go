@@ -153,7 +153,7 @@ func serve(t *testing.T, start func(*httptest.Server), answer func(n int, w http
 
 func plainHTTP(s *httptest.Server) { s.Start() }
 
-// fastSender returns a sender to url that pauses only a moment.
+// fastSender returns a sender to url with short pauses.
 func fastSender(t *testing.T, url string) *WebhookSender {
 	t.Helper()
 	w, err := Webhook(WebhookConfig{URL: url + "/codes" + testQuery, Secret: testSecret})
@@ -226,17 +226,17 @@ func TestWebhookRetriesTransientFailures(t *testing.T) {
 		{"too busy", []int{429, 425, 201}, 3, "", false},
 		{"too slow", []int{408, 200}, 2, "", false},
 		{"a broken connection", []int{0, 0, 200}, 3, "", false},
-		{"broken three times", []int{500, 500, 502, 200}, 3, "try 3: the server answers with status 502", false},
+		{"broken three times", []int{500, 500, 502, 200}, 3, "try 3: unexpected status 502", false},
 		{"three broken connections", []int{0, 0, 0, 200}, 3, "try 3: EOF", false},
-		{"too busy three times", []int{503, 429, 503, 200}, 3, "try 3: the code was not sent: the server answers with status 503", true},
-		{"perhaps sent, then refused", []int{500, 400, 200}, 2, "try 2: the server answers with status 400", false},
+		{"too busy three times", []int{503, 429, 503, 200}, 3, "try 3: code not sent: unexpected status 503", true},
+		{"perhaps sent, then refused", []int{500, 400, 200}, 2, "try 2: unexpected status 400", false},
 		{"busy, then refused", []int{503, 400, 200}, 2, "status 400", true},
-		{"a bad request", []int{400, 200}, 1, "try 1: the code was not sent: the server answers with status 400", true},
-		{"a wrong signature", []int{401, 200}, 1, "try 1: the code was not sent: the server answers with status 401", true},
-		{"not found after all", []int{500, 404, 200}, 2, "try 2: the server answers with status 404", false},
-		{"a redirect", []int{302, 200}, 1, "try 1: the code was not sent: the server answers with status 302", true},
-		{"a redirect of a POST", []int{307, 200}, 1, "try 1: the code was not sent: the server answers with status 307", true},
-		{"a permanent redirect", []int{308, 200}, 1, "try 1: the code was not sent: the server answers with status 308", true},
+		{"a bad request", []int{400, 200}, 1, "try 1: code not sent: unexpected status 400", true},
+		{"a wrong signature", []int{401, 200}, 1, "try 1: code not sent: unexpected status 401", true},
+		{"not found after all", []int{500, 404, 200}, 2, "try 2: unexpected status 404", false},
+		{"a redirect", []int{302, 200}, 1, "try 1: code not sent: unexpected status 302", true},
+		{"a redirect of a POST", []int{307, 200}, 1, "try 1: code not sent: unexpected status 307", true},
+		{"a permanent redirect", []int{308, 200}, 1, "try 1: code not sent: unexpected status 308", true},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -462,8 +462,8 @@ func TestWebhookRejectsUnsafeSettings(t *testing.T) {
 	}
 }
 
-// rawServer starts a server that reads a request's head and answers in these words.
-// It returns its URL.
+// rawServer starts a server that reads the header of a request and sends a raw response. It
+// returns its URL.
 func rawServer(t *testing.T, words string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -521,13 +521,13 @@ func TestWebhookErrorsHideSecrets(t *testing.T) {
 		}, "server gave HTTP response to HTTPS client"},
 		{"a status of rubbish", func(t *testing.T) error {
 			return send(fastSender(t, rawServer(t, "HTTP/1.1 "+testCode+testPhone.E164()+" no\r\n\r\n")))
-		}, "the connection failed"},
+		}, "connection failed"},
 		{"no HTTP", func(t *testing.T) error {
 			return send(fastSender(t, rawServer(t, testCode+" "+testSecret+"\r\n\r\n")))
-		}, "the connection failed"},
+		}, "connection failed"},
 		{"a header of rubbish", func(t *testing.T) error {
 			return send(fastSender(t, rawServer(t, "HTTP/1.1 200 OK\r\n"+testCode+"\r\n\r\n")))
-		}, "the connection failed"},
+		}, "connection failed"},
 		{"a header without an end", func(t *testing.T) error {
 			return send(fastSender(t, rawServer(t, "HTTP/1.1 200 OK\r\nX: "+strings.Repeat(testCode, 1<<15))))
 		}, "try 3"},
@@ -535,7 +535,7 @@ func TestWebhookErrorsHideSecrets(t *testing.T) {
 			w := fastSender(t, rawServer(t, ""))
 			w.url = "http://ann:hunter2@localhost:" + testCode + "x/" + testQuery
 			return send(w)
-		}, "the connection failed"},
+		}, "connection failed"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

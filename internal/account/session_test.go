@@ -27,30 +27,29 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// reads are how often a process found a session in Redis and in its row.
+// sessionReads returns the numbers of session reads from Redis and from rows.
 func (p process) sessionReads(t *testing.T) (fromRedis, fromRow float64) {
 	t.Helper()
 	return p.count(t, "tandian_session_reads_total", "redis"), p.count(t, "tandian_session_reads_total", "row")
 }
 
-// wantUser fails the test unless a token is that of a user, 0 for nobody, in each of
-// the processes.
+// wantUser checks the user of a token, 0 for an anonymous viewer, in all processes.
 func wantUser(t *testing.T, token string, user int64, processes ...process) {
 	t.Helper()
 	for i, p := range processes {
 		v := p.Authenticate(t.Context(), token)
 		if v.ID != user || v.unknown != nil {
-			t.Errorf("in process %d the token is of %d (%v), want %d", i, v.ID, v.unknown, user)
+			t.Errorf("process %d: got user %d (%v), want %d", i, v.ID, v.unknown, user)
 		}
 	}
 }
 
-// sessionKey is the key of a token's session.
+// sessionKey returns the Redis key of a token's session.
 func (p process) sessionKey(t *testing.T, token string) string {
 	t.Helper()
 	id, ok := sessionOf(token)
 	if !ok {
-		t.Fatal("this is no token")
+		t.Fatal("invalid token")
 	}
 	return p.sessions.keys.session(id)
 }
@@ -65,17 +64,17 @@ func TestSessionsSurviveALossOfRedis(t *testing.T) {
 		}
 		key := p.sessionKey(t, in.Token)
 		if ttl := p.rdb.PTTL(t.Context(), key).Val(); ttl > sessionLife || ttl < sessionLife-time.Minute {
-			t.Errorf("it lives for %v", ttl)
+			t.Errorf("got a lifetime of %v", ttl)
 		}
 		row := p.db.Session.Query().OnlyX(t.Context())
 		if left := time.Until(row.ExpiresAt); left > sessionLife || left < sessionLife-time.Minute || row.UserID != in.User.ID {
-			t.Errorf("the row is %+v", row)
+			t.Errorf("got row %+v", row)
 		}
 		if strings.Contains(key, in.Token) || row.ID == in.Token {
-			t.Error("the token itself is stored")
+			t.Error("the token is stored")
 		}
 
-		// Redis forgets everything: the row answers once, then Redis again.
+		// Redis loses everything: the row serves one read, then Redis again.
 		if err := p.rdb.Unlink(t.Context(), key).Err(); err != nil {
 			t.Fatal(err)
 		}
@@ -83,10 +82,10 @@ func TestSessionsSurviveALossOfRedis(t *testing.T) {
 			wantUser(t, in.Token, in.User.ID, q)
 		}
 		if _, fromRow := q.sessionReads(t); fromRow != 1 {
-			t.Errorf("the row was read %v times, want once", fromRow)
+			t.Errorf("got %v reads of the row, want 1", fromRow)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), key).Val(); ttl > sessionLife || ttl < sessionLife-time.Minute {
-			t.Errorf("it is back for %v", ttl)
+			t.Errorf("got a lifetime of %v after the loss", ttl)
 		}
 	})
 }
@@ -97,7 +96,7 @@ func TestLogoutEndsTheSessionEverywhere(t *testing.T) {
 		in, other := p.login(t, ann), p.login(t, ann)
 		wantUser(t, in.Token, in.User.ID, p, q)
 
-		// A reader has read the row, but has not filled it in yet.
+		// A reader has read the row and not stored it in Redis yet.
 		until := time.Now().Add(sessionLife)
 		id, _ := sessionOf(in.Token)
 		if err := q.Logout(t.Context(), q.Authenticate(t.Context(), in.Token)); err != nil {
@@ -107,8 +106,8 @@ func TestLogoutEndsTheSessionEverywhere(t *testing.T) {
 		p.sessions.put(t.Context(), id, live{in.User.ID, until.Add(sessionMax)}, until, until.Add(-sessionLife))
 		wantUser(t, in.Token, 0, p, q)
 
-		// After a while nothing is left but the mark, and then that goes too.
-		p.jobs(t) // those of the log-ins are written down
+		// The end mark remains for a while and then expires too.
+		p.jobs(t) // waits for the jobs of the logins
 		if n := q.jobs(t); n != 0 {
 			t.Errorf("%d jobs are left to the outbox", n)
 		}
@@ -118,10 +117,10 @@ func TestLogoutEndsTheSessionEverywhere(t *testing.T) {
 		}
 		p.sessions.now = time.Now
 		if ttl := p.rdb.PTTL(t.Context(), p.sessionKey(t, in.Token)).Val(); ttl > endedLife || ttl <= 0 {
-			t.Errorf("the mark lives for %v", ttl)
+			t.Errorf("got a lifetime of %v for the end mark", ttl)
 		}
 		if n := p.db.Session.Query().CountX(t.Context()); n != 1 {
-			t.Errorf("%d rows, want that of the other session", n)
+			t.Errorf("got %d rows, want only the other session", n)
 		}
 		p.rdb.Unlink(t.Context(), p.sessionKey(t, in.Token))
 		wantUser(t, in.Token, 0, p, q)
@@ -129,8 +128,8 @@ func TestLogoutEndsTheSessionEverywhere(t *testing.T) {
 	})
 }
 
-// A Redis that was away during a log-out still has the session when it is back,
-// until the outbox has told it: that of any process.
+// After a logout during an outage, Redis still has the session until the outbox of any
+// process has run.
 func TestLogoutWithoutRedisIsPropagatedLater(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
@@ -138,17 +137,17 @@ func TestLogoutWithoutRedisIsPropagatedLater(t *testing.T) {
 		for _, one := range []process{p, q} {
 			one.unavailable.Store(true)
 		}
-		wantUser(t, in.Token, in.User.ID, p, q) // by the row
+		wantUser(t, in.Token, in.User.ID, p, q) // from the row
 		if err := p.Logout(t.Context(), p.Authenticate(t.Context(), in.Token)); err != nil {
 			t.Fatal(err)
 		}
 		wantUser(t, in.Token, 0, p, q)
 		if n := p.jobs(t); n != 1 {
-			t.Errorf("%d jobs wait, want one for the session", n)
+			t.Errorf("got %d pending jobs, want one for the session", n)
 		}
 		p.unavailable.Store(false)
 		q.unavailable.Store(false)
-		wantUser(t, in.Token, in.User.ID, p) // by Redis, which does not know
+		wantUser(t, in.Token, in.User.ID, p) // from Redis, without the end mark
 		storetest.Relay(t, q.Service.outbox)
 		testkit.Eventually(t, 10*time.Second, func() bool { return p.Authenticate(t.Context(), in.Token).ID == 0 })
 		testkit.Eventually(t, 10*time.Second, func() bool { return q.jobs(t) == 0 })
@@ -161,7 +160,7 @@ func TestSessionRefreshIntervals(t *testing.T) {
 		in := p.login(t, ann)
 		key, id := p.sessionKey(t, in.Token), ""
 		id, _ = sessionOf(in.Token)
-		// used lets a session look as if it was last refreshed so long ago.
+		// used sets the last refreshes of a session in Redis and of its row.
 		used := func(ago, rowAgo time.Duration) {
 			t.Helper()
 			now := time.Now()
@@ -187,16 +186,16 @@ func TestSessionRefreshIntervals(t *testing.T) {
 				wantUser(t, in.Token, in.User.ID, p, q)
 				left := p.rdb.PTTL(t.Context(), key).Val()
 				if fresh := left > sessionLife-10*time.Second; fresh != tt.fresh {
-					t.Errorf("it has %v left: refreshed %v, want %v", left, fresh, tt.fresh)
+					t.Errorf("%v left in Redis: got refreshed %v, want %v", left, fresh, tt.fresh)
 				}
 				rowLeft := time.Until(p.db.Session.GetX(t.Context(), id).ExpiresAt)
 				if fresh := rowLeft > sessionLife-10*time.Second; fresh != tt.row {
-					t.Errorf("the row has %v left: refreshed %v, want %v", rowLeft, fresh, tt.row)
+					t.Errorf("%v left in the row: got refreshed %v, want %v", rowLeft, fresh, tt.row)
 				}
 			})
 		}
 
-		// Of many requests at once one writes the row.
+		// One of many concurrent requests writes the row.
 		used(2*time.Hour, 2*time.Hour)
 		var mu sync.Mutex
 		due := 0
@@ -217,19 +216,19 @@ func TestSessionRefreshIntervals(t *testing.T) {
 		}
 		all.Wait()
 		if due != 1 {
-			t.Errorf("%d of 20 requests at once were told to write the row, want 1", due)
+			t.Errorf("got %d of 20 concurrent requests that must write the row, want 1", due)
 		}
-		// The next one is not, a minute later.
+		// A minute later, the row is not due.
 		now := time.Now()
 		p.rdb.HSet(t.Context(), key, "until", now.Add(sessionLife-2*time.Minute).UnixMilli())
 		outcome, _, err := p.sessions.readRedis(t.Context(), id)
 		if err != nil || outcome == rowIsDue {
-			t.Errorf("a minute later the row is due again: %d, %v", outcome, err)
+			t.Errorf("a minute later: got %d, %v, want a row that is not due", outcome, err)
 		}
 	})
 }
 
-// A Redis whose memory is full takes no extension, and still knows sessions.
+// A Redis without memory cannot extend sessions, but serves them.
 func TestFullRedisStillServesSessions(t *testing.T) {
 	on := storetest.Real(t)
 	on.Redis.URL = testkit.Redis(t, "--maxmemory-policy", "noeviction")
@@ -243,14 +242,14 @@ func TestFullRedisStillServesSessions(t *testing.T) {
 	}
 	wantUser(t, in.Token, in.User.ID, q)
 	if fromRedis, fromRow := q.sessionReads(t); fromRedis != 1 || fromRow != 0 {
-		t.Errorf("%v sessions came from Redis and %v from rows, want 1 and 0", fromRedis, fromRow)
+		t.Errorf("got %v sessions from Redis and %v from rows, want 1 and 0", fromRedis, fromRow)
 	}
 	if got := p.rdb.HGet(t.Context(), p.sessionKey(t, in.Token), "row").Val(); got != strconv.FormatInt(old, 10) {
-		t.Errorf("the row is due at %s, want %d", got, old)
+		t.Errorf("got %s for the row, want %d", got, old)
 	}
 }
 
-// A Redis that was put back from an old copy may have sessions that ended.
+// A Redis restored from an old snapshot may contain ended sessions.
 func TestRestoredSessionsWithoutRowsAreDetected(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
@@ -271,28 +270,28 @@ func TestSessionsExpireAfter36Hours(t *testing.T) {
 		in, stored := p.login(t, ann), p.login(t, ann)
 		id, _ := sessionOf(in.Token)
 		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(-rowEvery - 2*touchEvery).UTC()).ExecX(t.Context())
-		p.rdb.Unlink(t.Context(), p.sessionKey(t, in.Token)) // as its life's end does
+		p.rdb.Unlink(t.Context(), p.sessionKey(t, in.Token)) // like its expiry
 		wantUser(t, in.Token, 0, p)
 		if err := p.sessions.purge(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if ids := p.db.Session.Query().IDsX(t.Context()); len(ids) != 1 || ids[0] == id {
-			t.Errorf("rows left: %d", len(ids))
+			t.Errorf("got %d rows, want the live one", len(ids))
 		}
 		wantUser(t, stored.Token, in.User.ID, p)
 
-		// By its row alone it lives on as well, if it is used.
+		// The row alone also extends a session that is used.
 		p.unavailable.Store(true)
 		id, _ = sessionOf(stored.Token)
 		p.db.Session.UpdateOneID(id).SetExpiresAt(time.Now().Add(time.Minute).UTC()).SetUsedAt(time.Now().Add(time.Minute - sessionLife).UTC()).ExecX(t.Context())
 		wantUser(t, stored.Token, in.User.ID, p)
 		if left := time.Until(p.db.Session.GetX(t.Context(), id).ExpiresAt); left < sessionLife-time.Minute {
-			t.Errorf("the row has %v left", left)
+			t.Errorf("got %v left in the row", left)
 		}
 	})
 }
 
-// Without any store nobody is signed out: it cannot be said who asks.
+// Without stores no viewer is logged out: the viewer is unknown.
 func TestViewersAreUnknownWithoutStores(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{SessionRowsAtOnce: 1})
@@ -307,17 +306,17 @@ func TestViewersAreUnknownWithoutStores(t *testing.T) {
 		p.unavailable.Store(true)
 		wantUser(t, in.Token, in.User.ID, p)
 
-		// Somebody else reads a row, and takes long.
+		// Another reader of a row is slow.
 		if !p.sessions.rows.TryAcquire(1) {
-			t.Fatal("the only place is taken")
+			t.Fatal("the only slot is taken")
 		}
 		short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 		defer cancel()
-		unknown("no place", short)
+		unknown("no slot", short)
 		p.sessions.waiting.Store(rowQueue)
 		unknown("too many wait", t.Context())
-		if v := p.Authenticate(t.Context(), in.Token); !strings.Contains(fmt.Sprint(v.unknown), "too many sessions") {
-			t.Errorf("with a full queue: %v", v.unknown)
+		if v := p.Authenticate(t.Context(), in.Token); !strings.Contains(fmt.Sprint(v.unknown), "too many concurrent reads") {
+			t.Errorf("full queue: got %v", v.unknown)
 		}
 		p.sessions.waiting.Store(0)
 		p.sessions.rows.Release(1)
@@ -328,7 +327,7 @@ func TestViewersAreUnknownWithoutStores(t *testing.T) {
 		}
 		unknown("no database", t.Context())
 		if n := p.count(t, "tandian_session_reads_total", "failed"); n != 4 {
-			t.Errorf("%v failures are counted, want 4", n)
+			t.Errorf("got %v counted failures, want 4", n)
 		}
 	})
 }
@@ -336,7 +335,7 @@ func TestViewersAreUnknownWithoutStores(t *testing.T) {
 func TestInvalidTokensAreAnonymous(t *testing.T) {
 	good := newToken()
 	if _, ok := sessionOf(good); !ok || len(good) != 43 {
-		t.Errorf("%d characters, good: %v", len(good), ok)
+		t.Errorf("got %d characters, valid %v", len(good), ok)
 	}
 	for name, token := range map[string]string{
 		"nothing": "", "short": good[:42], "long": good + "A", "padded": good + "=", "with a space": " " + good,
@@ -344,7 +343,7 @@ func TestInvalidTokensAreAnonymous(t *testing.T) {
 		"not base64url": base64.StdEncoding.EncodeToString(make([]byte, 32)),
 	} {
 		if id, ok := sessionOf(token); ok {
-			t.Errorf("%s is the token of %s", name, id)
+			t.Errorf("%s: got session %s, want none", name, id)
 		}
 	}
 	if newToken() == good {
@@ -352,13 +351,13 @@ func TestInvalidTokensAreAnonymous(t *testing.T) {
 	}
 }
 
-// While a session is used, its row is not purged, though it may be behind.
+// The row of a session in use is not purged, although it may be out of date.
 func TestPurgeKeepsSessionsInRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
 		in := p.login(t, ann)
 		begin := time.Now()
-		for _, after := range []time.Duration{59 * time.Minute, 36*time.Hour + 58*time.Minute} { // the row was written at 0
+		for _, after := range []time.Duration{59 * time.Minute, 36*time.Hour + 58*time.Minute} { // the row is from time 0
 			p.sessions.now = func() time.Time { return begin.Add(after) }
 			if err := p.sessions.purge(t.Context()); err != nil {
 				t.Fatal(err)
@@ -370,12 +369,12 @@ func TestPurgeKeepsSessionsInRedis(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := p.db.Session.Query().CountX(t.Context()); n != 0 {
-			t.Errorf("%d rows left", n)
+			t.Errorf("got %d rows", n)
 		}
 	})
 }
 
-// The caller sets no deadline here, as the server does not.
+// The caller sets no deadline, like the server.
 func TestAuthenticateTimesOutOnSilentStores(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
@@ -383,7 +382,7 @@ func TestAuthenticateTimesOutOnSilentStores(t *testing.T) {
 		q.rdb.AddHook(silent{})
 		ctx := context.WithoutCancel(t.Context())
 		if v := q.Authenticate(ctx, in.Token); v.ID != in.User.ID {
-			t.Errorf("with a silent Redis: %+v, want user %d", v, in.User.ID)
+			t.Errorf("silent Redis: got %+v, want user %d", v, in.User.ID)
 		}
 		if p.db.Dialect() != dialect.Postgres {
 			return
@@ -398,12 +397,12 @@ func TestAuthenticateTimesOutOnSilentStores(t *testing.T) {
 		}
 		q.DropSessions()
 		if v := q.Authenticate(ctx, in.Token); !v.Unknown() {
-			t.Errorf("with a silent database: %+v, want unknown", v)
+			t.Errorf("silent database: got %+v, want unknown", v)
 		}
 	})
 }
 
-// silent is a Redis that never answers.
+// silent simulates a Redis that never replies.
 type silent struct{}
 
 func (silent) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -420,8 +419,7 @@ func (silent) ProcessPipelineHook(redis.ProcessPipelineHook) redis.ProcessPipeli
 	return func(ctx context.Context, _ []redis.Cmder) error { <-ctx.Done(); return ctx.Err() }
 }
 
-// What lies on a node of a cluster that is away does not keep the sessions on
-// the others alive.
+// An unavailable node of a cluster must not keep sessions on other nodes alive.
 func TestUnavailableNodeDelaysOnlyItsSessions(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, q := open(t, on, Config{}), open(t, on, Config{})
@@ -445,7 +443,7 @@ func TestUnavailableNodeDelaysOnlyItsSessions(t *testing.T) {
 			}
 		}
 		if n := p.jobs(t); n != 1 {
-			t.Errorf("%d jobs wait", n)
+			t.Errorf("got %d pending jobs", n)
 		}
 		wantUser(t, ids[first], in.User.ID, q)
 		dead.Store(false)
@@ -454,7 +452,7 @@ func TestUnavailableNodeDelaysOnlyItsSessions(t *testing.T) {
 	})
 }
 
-// deadKey is a key whose node is away.
+// deadKey simulates an unavailable node for one key.
 type deadKey struct {
 	key  string
 	dead *atomic.Bool
@@ -490,7 +488,7 @@ func (d deadKey) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proce
 	}
 }
 
-// A Redis that takes its time does not hold the places of those who read rows.
+// A slow Redis must not hold the semaphore of row readers.
 func TestSlowRedisDoesNotBlockRowReaders(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{SessionRowsAtOnce: 1})
@@ -500,9 +498,9 @@ func TestSlowRedisDoesNotBlockRowReaders(t *testing.T) {
 		p.rdb.AddHook(&slowFill{entered: entered, leave: leave})
 		var slow sync.WaitGroup
 		slow.Go(func() { wantUser(t, in.Token, in.User.ID, p) })
-		<-entered // it has its row, and fills it in
+		<-entered // it has the row and stores it in Redis
 		if !p.sessions.rows.TryAcquire(1) {
-			t.Error("the place is held while Redis is told")
+			t.Error("the slot is held during the write to Redis")
 		} else {
 			p.sessions.rows.Release(1)
 		}
@@ -511,7 +509,7 @@ func TestSlowRedisDoesNotBlockRowReaders(t *testing.T) {
 	})
 }
 
-// slowFill waits before the first script.
+// slowFill blocks before the first script.
 type slowFill struct {
 	first          sync.Once
 	entered, leave chan struct{}
@@ -551,12 +549,11 @@ func TestUsersHaveAtMostHundredSessions(t *testing.T) {
 	})
 }
 
-// A session that was begun with a password ends when that is changed, however
-// close the two are.
+// A login with the old password that races with its change must not survive.
 func TestPasswordChangeEndsSessionsOfOldPassword(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{PasswordsAtOnce: 8})
-		// The cost is not what this is about.
+		// A cheap hash keeps the test fast.
 		p.passwords.derive = func(password, salt []byte, _, _ uint32, _ uint8, keyLen uint32) []byte {
 			return append(append([]byte{}, password...), make([]byte, 64)...)[:keyLen]
 		}
@@ -606,16 +603,16 @@ func TestEndedSessionsCannotSetPasswords(t *testing.T) {
 		}
 		password := "correct horse"
 		if _, err := q.SetPassword(t.Context(), admitted, PasswordChange{Password: "wrong horse", Current: &password}); apierror.KindOf(err) != apierror.Unauthenticated {
-			t.Errorf("the thief's change: %v", err)
+			t.Errorf("change by the ended session: %v", err)
 		}
 		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password}); err != nil {
-			t.Errorf("the owner's password: %v", err)
+			t.Errorf("owner's password: %v", err)
 		}
 		wantUser(t, owner.Token, owner.User.ID, p, q)
 	})
 }
 
-// What was committed is followed by what must follow, whoever waits for it.
+// The invalidation follows the commit even if the client disconnects.
 func TestPasswordChangeCompletesAfterDisconnect(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
@@ -658,12 +655,12 @@ func TestPasswordChangesAreLimitedToTenAnHour(t *testing.T) {
 		}
 		err := errOf(p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, "correct horse")))
 		if f, ok := errors.AsType[*apierror.Error](err); !ok || f.Kind != apierror.RateLimited || f.RetryAfter <= 0 || f.RetryAfter > time.Hour {
-			t.Errorf("one more: %v", err)
+			t.Errorf("eleventh change: %v", err)
 		}
 	})
 }
 
-// A try in which nothing was compared does not count.
+// An attempt that compares nothing does not count.
 func TestBusyServerCostsNoTries(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{PasswordsAtOnce: 1, PasswordsInQueue: 1})
@@ -671,7 +668,7 @@ func TestBusyServerCostsNoTries(t *testing.T) {
 		if _, err := p.SetPassword(t.Context(), in.Viewer, p.passwordChange(t, ann, "correct horse")); err != nil {
 			t.Fatal(err)
 		}
-		for range cap(p.passwords.slots) { // everybody else
+		for range cap(p.passwords.slots) { // other callers
 			p.passwords.slots <- struct{}{}
 		}
 		password := "correct horse"
@@ -684,7 +681,7 @@ func TestBusyServerCostsNoTries(t *testing.T) {
 			<-p.passwords.slots
 		}
 		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Password: &password}); err != nil {
-			t.Errorf("the right password afterwards: %v", err)
+			t.Errorf("right password afterwards: %v", err)
 		}
 	})
 }
@@ -735,8 +732,8 @@ func TestManySessionsEndTogether(t *testing.T) {
 			wantUser(t, tokens[i], 0, p)
 		}
 		if n := p.jobs(t); n != 0 {
-			// The embedded Redis, with the race detector on a busy machine, does not take
-			// that many scripts in the time for telling.
+			// The embedded Redis with the race detector is too slow for that many scripts
+			// within endTimeout.
 			if on.SQL.DataDir == "" {
 				t.Errorf("%d jobs are left to the outbox", n)
 			}
@@ -744,7 +741,7 @@ func TestManySessionsEndTogether(t *testing.T) {
 			testkit.Eventually(t, time.Minute, func() bool { return p.jobs(t) == 0 })
 		}
 		if n := p.db.Session.Query().Where(entsession.EndedAtIsNil()).CountX(t.Context()); n != 1 {
-			t.Errorf("%d rows of sessions that run, want the one that was spared", n)
+			t.Errorf("got %d live sessions, want 1", n)
 		}
 		wantUser(t, in.Token, in.User.ID, p)
 	})

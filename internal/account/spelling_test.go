@@ -45,7 +45,7 @@ func TestOnlyTheDigitsOfACodeCount(t *testing.T) {
 	})
 }
 
-// shifted writes a code in the digits that begin with zero.
+// shifted returns a function that writes a code in the digits that begin with zero.
 func shifted(zero rune) func(string) string {
 	return func(code string) string {
 		return strings.Map(func(r rune) rune { return zero + r - '0' }, code)
@@ -64,18 +64,18 @@ func TestInvalidCodesCostNoTry(t *testing.T) {
 		wantRefusal(t, err, InvalidPhone, "input.phone")
 		in, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &code})
 		if err != nil {
-			t.Fatalf("the code: %v", err)
+			t.Fatalf("login by code: %v", err)
 		}
 		text := "12345"
 		_, err = p.SetPassword(t.Context(), in.Viewer, PasswordChange{Password: "correct horse", Code: &text})
 		wantRefusal(t, err, InvalidCode, "code")
 		if invalid, wrong := p.count(t, "tandian_logins_total", "code", "invalid"), p.count(t, "tandian_logins_total", "code", "wrong"); invalid != 11 || wrong != 0 {
-			t.Errorf("%v attempts count as invalid and %v as wrong, want 11 and 0", invalid, wrong)
+			t.Errorf("got %v invalid and %v wrong attempts, want 11 and 0", invalid, wrong)
 		}
 	})
 }
 
-// Guesses count for the alert, whichever mutation makes them.
+// Guesses of all mutations count for the alert.
 func TestGuessesBySetPasswordAreCounted(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
@@ -108,7 +108,7 @@ func TestAllSpellingsOfAPhoneAreOneAccount(t *testing.T) {
 			var users []int64
 			for i, s := range spellings {
 				if i > 0 {
-					wantRefusal(t, errOf(p.SendCode(t.Context(), s, Origin{})), CodeThrottled, "phone") // the limits are those of the phone
+					wantRefusal(t, errOf(p.SendCode(t.Context(), s, Origin{})), CodeThrottled, "phone") // the limits apply to the phone
 				}
 				p.rdb.Unlink(t.Context(), p.keys.codePause(want, 0))
 				if _, err := p.SendCode(t.Context(), s, Origin{}); err != nil {
@@ -122,13 +122,13 @@ func TestAllSpellingsOfAPhoneAreOneAccount(t *testing.T) {
 				users = append(users, in.User.ID)
 			}
 			if n := len(slices.Compact(users)); n != 1 {
-				t.Errorf("%v are %d users", spellings, n)
+				t.Errorf("%v: got %d users, want 1", spellings, n)
 			}
 		}
 	})
 }
 
-// insertLegacy makes an account as an earlier version stored it.
+// insertLegacy inserts an account like an earlier version.
 func (p process) insertLegacy(t *testing.T, phone Phone) int64 {
 	t.Helper()
 	id, err := p.db.User.Create().SetPhone(phone.E164()).SetNickname("old").OnConflictColumns(entuser.FieldPhone).DoNothing().ID(t.Context())
@@ -138,7 +138,7 @@ func (p process) insertLegacy(t *testing.T, phone Phone) int64 {
 	return id
 }
 
-// loginAs logs in by code under a spelling of a phone.
+// loginAs logs in by code with a spelling of a phone and returns the user.
 func (p process) loginAs(t *testing.T, spelling string) int64 {
 	t.Helper()
 	phone, err := ParsePhone(spelling)
@@ -164,12 +164,12 @@ func TestOldAccountsAreFoundByEverySpelling(t *testing.T) {
 			"+789123456789":    {"+7 912 345 67 89", "+7 8 912 345 67 89"},
 			"+8613900000042":   {"139 0000 0042", "+86 0139 0000 0042"},
 			"+86013900000043":  {"139 0000 0043"},
-			"+490017612345678": {"+49 00 176 12345678"}, // an unusual one by its own spelling
+			"+490017612345678": {"+49 00 176 12345678"}, // only its own unusual spelling
 		} {
 			want := p.insertLegacy(t, stored)
 			for _, s := range spellings {
 				if got := p.loginAs(t, s); got != want {
-					t.Errorf("%s opens user %d, want %d, stored as %s", s, got, want, stored.E164())
+					t.Errorf("%s: got user %d, want %d, stored as %s", s, got, want, stored.E164())
 				}
 			}
 		}
@@ -187,14 +187,14 @@ func TestTheExactSpellingWinsOverOthers(t *testing.T) {
 		} {
 			for range 2 {
 				if got := p.loginAs(t, s); got != want {
-					t.Errorf("%s opens user %d, want %d", s, got, want)
+					t.Errorf("%s: got user %d, want %d", s, got, want)
 				}
 			}
 		}
 	})
 }
 
-// A number that nobody can have gets no code; an account of it keeps its password.
+// An invalid number gets no code, but its account can use the password.
 func TestPasswordsOpenOldAccountsOfInvalidPhones(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{})
@@ -210,7 +210,7 @@ func TestPasswordsOpenOldAccountsOfInvalidPhones(t *testing.T) {
 		right, wrong, code := "correct horse", "wrong horse", "123456"
 		in, err := p.Login(t.Context(), Credentials{Phone: number, Password: &right})
 		if err != nil || in.User.ID != id {
-			t.Errorf("the right password: %v", err)
+			t.Errorf("right password: %v", err)
 		}
 		for name, c := range map[string]Credentials{"a wrong password": {Phone: number, Password: &wrong}, "no account": {Phone: other, Password: &right}} {
 			_, err := p.Login(t.Context(), c)
@@ -222,7 +222,7 @@ func TestPasswordsOpenOldAccountsOfInvalidPhones(t *testing.T) {
 		wantRefusal(t, err, InvalidPhone, "input.phone")
 		wantRefusal(t, errOf(p.SendCode(t.Context(), number, Origin{})), InvalidPhone, "phone")
 		if n := p.db.User.Query().Where(entuser.PhoneNotNil()).CountX(t.Context()); n != 1 {
-			t.Errorf("there are %d accounts", n)
+			t.Errorf("got %d accounts", n)
 		}
 	})
 }
@@ -240,28 +240,28 @@ func TestCodesGoToAllowedCountriesOnly(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, Config{CodeCountries: []string{"86", "44"}, CodesPerHour: 3, CodesPerAddress: 3})
 		p.login(t, "+447911123456")
-		p.insertLegacy(t, "+979500000001") // whether there is an account does not matter
+		p.insertLegacy(t, "+979500000001") // an account makes no difference
 		for _, to := range []string{"+979 123 456 789", "+979 500 000 001", "+1 202 555 0123", "+86 ", "+861", "+852 5123 4567"} {
 			for range 5 {
 				wantRefusal(t, errOf(p.SendCode(t.Context(), to, Origin{Network: "192.0.2.1/32"})), InvalidPhone, "phone")
 			}
 		}
-		for _, to := range []string{"138 1234 5678", "+44 (0)7911 123457"} { // what was refused did not count
+		for _, to := range []string{"138 1234 5678", "+44 (0)7911 123457"} { // rejected requests did not count
 			if _, err := p.SendCode(t.Context(), to, Origin{Network: "192.0.2.1/32"}); err != nil {
 				t.Errorf("%s: %v", to, err)
 			}
 		}
-		wantRefusal(t, errOf(p.SendCode(t.Context(), "138 1234 5679", Origin{})), CodeThrottled, "phone") // the fourth of the hour
+		wantRefusal(t, errOf(p.SendCode(t.Context(), "138 1234 5679", Origin{})), CodeThrottled, "phone") // the fourth code of the hour
 		if n := p.count(t, "tandian_login_code_refusals_total", "country"); n != 5*4 {
-			t.Errorf("%v refusals by country, want 20", n)
+			t.Errorf("got %v rejections by country, want 20", n)
 		}
 		if n := p.count(t, "tandian_login_codes_sent_total", "44"); n != 2 {
-			t.Errorf("%v codes to +44, want 2", n)
+			t.Errorf("got %v codes to +44, want 2", n)
 		}
 	})
 }
 
-// Of many that ask at once on two processes, as many get codes as the hour has.
+// Concurrent requests in two processes get exactly the codes of the hourly limit.
 func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		const limit, asking = 10, 40
@@ -280,8 +280,8 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 		errs := make([]error, asking)
 		for i := range asking {
 			all.Go(func() {
-				to := fmt.Sprintf("+86139222200%02d", i/2)                                           // each phone asks twice
-				for again := true; again; again = apierror.KindOf(errs[i]) == apierror.Unavailable { // a busy machine
+				to := fmt.Sprintf("+86139222200%02d", i/2)                                           // two requests per phone
+				for again := true; again; again = apierror.KindOf(errs[i]) == apierror.Unavailable { // on a busy machine
 					_, errs[i] = processes[i%2].SendCode(t.Context(), to, Origin{Network: "192.0.2.1/32"})
 				}
 			})
@@ -296,26 +296,26 @@ func TestCodesOfTheInstallationAreLimited(t *testing.T) {
 			wantRefusal(t, err, CodeThrottled, "phone")
 		}
 		if sent != limit-1 { // one was sent before
-			t.Errorf("%d codes were sent at once, want %d", sent, limit-1)
+			t.Errorf("got %d codes, want %d", sent, limit-1)
 		}
 		if ttl := p.rdb.PTTL(t.Context(), p.keys.codeHour()).Val(); ttl > time.Hour || ttl < time.Hour-time.Minute {
-			t.Errorf("the hour is %v", ttl)
+			t.Errorf("got a lifetime of %v, want an hour", ttl)
 		}
 
-		// A refusal takes nothing: not the code of before, not the phone's turn, not the address's.
+		// A rejection costs nothing: the previous code and the limits of phone and address remain.
 		p.rdb.Unlink(t.Context(), p.keys.codePause(ann, 0))
 		wantRefusal(t, errOf(p.SendCode(t.Context(), ann.E164(), Origin{Network: "192.0.2.9/32"})), CodeThrottled, "phone")
 		if n := p.rdb.Exists(t.Context(), p.keys.codePause(ann, 0)).Val(); n != 0 {
-			t.Error("the phone has to wait")
+			t.Error("the phone must wait")
 		}
 		if n := p.rdb.Get(t.Context(), p.keys.codeDay(ann, 0)).Val(); n != "1" {
-			t.Errorf("%s codes of the day, want 1", n)
+			t.Errorf("got %s codes of the day, want 1", n)
 		}
 		if n := p.rdb.Get(t.Context(), p.keys.codeAddress("192.0.2.9/32", "")).Val(); n != "0" {
-			t.Errorf("%s codes of the address, want 0", n)
+			t.Errorf("got %s codes of the address, want 0", n)
 		}
 		if _, err := p.Login(t.Context(), Credentials{Phone: ann.E164(), Code: &old}); err != nil {
-			t.Errorf("the code of before: %v", err)
+			t.Errorf("previous code: %v", err)
 		}
 		p.rdb.Unlink(t.Context(), p.keys.codeHour())
 		if _, err := p.SendCode(t.Context(), ann.E164(), Origin{}); err != nil {
@@ -357,7 +357,7 @@ func TestCheckPhonesRewritesUnsharedOnes(t *testing.T) {
 		check(true, want(PhoneRewritten))
 		check(true, slices.DeleteFunc(want(""), func(f PhoneIssue) bool { return f.State == "" }))
 		if u, err := p.ByID(t.Context(), alone); err != nil || *u.Phone != french.Masked() {
-			t.Errorf("the profile shows %s, %v", *u.Phone, err)
+			t.Errorf("got phone %s in the profile, %v", *u.Phone, err)
 		}
 		for s, want := range map[string]int64{"+33 (0)6 12 34 56 78": alone, "+33612345678": alone, "13900000001": right, "+4407911123456": zero} {
 			if got := p.loginAs(t, s); got != want {

@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// What is told of any month says which day it is in the zone, whatever UTC says.
+// Every month contains the current day in the zone.
 func TestMonthReturnsTodayInTheZone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		for _, tt := range []struct{ zone, now, want string }{
@@ -38,23 +38,23 @@ func TestMonthReturnsTodayInTheZone(t *testing.T) {
 					t.Fatal(err)
 				}
 				if got := m.Today.String(); got != tt.want {
-					t.Errorf("at %s in %s, asked for %q, today is %s, want %s", tt.now, tt.zone, ask, got, tt.want)
+					t.Errorf("at %s in %s, month %q: got today %s, want %s", tt.now, tt.zone, ask, got, tt.want)
 				}
 			}
 			if got := p.checks(t, ann, Points).Today.String(); got != tt.want {
-				t.Errorf("at %s in %s, a check-in says that today is %s, want %s", tt.now, tt.zone, got, tt.want)
+				t.Errorf("at %s in %s, check-in: got today %s, want %s", tt.now, tt.zone, got, tt.want)
 			}
 		}
 	})
 }
 
-// The days of the zone count, whatever UTC says.
+// Days follow the zone, not UTC.
 func TestDaysEndAtMidnightOfTheZone(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		for _, tt := range []struct {
 			name, zone   string
-			last, first  string // moments of one day and the next
-			month, after string // what is shown then
+			last, first  string // times on one day and the next
+			month, after string // months after each check-in
 			days, later  []int
 		}{
 			{"east of UTC", "Asia/Shanghai", "2026-05-10T15:59:59Z", "2026-05-10T16:00:00Z", "2026-05", "2026-05", []int{10}, []int{10, 11}},
@@ -76,15 +76,15 @@ func TestDaysEndAtMidnightOfTheZone(t *testing.T) {
 				p.wantMonth(t, ann, "", &Month{Month: tt.after, Days: tt.later, Streak: 2})
 				p.checks(t, ann, 0)
 				if n := p.points(t, ann); n != 2*Points {
-					t.Errorf("%d points, want %d", n, 2*Points)
+					t.Errorf("got %d points, want %d", n, 2*Points)
 				}
 			})
 		}
 	})
 }
 
-// From the 28th of December to the 5th of January, twice a day, with a day missed. A
-// streak that ends at the border of a month, or counts months by days, shows it here.
+// From the 28th of December to the 5th of January, twice a day, with a missed day. It
+// detects a streak that ends at the border of a month.
 func TestStreakAroundNewYear(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "Asia/Shanghai")
@@ -92,7 +92,7 @@ func TestStreakAroundNewYear(t *testing.T) {
 		p.at(t, "2026-12-28T08:00:00+08:00")
 		december, january := []int{}, []int{}
 		for n, day := range []int{28, 29, 30, 31, 1, 2, 3} {
-			if n > 0 { // the day is open: it is as it was yesterday
+			if n > 0 { // before the check-in, the streak is that of yesterday
 				shown := &Month{Month: "2026-12", Days: december, Streak: n}
 				if day < 28 {
 					shown = &Month{Month: "2027-01", Days: january, Streak: n}
@@ -120,7 +120,7 @@ func TestStreakAroundNewYear(t *testing.T) {
 		p.wantMonth(t, ann, "2027-02", &Month{Month: "2027-02", Days: []int{}, Streak: 1})
 		p.wantMonth(t, bob, "", &Month{Month: "2027-01", Days: []int{}, Streak: 0})
 		if n := p.points(t, ann); n != 8*Points {
-			t.Errorf("%d points, want %d", n, 8*Points)
+			t.Errorf("got %d points, want %d", n, 8*Points)
 		}
 	})
 }
@@ -167,18 +167,18 @@ func TestConcurrentCheckInsEarnOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n := a.points(t, ann); sum != Points || n != Points {
-			t.Errorf("%d were earned, and there are %d points, want %d", sum, n, Points)
+			t.Errorf("got %d earned and %d points, want %d", sum, n, Points)
 		}
 		row := a.db.CheckInMonth.Query().OnlyX(t.Context())
 		if row.Points != Points || days(row.Days) != on23 || row.Month != 202611 { //nolint:gosec // bits
-			t.Errorf("the row is %v", row)
+			t.Errorf("got row %v", row)
 		}
 	})
 }
 
 const on23 = days(1 << 23)
 
-// Two taps both found nothing; the statement lets one of them earn.
+// Two calls found no check-in; the statement lets one of them earn.
 func TestRacingCheckInsEarnOnce(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, other := open(t, on, "UTC"), open(t, on, "UTC")
@@ -191,8 +191,8 @@ func TestRacingCheckInsEarnOnce(t *testing.T) {
 	})
 }
 
-// Users who check in at one moment share a transaction; one of them had checked in, one taps
-// twice, and for one the next day has come.
+// Concurrent check-ins share a transaction. One user had checked in, one checks in twice,
+// and for one the next day has begun.
 func TestConcurrentCheckInsShareATransaction(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p, other := open(t, on, "UTC"), open(t, on, "UTC")
@@ -225,12 +225,12 @@ func TestConcurrentCheckInsShareATransaction(t *testing.T) {
 			}
 		}
 		if n := p.pendingJobs(t); n != 0 {
-			t.Errorf("%d jobs were left to the outbox", n)
+			t.Errorf("got %d pending jobs", n)
 		}
 	})
 }
 
-// Redis takes no writes, and has a bitmap of before that says it is whole.
+// Redis rejects writes and has an old bitmap that is marked as whole.
 func TestCheckInReturnsTodayWithoutRedis(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
@@ -255,13 +255,13 @@ func TestCheckInAndPointsAreAtomic(t *testing.T) {
 		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
 		p.checks(t, ann, Points)
 		if d := cmp.Diff([]int64{ann}, p.people.invalidated); d != "" {
-			t.Errorf("told of (-want +got):\n%s", d)
+			t.Errorf("invalidated users (-want +got):\n%s", d)
 		}
 	})
 }
 
-// Redis is away while somebody checks in, and back with a bitmap that says it is whole:
-// the one who checked in sees it at once, and everybody when the outbox has told it.
+// Redis is unavailable during a check-in, and returns with an old bitmap that is marked as
+// whole. The caller sees the check-in at once, and all readers after the outbox has run.
 func TestRowsServeReadsWhileRedisIsUnavailable(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
@@ -277,15 +277,15 @@ func TestRowsServeReadsWhileRedisIsUnavailable(t *testing.T) {
 				month = "2026-11"
 			}
 			if _, statements := p.cost(t, func() { p.wantMonth(t, ann, ask, &Month{Month: month, Days: want, Streak: 692}) }); statements != 1 {
-				t.Errorf("%q without Redis is %d statements, want 1", ask, statements)
+				t.Errorf("%q without Redis: got %d statements, want 1", ask, statements)
 			}
 		}
 		if n := p.pendingJobs(t); n != 1 {
-			t.Errorf("%d jobs wait, want 1", n)
+			t.Errorf("got %d pending jobs, want 1", n)
 		}
 		p.wire.Away.Store(false)
 		testkit.Eventually(t, 20*time.Second, func() bool { return p.from.Redis.Ping(t.Context()).Err() == nil })
-		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691}) // behind
+		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: upTo(22), Streak: 691}) // out of date
 		storetest.Relay(t, p.box)
 		testkit.Eventually(t, 20*time.Second, func() bool {
 			m, err := p.Month(t.Context(), ann, "")
@@ -294,8 +294,8 @@ func TestRowsServeReadsWhileRedisIsUnavailable(t *testing.T) {
 	})
 }
 
-// A failover loses the last write under a mark that says "whole": a repeated tap tells it
-// again, and so does the replay of the outbox.
+// A failover loses the last write of a whole bitmap. A repeated check-in restores it, and so
+// does the replay of the outbox.
 func TestWritesLostByRedisAreRepeated(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
@@ -315,14 +315,14 @@ func TestWritesLostByRedisAreRepeated(t *testing.T) {
 		lose()
 		storetest.Relay(t, p.box)
 		if n, err := p.box.Replay(t.Context(), time.Minute); n != 1 || err != nil {
-			t.Fatalf("%d jobs are done again, %v", n, err)
+			t.Fatalf("got %d replayed jobs, %v", n, err)
 		}
 		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{23}, Streak: 1})
 		p.wantMonth(t, ann, "2026-10", &Month{Month: "2026-10", Days: []int{}, Streak: 1})
 	})
 }
 
-// The client goes away after the commit: Redis and the users are told all the same.
+// The client disconnects after the commit: Redis and the users are updated anyway.
 func TestCheckInCompletesAfterDisconnect(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")

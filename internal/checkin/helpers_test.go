@@ -21,11 +21,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redisdb.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // each refused connection would log a line
 	os.Exit(m.Run())
 }
 
-// people are the users, as their room has them.
+// people is a fake of the account service.
 type people struct {
 	mu          sync.Mutex
 	invalidated []int64
@@ -50,7 +50,7 @@ func (p *people) AfterCommit(_ context.Context, ids []int64, _ []outbox.JobRef) 
 	p.invalidated = append(p.invalidated, ids...)
 }
 
-// A process is the room as one of several processes has it, with a clock that the test moves.
+// A process is one of several instances of the Service, with a clock that the test moves.
 type process struct {
 	*Service
 	clock  atomic.Pointer[time.Time]
@@ -94,7 +94,7 @@ func (p *process) pass(d time.Duration) {
 	p.clock.Store(&now)
 }
 
-// user stores a user without points.
+// user inserts a user without points.
 func (p *process) user(t *testing.T) int64 {
 	t.Helper()
 	return p.db.User.Create().SetNickname("Ann").SaveX(t.Context()).ID
@@ -105,7 +105,7 @@ func (p *process) points(t *testing.T, user int64) int {
 	return p.db.User.GetX(t.Context(), user).Points
 }
 
-// checks checks a user in, and wants it to earn so much.
+// checks checks a user in and compares the earned points.
 func (p *process) checks(t *testing.T, user int64, earns int) *Month {
 	t.Helper()
 	m, earned, err := p.CheckIn(t.Context(), user)
@@ -113,12 +113,12 @@ func (p *process) checks(t *testing.T, user int64, earns int) *Month {
 		t.Fatal(err)
 	}
 	if earned != earns {
-		t.Errorf("at %v it earned %d, want %d", *p.clock.Load(), earned, earns)
+		t.Errorf("at %v: got %d points, want %d", *p.clock.Load(), earned, earns)
 	}
 	return m
 }
 
-// wantMonth wants a month to be like this.
+// wantMonth reads and compares a month.
 func (p *process) wantMonth(t *testing.T, user int64, ask string, want *Month) {
 	t.Helper()
 	got, err := p.Month(t.Context(), user, ask)
@@ -128,7 +128,7 @@ func (p *process) wantMonth(t *testing.T, user int64, ask string, want *Month) {
 	wantMonth(t, got, want)
 }
 
-// wantMonth compares all but Today, which has a test of its own.
+// wantMonth compares months without Today, which has its own test.
 func wantMonth(t *testing.T, got, want *Month) {
 	t.Helper()
 	if d := cmp.Diff(want, got, cmpopts.IgnoreFields(Month{}, "Today")); d != "" {
@@ -136,7 +136,7 @@ func wantMonth(t *testing.T, got, want *Month) {
 	}
 }
 
-// bulkInsert stores check-ins of a user on all days from one to another.
+// bulkInsert stores check-ins of a user on all days of a range.
 func (p *process) bulkInsert(t *testing.T, user int64, from, to string) {
 	t.Helper()
 	var drafts []Draft
@@ -157,7 +157,7 @@ func date(t *testing.T, text string) civil.Date {
 	return d
 }
 
-// flush has Redis lose everything.
+// flush empties Redis.
 func (p *process) flush(t *testing.T, user int64) {
 	t.Helper()
 	for m := p.oldest(); m <= monthOf(p.today()); m = m.before(-1) {
@@ -167,7 +167,7 @@ func (p *process) flush(t *testing.T, user int64) {
 	}
 }
 
-// bitmap is what Redis has of a month, with the mark.
+// bitmap returns the bitmap of a month, with the mark.
 func (p *process) bitmap(t *testing.T, user int64, m month) days {
 	t.Helper()
 	found, err := p.bitmaps.read(t.Context(), []bitRef{{user, m}})
@@ -177,13 +177,13 @@ func (p *process) bitmap(t *testing.T, user int64, m month) days {
 	return found[bitRef{user, m}]
 }
 
-// cost is what do asks of the stores: round trips to Redis, and statements.
+// cost returns the round trips to Redis and the statements of do.
 func (p *process) cost(t *testing.T, do func()) (trips, statements int) {
 	t.Helper()
 	return p.from.Asked(t, p.wire, do)
 }
 
-// pendingJobs is how many jobs of the outbox wait for somebody.
+// pendingJobs returns the number of pending outbox jobs.
 func (p *process) pendingJobs(t *testing.T) int64 {
 	t.Helper()
 	return storetest.Waiting(t, p.box)

@@ -17,7 +17,7 @@ func TestStreakSpansMonthsAndYears(t *testing.T) {
 			from, to string // of the check-ins; "" for none
 			now      string
 			want     int
-			warm     [2]int // round trips and statements of a second look
+			warm     [2]int // round trips and statements of a second read
 		}{
 			{"none", "", "", "2026-11-23", 0, [2]int{1, 0}},
 			{"today alone", "2026-11-23", "2026-11-23", "2026-11-23", 1, [2]int{1, 0}},
@@ -44,11 +44,11 @@ func TestStreakSpansMonthsAndYears(t *testing.T) {
 				p.flush(t, ann)
 				readMonth := func() {
 					if m, err := p.Month(t.Context(), ann, ""); err != nil || m.Streak != tt.want {
-						t.Errorf("%+v, %v, want a streak of %d", m, err, tt.want)
+						t.Errorf("got %+v, %v, want a streak of %d", m, err, tt.want)
 					}
 				}
-				if trips, statements := p.cost(t, readMonth); trips > 2*tt.warm[0]+1 || statements > tt.warm[0]+tt.warm[1] { // a script that is new is sent twice
-					t.Errorf("with nothing in Redis: %d round trips and %d statements", trips, statements)
+				if trips, statements := p.cost(t, readMonth); trips > 2*tt.warm[0]+1 || statements > tt.warm[0]+tt.warm[1] { // a new script is sent twice
+					t.Errorf("empty Redis: got %d round trips and %d statements", trips, statements)
 				}
 				trips, statements := p.cost(t, readMonth)
 				if d := cmp.Diff(tt.warm, [2]int{trips, statements}); d != "" {
@@ -70,7 +70,7 @@ func TestOldMonthsAreReadFromRows(t *testing.T) {
 			p.wantMonth(t, ann, "2025-11", &Month{Month: "2025-11", Days: []int{1, 2}, Streak: 2})
 		}
 		if n := p.from.Redis.Exists(t.Context(), p.bitmaps.keys.month(ann, 202510)).Val(); n != 0 {
-			t.Error("Redis has a month that nobody reads there")
+			t.Error("Redis has a month that is never read there")
 		}
 	})
 }
@@ -99,10 +99,10 @@ func TestLostBitmapsAreRebuilt(t *testing.T) {
 			lose()
 			p.wantMonth(t, ann, "", want)
 			if d := p.bitmap(t, ann, 202611); d != on24-2|whole {
-				t.Errorf("%s was lost, and then Redis has %b", name, d)
+				t.Errorf("after a loss of %s: got bitmap %b", name, d)
 			}
 			if trips, statements := p.cost(t, func() { p.wantMonth(t, ann, "", want) }); trips != 2 || statements != 0 {
-				t.Errorf("%s was lost, and then it costs %d round trips and %d statements", name, trips, statements)
+				t.Errorf("after a loss of %s: got %d round trips and %d statements", name, trips, statements)
 			}
 		}
 	})
@@ -110,7 +110,7 @@ func TestLostBitmapsAreRebuilt(t *testing.T) {
 
 const on24 = days(1 << 24)
 
-// A reader finds a month missing, reads its row, and is slow. Meanwhile somebody checks in.
+// A slow reader finds no bitmap and reads the row. Meanwhile the user checks in.
 func TestSlowRebuildKeepsConcurrentCheckIns(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
@@ -133,14 +133,14 @@ func TestSlowRebuildKeepsConcurrentCheckIns(t *testing.T) {
 				t.Fatal(err)
 			}
 			if d := p.bitmap(t, ann, 202611); d != whole|dayBit(20)|dayBit(23) {
-				t.Errorf("%s: Redis has %v", name, d.list())
+				t.Errorf("%s: got days %v", name, d.list())
 			}
 			p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{20, 23}, Streak: 1})
 		}
 	})
 }
 
-// A month without a day is kept for a day, one with days for 400; nothing makes it shorter.
+// A month without a day lives for a day, a month with days for 400. No write shortens this.
 func TestBitmapLifetime(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
@@ -149,7 +149,7 @@ func TestBitmapLifetime(t *testing.T) {
 			t.Helper()
 			ttl := p.from.Redis.PTTL(t.Context(), p.bitmaps.keys.month(ann, m)).Val()
 			if got := fmt.Sprintf("%.0f days", ttl.Hours()/24); got != want {
-				t.Errorf("%v lives for %s, want %s", m, got, want)
+				t.Errorf("%v: got lifetime %s, want %s", m, got, want)
 			}
 		}
 		p.wantMonth(t, ann, "", &Month{Month: "2026-11", Days: []int{}, Streak: 0})
@@ -167,11 +167,11 @@ func TestBitmapLifetime(t *testing.T) {
 	})
 }
 
-// Both ways to read a bitmap agree, for one of any length.
+// Both ways to read a bitmap agree, for all lengths.
 func TestBitfieldAndGetReadTheSame(t *testing.T) {
 	p := open(t, storetest.Real(t), "UTC")
 	ctx := t.Context()
-	for day := range 33 { // 32 is none
+	for day := range 33 { // 32 is an empty bitmap
 		want := days(0)
 		for _, bit := range []int{day, day / 2} {
 			if bit < 32 {
@@ -209,12 +209,12 @@ func TestMonthsAreCountedOverYears(t *testing.T) {
 		want month
 	}{{202611, 0, 202611}, {202611, 1, 202610}, {202601, 1, 202512}, {202612, 12, 202512}, {202601, 25, 202312}, {202612, -1, 202701}} {
 		if got := tt.m.before(tt.n); got != tt.want {
-			t.Errorf("%d months before %v is %v, want %v", tt.n, tt.m, got, tt.want)
+			t.Errorf("%d months before %v: got %v, want %v", tt.n, tt.m, got, tt.want)
 		}
 	}
 	for m, want := range map[month]int{202601: 31, 202602: 28, 202802: 29, 190002: 28, 200002: 29, 202604: 30, 202612: 31} {
 		if got := m.last(); got != want {
-			t.Errorf("%v has %d days, want %d", m, got, want)
+			t.Errorf("%v: got %d days, want %d", m, got, want)
 		}
 	}
 }

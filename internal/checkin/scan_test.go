@@ -23,24 +23,24 @@ func (p *process) runScan(t *testing.T, dry bool) reconcile.Outcome {
 	return o
 }
 
-// wantRepairs wants a dry run to find so much and to change nothing, the next run to
-// mend all of it, and the one after to find nothing.
+// wantRepairs expects a dry run to report want and change nothing, the next run to repair
+// all of it, and the run after that to find nothing.
 func (p *process) wantRepairs(t *testing.T, want ...string) {
 	t.Helper()
 	p.box.Wait()
 	before := storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)
 	dry := p.runScan(t, true)
 	if d := cmp.Diff(want, dry.Lines); d != "" || dry.Repaired != 0 || dry.Compared == 0 {
-		t.Errorf("the dry run: %+v, lines (-want +got):\n%s", dry, d)
+		t.Errorf("dry run: %+v, lines (-want +got):\n%s", dry, d)
 	}
 	if d := cmp.Diff(before, storetest.Snapshot(t, p.from.SQL.DB, p.from.Redis)); d != "" {
-		t.Errorf("the dry run changed something (-before +after):\n%s", d)
+		t.Errorf("dry run changed data (-before +after):\n%s", d)
 	}
 	if run := p.runScan(t, false); run.Found != len(want) || run.Repaired != len(want) {
-		t.Errorf("the run: %+v, want %d findings and all of them mended", run, len(want))
+		t.Errorf("run: got %+v, want %d repaired findings", run, len(want))
 	}
 	if again := p.runScan(t, false); again.Found != 0 {
-		t.Errorf("afterwards: %+v, want nothing", again)
+		t.Errorf("next run: got %+v, want no findings", again)
 	}
 }
 
@@ -61,9 +61,9 @@ func TestScanRepairsWrongBitmaps(t *testing.T) {
 			{"a right one", func(int64) {}, nil},
 			{"one that is not in Redis", func(user int64) { p.flush(t, user) }, nil},
 			{"one without a mark", func(user int64) { set(user, 0, 0); set(user, 21, 0) }, nil},
-			{"a day too many", func(user int64) { set(user, 3, 1) }, []string{"user 1, 2026-11: the bitmap has days [3], and the row has not"}},
-			{"a day is missing", func(user int64) { set(user, 21, 0) }, []string{"user 1, 2026-11: the bitmap lacks days [21]"}},
-			{"both", func(user int64) { set(user, 31, 1); set(user, 20, 0) }, []string{"user 1, 2026-11: the bitmap lacks days [20], and has days [31], which the row has not"}},
+			{"a day too many", func(user int64) { set(user, 3, 1) }, []string{"user 1, 2026-11: bitmap has extra days [3]"}},
+			{"a day is missing", func(user int64) { set(user, 21, 0) }, []string{"user 1, 2026-11: bitmap lacks days [21]"}},
+			{"both", func(user int64) { set(user, 31, 1); set(user, 20, 0) }, []string{"user 1, 2026-11: bitmap lacks days [20] and has extra days [31]"}},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				p.flush(t, 1)
@@ -95,21 +95,21 @@ func TestScanReadsManyPages(t *testing.T) {
 			}
 		}
 		if o := p.runScan(t, false); o.Compared != users || o.Found != 4 || o.Repaired != 4 {
-			t.Errorf("%+v, want %d compared, and 4 found and mended", o, users)
+			t.Errorf("got %+v, want %d compared and 4 repaired", o, users)
 		}
 	})
 }
 
-// A bitmap that is behind for a moment is not wrong.
+// A bitmap that lags for a moment is not wrong.
 func TestScanToleratesLaggingBitmaps(t *testing.T) {
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		p := open(t, on, "UTC")
 		p.bulkInsert(t, 1, "2026-11-20", "2026-11-20")
-		if _, err := p.db.CheckInMonth.Update().SetDays(int64(dayBit(20) | dayBit(23))).Save(t.Context()); err != nil { // committed, and not told yet
+		if _, err := p.db.CheckInMonth.Update().SetDays(int64(dayBit(20) | dayBit(23))).Save(t.Context()); err != nil { // committed, but not in Redis yet
 			t.Fatal(err)
 		}
 		if wrong, err := p.mismatches(t.Context(), []bitRef{{1, 202611}}); err != nil || len(wrong) != 1 {
-			t.Fatalf("%v, %v: the test tests nothing", wrong, err)
+			t.Fatalf("got mismatches %v, %v", wrong, err)
 		}
 		added := func() {
 			if err := p.bitmaps.add(t.Context(), Draft{1, date(t, "2026-11-23")}); err != nil {
@@ -118,7 +118,7 @@ func TestScanToleratesLaggingBitmaps(t *testing.T) {
 		}
 		scans := reconcile.New(prometheus.NewRegistry(), nil)
 		scan := reconcile.Scan{Name: "page", Description: "one", Run: func(ctx context.Context, r *reconcile.Run) error {
-			p.wire.After.Store(&added) // behind the first look
+			p.wire.After.Store(&added) // after the first comparison
 			return p.comparePage(ctx, r, []bitRef{{1, 202611}})
 		}}
 		if o, err := scans.RunOnce(t.Context(), scan, reconcile.Options{}); err != nil || o.Compared != 1 || o.Found != 0 {
@@ -134,7 +134,7 @@ func TestKeysRoundTrip(t *testing.T) {
 		"td:checkin:{7}:2026": false, "td:checkin:{07}:202611": false, "td:checkin:{7}:202611:l": false, "td:visit:{7}:202611": false, "xx:checkin:{7}:202611": false,
 	} {
 		if p, ok := k.parse(key); ok != want || ok && k.month(p.User, p.Month) != key {
-			t.Errorf("%s is %v, %v", key, p, ok)
+			t.Errorf("%s: got %v, %v", key, p, ok)
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// shopID reads the ids of a test.
+// shopID parses the shop ids of the tests.
 func shopID(id string) (int64, error) {
 	if id == "shop-1" {
 		return tea, nil
@@ -20,7 +20,7 @@ func shopID(id string) (int64, error) {
 	return 0, errors.New("no id")
 }
 
-// beacon sends a request to a handler and returns its answer.
+// beacon sends a request to a handler and returns the response.
 func beacon(h http.Handler, method, body string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "/visit", strings.NewReader(body))
 	for i := 0; i < len(headers); i += 2 {
@@ -63,16 +63,16 @@ func TestBeaconValidatesRequests(t *testing.T) {
 				w := beacon(p.Beacon(nil, shopID), tt.method, tt.body)
 				must(t, p.Flush(t.Context()))
 				if w.Code != tt.status || w.Body.Len() != 0 || w.Header().Get("Cache-Control") != "no-store" {
-					t.Errorf("%d %q %v", w.Code, w.Body, w.Header())
+					t.Errorf("got %d %q %v", w.Code, w.Body, w.Header())
 				}
 				if got := [2]int{p.shopCounts(t, site, today(), today())[1], p.shopCounts(t, tea, today(), today())[1]}; got != [2]int{tt.site, tt.shop} {
-					t.Errorf("%v views", got)
+					t.Errorf("got %v views", got)
 				}
 				if set := w.Header().Get("Set-Cookie") != ""; set != (tt.status == 204) {
-					t.Errorf("cookie: %q", w.Header().Get("Set-Cookie"))
+					t.Errorf("got cookie %q", w.Header().Get("Set-Cookie"))
 				}
 				if tt.status == 405 && w.Header().Get("Allow") != "POST" {
-					t.Errorf("allowed is %q", w.Header().Get("Allow"))
+					t.Errorf("got Allow %q", w.Header().Get("Allow"))
 				}
 			})
 		}
@@ -82,29 +82,29 @@ func TestBeaconValidatesRequests(t *testing.T) {
 func TestBeaconSetsTheCookieOnce(t *testing.T) {
 	const page = `{"path":"/"}`
 	p := open(t, storetest.Real(t), noon())
-	proxies, err := door.ParseProxies([]string{"192.0.2.1"}) // whom httptest takes for the peer
+	proxies, err := door.ParseProxies([]string{"192.0.2.1"}) // the peer of httptest requests
 	must(t, err)
 	h := p.Beacon(proxies, shopID)
 	first := beacon(h, "POST", page).Header().Get("Set-Cookie")
 	want := regexp.MustCompile(`^tandian_visitor=([A-Za-z0-9_-]{22}); Path=/; Max-Age=31536000; HttpOnly; SameSite=Lax$`)
 	m := want.FindStringSubmatch(first)
 	if m == nil {
-		t.Fatalf("the cookie is %q", first)
+		t.Fatalf("got cookie %q", first)
 	}
 	if again := beacon(h, "POST", page, "Cookie", "theme=dark; tandian_visitor="+m[1]+"; a=b").Header().Get("Set-Cookie"); again != "" {
-		t.Errorf("it is set again: %q", again)
+		t.Errorf("the cookie is set again: %q", again)
 	}
 	for _, bad := range []string{"short", strings.Repeat("x", 65), "no spaces or signs!!"} {
 		if set := beacon(h, "POST", page, "Cookie", "tandian_visitor="+bad).Header().Get("Set-Cookie"); !want.MatchString(set) || strings.Contains(set, bad) {
-			t.Errorf("in place of %q comes %q", bad, set)
+			t.Errorf("invalid cookie %q: got %q", bad, set)
 		}
 	}
 	if secure := beacon(h, "POST", page, "X-Forwarded-Proto", "https").Header().Get("Set-Cookie"); !strings.HasSuffix(secure, "; HttpOnly; Secure; SameSite=Lax") {
-		t.Errorf("by https it is %q", secure)
+		t.Errorf("https: got cookie %q", secure)
 	}
 	must(t, p.Flush(t.Context()))
 	if got := p.shopCounts(t, site, today(), today()); got != [2]int{5, 6} {
-		t.Errorf("%v, want 5 people and 6 views", got)
+		t.Errorf("got %v, want 5 visitors and 6 views", got)
 	}
 }
 
@@ -113,7 +113,7 @@ func TestBeaconIgnoresBots(t *testing.T) {
 	w := beacon(p.Beacon(nil, shopID), "POST", `{"path":"/"}`, "User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)")
 	must(t, p.Flush(t.Context()))
 	if got := p.shopCounts(t, site, today(), today()); w.Code != 204 || got != [2]int{} || w.Header().Get("Set-Cookie") != "" {
-		t.Errorf("%d, %v, %v", w.Code, got, w.Header())
+		t.Errorf("got %d, %v, %v", w.Code, got, w.Header())
 	}
 }
 
@@ -142,7 +142,7 @@ func TestIsBot(t *testing.T) {
 	}
 	for agent, want := range tests {
 		if IsBot(agent) != want {
-			t.Errorf("%q is a bot: %t", agent, !want)
+			t.Errorf("%q: got bot %t, want %t", agent, !want, want)
 		}
 	}
 }
@@ -152,25 +152,25 @@ func TestAnonymousVisitorsMatchAcrossProcesses(t *testing.T) {
 		a, b := open(t, on, noon()), open(t, on, noon())
 		ann := a.Anonymous("203.0.113.7/32", "curl/8")
 		if ann.Key == "" || ann.Beacon || ann.Bot || strings.Contains(ann.Key, "203") {
-			t.Errorf("%+v", ann)
+			t.Errorf("got visitor %+v", ann)
 		}
 		if again := b.Anonymous("203.0.113.7/32", "curl/8"); again != ann {
-			t.Errorf("elsewhere it is %+v, not %+v", again, ann)
+			t.Errorf("other process: got %+v, want %+v", again, ann)
 		}
 		for _, other := range []Visitor{a.Anonymous("203.0.113.8/32", "curl/8"), a.Anonymous("203.0.113.7/32", "curl/9"), a.Anonymous("203.0.113.7", "/32curl/8")} {
 			if other.Key == ann.Key || other.Key == "" {
-				t.Errorf("another one is %+v", other)
+				t.Errorf("other client: got the same visitor %+v", other)
 			}
 		}
 		if bot := a.Anonymous("203.0.113.7/32", "Googlebot"); !bot.Bot {
-			t.Errorf("a bot is %+v", bot)
+			t.Errorf("bot: got %+v", bot)
 		}
 		if unknown := a.Anonymous("", "curl/8"); unknown != (Visitor{}) {
 			t.Errorf("without a network it is %+v", unknown)
 		}
 		long := strings.Repeat("x", 10_000)
 		if a.Anonymous("a", long) != a.Anonymous("a", long+"y") {
-			t.Error("all of a user agent is looked at")
+			t.Error("the visitor depends on more than maxAgent bytes")
 		}
 	})
 }
@@ -182,11 +182,11 @@ func TestVisitorCachesAreBounded(t *testing.T) {
 		v := p.Anonymous("203.0.113.7/32", strings.Repeat("x", i))
 		p.RecordOperation(v)
 		if again := p.Anonymous("203.0.113.7/32", strings.Repeat("x", i)); again != v {
-			t.Errorf("the same one is %+v and %+v", v, again)
+			t.Errorf("same client: got %+v and %+v", v, again)
 		}
 	}
 	if len(p.anonymous.known) > 50 || len(p.recent.young)+len(p.recent.old) > 101 {
-		t.Errorf("%d strangers, %d and %d counted ones", len(p.anonymous.known), len(p.recent.young), len(p.recent.old))
+		t.Errorf("got %d anonymous, %d young and %d old visitors", len(p.anonymous.known), len(p.recent.young), len(p.recent.old))
 	}
 }
 

@@ -18,11 +18,11 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redisdb.SilenceRedisLog() // each refused connection would be a line
+	redisdb.SilenceRedisLog() // each refused connection would log a line
 	goleak.VerifyTestMain(m, goleak.Cleanup(os.Exit))
 }
 
-// shops are those below 1000, unless the database is away.
+// shops is a fake with all shops below 1000.
 type shops struct {
 	mu    sync.Mutex
 	err   error
@@ -58,7 +58,7 @@ func (h *manualClock) move(d time.Duration) {
 	h.now = h.now.Add(d)
 }
 
-// A process is a Service as one of several processes has it.
+// A process is one of several instances of the Service.
 type process struct {
 	*Service
 	from  storetest.Process
@@ -66,12 +66,12 @@ type process struct {
 	clock *manualClock
 }
 
-// noon is when most tests begin.
+// noon returns the usual start time of a test.
 func noon() *manualClock { return &manualClock{now: time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)} }
 
 func today() civil.Date { return civil.Date{Year: 2026, Month: 11, Day: 23} }
 
-// before is a day some days ago.
+// before returns the day some days ago.
 func before(days int) civil.Date {
 	return civil.DateOf(time.Date(2026, 11, 23-days, 0, 0, 0, 0, time.UTC))
 }
@@ -97,10 +97,10 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// person is somebody with our cookie.
+// person returns a visitor with a cookie.
 func person(n int) Visitor { return Visitor{Key: Cookie(fmt.Sprintf("person-%d", n)), Beacon: true} }
 
-// addVisits has people n to m-1 look at a shop, and flushes.
+// addVisits records views of a shop by persons n to m-1, and flushes.
 func (p process) addVisits(t *testing.T, shop int64, n, m int) {
 	t.Helper()
 	for i := n; i < m; i++ {
@@ -109,18 +109,18 @@ func (p process) addVisits(t *testing.T, shop int64, n, m int) {
 	must(t, p.Flush(t.Context()))
 }
 
-// shopCounts is what is said of a shop in a range: different people, views.
+// shopCounts returns the unique visitors and views of a shop in a range.
 func (p process) shopCounts(t *testing.T, shop int64, from, to civil.Date) [2]int {
 	t.Helper()
 	stats, err := p.ShopStats(t.Context(), shop, from, to)
 	must(t, err)
 	if stats.Date != nil {
-		t.Errorf("a range has the day %v", stats.Date)
+		t.Errorf("got date %v for a range, want nil", stats.Date)
 	}
 	return [2]int{stats.UniqueVisitors, stats.Views}
 }
 
-// days are different people and views of each day.
+// days returns the unique visitors and views of each day.
 func (p process) days(t *testing.T, shop int64, from, to civil.Date) string {
 	t.Helper()
 	list, err := p.OfShopByDay(t.Context(), shop, from, to)
@@ -139,12 +139,12 @@ func text(list []Stats) string {
 	return b.String()
 }
 
-// flushRedis empties Redis, as one that lost all that it had.
+// flushRedis empties Redis.
 func (p process) flushRedis(t *testing.T) {
 	t.Helper()
 	ctx := t.Context()
 	must(t, redisdb.KeyScan{}.Each(ctx, p.from.Redis, func(k redisdb.Key) { must(t, p.from.Redis.Unlink(ctx, k.Name).Err()) }))
 }
 
-// about reports whether a count is within 2 %.
+// about reports whether got is within 2 % of want.
 func about(got, want int) bool { return math.Abs(float64(got)-float64(want)) <= 0.02*float64(want) }

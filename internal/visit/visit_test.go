@@ -39,20 +39,20 @@ func TestVisitorsCountOncePerRange(t *testing.T) {
 				p.flushRedis(t)
 			}
 			if got := p.shopCounts(t, tea, before(2), today()); got != [2]int{30, 50} {
-				t.Errorf("%s: %v, want 30 people and 50 views", when, got)
+				t.Errorf("%s: got %v, want 30 visitors and 50 views", when, got)
 			}
 			if got := p.shopCounts(t, tea, before(1), before(1)); got != [2]int{20, 30} {
-				t.Errorf("%s: %v on one day", when, got)
+				t.Errorf("%s: got %v on one day", when, got)
 			}
 			if got := p.days(t, tea, before(3), today()); got != "0/0, 20/20, 20/30, 0/0" {
-				t.Errorf("%s: days %s", when, got)
+				t.Errorf("%s: got days %s", when, got)
 			}
 			if got := p.days(t, cake, today(), before(-2)); got != "5/5, 0/0, 0/0" {
-				t.Errorf("%s: days to come %s", when, got)
+				t.Errorf("%s: got future days %s", when, got)
 			}
 			all, err := p.SiteStats(t.Context(), before(2), today())
 			if err != nil || text(all) != "20/20, 20/30, 5/5" || *all[0].Date != before(2) || *all[2].Date != today() {
-				t.Errorf("%s: the site %s, %v", when, text(all), err)
+				t.Errorf("%s: got site %s, %v", when, text(all), err)
 			}
 		}
 	})
@@ -69,10 +69,10 @@ func TestHistoryIsReadFromRows(t *testing.T) {
 		p.addVisits(t, tea, 40, 60)
 		first, last := today(), before(-41)
 		if got := p.shopCounts(t, tea, first, last); got != [2]int{60, 70} {
-			t.Errorf("over 42 days %v", got)
+			t.Errorf("42 days: got %v", got)
 		}
 		if got := p.days(t, tea, first, before(-1)); got != "50/50, 0/0" {
-			t.Errorf("then: %s", got)
+			t.Errorf("first days: got %s", got)
 		}
 		year := civil.Date{Year: 2026, Month: 1, Day: 1}
 		list, err := p.OfShopByDay(t.Context(), tea, year, civil.Date{Year: 2026, Month: 12, Day: 31})
@@ -92,10 +92,10 @@ func TestRedisLossDuringADayKeepsTheSum(t *testing.T) {
 		want := func(when string) {
 			t.Helper()
 			if got := p.shopCounts(t, tea, today(), today()); got != [2]int{50, 60} {
-				t.Errorf("%s: %v, want 50 people and 60 views", when, got)
+				t.Errorf("%s: got %v, want 50 visitors and 60 views", when, got)
 			}
 			if got := p.days(t, tea, today(), today()); got != "50/60" {
-				t.Errorf("%s: day %s", when, got)
+				t.Errorf("%s: got day %s", when, got)
 			}
 		}
 		want("before the roll-up")
@@ -106,7 +106,7 @@ func TestRedisLossDuringADayKeepsTheSum(t *testing.T) {
 		p.addVisits(t, tea, 0, 10)
 		must(t, p.RollUp(t.Context()))
 		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{50, 70} {
-			t.Errorf("after another loss %v", got)
+			t.Errorf("after another loss: got %v", got)
 		}
 	})
 }
@@ -131,14 +131,14 @@ func TestRepeatedAndConcurrentRollUpsAreIdempotent(t *testing.T) {
 		a.flushRedis(t)
 		for _, shop := range []int64{1, 60, 120} {
 			if got := b.shopCounts(t, shop, today(), today()); got != [2]int{6, 10} {
-				t.Errorf("shop %d: %v", shop, got)
+				t.Errorf("shop %d: got %v", shop, got)
 			}
 		}
 		if got := b.shopCounts(t, site, today(), today()); got != [2]int{6, 1200} {
-			t.Errorf("the site: %v", got)
+			t.Errorf("site: got %v", got)
 		}
 		if n := b.from.DB.VisitDay.Query().CountX(t.Context()); n != 121 {
-			t.Errorf("%d rows", n)
+			t.Errorf("got %d rows", n)
 		}
 	})
 }
@@ -154,20 +154,20 @@ func TestDaysAreCleanAfterQuietTime(t *testing.T) {
 		}
 		p.addVisits(t, tea, 0, 3)
 		if n := dirty(); n != 2 {
-			t.Errorf("%d are dirty that were just flushed", n)
+			t.Errorf("after a flush: got %d dirty days", n)
 		}
 		clock.move(quiet + time.Second)
 		p.addVisits(t, cake, 0, 3)
-		if n := dirty(); n != 2 { // the site again, and the cake shop
-			t.Errorf("%d are dirty", n)
+		if n := dirty(); n != 2 { // the site and the cake shop
+			t.Errorf("got %d dirty days, want 2", n)
 		}
 		clock.move(quiet + time.Second)
 		if n := dirty(); n != 0 {
-			t.Errorf("%d are dirty for ever", n)
+			t.Errorf("after quiet time: got %d dirty days", n)
 		}
 		p.from.Redis.ZAdd(t.Context(), p.keys.dirty(), redis.Z{Score: 1, Member: "what is this"}, redis.Z{Score: 2, Member: "01:20261123"})
 		if n := dirty(); n != 0 {
-			t.Errorf("%d stay that are not ours", n)
+			t.Errorf("got %d foreign members", n)
 		}
 	})
 }
@@ -179,10 +179,10 @@ func TestChangedCountersStayDirty(t *testing.T) {
 		p.from.Redis.ZAdd(ctx, key, redis.Z{Score: 1_790_000_000_000_001, Member: "a"}, redis.Z{Score: 1_790_000_000_000_002, Member: "b"})
 		n, err := p.rolled.Run(ctx, p.from.Redis, []string{key}, "a", "1790000000000001", "b", "1790000000000001", "c", "1").Int()
 		if err != nil || n != 1 {
-			t.Errorf("%d are forgotten, %v", n, err)
+			t.Errorf("got %d removed, %v", n, err)
 		}
 		if left, err := p.from.Redis.ZRange(ctx, key, 0, 10).Result(); err != nil || strings.Join(left, " ") != "b" {
-			t.Errorf("left is %v, %v", left, err)
+			t.Errorf("got dirty days %v, %v", left, err)
 		}
 		p.flushRedis(t)
 	})
@@ -195,13 +195,13 @@ func TestLaggingReplicaLosesNoViews(t *testing.T) {
 		must(t, p.RollUp(t.Context()))
 		p.from.Redis.HSet(t.Context(), p.keys.views(bucket{tea, 20261123}), "n", 7)
 		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{10, 10} {
-			t.Errorf("behind: %v", got)
+			t.Errorf("lagging replica: got %v", got)
 		}
 		must(t, p.RollUp(t.Context()))
 		p.addVisits(t, tea, 10, 12)
 		must(t, p.RollUp(t.Context()))
 		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{12, 12} {
-			t.Errorf("after two more: %v", got)
+			t.Errorf("after two more views: got %v", got)
 		}
 	})
 }
@@ -271,16 +271,16 @@ func TestCountedVisitors(t *testing.T) {
 	}
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
 		for i, tt := range tests {
-			clock := &manualClock{now: time.Date(2026, 1, 1+i, 12, 0, 0, 0, time.UTC)} // a day of its own
+			clock := &manualClock{now: time.Date(2026, 1, 1+i, 12, 0, 0, 0, time.UTC)} // a separate day
 			p := open(t, on, clock)
 			day := civil.DateOf(clock.now)
 			tt.do(p.Service, clock)
 			must(t, p.Flush(t.Context()))
 			if got := [2]int{p.shopCounts(t, site, day, day)[1], p.shopCounts(t, tea, day, day)[1]}; got != [2]int{tt.site, tt.shop} {
-				t.Errorf("%s: %v views of the site and the shop, want %d and %d", tt.name, got, tt.site, tt.shop)
+				t.Errorf("%s: got %v views of site and shop, want %d and %d", tt.name, got, tt.site, tt.shop)
 			}
 			if got := [2]float64{testutil.ToFloat64(p.counts.site), testutil.ToFloat64(p.counts.shop)}; got != [2]float64{float64(tt.site), float64(tt.shop)} {
-				t.Errorf("%s: the metrics say %v", tt.name, got)
+				t.Errorf("%s: got metrics %v", tt.name, got)
 			}
 		}
 	})
@@ -310,7 +310,7 @@ func TestRangesHaveOneTo366Days(t *testing.T) {
 			_, all := p.SiteStats(t.Context(), from, today())
 			for _, err := range []error{one, each, all} {
 				if apierror.KindOf(err) != apierror.BadUserInput {
-					t.Errorf("from %v: %v", from, err)
+					t.Errorf("from %v: got %v", from, err)
 				}
 			}
 		}
@@ -343,7 +343,7 @@ func TestRoundTripsOfReadAndFlush(t *testing.T) {
 	p.from.Redis.AddHook(c)
 	must(t, p.Flush(t.Context()))
 	if c.n > 2 {
-		t.Errorf("a flush takes %d round trips", c.n)
+		t.Errorf("flush: got %d round trips, want 2", c.n)
 	}
 	var year []Day
 	for i := range 366 {
@@ -352,10 +352,10 @@ func TestRoundTripsOfReadAndFlush(t *testing.T) {
 	must(t, p.BulkInsert(t.Context(), year))
 	c.n = 0
 	if got := p.shopCounts(t, tea, before(365), today()); !about(got[0], 367) || got[1] != 2*366+2 {
-		t.Errorf("a year: %v", got)
+		t.Errorf("year: got %v", got)
 	}
 	if c.n > 3 {
-		t.Errorf("a year takes %d round trips", c.n)
+		t.Errorf("year: got %d round trips, want 3", c.n)
 	}
 }
 
@@ -368,11 +368,11 @@ func TestFailedFlushesAreRepeated(t *testing.T) {
 		wire.Away.Store(true)
 		p.Page(person(1), tea)
 		if p.Flush(t.Context()) == nil {
-			t.Error("a flush without Redis did not fail")
+			t.Error("got no error for a flush without Redis")
 		}
 		p.Page(person(2), tea)
 		if _, err := p.ShopStats(t.Context(), tea, today(), today()); err == nil {
-			t.Error("without Redis it is known who came today")
+			t.Error("got stats of today without Redis")
 		}
 		wire.Away.Store(false)
 		must(t, p.Flush(t.Context()))
@@ -390,10 +390,10 @@ func TestUnknownShopsCreateNoKeys(t *testing.T) {
 		}
 		p.addVisits(t, tea, 0, 1)
 		if n := testutil.ToFloat64(p.counts.unknown); n != 700 {
-			t.Errorf("%v were dropped", n)
+			t.Errorf("got %v dropped visits", n)
 		}
-		if n := p.from.Redis.DBSize(t.Context()).Val(); n != 5 { // of the site, the shop, and what is dirty
-			t.Errorf("%d keys", n)
+		if n := p.from.Redis.DBSize(t.Context()).Val(); n != 5 { // two for the site, two for the shop, and dirty
+			t.Errorf("got %d keys, want 5", n)
 		}
 		if p.shops.calls != 2 {
 			t.Errorf("shops were asked for %d times", p.shops.calls)
@@ -407,15 +407,15 @@ func TestUncheckedShopsWaitButTheSiteDoesNot(t *testing.T) {
 		p.shops.err = errors.New("away")
 		p.Page(person(1), tea)
 		if p.Flush(t.Context()) == nil {
-			t.Error("it did not fail")
+			t.Error("got no error")
 		}
 		p.shops.err = nil
 		if got := [2][2]int{p.shopCounts(t, site, today(), today()), p.shopCounts(t, tea, today(), today())}; got != [2][2]int{{1, 1}, {0, 0}} {
-			t.Errorf("meanwhile %v", got)
+			t.Errorf("meanwhile: got %v", got)
 		}
 		must(t, p.Flush(t.Context()))
 		if got := p.shopCounts(t, tea, today(), today()); got != [2]int{1, 1} {
-			t.Errorf("then %v", got)
+			t.Errorf("then: got %v", got)
 		}
 	})
 }
@@ -426,13 +426,13 @@ func TestFullBufferDropsAndCountsVisitors(t *testing.T) {
 		for i := range 150 {
 			p.Page(person(i), 0)
 		}
-		p.Page(person(3), 0) // who is there already
+		p.Page(person(3), 0) // already in the buffer
 		must(t, p.Flush(t.Context()))
 		if got := p.shopCounts(t, site, today(), today()); got != [2]int{99, 100} {
 			t.Errorf("%v", got)
 		}
 		if n := testutil.ToFloat64(p.counts.full); n != 51 {
-			t.Errorf("%v were dropped", n)
+			t.Errorf("got %v dropped visits", n)
 		}
 	})
 }
@@ -467,7 +467,7 @@ func TestBulkInsertedDaysAreExtended(t *testing.T) {
 			t.Errorf("%v", got)
 		}
 		if got := p.days(t, tea, today(), today()); got != "3/5" {
-			t.Errorf("today %s", got)
+			t.Errorf("today: got %s", got)
 		}
 	})
 }

@@ -10,22 +10,22 @@ func TestDatesRoundTrip(t *testing.T) {
 	for _, s := range []string{"2026-11-21", "2024-02-29", "0001-01-01", "9999-12-31"} {
 		d, err := Parse(s)
 		if err != nil || d.String() != s {
-			t.Errorf("%s is read as %v, %v", s, d, err)
+			t.Errorf("%s: got %v, %v", s, d, err)
 		}
 		b, err := json.Marshal(d)
 		var again Date
 		if err != nil || json.Unmarshal(b, &again) != nil || again != d || string(b) != `"`+s+`"` {
-			t.Errorf("%s travels as %s and comes back as %v", s, b, again)
+			t.Errorf("%s: got text %s and day %v", s, b, again)
 		}
 	}
 	for _, s := range []string{"", "2026-2-3", "2025-02-29", "2026-13-01", "20261121", "2026-11-21T00:00:00Z", " 2026-11-21", "0000-01-01", "１９99-01-01"} {
 		if d, err := Parse(s); err == nil {
-			t.Errorf("%q is read as %v", s, d)
+			t.Errorf("%q: got %v, want an error", s, d)
 		}
 	}
 	var d Date
 	if json.Unmarshal([]byte(`"tomorrow"`), &d) == nil {
-		t.Error("tomorrow is read")
+		t.Error("tomorrow: got no error")
 	}
 }
 
@@ -34,13 +34,13 @@ func TestDatesAreOrdered(t *testing.T) {
 	for i, a := range days {
 		for j, b := range days {
 			if a.Before(b) != (i < j) {
-				t.Errorf("%v before %v is %v", a, b, a.Before(b))
+				t.Errorf("%v before %v: got %v", a, b, a.Before(b))
 			}
 		}
 	}
 	zone := time.FixedZone("", 8*3600)
 	if got := DateOf(time.Date(2026, 1, 1, 1, 0, 0, 0, zone)); got != days[1] {
-		t.Errorf("the day of a time is %v", got)
+		t.Errorf("got day %v", got)
 	}
 }
 
@@ -66,7 +66,7 @@ func TestDaysIncludesBothEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := Days(from, to); got != tt.want {
-			t.Errorf("from %s to %s: %d days, want %d", tt.from, tt.to, got, tt.want)
+			t.Errorf("from %s to %s: got %d days, want %d", tt.from, tt.to, got, tt.want)
 		}
 	}
 }
@@ -89,7 +89,7 @@ func TestAddAndWeekday(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := from.Add(tt.days); got.String() != tt.want || got.Weekday() != tt.on {
-			t.Errorf("%d days from %s: %v, a %v", tt.days, tt.from, got, got.Weekday())
+			t.Errorf("%d days from %s: got %v, a %v", tt.days, tt.from, got, got.Weekday())
 		}
 	}
 }

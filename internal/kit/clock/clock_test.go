@@ -12,13 +12,13 @@ func TestSleepEndsWithTheTimeOrTheContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
 		if err := Sleep(t.Context(), time.Minute); err != nil || time.Since(begin) != time.Minute {
-			t.Errorf("it took %v, %v", time.Since(begin), err)
+			t.Errorf("got %v after %v", err, time.Since(begin))
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begin = time.Now()
 		if err := Sleep(ctx, time.Minute); !errors.Is(err, context.DeadlineExceeded) || time.Since(begin) != time.Second {
-			t.Errorf("it took %v, %v", time.Since(begin), err)
+			t.Errorf("got %v after %v", err, time.Since(begin))
 		}
 	})
 }
@@ -34,7 +34,7 @@ func TestThrottleLimitsRate(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if due != 3 {
-			t.Errorf("25 failures in 25 seconds are logged %d times, want 3", due)
+			t.Errorf("25 failures in 25 seconds: got %d log lines, want 3", due)
 		}
 	})
 }

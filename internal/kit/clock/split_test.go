@@ -11,27 +11,27 @@ import (
 
 func TestDetachedContextOutlivesTheRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ctx, gone := context.WithCancel(t.Context())
-		request, whole, cancel := clock.SplitDeadline(ctx, time.Second, 5*time.Second)
+		ctx, disconnect := context.WithCancel(t.Context())
+		request, detached, cancel := clock.SplitDeadline(ctx, time.Second, 5*time.Second)
 		defer cancel()
-		gone()
-		if request.Err() == nil || whole.Err() != nil {
-			t.Errorf("the client went: %v, %v", request.Err(), whole.Err())
+		disconnect()
+		if request.Err() == nil || detached.Err() != nil {
+			t.Errorf("client disconnected: got %v, %v", request.Err(), detached.Err())
 		}
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
-		if whole.Err() == nil {
-			t.Error("what may not be given up has no end")
+		if detached.Err() == nil {
+			t.Error("the detached context has no deadline")
 		}
-		request, whole, cancel = clock.SplitDeadline(t.Context(), time.Second, 5*time.Second)
+		request, detached, cancel = clock.SplitDeadline(t.Context(), time.Second, 5*time.Second)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if request.Err() == nil || whole.Err() != nil {
-			t.Errorf("a second passed: %v, %v", request.Err(), whole.Err())
+		if request.Err() == nil || detached.Err() != nil {
+			t.Errorf("after a second: got %v, %v", request.Err(), detached.Err())
 		}
 		cancel()
-		if whole.Err() == nil {
-			t.Error("cancel leaves one of them")
+		if detached.Err() == nil {
+			t.Error("cancel does not end both contexts")
 		}
 	})
 }

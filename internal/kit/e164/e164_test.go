@@ -14,7 +14,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// canonical is what callers do with a text.
+// canonical reads a text like the callers of the package.
 func canonical(s string) (string, error) {
 	text, plus, ok := Unwrap(s)
 	digits, clean := Digits(text)
@@ -53,7 +53,7 @@ func TestCanonicalUnifiesSpellings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, s := range tt.spellings {
 				if got, err := canonical(s); got != tt.want || err != nil {
-					t.Errorf("%s is %s, %v; want %s", s, got, err, tt.want)
+					t.Errorf("%s: got %s, %v; want %s", s, got, err, tt.want)
 				}
 			}
 		})
@@ -68,7 +68,7 @@ func TestUnassignableNumbersAreInvalid(t *testing.T) {
 		strings.Repeat("+44", 9), "+" + strings.Repeat("1", 200),
 	} {
 		if got, err := canonical(s); err == nil {
-			t.Errorf("%s is %s, want invalid", s, got)
+			t.Errorf("%s: got %s, want an error", s, got)
 		}
 	}
 }
@@ -84,11 +84,11 @@ func TestNewMobileRangesAreAccepted(t *testing.T) {
 			unknown++
 		}
 		if got, err := canonical(s); got != s || err != nil {
-			t.Errorf("%s is %s, %v", s, got, err)
+			t.Errorf("%s: got %s, %v", s, got, err)
 		}
 	}
 	if unknown == 0 {
-		t.Error("all of the ranges are known")
+		t.Error("all ranges are known")
 	}
 }
 
@@ -102,7 +102,7 @@ func TestSeparatorsAndLinksAreIgnored(t *testing.T) {
 		"\u202atel:+8613800138002\u202c", "sms:+8613800138002",
 	} {
 		if got, err := canonical(s); got != "+8613800138002" || err != nil {
-			t.Errorf("%q is %s, %v", s, got, err)
+			t.Errorf("%q: got %s, %v", s, got, err)
 		}
 	}
 }
@@ -114,12 +114,12 @@ func TestOtherTextIsInvalid(t *testing.T) {
 		"tel:%zz", "mailto:+8613800138002", "tel:", "tel:;phone-context=+86", "+8613800138002 ext 5", "+861380013800\u0301", "+86 138 0013 8002 / 8003",
 	} {
 		if got, err := canonical(s); err == nil {
-			t.Errorf("%q is %s, want invalid", s, got)
+			t.Errorf("%q: got %s, want an error", s, got)
 		}
 	}
 }
 
-// Canonical numbers are those of libphonenumber's examples, of every country.
+// The example numbers of libphonenumber are canonical, in every country.
 func TestMobileNumbersOfAllCountriesAreAccepted(t *testing.T) {
 	seen := 0
 	for region := range phonenumbers.GetSupportedRegions() {
@@ -131,16 +131,16 @@ func TestMobileNumbersOfAllCountriesAreAccepted(t *testing.T) {
 		want := phonenumbers.Format(example, phonenumbers.E164)
 		got, err := canonical(want)
 		if got != want || err != nil {
-			t.Errorf("%s of %s is %s, %v", want, region, got, err)
+			t.Errorf("%s of %s: got %s, %v", want, region, got, err)
 		}
 		for _, other := range Spellings(got) {
 			if same, err := canonical(other); same != got || err != nil {
-				t.Errorf("%s of %s is %s, %v; want %s", other, region, same, err, got)
+				t.Errorf("%s of %s: got %s, %v; want %s", other, region, same, err, got)
 			}
 		}
 	}
 	if seen < 230 {
-		t.Errorf("%d countries have examples", seen)
+		t.Errorf("got examples of %d countries", seen)
 	}
 }
 
@@ -187,14 +187,14 @@ func TestCanonicalIsStable(t *testing.T) {
 		}
 		accepted++
 		if again, err := Canonical(got[1:]); again != got || err != nil {
-			t.Fatalf("%s is %s, and that is %s, %v", digits, got, again, err)
+			t.Fatalf("%s: got %s, and from that %s, %v", digits, got, again, err)
 		}
 		if CallingCode(got) == "" || len(got) > MaxDigits+1 {
-			t.Fatalf("%s is %s", digits, got)
+			t.Fatalf("%s: got %s", digits, got)
 		}
 	}
 	if accepted < 300 {
-		t.Errorf("%d numbers were accepted", accepted)
+		t.Errorf("got %d accepted numbers", accepted)
 	}
 }
 
@@ -203,19 +203,19 @@ func TestDigitsAcceptsAllScripts(t *testing.T) {
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if !unicode.Is(unicode.Nd, r) {
 			if _, ok := text.Digit(r); ok {
-				t.Errorf("%U is no digit", r)
+				t.Errorf("%U: want a digit", r)
 			}
 			continue
 		}
 		for i := range rune(10) {
 			if got, ok := text.Digit(r + i); !ok || got != byte('0'+i) {
-				t.Errorf("%U is %c, %v; want %d", r+i, got, ok, i)
+				t.Errorf("%U: got %c, %v; want %d", r+i, got, ok, i)
 			}
 		}
 		sets, r = sets+1, r+9
 	}
 	if sets < 60 {
-		t.Errorf("%d scripts have digits", sets)
+		t.Errorf("got %d scripts with digits", sets)
 	}
 	got, ok := Digits("１ ٢\u200f-३\u20114\u00ad5 ６")
 	if diff := cmp.Diff("123456", got); diff != "" || !ok {
@@ -223,7 +223,7 @@ func TestDigitsAcceptsAllScripts(t *testing.T) {
 	}
 	for _, s := range []string{"12345a", "12345+", "123,456", "123\x00456"} {
 		if got, ok := Digits(s); ok {
-			t.Errorf("%q is %s", s, got)
+			t.Errorf("%q: got %s", s, got)
 		}
 	}
 }
@@ -231,13 +231,13 @@ func TestDigitsAcceptsAllScripts(t *testing.T) {
 func TestCallingCodes(t *testing.T) {
 	for number, want := range map[string]string{"+8613800138001": "86", "+12025550123": "1", "+3780549886377": "378", "+99900000001": "", "+979123456789": "979", "": "", "+": ""} {
 		if got := CallingCode(number); got != want {
-			t.Errorf("the code of %s is %q, want %q", number, got, want)
+			t.Errorf("code of %s: got %q, want %q", number, got, want)
 		}
 	}
 	for s, want := range map[string]string{"86": "86", "+86": "86", "1": "1", "": "", "0": "", "086": "", "999": "", "CN": "", "+-1": "", "++1": "", "210": ""} {
 		for _, s := range []string{s, " " + s + " "} {
 			if got, err := ParseCallingCode(s); got != want || (err == nil) != (want != "") {
-				t.Errorf("%q is %q, %v; want %q", s, got, err, want)
+				t.Errorf("%q: got %q, %v; want %q", s, got, err, want)
 			}
 		}
 	}

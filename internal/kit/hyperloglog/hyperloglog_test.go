@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// server is a client of a real Redis.
+// server returns a client of a real Redis.
 func server(t *testing.T) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(testkit.Redis(t))
@@ -29,7 +29,7 @@ func server(t *testing.T) *redis.Client {
 	return rdb
 }
 
-// members are n texts, the same ones for the same name.
+// members returns n texts, which depend only on the name.
 func members(name string, n int) []any {
 	list := make([]any, n)
 	for i := range list {
@@ -64,7 +64,7 @@ func parsed(t *testing.T, b []byte) *Sketch {
 	return s
 }
 
-// add adds in pieces that a server takes at once.
+// add adds members in batches that a server accepts.
 func add(ctx context.Context, t *testing.T, rdb *redis.Client, key string, list []any) {
 	t.Helper()
 	for len(list) > 0 {
@@ -90,20 +90,20 @@ func TestSketchMatchesRedisBitForBit(t *testing.T) {
 			}
 			want := rdb.PFCount(ctx, theirs).Val()
 			if got := s.Count(); got != want {
-				t.Errorf("%d are counted, by Redis %d", got, want)
+				t.Errorf("got count %d, Redis has %d", got, want)
 			}
 			if err := rdb.Set(ctx, ours, s.Bytes(), 0).Err(); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := rdb.PFCount(ctx, ours).Result(); err != nil || got != want {
-				t.Errorf("Redis counts %d, %v in our bytes, and %d in its own", got, err, want)
+				t.Errorf("Redis counts %d, %v in the sketch's bytes, want %d", got, err, want)
 			}
-			// More goes into our bytes as into its own.
+			// Redis can add to the sketch's bytes.
 			more := members("more", n/2+1)
 			add(ctx, t, rdb, theirs, more)
 			add(ctx, t, rdb, ours, more)
 			if *parsed(t, bytesIn(ctx, t, rdb, theirs)) != *parsed(t, bytesIn(ctx, t, rdb, ours)) {
-				t.Error("what was added to our bytes made something else of them")
+				t.Error("the bytes differ after PFADD")
 			}
 			t.Logf("%d bytes in Redis, %d of ours", len(stored), len(s.Bytes()))
 		})
@@ -125,10 +125,10 @@ func TestMergeMatchesRedis(t *testing.T) {
 			t.Fatal(err)
 		}
 		if *parsed(t, bytesIn(ctx, t, rdb, "all")) != *all {
-			t.Errorf("after %d parts the registers differ", len(names))
+			t.Errorf("after %d parts: the registers differ", len(names))
 		}
 		if got, want := all.Count(), rdb.PFCount(ctx, "all").Val(); got != want {
-			t.Errorf("after %d parts %d are counted, by Redis %d", len(names), got, want)
+			t.Errorf("after %d parts: got count %d, Redis has %d", len(names), got, want)
 		}
 	}
 }
@@ -156,10 +156,10 @@ func TestBothEncodingsRoundTrip(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := tt.sketch.Bytes()
 			if *parsed(t, b) != *tt.sketch {
-				t.Error("it came back as another")
+				t.Error("the parsed sketch differs")
 			}
 			if is := b[4] == encodingSparse; is != tt.sparse || len(b) > MaxBytes || is && len(b) > maxSparse {
-				t.Errorf("%d bytes, sparse: %t", len(b), is)
+				t.Errorf("got %d bytes, sparse %t", len(b), is)
 			}
 		})
 	}
@@ -167,7 +167,7 @@ func TestBothEncodingsRoundTrip(t *testing.T) {
 
 func TestNoBytesAreAnEmptySketch(t *testing.T) {
 	if s := parsed(t, nil); *s != (Sketch{}) || s.Count() != 0 {
-		t.Error("something is in it")
+		t.Error("the sketch is not empty")
 	}
 }
 
@@ -175,11 +175,11 @@ func TestMembersCountOnce(t *testing.T) {
 	s := new(Sketch)
 	for i, want := range []bool{true, false, false} {
 		if s.Add([]byte("ann")) != want {
-			t.Errorf("time %d changed it: %t", i+1, !want)
+			t.Errorf("call %d: got changed %t, want %t", i+1, !want, want)
 		}
 	}
 	if n := s.Count(); n != 1 {
-		t.Errorf("there are %d", n)
+		t.Errorf("got count %d, want 1", n)
 	}
 }
 
@@ -194,27 +194,27 @@ func TestParseRejectsInvalidBytes(t *testing.T) {
 		b    []byte
 		want string
 	}{
-		{"a word", []byte("hello"), "begin with HYLL"},
-		{"half a header", good[:10], "begin with HYLL"},
-		{"another magic", with(0, 'h'), "begin with HYLL"},
+		{"a word", []byte("hello"), "missing HYLL header"},
+		{"half a header", good[:10], "missing HYLL header"},
+		{"another magic", with(0, 'h'), "missing HYLL header"},
 		{"another encoding", with(4, 2), "encoding 2"},
 		{"too short", good[:len(good)-1], "12287 bytes"},
 		{"too long", append(bytes.Clone(good), 0), "12289 bytes"},
-		{"a register that is too high", with(header, 0xff), "a register is 63"},
-		{"no registers", sparse(), "has 0 registers"},
-		{"too few registers", sparse(0x7f, 0xfe), "has 16383 registers"},
+		{"a register that is too high", with(header, 0xff), "register value 63"},
+		{"no registers", sparse(), "got 0 registers"},
+		{"too few registers", sparse(0x7f, 0xfe), "got 16383 registers"},
 		{"too many registers", sparse(0x7f, 0xff, 0x00), "more than 16384"},
-		{"a long run breaks off", sparse(0x7f), "breaks off"},
+		{"a truncated long run", sparse(0x7f), "truncated"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if s, err := Parse(tt.b); err == nil || s != nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want %q", err, tt.want)
+				t.Errorf("got error %v, want %q", err, tt.want)
 			}
 		})
 	}
 	if _, err := Parse(sparse(0x7f, 0xff)); err != nil {
-		t.Errorf("an empty one: %v", err)
+		t.Errorf("empty sketch: %v", err)
 	}
 }
 
@@ -230,14 +230,14 @@ func FuzzParse(f *testing.F) {
 		}
 		again, err := Parse(s.Bytes())
 		if err != nil || *again != *s {
-			t.Errorf("what was read is written as another, %v", err)
+			t.Errorf("the encoded sketch differs, %v", err)
 		}
 		s.Count()
 	})
 }
 
-// A million visitors are what the counts of visits are promised for: the same ones in
-// every run, so what is off is too.
+// The visit counts promise this for a million visitors. The members are the same in every
+// run, so the error is too.
 func TestCountOfAMillionIsWithin2Percent(t *testing.T) {
 	const million, within = 1_000_000, 0.02
 	ids := func(from, n int) []any {
@@ -259,7 +259,7 @@ func TestCountOfAMillionIsWithin2Percent(t *testing.T) {
 		off := float64(n)/million - 1
 		t.Logf("%s: %d of %d, %+.2f %%, %d bytes", who, n, million, 100*off, size)
 		if math.Abs(off) > within || size > 16<<10 {
-			t.Errorf("%s: %d are counted in %d bytes", who, n, size)
+			t.Errorf("%s: got count %d in %d bytes", who, n, size)
 		}
 	}
 	check("a sketch", s.Count(), len(s.Bytes()))
