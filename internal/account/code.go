@@ -91,7 +91,7 @@ type codes struct {
 	sent           *prometheus.CounterVec
 	delivered      *prometheus.CounterVec
 	refused        *prometheus.CounterVec
-	guesses        int                // wrong codes an hour of the installation; 0 is no limit
+	guesses        int                // wrong codes per hour in all processes; 0 is unlimited
 	guessesRefused prometheus.Counter // guesses rejected by that limit
 	full           clock.Throttle     // limits the log of the installation limit
 

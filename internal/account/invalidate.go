@@ -31,7 +31,7 @@ func (s *Service) openOutbox() {
 // Invalidate invalidates cached users in Redis and in all processes, after their rows
 // were inserted, changed or deleted. It is idempotent.
 func (s *Service) Invalidate(ctx context.Context, ids ...int64) error {
-	return outbox.Transient(s.users.Invalidate(ctx, ids...)) // Redis is away
+	return outbox.Transient(s.users.Invalidate(ctx, ids...)) // Redis is unavailable
 }
 
 // cacheRow caches a row that was just committed. If that fails, the outbox invalidates
@@ -100,7 +100,7 @@ func (s *Service) EndedSince(ctx context.Context, at time.Time) ([]string, error
 // propagateEnd stores end marks in Redis and drops the sessions from the memory of all
 // processes.
 func (s *sessions) propagateEnd(ctx context.Context, ids ...string) error {
-	return outbox.Transient(errors.Join(s.markEnded(ctx, ids...), s.invalidate(ctx, ids...))) // Redis is away
+	return outbox.Transient(errors.Join(s.markEnded(ctx, ids...), s.invalidate(ctx, ids...))) // Redis is unavailable
 }
 
 // markEnded stores the end marks in Redis.
