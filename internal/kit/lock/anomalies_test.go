@@ -19,11 +19,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// The numbers L1 to L19 are those of DESIGN.md.
-
-// TestACancelledAttemptLeavesNothing is L1 and L18: the lock is granted, and the
-// caller has gone before the answer is there.
-func TestACancelledAttemptLeavesNothing(t *testing.T) {
+// L1 and L18: the lock is granted, and the caller leaves before the answer arrives. The
+// numbers L1 to L19 are those of DESIGN.md.
+func TestCancelledAttemptLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name string
@@ -34,7 +32,7 @@ func TestACancelledAttemptLeavesNothing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			eachRedis(t, func(t *testing.T, h *redisHouse) {
+			eachRedis(t, func(t *testing.T, h *redisStore) {
 				taps, gates := h.taps(), make([]gate, len(h.urls))
 				for i := range taps {
 					gates[i] = newGate()
@@ -48,10 +46,10 @@ func TestACancelledAttemptLeavesNothing(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 				for _, g := range gates {
-					answered(t, g.reached, "the attempt")
+					receive(t, g.reached, "the attempt")
 				}
 				if got := h.locks(t); len(got) != len(h.urls) {
-					t.Fatalf("the test is not about what it should be: %v", got)
+					t.Fatalf("invalid test setup: got %v", got)
 				}
 				for _, g := range gates {
 					close(g.open)
@@ -62,11 +60,11 @@ func TestACancelledAttemptLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestACallerWhoHasGoneIsNotGivenTheLock is L18 with a caller who is cut off and
-// had no deadline: the answer is waited for, and the lock given up.
-func TestACallerWhoHasGoneIsNotGivenTheLock(t *testing.T) {
+// L18: the caller is cancelled without a deadline. The answer is awaited, and the lock
+// released.
+func TestCancelledCallerGetsNoLock(t *testing.T) {
 	t.Parallel()
-	eachRedis(t, func(t *testing.T, h *redisHouse) {
+	eachRedis(t, func(t *testing.T, h *redisStore) {
 		taps := h.taps()
 		gates := make([]gate, len(taps))
 		for i := range taps {
@@ -75,46 +73,44 @@ func TestACallerWhoHasGoneIsNotGivenTheLock(t *testing.T) {
 		}
 		l := h.tapped(t, lock.Options{}, taps...)
 		ctx, cancel := context.WithCancel(t.Context())
-		wait := wants(ctx, l, "shop 1")
+		wait := acquireAsync(ctx, l, "shop 1")
 		for _, g := range gates {
-			answered(t, g.reached, "the attempt")
+			receive(t, g.reached, "the attempt")
 		}
 		cancel()
 		for _, g := range gates {
 			close(g.open)
 		}
-		if r := answered(t, wait, "the attempt"); r.lease != nil || !errors.Is(r.err, context.Canceled) {
+		if r := receive(t, wait, "the attempt"); r.lease != nil || !errors.Is(r.err, context.Canceled) {
 			t.Errorf("got %v, %v", r.lease, r.err)
 		}
 		h.empty(t)
 	})
 }
 
-// TestAnAnswerThatIsLostLeavesNothing: the lock is granted, and the connection
-// lost before that is known.
-func TestAnAnswerThatIsLostLeavesNothing(t *testing.T) {
+// The lock is granted, and the connection is lost before the answer arrives.
+func TestLostAnswerLeavesNoLock(t *testing.T) {
 	t.Parallel()
-	eachRedis(t, func(t *testing.T, h *redisHouse) {
+	eachRedis(t, func(t *testing.T, h *redisStore) {
 		taps := h.taps()
 		for _, p := range taps {
 			p.after = func(script string) error {
 				if script == "acquire" {
-					return broken
+					return errBroken
 				}
 				return nil
 			}
 		}
 		l := h.tapped(t, lock.Options{}, taps...)
-		if _, err := l.Try(t.Context(), "shop 1"); !errors.Is(err, broken) {
+		if _, err := l.Try(t.Context(), "shop 1"); !errors.Is(err, errBroken) {
 			t.Errorf("got %v", err)
 		}
 		h.empty(t)
 	})
 }
 
-// TestAStragglerLeavesNothing is L2: a node is asked for the lock when it has been
-// given up already.
-func TestAStragglerLeavesNothing(t *testing.T) {
+// L2: an attempt reaches a node after its release.
+func TestSlowNodeLeavesNoLock(t *testing.T) {
 	t.Parallel()
 	h := onNodes(t, 3)
 	taps, late := h.taps(), newGate()
@@ -127,38 +123,38 @@ func TestAStragglerLeavesNothing(t *testing.T) {
 		return nil
 	}
 	l := h.tapped(t, lock.Options{}, taps...)
-	lease := held(t, l, "shop 1")
-	answered(t, late.reached, "the third node's attempt")
-	free(t, lease)
+	lease := mustAcquire(t, l, "shop 1")
+	receive(t, late.reached, "the third node's attempt")
+	mustRelease(t, lease)
 	if got := h.locks(t); len(got) != 0 {
-		t.Fatalf("the test is not about what it should be: %v", got)
+		t.Fatalf("invalid test setup: got %v", got)
 	}
 	close(late.open)
-	answered(t, executed, "the third node's attempt")
+	receive(t, executed, "the third node's attempt")
 	h.empty(t)
-	closed(t, l)
+	mustClose(t, l)
 	if got := h.locks(t); len(got) != 0 {
-		t.Errorf("left for ever: %v", got)
+		t.Errorf("got %v, want no locks", got)
 	}
 }
 
-// A majority decides, and the node that answers after it grants the lock too.
-func TestAMajorityDoesNotCancelTheOtherNodes(t *testing.T) {
+// The node that answers after the majority grants the lock too.
+func TestMajorityDoesNotCancelOtherNodes(t *testing.T) {
 	t.Parallel()
 	h := onNodes(t, 3)
 	taps, late := h.taps(), newGate()
 	taps[2].before = late.only("acquire")
 	l := h.tapped(t, lock.Options{NodeTimeout: patience}, taps...)
-	lease := held(t, l, "shop 1", lock.WithTTL(time.Hour))
-	answered(t, late.reached, "the third node's attempt")
+	lease := mustAcquire(t, l, "shop 1", lock.WithTTL(time.Hour))
+	receive(t, late.reached, "the third node's attempt")
 	close(late.open)
 	testkit.Eventually(t, patience, func() bool { return len(h.locks(t)) == 3 })
-	free(t, lease)
+	mustRelease(t, lease)
 	h.empty(t)
 }
 
-// TestANodeThatHangsHoldsNobodyUp is L3.
-func TestANodeThatHangsHoldsNobodyUp(t *testing.T) {
+// L3.
+func TestHungNodeDoesNotDelayCallers(t *testing.T) {
 	t.Parallel()
 	h := onNodes(t, 3)
 	stopped := h.client(t, 2)
@@ -169,18 +165,18 @@ func TestANodeThatHangsHoldsNobodyUp(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGCONT) })
 	began := time.Now()
-	lease := held(t, l, "shop 1", lock.WithTTL(time.Hour))
-	wait := wants(t.Context(), other, "shop 1")
-	// It waits in quiet: an attempt in the middle of the release would find one node taken
-	// and have to wait for the one that hangs.
+	lease := mustAcquire(t, l, "shop 1", lock.WithTTL(time.Hour))
+	wait := acquireAsync(t.Context(), other, "shop 1")
+	// Wait for silence: during the release an attempt would find one node taken and wait for
+	// the hung one.
 	testkit.Eventually(t, patience, func() bool {
 		_, before := countsOf(other)
 		time.Sleep(200 * time.Millisecond)
 		_, refused := countsOf(other)
 		return refused > 1 && refused == before
 	})
-	free(t, lease)
-	free(t, got(t, wait))
+	mustRelease(t, lease)
+	mustRelease(t, mustGet(t, wait))
 	if took := time.Since(began); took >= patience {
 		t.Errorf("it took %v", took)
 	}
@@ -205,26 +201,26 @@ func pidOf(t *testing.T, c *redis.Client) int {
 	return pid
 }
 
-// TestAHolderIsToldThatItLostTheLock is L4, L5, L10 and L19.
-func TestAHolderIsToldThatItLostTheLock(t *testing.T) {
+// L4, L5, L10 and L19.
+func TestLossEndsContextOfHolder(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		name  string
-		after func(t *testing.T, h *redisHouse) // the key was deleted
+		after func(t *testing.T, h *redisStore) // the key was deleted
 	}{
-		{"and nobody has it (L4)", func(*testing.T, *redisHouse) {}},
-		{"and another has it (L4)", func(t *testing.T, h *redisHouse) {
-			held(t, h.process(t, lock.Options{}), "shop 1")
+		{"without another holder (L4)", func(*testing.T, *redisStore) {}},
+		{"with another holder (L4)", func(t *testing.T, h *redisStore) {
+			mustAcquire(t, h.process(t, lock.Options{}), "shop 1")
 		}},
-		{"and another had it (L5)", func(t *testing.T, h *redisHouse) {
-			free(t, held(t, h.process(t, lock.Options{}), "shop 1"))
+		{"after another holder (L5)", func(t *testing.T, h *redisStore) {
+			mustRelease(t, mustAcquire(t, h.process(t, lock.Options{}), "shop 1"))
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			eachRedis(t, func(t *testing.T, h *redisHouse) {
+			eachRedis(t, func(t *testing.T, h *redisStore) {
 				l := h.process(t, lock.Options{TTL: 3 * time.Second})
-				lease := held(t, l, "shop 1")
+				lease := mustAcquire(t, l, "shop 1")
 				ended := make(chan time.Time, 1)
 				context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
 				until := lease.Until()
@@ -234,11 +230,11 @@ func TestAHolderIsToldThatItLostTheLock(t *testing.T) {
 					}
 				}
 				tt.after(t, h)
-				if at := answered(t, ended, "the end of the work"); !at.Before(until) {
-					t.Errorf("it was told %v after the lock's end", at.Sub(until))
+				if at := receive(t, ended, "the end of the work"); !at.Before(until) {
+					t.Errorf("context ended %v after the lock", at.Sub(until))
 				}
 				if got := context.Cause(lease.Context()); !errors.Is(got, lock.ErrLost) {
-					t.Errorf("it was stopped because %v", got)
+					t.Errorf("got cause %v", got)
 				}
 				for range 2 { // L19
 					if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
@@ -253,14 +249,13 @@ func TestAHolderIsToldThatItLostTheLock(t *testing.T) {
 	}
 }
 
-// TestAReleaseSaysWhetherTheLockWasThere is L19: as soon as it is released, and
-// whoever has it then.
-func TestAReleaseSaysWhetherTheLockWasThere(t *testing.T) {
+// L19: also if the lock has another holder.
+func TestReleaseReportsLoss(t *testing.T) {
 	t.Parallel()
-	eachRedis(t, func(t *testing.T, h *redisHouse) {
+	eachRedis(t, func(t *testing.T, h *redisStore) {
 		l := h.process(t, lock.Options{})
 		lose := func(name string) *lock.Lease {
-			lease := held(t, l, name)
+			lease := mustAcquire(t, l, name)
 			for i := range h.urls {
 				if err := h.client(t, i).Unlink(t.Context(), "lock:{"+name+"}").Err(); err != nil {
 					t.Fatal(err)
@@ -268,39 +263,38 @@ func TestAReleaseSaysWhetherTheLockWasThere(t *testing.T) {
 			}
 			return lease
 		}
-		nobody, another := lose("shop 1"), lose("shop 2")
-		defer free(t, held(t, h.process(t, lock.Options{}), "shop 2"))
-		for _, lease := range []*lock.Lease{nobody, another, nobody, another} {
+		lost, taken := lose("shop 1"), lose("shop 2")
+		defer mustRelease(t, mustAcquire(t, h.process(t, lock.Options{}), "shop 2"))
+		for _, lease := range []*lock.Lease{lost, taken, lost, taken} {
 			if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
 				t.Errorf("%s: %v", lease.Name(), err)
 			}
 		}
-		lease := held(t, l, "shop 3")
-		free(t, lease)
-		free(t, lease) // and again it says the same
+		lease := mustAcquire(t, l, "shop 3")
+		mustRelease(t, lease)
+		mustRelease(t, lease) // the second release returns the same
 	})
 }
 
-// TestAReleaseThatWasNotAnsweredIsRepeated is L19: the lock was given up, and the
-// connection lost before that was known.
-func TestAReleaseThatWasNotAnsweredIsRepeated(t *testing.T) {
+// L19: the lock is released, and the connection is lost before the answer arrives.
+func TestUnansweredReleaseIsRetried(t *testing.T) {
 	t.Parallel()
-	eachRedis(t, func(t *testing.T, h *redisHouse) {
+	eachRedis(t, func(t *testing.T, h *redisStore) {
 		taps := h.taps()
 		l := h.tapped(t, lock.Options{}, taps...)
-		lease := held(t, l, "shop 1")
+		lease := mustAcquire(t, l, "shop 1")
 		for _, p := range taps {
 			p.do(func() {
 				var once sync.Once
 				p.after = func(script string) (err error) {
 					if script == "release" {
-						once.Do(func() { err = broken })
+						once.Do(func() { err = errBroken })
 					}
 					return err
 				}
 			})
 		}
-		if err := lease.Release(t.Context()); !errors.Is(err, broken) {
+		if err := lease.Release(t.Context()); !errors.Is(err, errBroken) {
 			t.Errorf("release: %v", err)
 		}
 		if err := lease.Release(t.Context()); err != nil {
@@ -310,56 +304,55 @@ func TestAReleaseThatWasNotAnsweredIsRepeated(t *testing.T) {
 	})
 }
 
-// TestAReleaseThatDidNotArriveIsMadeUpFor: nobody repeats it, and the lock is
-// free long before it would end by itself.
-func TestAReleaseThatDidNotArriveIsMadeUpFor(t *testing.T) {
+// The caller does not repeat the release, and the lock is free long before its expiry.
+func TestLostReleaseIsRetriedInBackground(t *testing.T) {
 	t.Parallel()
-	eachRedis(t, func(t *testing.T, h *redisHouse) {
+	eachRedis(t, func(t *testing.T, h *redisStore) {
 		taps := h.taps()
 		l := h.tapped(t, lock.Options{}, taps...)
-		lease := held(t, l, "shop 1", lock.WithTTL(time.Hour))
-		wait := wants(t.Context(), h.process(t, lock.Options{}), "shop 1")
+		lease := mustAcquire(t, l, "shop 1", lock.WithTTL(time.Hour))
+		wait := acquireAsync(t.Context(), h.process(t, lock.Options{}), "shop 1")
 		for _, p := range taps {
 			p.do(func() {
 				var once sync.Once
 				p.before = func(script string) (err error) {
 					if script == "release" {
-						once.Do(func() { err = broken })
+						once.Do(func() { err = errBroken })
 					}
 					return err
 				}
 			})
 		}
-		if err := lease.Release(t.Context()); !errors.Is(err, broken) {
+		if err := lease.Release(t.Context()); !errors.Is(err, errBroken) {
 			t.Errorf("release: %v", err)
 		}
-		free(t, got(t, wait))
+		mustRelease(t, mustGet(t, wait))
 	})
 }
 
-// TestAWallClockThatJumpsChangesNothing is L17.
-func TestAWallClockThatJumpsChangesNothing(t *testing.T) {
+// L17.
+func TestWallClockJumpsAreIgnored(t *testing.T) {
 	t.Parallel()
 	server := miniredis.RunT(t)
-	h := &redisHouse{urls: []string{"redis://" + server.Addr()}}
+	h := &redisStore{urls: []string{"redis://" + server.Addr()}}
 	l := h.process(t, lock.Options{TTL: time.Minute})
 	for _, clock := range []time.Time{time.Now(), time.Now().Add(24 * time.Hour), time.Now().Add(-24 * time.Hour)} {
 		server.SetTime(clock)
-		lease := held(t, l, "shop 1")
+		lease := mustAcquire(t, l, "shop 1")
 		if left := time.Until(lease.Until()); left < 50*time.Second || left > time.Minute {
 			t.Errorf("it is valid for %v", left)
 		}
 		if left := server.TTL("lock:{shop 1}"); left != time.Minute {
 			t.Errorf("it has a life of %v", left)
 		}
-		free(t, lease)
+		mustRelease(t, lease)
 	}
 }
 
-// TestTheWorkEndsBeforeTheLockIfRedisHangs is L11: the renewal does not return.
-func TestTheWorkEndsBeforeTheLockIfRedisHangs(t *testing.T) {
+// L11: the renewal does not return.
+func TestContextEndsBeforeLockIfRedisHangs(t *testing.T) {
 	t.Parallel()
-	eachRedis(t, func(t *testing.T, h *redisHouse) {
+	eachRedis(t, func(t *testing.T, h *redisStore) {
 		taps, hang := h.taps(), make(chan struct{})
 		for _, p := range taps {
 			p.before = func(script string) error {
@@ -370,15 +363,15 @@ func TestTheWorkEndsBeforeTheLockIfRedisHangs(t *testing.T) {
 			}
 		}
 		l := h.tapped(t, lock.Options{TTL: 5 * time.Second}, taps...)
-		lease := held(t, l, "shop 1")
+		lease := mustAcquire(t, l, "shop 1")
 		until := lease.Until()
 		ended := make(chan time.Time, 1)
 		context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
-		if at := answered(t, ended, "the end of the work"); !at.Before(until) {
-			t.Errorf("the work was stopped %v after the lock had ended", at.Sub(until))
+		if at := receive(t, ended, "the end of the work"); !at.Before(until) {
+			t.Errorf("context ended %v after the lock", at.Sub(until))
 		}
 		if got := context.Cause(lease.Context()); !errors.Is(got, lock.ErrLost) {
-			t.Errorf("it was stopped because %v", got)
+			t.Errorf("got cause %v", got)
 		}
 		close(hang)
 		if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrLost) {
@@ -387,37 +380,37 @@ func TestTheWorkEndsBeforeTheLockIfRedisHangs(t *testing.T) {
 	})
 }
 
-// TestARenewalThatFailsIsRepeated: an error is no loss.
-func TestARenewalThatFailsIsRepeated(t *testing.T) {
+// An error is no loss.
+func TestFailedRenewalIsRetried(t *testing.T) {
 	t.Parallel()
-	eachRedis(t, func(t *testing.T, h *redisHouse) {
+	eachRedis(t, func(t *testing.T, h *redisStore) {
 		taps := h.taps()
 		for _, p := range taps {
 			failures := 2
 			p.before = func(script string) error {
 				if script == "extend" && failures > 0 {
 					failures--
-					return broken
+					return errBroken
 				}
 				return nil
 			}
 		}
 		l := h.tapped(t, lock.Options{TTL: 3 * time.Second}, taps...)
-		lease := held(t, l, "shop 1")
+		lease := mustAcquire(t, l, "shop 1")
 		first := lease.Until()
 		testkit.Eventually(t, patience, func() bool { return lease.Until().After(first) })
 		if err := lease.Context().Err(); err != nil {
-			t.Errorf("the work was stopped: %v", context.Cause(lease.Context()))
+			t.Errorf("got cause %v, want none", context.Cause(lease.Context()))
 		}
-		free(t, lease)
+		mustRelease(t, lease)
 	})
 }
 
-// TestAWaitSendsNothing is L12.
-func TestAWaitSendsNothing(t *testing.T) {
+// L12.
+func TestWaitSendsNoCommands(t *testing.T) {
 	t.Parallel()
-	eachRedis(t, func(t *testing.T, h *redisHouse) {
-		lease := held(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour))
+	eachRedis(t, func(t *testing.T, h *redisStore) {
+		lease := mustAcquire(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour))
 		taps := h.taps()
 		l := h.tapped(t, lock.Options{}, taps...)
 		var all sync.WaitGroup
@@ -435,7 +428,7 @@ func TestAWaitSendsNothing(t *testing.T) {
 			}
 			return n
 		}
-		// It waits when it listens and has tried once more: nothing happens for a while.
+		// It waits after its subscription and a second attempt: nothing happens for a while.
 		testkit.Eventually(t, patience, func() bool {
 			if _, refused := countsOf(l); refused == 0 {
 				return false
@@ -447,17 +440,17 @@ func TestAWaitSendsNothing(t *testing.T) {
 		made, _ := countsOf(l)
 		time.Sleep(time.Second)
 		if diff := cmp.Diff(before, quiet()); diff != "" {
-			t.Errorf("commands of nodes while somebody waited for a second: %s", diff)
+			t.Errorf("commands of nodes during one second of waiting: %s", diff)
 		}
 		if got, _ := countsOf(l); got != made {
-			t.Errorf("%d attempts while it waited", got-made)
+			t.Errorf("got %d attempts during the wait, want none", got-made)
 		}
-		free(t, lease)
+		mustRelease(t, lease)
 		all.Wait()
 	})
 }
 
-// served is how many commands a node was sent but for those that ask this.
+// served returns the number of commands of a node, without those that read it.
 func served(t *testing.T, c *redis.Client) (n int) {
 	t.Helper()
 	text, err := c.Info(t.Context(), "commandstats").Result()
@@ -467,7 +460,7 @@ func served(t *testing.T, c *redis.Client) (n int) {
 	for line := range strings.Lines(text) {
 		name, rest, ok := strings.Cut(line, ":calls=")
 		if !ok || name == "cmdstat_info" || strings.HasPrefix(name, "cmdstat_hello") || strings.HasPrefix(name, "cmdstat_client") || name == "cmdstat_ping" {
-			continue // a client that asks this introduces itself, and one that listens says that it is there
+			continue // connection setup of this client, and pings of the subscriber
 		}
 		calls, _, _ := strings.Cut(rest, ",")
 		k, err := strconv.Atoi(calls)
@@ -479,36 +472,36 @@ func served(t *testing.T, c *redis.Client) (n int) {
 	return n
 }
 
-// TestNoReleaseIsMissed is L13.
+// L13.
 func TestNoReleaseIsMissed(t *testing.T) {
 	t.Parallel()
 	t.Run("between the refusal and the subscription", func(t *testing.T) {
 		t.Parallel()
-		eachRedis(t, func(t *testing.T, h *redisHouse) {
-			lease := held(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour))
+		eachRedis(t, func(t *testing.T, h *redisStore) {
+			lease := mustAcquire(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour))
 			taps, gates := h.taps(), make([]gate, len(h.urls))
 			for i := range taps {
 				gates[i] = newGate()
 				taps[i].after = gates[i].only("acquire")
 			}
-			wait := wants(t.Context(), h.tapped(t, lock.Options{}, taps...), "shop 1")
+			wait := acquireAsync(t.Context(), h.tapped(t, lock.Options{}, taps...), "shop 1")
 			for _, g := range gates {
-				answered(t, g.reached, "the attempt")
+				receive(t, g.reached, "the attempt")
 			}
-			free(t, lease)
+			mustRelease(t, lease)
 			for _, g := range gates {
 				close(g.open)
 			}
-			free(t, got(t, wait))
+			mustRelease(t, mustGet(t, wait))
 		})
 	})
 	t.Run("while the subscription is cut", func(t *testing.T) {
 		t.Parallel()
-		eachRedis(t, func(t *testing.T, h *redisHouse) {
-			lease := held(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour))
+		eachRedis(t, func(t *testing.T, h *redisStore) {
+			lease := mustAcquire(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour))
 			taps, dials := h.taps(), make(chan struct{})
 			l := h.tapped(t, lock.Options{}, taps...)
-			wait := wants(t.Context(), l, "shop 1")
+			wait := acquireAsync(t.Context(), l, "shop 1")
 			subscribed := func(want int64) bool {
 				for i := range h.urls {
 					if testkit.AdminClient(t, h.client(t, i)).PubSubNumSub(t.Context(), "lock:released").Val()["lock:released"] != want {
@@ -519,7 +512,7 @@ func TestNoReleaseIsMissed(t *testing.T) {
 			}
 			testkit.Eventually(t, patience, func() bool { return subscribed(1) })
 			attempts, _ := countsOf(l)
-			testkit.Eventually(t, patience, func() bool { // after the acknowledgement it tries again
+			testkit.Eventually(t, patience, func() bool { // it retries after the acknowledgement
 				again, _ := countsOf(l)
 				defer func() { attempts = again }()
 				time.Sleep(100 * time.Millisecond)
@@ -532,23 +525,23 @@ func TestNoReleaseIsMissed(t *testing.T) {
 				}
 			}
 			testkit.Eventually(t, patience, func() bool { return subscribed(0) })
-			free(t, lease)
+			mustRelease(t, lease)
 			if got := h.locks(t); len(got) != 0 {
-				t.Fatalf("the test is not about what it should be: %v", got)
+				t.Fatalf("invalid test setup: got %v", got)
 			}
 			close(dials)
-			free(t, got(t, wait))
+			mustRelease(t, mustGet(t, wait))
 		})
 	})
-	t.Run("of a holder that died, with no subscription at all", func(t *testing.T) {
+	t.Run("of a dead holder, without a subscription", func(t *testing.T) {
 		t.Parallel()
-		eachRedis(t, func(t *testing.T, h *redisHouse) {
-			// Its process is gone: nobody renews, nobody releases.
-			held(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(2*time.Second))
+		eachRedis(t, func(t *testing.T, h *redisStore) {
+			// Its process is dead: no renewal and no release.
+			mustAcquire(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(2*time.Second))
 			taps, never := h.taps(), make(chan struct{})
 			l := h.tapped(t, lock.Options{NodeTimeout: time.Second}, taps...)
 			var all sync.WaitGroup
-			for i := range 8 { // so that it has connections for commands
+			for i := range 8 { // opens connections for commands
 				all.Go(func() {
 					if err := l.Do(t.Context(), fmt.Sprint("another ", i), func(context.Context, *lock.Lease) error { return nil }); err != nil {
 						t.Error(err)
@@ -560,17 +553,17 @@ func TestNoReleaseIsMissed(t *testing.T) {
 				p.do(func() { p.dials = never })
 			}
 			t.Cleanup(func() { close(never) })
-			free(t, got(t, wants(t.Context(), l, "shop 1")))
+			mustRelease(t, mustGet(t, acquireAsync(t.Context(), l, "shop 1")))
 		})
 	})
 }
 
-// TestAReleaseBringsOneAttemptOfEachProcess is L14.
-func TestAReleaseBringsOneAttemptOfEachProcess(t *testing.T) {
+// L14.
+func TestReleaseCausesOneAttemptPerProcess(t *testing.T) {
 	t.Parallel()
-	eachRedis(t, func(t *testing.T, h *redisHouse) {
+	eachRedis(t, func(t *testing.T, h *redisStore) {
 		const processes, waiters = 3, 66
-		first := held(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour))
+		first := mustAcquire(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour))
 		var all sync.WaitGroup
 		var lockers []*lock.Locker
 		for range processes {
@@ -593,7 +586,7 @@ func TestAReleaseBringsOneAttemptOfEachProcess(t *testing.T) {
 			made, _ := countsOf(l)
 			before = append(before, made)
 		}
-		free(t, first)
+		mustRelease(t, first)
 		all.Wait()
 		for i, l := range lockers {
 			// The acknowledgement of the subscription at another node may come late. A herd
@@ -606,8 +599,8 @@ func TestAReleaseBringsOneAttemptOfEachProcess(t *testing.T) {
 	})
 }
 
-// TestWhatWasTakenIsGivenBack: one node of three is another's, or away.
-func TestWhatWasTakenIsGivenBack(t *testing.T) {
+// One node of three has another holder, or is unavailable.
+func TestMinorityLocksAreReleased(t *testing.T) {
 	t.Parallel()
 	h := onNodes(t, 3)
 	foreign := func(i int) {
@@ -617,7 +610,7 @@ func TestWhatWasTakenIsGivenBack(t *testing.T) {
 	}
 	foreign(0)
 	most := h.process(t, lock.Options{})
-	free(t, held(t, most, "shop 1"))
+	mustRelease(t, mustAcquire(t, most, "shop 1"))
 	foreign(1)
 	if _, err := most.Try(t.Context(), "shop 1"); !isBusy(err) {
 		t.Errorf("a majority: %v", err)
@@ -625,7 +618,7 @@ func TestWhatWasTakenIsGivenBack(t *testing.T) {
 	testkit.Eventually(t, patience, func() bool { return len(h.locks(t)) == 2 })
 }
 
-func TestNodesThatAreAwayAreMoreOrLessThanAQuorum(t *testing.T) {
+func TestQuorumWithUnavailableNodes(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		away int
@@ -636,15 +629,15 @@ func TestNodesThatAreAwayAreMoreOrLessThanAQuorum(t *testing.T) {
 			h := onNodes(t, 3)
 			taps := h.taps()
 			for _, p := range taps[:tt.away] {
-				p.before = func(string) error { return broken }
+				p.before = func(string) error { return errBroken }
 			}
 			lease, err := h.tapped(t, lock.Options{}, taps...).Acquire(t.Context(), "shop 1")
 			if tt.ok {
 				if err != nil {
 					t.Fatal(err)
 				}
-				free(t, lease)
-			} else if !errors.Is(err, broken) {
+				mustRelease(t, lease)
+			} else if !errors.Is(err, errBroken) {
 				t.Errorf("got %v", err)
 			}
 			for _, p := range taps {

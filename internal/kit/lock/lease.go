@@ -16,7 +16,7 @@ type Lease struct {
 	cancel context.CancelCauseFunc
 
 	mu       sync.Mutex
-	released bool // this lease, though others of the lock may be held
+	released bool // this lease; others of the lock may still be held
 	result   error
 }
 
@@ -25,7 +25,7 @@ type Lease struct {
 // [ErrMaxHold]. The context of the outermost lease lasts as long as any nested one.
 func (h *Lease) Context() context.Context { return h.ctx }
 
-// Name returns the name that is locked.
+// Name returns the locked name.
 func (h *Lease) Name() string { return h.hold.name }
 
 // Until returns the expiry of the lock without another renewal, on the monotonic clock of
@@ -36,7 +36,7 @@ func (h *Lease) Until() time.Time {
 	return h.hold.until
 }
 
-// Release gives the lock up with its last lease, also after the end of ctx. It returns
+// Release releases the lock with its last lease, also after the end of ctx. It returns
 // [ErrLost] or [ErrMaxHold] if the lock ended before. After another error the lock is
 // released in the background, or expires. A second call returns the same, or retries.
 func (h *Lease) Release(ctx context.Context) error {
@@ -64,7 +64,7 @@ func (h *Lease) Release(ctx context.Context) error {
 // errUnreleased marks a result that a second call may improve.
 var errUnreleased = errors.New("release lock")
 
-// heldLock is a lock that is held, by one lease or several.
+// heldLock is a held lock with one or more leases.
 type heldLock struct {
 	l     *Locker
 	name  string
@@ -78,8 +78,8 @@ type heldLock struct {
 	mu     sync.Mutex
 	leases int
 	until  time.Time   // expiry
-	limit  time.Time   // the longest time; zero for none
-	ended  error       // why it is not held any more
+	limit  time.Time   // end of MaxHold; zero for none
+	ended  error       // why it ended
 	over   *time.Timer // ends the work, and then the lock
 	renew  *time.Timer
 }
@@ -127,7 +127,7 @@ func (l *Locker) hold(ctx context.Context, name string, g Grant, c call) *Lease 
 	return &Lease{hold: h, ctx: h.ctx, cancel: func(error) {}}
 }
 
-// last returns when the work must stop, whatever the store does. The caller holds mu.
+// last returns when the work must stop unless the lock is renewed. The caller holds mu.
 func (h *heldLock) last() time.Time {
 	at := h.until.Add(-margin(h.ttl))
 	if !h.limit.IsZero() && h.limit.Before(at) {
@@ -146,7 +146,7 @@ func (h *heldLock) expire() {
 		h.mu.Unlock()
 		h.grant.Expire()
 		return
-	case now.Before(h.last()): // it was renewed at the same moment
+	case now.Before(h.last()): // renewed at the same moment
 		h.over.Reset(time.Until(h.last()))
 	case h.fixed, !h.limit.IsZero() && !now.Before(h.limit):
 		h.lose(ErrMaxHold)
@@ -196,7 +196,7 @@ func (h *heldLock) extend() {
 	}
 }
 
-// release ends the work and then gives the lock up.
+// release ends the work and then releases the lock.
 func (h *heldLock) release(ctx context.Context) error {
 	h.mu.Lock()
 	first := h.ended == nil
@@ -217,7 +217,7 @@ func (h *heldLock) release(ctx context.Context) error {
 	case !errors.Is(err, ErrGone):
 		return fmt.Errorf("%w %q: %w", errUnreleased, h.name, err)
 	case !first && valid:
-		return nil // the call before released it, without an answer
+		return nil // the previous call released it, without an answer
 	}
 	h.l.count.lost.Add(1)
 	return ErrLost

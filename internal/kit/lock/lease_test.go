@@ -11,66 +11,65 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// script is a store that grants everything and does what a test says when it is
-// asked to extend.
-type script struct {
+// fakeStore grants every lock. Its extend function answers renewals.
+type fakeStore struct {
 	began  time.Time
 	ttl    time.Duration
 	extend func(ctx context.Context) error
 	mu     sync.Mutex
-	at     []time.Duration // when it was asked to extend, and when given up (negative)
+	at     []time.Duration // times of renewals, and of the expiry (negative)
 }
 
-func (s *script) Try(_ context.Context, r Request) (Grant, error) {
+func (s *fakeStore) Try(_ context.Context, r Request) (Grant, error) {
 	s.ttl = r.TTL
-	return &scripted{s}, nil
+	return &fakeGrant{s}, nil
 }
 
-func (s *script) Acquire(ctx context.Context, r Request) (Grant, error) { return s.Try(ctx, r) }
+func (s *fakeStore) Acquire(ctx context.Context, r Request) (Grant, error) { return s.Try(ctx, r) }
 
-type scripted struct{ *script }
+type fakeGrant struct{ *fakeStore }
 
-func (g scripted) Until() time.Time               { return time.Now().Add(g.ttl) }
-func (g *scripted) Release(context.Context) error { return nil }
-func (g *scripted) Expire()                       { g.note(-time.Since(g.began)) }
+func (g fakeGrant) Until() time.Time               { return time.Now().Add(g.ttl) }
+func (g *fakeGrant) Release(context.Context) error { return nil }
+func (g *fakeGrant) Expire()                       { g.record(-time.Since(g.began)) }
 
-func (s *script) note(at time.Duration) {
+func (s *fakeStore) record(at time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.at = append(s.at, at)
 }
 
-func (g *scripted) Extend(ctx context.Context) (time.Time, error) {
-	g.note(time.Since(g.began))
+func (g *fakeGrant) Extend(ctx context.Context) (time.Time, error) {
+	g.record(time.Since(g.began))
 	until := g.Until()
 	return until, g.extend(ctx)
 }
 
-func TestWhenALockIsRenewedAndWhenItsWorkEnds(t *testing.T) {
+func TestRenewalsAndEndOfContext(t *testing.T) {
 	const ttl, maxHold = 12 * time.Second, 30 * time.Second
 	down := errors.New("down")
 	for _, tt := range []struct {
-		name   string
-		lease  time.Duration
-		extend func(n int, ctx context.Context) error
-		asked  []time.Duration // and, negative, when it lapsed
-		ended  time.Duration
-		why    error
+		name     string
+		lease    time.Duration
+		extend   func(n int, ctx context.Context) error
+		renewals []time.Duration // and, negative, of the expiry
+		ended    time.Duration
+		why      error
 	}{
 		{
-			"renewed at each third, until it was held for too long", 0,
+			"renewed at each third until MaxHold", 0,
 			func(int, context.Context) error { return nil },
 			[]time.Duration{4 * time.Second, 8 * time.Second, 12 * time.Second, 16 * time.Second, 20 * time.Second, 24 * time.Second, 28 * time.Second, -40 * time.Second},
 			maxHold, ErrMaxHold,
 		},
 		{
-			"a store that is down is asked at each twelfth, until it is too late", 0,
+			"a failing store is retried at each twelfth", 0,
 			func(int, context.Context) error { return down },
 			[]time.Duration{4 * time.Second, 5 * time.Second, 6 * time.Second, 7 * time.Second, 8 * time.Second, 9 * time.Second, 10 * time.Second, 11 * time.Second, -12 * time.Second},
 			ttl - ttl/20, ErrLost,
 		},
 		{
-			"one that is back in time is none", 0,
+			"a store that recovers in time", 0,
 			func(n int, _ context.Context) error {
 				if n < 3 {
 					return down
@@ -81,13 +80,13 @@ func TestWhenALockIsRenewedAndWhenItsWorkEnds(t *testing.T) {
 			6 * time.Second, ErrLost,
 		},
 		{
-			"a call that hangs stops nothing", 0,
+			"a hung renewal", 0,
 			func(_ int, ctx context.Context) error { <-ctx.Done(); return ctx.Err() },
 			[]time.Duration{4 * time.Second, -12 * time.Second},
 			ttl - ttl/20, ErrLost,
 		},
 		{
-			"a given lease is not renewed", 2 * time.Second,
+			"a fixed TTL is not renewed", 2 * time.Second,
 			func(int, context.Context) error { return nil },
 			[]time.Duration{-2 * time.Second},
 			1900 * time.Millisecond, ErrMaxHold,
@@ -96,7 +95,7 @@ func TestWhenALockIsRenewedAndWhenItsWorkEnds(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				n := 0
-				s := &script{began: time.Now()}
+				s := &fakeStore{began: time.Now()}
 				s.extend = func(ctx context.Context) error {
 					n++
 					return tt.extend(n, ctx)
@@ -115,15 +114,15 @@ func TestWhenALockIsRenewedAndWhenItsWorkEnds(t *testing.T) {
 				}
 				<-lease.Context().Done()
 				if got := time.Since(s.began); got != tt.ended {
-					t.Errorf("the work ended after %v, not %v", got, tt.ended)
+					t.Errorf("context ended after %v, want %v", got, tt.ended)
 				}
 				if got := context.Cause(lease.Context()); !errors.Is(got, tt.why) {
-					t.Errorf("because %v", got)
+					t.Errorf("got cause %v", got)
 				}
 				time.Sleep(time.Minute)
 				s.mu.Lock()
 				defer s.mu.Unlock()
-				if diff := cmp.Diff(tt.asked, s.at); diff != "" {
+				if diff := cmp.Diff(tt.renewals, s.at); diff != "" {
 					t.Error(diff)
 				}
 				if err := lease.Release(t.Context()); !errors.Is(err, tt.why) {
@@ -137,10 +136,10 @@ func TestWhenALockIsRenewedAndWhenItsWorkEnds(t *testing.T) {
 	}
 }
 
-// TestLocksOfDifferentLivesEndInTime has them begin and end in any order.
-func TestLocksOfDifferentLivesEndInTime(t *testing.T) {
+// They begin and end in any order.
+func TestLocksWithDifferentTTLsEndInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &script{began: time.Now(), extend: func(context.Context) error { return nil }}
+		s := &fakeStore{began: time.Now(), extend: func(context.Context) error { return nil }}
 		l, err := New(s, Options{TTL: time.Hour, MaxHold: time.Hour})
 		if err != nil {
 			t.Fatal(err)
@@ -166,7 +165,7 @@ func TestLocksOfDifferentLivesEndInTime(t *testing.T) {
 			t.Error(diff)
 		}
 		if !errors.Is(context.Cause(released.Context()), ErrReleased) {
-			t.Errorf("one that was released ended because %v", context.Cause(released.Context()))
+			t.Errorf("got cause %v of a released lease", context.Cause(released.Context()))
 		}
 	})
 }

@@ -9,43 +9,43 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// localQueue orders the callers of this process that wait for one name. Only its head calls
-// the store, so a release brings one attempt of each process.
+// localQueue orders the callers of this process that wait for one name. Only the first
+// one calls the store, so a release causes one attempt per process.
 type localQueue struct {
 	turn  *semaphore.Weighted
-	users int // callers in line and at the head; guarded by Locker.mu
+	users int // callers in the queue, also the first; guarded by Locker.mu
 
-	// Of the latest head.
-	failed error     // of the store
-	began  time.Time // its turn
+	// Of the latest caller at the head.
+	failed error     // error of the store
+	began  time.Time // start of its turn
 }
 
-// acquire waits in line and then for the lock.
+// acquire waits in the queue and then for the lock.
 func (l *Locker) acquire(ctx context.Context, r Request) (g Grant, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(l.life, func() { cancel(ErrClosed) })() //nolint:contextcheck // either may end the wait
 	q := l.join(r.Name)
 	defer l.leave(r.Name, q)
-	inLine := !q.turn.TryAcquire(1)
-	if inLine {
-		came := time.Now()
+	queued := !q.turn.TryAcquire(1)
+	if queued {
+		joined := time.Now()
 		l.count.waited.Add(1)
 		if q.turn.Acquire(ctx, 1) != nil {
 			return nil, waitError(ctx, r.Name)
 		}
-		// The store failed while this caller stood in line: its own attempt would only
-		// time out again.
-		if q.failed != nil && came.Before(q.began) {
+		// The store failed while this caller waited in the queue: its own attempt would
+		// only time out again.
+		if q.failed != nil && joined.Before(q.began) {
 			defer q.turn.Release(1)
 			return nil, q.failed
 		}
 	}
 	defer q.turn.Release(1)
 	q.began = time.Now()
-	g, q.failed = l.attempt(ctx, r, inLine)
+	g, q.failed = l.attempt(ctx, r, queued)
 	if err = q.failed; ctx.Err() != nil {
-		q.failed = nil // the caller's time was over
+		q.failed = nil // the caller's context ended
 	}
 	return g, err
 }
@@ -69,14 +69,14 @@ func (l *Locker) attempt(ctx context.Context, r Request, waited bool) (Grant, er
 // try makes one attempt.
 func (l *Locker) try(ctx context.Context, r Request) (Grant, error) {
 	g, err := l.await(ctx, r, l.store.Try)
-	if errors.Is(err, errWaited) { // the store did not answer: nothing is known of another holder
+	if errors.Is(err, errWaited) { // the store did not answer: there may be no other holder
 		err = ErrNoAnswer
 	}
 	return g, err
 }
 
-// await calls the store in the background. The caller leaves when ctx ends, and a lock
-// that is granted later is released.
+// await calls the store in the background. The caller leaves when ctx ends. A lock that
+// is granted later is released.
 func (l *Locker) await(ctx context.Context, r Request, take func(context.Context, Request) (Grant, error)) (Grant, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -85,7 +85,7 @@ func (l *Locker) await(ctx context.Context, r Request, take func(context.Context
 		g   Grant
 		err error
 	}
-	answered := make(chan outcome) // without a buffer: either the caller has the Grant, or it is released
+	answered := make(chan outcome) // unbuffered: either the caller gets the Grant, or it is released
 	begun := l.work.run(func() {
 		g, err := take(ctx, r)
 		select {
@@ -139,8 +139,8 @@ func (l *Locker) leave(name string, q *localQueue) {
 	}
 }
 
-// background counts goroutines, so that a close can wait for them. After the close, only
-// the running ones may start others. The zero value is ready.
+// background counts goroutines, so that close can wait for them. After close, only
+// running ones may start others. The zero value is ready.
 type background struct {
 	mu      sync.Mutex
 	closed  bool
@@ -148,7 +148,7 @@ type background struct {
 	group   sync.WaitGroup
 }
 
-// begin counts one in, and reports false after the close.
+// begin counts one more goroutine, and reports false after close.
 func (b *background) begin() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -167,7 +167,7 @@ func (b *background) end() {
 	b.group.Done()
 }
 
-// run starts f, and reports false after the close.
+// run starts f, and reports false after close.
 func (b *background) run(f func()) bool {
 	ok := b.begin()
 	if ok {

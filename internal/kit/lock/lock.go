@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// Causes of the end of a [Lease]'s context, and errors of calls.
+// Errors of calls, and causes of the end of a [Lease]'s context.
 var (
-	// ErrLost means that the lock is gone, or that the store did not confirm it in time.
+	// ErrLost means that the lock is lost, or that the store did not confirm it in time.
 	ErrLost = errors.New("lock lost")
 	// ErrMaxHold means that the lock reached Options.MaxHold or the time of [WithTTL].
 	ErrMaxHold = errors.New("lock held for too long")
@@ -24,25 +24,25 @@ var (
 	ErrClosed = errors.New("locker is closed")
 )
 
-// BusyError means that another caller holds the lock. Find it with [errors.AsType].
+// BusyError means that another caller holds the lock. Match it with [errors.AsType].
 type BusyError struct{ Name string }
 
 func (e *BusyError) Error() string { return fmt.Sprintf("lock %q is held by another caller", e.Name) }
 
 // Options tunes a [Locker]. The zero value is a good setting.
 type Options struct {
-	// TTL is the life of a lock without a renewal: how long others wait for a dead holder.
+	// TTL is the life of a lock without a renewal, and so the wait after a holder dies.
 	// Default 8 s, at least 200 ms.
 	TTL time.Duration
-	// MaxHold bounds a lock that is renewed, in case its holder hangs. Default 5 min;
-	// negative is no bound.
+	// MaxHold limits a renewed lock, in case its holder hangs. Default 5 min; negative
+	// means no limit.
 	MaxHold time.Duration
-	// NodeTimeout bounds one call of one Redis node. Default 200 ms on one node and 50 ms on
-	// several. A majority does not wait for a node that hangs.
+	// NodeTimeout limits one call of one Redis node. Default 200 ms on one node and 50 ms
+	// on several. A majority does not wait for a node that hangs.
 	NodeTimeout time.Duration
 	// Prefix begins the keys in Redis: PREFIX:lock:{NAME}.
 	Prefix string
-	// Log receives a warning for each lock that was lost or held for too long. Nil: no log.
+	// Log receives a warning for each lock that ends before its release. Nil: no log.
 	Log *slog.Logger
 }
 
@@ -51,16 +51,16 @@ func (o *Options) complete() error {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	switch {
 	case o.TTL < minTTL:
-		return fmt.Errorf("invalid TTL %v: it must be at least %v", o.TTL, minTTL)
+		return fmt.Errorf("invalid TTL %v: must be at least %v", o.TTL, minTTL)
 	case o.NodeTimeout < 0:
-		return fmt.Errorf("invalid NodeTimeout %v", o.NodeTimeout)
+		return fmt.Errorf("invalid NodeTimeout %v: must not be negative", o.NodeTimeout)
 	case o.MaxHold >= 0 && o.MaxHold < o.TTL:
-		return fmt.Errorf("invalid MaxHold %v: it must be at least the TTL of %v", o.MaxHold, o.TTL)
+		return fmt.Errorf("invalid MaxHold %v: must be at least the TTL of %v", o.MaxHold, o.TTL)
 	}
 	return nil
 }
 
-// minTTL leaves room for a renewal, its repetition and the margin on a busy machine.
+// minTTL leaves time for a renewal, its repetition and the margin on a busy machine.
 const minTTL = 200 * time.Millisecond
 
 // margin is the time between the end of a lease's context and the expiry of its lock.
@@ -68,11 +68,11 @@ func margin(ttl time.Duration) time.Duration {
 	return max(min(ttl/20, time.Second), 20*time.Millisecond)
 }
 
-// Store is the place of the locks: see [NewRedis] and package dblock.
+// Store holds the locks: see [NewRedis] and package dblock.
 type Store interface {
 	// Try makes one attempt. The error is [BusyError] if another caller holds the lock.
 	Try(ctx context.Context, r Request) (Grant, error)
-	// Acquire waits for the lock. One caller of a process waits for a name at a time.
+	// Acquire waits for the lock. For each name, one caller of a process waits at a time.
 	Acquire(ctx context.Context, r Request) (Grant, error)
 }
 
@@ -83,27 +83,28 @@ type Request struct {
 	Shared bool // see [Shared]
 }
 
-// Grant is a lock that a [Store] gave. Calls of Extend and Release may overlap.
+// Grant is a lock from a [Store]. Calls of Extend and Release may overlap.
 type Grant interface {
-	// Until returns the expiry without a renewal. It is called once, at first.
+	// Until returns the expiry without a renewal. It is called once, first.
 	Until() time.Time
-	// Extend renews the lock for its whole TTL. [ErrGone] means that it is lost for certain.
+	// Extend renews the lock for its whole TTL. It returns [ErrGone] if the lock is
+	// certainly lost.
 	Extend(ctx context.Context) (until time.Time, err error)
-	// Release gives the lock up. [ErrGone] means that it was lost before. After another
-	// error the store retries in the background, and Release may be called again.
+	// Release releases the lock. It returns [ErrGone] if the lock was lost before. After
+	// another error the store retries in the background, and Release may be called again.
 	Release(ctx context.Context) error
 	// Expire is called when the TTL has passed without a release.
 	Expire()
 }
 
-// ErrGone is returned by a [Grant] that is lost for certain.
-var ErrGone = errors.New("lock is gone")
+// ErrGone is returned by a [Grant] that is certainly lost.
+var ErrGone = errors.New("lock no longer exists")
 
 // ErrNotShared is returned by a [Store] without shared locks.
-var ErrNotShared = errors.New("this store has no shared locks")
+var ErrNotShared = errors.New("shared locks are not supported")
 
-// Locker gives locks: at most one holder of a name among all processes with the same
-// store. It is safe for concurrent use.
+// Locker gives each name to at most one holder among all processes with the same store.
+// It is safe for concurrent use.
 type Locker struct {
 	store Store
 	o     Options
@@ -139,37 +140,37 @@ type call struct {
 // of the lease ends a little earlier, with [ErrMaxHold]. A nested call ignores it.
 func WithTTL(ttl time.Duration) Option { return func(c *call) { c.ttl = ttl } }
 
-// WithWait bounds a call: [Locker.Acquire] and [Locker.Do] return [BusyError] when the lock
-// is still busy then. Any call returns [ErrNoAnswer] if the store has not answered. WithWait
-// does not bound the context of the lease.
+// WithWait limits a call. After that time [Locker.Acquire] and [Locker.Do] return
+// [BusyError] if the lock is busy. Any call returns [ErrNoAnswer] if the store has not
+// answered. WithWait does not limit the context of the lease.
 func WithWait(wait time.Duration) Option { return func(c *call) { c.wait = wait } }
 
 // Shared takes a lock that other shared holders may take at the same time. Only package
-// dblock has it.
+// dblock supports it.
 func Shared() Option { return func(c *call) { c.shared = true } }
 
 // Try takes a free lock. It returns [BusyError] if another caller holds it, and a wrapped
 // error if the store does not answer; the caller then has no lock.
 //
-// A context from [Lease.Context] already holds its lock: Try returns another lease of it
-// at once. The lock ends when all its leases are released. The context of the lease is a
-// child of ctx.
+// If ctx comes from [Lease.Context], it already holds its lock: Try returns another lease
+// of it at once. The lock ends when all its leases are released. The context of the lease
+// is a child of ctx.
 func (l *Locker) Try(ctx context.Context, name string, options ...Option) (*Lease, error) {
 	return l.get(ctx, name, options, l.try)
 }
 
-// Acquire waits for a lock until ctx ends, and returns the cause of that end, wrapped. A
-// store that does not answer ends the wait too. Otherwise it is [Locker.Try].
+// Acquire waits for a lock until ctx ends, and then returns the cause, wrapped. A store
+// that does not answer ends the wait too. Otherwise Acquire behaves like [Locker.Try].
 func (l *Locker) Acquire(ctx context.Context, name string, options ...Option) (*Lease, error) {
 	return l.get(ctx, name, options, l.acquire)
 }
 
-// errWaited ends a wait that has a bound.
-var errWaited = errors.New("the wait for the lock is over")
+// errWaited is the cause of the end of a limited wait.
+var errWaited = errors.New("wait for the lock timed out")
 
-// Do calls f while it holds a lock that it waits for as [Locker.Acquire] does. The context
-// of f ends before the lock does. The error is that of f, joined with [ErrLost] or
-// [ErrMaxHold] if the lock ended before f did.
+// Do waits for a lock as [Locker.Acquire] does and calls f while it holds the lock. The
+// context of f ends before the lock does. The error is that of f, joined with [ErrLost]
+// or [ErrMaxHold] if the lock ended before f did.
 func (l *Locker) Do(ctx context.Context, name string, f func(context.Context, *Lease) error, options ...Option) (err error) {
 	lease, err := l.Acquire(ctx, name, options...)
 	if err != nil {
@@ -184,7 +185,7 @@ func (l *Locker) Do(ctx context.Context, name string, f func(context.Context, *L
 			l.o.Log.WarnContext(ctx, "cannot release lock", "lock", name, "err", released)
 		}
 	}()
-	return f(lease.Context(), lease) //nolint:contextcheck // it is a child of ctx
+	return f(lease.Context(), lease) //nolint:contextcheck // a child of ctx
 }
 
 // Close ends all waits and gives no more locks. It returns when the background work has
@@ -231,19 +232,19 @@ func (l *Locker) get(ctx context.Context, name string, options []Option, take fu
 	return l.hold(ctx, name, g, c), nil
 }
 
-// maxName bounds a name: it is a part of keys.
+// maxName limits a name in bytes: it is a part of keys.
 const maxName = 200
 
 func check(name string, c call) error {
 	switch {
 	case name == "" || len(name) > maxName:
-		return fmt.Errorf("a lock name must have 1 to %d bytes, not %d", maxName, len(name))
+		return fmt.Errorf("invalid lock name of %d bytes: must have 1 to %d", len(name), maxName)
 	case name[0] == '}':
-		return fmt.Errorf("invalid lock name %q: it must not begin with a closing brace", name) // Redis finds no hash tag then
+		return fmt.Errorf("invalid lock name %q: must not begin with a closing brace", name) // Redis finds no hash tag then
 	case c.ttl != 0 && c.ttl < minTTL:
-		return fmt.Errorf("invalid TTL %v: it must be at least %v", c.ttl, minTTL)
+		return fmt.Errorf("invalid TTL %v: must be at least %v", c.ttl, minTTL)
 	case c.wait < 0:
-		return fmt.Errorf("invalid wait %v", c.wait)
+		return fmt.Errorf("invalid wait %v: must not be negative", c.wait)
 	}
 	return nil
 }

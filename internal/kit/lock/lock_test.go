@@ -18,11 +18,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestALockHasOneHolderAtATime(t *testing.T) {
+func TestLockHasOneHolder(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		const processes, workers, rounds = 3, 20, 3
-		var inside int64 // without a mutex of their own: the lock is one
+		var inside int64 // without a mutex: the lock is one
 		var all sync.WaitGroup
 		for range processes {
 			l := h.process(t, lock.Options{})
@@ -48,12 +48,11 @@ func TestALockHasOneHolderAtATime(t *testing.T) {
 	})
 }
 
-// TestALockHasOneHolderWhateverTheyDo has holders and waiters that give up, take
-// leases, nest and are cut short at random.
-func TestALockHasOneHolderWhateverTheyDo(t *testing.T) {
+// Holders and waiters time out, use fixed TTLs, nest and are cancelled at random.
+func TestLockHasOneHolderUnderRandomCalls(t *testing.T) {
 	t.Parallel()
 	seed := testkit.Seed(t)
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		const processes, workers, rounds = 3, 8, 25
 		var mu sync.Mutex
 		inside := make(map[string]int)
@@ -106,16 +105,16 @@ func TestALockHasOneHolderWhateverTheyDo(t *testing.T) {
 			}
 		}
 		all.Wait()
-		if r, ok := h.(*redisHouse); ok && !t.Failed() {
+		if r, ok := h.(*redisStore); ok && !t.Failed() {
 			r.empty(t)
 		}
 	})
 }
 
-func TestABusyLockSaysItsName(t *testing.T) {
+func TestBusyErrorHasTheName(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
-		defer free(t, held(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour)))
+	eachStore(t, func(t *testing.T, h store) {
+		defer mustRelease(t, mustAcquire(t, h.process(t, lock.Options{}), "shop 1", lock.WithTTL(time.Hour)))
 		_, err := h.process(t, lock.Options{}).Try(t.Context(), "shop 1")
 		if busy, ok := errors.AsType[*lock.BusyError](err); !ok || busy.Name != "shop 1" {
 			t.Errorf("got %v (%+v)", err, busy)
@@ -123,11 +122,11 @@ func TestABusyLockSaysItsName(t *testing.T) {
 	})
 }
 
-func TestThoseOfAProcessWaitInTheirOrder(t *testing.T) {
+func TestCallersOfAProcessWaitInOrder(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		l := h.process(t, lock.Options{})
-		first := held(t, l, "shop 1")
+		first := mustAcquire(t, l, "shop 1")
 		var all sync.WaitGroup
 		var order []int
 		for i := range 10 {
@@ -141,9 +140,9 @@ func TestThoseOfAProcessWaitInTheirOrder(t *testing.T) {
 				}
 			})
 			testkit.Eventually(t, patience, func() bool { return l.Waiting("shop 1") == i+1 })
-			time.Sleep(20 * time.Millisecond) // it is counted; now it stands in line, which nobody can see
+			time.Sleep(20 * time.Millisecond) // it is counted; now wait until it has joined the queue
 		}
-		free(t, first)
+		mustRelease(t, first)
 		all.Wait()
 		if diff := cmp.Diff([]int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, order); diff != "" {
 			t.Error(diff)
@@ -151,87 +150,87 @@ func TestThoseOfAProcessWaitInTheirOrder(t *testing.T) {
 	})
 }
 
-// TestALockIsTakenAgainByItsHolder is L16: code that locks calls code that locks.
-func TestALockIsTakenAgainByItsHolder(t *testing.T) {
+// L16: code that locks calls code that locks.
+func TestNestedLockSharesTheLock(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		l, other := h.process(t, lock.Options{}), h.process(t, lock.Options{})
 		busy := func(when string) {
 			t.Helper()
 			if _, err := other.Try(t.Context(), "shop 1"); !isBusy(err) {
-				t.Errorf("%s: another got it: %v", when, err)
+				t.Errorf("%s: another process got the lock: %v", when, err)
 			}
 		}
-		outer := held(t, l, "shop 1")
+		outer := mustAcquire(t, l, "shop 1")
 		inner, err := l.Acquire(outer.Context(), "shop 1", lock.WithTTL(time.Second))
 		if err != nil {
 			t.Fatal(err)
 		}
-		free(t, inner)
-		free(t, inner)
+		mustRelease(t, inner)
+		mustRelease(t, inner)
 		if got := context.Cause(inner.Context()); !errors.Is(got, lock.ErrReleased) || outer.Context().Err() != nil {
-			t.Errorf("the inner work ended because %v, the outer because %v", got, context.Cause(outer.Context()))
+			t.Errorf("got inner cause %v, outer cause %v", got, context.Cause(outer.Context()))
 		}
 		busy("when the inner lease was released, twice")
 		again, err := l.Try(outer.Context(), "shop 1")
 		if err != nil {
 			t.Fatal(err)
 		}
-		free(t, outer)
+		mustRelease(t, outer)
 		busy("when the outer lease was released first")
 		if err := again.Context().Err(); err != nil {
-			t.Errorf("the inner work was stopped: %v", err)
+			t.Errorf("inner context ended: %v", err)
 		}
-		free(t, again)
-		next := held(t, other, "shop 1")
+		mustRelease(t, again)
+		next := mustAcquire(t, other, "shop 1")
 		if _, err := l.Try(context.WithoutCancel(outer.Context()), "shop 1"); !isBusy(err) {
-			t.Errorf("a context that held it once is enough: %v", err)
+			t.Errorf("got %v with a context of a released lock, want busy", err)
 		}
 		if _, err := l.Try(outer.Context(), "shop 1"); !errors.Is(err, lock.ErrReleased) {
-			t.Errorf("the work of a lock that was released goes on: %v", err)
+			t.Errorf("context of a released lock has not ended: %v", err)
 		}
-		other2 := held(t, l, "shop 2")
+		other2 := mustAcquire(t, l, "shop 2")
 		if _, err := other.Try(other2.Context(), "shop 2"); !isBusy(err) {
-			t.Errorf("another process is let in by a context of this one: %v", err)
+			t.Errorf("got %v in another process with this context, want busy", err)
 		}
-		free(t, other2)
-		free(t, next)
+		mustRelease(t, other2)
+		mustRelease(t, next)
 	})
 }
 
-func TestALockIsRenewedForAsLongAsItIsHeld(t *testing.T) {
+func TestHeldLockIsRenewed(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		o := lock.Options{TTL: 3 * time.Second}
 		l, other := h.process(t, o), h.process(t, o)
-		lease := held(t, l, "shop 1")
+		lease := mustAcquire(t, l, "shop 1")
 		first := lease.Until()
 		for time.Now().Before(first.Add(time.Second)) {
 			if _, err := other.Try(t.Context(), "shop 1"); !isBusy(err) {
-				t.Fatalf("another got it: %v", err)
+				t.Fatalf("another process got the lock: %v", err)
 			}
 			time.Sleep(20 * time.Millisecond)
 		}
 		if err := lease.Context().Err(); err != nil {
-			t.Errorf("the work was stopped: %v", context.Cause(lease.Context()))
+			t.Errorf("context ended: %v", context.Cause(lease.Context()))
 		}
-		free(t, lease)
+		mustRelease(t, lease)
 	})
 }
 
-func TestAGivenLeaseEndsByItself(t *testing.T) {
+func TestFixedTTLEndsTheLease(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		l, other := h.process(t, lock.Options{TTL: time.Hour, MaxHold: time.Hour}), h.process(t, lock.Options{})
-		lease := held(t, l, "shop 1", lock.WithTTL(4*time.Second)) // so that the guard is long for a busy machine too
+		lease := mustAcquire(t, l, "shop 1", lock.WithTTL(4*time.Second)) // long enough for the margin on a busy machine
 		ended := make(chan time.Time, 1)
 		context.AfterFunc(lease.Context(), func() { ended <- time.Now() })
-		next := got(t, wants(t.Context(), other, "shop 1"))
-		if at := answered(t, ended, "the end of the work"); !at.Before(lease.Until()) {
-			t.Errorf("the work was stopped %v after the lock had ended", at.Sub(lease.Until()))
+		next := mustGet(t, acquireAsync(t.Context(), other, "shop 1"))
+		if at := receive(t, ended, "the end of the work"); !at.Before(lease.Until()) {
+			t.Errorf("context ended %v after the lock", at.Sub(lease.Until()))
 		}
 		if got := context.Cause(lease.Context()); !errors.Is(got, lock.ErrMaxHold) {
-			t.Errorf("it was stopped because %v", got)
+			t.Errorf("got cause %v", got)
 		}
 		for range 2 {
 			if err := lease.Release(t.Context()); !errors.Is(err, lock.ErrMaxHold) {
@@ -239,114 +238,114 @@ func TestAGivenLeaseEndsByItself(t *testing.T) {
 			}
 		}
 		if err := next.Context().Err(); err != nil {
-			t.Error("the next holder lost it")
+			t.Error("the next holder lost the lock")
 		}
-		free(t, next)
+		mustRelease(t, next)
 	})
 }
 
-// TestAHungHolderIsNotKeptAlive is L9: the process renews, but its work hangs.
-func TestAHungHolderIsNotKeptAlive(t *testing.T) {
+// L9: the process renews, but the holder hangs.
+func TestMaxHoldEndsHungHolder(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		var log testkit.Log
 		o := lock.Options{TTL: 3 * time.Second, MaxHold: 3 * time.Second, Log: slog.New(slog.NewTextHandler(&log, nil))}
 		l, other := h.process(t, o), h.process(t, o)
-		lease := held(t, l, "shop 1")
+		lease := mustAcquire(t, l, "shop 1")
 		began := time.Now()
-		next := got(t, wants(t.Context(), other, "shop 1"))
+		next := mustGet(t, acquireAsync(t.Context(), other, "shop 1"))
 		if took := time.Since(began); took < 2*time.Second {
-			t.Errorf("another got it after %v, before MaxHold", took)
+			t.Errorf("another process got the lock after %v, before MaxHold", took)
 		}
 		if got := context.Cause(lease.Context()); !errors.Is(got, lock.ErrMaxHold) {
-			t.Errorf("the work was stopped because %v", got)
+			t.Errorf("got cause %v", got)
 		}
 		if got := log.String(); !strings.Contains(got, "lock ended before its release") || !strings.Contains(got, `lock="shop 1"`) {
-			t.Errorf("the log says %q", got)
+			t.Errorf("got log %q", got)
 		}
 		if diff := cmp.Diff(int64(1), l.Stats().MaxHold); diff != "" {
 			t.Error(diff)
 		}
-		free(t, next)
+		mustRelease(t, next)
 	})
 }
 
-func TestAWaitEndsWithItsContext(t *testing.T) {
+func TestWaitEndsWithItsContext(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		l, other := h.process(t, lock.Options{}), h.process(t, lock.Options{})
-		lease := held(t, other, "shop 1")
+		lease := mustAcquire(t, other, "shop 1")
 		ctx, cancel := context.WithCancelCause(t.Context())
-		waits := []<-chan result{wants(ctx, l, "shop 1"), wants(ctx, l, "shop 1")}
+		waits := []<-chan result{acquireAsync(ctx, l, "shop 1"), acquireAsync(ctx, l, "shop 1")}
 		testkit.Eventually(t, patience, func() bool { return l.Waiting("shop 1") == 2 && l.Stats().Waited > 0 })
-		reason := errors.New("the user has gone")
+		reason := errors.New("user left")
 		cancel(reason)
 		for _, w := range waits {
-			if r := answered(t, w, "the wait"); !errors.Is(r.err, reason) {
+			if r := receive(t, w, "the wait"); !errors.Is(r.err, reason) {
 				t.Errorf("it ended with %v", r.err)
 			}
 		}
 		if _, err := l.Try(ctx, "shop 2"); !errors.Is(err, reason) {
 			t.Errorf("a context that has ended: %v", err)
 		}
-		free(t, lease)
-		free(t, got(t, wants(t.Context(), l, "shop 1"))) // an attempt may have been under way
+		mustRelease(t, lease)
+		mustRelease(t, mustGet(t, acquireAsync(t.Context(), l, "shop 1"))) // an attempt may have been running
 	})
 }
 
-func TestAWaitMayBeBoundedWithoutBoundingTheWork(t *testing.T) {
+func TestWithWaitDoesNotLimitTheLease(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		l, other := h.process(t, lock.Options{}), h.process(t, lock.Options{})
-		lease := held(t, other, "shop 1")
+		lease := mustAcquire(t, other, "shop 1")
 		if _, err := l.Acquire(t.Context(), "shop 1", lock.WithWait(2*time.Second)); !isBusy(err) {
 			t.Errorf("got %v", err)
 		}
-		free(t, lease)
+		mustRelease(t, lease)
 		lease, err := l.Acquire(t.Context(), "shop 1", lock.WithWait(patience))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if _, bounded := lease.Context().Deadline(); bounded {
-			t.Error("the work has the deadline of the wait")
+			t.Error("the lease has the deadline of the wait")
 		}
-		free(t, lease)
+		mustRelease(t, lease)
 	})
 }
 
-func TestACloseEndsWaits(t *testing.T) {
+func TestCloseEndsWaits(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		l, other := h.process(t, lock.Options{}), h.process(t, lock.Options{})
-		lease := held(t, other, "shop 1")
-		wait := wants(t.Context(), l, "shop 1")
+		lease := mustAcquire(t, other, "shop 1")
+		wait := acquireAsync(t.Context(), l, "shop 1")
 		testkit.Eventually(t, patience, func() bool { return l.Stats().Waited > 0 })
-		closed(t, l)
-		if r := answered(t, wait, "the wait"); !errors.Is(r.err, lock.ErrClosed) {
+		mustClose(t, l)
+		if r := receive(t, wait, "the wait"); !errors.Is(r.err, lock.ErrClosed) {
 			t.Errorf("it ended with %v", r.err)
 		}
 		if _, err := l.Try(t.Context(), "shop 2"); !errors.Is(err, lock.ErrClosed) {
 			t.Errorf("a closed locker: %v", err)
 		}
-		free(t, lease)
+		mustRelease(t, lease)
 	})
 }
 
 func TestDo(t *testing.T) {
 	t.Parallel()
-	each(t, func(t *testing.T, h house) {
+	eachStore(t, func(t *testing.T, h store) {
 		l := h.process(t, lock.Options{})
 		reason := errors.New("no")
 		var lease *lock.Lease
 		err := l.Do(t.Context(), "shop 1", func(ctx context.Context, got *lock.Lease) error {
 			lease = got
 			if ctx.Err() != nil || got.Name() != "shop 1" {
-				t.Errorf("the work of %q begins with %v", got.Name(), ctx.Err())
+				t.Errorf("function of %q begins with %v", got.Name(), ctx.Err())
 			}
 			return reason
 		})
 		if !errors.Is(err, reason) || !errors.Is(context.Cause(lease.Context()), lock.ErrReleased) {
-			t.Errorf("got %v; the work's context ended with %v", err, context.Cause(lease.Context()))
+			t.Errorf("got %v, cause %v", err, context.Cause(lease.Context()))
 		}
 		func() {
 			defer func() {
@@ -356,18 +355,18 @@ func TestDo(t *testing.T) {
 			}()
 			_ = l.Do(t.Context(), "shop 1", func(context.Context, *lock.Lease) error { panic("bug") })
 		}()
-		free(t, held(t, l, "shop 1"))
+		mustRelease(t, mustAcquire(t, l, "shop 1"))
 		err = l.Do(t.Context(), "shop 1", func(ctx context.Context, _ *lock.Lease) error {
 			<-ctx.Done()
 			return nil
 		}, lock.WithTTL(2*time.Second))
 		if !errors.Is(err, lock.ErrMaxHold) {
-			t.Errorf("work that went on for too long: %v", err)
+			t.Errorf("got %v after the end of the lease", err)
 		}
 	})
 }
 
-func TestWhatALockRefuses(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	t.Parallel()
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1})
 	defer func() { _ = rdb.Close() }()
@@ -378,8 +377,8 @@ func TestWhatALockRefuses(t *testing.T) {
 		o     lock.Options
 		want  string
 	}{
-		{"no node", nil, lock.Options{}, "odd number"},
-		{"two nodes", append(one, rdb), lock.Options{}, "odd number"},
+		{"no node", nil, lock.Options{}, "is not odd"},
+		{"two nodes", append(one, rdb), lock.Options{}, "is not odd"},
 		{"a short life", one, lock.Options{TTL: time.Millisecond}, "at least 200ms"},
 		{"a hold shorter than the life", one, lock.Options{MaxHold: time.Second}, "MaxHold"},
 		{"a negative time-out", one, lock.Options{NodeTimeout: -1}, "NodeTimeout"},
@@ -394,19 +393,19 @@ func TestWhatALockRefuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer closed(t, l)
+	defer mustClose(t, l)
 	for _, tt := range []struct {
 		name, lock string
 		o          lock.Option
 		want       string
 	}{
-		{"no name", "", lock.WithTTL(time.Second), "1 to 200 bytes"},
-		{"a long name", strings.Repeat("x", 201), lock.WithTTL(time.Second), "1 to 200 bytes"},
+		{"no name", "", lock.WithTTL(time.Second), "must have 1 to 200"},
+		{"a long name", strings.Repeat("x", 201), lock.WithTTL(time.Second), "must have 1 to 200"},
 		{"a name without a hash tag", "}x", lock.WithTTL(time.Second), "brace"},
 		{"a short lease", "x", lock.WithTTL(time.Millisecond), "at least 200ms"},
 		{"a negative lease", "x", lock.WithTTL(-1), "at least 200ms"},
 		{"a negative wait", "x", lock.WithWait(-1), "invalid wait -1ns"},
-		{"a Redis that is not there", "x", lock.WithTTL(time.Second), "connection refused"},
+		{"an unreachable Redis", "x", lock.WithTTL(time.Second), "connection refused"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := l.Acquire(t.Context(), tt.lock, tt.o); err == nil || !strings.Contains(err.Error(), tt.want) {

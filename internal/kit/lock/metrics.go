@@ -2,16 +2,16 @@ package lock
 
 import "sync/atomic"
 
-// counts are the counters of a Locker.
+// counts holds the counters of a Locker.
 type counts struct{ acquired, waited, failed, lost, maxHold atomic.Int64 }
 
-// Stats are counters since the start.
+// Stats holds counters since the start.
 type Stats struct {
 	Acquired int64 // locks taken, without nested leases
-	Waited   int64 // callers that waited, in line or for another process
+	Waited   int64 // callers that waited for this process or another one
 	Failed   int64 // calls that the store did not answer, or answered with an error
 	Lost     int64 // locks that ended before their release
-	MaxHold  int64 // locks that reached their longest time
+	MaxHold  int64 // locks that reached MaxHold or their fixed TTL
 }
 
 // Stats returns the counters.

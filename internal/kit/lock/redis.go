@@ -21,9 +21,9 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// nodes are one Redis node, or several independent ones of which a majority grants a
-// lock. Redsync acquires, extends and releases. This type adds the wake-up of waiters and
-// the removal of locks that nobody has.
+// nodes is one Redis node, or several independent ones of which a majority grants a lock.
+// Redsync acquires, extends and releases. This type adds the wake-up of waiters and the
+// removal of locks that no caller holds.
 type nodes struct {
 	clients     []redis.UniversalClient
 	pools       []redsyncredis.Pool
@@ -35,19 +35,19 @@ type nodes struct {
 	cleaning    chan struct{} // a slot for each lock that is being removed
 }
 
-// maxCleaning bounds the locks that are removed at a time. The others expire.
+// maxCleaning limits the locks that are removed at a time. The others expire.
 const maxCleaning = 500
 
 // NewRedis returns a Locker on one Redis, or on an odd number of independent Redis nodes,
-// not replicas and not a cluster. A majority of these must grant a lock (the Redlock
-// algorithm by S. Sanfilippo). A node that lost its data must stay away for a TTL.
+// not replicas and not a cluster. A majority of the nodes must grant a lock (the Redlock
+// algorithm by S. Sanfilippo). A node that lost its data must stay offline for a TTL.
 //
-// The clients are not closed. They should end commands with their contexts
+// NewRedis does not close the clients. They should end commands with their contexts
 // (ContextTimeoutEnabled) and not retry: a repeated release finds no key and reports a
 // loss.
 func NewRedis(clients []redis.UniversalClient, o Options) (*Locker, error) {
 	if len(clients)%2 == 0 {
-		return nil, fmt.Errorf("locks need one Redis node or an odd number of them, not %d", len(clients))
+		return nil, fmt.Errorf("invalid number of Redis nodes: %d is not odd", len(clients))
 	}
 	s := &nodes{clients: clients, prefix: "lock:", cleaning: make(chan struct{}, maxCleaning)}
 	if s.timeout = cmp.Or(o.NodeTimeout, 200*time.Millisecond); o.NodeTimeout == 0 && len(clients) > 1 {
@@ -69,7 +69,7 @@ func NewRedis(clients []redis.UniversalClient, o Options) (*Locker, error) {
 
 func (s *nodes) key(name string) string { return s.prefix + "{" + name + "}" }
 
-// mutex returns a mutex on some pools. A majority decides, and it waits for no more.
+// mutex returns a mutex on these pools. It returns as soon as a majority has answered.
 func (s *nodes) mutex(g *redisGrant, pools ...redsyncredis.Pool) *redsync.Mutex {
 	return redsync.New(pools...).NewMutex(s.key(g.Name), redsync.WithExpiry(g.TTL), redsync.WithFailFast(true),
 		redsync.WithTimeoutFactor(float64(s.timeout)/float64(g.TTL)), redsync.WithValue(g.value),
@@ -92,8 +92,8 @@ func (s *nodes) Try(ctx context.Context, r Request) (Grant, error) {
 	return g, nil
 }
 
-// attemptError returns the error of the store if too many nodes failed, and [BusyError] if
-// the others refused.
+// attemptError returns the error of the store if too many nodes failed, and [BusyError]
+// if the others refused.
 func (s *nodes) attemptError(name string, err error) error {
 	failed, refused := outcomes(err)
 	if len(failed) >= s.majority() || refused == 0 {
@@ -138,7 +138,7 @@ func (s *nodes) Acquire(ctx context.Context, r Request) (Grant, error) {
 			return g, err
 		}
 		left := s.left(ctx, r.Name)
-		if left <= 0 { // others attempt at the same moment, and none has a majority
+		if left <= 0 { // others try at the same moment, and none has a majority
 			left, pause = mathrand.N(pause), min(2*pause, 200*time.Millisecond)
 		}
 		select {
@@ -150,8 +150,8 @@ func (s *nodes) Acquire(ctx context.Context, r Request) (Grant, error) {
 	}
 }
 
-// left returns the time until the key of a holder expires. It returns 0 if no other caller
-// has a majority of the nodes, or may have one: several attempted at the same moment.
+// left returns the time until the key of a holder expires. It returns 0 if several
+// callers try at the same moment, so that no other caller has a majority of the nodes.
 func (s *nodes) left(ctx context.Context, name string) time.Duration {
 	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
@@ -172,8 +172,8 @@ func (s *nodes) left(ctx context.Context, name string) time.Duration {
 		})
 	}
 	nodesOf := make(map[string]int) // by value
-	most, silent, left := 0, 0, time.Duration(0)
-	for i := 0; i < len(s.clients) && most < s.majority(); i++ {
+	maxNodes, silent, left := 0, 0, time.Duration(0)
+	for i := 0; i < len(s.clients) && maxNodes < s.majority(); i++ {
 		var k *key
 		select {
 		case k = <-keys:
@@ -184,10 +184,10 @@ func (s *nodes) left(ctx context.Context, name string) time.Duration {
 			silent++
 		case k.value != "":
 			nodesOf[k.value]++
-			most, left = max(most, nodesOf[k.value]), max(left, k.left)
+			maxNodes, left = max(maxNodes, nodesOf[k.value]), max(left, k.left)
 		}
 	}
-	if most+silent < s.majority() {
+	if maxNodes+silent < s.majority() {
 		return 0
 	}
 	return left
@@ -199,12 +199,12 @@ func (s *nodes) majority() int { return len(s.clients)/2 + 1 }
 type redisGrant struct {
 	s *nodes
 	Request
-	value string // no other grant has it
+	value string // unique to this grant
 	mutex *redsync.Mutex
 
 	mu   sync.Mutex
 	at   []nodeState
-	over bool // a node that grants it from now on must give it back
+	over bool // a node that grants it from now on must release it
 }
 
 // nodeState is the answer of a node to an attempt.
@@ -214,11 +214,11 @@ const (
 	pending nodeState = iota
 	granted
 	refused
-	unknown // it failed: the node may execute the attempt later
+	unknown // failed: the node may execute the attempt later
 )
 
-// nodePool is a node for redsync. It makes up for what redsync leaves behind: a majority
-// decides, and the other nodes may execute an attempt after its release.
+// nodePool is a node for redsync. It handles the nodes outside the majority, which may
+// execute an attempt after its release.
 type nodePool struct {
 	redsyncredis.Pool
 	g    *redisGrant
@@ -229,7 +229,7 @@ func (p nodePool) Get(ctx context.Context) (redsyncredis.Conn, error) {
 	if !p.g.s.work.begin() {
 		return nil, ErrClosed
 	}
-	// Redsync cancels ctx when a majority has answered. Another node goes on until the
+	// Redsync cancels ctx when a majority has answered. Another node continues until the
 	// deadline: a cut connection would leave its answer unknown.
 	deadline, _ := ctx.Deadline()
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), deadline)
@@ -279,7 +279,7 @@ func (c nodeConn) Eval(script *redsyncredis.Script, keysAndArgs ...any) (any, er
 	state := c.g.at[c.node]
 	c.g.mu.Unlock()
 	if state == refused {
-		return int64(0), nil // redsync gives up an attempt that this node has nothing of
+		return int64(0), nil // redsync releases an attempt that this node refused
 	}
 	answer, err := c.Conn.Eval(script, keysAndArgs...)
 	if state == unknown || state == granted && err != nil {
@@ -288,9 +288,9 @@ func (c nodeConn) Eval(script *redsyncredis.Script, keysAndArgs ...any) (any, er
 	return answer, err
 }
 
-// remove deletes the lock from a node in the background, until the node confirms it or the
-// lock has expired. After late, the attempt itself may still be on its way: an answer that
-// there is no lock proves nothing then.
+// remove deletes the lock from a node in the background, until the node confirms it or
+// the lock has expired. If late is set, the attempt itself may still be on its way: an
+// answer without a lock proves nothing then.
 func (g *redisGrant) remove(node int, late bool) {
 	select {
 	case g.s.cleaning <- struct{}{}:
@@ -328,11 +328,11 @@ func (g *redisGrant) Extend(ctx context.Context) (time.Time, error) {
 }
 
 // lossError returns ErrGone if a majority does not have the lock.
-func (g *redisGrant) lossError(doing string, err error) error {
+func (g *redisGrant) lossError(operation string, err error) error {
 	if _, refused := outcomes(err); refused >= g.s.majority() {
 		return ErrGone
 	}
-	return fmt.Errorf("%s in Redis: %w", doing, err)
+	return fmt.Errorf("%s in Redis: %w", operation, err)
 }
 
 func (g *redisGrant) Release(ctx context.Context) error {
@@ -371,11 +371,11 @@ func (w *waiter) wake(release string) {
 	}
 	select {
 	case w.woken <- struct{}{}:
-	default: // it has not retried since the last one
+	default: // it has not retried since the previous one
 	}
 }
 
-// subscriber receives the releases of one node, for all waiters of this process, from the
+// subscriber receives the releases of one node for all waiters of this process, from the
 // first wait on.
 type subscriber struct {
 	client  redis.UniversalClient
@@ -407,16 +407,16 @@ func (s *nodes) subscribe(sub *subscriber, name string, w *waiter) (unsubscribe 
 }
 
 const (
-	healthCheck    = 3 * time.Second // silence before a ping, and again before the connection is given up
+	healthCheck    = 3 * time.Second // silence before a ping, and again before the connection is closed
 	reconnectPause = 100 * time.Millisecond
 )
 
-// receive wakes waiters until the first error of its connection. A subscription wakes
-// them all: a release before it was missed.
+// receive wakes waiters until the first error of its connection. A new subscription wakes
+// all waiters: it may have missed a release.
 func (s *subscriber) receive(ctx context.Context) {
 	p := s.client.Subscribe(ctx, s.channel)
 	defer func() { _ = p.Close() }()
-	defer context.AfterFunc(ctx, func() { _ = p.Close() })() // a blocked read does not see the end of ctx
+	defer context.AfterFunc(ctx, func() { _ = p.Close() })() // a blocked read does not notice the end of ctx
 	for pinged := false; ; {
 		m, err := p.ReceiveTimeout(ctx, healthCheck)
 		if err != nil {

@@ -23,35 +23,33 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{}) // it reports each connection that a test breaks
-	// A pool that could not dial tries again each second, and sees only then that
-	// it was closed.
+	redis.SetLogger(silentLogger{}) // it logs each connection that a test breaks
+	// A pool that cannot dial retries each second, and only then notices its end.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"))
 }
 
-type silent struct{}
+type silentLogger struct{}
 
-func (silent) Printf(context.Context, string, ...any) {}
+func (silentLogger) Printf(context.Context, string, ...any) {}
 
-// patience is for what has to happen on a busy machine too, but would never
-// happen if the code were wrong.
+// patience is the time limit for events, also on a busy machine.
 const patience = 20 * time.Second
 
-// house is a store of locks for one test: several processes may lock there.
-type house interface {
+// A store is a lock store of one test, used by several processes.
+type store interface {
 	process(t *testing.T, o lock.Options) *lock.Locker
 }
 
-// each runs a test on every kind of store.
-func each(t *testing.T, test func(*testing.T, house)) {
+// eachStore runs a test on every kind of store.
+func eachStore(t *testing.T, test func(*testing.T, store)) {
 	for _, k := range []struct {
 		name string
-		open func(*testing.T) house
+		open func(*testing.T) store
 	}{
-		{"embedded", func(t *testing.T) house { return &redisHouse{dial: embedded(t), urls: []string{"redis://embedded"}} }},
-		{"one node", func(t *testing.T) house { return onNodes(t, 1) }},
-		{"three nodes", func(t *testing.T) house { return onNodes(t, 3) }},
-		{"Postgres", func(t *testing.T) house { return postgres{testkit.Postgres(t)} }},
+		{"embedded", func(t *testing.T) store { return &redisStore{dial: embedded(t), urls: []string{"redis://embedded"}} }},
+		{"one node", func(t *testing.T) store { return onNodes(t, 1) }},
+		{"three nodes", func(t *testing.T) store { return onNodes(t, 3) }},
+		{"Postgres", func(t *testing.T) store { return postgres{testkit.Postgres(t)} }},
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
@@ -60,8 +58,8 @@ func each(t *testing.T, test func(*testing.T, house)) {
 	}
 }
 
-// redisHouse is one Redis or several.
-type redisHouse struct {
+// redisStore is one Redis node or several.
+type redisStore struct {
 	urls []string
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 }
@@ -80,12 +78,12 @@ func (p postgres) process(t *testing.T, o lock.Options) *lock.Locker {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { closed(t, l) })
+	t.Cleanup(func() { mustClose(t, l) })
 	return l
 }
 
-func onNodes(t *testing.T, n int) *redisHouse {
-	h := new(redisHouse)
+func onNodes(t *testing.T, n int) *redisStore {
+	h := new(redisStore)
 	for range n {
 		h.urls = append(h.urls, testkit.Redis(t))
 	}
@@ -93,7 +91,7 @@ func onNodes(t *testing.T, n int) *redisHouse {
 }
 
 // eachRedis runs a test on one node and on three.
-func eachRedis(t *testing.T, test func(*testing.T, *redisHouse)) {
+func eachRedis(t *testing.T, test func(*testing.T, *redisStore)) {
 	for _, k := range []struct {
 		name  string
 		nodes int
@@ -122,8 +120,8 @@ func embedded(t *testing.T) func(context.Context, string, string) (net.Conn, err
 	return server.Dial
 }
 
-// client is one to node i, whose time-outs a busy machine does not reach.
-func (h *redisHouse) client(t *testing.T, i int) *redis.Client {
+// client returns a client of node i. A busy machine does not reach its timeouts.
+func (h *redisStore) client(t *testing.T, i int) *redis.Client {
 	t.Helper()
 	o, err := redis.ParseURL(h.urls[i])
 	if err != nil {
@@ -137,10 +135,10 @@ func (h *redisHouse) client(t *testing.T, i int) *redis.Client {
 	return c
 }
 
-func (h *redisHouse) process(t *testing.T, o lock.Options) *lock.Locker { return h.tapped(t, o) }
+func (h *redisStore) process(t *testing.T, o lock.Options) *lock.Locker { return h.tapped(t, o) }
 
-// tapped is a process whose connections to the first nodes have taps.
-func (h *redisHouse) tapped(t *testing.T, o lock.Options, taps ...*tap) *lock.Locker {
+// tapped returns a process whose connections to the first nodes have taps.
+func (h *redisStore) tapped(t *testing.T, o lock.Options, taps ...*tap) *lock.Locker {
 	t.Helper()
 	var clients []redis.UniversalClient
 	n := new(attempts)
@@ -157,28 +155,28 @@ func (h *redisHouse) tapped(t *testing.T, o lock.Options, taps ...*tap) *lock.Lo
 	if o.NodeTimeout == 0 {
 		o.NodeTimeout = patience
 	}
-	if o.TTL == 0 { // what is left, or not told, does not mend itself while a test waits
+	if o.TTL == 0 { // a leftover lock does not expire during a test
 		o.TTL, o.MaxHold = time.Hour, time.Hour
 	}
 	l, err := lock.NewRedis(clients, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { closed(t, l) })
+	t.Cleanup(func() { mustClose(t, l) })
 	attemptsOf.Store(l, n)
 	return l
 }
 
-// attempts counts those of a Locker, at its first node.
+// attempts counts the attempts of a Locker at its first node.
 type attempts struct{ made, refused atomic.Int64 }
 
-// attemptsOf has the attempts of each Locker on Redis.
+// attemptsOf holds the attempts of each Locker on Redis.
 var attemptsOf sync.Map
 
 // countsOf returns the attempts of a Locker on Redis so far.
 func countsOf(l *lock.Locker) (made, refused int64) {
 	n, _ := attemptsOf.Load(l)
-	return n.(*attempts).made.Load(), n.(*attempts).refused.Load() //nolint:forcetypeassert // nothing else is stored
+	return n.(*attempts).made.Load(), n.(*attempts).refused.Load() //nolint:forcetypeassert // the map has no other type
 }
 
 func (*attempts) DialHook(next redis.DialHook) redis.DialHook { return next }
@@ -201,8 +199,8 @@ func (n *attempts) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// closed closes a Locker, which a test may have done before.
-func closed(t *testing.T, l *lock.Locker) {
+// mustClose closes a Locker, perhaps again.
+func mustClose(t *testing.T, l *lock.Locker) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := l.Close(ctx); err != nil {
@@ -210,8 +208,8 @@ func closed(t *testing.T, l *lock.Locker) {
 	}
 }
 
-// taps are one for each node.
-func (h *redisHouse) taps() []*tap {
+// taps returns a tap for each node.
+func (h *redisStore) taps() []*tap {
 	taps := make([]*tap, len(h.urls))
 	for i := range taps {
 		taps[i] = new(tap)
@@ -219,8 +217,8 @@ func (h *redisHouse) taps() []*tap {
 	return taps
 }
 
-// locks are the keys of locks on all nodes, with the node before each.
-func (h *redisHouse) locks(t *testing.T) []string {
+// locks returns the lock keys of all nodes, each with its node.
+func (h *redisStore) locks(t *testing.T) []string {
 	t.Helper()
 	var all []string
 	for i := range h.urls {
@@ -236,8 +234,8 @@ func (h *redisHouse) locks(t *testing.T) []string {
 	return all
 }
 
-// empty waits until no node has a lock any more.
-func (h *redisHouse) empty(t *testing.T) {
+// empty waits until no node has a lock.
+func (h *redisStore) empty(t *testing.T) {
 	t.Helper()
 	var left []string
 	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(time.Millisecond) {
@@ -245,15 +243,15 @@ func (h *redisHouse) empty(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("left for ever: %v", left)
+	t.Errorf("got %v, want no locks", left)
 }
 
-// tap is what a test does to the commands of one client. Its functions are set
-// while no command is under way, or by do.
+// tap manipulates the commands of one client. Set its functions between commands, or use
+// do.
 type tap struct {
 	mu     sync.Mutex
-	before func(script string) error // in place of the command, if it returns an error
-	after  func(script string) error // what the caller sees in place of the answer
+	before func(script string) error // replaces the command if it returns an error
+	after  func(script string) error // replaces the answer if it returns an error
 	dials  chan struct{}             // not nil: a new connection waits for it
 }
 
@@ -289,7 +287,7 @@ func (p *tap) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		}
 		err := next(ctx, cmd)
 		if redis.HasErrorPrefix(err, "NOSCRIPT") {
-			return err // it is sent again, whole
+			return err // the whole pipeline is sent again
 		}
 		if after != nil {
 			if err := after(script); err != nil {
@@ -305,7 +303,7 @@ func (p *tap) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return next
 }
 
-// gate holds one command back until it is opened.
+// gate blocks one command until it is opened.
 type gate struct{ reached, open chan struct{} }
 
 func newGate() gate { return gate{make(chan struct{}), make(chan struct{})} }
@@ -322,23 +320,23 @@ func (g gate) only(script string) func(string) error {
 	}
 }
 
-// broken is what a client says whose connection was lost.
-var broken = &net.OpError{Op: "read", Err: errors.New("broken by the test")}
+// errBroken is the error of a lost connection.
+var errBroken = &net.OpError{Op: "read", Err: errors.New("broken by the test")}
 
-// answered waits for a value from another goroutine.
-func answered[T any](t *testing.T, c <-chan T, what string) (v T) {
+// receive waits for a value from another goroutine.
+func receive[T any](t *testing.T, c <-chan T, what string) (v T) {
 	t.Helper()
 	select {
 	case v = <-c:
 	case <-time.After(patience):
-		t.Fatalf("%s: nothing within %v", what, patience)
+		t.Fatalf("%s: got nothing within %v", what, patience)
 	}
 	return v
 }
 
-// held is a lock that has to be free. On several nodes the last one may not have
-// heard yet that it was released.
-func held(t *testing.T, l *lock.Locker, name string, o ...lock.Option) *lock.Lease {
+// mustAcquire takes a free lock. On several nodes the last one may still process the
+// previous release.
+func mustAcquire(t *testing.T, l *lock.Locker, name string, o ...lock.Option) *lock.Lease {
 	t.Helper()
 	h, err := l.Acquire(t.Context(), name, append(o, lock.WithWait(patience))...)
 	if err != nil {
@@ -347,8 +345,8 @@ func held(t *testing.T, l *lock.Locker, name string, o ...lock.Option) *lock.Lea
 	return h
 }
 
-// wants begins to acquire a lock and returns the outcome's channel.
-func wants(ctx context.Context, l *lock.Locker, name string, o ...lock.Option) <-chan result {
+// acquireAsync starts to acquire a lock and returns the channel of its result.
+func acquireAsync(ctx context.Context, l *lock.Locker, name string, o ...lock.Option) <-chan result {
 	c := make(chan result, 1)
 	go func() {
 		h, err := l.Acquire(ctx, name, o...)
@@ -362,17 +360,17 @@ type result struct {
 	err   error
 }
 
-// got is the lock that somebody waited for.
-func got(t *testing.T, c <-chan result) *lock.Lease {
+// mustGet returns the lock of an acquireAsync.
+func mustGet(t *testing.T, c <-chan result) *lock.Lease {
 	t.Helper()
-	r := answered(t, c, "a lock that is waited for")
+	r := receive(t, c, "a lock that is waited for")
 	if r.err != nil {
 		t.Fatalf("acquire: %v", r.err)
 	}
 	return r.lease
 }
 
-func free(t *testing.T, h *lock.Lease) {
+func mustRelease(t *testing.T, h *lock.Lease) {
 	t.Helper()
 	if err := h.Release(t.Context()); err != nil {
 		t.Fatalf("release: %v", err)
