@@ -12,8 +12,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestItemsOfABatchAreEachDone(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
+func TestEachItemOfBatchIsDone(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		var mu sync.Mutex
 		var done []int64
 		calls := 0
@@ -22,14 +22,14 @@ func TestItemsOfABatchAreEachDone(t *testing.T) {
 			defer mu.Unlock()
 			done, calls = append(done, ids...), calls+1
 			return nil
-		})}}, quick())
+		})}}, fastOptions())
 		all := make([]int64, 601)
 		for i := range all {
 			all[i] = int64(i) + 1<<60
 		}
 		tickets, err := outbox.AddBatch(t.Context(), b.Box, b.db, "ids", all...)
 		if err != nil || len(tickets) != 3 {
-			t.Fatalf("%d tickets, %v", len(tickets), err)
+			t.Fatalf("got %d refs, %v", len(tickets), err)
 		}
 		b.run(t)
 		testkit.Eventually(t, patience, func() bool {
@@ -44,9 +44,9 @@ func TestItemsOfABatchAreEachDone(t *testing.T) {
 	})
 }
 
-func TestABatchThatCannotBeReadFails(t *testing.T) {
-	do := outbox.DoBatch(func(context.Context, ...int64) error { t.Error("it was done"); return nil })
+func TestInvalidBatchFails(t *testing.T) {
+	do := outbox.DoBatch(func(context.Context, ...int64) error { t.Error("the handler was called"); return nil })
 	if err := do(t.Context(), []byte(`["a"]`)); err == nil {
-		t.Error("no error")
+		t.Error("got no error")
 	}
 }

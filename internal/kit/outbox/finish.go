@@ -8,41 +8,41 @@ import (
 )
 
 const (
-	settleBatch   = 500    // attempts of one statement
+	flushBatch    = 500    // attempts per statement
 	maxEnded      = 20_000 // attempts that wait to be written
 	maxFlushAfter = 100 * time.Millisecond
 )
 
-// An attempt at a job that has ended, as the statements take it.
+// An attempt is an ended attempt at a job, in the encoding that the statements read.
 type attempt struct {
 	ID     int64  `json:"id"`
-	Tries  int    `json:"tries,omitempty"`  // which attempt; 0 is the writer's
-	Keep   int64  `json:"keep,omitempty"`   // milliseconds; of one that failed: parked, and for so long
-	Failed bool   `json:"failed,omitempty"` // the job was not done
+	Tries  int    `json:"tries,omitempty"`  // number of the attempt; 0 is the writer's
+	Keep   int64  `json:"keep,omitempty"`   // milliseconds; if Failed, the job is parked for that time
+	Failed bool   `json:"failed,omitempty"` // the attempt failed
 	Pause  int64  `json:"pause,omitempty"`  // milliseconds
 	Counts int    `json:"counts,omitempty"` // 1: the failure is the job's own fault
 	Error  string `json:"error,omitempty"`
 }
 
-// Finish reports, after the commit, how the writer's own attempt at its jobs ended.
-// Without an error they are done, which is written in the background within 100 ms,
-// together with what others settle; [Box.Wait] waits for that. After an error any
-// process that runs the Box does them, after a short pause. Zero tickets are ignored.
-// Settle does not block, and needs no Run.
+// Finish reports, after the commit, the result of the writer's own attempt at its jobs.
+// Without an error the jobs are done: this is written in the background within 100 ms,
+// and [Box.Wait] waits for it. After an error any process that runs the Box retries them
+// after a short pause. Finish ignores zero JobRefs. It does not block and does not need
+// Run.
 //
-// A writer that took longer than the head start may find its jobs claimed: then
-// they are done twice, and the process that claimed them ends them.
-func (b *Box) Finish(ctx context.Context, err error, tickets ...JobRef) {
-	ended := make([]attempt, 0, len(tickets))
-	for _, t := range tickets {
+// If the writer took longer than the head start, another process may have claimed its
+// jobs. Then they run twice, and the process that claimed them ends them.
+func (b *Box) Finish(ctx context.Context, err error, refs ...JobRef) {
+	ended := make([]attempt, 0, len(refs))
+	for _, t := range refs {
 		switch {
 		case t.id == 0:
 		case err != nil:
 			b.m.count(t.topic, failed)
-			if b.failures.Allow() {
-				b.log.WarnContext(ctx, "what follows a commit failed; the outbox does it", "topic", t.topic, "job", t.id, "err", err)
+			if b.jobWarnings.Allow() {
+				b.log.WarnContext(ctx, "work after commit failed, retrying", "topic", t.topic, "job", t.id, "err", err)
 			}
-			ended = append(ended, attempt{ID: t.id, Failed: true, Error: brief(err), Pause: b.pause(1, b.o.MaxRetryDelay).Milliseconds()})
+			ended = append(ended, attempt{ID: t.id, Failed: true, Error: errorText(err), Pause: b.retryDelay(1, b.o.MaxRetryDelay).Milliseconds()})
 		default:
 			b.m.count(t.topic, atOnce)
 			ended = append(ended, attempt{ID: t.id, Keep: b.handlers[t.topic].Retention.Milliseconds()})
@@ -51,14 +51,14 @@ func (b *Box) Finish(ctx context.Context, err error, tickets ...JobRef) {
 	b.end(ctx, ended...)
 }
 
-// end has attempts written as ended. What finds no room is left as it is: its
-// job will be done again.
+// end queues ended attempts to be written. If the queue is full, it drops the rest: their
+// jobs will run again.
 func (b *Box) end(ctx context.Context, ended ...attempt) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if room := maxEnded - len(b.ended); len(ended) > room {
-		b.complain(ctx, overflowed, fmt.Errorf("%d ended attempts wait to be written", len(b.ended)))
-		ended = ended[:room]
+	if capacity := maxEnded - len(b.ended); len(ended) > capacity {
+		b.recordFailure(ctx, overflowed, fmt.Errorf("queue of %d ended attempts is full", len(b.ended)))
+		ended = ended[:capacity]
 	}
 	if len(ended) == 0 {
 		return
@@ -66,37 +66,37 @@ func (b *Box) end(ctx context.Context, ended ...attempt) {
 	b.ended = append(b.ended, ended...)
 	b.added += len(ended)
 	for _, a := range ended {
-		if a.Failed { // its pause begins when it is written
+		if a.Failed { // its pause starts when it is written
 			b.urgent = b.added
 		}
 	}
 	if b.ready() {
-		b.wake()
+		b.signalFlush()
 	}
-	if !b.settling {
-		b.settling = true
-		go b.settle(context.WithoutCancel(ctx))
+	if !b.flushing {
+		b.flushing = true
+		go b.flushLoop(context.WithoutCancel(ctx))
 	}
 }
 
-// ready reports whether ended attempts are to be written without delay.
-func (b *Box) ready() bool { return b.written < b.urgent || len(b.ended) >= settleBatch }
+// ready reports whether ended attempts must be written without delay.
+func (b *Box) ready() bool { return b.written < b.urgent || len(b.ended) >= flushBatch }
 
-func (b *Box) wake() {
+func (b *Box) signalFlush() {
 	select {
-	case b.hurry <- struct{}{}:
+	case b.flushNow <- struct{}{}:
 	default:
 	}
 }
 
-// settle writes what has ended until there is nothing left.
-func (b *Box) settle(ctx context.Context) {
+// flushLoop writes ended attempts until none is left.
+func (b *Box) flushLoop(ctx context.Context) {
 	timer := time.NewTimer(b.flushAfter)
 	defer timer.Stop()
 	for {
 		b.mu.Lock()
 		if len(b.ended) == 0 {
-			b.ended, b.settling = nil, false
+			b.ended, b.flushing = nil, false
 			b.mu.Unlock()
 			return
 		}
@@ -106,7 +106,7 @@ func (b *Box) settle(ctx context.Context) {
 			select {
 			case <-timer.C:
 				ready = true
-			case <-b.hurry: // it may be an old one
+			case <-b.flushNow: // the signal may be outdated
 				b.mu.Lock()
 				ready = b.ready()
 				b.mu.Unlock()
@@ -116,37 +116,36 @@ func (b *Box) settle(ctx context.Context) {
 	}
 }
 
-// flush writes a batch of what has ended.
+// flush writes a batch of ended attempts.
 func (b *Box) flush(ctx context.Context) {
 	b.mu.Lock()
-	batch := b.ended[:min(len(b.ended), settleBatch)]
+	batch := b.ended[:min(len(b.ended), flushBatch)]
 	b.ended = b.ended[len(batch):]
 	b.mu.Unlock()
-	// What cannot be written will be done again: when its lease is over, or its
-	// head start.
+	// A job whose result cannot be written runs again, after its lease or its head start.
 	if err := b.write(ctx, batch); err != nil {
-		b.complain(ctx, settling, err)
+		b.recordFailure(ctx, settling, err)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.written += len(batch)
-	b.settled.Broadcast()
+	b.flushed.Broadcast()
 }
 
-// Wait returns when all that was settled before is written, or could not be. It has that
-// written without delay.
+// Wait writes all results reported so far, and returns when they are written or have
+// failed to be written.
 func (b *Box) Wait() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := b.added
 	b.urgent = all
-	b.wake()
+	b.signalFlush()
 	for b.written < all {
-		b.settled.Wait()
+		b.flushed.Wait()
 	}
 }
 
-// write writes how attempts ended, without waiting for the disk.
+// write writes the results of attempts, without waiting for the disk.
 func (b *Box) write(ctx context.Context, batch []attempt) error {
 	list, err := json.Marshal(batch)
 	if err != nil {
@@ -155,11 +154,11 @@ func (b *Box) write(ctx context.Context, batch []attempt) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
 	if err := b.writeList(ctx, string(list)); err != nil {
-		return fmt.Errorf("end %d attempts: %w", len(batch), err)
+		return fmt.Errorf("write %d results: %w", len(batch), err)
 	}
 	for _, a := range batch {
 		if a.Failed && a.Keep == 0 {
-			b.alarm.set(time.Duration(a.Pause) * time.Millisecond) // it counts from now
+			b.timer.set(time.Duration(a.Pause) * time.Millisecond) // the pause starts now
 		}
 	}
 	return nil
@@ -174,7 +173,7 @@ func (b *Box) writeList(ctx context.Context, list string) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	defer func() { _ = tx.Rollback() }() // no-op after the commit
 	for _, statement := range b.sql.settle {
 		if _, err := tx.ExecContext(ctx, statement, list); err != nil {
 			return err

@@ -6,17 +6,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// What becomes of jobs, as the label outcome says it.
+// Values of the label outcome.
 const (
 	atOnce   = "at_once"  // done by its writer
-	relayed  = "relayed"  // done by the first that claimed it
+	relayed  = "relayed"  // done by the first claim
 	late     = "late"     // done by another attempt
-	failed   = "failed"   // an attempt failed, the writer's or another
+	failed   = "failed"   // an attempt failed
 	parked   = "parked"   // failed too often
-	replaced = "replaced" // Handler.All stood for it
+	replaced = "replaced" // replaced by Handler.Collapse
 )
 
-// What the Box itself can fail at, as the label doing says it.
+// Values of the label doing: operations of the Box that can fail.
 const (
 	claiming   = "claim"
 	settling   = "settle"
@@ -36,13 +36,13 @@ func newMetrics() *metrics {
 	}
 	m := &metrics{
 		jobs: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_outbox_jobs_total", Help: "What became of outbox jobs in this process, by topic.",
+			Name: "tandian_outbox_jobs_total", Help: "Outcomes of outbox jobs in this process.",
 		}, []string{"topic", "outcome"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_outbox_errors_total", Help: "What the outbox itself failed at and tries again.",
+			Name: "tandian_outbox_errors_total", Help: "Failed operations of the outbox, which are retried.",
 		}, []string{"doing"}),
 		waiting: gauge("waiting", "Outbox jobs that wait, over all processes."),
-		oldest:  gauge("oldest_seconds", "Time since the oldest waiting outbox job was added."),
+		oldest:  gauge("oldest_seconds", "Age of the oldest waiting outbox job."),
 		parked:  gauge("parked", "Outbox jobs that failed too often and wait for an operator."),
 	}
 	for _, doing := range []string{claiming, settling, summing, replacing, overflowed} {
@@ -55,8 +55,8 @@ func (m *metrics) register(reg prometheus.Registerer) error {
 	return errors.Join(reg.Register(m.jobs), reg.Register(m.errors), reg.Register(m.waiting), reg.Register(m.oldest), reg.Register(m.parked))
 }
 
-// show has the series of a topic there from the start, at 0.
-func (m *metrics) show(topic string) {
+// addTopic creates the series of a topic, at 0.
+func (m *metrics) addTopic(topic string) {
 	for _, outcome := range []string{atOnce, relayed, late, failed, parked, replaced} {
 		m.jobs.WithLabelValues(topic, outcome)
 	}

@@ -24,31 +24,31 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// patience is how long a test waits for what should come within milliseconds.
+// patience is the time limit for events that take milliseconds.
 const patience = 20 * time.Second
 
-// never is longer than a test.
+// never exceeds the duration of a test.
 const never = time.Hour
 
-// An office is a migrated database, of which each Box is another process.
-type office struct {
+// A fixture is a migrated database; each Box on it acts as another process.
+type fixture struct {
 	on storetest.Stores
 	storetest.Process
-	db *sqldb.SQL // beside all boxes
+	db *sqldb.SQL // independent of the boxes
 }
 
-func eachDialect(t *testing.T, test func(*testing.T, *office)) {
+func eachDialect(t *testing.T, test func(*testing.T, *fixture)) {
 	t.Helper()
 	storetest.Each(t, func(t *testing.T, on storetest.Stores) {
-		o := &office{on: on, Process: storetest.Open(t, on)}
+		o := &fixture{on: on, Process: storetest.Open(t, on)}
 		o.db = o.pool(t)
 		test(t, o)
 	})
 }
 
-func (o *office) real() bool { return o.Dialect == "postgres" }
+func (o *fixture) real() bool { return o.Dialect == "postgres" }
 
-func (o *office) pool(t *testing.T) *sqldb.SQL {
+func (o *fixture) pool(t *testing.T) *sqldb.SQL {
 	t.Helper()
 	db, err := sqldb.OpenSQL(o.on.SQL)
 	if err != nil {
@@ -58,16 +58,16 @@ func (o *office) pool(t *testing.T) *sqldb.SQL {
 	return db
 }
 
-// quick has jobs be due soon, and found soon.
-func quick() outbox.Options {
+// quick makes jobs due soon, and polls often.
+func fastOptions() outbox.Options {
 	return outbox.Options{HeadStart: 15 * time.Millisecond, Poll: 20 * time.Millisecond}
 }
 
-// handlers are what a Box does, by topic.
+// handlers holds the handlers of a Box by topic.
 type handlers = map[string]outbox.Handler
 
-// box opens a Box as another process has it, with a pool and a registry of its own.
-func (o *office) box(t *testing.T, h handlers, with outbox.Options) box {
+// box opens a Box like another process, with its own pool and registry.
+func (o *fixture) box(t *testing.T, h handlers, with outbox.Options) box {
 	t.Helper()
 	db, reg := o.pool(t), prometheus.NewRegistry()
 	with.Dialect, with.Registerer, with.Log = o.Dialect, reg, o.Log
@@ -109,7 +109,7 @@ func (b box) run(t *testing.T) (stop func()) {
 	return stop
 }
 
-// add adds a job in a transaction of its own that commits.
+// add adds a job in its own committed transaction.
 func (b box) add(t *testing.T, topic string, payload any) outbox.JobRef {
 	t.Helper()
 	tx, err := b.db.BeginTx(t.Context(), nil)
@@ -127,7 +127,7 @@ func (b box) add(t *testing.T, topic string, payload any) outbox.JobRef {
 	return ticket
 }
 
-// metric is a counter or a gauge of the Box with these labels, -1 if there is none.
+// metric returns a counter or gauge of the Box with these labels, -1 if there is none.
 func (b box) metric(t *testing.T, name string, labels ...string) float64 {
 	t.Helper()
 	families, err := b.reg.Gather()
@@ -148,7 +148,7 @@ func (b box) metric(t *testing.T, name string, labels ...string) float64 {
 	return -1
 }
 
-// outcomes are the counters of a topic that are not 0.
+// outcomes returns the non-zero counters of a topic.
 func (b box) outcomes(t *testing.T, topic string) map[string]float64 {
 	t.Helper()
 	got := map[string]float64{}
@@ -160,7 +160,7 @@ func (b box) outcomes(t *testing.T, topic string) map[string]float64 {
 	return got
 }
 
-// stats are the figures of a topic, without ages.
+// stats returns the Stats of a topic, without the age.
 func (b box) stats(t *testing.T, topic string) outbox.Stats {
 	t.Helper()
 	list, err := b.Stats(t.Context())
@@ -176,8 +176,8 @@ func (b box) stats(t *testing.T, topic string) outbox.Stats {
 	return outbox.Stats{}
 }
 
-// rows is how many jobs are in the table, in whatever state.
-func (o *office) rows(t *testing.T) (n int) {
+// rows returns the number of rows in the table, in any state.
+func (o *fixture) rows(t *testing.T) (n int) {
 	t.Helper()
 	if err := o.db.QueryRowContext(t.Context(), "SELECT count(*) FROM outbox_jobs").Scan(&n); err != nil {
 		t.Fatal(err)
@@ -185,27 +185,27 @@ func (o *office) rows(t *testing.T) (n int) {
 	return n
 }
 
-func (o *office) exec(t *testing.T, query string, args ...any) {
+func (o *fixture) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
 	if _, err := o.db.ExecContext(t.Context(), query, args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// A book notes which payloads a handler was given.
-type book struct {
+// A recorder counts the payloads that a handler got.
+type recorder struct {
 	mu    sync.Mutex
 	calls map[string]int
 }
 
-// write is a handler that notes and succeeds.
-func (k *book) write(_ context.Context, payload []byte) error {
-	k.note(payload)
+// handle is a handler that records and succeeds.
+func (k *recorder) handle(_ context.Context, payload []byte) error {
+	k.record(payload)
 	return nil
 }
 
-// note returns how often this payload came.
-func (k *book) note(payload []byte) int {
+// record returns how often this payload came.
+func (k *recorder) record(payload []byte) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.calls == nil {
@@ -217,28 +217,28 @@ func (k *book) note(payload []byte) int {
 	return k.calls[text]
 }
 
-func (k *book) of(payload string) int {
+func (k *recorder) of(payload string) int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.calls[payload]
 }
 
-func (k *book) all() map[string]int {
+func (k *recorder) all() map[string]int {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return maps.Clone(k.calls)
 }
 
-func TestAJobExistsOnlyIfItsTransactionCommits(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		var done book
-		b := o.box(t, handlers{"t": {Do: done.write}}, quick())
-		undone := errors.New("undone")
+func TestJobExistsOnlyAfterCommit(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		var done recorder
+		b := o.box(t, handlers{"t": {Do: done.handle}}, fastOptions())
+		undone := errors.New("rolled back")
 		for _, end := range []struct {
 			name string
 			err  error
 		}{{"rolled back", undone}, {"committed", nil}} {
-			tx, err := o.DB.Tx(t.Context()) // ent's, as the rooms have it
+			tx, err := o.DB.Tx(t.Context()) // a transaction of ent, as in the domain packages
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -262,16 +262,16 @@ func TestAJobExistsOnlyIfItsTransactionCommits(t *testing.T) {
 	})
 }
 
-func TestAJobThatItsWriterSettledIsNotDoneAgain(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		var done book
-		b := o.box(t, handlers{"t": {Do: done.write}}, outbox.Options{HeadStart: 2 * time.Second, Poll: 50 * time.Millisecond})
+func TestFinishedJobIsNotRepeated(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		var done recorder
+		b := o.box(t, handlers{"t": {Do: done.handle}}, outbox.Options{HeadStart: 2 * time.Second, Poll: 50 * time.Millisecond})
 		b.run(t)
 		settled := b.add(t, "t", "settled")
 		b.Finish(t.Context(), nil, outbox.JobRef{}, settled)
 		b.Wait()
 		if n := o.rows(t); n != 0 {
-			t.Fatalf("%d rows are left after Wait", n)
+			t.Fatalf("got %d rows after Wait, want none", n)
 		}
 		b.add(t, "t", "not settled")
 		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
@@ -284,16 +284,16 @@ func TestAJobThatItsWriterSettledIsNotDoneAgain(t *testing.T) {
 	})
 }
 
-func TestManyWritersSettleTogether(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		b := o.box(t, handlers{"deleted": {Do: (&book{}).write}, "kept": {Do: (&book{}).write, Retention: never}}, outbox.Options{HeadStart: never})
+func TestManyWritersFinishConcurrently(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		b := o.box(t, handlers{"deleted": {Do: (&recorder{}).handle}, "retained": {Do: (&recorder{}).handle, Retention: never}}, outbox.Options{HeadStart: never})
 		const writers, each = 8, 25
 		var all sync.WaitGroup
 		for range writers {
 			all.Go(func() {
 				for range each {
 					tickets := make([]outbox.JobRef, 0, 2)
-					for _, topic := range []string{"deleted", "kept"} {
+					for _, topic := range []string{"deleted", "retained"} {
 						ticket, err := b.Add(t.Context(), b.db, topic, "x")
 						if err != nil {
 							t.Error(err)
@@ -306,27 +306,27 @@ func TestManyWritersSettleTogether(t *testing.T) {
 		}
 		all.Wait()
 		b.Wait()
-		var kept, done int
-		err := o.db.QueryRowContext(t.Context(), "SELECT count(*), count(done_at) FROM outbox_jobs WHERE topic = 'kept'").Scan(&kept, &done)
+		var retained, done int
+		err := o.db.QueryRowContext(t.Context(), "SELECT count(*), count(done_at) FROM outbox_jobs WHERE topic = 'retained'").Scan(&retained, &done)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if kept != writers*each || done != kept || o.rows(t) != kept {
-			t.Errorf("%d kept, %d of them done, %d in all; want %d three times", kept, done, o.rows(t), writers*each)
+		if retained != writers*each || done != retained || o.rows(t) != retained {
+			t.Errorf("got %d retained, %d of them done, %d rows; want %d of each", retained, done, o.rows(t), writers*each)
 		}
 	})
 }
 
-func TestAFailedWriterLeavesItsJobToAnotherProcess(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		var writers, others book
-		h := func(k *book) handlers { return handlers{"t": {Do: k.write}} }
+func TestAnotherProcessRetriesFailedWriter(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		var writers, others recorder
+		h := func(k *recorder) handlers { return handlers{"t": {Do: k.handle}} }
 		writer, other := o.box(t, h(&writers), outbox.Options{}), o.box(t, h(&others), outbox.Options{})
 		other.run(t)
-		writer.Finish(t.Context(), errors.New("Redis was away"), writer.add(t, "t", "x"))
+		writer.Finish(t.Context(), errors.New("Redis is unavailable"), writer.add(t, "t", "x"))
 		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
 		if writers.of("x") != 0 || others.of("x") != 1 {
-			t.Errorf("the writer's process did it %d times, the other %d times; want 0 and 1", writers.of("x"), others.of("x"))
+			t.Errorf("got %d runs in the writer's process, %d in the other; want 0 and 1", writers.of("x"), others.of("x"))
 		}
 		if d := cmp.Diff(map[string]float64{"failed": 1}, writer.outcomes(t, "t")); d != "" {
 			t.Errorf("outcomes of the writer (-want +got)\n%s", d)
@@ -337,52 +337,52 @@ func TestAFailedWriterLeavesItsJobToAnotherProcess(t *testing.T) {
 	})
 }
 
-func TestAddRefusesWhatCannotBeDone(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		b := o.box(t, handlers{"t": {Do: (&book{}).write}}, outbox.Options{HeadStart: never})
+func TestAddRejectsInvalidJobs(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		b := o.box(t, handlers{"t": {Do: (&recorder{}).handle}}, outbox.Options{HeadStart: never})
 		const quotes = 2
 		for _, tt := range []struct {
 			name, topic string
 			payload     any
 			want        string // in the error; "" for none
 		}{
-			{"a payload of the greatest size", "t", strings.Repeat("x", outbox.MaxPayload-quotes), ""},
-			{"a payload that is a byte too big", "t", strings.Repeat("x", outbox.MaxPayload-quotes+1), "16385 bytes"},
-			{"a payload that is no JSON", "t", func() {}, "payload"},
-			{"a topic that nobody handles", "u", "x", "no handler"},
-			{"text that a database may not like", "t", "\x00 ' \\ 探店", ""},
+			{"the largest payload", "t", strings.Repeat("x", outbox.MaxPayload-quotes), ""},
+			{"a payload one byte too large", "t", strings.Repeat("x", outbox.MaxPayload-quotes+1), "16385 bytes"},
+			{"a payload that is not JSON", "t", func() {}, "encode"},
+			{"a topic without a handler", "u", "x", "no handler"},
+			{"text with special characters", "t", "\x00 ' \\ 探店", ""},
 		} {
 			t.Run(tt.name, func(t *testing.T) {
 				before := o.rows(t)
 				ticket, err := b.Add(t.Context(), o.db, tt.topic, tt.payload)
 				if tt.want == "" {
 					if err != nil || o.rows(t) != before+1 {
-						t.Errorf("got %v and %d rows more", err, o.rows(t)-before)
+						t.Errorf("got %v and %d more rows", err, o.rows(t)-before)
 					}
 					return
 				}
 				if err == nil || !strings.Contains(err.Error(), tt.want) || ticket != (outbox.JobRef{}) || o.rows(t) != before {
-					t.Errorf("got %v, %v and %d rows more; want an error with %q", ticket, err, o.rows(t)-before, tt.want)
+					t.Errorf("got %v, %v and %d more rows; want an error with %q", ticket, err, o.rows(t)-before, tt.want)
 				}
 			})
 		}
 	})
 }
 
-func TestAHandlerGetsThePayloadAsItWas(t *testing.T) {
+func TestHandlerGetsUnchangedPayload(t *testing.T) {
 	type payload struct {
 		Keys []string
 		N    int64
 	}
 	want := payload{[]string{"a\x00b", `"\`, "探店"}, 1<<62 + 1}
-	eachDialect(t, func(t *testing.T, o *office) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		got := make(chan payload, 1)
 		b := o.box(t, handlers{"t": {Do: func(_ context.Context, text []byte) error {
 			var p payload
 			err := json.Unmarshal(text, &p)
 			got <- p
 			return err
-		}}}, quick())
+		}}}, fastOptions())
 		b.run(t)
 		b.add(t, "t", want)
 		select {
@@ -396,47 +396,47 @@ func TestAHandlerGetsThePayloadAsItWas(t *testing.T) {
 	})
 }
 
-func TestMetricsAreThereAtZeroFromTheStart(t *testing.T) {
+func TestMetricsStartAtZero(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	b, err := outbox.New(nil, outbox.Options{Dialect: "sqlite3", Registerer: reg})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Handle("t", outbox.Handler{Do: (&book{}).write})
+	b.Handle("t", outbox.Handler{Do: (&recorder{}).handle})
 	seen := box{Box: b, reg: reg}
 	for _, outcome := range []string{"at_once", "relayed", "late", "failed", "parked", "replaced"} {
 		if n := seen.metric(t, "tandian_outbox_jobs_total", outcome, "t"); n != 0 {
-			t.Errorf("%s is %v", outcome, n)
+			t.Errorf("outcome %s: got %v, want 0", outcome, n)
 		}
 	}
 	for _, gauge := range []string{"waiting", "oldest_seconds", "parked"} {
 		if n := seen.metric(t, "tandian_outbox_"+gauge, "t"); n != 0 {
-			t.Errorf("%s is %v", gauge, n)
+			t.Errorf("gauge %s: got %v, want 0", gauge, n)
 		}
 	}
 	for _, doing := range []string{"claim", "settle", "stats", "replace", "overflow"} {
 		if n := seen.metric(t, "tandian_outbox_errors_total", doing); n != 0 {
-			t.Errorf("errors of %s are %v", doing, n)
+			t.Errorf("errors of %s: got %v, want 0", doing, n)
 		}
 	}
 	if _, err := outbox.New(nil, outbox.Options{Dialect: "sqlite3", Registerer: reg}); err == nil {
-		t.Error("a second Box registered the same metrics")
+		t.Error("got no error for duplicate metrics")
 	}
 	if _, err := outbox.New(nil, outbox.Options{Dialect: "oracle"}); err == nil {
-		t.Error("there is a Box for a dialect without statements")
+		t.Error("got no error for an unknown dialect")
 	}
 }
 
-func TestHandlePanicsWhereItCouldNotWork(t *testing.T) {
-	good := outbox.Handler{Do: (&book{}).write}
+func TestHandlePanicsForInvalidHandlers(t *testing.T) {
+	good := outbox.Handler{Do: (&recorder{}).handle}
 	for _, tt := range []struct {
 		name, topic string
 		h           outbox.Handler
 	}{
 		{"a second handler", "taken", good},
-		{"nothing to do", "t", outbox.Handler{}},
+		{"no function", "t", outbox.Handler{}},
 		{"no topic", "", good},
-		{"a topic too long for its column", strings.Repeat("t", 65), good},
+		{"a topic longer than its column", strings.Repeat("t", 65), good},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b, err := outbox.New(nil, outbox.Options{Dialect: "postgres"})
@@ -446,7 +446,7 @@ func TestHandlePanicsWhereItCouldNotWork(t *testing.T) {
 			b.Handle("taken", good)
 			defer func() {
 				if recover() == nil {
-					t.Error("it did not panic")
+					t.Error("Handle did not panic")
 				}
 			}()
 			b.Handle(tt.topic, tt.h)
@@ -454,7 +454,7 @@ func TestHandlePanicsWhereItCouldNotWork(t *testing.T) {
 	}
 }
 
-func TestLaterOfNothingIsNothing(t *testing.T) {
+func TestTransientOfNilIsNil(t *testing.T) {
 	if err := outbox.Transient(nil); err != nil {
 		t.Error(err)
 	}

@@ -18,14 +18,14 @@ import (
 
 // A writer that dies right after its commit leaves its job in the database. The other
 // process finds it there; on SQLite there is one process.
-func TestTheJobOfAWriterThatDiedIsDoneSoonAfterItsHeadStart(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
+func TestJobOfDeadWriterRunsAfterHeadStart(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		done := make(chan time.Time, 1)
 		h := handlers{"t": {Do: func(context.Context, []byte) error { done <- time.Now(); return nil }}}
-		writer := o.box(t, h, quick())
+		writer := o.box(t, h, fastOptions())
 		other := writer
 		if o.real() {
-			other = o.box(t, h, quick())
+			other = o.box(t, h, fastOptions())
 		}
 		other.run(t)
 		took := func() (sinceAdding, sinceCommit time.Duration) {
@@ -36,34 +36,33 @@ func TestTheJobOfAWriterThatDiedIsDoneSoonAfterItsHeadStart(t *testing.T) {
 			case at := <-done:
 				return at.Sub(adding), at.Sub(committed)
 			case <-time.After(patience):
-				t.Fatal("no process did it")
+				t.Fatal("no process ran the job")
 				return 0, 0
 			}
 		}
-		took() // Run may have begun only now
+		took() // Run may have started only now
 		var all []time.Duration
 		shortest := never
 		for range 50 {
-			// The head start begins during the call, and the test may notice late that
-			// the call has returned. So the lower bound counts from before the call.
+			// The head start begins during the call, so the lower bound counts from before it.
 			sinceAdding, sinceCommit := took()
 			all, shortest = append(all, sinceCommit), min(shortest, sinceAdding)
 		}
 		slices.Sort(all)
 		t.Logf("after the commit: median %v, p90 %v, longest %v", all[25], all[45], all[49])
 		if all[45] > 500*time.Millisecond {
-			t.Errorf("nine of ten jobs were done within %v, want 500ms", all[45])
+			t.Errorf("got p90 %v, want at most 500ms", all[45])
 		}
 		if early := 10 * time.Millisecond; shortest < early {
-			t.Errorf("a job was done %v after it was added: its writer had no head start", shortest)
+			t.Errorf("a job ran %v after it was added, within the head start", shortest)
 		}
 	})
 }
 
-// With the default times: 1.1 s of head start, and less than half a second for the rest.
-func TestAWriterThatDiesIsReplacedWithinTheGuaranteedTime(t *testing.T) {
+// With the defaults: 1.1 s of head start, and less than half a second for the rest.
+func TestDeadWriterIsReplacedInTime(t *testing.T) {
 	t.Parallel()
-	eachDialect(t, func(t *testing.T, o *office) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		const jobs, promise = 8, 1500 * time.Millisecond
 		done := make(chan time.Time, jobs)
 		h := handlers{"t": {Do: func(context.Context, []byte) error { done <- time.Now(); return nil }}}
@@ -74,7 +73,7 @@ func TestAWriterThatDiesIsReplacedWithinTheGuaranteedTime(t *testing.T) {
 		}
 		other.run(t)
 		var committed []time.Time
-		for i := range jobs { // at different times between two looks
+		for i := range jobs { // at different times between two polls
 			writer.add(t, "t", i)
 			committed = append(committed, time.Now())
 			time.Sleep(130 * time.Millisecond)
@@ -85,54 +84,54 @@ func TestAWriterThatDiesIsReplacedWithinTheGuaranteedTime(t *testing.T) {
 			case at := <-done: // in the order of their due times
 				took = append(took, at.Sub(committed[i]))
 			case <-time.After(patience):
-				t.Fatal("no process did it")
+				t.Fatal("no process ran the job")
 			}
 		}
 		slices.Sort(took)
 		t.Logf("after the commit: %v", took)
 		if took[0] < time.Second {
-			t.Errorf("a job was done %v after its commit: its writer had no second", took[0])
+			t.Errorf("a job ran %v after its commit, want at least 1s", took[0])
 		}
 		if median := took[jobs/2]; median > promise {
-			t.Errorf("half of the jobs took longer than %v, want at most %v", median, promise)
+			t.Errorf("got median %v, want at most %v", median, promise)
 		}
 		if worst := took[jobs-1]; worst > 2*promise { // the machine may be busy for a moment
-			t.Errorf("a job took %v, want at most %v", worst, promise)
+			t.Errorf("got %v, want at most %v", worst, promise)
 		}
 	})
 }
 
-// A look finds the next due time, also during the head start of another job.
-func TestALookFindsTheNextDueTime(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
+// A poll finds the next due time, also during the head start of another job.
+func TestPollFindsNextDueTime(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		done := make(chan string, 2)
 		h := handlers{"t": {Do: func(_ context.Context, payload []byte) error { done <- string(payload); return nil }}}
 		first := o.box(t, h, outbox.Options{HeadStart: 300 * time.Millisecond})
 		second := o.box(t, h, outbox.Options{HeadStart: 600 * time.Millisecond, Poll: never})
 		first.add(t, "t", 1)
 		second.add(t, "t", 2)
-		second.run(t) // it polls once, at its beginning
+		second.run(t) // polls once, at its start
 		for _, want := range []string{"1", "2"} {
 			select {
 			case got := <-done:
 				if got != want {
-					t.Errorf("job %s was done, want %s", got, want)
+					t.Errorf("got job %s, want %s", got, want)
 				}
 			case <-time.After(patience):
-				t.Fatalf("no process did job %s", want)
+				t.Fatalf("no process ran job %s", want)
 			}
 		}
 	})
 }
 
-func TestAQueuedJobIsDoneAtOnceByItsWritersProcess(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
+func TestQueuedJobRunsAtOnce(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		done := make(chan string, 2)
 		do := func(_ context.Context, payload []byte) error { done <- string(payload); return nil }
 		b := o.box(t, handlers{"queued": {Queued: true, Do: do}, "t": {Do: do}}, outbox.Options{HeadStart: never, Poll: never})
 		b.run(t)
 		b.add(t, "t", "its writer's")
-		for range 3 { // Run may have looked only after the first commit
+		for range 3 { // Run may have polled only after the first commit
 			b.add(t, "queued", "x")
 			begin := time.Now()
 			b.Wake()
@@ -140,24 +139,24 @@ func TestAQueuedJobIsDoneAtOnceByItsWritersProcess(t *testing.T) {
 			case got := <-done:
 				t.Logf("done after %v", time.Since(begin))
 				if got != `"x"` {
-					t.Errorf("%s was done", got)
+					t.Errorf("got job %s", got)
 				}
 			case <-time.After(patience):
-				t.Fatal("no process did it")
+				t.Fatal("no process ran the job")
 			}
 		}
 		if s := b.stats(t, "t"); s.Waiting != 1 {
-			t.Errorf("%d jobs wait for their writer, want 1", s.Waiting)
+			t.Errorf("got %d waiting jobs, want 1", s.Waiting)
 		}
 	})
 }
 
-func TestProcessesThatCompeteDoEachJobOnce(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
+func TestCompetingProcessesRunEachJobOnce(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		const boxes, jobs = 4, 500
-		var done book
-		h := handlers{"even": {Do: done.write}, "odd": {Do: done.write}}
-		writer := o.box(t, h, quick())
+		var done recorder
+		h := handlers{"even": {Do: done.handle}, "odd": {Do: done.handle}}
+		writer := o.box(t, h, fastOptions())
 		want := map[string]int{}
 		for i := range jobs {
 			topic, payload := []string{"even", "odd"}[i%2], fmt.Sprint(i)
@@ -181,43 +180,43 @@ func TestProcessesThatCompeteDoEachJobOnce(t *testing.T) {
 			relayed += b.outcomes(t, "even")["relayed"] + b.outcomes(t, "odd")["relayed"]
 		}
 		if relayed != jobs {
-			t.Errorf("%v jobs were counted as relayed, want %d", relayed, jobs)
+			t.Errorf("got %v relayed jobs, want %d", relayed, jobs)
 		}
 	})
 }
 
-// impatient has failures follow each other quickly.
-func impatient(tries int) outbox.Options {
+// quickRetries makes retries follow quickly.
+func quickRetries(tries int) outbox.Options {
 	return outbox.Options{HeadStart: time.Millisecond, RetryDelay: time.Millisecond, MaxRetryDelay: 4 * time.Millisecond, MaxTries: tries, Poll: 20 * time.Millisecond, MaintainEvery: 20 * time.Millisecond}
 }
 
-func TestAJobThatKeepsFailingIsParkedUntilItIsUnparked(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		var calls book
-		var mended atomic.Bool
+func TestFailingJobIsParkedUntilUnpark(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		var calls recorder
+		var repaired atomic.Bool
 		long := strings.Repeat("漢", 200) // 600 bytes
 		b := o.box(t, handlers{"t": {Do: func(_ context.Context, payload []byte) error {
-			if calls.note(payload); mended.Load() {
+			if calls.record(payload); repaired.Load() {
 				return nil
 			}
 			return errors.New("it is broken\x00" + long)
-		}}}, impatient(3))
+		}}}, quickRetries(3))
 		b.run(t)
 		b.add(t, "t", "x")
 		testkit.Eventually(t, patience, func() bool { return b.stats(t, "t").Parked == 1 })
 		if d := cmp.Diff(outbox.Stats{Name: "t", Parked: 1}, b.stats(t, "t")); d != "" {
-			t.Errorf("figures (-want +got)\n%s", d)
+			t.Errorf("stats (-want +got)\n%s", d)
 		}
 		testkit.Eventually(t, patience, func() bool { return b.metric(t, "tandian_outbox_parked", "t") == 1 })
 		var text string
 		if err := o.db.QueryRowContext(t.Context(), "SELECT last_error FROM outbox_jobs").Scan(&text); err != nil {
 			t.Fatal(err)
 		}
-		if want := "it is broken?" + strings.Repeat("漢", 162); text != want { // 13 and 486 bytes: the next would be cut
-			t.Errorf("the row says %q, want %q", text, want)
+		if want := "it is broken?" + strings.Repeat("漢", 162); text != want { // 13 and 486 bytes: the next character would not fit
+			t.Errorf("got error text %q, want %q", text, want)
 		}
 		if n := calls.of("x"); n != 3 {
-			t.Errorf("tried %d times before it was parked, want 3", n)
+			t.Errorf("got %d tries before parking, want 3", n)
 		}
 		if d := cmp.Diff(map[string]float64{"failed": 3, "parked": 1}, b.outcomes(t, "t")); d != "" {
 			t.Errorf("outcomes (-want +got)\n%s", d)
@@ -225,38 +224,38 @@ func TestAJobThatKeepsFailingIsParkedUntilItIsUnparked(t *testing.T) {
 		unpark := func(topic string, want int64) {
 			t.Helper()
 			if n, err := b.Unpark(t.Context(), topic); err != nil || n != want {
-				t.Fatalf("unparked %d of topic %q and %v, want %d", n, topic, err, want)
+				t.Fatalf("Unpark(%[2]q): got %[1]d, %[3]v, want %[4]d", n, topic, err, want)
 			}
 		}
 		unpark("other", 0)
 		unpark("t", 1)
 		testkit.Eventually(t, patience, func() bool { return b.stats(t, "t").Parked == 1 && b.outcomes(t, "t")["parked"] == 2 })
 		if n := calls.of("x"); n != 6 {
-			t.Errorf("tried %d times before it was parked again, want 6: as many as the first time", n)
+			t.Errorf("got %d tries before parking again, want 6", n)
 		}
-		mended.Store(true)
+		repaired.Store(true)
 		unpark("", 1)
 		unpark("", 0)
 		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
 		if n := calls.of("x"); n != 7 {
-			t.Errorf("tried %d times in all, want 7", n)
+			t.Errorf("got %d tries in all, want 7", n)
 		}
 	})
 }
 
-func TestAFailureThatIsNotTheJobsFaultNeverParks(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		var calls book
-		away := errors.New("Redis is away")
+func TestTransientFailureNeverParks(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		var calls recorder
+		away := errors.New("Redis is unavailable")
 		b := o.box(t, handlers{"t": {Do: func(_ context.Context, payload []byte) error {
-			switch n := calls.note(payload); {
+			switch n := calls.record(payload); {
 			case n <= 6:
 				return fmt.Errorf("drop a key: %w", outbox.Transient(away))
 			case n == 7:
-				return errors.New("its own fault, for the first time")
+				return errors.New("first failure of the job itself")
 			}
 			return nil
-		}}}, impatient(2))
+		}}}, quickRetries(2))
 		b.run(t)
 		b.add(t, "t", "x")
 		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
@@ -266,15 +265,15 @@ func TestAFailureThatIsNotTheJobsFaultNeverParks(t *testing.T) {
 	})
 }
 
-func TestAPanicIsTheFailureOfItsJobAlone(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		var calls book
+func TestPanicFailsOnlyItsJob(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		var calls recorder
 		b := o.box(t, handlers{"t": {Do: func(_ context.Context, payload []byte) error {
-			if n := calls.note(payload); string(payload) == `"mine"` && n == 1 {
+			if n := calls.record(payload); string(payload) == `"mine"` && n == 1 {
 				panic("a mine")
 			}
 			return nil
-		}}}, impatient(5))
+		}}}, quickRetries(5))
 		b.add(t, "t", "mine")
 		b.add(t, "t", "other")
 		b.run(t)
@@ -285,17 +284,17 @@ func TestAPanicIsTheFailureOfItsJobAlone(t *testing.T) {
 	})
 }
 
-func TestATopicWithoutAHandlerIsLeftToOthers(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		var news, olds book
-		newer := o.box(t, handlers{"old": {Do: news.write}, "new": {Do: news.write}}, quick())
-		older := o.box(t, handlers{"old": {Do: olds.write}}, outbox.Options{Poll: 20 * time.Millisecond, MaintainEvery: 20 * time.Millisecond})
+func TestTopicWithoutHandlerIsSkipped(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		var news, olds recorder
+		newer := o.box(t, handlers{"old": {Do: news.handle}, "new": {Do: news.handle}}, fastOptions())
+		older := o.box(t, handlers{"old": {Do: olds.handle}}, outbox.Options{Poll: 20 * time.Millisecond, MaintainEvery: 20 * time.Millisecond})
 		newer.add(t, "new", "n")
 		newer.add(t, "old", "o")
 		older.run(t)
 		testkit.Eventually(t, patience, func() bool { return olds.of("o") == 1 && o.rows(t) == 1 })
 		if d := cmp.Diff(outbox.Stats{Name: "new", Waiting: 1}, older.stats(t, "new")); d != "" {
-			t.Errorf("figures (-want +got)\n%s", d)
+			t.Errorf("stats (-want +got)\n%s", d)
 		}
 		testkit.Eventually(t, patience, func() bool { return older.metric(t, "tandian_outbox_waiting", "new") == 1 })
 		newer.run(t)
@@ -304,13 +303,13 @@ func TestATopicWithoutAHandlerIsLeftToOthers(t *testing.T) {
 	})
 }
 
-func TestATopicWhoseHandlerHangsHoldsUpNoOther(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
+func TestHungHandlerDoesNotBlockOtherTopics(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		release := make(chan struct{})
-		var done book
+		var done recorder
 		b := o.box(t, handlers{
 			"hangs": {Do: func(context.Context, []byte) error { <-release; return nil }},
-			"works": {Do: done.write},
+			"works": {Do: done.handle},
 		}, outbox.Options{Batch: 2, HeadStart: 15 * time.Millisecond, Poll: 20 * time.Millisecond})
 		for i := range 6 { // more than a claim and a half
 			b.add(t, "hangs", i)
@@ -321,7 +320,7 @@ func TestATopicWhoseHandlerHangsHoldsUpNoOther(t *testing.T) {
 		stop := b.run(t)
 		testkit.Eventually(t, patience, func() bool { return len(done.all()) == 6 })
 		if s := b.stats(t, "hangs"); s.Pending > 3 {
-			t.Errorf("%d jobs of the topic that hangs are taken, more than a claim and a half", s.Pending)
+			t.Errorf("got %d running jobs of the hung topic, more than a claim and a half", s.Pending)
 		}
 		close(release)
 		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
@@ -329,8 +328,8 @@ func TestATopicWhoseHandlerHangsHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-func TestRunEndsWithItsContextAndFinishesWhatIsInHand(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
+func TestRunFinishesCurrentJobs(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		begun, release := make(chan struct{}), make(chan struct{})
 		var cut atomic.Bool
 		b := o.box(t, handlers{"t": {Do: func(ctx context.Context, _ []byte) error {
@@ -347,8 +346,8 @@ func TestRunEndsWithItsContextAndFinishesWhatIsInHand(t *testing.T) {
 		cancel()
 		select {
 		case err := <-ended:
-			t.Fatalf("Run returned %v with a job in hand", err)
-		case <-time.After(50 * time.Millisecond): // its other parts have ended by then
+			t.Fatalf("Run returned %v with a running job", err)
+		case <-time.After(50 * time.Millisecond): // the other goroutines have ended by then
 		}
 		close(release)
 		select {
@@ -360,21 +359,21 @@ func TestRunEndsWithItsContextAndFinishesWhatIsInHand(t *testing.T) {
 			t.Fatal("Run did not end")
 		}
 		if cut.Load() {
-			t.Error("the handler's context ended with Run's")
+			t.Error("the handler's context ended with that of Run")
 		}
 		if n := o.rows(t); n != 0 {
-			t.Errorf("%d rows are left: the end of the job was not written", n)
+			t.Errorf("got %d rows: the result was not written", n)
 		}
 	})
 }
 
-func TestAHandlerHasItsTime(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
-		var calls book
-		options := impatient(5)
+func TestHandlerHasTimeout(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
+		var calls recorder
+		options := quickRetries(5)
 		options.Timeout = 100 * time.Millisecond
 		b := o.box(t, handlers{"t": {Do: func(ctx context.Context, payload []byte) error {
-			if calls.note(payload) == 1 {
+			if calls.record(payload) == 1 {
 				<-ctx.Done()
 				return ctx.Err()
 			}
@@ -384,16 +383,16 @@ func TestAHandlerHasItsTime(t *testing.T) {
 		b.add(t, "t", "x")
 		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
 		if n := calls.of("x"); n < 2 {
-			t.Errorf("tried %d times", n)
+			t.Errorf("got %d tries", n)
 		}
 	})
 }
 
-// A process that died with a job in hand leaves a claim behind.
-func TestAJobWhoseLeaseRanOutIsClaimedAgain(t *testing.T) {
-	eachDialect(t, func(t *testing.T, o *office) {
+// A process that died during a job leaves a claim.
+func TestExpiredLeaseIsClaimedAgain(t *testing.T) {
+	eachDialect(t, func(t *testing.T, o *fixture) {
 		begun, release := make(chan struct{}), make(chan struct{})
-		options := impatient(5)
+		options := quickRetries(5)
 		options.Timeout = 250 * time.Millisecond // a lease of half a second
 		dead := o.box(t, handlers{"t": {Do: func(context.Context, []byte) error {
 			close(begun)
@@ -405,13 +404,13 @@ func TestAJobWhoseLeaseRanOutIsClaimedAgain(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- dead.Run(ctx) }()
 		<-begun
-		cancel() // it claims no more
-		var done book
-		other := o.box(t, handlers{"t": {Do: done.write}}, options)
+		cancel() // no more claims
+		var done recorder
+		other := o.box(t, handlers{"t": {Do: done.handle}}, options)
 		other.run(t)
 		testkit.Eventually(t, patience, func() bool { return o.rows(t) == 0 })
 		if done.of("x") != 1 {
-			t.Errorf("the other did it %d times", done.of("x"))
+			t.Errorf("got %d runs in the other process", done.of("x"))
 		}
 		if d := cmp.Diff(map[string]float64{"late": 1}, other.outcomes(t, "t")); d != "" {
 			t.Errorf("outcomes (-want +got)\n%s", d)
@@ -421,7 +420,7 @@ func TestAJobWhoseLeaseRanOutIsClaimedAgain(t *testing.T) {
 			t.Error(err)
 		}
 		if n := o.rows(t); n != 0 {
-			t.Errorf("the attempt that came too late left %d rows", n)
+			t.Errorf("got %d rows after the late attempt", n)
 		}
 	})
 }

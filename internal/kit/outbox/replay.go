@@ -13,40 +13,39 @@ import (
 )
 
 const (
-	replayTimeout = time.Minute           // of marking the jobs of a topic
-	replayLook    = 50 * time.Millisecond // between two looks whether others are done
+	replayTimeout = time.Minute           // for marking the jobs of a topic
+	replayPoll    = 50 * time.Millisecond // between two checks for unfinished jobs
 )
 
-// ErrIncomplete is what [Box.Replay] returns when its time was over: all the jobs are
-// waiting, and whoever runs a Box does those that are left.
-var ErrIncomplete = errors.New("jobs are left to those who run the outbox")
+// ErrIncomplete is returned by [Box.Replay] and [Box.Drain] if ctx ends first. All the
+// jobs are due then, and the processes that run a Box do the rest.
+var ErrIncomplete = errors.New("jobs are unfinished")
 
-// Replay has the jobs done once more that were done in the last time since, of
-// those topics that keep them (see [Handler]); and so those that wait, whose
-// attempts under way no longer count. It is for a store that may have lost what
-// was done to it.
+// Replay repeats the finished jobs of the last duration since, of topics with a retention
+// (see [Handler]). It also runs their waiting jobs, whose current attempts no longer
+// count. It is for a store that may have lost writes.
 //
-// It does them in this process, beside all who run the Box, and returns when none
-// of them is left undone (done, parked or replaced) or ctx ends, with how many
-// they were. Jobs added meanwhile do not count. Once all are waiting to be done,
-// which the database remembers, the end of ctx is an [ErrIncomplete]: nothing is gained
-// by calling it again, which would have those done anew that were done meanwhile.
+// Replay runs the jobs in this process, in parallel with all processes that run the Box.
+// It returns their number when all are done, parked or replaced. Jobs added meanwhile do
+// not count. Once all are marked as due in the database, the end of ctx returns
+// [ErrIncomplete]. Do not call Replay again then: it would repeat jobs that were done
+// meanwhile.
 func (b *Box) Replay(ctx context.Context, since time.Duration) (n int, err error) {
-	b.Wait() // jobs that are done need not be done twice
-	kept := slices.DeleteFunc(slices.Clone(b.topics), func(topic string) bool { return b.handlers[topic].Retention <= 0 })
-	return b.replay(ctx, kept, since)
+	b.Wait() // results that are not written yet would repeat their jobs
+	retained := slices.DeleteFunc(slices.Clone(b.topics), func(topic string) bool { return b.handlers[topic].Retention <= 0 })
+	return b.replay(ctx, retained, since)
 }
 
-// Drain does the jobs that wait now, of the topics that are kept (see
-// [Handler]), without their pauses, and returns when none of them waits. It is
-// for a store that takes writes again. Topics in except are left out.
+// Drain runs the jobs that wait now, of topics with a retention (see [Handler]), without
+// their pauses. It returns when none of them waits. It is for a store that accepts writes
+// again. Drain skips the topics in except.
 //
-// It returns an [ErrIncomplete] if ctx ends before that.
+// It returns [ErrIncomplete] if ctx ends before that.
 func (b *Box) Drain(ctx context.Context, except ...string) error {
 	b.Wait() // as Replay does
 	var newest int64
-	if err := b.ask(ctx, &newest, b.sql.newest); err != nil {
-		return fmt.Errorf("outbox: find the newest job: %w", err)
+	if err := b.queryInt(ctx, &newest, b.sql.newest); err != nil {
+		return fmt.Errorf("find newest outbox job: %w", err)
 	}
 	var waiting []string
 	err := sqldb.Each(ctx, b.db, b.sql.unfinished, []any{newest}, func(rows *sql.Rows) error {
@@ -59,7 +58,7 @@ func (b *Box) Drain(ctx context.Context, except ...string) error {
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("outbox: count the jobs that wait: %w", err)
+		return fmt.Errorf("count waiting outbox jobs: %w", err)
 	}
 	if len(waiting) == 0 {
 		return nil
@@ -70,109 +69,109 @@ func (b *Box) Drain(ctx context.Context, except ...string) error {
 
 func (b *Box) replay(ctx context.Context, topics []string, since time.Duration) (n int, err error) {
 	for _, topic := range topics {
-		m, err := b.again(ctx, topic, since)
+		m, err := b.markDue(ctx, topic, since)
 		if err != nil {
-			return n, fmt.Errorf("outbox: replay %s: %w", topic, err)
+			return n, fmt.Errorf("replay outbox jobs of %s: %w", topic, err)
 		}
 		n += int(m)
 	}
 	var newest int64
-	if err := b.ask(ctx, &newest, b.sql.newest); err != nil {
-		return n, fmt.Errorf("outbox: replay: find the newest job: %w", err)
+	if err := b.queryInt(ctx, &newest, b.sql.newest); err != nil {
+		return n, fmt.Errorf("replay outbox jobs: find newest job: %w", err)
 	}
-	b.alarm.set(0) // whoever runs in this process helps
+	b.timer.set(0) // Run in this process helps
 	for {
 		b.drain(ctx, topics)
-		left, err := b.left(ctx, topics, newest)
+		left, err := b.countWaiting(ctx, topics, newest)
 		if ctx.Err() == nil && (err != nil || left == 0) {
 			return n, err
 		}
-		wait, cancel := context.WithTimeout(ctx, replayLook)
+		wait, cancel := context.WithTimeout(ctx, replayPoll)
 		<-wait.Done()
 		cancel()
 		if err := ctx.Err(); err != nil {
-			return n, fmt.Errorf("outbox: replay: %w: %w", ErrIncomplete, err)
+			return n, fmt.Errorf("replay outbox jobs: %w: %w", ErrIncomplete, err)
 		}
 	}
 }
 
-// drain does what can be claimed of these topics and has it written.
+// drain runs the jobs of these topics that can be claimed, and writes their results.
 func (b *Box) drain(ctx context.Context, topics []string) {
 	for more := true; more && ctx.Err() == nil; {
 		var jobs sync.WaitGroup
 		free := b.free(topics)
-		more = len(free) > 0 && b.take(ctx, &jobs, free)
+		more = len(free) > 0 && b.startDue(ctx, &jobs, free)
 		jobs.Wait()
 	}
 	b.Wait()
 }
 
-// again makes the jobs of a topic due.
-func (b *Box) again(ctx context.Context, topic string, since time.Duration) (int64, error) {
+// markDue makes the jobs of a topic due.
+func (b *Box) markDue(ctx context.Context, topic string, since time.Duration) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, replayTimeout)
 	defer cancel()
-	done, err := b.db.ExecContext(ctx, b.sql.replay, topic, since.Milliseconds())
+	result, err := b.db.ExecContext(ctx, b.sql.replay, topic, since.Milliseconds())
 	if err != nil {
 		return 0, err
 	}
-	return done.RowsAffected()
+	return result.RowsAffected()
 }
 
-// left is how many jobs of these topics wait that are no newer than newest.
-func (b *Box) left(ctx context.Context, topics []string, newest int64) (all int64, err error) {
+// countWaiting returns the number of waiting jobs of these topics with ids up to newest.
+func (b *Box) countWaiting(ctx context.Context, topics []string, newest int64) (all int64, err error) {
 	for _, topic := range topics {
 		var n int64
-		if err := b.ask(ctx, &n, b.sql.left, topic, newest); err != nil {
-			return 0, fmt.Errorf("outbox: replay: count the jobs that are left of %s: %w", topic, err)
+		if err := b.queryInt(ctx, &n, b.sql.waitingCount, topic, newest); err != nil {
+			return 0, fmt.Errorf("count waiting outbox jobs of %s: %w", topic, err)
 		}
 		all += n
 	}
 	return all, nil
 }
 
-// ask reads a number.
-func (b *Box) ask(ctx context.Context, into *int64, query string, args ...any) error {
+// queryInt reads a number.
+func (b *Box) queryInt(ctx context.Context, dest *int64, query string, args ...any) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	return one(ctx, b.db, query, args, into)
+	return queryOne(ctx, b.db, query, args, dest)
 }
 
-// HasPending reports whether a job of a topic waits, or is being done, by any process.
-func (b *Box) HasPending(ctx context.Context, topic string) (waits bool, err error) {
+// HasPending reports whether a job of a topic waits or runs in any process.
+func (b *Box) HasPending(ctx context.Context, topic string) (pending bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	if err := one(ctx, b.db, b.sql.waiting, []any{topic}, &waits); err != nil {
-		return false, fmt.Errorf("outbox: look for jobs of %s: %w", topic, err)
+	if err := queryOne(ctx, b.db, b.sql.waiting, []any{topic}, &pending); err != nil {
+		return false, fmt.Errorf("check outbox jobs of %s: %w", topic, err)
 	}
-	return waits, nil
+	return pending, nil
 }
 
-// Unfinished returns what the jobs of a topic say that are not known to be done, by any process:
-// up to most of them, in no order. A job that is not among them was done, or rolled back, or
+// Unfinished returns the payloads of up to limit unfinished jobs of a topic, in no order,
+// also of parked ones. If a job is not among them, it is done, was rolled back, or
 // committed after the call.
-func (b *Box) Unfinished(ctx context.Context, topic string, most int) (payloads [][]byte, err error) {
+func (b *Box) Unfinished(ctx context.Context, topic string, limit int) (payloads [][]byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	err = sqldb.Each(ctx, b.db, b.sql.undone, []any{topic, most}, func(rows *sql.Rows) error {
+	err = sqldb.Each(ctx, b.db, b.sql.undone, []any{topic, limit}, func(rows *sql.Rows) error {
 		var payload []byte
 		err := rows.Scan(&payload)
 		payloads = append(payloads, payload)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("outbox: read the jobs of %s: %w", topic, err)
+		return nil, fmt.Errorf("read outbox jobs of %s: %w", topic, err)
 	}
 	return payloads, nil
 }
 
-// Unpark has the parked jobs of a topic, or of all if it is "", tried again as if
-// they had never failed, and returns how many they are. Who runs the Box finds
-// them within Options.Poll.
+// Unpark resets the parked jobs of a topic, or of all topics if it is "", as if they had
+// never failed. It returns their number. Processes that run the Box find them within
+// Options.Poll.
 func (b *Box) Unpark(ctx context.Context, topic string) (int64, error) {
 	n, err := exec(ctx, b.db, b.sql.unpark, topic)
 	if err != nil {
-		return 0, fmt.Errorf("outbox: unpark jobs: %w", err)
+		return 0, fmt.Errorf("unpark outbox jobs: %w", err)
 	}
-	b.alarm.set(0)
+	b.timer.set(0)
 	return n, nil
 }

@@ -12,17 +12,17 @@ import (
 //go:embed sql/*.sql
 var files embed.FS
 
-// statements are the texts under sql, each by the name of its file.
+// statements holds the texts under sql, each by the name of its file.
 type statements struct {
-	add, look, claim, sweep, stats, unpark, replay, newest, left, unfinished, waiting, undone, replace string
+	add, look, claim, sweep, stats, unpark, replay, newest, waitingCount, unfinished, waiting, undone, replace string
 
-	settle []string // one statement, or several for a transaction: a SQLite statement cannot update and delete
+	settle []string // one statement, or several in a transaction: a SQLite statement cannot update and delete
 }
 
-func statementsOf(dialect string) (s statements, err error) {
+func loadStatements(dialect string) (s statements, err error) {
 	names := map[string]*string{
 		"add": &s.add, "look": &s.look, "claim": &s.claim, "sweep": &s.sweep, "stats": &s.stats, "unpark": &s.unpark, "replay": &s.replay,
-		"newest": &s.newest, "left": &s.left, "unfinished": &s.unfinished, "waiting": &s.waiting, "undone": &s.undone, "replace": &s.replace,
+		"newest": &s.newest, "left": &s.waitingCount, "unfinished": &s.unfinished, "waiting": &s.waiting, "undone": &s.undone, "replace": &s.replace,
 	}
 	settle := []string{"settle"}
 	if dialect == "sqlite3" {
@@ -36,26 +36,26 @@ func statementsOf(dialect string) (s statements, err error) {
 	return s, err
 }
 
-// one runs a statement that answers with one row.
-func one(ctx context.Context, db Execer, query string, args []any, into ...any) error {
+// queryOne runs a statement that returns one row.
+func queryOne(ctx context.Context, db Execer, query string, args []any, dest ...any) error {
 	found := false
 	err := sqldb.Each(ctx, db, query, args, func(rows *sql.Rows) error {
 		found = true
-		return rows.Scan(into...)
+		return rows.Scan(dest...)
 	})
 	if err == nil && !found {
-		return errors.New("the statement answered nothing")
+		return errors.New("statement returned no row")
 	}
 	return err
 }
 
-// exec runs a statement within its time and returns how many rows it changed.
+// exec runs a statement with its timeout and returns the number of changed rows.
 func exec(ctx context.Context, db Execer, query string, args ...any) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
-	done, err := db.ExecContext(ctx, query, args...)
+	result, err := db.ExecContext(ctx, query, args...)
 	if err != nil {
 		return 0, err
 	}
-	return done.RowsAffected()
+	return result.RowsAffected()
 }

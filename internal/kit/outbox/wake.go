@@ -6,33 +6,33 @@ import (
 	"time"
 )
 
-// grid is the least time between two waits that end, unless set says at once. Under a
-// stream of commits it limits a relay to a hundred looks a second.
-const grid = 10 * time.Millisecond
+// minInterval is the shortest time between two waits, unless set(0) ends one. Under a
+// stream of commits it limits a process to a hundred polls a second.
+const minInterval = 10 * time.Millisecond
 
-// soon is for [wakeTimer.set]: after the least time.
+// soon is an argument of [wakeTimer.set]: after minInterval.
 const soon = time.Nanosecond
 
-// An wakeTimer holds the next moment at which there may be something to do. Later moments
-// are not kept: each look at the database finds the next one. It is safe for concurrent
-// use, with one waiter.
+// A wakeTimer holds the next moment at which a job may be due. It does not store later
+// moments: each poll of the database finds the next one. It is safe for concurrent use,
+// with one waiter.
 type wakeTimer struct {
 	mu    sync.Mutex
 	at    time.Time     // zero: not set
 	ended time.Time     // of the last wait
-	moved chan struct{} // room for one: at is earlier than before
+	moved chan struct{} // capacity 1: at is earlier than before
 }
 
-func newAlarm() *wakeTimer { return &wakeTimer{moved: make(chan struct{}, 1)} }
+func newWakeTimer() *wakeTimer { return &wakeTimer{moved: make(chan struct{}, 1)} }
 
-// set ends the wait after d, or at once if d is 0. If d is positive, at least a grid
-// passes since the last wait has ended.
+// set ends the wait after d, or at once if d is 0. If d is positive, the wait ends at
+// least minInterval after the previous one.
 func (a *wakeTimer) set(d time.Duration) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	at := time.Now().Add(d)
-	if least := a.ended.Add(grid); d > 0 && at.Before(least) {
-		at = least
+	if earliest := a.ended.Add(minInterval); d > 0 && at.Before(earliest) {
+		at = earliest
 	}
 	if !a.at.IsZero() && !at.Before(a.at) {
 		return
@@ -44,11 +44,11 @@ func (a *wakeTimer) set(d time.Duration) {
 	}
 }
 
-// wait returns at the moment that was set, after most, or when ctx ends. It clears the
-// alarm.
-func (a *wakeTimer) wait(ctx context.Context, most time.Duration) {
-	latest := time.Now().Add(most)
-	timer := time.NewTimer(most)
+// wait returns at the moment that was set, after limit, or when ctx ends. It clears the
+// timer.
+func (a *wakeTimer) wait(ctx context.Context, limit time.Duration) {
+	latest := time.Now().Add(limit)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	for {
 		left := a.left(latest)
@@ -65,8 +65,8 @@ func (a *wakeTimer) wait(ctx context.Context, most time.Duration) {
 	}
 }
 
-// left returns how long the wait goes on, at most until latest. If the wait ends, it
-// clears the alarm.
+// left returns the rest of the wait, at most until latest. If the wait ends, it clears
+// the timer.
 func (a *wakeTimer) left(latest time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()

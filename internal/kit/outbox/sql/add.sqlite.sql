@@ -1,8 +1,8 @@
 -- add: insert jobs of one topic into the writer's transaction.
 --
 -- $1  topic
--- $2  payloads, a JSON array of texts, each of which is JSON
--- $3  head start, milliseconds: no process claims the jobs before
+-- $2  payloads, a JSON array of strings, each of them JSON
+-- $3  head start, milliseconds: no process claims the jobs before its end
 --
 -- returns  the id of each job
 INSERT INTO outbox_jobs (topic, payload, tries, failures, created_at, due_at)

@@ -1,15 +1,14 @@
--- claim: take jobs that are due for the time of a lease, those that have been
--- due the longest. Jobs that somebody else is taking are passed over. The try is
--- counted: its number is what names this attempt when it ends.
+-- claim: lease due jobs, those that have been due for the longest time. It skips jobs
+-- that another process is claiming. It raises tries: the number identifies the attempt.
 --
--- $1  topics, a JSON array: those that this process has handlers for
--- $2  how many at most
+-- $1  topics, a JSON array: those with a handler in this process
+-- $2  maximum number of jobs
 -- $3  lease, milliseconds
 --
--- returns  id, topic, payload, tries (this one included), failures; in no order
+-- returns  id, topic, payload, tries (with this one), failures; in no order
 --
--- statement_timestamp and not clock_timestamp, here and in the other files: only
--- what is stable within a statement can bound a walk over an index.
+-- The files use statement_timestamp and not clock_timestamp: only a value that is stable
+-- within a statement can limit an index scan.
 WITH picked AS MATERIALIZED (
   SELECT id FROM outbox_jobs
   WHERE done_at IS NULL AND parked_at IS NULL

@@ -1,12 +1,12 @@
--- claim: take jobs that are due for the time of a lease, those that have been
--- due the longest. The try is counted: its number is what names this attempt
--- when it ends. The statement holds the write lock, so no job is taken twice.
+-- claim: lease due jobs, those that have been due for the longest time. It raises tries:
+-- the number identifies the attempt. The statement holds the write lock, so no job is
+-- claimed twice.
 --
--- $1  topics, a JSON array: those that this process has handlers for
--- $2  how many at most
+-- $1  topics, a JSON array: those with a handler in this process
+-- $2  maximum number of jobs
 -- $3  lease, milliseconds
 --
--- returns  id, topic, payload, tries (this one included), failures; in no order
+-- returns  id, topic, payload, tries (with this one), failures; in no order
 UPDATE outbox_jobs
 SET due_at = CAST(round(unixepoch('subsec') * 1000) AS INTEGER) + $3, tries = tries + 1
 WHERE id IN (

@@ -1,5 +1,5 @@
--- delete: delete jobs that were done and are not kept. An attempt that is no longer
--- the job's latest changes nothing: the latest decides.
+-- delete: delete finished jobs without a retention. An attempt that is not the job's
+-- latest changes nothing.
 --
 -- $1  attempts, a JSON array: see end
 DELETE FROM outbox_jobs

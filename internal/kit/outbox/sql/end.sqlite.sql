@@ -1,10 +1,10 @@
--- end: write how the other attempts ended. A job that was done is kept to be replayed.
--- A job that failed is due again after a pause, or parked. An attempt that is no longer
--- the job's latest changes nothing.
+-- end: write the results of the other attempts. A finished job stays, so that it can be
+-- replayed. A failed job is due again after a pause, or parked. An attempt that is not the
+-- job's latest changes nothing.
 --
 -- $1  attempts, a JSON array of {id, tries, keep, failed, pause, counts, error}.
---     keep and pause are in milliseconds. A done job with keep is kept so long, a
---     failed one is parked so long. counts is 1 if the failure was the job's own
+--     keep and pause are milliseconds. keep is the retention of a finished job, or the
+--     time for which a failed one is parked. counts is 1 if the failure was the job's own
 --     fault. Values that are 0, false or '' are missing.
 UPDATE outbox_jobs
 SET done_at = CASE WHEN a.failed IS NULL THEN a.now END,

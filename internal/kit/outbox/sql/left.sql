@@ -1,4 +1,4 @@
--- left: how many jobs of a topic wait.
+-- left: count the waiting jobs of a topic.
 --
 -- $1  topic
 -- $2  the greatest id that counts

@@ -1,5 +1,5 @@
--- look: read whether a job is due and when the next one will be. It locks and writes
--- nothing. Reading a few entries of the index of due times is enough.
+-- look: report whether a job is due, and when the next one will be. It locks and writes
+-- nothing, and reads a few entries of the index of due times.
 --
 -- $1  topics, a JSON array
 --

@@ -1,5 +1,5 @@
--- replace: delete all jobs of a topic that wait, but for those that somebody
--- else is about to take, end or replace: those have an owner.
+-- replace: delete all waiting jobs of a topic, except those that another process is
+-- claiming, ending or replacing.
 --
 -- $1  topic
 WITH picked AS MATERIALIZED (

@@ -1,6 +1,5 @@
--- replay: have the jobs of a topic done once more that were done lately, and
--- those that are not done yet. The try that is counted takes the right to end
--- the job from every attempt under way, which may have begun too early.
+-- replay: make the recently finished and the unfinished jobs of a topic due again. It
+-- raises tries, so current attempts, which may have begun too early, cannot end the jobs.
 --
 -- $1  topic
 -- $2  how far back, milliseconds

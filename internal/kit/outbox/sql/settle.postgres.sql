@@ -1,19 +1,19 @@
--- settle: write how attempts ended. A job that was done is deleted, or kept to be
--- replayed. A job that failed is due again after a pause, or parked. An attempt that
--- is no longer the job's latest changes nothing: the latest decides.
+-- settle: write the results of attempts. A finished job is deleted, or retained so that it
+-- can be replayed. A failed job is due again after a pause, or parked. An attempt that is
+-- not the job's latest changes nothing.
 --
 -- $1  attempts, a JSON array of {id, tries, keep, failed, pause, counts, error}.
---     keep and pause are in milliseconds. A done job with keep is kept so long, a
---     failed one is parked so long. counts is 1 if the failure was the job's own
+--     keep and pause are milliseconds. keep is the retention of a finished job, or the
+--     time for which a failed one is parked. counts is 1 if the failure was the job's own
 --     fault. Values that are 0, false or '' are missing.
 --
 -- The commit does not wait for the disk. After a crash of the server these jobs may be
--- as before, and are done again. The statement does not change tries: a crash cannot
--- make an earlier attempt the latest again.
+-- unchanged, and run again. The statement does not change tries: a crash cannot make an
+-- earlier attempt the latest again.
 --
--- Rows are locked in the order of their ids, as in all statements over several rows
--- that wait for locks, so two of them cannot deadlock. The arrays of ids make the planner
--- use the index: of JSON and of a CTE it expects 100 rows.
+-- Rows are locked in the order of their ids, as in all statements that wait for locks of
+-- several rows, so two of them cannot deadlock. The arrays of ids make the planner use the
+-- index: it expects 100 rows of JSON and of a CTE.
 WITH ended AS MATERIALIZED (
   SELECT j.id, coalesce(a.keep, 0) AS keep, coalesce(a.failed, false) AS failed,
     coalesce(a.pause, 0) AS pause, coalesce(a.counts, 0) AS counts, coalesce(a.error, '') AS error

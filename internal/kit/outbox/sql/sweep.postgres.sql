@@ -1,6 +1,6 @@
--- sweep: delete jobs, done or parked, whose time to be kept is over.
+-- sweep: delete finished and parked jobs whose retention is over.
 --
--- $1  how many at most
+-- $1  maximum number of jobs
 WITH over AS MATERIALIZED (
   SELECT id FROM outbox_jobs
   WHERE keep_until < (extract(epoch FROM statement_timestamp()) * 1000)::bigint

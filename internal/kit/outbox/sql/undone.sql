@@ -1,7 +1,7 @@
--- undone: what jobs of a topic are to do that are not known to be done, parked ones too.
+-- undone: return the payloads of the unfinished jobs of a topic, also of parked ones.
 --
 -- $1  topic
--- $2  how many at most
+-- $2  maximum number of jobs
 --
 -- returns  payload
 SELECT payload FROM outbox_jobs WHERE topic = $1 AND done_at IS NULL AND parked_at IS NULL

@@ -1,4 +1,4 @@
--- unfinished: count the jobs that wait, by topic.
+-- unfinished: count the waiting jobs, by topic.
 --
 -- $1  the greatest id that counts
 --

@@ -1,4 +1,4 @@
--- unpark: have parked jobs tried again, as if they had never failed.
+-- unpark: make parked jobs due, as if they had never failed.
 --
 -- $1  topic, '' for all
 WITH picked AS MATERIALIZED (
