@@ -6,15 +6,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// How a run ended.
+// Values of the label result.
 const (
 	ok      = "ok"
-	failed  = "failed"  // and is tried again
-	unasked = "unasked" // the database did not say whose turn it is, or did not write down that it was
+	failed  = "failed"  // and will be retried
+	unasked = "unasked" // the database did not grant the lock, or did not record the run
 )
 
-// metrics are of this process alone: of all processes together the sums of runs count,
-// and the latest success.
+// metrics describes this process alone. For all processes, sum up the runs, and take the
+// latest success.
 type metrics struct {
 	runs    *prometheus.CounterVec
 	seconds *prometheus.HistogramVec
@@ -25,15 +25,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	m := &metrics{
 		runs: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_schedule_runs_total",
-			Help: "Runs of scheduled work in this process: ok, failed, or unasked, if the database did not say whose turn it is.",
+			Help: "Runs of scheduled jobs in this process: ok, failed, or unasked if the database failed.",
 		}, []string{"job", "result"}),
 		seconds: prometheus.NewHistogramVec(prometheus.HistogramOpts{
-			Name: "tandian_schedule_run_seconds", Help: "How long runs of scheduled work took in this process.",
+			Name: "tandian_schedule_run_seconds", Help: "Duration of job runs in this process.",
 			Buckets: []float64{0.01, 0.1, 1, 10, 60, 600, 3600},
 		}, []string{"job"}),
 		success: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "tandian_schedule_last_success_timestamp_seconds",
-			Help: "When scheduled work last succeeded in this process, in seconds since 1970; 0 if it has not since the start. The largest of all processes counts.",
+			Help: "Last success of a job in this process, in seconds since 1970; 0 if none since the start. Take the maximum of all processes.",
 		}, []string{"job"}),
 	}
 	if reg != nil {
@@ -42,8 +42,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-// show has a job be there from the start.
-func (m *metrics) show(job string) {
+// addJob creates the series of a job.
+func (m *metrics) addJob(job string) {
 	for _, result := range []string{ok, failed, unasked} {
 		m.runs.WithLabelValues(job, result)
 	}

@@ -22,25 +22,25 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/storetest"
 )
 
-// processEnv has a process of this test be one of several with a schedule: the URL of
-// their database.
+// processEnv makes this test binary one of several processes with a schedule. Its value
+// is the URL of their database.
 const processEnv = "TANDIAN_TEST_SCHEDULE"
 
 const (
 	often = time.Second            // the interval of the jobs of these processes
-	slow  = 100 * time.Millisecond // what a run takes, unless the table says that it hangs
+	slow  = 100 * time.Millisecond // duration of a run, unless the table makes it hang
 )
 
 func TestMain(m *testing.M) {
 	redisdb.SilenceRedisLog()
 	if url := os.Getenv(processEnv); url != "" {
 		fmt.Fprintln(os.Stderr, process(url))
-		os.Exit(1) // it was to be killed
+		os.Exit(1) // it should have been killed
 	}
 	os.Exit(m.Run())
 }
 
-// process runs two jobs until it is killed. Each run is a row, with its end if it has one.
+// process runs two jobs until it is killed. Each run is a row, which gets its end later.
 func process(url string) error {
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: url})
 	if err != nil {
@@ -74,9 +74,9 @@ func process(url string) error {
 	return s.Run(ctx)
 }
 
-// Three processes run each job once in its interval, whoever is first; and when the one
-// that runs it is killed, another does.
-func TestSeveralProcessesRunEachJobOnce(t *testing.T) {
+// Three processes run each job once per interval. If the one that runs it is killed,
+// another does.
+func TestProcessesRunEachJobOnce(t *testing.T) {
 	url := storetest.Postgres(t)
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: url})
 	if err != nil {
@@ -111,17 +111,17 @@ func TestSeveralProcessesRunEachJobOnce(t *testing.T) {
 	}
 	for _, job := range []string{"test.one", "test.other"} {
 		testkit.Eventually(t, 40*time.Second, func() bool { return count("job = $1 AND ended IS NOT NULL", job) >= 4 })
-		// From begin to begin at least the interval, but for what lies between the row and
-		// the clock that says that it is due; from end to begin at most the interval, a tenth
-		// of jitter, and what a busy machine takes.
+		// Between two starts: at least the interval, except for the delay between the row and the
+		// due check. From end to start: at most the interval, a tenth of jitter, and the delays of
+		// a busy machine.
 		for i, gap := range gaps(t, db.DB, job) {
 			if gap < often-50*time.Millisecond || gap > 3*often {
-				t.Errorf("%s: %v lie between runs %d and %d", job, gap, i, i+1)
+				t.Errorf("%s: got %v between runs %d and %d", job, gap, i, i+1)
 			}
 		}
 	}
 	if n := count("true", nil...); n == 0 || len(pids(t, db.DB)) < 2 {
-		t.Errorf("of three processes %v ran %d jobs: one does all", pids(t, db.DB), n)
+		t.Errorf("got processes %v for %d runs, want several", pids(t, db.DB), n)
 	}
 
 	exec1("INSERT INTO hang VALUES ('test.one')")
@@ -132,7 +132,7 @@ func TestSeveralProcessesRunEachJobOnce(t *testing.T) {
 	})
 	_ = clock.Sleep(t.Context(), 3*often)
 	if n := count("job = 'test.one' AND ended IS NULL"); n != 1 {
-		t.Fatalf("%d run a job at once", n)
+		t.Fatalf("got %d concurrent runs", n)
 	}
 	var last int64
 	if err := db.QueryRowContext(t.Context(), "SELECT max(id) FROM runs WHERE job = 'test.one'").Scan(&last); err != nil {
@@ -148,13 +148,13 @@ func TestSeveralProcessesRunEachJobOnce(t *testing.T) {
 	})
 	t.Logf("another process ran the job %v after its holder was killed", time.Since(killed).Round(time.Millisecond))
 	if n := count("job = 'test.one' AND ended IS NULL AND id <> $1", last); n > 1 {
-		t.Errorf("%d run a job at once", n)
+		t.Errorf("got %d concurrent runs", n)
 	}
 }
 
-// The session of the lock ends, as with a restart of the database. Another process may have
+// The session of the lock ends, as on a restart of the database. Another process may have
 // run the job since then, so the failed run is not recorded.
-func TestALostLockEndsItsJob(t *testing.T) {
+func TestLostLockEndsJob(t *testing.T) {
 	t.Parallel()
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: storetest.Postgres(t)})
 	if err != nil {
@@ -177,7 +177,7 @@ func TestALostLockEndsItsJob(t *testing.T) {
 		}
 		var ended int
 		if err := db.QueryRowContext(context.WithoutCancel(ctx), end).Scan(&ended); err != nil || ended != 1 {
-			t.Errorf("%d sessions ended, %v", ended, err)
+			t.Errorf("got %d ended sessions, %v", ended, err)
 		}
 		select {
 		case <-ctx.Done():
@@ -199,15 +199,15 @@ func TestALostLockEndsItsJob(t *testing.T) {
 		t.Error("the run is recorded")
 	}
 	if !strings.Contains(log.String(), lock.ErrLost.Error()) {
-		t.Errorf("the log does not name the reason:\n%s", &log)
+		t.Errorf("log has no reason:\n%s", &log)
 	}
 	s.RunDue(t.Context(), job)
 	if n := recorded(); n != 1 || runs != 2 {
-		t.Errorf("%d runs, %d recorded", runs, n)
+		t.Errorf("got %d runs, %d recorded", runs, n)
 	}
 }
 
-// gaps are the times between the beginnings of the runs of a job.
+// gaps returns the times between the starts of the runs of a job.
 func gaps(t *testing.T, db *sql.DB, job string) (found []time.Duration) {
 	t.Helper()
 	var text string
@@ -226,7 +226,7 @@ func gaps(t *testing.T, db *sql.DB, job string) (found []time.Duration) {
 	return found
 }
 
-// pids are the processes that ran something.
+// pids returns the processes that ran a job.
 func pids(t *testing.T, db *sql.DB) []string {
 	t.Helper()
 	var text string

@@ -20,49 +20,48 @@ var (
 	ranSQL string
 )
 
-// statementTimeout bounds each statement about turns. The work between them has a time
-// of its own.
+// statementTimeout limits each statement. The job between them has its own timeout.
 const statementTimeout = 5 * time.Second
 
-// runLock decide which process runs a job. The table settings has the time of its last run,
-// under its name. A lock of that name keeps two callers from running it at once.
+// runLock decides which process runs a job. A row of the table settings, named after the
+// job, stores the time of its last run. A lock of that name prevents concurrent runs.
 type runLock struct {
 	db    *sql.DB
 	locks *lock.Locker
 	now   func() time.Time
 }
 
-// A verdict is what came of asking for a turn.
-type verdict struct {
-	ran    bool          // the job was run
-	failed error         // of the job
-	due    time.Duration // until it is due; negative: another caller runs it
+// A result is the outcome of a check.
+type result struct {
+	ran    bool          // the job ran
+	failed error         // error of the job
+	due    time.Duration // time until the job is due; negative: another caller runs it
 }
 
-// take runs a job if it is due and no other caller runs it. An error is that of the
-// database: the last run is unknown then, or not recorded.
-func (t *runLock) take(ctx context.Context, j Job) (v verdict, err error) {
+// tryRun runs a job if it is due and no other caller runs it. A returned error is that of
+// the database: the last run is unknown then, or not recorded.
+func (t *runLock) tryRun(ctx context.Context, j Job) (v result, err error) {
 	lease, err := t.locks.Try(ctx, j.Name, lock.WithWait(statementTimeout))
 	if _, busy := errors.AsType[*lock.BusyError](err); busy {
-		return verdict{due: -1}, nil
+		return result{due: -1}, nil
 	}
 	if err != nil {
-		return v, fmt.Errorf("ask whose turn %s is: %w", j.Name, err)
+		return v, fmt.Errorf("lock job %s: %w", j.Name, err)
 	}
 	defer func() { _ = lease.Release(ctx) }() // ifDue reports a loss
-	return t.ifDue(lease.Context(), j)        //nolint:contextcheck // it is a child of ctx
+	return t.ifDue(lease.Context(), j)        //nolint:contextcheck // a child of ctx
 }
 
-// ifDue runs a job if it is due. A failed one is due again after its Retry. One that failed
-// because ctx ended, with the process or with the lock, is due at once.
-func (t *runLock) ifDue(ctx context.Context, j Job) (v verdict, err error) {
+// ifDue runs a job if it is due. A failed job is due again after its RetryAfter. If it
+// failed because ctx ended, with the process or with the lock, it is due at once.
+func (t *runLock) ifDue(ctx context.Context, j Job) (v result, err error) {
 	last, err := t.last(ctx, j.Name)
 	if err != nil {
 		return v, err
 	}
-	// A time to come is that of a clock a little ahead; one far from now is no time at all.
+	// A time in the near future comes from another clock. A time further away is ignored.
 	if age := t.now().Sub(last); age < j.Every && age > -j.Every {
-		return verdict{due: j.Every - age}, nil
+		return result{due: j.Every - age}, nil
 	}
 	work, cancel := context.WithTimeout(ctx, j.Timeout)
 	defer cancel()
@@ -79,12 +78,12 @@ func (t *runLock) ifDue(ctx context.Context, j Job) (v verdict, err error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), statementTimeout)
 	defer done()
 	if _, err := t.db.ExecContext(ctx, sqldb.Statement(ranSQL), j.Name, strconv.FormatInt(counts.UnixMilli(), 10)); err != nil {
-		return v, fmt.Errorf("write down that %s was run: %w", j.Name, err)
+		return v, fmt.Errorf("record run of job %s: %w", j.Name, err)
 	}
 	return v, nil
 }
 
-// run has a panic be the failure of its job alone.
+// run runs a job. A panic is an error of this job.
 func run(ctx context.Context, j Job) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -94,7 +93,7 @@ func run(ctx context.Context, j Job) (err error) {
 	return j.Do(ctx)
 }
 
-// last is when a job was last run; the zero time if it never was.
+// last returns the time of the last run of a job; zero if there was none.
 func (t *runLock) last(ctx context.Context, name string) (last time.Time, err error) {
 	ctx, cancel := context.WithTimeout(ctx, statementTimeout)
 	defer cancel()
@@ -103,15 +102,15 @@ func (t *runLock) last(ctx context.Context, name string) (last time.Time, err er
 		if err := rows.Scan(&text); err != nil {
 			return err
 		}
-		if ms, err := strconv.ParseInt(text, 10, 64); err == nil { // else it is as if it never was
+		if ms, err := strconv.ParseInt(text, 10, 64); err == nil { // an invalid value counts as none
 			last = time.UnixMilli(ms)
 		}
 		return nil
 	})
 	if err != nil {
-		return last, fmt.Errorf("read when %s was last run: %w", name, err)
+		return last, fmt.Errorf("read last run of job %s: %w", name, err)
 	}
 	return last, nil
 }
 
-var errNoWork = errors.New("a job needs a name, an interval and work")
+var errIncompleteJob = errors.New("name, interval and function are required")

@@ -22,7 +22,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
 
-// memory is a database with the table of settings alone, in a folder of the test.
+// memory returns a database with only the table of settings, in a temporary directory.
 func memory(t *testing.T) *sql.DB {
 	t.Helper()
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{DataDir: t.TempDir()})
@@ -36,7 +36,7 @@ func memory(t *testing.T) *sql.DB {
 	return db.DB
 }
 
-// locks are those of one process.
+// locks returns the Locker of one process.
 func locks(t *testing.T) *lock.Locker {
 	t.Helper()
 	l, err := dblock.NewLocal(lock.Options{MaxHold: -1})
@@ -46,7 +46,7 @@ func locks(t *testing.T) *lock.Locker {
 	return l
 }
 
-// run runs a schedule in the background and returns how to end it.
+// run runs a schedule in the background and returns a function that stops it.
 func run(t *testing.T, s *schedule.Schedule) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -60,7 +60,7 @@ func run(t *testing.T, s *schedule.Schedule) (stop func()) {
 	}
 }
 
-// Runs come once in the interval and up to a tenth later, each at another time of it.
+// Runs are an interval apart plus up to a tenth, at random.
 func TestJobsRunAtTheirIntervalWithJitter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := schedule.New(schedule.Options{DB: memory(t), Locks: locks(t)})
@@ -75,27 +75,27 @@ func TestJobsRunAtTheirIntervalWithJitter(t *testing.T) {
 		synctest.Wait()
 		stop()
 		if len(at) < 22 || len(at) > 24 {
-			t.Fatalf("%d runs in a day: %v", len(at), at)
+			t.Fatalf("got %d runs in a day: %v", len(at), at)
 		}
 		if at[0] < 54*time.Second || at[0] > 66*time.Second {
-			t.Errorf("the first look was after %v, want about a minute", at[0])
+			t.Errorf("got first check after %v, want about a minute", at[0])
 		}
 		gaps := map[time.Duration]bool{}
 		for i := 1; i < len(at); i++ {
 			gap := at[i] - at[i-1]
 			if gap < time.Hour || gap > 66*time.Minute {
-				t.Errorf("%v lie between two runs", gap)
+				t.Errorf("got %v between two runs", gap)
 			}
 			gaps[gap.Round(time.Second)] = true
 		}
 		if len(gaps) < 15 {
-			t.Errorf("%d runs have %d distances: no jitter", len(at), len(gaps))
+			t.Errorf("got %d runs with %d distances, want jitter", len(at), len(gaps))
 		}
 	})
 }
 
-// A run that failed is tried again after a part of the interval, and told once.
-func TestAFailureIsToldOnceAndTriedAgainSoon(t *testing.T) {
+// A failed run is retried after a part of the interval, and logged once.
+func TestFailureIsLoggedOnceAndRetriedSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log bytes.Buffer
 		reg := prometheus.NewRegistry()
@@ -103,7 +103,7 @@ func TestAFailureIsToldOnceAndTriedAgainSoon(t *testing.T) {
 		var at []time.Time
 		s.Add(schedule.Job{Name: "a.broken", Every: 10 * time.Hour, Do: func(context.Context) error {
 			if at = append(at, time.Now()); len(at) == 1 {
-				return errors.New("no luck")
+				return errors.New("broken job")
 			}
 			if len(at) == 2 {
 				panic("worse luck")
@@ -139,31 +139,31 @@ func TestAFailureIsToldOnceAndTriedAgainSoon(t *testing.T) {
 		stop()
 		for i := 1; i < len(at); i++ {
 			if gap := at[i].Sub(at[i-1]); gap < time.Hour || gap > 2*time.Hour {
-				t.Errorf("tried again after %v, want an hour, and up to another", gap)
+				t.Errorf("got retry after %v, want one to two hours", gap)
 			}
 		}
-		if n := strings.Count(log.String(), "no luck"); n != 1 {
-			t.Errorf("told %d times:\n%s", n, &log)
+		if n := strings.Count(log.String(), "broken job"); n != 1 {
+			t.Errorf("got %d log records:\n%s", n, &log)
 		}
 		if n := strings.Count(log.String(), "worse luck"); n != 1 {
-			t.Errorf("the panic was told %d times:\n%s", n, &log)
+			t.Errorf("got %d log records of the panic:\n%s", n, &log)
 		}
 		if n := testutil.CollectAndCount(reg, "tandian_schedule_run_seconds"); n != 2 {
-			t.Errorf("durations of %d jobs", n)
+			t.Errorf("got durations of %d jobs", n)
 		}
 	})
 }
 
-// The end of a process lets a job in hand finish, and cuts short what takes longer: that
-// is due at once for another process.
-func TestTheJobInHandIsFinished(t *testing.T) {
+// A stopping process finishes the current job, and interrupts a longer one. That one is
+// due at once in another process.
+func TestStopFinishesCurrentJob(t *testing.T) {
 	for _, tt := range []struct {
 		name       string
-		takes, end time.Duration // end is after the process was told to end
+		takes, end time.Duration // end: time from the stop to the end
 		rows       int
 	}{
-		{"a short one finishes", 4 * time.Second, 4 * time.Second, 1},
-		{"a long one is cut short", time.Minute, 5 * time.Second, 0},
+		{"a short job finishes", 4 * time.Second, 4 * time.Second, 1},
+		{"a long job is interrupted", time.Minute, 5 * time.Second, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -175,21 +175,21 @@ func TestTheJobInHandIsFinished(t *testing.T) {
 				}})
 				stop := run(t, s)
 				<-begun
-				told := time.Now()
+				stopped := time.Now()
 				stop()
-				if took := time.Since(told); took != tt.end {
-					t.Errorf("it ended after %v, want %v", took, tt.end)
+				if took := time.Since(stopped); took != tt.end {
+					t.Errorf("got end after %v, want %v", took, tt.end)
 				}
 				var rows int
 				if err := db.QueryRowContext(t.Context(), "SELECT count(*) FROM settings").Scan(&rows); err != nil || rows != tt.rows {
-					t.Errorf("%d runs are written down, want %d (%v)", rows, tt.rows, err)
+					t.Errorf("got %d recorded runs, want %d (%v)", rows, tt.rows, err)
 				}
 			})
 		})
 	}
 }
 
-func TestARunHasADeadline(t *testing.T) {
+func TestRunHasTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := schedule.New(schedule.Options{DB: memory(t), Locks: locks(t)})
 		begun := time.Now()
@@ -200,14 +200,14 @@ func TestARunHasADeadline(t *testing.T) {
 			return err
 		}})
 		if took := time.Since(begun); took != time.Minute || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("it ran for %v, %v", took, err)
+			t.Errorf("got a run of %v, %v", took, err)
 		}
 	})
 }
 
-// By the clock that is injected, and the row that all processes read. A row of a clock
-// that is ahead a little does not make a job due, one far off does.
-func TestWhatIsDueIsAQuestionOfTheRow(t *testing.T) {
+// The injected clock and the shared row decide. A row from a clock that is a little ahead
+// does not make a job due, one far off does.
+func TestRowDecidesWhetherJobIsDue(t *testing.T) {
 	db, now := memory(t), time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	s := schedule.New(schedule.Options{DB: db, Locks: locks(t), Now: func() time.Time { return now }})
 	ran := 0
@@ -218,12 +218,12 @@ func TestWhatIsDueIsAQuestionOfTheRow(t *testing.T) {
 	}{{0, 1}, {time.Second, 1}, {59 * time.Minute, 1}, {time.Minute, 2}, {-time.Minute, 2}, {-2 * time.Hour, 3}} {
 		now = now.Add(step.pass)
 		if s.RunDue(t.Context(), job); ran != step.runs {
-			t.Errorf("%v later it ran %d times, want %d", step.pass, ran, step.runs)
+			t.Errorf("%v later: got %d runs, want %d", step.pass, ran, step.runs)
 		}
 	}
 }
 
-func TestJobsHaveNames(t *testing.T) {
+func TestInvalidJobsPanic(t *testing.T) {
 	do := func(context.Context) error { return nil }
 	for name, jobs := range map[string][]schedule.Job{
 		"one name twice": {{Name: "a.b", Every: 1, Do: do}, {Name: "a.b", Every: 1, Do: do}},
@@ -234,7 +234,7 @@ func TestJobsHaveNames(t *testing.T) {
 		func() {
 			defer func() {
 				if recover() == nil {
-					t.Errorf("%s: it was added", name)
+					t.Errorf("%s: Add did not panic", name)
 				}
 			}()
 			schedule.New(schedule.Options{}).Add(jobs...)
