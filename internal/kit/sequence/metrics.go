@@ -15,8 +15,8 @@ func newMetrics(name string) *metrics {
 		})
 	}
 	return &metrics{
-		leases:   counter("leases_total", "Segments of numbers that this process leased from the database."),
-		failures: counter("failures_total", "Leases of numbers that failed."),
+		leases:   counter("leases_total", "Segments that this process leased from the database."),
+		failures: counter("failures_total", "Failed leases."),
 	}
 }
 

@@ -11,15 +11,15 @@ const (
 	rounds       = 6
 )
 
-// A permutation of the numbers of so many bits, an even number: a balanced Feistel
-// network, whose round functions are tables filled from a key.
+// A permutation permutes the numbers of an even number of bits. It is a balanced Feistel
+// network with round functions that are tables filled from a key.
 type permutation struct {
 	half   uint // bits
 	rounds [rounds][]uint16
 }
 
-// newPermutation is the same in every process, for ever: numbers of one cycle are
-// unique only if they went through one permutation.
+// newPermutation must never change: numbers of one cycle are unique only if all processes
+// use the same permutation.
 func newPermutation(key int64, bits uint) *permutation {
 	p := &permutation{half: bits / 2}
 	for r := range p.rounds {
@@ -38,7 +38,7 @@ func newPermutation(key int64, bits uint) *permutation {
 	return p
 }
 
-func (p *permutation) of(n uint32) uint32 {
+func (p *permutation) apply(n uint32) uint32 {
 	mask := uint32(1)<<p.half - 1
 	left, right := n>>p.half&mask, n&mask
 	for r := range p.rounds {

@@ -1,58 +1,56 @@
-// Package sequence makes numbers that are never made twice, by any number of
-// processes, for a thousandth of a round trip each, and that do not betray how many
-// there are.
+// Package sequence makes unique numbers in any number of processes, for a thousandth of a
+// round trip each. The numbers do not reveal how many there are.
 //
 // A number is positive and has, from its high bits to its low ones:
 //
 //	0 | 31 bits: seconds since 2026 | 26 bits: sequence | 6 bits: partition
 //
-// The seconds are those of the clock of the process, so numbers are in the order of
-// time to the second, as far as the clocks agree. The partition is what the caller
-// says.
+// The seconds are those of the clock of the process. So numbers are in the order of time
+// to the second, as far as the clocks agree. The caller chooses the partition.
 //
 // # Segments
 //
-// A process leases positions of the sequence in segments from a row of the table
-// id_segments, whose migrations are not this package's business. When a fifth of a
-// segment is left, the next one is leased in the background. It is the double buffer
-// of Leaf (Meituan, "Leaf: Meituan's distributed ID generation system", 2017); the
-// size follows the demand, from 1024 to 65 536.
+// A process leases positions of the sequence in segments, from a row of the table
+// id_segments. The caller migrates that table. When a fifth of a segment is left, the
+// next one is leased in the background. This is the double buffer of Leaf (Meituan,
+// "Leaf: Meituan's distributed ID generation system", 2017). The size follows the demand,
+// from 1024 to 65 536.
 //
-// # Why no number is made twice
+// # Uniqueness
 //
-// A cycle is a run through the 2^26 positions. The row holds the floor of the cycle
-// with the next position (column next), and the ceiling, the latest second that any
-// lease ever allowed (column second). One statement reads and raises both.
+// A cycle is a run through the 2^26 positions. The row holds the floor of the cycle with
+// the next position (column next), and the ceiling, the latest second that any lease ever
+// allowed (column second). One statement reads and raises both.
 //
 //  1. Within a cycle a position is leased once, to one process, which uses it once.
-//     All processes permute positions alike, by the secret of the row. So two
-//     numbers of a cycle differ in the sequence, whatever the clocks show.
-//  2. No number has a second above the ceiling that came with its lease: a segment
-//     is thrown away when the clock has passed it. None has a second below the floor
-//     of its cycle: a clock that shows less is taken to show the floor.
-//  3. The floor of a cycle is above the ceiling as it was when the cycle began, and
-//     with it above that of every earlier lease. So two numbers of different cycles
-//     differ in the second, whatever the clocks show.
+//     All processes permute positions alike, by the secret of the row. So two numbers of
+//     a cycle differ in the sequence, whatever the clocks show.
+//  2. No number has a second above the ceiling of its lease: a segment is dropped when
+//     the clock has passed it. No number has a second below the floor of its cycle: a
+//     clock that shows less is taken to show the floor.
+//  3. The floor of a cycle is above the ceiling at its beginning, and so above that of
+//     every earlier lease. So two numbers of different cycles differ in the second,
+//     whatever the clocks show.
 //
-// A lease whose answer is lost, or whose process dies, is gone, and a clock that
-// steps back changes nothing. The price is at the end of a cycle: the first numbers
-// of the next have the second of its floor, up to five minutes ahead of the clock,
-// and more if the clock of some process was ahead.
+// A lease is lost if its answer is lost or its process dies. A clock that steps back
+// changes nothing. The cost is at the end of a cycle: the first numbers of the next one
+// have the second of its floor. It is up to five minutes ahead of the clock, and more if
+// the clock of a process was ahead.
 //
-// The row must be as durable as what is numbered. A database that loses its latest
-// commits loses a lease only together with all that was stored after it there; a
-// number that nothing was stored of can then be made again, if within the same second. And
-// a process that holds what it leased in the lost commits shares it with whoever leases it
-// anew; see [Sequence.Skip].
+// The row must be as durable as the numbered rows. A database that loses its latest
+// commits loses a lease only together with the rows stored after it. A number without
+// such a row can then be made again, within the same second. And a process that holds a
+// lost lease shares its positions with the process that leases them again; see
+// [Sequence.Skip].
 //
-// # What two numbers tell
+// # Privacy
 //
-// The position passes a keyed permutation, a balanced Feistel network with random
-// round functions (M. Luby and C. Rackoff, "How to construct pseudorandom permutations
-// from pseudorandom functions", SIAM J. Comput. 17(2), 1988). Six rounds are where
-// attacks that look at fewer than about 2^13 numbers end (J. Patarin, "Security of
-// random Feistel schemes with 5 or more rounds", CRYPTO 2004). It hides how many were
-// made from who sees some of the numbers; it is no encryption for secrets.
+// The position passes a keyed permutation, a balanced Feistel network with random round
+// functions (M. Luby and C. Rackoff, "How to construct pseudorandom permutations from
+// pseudorandom functions", SIAM J. Comput. 17(2), 1988). Six rounds resist attacks that
+// use fewer than about 2^13 numbers (J. Patarin, "Security of random Feistel schemes with
+// 5 or more rounds", CRYPTO 2004). It hides the total from clients that see some numbers.
+// It is no encryption for secrets.
 package sequence
 
 import (
@@ -76,16 +74,16 @@ const (
 	epoch         = 1767225600 // 2026-01-01, seconds since 1970
 )
 
-// Partitions is how many there are.
+// Partitions is the number of partitions.
 const Partitions = 1 << partitionBits
 
-// Options say what is numbered. Dialect and Name are needed.
+// Options tunes a Sequence. Dialect and Name are required.
 type Options struct {
 	Dialect    string                // "postgres" or "sqlite3"
 	Name       string                // of the row: 1 to 64 bytes
-	Now        func() time.Time      // the clock of the process, safe for concurrent use; nil is time.Now
+	Now        func() time.Time      // safe for concurrent use; nil: time.Now
 	Registerer prometheus.Registerer // nil: no metrics
-	Log        *slog.Logger          // nil: nothing is logged
+	Log        *slog.Logger          // nil: no log
 }
 
 // A Sequence makes the numbers of one name in one process. It is safe for
@@ -96,38 +94,38 @@ type Sequence struct {
 	statement string
 	log       *slog.Logger
 	m         *metrics
-	seldom    clock.Throttle
+	warnings  clock.Throttle
 
 	mu       sync.Mutex
-	now      segment // in use
-	spare    segment // for afterwards
-	size     int64   // of the latest lease
-	under    *flight // the lease under way, nil if none is
-	err      error   // of the latest lease
-	failures int     // since the last lease that did not fail
-	tryAt    time.Time
-	leasedAt time.Time // by the clock that does not step
+	now      segment       // in use
+	spare    segment       // used after now
+	size     int64         // of the latest lease
+	pending  *pendingLease // the running lease, or nil
+	err      error         // of the latest lease
+	failures int           // since the last successful lease
+	retryAt  time.Time
+	leasedAt time.Time // on the monotonic clock
 
-	secret   int64 // of permuted; both belong to the lease under way
+	secret   int64 // of permuted; both are used by the running lease only
 	permuted *permutation
 }
 
-// A flight is a lease that callers may wait for.
-type flight struct {
+// A pendingLease is a lease that callers may wait for.
+type pendingLease struct {
 	done chan struct{}
 	err  error // once done
 }
 
-// New builds a Sequence on db. It starts nothing, sends nothing and closes nothing:
-// db belongs to the caller. It returns an error if the dialect or the name is none,
-// or if the Registerer has the metrics of that name already.
+// New returns a Sequence on db. It starts nothing, sends nothing and closes nothing: db
+// belongs to the caller. It returns an error if the dialect is unknown, the name is
+// invalid, or the Registerer has the metrics of that name already.
 func New(db *sql.DB, o Options) (*Sequence, error) {
 	statement, err := leaseStatement(o.Dialect)
 	if err != nil {
-		return nil, fmt.Errorf("sequence: %w", err)
+		return nil, fmt.Errorf("open sequence: %w", err)
 	}
 	if o.Name == "" || len(o.Name) > 64 {
-		return nil, fmt.Errorf("sequence: the name %q does not have 1 to 64 bytes", o.Name)
+		return nil, fmt.Errorf("invalid sequence name %q: must have 1 to 64 bytes", o.Name)
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -135,59 +133,59 @@ func New(db *sql.DB, o Options) (*Sequence, error) {
 	s := &Sequence{db: db, o: o, statement: statement, log: cmp.Or(o.Log, slog.New(slog.DiscardHandler)), m: newMetrics(o.Name)}
 	if o.Registerer != nil {
 		if err := s.m.register(o.Registerer); err != nil {
-			return nil, fmt.Errorf("sequence: register the metrics: %w", err)
+			return nil, fmt.Errorf("register sequence metrics: %w", err)
 		}
 	}
 	return s, nil
 }
 
-// Next makes a number. It seldom waits: at the first call, after minutes without
-// any, and when numbers are taken faster than the database leases them. Callers that
-// wait share one lease.
+// Next returns a new number. It rarely waits for a lease: at the first call, after
+// minutes without a call, and if numbers are used faster than the database leases them.
+// Callers that wait share one lease.
 //
-// It returns the error of ctx if that ends first, and one that wraps the cause if no
-// number is in hand and the database does not lease any; further calls fail at once
-// for a moment, which grows to a second, before the database is asked again. Nothing
-// is ever made without a lease. A partition that is not within 0 to 63 is an error.
+// Next returns the error of ctx if that ends first. If no position is left and the lease
+// fails, it returns the wrapped cause. After that, calls fail at once for a moment, which
+// grows to a second. Next never makes a number without a lease. A partition outside 0 to
+// 63 is an error.
 //
-// The lease is a transaction of its own on another connection: do not call Next
-// while holding the only one, or the write lock of SQLite.
+// The lease is a transaction of its own on another connection: do not call Next while
+// holding the only one, or the write lock of SQLite.
 func (s *Sequence) Next(ctx context.Context, partition int) (int64, error) {
 	if partition < 0 || partition >= Partitions {
-		return 0, fmt.Errorf("number of %s: there is no partition %d", s.o.Name, partition)
+		return 0, fmt.Errorf("make number of %s: partition must be 0 to %d, got %d", s.o.Name, Partitions-1, partition)
 	}
 	for {
-		t, under, err := s.take(ctx)
+		t, pending, err := s.take(ctx)
 		if err != nil {
-			return 0, fmt.Errorf("number of %s: %w", s.o.Name, err)
+			return 0, fmt.Errorf("make number of %s: %w", s.o.Name, err)
 		}
-		if under == nil {
+		if pending == nil {
 			return t.number(partition), nil
 		}
 		select {
-		case <-under.done:
-			if under.err != nil {
-				return 0, fmt.Errorf("number of %s: %w", s.o.Name, under.err)
+		case <-pending.done:
+			if pending.err != nil {
+				return 0, fmt.Errorf("make number of %s: %w", s.o.Name, pending.err)
 			}
 		case <-ctx.Done():
-			return 0, fmt.Errorf("number of %s: wait for a lease: %w", s.o.Name, ctx.Err())
+			return 0, fmt.Errorf("make number of %s: wait for lease: %w", s.o.Name, ctx.Err())
 		}
 	}
 }
 
-// taken is a position that is the caller's, and its second.
-type taken struct {
+// position is a position that belongs to the caller, and its second.
+type position struct {
 	second   int64
 	position uint32
 	permuted *permutation
 }
 
-func (t taken) number(partition int) int64 {
-	return t.second<<(positionBits+partitionBits) | int64(t.permuted.of(t.position))<<partitionBits | int64(partition)
+func (t position) number(partition int) int64 {
+	return t.second<<(positionBits+partitionBits) | int64(t.permuted.apply(t.position))<<partitionBits | int64(partition)
 }
 
-// take takes a position that is in hand, or says which lease to wait for.
-func (s *Sequence) take(ctx context.Context) (taken, *flight, error) {
+// take returns the next leased position, or the lease to wait for.
+func (s *Sequence) take(ctx context.Context) (position, *pendingLease, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	second := s.second()
@@ -196,40 +194,40 @@ func (s *Sequence) take(ctx context.Context) (taken, *flight, error) {
 	}
 	if !s.now.usable(second) {
 		s.now = segment{}
-		if s.under == nil && !s.begin(ctx) {
-			return taken{}, nil, fmt.Errorf("no lease since %d failures: %w", s.failures, s.err)
+		if s.pending == nil && !s.begin(ctx) {
+			return position{}, nil, fmt.Errorf("lease numbers: %d failures, last: %w", s.failures, s.err)
 		}
-		return taken{}, s.under, nil
+		return position{}, s.pending, nil
 	}
-	t := taken{max(second, s.now.floor), uint32(s.now.next), s.now.permuted}
+	t := position{max(second, s.now.floor), uint32(s.now.next), s.now.permuted}
 	s.now.next++
-	if s.under == nil && s.now.low(second) && !s.spare.usable(second) {
+	if s.pending == nil && s.now.low(second) && !s.spare.usable(second) {
 		s.begin(ctx)
 	}
 	return t, nil, nil
 }
 
-// second is what the clock shows, as numbers count.
+// second returns the time of the clock in seconds since epoch.
 func (s *Sequence) second() int64 { return s.o.Now().Unix() - epoch }
 
-// begin begins a lease, unless one failed a moment ago. s.mu is locked. The lease is
-// everybody's: it does not end with ctx.
+// begin starts a lease, unless one failed a moment ago. The caller holds mu. All callers
+// share the lease, so it does not end with ctx.
 func (s *Sequence) begin(ctx context.Context) bool {
 	now := time.Now()
-	if s.err != nil && now.Before(s.tryAt) {
+	if s.err != nil && now.Before(s.retryAt) {
 		return false
 	}
-	s.under = &flight{done: make(chan struct{})}
-	go s.fly(context.WithoutCancel(ctx), s.under, nextSize(s.size, now.Sub(s.leasedAt)))
+	s.pending = &pendingLease{done: make(chan struct{})}
+	go s.runLease(context.WithoutCancel(ctx), s.pending, nextSize(s.size, now.Sub(s.leasedAt)))
 	return true
 }
 
-func (s *Sequence) fly(ctx context.Context, f *flight, size int64) {
+func (s *Sequence) runLease(ctx context.Context, f *pendingLease, size int64) {
 	got, err := s.lease(ctx, size)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	defer close(f.done)
-	s.under = nil
+	s.pending = nil
 	if err != nil {
 		s.fail(ctx, f, err)
 		return
@@ -239,42 +237,42 @@ func (s *Sequence) fly(ctx context.Context, f *flight, size int64) {
 	s.spare, s.size = got, size
 }
 
-// Wait returns when no lease is under way: within five seconds of the last call of
-// Next. Until then db must be open.
+// Wait returns when no lease runs: within five seconds of the last call of Next. Until
+// then db must be open.
 func (s *Sequence) Wait() {
 	for {
 		s.mu.Lock()
-		under := s.under
+		pending := s.pending
 		s.mu.Unlock()
-		if under == nil {
+		if pending == nil {
 			return
 		}
-		<-under.done
+		<-pending.done
 	}
 }
 
 // Partition returns the partition of a number.
 func Partition(number int64) int { return int(number & (Partitions - 1)) }
 
-// At returns the second in which a number was made, by the clock of the process that
-// made it. At the end of a cycle, and while that clock is behind the floor of the
-// cycle, it is later.
+// At returns the second in which a number was made, by the clock of the process that made
+// it. At the end of a cycle, and while that clock is behind the floor of the cycle, it is
+// later.
 func At(number int64) time.Time {
 	return time.Unix(number>>(positionBits+partitionBits)+epoch, 0).UTC()
 }
 
 const (
-	firstPause = 20 * time.Millisecond // after a failure, doubled by each further one
+	firstPause = 20 * time.Millisecond // after a failure, doubled by each other one
 	maxPause   = time.Second
 )
 
-func (s *Sequence) fail(ctx context.Context, f *flight, err error) {
+func (s *Sequence) fail(ctx context.Context, f *pendingLease, err error) {
 	f.err = fmt.Errorf("lease numbers: %w", err)
 	s.err = f.err
-	s.tryAt = time.Now().Add(min(firstPause<<min(s.failures, 10), maxPause))
+	s.retryAt = time.Now().Add(min(firstPause<<min(s.failures, 10), maxPause))
 	s.failures++
 	s.m.failures.Inc()
-	if s.seldom.Allow() {
-		s.log.WarnContext(ctx, "numbers cannot be leased; it is tried again", "name", s.o.Name, "err", err)
+	if s.warnings.Allow() {
+		s.log.WarnContext(ctx, "cannot lease numbers, retrying", "name", s.o.Name, "err", err)
 	}
 }

@@ -34,27 +34,27 @@ const (
 	epoch    = 1767225600
 )
 
-// A shelf is a database with the table, of which each Sequence is another process.
-type shelf struct {
+// A fixture is a database with the table; each Sequence on it acts as another process.
+type fixture struct {
 	*sqldb.SQL
 	config sqldb.SQLConfig
 }
 
-func each(t *testing.T, test func(*testing.T, *shelf)) {
+func each(t *testing.T, test func(*testing.T, *fixture)) {
 	t.Helper()
 	t.Run("sqlite", func(t *testing.T) { test(t, open(t, sqldb.SQLConfig{DataDir: t.TempDir()})) })
 	t.Run("postgres", func(t *testing.T) { test(t, open(t, sqldb.SQLConfig{URL: testkit.Postgres(t)})) })
 }
 
-func open(t *testing.T, config sqldb.SQLConfig) *shelf {
+func open(t *testing.T, config sqldb.SQLConfig) *fixture {
 	t.Helper()
-	s := &shelf{pool(t, config), config}
+	s := &fixture{pool(t, config), config}
 	s.exec(t, table(t, s.Dialect))
 	return s
 }
 
-// table is the statement that makes the table, from the migrations: rows and tools do
-// not import each other.
+// table returns the statement that creates the table, from the migrations: packages and
+// tools do not import each other.
 func table(t *testing.T, dialect string) string {
 	t.Helper()
 	names, err := filepath.Glob("../../../ent/migrate/" + strings.TrimSuffix(dialect, "3") + "/*.sql")
@@ -70,7 +70,7 @@ func table(t *testing.T, dialect string) string {
 			return string(found)
 		}
 	}
-	t.Fatal("no migration makes the table id_segments")
+	t.Fatal("no migration creates id_segments")
 	return ""
 }
 
@@ -84,15 +84,15 @@ func pool(t *testing.T, config sqldb.SQLConfig) *sqldb.SQL {
 	return db
 }
 
-// process is a Sequence as another process has it, with a pool of its own.
-func (s *shelf) process(t *testing.T, now func() time.Time) *sequence.Sequence {
+// process returns a Sequence like another process, with its own pool.
+func (s *fixture) process(t *testing.T, now func() time.Time) *sequence.Sequence {
 	t.Helper()
 	q := s.over(t, pool(t, s.config).DB, now, nil)
 	t.Cleanup(q.Wait)
 	return q
 }
 
-func (s *shelf) over(t *testing.T, db *sql.DB, now func() time.Time, reg prometheus.Registerer) *sequence.Sequence {
+func (s *fixture) over(t *testing.T, db *sql.DB, now func() time.Time, reg prometheus.Registerer) *sequence.Sequence {
 	t.Helper()
 	q, err := sequence.New(db, sequence.Options{Dialect: s.Dialect, Name: name, Now: now, Registerer: reg})
 	if err != nil {
@@ -101,14 +101,14 @@ func (s *shelf) over(t *testing.T, db *sql.DB, now func() time.Time, reg prometh
 	return q
 }
 
-func (s *shelf) exec(t *testing.T, query string, args ...any) {
+func (s *fixture) exec(t *testing.T, query string, args ...any) {
 	t.Helper()
 	if _, err := s.ExecContext(t.Context(), query, args...); err != nil {
 		t.Fatal(err)
 	}
 }
 
-func (s *shelf) row(t *testing.T) (next, second int64) {
+func (s *fixture) row(t *testing.T) (next, second int64) {
 	t.Helper()
 	if err := s.QueryRowContext(t.Context(), "SELECT next, second FROM id_segments WHERE name = $1", name).Scan(&next, &second); err != nil {
 		t.Fatal(err)
@@ -116,7 +116,7 @@ func (s *shelf) row(t *testing.T) (next, second int64) {
 	return next, second
 }
 
-// A clock shows what it was set to.
+// A clock shows a settable time.
 type clock struct{ second atomic.Int64 }
 
 func at(second int64) *clock {
@@ -131,7 +131,7 @@ func (c *clock) shows() time.Time { return time.Unix(c.second.Load(), 0).UTC() }
 
 const morning = epoch + 325*24*3600
 
-// numbers are all that were made, each once.
+// numbers holds all numbers made so far.
 type numbers struct {
 	t    *testing.T
 	mu   sync.Mutex
@@ -140,7 +140,7 @@ type numbers struct {
 
 func newNumbers(t *testing.T) *numbers { return &numbers{t: t, seen: map[int64]bool{}} }
 
-// make makes so many and returns the last.
+// make makes count numbers and returns the last.
 func (n *numbers) make(q *sequence.Sequence, count int) (last int64) {
 	n.t.Helper()
 	made := make([]int64, 0, count)
@@ -153,7 +153,7 @@ func (n *numbers) make(q *sequence.Sequence, count int) (last int64) {
 			return 0
 		}
 		if got := sequence.Partition(number); got != i%sequence.Partitions {
-			n.t.Errorf("number %d has the partition %d, want %d", number, got, i%sequence.Partitions)
+			n.t.Errorf("number %d: got partition %d, want %d", number, got, i%sequence.Partitions)
 		}
 		made = append(made, number)
 	}
@@ -163,7 +163,7 @@ func (n *numbers) make(q *sequence.Sequence, count int) (last int64) {
 		if number <= 0 {
 			n.t.Errorf("%d is not positive", number)
 		}
-		if n.seen[number>>6] { // two partitions are no excuse
+		if n.seen[number>>6] { // also in two partitions
 			n.t.Fatalf("%d was made twice", number)
 		}
 		n.seen[number>>6] = true
@@ -171,8 +171,8 @@ func (n *numbers) make(q *sequence.Sequence, count int) (last int64) {
 	return made[count-1]
 }
 
-func TestNumbersAreMadeOnceByTwoProcessesAtOnce(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestNumbersOfTwoProcessesAreUnique(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		all := newNumbers(t)
 		processes := []*sequence.Sequence{s.process(t, nil), s.process(t, nil)}
 		var crowd sync.WaitGroup
@@ -181,13 +181,13 @@ func TestNumbersAreMadeOnceByTwoProcessesAtOnce(t *testing.T) {
 		}
 		crowd.Wait()
 		if len(all.seen) != 300*100 {
-			t.Errorf("%d numbers, want 30 000", len(all.seen))
+			t.Errorf("got %d numbers, want 30 000", len(all.seen))
 		}
 	})
 }
 
-func TestNumbersAreMadeOnceOverRestarts(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestNumbersAreUniqueAcrossRestarts(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		all, c := newNumbers(t), at(morning)
 		for range 20 {
 			all.make(s.process(t, c.now), 1500)
@@ -196,29 +196,28 @@ func TestNumbersAreMadeOnceOverRestarts(t *testing.T) {
 	})
 }
 
-func TestANumberSaysWhenItWasMade(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestAtReturnsTimeOfNumber(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		all, c := newNumbers(t), at(morning)
 		q := s.process(t, c.now)
 		for _, step := range []int64{0, 1, 59, 3600, 86400, -86400, -1, 1} {
 			c.step(step)
 			if got := sequence.At(all.make(q, 10)); !got.Equal(c.shows()) {
-				t.Errorf("after a step of %d s: made at %v, the clock shows %v", step, got, c.shows())
+				t.Errorf("after a step of %d s: got %v, want %v", step, got, c.shows())
 			}
 		}
 	})
 }
 
-// nearTheEnd moves the row forward to so many positions before the end of the cycle.
-// Those that are left out stay unused.
-func (s *shelf) nearTheEnd(t *testing.T, left int64) {
+// nearTheEnd moves the row to left positions before the end of the cycle.
+func (s *fixture) nearTheEnd(t *testing.T, left int64) {
 	t.Helper()
 	s.exec(t, "UPDATE id_segments SET next = (next >> 26) * $1 + $1 - $2", cycle, left)
 }
 
 // The clock stands still, and every cycle begins with the same positions.
-func TestALaterCycleHasLaterSeconds(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestLaterCycleHasLaterSeconds(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		all, c := newNumbers(t), at(morning)
 		all.make(s.process(t, c.now), 10)
 		for _, left := range []int64{512, 0, 1, 1023, 1024, 1025, 2048} {
@@ -226,18 +225,18 @@ func TestALaterCycleHasLaterSeconds(t *testing.T) {
 			_, ceiling := s.row(t)
 			last := all.make(s.process(t, c.now), 3500)
 			if made := sequence.At(last).Unix(); made <= ceiling {
-				t.Errorf("%d positions before the end: made at %d, not above the ceiling %d of the cycle before", left, made, ceiling)
+				t.Errorf("%d positions before the end: got second %d, want above the ceiling %d of the previous cycle", left, made, ceiling)
 			} else if _, above := s.row(t); made > above {
-				t.Errorf("%d positions before the end: made at %d, above its own ceiling %d", left, made, above)
+				t.Errorf("%d positions before the end: got second %d, above its own ceiling %d", left, made, above)
 			}
 		}
 	})
 }
 
-// A process slept through the end of a cycle with the first positions of the old one
-// in hand. When it wakes its clock shows the very second in which others use them anew.
-func TestASegmentOfAnEarlierCycleIsNotUsedInTheSecondsOfALaterOne(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+// A process sleeps through the end of a cycle with the first positions of the old one.
+// When it wakes, its clock shows the second in which others use these positions again.
+func TestOldSegmentIsNotUsedInLaterCycle(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		all, c, later := newNumbers(t), at(morning), at(morning)
 		asleep := s.process(t, c.now)
 		all.make(asleep, 1)
@@ -248,29 +247,29 @@ func TestASegmentOfAnEarlierCycleIsNotUsedInTheSecondsOfALaterOne(t *testing.T) 
 	})
 }
 
-func TestALeaseByAClockThatIsBehindDoesNotLowerTheCeiling(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestSlowClockDoesNotLowerCeiling(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		all, ahead, behind := newNumbers(t), at(morning+1000), at(morning)
 		all.make(s.process(t, ahead.now), 1024)
 		_, before := s.row(t)
 		all.make(s.process(t, behind.now), 1)
 		if _, after := s.row(t); after != before {
-			t.Errorf("the ceiling went from %d to %d", before, after)
+			t.Errorf("got ceiling %[2]d, want at least %[1]d", before, after)
 		}
 		s.nearTheEnd(t, 0)
 		all.make(s.process(t, ahead.now), 1024) // the same positions, in the same second if that were allowed
 	})
 }
 
-func TestNumbersAreMadeOnceOverTheEndOfACycleWhateverTheClocksShow(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestNumbersAreUniqueAcrossCyclesAndClocks(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		seed := rand.Uint64()
 		t.Logf("seed %d", seed)
 		random := rand.New(rand.NewPCG(seed, 0))
 		all, clocks, ends := newNumbers(t), []*clock{at(morning), at(morning - 7), at(morning + 200)}, 0
 		all.make(s.process(t, clocks[0].now), 1)
 		for range 8 {
-			var processes []*sequence.Sequence // some numbers stay in hand over the next end
+			var processes []*sequence.Sequence // some segments last beyond the next end
 			for _, c := range clocks {
 				processes = append(processes, s.process(t, c.now))
 			}
@@ -288,51 +287,51 @@ func TestNumbersAreMadeOnceOverTheEndOfACycleWhateverTheClocksShow(t *testing.T)
 			}
 		}
 		if ends < 8 {
-			t.Errorf("a cycle ended %d times only", ends)
+			t.Errorf("got only %d ends of a cycle", ends)
 		}
 	})
 }
 
-func TestASegmentIsThrownAwayWhenTheClockPassesItsCeiling(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestSegmentIsDroppedAfterItsCeiling(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		all, c := newNumbers(t), at(morning)
 		q := s.process(t, c.now)
 		all.make(q, 1)
 		before, ceiling := s.row(t)
 		if ceiling != morning+300 {
-			t.Fatalf("the ceiling is %d, want five minutes after %d", ceiling, morning)
+			t.Fatalf("got ceiling %d, want five minutes after %d", ceiling, morning)
 		}
 		c.step(301)
 		all.make(q, 1)
 		after, above := s.row(t)
 		if after <= before || above != morning+601 {
-			t.Errorf("next went from %d to %d, the ceiling to %d", before, after, above)
+			t.Errorf("next changed from %d to %d, the ceiling to %d", before, after, above)
 		}
 	})
 }
 
-func TestAClockOutsideOfTheNumbersTime(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestClockOutOfRange(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		c := at(0)
 		q := s.process(t, c.now)
 		all := newNumbers(t)
 		if got, want := sequence.At(all.make(q, 3000)).Unix(), int64(epoch+1); got != want {
-			t.Errorf("a clock of 1970 makes numbers of %d, want %d", got, want)
+			t.Errorf("clock of 1970: got second %d, want %d", got, want)
 		}
 		q.Wait()
 		before, ceiling := s.row(t)
 		c.second.Store(1 << 40)
 		if _, err := q.Next(t.Context(), 0); err == nil || !strings.Contains(err.Error(), "after the last second") {
-			t.Errorf("a clock of the year 36812: got %v", err)
+			t.Errorf("clock of 36812: got %v", err)
 		}
 		q.Wait()
 		if after, same := s.row(t); after != before || same != ceiling {
-			t.Error("it changed the row")
+			t.Error("the row changed")
 		}
 	})
 }
 
-func TestAHundredThousandNumbersCostLessThanTwoHundredRoundTrips(t *testing.T) {
+func TestRoundTripsPerNumber(t *testing.T) {
 	s := open(t, sqldb.SQLConfig{URL: testkit.Postgres(t)})
 	connector, err := pq.NewConnector(s.config.URL)
 	if err != nil {
@@ -352,18 +351,18 @@ func TestAHundredThousandNumbersCostLessThanTwoHundredRoundTrips(t *testing.T) {
 	q.Wait()
 	statements := counted.statements.Load()
 	t.Logf("%d statements for %d numbers", statements, len(all.seen))
-	// pq prepares a statement that has parameters: two round trips each.
+	// pq prepares a statement with parameters: two round trips each.
 	if trips := 2 * statements; trips > 200 || statements == 0 {
-		t.Errorf("%d round trips", trips)
+		t.Errorf("got %d round trips", trips)
 	}
-	want := "# HELP tandian_sequence_failures_total Leases of numbers that failed.\n# TYPE tandian_sequence_failures_total counter\n" +
+	want := "# HELP tandian_sequence_failures_total Failed leases.\n# TYPE tandian_sequence_failures_total counter\n" +
 		`tandian_sequence_failures_total{name="things"} 0` + "\n"
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "tandian_sequence_failures_total"); err != nil {
 		t.Error(err)
 	}
 }
 
-// counting counts the statements that are sent.
+// counting counts the sent statements.
 type counting struct {
 	driver.Connector
 	statements atomic.Int64
@@ -384,11 +383,11 @@ func (c countedConn) QueryContext(ctx context.Context, query string, args []driv
 	return c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 }
 
-func (s *shelf) away(t *testing.T) { s.exec(t, "ALTER TABLE id_segments RENAME TO away") }
-func (s *shelf) back(t *testing.T) { s.exec(t, "ALTER TABLE away RENAME TO id_segments") }
+func (s *fixture) away(t *testing.T) { s.exec(t, "ALTER TABLE id_segments RENAME TO away") }
+func (s *fixture) back(t *testing.T) { s.exec(t, "ALTER TABLE away RENAME TO id_segments") }
 
-func TestNumbersInHandCarryOnWithoutTheDatabase(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestLeasedNumbersSurviveDatabaseOutage(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		reg := prometheus.NewRegistry()
 		q := s.over(t, s.DB, nil, reg)
 		defer q.Wait()
@@ -401,18 +400,18 @@ func TestNumbersInHandCarryOnWithoutTheDatabase(t *testing.T) {
 		var err error
 		for time.Since(began) < 300*time.Millisecond {
 			if _, err = q.Next(t.Context(), 0); err == nil {
-				t.Fatal("a number was made without a lease")
+				t.Fatal("got a number without a lease")
 			}
 			refused++
 		}
 		if cause := (*pq.Error)(nil); s.Dialect == "postgres" && !errors.As(err, &cause) {
-			t.Errorf("the error does not wrap its cause: %v", err)
+			t.Errorf("got %v, want a wrapped cause", err)
 		}
 		if !strings.Contains(err.Error(), "id_segments") {
-			t.Errorf("the error does not say its cause: %v", err)
+			t.Errorf("got %v, want the cause in the text", err)
 		}
 		if failed := failures(t, reg); failed < 1 || failed > 8 {
-			t.Errorf("%d calls asked the database %d times: a storm, or nobody", refused, failed)
+			t.Errorf("%d calls caused %d leases, want a few", refused, failed)
 		}
 
 		s.back(t)
@@ -421,7 +420,7 @@ func TestNumbersInHandCarryOnWithoutTheDatabase(t *testing.T) {
 				break
 			}
 			if time.Now().After(deadline) {
-				t.Fatalf("the database is back, but %v", err)
+				t.Fatalf("got %v after the outage", err)
 			}
 		}
 		all.make(q, 5000)
@@ -439,13 +438,13 @@ func failures(t *testing.T, reg *prometheus.Registry) int {
 			return int(family.GetMetric()[0].GetCounter().GetValue())
 		}
 	}
-	t.Fatal("there is no metric")
+	t.Fatal("metric not found")
 	return 0
 }
 
-// A transaction holds the row, so a lease takes as long as that.
-func TestAWaitEndsWithItsContextAndTheLeaseServesTheOthers(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+// A transaction locks the row, so a lease takes as long.
+func TestCancelledWaitKeepsSharedLease(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		all := newNumbers(t)
 		first := s.process(t, nil)
 		all.make(first, 1)
@@ -477,14 +476,14 @@ func TestAWaitEndsWithItsContextAndTheLeaseServesTheOthers(t *testing.T) {
 		patient.Wait()
 		q.Wait()
 		if after, _ := s.row(t); after-before != 1024 {
-			t.Errorf("%d numbers were leased, want one lease of 1024", after-before)
+			t.Errorf("got %d leased numbers, want one lease of 1024", after-before)
 		}
 	})
 }
 
 // Two processes that begin at once must agree on the permutation.
-func TestTheSecretIsMadeOnce(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+func TestSecretIsCreatedOnce(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		all, c := newNumbers(t), at(morning)
 		var crowd sync.WaitGroup
 		for range 8 {
@@ -497,12 +496,12 @@ func TestTheSecretIsMadeOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		if secret>>16 == 0 || secret>>16 == -1 {
-			t.Errorf("the secret %d is hardly random", secret)
+			t.Errorf("secret %d is not random", secret)
 		}
 	})
 }
 
-func TestWhatIsNotAnOptionIsRefused(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	good := sequence.Options{Dialect: "postgres", Name: name, Registerer: reg}
 	q, err := sequence.New(nil, good)
@@ -511,7 +510,7 @@ func TestWhatIsNotAnOptionIsRefused(t *testing.T) {
 	}
 	for _, partition := range []int{-1, 64} {
 		if _, err := q.Next(t.Context(), partition); err == nil {
-			t.Errorf("partition %d is taken", partition)
+			t.Errorf("partition %d: got no error", partition)
 		}
 	}
 	tests := map[string]sequence.Options{

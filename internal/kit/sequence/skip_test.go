@@ -7,10 +7,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/sequence"
 )
 
-// A process goes on with what it leased in commits that a promoted standby lacks. Its
-// clock shows the same second as that of the other, which is the worst that can be.
-func TestWhatWasLeasedInLostCommitsIsNotMadeTwice(t *testing.T) {
-	each(t, func(t *testing.T, s *shelf) {
+// A process continues with positions leased in commits that a promoted standby lacks.
+// Both clocks show the same second, which is the worst case.
+func TestSkipPreventsDuplicatesAfterLostCommits(t *testing.T) {
+	each(t, func(t *testing.T, s *fixture) {
 		at := time.Now()
 		process := func() *sequence.Sequence {
 			q, err := sequence.New(s.DB, sequence.Options{Dialect: s.Dialect, Name: name, Now: func() time.Time { return at }})
@@ -50,14 +50,14 @@ func TestWhatWasLeasedInLostCommitsIsNotMadeTwice(t *testing.T) {
 		}
 		back()
 		if twice := take(process(), 100); twice != 100 {
-			t.Errorf("%d numbers were made twice without Skip: the test proves nothing", twice)
+			t.Errorf("got %d duplicates without Skip: the test proves nothing", twice)
 		}
 		back()
 		if err := first.Skip(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if twice := take(process(), 5000) + take(lost, 2000); twice > 0 {
-			t.Errorf("%d numbers were made twice", twice)
+			t.Errorf("got %d duplicates", twice)
 		}
 	})
 }

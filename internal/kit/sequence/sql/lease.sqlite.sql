@@ -1,18 +1,18 @@
--- lease: take a segment of a sequence; the first one makes the row.
+-- lease: take a segment of a sequence; the first one creates the row.
 --
 -- $1  name
--- $2  how many numbers, at most 2^26
--- $3  second, since 1970, up to which the caller wants to use them
--- $4  secret of the row, if there is none yet
--- $5  the second, since 1970, from which numbers count
+-- $2  number of positions, at most 2^26
+-- $3  last second, since 1970, in which the caller wants to use them
+-- $4  secret of a new row
+-- $5  epoch: the second, since 1970, that numbers count from
 --
 -- returns  next, second, secret of the row: the segment ends before next, and its
---          numbers may have no later second than that one
+--          numbers may have no later second
 --
--- next is a floor (a second as numbers count it) above 26 bits of a position. A
--- segment that the positions of the cycle do not hold begins another cycle, whose
--- floor is above every second that was ever allowed. What is compared to see that
--- is the cycle of the last position taken, and of the last one to be taken.
+-- next is a floor (in seconds since the epoch) above 26 bits of a position. If the cycle
+-- has too few positions for the segment, a new cycle begins, whose floor is above every
+-- second that was ever allowed. To detect this, the statement compares the cycle of the
+-- last position taken with that of the last one to be taken.
 INSERT INTO id_segments AS s (name, next, second, secret)
 VALUES ($1, (1 << 26) + $2, $3, $4)
 ON CONFLICT (name) DO UPDATE SET
