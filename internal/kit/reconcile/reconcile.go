@@ -1,10 +1,10 @@
-// Package reconcile runs scans: each compares one thing that is kept twice, says what
-// differs, and mends it. It is the net beneath outboxes, streams and retries, for what
-// those who should have told of a change never told, and for flaws.
+// Package reconcile runs scans. Each scan compares derived data with its source, reports
+// differences and repairs them. It is the fallback below outboxes, streams and retries,
+// for lost notifications and for bugs.
 //
-// A room offers its scans as values, and the hall adds them to one [Scans]. From there
-// they run by hand, dry or not, and on a schedule ([Scans.Jobs]), in one process at a
-// time and no faster than each of them says.
+// Packages offer their scans as values, and the app adds them to one [Scans]. Scans run
+// by hand, dry or not, and on a schedule ([Scans.Jobs]), in one process at a time and no
+// faster than their rate.
 package reconcile
 
 import (
@@ -22,116 +22,116 @@ import (
 )
 
 const (
-	maxLines = 20            // findings that are told one by one, of one run
-	runLimit = 6 * time.Hour // of one scheduled run: millions of things at its rate
-	burst    = 500           // things that may be compared at once, whatever the rate
+	maxLines = 20            // findings of one run that are listed
+	runLimit = 6 * time.Hour // of one scheduled run: millions of items at its rate
+	burst    = 500           // items that may be compared at once, whatever the rate
 )
 
-// A Scan compares one thing that is kept twice. Name, What and Run are required.
+// A Scan compares derived data with its source. Name, Description and Run are required.
 type Scan struct {
-	Name        string        // one word, for people and for metrics: "order-lists"
-	Description string        // what is compared with what, for people
-	Every       time.Duration // between two runs on the schedule; 0 is an hour
-	Rate        int           // things compared a second, unless the caller says; 0 is no limit
-	Redis       bool          // it looks into the Redis that all processes share
+	Name        string        // one word, also a label: "order-lists"
+	Description string        // the compared data, human-readable
+	Every       time.Duration // between two scheduled runs; default 1 h
+	Rate        int           // items per second, unless Options.Rate is set; 0 is no limit
+	Redis       bool          // the scan reads the Redis that all processes share
 
-	// Run compares all there is, once. It says what it sees by the methods of r, and
-	// changes nothing at all if r.Dry is true. What it finds it mends, if that is right
-	// without asking anybody, and looks again before it says so. An error means that not all was compared.
+	// Run compares all items once and reports through r. It repairs differences where
+	// that needs no decision, and checks an item again before it reports it. It changes
+	// nothing if r.DryRun is set. An error means that some items were not compared.
 	Run func(ctx context.Context, r *Run) error
 }
 
-// A Run is one run of a scan. It is for one goroutine.
+// A Run is one run of a scan. It is not safe for concurrent use.
 type Run struct {
 	DryRun bool
 
-	limit *rate.Limiter
-	seen  func(compared int)
+	limit      *rate.Limiter
+	onProgress func(compared int)
 	Outcome
 }
 
-// An Outcome is what a run came to.
+// An Outcome is the result of a run.
 type Outcome struct {
-	Compared int // things: sales, buyers, lists, counters …
-	Found    int // that differ
-	Repaired int // of those, that do not any more
+	Compared int // items: sales, buyers, lists, counters …
+	Found    int // items that differ
+	Repaired int // of those, repaired ones
 	Lines    []string
 	Duration time.Duration
 }
 
-// Left is how many findings were not mended.
+// Left returns the number of findings that were not repaired.
 func (o Outcome) Left() int { return o.Found - o.Repaired }
 
-// Compare counts things that are about to be compared, and waits until they may be.
-func (r *Run) Compare(ctx context.Context, things int) error {
-	if err := r.WaitAgain(ctx, things); err != nil {
+// Compare counts items that are about to be compared, and waits for the rate limit.
+func (r *Run) Compare(ctx context.Context, items int) error {
+	if err := r.WaitAgain(ctx, items); err != nil {
 		return err
 	}
-	r.Compared += things
-	r.seen(r.Compared)
+	r.Compared += items
+	r.onProgress(r.Compared)
 	return nil
 }
 
-// WaitAgain waits until things may be compared once more: they are counted already, and cost
-// as much as at the first look.
-func (r *Run) WaitAgain(ctx context.Context, things int) error {
-	for n := things; n > 0; n -= burst {
+// WaitAgain waits for the rate limit before counted items are compared again. That costs
+// as much as the first time.
+func (r *Run) WaitAgain(ctx context.Context, items int) error {
+	for n := items; n > 0; n -= burst {
 		if err := r.limit.WaitN(ctx, min(n, burst)); err != nil {
-			return fmt.Errorf("wait for the turn of %d things: %w", things, err)
+			return fmt.Errorf("wait to compare %d items: %w", items, err)
 		}
 	}
 	return nil
 }
 
-// Report counts something that differs. The line says which and how, by ids alone; the
-// first twenty lines are kept.
+// Report counts an item that differs. The line names the item and the difference, with
+// ids only. The first twenty lines are stored.
 func (r *Run) Report(line string) {
 	if r.Found++; r.Found <= maxLines {
 		r.Lines = append(r.Lines, line)
 	}
 }
 
-// CountRepaired counts findings that are right now.
+// CountRepaired counts repaired findings.
 func (r *Run) CountRepaired(findings int) { r.Repaired += findings }
 
-// Options say how a scan is run by hand.
+// Options tunes a run by hand.
 type Options struct {
 	DryRun     bool
-	Rate       int                // things a second; 0 is what the scan says, below 0 no limit
-	OnProgress func(compared int) // told as it goes; may be nil
+	Rate       int                // items per second; 0: Scan.Rate; negative: no limit
+	OnProgress func(compared int) // called during the run; may be nil
 }
 
-// Scans are all scans of a program. It is safe for concurrent use once all are added.
+// Scans holds all scans of a program. It is safe for concurrent use after all are added.
 type Scans struct {
 	all      []Scan
 	log      *slog.Logger
-	counts   [3]*prometheus.CounterVec // compared, found, mended
+	counts   [3]*prometheus.CounterVec // compared, found, repaired
 	failures *prometheus.CounterVec
 }
 
-// New builds Scans without a scan. It starts nothing.
+// New returns Scans without a scan. It starts nothing.
 func New(reg prometheus.Registerer, log *slog.Logger) *Scans {
 	s := &Scans{log: log}
 	for i, c := range []struct{ name, help string }{
-		{"compared", "Things that scans compared, by scan."},
-		{"found", "Things that differed, by scan."},
-		{"mended", "Things that differed and were set right, by scan."},
+		{"compared", "Compared items, by scan."},
+		{"found", "Items that differed, by scan."},
+		{"mended", "Repaired items, by scan."},
 	} {
 		s.counts[i] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "tandian_reconcile_" + c.name + "_total", Help: c.help}, []string{"what"})
 		reg.MustRegister(s.counts[i])
 	}
 	s.failures = prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "tandian_reconcile_failures_total", Help: "Runs of scans that did not come to their end, by scan.",
+		Name: "tandian_reconcile_failures_total", Help: "Failed runs, by scan.",
 	}, []string{"what"})
 	reg.MustRegister(s.failures)
 	return s
 }
 
-// Add adds scans. All calls come before all others. It panics if a name is taken.
+// Add adds scans. Call it before any other method. It panics if a name is taken.
 func (s *Scans) Add(scans ...Scan) {
 	for _, scan := range scans {
 		if _, err := s.ByName(scan.Name); err == nil {
-			panic(fmt.Sprintf("reconcile: two scans are named %q", scan.Name))
+			panic(fmt.Sprintf("reconcile: duplicate scan %q", scan.Name))
 		}
 		scan.Every = cmp.Or(scan.Every, time.Hour)
 		s.all = append(s.all, scan)
@@ -144,8 +144,8 @@ func (s *Scans) Add(scans ...Scan) {
 // All returns the scans, in the order in which they were added.
 func (s *Scans) All() []Scan { return s.all }
 
-// ByName returns the scans of these names, in that order. One that there is not is an
-// error that lists those that there are.
+// ByName returns the scans of these names, in that order. It returns an error for an
+// unknown name.
 func (s *Scans) ByName(names ...string) ([]Scan, error) {
 	var found []Scan
 	for _, name := range names {
@@ -158,21 +158,21 @@ func (s *Scans) ByName(names ...string) ([]Scan, error) {
 			}
 		}
 		if len(found) == n {
-			return nil, fmt.Errorf("there is no scan %q; there are %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("unknown scan %q (want one of %s)", name, strings.Join(known, ", "))
 		}
 	}
 	return found, nil
 }
 
-// RunOnce runs a scan now, whatever other processes do. With an error the outcome is what
-// was seen until then.
+// RunOnce runs a scan now, even if another process runs it. If it returns an error, the
+// outcome covers the items compared until then.
 func (s *Scans) RunOnce(ctx context.Context, scan Scan, o Options) (Outcome, error) {
-	r := &Run{DryRun: o.DryRun, limit: rate.NewLimiter(rate.Inf, burst), seen: o.OnProgress}
+	r := &Run{DryRun: o.DryRun, limit: rate.NewLimiter(rate.Inf, burst), onProgress: o.OnProgress}
 	if n := cmp.Or(o.Rate, scan.Rate); n > 0 {
 		r.limit.SetLimit(rate.Limit(n))
 	}
-	if r.seen == nil {
-		r.seen = func(int) {}
+	if r.onProgress == nil {
+		r.onProgress = func(int) {}
 	}
 	began := time.Now()
 	err := scan.Run(ctx, r)
@@ -187,9 +187,8 @@ func (s *Scans) RunOnce(ctx context.Context, scan Scan, o Options) (Outcome, err
 	return r.Outcome, nil
 }
 
-// Jobs are the scans as what is due every so often: reconcile.NAME of each that was added
-// before. Of any number of processes one runs a scan at a time, and one that has been run
-// by any of them is not due for the others either.
+// Jobs returns the added scans as scheduled jobs with the names reconcile.NAME. One
+// process at a time runs a scan, and a run in any process counts for all.
 func (s *Scans) Jobs() []schedule.Job {
 	jobs := make([]schedule.Job, len(s.all))
 	for i, scan := range s.all {
@@ -203,7 +202,7 @@ func (s *Scans) Jobs() []schedule.Job {
 func (s *Scans) scheduled(ctx context.Context, scan Scan) error {
 	o, err := s.RunOnce(ctx, scan, Options{})
 	if o.Found > 0 {
-		s.log.WarnContext(ctx, "a scan found differences", "scan", scan.Name, "found", o.Found, "mended", o.Repaired, "findings", o.Lines)
+		s.log.WarnContext(ctx, "scan found differences", "scan", scan.Name, "found", o.Found, "mended", o.Repaired, "findings", o.Lines)
 	}
 	return err
 }
