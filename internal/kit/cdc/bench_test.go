@@ -7,25 +7,25 @@ import (
 	"time"
 )
 
-// How long after the commit a change is told: from the moment when the statement
-// has returned, and from the one when it was sent.
+// BenchmarkLatency measures the time until a change is delivered: after its statement
+// returned, and after it was sent.
 //
 //	scripts/servers.sh run go test -run '^$' -bench Latency -benchtime 200x ./internal/kit/cdc
 func BenchmarkLatency(b *testing.B) {
-	at, heard := newTown(b), make(chan time.Time, 1)
+	at, rec := newDatabase(b), make(chan time.Time, 1)
 	at.runActive(b, Options{URL: at.dsn, Tables: []Table{{
-		Name: "shops", OnChange: func(context.Context, []string) error { heard <- time.Now(); return nil },
+		Name: "shops", OnChange: func(context.Context, []string) error { rec <- time.Now(); return nil },
 	}}})
 	at.exec(b, `INSERT INTO shops (id) VALUES (1)`)
-	<-heard
+	<-rec
 	var sinceSent, sinceCommit []time.Duration
 	for b.Loop() {
 		sent := time.Now()
 		at.exec(b, `UPDATE shops SET name = 'x'`)
 		committed := time.Now()
-		told := <-heard
-		sinceSent = append(sinceSent, told.Sub(sent))
-		sinceCommit = append(sinceCommit, told.Sub(committed))
+		result := <-rec
+		sinceSent = append(sinceSent, result.Sub(sent))
+		sinceCommit = append(sinceCommit, result.Sub(committed))
 	}
 	for name, list := range map[string][]time.Duration{"sent": sinceSent, "commit": sinceCommit} {
 		slices.Sort(list)

@@ -8,9 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A message that is cut off must not end the process, and must not be taken for one that
-// changed nothing.
-func TestMessagesAreReadWholeOrNotAtAll(t *testing.T) {
+// A truncated message must not end the process, or count as one without changes.
+func TestTruncatedMessagesAreRejected(t *testing.T) {
 	const relation7 = "\x00\x00\x00\x07"
 	row := func(columns ...string) string {
 		text := "\x00" + string(rune(len(columns)))
@@ -22,7 +21,7 @@ func TestMessagesAreReadWholeOrNotAtAll(t *testing.T) {
 	oldKey := "U" + relation7 + "K" + row("", "11")
 	tests := []struct {
 		name, message string
-		part          int // length of a shorter message that is whole, too
+		part          int // length of a shorter message that is complete too
 		want          []change
 	}{
 		{name: "begin", message: "B" + strings.Repeat("\x00", 20)},
@@ -41,7 +40,7 @@ func TestMessagesAreReadWholeOrNotAtAll(t *testing.T) {
 				s := &stream{r: new(Reader), relations: map[uint32]*relation{7: {table: new(Table), key: 1}}}
 				err := s.decode(t.Context(), []byte(tt.message[:n]))
 				if whole := n == len(tt.message) || n == tt.part; whole != (err == nil) || err != nil && !errors.Is(err, errMalformed) {
-					t.Errorf("%d bytes of %d: %v", n, len(tt.message), err)
+					t.Errorf("%d bytes of %d: got %v", n, len(tt.message), err)
 				}
 				if n < len(tt.message) {
 					continue
@@ -58,6 +57,6 @@ func TestMessagesAreReadWholeOrNotAtAll(t *testing.T) {
 	}
 	s := &stream{r: new(Reader), relations: map[uint32]*relation{7: {table: new(Table), key: 1}}}
 	if err := s.decode(t.Context(), []byte("U"+relation7+"X"+row("x", "12"))); !errors.Is(err, errMalformed) {
-		t.Errorf("a version of an unknown kind: %v", err)
+		t.Errorf("unknown kind of row version: got %v", err)
 	}
 }

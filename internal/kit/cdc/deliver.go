@@ -14,32 +14,32 @@ const (
 	maxRetry   = 2 * time.Second
 )
 
-// A delivery is a call that is repeated until it succeeds.
+// A delivery is a call that is retried until it succeeds.
 type delivery struct {
-	tell func(ctx context.Context) error
-	done func() // counts it
+	send func(ctx context.Context) error
+	done func() // counts the delivery
 }
 
-// newsOf says what is to be told of a transaction, in the order of its changes.
-func (r *Reader) newsOf(tx *transaction) []delivery {
+// deliveriesOf returns the deliveries of a transaction, in the order of its changes.
+func (r *Reader) deliveriesOf(tx *transaction) []delivery {
 	var list []delivery
 	missed := false
 	for i := range tx.changes {
 		c := &tx.changes[i]
 		table := c.table
 		switch {
-		case tx.outbox && !c.cut: // it tells of that by itself
+		case tx.outbox && !c.truncated: // its outbox jobs invalidate these rows
 		case c.all && table.OnTruncate != nil:
-			list = append(list, delivery{tell: func(ctx context.Context) error {
-				return wrapped("tell of everything in table "+table.Name, table.OnTruncate(ctx))
+			list = append(list, delivery{send: func(ctx context.Context) error {
+				return wrap("deliver truncation of table "+table.Name, table.OnTruncate(ctx))
 			}})
 		case c.all:
 			missed = true
 		default:
-			for keys := range slices.Chunk(c.keys, keysAtOnce) {
+			for keys := range slices.Chunk(c.keys, keysPerCall) {
 				list = append(list, delivery{
-					tell: func(ctx context.Context) error {
-						return wrapped("tell of changes in table "+table.Name, table.OnChange(ctx, keys))
+					send: func(ctx context.Context) error {
+						return wrap("deliver changes of table "+table.Name, table.OnChange(ctx, keys))
 					},
 					done: func() { r.metrics.changes.WithLabelValues(table.Name).Add(float64(len(keys))) },
 				})
@@ -47,49 +47,49 @@ func (r *Reader) newsOf(tx *transaction) []delivery {
 		}
 	}
 	if missed {
-		list = append(list, delivery{tell: r.tellMissed, done: r.metrics.missed.Inc})
+		list = append(list, delivery{send: r.callOnGap, done: r.metrics.missed.Inc})
 	}
 	return list
 }
 
-func wrapped(doing string, err error) error {
+func wrap(doing string, err error) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", doing, err)
 	}
 	return nil
 }
 
-// tell repeats each call until it succeeds. It returns an error when ctx ended,
-// or when one has failed for so long that another process should try; what was
-// told by then is told again.
-func (r *Reader) tell(ctx context.Context, list []delivery) error {
+// deliver retries each delivery until it succeeds. It returns an error when ctx ended, or
+// when one has failed for so long that another process should try. The deliveries so far
+// are then repeated.
+func (r *Reader) deliver(ctx context.Context, list []delivery) error {
 	begun, pause := time.Now(), firstRetry
 	for len(list) > 0 {
 		err := call(ctx, list[0])
 		if err == nil {
 			list, pause = list[1:], firstRetry
 			if len(list) > 0 && ctx.Err() != nil {
-				return fmt.Errorf("stopped before all could be told: %w", ctx.Err())
+				return fmt.Errorf("stop before the last delivery: %w", ctx.Err())
 			}
 			continue
 		}
-		if time.Since(begun) > r.pace.patience {
+		if time.Since(begun) > r.intervals.giveUp {
 			return fmt.Errorf("%w: %w", errUndelivered, err)
 		}
-		r.failed(ctx, err)
+		r.recordFailure(ctx, err)
 		if clock.Sleep(ctx, pause) != nil {
-			return fmt.Errorf("stopped before it could be told again: %w", err)
+			return fmt.Errorf("stop before a delivery succeeds: %w", err)
 		}
 		pause = min(2*pause, maxRetry)
 	}
 	return nil
 }
 
-// call makes one call. A stop does not cut it short.
+// call makes one delivery. The end of ctx does not interrupt it.
 func call(ctx context.Context, n delivery) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
-	if err := n.tell(ctx); err != nil {
+	if err := n.send(ctx); err != nil {
 		return err
 	}
 	if n.done != nil {
@@ -98,14 +98,14 @@ func call(ctx context.Context, n delivery) error {
 	return nil
 }
 
-// missed says, once, that changes may have gone by unheard.
-func (r *Reader) missed(ctx context.Context) error {
-	return call(ctx, delivery{tell: r.tellMissed, done: r.metrics.missed.Inc})
+// reportGap reports once that changes may have been missed.
+func (r *Reader) reportGap(ctx context.Context) error {
+	return call(ctx, delivery{send: r.callOnGap, done: r.metrics.missed.Inc})
 }
 
-func (r *Reader) tellMissed(ctx context.Context) error {
+func (r *Reader) callOnGap(ctx context.Context) error {
 	if r.o.OnGap == nil {
 		return nil
 	}
-	return wrapped("tell that changes may have been missed", r.o.OnGap(ctx))
+	return wrap("deliver gap", r.o.OnGap(ctx))
 }

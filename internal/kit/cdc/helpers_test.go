@@ -21,25 +21,24 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// within bounds what has to happen some time. Making a slot waits for every
-// transaction on the server, those of other tests too.
+// within is the time limit for events. Creating a slot waits for every transaction on the
+// server, also for those of other tests.
 const within = time.Minute
 
-// A town is a database with a few tables.
-type town struct {
+// A database has a few tables.
+type database struct {
 	dsn   string
 	db    *sql.DB
 	locks *lock.Locker
 }
 
-func newTown(t testing.TB) town {
+func newDatabase(t testing.TB) database {
 	t.Helper()
-	// The tests' server acknowledges commits before they are in the log, where
-	// they would be found up to 0.4 s later.
-	return newTownAt(t, testkit.Postgres(t)+"&synchronous_commit=on")
+	// The test server acknowledges commits up to 0.4 s before they are in the log.
+	return newDatabaseAt(t, testkit.Postgres(t)+"&synchronous_commit=on")
 }
 
-func newTownAt(t testing.TB, dsn string) town {
+func newDatabaseAt(t testing.TB, dsn string) database {
 	t.Helper()
 	at := open(t, dsn)
 	at.exec(t, `CREATE TABLE shops (name text, id bigint PRIMARY KEY);
@@ -49,14 +48,14 @@ func newTownAt(t testing.TB, dsn string) town {
 	return at
 }
 
-func open(t testing.TB, dsn string) town {
+func open(t testing.TB, dsn string) database {
 	t.Helper()
 	db, err := sql.Open("postgres", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = db.Close() })
-	return town{dsn, db, openLocks(t, db)}
+	return database{dsn, db, openLocks(t, db)}
 }
 
 func openLocks(t testing.TB, db *sql.DB) *lock.Locker {
@@ -73,15 +72,15 @@ func openLocks(t testing.TB, db *sql.DB) *lock.Locker {
 	return locks
 }
 
-func (at town) exec(t testing.TB, statement string, args ...any) {
+func (at database) exec(t testing.TB, statement string, args ...any) {
 	t.Helper()
 	if _, err := at.db.ExecContext(t.Context(), statement, args...); err != nil {
 		t.Fatalf("%s: %v", statement, err)
 	}
 }
 
-// text is the one value that a query returns.
-func (at town) text(t testing.TB, query string, args ...any) string {
+// text returns the only value of a query.
+func (at database) text(t testing.TB, query string, args ...any) string {
 	t.Helper()
 	var s sql.NullString
 	if err := at.db.QueryRowContext(t.Context(), query, args...).Scan(&s); err != nil && !errors.Is(err, sql.ErrNoRows) {
@@ -90,65 +89,65 @@ func (at town) text(t testing.TB, query string, args ...any) string {
 	return s.String
 }
 
-// acknowledged is the position of the slot.
-func (at town) acknowledged(t testing.TB) string {
+// acknowledged returns the position of the slot.
+func (at database) acknowledged(t testing.TB) string {
 	t.Helper()
 	return at.text(t, "SELECT confirmed_flush_lsn FROM pg_replication_slots WHERE database = current_database() AND NOT temporary")
 }
 
-// A listener writes down what it hears, in order: "shops:1,2", "missed",
-// "truncated". It refuses while refuse says so.
-type listener struct {
-	mu     sync.Mutex
-	heard  []string
-	tries  int // of calls that can fail
-	refuse func(what string) bool
+// A recorder records deliveries in order: "shops:1,2", "missed", "truncated". It returns
+// an error if refuse returns true.
+type recorder struct {
+	mu         sync.Mutex
+	deliveries []string
+	tries      int // calls, also failed ones
+	refuse     func(what string) bool
 }
 
 var errRefused = errors.New("refused")
 
-func (l *listener) hear(what string) error {
+func (l *recorder) record(what string) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.tries++
 	if l.refuse != nil && l.refuse(what) {
 		return errRefused
 	}
-	l.heard = append(l.heard, what)
+	l.deliveries = append(l.deliveries, what)
 	return nil
 }
 
-func (l *listener) refusing(refuse func(string) bool) {
+func (l *recorder) refusing(refuse func(string) bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.refuse = refuse
 }
 
-func (l *listener) all() []string {
+func (l *recorder) all() []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.Clone(l.heard)
+	return slices.Clone(l.deliveries)
 }
 
-func (l *listener) tried() int {
+func (l *recorder) tried() int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.tries
 }
 
-// await waits until this was heard, and returns all that was, before and since.
-func (l *listener) await(t testing.TB, what string) []string {
+// await waits for a delivery, and returns all so far.
+func (l *recorder) await(t testing.TB, what string) []string {
 	t.Helper()
 	l.awaitCount(t, what, 1)
 	return l.all()
 }
 
-func (l *listener) awaitCount(t testing.TB, what string, n int) {
+func (l *recorder) awaitCount(t testing.TB, what string, n int) {
 	t.Helper()
 	deadline := time.Now().Add(within)
 	for count(l.all(), what) < n {
 		if time.Now().After(deadline) {
-			t.Fatalf("did not hear %q %d times, but %q", what, n, l.all())
+			t.Fatalf("got %[3]q, want %[2]d times %[1]q", what, n, l.all())
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -163,11 +162,11 @@ func count(list []string, what string) (n int) {
 	return n
 }
 
-func (l *listener) table(name string) Table {
-	return Table{Name: name, OnChange: func(_ context.Context, keys []string) error { return l.hear(name + ":" + join(keys)) }}
+func (l *recorder) table(name string) Table {
+	return Table{Name: name, OnChange: func(_ context.Context, keys []string) error { return l.record(name + ":" + join(keys)) }}
 }
 
-// join keeps long lists of keys short.
+// join shortens long lists of keys.
 func join(keys []string) string {
 	var b strings.Builder
 	for i, key := range keys {
@@ -183,26 +182,26 @@ func join(keys []string) string {
 	return b.String()
 }
 
-func (l *listener) options(at town) Options {
+func (l *recorder) options(at database) Options {
 	return Options{
 		URL:    at.dsn,
 		Locks:  at.locks,
 		Tables: []Table{l.table("shops"), l.table("Users")},
 		Outbox: "outbox",
-		OnGap:  func(context.Context) error { return l.hear("missed") },
+		OnGap:  func(context.Context) error { return l.record("missed") },
 	}
 }
 
-// A running Reader.
+// running is a running Reader.
 type running struct {
 	*Reader
-	stop func() // ends it, and waits for that; may be called twice
+	stop func() // ends it and waits; may be called twice
 	done <-chan struct{}
 	log  *testkit.Log
 }
 
-// run starts a Reader that is stopped when the test ends, unless it was before.
-func (at town) run(t testing.TB, o Options, quick ...func(*intervals)) running {
+// run starts a Reader and stops it at the end of the test.
+func (at database) run(t testing.TB, o Options, quick ...func(*intervals)) running {
 	t.Helper()
 	log := new(testkit.Log)
 	o.Log = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
@@ -211,7 +210,7 @@ func (at town) run(t testing.TB, o Options, quick ...func(*intervals)) running {
 		t.Fatal(err)
 	}
 	for _, f := range quick {
-		f(&r.pace)
+		f(&r.intervals)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -225,24 +224,24 @@ func (at town) run(t testing.TB, o Options, quick ...func(*intervals)) running {
 	t.Cleanup(func() {
 		stop()
 		if t.Failed() {
-			t.Logf("the reader said:\n%s", log)
+			t.Logf("log of the reader:\n%s", log)
 		}
 	})
 	return running{Reader: r, stop: stop, done: done, log: log}
 }
 
-// awaitEnd waits until Run has returned by itself.
+// awaitEnd waits until Run returns without a stop.
 func (r running) awaitEnd(t testing.TB) {
 	t.Helper()
 	select {
 	case <-r.done:
 	case <-time.After(within):
-		t.Fatal("it runs on")
+		t.Fatal("Run did not return")
 	}
 }
 
 // runActive starts a Reader and waits until it reads.
-func (at town) runActive(t testing.TB, o Options, quick ...func(*intervals)) running {
+func (at database) runActive(t testing.TB, o Options, quick ...func(*intervals)) running {
 	t.Helper()
 	r := at.run(t, o, quick...)
 	testkit.Eventually(t, within, r.Active)

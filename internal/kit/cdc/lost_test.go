@@ -8,14 +8,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// The server itself may take a slot away (max_slot_wal_keep_size). That is a
-// setting of the whole server, so this test runs itself again with one of its own.
-func TestASlotThatTheServerHasTakenAwayIsMadeAnew(t *testing.T) {
+// The server may invalidate a slot (max_slot_wal_keep_size). That is a setting of the
+// whole server, so the test runs itself on a server of its own.
+func TestSlotRemovedByServerIsRecreated(t *testing.T) {
 	if !testkit.OwnServer(t) {
 		return
 	}
-	at, heard := newTown(t), new(listener)
-	at.runActive(t, heard.options(at)).stop()
+	at, rec := newDatabase(t), new(recorder)
+	at.runActive(t, rec.options(at)).stop()
 	at.exec(t, `ALTER SYSTEM SET max_slot_wal_keep_size = '1MB'`)
 	at.exec(t, `SELECT pg_reload_conf()`)
 	testkit.Eventually(t, within, func() bool {
@@ -27,9 +27,9 @@ func TestASlotThatTheServerHasTakenAwayIsMadeAnew(t *testing.T) {
 	at.exec(t, `ALTER SYSTEM RESET max_slot_wal_keep_size`)
 	at.exec(t, `SELECT pg_reload_conf()`)
 	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
-	at.runActive(t, heard.options(at))
+	at.runActive(t, rec.options(at))
 	at.exec(t, `INSERT INTO shops (id) VALUES (2)`)
-	if diff := cmp.Diff([]string{"missed", "missed", "shops:2"}, heard.await(t, "shops:2")); diff != "" {
+	if diff := cmp.Diff([]string{"missed", "missed", "shops:2"}, rec.await(t, "shops:2")); diff != "" {
 		t.Error(diff)
 	}
 }

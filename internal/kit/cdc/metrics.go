@@ -17,7 +17,7 @@ type metrics struct {
 func newMetrics(tables []Table, active func() bool) *metrics {
 	m := &metrics{
 		lag: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "tandian_log_reader_lag_bytes", Help: "WAL that the replication slot holds back, as this process saw it last.",
+			Name: "tandian_log_reader_lag_bytes", Help: "WAL retained by the replication slot, as last read by this process.",
 		}),
 		active: prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "tandian_log_reader_active", Help: "1 while this process reads the log of the database.",
@@ -28,13 +28,13 @@ func newMetrics(tables []Table, active func() bool) *metrics {
 			return 0
 		}),
 		changes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_log_reader_changes_total", Help: "Rows whose changes were read in the log and told, by table.",
+			Name: "tandian_log_reader_changes_total", Help: "Delivered changes of rows, by table.",
 		}, []string{"table"}),
 		missed: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tandian_log_reader_missed_total", Help: "Times that changes may have gone by unheard, so that everything was told to have changed.",
+			Name: "tandian_log_reader_missed_total", Help: "Possible losses of changes, after which everything counted as changed.",
 		}),
 		errors: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tandian_log_reader_errors_total", Help: "Failures of reading the log, and of telling what was read.",
+			Name: "tandian_log_reader_errors_total", Help: "Failures to read the log or to deliver changes.",
 		}),
 	}
 	for _, t := range tables {
@@ -49,7 +49,7 @@ func (m *metrics) register(reg prometheus.Registerer) error {
 	}
 	for _, c := range []prometheus.Collector{m.lag, m.active, m.changes, m.missed, m.errors} {
 		if err := reg.Register(c); err != nil {
-			return fmt.Errorf("register the metrics: %w", err)
+			return fmt.Errorf("register metrics: %w", err)
 		}
 	}
 	return nil

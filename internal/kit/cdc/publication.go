@@ -24,8 +24,8 @@ var (
 	alterSQL string
 )
 
-// names of all tables that are read.
-func (r *Reader) names() []string {
+// tableNames returns the names of all tables that are read.
+func (r *Reader) tableNames() []string {
 	var names []string
 	for _, t := range r.o.Tables {
 		names = append(names, t.Name)
@@ -36,43 +36,43 @@ func (r *Reader) names() []string {
 	return names
 }
 
-// learnTables finds the key column of each table. It returns a refusal if one
-// cannot be read by its key.
-func (r *Reader) learnTables(ctx context.Context) error {
+// loadKeys finds the key column of each table. It returns an [unsupportedError] if a
+// table has none.
+func (r *Reader) loadKeys(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	rows, err := r.db.QueryContext(ctx, tablesSQL, r.schema, pq.Array(r.names()))
+	rows, err := r.db.QueryContext(ctx, tablesSQL, r.schema, pq.Array(r.tableNames()))
 	if err != nil {
-		return fmt.Errorf("ask about the tables: %w", err)
+		return fmt.Errorf("read tables: %w", err)
 	}
 	defer func() { _ = rows.Close() }()
 	for rows.Next() {
 		var name, key, identity string
-		var there bool
-		if err := rows.Scan(&name, &there, &key, &identity); err != nil {
-			return fmt.Errorf("ask about the tables: %w", err)
+		var exists bool
+		if err := rows.Scan(&name, &exists, &key, &identity); err != nil {
+			return fmt.Errorf("read tables: %w", err)
 		}
 		switch {
-		case !there:
-			return unsupportedError(fmt.Sprintf("there is no table %s.%s", r.schema, name))
+		case !exists:
+			return unsupportedError(fmt.Sprintf("table %s.%s does not exist", r.schema, name))
 		case key == "":
-			return unsupportedError(fmt.Sprintf("the primary key of table %s is not one column", name))
+			return unsupportedError(fmt.Sprintf("primary key of table %s is not one column", name))
 		case identity != "d" && identity != "f":
-			return unsupportedError(fmt.Sprintf("the replica identity of table %s is not its primary key", name))
+			return unsupportedError(fmt.Sprintf("replica identity of table %s is not its primary key", name))
 		}
 		r.keys[name] = key
 	}
 	if err := rows.Err(); err != nil {
-		return fmt.Errorf("ask about the tables: %w", err)
+		return fmt.Errorf("read tables: %w", err)
 	}
 	return nil
 }
 
-// publish makes the publication what it should be. When it has not published all
-// that we want to hear, the slot is dropped before it is changed: what the slot
-// remembers lacks something, and a new one makes up for it.
-func (r *Reader) publish(ctx context.Context) error {
-	there, complete, exact, err := r.published(ctx)
+// ensurePublication creates or updates the publication. If it lacks some of the changes,
+// ensurePublication drops the slot first: its log is incomplete, and a new slot makes the
+// reader report a gap.
+func (r *Reader) ensurePublication(ctx context.Context) error {
+	exists, complete, exact, err := r.readPublication(ctx)
 	if err != nil || (complete && exact) {
 		return err
 	}
@@ -80,49 +80,50 @@ func (r *Reader) publish(ctx context.Context) error {
 		if _, err := r.drop(ctx, -1); err != nil {
 			return err
 		}
-		at, err := r.look(ctx)
+		at, err := r.readSlot(ctx)
 		if err != nil {
 			return err
 		}
-		if at.there {
-			return errors.New("the replication slot has to be dropped, and somebody reads it")
+		if at.exists {
+			return errors.New("drop replication slot: it is in use")
 		}
 	}
 	text := createSQL
-	if there {
+	if exists {
 		text = alterSQL
 	}
 	var quoted []string
-	for _, name := range slices.Sorted(slices.Values(r.names())) {
+	for _, name := range slices.Sorted(slices.Values(r.tableNames())) {
 		quoted = append(quoted, pq.QuoteIdentifier(r.schema)+"."+pq.QuoteIdentifier(name))
 	}
 	text = strings.NewReplacer("{publication}", pq.QuoteIdentifier(r.publication), "{tables}", strings.Join(quoted, ", ")).Replace(text)
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	if _, err := r.db.ExecContext(ctx, text); err != nil {
-		return fmt.Errorf("make the publication %s, for which the role must own the tables and may create in the database: %w", r.publication, err)
+		return fmt.Errorf("create publication %s (needs ownership of the tables and CREATE on the database): %w", r.publication, err)
 	}
 	return nil
 }
 
-func (r *Reader) published(ctx context.Context) (there, complete, exact bool, err error) {
+func (r *Reader) readPublication(ctx context.Context) (exists, complete, exact bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	err = r.db.QueryRowContext(ctx, publicationSQL, r.publication, r.schema, pq.Array(r.names())).Scan(&there, &complete, &exact)
+	err = r.db.QueryRowContext(ctx, publicationSQL, r.publication, r.schema, pq.Array(r.tableNames())).Scan(&exists, &complete, &exact)
 	if err != nil {
-		err = fmt.Errorf("ask about the publication: %w", err)
+		err = fmt.Errorf("read publication: %w", err)
 	}
-	return there, complete, exact, err
+	return exists, complete, exact, err
 }
 
-// asRefusal says whether err means that an operator has to give a right first.
-func asRefusal(err error) (string, bool) {
-	if why, ok := errors.AsType[unsupportedError](err); ok {
-		return why.Error(), true
+// asUnsupported reports whether err needs an operator, for example a missing right, and
+// returns the reason.
+func asUnsupported(err error) (string, bool) {
+	if reason, ok := errors.AsType[unsupportedError](err); ok {
+		return reason.Error(), true
 	}
 	pgErr, ok := errors.AsType[*pgconn.PgError](err)
 	if ok && pgErr.Code == string(pqerror.ProtocolViolation) {
-		return "the connection for replication is refused, as by poolers that do not know replication: " + err.Error(), true
+		return "replication connection refused, for example by a pooler: " + err.Error(), true
 	}
 	denied := ok && pgErr.Code == string(pqerror.InsufficientPrivilege)
 	if denied || pq.As(err, pqerror.InsufficientPrivilege) != nil {

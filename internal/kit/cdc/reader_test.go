@@ -19,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestWhatOthersChangeIsTold(t *testing.T) {
+func TestChangesAreDelivered(t *testing.T) {
 	tests := []struct {
 		name       string
 		before     string // committed before the reader starts
@@ -29,8 +29,8 @@ func TestWhatOthersChangeIsTold(t *testing.T) {
 		{name: "an insert", statements: `INSERT INTO shops (id) VALUES (7)`, want: []string{"shops:7"}},
 		{name: "an update", before: `INSERT INTO shops (id) VALUES (7)`, statements: `UPDATE shops SET name = 'x'`, want: []string{"shops:7"}},
 		{name: "a delete", before: `INSERT INTO shops (id) VALUES (7)`, statements: `DELETE FROM shops`, want: []string{"shops:7"}},
-		{name: "another key: the old one and the new", before: `INSERT INTO shops (id) VALUES (7)`, statements: `UPDATE shops SET id = 8`, want: []string{"shops:7,8"}},
-		{name: "a text as key, in a name that wants quotes", statements: `INSERT INTO "Users" VALUES ('ann o''hara', 'x')`, want: []string{"Users:ann o'hara"}},
+		{name: "another key: the old and the new one", before: `INSERT INTO shops (id) VALUES (7)`, statements: `UPDATE shops SET id = 8`, want: []string{"shops:7,8"}},
+		{name: "a text key in a quoted table", statements: `INSERT INTO "Users" VALUES ('ann o''hara', 'x')`, want: []string{"Users:ann o'hara"}},
 		{
 			name:       "several tables and rows, each once",
 			statements: `INSERT INTO shops (id) VALUES (1), (2); INSERT INTO "Users" VALUES ('ann'); UPDATE shops SET name = 'x'`,
@@ -42,58 +42,58 @@ func TestWhatOthersChangeIsTold(t *testing.T) {
 			want: []string{"shops:7"},
 		},
 		{
-			name: "a large value that did not change", before: `ALTER TABLE shops ALTER name SET STORAGE EXTERNAL; INSERT INTO shops VALUES (repeat('x', 9000), 7)`,
+			name: "an unchanged large value", before: `ALTER TABLE shops ALTER name SET STORAGE EXTERNAL; INSERT INTO shops VALUES (repeat('x', 9000), 7)`,
 			statements: `UPDATE shops SET id = id`, want: []string{"shops:7"},
 		},
 		{name: "501 rows in two calls", statements: `INSERT INTO shops (id) SELECT generate_series(1, 501)`, want: []string{"shops:1,2,3,4,5,…", "shops:501"}},
 		{
-			name:   "a column more since the reader began",
+			name:   "a column added after the start",
 			before: `INSERT INTO shops (id) VALUES (7)`, statements: `ALTER TABLE shops ADD COLUMN more text; UPDATE shops SET more = 'x'`,
 			want: []string{"shops:7"},
 		},
-		{name: "not another table", statements: `INSERT INTO other VALUES (1)`},
-		{name: "not a table of this name elsewhere", before: `CREATE SCHEMA b; CREATE TABLE b.shops (id int PRIMARY KEY)`, statements: `INSERT INTO b.shops VALUES (1)`},
-		{name: "not what is rolled back", statements: `INSERT INTO shops (id) VALUES (7); ROLLBACK`},
-		{name: "an insert into the outbox tells by itself", statements: `INSERT INTO shops (id) VALUES (7); INSERT INTO outbox VALUES (1)`},
-		{name: "also what comes after it", statements: `INSERT INTO outbox VALUES (1); INSERT INTO shops (id) VALUES (7); INSERT INTO "Users" VALUES ('ann')`},
-		{name: "a change of the outbox says nothing", before: `INSERT INTO outbox VALUES (1)`, statements: `UPDATE outbox SET done = true; DELETE FROM outbox`},
+		{name: "no other table", statements: `INSERT INTO other VALUES (1)`},
+		{name: "no table of this name in another schema", before: `CREATE SCHEMA b; CREATE TABLE b.shops (id int PRIMARY KEY)`, statements: `INSERT INTO b.shops VALUES (1)`},
+		{name: "nothing after a rollback", statements: `INSERT INTO shops (id) VALUES (7); ROLLBACK`},
+		{name: "nothing with an insert into the outbox", statements: `INSERT INTO shops (id) VALUES (7); INSERT INTO outbox VALUES (1)`},
+		{name: "nothing after an insert into the outbox", statements: `INSERT INTO outbox VALUES (1); INSERT INTO shops (id) VALUES (7); INSERT INTO "Users" VALUES ('ann')`},
+		{name: "no update or delete of the outbox", before: `INSERT INTO outbox VALUES (1)`, statements: `UPDATE outbox SET done = true; DELETE FROM outbox`},
 		{
-			name: "what is done beside a delete in the outbox is told", before: `INSERT INTO outbox VALUES (1)`,
+			name: "changes with a delete from the outbox", before: `INSERT INTO outbox VALUES (1)`,
 			statements: `DELETE FROM outbox; INSERT INTO shops (id) VALUES (7)`, want: []string{"shops:7"},
 		},
-		{name: "an emptied table", statements: `TRUNCATE shops`, want: []string{"missed"}},
-		{name: "two emptied tables, once", statements: `TRUNCATE shops, "Users"`, want: []string{"missed"}},
-		{name: "an emptied table although the outbox tells", statements: `TRUNCATE shops; INSERT INTO outbox VALUES (1)`, want: []string{"missed"}},
-		{name: "an emptied table that nobody reads", statements: `TRUNCATE other`},
+		{name: "a truncated table", statements: `TRUNCATE shops`, want: []string{"missed"}},
+		{name: "two truncated tables, once", statements: `TRUNCATE shops, "Users"`, want: []string{"missed"}},
+		{name: "a truncated table with an insert into the outbox", statements: `TRUNCATE shops; INSERT INTO outbox VALUES (1)`, want: []string{"missed"}},
+		{name: "another truncated table", statements: `TRUNCATE other`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			at, heard := newTown(t), new(listener)
+			at, rec := newDatabase(t), new(recorder)
 			if tt.before != "" {
 				at.exec(t, tt.before)
 			}
-			at.runActive(t, heard.options(at))
+			at.runActive(t, rec.options(at))
 			at.exec(t, "BEGIN; "+tt.statements+"; COMMIT")
 			at.exec(t, `INSERT INTO shops (id) VALUES (999)`) // commits come in order
 			want := slices.Concat([]string{"missed"}, tt.want, []string{"shops:999"})
-			if diff := cmp.Diff(want, heard.await(t, "shops:999")); diff != "" {
+			if diff := cmp.Diff(want, rec.await(t, "shops:999")); diff != "" {
 				t.Error(diff)
 			}
 		})
 	}
 }
 
-func TestATransactionTooLargeToRememberChangesEverything(t *testing.T) {
+func TestLargeTransactionTruncatesTable(t *testing.T) {
 	tests := []struct {
 		name       string
 		statements string
-		truncated  bool // the table has somebody who hears of that
+		truncated  bool // the table has OnTruncate
 		want       []string
 	}{
 		{name: "20 000 rows", statements: `INSERT INTO shops (id) SELECT generate_series(1, 20000)`, want: []string{"missed"}},
-		{name: "20 000 rows of a table that can be told whole", statements: `INSERT INTO shops (id) SELECT generate_series(1, 20000)`, truncated: true, want: []string{"truncated"}},
-		{name: "as many as are remembered", statements: `INSERT INTO shops (id) SELECT generate_series(1, 10000)`, want: slices.Repeat([]string{"shops"}, 20)},
+		{name: "20 000 rows of a table with OnTruncate", statements: `INSERT INTO shops (id) SELECT generate_series(1, 20000)`, truncated: true, want: []string{"truncated"}},
+		{name: "the largest number of keys", statements: `INSERT INTO shops (id) SELECT generate_series(1, 10000)`, want: slices.Repeat([]string{"shops"}, 20)},
 		{
 			name:       "15 000 changes of 500 rows",
 			statements: `INSERT INTO shops (id) SELECT generate_series(1, 500); DO 'BEGIN FOR i IN 1..30 LOOP UPDATE shops SET name = i; END LOOP; END'`,
@@ -103,16 +103,16 @@ func TestATransactionTooLargeToRememberChangesEverything(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			at, heard := newTown(t), new(listener)
-			o := heard.options(at)
+			at, rec := newDatabase(t), new(recorder)
+			o := rec.options(at)
 			if tt.truncated {
-				o.Tables[0].OnTruncate = func(context.Context) error { return heard.hear("truncated") }
+				o.Tables[0].OnTruncate = func(context.Context) error { return rec.record("truncated") }
 			}
 			at.runActive(t, o)
 			at.exec(t, "BEGIN; "+tt.statements+"; COMMIT")
 			at.exec(t, `INSERT INTO "Users" VALUES ('end')`)
 			var got []string
-			for _, s := range heard.await(t, "Users:end") {
+			for _, s := range rec.await(t, "Users:end") {
 				table, _, _ := strings.Cut(s, ":")
 				got = append(got, table)
 			}
@@ -123,16 +123,16 @@ func TestATransactionTooLargeToRememberChangesEverything(t *testing.T) {
 	}
 }
 
-func TestWhatCannotBeToldIsRepeatedAndNotAcknowledged(t *testing.T) {
+func TestFailedDeliveryIsRetriedAndNotAcknowledged(t *testing.T) {
 	t.Parallel()
-	at, heard := newTown(t), new(listener)
-	r := at.runActive(t, heard.options(at), func(p *intervals) { p.beat = 20 * time.Millisecond })
-	heard.refusing(func(what string) bool { return what == "shops:1" })
-	tries := heard.tried()
+	at, rec := newDatabase(t), new(recorder)
+	r := at.runActive(t, rec.options(at), func(p *intervals) { p.beat = 20 * time.Millisecond })
+	rec.refusing(func(what string) bool { return what == "shops:1" })
+	tries := rec.tried()
 	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
-	testkit.Eventually(t, within, func() bool { return heard.tried() > tries })
+	testkit.Eventually(t, within, func() bool { return rec.tried() > tries })
 
-	// The server keeps hearing from us meanwhile.
+	// Status updates continue meanwhile.
 	replied := func() string {
 		return at.text(t, "SELECT s.reply_time FROM pg_stat_replication s JOIN pg_replication_slots r ON r.active_pid = s.pid WHERE r.database = current_database()")
 	}
@@ -141,24 +141,24 @@ func TestWhatCannotBeToldIsRepeatedAndNotAcknowledged(t *testing.T) {
 	before := at.acknowledged(t)
 	at.exec(t, `INSERT INTO other VALUES (1)`)
 	second := replied()
-	testkit.Eventually(t, within, func() bool { return heard.tried() >= tries+4 && replied() != second })
+	testkit.Eventually(t, within, func() bool { return rec.tried() >= tries+4 && replied() != second })
 	if after := at.acknowledged(t); after != before {
-		t.Errorf("acknowledged went from %s to %s, although nobody has heard of the change", before, after)
+		t.Errorf("acknowledged position changed from %s to %s before the delivery", before, after)
 	}
 
-	// Nor does a stop acknowledge it: the next reader hears of it.
+	// A stop does not acknowledge it either: the next reader gets it.
 	r.stop()
-	heard.refusing(nil)
-	at.run(t, heard.options(at))
-	heard.await(t, "shops:1")
+	rec.refusing(nil)
+	at.run(t, rec.options(at))
+	rec.await(t, "shops:1")
 	testkit.Eventually(t, within, func() bool { return at.acknowledged(t) != before })
 }
 
-func TestWhatOneProcessCannotTellAnotherTries(t *testing.T) {
+func TestAnotherProcessTriesFailedDelivery(t *testing.T) {
 	t.Parallel()
-	at, bad, good := newTown(t), new(listener), new(listener)
-	quick := func(p *intervals) { p.patience = 100 * time.Millisecond; p.poll = 50 * time.Millisecond }
-	at.runActive(t, bad.options(at), func(p *intervals) { p.patience = 100 * time.Millisecond; p.poll = 2 * time.Second })
+	at, bad, good := newDatabase(t), new(recorder), new(recorder)
+	quick := func(p *intervals) { p.giveUp = 100 * time.Millisecond; p.poll = 50 * time.Millisecond }
+	at.runActive(t, bad.options(at), func(p *intervals) { p.giveUp = 100 * time.Millisecond; p.poll = 2 * time.Second })
 	at.run(t, good.options(at), quick)
 	bad.refusing(func(string) bool { return true })
 	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
@@ -167,42 +167,42 @@ func TestWhatOneProcessCannotTellAnotherTries(t *testing.T) {
 	}
 }
 
-func TestNothingIsLostOrRepeatedOverACleanStop(t *testing.T) {
+func TestCleanStopLosesAndRepeatsNothing(t *testing.T) {
 	t.Parallel()
-	at, heard := newTown(t), new(listener)
+	at, rec := newDatabase(t), new(recorder)
 	want := []string{"missed"}
 	for i := range 5 {
-		r := at.runActive(t, heard.options(at))
+		r := at.runActive(t, rec.options(at))
 		for j := range 3 {
 			at.exec(t, `INSERT INTO shops (id) VALUES ($1)`, 10*i+j)
 			want = append(want, fmt.Sprintf("shops:%d", 10*i+j))
 		}
-		// Not acknowledged at once, but at the stop.
+		// Acknowledged at the stop, not at once.
 		at.exec(t, `WITH job AS (INSERT INTO outbox VALUES ($1)) INSERT INTO shops (id) VALUES ($2)`, i, 10*i+4)
 		at.exec(t, `INSERT INTO shops (id) VALUES ($1)`, 10*i+5)
 		want = append(want, fmt.Sprintf("shops:%d", 10*i+5))
 		written := at.text(t, `SELECT pg_current_wal_lsn()`)
-		heard.await(t, want[len(want)-1])
+		rec.await(t, want[len(want)-1])
 		r.stop()
 		if at.text(t, `SELECT confirmed_flush_lsn >= $1::pg_lsn FROM pg_replication_slots WHERE database = current_database()`, written) != "true" {
-			t.Errorf("the stop acknowledged %s, want %s", at.acknowledged(t), written)
+			t.Errorf("got acknowledged position %s, want %s", at.acknowledged(t), written)
 		}
-		at.exec(t, `INSERT INTO shops (id) VALUES ($1)`, 10*i+9) // while nobody reads
+		at.exec(t, `INSERT INTO shops (id) VALUES ($1)`, 10*i+9) // without a reader
 		want = append(want, fmt.Sprintf("shops:%d", 10*i+9))
 	}
-	at.run(t, heard.options(at))
-	heard.await(t, want[len(want)-1])
-	if diff := cmp.Diff(want, heard.all()); diff != "" {
+	at.run(t, rec.options(at))
+	rec.await(t, want[len(want)-1])
+	if diff := cmp.Diff(want, rec.all()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// A stop in the middle of anything: what is told afterwards is all there is.
-func TestNothingIsLostWhereverReadersAreStopped(t *testing.T) {
+// A stop at any point: the later deliveries complete the earlier ones.
+func TestStopAnywhereLosesNothing(t *testing.T) {
 	t.Parallel()
-	at, heard := newTown(t), new(listener)
+	at, rec := newDatabase(t), new(recorder)
 	seed := testkit.Seed(t)
-	at.runActive(t, heard.options(at)).stop()
+	at.runActive(t, rec.options(at)).stop()
 	writing, wrote := context.WithCancel(t.Context())
 	go func() {
 		defer wrote()
@@ -212,7 +212,7 @@ func TestNothingIsLostWhereverReadersAreStopped(t *testing.T) {
 	}()
 	for writing.Err() == nil {
 		seed = seed*6364136223846793005 + 1442695040888963407
-		r := at.run(t, heard.options(at), func(p *intervals) { p.poll = time.Millisecond })
+		r := at.run(t, rec.options(at), func(p *intervals) { p.poll = time.Millisecond })
 		stop := time.After(time.Duration(seed>>33%60) * time.Millisecond)
 		select {
 		case <-stop:
@@ -220,27 +220,27 @@ func TestNothingIsLostWhereverReadersAreStopped(t *testing.T) {
 		}
 		r.stop()
 	}
-	at.run(t, heard.options(at))
+	at.run(t, rec.options(at))
 	for i := range 400 {
-		heard.await(t, fmt.Sprintf("shops:%d", i))
+		rec.await(t, fmt.Sprintf("shops:%d", i))
 	}
-	if n := count(heard.all(), "missed"); n != 1 {
-		t.Errorf("missed was told %d times; the slot was there all the time but once", n)
+	if n := count(rec.all(), "missed"); n != 1 {
+		t.Errorf("got %d gaps, want one: the slot was missing once", n)
 	}
 }
 
 func TestOneReadsAndAnotherTakesOver(t *testing.T) {
 	tests := []struct {
 		name  string
-		again bool // what was told, but not acknowledged, may be told again
-		end   func(t *testing.T, at town, first running)
+		again bool // unacknowledged deliveries may be repeated
+		end   func(t *testing.T, at database, first running)
 	}{
-		{name: "when the first is stopped", end: func(_ *testing.T, _ town, first running) { first.stop() }},
-		{name: "when the first loses its connection", again: true, end: func(t *testing.T, at town, first running) {
+		{name: "after a stop", end: func(_ *testing.T, _ database, first running) { first.stop() }},
+		{name: "after a lost connection", again: true, end: func(t *testing.T, at database, first running) {
 			at.exec(t, "SELECT pg_terminate_backend(active_pid) FROM pg_replication_slots WHERE database = current_database()")
 			testkit.Eventually(t, within, func() bool { return !first.Active() })
 		}},
-		{name: "when the first loses its lock", end: func(t *testing.T, at town, first running) {
+		{name: "after a lost lock", end: func(t *testing.T, at database, first running) {
 			at.exec(t, `SELECT pg_terminate_backend(pid) FROM pg_locks
 				WHERE locktype = 'advisory' AND database = (SELECT oid FROM pg_database WHERE datname = current_database())`)
 			testkit.Eventually(t, within, func() bool { return !first.Active() })
@@ -249,44 +249,44 @@ func TestOneReadsAndAnotherTakesOver(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			at, heard := newTown(t), new(listener)
-			// The first would often be the faster one to come back.
-			first := at.runActive(t, heard.options(at), func(p *intervals) { p.retry = time.Hour })
-			second := at.run(t, heard.options(at))
+			at, rec := newDatabase(t), new(recorder)
+			// The first one would often be faster.
+			first := at.runActive(t, rec.options(at), func(p *intervals) { p.retry = time.Hour })
+			second := at.run(t, rec.options(at))
 			at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
-			heard.await(t, "shops:1")
+			rec.await(t, "shops:1")
 			if second.Active() {
-				t.Fatal("two read at the same time")
+				t.Fatal("got two active readers")
 			}
 			tt.end(t, at, first)
 			ended := time.Now()
 			at.exec(t, `INSERT INTO shops (id) VALUES (2)`)
-			told := heard.await(t, "shops:2")
+			result := rec.await(t, "shops:2")
 			if tt.again {
-				told = slices.Compact(told)
+				result = slices.Compact(result)
 			}
-			if diff := cmp.Diff([]string{"missed", "shops:1", "shops:2"}, told); diff != "" {
+			if diff := cmp.Diff([]string{"missed", "shops:1", "shops:2"}, result); diff != "" {
 				t.Error(diff)
 			}
-			t.Logf("heard again after %v", time.Since(ended))
+			t.Logf("delivered again after %v", time.Since(ended))
 			if first.Active() || !second.Active() {
-				t.Errorf("active: %v and %v, want the second", first.Active(), second.Active())
+				t.Errorf("got active %v and %v, want the second", first.Active(), second.Active())
 			}
 		})
 	}
 }
 
-func TestManyThatStartAtOnceMissOnce(t *testing.T) {
+func TestConcurrentStartsReportOneGap(t *testing.T) {
 	t.Parallel()
-	at, heard := newTown(t), new(listener)
-	o := heard.options(at)
+	at, rec := newDatabase(t), new(recorder)
+	o := rec.options(at)
 	twice, once := make(chan struct{}), sync.Once{}
 	o.OnGap = func(context.Context) error {
-		_ = heard.hear("missed")
-		if heard.tried() > 1 {
+		_ = rec.record("missed")
+		if rec.tried() > 1 {
 			once.Do(func() { close(twice) })
 		}
-		select { // the others have time to come here too
+		select { // the others have time to get here too
 		case <-twice:
 		case <-time.After(500 * time.Millisecond):
 		}
@@ -306,15 +306,15 @@ func TestManyThatStartAtOnceMissOnce(t *testing.T) {
 	}
 	testkit.Eventually(t, within, func() bool { return active() > 0 })
 	at.exec(t, `INSERT INTO shops (id) VALUES (1)`)
-	if diff := cmp.Diff([]string{"missed", "shops:1"}, heard.await(t, "shops:1")); diff != "" {
+	if diff := cmp.Diff([]string{"missed", "shops:1"}, rec.await(t, "shops:1")); diff != "" {
 		t.Error(diff)
 	}
 	if n := active(); n != 1 {
-		t.Errorf("%d read at the same time", n)
+		t.Errorf("got %d active readers", n)
 	}
 	for _, r := range all {
 		if strings.Contains(r.log.String(), "failed") {
-			t.Errorf("one got in another's way:\n%s", r.log)
+			t.Errorf("got a conflict between readers:\n%s", r.log)
 		}
 	}
 }
@@ -327,20 +327,20 @@ func TestSecretsStayOutOfErrorsAndLogs(t *testing.T) {
 	} {
 		_, err := New(nil, Options{URL: bad, Outbox: "outbox", Locks: new(lock.Locker)})
 		if err == nil || strings.Contains(err.Error(), secret) {
-			t.Errorf("New: %v, want an error without the password", err)
+			t.Errorf("got %v, want an error without the password", err)
 		}
 	}
-	at, heard := newTown(t), new(listener)
-	o := heard.options(at)
+	at, rec := newDatabase(t), new(recorder)
+	o := rec.options(at)
 	o.URL = "postgres://ann:" + secret + "@127.0.0.1:1/db?sslmode=disable"
 	r := at.run(t, o)
 	testkit.Eventually(t, within, func() bool { return strings.Contains(r.log.String(), "connect for replication") })
 	if strings.Contains(r.log.String(), secret) {
-		t.Errorf("the log has the password: %s", r.log)
+		t.Errorf("got a log with the password: %s", r.log)
 	}
 }
 
-func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
+func TestInvalidOptionsAreRejected(t *testing.T) {
 	changed := func(context.Context, []string) error { return nil }
 	locks, err := dblock.NewLocal(lock.Options{})
 	if err != nil {
@@ -352,21 +352,21 @@ func TestOptionsThatMakeNoSenseAreRefused(t *testing.T) {
 		want string
 	}{
 		{"no table", Options{}, "no table"},
-		{"a table without a name", Options{Tables: []Table{{OnChange: changed}}}, "no name"},
-		{"a table that nobody hears of", Options{Tables: []Table{{Name: "shops"}}}, "nobody hears"},
-		{"a table twice", Options{Tables: []Table{{Name: "a", OnChange: changed}, {Name: "a", OnChange: changed}}}, "named twice"},
-		{"the outbox among the tables", Options{Outbox: "a", Tables: []Table{{Name: "a", OnChange: changed}}}, "named twice"},
+		{"a table without a name", Options{Tables: []Table{{OnChange: changed}}}, `invalid table ""`},
+		{"a table without OnChange", Options{Tables: []Table{{Name: "shops"}}}, "OnChange"},
+		{"a table twice", Options{Tables: []Table{{Name: "a", OnChange: changed}, {Name: "a", OnChange: changed}}}, "unique name"},
+		{"the outbox among the tables", Options{Outbox: "a", Tables: []Table{{Name: "a", OnChange: changed}}}, "unique name"},
 		{"no locks", Options{Outbox: "a"}, "no locks"},
 		{"a slot with a quote", Options{Outbox: "a", Locks: locks, Slot: "x'; DROP"}, "a-z"},
 		{"a publication with capitals", Options{Outbox: "a", Locks: locks, Publication: "Tandian"}, "a-z"},
-		{"metrics that are there already", Options{Outbox: "a", Locks: locks, Registerer: taken{}}, "register"},
+		{"registered metrics", Options{Outbox: "a", Locks: locks, Registerer: taken{}}, "register"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.o.URL = "postgres://h/db"
 			_, err := New(nil, tt.o)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("New: %v, want something about %q", err, tt.want)
+				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
 	}
@@ -376,10 +376,10 @@ type taken struct{ prometheus.Registerer }
 
 func (taken) Register(prometheus.Collector) error { return errors.New("taken") }
 
-func TestMetricsAreThereFromTheStartAndCount(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	t.Parallel()
-	at, heard, reg := newTown(t), new(listener), prometheus.NewPedanticRegistry()
-	o := heard.options(at)
+	at, rec, reg := newDatabase(t), new(recorder), prometheus.NewPedanticRegistry()
+	o := rec.options(at)
 	o.Registerer = reg
 	r, err := New(at.db, o)
 	if err != nil {
@@ -390,14 +390,14 @@ func TestMetricsAreThereFromTheStartAndCount(t *testing.T) {
 # HELP tandian_log_reader_active 1 while this process reads the log of the database.
 # TYPE tandian_log_reader_active gauge
 tandian_log_reader_active 0
-# HELP tandian_log_reader_changes_total Rows whose changes were read in the log and told, by table.
+# HELP tandian_log_reader_changes_total Delivered changes of rows, by table.
 # TYPE tandian_log_reader_changes_total counter
 tandian_log_reader_changes_total{table="Users"} 0
 tandian_log_reader_changes_total{table="shops"} %d
-# HELP tandian_log_reader_errors_total Failures of reading the log, and of telling what was read.
+# HELP tandian_log_reader_errors_total Failures to read the log or to deliver changes.
 # TYPE tandian_log_reader_errors_total counter
 tandian_log_reader_errors_total 0
-# HELP tandian_log_reader_missed_total Times that changes may have gone by unheard, so that everything was told to have changed.
+# HELP tandian_log_reader_missed_total Possible losses of changes, after which everything counted as changed.
 # TYPE tandian_log_reader_missed_total counter
 tandian_log_reader_missed_total %d
 `, changes, missed)
@@ -414,10 +414,10 @@ tandian_log_reader_missed_total %d
 	go func() { done <- r.Run(ctx) }()
 	testkit.Eventually(t, within, r.Active)
 	if n := testutil.ToFloat64(r.metrics.active); n != 1 {
-		t.Errorf("active is %v while it reads", n)
+		t.Errorf("got active %v while it reads", n)
 	}
 	at.exec(t, `INSERT INTO shops (id) VALUES (1), (2)`)
-	heard.await(t, "shops:1,2")
+	rec.await(t, "shops:1,2")
 	cancel()
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -426,6 +426,6 @@ tandian_log_reader_missed_total %d
 		t.Error(err)
 	}
 	if testutil.ToFloat64(r.metrics.lag) <= 0 {
-		t.Error("the lag is not shown")
+		t.Error("got no lag")
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// Tables are read in the schema that the connections of the pool create in, however they
-// came to that. Readers in several schemas of one database have a slot and a publication
-// each, and do not hear of each other's tables.
-func TestReadersInSeveralSchemasHearTheirOwnTables(t *testing.T) {
+// A Reader reads tables in the current_schema of the pool's connections. Readers in
+// several schemas of one database have their own slots and publications, and get only
+// their own tables.
+func TestReadersInSchemasGetTheirOwnTables(t *testing.T) {
 	dsn := testkit.Postgres(t) + "&synchronous_commit=on"
 	in := open(t, dsn)
 	in.exec(t, `CREATE SCHEMA town; CREATE SCHEMA "Zwei Städte"; CREATE SCHEMA options; CREATE ROLE its_own LOGIN SUPERUSER;
@@ -33,8 +33,8 @@ func TestReadersInSeveralSchemasHearTheirOwnTables(t *testing.T) {
 		return u.String()
 	}
 	type reader struct {
-		at    town
-		heard *listener
+		at         database
+		deliveries *recorder
 	}
 	readers := map[string]reader{}
 	for schema, dsn := range map[string]string{
@@ -45,11 +45,11 @@ func TestReadersInSeveralSchemasHearTheirOwnTables(t *testing.T) {
 		"its_own":     as("its_own"),
 		"of_the_role": as("by_role"),
 	} {
-		r := reader{newTownAt(t, dsn), new(listener)}
+		r := reader{newDatabaseAt(t, dsn), new(recorder)}
 		if got := r.at.text(t, `SELECT current_schema()`); got != schema {
-			t.Fatalf("the tables are in %q, want %q", got, schema)
+			t.Fatalf("got tables in %q, want %q", got, schema)
 		}
-		r.at.runActive(t, r.heard.options(r.at))
+		r.at.runActive(t, r.deliveries.options(r.at))
 		readers[schema] = r
 	}
 	key := map[string]string{}
@@ -59,12 +59,12 @@ func TestReadersInSeveralSchemasHearTheirOwnTables(t *testing.T) {
 		r.at.exec(t, `INSERT INTO "Users" (id) VALUES ($1)`, key[schema])
 	}
 	for schema, r := range readers {
-		r.heard.await(t, "Users:"+key[schema])
-		if diff := cmp.Diff([]string{"missed", "Users:" + key[schema]}, r.heard.all()); diff != "" {
+		r.deliveries.await(t, "Users:"+key[schema])
+		if diff := cmp.Diff([]string{"missed", "Users:" + key[schema]}, r.deliveries.all()); diff != "" {
 			t.Errorf("in %s: %s", schema, diff)
 		}
 		if reason, ok, err := Check(t.Context(), r.at.db); !ok || err != nil {
-			t.Errorf("in %s: %q, %v", schema, reason, err)
+			t.Errorf("Check in %s: got %q, %v", schema, reason, err)
 		}
 	}
 	if got, want := in.text(t, `SELECT string_agg(slot_name, ' ' ORDER BY length(slot_name), slot_name) FROM pg_replication_slots WHERE database = current_database() AND NOT temporary`),
@@ -72,6 +72,6 @@ func TestReadersInSeveralSchemasHearTheirOwnTables(t *testing.T) {
 			(SELECT CASE nspname WHEN 'public' THEN '' ELSE '_' || oid END FROM pg_namespace
 			 WHERE nspname IN ('public', 'town', 'Zwei Städte', 'options', 'its_own', 'of_the_role')) AS n(s)
 			WHERE datname = current_database()`); got != want {
-		t.Errorf("the slots are %s, want %s", got, want)
+		t.Errorf("got slots %s, want %s", got, want)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// session connects, makes everything ready and reads until ctx ends, the
-// connection does, or the slot holds back too much. It returns nil when ctx ended.
+// session connects, prepares the publication and the slot, and reads until ctx ends, the
+// connection fails, or the slot retains too much WAL. It returns nil when ctx ended.
 func (r *Reader) session(ctx context.Context) error {
 	connect, cancel := context.WithTimeout(ctx, 2*connectTimeout) // all addresses of the host together
 	defer cancel()
@@ -20,31 +20,30 @@ func (r *Reader) session(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("connect for replication: %w", err)
 	}
-	defer hangUp(ctx, conn)
-	if err := r.learnTables(ctx); err != nil {
+	defer closeConn(ctx, conn)
+	if err := r.loadKeys(ctx); err != nil {
 		return err
 	}
-	if err := r.publish(ctx); err != nil {
+	if err := r.ensurePublication(ctx); err != nil {
 		return err
 	}
-	at, err := r.look(ctx)
+	at, err := r.readSlot(ctx)
 	if err != nil {
 		return err
 	}
-	if !at.there {
+	if !at.exists {
 		if err := r.begin(ctx, conn); err != nil {
 			return err
 		}
-		if at, err = r.look(ctx); err != nil {
+		if at, err = r.readSlot(ctx); err != nil {
 			return err
 		}
 	}
 	return r.read(ctx, conn, at.position)
 }
 
-// hangUp closes a connection, and waits for what pgconn does in the background
-// when one fails.
-func hangUp(ctx context.Context, conn *pgconn.PgConn) {
+// closeConn closes a connection, and waits for the background work of pgconn.
+func closeConn(ctx context.Context, conn *pgconn.PgConn) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopTimeout)
 	defer cancel()
 	_ = conn.Close(ctx)
@@ -54,10 +53,10 @@ func hangUp(ctx context.Context, conn *pgconn.PgConn) {
 	}
 }
 
-// errTooMuch ends a session whose slot holds back too much.
-var errTooMuch = errors.New("the replication slot holds back too much")
+// errMaxLag ends a session whose slot retains too much WAL.
+var errMaxLag = errors.New("replication slot retains too much WAL")
 
-// read reads from the position that was acknowledged last.
+// read reads from the last acknowledged position.
 func (r *Reader) read(ctx context.Context, conn *pgconn.PgConn, from pglogrepl.LSN) error {
 	start, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -66,16 +65,16 @@ func (r *Reader) read(ctx context.Context, conn *pgconn.PgConn, from pglogrepl.L
 		PluginArgs: []string{"proto_version '1'", "publication_names '" + r.publication + "'"},
 	})
 	if err != nil {
-		return fmt.Errorf("begin to read the replication slot %s: %w", r.slot, err)
+		return fmt.Errorf("read replication slot %s: %w", r.slot, err)
 	}
-	r.log.InfoContext(ctx, "reading the log of the database", "slot", r.slot, "from", from.String())
+	r.log.InfoContext(ctx, "change data capture started", "slot", r.slot, "from", from.String())
 	r.active.Store(true)
 	defer r.active.Store(false)
 
 	reading, stop := context.WithCancelCause(ctx)
 	var guard sync.WaitGroup
 	guard.Go(func() { r.guard(reading, stop) })
-	s := &stream{r: r, conn: conn, position: from, heard: time.Now(), relations: make(map[uint32]*relation)}
+	s := &stream{r: r, conn: conn, position: from, lastReceived: time.Now(), relations: make(map[uint32]*relation)}
 	err = s.follow(reading)
 	s.finish(ctx)
 	stop(nil)
@@ -86,10 +85,10 @@ func (r *Reader) read(ctx context.Context, conn *pgconn.PgConn, from pglogrepl.L
 	return err
 }
 
-// guard looks at what the slot holds back, until ctx ends. It stops the session
-// when that is too much: a slot that is read cannot be dropped.
+// guard checks the WAL that the slot retains, until ctx ends. If it is too much, guard
+// stops the session: a slot that is read cannot be dropped.
 func (r *Reader) guard(ctx context.Context, stop context.CancelCauseFunc) {
-	tick := time.NewTicker(r.pace.guard)
+	tick := time.NewTicker(r.intervals.guard)
 	defer tick.Stop()
 	for {
 		select {
@@ -97,12 +96,12 @@ func (r *Reader) guard(ctx context.Context, stop context.CancelCauseFunc) {
 			return
 		case <-tick.C:
 		}
-		at, err := r.look(ctx)
+		at, err := r.readSlot(ctx)
 		if err != nil && ctx.Err() == nil {
-			r.failed(ctx, err)
+			r.recordFailure(ctx, err)
 		}
 		if at.lag > r.o.MaxLag {
-			stop(errTooMuch)
+			stop(errMaxLag)
 			return
 		}
 	}

@@ -26,9 +26,9 @@ var (
 	dropSQL string
 )
 
-// learn finds out, once, where the tables are and how the slot is called, and warns if nothing on the
-// server bounds what it may hold back while we are switched off.
-func (r *Reader) learn(ctx context.Context) error {
+// loadNames reads, once, the schema of the tables and the name of the slot. It warns if
+// the server does not limit the WAL that the slot may retain without a reader.
+func (r *Reader) loadNames(ctx context.Context) error {
 	if r.keys != nil {
 		return nil
 	}
@@ -39,96 +39,96 @@ func (r *Reader) learn(ctx context.Context) error {
 	var oid int64
 	var unlimited bool
 	if err := r.db.QueryRowContext(ctx, learnSQL).Scan(&oid, &schema, &suffix, &unlimited); err != nil {
-		return fmt.Errorf("ask about the database: %w", err)
+		return fmt.Errorf("read database settings: %w", err)
 	}
 	if !schema.Valid {
-		return unsupportedError("there is no schema that search_path names")
+		return unsupportedError("search_path names no schema")
 	}
 	r.schema = schema.String
 	r.slot = cmp.Or(r.slot, "tandian_"+strconv.FormatInt(oid, 10)+suffix)
 	r.publication = cmp.Or(r.publication, "tandian"+suffix)
 	r.keys = make(map[string]string)
 	if unlimited {
-		r.log.WarnContext(ctx, "a replication slot that nobody reads may fill the database's disk: set max_slot_wal_keep_size on the server, "+
-			"and drop the slot when this installation is switched off for good", "slot", r.slot)
+		r.log.WarnContext(ctx, "replication slot has no size limit", "slot", r.slot,
+			"hint", "set max_slot_wal_keep_size on the server; drop the slot when this installation is removed")
 	}
 	return nil
 }
 
-// A slotStatus is how the slot was when it was looked at.
+// A slotStatus is the state of the slot.
 type slotStatus struct {
-	there    bool
-	ours     bool          // of this database and plugin; true if not there
-	active   bool          // somebody reads it
-	lost     bool          // what it needs has been removed
-	lag      int64         // bytes of WAL that it holds back
+	exists   bool
+	ours     bool          // of this database and plugin; true if there is no slot
+	active   bool          // a process reads it
+	lost     bool          // the server has removed WAL that it needs
+	lag      int64         // bytes of WAL that it retains
 	position pglogrepl.LSN // acknowledged
 }
 
-// look looks at the slot, shows what it holds back, and raises the alarm when
-// that is more than half of what it may.
-func (r *Reader) look(ctx context.Context) (slotStatus, error) {
+// readSlot returns the state of the slot and sets the gauge. It logs a warning if the
+// slot retains more than half of the limit.
+func (r *Reader) readSlot(ctx context.Context) (slotStatus, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	var at slotStatus
 	err := r.db.QueryRowContext(ctx, lookSQL, r.slot).
-		Scan(&at.there, &at.ours, &at.active, &at.lost, &at.lag, &at.position)
+		Scan(&at.exists, &at.ours, &at.active, &at.lost, &at.lag, &at.position)
 	if err != nil {
-		return slotStatus{}, fmt.Errorf("look at the replication slot: %w", err)
+		return slotStatus{}, fmt.Errorf("read state of replication slot: %w", err)
 	}
 	r.metrics.lag.Set(float64(at.lag))
-	if at.lag > r.o.MaxLag/2 && r.alarms.Allow() {
-		r.log.WarnContext(ctx, "the replication slot holds back more than half of the WAL that it may", "slot", r.slot, "bytes", at.lag, "most", r.o.MaxLag)
+	if at.lag > r.o.MaxLag/2 && r.lagWarnings.Allow() {
+		r.log.WarnContext(ctx, "replication slot retains much WAL", "slot", r.slot, "bytes", at.lag, "most", r.o.MaxLag)
 	}
 	return at, nil
 }
 
-// giveUp drops a slot that is lost or holds back too much. The next round begins
-// anew.
-func (r *Reader) giveUp(ctx context.Context, at slotStatus) error {
+// dropLagging drops a slot that is lost or retains too much WAL. The next session creates
+// a new one.
+func (r *Reader) dropLagging(ctx context.Context, at slotStatus) error {
 	dropped, err := r.drop(ctx, r.o.MaxLag)
 	if err != nil {
 		return err
 	}
 	if dropped {
-		r.log.WarnContext(ctx, "the replication slot was given up; everything is told to have changed, once that is possible", "slot", r.slot, "lost", at.lost, "bytes", at.lag)
+		r.log.WarnContext(ctx, "replication slot dropped", "slot", r.slot, "lost", at.lost, "bytes", at.lag)
 	}
 	return nil
 }
 
-// drop drops the slot unless somebody reads it, if it is lost or holds back more
-// than most bytes; with -1 in any case. It reports whether it did.
-func (r *Reader) drop(ctx context.Context, most int64) (bool, error) {
+// drop drops the slot, unless a process reads it, if it is lost or retains more than
+// limit bytes; -1 drops it in any case. It reports whether it did.
+func (r *Reader) drop(ctx context.Context, limit int64) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	result, err := r.db.ExecContext(ctx, dropSQL, r.slot, most)
+	result, err := r.db.ExecContext(ctx, dropSQL, r.slot, limit)
 	if err != nil {
-		return false, fmt.Errorf("drop the replication slot: %w", err)
+		return false, fmt.Errorf("drop replication slot: %w", err)
 	}
 	n, err := result.RowsAffected()
 	return n > 0, err
 }
 
-// begin makes a slot. It is kept only after Missed has succeeded: a process that
-// dies in between leaves none, so the next one knows that this is still to be
-// said. Missed comes after the slot is there, so that nothing falls in between.
+// begin creates a temporary slot, calls OnGap and makes the slot permanent. If the
+// process dies before that, no slot remains, so the next reader calls OnGap again. OnGap
+// comes after the creation, so no change is between them.
 func (r *Reader) begin(ctx context.Context, conn *pgconn.PgConn) error {
 	wait, cancel := context.WithTimeout(ctx, beginTimeout)
 	defer cancel()
 	if _, err := conn.Exec(wait, r.statement(beginSQL)).ReadAll(); err != nil {
-		return fmt.Errorf("make a replication slot, for which every running transaction has to end: %w", err)
+		return fmt.Errorf("create replication slot (waits for all running transactions): %w", err)
 	}
-	r.owed = true
-	if err := r.missed(ctx); err != nil {
+	r.gapPending = true
+	if err := r.reportGap(ctx); err != nil {
 		return err
 	}
-	r.owed = false
+	r.gapPending = false
 	keep, cancelKeep := context.WithTimeout(ctx, queryTimeout)
 	defer cancelKeep()
 	if _, err := conn.Exec(keep, r.statement(keepSQL)).ReadAll(); err != nil {
-		return fmt.Errorf("keep the replication slot: %w", err)
+		return fmt.Errorf("make replication slot permanent: %w", err)
 	}
-	r.log.InfoContext(ctx, "a new replication slot; everything was told to have changed", "slot", r.slot)
+	r.log.InfoContext(ctx, "replication slot created", "slot", r.slot)
 	return nil
 }
 

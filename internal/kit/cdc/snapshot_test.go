@@ -16,7 +16,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestSnapshotShowsWhatEndedBeforeIt(t *testing.T) {
+func TestSnapshotShowsEarlierTransactions(t *testing.T) {
 	now := time.Now()
 	tests := []struct {
 		name, snapshot string
@@ -24,22 +24,22 @@ func TestSnapshotShowsWhatEndedBeforeIt(t *testing.T) {
 		age            time.Duration
 		want           bool
 	}{
-		{name: "below all that run", snapshot: "100:120:100,110", id: 99, want: true},
-		{name: "the oldest that runs", snapshot: "100:120:100,110", id: 100},
-		{name: "between two that run", snapshot: "100:120:100,110", id: 105, want: true},
-		{name: "one that runs", snapshot: "100:120:100,110", id: 110},
+		{name: "below all running ones", snapshot: "100:120:100,110", id: 99, want: true},
+		{name: "the oldest running one", snapshot: "100:120:100,110", id: 100},
+		{name: "between two running ones", snapshot: "100:120:100,110", id: 105, want: true},
+		{name: "a running one", snapshot: "100:120:100,110", id: 110},
 		{name: "the latest", snapshot: "100:120:100,110", id: 119, want: true},
 		{name: "the next", snapshot: "100:120:100,110", id: 120},
 		{name: "a later one", snapshot: "100:120:100,110", id: 121},
 		{name: "none runs", snapshot: "120:120:", id: 119, want: true},
 		{name: "the next when none runs", snapshot: "120:120:", id: 120},
-		{name: "64 bits, the same round", snapshot: "4294967396:4294967416:4294967396", id: 99, want: true},
-		{name: "64 bits, one that runs", snapshot: "4294967396:4294967416:4294967396", id: 100},
-		{name: "before the ids went round", snapshot: "4294967300:4294967300:", id: 4294967295, want: true},
-		{name: "after the ids went round", snapshot: "4294967290:4294967290:", id: 3},
-		{name: "half a round before", snapshot: "2147483848:2147483848:", id: 200, want: true},
-		{name: "more than half a round before is after", snapshot: "2147483849:2147483849:", id: 200},
-		{name: "an old snapshot, of which ids may have gone round", snapshot: "100:120:", id: 99, age: snapshotLife},
+		{name: "64 bits, same epoch", snapshot: "4294967396:4294967416:4294967396", id: 99, want: true},
+		{name: "64 bits, a running one", snapshot: "4294967396:4294967416:4294967396", id: 100},
+		{name: "before the wrap-around", snapshot: "4294967300:4294967300:", id: 4294967295, want: true},
+		{name: "after the wrap-around", snapshot: "4294967290:4294967290:", id: 3},
+		{name: "half the range before", snapshot: "2147483848:2147483848:", id: 200, want: true},
+		{name: "more than half the range before", snapshot: "2147483849:2147483849:", id: 200},
+		{name: "an expired snapshot", snapshot: "100:120:", id: 99, age: snapshotLife},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -48,7 +48,7 @@ func TestSnapshotShowsWhatEndedBeforeIt(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := s.shows(tt.id, now); got != tt.want {
-				t.Errorf("shows %d: %v, want %v", tt.id, got, tt.want)
+				t.Errorf("shows(%d): got %v, want %v", tt.id, got, tt.want)
 			}
 		})
 	}
@@ -62,8 +62,8 @@ func TestSnapshotShowsWhatEndedBeforeIt(t *testing.T) {
 	}
 }
 
-// counted returns a pool for at that counts questions for a snapshot.
-func (at town) counted(t *testing.T) (town, *atomic.Int64) {
+// counted returns the database with a pool that counts snapshot queries.
+func (at database) counted(t *testing.T) (database, *atomic.Int64) {
 	t.Helper()
 	connector, err := pq.NewConnector(at.dsn)
 	if err != nil {
@@ -72,7 +72,7 @@ func (at town) counted(t *testing.T) (town, *atomic.Int64) {
 	questions := new(atomic.Int64)
 	db := sql.OpenDB(countingConnector{connector, questions})
 	t.Cleanup(func() { _ = db.Close() })
-	return town{dsn: at.dsn, db: db, locks: at.locks}, questions
+	return database{dsn: at.dsn, db: db, locks: at.locks}, questions
 }
 
 type countingConnector struct {
@@ -101,45 +101,45 @@ func (c countingConn) ExecContext(ctx context.Context, query string, args []driv
 	return c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
 }
 
-func TestABurstCostsOneQuestion(t *testing.T) {
+func TestBurstNeedsOneSnapshot(t *testing.T) {
 	t.Parallel()
-	at, heard := newTown(t), new(listener)
+	at, rec := newDatabase(t), new(recorder)
 	counted, questions := at.counted(t)
-	counted.runActive(t, heard.options(at)).stop()
+	counted.runActive(t, rec.options(at)).stop()
 	want := []string{"missed"}
 	for i := range 50 {
 		at.exec(t, `INSERT INTO shops (id) VALUES ($1)`, i)
 		want = append(want, fmt.Sprintf("shops:%d", i))
 	}
-	counted.run(t, heard.options(at))
-	if diff := cmp.Diff(want, heard.await(t, "shops:49")); diff != "" {
+	counted.run(t, rec.options(at))
+	if diff := cmp.Diff(want, rec.await(t, "shops:49")); diff != "" {
 		t.Error(diff)
 	}
 	if n := questions.Load(); n != 1 {
-		t.Errorf("%d questions, want 1", n)
+		t.Errorf("got %d queries, want 1", n)
 	}
 }
 
-func TestOwnTransactionsCostNoQuestion(t *testing.T) {
+func TestOwnTransactionsNeedNoSnapshot(t *testing.T) {
 	t.Parallel()
-	at, heard := newTown(t), new(listener)
+	at, rec := newDatabase(t), new(recorder)
 	counted, questions := at.counted(t)
-	counted.runActive(t, heard.options(at), func(p *intervals) { p.beat = 20 * time.Millisecond })
+	counted.runActive(t, rec.options(at), func(p *intervals) { p.beat = 20 * time.Millisecond })
 	for i := range 50 {
 		at.exec(t, `WITH job AS (INSERT INTO outbox VALUES ($1)) INSERT INTO shops (id) VALUES ($1)`, i)
 	}
 	at.exec(t, `DELETE FROM outbox`)
 	at.awaitAcknowledged(t)
 	if n := questions.Load(); n != 0 {
-		t.Errorf("%d questions, want none", n)
+		t.Errorf("got %d queries, want none", n)
 	}
-	if diff := cmp.Diff([]string{"missed"}, heard.all()); diff != "" {
+	if diff := cmp.Diff([]string{"missed"}, rec.all()); diff != "" {
 		t.Error(diff)
 	}
 }
 
-// awaitAcknowledged waits until the slot has the position that the log has now.
-func (at town) awaitAcknowledged(t *testing.T) {
+// awaitAcknowledged waits until the slot has the current position of the log.
+func (at database) awaitAcknowledged(t *testing.T) {
 	t.Helper()
 	now := at.text(t, `SELECT pg_current_wal_lsn()`)
 	testkit.Eventually(t, within, func() bool {

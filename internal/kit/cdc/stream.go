@@ -15,31 +15,32 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// A stream is one reading of the slot: the streaming replication protocol with
-// the messages of pgoutput, version 1, in which transactions arrive whole, in the
-// order of their commits. One goroutine uses the connection.
+// A stream is one session of the slot: the streaming replication protocol with the
+// messages of pgoutput, version 1. Transactions arrive whole, in the order of their
+// commits. One goroutine uses the connection.
 //
-// It uses the connection's Frontend: pgconn's ReceiveMessage starts a goroutine for each
-// message to watch its context. Here one function ends the read when the context does.
+// A stream uses the connection's Frontend: pgconn's ReceiveMessage starts a goroutine for
+// each message to watch its context. Here one function ends the read when the context
+// does.
 type stream struct {
-	r         *Reader
-	conn      *pgconn.PgConn
-	position  pglogrepl.LSN // all that was committed before this has been told; it never goes back
-	heard     time.Time     // when the server said something
-	answered  time.Time     // when it heard from us
-	beat      time.Time     // when it hears from us again; reads end then
-	relations map[uint32]*relation
-	tx        transaction // the one that is arriving
-	open      bool        // one is
-	seen      snapshot    // of the last question
+	r            *Reader
+	conn         *pgconn.PgConn
+	position     pglogrepl.LSN // all commits before it are delivered; it never decreases
+	lastReceived time.Time     // time of the last message of the server
+	lastSent     time.Time     // time of the last status update
+	nextBeat     time.Time     // time of the next status update; reads end then
+	relations    map[uint32]*relation
+	tx           transaction // the current transaction
+	open         bool        // between Begin and Commit
+	snapshot     snapshot    // the latest one
 
-	// Since the last rest.
-	passed bool // a transaction of which nothing was told
-	told   bool // one of which something was
-	came   int  // bytes
+	// Since the last pause.
+	skipped   bool // a transaction without deliveries
+	delivered bool // a transaction with deliveries
+	received  int  // bytes
 }
 
-// follow takes what comes until ctx ends, and then returns nil.
+// follow handles messages until ctx ends, and then returns nil.
 func (s *stream) follow(ctx context.Context) error {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -48,7 +49,7 @@ func (s *stream) follow(ctx context.Context) error {
 	})
 	defer func() {
 		if !stop() {
-			<-ended // the next deadline must not be overwritten
+			<-ended // it must not overwrite the next deadline
 		}
 	}()
 	if err := s.acknowledge(ctx, true); err != nil {
@@ -56,64 +57,64 @@ func (s *stream) follow(ctx context.Context) error {
 	}
 	for ctx.Err() == nil {
 		if s.conn.Frontend().ReadBufferLen() == 0 {
-			s.rest(ctx)
+			s.collect(ctx)
 		}
 		data, err := s.receive(ctx)
 		if err != nil {
 			return err
 		}
-		if err := s.take(ctx, data); err != nil {
+		if err := s.handle(ctx, data); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// muchData is as many bytes as the kernel may keep for the reader while it rests.
-const muchData = 64 << 10
+// maxCollect is how many bytes the kernel may buffer during a pause.
+const maxCollect = 64 << 10
 
-// rest lets data collect before the next read, after transactions of which nothing is
-// told: it costs more to be woken for each message than to read it. It returns at once
-// after a change that was told, and when much has come since the last rest.
-func (s *stream) rest(ctx context.Context) {
-	if s.passed && !s.told && s.came < muchData {
-		wakeFrom(s.conn.Conn(), muchData)
-		_ = clock.Sleep(ctx, s.r.pace.rest) // the caller sees that ctx ended
-		wakeFrom(s.conn.Conn(), 1)
+// collect lets data collect before the next read, after transactions without deliveries:
+// a wake-up per message costs more than reading it. It returns at once after a
+// transaction with deliveries, and if much data has arrived since the last pause.
+func (s *stream) collect(ctx context.Context) {
+	if s.skipped && !s.delivered && s.received < maxCollect {
+		setWakeSize(s.conn.Conn(), maxCollect)
+		_ = clock.Sleep(ctx, s.r.intervals.collect) // the caller checks ctx
+		setWakeSize(s.conn.Conn(), 1)
 	}
-	s.passed, s.told, s.came = false, false, 0
+	s.skipped, s.delivered, s.received = false, false, 0
 }
 
-// receive returns the next message, or nil when ctx ended or it was time to send
-// something ourselves. It is valid until the next call.
+// receive returns the next message, or nil if ctx ended or a status update was due. The
+// message is valid until the next call.
 func (s *stream) receive(ctx context.Context) ([]byte, error) {
 	message, err := s.conn.Frontend().Receive()
 	switch {
 	case err == nil:
 	case ctx.Err() != nil:
-		return nil, nil //nolint:nilerr // the end of ctx ended the read, and the caller sees it
-	case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(s.heard) > s.r.pace.silence:
-		return nil, fmt.Errorf("the database says nothing any more: %w", err)
+		return nil, nil //nolint:nilerr // the end of ctx ended the read; the caller checks ctx
+	case errors.Is(err, os.ErrDeadlineExceeded) && time.Since(s.lastReceived) > s.r.intervals.silence:
+		return nil, fmt.Errorf("read log: server is silent: %w", err)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return nil, s.acknowledge(ctx, true)
 	default:
-		return nil, fmt.Errorf("read the log: %w", err)
+		return nil, fmt.Errorf("read log: %w", err)
 	}
-	s.heard = time.Now()
+	s.lastReceived = time.Now()
 	switch m := message.(type) {
 	case *pgproto3.CopyData:
-		s.came += len(m.Data)
+		s.received += len(m.Data)
 		return m.Data, nil
 	case *pgproto3.ErrorResponse:
-		return nil, fmt.Errorf("read the log: %w", pgconn.ErrorResponseToPgError(m))
+		return nil, fmt.Errorf("read log: %w", pgconn.ErrorResponseToPgError(m))
 	case *pgproto3.NoticeResponse, *pgproto3.ParameterStatus:
 		return nil, nil
 	}
-	return nil, fmt.Errorf("read the log: the server ended it with %T", message)
+	return nil, fmt.Errorf("read log: unexpected message %T", message)
 }
 
-// take takes a message: of the protocol, or one of pgoutput in its envelope.
-func (s *stream) take(ctx context.Context, data []byte) error {
+// handle handles a message: of the protocol, or of pgoutput in its envelope.
+func (s *stream) handle(ctx context.Context, data []byte) error {
 	if len(data) == 0 {
 		return nil
 	}
@@ -121,10 +122,10 @@ func (s *stream) take(ctx context.Context, data []byte) error {
 	case pglogrepl.PrimaryKeepaliveMessageByteID:
 		alive, err := pglogrepl.ParsePrimaryKeepaliveMessage(data[1:])
 		if err != nil {
-			return fmt.Errorf("read a keepalive: %w", err)
+			return fmt.Errorf("decode keepalive: %w", err)
 		}
-		// Between transactions, all that was committed up to here has come, so
-		// the slot need not hold back what others write.
+		// Between transactions all commits up to here have arrived, so the slot need not
+		// retain the WAL of other tables.
 		if !s.open {
 			s.position = max(s.position, alive.ServerWALEnd)
 		}
@@ -133,16 +134,16 @@ func (s *stream) take(ctx context.Context, data []byte) error {
 		}
 	case pglogrepl.XLogDataByteID:
 		if len(data) <= envelope {
-			return fmt.Errorf("read the log: %w", errMalformed)
+			return fmt.Errorf("read log: %w", errMalformed)
 		}
 		if err := s.decode(ctx, data[envelope:]); err != nil {
-			return fmt.Errorf("read a message of pgoutput: %w", err)
+			return fmt.Errorf("decode message of pgoutput: %w", err)
 		}
 	}
 	return nil
 }
 
-// Where pgoutput's messages have what we need, behind the letter that tells their kind.
+// Offsets in pgoutput's messages. The first byte is the kind.
 const (
 	envelope    = 1 + 3*8 // of each message: the letter of XLogData, two positions, a time
 	beginID     = 1 + 2*8 // in Begin: a position, a time, the id
@@ -153,8 +154,8 @@ const (
 	rowVersions = rowRelation + 4
 )
 
-// decode collects a transaction, and tells of it at its commit. What comes for every
-// transaction is read in place; pglogrepl would allocate each column.
+// decode collects a transaction, and delivers it at its commit. The frequent messages are
+// decoded in place; pglogrepl would allocate each column.
 func (s *stream) decode(ctx context.Context, data []byte) error {
 	kind := pglogrepl.MessageType(data[0])
 	switch kind {
@@ -181,7 +182,7 @@ func (s *stream) decode(ctx context.Context, data []byte) error {
 		return s.commit(ctx, pglogrepl.LSN(binary.BigEndian.Uint64(data[commitEnd:])))
 	case pglogrepl.MessageTypeRelation, pglogrepl.MessageTypeTruncate:
 		return s.decodeRare(data)
-	default: // nothing that changes a row
+	default: // no change of a row
 	}
 	return nil
 }
@@ -189,7 +190,7 @@ func (s *stream) decode(ctx context.Context, data []byte) error {
 func (s *stream) decodeRare(data []byte) error {
 	message, err := pglogrepl.Parse(data)
 	if err != nil {
-		return err //nolint:wrapcheck // the caller says what it did
+		return err //nolint:wrapcheck // the caller wraps it
 	}
 	switch m := message.(type) {
 	case *pglogrepl.RelationMessage:
@@ -202,86 +203,86 @@ func (s *stream) decodeRare(data []byte) error {
 	return nil
 }
 
-// commit tells of the transaction that has arrived and acknowledges it. Meanwhile it
-// keeps telling the server that we are there, at the old position.
+// commit delivers the current transaction and acknowledges it. Meanwhile it sends status
+// updates with the old position.
 func (s *stream) commit(ctx context.Context, end pglogrepl.LSN) error {
-	news := s.r.newsOf(&s.tx)
-	if len(news) == 0 {
-		s.position, s.passed = max(s.position, end), true // the next beat takes it along
+	deliveries := s.r.deliveriesOf(&s.tx)
+	if len(deliveries) == 0 {
+		s.position, s.skipped = max(s.position, end), true // the next status update includes it
 		return nil
 	}
-	telling, cancel := context.WithCancel(ctx)
+	deliverCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	told := make(chan error, 1)
+	result := make(chan error, 1)
 	go func() {
-		err := s.awaitVisible(telling, s.tx.id)
+		err := s.awaitVisible(deliverCtx, s.tx.id)
 		if err == nil {
-			err = s.r.tell(telling, news)
+			err = s.r.deliver(deliverCtx, deliveries)
 		}
-		told <- err
+		result <- err
 	}()
-	tick := time.NewTicker(s.r.pace.beat)
+	tick := time.NewTicker(s.r.intervals.beat)
 	defer tick.Stop()
 	for {
 		select {
-		case err := <-told:
+		case err := <-result:
 			if err != nil {
 				return err
 			}
-			s.position, s.told = max(s.position, end), true
+			s.position, s.delivered = max(s.position, end), true
 			return s.acknowledgeSoon(ctx)
 		case <-tick.C:
 			if err := s.acknowledge(ctx, false); err != nil {
 				cancel()
-				<-told
+				<-result
 				return err
 			}
 		}
 	}
 }
 
-// acknowledgeSoon acknowledges what has been told, unless that was done just now: then the
-// next beat comes early and takes it along.
+// acknowledgeSoon acknowledges the deliveries. If the last update was a moment ago, it
+// schedules the next one earlier.
 func (s *stream) acknowledgeSoon(ctx context.Context) error {
-	due := s.answered.Add(s.r.pace.answer)
+	due := s.lastSent.Add(s.r.intervals.minAck)
 	if !time.Now().Before(due) {
 		return s.acknowledge(ctx, false)
 	}
-	if due.Before(s.beat) {
-		return s.beatAt(due)
+	if due.Before(s.nextBeat) {
+		return s.setBeat(due)
 	}
 	return nil
 }
 
-// acknowledge says what has been told, and may ask for an answer. It goes by its
-// own deadline, because the last one comes after ctx has ended.
-func (s *stream) acknowledge(ctx context.Context, ask bool) error {
-	s.answered = time.Now()
-	if err := s.conn.Conn().SetWriteDeadline(s.answered.Add(queryTimeout)); err != nil {
-		return fmt.Errorf("acknowledge: %w", err)
+// acknowledge sends a status update, and may request a reply. It sets its own deadline,
+// because the last update follows the end of ctx.
+func (s *stream) acknowledge(ctx context.Context, requestReply bool) error {
+	s.lastSent = time.Now()
+	if err := s.conn.Conn().SetWriteDeadline(s.lastSent.Add(queryTimeout)); err != nil {
+		return fmt.Errorf("acknowledge log position: %w", err)
 	}
-	update := pglogrepl.StandbyStatusUpdate{WALWritePosition: s.position, ReplyRequested: ask}
+	update := pglogrepl.StandbyStatusUpdate{WALWritePosition: s.position, ReplyRequested: requestReply}
 	if err := pglogrepl.SendStandbyStatusUpdate(ctx, s.conn, update); err != nil {
-		return fmt.Errorf("acknowledge: %w", err)
+		return fmt.Errorf("acknowledge log position: %w", err)
 	}
-	return s.beatAt(s.answered.Add(s.r.pace.beat))
+	return s.setBeat(s.lastSent.Add(s.r.intervals.beat))
 }
 
-// beatAt has the next read end at this time.
-func (s *stream) beatAt(at time.Time) error {
-	s.beat = at
+// setBeat makes the next read end at this time.
+func (s *stream) setBeat(at time.Time) error {
+	s.nextBeat = at
 	if err := s.conn.Conn().SetReadDeadline(at); err != nil {
-		return fmt.Errorf("read the log: %w", err)
+		return fmt.Errorf("read log: %w", err)
 	}
 	return nil
 }
 
-// finish acknowledges for the last time and ends the stream. It waits for the
-// server's answer: by then the slot is free, and its position is the right one.
+// finish acknowledges for the last time and ends the stream. It waits for the server's
+// answer: after that the slot is free, and its position is correct.
 func (s *stream) finish(ctx context.Context) {
 	if s.acknowledge(ctx, false) != nil {
 		return
 	}
 	_ = s.conn.Conn().SetDeadline(time.Now().Add(stopTimeout))
-	_, _ = pglogrepl.SendStandbyCopyDone(ctx, s.conn) // nothing is lost without it
+	_, _ = pglogrepl.SendStandbyCopyDone(ctx, s.conn) // nothing is lost if it fails
 }

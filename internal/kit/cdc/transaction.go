@@ -9,11 +9,11 @@ import (
 	"github.com/jackc/pglogrepl"
 )
 
-// A relation is a table as the log describes it at this point of time.
+// A relation describes a table as of the current position in the log.
 type relation struct {
-	table  *Table // nil if we do not tell of it
+	table  *Table // nil if its changes are not delivered
 	outbox bool
-	key    int // which column is the key; -1 if there is none of that name any more
+	key    int // index of the key column; -1 if it no longer exists
 }
 
 func (r *Reader) relation(m *pglogrepl.RelationMessage) *relation {
@@ -69,27 +69,26 @@ func (rel *relation) readKey(data []byte) (key, rest []byte, err error) {
 	return key, data, nil
 }
 
-// A transaction is what one has changed, as far as we tell of it. The zero value has
-// changed nothing.
+// A transaction holds the changes of a transaction. The zero value has no changes.
 type transaction struct {
 	id      uint32
-	outbox  bool     // it tells others by itself
-	changes []change // in the order in which the tables were changed first
+	outbox  bool     // its jobs report its changes
+	changes []change // in the order of the first change of each table
 }
 
-// A change is what a transaction did to one table.
+// A change holds the changed keys of one table.
 type change struct {
-	table *Table
-	keys  []string            // each once
-	seen  map[string]struct{} // the keys, when there are more than few
-	all   bool                // everything: the keys are not known, or too many
-	cut   bool                // by TRUNCATE
+	table     *Table
+	keys      []string            // each once
+	seen      map[string]struct{} // the keys, if there are more than maxScan
+	all       bool                // all rows: the keys are unknown or too many
+	truncated bool                // by TRUNCATE
 }
 
-// few is the number of keys up to which a search in the slice is cheaper than a map.
-const few = 16
+// maxScan is the number of keys up to which a search in the slice is cheaper than a map.
+const maxScan = 16
 
-// begin makes t the transaction of this id, which has changed nothing yet.
+// begin resets t to the transaction of this id, without changes.
 func (t *transaction) begin(id uint32) {
 	*t = transaction{id: id, changes: t.changes[:0]}
 }
@@ -103,22 +102,22 @@ func (t *transaction) change(table *Table) *change {
 	return &t.changes[i]
 }
 
-func (c *change) everything() { c.all, c.keys, c.seen = true, nil, nil }
+func (c *change) markAll() { c.all, c.keys, c.seen = true, nil, nil }
 
 func (c *change) add(key []byte) {
 	switch {
 	case c.all || c.has(key):
 		return
 	case len(c.keys) == maxKeys:
-		c.everything()
+		c.markAll()
 		return
 	}
 	c.keys = append(c.keys, string(key))
 	switch {
 	case c.seen != nil:
 		c.seen[c.keys[len(c.keys)-1]] = struct{}{}
-	case len(c.keys) > few:
-		c.seen = make(map[string]struct{}, 4*few)
+	case len(c.keys) > maxScan:
+		c.seen = make(map[string]struct{}, 4*maxScan)
 		for _, key := range c.keys {
 			c.seen[key] = struct{}{}
 		}
@@ -127,15 +126,15 @@ func (c *change) add(key []byte) {
 
 func (c *change) has(key []byte) bool {
 	if c.seen != nil {
-		_, there := c.seen[string(key)]
-		return there
+		_, exists := c.seen[string(key)]
+		return exists
 	}
 	return slices.ContainsFunc(c.keys, func(k string) bool { return k == string(key) })
 }
 
-// insert takes in an inserted row, and row one that was inserted, updated or deleted. data
-// is the message behind the relation: the versions of the row that the log has, with a
-// letter before each. The old one is there only if its key is another, or the row was
+// insert adds an inserted row, and row adds an inserted, updated or deleted one. data is
+// the message after the relation: the versions of the row in the log, with a letter
+// before each. The old version is present only if its key differs, or the row was
 // deleted.
 func (t *transaction) insert(rel *relation, data []byte) error {
 	if rel != nil && rel.outbox {
@@ -146,7 +145,7 @@ func (t *transaction) insert(rel *relation, data []byte) error {
 
 func (t *transaction) row(rel *relation, data []byte) error {
 	if rel == nil || rel.table == nil || t.outbox {
-		return nil // of a transaction that tells others by itself, only a TRUNCATE is told
+		return nil // with jobs, only a TRUNCATE is delivered
 	}
 	c := t.change(rel.table)
 	for more := true; more; more = len(data) > 0 {
@@ -160,7 +159,7 @@ func (t *transaction) row(rel *relation, data []byte) error {
 		if key != nil {
 			c.add(key)
 		} else {
-			c.everything()
+			c.markAll()
 		}
 		data = rest
 	}
@@ -172,6 +171,6 @@ func (t *transaction) truncate(rel *relation) {
 		return
 	}
 	c := t.change(rel.table)
-	c.everything()
-	c.cut = true
+	c.markAll()
+	c.truncated = true
 }

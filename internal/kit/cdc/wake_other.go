@@ -1,8 +1,8 @@
 //go:build !unix
 
-package logreader
+package cdc
 
 import "net"
 
-// wakeFrom does nothing here: each message wakes this process.
-func wakeFrom(net.Conn, int) {}
+// setWakeSize does nothing here: each message wakes this process.
+func setWakeSize(net.Conn, int) {}

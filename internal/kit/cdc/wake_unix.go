@@ -7,9 +7,10 @@ import (
 	"syscall"
 )
 
-// wakeFrom has the kernel wake this process for a socket only when that many bytes can be
-// read. It does nothing for a connection that is no socket: then each message wakes it.
-func wakeFrom(conn net.Conn, bytes int) {
+// setWakeSize makes the kernel wake this process for a socket only when that many bytes
+// are readable. It does nothing if the connection is not a socket: then each message
+// wakes it.
+func setWakeSize(conn net.Conn, bytes int) {
 	if wrapped, ok := conn.(interface{ NetConn() net.Conn }); ok {
 		conn = wrapped.NetConn() // below TLS
 	}

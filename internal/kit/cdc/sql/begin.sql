@@ -1,6 +1,6 @@
--- begin: a slot that is there as long as this session. Changes from now on are heard.
+-- begin: create a slot that lives as long as this session. It has all changes from now on.
 --
 -- {slot}  name of the slot (a replication connection takes no parameters)
 --
--- Waits until every transaction has ended that runs on the whole server.
+-- Waits for the end of every transaction that runs on the whole server.
 SELECT pg_create_logical_replication_slot('{slot}_new', 'pgoutput', true)

@@ -1,8 +1,8 @@
--- check: may this role read the write-ahead log of this server?
+-- check: report whether this role can read the write-ahead log of this server.
 --
 -- returns one row: wal_level; whether the server is a standby; whether the role may
---         replicate; how many replication slots are free; whether the slot that
---         has this package's default name is there already
+--         replicate; number of free replication slots; whether the slot with the default
+--         name of this package exists
 --
 -- Reads catalogs only.
 SELECT current_setting('wal_level'),

@@ -1,8 +1,8 @@
--- learn: what the reader has to know once.
+-- learn: read the database settings that the reader needs once.
 --
 -- returns one row: oid of the database; the schema in which this session creates tables,
---         null if search_path names none; what the default names end with in that
---         schema; whether slots may hold back any amount of WAL
+--         null if search_path names none; the suffix of the default names in that schema;
+--         whether slots may retain any amount of WAL
 --
 -- Reads catalogs only.
 SELECT d.oid,

@@ -1,10 +1,10 @@
--- look: how is the slot, and does any process read it?
+-- look: return the state of the slot.
 --
 -- $1  name of the slot
 --
--- returns one row: there; ours (of this database and for pgoutput; true if not there);
---         active; lost (the server has removed WAL that it needs); bytes of WAL that
---         it holds back; the acknowledged position
+-- returns one row: exists; ours (of this database and for pgoutput; true if it does not
+--         exist); active; lost (the server has removed WAL that it needs); bytes of WAL
+--         that it retains; the acknowledged position
 --
 -- Reads shared memory and catalogs only. It fails on a standby, which writes no WAL.
 SELECT s.slot_name IS NOT NULL,

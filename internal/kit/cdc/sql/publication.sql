@@ -1,11 +1,11 @@
--- publication: does it publish what we want to hear?
+-- publication: compare the publication with the tables of the reader.
 --
 -- $1  name of the publication
 -- $2  name of the schema of the tables
 -- $3  names of tables
 --
--- returns one row: there; complete (every change of each of the tables is published);
---         exact (and those of no other, or of all tables on purpose)
+-- returns one row: exists; complete (every change of each of the tables is published);
+--         exact (and of no other table, unless it is FOR ALL TABLES)
 --
 -- Reads catalogs only.
 WITH wanted AS (

@@ -1,14 +1,14 @@
--- tables: can the changes of these tables be told by one key column?
+-- tables: return the key column of each of these tables.
 --
 -- $1  name of their schema
 -- $2  names of tables
 --
--- returns a row for each: its name; whether there is such a table; its primary key if
---         that is one column, else ''; its replica identity (d: the primary key,
---         f: the whole row, n: nothing, i: another index)
+-- returns a row for each: its name; whether it exists; its primary key if that is one
+--         column, else ''; its replica identity (d: the primary key, f: the whole row,
+--         n: nothing, i: another index)
 --
--- Reads catalogs only. An UPDATE or DELETE of a table that is published without a
--- replica identity fails for whoever makes it: such a table must not be published.
+-- Reads catalogs only. An UPDATE or DELETE of a published table without a replica identity
+-- fails: such a table must not be published.
 SELECT n.name,
        c.oid IS NOT NULL,
        coalesce((
