@@ -15,12 +15,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// buses are all that there are; each call of one makes a bus of its own.
+// buses returns constructors of all buses.
 func buses() map[string]func(t *testing.T) Bus {
 	return map[string]func(t *testing.T) Bus{
 		"in the process":    func(*testing.T) Bus { return NewMemory() },
-		"an embedded Redis": func(t *testing.T) Bus { return newStream(embedded(t)) },
-		"a Redis":           func(t *testing.T) Bus { return newStream(open(t, testkit.Redis(t))) },
+		"an embedded Redis": func(t *testing.T) Bus { return newBus(embedded(t)) },
+		"a Redis":           func(t *testing.T) Bus { return newBus(open(t, testkit.Redis(t))) },
 	}
 }
 
@@ -30,12 +30,12 @@ func onEachBus(t *testing.T, test func(t *testing.T, b Bus)) {
 	}
 }
 
-func TestWhoRunsIsResetBeforeItIsInSync(t *testing.T) {
+func TestResetComesBeforeSync(t *testing.T) {
 	onEachBus(t, func(t *testing.T, b Bus) {
 		e := listen(b)
 		begin := time.Now()
 		if !e.synced().IsZero() {
-			t.Error("in sync before Run")
+			t.Error("got Synced before Run")
 		}
 		run(t, b)
 		testkit.Eventually(t, soon, func() bool { return e.synced().After(begin) })
@@ -45,7 +45,7 @@ func TestWhoRunsIsResetBeforeItIsInSync(t *testing.T) {
 	})
 }
 
-func TestEveryHearerHearsItsTopicInOrder(t *testing.T) {
+func TestHandlersGetTheirTopicInOrder(t *testing.T) {
 	hears := func(t *testing.T, b Bus) {
 		var mu sync.Mutex
 		var calls []string
@@ -63,7 +63,7 @@ func TestEveryHearerHearsItsTopicInOrder(t *testing.T) {
 		run(t, b)
 		e.await(t)
 		var ms []Message
-		for _, m := range []string{"a1", "a2", "b3", "nobody 4", "a5", "b6", "b7"} {
+		for _, m := range []string{"a1", "a2", "b3", "unhandled 4", "a5", "b6", "b7"} {
 			topic := strings.TrimRight(m, " 0123456789")
 			ms = append(ms, Message{topic, []byte(m[len(m)-1:])})
 		}
@@ -79,16 +79,16 @@ func TestEveryHearerHearsItsTopicInOrder(t *testing.T) {
 		}
 	}
 	onEachBus(t, hears)
-	t.Run("a cluster of Redis", func(t *testing.T) { hears(t, newStream(open(t, testkit.RedisCluster(t)))) })
+	t.Run("a cluster of Redis", func(t *testing.T) { hears(t, newBus(open(t, testkit.RedisCluster(t)))) })
 }
 
-func TestManyAndLargeMessagesAreHeardWhole(t *testing.T) {
+func TestManyAndLargeMessagesArrive(t *testing.T) {
 	onEachBus(t, func(t *testing.T, b Bus) {
 		e := listen(b)
 		run(t, b)
 		e.await(t)
 		bodies := []string{"", "\x00\xff\r\n", strings.Repeat("x", maxBody)}
-		for i := range 2*sendAtOnce + 1 {
+		for i := range 2*sendBatch + 1 {
 			bodies = append(bodies, fmt.Sprint(i))
 		}
 		publish(t, b, bodies...)
@@ -100,15 +100,15 @@ func TestManyAndLargeMessagesAreHeardWhole(t *testing.T) {
 	})
 }
 
-func TestWhatIsNoMessageIsRefused(t *testing.T) {
+func TestInvalidMessagesAreRejected(t *testing.T) {
 	tests := []struct {
 		name string
 		m    Message
 		want string
 	}{
-		{"no topic", Message{"", nil}, "a topic of 0 bytes"},
-		{"a long topic", Message{strings.Repeat("t", 41), nil}, "a topic of 41 bytes"},
-		{"a long body", Message{"t", make([]byte, maxBody+1)}, "a body of 16385 bytes on topic t"},
+		{"no topic", Message{"", nil}, "topic of 0 bytes"},
+		{"a long topic", Message{strings.Repeat("t", 41), nil}, "topic of 41 bytes"},
+		{"a long body", Message{"t", make([]byte, maxBody+1)}, "body of 16385 bytes on topic t"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -121,14 +121,14 @@ func TestWhatIsNoMessageIsRefused(t *testing.T) {
 				}
 				e.await(t)
 				if e.has("before") {
-					t.Error("the message before it was published")
+					t.Error("the previous message was published")
 				}
 			})
 		})
 	}
 }
 
-func TestWhoHangsUpPublishesNothing(t *testing.T) {
+func TestCancelledPublishSendsNothing(t *testing.T) {
 	onEachBus(t, func(t *testing.T, b Bus) {
 		e := listen(b)
 		run(t, b)
@@ -140,14 +140,14 @@ func TestWhoHangsUpPublishesNothing(t *testing.T) {
 		}
 		e.await(t)
 		if e.has("late") {
-			t.Error("it was published")
+			t.Error("the message was published")
 		}
 	})
 }
 
-// It would wait for itself in one process, and not in two: a fault that only
-// some installations have.
-func TestAHearerMayNotPublish(t *testing.T) {
+// It would deadlock in one process, but not in two, so only some installations would
+// fail.
+func TestHandlerMayNotPublish(t *testing.T) {
 	onEachBus(t, func(t *testing.T, b Bus) {
 		refused := make(chan error, 1)
 		b.Subscribe("ask", func(ctx context.Context, _ [][]byte) { refused <- b.Publish(ctx, Message{"t", nil}) })
@@ -163,7 +163,7 @@ func TestAHearerMayNotPublish(t *testing.T) {
 	})
 }
 
-func TestAHearerThatPanicsResetsAllAndStopsNobody(t *testing.T) {
+func TestPanicOfHandlerResetsObservers(t *testing.T) {
 	onEachBus(t, func(t *testing.T, b Bus) {
 		b.Subscribe("t", func(_ context.Context, bodies [][]byte) {
 			if string(bodies[0]) == "bad" {
@@ -186,8 +186,8 @@ func TestAHearerThatPanicsResetsAllAndStopsNobody(t *testing.T) {
 	})
 }
 
-// When Publish of a local bus returns, this process has heard it.
-func TestALocalBusHasToldWhenPublishReturns(t *testing.T) {
+// When Publish of a Memory returns, its handlers have returned.
+func TestMemoryDeliversBeforePublishReturns(t *testing.T) {
 	b := NewMemory()
 	e := listen(b)
 	publish(t, b, "before Run")
@@ -200,30 +200,30 @@ func TestALocalBusHasToldWhenPublishReturns(t *testing.T) {
 				body := fmt.Sprint(i, " ", j)
 				publish(t, b, body)
 				if !e.has(body) {
-					t.Errorf("%s was not heard", body)
+					t.Errorf("%s was not delivered", body)
 				}
 			}
 		})
 	}
 	all.Wait()
 	if until := time.Until(e.synced()); until < 24*time.Hour {
-		t.Errorf("in sync for %v only", until)
+		t.Errorf("got sync until %v only", until)
 	}
 }
 
-type brokenFollower struct{}
+type panickingObserver struct{}
 
-func (brokenFollower) Reset(context.Context, Gap) { panic("a fault of this test") }
-func (brokenFollower) Synced(time.Time)           {}
+func (panickingObserver) Reset(context.Context, Gap) { panic("a fault of this test") }
+func (panickingObserver) Synced(time.Time)           {}
 
-func TestALocalBusDoesNotStartWhereAFollowerCannotForget(t *testing.T) {
+func TestMemoryDoesNotStartAfterFailedReset(t *testing.T) {
 	b := NewMemory()
 	e := listen(b)
-	b.AddObserver(brokenFollower{})
+	b.AddObserver(panickingObserver{})
 	if err := b.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "a fault of this test") {
 		t.Error(err)
 	}
 	if !e.synced().IsZero() {
-		t.Error("in sync all the same")
+		t.Error("got Synced after a failed reset")
 	}
 }

@@ -18,10 +18,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// soon is the longest wait for what happens within milliseconds on an idle machine.
+// soon is the time limit for events that take milliseconds on an idle machine.
 const soon = 20 * time.Second
 
-// open opens a Redis as the server does.
+// open opens a Redis like the server.
 func open(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
 	return openWith(t, redisdb.RedisConfig{URL: url})
@@ -49,76 +49,76 @@ func embedded(t testing.TB) redis.UniversalClient {
 	return openWith(t, redisdb.RedisConfig{URL: "redis://embedded", Dial: s.Dial})
 }
 
-// newStream is a bus that has more patience than one of a server: the machine may
-// be busy with other tests.
-func newStream(rdb redis.UniversalClient) *Redis {
+// newBus returns a bus with a longer timeout than in a server: other tests may load the
+// machine.
+func newBus(rdb redis.UniversalClient) *Redis {
 	return NewRedis(rdb, redisdb.NewBlockingClient, Options{Timeout: 2 * time.Second})
 }
 
-// An ear writes down what a follower and hearer of the topic "t" is told.
-type ear struct {
-	mu     sync.Mutex
-	told   []string // "reset WHY" and bodies
-	at     time.Time
-	syncs  int
-	before int               // syncs before the last reset
-	hearer func(body string) // called before it is written down; may be nil
+// A recorder observes a bus and handles the topic "t".
+type recorder struct {
+	mu        sync.Mutex
+	calls     []string // "reset WHY" and bodies
+	at        time.Time
+	syncs     int
+	before    int               // syncs before the last reset
+	onMessage func(body string) // called before a body is recorded; may be nil
 }
 
-func listen(b Bus) *ear {
-	e := new(ear)
+func listen(b Bus) *recorder {
+	e := new(recorder)
 	b.AddObserver(e)
-	b.Subscribe("t", e.hear)
+	b.Subscribe("t", e.handle)
 	return e
 }
 
-func (e *ear) hear(_ context.Context, bodies [][]byte) {
+func (e *recorder) handle(_ context.Context, bodies [][]byte) {
 	for _, body := range bodies {
-		if e.hearer != nil {
-			e.hearer(string(body))
+		if e.onMessage != nil {
+			e.onMessage(string(body))
 		}
 		e.mu.Lock()
-		e.told = append(e.told, string(body))
+		e.calls = append(e.calls, string(body))
 		e.mu.Unlock()
 	}
 }
 
-func (e *ear) Reset(_ context.Context, why Gap) {
+func (e *recorder) Reset(_ context.Context, why Gap) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.told = append(e.told, "reset "+string(why))
+	e.calls = append(e.calls, "reset "+string(why))
 	e.before = e.syncs
 }
 
-func (e *ear) Synced(at time.Time) {
+func (e *recorder) Synced(at time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.at = at
 	e.syncs++
 }
 
-func (e *ear) all() []string {
+func (e *recorder) all() []string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Clone(e.told)
+	return slices.Clone(e.calls)
 }
 
-func (e *ear) has(what string) bool { return slices.Contains(e.all(), what) }
+func (e *recorder) has(what string) bool { return slices.Contains(e.all(), what) }
 
-func (e *ear) synced() time.Time {
+func (e *recorder) synced() time.Time {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.at
 }
 
-// await waits until the follower knows that it heard everything up to now.
-func (e *ear) await(t testing.TB) {
+// await waits until all messages up to now have been handled.
+func (e *recorder) await(t testing.TB) {
 	t.Helper()
 	now := time.Now()
 	testkit.Eventually(t, soon, func() bool { return e.synced().After(now) })
 }
 
-// run starts a bus, which ends with the test, or by the function that it returns.
+// run starts a bus, and stops it at the end of the test or by the returned function.
 func run(t testing.TB, b Bus) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -145,7 +145,7 @@ func publish(t testing.TB, b Bus, bodies ...string) {
 	}
 }
 
-// must fails the test for the error of a Redis command.
+// must fails the test if a Redis command failed.
 func must(t testing.TB, cmds ...redis.Cmder) {
 	t.Helper()
 	for _, cmd := range cmds {

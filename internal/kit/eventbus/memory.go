@@ -8,29 +8,28 @@ import (
 	"time"
 )
 
-// Memory is a [Bus] inside one process, which has nobody else to tell. When
-// Publish returns, every hearer has heard the messages: they are called by it,
-// whether Run runs or not. It is safe for concurrent use after Subscribe and
-// Follow.
+// Memory is a [Bus] inside one process. Publish calls the handlers itself and then
+// returns, even if Run does not run. It is safe for concurrent use after Subscribe and
+// AddObserver.
 type Memory struct {
 	subscribers
-	mu sync.Mutex // held while hearers are called
+	mu sync.Mutex // held while handlers are called
 }
 
 var _ Bus = (*Memory)(nil)
 
-// NewMemory returns a bus without hearers.
+// NewMemory returns a bus without handlers.
 func NewMemory() *Memory { return &Memory{} }
 
-// Publish calls the hearers. It returns an error if one of them panicked; then
-// the followers have been reset, and the others have heard the messages.
+// Publish calls the handlers. It returns an error if one of them panicked; then the
+// observers have been reset, and all other handlers have received the messages.
 func (l *Memory) Publish(ctx context.Context, ms ...Message) error {
-	if err := errors.Join(check(ctx, ms), ctx.Err()); err != nil {
+	if err := errors.Join(validate(ctx, ms), ctx.Err()); err != nil {
 		return err
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	// Half of an invalidation is none: who hangs up meanwhile stops no hearer.
+	// A partial invalidation is useless, so the end of ctx stops no handler.
 	ctx = context.WithoutCancel(ctx)
 	if err := l.deliver(ctx, ms); err != nil {
 		return fmt.Errorf("publish on the bus: %w", errors.Join(err, l.reset(ctx, GapPanic)))
@@ -38,10 +37,10 @@ func (l *Memory) Publish(ctx context.Context, ms ...Message) error {
 	return nil
 }
 
-// always is later than any process lives.
-const always = 100 * 365 * 24 * time.Hour
+// farFuture exceeds the life of any process.
+const farFuture = 100 * 365 * 24 * time.Hour
 
-// Run tells the followers that they are in sync, for good, and waits for the end
+// Run notifies the observers once that they are in sync for good, and waits for the end
 // of ctx. It returns an error at once if one of them panics.
 func (l *Memory) Run(ctx context.Context) error {
 	if err := l.start(ctx); err != nil {
@@ -57,5 +56,5 @@ func (l *Memory) start(ctx context.Context) error {
 	if err := l.reset(ctx, GapStart); err != nil {
 		return err
 	}
-	return l.synced(time.Now().Add(always))
+	return l.synced(time.Now().Add(farFuture))
 }

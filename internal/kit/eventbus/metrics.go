@@ -9,10 +9,10 @@ import (
 
 type metrics struct {
 	published *prometheus.CounterVec
-	heard     prometheus.Counter
+	received  prometheus.Counter
 	gaps      *prometheus.CounterVec
 	errors    *prometheus.CounterVec
-	born      time.Time
+	start     time.Time
 	synced    *atomic.Int64 // after born
 }
 
@@ -21,16 +21,16 @@ func newMetrics(reg prometheus.Registerer) metrics {
 		published: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_bus_published_total", Help: "Messages that this process published, by topic.",
 		}, []string{"topic"}),
-		heard: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "tandian_bus_heard_total", Help: "Messages of all processes that this one read from the bus.",
+		received: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "tandian_bus_heard_total", Help: "Messages that this process read from the bus.",
 		}),
 		gaps: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_bus_gaps_total", Help: "Times that messages may have been missed and what rested on them was forgotten, by reason.",
+			Name: "tandian_bus_gaps_total", Help: "Possible losses of messages, after which dependent data was dropped, by reason.",
 		}, []string{"why"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "tandian_bus_errors_total", Help: "Failures of the bus: to publish, to follow, and hearers that panicked.",
+			Name: "tandian_bus_errors_total", Help: "Failures to publish or to read, and panics of handlers.",
 		}, []string{"doing"}),
-		born:   time.Now(),
+		start:  time.Now(),
 		synced: new(atomic.Int64),
 	}
 	m.published.WithLabelValues("other")
@@ -42,13 +42,13 @@ func newMetrics(reg prometheus.Registerer) metrics {
 	}
 	if reg != nil {
 		lag := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "tandian_bus_lag_seconds", Help: "For how long this process has not known that it heard everything; about 0.1 when all is well.",
+			Name: "tandian_bus_lag_seconds", Help: "Time since this process was last in sync with the bus; normally about 0.1.",
 		}, func() float64 { return m.lag().Seconds() })
-		reg.MustRegister(m.published, m.heard, m.gaps, m.errors, lag)
+		reg.MustRegister(m.published, m.received, m.gaps, m.errors, lag)
 	}
 	return m
 }
 
-func (m metrics) sync(at time.Time) { m.synced.Store(int64(at.Sub(m.born))) }
+func (m metrics) sync(at time.Time) { m.synced.Store(int64(at.Sub(m.start))) }
 
-func (m metrics) lag() time.Duration { return time.Since(m.born) - time.Duration(m.synced.Load()) }
+func (m metrics) lag() time.Duration { return time.Since(m.start) - time.Duration(m.synced.Load()) }

@@ -11,33 +11,33 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A position is an entry of the stream; the zero value stands before the first
-// entry of a stream that there is not yet.
+// A position is an entry of the stream. The zero value is before the first entry of a
+// missing stream.
 type position struct {
-	epoch, n uint64 // its id: when its stream was begun, and the how manieth it is
-	mark     string // tells its whole past from any other
+	epoch, n uint64 // its id: creation time of the stream, and number of the entry
+	mark     string // hash of all entries up to this one
 }
 
 func (p position) id() string {
 	return strconv.FormatUint(p.epoch, 10) + "-" + strconv.FormatUint(p.n, 10)
 }
 
-// An entry is a message where it stands.
+// An entry is a message with its position.
 type entry struct {
 	position
-	before string // mark of the one before
+	prevMark string // mark of the previous entry
 	Message
 }
 
-// A streamCursor is how far a process has read.
+// A streamCursor is the read position of a process.
 type streamCursor struct {
 	position
-	why Gap // the position is not to be gone on from; "" if it is
+	gap Gap // the position is invalid for this reason; "" if it is valid
 }
 
-func (c *streamCursor) lose(why Gap) { c.why = why }
+func (c *streamCursor) lose(why Gap) { c.gap = why }
 
-// within reports whether a stream with this end can hold the position.
+// within reports whether a stream with this tail can contain the position.
 func (c *streamCursor) within(tail position) bool {
 	switch {
 	case c.position == position{}:
@@ -48,20 +48,20 @@ func (c *streamCursor) within(tail position) bool {
 	return c.n < tail.n || c.mark == tail.mark
 }
 
-// reached reports whether everything up to tail was read.
+// reached reports whether all entries up to tail were read.
 func (c *streamCursor) reached(tail position) bool {
 	return tail == position{} || c.epoch == tail.epoch && c.n >= tail.n
 }
 
-// advance steps over the entries that follow one another without a hole, and
-// returns their messages. At a hole it loses the position.
-func (c *streamCursor) advance(entries []entry) (heard []Message) {
+// advance moves over the entries that follow without a hole, and returns their messages.
+// At a hole it invalidates the position.
+func (c *streamCursor) advance(entries []entry) (received []Message) {
 	for _, e := range entries {
 		first := c.position == position{}
 		switch {
-		case (first || c.epoch == e.epoch) && e.n == c.n+1 && e.before == c.mark:
+		case (first || c.epoch == e.epoch) && e.n == c.n+1 && e.prevMark == c.mark:
 			c.position = e.position
-			heard = append(heard, e.Message)
+			received = append(received, e.Message)
 			continue
 		case (first || c.epoch == e.epoch) && e.n > c.n+1:
 			c.lose(GapTrimmed)
@@ -70,40 +70,39 @@ func (c *streamCursor) advance(entries []entry) (heard []Message) {
 		}
 		break
 	}
-	return heard
+	return received
 }
 
-// patience is the longest that one look takes: a connection, its handshake, the
-// look itself.
-const patience = time.Second
+// readTimeout limits one read with its connection and handshake.
+const readTimeout = time.Second
 
-// tail reads where the stream ends.
+// tail reads the last position of the stream.
 func (s *Redis) tail(ctx context.Context, rdb redis.UniversalClient) (position, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	last, err := rdb.XRevRangeN(ctx, s.key, "+", "-", 1).Result()
 	if err != nil {
-		return position{}, fmt.Errorf("read the end of the bus: %w", err)
+		return position{}, fmt.Errorf("read end of bus: %w", err)
 	}
-	return lastOf(last)
+	return lastPosition(last)
 }
 
-// read waits for entries behind a position, and reads before where the stream
-// ends: of what is published while it waits, some may be missing.
+// read waits for entries after a position. It reads the tail first, so entries published
+// during the wait may be missing from it.
 func (s *Redis) read(ctx context.Context, rdb redis.UniversalClient, from position) (tail position, entries []entry, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	pipe := rdb.Pipeline()
 	last := pipe.XRevRangeN(ctx, s.key, "+", "-", 1)
-	next := pipe.XRead(ctx, &redis.XReadArgs{Streams: []string{s.key, from.id()}, Count: readAtOnce, Block: block})
+	next := pipe.XRead(ctx, &redis.XReadArgs{Streams: []string{s.key, from.id()}, Count: readBatch, Block: block})
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	if err := last.Err(); err != nil {
-		return position{}, nil, fmt.Errorf("read the end of the bus: %w", err)
+		return position{}, nil, fmt.Errorf("read end of bus: %w", err)
 	}
 	if err := next.Err(); err != nil && !errors.Is(err, redis.Nil) {
-		return position{}, nil, fmt.Errorf("read the bus: %w", err)
+		return position{}, nil, fmt.Errorf("read bus: %w", err)
 	}
-	if tail, err = lastOf(last.Val()); err != nil {
+	if tail, err = lastPosition(last.Val()); err != nil {
 		return position{}, nil, err
 	}
 	for _, part := range next.Val() {
@@ -118,7 +117,7 @@ func (s *Redis) read(ctx context.Context, rdb redis.UniversalClient, from positi
 	return tail, entries, nil
 }
 
-func lastOf(last []redis.XMessage) (position, error) {
+func lastPosition(last []redis.XMessage) (position, error) {
 	if len(last) == 0 {
 		return position{}, nil
 	}
@@ -126,8 +125,8 @@ func lastOf(last []redis.XMessage) (position, error) {
 	return e.position, err
 }
 
-// parse reads an entry. One that publish.lua did not write has no marks, and is a
-// hole for who comes to it.
+// parse decodes an entry. An entry that publish.lua did not write has no marks, so it
+// counts as a hole.
 func parse(m redis.XMessage) (entry, error) {
 	epoch, n, _ := strings.Cut(m.ID, "-")
 	var e entry
@@ -136,13 +135,13 @@ func parse(m redis.XMessage) (entry, error) {
 		e.n, err = strconv.ParseUint(n, 10, 64)
 	}
 	if err != nil {
-		return entry{}, fmt.Errorf("read an entry of the bus: the id %q", m.ID)
+		return entry{}, fmt.Errorf("decode entry of bus: invalid id %q", m.ID)
 	}
 	field := func(name string) string {
 		text, _ := m.Values[name].(string)
 		return text
 	}
-	e.mark, e.before = field("m"), field("p")
+	e.mark, e.prevMark = field("m"), field("p")
 	e.Message = Message{Topic: field("t"), Body: []byte(field("b"))}
 	return e, nil
 }

@@ -23,10 +23,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/redistest"
 )
 
-// A ledger knows what was published when, by publisher.
+// A ledger holds the publication times, by publisher.
 type ledger struct {
 	mu   sync.Mutex
-	acks [][]time.Time // of publisher p, when number n was in the stream; zero: nobody knows whether it is
+	acks [][]time.Time // acks[p][n]: when number n of publisher p was in the stream; zero: unknown
 }
 
 func (l *ledger) sign(p, n int, at time.Time) {
@@ -38,41 +38,41 @@ func (l *ledger) sign(p, n int, at time.Time) {
 	l.acks[p][n] = at
 }
 
-// A reader holds what it is told to the ledger.
+// A reader compares its messages with the ledger.
 type reader struct {
-	t      *testing.T
-	ledger *ledger
-	mu     sync.Mutex
-	heard  []map[int]bool // numbers, by publisher
-	last   []int          // the highest of each
-	known  []int          // up to which the ledger was compared
-	resets []Gap
-	at     time.Time
+	t        *testing.T
+	ledger   *ledger
+	mu       sync.Mutex
+	received []map[int]bool // numbers, by publisher
+	last     []int          // the highest of each
+	known    []int          // the ledger was compared up to here
+	resets   []Gap
+	at       time.Time
 }
 
 func (r *reader) Reset(_ context.Context, why Gap) { r.resets = append(r.resets, why) }
 
-func (r *reader) hear(_ context.Context, bodies [][]byte) {
+func (r *reader) handle(_ context.Context, bodies [][]byte) {
 	for _, body := range bodies {
 		var p, n int
 		if _, err := fmt.Sscan(string(body), &p, &n); err != nil {
 			r.t.Error(err)
 		}
 		if n <= r.last[p] {
-			r.t.Errorf("publisher %d: number %d after %d", p, n, r.last[p])
+			r.t.Errorf("publisher %d: got number %d after %d", p, n, r.last[p])
 		}
 		r.last[p] = n
-		r.heard[p][n] = true
+		r.received[p][n] = true
 	}
 }
 
-// Synced is the law: what was in the stream before has been heard.
+// Synced checks the invariant: all earlier entries of the stream have been handled.
 func (r *reader) Synced(at time.Time) {
 	r.ledger.mu.Lock()
 	for p, acks := range r.ledger.acks {
 		for ; r.known[p] < len(acks) && acks[r.known[p]].Before(at); r.known[p]++ {
-			if n := r.known[p]; !acks[n].IsZero() && !r.heard[p][n] {
-				r.t.Errorf("in sync, without number %d of publisher %d", n, p)
+			if n := r.known[p]; !acks[n].IsZero() && !r.received[p][n] {
+				r.t.Errorf("got Synced without number %d of publisher %d", n, p)
 			}
 		}
 	}
@@ -88,12 +88,11 @@ func (r *reader) synced() time.Time {
 	return r.at
 }
 
-// Four processes publish, three follow: nobody misses a message, hears one twice
-// or out of order, or is told to be in sync too early; also when connections are
-// cut all the time (A16).
-func TestEveryMessageReachesEveryFollowerOnceAndInOrder(t *testing.T) {
+// Four processes publish, three follow: each message arrives once and in order, and
+// Synced is never too early, even if connections are cut all the time (A16).
+func TestMessagesArriveOnceAndInOrder(t *testing.T) {
 	for _, cuts := range []bool{false, true} {
-		t.Run(map[bool]string{false: "calm", true: "with connections cut"}[cuts], func(t *testing.T) {
+		t.Run(map[bool]string{false: "stable connections", true: "cut connections"}[cuts], func(t *testing.T) {
 			const publishers, followers, each = 4, 3, 5000
 			url := testkit.Redis(t)
 			seed := testkit.Seed(t)
@@ -102,15 +101,15 @@ func TestEveryMessageReachesEveryFollowerOnceAndInOrder(t *testing.T) {
 			for i := range readers {
 				r := &reader{
 					t: t, ledger: l, last: slices.Repeat([]int{-1}, publishers),
-					known: make([]int, publishers), heard: make([]map[int]bool, publishers),
+					known: make([]int, publishers), received: make([]map[int]bool, publishers),
 				}
-				for p := range r.heard {
-					r.heard[p] = make(map[int]bool, each)
+				for p := range r.received {
+					r.received[p] = make(map[int]bool, each)
 				}
 				lines[i] = redistest.NewProxy(t, url)
-				s := newStream(open(t, lines[i].URL()))
+				s := newBus(open(t, lines[i].URL()))
 				s.AddObserver(r)
-				s.Subscribe("t", r.hear)
+				s.Subscribe("t", r.handle)
 				stop := run(t, s)
 				defer stop()
 				readers[i] = r
@@ -120,7 +119,7 @@ func TestEveryMessageReachesEveryFollowerOnceAndInOrder(t *testing.T) {
 			})
 			var all sync.WaitGroup
 			for p := range publishers {
-				s := newStream(open(t, url))
+				s := newBus(open(t, url))
 				random := rand.New(rand.NewPCG(seed, uint64(p)))
 				all.Go(func() { publishNumbers(t, s, l, p, each, random) })
 			}
@@ -142,11 +141,11 @@ func TestEveryMessageReachesEveryFollowerOnceAndInOrder(t *testing.T) {
 			for i, r := range readers {
 				testkit.Eventually(t, soon, func() bool { return r.synced().After(now) })
 				if diff := cmp.Diff([]Gap{GapStart}, r.resets); diff != "" {
-					t.Errorf("follower %d: %s", i, diff)
+					t.Errorf("process %d: %s", i, diff)
 				}
-				for p, heard := range r.heard {
-					if len(heard) != each {
-						t.Errorf("follower %d heard %d of publisher %d, want %d", i, len(heard), p, each)
+				for p, received := range r.received {
+					if len(received) != each {
+						t.Errorf("process %d: got %d messages of publisher %d, want %d", i, len(received), p, each)
 					}
 				}
 			}
@@ -171,15 +170,16 @@ func publishNumbers(t *testing.T, s *Redis, l *ledger, p, each int, random *rand
 	}
 }
 
-// A16: go-redis subscribes again in silence, and what was sent meanwhile is lost.
-func TestACutConnectionLosesNothing(t *testing.T) {
+// A16: with pub/sub, go-redis would resubscribe silently and lose the messages in
+// between.
+func TestCutConnectionLosesNothing(t *testing.T) {
 	url := testkit.Redis(t)
 	w := redistest.NewProxy(t, url)
-	follower, publisher := newStream(open(t, w.URL())), newStream(open(t, url))
+	follower, publisher := newBus(open(t, w.URL())), newBus(open(t, url))
 	e := listen(follower)
 	run(t, follower)
 	e.await(t)
-	w.Freeze() // nobody hears of the cut until it is published
+	w.Freeze() // the cut is not noticed before the publication
 	publish(t, publisher, "one", "two")
 	w.Cut()
 	w.Thaw()
@@ -190,12 +190,12 @@ func TestACutConnectionLosesNothing(t *testing.T) {
 	}
 }
 
-// A17: TCP is alive and carries nothing. Whoever took silence for "nothing
-// happened" would serve old entries until the connection ends.
-func TestAHalfOpenConnectionEndsTheSyncAtOnce(t *testing.T) {
+// A17: TCP is alive and carries nothing. A process that takes silence for "no message"
+// would serve old cache entries until the connection ends.
+func TestHalfOpenConnectionEndsSync(t *testing.T) {
 	url := testkit.Redis(t)
 	w := redistest.NewProxy(t, url)
-	follower, publisher := newStream(open(t, w.URL())), newStream(open(t, url))
+	follower, publisher := newBus(open(t, w.URL())), newBus(open(t, url))
 	follower.timeout = 250 * time.Millisecond
 	e := listen(follower)
 	run(t, follower)
@@ -207,10 +207,10 @@ func TestAHalfOpenConnectionEndsTheSyncAtOnce(t *testing.T) {
 	before := testutil.ToFloat64(failures)
 	testkit.Eventually(t, soon, func() bool { return testutil.ToFloat64(failures) >= before+3 })
 	if at := e.synced(); at.After(frozen) {
-		t.Errorf("in sync %v after the last byte", at.Sub(frozen))
+		t.Errorf("got Synced %v after the last byte", at.Sub(frozen))
 	}
 	if lag := follower.metrics.lag(); lag < time.Since(frozen) {
-		t.Errorf("the lag shown is %v, %v after the last byte", lag, time.Since(frozen))
+		t.Errorf("got a lag of %v, %v after the last byte", lag, time.Since(frozen))
 	}
 	w.Thaw()
 	e.await(t)
@@ -219,17 +219,17 @@ func TestAHalfOpenConnectionEndsTheSyncAtOnce(t *testing.T) {
 	}
 }
 
-// A18: messages that a slow hearer would lose elsewhere wait in the stream; when
-// that was trimmed meanwhile, the gap is seen.
-func TestASlowHearerHearsAllOrOfTheGap(t *testing.T) {
+// A18: messages for a slow handler wait in the stream. If the stream was trimmed
+// meanwhile, the gap is detected.
+func TestSlowHandlerGetsAllOrGap(t *testing.T) {
 	for _, most := range []int{100_000, 100} {
 		t.Run(fmt.Sprint("a stream of ", most), func(t *testing.T) {
 			rdb := open(t, testkit.Redis(t))
-			s := newStream(rdb)
+			s := newBus(rdb)
 			s.maxEntries = most
 			e := listen(s)
 			entered, release := make(chan struct{}), make(chan struct{})
-			e.hearer = func(body string) {
+			e.onMessage = func(body string) {
 				if body == "slow" {
 					close(entered)
 					<-release
@@ -248,7 +248,7 @@ func TestASlowHearerHearsAllOrOfTheGap(t *testing.T) {
 				}
 			}
 			if e.synced().After(begun) {
-				t.Error("in sync while the hearer is busy")
+				t.Error("got Synced while the handler is busy")
 			}
 			close(release)
 			e.await(t)
@@ -261,19 +261,19 @@ func TestASlowHearerHearsAllOrOfTheGap(t *testing.T) {
 				t.Error(diff)
 			}
 			if n := rdb.XLen(t.Context(), "td:bus").Val(); n > int64(most)+100 {
-				t.Errorf("the stream has %d entries", n)
+				t.Errorf("got %d entries", n)
 			}
 			keytable.Check(t, rdb, "td")
 		})
 	}
 }
 
-// A scene is a server that loses messages, behind the wire of a follower.
+// A scene is a server that loses messages, and a process connected through a proxy.
 type scene struct {
 	*redistest.Server
 	wire      *redistest.Proxy
 	publisher *Redis
-	dump      string // of the bus as it was before its last messages
+	dump      string // of the bus before its last messages
 	replica   *redistest.Server
 }
 
@@ -282,9 +282,9 @@ func (s *scene) publish(t *testing.T, bodies ...string) {
 	publish(t, s.publisher, bodies...)
 }
 
-// What Redis lost is noticed however it came back, also where as many messages, or
-// more, were published since: the numbers are the same then, the past is not.
-func TestMessagesThatRedisLostAreNoticed(t *testing.T) {
+// A loss is detected however Redis came back, also after as many or more new messages:
+// then the numbers are the same, but not the past.
+func TestLostMessagesAreDetected(t *testing.T) {
 	tests := []struct {
 		name string
 		lose func(t *testing.T, s *scene)
@@ -292,21 +292,21 @@ func TestMessagesThatRedisLostAreNoticed(t *testing.T) {
 		{"everything was deleted", func(t *testing.T, s *scene) { must(t, s.Admin.FlushAll(t.Context())) }},
 		{"the stream was deleted", func(t *testing.T, s *scene) { must(t, s.Admin.Del(t.Context(), "td:bus")) }},
 		{"the stream was emptied", func(t *testing.T, s *scene) { must(t, s.Admin.XTrimMaxLen(t.Context(), "td:bus", 0)) }},
-		{"the stream was begun anew", func(t *testing.T, s *scene) {
+		{"the stream was recreated", func(t *testing.T, s *scene) {
 			must(t, s.Admin.Del(t.Context(), "td:bus"))
 			s.publish(t, "1", "2", "3", "4", "5", "6")
 		}},
-		{"somebody else wrote into the stream", func(t *testing.T, s *scene) {
+		{"another program wrote to the stream", func(t *testing.T, s *scene) {
 			must(t, s.Admin.XAdd(t.Context(), &redis.XAddArgs{Stream: "td:bus", Values: []string{"t", "t", "b", "x"}}))
 		}},
 		{"the stream was restored", func(t *testing.T, s *scene) {
 			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
 		}},
-		{"it was restored and has as many entries again", func(t *testing.T, s *scene) {
+		{"restored, with as many entries", func(t *testing.T, s *scene) {
 			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
 			s.publish(t, "1", "2")
 		}},
-		{"it was restored and has more", func(t *testing.T, s *scene) {
+		{"restored, with more entries", func(t *testing.T, s *scene) {
 			must(t, s.Admin.RestoreReplace(t.Context(), "td:bus", 0, s.dump))
 			s.publish(t, "1", "2", "3")
 		}},
@@ -319,7 +319,7 @@ func TestMessagesThatRedisLostAreNoticed(t *testing.T) {
 		}},
 		{"failed over to a replica that was behind", func(t *testing.T, s *scene) {
 			s.wire.Redirect(s.replica.URL())
-			s.publisher = newStream(open(t, s.replica.URL()))
+			s.publisher = newBus(open(t, s.replica.URL()))
 			s.publish(t, "1", "2", "3")
 		}},
 	}
@@ -327,35 +327,35 @@ func TestMessagesThatRedisLostAreNoticed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := &scene{Server: redistest.Start(t)}
 			s.wire = redistest.NewProxy(t, s.URL())
-			s.publisher = newStream(open(t, s.URL()))
-			follower := newStream(open(t, s.wire.URL()))
+			s.publisher = newBus(open(t, s.URL()))
+			follower := newBus(open(t, s.wire.URL()))
 			e := listen(follower)
 			s.publish(t, "before")
 			s.dump = s.Admin.Dump(t.Context(), "td:bus").Val()
 			s.replica = s.Replicate()
-			s.replica.Promote() // and so cut off
+			s.replica.Promote() // this disconnects it
 			s.publish(t, "a", "b")
 			run(t, follower)
 			e.await(t)
-			s.wire.Freeze() // what is lost is lost before anybody looks
+			s.wire.Freeze() // the loss comes before the next read
 			tt.lose(t, s)
 			s.wire.Thaw()
 			testkit.Eventually(t, soon, func() bool { return e.has("reset lost") })
 			s.publish(t, "after")
 			e.await(t)
-			told := e.all()
-			if told[len(told)-1] != "after" || slices.Contains(told, "reset trimmed") {
-				t.Error(told)
+			calls := e.all()
+			if calls[len(calls)-1] != "after" || slices.Contains(calls, "reset trimmed") {
+				t.Error(calls)
 			}
 		})
 	}
 }
 
-// A failover without a loss is none: a replica that had everything goes on.
-func TestAFailoverThatLostNothingResetsNobody(t *testing.T) {
+// A replica that has all entries continues the stream.
+func TestLosslessFailoverDoesNotReset(t *testing.T) {
 	master := redistest.Start(t)
 	w := redistest.NewProxy(t, master.URL())
-	s := newStream(open(t, w.URL()))
+	s := newBus(open(t, w.URL()))
 	e := listen(s)
 	run(t, s)
 	e.await(t)
@@ -370,8 +370,8 @@ func TestAFailoverThatLostNothingResetsNobody(t *testing.T) {
 	}
 }
 
-// Dense ids, and marks that tell the whole past, also where two calls had the same
-// salt: one that was repeated on another master.
+// Ids are dense, and marks identify the whole past, even if two calls have the same salt:
+// a call that was repeated on another master.
 func TestEntriesAreDenseAndChained(t *testing.T) {
 	for name, rdb := range map[string]redis.UniversalClient{"embedded": embedded(t), "a Redis": open(t, testkit.Redis(t))} {
 		t.Run(name, func(t *testing.T) {
@@ -392,23 +392,23 @@ func TestEntriesAreDenseAndChained(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if e.n != uint64(i)+1 || e.epoch != first.epoch || e.before != before || len(e.mark) != 16 || marks[e.mark] {
-					t.Errorf("entry %d: %+v after the mark %q", i, e, before)
+				if e.n != uint64(i)+1 || e.epoch != first.epoch || e.prevMark != before || len(e.mark) != 16 || marks[e.mark] {
+					t.Errorf("entry %d: got %+v after mark %q", i, e, before)
 				}
 				before, marks[e.mark] = e.mark, true
 			}
 			if at := time.UnixMilli(int64(first.epoch)); time.Since(at).Abs() > time.Minute {
-				t.Errorf("begun at %v", at)
+				t.Errorf("got epoch %v", at)
 			}
 		})
 	}
 }
 
-func TestAClockThatWentBackKeepsNobodyFromPublishing(t *testing.T) {
+func TestPublishAfterClockWentBack(t *testing.T) {
 	rdb := open(t, testkit.Redis(t))
 	future := &redis.XAddArgs{Stream: "td:bus", ID: "99999999999999-5", Values: []string{"t", "t"}}
 	must(t, rdb.XAdd(t.Context(), future), rdb.XTrimMaxLen(t.Context(), "td:bus", 0))
-	s := newStream(rdb)
+	s := newBus(rdb)
 	e := listen(s)
 	run(t, s)
 	e.await(t)
@@ -419,15 +419,15 @@ func TestAClockThatWentBackKeepsNobodyFromPublishing(t *testing.T) {
 	}
 }
 
-func TestASuspicionResetsAndEndsTheSyncUntilThen(t *testing.T) {
-	s := newStream(open(t, testkit.Redis(t)))
+func TestMarkSuspectResetsObservers(t *testing.T) {
+	s := newBus(open(t, testkit.Redis(t)))
 	e := listen(s)
 	run(t, s)
 	e.await(t)
 	syncs := 0
-	e.hearer = func(body string) {
+	e.onMessage = func(body string) {
 		if body == "one" {
-			syncs = e.syncs // they come from this goroutine
+			syncs = e.syncs // Synced runs in this goroutine
 			s.MarkSuspect()
 		}
 	}
@@ -439,27 +439,27 @@ func TestASuspicionResetsAndEndsTheSyncUntilThen(t *testing.T) {
 		t.Error(diff)
 	}
 	if e.before != syncs {
-		t.Error("in sync between the suspicion and the reset")
+		t.Error("got Synced between MarkSuspect and the reset")
 	}
 }
 
-// A grudge is a follower that cannot forget at first.
-type grudge struct {
-	ear
+// A failingObserver panics in its first resets.
+type failingObserver struct {
+	recorder
 	fails atomic.Int32
 }
 
-func (g *grudge) Reset(ctx context.Context, why Gap) {
+func (g *failingObserver) Reset(ctx context.Context, why Gap) {
 	if g.fails.Add(-1) >= 0 {
 		panic("a fault of this test")
 	}
-	g.ear.Reset(ctx, why)
+	g.recorder.Reset(ctx, why)
 }
 
-func TestNobodyIsInSyncBeforeAllHaveForgotten(t *testing.T) {
+func TestSyncComesAfterAllResets(t *testing.T) {
 	log := new(testkit.Log)
 	s := NewRedis(open(t, testkit.Redis(t)), redisdb.NewBlockingClient, Options{Timeout: 2 * time.Second, Log: log.Logger()})
-	g := new(grudge)
+	g := new(failingObserver)
 	g.fails.Store(3)
 	e := listen(s)
 	s.AddObserver(g)
@@ -476,16 +476,16 @@ func TestNobodyIsInSyncBeforeAllHaveForgotten(t *testing.T) {
 	}
 }
 
-func TestABusIsFollowedOnce(t *testing.T) {
-	s := newStream(open(t, testkit.Redis(t)))
+func TestSecondRunFails(t *testing.T) {
+	s := newBus(open(t, testkit.Redis(t)))
 	e := listen(s)
 	stop := run(t, s)
 	e.await(t)
 	if err := s.Run(t.Context()); err == nil {
-		t.Error("a second Run follows too")
+		t.Error("got no error from a second Run")
 	}
 	stop()
-	publish(t, s, "while nobody followed")
+	publish(t, s, "without an observer")
 	run(t, s)
 	e.await(t)
 	if diff := cmp.Diff([]string{"reset start", "reset start"}, e.all()); diff != "" {
@@ -493,7 +493,7 @@ func TestABusIsFollowedOnce(t *testing.T) {
 	}
 }
 
-func TestABusOverAClientThatCannotBeCopiedDoesNotStart(t *testing.T) {
+func TestUnsupportedClientFails(t *testing.T) {
 	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"a": "127.0.0.1:1"}})
 	defer func() { _ = ring.Close() }()
 	if err := NewRedis(ring, redisdb.NewBlockingClient, Options{}).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "*redis.Ring cannot be copied") {
@@ -501,7 +501,7 @@ func TestABusOverAClientThatCannotBeCopiedDoesNotStart(t *testing.T) {
 	}
 }
 
-func TestPublishOnARedisThatIsSilentEndsByItsDeadline(t *testing.T) {
+func TestPublishToSilentRedisTimesOut(t *testing.T) {
 	w := redistest.NewProxy(t, testkit.Redis(t))
 	rdb := openWith(t, redisdb.RedisConfig{URL: w.URL()})
 	must(t, rdb.Ping(t.Context()))
@@ -512,22 +512,22 @@ func TestPublishOnARedisThatIsSilentEndsByItsDeadline(t *testing.T) {
 		t.Error(err)
 	}
 	if n := testutil.ToFloat64(s.metrics.errors.WithLabelValues("publish")); n != 1 {
-		t.Errorf("%v errors are counted", n)
+		t.Errorf("got %v errors", n)
 	}
 }
 
-func TestMetricsAreThereFromTheStartAndCount(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	s := NewRedis(open(t, testkit.Redis(t)), redisdb.NewBlockingClient, Options{Registerer: reg})
 	s.timeout = 2 * time.Second
 	e := listen(s)
 	const start = `
-# HELP tandian_bus_errors_total Failures of the bus: to publish, to follow, and hearers that panicked.
+# HELP tandian_bus_errors_total Failures to publish or to read, and panics of handlers.
 # TYPE tandian_bus_errors_total counter
 tandian_bus_errors_total{doing="follow"} 0
 tandian_bus_errors_total{doing="hear"} 0
 tandian_bus_errors_total{doing="publish"} 0
-# HELP tandian_bus_gaps_total Times that messages may have been missed and what rested on them was forgotten, by reason.
+# HELP tandian_bus_gaps_total Possible losses of messages, after which dependent data was dropped, by reason.
 # TYPE tandian_bus_gaps_total counter
 tandian_bus_gaps_total{why="closed"} 0
 tandian_bus_gaps_total{why="lost"} 0
@@ -535,7 +535,7 @@ tandian_bus_gaps_total{why="panic"} 0
 tandian_bus_gaps_total{why="start"} 0
 tandian_bus_gaps_total{why="suspect"} 0
 tandian_bus_gaps_total{why="trimmed"} 0
-# HELP tandian_bus_heard_total Messages of all processes that this one read from the bus.
+# HELP tandian_bus_heard_total Messages that this process read from the bus.
 # TYPE tandian_bus_heard_total counter
 tandian_bus_heard_total 0
 # HELP tandian_bus_published_total Messages that this process published, by topic.
@@ -553,7 +553,7 @@ tandian_bus_published_total{topic="t"} 0
 	}
 	compare(start)
 	if lag := s.metrics.lag(); lag <= 0 {
-		t.Errorf("a lag of %v before the first sync", lag)
+		t.Errorf("got a lag of %v before the first sync", lag)
 	}
 	run(t, s)
 	e.await(t)
@@ -568,33 +568,33 @@ tandian_bus_published_total{topic="t"} 0
 	}
 }
 
-// While nobody can publish, that nothing is heard proves nothing.
-func TestFollowersAreNotInSyncWhileNothingCanBePublished(t *testing.T) {
+// While no process can publish, silence proves nothing.
+func TestNoSyncWhileNotWritable(t *testing.T) {
 	rdb := open(t, testkit.Redis(t))
 	var refused atomic.Bool
 	s := NewRedis(rdb, redisdb.NewBlockingClient, Options{Timeout: 2 * time.Second, Writable: func() bool { return !refused.Load() }})
 	e := listen(s)
 	run(t, s)
 	e.await(t)
-	another := newStream(rdb) // which does not know
+	another := newBus(rdb) // without Writable
 	other := listen(another)
 	run(t, another)
 	refused.Store(true)
 	testkit.Eventually(t, soon, func() bool { return e.has("reset " + string(GapClosed)) })
 	last := e.synced()
-	if err := s.Publish(t.Context(), Message{Topic: "t", Body: []byte("missed")}); err != nil { // by a process that may still
+	if err := s.Publish(t.Context(), Message{Topic: "t", Body: []byte("missed")}); err != nil { // by a process that can still publish
 		t.Fatal(err)
 	}
 	testkit.Eventually(t, soon, func() bool { return other.has("missed") })
 	other.await(t)
 	if now := e.synced(); !now.Equal(last) {
-		t.Errorf("in sync at %v, after %v", now, last)
+		t.Errorf("got Synced at %v, after %v", now, last)
 	}
 	refused.Store(false)
 	e.await(t)
 	want := []string{"reset " + string(GapStart), "reset " + string(GapClosed), "reset " + string(GapClosed)}
 	if got := e.all(); !slices.Equal(got, want) {
-		t.Errorf("told %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := s.Publish(t.Context(), Message{Topic: "t", Body: []byte("heard")}); err != nil {
 		t.Fatal(err)

@@ -1,29 +1,28 @@
--- publish: append messages to the bus, at dense positions and chained, so that
--- who follows can prove that nothing was left out.
+-- publish: append messages to the bus at dense positions, chained by hashes, so that readers
+-- can prove that no message is missing.
 --
 -- KEYS[1]  <prefix>:bus  stream; an entry has the fields t (topic), b (body),
---          m (mark) and p (mark of the entry before, '' of the first)
--- ARGV[1]  entries that the stream keeps, at least 1; up to a hundred more may
---          be there, because Redis drops them by whole nodes
+--          m (mark) and p (mark of the previous entry, '' in the first)
+-- ARGV[1]  maximum length of the stream, at least 1; it may be up to a hundred longer,
+--          because Redis trims whole nodes
 -- ARGV[2]  salt: random bytes of this call
 -- ARGV[3]  topic of the first message
 -- ARGV[4]  its body, and so on: two arguments for each message
 --
 -- returns  the id of the last entry
 --
--- Ids are EPOCH-N: the time at which the stream was begun, in milliseconds, and
--- 1, 2, 3 … A mark is a hash over the marks before it: two entries with the same
--- mark have the same past, also where a replica that was behind became the master
--- and gave the same numbers out again.
+-- Ids are EPOCH-N: the creation time of the stream, in milliseconds, and 1, 2, 3 … A mark
+-- is a hash over the previous marks: two entries with the same mark have the same past.
+-- This holds also if a replica that was behind became the master and reused numbers.
 --
--- An emptied stream is begun anew, and removed first: it would refuse an id below
--- its last one, should the clock have gone back.
+-- An empty stream gets a new epoch. It is removed first: it would refuse an id below its
+-- last one if the clock has gone back.
 --
--- A Redis whose memory is full refuses scripts what takes more, unless they have
--- begun to write. It still answers who follows: what is not said would be believed
--- for long. So this begins with a write that changes nothing.
+-- If the memory of Redis is full, it refuses writes of a script unless the script has
+-- written before. Reads still work, so missing messages would stay unnoticed for long.
+-- So the script begins with a write that changes nothing.
 --
--- One slot. O(messages). The key has no life: it is bounded by ARGV[1].
+-- One slot. O(messages). The key has no TTL: ARGV[1] limits it.
 redis.call('PERSIST', KEYS[1])
 local last = redis.call('XREVRANGE', KEYS[1], '+', '-', 'COUNT', 1)[1]
 local epoch, n, mark
