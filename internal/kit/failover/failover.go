@@ -1,3 +1,5 @@
+// Package failover detects that a Redis was restarted, restored or failed over, and that
+// acknowledged writes may be missing.
 package failover
 
 import (
@@ -19,63 +21,61 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// ErrNoIncarnation is what [Detector.Incarnation] returns for a server that does not
-// say which one it is: one inside the process, or behind a proxy.
-var ErrNoIncarnation = errors.New("this Redis does not tell its run id and replication id")
+// ErrNoIncarnation means that a Redis server does not report its run id and replication
+// id: one inside the process, or behind a proxy.
+var ErrNoIncarnation = errors.New("read incarnation of Redis: no run id and replication id")
 
-// Loss says what a Redis may have lost.
+// Loss describes the possible data loss of a Redis.
 type Loss struct {
-	// Known: the data is at most Age behind what was written to the Redis before. If
-	// it is false, nobody knows how far.
+	// Known means that the data is at most Age behind the lost writes. If it is false,
+	// the age is unknown.
 	Known bool
 	Age   time.Duration
 }
 
-// DetectorOptions tunes a Watch. The zero value is a good setting, except that it
-// shows no metrics and logs nothing.
+// DetectorOptions tunes a Detector. The zero value is a good setting, except that it has
+// no metrics and no log.
 type DetectorOptions struct {
 	Key        string                // of the mark; default "td:incarnation"
-	Interval   time.Duration         // between two looks; default 250 ms
+	Interval   time.Duration         // between two checks; default 250 ms
 	Role       string                // "state" or "cache": a label of the metrics
-	Registerer prometheus.Registerer // where the metrics are shown; nil for nowhere
-	Log        *slog.Logger          // default slog.DiscardHandler
+	Registerer prometheus.Registerer // nil: no metrics
+	Log        *slog.Logger          // nil: no log
 }
 
-// Detector finds out when a Redis is another one than before: restarted, restored,
-// failed over. Acknowledged writes may be missing then.
+// Detector detects that a Redis was restarted, restored or failed over. Acknowledged
+// writes may be missing then.
 //
-// An incarnation is the run id and the replication id of a server, of a cluster
-// those of all its masters. A mark in the Redis says for which incarnation the
-// processes have recovered, and when that was last known to be true: any of them
-// renews it once a second. The mark comes back with the data, whatever they come
-// back from, so the data tell their own age, also to a process that has just
-// started: what was written before the mark was renewed is there. Its age is
-// measured from the clock of the old server to that of the new one, and a second
-// is added for their difference; where clocks differ by more, a loss may be told
-// as too young by as much.
+// An incarnation is the run id and the replication id of a server, or of all masters of a
+// cluster. A mark in Redis stores the incarnation for which the processes have recovered,
+// and the time of its last confirmation. Any process renews it once a second. The mark
+// comes back with the data, whatever their source, so the data tell their own age, also
+// to a new process: all writes before the renewal are there. The age is measured from the
+// clock of the old server to that of the new one. A second is added for their difference;
+// if clocks differ by more, the reported age may be too small by the rest.
 //
-// A cluster has one mark, on one of its masters, and the data of another may be
-// older, so its losses are never Known; a single master that is emptied by hand is
-// not noticed, unless it had the mark. Neither is a mark that Redis evicted told
-// from data that were lost. In both cases the loss is told as not Known.
+// A cluster has one mark, on one of its masters. Data of other masters may be older, so
+// losses of a cluster are never Known. If a single master is emptied by hand, this is
+// noticed only if it had the mark. If Redis evicts the mark, this counts as a loss, which
+// is not Known.
 type Detector struct {
-	rdb   redis.UniversalClient
-	key   string
-	every time.Duration
-	role  string
-	log   *slog.Logger
+	rdb      redis.UniversalClient
+	key      string
+	interval time.Duration
+	role     string
+	log      *slog.Logger
 
-	zero    time.Time
-	settled atomic.Int64 // nanoseconds after zero; see SettledSince
+	start     time.Time
+	recovered atomic.Int64 // nanoseconds after zero; see RecoveredSince
 
-	losses     *prometheus.CounterVec
-	errors     *prometheus.CounterVec
-	complaints clock.Throttle
+	losses   *prometheus.CounterVec
+	errors   *prometheus.CounterVec
+	warnings clock.Throttle
 }
 
 const (
 	renewAfter = time.Second
-	skew       = time.Second // between the clocks of two servers
+	clockSkew  = time.Second // between the clocks of two servers
 	markLife   = 30 * 24 * time.Hour
 )
 
@@ -84,25 +84,25 @@ var markLua string
 
 var markScript = redis.NewScript(markLua)
 
-// NewDetector builds a Watch. It starts nothing, sends nothing and closes nothing:
-// rdb belongs to the caller. It panics if the Registerer has these metrics for
-// this role already.
+// NewDetector returns a Detector. It starts nothing, sends nothing and closes nothing:
+// rdb belongs to the caller. It panics if the Registerer has these metrics for this role
+// already.
 func NewDetector(rdb redis.UniversalClient, o DetectorOptions) *Detector {
 	labels := prometheus.Labels{"role": o.Role}
 	w := &Detector{
-		rdb:   rdb,
-		zero:  time.Now(),
-		key:   cmp.Or(o.Key, "td:incarnation"),
-		every: cmp.Or(o.Interval, 250*time.Millisecond),
-		role:  o.Role,
-		log:   cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		rdb:      rdb,
+		start:    time.Now(),
+		key:      cmp.Or(o.Key, "td:incarnation"),
+		interval: cmp.Or(o.Interval, 250*time.Millisecond),
+		role:     o.Role,
+		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
 		losses: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_redis_losses_total", ConstLabels: labels,
-			Help: "Times that this process recovered what a Redis may have lost, by whether the age of the data was known.",
+			Help: "Recoveries by this process after possible losses, by whether the age of the data was known.",
 		}, []string{"known"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "tandian_redis_watch_errors_total", ConstLabels: labels,
-			Help: "Failures to find out whether a Redis lost something, and to recover it.",
+			Help: "Failures to detect a loss or to recover from it.",
 		}, []string{"doing"}),
 	}
 	for _, known := range []string{"true", "false"} {
@@ -117,87 +117,83 @@ func NewDetector(rdb redis.UniversalClient, o DetectorOptions) *Detector {
 	return w
 }
 
-// Incarnation returns which server this is: another text after each restart,
-// and after each failover. It returns [ErrNoIncarnation] if the server does not
-// say.
+// Incarnation returns the incarnation of the server. It changes with each restart and
+// each failover. It returns [ErrNoIncarnation] if the server does not report it.
 func (w *Detector) Incarnation(ctx context.Context) (string, error) {
-	var is string
+	var id string
 	err := w.session(ctx, func(ctx context.Context, s session) (err error) {
-		is, err = s.incarnation(ctx)
+		id, err = s.incarnation(ctx)
 		return err
 	})
-	return is, err
+	return id, err
 }
 
-// A observation is what a process saw of a Redis.
+// An observation is the state of a Redis as read by one check.
 type observation struct {
 	incarnation string
-	mark        string        // as it is written, "" if there is none
-	certified   string        // the incarnation of the mark
+	mark        string        // raw value, "" if there is none
+	certified   string        // the incarnation in the mark
 	id          string        // of its certification
 	age         time.Duration // of the mark
-	written     bool          // there is a mark that can be read
+	written     bool          // there is a valid mark
 }
 
-// Run looks every WatchOptions.Every until ctx ends, and then returns nil.
+// Run checks the Redis every DetectorOptions.Interval until ctx ends, and then returns
+// nil.
 //
-// When the Redis is not the one that its mark names, or has no mark, repair is
-// called with what may be missing, and then the new incarnation is certified.
-// Several processes may recover at once, so it must be idempotent; after an error
-// it is called again at the next look. changed is called in every process that
-// saw the Redis before it was certified anew, by whichever process, after the
-// recovery: what this process holds of it is to be forgotten. Both are given
-// Run's context, and set their own deadlines.
+// If the mark names another incarnation, or is missing, Run calls repair with the
+// possible loss, and then certifies the new incarnation. Several processes may repair at
+// once, so repair must be idempotent; after an error it is called again at the next
+// check. After the repair, by whichever process, changed is called in every process that
+// saw an earlier certification. It must drop the data that this process cached from the
+// Redis. Both get Run's context, and set their own deadlines.
 //
-// Where the Redis does not tell which one it is, that is logged once, and nothing
-// is watched.
+// If the Redis does not report its incarnation, Run logs that once and waits for ctx.
 func (w *Detector) Run(ctx context.Context, repair func(ctx context.Context, l Loss) error, changed func(ctx context.Context)) error {
 	known := "" // the certification that this process saw last
 	for ctx.Err() == nil {
-		began := time.Since(w.zero)
-		doing, err := w.turn(ctx, &known, repair, changed)
+		began := time.Since(w.start)
+		doing, err := w.check(ctx, &known, repair, changed)
 		switch {
 		case err == nil:
-			w.settled.Store(int64(began))
+			w.recovered.Store(int64(began))
 		case errors.Is(err, ErrNoIncarnation):
-			w.settled.Store(math.MaxInt64)
-			w.log.InfoContext(ctx, "nobody watches whether this Redis loses writes", "role", w.role, "why", err)
+			w.recovered.Store(math.MaxInt64)
+			w.log.InfoContext(ctx, "Redis failover detection is unavailable", "role", w.role, "why", err)
 			<-ctx.Done()
 		case err != nil && ctx.Err() == nil:
 			w.errors.WithLabelValues(doing).Inc()
-			if w.complaints.Allow() {
-				w.log.WarnContext(ctx, "the watch over Redis failed", "role", w.role, "doing", doing, "err", err)
+			if w.warnings.Allow() {
+				w.log.WarnContext(ctx, "Redis failover detection failed", "role", w.role, "doing", doing, "err", err)
 			}
 		}
-		_ = clock.Sleep(ctx, w.every)
+		_ = clock.Sleep(ctx, w.interval)
 	}
 	return nil
 }
 
-// RecoveredSince reports whether a look that began after the time found that
-// everything this Redis may have lost is recovered. Where the Redis does not tell
-// which one it is, that is always so.
+// RecoveredSince reports whether a check that began after at found the Redis recovered
+// from all losses. It is always true if the Redis does not report its incarnation.
 func (w *Detector) RecoveredSince(at time.Time) bool {
-	return time.Duration(w.settled.Load()) > at.Sub(w.zero)
+	return time.Duration(w.recovered.Load()) > at.Sub(w.start)
 }
 
-// turn looks once and does what follows from it. With an error it says what
-// failed.
-func (w *Detector) turn(ctx context.Context, known *string, repair func(context.Context, Loss) error, changed func(context.Context)) (doing string, err error) {
+// check makes one check and recovers if needed. With an error it returns the failed step.
+func (w *Detector) check(ctx context.Context, known *string, repair func(context.Context, Loss) error, changed func(context.Context)) (doing string, err error) {
 	doing = "look"
-	err = w.session(ctx, func(look context.Context, s session) error {
-		saw, err := s.look(look)
+	err = w.session(ctx, func(readCtx context.Context, s session) error {
+		seen, err := s.observe(readCtx)
 		if err != nil {
 			return err
 		}
-		id := saw.id
-		if saw.incarnation != saw.certified {
+		id := seen.id
+		if seen.incarnation != seen.certified {
 			doing = "recover"
-			if err := w.recover(ctx, saw, repair); err != nil {
+			if err := w.recover(ctx, seen, repair); err != nil {
 				return err
 			}
 			doing, id = "mark", rand.Text()
-			if err := s.write(ctx, saw, id); err != nil {
+			if err := s.write(ctx, seen, id); err != nil {
 				return err
 			}
 		}
@@ -205,67 +201,67 @@ func (w *Detector) turn(ctx context.Context, known *string, repair func(context.
 			changed(ctx)
 		}
 		*known = id
-		if id == saw.id && (saw.age >= renewAfter || saw.age < 0) {
+		if id == seen.id && (seen.age >= renewAfter || seen.age < 0) {
 			doing = "mark"
-			if err := s.write(ctx, saw, id); err != nil && !errors.Is(err, errMarked) {
+			if err := s.write(ctx, seen, id); err != nil && !errors.Is(err, errMarked) {
 				return err
 			}
 		}
 		return nil
 	})
-	if errors.Is(err, errMarked) { // another process was faster: the next look sees it
+	if errors.Is(err, errMarked) { // another process was faster: the next check reads its mark
 		err = nil
 	}
 	return doing, err
 }
 
-// recover has the caller recover what may be missing.
-func (w *Detector) recover(ctx context.Context, saw observation, do func(context.Context, Loss) error) error {
+// recover calls do with the possible loss.
+func (w *Detector) recover(ctx context.Context, seen observation, do func(context.Context, Loss) error) error {
 	var loss Loss
-	if _, cluster := w.rdb.(*redis.ClusterClient); saw.written && !cluster {
-		loss = Loss{Known: true, Age: max(saw.age, 0) + skew}
+	if _, cluster := w.rdb.(*redis.ClusterClient); seen.written && !cluster {
+		loss = Loss{Known: true, Age: max(seen.age, 0) + clockSkew}
 	}
-	w.log.WarnContext(ctx, "this Redis may have lost writes", "role", w.role, "known", loss.Known, "age", loss.Age)
+	w.log.WarnContext(ctx, "Redis may have lost writes", "role", w.role, "known", loss.Known, "age", loss.Age)
 	if err := do(ctx, loss); err != nil {
-		return fmt.Errorf("recover what the %s Redis may have lost: %w", w.role, err)
+		return fmt.Errorf("recover from loss of %s Redis: %w", w.role, err)
 	}
 	w.losses.WithLabelValues(strconv.FormatBool(loss.Known)).Inc()
 	return nil
 }
 
-var errMarked = errors.New("the mark was written meanwhile")
+var errMarked = errors.New("write mark: changed meanwhile")
 
 // write certifies an incarnation, or renews its mark.
-func (s session) write(ctx context.Context, saw observation, id string) error {
-	ctx, cancel := context.WithTimeout(ctx, lookPatience)
+func (s session) write(ctx context.Context, seen observation, id string) error {
+	ctx, cancel := context.WithTimeout(ctx, checkTimeout)
 	defer cancel()
-	done, err := markScript.Run(ctx, s.one, []string{s.key}, saw.mark, saw.incarnation+" "+id+" ", markLife.Milliseconds()).Int()
+	done, err := markScript.Run(ctx, s.cmd, []string{s.key}, seen.mark, seen.incarnation+" "+id+" ", markLife.Milliseconds()).Int()
 	switch {
 	case err != nil:
-		return fmt.Errorf("mark this Redis: %w", err)
+		return fmt.Errorf("write mark of Redis: %w", err)
 	case done == 0:
 		return errMarked
 	}
 	return nil
 }
 
-// look reads incarnation and mark.
-func (s session) look(ctx context.Context) (observation, error) {
-	is, err := s.incarnation(ctx)
+// observe reads incarnation and mark.
+func (s session) observe(ctx context.Context) (observation, error) {
+	id, err := s.incarnation(ctx)
 	if err != nil {
 		return observation{}, err
 	}
-	// One after the other: to a cluster a pipeline of two slots is two.
-	mark, err := s.one.Get(ctx, s.key).Result()
+	// Sequential: on a cluster the keys are in two slots.
+	mark, err := s.cmd.Get(ctx, s.key).Result()
 	if err != nil && !errors.Is(err, redis.Nil) {
-		return observation{}, fmt.Errorf("read the mark of this Redis: %w", err)
+		return observation{}, fmt.Errorf("read mark of Redis: %w", err)
 	}
-	saw := observation{incarnation: is, mark: mark}
+	seen := observation{incarnation: id, mark: mark}
 	var ms int64
-	if n, _ := fmt.Sscanf(mark, "%s %s %d", &saw.certified, &saw.id, &ms); n < 3 {
-		return observation{incarnation: is, mark: mark}, nil // none, or none of ours
+	if n, _ := fmt.Sscanf(mark, "%s %s %d", &seen.certified, &seen.id, &ms); n < 3 {
+		return observation{incarnation: id, mark: mark}, nil // no mark, or an invalid one
 	}
 	now, err := s.now(ctx)
-	saw.age, saw.written = now.Sub(time.UnixMilli(ms)), true
-	return saw, err
+	seen.age, seen.written = now.Sub(time.UnixMilli(ms)), true
+	return seen, err
 }

@@ -22,26 +22,26 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/redistest"
 )
 
-// A guard is a process that watches a Redis.
-type guard struct {
+// A process runs a Detector.
+type process struct {
 	*Detector
 	mu      sync.Mutex
-	told    []string // "recover" and "changed"
+	calls   []string // "recover" and "changed"
 	found   []Loss
-	fail    atomic.Int32  // how often recover will fail
-	entered atomic.Int32  // how often it was called
-	hold    chan struct{} // each call of recover takes one; nil for none
+	fail    atomic.Int32  // number of recoveries that will fail
+	entered atomic.Int32  // number of started recoveries
+	hold    chan struct{} // each recovery receives one; nil: no wait
 	stop    func()
 }
 
-func watch(t *testing.T, rdb redis.UniversalClient) *guard {
+func watch(t *testing.T, rdb redis.UniversalClient) *process {
 	t.Helper()
-	g := &guard{Detector: NewDetector(rdb, DetectorOptions{Interval: 5 * time.Millisecond, Role: "state"})}
+	g := &process{Detector: NewDetector(rdb, DetectorOptions{Interval: 5 * time.Millisecond, Role: "state"})}
 	g.run(t)
 	return g
 }
 
-func (g *guard) run(t *testing.T) {
+func (g *process) run(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- g.Run(ctx, g.recover, g.changed) }()
@@ -54,41 +54,41 @@ func (g *guard) run(t *testing.T) {
 	t.Cleanup(g.stop)
 }
 
-func (g *guard) recover(_ context.Context, l Loss) error {
+func (g *process) recover(_ context.Context, l Loss) error {
 	g.entered.Add(1)
 	if g.hold != nil {
 		<-g.hold
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.told, g.found = append(g.told, "recover"), append(g.found, l)
+	g.calls, g.found = append(g.calls, "recover"), append(g.found, l)
 	if g.fail.Add(-1) >= 0 {
 		return errors.New("a fault of this test")
 	}
 	return nil
 }
 
-func (g *guard) changed(context.Context) {
+func (g *process) changed(context.Context) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.told = append(g.told, "changed")
+	g.calls = append(g.calls, "changed")
 }
 
-func (g *guard) all() []string {
+func (g *process) all() []string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return slices.Clone(g.told)
+	return slices.Clone(g.calls)
 }
 
-// last is the loss that was recovered last.
-func (g *guard) last() Loss {
+// last returns the latest recovered loss.
+func (g *process) last() Loss {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.found[len(g.found)-1]
 }
 
-// await waits until the process was told all this.
-func (g *guard) await(t *testing.T, want ...string) {
+// await waits until exactly these calls were made.
+func (g *process) await(t *testing.T, want ...string) {
 	t.Helper()
 	deadline := time.Now().Add(soon)
 	for !slices.Equal(g.all(), want) {
@@ -99,17 +99,18 @@ func (g *guard) await(t *testing.T, want ...string) {
 	}
 }
 
-// settle waits until the mark certifies the server, and this process has seen it.
-func (g *guard) settle(t *testing.T, admin *redis.Client) {
+// awaitCertified waits until the mark certifies the server, and this process has
+// recovered.
+func (g *process) awaitCertified(t *testing.T, admin *redis.Client) {
 	t.Helper()
 	g.await(t, "recover")
 	testkit.Eventually(t, soon, func() bool {
-		is, err := g.Incarnation(t.Context())
-		return err == nil && strings.HasPrefix(admin.Get(t.Context(), "td:incarnation").Val(), is+" ")
+		id, err := g.Incarnation(t.Context())
+		return err == nil && strings.HasPrefix(admin.Get(t.Context(), "td:incarnation").Val(), id+" ")
 	})
 }
 
-// aged writes back a mark whose time is d ago, so that tests need not wait.
+// aged writes a mark with a time d ago, so that tests need not wait.
 func aged(t *testing.T, admin *redis.Client, d time.Duration) {
 	t.Helper()
 	parts := strings.Fields(admin.Get(t.Context(), "td:incarnation").Val())
@@ -120,29 +121,29 @@ func aged(t *testing.T, admin *redis.Client, d time.Duration) {
 	must(t, admin.Set(t.Context(), "td:incarnation", strings.Join(parts, " "), time.Hour))
 }
 
-func TestARedisThatWasNeverSeenIsRecoveredAndCertified(t *testing.T) {
+func TestNewRedisIsRecoveredAndCertified(t *testing.T) {
 	s := redistest.Start(t)
 	g := watch(t, open(t, s.URL()))
-	g.settle(t, s.Admin)
+	g.awaitCertified(t, s.Admin)
 	if diff := cmp.Diff(Loss{}, g.last()); diff != "" {
 		t.Error(diff)
 	}
 	if ttl := s.Admin.PTTL(t.Context(), "td:incarnation").Val(); ttl < 29*24*time.Hour || ttl > markLife {
-		t.Errorf("the mark lives for %v", ttl)
+		t.Errorf("got TTL %v", ttl)
 	}
-	later := watch(t, open(t, s.URL())) // a process that starts now has nothing to do
+	later := watch(t, open(t, s.URL())) // a new process has nothing to do
 	mark := s.Admin.Get(t.Context(), "td:incarnation").Val()
-	testkit.Eventually(t, soon, func() bool { return s.Admin.Get(t.Context(), "td:incarnation").Val() != mark }) // a renewal
+	testkit.Eventually(t, soon, func() bool { return s.Admin.Get(t.Context(), "td:incarnation").Val() != mark }) // renewed
 	later.await(t)
 	g.await(t, "recover")
 	if n := testutil.ToFloat64(g.losses.WithLabelValues("false")); n != 1 {
-		t.Errorf("%v losses are counted", n)
+		t.Errorf("got %v losses", n)
 	}
 	keytable.Check(t, open(t, s.URL()), "td")
 }
 
-// Whoever finds it first recovers; every process that saw the Redis before is told.
-func TestARedisThatIsAnotherThanBeforeIsRecovered(t *testing.T) {
+// Any process may recover; changed is called in every process that saw the Redis before.
+func TestChangedRedisIsRecovered(t *testing.T) {
 	tests := []struct {
 		name  string
 		lose  func(t *testing.T, s *redistest.Server) (where *redistest.Server)
@@ -153,12 +154,12 @@ func TestARedisThatIsAnotherThanBeforeIsRecovered(t *testing.T) {
 			must(t, s.Admin.FlushAll(t.Context()))
 			return s
 		}, false, 0},
-		{"the mark is none of ours", func(t *testing.T, s *redistest.Server) *redistest.Server {
+		{"the mark is invalid", func(t *testing.T, s *redistest.Server) *redistest.Server {
 			must(t, s.Admin.Set(t.Context(), "td:incarnation", "garbage", 0))
 			return s
 		}, false, 0},
 		{"restarted empty", func(_ *testing.T, s *redistest.Server) *redistest.Server { s.Crash(); s.Start(); return s }, false, 0},
-		{"restarted with what it had", func(t *testing.T, s *redistest.Server) *redistest.Server {
+		{"restarted with all data", func(t *testing.T, s *redistest.Server) *redistest.Server {
 			must(t, s.Admin.Save(t.Context()))
 			s.Crash()
 			s.Start()
@@ -183,89 +184,89 @@ func TestARedisThatIsAnotherThanBeforeIsRecovered(t *testing.T) {
 			s := redistest.Start(t)
 			w := redistest.NewProxy(t, s.URL())
 			g := watch(t, open(t, w.URL()))
-			g.settle(t, s.Admin)
+			g.awaitCertified(t, s.Admin)
 			other := watch(t, open(t, w.URL()))
-			testkit.Eventually(t, soon, func() bool { return other.sees() })
+			testkit.Eventually(t, soon, func() bool { return other.hasChecked() })
 			w.Freeze()
 			now := tt.lose(t, s)
 			if now != s {
 				w.Redirect(now.URL())
 			}
 			w.Thaw()
-			seen := func(g *guard, first int) bool {
-				told := g.all()
-				return len(told) > first && told[len(told)-1] == "changed"
+			seen := func(g *process, first int) bool {
+				calls := g.all()
+				return len(calls) > first && calls[len(calls)-1] == "changed"
 			}
 			testkit.Eventually(t, soon, func() bool { return seen(g, 1) && seen(other, 0) })
 			recovered := slices.Concat(g.found[1:], other.found)
 			if len(recovered) == 0 {
-				t.Fatal("nobody recovered")
+				t.Fatal("got no recovery")
 			}
 			for _, l := range recovered {
 				if l.Known != tt.known || l.Age < tt.least || l.Age > tt.least+soon {
-					t.Errorf("%+v, want known: %v, at least %v", l, tt.known, tt.least)
+					t.Errorf("got %+v, want known: %v, at least %v", l, tt.known, tt.least)
 				}
 			}
-			for _, g := range []*guard{g, other} {
-				if told := g.all(); strings.Count(strings.Join(told, " "), "changed") != 1 {
-					t.Error("told", told)
+			for _, g := range []*process{g, other} {
+				if calls := g.all(); strings.Count(strings.Join(calls, " "), "changed") != 1 {
+					t.Error("got", calls)
 				}
 			}
 		})
 	}
 }
 
-// sees reports whether a watch has looked at least once: it holds a connection.
-func (g *guard) sees() bool {
+// sees reports whether the process has made a check: it holds a connection.
+func (g *process) hasChecked() bool {
 	c, ok := g.rdb.(*redis.Client)
 	return ok && c.PoolStats().Hits > 2
 }
 
 // A process that starts after the failover finds the mark of the old server.
-func TestAProcessThatHasJustStartedKnowsTheAgeOfTheData(t *testing.T) {
+func TestNewProcessKnowsAgeOfData(t *testing.T) {
 	s := redistest.Start(t)
 	g := watch(t, open(t, s.URL()))
-	g.settle(t, s.Admin)
+	g.awaitCertified(t, s.Admin)
 	g.stop()
 	aged(t, s.Admin, time.Hour)
 	must(t, s.Admin.Save(t.Context()))
 	s.Crash()
 	s.Start()
 	g = watch(t, open(t, s.URL()))
-	g.settle(t, s.Admin)
+	g.awaitCertified(t, s.Admin)
 	if l := g.last(); !l.Known || l.Age < time.Hour || l.Age > time.Hour+soon {
 		t.Errorf("%+v", l)
 	}
-	g.await(t, "recover") // it held nothing that it should forget
+	g.await(t, "recover") // it has no cached data
 }
 
-func TestARecoveryThatFailsIsTriedAgainAndCertifiesNothing(t *testing.T) {
+func TestFailedRecoveryIsRetriedAndNotCertified(t *testing.T) {
 	s := redistest.Start(t)
-	g := &guard{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
+	g := &process{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 	g.fail.Store(2)
 	g.run(t)
 	for i := range 3 {
 		testkit.Eventually(t, soon, func() bool { return g.entered.Load() == int32(i)+1 })
 		if n := s.Admin.Exists(t.Context(), "td:incarnation").Val(); n != 0 {
-			t.Error("the server was certified before the recovery")
+			t.Error("got a certified server before the recovery")
 		}
 		g.hold <- struct{}{}
 	}
 	g.await(t, "recover", "recover", "recover")
 	testkit.Eventually(t, soon, func() bool { return s.Admin.Exists(t.Context(), "td:incarnation").Val() == 1 })
 	if n := testutil.ToFloat64(g.errors.WithLabelValues("recover")); n != 2 {
-		t.Errorf("%v errors are counted", n)
+		t.Errorf("got %v errors", n)
 	}
 	close(g.hold)
 }
 
-// Two find it at the same time: both recover, one certifies, and the other is
-// content with its mark. From then on either is told of what the other finds.
+// Both recover, one certifies, and the other uses its mark. After that, changed is called
+// in both for later losses.
 func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
 	s := redistest.Start(t)
-	var guards []*guard
+	var guards []*process
 	for range 2 {
-		g := &guard{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
+		g := &process{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 		g.run(t)
 		guards = append(guards, g)
 	}
@@ -273,7 +274,7 @@ func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
 	for _, g := range guards {
 		close(g.hold)
 		g.await(t, "recover")
-		testkit.Eventually(t, soon, g.sees)
+		testkit.Eventually(t, soon, g.hasChecked)
 	}
 	must(t, s.Admin.FlushAll(t.Context()))
 	for _, g := range guards {
@@ -281,17 +282,17 @@ func TestTwoProcessesMayRecoverAtOnce(t *testing.T) {
 	}
 }
 
-// A loss while somebody recovers from an earlier one is not certified away.
-func TestALossDuringARecoveryIsRecoveredToo(t *testing.T) {
+// A loss during the recovery from an earlier one must not be certified.
+func TestLossDuringRecoveryIsRecovered(t *testing.T) {
 	s := redistest.Start(t)
 	first := watch(t, open(t, s.URL()))
-	first.settle(t, s.Admin)
+	first.awaitCertified(t, s.Admin)
 	first.stop()
 	aged(t, s.Admin, time.Minute)
 	must(t, s.Admin.Save(t.Context()))
 	s.Crash()
 	s.Start()
-	g := &guard{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
+	g := &process{Detector: NewDetector(open(t, s.URL()), DetectorOptions{Interval: time.Millisecond}), hold: make(chan struct{})}
 	g.run(t)
 	testkit.Eventually(t, soon, func() bool { return g.entered.Load() == 1 })
 	must(t, s.Admin.Del(t.Context(), "td:incarnation"))
@@ -302,7 +303,7 @@ func TestALossDuringARecoveryIsRecoveredToo(t *testing.T) {
 	}
 }
 
-func TestAReplicaIsNotCertified(t *testing.T) {
+func TestReplicaIsNotCertified(t *testing.T) {
 	s := redistest.Start(t)
 	r := s.Replicate()
 	g := watch(t, open(t, r.URL()))
@@ -312,10 +313,10 @@ func TestAReplicaIsNotCertified(t *testing.T) {
 	}
 	g.await(t)
 	r.Promote()
-	g.settle(t, r.Admin)
+	g.awaitCertified(t, r.Admin)
 }
 
-func TestARedisThatDoesNotSayWhoItIsIsNotWatchedAndThatIsSaidOnce(t *testing.T) {
+func TestRedisWithoutIncarnationIsLoggedOnce(t *testing.T) {
 	bare := miniredis.RunT(t)
 	clients := map[string]redis.UniversalClient{
 		"an embedded one": embedded(t),
@@ -326,12 +327,12 @@ func TestARedisThatDoesNotSayWhoItIsIsNotWatchedAndThatIsSaidOnce(t *testing.T) 
 		t.Run(name, func(t *testing.T) {
 			defer func() { _ = rdb.Close() }()
 			log := new(testkit.Log)
-			g := &guard{Detector: NewDetector(rdb, DetectorOptions{Interval: time.Millisecond, Log: log.Logger()})}
+			g := &process{Detector: NewDetector(rdb, DetectorOptions{Interval: time.Millisecond, Log: log.Logger()})}
 			if _, err := g.Incarnation(t.Context()); !errors.Is(err, ErrNoIncarnation) {
 				t.Error(err)
 			}
 			g.run(t)
-			testkit.Eventually(t, soon, func() bool { return log.Count("nobody watches") == 1 })
+			testkit.Eventually(t, soon, func() bool { return log.Count("Redis failover detection is unavailable") == 1 })
 			g.stop()
 			if n := log.Count("\n"); n != 1 {
 				t.Error(log.String())
@@ -341,20 +342,20 @@ func TestARedisThatDoesNotSayWhoItIsIsNotWatchedAndThatIsSaidOnce(t *testing.T) 
 	}
 }
 
-func TestEachIncarnationHasItsOwnName(t *testing.T) {
+func TestIncarnationsDiffer(t *testing.T) {
 	s := redistest.Start(t)
 	w := NewDetector(open(t, s.URL()), DetectorOptions{})
-	name := func() (is string) {
+	name := func() (id string) {
 		testkit.Eventually(t, soon, func() (ok bool) {
 			var err error
-			is, err = w.Incarnation(t.Context())
+			id, err = w.Incarnation(t.Context())
 			return err == nil
 		})
-		return is
+		return id
 	}
 	first := name()
 	if again := name(); again != first {
-		t.Errorf("%s, and then %s", first, again)
+		t.Errorf("got %s, and then %s", first, again)
 	}
 	r := s.Replicate()
 	r.Promote()
@@ -368,14 +369,14 @@ func TestEachIncarnationHasItsOwnName(t *testing.T) {
 	}
 }
 
-func TestAClusterIsWatchedAsAWhole(t *testing.T) {
+func TestClusterIsCheckedAsAWhole(t *testing.T) {
 	rdb := open(t, testkit.RedisCluster(t))
 	g := watch(t, rdb)
 	g.await(t, "recover")
 	testkit.Eventually(t, soon, func() bool { return rdb.Exists(t.Context(), "td:incarnation").Val() == 1 })
 	mark := rdb.Get(t.Context(), "td:incarnation").Val()
 	testkit.Eventually(t, soon, func() bool { return rdb.Get(t.Context(), "td:incarnation").Val() != mark }) // renewed
-	// As another master would have it: this one's data may be any age.
+	// Like the mark of another master: the age of the data is unknown.
 	must(t, rdb.Set(t.Context(), "td:incarnation", "other id "+strings.Fields(mark)[2], time.Hour))
 	g.await(t, "recover", "recover", "changed")
 	if diff := cmp.Diff([]Loss{{}, {}}, g.found); diff != "" {
@@ -383,14 +384,14 @@ func TestAClusterIsWatchedAsAWhole(t *testing.T) {
 	}
 }
 
-func TestTwoRedisAreWatchedUnderOneRegistry(t *testing.T) {
+func TestTwoDetectorsShareARegistry(t *testing.T) {
 	reg := prometheus.NewPedanticRegistry()
 	rdb := open(t, testkit.Redis(t))
 	NewDetector(rdb, DetectorOptions{Role: "state", Registerer: reg})
 	NewDetector(rdb, DetectorOptions{Role: "cache", Registerer: reg})
 	for name, want := range map[string]int{"tandian_redis_losses_total": 4, "tandian_redis_watch_errors_total": 6} {
 		if n, err := testutil.GatherAndCount(reg, name); n != want || err != nil {
-			t.Errorf("%s: %d, %v", name, n, err)
+			t.Errorf("%s: got %d, %v", name, n, err)
 		}
 	}
 }

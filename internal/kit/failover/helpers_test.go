@@ -14,10 +14,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// soon bounds each wait for something that takes milliseconds on an idle machine.
+// soon is the time limit for events that take milliseconds on an idle machine.
 const soon = 20 * time.Second
 
-// open opens a Redis as the server does.
+// open opens a Redis like the server.
 func open(t testing.TB, url string) redis.UniversalClient {
 	t.Helper()
 	return openWith(t, redisdb.RedisConfig{URL: url})
@@ -45,7 +45,7 @@ func embedded(t testing.TB) redis.UniversalClient {
 	return openWith(t, redisdb.RedisConfig{URL: "redis://embedded", Dial: s.Dial})
 }
 
-// must fails the test for the error of a Redis command.
+// must fails the test if a Redis command failed.
 func must(t testing.TB, cmds ...redis.Cmder) {
 	t.Helper()
 	for _, cmd := range cmds {

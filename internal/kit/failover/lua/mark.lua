@@ -1,14 +1,14 @@
--- mark: write the mark of a Redis's incarnation, with the time of its clock, if
--- nobody wrote it meanwhile.
+-- mark: write the mark of a Redis's incarnation with the time of its clock, unless another
+-- process has changed it.
 --
 -- KEYS[1]  string, the mark: "INCARNATION ID MILLISECONDS"
--- ARGV[1]  the mark that the caller saw, "" if there was none
+-- ARGV[1]  the mark that the caller read, "" if there was none
 -- ARGV[2]  the new one without its time: "INCARNATION ID "
--- ARGV[3]  its life, milliseconds
+-- ARGV[3]  its TTL, milliseconds
 --
--- returns  1 written   0 not: there is another one than the caller saw
+-- returns  1 written   0 not: the mark differs from ARGV[1]
 --
--- One slot. O(1). The mark always has a life.
+-- One slot. O(1). The mark always has a TTL.
 if (redis.call('GET', KEYS[1]) or '') ~= ARGV[1] then
   return 0
 end
