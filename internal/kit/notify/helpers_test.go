@@ -18,11 +18,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// soon is the longest wait for what happens within milliseconds on an idle machine.
+// soon is the time limit for events that take milliseconds on an idle machine.
 const soon = 20 * time.Second
 
-// run runs workers until the function that it returns is called, or until the
-// test ends.
+// run runs workers until the returned function is called, or the test ends.
 func run(t testing.TB, workers ...interface{ Run(context.Context) error }) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -56,7 +55,7 @@ func watch(t testing.TB, h *Hub, keys ...string) (list []*Watch) {
 	return list
 }
 
-// hinted reports which of the watches have a hint, and takes it.
+// hinted reports which of the watches have a hint, and removes it.
 func hinted(list ...*Watch) []bool {
 	got := make([]bool, len(list))
 	for i, w := range list {
@@ -69,9 +68,8 @@ func hinted(list ...*Watch) []bool {
 	return got
 }
 
-// A tape is a bus that hands on what a hub publishes, unless it is to fail, and
-// keeps it.
-type tape struct {
+// A fakeBus records and delivers published messages, or fails.
+type fakeBus struct {
 	eventbus.Memory
 	mu     sync.Mutex
 	fail   error
@@ -79,7 +77,7 @@ type tape struct {
 	bodies []string
 }
 
-func (b *tape) Publish(ctx context.Context, ms ...eventbus.Message) error {
+func (b *fakeBus) Publish(ctx context.Context, ms ...eventbus.Message) error {
 	b.mu.Lock()
 	b.tries++
 	if b.fail != nil {
@@ -93,19 +91,19 @@ func (b *tape) Publish(ctx context.Context, ms ...eventbus.Message) error {
 	return b.Memory.Publish(ctx, ms...)
 }
 
-func (b *tape) breaks(err error) {
+func (b *fakeBus) failWith(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.fail = err
 }
 
-func (b *tape) published() (bodies []string, tries int) {
+func (b *fakeBus) published() (bodies []string, tries int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.bodies, b.tries
 }
 
-// eachRedis runs a test on a Redis in the process and on a real one.
+// eachRedis runs a test on an embedded Redis and on a real one.
 func eachRedis(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	t.Run("embedded", func(t *testing.T) {
 		s, err := embedredis.Start(embedredis.Options{})
@@ -131,22 +129,22 @@ func open(t testing.TB, cfg redisdb.RedisConfig) redis.UniversalClient {
 	return rdb
 }
 
-// A follows is told of syncs.
-type follows struct {
+// A syncObserver records syncs.
+type syncObserver struct {
 	mu sync.Mutex
 	at time.Time
 }
 
-func (f *follows) Reset(context.Context, eventbus.Gap) {}
+func (f *syncObserver) Reset(context.Context, eventbus.Gap) {}
 
-func (f *follows) Synced(at time.Time) {
+func (f *syncObserver) Synced(at time.Time) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.at = at
 }
 
-// await waits until the bus has heard all that there was.
-func (f *follows) await(t testing.TB) {
+// await waits until all messages up to now have been handled.
+func (f *syncObserver) await(t testing.TB) {
 	t.Helper()
 	now := time.Now()
 	testkit.Eventually(t, soon, func() bool {
@@ -160,17 +158,17 @@ func (f *follows) await(t testing.TB) {
 type process struct {
 	*Hub
 	bus  *eventbus.Redis
-	sync *follows
+	sync *syncObserver
 }
 
 func startProcess(t testing.TB, rdb redis.UniversalClient, o Options) process {
 	t.Helper()
 	bus := eventbus.NewRedis(rdb, redisdb.NewBlockingClient, eventbus.Options{Timeout: 2 * time.Second})
-	p := process{Hub: New(bus, o), bus: bus, sync: new(follows)}
+	p := process{Hub: New(bus, o), bus: bus, sync: new(syncObserver)}
 	bus.AddObserver(p.sync)
 	run(t, bus, p.Hub)
 	p.sync.await(t)
-	// That the bus began has everybody look; who comes later should not hear of it.
+	// The start of the bus hints all watches; later ones should not get that hint.
 	begun := watch(t, p.Hub, "begun")[0]
 	p.Notify("begun")
 	testkit.Eventually(t, soon, func() bool { return hinted(begun)[0] })

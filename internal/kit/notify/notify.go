@@ -1,10 +1,9 @@
-// Package live lets those who wait for a change look again when there may be one.
+// Package notify wakes readers that wait for a change.
 //
-// What travels between processes is a hint, "something about this key may have
-// changed", and never the state: who hears it reads the state anew. So a hint may
-// come twice, late, for nothing, or for another key that looks the same, and costs
-// one read each time; where hints may have been missed, everybody is hinted. A
-// process has one subscriber to the bus, however many wait in it.
+// Processes exchange hints, "this key may have changed", and never the state: a receiver
+// reads the state again. So a hint may come twice, late, without a change, or for another
+// key with the same hash. Each costs one read. If hints may have been missed, all watches
+// are hinted. A process has one subscription to the bus, whatever the number of watches.
 package notify
 
 import (
@@ -23,31 +22,30 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-// Options tunes a Hub. The zero value is a good setting, except that it shows no
-// metrics and logs nothing.
+// Options tunes a Hub. The zero value is a good setting, except that it has no metrics
+// and no log.
 type Options struct {
 	Topic      string                // of its messages on the bus; default "live"
-	Debounce   time.Duration         // how long what is told is gathered, after a moment in which something was; default 20 ms
-	Registerer prometheus.Registerer // where the metrics are shown; nil for nowhere
-	Log        *slog.Logger          // default slog.DiscardHandler
+	Debounce   time.Duration         // how long hints collect after each delivery; default 20 ms
+	Registerer prometheus.Registerer // nil: no metrics
+	Log        *slog.Logger          // nil: no log
 	MaxWatches int                   // open at a time; default 100 000
-	MaxPending int                   // different keys that wait to be passed on; with more, everything counts as told; default 16 384
+	MaxPending int                   // different keys that wait for delivery; with more, all watches are hinted; default 16 384
 }
 
-// Hub passes hints on, from those who tell to those who watch, in this process and
-// by the bus in all others. Its methods are safe for concurrent use, and none but
-// Run and Wait ever waits.
+// Hub delivers hints to the watches in this process, and by the bus to those in all other
+// processes. Its methods are safe for concurrent use. Only Run and Wait block.
 type Hub struct {
-	bus        eventbus.Bus
-	topic      string
-	gather     time.Duration
-	log        *slog.Logger
-	metrics    metrics
-	complaints clock.Throttle
+	bus      eventbus.Bus
+	topic    string
+	debounce time.Duration
+	log      *slog.Logger
+	metrics  metrics
+	warnings clock.Throttle
 
-	id    [idBytes]byte // on the bus
-	here  *pendingKeys  // for the watches of this process
-	there *pendingKeys  // for the other processes
+	id     [idBytes]byte // sender id on the bus
+	local  *pendingKeys  // for the watches of this process
+	remote *pendingKeys  // for the other processes
 
 	updates sync.WaitGroup
 
@@ -57,54 +55,52 @@ type Hub struct {
 	max     int
 }
 
-// ErrFull is returned where [Options.MaxWatches] are open.
-var ErrFull = apierror.New(apierror.Unavailable, "This server has as many live subscriptions as it can bear; try again.")
+// ErrFull is returned if [Options.MaxWatches] watches are open.
+var ErrFull = apierror.New(apierror.Unavailable, "This server has too many live subscriptions. Try again later.")
 
 const (
-	maxPause  = time.Second // between two tries to publish
-	lastWords = time.Second // for what was told before Run ended
-	// After a gap so many watches look again at a time, for the sake of the stores
-	// that they ask.
-	spread      = 200
-	spreadPause = 10 * time.Millisecond
+	maxPause     = time.Second // between two attempts to publish
+	flushTimeout = time.Second // for the last hints when Run ends
+	// After a gap this many watches are hinted at a time, to limit the load on the
+	// stores.
+	hintBatch = 200
+	hintPause = 10 * time.Millisecond
 )
 
-// New builds a Hub, which subscribes to the bus and follows it: call it before
-// the bus runs. It starts nothing. It panics if the Registerer has these metrics
-// already.
+// New returns a Hub that subscribes to the bus: call it before the bus runs. It starts
+// nothing. It panics if the Registerer has these metrics already.
 func New(bus eventbus.Bus, o Options) *Hub {
 	h := &Hub{
-		bus:     bus,
-		topic:   cmp.Or(o.Topic, "live"),
-		gather:  cmp.Or(o.Debounce, 20*time.Millisecond),
-		log:     cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
-		metrics: newMetrics(o.Registerer),
-		here:    newTally(cmp.Or(o.MaxPending, 16_384)),
-		there:   newTally(cmp.Or(o.MaxPending, 16_384)),
-		watches: make(map[key]*Watch),
-		max:     cmp.Or(o.MaxWatches, 100_000),
+		bus:      bus,
+		topic:    cmp.Or(o.Topic, "live"),
+		debounce: cmp.Or(o.Debounce, 20*time.Millisecond),
+		log:      cmp.Or(o.Log, slog.New(slog.DiscardHandler)),
+		metrics:  newMetrics(o.Registerer),
+		local:    newPendingKeys(cmp.Or(o.MaxPending, 16_384)),
+		remote:   newPendingKeys(cmp.Or(o.MaxPending, 16_384)),
+		watches:  make(map[key]*Watch),
+		max:      cmp.Or(o.MaxWatches, 100_000),
 	}
-	_, _ = rand.Read(h.id[:]) // it never fails
-	bus.Subscribe(h.topic, h.hear)
-	bus.AddObserver(follower{h})
+	_, _ = rand.Read(h.id[:]) // never fails
+	bus.Subscribe(h.topic, h.receive)
+	bus.AddObserver(observer{h})
 	return h
 }
 
-// Notify says that something about these keys may have changed. Call it when who
-// reads finds the change, after the commit. It returns at once: Run passes on what
-// was told, each key once, to the watches of this process whether the bus works or
-// not.
+// Notify reports that these keys may have changed. Call it when readers can see the
+// change, after the commit. It returns at once. Run delivers the hints, each key once;
+// the watches of this process get them even if the bus fails.
 func (h *Hub) Notify(keys ...string) {
 	if len(keys) == 0 {
 		return
 	}
-	h.metrics.told.Add(float64(len(keys)))
+	h.metrics.notified.Add(float64(len(keys)))
 	b := batch{keys: make([]key, len(keys))}
 	for i, k := range keys {
 		b.keys[i] = keyOf(k)
 	}
-	h.add(h.here, b)
-	h.add(h.there, b)
+	h.add(h.local, b)
+	h.add(h.remote, b)
 }
 
 func (h *Hub) add(to *pendingKeys, b batch) {
@@ -113,21 +109,20 @@ func (h *Hub) add(to *pendingKeys, b batch) {
 	}
 }
 
-// Run passes on what is told, here and there, until ctx ends, and then what is
-// left, within a second. What cannot be published is kept and tried again. It
-// returns nil. It runs once at a time.
+// Run delivers hints until ctx ends, and then the remaining ones, within a second. It
+// retries failed publications. It returns nil. It must not run twice at a time.
 func (h *Hub) Run(ctx context.Context) error {
 	var both sync.WaitGroup
-	both.Go(func() { h.drain(ctx, h.here, h.hint) })
-	both.Go(func() { h.drain(ctx, h.there, h.publish) })
+	both.Go(func() { h.forward(ctx, h.local, h.hint) })
+	both.Go(func() { h.forward(ctx, h.remote, h.publish) })
 	both.Wait()
 	return nil
 }
 
-// drain gives away what comes into a tally: the first at once, what comes within
-// the time of gathering together. What could not be given comes back to it.
-func (h *Hub) drain(ctx context.Context, from *pendingKeys, give func(context.Context, batch) error) {
-	pause := h.gather
+// forward delivers pending keys: the first at once, the next ones after debounce,
+// together. Failed deliveries become pending again.
+func (h *Hub) forward(ctx context.Context, from *pendingKeys, send func(context.Context, batch) error) {
+	pause := h.debounce
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -135,25 +130,25 @@ func (h *Hub) drain(ctx context.Context, from *pendingKeys, give func(context.Co
 		case <-from.wake:
 		}
 		b := from.take()
-		if err := give(ctx, b); err != nil {
+		if err := send(ctx, b); err != nil {
 			h.add(from, b)
 			pause = min(2*pause, maxPause)
 			if ctx.Err() == nil {
-				h.complain(ctx, publishing, err)
+				h.recordFailure(ctx, publishing, err)
 			}
 		} else {
-			pause = h.gather
+			pause = h.debounce
 		}
 		_ = clock.Sleep(ctx, pause)
 	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 	defer cancel()
-	if err := give(ctx, from.take()); err != nil {
-		h.complain(ctx, publishing, err)
+	if err := send(ctx, from.take()); err != nil {
+		h.recordFailure(ctx, publishing, err)
 	}
 }
 
-// publish tells the other processes.
+// publish sends hints to the other processes.
 func (h *Hub) publish(ctx context.Context, b batch) error {
 	if b.empty() {
 		return nil
@@ -165,30 +160,30 @@ func (h *Hub) publish(ctx context.Context, b batch) error {
 	return h.bus.Publish(ctx, ms...)
 }
 
-// hear is told what others published. Our own messages come too: those watches
+// receive handles hints from the bus. It ignores those of this process: their watches
 // were hinted before.
-func (h *Hub) hear(ctx context.Context, bodies [][]byte) {
+func (h *Hub) receive(ctx context.Context, bodies [][]byte) {
 	for _, body := range bodies {
 		from, b, err := decode(body)
 		if err != nil {
-			h.complain(ctx, decoding, err)
+			h.recordFailure(ctx, decoding, err)
 		}
 		if from != h.id {
-			h.add(h.here, b)
+			h.add(h.local, b)
 		}
 	}
 }
 
-// A follower hears of the gaps of the bus.
-type follower struct{ hub *Hub }
+// An observer handles the gaps of the bus.
+type observer struct{ hub *Hub }
 
-// Reset has everybody look again.
-func (f follower) Reset(context.Context, eventbus.Gap) { f.hub.here.add(batch{all: true}) }
+// Reset hints all watches.
+func (f observer) Reset(context.Context, eventbus.Gap) { f.hub.local.add(batch{all: true}) }
 
-// Synced says nothing here: no state rests on having heard all.
-func (f follower) Synced(time.Time) {}
+// Synced does nothing: no state depends on complete hints.
+func (f observer) Synced(time.Time) {}
 
-// hint has watches look again. It never fails.
+// hint hints the watches of a batch. It never fails.
 func (h *Hub) hint(ctx context.Context, b batch) error {
 	if b.all {
 		h.hintAll(ctx)
@@ -206,32 +201,31 @@ func (h *Hub) hint(ctx context.Context, b batch) error {
 	return nil
 }
 
-// hintAll hints all watches, some at a time. What is told meanwhile does not wait
-// for the last of them.
+// hintAll hints all watches in groups. New hints do not wait for the last group.
 func (h *Hub) hintAll(ctx context.Context) {
-	for some := range slices.Chunk(h.all(), spread) {
+	for chunk := range slices.Chunk(h.all(), hintBatch) {
 		hints := 0
-		for _, w := range some {
+		for _, w := range chunk {
 			hints += w.hint()
 		}
 		h.metrics.hints.Add(float64(hints))
-		_ = clock.Sleep(ctx, spreadPause)
-		b := h.here.take()
+		_ = clock.Sleep(ctx, hintPause)
+		b := h.local.take()
 		_ = h.hint(ctx, batch{keys: b.keys})
-		if b.all { // once more, from the beginning
-			h.here.add(b)
+		if b.all { // start again
+			h.local.add(b)
 		}
 	}
 }
 
-// Wait returns when no [Updates] is under way any more. Call it at the stop, when
-// their contexts have ended, before the stores close that they read.
+// Wait returns when no [Updates] runs any more. Call it at shutdown, after their contexts
+// have ended and before the stores close that they read.
 func (h *Hub) Wait() { h.updates.Wait() }
 
-// complain counts a failure and logs it, at most every ten seconds.
-func (h *Hub) complain(ctx context.Context, doing string, err error) {
+// recordFailure counts a failure and logs it, at most every ten seconds.
+func (h *Hub) recordFailure(ctx context.Context, doing string, err error) {
 	h.metrics.errors.WithLabelValues(doing).Inc()
-	if h.complaints.Allow() {
-		h.log.WarnContext(ctx, "live updates failed, and are tried again", "doing", doing, "err", err)
+	if h.warnings.Allow() {
+		h.log.WarnContext(ctx, "live updates failed, retrying", "doing", doing, "err", err)
 	}
 }

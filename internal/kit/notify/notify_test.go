@@ -21,14 +21,14 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-func TestWhatIsToldHintsItsWatchesHereAndInOtherProcesses(t *testing.T) {
+func TestNotifyHintsWatchesInAllProcesses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := eventbus.NewMemory()
 		here, there := New(bus, Options{}), New(bus, Options{})
 		run(t, bus, here, there)
 		list := append(watch(t, here, "a", "a", "b"), watch(t, there, "a", "b", "b")...)
 		time.Sleep(time.Second)
-		hinted(list...) // the bus began
+		hinted(list...) // hints of the start
 		here.Notify("a")
 		synctest.Wait()
 		if diff := cmp.Diff([]bool{true, true, false, true, false, false}, hinted(list...)); diff != "" {
@@ -46,7 +46,7 @@ func TestWhatIsToldHintsItsWatchesHereAndInOtherProcesses(t *testing.T) {
 	})
 }
 
-func TestAWatchThatIsClosedHearsNothing(t *testing.T) {
+func TestClosedWatchGetsNoHints(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := eventbus.NewMemory()
 		h := New(bus, Options{})
@@ -68,30 +68,30 @@ func TestAWatchThatIsClosedHearsNothing(t *testing.T) {
 			}
 		}
 		if len(h.watches) != 0 || h.count != 0 {
-			t.Errorf("%d watches of %d keys are left", h.count, len(h.watches))
+			t.Errorf("got %d watches of %d keys, want none", h.count, len(h.watches))
 		}
 	})
 }
 
-func TestNoMoreWatchesThanAllowed(t *testing.T) {
+func TestMaxWatches(t *testing.T) {
 	h := New(eventbus.NewMemory(), Options{MaxWatches: 2})
 	list := watch(t, h, "a", "a")
 	if _, err := h.Watch("b"); !errors.Is(err, ErrFull) {
-		t.Errorf("the third: %v", err)
+		t.Errorf("third watch: got %v", err)
 	}
 	if _, err := Updates(t.Context(), h, "b", UpdateOptions[int]{}); !errors.Is(err, ErrFull) {
-		t.Errorf("updates: %v", err)
+		t.Errorf("updates: got %v", err)
 	}
 	list[0].Close()
 	watch(t, h, "b")
 }
 
-func TestWhatIsToldInAMomentIsOneMessage(t *testing.T) {
+func TestNotificationsAreCombined(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := new(tape)
+		bus := new(fakeBus)
 		h := New(bus, Options{})
 		run(t, h)
-		h.Notify("first") // goes at once
+		h.Notify("first") // sent at once
 		synctest.Wait()
 		for i := range 1000 {
 			h.Notify("order:"+strconv.Itoa(i%50), "stock")
@@ -100,7 +100,7 @@ func TestWhatIsToldInAMomentIsOneMessage(t *testing.T) {
 		time.Sleep(time.Second)
 		bodies, _ := bus.published()
 		if want := []int{idBytes + keyBytes, idBytes + 51*keyBytes}; cmp.Diff(want, lengths(bodies)) != "" {
-			t.Errorf("messages of %v bytes, want %v", lengths(bodies), want)
+			t.Errorf("got messages of %v bytes, want %v", lengths(bodies), want)
 		}
 	})
 }
@@ -112,9 +112,9 @@ func lengths(bodies []string) (list []int) {
 	return list
 }
 
-func TestManyKeysAreMessagesThatTheBusTakes(t *testing.T) {
+func TestManyKeysAreSplitIntoMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := new(tape)
+		bus := new(fakeBus)
 		h, other := New(bus, Options{}), New(bus, Options{})
 		var keys []string
 		for i := range 10_000 {
@@ -125,7 +125,7 @@ func TestManyKeysAreMessagesThatTheBusTakes(t *testing.T) {
 		run(t, h, other)
 		time.Sleep(time.Second)
 		if bodies, _ := bus.published(); len(bodies) != 3 {
-			t.Errorf("%d messages", len(bodies))
+			t.Errorf("got %d messages", len(bodies))
 		}
 		for i, got := range hinted(list...) {
 			if !got {
@@ -135,9 +135,9 @@ func TestManyKeysAreMessagesThatTheBusTakes(t *testing.T) {
 	})
 }
 
-func TestTooManyKeysAreEverything(t *testing.T) {
+func TestTooManyKeysHintAll(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := new(tape)
+		bus := new(fakeBus)
 		reg := prometheus.NewRegistry()
 		h, other := New(bus, Options{MaxPending: 10, Registerer: reg}), New(bus, Options{})
 		list := append(watch(t, h, "a"), watch(t, other, "a")...)
@@ -150,47 +150,47 @@ func TestTooManyKeysAreEverything(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		if bodies, _ := bus.published(); len(bodies) != 1 {
-			t.Errorf("%d messages", len(bodies))
+			t.Errorf("got %d messages", len(bodies))
 		}
 		if n := testutil.ToFloat64(h.metrics.errors.WithLabelValues(overflowed)); n != 2 {
-			t.Errorf("%v overflows, want one here and one there", n)
+			t.Errorf("got %v overflows, want one local and one remote", n)
 		}
 	})
 }
 
-func TestWhatCannotBePublishedIsKeptAndTriedAgain(t *testing.T) {
+func TestFailedPublishIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := new(tape)
+		bus := new(fakeBus)
 		log := new(testkit.Log)
 		h, other := New(bus, Options{Log: slog.New(slog.NewTextHandler(log, nil))}), New(bus, Options{})
 		run(t, h, other)
 		list := append(watch(t, h, "a", "b"), watch(t, other, "a", "b")...)
-		bus.breaks(errors.New("the bus is away"))
+		bus.failWith(errors.New("bus is unavailable"))
 		h.Notify("a")
 		time.Sleep(15 * time.Second)
 		h.Notify("b")
 		time.Sleep(15 * time.Second)
 		if diff := cmp.Diff([]bool{true, true, false, false}, hinted(list...)); diff != "" {
-			t.Errorf("while it is away (-want +got)\n%s", diff)
+			t.Errorf("during the outage (-want +got)\n%s", diff)
 		}
 		if _, tries := bus.published(); tries < 25 || tries > 40 {
-			t.Errorf("%d tries in 30 seconds", tries)
+			t.Errorf("got %d tries in 30 seconds", tries)
 		}
-		if n := strings.Count(log.String(), "the bus is away"); n != 3 && n != 4 {
-			t.Errorf("it is logged %d times in 30 seconds", n)
+		if n := strings.Count(log.String(), "bus is unavailable"); n != 3 && n != 4 {
+			t.Errorf("got %d log records in 30 seconds", n)
 		}
-		bus.breaks(nil)
+		bus.failWith(nil)
 		time.Sleep(maxPause)
 		synctest.Wait()
 		if diff := cmp.Diff([]bool{false, false, true, true}, hinted(list...)); diff != "" {
-			t.Errorf("when it is back (-want +got)\n%s", diff)
+			t.Errorf("after the outage (-want +got)\n%s", diff)
 		}
 	})
 }
 
-func TestWhatWasToldBeforeTheEndIsPublished(t *testing.T) {
+func TestPendingKeysArePublishedAtEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		bus := new(tape)
+		bus := new(fakeBus)
 		h := New(bus, Options{Debounce: time.Hour})
 		stop := run(t, h)
 		h.Notify("a")
@@ -198,37 +198,37 @@ func TestWhatWasToldBeforeTheEndIsPublished(t *testing.T) {
 		h.Notify("b")
 		stop()
 		if bodies, _ := bus.published(); len(bodies) != 2 {
-			t.Errorf("%d messages, want 2", len(bodies))
+			t.Errorf("got %d messages, want 2", len(bodies))
 		}
 	})
 }
 
-func TestAfterAGapEverybodyLooksAgainALittleLater(t *testing.T) {
+func TestGapHintsAllWatchesInGroups(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		bus := eventbus.NewMemory()
 		h := New(bus, Options{})
 		run(t, h)
 		var keys []string
-		for i := range 10*spread - 1 {
+		for i := range 10*hintBatch - 1 {
 			keys = append(keys, "k"+strconv.Itoa(i))
 		}
 		list := watch(t, h, keys...)
 		time.Sleep(time.Second)
-		hinted(list...) // the bus began
-		follower{h}.Reset(t.Context(), eventbus.GapLost)
-		time.Sleep(5 * spreadPause / 2)
-		late := watch(t, h, "late")[0] // not among those who look again
+		hinted(list...) // hints of the start
+		observer{h}.Reset(t.Context(), eventbus.GapLost)
+		time.Sleep(5 * hintPause / 2)
+		late := watch(t, h, "late")[0] // opened after the gap
 		h.Notify("late")
-		time.Sleep(2 * spreadPause)
-		if n := count(hinted(list...)); n < 4*spread || n > 6*spread {
-			t.Errorf("%d of %d after half of the time", n, len(list))
+		time.Sleep(2 * hintPause)
+		if n := count(hinted(list...)); n < 4*hintBatch || n > 6*hintBatch {
+			t.Errorf("got %d of %d hints after half of the time", n, len(list))
 		}
 		if !hinted(late)[0] {
-			t.Error("what was told meanwhile waits for the last of them")
+			t.Error("a new hint waits for the last group")
 		}
 		time.Sleep(time.Second)
-		if n := count(hinted(list...)); n < 4*spread || n > 6*spread {
-			t.Errorf("%d of %d in the second half", n, len(list))
+		if n := count(hinted(list...)); n < 4*hintBatch || n > 6*hintBatch {
+			t.Errorf("got %d of %d hints in the second half", n, len(list))
 		}
 	})
 }
@@ -242,7 +242,7 @@ func count(list []bool) (n int) {
 	return n
 }
 
-func TestAMessageThatIsNotUnderstoodIsAboutEverything(t *testing.T) {
+func TestInvalidMessageMeansAllKeys(t *testing.T) {
 	id := [idBytes]byte{1, 2, 3}
 	tests := []struct {
 		name string
@@ -251,7 +251,7 @@ func TestAMessageThatIsNotUnderstoodIsAboutEverything(t *testing.T) {
 		fine bool
 	}{
 		{"keys", string(encode(id, batch{keys: []key{7, 1 << 31}})[0]), batch{keys: []key{7, 1 << 31}}, true},
-		{"everything", string(encode(id, batch{all: true})[0]), batch{all: true}, true},
+		{"all keys", string(encode(id, batch{all: true})[0]), batch{all: true}, true},
 		{"empty", "", batch{all: true}, false},
 		{"half an id", "abc", batch{all: true}, false},
 		{"half a key", "01234567ab", batch{all: true}, false},
@@ -263,13 +263,13 @@ func TestAMessageThatIsNotUnderstoodIsAboutEverything(t *testing.T) {
 				t.Errorf("(-want +got)\n%s", diff)
 			}
 			if (err == nil) != tt.fine || (from == id) != tt.fine {
-				t.Errorf("from %x, %v", from, err)
+				t.Errorf("got sender %x, %v", from, err)
 			}
 		})
 	}
 }
 
-func TestMetricsAreThereFromTheStart(t *testing.T) {
+func TestMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		reg := prometheus.NewRegistry()
 		bus := eventbus.NewMemory()
@@ -278,25 +278,25 @@ func TestMetricsAreThereFromTheStart(t *testing.T) {
 		watch(t, h, "a", "a", "b")
 		h.Notify("a", "c")
 		synctest.Wait()
-		h.hear(t.Context(), [][]byte{[]byte("nonsense!")})
+		h.receive(t.Context(), [][]byte{[]byte("nonsense!")})
 		want := `
-# HELP tandian_live_errors_total What live updates failed at, by what they were doing.
+# HELP tandian_live_errors_total Failures of live updates, by operation.
 # TYPE tandian_live_errors_total counter
 tandian_live_errors_total{doing="decode"} 1
 tandian_live_errors_total{doing="overflow"} 0
 tandian_live_errors_total{doing="publish"} 0
 tandian_live_errors_total{doing="read"} 0
 tandian_live_errors_total{doing="watch"} 0
-# HELP tandian_live_hints_total Watches that were told to look again; one that has not looked yet is not told twice.
+# HELP tandian_live_hints_total Hints delivered to watches; a pending hint is not repeated.
 # TYPE tandian_live_hints_total counter
 tandian_live_hints_total 2
-# HELP tandian_live_reads_total States that were read for those who wait for changes.
+# HELP tandian_live_reads_total States read for subscribers.
 # TYPE tandian_live_reads_total counter
 tandian_live_reads_total 0
-# HELP tandian_live_told_total Keys of which this process said that something may have changed.
+# HELP tandian_live_told_total Keys that this process notified.
 # TYPE tandian_live_told_total counter
 tandian_live_told_total 2
-# HELP tandian_live_watches Keys that are watched, each as often as it is.
+# HELP tandian_live_watches Open watches.
 # TYPE tandian_live_watches gauge
 tandian_live_watches 3
 `
@@ -313,16 +313,16 @@ func TestProcessesHintEachOtherOverRedis(t *testing.T) {
 		one.Notify("a")
 		testkit.Eventually(t, soon, func() bool { return hinted(list[0])[0] })
 		if hinted(list[1])[0] {
-			t.Error("nobody told of b")
+			t.Error("no hint for b")
 		}
 	})
 }
 
-func TestWhoeverWatchesLooksAgainWhenRedisForgotTheBus(t *testing.T) {
+func TestLostBusHintsAllWatches(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		one, two := startProcess(t, rdb, Options{}), startProcess(t, rdb, Options{})
 		list := append(watch(t, one.Hub, "a"), watch(t, two.Hub, "b")...)
-		one.Notify("x") // something is on the bus
+		one.Notify("x") // a message is on the bus
 		two.sync.await(t)
 		if err := rdb.Unlink(t.Context(), "td:bus").Err(); err != nil {
 			t.Fatal(err)
@@ -333,9 +333,9 @@ func TestWhoeverWatchesLooksAgainWhenRedisForgotTheBus(t *testing.T) {
 	})
 }
 
-func TestAWatchIsSmall(t *testing.T) {
+func TestWatchIsSmall(t *testing.T) {
 	if n := bytesOfWatch(t, 50_000); n > 320 {
-		t.Errorf("a watch of a key of its own has %d bytes", n)
+		t.Errorf("got %d bytes per watch", n)
 	}
 }
 
@@ -369,7 +369,7 @@ func BenchmarkWatchBytes(b *testing.B) {
 	}
 }
 
-// BenchmarkUpdatesBytes counts the stacks too.
+// BenchmarkUpdatesBytes includes the stacks.
 func BenchmarkUpdatesBytes(b *testing.B) {
 	const n = 20_000
 	for b.Loop() {
@@ -390,19 +390,19 @@ func BenchmarkUpdatesBytes(b *testing.B) {
 	}
 }
 
-func BenchmarkTell(b *testing.B) {
+func BenchmarkNotify(b *testing.B) {
 	h := New(eventbus.NewMemory(), Options{})
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		h.Notify("order:12345678901", "stock:99")
 		if i%100 == 0 {
-			h.here.take()
-			h.there.take()
+			h.local.take()
+			h.remote.take()
 		}
 	}
 }
 
-// BenchmarkHint is what one key with many watches costs.
+// BenchmarkHint measures the cost of one key with many watches.
 func BenchmarkHint(b *testing.B) {
 	const n = 5000
 	h := New(eventbus.NewMemory(), Options{})

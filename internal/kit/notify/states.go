@@ -7,8 +7,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/broadcast"
 )
 
-// SharedUpdates lets all who follow the state of a key share one [Updates] of it: each state
-// is read once, however many wait for it. It is safe for concurrent use.
+// SharedUpdates shares one [Updates] between all subscribers of a key: each state is read
+// once. It is safe for concurrent use.
 type SharedUpdates[T any] struct {
 	hub *Hub
 
@@ -16,14 +16,15 @@ type SharedUpdates[T any] struct {
 	open map[string]*state[T]
 }
 
-// NewSharedUpdates builds one. It starts nothing as long as nobody follows.
+// NewSharedUpdates returns a SharedUpdates. It starts nothing before the first
+// subscription.
 func NewSharedUpdates[T any](h *Hub) *SharedUpdates[T] {
 	return &SharedUpdates[T]{hub: h, open: make(map[string]*state[T])}
 }
 
-// Of is the state of a key as a source: the present one, at once, then each changed
-// one, until one is final. Who is slow is told the newest. All sources of one key must
-// read the same. The error of following is [ErrFull].
+// Of returns the state of a key as a source: the current state at once, then each changed
+// one, until one is final. A slow subscriber gets the newest. All sources of a key must
+// read the same state. Subscribe returns [ErrFull] if too many watches are open.
 func (s *SharedUpdates[T]) Of(key string, o UpdateOptions[T]) broadcast.Source {
 	return stateSource[T]{s, key, o}
 }
@@ -34,7 +35,7 @@ type stateSource[T any] struct {
 	o   UpdateOptions[T]
 }
 
-// A state is a key that somebody follows.
+// A state is a key with subscribers.
 type state[T any] struct {
 	of     *SharedUpdates[T]
 	key    string
@@ -43,15 +44,15 @@ type state[T any] struct {
 	mu        sync.Mutex // held while receivers are called
 	last      *broadcast.Update
 	ended     bool
-	receivers map[*stateFollowing[T]]struct{}
+	receivers map[*stateSubscription[T]]struct{}
 }
 
-type stateFollowing[T any] struct {
+type stateSubscription[T any] struct {
 	state *state[T]
 	r     broadcast.Receiver
 }
 
-// Subscribe implements [Source].
+// Subscribe implements [broadcast.Source].
 func (s stateSource[T]) Subscribe(r broadcast.Receiver) (broadcast.Subscription, error) {
 	s.of.mu.Lock()
 	defer s.of.mu.Unlock()
@@ -63,16 +64,16 @@ func (s stateSource[T]) Subscribe(r broadcast.Receiver) (broadcast.Subscription,
 			cancel()
 			return nil, err
 		}
-		st = &state[T]{of: s.of, key: s.key, cancel: cancel, receivers: make(map[*stateFollowing[T]]struct{})}
+		st = &state[T]{of: s.of, key: s.key, cancel: cancel, receivers: make(map[*stateSubscription[T]]struct{})}
 		s.of.open[s.key] = st
 		s.of.hub.updates.Go(func() { st.run(states) })
 	}
 	return st.add(r), nil
 }
 
-// add is for those who hold the mutex of States.
+// add adds a subscriber. The caller holds the mutex of SharedUpdates.
 func (st *state[T]) add(r broadcast.Receiver) broadcast.Subscription {
-	f := &stateFollowing[T]{st, r}
+	f := &stateSubscription[T]{st, r}
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.receivers[f] = struct{}{}
@@ -82,13 +83,13 @@ func (st *state[T]) add(r broadcast.Receiver) broadcast.Subscription {
 	return f
 }
 
-// run tells what is read until that ends.
+// run pushes the states until they end.
 func (st *state[T]) run(states <-chan T) {
 	defer st.cancel()
 	for value := range states {
-		st.tell(value)
+		st.push(value)
 	}
-	st.leave()
+	st.remove()
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	st.ended = true
@@ -97,7 +98,7 @@ func (st *state[T]) run(states <-chan T) {
 	}
 }
 
-func (st *state[T]) tell(value T) {
+func (st *state[T]) push(value T) {
 	st.mu.Lock()
 	defer st.mu.Unlock()
 	u := &broadcast.Update{Seq: 1, Load: func(context.Context) (any, error) { return value, nil }}
@@ -110,8 +111,8 @@ func (st *state[T]) tell(value T) {
 	}
 }
 
-// leave has the next who follows the key begin anew.
-func (st *state[T]) leave() {
+// remove makes the next subscriber of the key start new updates.
+func (st *state[T]) remove() {
 	st.of.mu.Lock()
 	defer st.of.mu.Unlock()
 	if st.of.open[st.key] == st {
@@ -119,8 +120,8 @@ func (st *state[T]) leave() {
 	}
 }
 
-// Resume implements [Subscription].
-func (f *stateFollowing[T]) Resume(after int64) {
+// Resume implements [broadcast.Subscription].
+func (f *stateSubscription[T]) Resume(after int64) {
 	st := f.state
 	st.mu.Lock()
 	defer st.mu.Unlock()
@@ -136,8 +137,8 @@ func (f *stateFollowing[T]) Resume(after int64) {
 	}
 }
 
-// Close implements [Subscription]. With the last one the reading ends.
-func (f *stateFollowing[T]) Close() {
+// Close implements [broadcast.Subscription]. The last Close ends the reads.
+func (f *stateSubscription[T]) Close() {
 	st := f.state
 	st.of.mu.Lock()
 	defer st.of.mu.Unlock()

@@ -15,45 +15,45 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-// A taker is a receiver that writes down what it is told.
-type taker struct {
+// A fakeReceiver records its calls.
+type fakeReceiver struct {
 	mu     sync.Mutex
-	told   []string
+	calls  []string
 	places []int64
 }
 
-func (r *taker) Push(u *broadcast.Update) {
+func (r *fakeReceiver) Push(u *broadcast.Update) {
 	v, err := u.Load(context.Background())
 	n, ok := v.(int)
 	if err != nil || !ok {
 		n = -1
 	}
-	r.note(strconv.Itoa(n))
+	r.record(strconv.Itoa(n))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.places = append(r.places, u.Seq)
 }
 
-func (r *taker) Reset()    { r.note("reset") }
-func (r *taker) End(error) { r.note("end") }
+func (r *fakeReceiver) Reset()    { r.record("reset") }
+func (r *fakeReceiver) End(error) { r.record("end") }
 
-func (r *taker) note(what string) {
+func (r *fakeReceiver) record(what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.told = append(r.told, what)
+	r.calls = append(r.calls, what)
 }
 
-func (r *taker) is(t *testing.T, want ...string) {
+func (r *fakeReceiver) is(t *testing.T, want ...string) {
 	t.Helper()
 	synctest.Wait()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !slices.Equal(r.told, want) {
-		t.Errorf("told %q, want %q", r.told, want)
+	if !slices.Equal(r.calls, want) {
+		t.Errorf("got %q, want %q", r.calls, want)
 	}
 }
 
-func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
+func TestSubscribersShareReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := New(eventbus.NewMemory(), Options{})
 		run(t, h)
@@ -65,8 +65,8 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 				Final: func(n int) bool { return n == 9 },
 			})
 		}
-		follow := func() (*taker, broadcast.Subscription) {
-			r := new(taker)
+		follow := func() (*fakeReceiver, broadcast.Subscription) {
+			r := new(fakeReceiver)
 			f, err := source().Subscribe(r)
 			if err != nil {
 				t.Fatal(err)
@@ -86,9 +86,9 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 		first.is(t, "0", "1")
 		second.is(t, "0", "1")
 		if n := reads.Load(); n != 2 {
-			t.Errorf("%d reads for 2 states and 2 who follow", n)
+			t.Errorf("got %d reads for 2 states and 2 subscribers", n)
 		}
-		f2.Resume(first.places[0]) // it was too slow for the second
+		f2.Resume(first.places[0]) // too slow for the second state
 		second.is(t, "0", "1", "reset", "1")
 		f2.Resume(first.places[1])
 		second.is(t, "0", "1", "reset", "1", "reset")
@@ -98,23 +98,23 @@ func TestAllWhoFollowAStateShareItsReads(t *testing.T) {
 		tell(9)
 		first.is(t, "0", "1", "9", "end")
 		second.is(t, "0", "1", "reset", "1", "reset")
-		f1.Resume(first.places[1]) // it missed the end
+		f1.Resume(first.places[1]) // missed the end
 		first.is(t, "0", "1", "9", "end", "reset", "9", "end")
 		f1.Close()
 		now.Store(5)
-		third, f3 := follow() // begins anew
+		third, f3 := follow() // starts new updates
 		third.is(t, "5")
 		f3.Close()
 		synctest.Wait()
 		if len(states.open) != 0 || h.count != 0 {
-			t.Errorf("%d states and %d watches are left", len(states.open), h.count)
+			t.Errorf("got %d states and %d watches, want none", len(states.open), h.count)
 		}
 	})
 }
 
-func TestAStateThatCannotBeWatchedIsRefused(t *testing.T) {
+func TestSubscribeReturnsErrFull(t *testing.T) {
 	h := New(eventbus.NewMemory(), Options{MaxWatches: -1})
-	_, err := NewSharedUpdates[int](h).Of("stock", UpdateOptions[int]{}).Subscribe(new(taker))
+	_, err := NewSharedUpdates[int](h).Of("stock", UpdateOptions[int]{}).Subscribe(new(fakeReceiver))
 	if !errors.Is(err, ErrFull) {
 		t.Errorf("%v", err)
 	}

@@ -10,31 +10,31 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// UpdateOptions says what [Updates] reads and sends. Read is required.
+// UpdateOptions tunes [Updates]. Read is required.
 type UpdateOptions[T any] struct {
-	// Read returns the present state, as it is after everything that was told before
-	// the call. It is given a context that ends after Timeout.
+	// Read returns the current state, with all changes notified before the call. Its
+	// context ends after Timeout.
 	Read    func(ctx context.Context) (T, error)
-	Same    func(a, b T) bool // whether b need not be sent after a; nil: every state that was read is sent
-	Final   func(T) bool      // whether no other state comes after this one; nil: none is final
-	Every   time.Duration     // two reads begin so far apart; 0: at most one for each time of gathering
-	Refresh time.Duration     // reads anew so long after a read without a hint, give or take a tenth; 0: never
+	Same    func(a, b T) bool // reports whether b need not be sent after a; nil: false
+	Final   func(T) bool      // reports whether this state is the last; nil: false
+	Every   time.Duration     // shortest time between the starts of two reads; 0: limited by Options.Debounce
+	Refresh time.Duration     // longest time without a read, ±10 %; 0: unlimited
 	Timeout time.Duration     // of a read; default 5 s
 }
 
 const (
-	firstRetry = 100 * time.Millisecond // after a read that failed
-	maxRetry   = 5 * time.Second        // after many
+	firstRetry = 100 * time.Millisecond // after a failed read
+	maxRetry   = 5 * time.Second        // after many failed reads
 )
 
-// Updates sends the present state, at once, and then each changed one that it
-// finds, until ctx ends or a state is final; then it closes the channel. It
-// watches the key before it reads: no change goes unseen. Between two reads there
-// may have been other states, and a reader that is slow finds the one that was
-// read when it should have come, and then the newest. The last state always comes.
+// Updates sends the current state at once, and then each changed one, until ctx ends or a
+// state is final. Then it closes the channel. It watches the key before it reads, so it
+// misses no change. It may skip states between two reads. A slow receiver first gets the
+// state that it did not receive in time, and then the newest. The last state always
+// arrives.
 //
-// A read that fails, or panics, is counted, logged seldom and tried again, with
-// longer and longer pauses. The error is [ErrFull].
+// A failed or panicking read is counted, logged at most every ten seconds, and retried
+// with growing pauses. The error is [ErrFull].
 func Updates[T any](ctx context.Context, h *Hub, key string, o UpdateOptions[T]) (<-chan T, error) {
 	w, err := h.Watch(key)
 	if err != nil {
@@ -54,7 +54,7 @@ type updates[T any] struct {
 	UpdateOptions[T]
 	watch *Watch
 	out   chan T
-	began time.Time // the last read
+	began time.Time // start of the last read
 }
 
 func (u *updates[T]) run(ctx context.Context) {
@@ -78,27 +78,27 @@ func (u *updates[T]) run(ctx context.Context) {
 	}
 }
 
-// read tries until it can. It reports false when ctx has ended.
+// read retries until it succeeds. It reports false if ctx ended.
 func (u *updates[T]) read(ctx context.Context) (state T, ok bool) {
 	for pause := firstRetry; ctx.Err() == nil; pause = min(2*pause, maxRetry) {
-		select { // this read answers it
+		select { // this read covers the hint
 		case <-u.watch.C():
 		default:
 		}
 		u.began = time.Now()
-		state, err := u.once(ctx)
+		state, err := u.readOnce(ctx)
 		if err == nil {
 			return state, true
 		}
 		if ctx.Err() == nil {
-			u.watch.hub.complain(ctx, reading, err)
+			u.watch.hub.recordFailure(ctx, reading, err)
 		}
 		_ = clock.Sleep(ctx, max(clock.Jitter(pause), u.Every))
 	}
 	return state, false
 }
 
-func (u *updates[T]) once(ctx context.Context) (state T, err error) {
+func (u *updates[T]) readOnce(ctx context.Context) (state T, err error) {
 	ctx, cancel := context.WithTimeout(ctx, u.Timeout)
 	defer cancel()
 	defer func() {
@@ -110,8 +110,7 @@ func (u *updates[T]) once(ctx context.Context) (state T, err error) {
 	return u.Read(ctx)
 }
 
-// await waits until it is time for the next read. It reports false when ctx has
-// ended.
+// await waits until the next read is due. It reports false if ctx ended.
 func (u *updates[T]) await(ctx context.Context) bool {
 	if wait := u.Every - time.Since(u.began); wait > 0 && clock.Sleep(ctx, wait) != nil {
 		return false

@@ -19,7 +19,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// A cell is a state that can be read, and fail.
+// A cell is a state with a Read that can fail.
 type cell struct {
 	now, reads atomic.Int64
 	mu         sync.Mutex
@@ -33,7 +33,7 @@ func (c *cell) read(context.Context) (int64, error) {
 	return c.now.Load(), c.fail
 }
 
-func (c *cell) breaks(err error) {
+func (c *cell) failWith(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.fail = err
@@ -41,8 +41,8 @@ func (c *cell) breaks(err error) {
 
 func same(a, b int64) bool { return a == b }
 
-// updates begins updates that end with the test.
-func begin(t testing.TB, h *Hub, key string, o UpdateOptions[int64]) <-chan int64 {
+// startUpdates starts updates that end with the test.
+func startUpdates(t testing.TB, h *Hub, key string, o UpdateOptions[int64]) <-chan int64 {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	c, err := Updates(ctx, h, key, o)
@@ -57,7 +57,7 @@ func begin(t testing.TB, h *Hub, key string, o UpdateOptions[int64]) <-chan int6
 	return c
 }
 
-// next is what comes now, or -1 for nothing and -2 for the end. It belongs into a
+// next returns the next state, -1 for none and -2 for the end. It needs a synctest
 // bubble.
 func next(c <-chan int64) int64 {
 	synctest.Wait()
@@ -72,19 +72,19 @@ func next(c <-chan int64) int64 {
 	}
 }
 
-// alone is a hub that runs, in a bubble.
-func alone(t *testing.T) *Hub {
+// newHub returns a running Hub, in a synctest bubble.
+func newHub(t *testing.T) *Hub {
 	t.Helper()
 	h := New(eventbus.NewMemory(), Options{})
 	run(t, h)
 	return h
 }
 
-func TestThePresentStateComesFirstAndThenEachChange(t *testing.T) {
+func TestCurrentStateComesFirstThenChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, c := alone(t), new(cell)
+		h, c := newHub(t), new(cell)
 		c.now.Store(3)
-		states := begin(t, h, "a", UpdateOptions[int64]{Read: c.read, Same: same, Final: func(n int64) bool { return n == 9 }})
+		states := startUpdates(t, h, "a", UpdateOptions[int64]{Read: c.read, Same: same, Final: func(n int64) bool { return n == 9 }})
 		got := []int64{next(states), next(states)}
 		for _, n := range []int64{4, 4, 5, 9} {
 			c.now.Store(n)
@@ -97,15 +97,15 @@ func TestThePresentStateComesFirstAndThenEachChange(t *testing.T) {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		if len(h.watches) != 0 {
-			t.Error("its watch is left")
+			t.Error("the watch is still open")
 		}
 	})
 }
 
-func TestWithoutSameEveryStateThatIsReadIsSent(t *testing.T) {
+func TestWithoutSameEveryStateIsSent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, c := alone(t), new(cell)
-		states := begin(t, h, "a", UpdateOptions[int64]{Read: c.read})
+		h, c := newHub(t), new(cell)
+		states := startUpdates(t, h, "a", UpdateOptions[int64]{Read: c.read})
 		got := []int64{next(states), next(states)}
 		h.Notify("a")
 		got = append(got, next(states))
@@ -115,20 +115,20 @@ func TestWithoutSameEveryStateThatIsReadIsSent(t *testing.T) {
 	})
 }
 
-func TestAStateThatIsFinalAtOnceIsSentAndEnds(t *testing.T) {
+func TestFinalStateEndsUpdates(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, c := alone(t), new(cell)
-		states := begin(t, h, "a", UpdateOptions[int64]{Read: c.read, Final: func(int64) bool { return true }})
+		h, c := newHub(t), new(cell)
+		states := startUpdates(t, h, "a", UpdateOptions[int64]{Read: c.read, Final: func(int64) bool { return true }})
 		if diff := cmp.Diff([]int64{0, -2}, []int64{next(states), next(states)}); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 	})
 }
 
-func TestAChangeDuringTheFirstReadIsSeen(t *testing.T) {
+func TestChangeDuringFirstReadIsSeen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, c := alone(t), new(cell)
-		states := begin(t, h, "a", UpdateOptions[int64]{Same: same, Read: func(ctx context.Context) (int64, error) {
+		h, c := newHub(t), new(cell)
+		states := startUpdates(t, h, "a", UpdateOptions[int64]{Same: same, Read: func(ctx context.Context) (int64, error) {
 			n, err := c.read(ctx)
 			time.Sleep(time.Second) // the answer is on its way
 			return n, err
@@ -146,10 +146,10 @@ func TestAChangeDuringTheFirstReadIsSeen(t *testing.T) {
 	})
 }
 
-func TestAStormOfHintsCostsOneReadForEachPauseAndTheLastStateComes(t *testing.T) {
+func TestManyHintsCostOneReadPerPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, c := alone(t), new(cell)
-		states := begin(t, h, "a", UpdateOptions[int64]{Read: c.read, Same: same, Every: 200 * time.Millisecond})
+		h, c := newHub(t), new(cell)
+		states := startUpdates(t, h, "a", UpdateOptions[int64]{Read: c.read, Same: same, Every: 200 * time.Millisecond})
 		var last atomic.Int64
 		var reader sync.WaitGroup
 		reader.Go(func() {
@@ -168,16 +168,16 @@ func TestAStormOfHintsCostsOneReadForEachPauseAndTheLastStateComes(t *testing.T)
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if last.Load() != 10_000 {
-			t.Fatalf("the last state was %d", last.Load())
+			t.Fatalf("got last state %d", last.Load())
 		}
 		reader.Wait()
 		if n := c.reads.Load(); n < 9 || n > 12 {
-			t.Errorf("%d reads in two seconds", n)
+			t.Errorf("got %d reads in two seconds", n)
 		}
 	})
 }
 
-func TestAReadThatFailsIsTriedAgainMoreAndMoreSeldom(t *testing.T) {
+func TestFailedReadIsRetriedWithGrowingPauses(t *testing.T) {
 	for name, read := range map[string]func(*cell) func(context.Context) (int64, error){
 		"error": func(c *cell) func(context.Context) (int64, error) { return c.read },
 		"panic": func(c *cell) func(context.Context) (int64, error) {
@@ -192,24 +192,24 @@ func TestAReadThatFailsIsTriedAgainMoreAndMoreSeldom(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, c := alone(t), new(cell)
-				states := begin(t, h, "a", UpdateOptions[int64]{Read: read(c), Same: same})
+				h, c := newHub(t), new(cell)
+				states := startUpdates(t, h, "a", UpdateOptions[int64]{Read: read(c), Same: same})
 				got := []int64{next(states)}
-				c.breaks(errors.New("away"))
+				c.failWith(errors.New("unavailable"))
 				c.now.Store(1)
 				before := c.reads.Load()
-				for range 600 { // hints do not hasten it
+				for range 600 { // hints do not speed it up
 					h.Notify("a")
 					time.Sleep(100 * time.Millisecond)
 				}
 				if n := c.reads.Load() - before; n < 14 || n > 20 {
-					t.Errorf("%d tries in a minute", n)
+					t.Errorf("got %d tries in a minute", n)
 				}
 				if n := testutil.ToFloat64(h.metrics.errors.WithLabelValues(reading)); n != float64(c.reads.Load()-before) {
-					t.Errorf("%v failures are counted", n)
+					t.Errorf("got %v failures", n)
 				}
 				got = append(got, next(states))
-				c.breaks(nil)
+				c.failWith(nil)
 				time.Sleep(2 * maxRetry)
 				got = append(got, next(states))
 				if diff := cmp.Diff([]int64{0, -1, 1}, got); diff != "" {
@@ -220,10 +220,10 @@ func TestAReadThatFailsIsTriedAgainMoreAndMoreSeldom(t *testing.T) {
 	}
 }
 
-func TestAReadThatHangsIsGivenUp(t *testing.T) {
+func TestHungReadTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, c := alone(t), new(cell)
-		states := begin(t, h, "a", UpdateOptions[int64]{Timeout: time.Second, Read: func(ctx context.Context) (int64, error) {
+		h, c := newHub(t), new(cell)
+		states := startUpdates(t, h, "a", UpdateOptions[int64]{Timeout: time.Second, Read: func(ctx context.Context) (int64, error) {
 			if c.reads.Add(1) == 1 {
 				<-ctx.Done()
 				return 0, ctx.Err()
@@ -237,10 +237,10 @@ func TestAReadThatHangsIsGivenUp(t *testing.T) {
 	})
 }
 
-func TestWithoutAHintTheStateIsReadAnewNowAndThen(t *testing.T) {
+func TestRefreshReadsWithoutHint(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, c := alone(t), new(cell)
-		states := begin(t, h, "a", UpdateOptions[int64]{Read: c.read, Same: same, Refresh: 10 * time.Second})
+		h, c := newHub(t), new(cell)
+		states := startUpdates(t, h, "a", UpdateOptions[int64]{Read: c.read, Same: same, Refresh: 10 * time.Second})
 		got := []int64{next(states)}
 		c.now.Store(1)
 		time.Sleep(8 * time.Second)
@@ -252,26 +252,26 @@ func TestWithoutAHintTheStateIsReadAnewNowAndThen(t *testing.T) {
 		}
 		time.Sleep(1000 * time.Second)
 		if n := c.reads.Load(); n < 90 || n > 115 {
-			t.Errorf("%d reads in 1000 seconds", n)
+			t.Errorf("got %d reads in 1000 seconds", n)
 		}
 	})
 }
 
-func TestUpdatesEndWithTheirContextWhateverTheyDo(t *testing.T) {
+func TestUpdatesEndWithTheirContext(t *testing.T) {
 	tests := []struct {
 		name string
 		read func(ctx context.Context) (int64, error)
 		take bool
 	}{
-		{"while they wait for a hint", func(context.Context) (int64, error) { return 0, nil }, true},
-		{"while nobody reads", func(context.Context) (int64, error) { return 0, nil }, false},
-		{"while they read", func(ctx context.Context) (int64, error) { <-ctx.Done(); return 0, ctx.Err() }, false},
-		{"while the read fails", func(context.Context) (int64, error) { return 0, errors.New("away") }, false},
+		{"waiting for a hint", func(context.Context) (int64, error) { return 0, nil }, true},
+		{"waiting for a receiver", func(context.Context) (int64, error) { return 0, nil }, false},
+		{"reading", func(ctx context.Context) (int64, error) { <-ctx.Done(); return 0, ctx.Err() }, false},
+		{"failing reads", func(context.Context) (int64, error) { return 0, errors.New("unavailable") }, false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h := alone(t)
+				h := newHub(t)
 				ctx, cancel := context.WithCancel(t.Context())
 				states, err := Updates(ctx, h, "a", UpdateOptions[int64]{Read: tt.read, Every: time.Minute})
 				if err != nil {
@@ -288,40 +288,40 @@ func TestUpdatesEndWithTheirContextWhateverTheyDo(t *testing.T) {
 					t.Errorf("got %d, want the end", n)
 				}
 				if n := testutil.ToFloat64(h.metrics.errors.WithLabelValues(reading)); n != failures {
-					t.Error("the end counts as a failure")
+					t.Error("the end counted as a failure")
 				}
 			})
 		})
 	}
 }
 
-func TestAReaderThatIsSlowHoldsUpNobodyAndThenFindsTheNewest(t *testing.T) {
+func TestSlowReceiverGetsNewestState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h, c := alone(t), new(cell)
+		h, c := newHub(t), new(cell)
 		o := UpdateOptions[int64]{Read: c.read, Same: same}
-		slow, quick := begin(t, h, "a", o), begin(t, h, "a", o)
+		slow, quick := startUpdates(t, h, "a", o), startUpdates(t, h, "a", o)
 		next(quick)
-		synctest.Wait() // the first state waits for the slow reader
+		synctest.Wait() // the first state waits for the slow receiver
 		for n := range int64(100) {
 			c.now.Store(n + 1)
 			h.Notify("a")
 			time.Sleep(30 * time.Millisecond)
 			if got := next(quick); got != n+1 {
-				t.Fatalf("the quick one got %d, want %d", got, n+1)
+				t.Fatalf("fast receiver: got %d, want %d", got, n+1)
 			}
 		}
 		if diff := cmp.Diff([]int64{0, 100, -1}, []int64{next(slow), next(slow), next(slow)}); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		if n := c.reads.Load(); n != 103 {
-			t.Errorf("%d reads, want 101 of the quick one and 2 of the slow one", n)
+			t.Errorf("got %d reads, want 101 of the fast one and 2 of the slow one", n)
 		}
 	})
 }
 
-// TestTheLastStateAlwaysComes is the law: whatever is told when, by whichever
-// process, and whatever the bus forgets, who watches ends with the last state.
-func TestTheLastStateAlwaysComes(t *testing.T) {
+// TestLastStateAlwaysArrives checks the invariant: any process may notify at any time,
+// and the bus may lose messages, but a subscriber gets the last state.
+func TestLastStateAlwaysArrives(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		const keys, writes = 20, 3000
 		rnd := rand.New(rand.NewPCG(testkit.Seed(t), 1))
@@ -332,13 +332,13 @@ func TestTheLastStateAlwaysComes(t *testing.T) {
 		t.Cleanup(readers.Wait) // after their updates ended
 		for i := range got {
 			c := &cells[i%keys]
-			states := begin(t, processes[i/keys].Hub, "k"+strconv.Itoa(i%keys), UpdateOptions[int64]{
+			states := startUpdates(t, processes[i/keys].Hub, "k"+strconv.Itoa(i%keys), UpdateOptions[int64]{
 				Read: c.read, Same: same, Every: time.Duration(rnd.IntN(10)) * time.Millisecond,
 			})
 			readers.Go(func() {
 				for n := range states {
 					if before := got[i].Swap(n); n < before {
-						t.Errorf("%d after %d", n, before)
+						t.Errorf("got %d after %d", n, before)
 					}
 				}
 			})

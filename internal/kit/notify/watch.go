@@ -1,6 +1,6 @@
 package notify
 
-// A Watch is told when something about its key may have changed.
+// A Watch receives hints for its key.
 type Watch struct {
 	hub        *Hub
 	c          chan struct{}
@@ -9,14 +9,14 @@ type Watch struct {
 	closed     bool
 }
 
-// Watch begins to watch a key. It hears what is told from now on. Whoever has it
-// closes it. The error is [ErrFull].
-func (h *Hub) Watch(words string) (*Watch, error) {
-	w := &Watch{hub: h, c: make(chan struct{}, 1), key: keyOf(words)}
+// Watch starts to watch a key. It receives hints from now on. The caller closes it. The
+// error is [ErrFull].
+func (h *Hub) Watch(name string) (*Watch, error) {
+	w := &Watch{hub: h, c: make(chan struct{}, 1), key: keyOf(name)}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.count >= h.max {
-		h.metrics.errors.WithLabelValues(refusing).Inc()
+		h.metrics.errors.WithLabelValues(watching).Inc()
 		return nil, ErrFull
 	}
 	if w.next = h.watches[w.key]; w.next != nil {
@@ -28,11 +28,11 @@ func (h *Hub) Watch(words string) (*Watch, error) {
 	return w, nil
 }
 
-// C has a hint in it, one for any number, when the state is to be read anew. It is
-// never closed.
+// C holds a hint, one for any number of notifications, if the state must be read again.
+// It is never closed.
 func (w *Watch) C() <-chan struct{} { return w.c }
 
-// Close ends the watch. More than once is once.
+// Close ends the watch. Further calls do nothing.
 func (w *Watch) Close() {
 	h := w.hub
 	h.mu.Lock()
@@ -57,7 +57,7 @@ func (w *Watch) Close() {
 	h.metrics.watches.Set(float64(h.count))
 }
 
-// hint returns 1, or 0 if there is one already.
+// hint returns the number of added hints: 0 if one is pending.
 func (w *Watch) hint() int {
 	select {
 	case w.c <- struct{}{}:
@@ -67,7 +67,7 @@ func (w *Watch) hint() int {
 	}
 }
 
-// all are the watches that are open now.
+// all returns the open watches.
 func (h *Hub) all() []*Watch {
 	h.mu.Lock()
 	defer h.mu.Unlock()
