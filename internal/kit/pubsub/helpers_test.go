@@ -17,11 +17,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// soon bounds each wait for something that takes milliseconds on an idle machine.
+// soon is the time limit for events that take milliseconds on an idle machine.
 const soon = 20 * time.Second
 
-// run runs workers until the function that it returns is called, or until the
-// test ends.
+// run runs workers until the returned function is called, or the test ends.
 func run(t testing.TB, workers ...interface{ Run(context.Context) error }) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
@@ -41,7 +40,7 @@ func run(t testing.TB, workers ...interface{ Run(context.Context) error }) (stop
 	return stop
 }
 
-// eachRedis runs a test on a Redis in the process and on a real one.
+// eachRedis runs a test on an embedded Redis and on a real one.
 func eachRedis(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	t.Run("embedded", func(t *testing.T) {
 		s, err := embedredis.Start(embedredis.Options{})

@@ -17,42 +17,42 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// An ear writes down what it hears.
-type ear struct {
-	mu     sync.Mutex
-	heard  []string
-	missed int
+// A recorder records messages and gaps.
+type recorder struct {
+	mu       sync.Mutex
+	received []string
+	missed   int
 }
 
-func (e *ear) hear(body []byte) {
+func (e *recorder) handle(body []byte) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.heard = append(e.heard, string(body))
+	e.received = append(e.received, string(body))
 }
 
-func (e *ear) miss() {
+func (e *recorder) onGap() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.missed++
 }
 
-func (e *ear) gaps() int {
+func (e *recorder) gaps() int {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.missed
 }
 
-func (e *ear) has(body string) bool {
+func (e *recorder) has(body string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return slices.Contains(e.heard, body)
+	return slices.Contains(e.received, body)
 }
 
-func listen(t *testing.T, rdb redis.UniversalClient, o Options) (*Channel, *ear) {
+func listen(t *testing.T, rdb redis.UniversalClient, o Options) (*Channel, *recorder) {
 	t.Helper()
-	e := new(ear)
+	e := new(recorder)
 	o.Channel = "td:hints"
-	h := New(rdb, o, e.hear, e.miss)
+	h := New(rdb, o, e.handle, e.onGap)
 	run(t, h)
 	testkit.Eventually(t, soon, func() bool { return e.gaps() > 0 })
 	return h, e
@@ -65,44 +65,44 @@ func publish(t *testing.T, h *Channel, body string) {
 	}
 }
 
-func TestHintsReachEveryProcess(t *testing.T) {
+func TestMessagesReachEveryProcess(t *testing.T) {
 	eachRedis(t, func(t *testing.T, rdb redis.UniversalClient) {
 		here, ear1 := listen(t, rdb, Options{})
 		_, ear2 := listen(t, rdb, Options{})
 		publish(t, here, "7")
 		publish(t, here, "")
-		for _, e := range []*ear{ear1, ear2} {
+		for _, e := range []*recorder{ear1, ear2} {
 			testkit.Eventually(t, soon, func() bool { return e.has("7") && e.has("") })
 		}
 	})
 }
 
-func TestWithoutARedisHintsStayInTheProcess(t *testing.T) {
+func TestMessagesStayInProcessWithoutRedis(t *testing.T) {
 	h, e := listen(t, nil, Options{})
 	publish(t, h, "7")
 	if !e.has("7") {
-		t.Errorf("heard %q", e.heard)
+		t.Errorf("got %q", e.received)
 	}
 }
 
-func TestOnAClusterHintsAreSharded(t *testing.T) {
+func TestMessagesAreShardedOnCluster(t *testing.T) {
 	rdb, ok := open(t, redisdb.RedisConfig{URL: testkit.RedisCluster(t)}).(*redis.ClusterClient)
 	if !ok {
-		t.Fatal("this is no client of a cluster")
+		t.Fatal("not a cluster client")
 	}
 	h, e := listen(t, rdb, Options{})
 	publish(t, h, "7")
 	testkit.Eventually(t, soon, func() bool { return e.has("7") })
-	master, err := testkit.AdminClient(t, rdb).(*redis.ClusterClient).MasterForKey(t.Context(), "td:hints") //nolint:forcetypeassert // it is what rdb is
+	master, err := testkit.AdminClient(t, rdb).(*redis.ClusterClient).MasterForKey(t.Context(), "td:hints") //nolint:forcetypeassert // the type of rdb
 	if err != nil {
 		t.Fatal(err)
 	}
 	if n, err := master.PubSubShardNumSub(t.Context(), "td:hints").Result(); err != nil || n["td:hints"] != 1 {
-		t.Errorf("%v listen to the shard, %v", n, err)
+		t.Errorf("got %v subscribers of the shard, %v", n, err)
 	}
 }
 
-func TestAConnectionThatIsLostIsReplacedAndAGapTold(t *testing.T) {
+func TestLostConnectionIsReplacedWithGap(t *testing.T) {
 	rdb := redis.NewClient(&redis.Options{Addr: addrOf(testkit.Redis(t))})
 	t.Cleanup(func() { _ = rdb.Close() })
 	admin := testkit.AdminClient(t, rdb)
@@ -115,28 +115,28 @@ func TestAConnectionThatIsLostIsReplacedAndAGapTold(t *testing.T) {
 		publish(t, h, "again")
 		testkit.Eventually(t, soon, func() bool { return e.has("again") })
 		e.mu.Lock()
-		e.heard = nil
+		e.received = nil
 		e.mu.Unlock()
 	}
 }
 
-// A connection that is open and dead is silent, as one is on which nothing happens.
-func TestASilentConnectionIsTriedWithAMessageToOurselves(t *testing.T) {
+// An open but dead connection looks like an idle one.
+func TestSilentConnectionIsProbed(t *testing.T) {
 	addr := addrOf(testkit.Redis(t))
 	var mu sync.Mutex
 	dead := map[net.Conn]bool{}
 	rdb := redis.NewClient(&redis.Options{Addr: addr, Dialer: func(ctx context.Context, network, to string) (net.Conn, error) {
 		inner, err := new(net.Dialer).DialContext(ctx, network, to)
-		return &mute{Conn: inner, mu: &mu, dead: dead}, err
+		return &muteConn{Conn: inner, mu: &mu, dead: dead}, err
 	}})
 	t.Cleanup(func() { _ = rdb.Close() })
 	reg := prometheus.NewRegistry()
 	h, e := listen(t, rdb, Options{PingAfter: 100 * time.Millisecond, Timeout: 2 * time.Second, Registerer: reg})
 	if within(400*time.Millisecond, func() bool { return e.gaps() > 1 }) {
-		t.Fatal("a connection that answers was replaced")
+		t.Fatal("got a replaced connection, though it answers")
 	}
 	mu.Lock()
-	dead[nil] = true // those that listen hear nothing any more
+	dead[nil] = true // receivers get nothing any more
 	mu.Unlock()
 	testkit.Eventually(t, soon, func() bool { return testutil.ToFloat64(h.probes) >= 1 && testutil.ToFloat64(h.connected) == 0 })
 	mu.Lock()
@@ -148,7 +148,7 @@ func TestASilentConnectionIsTriedWithAMessageToOurselves(t *testing.T) {
 	})
 }
 
-// addrOf is where a Redis listens.
+// addrOf returns the address of a Redis.
 func addrOf(url string) string {
 	o, err := redis.ParseURL(url)
 	if err != nil {
@@ -157,7 +157,7 @@ func addrOf(url string) string {
 	return o.Addr
 }
 
-// within reports whether something happened within a time.
+// within reports whether an event happened within d.
 func within(d time.Duration, happened func() bool) bool {
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		if happened() {
@@ -167,15 +167,14 @@ func within(d time.Duration, happened func() bool) bool {
 	return false
 }
 
-// A mute connection gives back nothing that begins like a message of pub/sub while it is
-// dead.
-type mute struct {
+// A muteConn drops pub/sub messages while it is dead.
+type muteConn struct {
 	net.Conn
 	mu   *sync.Mutex
 	dead map[net.Conn]bool
 }
 
-func (m *mute) Read(p []byte) (int, error) {
+func (m *muteConn) Read(p []byte) (int, error) {
 	for {
 		n, err := m.Conn.Read(p)
 		m.mu.Lock()
