@@ -1,3 +1,5 @@
+// Package broadcast connects the operation of a subscription with its source, so that the
+// GraphQL server executes an update once for many clients.
 package broadcast
 
 import (
@@ -9,151 +11,149 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// An Update is one thing that a [Source] tells. All who are told get the same object,
-// so whoever serves them knows that one execution and one message will do.
+// An Update is one event of a [Source]. All receivers get the same object, so the server
+// can share one execution and one message.
 type Update struct {
-	Seq    int64     // its place in what the source tells: larger than those of all before
-	Cursor string    // a client that has seen it goes on from here; "" if it cannot
-	At     time.Time // when it came to be, for metrics; zero if that is not known
+	Seq    int64     // number within the source: larger than all before
+	Cursor string    // a client that has seen it resumes here; "" if it cannot
+	At     time.Time // time of the event, for metrics; zero if unknown
 
-	// Load returns what the subscription's field is. [ErrSkip] means that there is
-	// nothing to tell any more, any other error that it should be asked again. It may
-	// be called more than once, and by several at once.
+	// Load returns the value of the subscription's field. [ErrSkip] drops the update; any
+	// other error is retried. Load may be called repeatedly and concurrently.
 	Load func(ctx context.Context) (any, error)
 }
 
-// ErrSkip is what [Update.Load] returns when there is nothing to tell any more: the
-// update is left out.
-var ErrSkip = errors.New("there is nothing to tell any more")
+// ErrSkip is returned by [Update.Load] if the update is obsolete: it is left out.
+var ErrSkip = errors.New("update is obsolete")
 
-// A Receiver is who is told: a subscription of a client. Its methods never wait, and
-// a source calls one at a time.
+// A Receiver is a subscription of a client. Its methods never wait, and a source calls
+// one at a time.
 type Receiver interface {
-	// Push hands an update over.
+	// Push delivers an update.
 	Push(u *Update)
-	// Reset says that what is pushed from now on begins behind the place that
-	// [Subscription.Resume] was called with: what was pushed before counts no more.
+	// Reset reports that later updates follow the number passed to [Subscription.Resume].
+	// Earlier updates no longer count.
 	Reset()
-	// End says that nothing comes any more: all is told, or an error that the client
-	// is to see. A source that has ended and is asked to resume says it once more.
+	// End reports that no update follows: the source has ended, or err is for the client.
+	// If a source that has ended is resumed, it calls End again.
 	End(err error)
 }
 
-// A Source tells a subscription what happens. It does nothing until it is followed, and
-// keeps nothing of the operation that made it: that may be over by then.
+// A Source delivers the updates of a subscription. It does nothing before Subscribe, and
+// must not retain the operation that created it: that may have ended by then.
 type Source interface {
-	// Subscribe tells r what the subscription is to hear, from its beginning on, until
-	// the Following is closed. It may call r before it returns.
+	// Subscribe delivers the updates to r, from the beginning of the subscription, until
+	// the Subscription is closed. It may call r before it returns.
 	Subscribe(r Receiver) (Subscription, error)
 }
 
-// A Subscription is one subscription's place at its source. Its methods do not wait for
-// stores, but for a call of the Receiver that is under way: they must not be called
-// from one.
+// A Subscription is one subscription at its source. Its methods do not wait for stores,
+// but for a running call of the Receiver: a Receiver must not call them.
 type Subscription interface {
-	// Resume is for a receiver that could not take all: it is told again what comes
-	// behind a number, after a Reset, or what it needs to know instead.
+	// Resume is for a receiver that dropped updates. The source calls Reset and delivers
+	// the updates after a number again, or their replacement.
 	Resume(after int64)
-	// Close ends it: nothing is pushed after it returned. More than once is once.
+	// Close ends the subscription: after it returns, nothing is pushed. Further calls do
+	// nothing.
 	Close()
 }
 
-// A Handoff is where an operation meets its subscription: the door puts one into the
-// context of each, and [From], called by the resolver of its field, the source.
-// Feed, Personal and [NextValue] belong to whoever runs the operation, one call at a time.
+// A Handoff connects an operation with its [Source]. The server puts one into the context
+// of each operation, and the resolver calls [From] with the source. Only the goroutine
+// that runs the operation calls Deliver, Personal and [NextValue], one at a time.
 type Handoff struct {
-	LastEvent string // of an event stream that was interrupted: the cursor that it ended with
+	LastEvent string // last cursor of an interrupted event stream
 
 	source   Source
-	feed     func(v any) error
-	fed      any    // that was not taken yet, but perhaps from the channel
-	take     func() // takes it from the channel
+	deliver  func(v any) error
+	value    any    // not taken by NextValue yet, perhaps from the channel
+	take     func() // removes it from the channel
 	personal atomic.Bool
 }
 
-type jointKey struct{}
+type handoffKey struct{}
 
 // WithHandoff returns the context of a subscription's operation.
-func WithHandoff(ctx context.Context, j *Handoff) context.Context {
-	return context.WithValue(ctx, jointKey{}, j)
+func WithHandoff(ctx context.Context, h *Handoff) context.Context {
+	return context.WithValue(ctx, handoffKey{}, h)
 }
 
-func jointOf(ctx context.Context) *Handoff {
-	j, _ := ctx.Value(jointKey{}).(*Handoff)
-	return j
+func handoffOf(ctx context.Context) *Handoff {
+	h, _ := ctx.Value(handoffKey{}).(*Handoff)
+	return h
 }
 
-// Source is what the resolver gave to [From], nil if it did not: then the
-// operation is run for its client alone, as any other.
-func (j *Handoff) Source() Source { return j.source }
+// Source returns the source that the resolver passed to [From], or nil: then the
+// operation runs for its client alone.
+func (h *Handoff) Source() Source { return h.source }
 
-// Deliver has the operation's next response be that of a value, which an [Update] was
-// loaded as.
-func (j *Handoff) Deliver(v any) error {
-	err := j.feed(v)
-	if j.fed = v; err != nil {
-		j.fed = nil
+// Deliver makes v the value of the operation's next response. v was loaded by an
+// [Update].
+func (h *Handoff) Deliver(v any) error {
+	err := h.deliver(v)
+	if h.value = v; err != nil {
+		h.value = nil
 	}
 	return err
 }
 
-// NextValue returns, to who makes an operation's response in gqlgen's place, the value that the
-// response is to be that of. take is to be called before the next one is fed, and only if
-// the response was made: then gqlgen does not see the value.
+// NextValue returns the value of the next response, for code that builds the response
+// instead of gqlgen. After the response is built, call take before the next Deliver: then
+// gqlgen does not get the value.
 func NextValue(ctx context.Context) (v any, take func(), ok bool) {
-	j := jointOf(ctx)
-	if j == nil || j.fed == nil {
+	h := handoffOf(ctx)
+	if h == nil || h.value == nil {
 		return nil, nil, false
 	}
-	v, j.fed = j.fed, nil
-	return v, j.take, true
+	v, h.value = h.value, nil
+	return v, h.take, true
 }
 
-// Personal reports whether something asked [MarkPersonal] since the last call.
-func (j *Handoff) Personal() bool { return j.personal.Swap(false) }
+// Personal reports whether [MarkPersonal] was called since the last call.
+func (h *Handoff) Personal() bool { return h.personal.Swap(false) }
 
-// LastEventID is the cursor of the last event that a client saw of an event stream
-// that was interrupted, "" if it says none.
+// LastEventID returns the cursor of the last event that a client received of an
+// interrupted event stream, or "".
 func LastEventID(ctx context.Context) string {
-	if j := jointOf(ctx); j != nil {
-		return j.LastEvent
+	if h := handoffOf(ctx); h != nil {
+		return h.LastEvent
 	}
 	return ""
 }
 
-// MarkPersonal says that what is being answered may differ by who asks. Whatever knows in
-// a request who asks must call it before it says so: then an answer that depends on it
-// cannot reach anybody else, whatever fields are added.
+// MarkPersonal marks the response as dependent on the viewer. Code must call it before it
+// returns the viewer of a request. Then a response that depends on the viewer reaches no
+// other client, whatever fields are added.
 func MarkPersonal(ctx context.Context) {
-	if j := jointOf(ctx); j != nil {
-		j.personal.Store(true)
+	if h := handoffOf(ctx); h != nil {
+		h.personal.Store(true)
 	}
 }
 
-// From is what the resolver of a subscription's field returns when what it tells
-// is the same for many: each update is executed once for each selection, and its bytes
-// go to all who have that. Nothing is followed yet when it returns. The door must have
-// prepared the context, once for each call.
+// From registers s as the source of a subscription and returns the channel for the
+// resolver. Each update is executed once for each selection, and its bytes go to all
+// clients with that selection. From does not subscribe to s. The server must have
+// prepared the context with [WithHandoff], once for each call.
 func From[T any](ctx context.Context, s Source) (<-chan T, error) {
-	j := jointOf(ctx)
-	if j == nil || j.source != nil {
-		return nil, apierror.New(apierror.Internal, "This subscription has no place to tell to.")
+	h := handoffOf(ctx)
+	if h == nil || h.source != nil {
+		return nil, apierror.New(apierror.Internal, "This subscription could not be started.")
 	}
 	values := make(chan T, 1)
-	j.source = s
-	j.feed = func(v any) error {
+	h.source = s
+	h.deliver = func(v any) error {
 		typed, ok := v.(T)
 		if !ok {
-			return apierror.New(apierror.Internal, "This update is of another kind.")
+			return apierror.New(apierror.Internal, "This update could not be sent.")
 		}
 		select {
 		case values <- typed:
 			return nil
 		default:
-			return errors.New("the update before was not executed")
+			return errors.New("deliver update: the previous one was not executed")
 		}
 	}
-	j.take = func() {
+	h.take = func() {
 		select {
 		case <-values:
 		default:
