@@ -12,26 +12,26 @@ import (
 )
 
 const (
-	maxAdmissions   = 2000             // of one voucher; beyond, it is not searched
-	admissionsOfOne = 10 * time.Second // for the search of one voucher
-	admissionsOfAll = 90 * time.Second // for all of them, in any order, or three quarters of a run that took longer
-	maxUnsearched   = 10               // one in so many may stay unsearched
+	maxAdmissions    = 2000             // of one voucher; longer histories are not searched
+	maxVoucherSearch = 10 * time.Second // search time per voucher
+	maxSearch        = 90 * time.Second // total search time, in random order; three quarters of the run if that is more
+	maxUnsearched    = 10               // one voucher in this many may stay unsearched
 )
 
-// checkAdmissions looks, for each voucher, for an order in which its pieces can have
-// been taken and given back, each within the time in which clients saw it happen, so
-// that there is never one too many, no user has two, and who is told of an order holds
-// it. If there is none, pieces were sold twice for a while, whatever the end looks like.
+// checkAdmissions searches, for each voucher, an order of all admissions and releases that
+// explains the answers. Each operation happens between its request and its answer. Stock is
+// never exceeded, no user holds two orders, and a user who gets an order holds it. Without
+// such an order, units were sold twice for a while, whatever the final state is.
 //
-// A piece counts from the commit of its order: the promise of QUEUED is a decision. So
-// orders that failed hold none, and what nobody was told may happen at any time after it
-// was asked for. That all are sold is no operation here: it is true of Redis or of the
-// database, which may be apart for a moment, and [court.checkSoldOut] bounds both.
-func (c *court) checkAdmissions() {
-	end := time.Now().Add(max(admissionsOfAll, c.rules.Took*3/4))
+// A unit counts from the commit of its order, because QUEUED promises a decision. Failed
+// orders hold none, and unreported operations may happen at any time after their request.
+// OUT_OF_STOCK is no operation here: it may be true in Redis or in the database, which can
+// differ for a moment. [checker.checkSoldOut] limits both.
+func (c *checker) checkAdmissions() {
+	end := time.Now().Add(max(maxSearch, c.rules.Took*3/4))
 	histories := c.admissions()
 	vouchers := slices.Sorted(maps.Keys(histories))
-	r := rand.New(rand.NewPCG(c.rules.Seed, 3)) //nolint:gosec // to be repeated
+	r := rand.New(rand.NewPCG(c.rules.Seed, 3)) //nolint:gosec // repeatable
 	r.Shuffle(len(vouchers), func(i, j int) { vouchers[i], vouchers[j] = vouchers[j], vouchers[i] })
 	unsearched := 0
 	for _, v := range vouchers {
@@ -40,7 +40,7 @@ func (c *court) checkAdmissions() {
 			unsearched++
 			continue
 		}
-		switch porcupine.CheckOperationsTimeout(h.model(), h.ops, admissionsOfOne) {
+		switch porcupine.CheckOperationsTimeout(h.model(), h.ops, maxVoucherSearch) {
 		case porcupine.Ok:
 			c.count(countSearched, 1)
 			c.count("admissions and returns searched", len(h.ops))
@@ -48,68 +48,68 @@ func (c *court) checkAdmissions() {
 			unsearched++
 		case porcupine.Illegal:
 			c.count(countSearched, 1)
-			c.breach("linear", "no order of its %d admissions and returns explains what was told of voucher %d with %d pieces", len(h.ops), v, h.opened)
+			c.breach("linear", "no order of its %d admissions and returns explains the answers about voucher %d with %d units", len(h.ops), v, h.opened)
 		}
 	}
-	c.count("vouchers too long to be searched", unsearched)
+	c.count("vouchers not searched", unsearched)
 	if unsearched*maxUnsearched > len(vouchers) {
 		c.breach("linear", "the admissions of %d of %d vouchers could not be searched", unsearched, len(vouchers))
 	}
 }
 
-// An act is what an operation of the model does.
-type act int
+// opKind is the kind of an operation in the model.
+type opKind int
 
 const (
-	take act = iota // an order gets its piece
-	drop            // it ends, and the piece is free
-	hold            // its user is told that it is live
-	edit            // the merchant changes the stock
+	take opKind = iota // an order gets its unit
+	drop               // the order ends and releases the unit
+	hold               // the server reports to its user that the order is live
+	edit               // the merchant changes the stock
 )
 
 // move is the input of an operation.
 type move struct {
-	act   act
+	act   opKind
 	order int // index among the voucher's orders
 	user  int // index among its users
 	delta int // of an edit
 }
 
-// pieces is the state of the model. It is compared as a value.
-type pieces struct {
-	held  string // one byte for each user: 1 + index of the order within the user's, 0 is none
+// units is the state of the model, compared by value.
+type units struct {
+	held  string // one byte per user: 1 + index of the order among the user's, 0 means none
 	taken int
 	all   int
 }
 
-// admissionHistory is one voucher's.
+// admissionHistory is the history of one voucher.
 type admissionHistory struct {
 	voucher int64
 	opened  int
 	users   map[int64]int
 	orders  map[int64]int
-	nth     []byte // of each order, which of its user's it is, from 1
+	nth     []byte // of each order: its index among its user's orders, from 1
 	of      map[int64]byte
 	ops     []porcupine.Operation
 }
 
-// admissions are the operations on each voucher that was told to its merchant.
-func (c *court) admissions() map[int64]*admissionHistory {
+// admissions returns the operations on each voucher that was confirmed to its merchant.
+func (c *checker) admissions() map[int64]*admissionHistory {
 	all := map[int64]*admissionHistory{}
-	asked := map[claim]time.Duration{} // begin of the first request that may have made an order
+	requested := map[claim]time.Duration{} // start of the first request that may have made an order
 	for _, e := range c.events {
 		if e.Op == OpOpen && e.Code == "" {
 			all[e.voucher] = &admissionHistory{voucher: e.voucher, opened: e.Stock, users: map[int64]int{}, orders: map[int64]int{}, of: map[int64]byte{}}
 		}
-		who := claim{e.user, e.voucher}
-		if _, known := asked[who]; !known && e.Op == OpOrder && mayTake(e.Event) {
-			asked[who] = e.Start
+		buyer := claim{e.user, e.voucher}
+		if _, known := requested[buyer]; !known && e.Op == OpOrder && mayTake(e.Event) {
+			requested[buyer] = e.Start
 		}
 	}
 	for _, n := range slices.Sorted(maps.Keys(c.state.orders)) {
 		r := c.state.orders[n]
 		if h := all[r.voucher]; h != nil && r.status != "FAILED" {
-			if begin, ok := asked[claim{r.user, r.voucher}]; ok { // else D has it
+			if begin, ok := requested[claim{r.user, r.voucher}]; ok { // D covers the other case
 				h.add(n, r, begin, c.orders[n])
 			}
 		}
@@ -122,9 +122,9 @@ func (c *court) admissions() map[int64]*admissionHistory {
 		switch i, known := h.orders[e.order]; {
 		case e.Op == OpEdit && e.Code == "":
 			h.op(move{act: edit, delta: e.Delta}, e.Start, e.End)
-		case e.Op == OpEdit && !e.Definite() && e.Delta > 0: // fewer, perhaps: that only forbids
+		case e.Op == OpEdit && !e.Definite() && e.Delta > 0: // a decrease only forbids
 			h.op(move{act: edit, delta: e.Delta}, e.Start, forever)
-		case e.Op == OpOrder && e.Code == "ALREADY_ORDERED" && stands[e.Status] && known:
+		case e.Op == OpOrder && e.Code == "ALREADY_ORDERED" && active[e.Status] && known:
 			h.op(move{act: hold, order: i, user: h.users[e.user]}, e.Start, e.End)
 		}
 	}
@@ -134,8 +134,8 @@ func (c *court) admissions() map[int64]*admissionHistory {
 	return all
 }
 
-// add notes that an order got its piece, and that it gave it back if it did.
-func (h *admissionHistory) add(n int64, r row, begin time.Duration, t *told) {
+// add adds the admission of an order, and its release if it ended.
+func (h *admissionHistory) add(n int64, r row, begin time.Duration, t *orderTrace) {
 	user, seen := h.users[r.user]
 	if !seen {
 		user = len(h.users)
@@ -145,15 +145,15 @@ func (h *admissionHistory) add(n int64, r row, begin time.Duration, t *told) {
 	h.orders[n] = i
 	h.of[r.user]++
 	h.nth = append(h.nth, h.of[r.user])
-	known, gone := forever, forever
+	known, released := forever, forever
 	var ending time.Duration
 	if t != nil {
-		begin, known = t.asked, t.known
-		ending, gone = t.ending, t.gone
+		begin, known = t.requested, t.confirmed
+		ending, released = t.endRequested, t.endConfirmed
 	}
 	h.op(move{act: take, order: i, user: user}, begin, known)
 	if !r.live() {
-		h.op(move{act: drop, order: i, user: user}, max(begin, ending), gone)
+		h.op(move{act: drop, order: i, user: user}, max(begin, ending), released)
 	}
 }
 
@@ -163,9 +163,9 @@ func (h *admissionHistory) op(m move, from, to time.Duration) {
 
 func (h *admissionHistory) model() porcupine.Model {
 	return porcupine.Model{
-		Init: func() any { return pieces{held: string(make([]byte, len(h.users))), all: h.opened} },
+		Init: func() any { return units{held: string(make([]byte, len(h.users))), all: h.opened} },
 		Step: func(state, input, _ any) (bool, any) {
-			s, _ := state.(pieces)
+			s, _ := state.(units)
 			m, _ := input.(move)
 			return h.step(s, m)
 		},
@@ -173,8 +173,8 @@ func (h *admissionHistory) model() porcupine.Model {
 	}
 }
 
-// step says whether a move is allowed, and what is then.
-func (h *admissionHistory) step(s pieces, m move) (bool, pieces) {
+// step reports whether a move is allowed, and returns the next state.
+func (h *admissionHistory) step(s units, m move) (bool, units) {
 	if m.act == edit {
 		s.all += m.delta
 		return s.taken <= s.all, s

@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// A Scenario is a run on stores that consist of several servers, of which one dies.
+// Scenario is a run on replicated stores in which one server dies.
 type Scenario struct {
-	Key     string // for the command: one word
-	Name    string // for people: the topology
+	Key     string // argument of the command: one word
+	Name    string // the topology, for the report
 	Redis   Topology
 	Standby Standby
 	Fault   string
 	Cards   []PlannedFault
-	Lasts   time.Duration // of clients
+	Lasts   time.Duration // duration of the clients' load
 }
 
-// Scenarios are what stores of several servers have to survive. The seed decides which
+// Scenarios returns the faults that replicated stores must survive. The seed decides which
 // master dies and how far behind a standby is.
 func Scenarios(seed uint64) []Scenario {
 	const first, between = 6 * time.Second, 4 * time.Second
@@ -44,14 +44,13 @@ func Scenarios(seed uint64) []Scenario {
 	}
 }
 
-// Beyond runs scenarios one after the other and prints a table of them in the end. broken
-// says whether something that has to hold did not. An error means that a run could not be
-// done.
+// Beyond runs scenarios one after the other and prints a table of them at the end. broken
+// reports whether a guarantee was broken. An error means that a run could not be done.
 func Beyond(ctx context.Context, cfg Config, all []Scenario) (broken bool, err error) {
 	if cfg.Binary == "" {
 		dir, err := os.MkdirTemp("", "tandian-faulttest-")
 		if err != nil {
-			return false, fmt.Errorf("make room for the server's program: %w", err)
+			return false, fmt.Errorf("create folder for server program: %w", err)
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 		if cfg.Binary, err = BuildServer(ctx, dir, ""); err != nil {
@@ -71,38 +70,38 @@ func Beyond(ctx context.Context, cfg Config, all []Scenario) (broken bool, err e
 		reports, broken = append(reports, report), broken || report.Broken()
 	}
 	w := tabwriter.NewWriter(cfg.Out, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "\ntopology\tfault\tasked\tgot one\trefused\tunknown\tlost\tmended\tno order for\tbroken\t")
+	_, _ = fmt.Fprintln(w, "\ntopology\tfault\trequests\taccepted\trefused\tunknown\tlost\trepaired\tlongest gap\tbroken\t")
 	for i, s := range all {
 		r := reports[i]
 		_, _ = fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%.0f\t%.1f s\t%d\t\n", s.Name, s.Fault,
-			r.Orders.Asked, r.Orders.Got, r.Orders.Refused, r.Orders.Unknown, r.Lost, r.Mended, r.Orders.Stopped.Seconds(), len(r.Breaches))
+			r.Orders.Requested, r.Orders.Accepted, r.Orders.Refused, r.Orders.Unknown, r.Lost, r.Repaired, r.Orders.Stopped.Seconds(), len(r.Breaches))
 	}
 	if err := w.Flush(); err != nil {
-		return broken, fmt.Errorf("print the table: %w", err)
+		return broken, fmt.Errorf("print table: %w", err)
 	}
 	return broken, nil
 }
 
-// Orders are what became of what customers wanted.
+// Orders counts the outcomes of the customers' order requests.
 type Orders struct {
-	Asked, Got, Refused, Unknown int
-	// Stopped is the longest time in which nobody was told of a new order, QUEUED or UNPAID.
+	Requested, Accepted, Refused, Unknown int
+	// Stopped is the longest time without a new order that was reported QUEUED or UNPAID.
 	Stopped time.Duration
 }
 
-// ordersOf counts the requests for a piece. A try that was told QUEUED or UNPAID got one.
-func ordersOf(events []Event) (o Orders) {
+// countOrders counts order requests. A request answered with QUEUED or UNPAID was accepted.
+func countOrders(events []Event) (o Orders) {
 	var got []time.Duration
 	for _, e := range events {
 		if e.Op != OpOrder {
 			continue
 		}
-		o.Asked++
+		o.Requested++
 		switch {
 		case !e.Definite():
 			o.Unknown++
 		case e.Code == "" && (e.Status == "QUEUED" || e.Status == "UNPAID"):
-			o.Got++
+			o.Accepted++
 			got = append(got, e.End)
 		default:
 			o.Refused++

@@ -8,23 +8,23 @@ import (
 )
 
 const (
-	cardPause = 1200 * time.Millisecond // before a card that was asked for by name
-	cardApart = 800 * time.Millisecond  // between the beginnings of its faults
+	cardPause   = 1200 * time.Millisecond // before a card that was chosen by name
+	cardStagger = 800 * time.Millisecond  // between the starts of its faults
 )
 
-// cardsOf are cards by the names of their faults. In a pair, slow-pg is as late as in
-// [Pairs]: too late for everything.
-func cardsOf(deck [][]string) ([]PlannedFault, error) {
+// cardsByName builds cards from fault names. In a pair, slow-pg is as late as in [Pairs]:
+// after every timeout.
+func cardsByName(deck [][]string) ([]PlannedFault, error) {
 	cards := make([]PlannedFault, len(deck))
 	for i, names := range deck {
-		cards[i] = PlannedFault{After: cardPause, Apart: cardApart}
+		cards[i] = PlannedFault{After: cardPause, Stagger: cardStagger}
 		for _, name := range names {
 			f, ok := FaultNamed(name)
 			if !ok {
-				return nil, fmt.Errorf("there is no fault %q", name)
+				return nil, fmt.Errorf("unknown fault %q", name)
 			}
 			if name == "slow-pg" && len(names) > 1 {
-				f = late8(anyone)
+				f = slowPGTooLate(oneServer)
 			}
 			cards[i].Faults = append(cards[i].Faults, f)
 		}
@@ -32,7 +32,7 @@ func cardsOf(deck [][]string) ([]PlannedFault, error) {
 	return cards, nil
 }
 
-// fill repeats cards, each time with other choices, for about d.
+// fill repeats cards with changing seeds, for about d.
 func fill(cards []PlannedFault, d time.Duration, seed uint64) []PlannedFault {
 	var all []PlannedFault
 	for passed := time.Duration(0); len(cards) > 0; {
@@ -61,4 +61,4 @@ func deckText(cards []PlannedFault) string {
 	return strings.Join(texts, "; ")
 }
 
-func forgets(cards []PlannedFault) bool { return slices.ContainsFunc(cards, PlannedFault.Forgets) }
+func losesData(cards []PlannedFault) bool { return slices.ContainsFunc(cards, PlannedFault.LosesData) }

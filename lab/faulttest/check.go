@@ -10,106 +10,107 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// Verdict is what the checks found.
+// Verdict is the result of the checks.
 type Verdict struct {
 	Breaches []Breach
-	// Counts are what was looked at, so that one can see that a check had something to
-	// find, and what is no breach but worth knowing.
+	// Counts holds the counters of the checks: they show that each check had input, and how
+	// often allowed rare events happened.
 	Counts map[string]int
-	// Notes tell of what is allowed and should be rare.
+	// Notes describes rare events that are allowed.
 	Notes []string
 }
 
-// A Breach is one thing that must not be.
+// Breach is one broken guarantee.
 type Breach struct {
-	// Invariant is C, U, D, Q, R or H, as internal/flashsale/DESIGN.md has them; "live":
-	// without a fault there was no definite answer in time; "ids": a number was given out
-	// twice; "log": a server panicked; "linear": no order of events explains the answers;
-	// "mended": in the end both stores differ.
+	// Invariant is C, U, D, Q, R or H of internal/flashsale/DESIGN.md, or one of these.
+	// "live": no definite answer in time without a fault. "ids": a number was used twice.
+	// "log": a server panicked. "linear": no order of events explains the answers. "agree":
+	// both stores differ in the end.
 	Invariant string
 	Text      string
 }
 
 func (b Breach) String() string { return b.Invariant + ": " + b.Text }
 
-// Rules are what a run may expect.
+// Rules describes the allowed losses and times of a run.
 type Rules struct {
-	// Forgets: a fault of the run makes Redis lose data, so that orders that were told
-	// QUEUED may fail for a reason of ours. Without it none may.
-	Forgets bool
-	// AnswerWithin is how soon every wish has a definite answer once no fault has been under
-	// way for a while; default 5 s.
+	// LosesData allows orders reported QUEUED to fail for an internal reason, because a fault
+	// of the run makes Redis lose data.
+	LosesData bool
+	// AnswerWithin is the longest time for a definite answer to a purchase in a calm period;
+	// default 5 s.
 	AnswerWithin time.Duration
-	// Seed is of the choice of what is searched first, if there is no time for all.
+	// Seed chooses the vouchers that are searched first if time is short.
 	Seed uint64
-	// Took is how long the run was: the longer, the longer it may be searched.
+	// Took is the length of the run. A longer run may be searched longer.
 	Took time.Duration
-	// Killed says when each server ended, and Forgot when Redis lost data. What a server has told QUEUED it watches, and Redis has it: a number
-	// that both lost has no row, as nobody knows it any more.
+	// Killed lists when each server ended, and Losses when Redis lost data. A server watches
+	// the numbers that it reported QUEUED, and Redis stores them. A number that both lost has
+	// no row.
 	Killed [][]Span
-	Forgot []Span
-	// Lags are promotions of standbys that were behind.
+	Losses []Span
+	// Lags lists promotions of standbys that were behind.
 	Lags []Lag
 }
 
 const (
-	settlePatience = 60 * time.Second
-	settlePause    = 250 * time.Millisecond
-	calmEnough     = 5 * time.Second // without a fault, after which answers are to be definite
-	answerWithin   = 5 * time.Second
-	fewUnanswered  = 3               // requests of a kind in calm, and a hundredth of them, may stay without an answer
-	staleWithin    = 5 * time.Second // that an older state may be shown while there are faults
-	breachesEach   = 20              // of an invariant that are told
+	settleTimeout = 60 * time.Second
+	settlePause   = 250 * time.Millisecond
+	calmEnough    = 5 * time.Second // fault-free time after which answers must be definite
+	answerWithin  = 5 * time.Second
+	fewUnanswered = 3               // requests of a kind in calm periods, and one in a hundred, may stay unanswered
+	staleWithin   = 5 * time.Second // longest time that a stale status may be shown during faults
+	breachesEach  = 20              // reported breaches per invariant
 )
 
-// Settle waits until what is under way in the stores of a healed place is done: no
-// order waits for its commit, no job in the outbox, and Redis has what the database
-// has, twice in a row. It gives up after a minute: what did not settle [Check] calls a
-// breach. An error means that a store could not be read.
-func Settle(ctx context.Context, place Place) error {
-	ctx, cancel := context.WithTimeout(ctx, settlePatience+readPatience)
+// Settle waits until the stores of a healed system have no unfinished work, twice in a row:
+// no order waits for its commit, the outbox is empty, and Redis agrees with the database. It
+// stops after a minute; then [Check] reports the rest as breaches. An error means that a
+// store could not be read.
+func Settle(ctx context.Context, system System) error {
+	ctx, cancel := context.WithTimeout(ctx, settleTimeout+readTimeout)
 	defer cancel()
-	end := time.Now().Add(settlePatience)
+	end := time.Now().Add(settleTimeout)
 	for quiet := 0; quiet < 2 && time.Now().Before(end); {
-		s, err := readState(ctx, place)
+		s, err := readState(ctx, system)
 		if err != nil {
-			return fmt.Errorf("settle: %w", err)
+			return fmt.Errorf("wait for stores: %w", err)
 		}
 		if quiet++; !settled(s) {
 			quiet = 0
 		}
 		if err := clock.Sleep(ctx, settlePause); err != nil {
-			return fmt.Errorf("settle: %w", err)
+			return fmt.Errorf("wait for stores: %w", err)
 		}
 	}
 	return nil
 }
 
-// settled reports whether nothing is under way.
+// settled reports whether the stores have no unfinished work.
 func settled(s state) bool {
-	c := court{state: s, verdict: Verdict{Counts: map[string]int{}}}
+	c := checker{state: s, verdict: Verdict{Counts: map[string]int{}}}
 	c.checkEnds()
 	c.checkConservation()
 	c.checkRedis()
 	return len(c.verdict.Breaches) == 0
 }
 
-// Check judges a run by what clients saw and by what both stores hold in the end. Call
-// it after [Settle], with the events of a workload that was drained.
-func Check(ctx context.Context, place Place, events []Event, rules Rules) (Verdict, error) {
-	s, err := readState(ctx, place)
+// Check judges a run by the answers that clients got and by the final contents of both
+// stores. Call it after [Settle], with the events of a drained workload.
+func Check(ctx context.Context, system System, events []Event, rules Rules) (Verdict, error) {
+	s, err := readState(ctx, system)
 	if err != nil {
 		return Verdict{}, fmt.Errorf("check a run: %w", err)
 	}
 	lost := 0
 	for _, lag := range rules.Lags {
 		lost += lostIn(s, events, lag)
-		events = lag.forgive(events, s.sells)
+		events = lag.forgive(events, s.hasSale)
 	}
-	c := newCourt(s, events, rules)
+	c := newChecker(s, events, rules)
 	c.count(countLost, lost)
 	if len(rules.Lags) > 0 && lost == 0 {
-		c.breach("live", "the run proves nothing: the standby lacked nothing that anybody had been told")
+		c.breach("live", "the run proves nothing: the standby lacked no reported order")
 	}
 	c.judge()
 	c.checkAdmissions()
@@ -117,35 +118,34 @@ func Check(ctx context.Context, place Place, events []Event, rules Rules) (Verdi
 	return c.verdict, nil
 }
 
-// lostIn counts the orders that clients were told of within a lag, and that the database
-// contradicts.
+// lostIn counts the orders reported within a lag that the database contradicts.
 func lostIn(s state, events []Event, lag Lag) int {
-	c := court{state: s, verdict: Verdict{Counts: map[string]int{}}}
+	c := checker{state: s, verdict: Verdict{Counts: map[string]int{}}}
 	lost := map[int64]bool{}
 	for _, e := range events {
-		if is := c.see(e); lag.covers(e) && stored[e.Status] && c.contradicts(is) != "" {
+		if is := c.resolve(e); lag.covers(e) && stored[e.Status] && c.contradicts(is) != "" {
 			lost[is.order] = true
 		}
 	}
 	return len(lost)
 }
 
-// sells reports whether the database has a sale of a voucher.
-func (s state) sells(voucher string) bool {
+// hasSale reports whether the database has a sale of a voucher.
+func (s state) hasSale(voucher string) bool {
 	n, err := number("FlashVoucher", voucher)
 	_, ok := s.sales[n]
 	return err == nil && ok
 }
 
-// judge does all checks but the search of [court.checkAdmissions].
-func (c *court) judge() {
+// judge runs all checks except [checker.checkAdmissions].
+func (c *checker) judge() {
 	c.checkConservation()
 	c.checkStock()
 	c.checkRedis()
 	c.checkEnds()
 	c.checkOnce()
 	c.checkKeys()
-	c.checkTold()
+	c.checkReported()
 	c.checkProgress()
 	c.checkQueued()
 	c.checkBudget()
@@ -156,66 +156,66 @@ func (c *court) judge() {
 	c.checkSignedIn()
 	c.checkLive()
 	c.checkIDs()
-	c.checkWanted()
+	c.checkRequested()
 }
 
-// A court has one run before it.
-type court struct {
+// checker checks one run.
+type checker struct {
 	state   state
 	rules   Rules
-	events  []seen          // by their begin
-	orders  map[int64]*told // each order of which clients heard
+	events  []resolvedEvent       // by start
+	orders  map[int64]*orderTrace // reported orders by number
 	verdict Verdict
 }
 
-// seen is an event with the numbers in its ids; 0 is of no id.
-type seen struct {
+// resolvedEvent is an event with the numbers of its ids; 0 means no id.
+type resolvedEvent struct {
 	Event
 	user, voucher, order int64
 }
 
-// told is what all clients heard of an order.
-type told struct {
+// orderTrace is everything that clients learned about an order.
+type orderTrace struct {
 	number int64
-	events []seen // whose answers showed it, by their begin
-	// from is when the first answer had come that shows it with its piece; alive until
-	// then certainly goes on to until. Both 0 if no answer did.
+	events []resolvedEvent // answers that showed it, by start
+	// From is the end of the first answer that shows the order live. It was certainly live
+	// until then and up to until. Both are 0 if no answer shows it live.
 	from, until time.Duration
 	alive       bool
 
-	asked, known time.Duration // between these it was stored: asked for, told; [forever] if it was not told
-	ending, gone time.Duration // the same of its end, if it ended
+	requested, confirmed       time.Duration // it was stored between its request and this answer; [forever] without an answer
+	endRequested, endConfirmed time.Duration // the same for its end
 }
 
-func newCourt(s state, events []Event, rules Rules) *court {
-	c := &court{state: s, rules: rules, orders: map[int64]*told{}, verdict: Verdict{Counts: map[string]int{}}}
+func newChecker(s state, events []Event, rules Rules) *checker {
+	c := &checker{state: s, rules: rules, orders: map[int64]*orderTrace{}, verdict: Verdict{Counts: map[string]int{}}}
 	for _, e := range events {
-		c.events = append(c.events, c.see(e))
+		c.events = append(c.events, c.resolve(e))
 	}
-	slices.SortStableFunc(c.events, func(a, b seen) int { return int(a.Start - b.Start) })
+	slices.SortStableFunc(c.events, func(a, b resolvedEvent) int { return int(a.Start - b.Start) })
 	for _, e := range c.events {
 		if e.Status == "" || e.order == 0 {
 			continue
 		}
 		t := c.orders[e.order]
 		if t == nil {
-			t = &told{number: e.order}
+			t = &orderTrace{number: e.order}
 			c.orders[e.order] = t
 		}
 		t.events = append(t.events, e)
 	}
-	c.lives()
+	c.deriveLifetimes()
 	c.verdict.Counts["events"] = len(events)
 	c.verdict.Counts["orders in the database"] = len(s.orders)
-	c.verdict.Counts["orders told"] = len(c.orders)
+	c.verdict.Counts["orders reported"] = len(c.orders)
 	c.verdict.Counts["sales"] = len(s.sales)
 	return c
 }
 
-// see reads the ids of an event. One that is no id is a breach: a client got it from
-// the server.
-func (c *court) see(e Event) seen {
-	out := seen{Event: e}
+// resolve reads the ids of an event. An invalid id is a breach, because the server returned
+// it.
+func (c *checker) resolve(e Event) resolvedEvent {
+	out := resolvedEvent{Event: e}
 	for _, id := range []struct {
 		typ, text string
 		to        *int64
@@ -225,35 +225,35 @@ func (c *court) see(e Event) seen {
 		}
 		n, err := number(id.typ, id.text)
 		if err != nil {
-			c.breach("ids", "%s answered with what is no id: %v", e.Op, err)
+			c.breach("ids", "%s returned an invalid id: %v", e.Op, err)
 		}
 		*id.to = n
 	}
 	return out
 }
 
-// lives finds when each order was stored and ended, and from when to when it was
-// certainly alive, by what was told and what it is in the end.
-func (c *court) lives() {
-	cancels := map[int64]time.Duration{} // begin of the first that may have succeeded
-	unknown := map[claim]time.Duration{} // begin of the first request that nobody knows the end of
+// deriveLifetimes derives when each order was stored, when it ended and when it was certainly
+// live. It uses the answers and the final row.
+func (c *checker) deriveLifetimes() {
+	cancels := map[int64]time.Duration{} // start of the first that may have succeeded
+	unknown := map[claim]time.Duration{} // start of the first request without a definite answer
 	for _, e := range c.events {
 		if _, known := cancels[e.order]; !known && e.Op == OpCancel && (e.Code == "" || !e.Definite()) {
 			cancels[e.order] = e.Start
 		}
-		who := claim{e.user, e.voucher}
-		if _, known := unknown[who]; !known && e.Op == OpOrder && !e.Definite() {
-			unknown[who] = e.Start
+		buyer := claim{e.user, e.voucher}
+		if _, known := unknown[buyer]; !known && e.Op == OpOrder && !e.Definite() {
+			unknown[buyer] = e.Start
 		}
 	}
 	for _, t := range c.orders {
 		t.read()
 		if begin, ok := unknown[claim{t.events[0].user, t.events[0].voucher}]; ok {
-			t.asked = min(t.asked, begin)
+			t.requested = min(t.requested, begin)
 		}
-		t.ending, t.until = t.asked, t.from // cancelled by time: nobody knows when
+		t.endRequested, t.until = t.requested, t.from // cancelled by timeout: the time is unknown
 		if begin, ok := cancels[t.number]; ok {
-			t.ending, t.until = begin, max(t.from, begin)
+			t.endRequested, t.until = begin, max(t.from, begin)
 		}
 		if r, ok := c.state.orders[t.number]; ok && r.live() {
 			t.until = forever
@@ -261,52 +261,51 @@ func (c *court) lives() {
 	}
 }
 
-// read notes what the answers about an order say.
-func (t *told) read() {
-	t.asked, t.known, t.gone = t.events[0].Start, forever, forever
+// read derives times from the answers about an order.
+func (t *orderTrace) read() {
+	t.requested, t.confirmed, t.endConfirmed = t.events[0].Start, forever, forever
 	for _, e := range t.events {
-		if stands[e.Status] && (!t.alive || e.End < t.from) {
+		if active[e.Status] && (!t.alive || e.End < t.from) {
 			t.from, t.alive = e.End, true
 		}
 		if stored[e.Status] {
-			t.known = min(t.known, e.End)
+			t.confirmed = min(t.confirmed, e.End)
 		}
-		if over[e.Status] {
-			t.gone = min(t.gone, e.End)
+		if ended[e.Status] {
+			t.endConfirmed = min(t.endConfirmed, e.End)
 		}
 	}
 }
 
 const forever = time.Duration(1<<63 - 1)
 
-// stands are the statuses of an order that has its piece.
-var stands = map[string]bool{"UNPAID": true, "PAID": true, "USED": true, "REFUNDING": true}
+// active lists the statuses of an order that holds a unit.
+var active = map[string]bool{"UNPAID": true, "PAID": true, "USED": true, "REFUNDING": true}
 
-// stored are the statuses of which a client hears only after a commit.
+// stored lists the statuses that clients see only after a commit.
 var stored = map[string]bool{"UNPAID": true, "PAID": true, "USED": true, "REFUNDING": true, "CANCELLED": true, "REFUNDED": true}
 
-func (c *court) breach(invariant, format string, args ...any) {
+func (c *checker) breach(invariant, format string, args ...any) {
 	c.verdict.Breaches = append(c.verdict.Breaches, Breach{invariant, fmt.Sprintf(format, args...)})
 }
 
-func (c *court) count(what string, n int) { c.verdict.Counts[what] += n }
+func (c *checker) count(what string, n int) { c.verdict.Counts[what] += n }
 
-// abridge keeps the first breaches of each invariant, and says how many more there
-// were.
-func (c *court) abridge() {
-	var kept []Breach
+// abridge limits the breaches of each invariant and adds the number of omitted ones.
+func (c *checker) abridge() {
+	var shown []Breach
 	n := map[string]int{}
 	for _, b := range c.verdict.Breaches {
 		if n[b.Invariant]++; n[b.Invariant] <= breachesEach {
-			kept = append(kept, b)
+			shown = append(shown, b)
 		}
 	}
 	for invariant, all := range n {
 		c.count("broken "+invariant, all)
 		if all > breachesEach {
-			kept = append(kept, Breach{invariant, fmt.Sprintf("and %d more", all-breachesEach)})
+			shown = append(shown, Breach{invariant, fmt.Sprintf("and %d more", all-breachesEach)})
 		}
 	}
-	slices.SortStableFunc(kept, func(a, b Breach) int { return strings.Compare(a.Invariant, b.Invariant) })
-	c.verdict.Breaches = kept
+	slices.SortStableFunc(shown, func(a, b Breach) int { return strings.Compare(a.Invariant, b.Invariant) })
+	c.verdict.Breaches = shown
 }

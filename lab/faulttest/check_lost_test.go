@@ -18,7 +18,7 @@ func TestBrokenAreOnlyNumbersThatAreNotLostWithTheirServerAndRedis(t *testing.T)
 		return all
 	}
 	spans := func(from, to time.Duration) []Span { return []Span{{from, to}} }
-	told := seen{Event: Event{Start: 10 * s, End: 11 * s}} // by server 1; server 0 is always killed
+	queued := resolvedEvent{Event: Event{Start: 10 * s, End: 11 * s}} // by server 1; server 0 is always killed
 	for _, tt := range []struct {
 		name           string
 		killed, forgot []Span
@@ -41,8 +41,8 @@ func TestBrokenAreOnlyNumbersThatAreNotLostWithTheirServerAndRedis(t *testing.T)
 		{"a long end of which the begin is soon enough", spans(20*s, 60*s), spans(25*s, 70*s), true},
 		{"a long end of which the begin is too late", spans(27*s, 60*s), spans(25*s, 70*s), false},
 	} {
-		rules := Rules{Killed: [][]Span{at(12 * s), tt.killed}, Forgot: tt.forgot}
-		if got := rules.lostTwice(told, map[int]time.Duration{1: told.Start}); got != tt.want {
+		rules := Rules{Killed: [][]Span{at(12 * s), tt.killed}, Losses: tt.forgot}
+		if got := rules.lostTwice(queued, map[int]time.Duration{1: queued.Start}); got != tt.want {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
@@ -51,12 +51,12 @@ func TestBrokenAreOnlyNumbersThatAreNotLostWithTheirServerAndRedis(t *testing.T)
 func TestBrokenIsRedisWhileAFaultLastsThatHasItForget(t *testing.T) {
 	const s = time.Second
 	r := newReport(Config{})
-	r.happened(s, "pause-server begins")
-	r.happened(2*s, "replica-failover begins")
-	r.happened(3*s, "pause-server is over")
-	r.happened(4*s, "replica-failover is over")
-	r.happened(5*s, "redis-wipe begins")
-	if d := cmp.Diff([]Span{{2 * s, 4 * s}, {5 * s, 5 * s}}, r.forgot()); d != "" {
+	r.addEvent(s, "pause-server begins")
+	r.addEvent(2*s, "replica-failover begins")
+	r.addEvent(3*s, "pause-server is over")
+	r.addEvent(4*s, "replica-failover is over")
+	r.addEvent(5*s, "redis-wipe begins")
+	if d := cmp.Diff([]Span{{2 * s, 4 * s}, {5 * s, 5 * s}}, r.losses()); d != "" {
 		t.Error(d)
 	}
 }

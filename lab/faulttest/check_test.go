@@ -22,7 +22,7 @@ func newStory() *story {
 	s := &story{state: state{
 		sales:  map[int64]sale{1: {stock: 3, initial: 5, partition: 1, buckets: 1}},
 		orders: map[int64]row{101: {1, 1, "UNPAID", ""}, 102: {2, 1, "PAID", ""}},
-		redis: &redisState{sales: map[int64]kept{
+		redis: &redisState{sales: map[int64]redisSale{
 			1: {whole: true, initial: 5, stock: 3, buyers: map[int64]int64{1: 101, 2: 102}},
 		}},
 	}}
@@ -61,7 +61,7 @@ func (e eventOf) status(s string) eventOf { return e.with(func(e *Event) { e.Sta
 func (e eventOf) code(c string) eventOf   { return e.with(func(e *Event) { e.Code = c }) }
 func (e eventOf) key(k string) eventOf    { return e.with(func(e *Event) { e.Key = k }) }
 func (e eventOf) calm() eventOf           { return e.with(func(e *Event) { e.Calm = time.Minute }) }
-func (e eventOf) wish(n int64) eventOf    { return e.with(func(e *Event) { e.Wish = n }) }
+func (e eventOf) wish(n int64) eventOf    { return e.with(func(e *Event) { e.Purchase = n }) }
 
 // lasting has it end at a millisecond.
 func (e eventOf) lasting(until int) eventOf {
@@ -77,7 +77,7 @@ func (s *story) tells(events ...eventOf) {
 // has puts an order into both stores, with its piece if it is live.
 func (s *story) has(number, user int64, status string) {
 	s.state.orders[number] = row{user, 1, status, ""}
-	if over[status] {
+	if ended[status] {
 		return
 	}
 	at := s.state.sales[1]
@@ -95,7 +95,7 @@ func (s *story) changeSale(change func(*sale)) {
 	s.state.sales[1] = at
 }
 
-func (s *story) changeKept(change func(*kept)) {
+func (s *story) changeKept(change func(*redisSale)) {
 	k := s.state.redis.sales[1]
 	change(&k)
 	s.state.redis.sales[1] = k
@@ -103,7 +103,7 @@ func (s *story) changeKept(change func(*kept)) {
 
 // broken are the invariants that a story breaks, in order.
 func (s *story) broken() (letters string, all []Breach) {
-	c := newCourt(s.state, s.events, s.rules)
+	c := newChecker(s.state, s.events, s.rules)
 	c.judge()
 	c.checkAdmissions()
 	c.abridge()
@@ -123,7 +123,10 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		{"nothing is wrong", func(*story) {}, ""},
 
 		// C
-		{"a piece too many is left", func(s *story) { s.changeSale(func(a *sale) { a.stock++ }); s.changeKept(func(k *kept) { k.stock = 3 }) }, "C"},
+		{"a piece too many is left", func(s *story) {
+			s.changeSale(func(a *sale) { a.stock++ })
+			s.changeKept(func(k *redisSale) { k.stock = 3 })
+		}, "C"},
 		{"a piece is missing", func(s *story) { s.changeSale(func(a *sale) { a.stock-- }) }, "C"},
 		{"more are sold than there are", func(s *story) {
 			for n := int64(3); n <= 6; n++ {
@@ -133,12 +136,12 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		}, "C linear"},
 		{"the merchant's pieces are not there", func(s *story) {
 			s.changeSale(func(a *sale) { a.initial, a.stock = 6, 4 })
-			s.changeKept(func(k *kept) { k.initial, k.stock = 6, 4 })
+			s.changeKept(func(k *redisSale) { k.initial, k.stock = 6, 4 })
 		}, "C"},
 		{"an edit that was told is there", func(s *story) {
 			s.tells(event(OpEdit, 40, 0, 0, 1).with(func(e *Event) { e.Delta, e.Stock = 2, 7 }))
 			s.changeSale(func(a *sale) { a.initial, a.stock = 7, 5 })
-			s.changeKept(func(k *kept) { k.initial, k.stock = 7, 5 })
+			s.changeKept(func(k *redisSale) { k.initial, k.stock = 7, 5 })
 		}, ""},
 		{"an edit that was told is lost", func(s *story) {
 			s.tells(event(OpEdit, 40, 0, 0, 1).with(func(e *Event) { e.Delta, e.Stock = 2, 7 }))
@@ -146,25 +149,25 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		{"an edit that was told happened twice", func(s *story) {
 			s.tells(event(OpEdit, 40, 0, 0, 1).with(func(e *Event) { e.Delta, e.Stock = 2, 7 }))
 			s.changeSale(func(a *sale) { a.initial, a.stock = 9, 7 })
-			s.changeKept(func(k *kept) { k.initial, k.stock = 9, 7 })
+			s.changeKept(func(k *redisSale) { k.initial, k.stock = 9, 7 })
 		}, "C"},
 		{"an edit of unknown end may be there", func(s *story) {
 			s.tells(event(OpEdit, 40, 0, 0, 1).code(Unknown).with(func(e *Event) { e.Delta = -2 }), event(OpEdit, 50, 0, 0, 1).code(Unknown).with(func(e *Event) { e.Delta = 4 }))
 			s.changeSale(func(a *sale) { a.initial, a.stock = 3, 1 })
-			s.changeKept(func(k *kept) { k.initial, k.stock = 3, 1 })
+			s.changeKept(func(k *redisSale) { k.initial, k.stock = 3, 1 })
 		}, ""},
 		{"an edit that was refused is there", func(s *story) {
 			s.tells(event(OpEdit, 40, 0, 0, 1).code("VOUCHER_IN_USE").with(func(e *Event) { e.Delta = -2 }))
 			s.changeSale(func(a *sale) { a.initial, a.stock = 3, 1 })
-			s.changeKept(func(k *kept) { k.initial, k.stock = 3, 1 })
+			s.changeKept(func(k *redisSale) { k.initial, k.stock = 3, 1 })
 		}, "C"},
-		{"Redis has a piece more", func(s *story) { s.changeKept(func(k *kept) { k.stock++ }) }, "C"},
-		{"Redis has forgotten a buyer and his piece", func(s *story) { s.changeKept(func(k *kept) { delete(k.buyers, 1); k.stock++ }) }, "C"},
-		{"Redis has a buyer without an order", func(s *story) { s.changeKept(func(k *kept) { k.buyers[3] = 103; k.stock-- }) }, "C"},
-		{"Redis has the wrong order of a buyer", func(s *story) { s.changeKept(func(k *kept) { k.buyers[1] = 99 }) }, "C"},
-		{"Redis has another number of pieces", func(s *story) { s.changeKept(func(k *kept) { k.initial, k.stock = 6, 4 }) }, "C"},
+		{"Redis has a piece more", func(s *story) { s.changeKept(func(k *redisSale) { k.stock++ }) }, "C"},
+		{"Redis has forgotten a buyer and his piece", func(s *story) { s.changeKept(func(k *redisSale) { delete(k.buyers, 1); k.stock++ }) }, "C"},
+		{"Redis has a buyer without an order", func(s *story) { s.changeKept(func(k *redisSale) { k.buyers[3] = 103; k.stock-- }) }, "C"},
+		{"Redis has the wrong order of a buyer", func(s *story) { s.changeKept(func(k *redisSale) { k.buyers[1] = 99 }) }, "C"},
+		{"Redis has another number of pieces", func(s *story) { s.changeKept(func(k *redisSale) { k.initial, k.stock = 6, 4 }) }, "C"},
 		{"Redis has lost a sale", func(s *story) { delete(s.state.redis.sales, 1) }, "C"},
-		{"Redis has lost the stock of a sale", func(s *story) { s.changeKept(func(k *kept) { k.whole = false }) }, "C"},
+		{"Redis has lost the stock of a sale", func(s *story) { s.changeKept(func(k *redisSale) { k.whole = false }) }, "C"},
 		{"a sale that was swept need not be in Redis", func(s *story) {
 			s.changeSale(func(a *sale) { a.swept = true })
 			delete(s.state.redis.sales, 1)
@@ -174,7 +177,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		// U
 		{"two live orders of one user", func(s *story) {
 			s.has(103, 1, "UNPAID")
-			s.changeKept(func(k *kept) { k.stock++ })
+			s.changeKept(func(k *redisSale) { k.stock++ })
 			s.tells(event(OpOrder, 50, 1, 103, 1).status("UNPAID"))
 		}, "U linear"},
 		{"two orders that were told live at once, one of which is gone", func(s *story) {
@@ -206,7 +209,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			s.tells(event(OpOrder, 50, 3, 103, 1).status("UNPAID").key("k"), event(OpOrder, 70, 3, 103, 1).status("UNPAID").key("k"))
 		}, ""},
 		{"another order by a key whose first one failed", func(s *story) {
-			s.rules.Forgets = true
+			s.rules.LosesData = true
 			s.state.orders[103] = row{3, 1, "FAILED", "ORDER_NOT_COMPLETED"}
 			s.has(104, 3, "UNPAID")
 			s.tells(event(OpOrder, 50, 3, 103, 1).status("QUEUED").key("k"), event(OpOrder, 70, 3, 104, 1).status("UNPAID").key("k"), event(OpRead, 80, 3, 103, 1).status("FAILED"))
@@ -228,13 +231,13 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		}, "D"},
 		{"an order is another user's", func(s *story) {
 			s.state.orders[101] = row{3, 1, "UNPAID", ""}
-			s.changeKept(func(k *kept) { delete(k.buyers, 1); k.buyers[3] = 101 })
+			s.changeKept(func(k *redisSale) { delete(k.buyers, 1); k.buyers[3] = 101 })
 		}, "D ids"},
 		{"an order is of another voucher", func(s *story) {
 			s.state.sales[2] = sale{stock: 4, initial: 5, swept: true}
 			s.state.orders[101] = row{1, 2, "UNPAID", ""}
 			s.changeSale(func(a *sale) { a.stock++ })
-			s.changeKept(func(k *kept) { delete(k.buyers, 1); k.stock++ })
+			s.changeKept(func(k *redisSale) { delete(k.buyers, 1); k.stock++ })
 		}, "D"},
 		{"an order that is stored is not found", func(s *story) {
 			s.tells(event(OpRead, 50, 1, 101, 1).code(codeAbsent))
@@ -264,7 +267,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			s.tells(event(OpOrder, 50, 3, 103, 1).status("QUEUED"))
 		}, "Q"},
 		{"an order that was told QUEUED failed, since Redis forgot it", func(s *story) {
-			s.rules.Forgets = true
+			s.rules.LosesData = true
 			s.state.orders[103] = row{3, 1, "FAILED", "ORDER_NOT_COMPLETED"}
 			s.tells(event(OpOrder, 50, 3, 103, 1).status("QUEUED"), event(OpRead, 60, 3, 103, 1).status("FAILED"))
 		}, ""},
@@ -336,7 +339,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			s.soldOut()
 			s.state.orders[101] = row{1, 1, "CANCELLED", ""}
 			s.changeSale(func(a *sale) { a.stock++ })
-			s.changeKept(func(k *kept) { delete(k.buyers, 1); k.stock++ })
+			s.changeKept(func(k *redisSale) { delete(k.buyers, 1); k.stock++ })
 			s.tells(event(OpCancel, 85, 1, 101, 1).status("CANCELLED").lasting(100), event(OpOrder, 90, 1, 0, 1).code("OUT_OF_STOCK"))
 		}, ""},
 		{"all are sold", func(s *story) {
@@ -364,14 +367,14 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		}, "H"},
 		{"all are sold, since the merchant took some out", func(s *story) {
 			s.changeSale(func(a *sale) { a.initial, a.stock = 2, 0 })
-			s.changeKept(func(k *kept) { k.initial, k.stock = 2, 0 })
+			s.changeKept(func(k *redisSale) { k.initial, k.stock = 2, 0 })
 			s.tells(event(OpEdit, 50, 0, 0, 1).with(func(e *Event) { e.Delta, e.Stock = -3, 2 }).lasting(80), event(OpOrder, 60, 7, 0, 1).code("OUT_OF_STOCK"))
 		}, ""},
 		{"a voucher that exists is not found", func(s *story) { s.tells(event(OpOrder, 60, 7, 0, 1).code("NOT_FOUND")) }, "H"},
 		{"a sale that runs is said to be over", func(s *story) { s.tells(event(OpOrder, 60, 7, 0, 1).code("SALE_ENDED")) }, "H"},
 		{"somebody is told to sign in", func(s *story) { s.tells(event(OpMe, 60, 7, 0, 0).code("UNAUTHENTICATED")) }, "H"},
 		{"somebody is signed out", func(s *story) { s.tells(event(OpMe, 60, 7, 0, 0).code(codeSignedOut)) }, "H"},
-		{"somebody is somebody else", func(s *story) { s.tells(event(OpMe, 60, 7, 0, 0).code(codeStranger)) }, "H"},
+		{"somebody is somebody else", func(s *story) { s.tells(event(OpMe, 60, 7, 0, 0).code(codeWrongUser)) }, "H"},
 		{"nobody knows who is signed in", func(s *story) { s.tells(event(OpMe, 60, 7, 0, 0).code("UNAVAILABLE")) }, ""},
 		{"too many tries", func(s *story) { s.tells(event(OpOrder, 60, 7, 0, 1).code("RATE_LIMITED")) }, ""},
 
@@ -407,7 +410,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		{"four of a few get no answer in a calm", func(s *story) { s.asksWhoTheyAre(4, 100, Unknown) }, "live"},
 		{"a hundredth get no answer in a calm", func(s *story) { s.asksWhoTheyAre(4, 400, "TIMEOUT") }, ""},
 		{"something unforeseen in a calm", func(s *story) { s.asksWhoTheyAre(1, 400, "INTERNAL") }, "live"},
-		{"an error without a code in a calm", func(s *story) { s.asksWhoTheyAre(1, 400, codeNameless) }, "live"},
+		{"an error without a code in a calm", func(s *story) { s.asksWhoTheyAre(1, 400, codeMissing) }, "live"},
 		{"something unforeseen during a fault", func(s *story) { s.tells(event(OpMe, 60, 7, 0, 0).code("INTERNAL")) }, ""},
 
 		// ids
@@ -439,14 +442,14 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			s.tells(event(OpEdit, 85, 0, 0, 1).with(func(e *Event) { e.Delta, e.Stock = 1, 6 }).lasting(200), event(OpOrder, 90, 7, 107, 1).status("UNPAID"))
 			s.has(107, 7, "UNPAID")
 			s.changeSale(func(a *sale) { a.initial, a.stock = 6, 0 })
-			s.changeKept(func(k *kept) { k.initial, k.stock = 6, 0 })
+			s.changeKept(func(k *redisSale) { k.initial, k.stock = 6, 0 })
 		}, ""},
 		{"one more before the merchant put one in", func(s *story) {
 			s.soldOut()
 			s.tells(event(OpOrder, 90, 7, 107, 1).status("UNPAID"), event(OpEdit, 100, 0, 0, 1).with(func(e *Event) { e.Delta, e.Stock = 1, 6 }))
 			s.has(107, 7, "UNPAID")
 			s.changeSale(func(a *sale) { a.initial, a.stock = 6, 0 })
-			s.changeKept(func(k *kept) { k.initial, k.stock = 6, 0 })
+			s.changeKept(func(k *redisSale) { k.initial, k.stock = 6, 0 })
 		}, "linear"},
 		{"a holder is told of an order that was cancelled", func(s *story) {
 			s.has(103, 3, "CANCELLED")
@@ -461,7 +464,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 			s.soldOut()
 			s.state.orders[105] = row{5, 1, "CANCELLED", ""}
 			s.changeSale(func(a *sale) { a.stock++ })
-			s.changeKept(func(k *kept) { delete(k.buyers, 5); k.stock++ })
+			s.changeKept(func(k *redisSale) { delete(k.buyers, 5); k.stock++ })
 			s.has(107, 7, "UNPAID")
 			s.tells(event(OpCancel, 85, 5, 105, 1).status("CANCELLED"), event(OpOrder, 40, 7, 0, 1).code(Unknown))
 		}, ""},
@@ -479,7 +482,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 // isLost has the server and Redis harmed soon after the last that is told.
 func (s *story) isLost() {
 	soon := []Span{{time.Second, time.Second}}
-	s.rules = Rules{Forgets: true, Killed: [][]Span{soon}, Forgot: soon}
+	s.rules = Rules{LosesData: true, Killed: [][]Span{soon}, Losses: soon}
 }
 
 // asksWhoTheyAre has users ask that in a calm, of whom some get an answer that is none.
@@ -541,12 +544,12 @@ func TestLogsAreSearched(t *testing.T) {
 }
 
 func TestCountersAreSummedOverRestarts(t *testing.T) {
-	place := &pages{}
-	at := place.serve(t)
-	w := NewWitness(at)
+	system := &pages{}
+	at := system.serve(t)
+	w := NewSampler(at)
 	for _, n := range []string{"3", "5", "2", "2"} { // the process was started again after the second
 		at.page.Store("# HELP x\ntandian_sale_incarnations_total " + n + "\ntandian_sale_queue_events_total{event=\"direct\"} 0\nother 9\n")
-		w.look(t.Context(), 0)
+		w.observe(t.Context(), 0)
 	}
 	var seen []string
 	for _, a := range w.Acts([]Event{{Op: OpOrder, Code: "OUT_OF_STOCK"}}) {

@@ -17,35 +17,34 @@ import (
 var graphqlFiles embed.FS
 
 const (
-	requestPatience = 2500 * time.Millisecond // of one request: beyond, its client does not know
-	connsPerServer  = 64
-	maxAnswer       = 1 << 20
+	requestTimeout = 2500 * time.Millisecond // for one request; after it the result is unknown
+	connsPerServer = 64
+	maxAnswer      = 1 << 20
 )
 
-// Codes that a client gives itself, for answers that say in another way why nothing
-// was done.
+// Codes that the client assigns to answers without an error code.
 const (
 	codeAbsent    = "ABSENT"     // order(id) is null
 	codeSignedOut = "SIGNED_OUT" // me is null
-	codeStranger  = "STRANGER"   // me is somebody else
-	codeNameless  = "NO_CODE"    // an error says nothing that a program can read
+	codeWrongUser = "STRANGER"   // me is another user
+	codeMissing   = "NO_CODE"    // an error without a code
 )
 
-// A client sends requests and notes each of them. It is safe for concurrent use.
+// client sends requests and records each of them. It is safe for concurrent use.
 type client struct {
-	place   Place
+	system  System
 	history *History
 	healthy func() (since time.Time, ok bool)
 	http    *http.Client
 	texts   map[Op]string
 }
 
-func newClient(place Place, history *History, healthy func() (time.Time, bool)) (*client, error) {
+func newClient(system System, history *History, healthy func() (time.Time, bool)) (*client, error) {
 	if healthy == nil {
 		healthy = func() (time.Time, bool) { return time.Time{}, false }
 	}
 	c := &client{
-		place: place, history: history, healthy: healthy, texts: map[Op]string{},
+		system: system, history: history, healthy: healthy, texts: map[Op]string{},
 		http: &http.Client{Transport: &http.Transport{
 			MaxIdleConnsPerHost: connsPerServer, MaxConnsPerHost: 2 * connsPerServer, IdleConnTimeout: time.Minute,
 		}},
@@ -53,7 +52,7 @@ func newClient(place Place, history *History, healthy func() (time.Time, bool)) 
 	for _, op := range []Op{OpOpen, OpEdit, OpOrder, OpRead, OpPay, OpCancel, OpMe} {
 		text, err := graphqlFiles.ReadFile("graphql/" + string(op) + ".graphql")
 		if err != nil {
-			return nil, fmt.Errorf("read the operation %s: %w", op, err)
+			return nil, fmt.Errorf("read operation %s: %w", op, err)
 		}
 		c.texts[op] = string(text)
 	}
@@ -62,7 +61,7 @@ func newClient(place Place, history *History, healthy func() (time.Time, bool)) 
 
 func (c *client) close() { c.http.CloseIdleConnections() }
 
-// answer is what any of the operations may say.
+// answer is the answer of any operation.
 type answer struct {
 	Data struct {
 		OrderVoucher, PayOrder, CancelOrder    *orderPayload
@@ -96,9 +95,8 @@ type voucherPayload struct {
 	UserErrors []reason
 }
 
-// do sends a request as somebody, completes the event with what came of it, notes it
-// and returns it. The event says who asks which server for what; variables are those
-// of the operation.
+// do sends a request as a person, completes the event with the answer, records it and returns
+// it. variables belong to the operation.
 func (c *client) do(ctx context.Context, as Person, e Event, variables map[string]any) Event {
 	e.User = as.ID
 	since, calm := c.healthy()
@@ -118,17 +116,17 @@ func (c *client) do(ctx context.Context, as Person, e Event, variables map[strin
 	return e
 }
 
-// send returns an answer that could be read. It ends by itself soon, with ctx or not.
+// send returns a readable answer. It ends after a short timeout, even if ctx does not end.
 func (c *client) send(ctx context.Context, server int, token, text string, variables map[string]any) (*answer, error) {
-	ctx, cancel := context.WithTimeout(ctx, requestPatience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	body, err := json.Marshal(map[string]any{"query": text, "variables": variables})
 	if err != nil {
-		return nil, fmt.Errorf("write a request: %w", err)
+		return nil, fmt.Errorf("encode request: %w", err)
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.place.URL(server)+"/graphql", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.system.URL(server)+"/graphql", bytes.NewReader(body))
 	if err != nil {
-		return nil, fmt.Errorf("make a request: %w", err)
+		return nil, fmt.Errorf("create request: %w", err)
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Authorization", "Bearer "+token)
@@ -139,24 +137,24 @@ func (c *client) send(ctx context.Context, server int, token, text string, varia
 	defer func() { _ = res.Body.Close() }()
 	raw, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer))
 	if err != nil {
-		return nil, fmt.Errorf("read the answer %d: %w", res.StatusCode, err)
+		return nil, fmt.Errorf("read answer %d: %w", res.StatusCode, err)
 	}
 	var a answer
 	if err := json.Unmarshal(raw, &a); err != nil {
-		return nil, fmt.Errorf("the answer %d is no GraphQL: %.80q", res.StatusCode, raw)
+		return nil, fmt.Errorf("answer %d is not GraphQL: %.80q", res.StatusCode, raw)
 	}
 	if len(a.Errors) == 0 && res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the answer is %d", res.StatusCode)
+		return nil, fmt.Errorf("unexpected status %d", res.StatusCode)
 	}
 	return &a, nil
 }
 
-// read notes what an answer says.
+// read completes the event with an answer.
 func (e *Event) read(a *answer) {
 	if len(a.Errors) > 0 {
 		first := a.Errors[0]
 		if e.Code = first.Extensions.Code; e.Code == "" {
-			e.Code, e.Note = codeNameless, fmt.Sprintf("%.80q", first.Message)
+			e.Code, e.Note = codeMissing, fmt.Sprintf("%.80q", first.Message)
 		}
 		return
 	}
@@ -177,13 +175,13 @@ func (e *Event) read(a *answer) {
 			e.Code = codeAbsent
 			return
 		}
-		e.see(d.Order)
+		e.setOrder(d.Order)
 	case OpMe:
 		switch {
 		case d.Me == nil:
 			e.Code = codeSignedOut
 		case d.Me.ID != e.User:
-			e.Code, e.Note = codeStranger, d.Me.ID
+			e.Code, e.Note = codeWrongUser, d.Me.ID
 		}
 	}
 	if err != nil {
@@ -191,7 +189,7 @@ func (e *Event) read(a *answer) {
 	}
 }
 
-var errEmpty = errors.New("the answer has neither data nor a reason")
+var errEmpty = errors.New("answer has neither data nor a reason")
 
 func (e *Event) readOrder(p *orderPayload) error {
 	if p == nil || (p.Order == nil && len(p.UserErrors) == 0) {
@@ -199,14 +197,14 @@ func (e *Event) readOrder(p *orderPayload) error {
 	}
 	e.Code = codesOf(p.UserErrors)
 	if p.Order != nil {
-		e.see(p.Order)
+		e.setOrder(p.Order)
 	}
 	return nil
 }
 
-// see notes how an order stands. The one that is answered is noted even if another was
-// asked for, which the checks find.
-func (e *Event) see(o *shownOrder) {
+// setOrder records the order of an answer, even if another was requested; the checks find
+// that.
+func (e *Event) setOrder(o *shownOrder) {
 	e.Order, e.Status = o.ID, o.Status
 	if o.Failure != nil {
 		e.Failure = o.Failure.Code
@@ -223,7 +221,7 @@ func (e *Event) readVoucher(p *voucherPayload) error {
 	return nil
 }
 
-// codesOf is the first reason: there is mostly one.
+// codesOf joins the codes; usually there is one.
 func codesOf(reasons []reason) string {
 	if len(reasons) == 0 {
 		return ""

@@ -22,7 +22,7 @@ func TestAnAnswerIsWhatCouldBeRead(t *testing.T) {
 		{"no data", OpOrder, 200, `{"data":null}`, Unknown, "", ""},
 		{"an error with a code", OpOrder, 200, `{"data":null,"errors":[{"message":"m","extensions":{"code":"UNAVAILABLE"}}]}`, "UNAVAILABLE", "", ""},
 		{"an error with a code and another status", OpOrder, http.StatusServiceUnavailable, `{"errors":[{"message":"m","extensions":{"code":"UNAVAILABLE"}}]}`, "UNAVAILABLE", "", ""},
-		{"an error without a code", OpOrder, 200, `{"errors":[{"message":"m"}]}`, codeNameless, "", ""},
+		{"an error without a code", OpOrder, 200, `{"errors":[{"message":"m"}]}`, codeMissing, "", ""},
 		{"data with another status", OpOrder, http.StatusBadGateway, `{"data":{"orderVoucher":{"order":{"id":"x","status":"UNPAID"},"userErrors":[]}}}`, Unknown, "", ""},
 		{"half an answer", OpOrder, 200, `{"data":{"orderVoucher":{"ord`, Unknown, "", ""},
 		{"a page of a proxy", OpOrder, http.StatusBadGateway, `<html>bad gateway</html>`, Unknown, "", ""},
@@ -30,7 +30,7 @@ func TestAnAnswerIsWhatCouldBeRead(t *testing.T) {
 		{"a failed order", OpRead, 200, `{"data":{"order":{"id":"asked","status":"FAILED","failure":{"code":"ORDER_NOT_COMPLETED"}}}}`, "", "FAILED", "asked"},
 		{"nobody", OpMe, 200, `{"data":{"me":null}}`, codeSignedOut, "", ""},
 		{"the user", OpMe, 200, `{"data":{"me":{"id":"u"}}}`, "", "", ""},
-		{"another user", OpMe, 200, `{"data":{"me":{"id":"v"}}}`, codeStranger, "", ""},
+		{"another user", OpMe, 200, `{"data":{"me":{"id":"v"}}}`, codeWrongUser, "", ""},
 		{"a voucher", OpOpen, 200, `{"data":{"createFlashVoucher":{"voucher":{"id":"v","sale":{"initialStock":5}},"userErrors":[]}}}`, "", "", ""},
 		{"no voucher", OpOpen, 200, `{"data":{"createFlashVoucher":null}}`, Unknown, "", ""},
 	} {
@@ -56,7 +56,7 @@ func TestAnAnswerIsWhatCouldBeRead(t *testing.T) {
 			if e.Code != tt.want || e.Status != tt.status || e.Order != tt.order {
 				t.Errorf("%+v, want %q %q %q", e, tt.want, tt.status, tt.order)
 			}
-			if (e.Note != "") != (tt.want == Unknown || tt.want == codeNameless || tt.want == codeStranger) {
+			if (e.Note != "") != (tt.want == Unknown || tt.want == codeMissing || tt.want == codeWrongUser) {
 				t.Errorf("the note is %q", e.Note)
 			}
 			if got := h.Events(); len(got) != 1 || got[0] != e {

@@ -17,28 +17,28 @@ const (
 	meanGap = 1800 * time.Millisecond // between cards
 	minGap  = 200 * time.Millisecond
 	maxGap  = 8 * time.Second
-	// overhead is about what a card takes beyond its length: processes start again.
-	overhead    = 100 * time.Millisecond
-	endPatience = 90 * time.Second // of the end of a fault
+	// overhead is the approximate time of a card beyond its length: processes restart.
+	overhead   = 100 * time.Millisecond
+	endTimeout = 90 * time.Second // for the end of a fault
 )
 
-// A PlannedFault is what happens next to a world.
+// PlannedFault is one card of a deck: faults that happen together.
 type PlannedFault struct {
-	After  time.Duration // pause before it
-	Faults []Fault       // one, or several at once
-	Apart  time.Duration // between their beginnings
-	Lasts  time.Duration // of the first of them; 0 for as long as it says itself
-	Seed   uint64        // of all choices that are left
+	After   time.Duration // pause before it
+	Faults  []Fault       // one, or several in parallel
+	Stagger time.Duration // between their starts
+	Lasts   time.Duration // of the first of them; 0 means its own duration
+	Seed    uint64        // of all remaining choices
 }
 
-// A part is one fault of a card.
+// part is one fault of a card.
 type part struct {
 	fault     Fault
-	at, lasts time.Duration // since the card began, and from then on
+	at, lasts time.Duration // start since the card began, and duration
 	choices   *rand.Rand
 }
 
-// parts says when which of the faults happen: the same each time.
+// parts returns the faults with their times, the same on each call.
 func (c PlannedFault) parts() []part {
 	all := make([]part, len(c.Faults))
 	for i, f := range c.Faults {
@@ -47,12 +47,12 @@ func (c PlannedFault) parts() []part {
 		if i == 0 && c.Lasts > 0 {
 			lasts = c.Lasts
 		}
-		all[i] = part{f, time.Duration(i) * c.Apart, lasts, choices}
+		all[i] = part{f, time.Duration(i) * c.Stagger, lasts, choices}
 	}
 	return all
 }
 
-// length is how long the card takes, about.
+// length returns the approximate duration of the card.
 func (c PlannedFault) length() time.Duration {
 	var longest time.Duration
 	for _, p := range c.parts() {
@@ -61,18 +61,18 @@ func (c PlannedFault) length() time.Duration {
 	return c.After + longest + overhead
 }
 
-// Forgets says that Redis may lose what it was told.
-func (c PlannedFault) Forgets() bool {
-	return slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Forgets })
+// LosesData reports whether Redis may lose acknowledged writes.
+func (c PlannedFault) LosesData() bool {
+	return slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.LosesData })
 }
 
-// String is the card in words: its pause, its faults and how long each lasts.
+// String describes the card: its pause, its faults and their durations.
 func (c PlannedFault) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "after %.1fs", c.After.Seconds())
 	for i, p := range c.parts() {
 		if i > 0 {
-			fmt.Fprintf(&b, ", %.1fs later", c.Apart.Seconds())
+			fmt.Fprintf(&b, ", %.1fs later", c.Stagger.Seconds())
 		}
 		b.WriteString(" " + p.fault.Name)
 		if p.lasts > 0 {
@@ -82,9 +82,8 @@ func (c PlannedFault) String() string {
 	return b.String()
 }
 
-// Plan shuffles all single faults into cards for about d, so that each kind occurs
-// before any repeats; in the second half every other card is a pair. What is drawn
-// depends on r and d alone.
+// Plan shuffles all single faults into cards for about d: each kind occurs before any
+// repeats. In the second half every other card is a pair. The result depends only on r and d.
 func Plan(r *rand.Rand, d time.Duration) []PlannedFault {
 	singles := stack(r, Faults(), func(f Fault) PlannedFault { return PlannedFault{Faults: []Fault{f}, Seed: r.Uint64()} })
 	pairs := stack(r, Pairs(), func(p Pair) PlannedFault { return p.Make(r) })
@@ -104,7 +103,7 @@ func Plan(r *rand.Rand, d time.Duration) []PlannedFault {
 	}
 }
 
-// stack draws each of some kinds once, in any order, and then begins anew.
+// stack draws each kind once in random order, then starts again.
 func stack[T any](r *rand.Rand, kinds []T, card func(T) PlannedFault) (draw func() PlannedFault) {
 	var order []int
 	return func() PlannedFault {
@@ -117,22 +116,23 @@ func stack[T any](r *rand.Rand, kinds []T, card func(T) PlannedFault) (draw func
 	}
 }
 
-// FixedSix are the cards of a short run, of half a minute: those that find the most.
+// FixedSix returns the cards of a short run of half a minute: those that find the most
+// mistakes.
 func FixedSix() []PlannedFault {
 	const pause = 1300 * time.Millisecond
 	return []PlannedFault{
-		{After: 2 * time.Second, Faults: []Fault{CutRedisReplies(everyone)}, Lasts: 2 * time.Second, Seed: 1},
+		{After: 2 * time.Second, Faults: []Fault{CutRedisReplies(allServers)}, Lasts: 2 * time.Second, Seed: 1},
 		{After: pause, Faults: []Fault{KillBoth()}, Lasts: 500 * time.Millisecond, Seed: 2},
 		{After: pause, Faults: []Fault{RedisWipe()}, Seed: 3},
 		{After: pause, Faults: []Fault{PauseServer(Nth(0))}, Lasts: 5500 * time.Millisecond, Seed: 4},
 		{After: pause, Faults: []Fault{KillPG()}, Lasts: 500 * time.Millisecond, Seed: 5},
-		{After: pause, Faults: []Fault{late8(Nth(1)), RedisPowerCut()}, Apart: 800 * time.Millisecond, Lasts: 9 * time.Second, Seed: 6},
+		{After: pause, Faults: []Fault{slowPGTooLate(Nth(1)), RedisPowerCut()}, Stagger: 800 * time.Millisecond, Lasts: 9 * time.Second, Seed: 6},
 	}
 }
 
-// Play plays cards, one after the other, and returns when the last one is over. note
-// hears of every begin and end, since when Play began; not of two at once. When ctx
-// ends, faults under way are ended, and its error is returned.
+// Play plays cards one after the other and returns after the last one. note receives every
+// start and end with the time since Play began, one call at a time. If ctx ends, Play ends
+// the active faults and returns its error.
 func (w *World) Play(ctx context.Context, cards []PlannedFault, note func(at time.Duration, what string)) error {
 	begin := time.Now()
 	var one sync.Mutex
@@ -169,10 +169,10 @@ func (w *World) playCard(ctx context.Context, card PlannedFault, say func(string
 
 func (w *World) playPart(ctx context.Context, p part, say func(string)) error {
 	if clock.Sleep(ctx, p.at) != nil {
-		return nil // Play returns why
+		return nil // Play returns the reason
 	}
-	// What has begun is ended, also when ctx has.
-	sure, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.lasts+endPatience)
+	// A fault that has begun is ended even if ctx has ended.
+	sure, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.lasts+endTimeout)
 	defer cancel()
 	say(p.fault.Name + begins)
 	under, err := w.begin(sure, p.fault, p.choices)
@@ -183,7 +183,7 @@ func (w *World) playPart(ctx context.Context, p part, say func(string)) error {
 	if err != nil {
 		return err
 	}
-	_ = clock.Sleep(ctx, p.lasts) // it ends early when ctx does
+	_ = clock.Sleep(ctx, p.lasts) // shorter if ctx ends
 	if err := w.finish(sure, under); err != nil {
 		return err
 	}

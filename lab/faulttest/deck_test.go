@@ -113,7 +113,7 @@ func TestPlayEndsWhatItBegan(t *testing.T) {
 	w := &World{active: map[*running]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cards := []PlannedFault{
-		{Faults: []Fault{fake("long", 200*time.Millisecond, noted), fake("short", 0, noted)}, Apart: 20 * time.Millisecond},
+		{Faults: []Fault{fake("long", 200*time.Millisecond, noted), fake("short", 0, noted)}, Stagger: 20 * time.Millisecond},
 		{Faults: []Fault{fake("cut off", time.Hour, noted)}},
 		{Faults: []Fault{fake("never", 0, noted)}},
 	}

@@ -10,10 +10,9 @@ import (
 	"time"
 )
 
-// A single is the server as `go run .` starts it: both stores are in the process, so
-// whatever harms it harms both. What its Redis held is gone each time; the database is
-// a file.
-type single struct {
+// singleBinary is the server as `go run .` starts it: both stores are in the process, so
+// every fault hits both. Its Redis starts empty each time; the database is a file.
+type singleBinary struct {
 	proc     *Proc
 	url      string
 	database string
@@ -23,20 +22,20 @@ type single struct {
 	lasts    time.Duration
 
 	mu    sync.Mutex
-	since time.Time // when it answered again; zero while it does not
+	since time.Time // when it became ready again; zero while it is not
 }
 
-// What is done to it.
+// Faults of the single binary, and their times.
 const (
-	blowKill    = "kill-server"
-	blowStop    = "stop-server"          // by SIGTERM
-	blowTwice   = "kill-server-twice"    // the second time while it starts
-	shortestGap = 400 * time.Millisecond // that it is left alone
-	longestGap  = 3 * time.Second
-	midStart    = 300 * time.Millisecond // within which a start is cut off
+	embeddedKill      = "kill-server"
+	embeddedStop      = "stop-server"          // by SIGTERM
+	embeddedKillTwice = "kill-server-twice"    // the second time during its start
+	embeddedMinGap    = 400 * time.Millisecond // between two faults
+	embeddedMaxGap    = 3 * time.Second
+	embeddedMidStart  = 300 * time.Millisecond // a start is cut off within this time
 )
 
-func openSingle(ctx context.Context, o Options, lasts time.Duration) (*single, error) {
+func openSingleBinary(ctx context.Context, o Options, lasts time.Duration) (*singleBinary, error) {
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
 		return nil, err
@@ -46,9 +45,9 @@ func openSingle(ctx context.Context, o Options, lasts time.Duration) (*single, e
 		return nil, err
 	}
 	data := filepath.Join(dir, "data")
-	s := &single{
+	s := &singleBinary{
 		url: "http://" + loopback(ports[0]), database: "sqlite://" + filepath.Join(data, "tandian.db"),
-		random: rand.New(rand.NewPCG(o.Seed, 2)), lasts: lasts, //nolint:gosec // to be repeated
+		random: rand.New(rand.NewPCG(o.Seed, 2)), lasts: lasts, //nolint:gosec // repeatable
 	}
 	env := append(environment("", ""), "TANDIAN_DATA_DIR="+data)
 	if s.people, err = seedPeople(ctx, o, dir, env); err != nil {
@@ -64,8 +63,8 @@ func openSingle(ctx context.Context, o Options, lasts time.Duration) (*single, e
 	}
 	s.proc = &Proc{
 		Name: "server", dir: dir, log: filepath.Join(dir, "server.log"), env: env,
-		args:    append([]string{o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, unlimited()...),
-		answers: func(ctx context.Context) error { return ready(ctx, s.url) },
+		args:  append([]string{o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, withoutLimits()...),
+		probe: func(ctx context.Context) error { return ready(ctx, s.url) },
 	}
 	if err := s.Heal(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
@@ -73,50 +72,50 @@ func openSingle(ctx context.Context, o Options, lasts time.Duration) (*single, e
 	return s, nil
 }
 
-// Servers is one.
-func (s *single) Servers() int { return 1 }
+// Servers returns 1.
+func (s *singleBinary) Servers() int { return 1 }
 
-// URL is where it answers.
-func (s *single) URL(int) string { return s.url }
+// URL returns the server's address.
+func (s *singleBinary) URL(int) string { return s.url }
 
-// DatabaseURL is its file.
-func (s *single) DatabaseURL() string { return s.database }
+// DatabaseURL returns the address of its database file.
+func (s *singleBinary) DatabaseURL() string { return s.database }
 
-// RedisURL is none: it is in the process.
-func (s *single) RedisURL() string { return "" }
+// RedisURL returns "", because Redis is embedded.
+func (s *singleBinary) RedisURL() string { return "" }
 
-// People are those who can sign in.
-func (s *single) People() []Person { return s.people }
+// People returns the accounts.
+func (s *singleBinary) People() []Person { return s.people }
 
-// Shop is the merchant's.
-func (s *single) Shop() string { return s.shop }
+// Shop returns the merchant's shop.
+func (s *singleBinary) Shop() string { return s.shop }
 
-// Logs is what it said, over all its lives.
-func (s *single) Logs() []string { return []string{s.proc.log} }
+// Logs returns the path of its log, which covers all restarts.
+func (s *singleBinary) Logs() []string { return []string{s.proc.log} }
 
-// Deaths are the ends that were not ours.
-func (s *single) Deaths() []string { return s.proc.Deaths() }
+// Deaths describes the exits that no fault caused.
+func (s *singleBinary) Deaths() []string { return s.proc.Deaths() }
 
-// Ends says when it was told to end, or was killed.
-func (s *single) Ends(int) []Ending { return s.proc.Ends() }
+// Ends returns its requested exits.
+func (s *singleBinary) Ends(int) []Ending { return s.proc.Ends() }
 
-// Healthy says since when it answers.
-func (s *single) Healthy() (since time.Time, ok bool) {
+// Healthy returns since when the server answers.
+func (s *singleBinary) Healthy() (since time.Time, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.since, !s.since.IsZero()
 }
 
-func (s *single) answersSince(at time.Time) {
+func (s *singleBinary) setHealthySince(at time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.since = at
 }
 
-func (s *single) play(ctx context.Context, note func(at time.Duration, what string)) error {
+func (s *singleBinary) play(ctx context.Context, note func(at time.Duration, what string)) error {
 	begin := time.Now()
 	for n := 0; ; n++ {
-		gap := between(shortestGap, longestGap)(s.random)
+		gap := between(embeddedMinGap, embeddedMaxGap)(s.random)
 		if time.Since(begin)+gap > s.lasts {
 			return nil
 		}
@@ -125,32 +124,33 @@ func (s *single) play(ctx context.Context, note func(at time.Duration, what stri
 			return nil
 		case <-time.After(gap):
 		}
-		what := blowOf(n, s.random)
+		what := embeddedFault(n, s.random)
 		note(time.Since(begin), what+begins)
-		s.answersSince(time.Time{})
-		if err := s.blow(ctx, what); err != nil {
+		s.setHealthySince(time.Time{})
+		if err := s.apply(ctx, what); err != nil {
 			return fmt.Errorf("%s: %w", what, err)
 		}
 		if err := s.Heal(ctx); err != nil {
-			return fmt.Errorf("start again after %s: %w", what, err)
+			return fmt.Errorf("restart after %s: %w", what, err)
 		}
 	}
 }
 
-// blowOf is the nth blow: the first is a kill, however short the run, the others are any.
-func blowOf(n int, r *rand.Rand) string {
-	what := []string{blowKill, blowKill, blowTwice, blowStop}[r.IntN(4)]
+// embeddedFault returns the nth fault. The first is a kill, however short the run; the others
+// are random.
+func embeddedFault(n int, r *rand.Rand) string {
+	what := []string{embeddedKill, embeddedKill, embeddedKillTwice, embeddedStop}[r.IntN(4)]
 	if n == 0 {
-		return blowKill
+		return embeddedKill
 	}
 	return what
 }
 
-func (s *single) blow(ctx context.Context, what string) error {
+func (s *singleBinary) apply(ctx context.Context, what string) error {
 	switch what {
-	case blowStop:
+	case embeddedStop:
 		return s.proc.Terminate(ctx)
-	case blowTwice:
+	case embeddedKillTwice:
 		if err := s.proc.Kill9(); err != nil {
 			return err
 		}
@@ -159,36 +159,36 @@ func (s *single) blow(ctx context.Context, what string) error {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(between(0, midStart)(s.random)):
+		case <-time.After(between(0, embeddedMidStart)(s.random)):
 		}
 	}
 	return s.proc.Kill9()
 }
 
-// Heal starts it if it does not run.
-func (s *single) Heal(ctx context.Context) error {
+// Heal starts the server if it does not run.
+func (s *singleBinary) Heal(ctx context.Context) error {
 	if err := s.proc.Start(ctx); err != nil {
 		return err
 	}
 	if _, ok := s.Healthy(); !ok {
-		s.answersSince(time.Now())
+		s.setHealthySince(time.Now())
 	}
 	return nil
 }
 
-// settle stops it: what was under way in its Redis ends with it, and SQLite is read when
-// nobody writes. Jobs of the outbox have a while before.
-func (s *single) settle(ctx context.Context) error {
+// settle stops the server after its outbox is empty. Unfinished work in its Redis ends with
+// it, and SQLite is read without a writer.
+func (s *singleBinary) settle(ctx context.Context) error {
 	if err := Settle(ctx, s); err != nil {
 		return err
 	}
 	return s.proc.Terminate(ctx)
 }
 
-// Close ends it.
-func (s *single) Close() error { return s.proc.Kill9() }
+// Close kills it.
+func (s *singleBinary) Close() error { return s.proc.Kill9() }
 
-func (*single) differences(context.Context) (string, error) { return "", nil }
+func (*singleBinary) differences(context.Context) (string, error) { return "", nil }
 
-// Failovers are none.
-func (*single) Failovers() []Failover { return nil }
+// Failovers returns nil.
+func (*singleBinary) Failovers() []Failover { return nil }

@@ -13,11 +13,11 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-const syncPatience = 20 * time.Second // until a new replica has all
+const syncTimeout = 20 * time.Second // until a new replica has all data
 
-// failover starts a replica, cuts it off for a while, ends the master and has the
-// replica take its place: it lacks what it was not told. All ways to Redis lead
-// there then.
+// failover starts a replica, cuts it off for a while, kills the master and promotes the
+// replica, which lacks the latest writes. Then it redirects all proxies of Redis to the
+// replica.
 func (w *World) failover(ctx context.Context, behind time.Duration) error {
 	w.mu.Lock()
 	master, replica := w.nodes[0], w.nodes[1]
@@ -26,18 +26,18 @@ func (w *World) failover(ctx context.Context, behind time.Duration) error {
 	if err != nil {
 		return err
 	}
-	way, err := openProxy("replication", loopback(ports[0]), master.addr())
+	link, err := openProxy("replication", loopback(ports[0]), master.addr())
 	if err != nil {
 		return err
 	}
-	defer way.close()
+	defer link.close()
 	if err := w.replicate(ctx, replica, ports[0]); err != nil {
 		return errors.Join(err, replica.Kill9())
 	}
-	if _, err := way.add(hang(answers)); err != nil {
+	if _, err := link.add(hang(replies)); err != nil {
 		return errors.Join(err, replica.Kill9())
 	}
-	_ = clock.Sleep(ctx, behind) // a fault that has begun is brought to its end
+	_ = clock.Sleep(ctx, behind) // a fault that has begun is completed
 	if err := master.Kill9(); err != nil {
 		return err
 	}
@@ -49,36 +49,36 @@ func (w *World) failover(ctx context.Context, behind time.Duration) error {
 	w.nodes[0], w.nodes[1] = replica, master
 	w.mu.Unlock()
 	for _, p := range append([]*proxy{w.direct}, w.toRedis...) {
-		if err := p.lead(replica.addr()); err != nil {
+		if err := p.redirect(replica.addr()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// replicate starts a node without data and waits until it has what the master has,
-// which answers at a port.
+// replicate starts an empty node and waits until it has the data of the master at a port.
 func (w *World) replicate(ctx context.Context, replica *redisNode, port int) error {
 	if err := errors.Join(os.RemoveAll(replica.data), os.Mkdir(replica.data, 0o700)); err != nil {
-		return fmt.Errorf("empty the replica: %w", err)
+		return fmt.Errorf("empty replica: %w", err)
 	}
-	replica.forget()
+	replica.resetSizes()
 	if err := replica.Start(ctx); err != nil {
 		return err
 	}
 	return replica.with(func(rdb redis.UniversalClient) error {
 		if err := rdb.Do(ctx, "REPLICAOF", "127.0.0.1", port).Err(); err != nil {
-			return fmt.Errorf("make a replica: %w", err)
+			return fmt.Errorf("make replica: %w", err)
 		}
-		for deadline := time.Now().Add(syncPatience); ; {
+		for deadline := time.Now().Add(syncTimeout); ; {
 			info, err := rdb.Info(ctx).Result()
-			// It begins a file of its own when it has all, and would be empty after a start before that.
+			// Once in sync, it rewrites its append-only file; a start before that would find
+			// it empty.
 			if err == nil && strings.Contains(info, "master_link_status:up") &&
 				strings.Contains(info, "aof_rewrite_in_progress:0") && strings.Contains(info, "aof_rewrite_scheduled:0") {
 				return nil
 			}
 			if time.Now().After(deadline) || clock.Sleep(ctx, 20*time.Millisecond) != nil {
-				return errors.Join(fmt.Errorf("the replica does not get all within %v", syncPatience), err)
+				return errors.Join(fmt.Errorf("wait for replica: not in sync within %v", syncTimeout), err)
 			}
 		}
 	})

@@ -16,37 +16,37 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// A Fault is one way to harm a world.
+// Fault is one kind of fault in a world.
 type Fault struct {
 	Name string
-	// Forgets says that Redis may lose what it was told. Orders that were told QUEUED
-	// may then fail although pieces are left.
-	Forgets bool
-	// Begin harms the world, by choices of r. end mends that, and returns when what was
-	// harmed does its work again; nil if there is nothing to mend. [ErrNothing] says that
-	// there was nothing to harm.
+	// LosesData reports that Redis may lose acknowledged writes. Orders reported QUEUED may
+	// then fail although units are left.
+	LosesData bool
+	// Begin injects the fault, by choices of r. end removes it and returns when the affected
+	// processes work again; nil means nothing to remove. [ErrNothing] means that the fault
+	// found no target.
 	Begin func(ctx context.Context, w *World, r *rand.Rand) (end func(context.Context) error, err error)
-	// Lasts is how long it is under way.
+	// Lasts returns the duration of the fault.
 	Lasts func(r *rand.Rand) time.Duration
 }
 
-// ErrNothing says that a fault found nothing to harm.
-var ErrNothing = errors.New("there was nothing to harm")
+// ErrNothing is returned by a fault that has no target.
+var ErrNothing = errors.New("no target for the fault")
 
-// Faults are all kinds of single faults, each with servers of its own choice.
+// Faults returns all kinds of single faults with random servers.
 func Faults() []Fault {
 	return []Fault{
-		KillServer(anyone), KillBoth(), PauseServer(anyone), RollingRestart(),
+		KillServer(oneServer), KillBoth(), PauseServer(oneServer), RollingRestart(),
 		KillRedis(), PauseRedis(), RefuseWrites(), RedisPowerCut(), RedisWipe(), EvictStock(), ReplicaFailover(),
 		KillPG(), PausePG(),
-		CutRedisReplies(someone), SlowRedis(someone), HangRedis(someone),
-		CutPGReplies(someone), SlowPG(anyone, 300*time.Millisecond, 8500*time.Millisecond),
+		CutRedisReplies(oneOrAllServers), SlowRedis(oneOrAllServers), HangRedis(oneOrAllServers),
+		CutPGReplies(oneOrAllServers), SlowPG(oneServer, 300*time.Millisecond, 8500*time.Millisecond),
 		PoisonEntry(),
 	}
 }
 
-// FaultNamed is the kind of that name, and whether there is one; also of those that only
-// worlds of several stores know.
+// FaultNamed returns the fault with a name, and whether it exists. It also knows the faults
+// of replicated stores.
 func FaultNamed(name string) (Fault, bool) {
 	all := append(Faults(), KillMaster(), PromoteStandby())
 	if i := slices.IndexFunc(all, func(f Fault) bool { return f.Name == name }); i >= 0 {
@@ -55,22 +55,22 @@ func FaultNamed(name string) (Fault, bool) {
 	return Fault{}, false
 }
 
-// A Target chooses servers.
+// Target chooses servers.
 type Target func(w *World, r *rand.Rand) []int
 
-// anyone is one server.
-func anyone(w *World, r *rand.Rand) []int { return []int{r.IntN(w.Servers())} }
+// oneServer chooses a random server.
+func oneServer(w *World, r *rand.Rand) []int { return []int{r.IntN(w.Servers())} }
 
-// someone is one server or all.
-func someone(w *World, r *rand.Rand) []int {
+// oneOrAllServers chooses a random server or all servers.
+func oneOrAllServers(w *World, r *rand.Rand) []int {
 	if r.IntN(2) == 0 {
-		return everyone(w, r)
+		return allServers(w, r)
 	}
-	return anyone(w, r)
+	return oneServer(w, r)
 }
 
-// everyone is all servers.
-func everyone(w *World, _ *rand.Rand) []int {
+// allServers chooses all servers.
+func allServers(w *World, _ *rand.Rand) []int {
 	all := make([]int, w.Servers())
 	for i := range all {
 		all[i] = i
@@ -78,19 +78,19 @@ func everyone(w *World, _ *rand.Rand) []int {
 	return all
 }
 
-// Nth is the server of that number, counted round.
+// Nth chooses a server by its index, modulo the number of servers.
 func Nth(i int) Target {
 	return func(w *World, _ *rand.Rand) []int { return []int{i % w.Servers()} }
 }
 
-// between is a time from one to another, each as likely.
+// between returns a uniform random duration between two limits.
 func between(low, high time.Duration) func(r *rand.Rand) time.Duration {
 	return func(r *rand.Rand) time.Duration { return low + time.Duration(r.Int64N(int64(high-low)+1)) }
 }
 
 func instant(*rand.Rand) time.Duration { return 0 }
 
-// kill is a fault that ends processes at once.
+// kill returns a fault that kills processes.
 func kill(procs func(w *World, r *rand.Rand) []*Proc) func(context.Context, *World, *rand.Rand) (func(context.Context) error, error) {
 	return func(_ context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		all := procs(w, r)
@@ -101,7 +101,7 @@ func kill(procs func(w *World, r *rand.Rand) []*Proc) func(context.Context, *Wor
 	}
 }
 
-// pause is a fault that has processes stand still.
+// pause returns a fault that suspends processes.
 func pause(procs func(w *World, r *rand.Rand) []*Proc) func(context.Context, *World, *rand.Rand) (func(context.Context) error, error) {
 	return func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		all := procs(w, r)
@@ -110,7 +110,7 @@ func pause(procs func(w *World, r *rand.Rand) []*Proc) func(context.Context, *Wo
 	}
 }
 
-// together does something to all processes at once.
+// together runs do for all processes in parallel.
 func together(all []*Proc, do func(p *Proc) error) error {
 	failed := make([]error, len(all))
 	var under sync.WaitGroup
@@ -129,22 +129,22 @@ func (t Target) procs(w *World, r *rand.Rand) []*Proc {
 	return all
 }
 
-func theRedis(w *World, _ *rand.Rand) []*Proc { return []*Proc{w.master().Proc} }
+func redisProc(w *World, _ *rand.Rand) []*Proc { return []*Proc{w.master().Proc} }
 
-func thePG(w *World, _ *rand.Rand) []*Proc { return []*Proc{w.pg.Proc} }
+func pgProc(w *World, _ *rand.Rand) []*Proc { return []*Proc{w.pg.Proc} }
 
-// KillServer ends a server by SIGKILL and starts it again.
+// KillServer kills a server by SIGKILL and restarts it.
 func KillServer(t Target) Fault {
 	return Fault{Name: "kill-server", Begin: kill(t.procs), Lasts: between(200*time.Millisecond, 2*time.Second)}
 }
 
-// KillBoth ends all servers at once.
+// KillBoth kills all servers at once.
 func KillBoth() Fault {
-	return Fault{Name: "kill-both", Begin: kill(Target(everyone).procs), Lasts: between(100*time.Millisecond, 1500*time.Millisecond)}
+	return Fault{Name: "kill-both", Begin: kill(Target(allServers).procs), Lasts: between(100*time.Millisecond, 1500*time.Millisecond)}
 }
 
-// PauseServer has a server stand still, half the time for longer than the five
-// seconds after which others take over what it has in hand.
+// PauseServer suspends a server. Half of the time it lasts longer than five seconds, after
+// which other servers take over its entries.
 func PauseServer(t Target) Fault {
 	return Fault{Name: "pause-server", Begin: pause(t.procs), Lasts: func(r *rand.Rand) time.Duration {
 		if r.IntN(2) == 0 {
@@ -154,7 +154,7 @@ func PauseServer(t Target) Fault {
 	}}
 }
 
-// RollingRestart asks the servers to end, and starts them again, one after the other.
+// RollingRestart stops and restarts the servers one after the other.
 func RollingRestart() Fault {
 	return Fault{Name: "rolling-restart", Lasts: instant, Begin: func(ctx context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
 		for i, p := range w.servers {
@@ -166,32 +166,31 @@ func RollingRestart() Fault {
 	}}
 }
 
-// Replace is RollingRestart with another program in the place of each server: an upgrade,
-// or the way back.
+// Replace is a RollingRestart with another program: an upgrade or a downgrade.
 func Replace(name, program string) Fault {
 	return Fault{Name: name, Lasts: instant, Begin: func(ctx context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
 		for i, p := range w.servers {
 			if err := p.Terminate(ctx); err != nil {
-				return nil, fmt.Errorf("end server %d: %w", i, err)
+				return nil, fmt.Errorf("stop server %d: %w", i, err)
 			}
 			p.args[0] = program
 			if err := p.Start(ctx); err != nil {
-				return nil, fmt.Errorf("start server %d with another program: %w", i, err)
+				return nil, fmt.Errorf("start server %d with new program: %w", i, err)
 			}
-			if err := clock.Sleep(ctx, besideEachOther); err != nil {
-				return nil, fmt.Errorf("stopped while servers were replaced: %w", err)
+			if err := clock.Sleep(ctx, mixedVersionsFor); err != nil {
+				return nil, fmt.Errorf("replace servers: %w", err)
 			}
 		}
-		w.o.Binary = program // compares the stores in the end
+		w.o.Binary = program // it compares the stores in the end
 		return nil, nil
 	}}
 }
 
-// besideEachOther is how long servers of two versions serve beside each other.
-const besideEachOther = 3 * time.Second
+// mixedVersionsFor is how long servers of two versions run in parallel.
+const mixedVersionsFor = 3 * time.Second
 
-// UpgradeCards put servers of one program in the place of those of an older one, then the
-// older ones again, and then the newer, while clients buy. It takes UpgradeLasts.
+// UpgradeCards replaces the servers by a newer program, then by the older one, and then by
+// the newer one again, while clients buy. It takes UpgradeLasts.
 func UpgradeCards(older, newer string) []PlannedFault {
 	card := func(after time.Duration, name, program string) PlannedFault {
 		return PlannedFault{After: after, Faults: []Fault{Replace(name, program)}}
@@ -199,27 +198,27 @@ func UpgradeCards(older, newer string) []PlannedFault {
 	return []PlannedFault{card(4*time.Second, "upgrade", newer), card(4*time.Second, "back", older), card(4*time.Second, "upgrade-again", newer)}
 }
 
-// UpgradeLasts is how long clients buy meanwhile.
+// UpgradeLasts is the duration of the load during an upgrade.
 const UpgradeLasts = time.Minute
 
-// KillRedis ends Redis by SIGKILL and starts it again. What it told is in its file,
-// unless the file was being flushed at that time: then it may lack two seconds.
+// KillRedis kills Redis by SIGKILL and restarts it. Acknowledged writes are in its file,
+// except up to two seconds of them if a flush was in progress.
 func KillRedis() Fault {
-	return Fault{Name: "kill-redis", Forgets: true, Begin: kill(theRedis), Lasts: between(100*time.Millisecond, 2*time.Second)}
+	return Fault{Name: "kill-redis", LosesData: true, Begin: kill(redisProc), Lasts: between(100*time.Millisecond, 2*time.Second)}
 }
 
-// RedisReborn ends Redis by SIGKILL and starts another one in its place, which knows
-// nothing. [Faults] does not have it: to the orders it is what [RedisWipe] is.
+// RedisReborn kills Redis by SIGKILL and starts an empty one. [Faults] omits it: for orders
+// it equals [RedisWipe].
 func RedisReborn() Fault {
-	return Fault{Name: "redis-reborn", Forgets: true, Lasts: between(100*time.Millisecond, 2*time.Second), Begin: func(_ context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
+	return Fault{Name: "redis-reborn", LosesData: true, Lasts: between(100*time.Millisecond, 2*time.Second), Begin: func(_ context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
 		node := w.master()
 		return node.Start, errors.Join(node.Kill9(), node.empty())
 	}}
 }
 
-// PauseRedis has Redis stand still.
+// PauseRedis suspends Redis.
 func PauseRedis() Fault {
-	return Fault{Name: "pause-redis", Begin: pause(theRedis), Lasts: between(300*time.Millisecond, 4*time.Second)}
+	return Fault{Name: "pause-redis", Begin: pause(redisProc), Lasts: between(300*time.Millisecond, 4*time.Second)}
 }
 
 // RefuseWrites makes Redis answer reads and refuse writes with NOREPLICAS.
@@ -236,23 +235,23 @@ func RefuseWrites() Fault {
 	}}
 }
 
-// RedisPowerCut ends Redis, and takes its file back to the size that it had one to
-// two seconds earlier: what a disk holds of a file that is flushed every second.
+// RedisPowerCut kills Redis and truncates its file to its size one to two seconds earlier, as
+// after a power cut with a flush every second.
 func RedisPowerCut() Fault {
-	return Fault{Name: "redis-power-cut", Forgets: true, Lasts: between(100*time.Millisecond, time.Second), Begin: func(_ context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
+	return Fault{Name: "redis-power-cut", LosesData: true, Lasts: between(100*time.Millisecond, time.Second), Begin: func(_ context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		ago := between(time.Second, 2*time.Second)(r)
 		node := w.master()
 		if err := node.Kill9(); err != nil {
 			return node.Start, err
 		}
-		_, err := node.cut(ago)
+		_, err := node.truncate(ago)
 		return node.Start, err
 	}}
 }
 
 // RedisWipe empties Redis.
 func RedisWipe() Fault {
-	return Fault{Name: "redis-wipe", Forgets: true, Lasts: instant, Begin: func(ctx context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
+	return Fault{Name: "redis-wipe", LosesData: true, Lasts: instant, Begin: func(ctx context.Context, w *World, _ *rand.Rand) (func(context.Context) error, error) {
 		return nil, w.withRedis(func(rdb redis.UniversalClient) error { return rdb.Do(ctx, "FLUSHALL").Err() })
 	}}
 }
@@ -260,9 +259,9 @@ func RedisWipe() Fault {
 // EvictStock removes one key of a recent sale: its stock or its meta.
 func EvictStock() Fault { return evict("evict-stock", "stock", "meta") }
 
-// evict is a fault that removes one of some keys of a recent sale.
+// evict returns a fault that removes one of some keys of a recent sale.
 func evict(name string, keys ...string) Fault {
-	return Fault{Name: name, Forgets: true, Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
+	return Fault{Name: name, LosesData: true, Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		return nil, w.withRedis(func(rdb redis.UniversalClient) error {
 			sales, err := recentSales(ctx, rdb)
 			if err != nil || len(sales) == 0 {
@@ -282,8 +281,7 @@ func nothingIf(nothing bool) error {
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// recentSales are the beginnings of the keys of the three newest vouchers that Redis
-// has the stock of.
+// recentSales returns the key prefixes of the three newest vouchers with stock in Redis.
 func recentSales(ctx context.Context, rdb redis.UniversalClient) ([]string, error) {
 	const end = "stock"
 	keys, err := scan(ctx, rdb, "*:sale:{p*}:*:"+end)
@@ -298,10 +296,10 @@ func recentSales(ctx context.Context, rdb redis.UniversalClient) ([]string, erro
 	return sales, nil
 }
 
-// voucherOf is the number in PREFIX:sale:{pN}:VOUCHER:stock.
+// voucherOf returns the number in PREFIX:sale:{pN}:VOUCHER:stock.
 func voucherOf(key string) int64 {
 	fields := strings.Split(key, ":")
-	n, _ := strconv.ParseInt(fields[len(fields)-2], 10, 64) // others' keys are 0
+	n, _ := strconv.ParseInt(fields[len(fields)-2], 10, 64) // other keys give 0
 	return n
 }
 
@@ -312,24 +310,24 @@ func scan(ctx context.Context, rdb redis.UniversalClient, pattern string) ([]str
 		keys = append(keys, walk.Val())
 	}
 	if err := walk.Err(); err != nil {
-		return nil, fmt.Errorf("look for %s: %w", pattern, err)
+		return nil, fmt.Errorf("scan %s: %w", pattern, err)
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys), nil
 }
 
-// KillPG ends PostgreSQL and all its backends by SIGKILL, and starts it again.
+// KillPG kills PostgreSQL and all its backends by SIGKILL, and restarts it.
 func KillPG() Fault {
-	return Fault{Name: "kill-pg", Begin: kill(thePG), Lasts: between(100*time.Millisecond, 2*time.Second)}
+	return Fault{Name: "kill-pg", Begin: kill(pgProc), Lasts: between(100*time.Millisecond, 2*time.Second)}
 }
 
-// PausePG has PostgreSQL and all its backends stand still.
+// PausePG suspends PostgreSQL and all its backends.
 func PausePG() Fault {
-	return Fault{Name: "pause-pg", Begin: pause(thePG), Lasts: between(time.Second, 6*time.Second)}
+	return Fault{Name: "pause-pg", Begin: pause(pgProc), Lasts: between(time.Second, 6*time.Second)}
 }
 
-// harm is a fault of the ways of some servers to a store.
-func harm(ways func(w *World) []*proxy, t Target, how func(r *rand.Rand) toxic) func(context.Context, *World, *rand.Rand) (func(context.Context) error, error) {
+// onProxies returns a fault that adds a toxic to the proxies of some servers.
+func onProxies(proxies func(w *World) []*proxy, t Target, how func(r *rand.Rand) toxic) func(context.Context, *World, *rand.Rand) (func(context.Context) error, error) {
 	return func(_ context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		var removes []func(context.Context) error
 		end := func(ctx context.Context) error {
@@ -341,7 +339,7 @@ func harm(ways func(w *World) []*proxy, t Target, how func(r *rand.Rand) toxic) 
 		}
 		what := how(r)
 		for _, i := range t(w, r) {
-			remove, err := ways(w)[i].add(what)
+			remove, err := proxies(w)[i].add(what)
 			if err != nil {
 				return end, err
 			}
@@ -355,23 +353,23 @@ func toRedis(w *World) []*proxy { return w.toRedis }
 
 func toPG(w *World) []*proxy { return w.toPG }
 
-// cutReplies has what is asked of a store done, and the answers lost, in pulses: a
-// way that loses every answer soon carries nothing, for a connection begins with one.
-func cutReplies(ways func(w *World) []*proxy, t Target) func(context.Context, *World, *rand.Rand) (func(context.Context) error, error) {
+// cutReplies executes commands and drops their replies, in pulses. A proxy that drops every
+// reply would soon carry no commands, because each connection starts with a reply.
+func cutReplies(proxies func(w *World) []*proxy, t Target) func(context.Context, *World, *rand.Rand) (func(context.Context) error, error) {
 	const on, off = 150 * time.Millisecond, 350 * time.Millisecond
-	cut := func(*rand.Rand) toxic { return noAnswers() }
+	cut := func(*rand.Rand) toxic { return dropReplies() }
 	return func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		servers := t(w, r)
-		begin := harm(ways, func(*World, *rand.Rand) []int { return servers }, cut)
+		begin := onProxies(proxies, func(*World, *rand.Rand) []int { return servers }, cut)
 		pulsing, cancel := context.WithCancel(context.WithoutCancel(ctx))
 		var err error
 		var pulses sync.WaitGroup
 		pulses.Go(func() {
 			for pulsing.Err() == nil && err == nil {
-				var mend func(context.Context) error
-				mend, err = begin(ctx, w, r)
-				_ = clock.Sleep(pulsing, on) // the loop sees that it ended
-				err = errors.Join(err, mend(ctx))
+				var restore func(context.Context) error
+				restore, err = begin(ctx, w, r)
+				_ = clock.Sleep(pulsing, on) // the loop checks pulsing
+				err = errors.Join(err, restore(ctx))
 				_ = clock.Sleep(pulsing, off)
 			}
 		})
@@ -383,50 +381,48 @@ func cutReplies(ways func(w *World) []*proxy, t Target) func(context.Context, *W
 	}
 }
 
-// CutRedisReplies has Redis do what servers ask, and loses the answers.
+// CutRedisReplies executes Redis commands and drops their replies.
 func CutRedisReplies(t Target) Fault {
 	return Fault{Name: "cut-redis-replies", Begin: cutReplies(toRedis, t), Lasts: between(500*time.Millisecond, 3*time.Second)}
 }
 
-// CutPGReplies has PostgreSQL do what servers ask, commits above all, and loses the
-// answers.
+// CutPGReplies executes PostgreSQL statements, including commits, and drops their replies.
 func CutPGReplies(t Target) Fault {
 	return Fault{Name: "cut-pg-replies", Begin: cutReplies(toPG, t), Lasts: between(500*time.Millisecond, 3*time.Second)}
 }
 
-// SlowRedis delays the answers of Redis, below and above the patience of servers.
+// SlowRedis delays the replies of Redis, below and above the servers' timeouts.
 func SlowRedis(t Target) Fault {
-	return Fault{Name: "slow-redis", Lasts: between(time.Second, 4*time.Second), Begin: harm(toRedis, t, func(r *rand.Rand) toxic {
-		return late(answers, between(20*time.Millisecond, 400*time.Millisecond)(r), 20*time.Millisecond)
+	return Fault{Name: "slow-redis", Lasts: between(time.Second, 4*time.Second), Begin: onProxies(toRedis, t, func(r *rand.Rand) toxic {
+		return delay(replies, between(20*time.Millisecond, 400*time.Millisecond)(r), 20*time.Millisecond)
 	})}
 }
 
-// HangRedis lets nothing through to Redis, and ends no connection.
+// HangRedis blocks all commands to Redis and ends no connection.
 func HangRedis(t Target) Fault {
-	return Fault{Name: "hang-redis", Lasts: between(500*time.Millisecond, 4*time.Second), Begin: harm(toRedis, t, func(*rand.Rand) toxic { return hang(commands) })}
+	return Fault{Name: "hang-redis", Lasts: between(500*time.Millisecond, 4*time.Second), Begin: onProxies(toRedis, t, func(*rand.Rand) toxic { return hang(commands) })}
 }
 
-// SlowPG delays what servers tell PostgreSQL, by a time between two: statements arrive
-// when those who sent them have given up.
+// SlowPG delays statements to PostgreSQL by a time between two limits: they arrive after
+// their senders have given up.
 func SlowPG(t Target, low, high time.Duration) Fault {
 	return Fault{
 		Name: "slow-pg", Lasts: between(3*time.Second, 7*time.Second),
-		Begin: harm(toPG, t, func(r *rand.Rand) toxic { return late(commands, between(low, high)(r), 0) }),
+		Begin: onProxies(toPG, t, func(r *rand.Rand) toxic { return delay(commands, between(low, high)(r), 0) }),
 	}
 }
 
-// ReplicaFailover promotes a replica that is behind: for a moment it was told
-// nothing, then the master died.
+// ReplicaFailover promotes a replica that is behind: it stops receiving data, then the master
+// dies.
 func ReplicaFailover() Fault {
-	return Fault{Name: "replica-failover", Forgets: true, Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
+	return Fault{Name: "replica-failover", LosesData: true, Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		return nil, w.failover(ctx, between(300*time.Millisecond, 1500*time.Millisecond)(r))
 	}}
 }
 
-// PoisonEntry puts entries among the admitted orders of a partition that are none:
-// one that cannot be read, one of a voucher that there is not, and one of a running
-// sale that the database refuses together with all orders beside it, for PostgreSQL
-// has no NUL in texts.
+// PoisonEntry adds invalid entries to the admitted orders of a partition: an unreadable one,
+// one of an unknown voucher, and one of a running sale that the database refuses together
+// with its batch, because PostgreSQL allows no NUL in texts.
 func PoisonEntry() Fault {
 	return Fault{Name: "poison-entry", Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		return nil, w.withRedis(func(rdb redis.UniversalClient) error {
@@ -440,7 +436,7 @@ func PoisonEntry() Fault {
 			}
 			marker := pick(r, markers)
 			voucher := int64(unknownVoucher)
-			if len(sales) > 0 { // into the stream of a sale that runs, among its orders
+			if len(sales) > 0 { // into the stream of a running sale, among its orders
 				sale := pick(r, sales)
 				marker, voucher = sale[:strings.Index(sale, "}:")+2]+"open", voucherOf(sale+"stock")
 			}
@@ -454,14 +450,14 @@ const (
 	unknownUser    = 1 << 41
 )
 
-// poison adds such entries to a stream PREFIX:sale:{pN}:orders.
+// poison adds invalid entries to a stream PREFIX:sale:{pN}:orders.
 func poison(ctx context.Context, rdb redis.UniversalClient, stream string, voucher int64, r *rand.Rand) error {
 	_, after, _ := strings.Cut(stream, "{p")
 	partition, err := strconv.ParseInt(strings.SplitN(after, "}", 2)[0], 10, 64)
 	if err != nil {
 		return fmt.Errorf("poison %s: %w", stream, err)
 	}
-	// Numbers of the last second that there can be: no server makes them.
+	// Numbers of the last possible second: no server makes them.
 	number := func() int64 { return (1<<31-1)<<32 | r.Int64N(1<<26)<<6 | partition }
 	now := time.Now().UnixMilli()
 	if _, err := rdb.TxPipelined(ctx, func(pipe redis.Pipeliner) error {

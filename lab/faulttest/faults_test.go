@@ -268,7 +268,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 			})
 		},
 		"slow-redis": func(s trial) {
-			s.under(SlowRedis(everyone), func(ctx context.Context) {
+			s.under(SlowRedis(allServers), func(ctx context.Context) {
 				rdb := s.through(1)
 				_ = rdb.Ping(ctx).Err()
 				begin := time.Now()
@@ -300,7 +300,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				}
 				return n
 			}
-			s.under(CutPGReplies(everyone), func(ctx context.Context) {
+			s.under(CutPGReplies(allServers), func(ctx context.Context) {
 				eventually(s.T, "an UPDATE is done whose answer is lost", func() bool {
 					db, err := sql.Open("postgres", databaseURL(s.toPG[0].listen))
 					if err != nil {
@@ -384,7 +384,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 // s is a test of a fault that takes a store away and gives it back, with what it held.
 func s(f func() Fault, pg, rdb, forgets bool) func(s trial) {
 	return func(s trial) {
-		if f().Forgets && !forgets {
+		if f().LosesData && !forgets {
 			s.Error("it forgets")
 		}
 		s.redis(s.Context(), "SET", "held", "before")
@@ -422,7 +422,7 @@ func (s trial) unreadable(ctx context.Context) {
 func TestHealMendsEverythingAtOnce(t *testing.T) {
 	w := aWorld(t, Options{People: 5})
 	s := trial{t, w, rand.New(rand.NewPCG(1, 1))} //nolint:gosec // no secret
-	for _, f := range []Fault{KillServer(Nth(0)), PauseServer(Nth(1)), PausePG(), KillRedis(), CutPGReplies(everyone), HangRedis(everyone)} {
+	for _, f := range []Fault{KillServer(Nth(0)), PauseServer(Nth(1)), PausePG(), KillRedis(), CutPGReplies(allServers), HangRedis(allServers)} {
 		if _, err := s.begin(t.Context(), f, s.r); err != nil {
 			t.Fatalf("%s: %v", f.Name, err)
 		}
@@ -447,7 +447,7 @@ func TestHealMendsEverythingAtOnce(t *testing.T) {
 }
 
 func TestAProcessThatEndsByItselfIsNoticed(t *testing.T) {
-	p := &Proc{Name: "a shell", args: []string{"sh", "-c", "echo said; exit 3"}, log: t.TempDir() + "/log", answers: func(context.Context) error { return nil }}
+	p := &Proc{Name: "a shell", args: []string{"sh", "-c", "echo said; exit 3"}, log: t.TempDir() + "/log", probe: func(context.Context) error { return nil }}
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -455,7 +455,7 @@ func TestAProcessThatEndsByItselfIsNoticed(t *testing.T) {
 	if death := p.Deaths()[0]; !strings.Contains(death, "a shell ended by itself: exit status 3") {
 		t.Error(death)
 	}
-	p.answers = func(context.Context) error { return errors.New("not yet") }
+	p.probe = func(context.Context) error { return errors.New("not yet") }
 	if err := p.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "said\nsaid") {
 		t.Errorf("its log is not in the error: %v", err)
 	}
@@ -464,7 +464,7 @@ func TestAProcessThatEndsByItselfIsNoticed(t *testing.T) {
 func TestAFamilyIsKilledWithItsChildren(t *testing.T) {
 	// The children are in sessions of their own, as PostgreSQL's backends are.
 	p := &Proc{
-		Name: "a family", family: true, log: t.TempDir() + "/log", answers: func(context.Context) error { return nil },
+		Name: "a family", hasChildren: true, log: t.TempDir() + "/log", probe: func(context.Context) error { return nil },
 		args: []string{"sh", "-c", `for i in 1 2 3; do setsid sleep 100 & done; wait`},
 	}
 	if err := p.Start(t.Context()); err != nil {
@@ -472,7 +472,7 @@ func TestAFamilyIsKilledWithItsChildren(t *testing.T) {
 	}
 	var children []int
 	eventually(t, "there are three children", func() bool {
-		all, err := p.relatives(p.cmd.Process.Pid)
+		all, err := p.children(p.cmd.Process.Pid)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -16,23 +16,22 @@ import (
 
 const (
 	huntSeeds = 3                // tries to catch a mutant
-	huntFor   = 40 * time.Second // of one
-	huntFirst = 15 * time.Second // of the first: most need no more
+	huntFor   = 40 * time.Second // of a retry
+	huntFirst = 15 * time.Second // of the first try: most need no more
 )
 
-// HuntConfig says which mutants are built and run.
+// HuntConfig selects the mutants to build and run.
 type HuntConfig struct {
-	Names  []string // of mutants; nil is all
-	Binary string   // the program of the server as it is; "" builds it
-	Keep   string   // see [Config]; what a mutant broke is not kept
+	Names  []string // of mutants; nil means all
+	Binary string   // program of the unchanged server; "" builds it
+	Keep   string   // see [Config]; files of mutant runs are not kept
 	Out    io.Writer
-	// Seed, if it is not 0, is that of every run, each of which lasts for Duration then: a
-	// run that was printed is repeated so.
+	// Seed, if it is not 0, repeats a printed run: every run uses it and lasts for Duration.
 	Seed     uint64
 	Duration time.Duration
 }
 
-// run is the config of a run of so long, with the seed that was asked for, if one was.
+// run returns the config of a run of length d, or of the repeated run.
 func (cfg HuntConfig) run(d time.Duration, cards []PlannedFault, names ...string) Config {
 	one := Config{Seed: NewSeed(), Duration: d, Cards: cards, Out: cfg.Out, Command: "mutants fault", Trailer: strings.Join(names, " ")}
 	if cfg.Seed != 0 {
@@ -41,59 +40,60 @@ func (cfg HuntConfig) run(d time.Duration, cards []PlannedFault, names ...string
 	return one
 }
 
-// Hunt builds mutants, one after the other, and has each run under the faults of its
-// deck until something is found broken, three runs at most. Before that it has the
-// server as it is run under the faults of all of them: what is found broken there proves
-// nothing. It prints a table, and returns the names of those that were not caught.
+// Hunt builds mutants one after the other and runs each under the faults of its deck. It
+// stops after the run that catches the mutant, and after three runs at most. It first runs
+// the unchanged server under the faults of all of them: if that breaks anything, the hunt
+// proves nothing. It prints a table and returns the names of the mutants that were not
+// caught.
 func Hunt(ctx context.Context, cfg HuntConfig) (survivors []string, err error) {
-	mutants, err := chosen(cfg.Names)
+	mutants, err := selectMutants(cfg.Names)
 	if err != nil {
 		return nil, err
 	}
-	if err := control(ctx, cfg, mutants); err != nil {
+	if err := runControl(ctx, cfg, mutants); err != nil {
 		return nil, err
 	}
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "mutant\tdeck\tcaught by\tafter")
 	for _, m := range mutants {
-		var c catch
+		var c outcome
 		if c, err = hunt(ctx, cfg, m); err != nil {
 			err = fmt.Errorf("mutant %s: %w", m.Name, err)
-			break // the table has those before it
+			break // print the rows so far
 		}
 		if len(c.by) == 0 {
 			survivors = append(survivors, m.Name)
 		}
 		caught := c.verdict()
 		fmt.Fprintf(cfg.Out, "caught by: %s\n", caught)
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(deckOf(m), "-"), caught, c.after())
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", m.Name, cmp.Or(formatDeck(m), "-"), caught, c.after())
 	}
 	_, printed := fmt.Fprintf(cfg.Out, "\n%s", flushed(w, &table))
 	return survivors, errors.Join(err, printed)
 }
 
-// flushed is the text of a table.
+// flushed returns the text of a table.
 func flushed(w *tabwriter.Writer, text *strings.Builder) string {
-	_ = w.Flush() // a Builder takes everything
+	_ = w.Flush() // a Builder never fails
 	return text.String()
 }
 
-func chosen(names []string) ([]Mutant, error) {
+func selectMutants(names []string) ([]Mutant, error) {
 	mutants, err := Mutants()
 	if err != nil || len(names) == 0 {
 		return mutants, err
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(mutants, func(m Mutant) bool { return m.Name == name }) {
-			return nil, fmt.Errorf("there is no mutant %q", name)
+			return nil, fmt.Errorf("unknown mutant %q", name)
 		}
 	}
 	return slices.DeleteFunc(mutants, func(m Mutant) bool { return !slices.Contains(names, m.Name) }), nil
 }
 
-// control runs the server as it is under the faults of all mutants.
-func control(ctx context.Context, cfg HuntConfig, mutants []Mutant) error {
+// runControl runs the unchanged server under the faults of all mutants.
+func runControl(ctx context.Context, cfg HuntConfig, mutants []Mutant) error {
 	var deck [][]string
 	for _, m := range mutants {
 		for _, card := range m.Deck {
@@ -102,12 +102,12 @@ func control(ctx context.Context, cfg HuntConfig, mutants []Mutant) error {
 			}
 		}
 	}
-	cards, err := cardsOf(deck)
+	cards, err := cardsByName(deck)
 	if err != nil {
 		return err
 	}
 	d := huntFirst + time.Duration(len(deck))*5*time.Second
-	fmt.Fprintln(cfg.Out, "the server as it is:")
+	fmt.Fprintln(cfg.Out, "the unchanged server:")
 	one := cfg.run(d, cards, cfg.Names...)
 	one.Binary, one.Keep = cfg.Binary, cfg.Keep
 	report, err := Run(ctx, one)
@@ -115,21 +115,21 @@ func control(ctx context.Context, cfg HuntConfig, mutants []Mutant) error {
 		return err
 	}
 	if report.Broken() {
-		return errors.New("the server as it is breaks something: no mutant proves anything")
+		return errors.New("control run failed: the unchanged server breaks a guarantee")
 	}
 	return nil
 }
 
-// A catch is what became of a mutant.
-type catch struct {
-	by    []string // invariants that were broken, of those that it should break
-	other []string // that were broken besides: a slow machine breaks "live"
+// outcome is the result of a mutant.
+type outcome struct {
+	by    []string // broken invariants that it should break
+	other []string // other broken invariants: a slow machine breaks "live"
 	runs  int
 	took  time.Duration // of load, over all runs
 }
 
-// found sorts what a run of a mutant broke.
-func (c *catch) found(m Mutant, broken []string) {
+// found adds the invariants that a run broke.
+func (c *outcome) found(m Mutant, broken []string) {
 	for _, invariant := range broken {
 		if slices.Contains(m.Breaks, invariant) {
 			c.by = append(c.by, invariant)
@@ -139,9 +139,9 @@ func (c *catch) found(m Mutant, broken []string) {
 	}
 }
 
-// verdict is what caught the mutant, in a few words. What it should not break caught
-// something else.
-func (c *catch) verdict() string {
+// verdict summarizes what caught the mutant. An invariant that it should not break counts as
+// a wrong reason.
+func (c *outcome) verdict() string {
 	switch {
 	case len(c.by) > 0:
 		return strings.Join(c.by, " ")
@@ -151,19 +151,19 @@ func (c *catch) verdict() string {
 	return "NOT CAUGHT"
 }
 
-func (c *catch) after() string { return fmt.Sprintf("%v, run %d", c.took, c.runs) }
+func (c *outcome) after() string { return fmt.Sprintf("%v, run %d", c.took, c.runs) }
 
-func hunt(ctx context.Context, cfg HuntConfig, m Mutant) (c catch, err error) {
+func hunt(ctx context.Context, cfg HuntConfig, m Mutant) (c outcome, err error) {
 	dir, err := os.MkdirTemp("", "tandian-mutant-")
 	if err != nil {
-		return c, fmt.Errorf("make room for a mutant: %w", err)
+		return c, fmt.Errorf("create mutant directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	binary, err := m.Build(ctx, dir)
 	if err != nil {
 		return c, err
 	}
-	cards, err := cardsOf(m.Deck)
+	cards, err := cardsByName(m.Deck)
 	if err != nil {
 		return c, err
 	}
@@ -182,7 +182,7 @@ func hunt(ctx context.Context, cfg HuntConfig, m Mutant) (c catch, err error) {
 	return c, nil
 }
 
-// Build builds the server with the mutant in it into dir, and returns its path.
+// Build builds the mutant's server into dir and returns its path.
 func (m Mutant) Build(ctx context.Context, dir string) (string, error) {
 	module, err := moduleRoot()
 	if err != nil {
@@ -199,7 +199,7 @@ func (m Mutant) Build(ctx context.Context, dir string) (string, error) {
 	return BuildServer(ctx, dir, overlay)
 }
 
-func deckOf(m Mutant) string {
+func formatDeck(m Mutant) string {
 	cards := make([]string, len(m.Deck))
 	for i, faults := range m.Deck {
 		cards[i] = strings.Join(faults, " + ")

@@ -9,17 +9,17 @@ import (
 	"strings"
 )
 
-// alarms are words that a sound server never logs.
+// alarms lists words that a healthy server never logs.
 var alarms = []string{"panic", "DATA RACE", "fatal error", "given out twice"}
 
-const maxLine = 300 // of a log, in a breach
+const maxLine = 300 // of a log line in a breach
 
-// CheckLogs looks in the logs of servers for what a sound one never writes. A log
-// that cannot be read is a breach too.
+// CheckLogs searches server logs for panics, data races and fatal errors. A log that cannot
+// be read is a breach too.
 func CheckLogs(paths []string) []Breach {
 	var found []Breach
 	for _, path := range paths {
-		lines, err := alarming(path)
+		lines, err := alarmLines(path)
 		if err != nil {
 			found = append(found, Breach{"log", err.Error()})
 		}
@@ -34,11 +34,11 @@ func CheckLogs(paths []string) []Breach {
 	return found
 }
 
-// alarming are the lines of a log with one of the alarms.
-func alarming(path string) (lines []string, err error) {
+// alarmLines returns the lines of a log that contain an alarm.
+func alarmLines(path string) (lines []string, err error) {
 	file, err := os.Open(path) //nolint:gosec // the path is the caller's
 	if err != nil {
-		return nil, fmt.Errorf("read a log: %w", err)
+		return nil, fmt.Errorf("open log: %w", err)
 	}
 	defer func() { _ = file.Close() }()
 	for r := bufio.NewReader(file); ; {
@@ -53,7 +53,7 @@ func alarming(path string) (lines []string, err error) {
 			return lines, nil
 		}
 		if err != nil {
-			return lines, fmt.Errorf("read the log %s: %w", path, err)
+			return lines, fmt.Errorf("read log %s: %w", path, err)
 		}
 	}
 }

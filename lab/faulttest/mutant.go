@@ -17,33 +17,33 @@ import (
 //go:embed mutants/*.diff
 var mutantFiles embed.FS
 
-// A Mutant is the server with one mistake in it, which the checks must find. The
-// mistake is an edit of sources that is applied while the server is built, by go build
-// -overlay: Lua and SQL can have one as well as Go, and nothing of it is in the program
-// that is shipped, as there would be with build tags.
+// Mutant is the server with one deliberate mistake, which the checks must find. The mistake
+// is an edit of sources, applied by go build -overlay. So Lua and SQL can have mutants too,
+// and the shipped program contains none of them, unlike with build tags.
 //
-// It stands in a file of its own in mutants. A header says what, breaks (see
-// [Breach]) and deck: cards between semicolons, the faults of one card between plus
-// signs, none if it shows by itself. Then come the edits as in a diff, without numbers of
-// lines: whole lines, which must be found in the file exactly once.
+// Each mutant has a file in mutants/. Its header has the keys what, breaks (see [Breach]) and
+// deck. Cards in a deck are separated by semicolons, and the faults of one card by plus
+// signs; a mutant that shows without faults has an empty deck. Then follow the edits as in a
+// diff, without line numbers. They are whole lines, which must occur in the file exactly
+// once.
 type Mutant struct {
 	Name   string
-	What   string     // it does wrong
-	Breaks []string   // what one should find broken, at least one of them
-	Deck   [][]string // names of the faults that show it, those of one card together
+	What   string     // description of the mistake
+	Breaks []string   // invariants, at least one of which must be found broken
+	Deck   [][]string // names of the faults that show it, by card
 	edits  []change
 }
 
-// A change replaces lines of a file.
+// change replaces lines of a file.
 type change struct {
-	path     string // from the root of the module
+	path     string // relative to the module
 	old, new string
 }
 
-// Mutants returns all of them, by name.
+// Mutants returns all mutants, by name.
 func Mutants() ([]Mutant, error) { return ReadMutants(mutantFiles) }
 
-// ReadMutants returns the mutants in the folder mutants of some files, by name.
+// ReadMutants reads the mutants in the directory mutants of from, by name.
 func ReadMutants(from fs.ReadDirFS) ([]Mutant, error) {
 	files, err := from.ReadDir("mutants")
 	if err != nil {
@@ -56,7 +56,7 @@ func ReadMutants(from fs.ReadDirFS) ([]Mutant, error) {
 			return nil, err
 		}
 		if all[i], err = readMutant(strings.TrimSuffix(f.Name(), ".diff"), string(text)); err != nil {
-			return nil, fmt.Errorf("read the mutant %s: %w", f.Name(), err)
+			return nil, fmt.Errorf("read mutant %s: %w", f.Name(), err)
 		}
 	}
 	return all, nil
@@ -66,7 +66,7 @@ func readMutant(name, text string) (Mutant, error) {
 	m := Mutant{Name: name}
 	head, body, ok := strings.Cut(text, "\n--- ")
 	if !ok {
-		return m, errors.New("it edits no file")
+		return m, errors.New("invalid mutant: no edits")
 	}
 	for line := range strings.Lines(head) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
@@ -80,11 +80,11 @@ func readMutant(name, text string) (Mutant, error) {
 			m.Deck = readDeck(value)
 		case "":
 		default:
-			return m, fmt.Errorf("its header has %q", key)
+			return m, fmt.Errorf("unknown header %q", key)
 		}
 	}
 	if m.What == "" || len(m.Breaks) == 0 {
-		return m, errors.New("its header does not say what it does, or what it breaks")
+		return m, errors.New("invalid mutant: the header needs what and breaks")
 	}
 	for file := range strings.SplitSeq(body, "\n--- ") {
 		edits, err := readEdits(file)
@@ -105,12 +105,11 @@ func readDeck(text string) (deck [][]string) {
 	return deck
 }
 
-// readEdits reads what a diff says of one file: its path, and hunks, each after a line
-// @@.
+// readEdits parses the edits of one file: its path, and hunks that each follow a line @@.
 func readEdits(text string) (edits []change, err error) {
 	name, hunks, ok := strings.Cut(text, "\n@@\n")
 	if !ok {
-		return nil, fmt.Errorf("nothing is edited in %q", text)
+		return nil, fmt.Errorf("invalid mutant: no hunk in %q", text)
 	}
 	for hunk := range strings.SplitSeq(strings.TrimRight(hunks, "\n"), "\n@@\n") {
 		var before, after strings.Builder
@@ -128,11 +127,11 @@ func readEdits(text string) (edits []change, err error) {
 			case '+':
 				after.WriteString(rest + "\n")
 			default:
-				return nil, fmt.Errorf("a line of an edit begins with neither of space, - and +: %q", line)
+				return nil, fmt.Errorf("invalid edit line %q: want a leading space, - or +", line)
 			}
 		}
 		if before.String() == after.String() {
-			return nil, fmt.Errorf("an edit of %s changes nothing", name)
+			return nil, fmt.Errorf("invalid edit of %s: no change", name)
 		}
 		edits = append(edits, change{strings.TrimSpace(name), before.String(), after.String()})
 	}
@@ -144,26 +143,26 @@ func (e change) apply(text []byte) ([]byte, error) {
 	lines := slices.Concat([]byte("\n"), text)
 	old := []byte("\n" + e.old)
 	if n := bytes.Count(lines, old); n != 1 {
-		return nil, fmt.Errorf("these lines are in %s %d times, not once:\n%s", e.path, n, e.old)
+		return nil, fmt.Errorf("find edited lines in %s: %d matches, want 1:\n%s", e.path, n, e.old)
 	}
 	return bytes.Replace(lines, old, []byte("\n"+e.new), 1)[1:], nil
 }
 
-// Overlay writes the edited copies of a module's files into dir, and beside them the
-// file that go build -overlay wants, whose path it returns.
+// Overlay writes the edited copies of a module's files into dir, together with the file for
+// go build -overlay. It returns the path of that file.
 func (m Mutant) Overlay(module, dir string) (string, error) {
 	edited := map[string][]byte{}
 	for _, e := range m.edits {
 		text, ok := edited[e.path]
 		if !ok {
 			var err error
-			if text, err = os.ReadFile(filepath.Join(module, filepath.FromSlash(e.path))); err != nil { //nolint:gosec // paths are those of our own files
-				return "", fmt.Errorf("edit for the mutant %s: %w", m.Name, err)
+			if text, err = os.ReadFile(filepath.Join(module, filepath.FromSlash(e.path))); err != nil { //nolint:gosec // paths of the package's own files
+				return "", fmt.Errorf("apply mutant %s: %w", m.Name, err)
 			}
 		}
 		var err error
 		if edited[e.path], err = e.apply(text); err != nil {
-			return "", fmt.Errorf("edit for the mutant %s: %w", m.Name, err)
+			return "", fmt.Errorf("apply mutant %s: %w", m.Name, err)
 		}
 	}
 	var overlay struct{ Replace map[string]string }
@@ -171,7 +170,7 @@ func (m Mutant) Overlay(module, dir string) (string, error) {
 	for name, text := range edited {
 		to := filepath.Join(dir, strings.ReplaceAll(name, "/", "_"))
 		if err := os.WriteFile(to, text, 0o600); err != nil {
-			return "", fmt.Errorf("write the mutant %s: %w", m.Name, err)
+			return "", fmt.Errorf("write mutant %s: %w", m.Name, err)
 		}
 		overlay.Replace[filepath.Join(module, filepath.FromSlash(name))] = to
 	}
@@ -181,7 +180,7 @@ func (m Mutant) Overlay(module, dir string) (string, error) {
 	}
 	to := filepath.Join(dir, "overlay.json")
 	if err := os.WriteFile(to, text, 0o600); err != nil {
-		return "", fmt.Errorf("write the mutant %s: %w", m.Name, err)
+		return "", fmt.Errorf("write mutant %s: %w", m.Name, err)
 	}
 	return to, nil
 }

@@ -19,42 +19,42 @@ import (
 )
 
 const (
-	startPatience = 60 * time.Second // until a process answers that was started; servers wait so long for their stores
-	stopPatience  = 30 * time.Second // until a process ends that was asked to
-	logLines      = 10               // of a log that an error has
+	startTimeout = 60 * time.Second // for a started process to answer; servers wait that long for their stores
+	stopTimeout  = 30 * time.Second // for a process to end after a request
+	logLines     = 10               // of a log, in an error
 )
 
-// BuildServer builds the server's program of this module into dir, and returns its
-// path. An overlay that is not "" is a file as `go build -overlay` takes it.
+// BuildServer builds the program of the server's module into dir and returns its path.
+// overlay is a file for `go build -overlay`, or "".
 func BuildServer(ctx context.Context, dir, overlay string) (path string, err error) {
 	root, err := moduleRoot()
 	if err != nil {
 		return "", err
 	}
 	path = filepath.Join(dir, "tandian")
-	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", path} // without debug tables it links sooner
+	args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-o", path} // linking is faster without debug tables
 	if overlay != "" {
 		args = append(args, "-overlay", overlay)
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, ".")...)
 	cmd.Dir = root
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("build the server: %w\n%s", err, out)
+		return "", fmt.Errorf("build server: %w\n%s", err, out)
 	}
 	return path, nil
 }
 
-// serverModule is the first line of the go.mod of the server.
+// serverModule is the first line of the server's go.mod.
 const serverModule = "module github.com/tandian-dev/tandian\n"
 
-// moduleRoot returns the directory of the server's module, above the working directory.
+// moduleRoot returns the server's module directory, at or above the working directory.
 func moduleRoot() (string, error) {
 	dir, err := os.Getwd()
 	if err != nil {
-		return "", fmt.Errorf("find the module: %w", err)
+		return "", fmt.Errorf("find module: %w", err)
 	}
 	for {
-		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(text), serverModule) { //nolint:gosec // above us
+		if text, err := os.ReadFile(filepath.Join(dir, "go.mod")); err == nil && strings.HasPrefix(string(text), serverModule) { //nolint:gosec // a parent directory
 			return dir, nil
 		}
 		above := filepath.Dir(dir)
@@ -65,39 +65,38 @@ func moduleRoot() (string, error) {
 	}
 }
 
-// A Proc is a program that can be started again after it ended. Its methods are
-// safe for concurrent use, and each may be called in any state: a process that runs
-// is not started twice, one that is dead is not killed.
+// Proc is a program that can be restarted. Its methods are safe for concurrent use and may be
+// called in any state: a running process is not started twice, a dead one is not killed.
 type Proc struct {
-	Name string
-	args []string
-	env  []string
-	dir  string              // working directory
-	log  string              // file that what it says is appended to
-	as   *syscall.Credential // who it runs as; nil for us
-	// family says that it has children, each in a session of its own (as PostgreSQL's
-	// backends are): they are harmed with it.
-	family bool
-	// answers says whether it does its work; [Proc.Start] waits for that.
-	answers func(ctx context.Context) error
+	Name       string
+	args       []string
+	env        []string
+	dir        string              // working directory
+	log        string              // file that collects its output
+	credential *syscall.Credential // user of the process; nil for the current user
+	// hasChildren marks a process whose children run in sessions of their own, such as
+	// PostgreSQL's backends. Faults apply to them too.
+	hasChildren bool
+	// probe checks that the process works; [Proc.Start] waits for it.
+	probe func(ctx context.Context) error
 
-	mu      sync.Mutex // held while its state is changed, but not while it is waited for
-	cmd     *exec.Cmd
-	ended   chan struct{} // closed when cmd ended
-	resume  io.Closer     // of a family that is stopped
-	stopped bool
-	doomed  bool     // cmd is to end
-	deaths  []string // ends that nobody asked for
-	ends    []Ending // those that were asked for
+	mu       sync.Mutex // held for changes of the state, not while waiting
+	cmd      *exec.Cmd
+	ended    chan struct{} // closed when cmd has ended
+	resume   io.Closer     // resumes stopped children
+	stopped  bool
+	stopping bool     // cmd is about to end on request
+	deaths   []string // unexpected exits
+	ends     []Ending // requested exits
 }
 
-// Start starts the process unless it runs, and waits until it answers.
+// Start starts the process unless it runs, and waits until its probe succeeds.
 func (p *Proc) Start(ctx context.Context) error {
 	ended, err := p.launch()
 	if err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
-	if err := p.await(ctx, ended); err != nil {
+	if err := p.waitReady(ctx, ended); err != nil {
 		return fmt.Errorf("start %s: %w", p.Name, err)
 	}
 	return nil
@@ -110,14 +109,14 @@ func (p *Proc) launch() (ended chan struct{}, err error) {
 	if p.running() {
 		return p.ended, nil
 	}
-	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // the path is ours
+	log, err := os.OpenFile(p.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600) //nolint:gosec // the path is internal
 	if err != nil {
-		return nil, fmt.Errorf("open its log: %w", err)
+		return nil, fmt.Errorf("open log: %w", err)
 	}
-	defer func() { _ = log.Close() }()            // the process has its own
-	cmd := exec.Command(p.args[0], p.args[1:]...) //nolint:gosec,noctx // it ends by its methods
+	defer func() { _ = log.Close() }()            // the process has its own copy
+	cmd := exec.Command(p.args[0], p.args[1:]...) //nolint:gosec,noctx // other methods end the process
 	cmd.Env, cmd.Dir, cmd.Stdout, cmd.Stderr = p.env, p.dir, log, log
-	cmd.SysProcAttr = apart(p.as)
+	cmd.SysProcAttr = sysProcAttr(p.credential)
 	started, ended := make(chan error, 1), make(chan struct{})
 	go func() {
 		// A child that dies with its parent dies with the thread that started it.
@@ -126,35 +125,36 @@ func (p *Proc) launch() (ended chan struct{}, err error) {
 		err := cmd.Start()
 		started <- err
 		if err == nil {
-			p.end(cmd, cmd.Wait())
+			p.recordExit(cmd, cmd.Wait())
 		}
 	}()
 	if err := <-started; err != nil {
 		return nil, err
 	}
-	p.cmd, p.ended, p.doomed, p.stopped = cmd, ended, false, false
+	p.cmd, p.ended, p.stopping, p.stopped = cmd, ended, false, false
 	return ended, nil
 }
 
-// end notes that a process ended: that nobody asked for it, or when.
-func (p *Proc) end(cmd *exec.Cmd, err error) {
+// recordExit records the time of a requested exit, or an unexpected exit.
+func (p *Proc) recordExit(cmd *exec.Cmd, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.cmd == cmd && !p.doomed {
+	if p.cmd == cmd && !p.stopping {
 		p.deaths = append(p.deaths, fmt.Sprintf("%s ended by itself: %v", p.Name, err))
 	}
 	for i := range p.ends {
-		if one := &p.ends[i]; one.Gone.IsZero() {
-			one.Gone = time.Now()
+		if one := &p.ends[i]; one.Exited.IsZero() {
+			one.Exited = time.Now()
 		}
 	}
 }
 
-// An Ending is that of a process: when it was told to end, or was killed, and when it was
-// gone, zero if it is not.
-type Ending struct{ Asked, Gone time.Time }
+// Ending is a requested exit: the time of the signal, and of the exit, zero if the process
+// still runs.
+type Ending struct{ Requested, Exited time.Time }
 
-// running says whether it was started and has not ended. The lock is held.
+// running reports whether the process was started and has not ended. The caller holds the
+// lock.
 func (p *Proc) running() bool {
 	if p.cmd == nil {
 		return false
@@ -167,30 +167,30 @@ func (p *Proc) running() bool {
 	}
 }
 
-// await waits until the process answers.
-func (p *Proc) await(ctx context.Context, ended <-chan struct{}) error {
-	ctx, cancel := context.WithTimeout(ctx, startPatience)
+// waitReady waits until the probe succeeds.
+func (p *Proc) waitReady(ctx context.Context, ended <-chan struct{}) error {
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for {
 		try, done := context.WithTimeout(ctx, 2*time.Second)
-		err := p.answers(try)
+		err := p.probe(try)
 		done()
 		if err == nil {
 			return nil
 		}
 		select {
 		case <-ended:
-			return fmt.Errorf("it ended; its log ends with\n%s", lastLines(p.log))
+			return fmt.Errorf("process ended; log ends with\n%s", lastLines(p.log))
 		case <-ctx.Done():
-			return fmt.Errorf("it does not answer: %w; its log ends with\n%s", errors.Join(ctx.Err(), err), lastLines(p.log))
+			return fmt.Errorf("probe failed: %w; log ends with\n%s", errors.Join(ctx.Err(), err), lastLines(p.log))
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
 }
 
-// lastLines are those of a log, which may soon be removed.
+// lastLines returns the last lines of a log, which may be removed soon.
 func lastLines(path string) string {
-	text, err := os.ReadFile(path) //nolint:gosec // the path is ours
+	text, err := os.ReadFile(path) //nolint:gosec // the path is internal
 	if err != nil {
 		return err.Error()
 	}
@@ -198,31 +198,31 @@ func lastLines(path string) string {
 	return strings.Join(lines[max(0, len(lines)-logLines):], "\n")
 }
 
-// Kill9 ends the process as a power cut would, and waits until it is gone.
+// Kill9 kills the process by SIGKILL and waits until it has ended.
 func (p *Proc) Kill9() error {
 	p.mu.Lock()
 	if !p.running() {
 		p.mu.Unlock()
 		return nil
 	}
-	p.doomed = true
-	p.ends = append(p.ends, Ending{Asked: time.Now()})
+	p.stopping = true
+	p.ends = append(p.ends, Ending{Requested: time.Now()})
 	pid, ended := p.cmd.Process.Pid, p.ended
-	// What is stopped makes no more children.
+	// A stopped process creates no more children.
 	err := p.signal(pid, syscall.SIGSTOP)
-	all, listed := p.relatives(pid)
+	all, listed := p.children(pid)
 	for _, one := range append(all, -pid) {
 		err = errors.Join(err, p.signal(one, syscall.SIGKILL))
 	}
-	p.letGo()
+	p.resumeChildren()
 	p.mu.Unlock()
 	<-ended
-	return errors.Join(err, listed, p.gone(all))
+	return errors.Join(err, listed, p.waitDead(all))
 }
 
-// gone waits until children of the process are dead. Who is to bury them may be slow.
-func (p *Proc) gone(children []int) error {
-	for deadline := time.Now().Add(stopPatience); len(children) > 0; {
+// waitDead waits until the children are dead or zombies. Their parent may reap them late.
+func (p *Proc) waitDead(children []int) error {
+	for deadline := time.Now().Add(stopTimeout); len(children) > 0; {
 		all, err := processes()
 		if err != nil {
 			return err
@@ -234,14 +234,14 @@ func (p *Proc) gone(children []int) error {
 			break
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("children of %s outlive SIGKILL: %v", p.Name, children)
+			return fmt.Errorf("wait for children of %s after SIGKILL: %v still run", p.Name, children)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}
 	return nil
 }
 
-// Stop has the process stand still until [Proc.Cont]. It returns when all of it does.
+// Stop suspends the process until [Proc.Cont]. It returns when all its threads have stopped.
 func (p *Proc) Stop(ctx context.Context) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -251,33 +251,33 @@ func (p *Proc) Stop(ctx context.Context) error {
 	pid := p.cmd.Process.Pid
 	p.stopped = true
 	err := p.signal(pid, syscall.SIGSTOP)
-	if !p.family {
-		return errors.Join(err, p.stands(pid))
+	if !p.hasChildren {
+		return errors.Join(err, p.waitStopped(pid))
 	}
-	all, listed := p.relatives(pid)
+	all, listed := p.children(pid)
 	for _, one := range all {
 		err = errors.Join(err, p.signal(one, syscall.SIGSTOP))
 	}
 	var guarded error
-	p.resume, guarded = revive(ctx, all)
-	return errors.Join(err, listed, guarded, p.stands(append(all, pid)...))
+	p.resume, guarded = resumeOnClose(ctx, all)
+	return errors.Join(err, listed, guarded, p.waitStopped(append(all, pid)...))
 }
 
-// stands waits until processes that were told to stop did: threads that run when the
-// signal is sent stop a little later.
-func (p *Proc) stands(pids ...int) error {
-	deadline := time.Now().Add(stopPatience)
+// waitStopped waits until processes have stopped: running threads stop a little after the
+// signal.
+func (p *Proc) waitStopped(pids ...int) error {
+	deadline := time.Now().Add(stopTimeout)
 	for _, pid := range pids {
 		for {
-			stopped, err := still(pid)
+			stopped, err := isStopped(pid)
 			if err != nil {
-				return fmt.Errorf("see whether %s stands still: %w", p.Name, err)
+				return fmt.Errorf("read state of %s: %w", p.Name, err)
 			}
 			if stopped {
 				break
 			}
 			if time.Now().After(deadline) {
-				return fmt.Errorf("%s still runs %v after SIGSTOP", p.Name, stopPatience)
+				return fmt.Errorf("stop %s: still running %v after SIGSTOP", p.Name, stopTimeout)
 			}
 			time.Sleep(time.Millisecond)
 		}
@@ -285,7 +285,7 @@ func (p *Proc) stands(pids ...int) error {
 	return nil
 }
 
-// Cont ends what [Proc.Stop] began.
+// Cont resumes the process after [Proc.Stop].
 func (p *Proc) Cont() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -293,27 +293,28 @@ func (p *Proc) Cont() error {
 		return nil
 	}
 	p.stopped = false
-	p.letGo()
+	p.resumeChildren()
 	return p.signal(p.cmd.Process.Pid, syscall.SIGCONT)
 }
 
-// letGo has the children of a stopped family go on. The lock is held.
-func (p *Proc) letGo() {
+// resumeChildren resumes stopped children. The caller holds the lock.
+func (p *Proc) resumeChildren() {
 	if p.resume != nil {
 		_ = p.resume.Close()
 		p.resume = nil
 	}
 }
 
-// Terminate asks the process to end, and waits until it did.
+// Terminate sends SIGTERM and waits until the process has ended. After a timeout it kills the
+// process and returns an error.
 func (p *Proc) Terminate(ctx context.Context) error {
 	p.mu.Lock()
 	if !p.running() {
 		p.mu.Unlock()
 		return nil
 	}
-	p.doomed = true
-	p.ends = append(p.ends, Ending{Asked: time.Now()})
+	p.stopping = true
+	p.ends = append(p.ends, Ending{Requested: time.Now()})
 	err := p.signal(p.cmd.Process.Pid, syscall.SIGTERM)
 	ended := p.ended
 	p.mu.Unlock()
@@ -321,34 +322,34 @@ func (p *Proc) Terminate(ctx context.Context) error {
 	case <-ended:
 		return err
 	case <-ctx.Done():
-		return errors.Join(fmt.Errorf("%s does not end: %w", p.Name, ctx.Err()), err)
-	case <-time.After(stopPatience):
-		return errors.Join(fmt.Errorf("%s does not end within %v of SIGTERM", p.Name, stopPatience), p.Kill9(), err)
+		return errors.Join(fmt.Errorf("stop %s: %w", p.Name, ctx.Err()), err)
+	case <-time.After(stopTimeout):
+		return errors.Join(fmt.Errorf("stop %s: still running %v after SIGTERM", p.Name, stopTimeout), p.Kill9(), err)
 	}
 }
 
-// Running says whether the process lives, if only stopped.
+// Running reports whether the process lives; a stopped process counts.
 func (p *Proc) Running() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.running()
 }
 
-// Deaths says when the process ended although nobody ended it.
+// Deaths describes the exits that nothing requested.
 func (p *Proc) Deaths() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.deaths)
 }
 
-// Ends are the ends of the process that somebody asked for.
+// Ends returns the requested exits.
 func (p *Proc) Ends() []Ending {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.ends)
 }
 
-// signal sends a signal; to a process that ended meanwhile is no error.
+// signal sends a signal. An ended process is no error.
 func (p *Proc) signal(pid int, s syscall.Signal) error {
 	if err := syscall.Kill(pid, s); err != nil && !errors.Is(err, syscall.ESRCH) {
 		return fmt.Errorf("send %v to %s: %w", s, p.Name, err)
@@ -356,9 +357,9 @@ func (p *Proc) signal(pid int, s syscall.Signal) error {
 	return nil
 }
 
-// relatives are the children of a process, if it is a family.
-func (p *Proc) relatives(pid int) ([]int, error) {
-	if !p.family {
+// children returns the children of a process with hasChildren.
+func (p *Proc) children(pid int) ([]int, error) {
+	if !p.hasChildren {
 		return nil, nil
 	}
 	all, err := processes()
@@ -374,13 +375,13 @@ func (p *Proc) relatives(pid int) ([]int, error) {
 	return children, nil
 }
 
-// A process is one of this machine.
+// process is a process of this machine.
 type process struct {
 	pid, parent int
-	state       string // as ps has it: Z is dead and not buried
+	state       string // as in ps: Z is a zombie
 }
 
-// processes are all of this machine.
+// processes lists all processes of this machine.
 func processes() ([]process, error) {
 	out, err := exec.Command("ps", "-A", "-o", "pid=", "-o", "ppid=", "-o", "stat=").Output() //nolint:noctx // it takes milliseconds
 	if err != nil {
@@ -397,10 +398,10 @@ func processes() ([]process, error) {
 	return all, nil
 }
 
-// revive has processes continue when what it returns is closed: at the latest when
-// this process ends, in whatever way. Nobody else would find them then: the kernel
-// ends their parent, and what is stopped does not notice.
-func revive(ctx context.Context, all []int) (io.Closer, error) {
+// resumeOnClose resumes processes when its result is closed, or at the latest when this
+// process ends. Otherwise they would stay suspended: the kernel ends their parent, and
+// stopped processes do not notice.
+func resumeOnClose(ctx context.Context, all []int) (io.Closer, error) {
 	args := []string{"-c", `trap "" INT TERM HUP; read -r _; kill -CONT "$@"`, "revive"}
 	for _, pid := range all {
 		args = append(args, strconv.Itoa(pid))
@@ -412,14 +413,14 @@ func revive(ctx context.Context, all []int) (io.Closer, error) {
 		err = cmd.Start()
 	}
 	if err != nil {
-		return nil, fmt.Errorf("guard what is stopped: %w", err)
+		return nil, fmt.Errorf("start resume helper: %w", err)
 	}
-	return closing(func() error {
+	return closerFunc(func() error {
 		_ = in.Close()
-		return cmd.Wait() // some may have been killed meanwhile
+		return cmd.Wait() // some may have been killed
 	}), nil
 }
 
-type closing func() error
+type closerFunc func() error
 
-func (f closing) Close() error { return f() }
+func (f closerFunc) Close() error { return f() }

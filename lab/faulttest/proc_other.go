@@ -8,14 +8,14 @@ import (
 	"syscall"
 )
 
-// apart has a process live in a group of its own, and run as somebody if that is
-// not nil. Here it outlives a parent that is killed.
-func apart(as *syscall.Credential) *syscall.SysProcAttr {
+// sysProcAttr starts a process in its own group, as the user of a credential that is not nil.
+// Here the process outlives a parent that is killed.
+func sysProcAttr(as *syscall.Credential) *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Credential: as}
 }
 
-// still says whether a process is stopped or dead.
-func still(pid int) (bool, error) {
+// isStopped reports whether a process is stopped or dead.
+func isStopped(pid int) (bool, error) {
 	all, err := processes()
 	if err != nil {
 		return false, err

@@ -37,7 +37,7 @@ func beBusy(threads string) error {
 func TestWhatIsStoppedStandsStillWhenStopReturns(t *testing.T) {
 	p := &Proc{
 		Name: "writer", args: []string{os.Args[0]}, env: []string{busyThreads + "=8"}, log: filepath.Join(t.TempDir(), "log"),
-		answers: func(context.Context) error { return nil },
+		probe: func(context.Context) error { return nil },
 	}
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)

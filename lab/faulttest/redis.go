@@ -17,37 +17,37 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
-// ErrNoRedis says that there is no Redis to start.
+// ErrNoRedis is returned if no Redis executable is found.
 var ErrNoRedis = errors.New("needs redis-server or valkey-server on PATH, or TANDIAN_TEST_REDIS_SERVER")
 
 const (
-	sampleEvery   = 50 * time.Millisecond
-	sampleFor     = 5 * time.Second
-	redisPatience = 3 * time.Second // of one command of ours
+	sampleEvery  = 50 * time.Millisecond
+	sampleFor    = 5 * time.Second
+	redisTimeout = 3 * time.Second // for one command of the tests
 )
 
-// A redisNode is a private server that keeps what it is told, as production's does:
-// an append-only file that is flushed every second, and nothing is evicted.
+// redisNode is a private server configured as in production: an append-only file that is
+// flushed every second, and no eviction.
 type redisNode struct {
 	*Proc
 	port int
-	bus  int // of a cluster
+	bus  int // port of the cluster bus
 	data string
 
-	end     chan struct{} // closed when the file is to be watched no more
+	end     chan struct{} // closed to stop the sampling
 	watched sync.WaitGroup
 	mu      sync.Mutex
 	sizes   []fileSize // of the last seconds, oldest first
 }
 
-// A fileSize says how long the file of the newest writes was at a moment.
+// fileSize is the size of the newest append-only file at a moment.
 type fileSize struct {
 	at   time.Time
 	path string
 	size int64
 }
 
-// FindRedis is the path of a Redis to start. The error is [ErrNoRedis] if there is none.
+// FindRedis returns the path of a Redis executable. It returns [ErrNoRedis] if there is none.
 func FindRedis() (string, error) {
 	if path := os.Getenv("TANDIAN_TEST_REDIS_SERVER"); path != "" {
 		return path, nil
@@ -60,8 +60,7 @@ func FindRedis() (string, error) {
 	return "", ErrNoRedis
 }
 
-// newRedis prepares a server, with more arguments if there are any; it is not started.
-// close ends it.
+// newRedis prepares a server with additional arguments and does not start it. close ends it.
 func newRedis(dir, name string, port int, more ...string) (*redisNode, error) {
 	program, err := FindRedis()
 	if err != nil {
@@ -69,23 +68,23 @@ func newRedis(dir, name string, port int, more ...string) (*redisNode, error) {
 	}
 	s := &redisNode{port: port, data: filepath.Join(dir, name), end: make(chan struct{})}
 	if err := os.MkdirAll(s.data, 0o700); err != nil {
-		return nil, fmt.Errorf("make a directory for Redis: %w", err)
+		return nil, fmt.Errorf("create Redis directory: %w", err)
 	}
 	s.Proc = &Proc{
-		Name: name, dir: s.data, log: filepath.Join(dir, name+".log"), answers: s.ping, env: os.Environ(),
+		Name: name, dir: s.data, log: filepath.Join(dir, name+".log"), probe: s.ping, env: os.Environ(),
 		args: append([]string{
 			program, "--bind", "127.0.0.1", "--port", strconv.Itoa(port), "--dir", s.data, "--save", "",
 			"--appendonly", "yes", "--appendfsync", "everysec", "--aof-load-truncated", "yes", "--auto-aof-rewrite-percentage", "0",
 			"--maxmemory-policy", "noeviction", "--repl-diskless-sync", "yes", "--repl-diskless-sync-delay", "0",
 		}, more...),
 	}
-	s.watched.Go(s.watch)
+	s.watched.Go(s.recordSizes)
 	return s, nil
 }
 
 func (s *redisNode) addr() string { return "127.0.0.1:" + strconv.Itoa(s.port) }
 
-// client opens the server, past all proxies.
+// client opens the server without proxies.
 func (s *redisNode) client() (redis.UniversalClient, error) {
 	return openServersRedis(redisURL(s.addr()))
 }
@@ -93,14 +92,14 @@ func (s *redisNode) client() (redis.UniversalClient, error) {
 func redisURL(addr string) string { return "redis://" + addr + "/0" }
 
 func openServersRedis(url string) (redis.UniversalClient, error) {
-	return redisdb.OpenRedis(redisdb.RedisConfig{URL: url, Role: "faults", Timeout: redisPatience}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
+	return redisdb.OpenRedis(redisdb.RedisConfig{URL: url, Role: "faults", Timeout: redisTimeout}, redisdb.NewRedisMetrics(prometheus.NewRegistry()))
 }
 
 func (s *redisNode) ping(ctx context.Context) error {
 	return s.with(func(rdb redis.UniversalClient) error { return rdb.Ping(ctx).Err() })
 }
 
-// with opens the server for a moment.
+// with opens the server and calls do.
 func (s *redisNode) with(do func(rdb redis.UniversalClient) error) error {
 	rdb, err := s.client()
 	if err != nil {
@@ -110,8 +109,8 @@ func (s *redisNode) with(do func(rdb redis.UniversalClient) error) error {
 	return do(rdb)
 }
 
-// watch notes how the file of the newest writes grows.
-func (s *redisNode) watch() {
+// recordSizes samples the size of the newest append-only file.
+func (s *redisNode) recordSizes() {
 	tick := time.NewTicker(sampleEvery)
 	defer tick.Stop()
 	for {
@@ -121,7 +120,7 @@ func (s *redisNode) watch() {
 		case now := <-tick.C:
 			path, size, err := s.newest()
 			if err != nil {
-				continue // it was not started yet, or was emptied
+				continue // not started yet, or emptied
 			}
 			s.mu.Lock()
 			s.sizes = append(s.sizes, fileSize{now, path, size})
@@ -133,7 +132,7 @@ func (s *redisNode) watch() {
 	}
 }
 
-// newest is the file that the server appends to. A rewrite begins another one.
+// newest returns the file that the server appends to. A rewrite starts another one.
 func (s *redisNode) newest() (path string, size int64, err error) {
 	files, err := filepath.Glob(filepath.Join(s.data, "appendonlydir", "*.incr.aof"))
 	if err != nil {
@@ -149,33 +148,33 @@ func (s *redisNode) newest() (path string, size int64, err error) {
 	return path, size, err
 }
 
-// cut takes the server back to what its disk held some time ago, when the power
-// failed. It must be dead. The file that was begun later is emptied.
-func (s *redisNode) cut(ago time.Duration) (lost int64, err error) {
+// truncate cuts the append-only file to its size some time ago, as a power cut does. The
+// server must be dead. A file that began later is emptied.
+func (s *redisNode) truncate(ago time.Duration) (lost int64, err error) {
 	path, size, err := s.newest()
 	if err != nil {
-		return 0, fmt.Errorf("find the append-only file of %s: %w", s.Name, err)
+		return 0, fmt.Errorf("find append-only file of %s: %w", s.Name, err)
 	}
-	then := s.sizeOf(path, time.Now().Add(-ago), size)
-	s.forget() // what was longer
+	then := s.sizeAt(path, time.Now().Add(-ago), size)
+	s.resetSizes() // it holds larger sizes
 	if err := os.Truncate(path, then); err != nil {
-		return 0, fmt.Errorf("cut the append-only file of %s: %w", s.Name, err)
+		return 0, fmt.Errorf("truncate append-only file of %s: %w", s.Name, err)
 	}
 	return size - then, nil
 }
 
-// empty removes what the server stored. It must be dead.
+// empty removes the data of the server, which must be dead.
 func (s *redisNode) empty() error {
-	s.forget()
+	s.resetSizes()
 	if err := os.RemoveAll(filepath.Join(s.data, "appendonlydir")); err != nil {
 		return fmt.Errorf("empty %s: %w", s.Name, err)
 	}
 	return nil
 }
 
-// sizeOf is how long a file was at a moment: as it was last seen before, else as it
-// was first seen.
-func (s *redisNode) sizeOf(path string, at time.Time, size int64) int64 {
+// sizeAt returns the size of a file at a moment: the last sample before it, else the first
+// sample.
+func (s *redisNode) sizeAt(path string, at time.Time, size int64) int64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	first := true
@@ -191,14 +190,14 @@ func (s *redisNode) sizeOf(path string, at time.Time, size int64) int64 {
 	return size
 }
 
-// forget begins to watch anew.
-func (s *redisNode) forget() {
+// resetSizes discards the samples.
+func (s *redisNode) resetSizes() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sizes = nil
 }
 
-// close ends the server. What it stored stays in its directory.
+// close ends the server. Its data stays in its directory.
 func (s *redisNode) close() error {
 	err := s.Kill9()
 	close(s.end)

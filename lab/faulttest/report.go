@@ -11,34 +11,34 @@ import (
 	"time"
 )
 
-// A Report is what a run did and found. Its fields are complete when the run is over.
+// Report is the result of a run. Its fields are complete when the run is over.
 type Report struct {
 	Seed     uint64
 	Embedded bool
 	Duration time.Duration
-	// Requests counts them by operation and answer.
+	// Requests counts requests by operation and answer.
 	Requests map[string]int
-	// Counts are those of the checks: see [Verdict].
+	// Counts holds the counters of the checks: see [Verdict].
 	Counts map[string]int
-	// Acts are what servers did of themselves.
+	// Acts counts the recovery actions of the servers.
 	Acts []Act
-	// Orders are what became of what customers wanted.
+	// Orders counts the outcomes of order requests.
 	Orders Orders
-	// Lost counts orders that were told as stored, as they were told, and are not: a standby
-	// that was behind took over. Mended counts what the servers set right by themselves.
-	Lost   int
-	Mended float64
-	// Notes tell of what is allowed and should be rare.
+	// Lost counts orders that were reported as stored and are lost, because an asynchronous
+	// standby was promoted. Repaired counts the servers' own repairs.
+	Lost     int
+	Repaired float64
+	// Notes describes rare events that are allowed.
 	Notes []string
-	// Breaches are all that was found broken.
+	// Breaches lists the broken guarantees.
 	Breaches []Breach
 
-	mu     sync.Mutex // guards what is added to while it runs
-	events []happening
+	mu     sync.Mutex // guards Breaches and events during the run
+	events []faultEvent
 }
 
-// A happening is a begin or an end of a fault.
-type happening struct {
+// faultEvent is the start or the end of a fault.
+type faultEvent struct {
 	at   time.Duration // since the history began
 	what string
 }
@@ -47,10 +47,10 @@ func newReport(cfg Config) *Report {
 	return &Report{Seed: cfg.Seed, Embedded: cfg.Embedded, Duration: cfg.Duration, Requests: map[string]int{}, Counts: map[string]int{}}
 }
 
-// Broken says that something must not be as it was found.
+// Broken reports whether a guarantee was broken.
 func (r *Report) Broken() bool { return len(r.Breaches) > 0 }
 
-// broken are the invariants that were broken.
+// broken returns the broken invariants.
 func (r *Report) broken() []string {
 	var all []string
 	for _, b := range r.Breaches {
@@ -60,10 +60,10 @@ func (r *Report) broken() []string {
 	return slices.Compact(all)
 }
 
-func (r *Report) happened(at time.Duration, what string) {
+func (r *Report) addEvent(at time.Duration, what string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.events = append(r.events, happening{at, what})
+	r.events = append(r.events, faultEvent{at, what})
 }
 
 func (r *Report) breach(invariant, format string, args ...any) {
@@ -76,7 +76,7 @@ func (r *Report) add(all ...Breach) {
 	r.Breaches = append(r.Breaches, all...)
 }
 
-// take adds what the checks found.
+// take adds the result of the checks.
 func (r *Report) take(v Verdict, events []Event) {
 	r.add(v.Breaches...)
 	r.Notes = append(r.Notes, v.Notes...)
@@ -90,25 +90,25 @@ func (r *Report) take(v Verdict, events []Event) {
 	}
 }
 
-// checkServed: a run proves nothing whose clients were not served, and whose checks had
-// nothing to look at (live).
+// checkServed: a run proves nothing if its clients were not served or a check had no input
+// (live).
 func (r *Report) checkServed() {
 	needed := map[string]int{
-		"orders told UNPAID": r.Requests["order UNPAID"], "orders told OUT_OF_STOCK": r.Requests["order OUT_OF_STOCK"],
+		"UNPAID answers": r.Requests["order UNPAID"], "OUT_OF_STOCK answers": r.Requests["order OUT_OF_STOCK"],
 		countCalm: r.Counts[countCalm], countSearched: r.Counts[countSearched],
 	}
 	if !r.Embedded {
-		needed[countLooksDB], needed[countLooksRedis] = r.Counts[countLooksDB], r.Counts[countLooksRedis]
+		needed[countDBChecks], needed[countRedisChecks] = r.Counts[countDBChecks], r.Counts[countRedisChecks]
 	}
 	for _, what := range slices.Sorted(maps.Keys(needed)) {
 		if needed[what] == 0 {
-			r.breach("live", "the run proves nothing: there were no %s", what)
+			r.breach("live", "the run proves nothing: no %s", what)
 		}
 	}
 }
 
-// happenings are the faults, one a line, with their times in the history.
-func (r *Report) happenings() string {
+// timeline lists the fault events, one per line, with their times in the history.
+func (r *Report) timeline() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var b strings.Builder
@@ -118,7 +118,7 @@ func (r *Report) happenings() string {
 	return b.String()
 }
 
-// faults counts those that were played.
+// faults counts the played faults by name.
 func (r *Report) faults() map[string]int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -131,16 +131,16 @@ func (r *Report) faults() map[string]int {
 	return all
 }
 
-// forgot is when Redis lost data: at some moment of a fault that has it forget.
-func (r *Report) forgot() (times []Span) {
+// losses returns when Redis may have lost data: the durations of faults that lose data.
+func (r *Report) losses() (times []Span) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i, h := range r.events {
 		name, ok := strings.CutSuffix(h.what, begins)
-		if f, _ := FaultNamed(name); !ok || !f.Forgets {
+		if f, _ := FaultNamed(name); !ok || !f.LosesData {
 			continue
 		}
-		end := slices.IndexFunc(r.events[i:], func(later happening) bool { return later.what == name+isOver })
+		end := slices.IndexFunc(r.events[i:], func(later faultEvent) bool { return later.what == name+isOver })
 		one := Span{h.at, h.at}
 		if end >= 0 {
 			one.To = r.events[i+end].at
@@ -150,50 +150,50 @@ func (r *Report) forgot() (times []Span) {
 	return times
 }
 
-// Counts without which a run proves nothing.
+// Counters that a valid run needs.
 const (
-	countCalm       = "wishes in calm"
-	countSearched   = "vouchers whose admissions were searched"
-	countLost       = "orders that were told within the lag of a standby, and are lost"
-	countLooksDB    = "looks at the database during the run"
-	countLooksRedis = "sales looked at in Redis during the run"
+	countCalm        = "purchases in calm periods"
+	countSearched    = "vouchers whose admissions were searched"
+	countLost        = "orders lost within the lag of a standby"
+	countDBChecks    = "database checks during the run"
+	countRedisChecks = "Redis sale checks during the run"
 )
 
-// These stand behind the name of a fault in what Play notes.
+// Suffixes of a fault's name in the notes of Play.
 const (
 	begins = " begins"
 	isOver = " is over"
 )
 
-// invariants are all that can be broken, with what they say.
+// invariants lists all invariants with their meaning.
 var invariants = []struct{ letter, says string }{
 	{"C", "sold + left = initial, in both stores"},
 	{"U", "one live order of a user and voucher"},
-	{"D", "what was told UNPAID is stored, and stays"},
-	{"Q", "what was told QUEUED ends as one row"},
-	{"R", "a piece comes back once"},
-	{"H", "refusals are true, and nobody is signed out"},
+	{"D", "an order reported UNPAID is stored, and stays"},
+	{"Q", "a number reported QUEUED ends as one row"},
+	{"R", "a unit is released once"},
+	{"H", "refusals are true, and no user is signed out"},
 	{"ids", "a number is given out once"},
 	{"linear", "the answers about a voucher have an order"},
-	{"live", "without faults there is an answer in time"},
+	{"live", "without faults, answers come in time"},
 	{"log", "no server panics or ends by itself"},
-	{"mended", "in the end both stores say the same"},
+	{"agree", "both stores agree in the end"},
 	{"sometimes", "every act of repair was needed"},
 }
 
-// write prints it.
+// write prints the report.
 func (r *Report) write(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	for _, part := range []struct {
 		title  string
 		counts map[string]int
-	}{{"requests", r.Requests}, {"faults", r.faults()}, {"looked at", r.Counts}} {
+	}{{"requests", r.Requests}, {"faults", r.faults()}, {"checked", r.Counts}} {
 		fmt.Fprintf(w, "\n%s\t\n", part.title)
 		for _, name := range slices.Sorted(maps.Keys(part.counts)) {
 			fmt.Fprintf(w, "  %s\t%d\n", name, part.counts[name])
 		}
 	}
-	fmt.Fprintln(w, "\nit happened that\t")
+	fmt.Fprintln(w, "\nrecovery actions\t")
 	for _, a := range r.Acts {
 		fmt.Fprintf(w, "  %s\t%.0f\n", a.Name, a.Times)
 	}
@@ -206,13 +206,13 @@ func (r *Report) write(out io.Writer) error {
 		fmt.Fprintf(w, "  %s\t%s\t%d\n", i.letter, i.says, max(found[i.letter], r.Counts["broken "+i.letter]))
 	}
 	if err := w.Flush(); err != nil {
-		return fmt.Errorf("print the report: %w", err)
+		return fmt.Errorf("print report: %w", err)
 	}
 	for _, n := range r.Notes {
 		_, _ = fmt.Fprintf(out, "note: %s\n", n)
 	}
 	if len(r.Notes) > 0 {
-		_, _ = fmt.Fprint(out, r.happenings())
+		_, _ = fmt.Fprint(out, r.timeline())
 	}
 	for _, b := range r.Breaches {
 		_, _ = fmt.Fprintf(out, "BROKEN %v\n", b)

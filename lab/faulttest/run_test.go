@@ -50,7 +50,7 @@ func TestNothingIsLostUnderTheSixFaultsThatFindTheMost(t *testing.T) {
 
 func TestNothingIsLostWhenTheSingleBinaryIsKilled(t *testing.T) {
 	report := aRun(t, Config{Duration: 12 * time.Second, Embedded: true})
-	if report.faults()[blowKill] == 0 {
+	if report.faults()[embeddedKill] == 0 {
 		t.Error("it was not killed")
 	}
 	wasBusy(t, report)
@@ -67,7 +67,7 @@ func wasBusy(t *testing.T, r *Report) {
 }
 
 func TestADeckOfNamesFillsARun(t *testing.T) {
-	cards, err := cardsOf([][]string{{"kill-server"}, {"slow-pg", "redis-wipe"}})
+	cards, err := cardsByName([][]string{{"kill-server"}, {"slow-pg", "redis-wipe"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func TestADeckOfNamesFillsARun(t *testing.T) {
 	if d := cmp.Diff(deckText(all), deckText(fill(cards, d, 7))); d != "" {
 		t.Error("the same seed fills it in another way: ", d)
 	}
-	if _, err := cardsOf([][]string{{"kill-nobody"}}); err == nil {
+	if _, err := cardsByName([][]string{{"kill-nobody"}}); err == nil {
 		t.Error("there is a fault that there is not")
 	}
 }
@@ -102,7 +102,7 @@ func TestAMutantsDeckHasFaultsThatThereAre(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, m := range mutants {
-		if _, err := cardsOf(m.Deck); err != nil {
+		if _, err := cardsByName(m.Deck); err != nil {
 			t.Errorf("%s: %v", m.Name, err)
 		}
 	}
@@ -115,7 +115,7 @@ func TestWhatARunLeftIsKept(t *testing.T) {
 	}
 	var out strings.Builder
 	r := &run{Config: Config{Seed: 5, Duration: time.Minute, Keep: keep, Out: &out}, dir: dir, report: newReport(Config{})}
-	r.report.happened(1500*time.Millisecond, "kill-server begins")
+	r.report.addEvent(1500*time.Millisecond, "kill-server begins")
 	if err := r.keep(); err != nil {
 		t.Fatal(err)
 	}
@@ -134,10 +134,10 @@ func TestTheFirstBlowIsAKill(t *testing.T) {
 	kinds := map[string]bool{}
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 0))
-		if what := blowOf(0, r); what != blowKill {
+		if what := embeddedFault(0, r); what != embeddedKill {
 			t.Errorf("it is %s", what)
 		}
-		kinds[blowOf(1, r)] = true
+		kinds[embeddedFault(1, r)] = true
 	}
 	if len(kinds) != 3 {
 		t.Errorf("the others are %v", kinds)
@@ -176,7 +176,7 @@ func TestAMutantIsCaughtByWhatItShouldBreakAlone(t *testing.T) {
 	}{
 		{nil, "NOT CAUGHT"}, {[]string{"live"}, "WRONG REASON: live"}, {[]string{"U"}, "U"}, {[]string{"C", "live"}, "C"},
 	} {
-		var c catch
+		var c outcome
 		if c.found(m, tt.broken); c.verdict() != tt.want {
 			t.Errorf("%v: %s, want %s", tt.broken, c.verdict(), tt.want)
 		}
@@ -193,7 +193,7 @@ func TestBrokenIsARunThatServedNobody(t *testing.T) {
 		r.Requests["order UNPAID"], r.Requests["order OUT_OF_STOCK"] = 1, 1
 		r.Counts[countCalm], r.Counts[countSearched] = 1, 1
 		if !embedded {
-			r.Counts[countLooksDB], r.Counts[countLooksRedis] = 1, 1
+			r.Counts[countDBChecks], r.Counts[countRedisChecks] = 1, 1
 		}
 		return r
 	}
@@ -222,7 +222,7 @@ func TestBrokenIsARunThatServedNobody(t *testing.T) {
 // What a report prints of a breach is what somebody looks for.
 func TestAReportSaysWhatWasBroken(t *testing.T) {
 	r := newReport(Config{Seed: rand.Uint64()})
-	r.happened(0, "kill-server begins")
+	r.addEvent(0, "kill-server begins")
 	r.take(Verdict{Breaches: []Breach{{"D", "order 7 is gone"}}, Counts: map[string]int{"order UNPAID": 1, "sales": 3}}, []Event{{Op: OpOrder, Status: "UNPAID"}})
 	r.breach("live", "it hangs")
 	var out strings.Builder

@@ -14,21 +14,20 @@ import (
 )
 
 const (
-	witnessEvery   = time.Second
-	samplePatience = 800 * time.Millisecond
+	sampleMetricsEvery = time.Second
+	sampleTimeout      = 800 * time.Millisecond
 )
 
-// An Act is something that servers do of themselves when they are harmed. A run in
-// which it never happened proves nothing about it.
+// Act is a recovery action of the servers. A run without it proves nothing about it.
 type Act struct {
 	Name  string
 	Times float64
 }
 
-// acts are what a long run has to show, each with the counters whose sum says so.
+// acts lists the actions that a long run must show, each with the counters that are summed.
 var acts = []struct {
 	name     string
-	counters []string // as /metrics writes them
+	counters []string // names as in /metrics
 }{
 	{"a sale was rebuilt", []string{`tandian_sale_reconciled_total{did="rebuilt"}`}},
 	{"an entry was taken over", []string{`tandian_sale_queue_events_total{event="taken_over"}`}},
@@ -39,36 +38,36 @@ var acts = []struct {
 	{"an order went past Redis", []string{`tandian_sale_queue_events_total{event="direct"}`}},
 }
 
-// A Witness sums what the servers of a place count, over their restarts: counters
-// begin anew with each process, and what was counted between the last look and a kill is
-// not seen. It is safe for concurrent use.
-type Witness struct {
-	place  Place
+// Sampler sums the counters of a system's servers over their restarts. Each process starts
+// its counters at zero. Increments between the last sample and a kill are missing. It is safe
+// for concurrent use.
+type Sampler struct {
+	system System
 	client *http.Client
 
 	mu   sync.Mutex
-	last []map[string]float64 // of each server
+	last []map[string]float64 // per server
 	sums map[string]float64
 }
 
-// NewWitness begins a Witness. It looks when it runs.
-func NewWitness(place Place) *Witness {
-	return &Witness{
-		place: place, client: &http.Client{Timeout: samplePatience},
-		last: make([]map[string]float64, place.Servers()), sums: map[string]float64{},
+// NewSampler returns a Sampler that is not running.
+func NewSampler(system System) *Sampler {
+	return &Sampler{
+		system: system, client: &http.Client{Timeout: sampleTimeout},
+		last: make([]map[string]float64, system.Servers()), sums: map[string]float64{},
 	}
 }
 
-// Run looks at every server once a second until ctx ends, and then once more. A
-// server that does not answer is passed over.
-func (w *Witness) Run(ctx context.Context) {
+// Run samples every server once a second until ctx ends, and a last time then. It skips
+// servers that do not answer.
+func (w *Sampler) Run(ctx context.Context) {
 	defer w.client.CloseIdleConnections()
-	tick := time.NewTicker(witnessEvery)
+	tick := time.NewTicker(sampleMetricsEvery)
 	defer tick.Stop()
 	for {
 		var all sync.WaitGroup
-		for server := range w.place.Servers() {
-			all.Go(func() { w.look(context.WithoutCancel(ctx), server) })
+		for server := range w.system.Servers() {
+			all.Go(func() { w.observe(context.WithoutCancel(ctx), server) })
 		}
 		all.Wait()
 		if ctx.Err() != nil {
@@ -81,16 +80,16 @@ func (w *Witness) Run(ctx context.Context) {
 	}
 }
 
-func (w *Witness) look(ctx context.Context, server int) {
+func (w *Sampler) observe(ctx context.Context, server int) {
 	now, err := w.sample(ctx, server)
 	if err != nil {
-		return // it is being harmed
+		return // a fault is active
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, value := range now {
 		before := w.last[server][name]
-		if value < before { // another process
+		if value < before { // the server restarted
 			before = 0
 		}
 		w.sums[name] += value - before
@@ -98,9 +97,9 @@ func (w *Witness) look(ctx context.Context, server int) {
 	w.last[server] = now
 }
 
-// sample reads the counters of sales.
-func (w *Witness) sample(ctx context.Context, server int) (map[string]float64, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.place.URL(server)+"/metrics", http.NoBody)
+// sample reads the counters of sales and repairs.
+func (w *Sampler) sample(ctx context.Context, server int) (map[string]float64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, w.system.URL(server)+"/metrics", http.NoBody)
 	if err != nil {
 		return nil, err
 	}
@@ -110,50 +109,50 @@ func (w *Witness) sample(ctx context.Context, server int) (map[string]float64, e
 	}
 	defer func() { _ = res.Body.Close() }()
 	if res.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("/metrics is %d", res.StatusCode)
+		return nil, fmt.Errorf("read /metrics: status %d", res.StatusCode)
 	}
 	return countersOf(res.Body)
 }
 
-// countersOf reads those counters of a page of metrics that are about sales, or about what
-// scans mended.
+// countersOf parses the counters of sales and of repairs from a metrics page.
 func countersOf(page io.Reader) (map[string]float64, error) {
 	all := map[string]float64{}
 	lines := bufio.NewScanner(page)
 	for lines.Scan() {
 		name, value, ok := strings.Cut(lines.Text(), " ")
-		if !ok || !strings.HasPrefix(name, "tandian_sale_") && !strings.HasPrefix(name, mendedCounter) {
+		if !ok || !strings.HasPrefix(name, "tandian_sale_") && !strings.HasPrefix(name, repairCounter) {
 			continue
 		}
 		n, err := strconv.ParseFloat(value, 64)
 		if err != nil {
-			return nil, fmt.Errorf("the metric %s is %.40q: %w", name, value, err)
+			return nil, fmt.Errorf("parse metric %s with value %.40q: %w", name, value, err)
 		}
 		all[name] = n
 	}
 	return all, lines.Err()
 }
 
-// These count what was set right after both stores had come apart.
+// Counters of repairs after both stores had diverged.
 const (
-	mendedCounter     = "tandian_reconcile_mended_total"
+	repairCounter     = "tandian_reconcile_mended_total"
 	reconciledCounter = "tandian_sale_reconciled_total"
 )
 
-// Mended is how many things were set right: in sales, and by scans.
-func (w *Witness) Mended() (n float64) {
+// Repairs returns the number of repairs, in sales and by scans.
+func (w *Sampler) Repairs() (n float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for name, times := range w.sums {
-		if strings.HasPrefix(name, mendedCounter) || strings.HasPrefix(name, reconciledCounter) {
+		if strings.HasPrefix(name, repairCounter) || strings.HasPrefix(name, reconciledCounter) {
 			n += times
 		}
 	}
 	return n
 }
 
-// Acts says how often each act was seen; that a sale was sold out, by the answers.
-func (w *Witness) Acts(events []Event) []Act {
+// Acts returns how often each action happened. It derives the sold-out action from the
+// answers.
+func (w *Sampler) Acts(events []Event) []Act {
 	w.mu.Lock()
 	sums := maps.Clone(w.sums)
 	w.mu.Unlock()
@@ -165,7 +164,7 @@ func (w *Witness) Acts(events []Event) []Act {
 		}
 		seen = append(seen, one)
 	}
-	soldOut := Act{Name: "somebody was told that all are sold"}
+	soldOut := Act{Name: "a customer got OUT_OF_STOCK"}
 	for _, e := range events {
 		if e.Op == OpOrder && e.Code == "OUT_OF_STOCK" {
 			soldOut.Times++
@@ -174,7 +173,7 @@ func (w *Witness) Acts(events []Event) []Act {
 	return append(seen, soldOut)
 }
 
-// Never are the names of the acts that were not seen.
+// Never returns the names of the actions that did not happen.
 func Never(seen []Act) []string {
 	var names []string
 	for _, a := range seen {

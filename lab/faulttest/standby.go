@@ -15,36 +15,36 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// A Standby says what a world's PostgreSQL is replicated to.
+// Standby is the replication mode of a world's PostgreSQL.
 type Standby string
 
 const (
-	// NoStandby is a PostgreSQL by itself.
+	// NoStandby means no replication.
 	NoStandby Standby = ""
-	// Synchronous is a streaming standby without which nothing is committed.
+	// Synchronous makes each commit wait for a streaming standby.
 	Synchronous Standby = "synchronous"
-	// Asynchronous is one that may be behind.
+	// Asynchronous allows the standby to be behind.
 	Asynchronous Standby = "asynchronous"
 )
 
 const (
-	streamPatience  = 20 * time.Second // until a standby has what the primary has
-	promotePatience = 20 * time.Second
+	streamTimeout  = 20 * time.Second // until the standby is in sync
+	promoteTimeout = 20 * time.Second
 )
 
-// A Failover is the promotion of a standby in the place of a primary that died.
+// Failover is the promotion of a standby after its primary died.
 type Failover struct {
-	Behind   time.Time // since when the standby was told nothing; zero if it was told all
-	Killed   time.Time // when the primary was
-	Promoted time.Time // when the standby took writes
+	Behind   time.Time // when replication stopped; zero for a synchronous standby
+	Killed   time.Time // when the primary died
+	Promoted time.Time // when the standby accepted writes
 }
 
-// openStandby makes a copy of a primary that follows it by the address way, and returns
-// when it has all. The primary is not told to wait for it.
-func (s *postgres) openStandby(ctx context.Context, dir string, way, port int) (*postgres, error) {
-	to := &postgres{port: port, program: s.program, as: s.as}
+// openStandby copies the primary through the proxy at replicationPort and starts the copy as
+// its standby. It returns when the standby streams. Commits do not wait for the standby.
+func (s *postgres) openStandby(ctx context.Context, dir string, replicationPort, port int) (*postgres, error) {
+	to := &postgres{port: port, program: s.program, credential: s.credential}
 	var err error
-	if to.home, err = homeOf(s.as, dir); err != nil {
+	if to.home, err = homeOf(s.credential, dir); err != nil {
 		return nil, err
 	}
 	data := filepath.Join(to.home, "data")
@@ -52,25 +52,25 @@ func (s *postgres) openStandby(ctx context.Context, dir string, way, port int) (
 	if err != nil {
 		return nil, errors.Join(err, to.remove())
 	}
-	copying := exec.CommandContext(ctx, filepath.Join(filepath.Dir(program), "pg_basebackup"), //nolint:gosec // beside the program that was found
-		"-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync", "-h", "127.0.0.1", "-p", strconv.Itoa(way), "-U", "tandian")
-	copying.Dir, copying.SysProcAttr = to.home, &syscall.SysProcAttr{Credential: s.as}
+	copying := exec.CommandContext(ctx, filepath.Join(filepath.Dir(program), "pg_basebackup"), //nolint:gosec // in the directory of the server program
+		"-D", data, "-R", "-X", "stream", "-c", "fast", "--no-sync", "-h", "127.0.0.1", "-p", strconv.Itoa(replicationPort), "-U", "tandian")
+	copying.Dir, copying.SysProcAttr = to.home, &syscall.SysProcAttr{Credential: s.credential}
 	if out, err := copying.CombinedOutput(); err != nil {
-		return nil, errors.Join(fmt.Errorf("copy the primary: %w: %s", err, out), to.remove())
+		return nil, errors.Join(fmt.Errorf("copy primary: %w: %s", err, out), to.remove())
 	}
 	to.Proc = to.proc("the standby", data, filepath.Join(dir, "standby.log"))
 	if err := to.Start(ctx); err != nil {
 		return nil, errors.Join(err, to.close())
 	}
-	if err := s.followed(ctx, "streaming", "async"); err != nil {
+	if err := s.waitForStandbyState(ctx, "streaming", "async"); err != nil {
 		return nil, errors.Join(err, to.close())
 	}
 	return to, nil
 }
 
-// followed waits until a standby streams, and is of that kind.
-func (s *postgres) followed(ctx context.Context, state, kind string) error {
-	return until(ctx, streamPatience, "the standby streams", func() error {
+// waitForStandbyState waits until one standby has a state and a sync state.
+func (s *postgres) waitForStandbyState(ctx context.Context, state, kind string) error {
+	return until(ctx, streamTimeout, "the standby streams", func() error {
 		return s.with(func(db *sql.DB) error {
 			var n int
 			err := db.QueryRowContext(ctx, `SELECT count(*) FROM pg_stat_replication WHERE application_name = 'walreceiver' AND state = $1 AND sync_state = $2`, state, kind).Scan(&n)
@@ -82,8 +82,8 @@ func (s *postgres) followed(ctx context.Context, state, kind string) error {
 	})
 }
 
-// waitForStandby has each commit wait until the standby has it on its disk. The setting
-// comes after the copy: a standby that had it too would wait for one of its own.
+// waitForStandby makes each commit wait until it is on the standby's disk. It changes the
+// setting after the copy, because a standby with that setting would wait for its own.
 func (s *postgres) waitForStandby(ctx context.Context) error {
 	err := s.with(func(db *sql.DB) error {
 		for _, statement := range []string{`ALTER SYSTEM SET synchronous_standby_names = '*'`, `SELECT pg_reload_conf()`} {
@@ -94,34 +94,34 @@ func (s *postgres) waitForStandby(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
-		return fmt.Errorf("make the standby synchronous: %w", err)
+		return fmt.Errorf("enable synchronous replication: %w", err)
 	}
-	return s.followed(ctx, "streaming", "sync")
+	return s.waitForStandbyState(ctx, "streaming", "sync")
 }
 
-// promote makes a standby the primary.
+// promote promotes a standby to primary.
 func (s *postgres) promote(ctx context.Context) error {
 	return s.with(func(db *sql.DB) error {
 		var done bool
-		err := db.QueryRowContext(ctx, `SELECT pg_promote(true, $1)`, int(promotePatience.Seconds())).Scan(&done)
+		err := db.QueryRowContext(ctx, `SELECT pg_promote(true, $1)`, int(promoteTimeout.Seconds())).Scan(&done)
 		if err == nil && !done {
-			err = errors.New("it did not become one in time")
+			err = errors.New("timeout")
 		}
 		if err != nil {
-			return fmt.Errorf("promote the standby: %w", err)
+			return fmt.Errorf("promote standby: %w", err)
 		}
 		return nil
 	})
 }
 
-// databasesURL is the address of two servers, of which the one that takes writes is meant.
+// databasesURL returns the address of two servers; clients use the one that accepts writes.
 func databasesURL(one, other int) string {
 	return fmt.Sprintf("postgres://tandian@127.0.0.1,127.0.0.1/postgres?port=%d,%d&target_session_attrs=read-write&sslmode=disable", one, other)
 }
 
-// promote kills the primary, an asynchronous one after its standby was told nothing for a
-// while, leaves it dead for a moment as people and their tools do, and has the standby take
-// its place. The primary stays dead: what it has beyond the standby has never happened.
+// promote kills the primary and, after a pause as in a real failover, promotes the standby.
+// An asynchronous standby stops receiving data some time before. The primary stays dead, so
+// commits that the standby lacks are lost.
 func (w *World) promote(ctx context.Context, behind, dead time.Duration) error {
 	w.mu.Lock()
 	primary, standby := w.pg, w.standby
@@ -131,11 +131,11 @@ func (w *World) promote(ctx context.Context, behind, dead time.Duration) error {
 	}
 	var f Failover
 	if w.o.Standby == Asynchronous {
-		if _, err := w.replication.add(hang(answers)); err != nil {
+		if _, err := w.replication.add(hang(replies)); err != nil {
 			return err
 		}
 		f.Behind = time.Now()
-		_ = clock.Sleep(ctx, behind) // a fault that has begun is brought to its end
+		_ = clock.Sleep(ctx, behind) // a fault that has begun is completed
 	}
 	if err := primary.Kill9(); err != nil {
 		return err
@@ -153,7 +153,7 @@ func (w *World) promote(ctx context.Context, behind, dead time.Duration) error {
 	return nil
 }
 
-// Failovers are the promotions of standbys until now.
+// Failovers returns the promotions so far.
 func (w *World) Failovers() []Failover {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -161,7 +161,7 @@ func (w *World) Failovers() []Failover {
 }
 
 // PromoteStandby kills the primary of PostgreSQL and promotes its standby. An asynchronous
-// one lacks the last 0.7 to 1.5 seconds of commits.
+// standby lacks the last 0.7 to 1.5 seconds of commits.
 func PromoteStandby() Fault {
 	return Fault{Name: "promote-standby", Lasts: instant, Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		return nil, w.promote(ctx, between(700*time.Millisecond, 1500*time.Millisecond)(r), between(500*time.Millisecond, 1500*time.Millisecond)(r))

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	_ "github.com/lib/pq" // Postgres
+	_ "github.com/lib/pq" // Postgres driver
 	"github.com/redis/go-redis/v9"
-	_ "modernc.org/sqlite" // SQLite
+	_ "modernc.org/sqlite" // SQLite driver
 
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
 )
@@ -23,17 +23,16 @@ import (
 //go:embed sql/*.sql
 var sqlFiles embed.FS
 
-// readPatience bounds one reading of both stores.
-const readPatience = 60 * time.Second
+// readTimeout limits one read of both stores.
+const readTimeout = 60 * time.Second
 
-// A state is what both stores hold, as they are read past the servers. Numbers are
-// those of the rows.
+// state is the contents of both stores, read without the servers. Numbers are row ids.
 type state struct {
 	sales  map[int64]sale // by voucher
 	orders map[int64]row  // by number
-	// jobs of the outbox that wait, and that were given up.
+	// Numbers of unfinished and of parked outbox jobs.
 	waiting, parked int
-	// redis is nil if Redis lived in the server's process.
+	// redis is nil if Redis is embedded in the server's process.
 	redis *redisState
 }
 
@@ -44,71 +43,71 @@ type sale struct {
 	swept              bool
 }
 
-// row is one of orders.
+// row is a row of orders.
 type row struct {
 	user, voucher int64
 	status        string
 	failure       string
 }
 
-// live says that the order has its piece.
-func (r row) live() bool { return !over[r.status] }
+// live reports whether the order holds a unit.
+func (r row) live() bool { return !ended[r.status] }
 
-var over = map[string]bool{"CANCELLED": true, "REFUNDED": true, "FAILED": true}
+var ended = map[string]bool{"CANCELLED": true, "REFUNDED": true, "FAILED": true}
 
-// redisState is what Redis has of the sales.
+// redisState is the sales data in Redis.
 type redisState struct {
-	sales map[int64]kept // by voucher, of those that were not swept
-	// queued counts entries of all streams.
+	sales map[int64]redisSale // by voucher, without swept sales
+	// queued is the number of entries in all streams.
 	queued int64
 }
 
-// kept is a sale in Redis.
-type kept struct {
-	whole          bool // meta and stock are there
+// redisSale is a sale in Redis.
+type redisSale struct {
+	whole          bool // meta and stock exist
 	initial, stock int
 	buyers         map[int64]int64 // user → order
 }
 
-// number is the row's number in a global id of the type.
+// number returns the row id in a global id of the type.
 func number(typ, id string) (int64, error) {
 	text, err := base64.RawURLEncoding.DecodeString(id)
 	if err != nil {
-		return 0, fmt.Errorf("id %.40q: %w", id, err)
+		return 0, fmt.Errorf("parse id %.40q: %w", id, err)
 	}
 	name, digits, _ := strings.Cut(string(text), ":")
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if err != nil || name != typ {
-		return 0, fmt.Errorf("%.40q is no id of a %s", text, typ)
+		return 0, fmt.Errorf("invalid id %.40q: want a %s", text, typ)
 	}
 	return n, nil
 }
 
-// globalID is the id that clients know a row by.
+// globalID returns the global id of a row.
 func globalID(typ string, n int64) string {
 	return base64.RawURLEncoding.EncodeToString([]byte(typ + ":" + strconv.FormatInt(n, 10)))
 }
 
-// readState reads both stores of a place. They are read one after the other: what
-// moves meanwhile may look torn.
-func readState(ctx context.Context, place Place) (s state, err error) {
-	ctx, cancel := context.WithTimeout(ctx, readPatience)
+// readState reads both stores, one after the other. Concurrent changes can make the result
+// inconsistent.
+func readState(ctx context.Context, system System) (s state, err error) {
+	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
-	db, err := openDatabase(place.DatabaseURL())
+	db, err := openDatabase(system.DatabaseURL())
 	if err != nil {
 		return s, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	if s.sales, err = readSales(ctx, db); err != nil {
-		return s, fmt.Errorf("read the sales: %w", err)
+		return s, fmt.Errorf("read sales: %w", err)
 	}
 	if s.orders, err = readOrders(ctx, db); err != nil {
-		return s, fmt.Errorf("read the orders: %w", err)
+		return s, fmt.Errorf("read orders: %w", err)
 	}
 	if err = db.QueryRowContext(ctx, statement("outbox")).Scan(&s.waiting, &s.parked); err != nil {
-		return s, fmt.Errorf("count the jobs of the outbox: %w", err)
+		return s, fmt.Errorf("count outbox jobs: %w", err)
 	}
-	if address := place.RedisURL(); address != "" {
+	if address := system.RedisURL(); address != "" {
 		if s.redis, err = readRedis(ctx, address, s.sales); err != nil {
 			return s, fmt.Errorf("read Redis: %w", err)
 		}
@@ -123,12 +122,12 @@ func openDatabase(address string) (*sql.DB, error) {
 	}
 	db, err := sql.Open(driver, address)
 	if err != nil {
-		return nil, fmt.Errorf("open the database: %w", err)
+		return nil, fmt.Errorf("open database: %w", err)
 	}
 	return db, nil
 }
 
-// statement is a text under sql; it is embedded, so it is there.
+// statement returns an embedded text of the sql directory.
 func statement(name string) string {
 	text, err := sqlFiles.ReadFile("sql/" + name + ".sql")
 	if err != nil {
@@ -163,10 +162,10 @@ func readOrders(ctx context.Context, db *sql.DB) (map[int64]row, error) {
 	return all, err
 }
 
-// redisPrefix is the default of the server's setting: runs leave it as it is.
+// redisPrefix is the default key prefix of the server, which runs do not change.
 const redisPrefix = "td"
 
-// The keys of sales, as the table of keys in ARCHITECTURE.md has them.
+// Keys of sales, from the key table in ARCHITECTURE.md.
 func partitionKey(partition int, rest string) string {
 	return fmt.Sprintf("%s:sale:{p%d}:%s", redisPrefix, partition, rest)
 }
@@ -179,8 +178,7 @@ func bucketKey(partition int, voucher int64, bucket int) string {
 	return saleKey(partition, voucher, "buyers:"+strconv.Itoa(bucket))
 }
 
-// openRedis opens what an address says, one server, a cluster or what sentinels watch,
-// with nothing of the server's own.
+// openRedis opens one server, a cluster or a Sentinel master, without code of the server.
 func openRedis(address string) (redis.UniversalClient, error) {
 	scheme, rest, _ := strings.Cut(address, "://")
 	plain := "redis://" + rest
@@ -188,21 +186,21 @@ func openRedis(address string) (redis.UniversalClient, error) {
 	case "redis+cluster":
 		opts, err := redis.ParseClusterURL(plain)
 		if err != nil {
-			return nil, fmt.Errorf("the address of the cluster: %w", err)
+			return nil, fmt.Errorf("parse cluster address: %w", err)
 		}
 		opts.ContextTimeoutEnabled, opts.ClusterStateReloadInterval = true, time.Second
 		return redis.NewClusterClient(opts), nil
 	case "redis+sentinel":
 		opts, err := redis.ParseFailoverURL(plain)
 		if err != nil {
-			return nil, fmt.Errorf("the address of the sentinels: %w", err)
+			return nil, fmt.Errorf("parse Sentinel address: %w", err)
 		}
 		opts.ContextTimeoutEnabled = true
 		return redis.NewFailoverClient(opts), nil
 	}
 	opts, err := redis.ParseURL(address)
 	if err != nil {
-		return nil, fmt.Errorf("the address of Redis: %w", err)
+		return nil, fmt.Errorf("parse Redis address: %w", err)
 	}
 	opts.ContextTimeoutEnabled = true
 	return redis.NewClient(opts), nil
@@ -214,29 +212,29 @@ func readRedis(ctx context.Context, address string, sales map[int64]sale) (s *re
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rdb.Close()) }()
-	s = &redisState{sales: make(map[int64]kept, len(sales))}
+	s = &redisState{sales: make(map[int64]redisSale, len(sales))}
 	partitions := map[int]bool{}
 	for _, voucher := range slices.Sorted(maps.Keys(sales)) {
 		at := sales[voucher]
 		if partitions[at.partition] = true; at.swept {
 			continue
 		}
-		if s.sales[voucher], err = readKept(ctx, rdb, voucher, at); err != nil {
-			return nil, fmt.Errorf("sale %d: %w", voucher, err)
+		if s.sales[voucher], err = readRedisSale(ctx, rdb, voucher, at); err != nil {
+			return nil, fmt.Errorf("read sale %d: %w", voucher, err)
 		}
 	}
 	for p := range partitions {
 		n, err := rdb.XLen(ctx, partitionKey(p, "orders")).Result()
 		if err != nil {
-			return nil, fmt.Errorf("the stream of partition %d: %w", p, err)
+			return nil, fmt.Errorf("read stream of partition %d: %w", p, err)
 		}
 		s.queued += n
 	}
 	return s, nil
 }
 
-// readKept reads a sale. One that is not there is not whole.
-func readKept(ctx context.Context, rdb redis.UniversalClient, voucher int64, at sale) (k kept, err error) {
+// readRedisSale reads a sale. whole is false if the sale is missing.
+func readRedisSale(ctx context.Context, rdb redis.UniversalClient, voucher int64, at sale) (k redisSale, err error) {
 	k.buyers = map[int64]int64{}
 	pipe := rdb.Pipeline()
 	initial := pipe.HGet(ctx, saleKey(at.partition, voucher, "meta"), "initial")
@@ -266,7 +264,7 @@ func readBuyers(ctx context.Context, rdb redis.UniversalClient, key string, into
 			user, errUser := strconv.ParseInt(pair[0], 10, 64)
 			order, errOrder := strconv.ParseInt(pair[1], 10, 64)
 			if err := errors.Join(errUser, errOrder); err != nil {
-				return fmt.Errorf("a buyer is %q: %w", pair, err)
+				return fmt.Errorf("parse buyer %q: %w", pair, err)
 			}
 			into[user] = order
 		}

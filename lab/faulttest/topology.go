@@ -17,15 +17,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// A Topology is what a world's Redis consists of.
+// Topology is the kind of a world's Redis.
 type Topology string
 
 const (
-	// OneRedis is a single server, behind a proxy for each of the servers that use it.
+	// OneRedis is a single server, behind a proxy for each client server.
 	OneRedis Topology = ""
-	// Cluster is three masters that share the slots, with a replica each.
+	// Cluster is three masters that share the slots, with one replica each.
 	Cluster Topology = "cluster"
-	// Sentinel is a master with two replicas, and three sentinels who say which is which.
+	// Sentinel is a master with two replicas and three sentinels.
 	Sentinel Topology = "sentinel"
 )
 
@@ -35,16 +35,15 @@ const (
 	slots                           = 16384
 	masterName                      = "tandian"
 
-	// nodeTimeout is after which a master that is silent counts as dead. The default of a
-	// cluster is fifteen seconds, that of Sentinel thirty.
-	nodeTimeout      = 2 * time.Second
-	failoverPatience = 30 * time.Second // until a replica is promoted, and until who comes back is one
-	formPatience     = 30 * time.Second // until the servers know each other
+	// nodeTimeout is how long a master may be silent before it counts as dead. The default is
+	// 15 s in a cluster and 30 s with Sentinel.
+	nodeTimeout     = 2 * time.Second
+	failoverTimeout = 30 * time.Second // for the promotion of a replica, and for the old master to become one
+	formTimeout     = 30 * time.Second // for the servers to know each other
 )
 
-// A group is several Redis servers that look after themselves: they promote a replica when
-// a master dies. Servers reach all of them without a proxy, since they are told addresses
-// by the group.
+// group is a Redis deployment with automatic failover. Servers reach its nodes without
+// proxies, because the group announces their addresses.
 type group struct {
 	kind      Topology
 	masters   int
@@ -53,7 +52,7 @@ type group struct {
 	addrs     []string // of the sentinels
 }
 
-// openGroup starts the servers of a topology and returns when all are in step.
+// openGroup starts the servers of a topology and returns when all are in sync.
 func openGroup(ctx context.Context, dir string, kind Topology) (*group, error) {
 	g := &group{kind: kind}
 	var err error
@@ -65,7 +64,7 @@ func openGroup(ctx context.Context, dir string, kind Topology) (*group, error) {
 		g.masters = 1
 		err = g.openSentinel(ctx, dir)
 	default:
-		err = fmt.Errorf("there is no topology %q", kind)
+		err = fmt.Errorf("unknown topology %q", kind)
 	}
 	if err != nil {
 		return nil, errors.Join(err, g.close())
@@ -73,7 +72,7 @@ func openGroup(ctx context.Context, dir string, kind Topology) (*group, error) {
 	return g, nil
 }
 
-// add starts n servers, each with ports of its own in its arguments.
+// add starts n servers, each with its own ports in its arguments.
 func (g *group) add(ctx context.Context, dir string, n int, args func(bus int) []string) error {
 	ports, err := freePorts(ctx, 2*n)
 	if err != nil {
@@ -98,7 +97,7 @@ func (g *group) openCluster(ctx context.Context, dir string) error {
 		return []string{
 			"--cluster-enabled", "yes", "--cluster-port", strconv.Itoa(bus),
 			"--cluster-node-timeout", strconv.FormatInt(nodeTimeout.Milliseconds(), 10),
-			"--cluster-require-full-coverage", "no", // a dead master takes its own slots away, and no others
+			"--cluster-require-full-coverage", "no", // a dead master makes only its own slots unavailable
 		}
 	})
 	if err != nil {
@@ -117,19 +116,19 @@ func (g *group) openCluster(ctx context.Context, dir string) error {
 			return rdb.Do(ctx, "CLUSTER", "ADDSLOTSRANGE", i*slots/clusterMasters, (i+1)*slots/clusterMasters-1).Err()
 		})
 		if err != nil {
-			return fmt.Errorf("form the cluster: %w", err)
+			return fmt.Errorf("form cluster: %w", err)
 		}
 	}
 	for i, s := range g.nodes[clusterMasters:] {
-		if err := g.follow(ctx, s, g.nodes[i%clusterMasters]); err != nil {
-			return fmt.Errorf("form the cluster: %w", err)
+		if err := g.replicateFrom(ctx, s, g.nodes[i%clusterMasters]); err != nil {
+			return fmt.Errorf("form cluster: %w", err)
 		}
 	}
-	return g.inStep(ctx)
+	return g.waitInSync(ctx)
 }
 
-// follow makes a node of a cluster the replica of another one, once it has heard of it.
-func (g *group) follow(ctx context.Context, replica, master *redisNode) error {
+// replicateFrom makes a cluster node the replica of another node, after it knows that node.
+func (g *group) replicateFrom(ctx context.Context, replica, master *redisNode) error {
 	var id string
 	if err := master.with(func(rdb redis.UniversalClient) (err error) {
 		id, err = rdb.Do(ctx, "CLUSTER", "MYID").Text()
@@ -137,15 +136,15 @@ func (g *group) follow(ctx context.Context, replica, master *redisNode) error {
 	}); err != nil {
 		return err
 	}
-	return until(ctx, formPatience, "a node knows its master", func() error {
+	return until(ctx, formTimeout, "a node knows its master", func() error {
 		return replica.with(func(rdb redis.UniversalClient) error { return rdb.Do(ctx, "CLUSTER", "REPLICATE", id).Err() })
 	})
 }
 
 func (g *group) openSentinel(ctx context.Context, dir string) error {
 	err := g.add(ctx, dir, 1+sentinelReplicas, func(int) []string {
-		// As deploy/redis/watched.conf has it: the old master that is started again takes
-		// no writes before a Sentinel has made it a replica.
+		// As in deploy/redis/watched.conf: a restarted old master accepts no writes before a
+		// Sentinel makes it a replica.
 		return []string{"--min-replicas-to-write", "1", "--min-replicas-max-lag", "10"}
 	})
 	if err != nil {
@@ -155,10 +154,10 @@ func (g *group) openSentinel(ctx context.Context, dir string) error {
 	for _, s := range g.nodes[1:] {
 		err := s.with(func(rdb redis.UniversalClient) error { return rdb.Do(ctx, "REPLICAOF", "127.0.0.1", master.port).Err() })
 		if err != nil {
-			return fmt.Errorf("make a replica: %w", err)
+			return fmt.Errorf("make replica: %w", err)
 		}
 	}
-	if err := g.inStep(ctx); err != nil {
+	if err := g.waitInSync(ctx); err != nil {
 		return err
 	}
 	ports, err := freePorts(ctx, sentinels)
@@ -170,10 +169,10 @@ func (g *group) openSentinel(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	return g.sentinelsAgree(ctx)
+	return g.waitForSentinels(ctx)
 }
 
-// addSentinel starts one. It writes down in its file what it learns, so the file is its own.
+// addSentinel starts a sentinel. It stores its state in its own configuration file.
 func (g *group) addSentinel(ctx context.Context, dir, name string, port, master int) error {
 	program, err := FindRedis()
 	if err != nil {
@@ -181,7 +180,7 @@ func (g *group) addSentinel(ctx context.Context, dir, name string, port, master 
 	}
 	home := filepath.Join(dir, name)
 	if err := os.MkdirAll(home, 0o700); err != nil {
-		return fmt.Errorf("make a directory for %s: %w", name, err)
+		return fmt.Errorf("create directory of %s: %w", name, err)
 	}
 	file := filepath.Join(home, "sentinel.conf")
 	text := fmt.Sprintf("bind 127.0.0.1\nport %d\ndir %s\nsentinel monitor %s 127.0.0.1 %d 2\nsentinel down-after-milliseconds %[3]s %d\nsentinel failover-timeout %[3]s 10000\n",
@@ -192,7 +191,7 @@ func (g *group) addSentinel(ctx context.Context, dir, name string, port, master 
 	addr := loopback(port)
 	p := &Proc{
 		Name: name, dir: home, log: filepath.Join(dir, name+".log"), env: os.Environ(), args: []string{program, file, "--sentinel"},
-		answers: func(ctx context.Context) error {
+		probe: func(ctx context.Context) error {
 			return withSentinel(addr, func(c *redis.SentinelClient) error { return c.Ping(ctx).Err() })
 		},
 	}
@@ -206,15 +205,15 @@ func withSentinel(addr string, do func(c *redis.SentinelClient) error) error {
 	return do(c)
 }
 
-// sentinelsAgree waits until each knows the others and both replicas: before, they could
-// not agree that the master is dead.
-func (g *group) sentinelsAgree(ctx context.Context) error {
-	return until(ctx, formPatience, "the sentinels know each other", func() error {
+// waitForSentinels waits until each sentinel knows the others and both replicas. Before that
+// they cannot agree that the master is dead.
+func (g *group) waitForSentinels(ctx context.Context) error {
+	return until(ctx, formTimeout, "the sentinels know each other", func() error {
 		for _, addr := range g.addrs {
 			if err := withSentinel(addr, func(c *redis.SentinelClient) error {
 				m, err := c.Master(ctx, masterName).Result()
 				if err == nil && (m["num-other-sentinels"] != strconv.Itoa(sentinels-1) || m["num-slaves"] != strconv.Itoa(sentinelReplicas)) {
-					err = fmt.Errorf("%s knows %s sentinels and %s replicas", addr, m["num-other-sentinels"], m["num-slaves"])
+					err = fmt.Errorf("%s knows %s other sentinels and %s replicas", addr, m["num-other-sentinels"], m["num-slaves"])
 				}
 				return err
 			}); err != nil {
@@ -225,7 +224,7 @@ func (g *group) sentinelsAgree(ctx context.Context) error {
 	})
 }
 
-// url is what servers and checks are told.
+// url returns the address for servers and checks.
 func (g *group) url() string {
 	addrs := g.addrs
 	if g.kind == Cluster {
@@ -237,7 +236,7 @@ func (g *group) url() string {
 	return "redis+sentinel://" + addrs[0] + "/?master_name=" + masterName + "&addr=" + strings.Join(addrs[1:], "&addr=")
 }
 
-// roles says what the servers say that they are, of those that answer.
+// roles returns the masters and the replicas in sync, of the servers that answer.
 func (g *group) roles(ctx context.Context) (masters, replicas []*redisNode) {
 	info := make([]map[string]string, len(g.nodes))
 	var all sync.WaitGroup
@@ -256,42 +255,42 @@ func (g *group) roles(ctx context.Context) (masters, replicas []*redisNode) {
 	return masters, replicas
 }
 
-// replication is that section of INFO, and whether the node owns slots; empty if it does
-// not answer.
+// replication returns the replication section of INFO, and whether the node owns slots. It is
+// empty if the node does not answer.
 func (s *redisNode) replication(ctx context.Context) map[string]string {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	says := map[string]string{}
-	_ = s.with(func(rdb redis.UniversalClient) error { // one that is dead says nothing
+	section := map[string]string{}
+	_ = s.with(func(rdb redis.UniversalClient) error { // a dead node has no section
 		text, err := rdb.Info(ctx, "replication").Result()
 		for line := range strings.Lines(text) {
 			name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
-			says[name] = value
+			section[name] = value
 		}
 		nodes, clusterErr := rdb.ClusterNodes(ctx).Result()
 		for line := range strings.Lines(nodes) {
 			if fields := strings.Fields(line); clusterErr == nil && len(fields) > 8 && strings.Contains(fields[2], "myself") {
-				says["owns"] = fields[8]
+				section["owns"] = fields[8]
 			}
 		}
 		return err
 	})
-	return says
+	return section
 }
 
-// inStep waits until there are as many masters as there should be, and everybody else has
-// what they have.
-func (g *group) inStep(ctx context.Context) error {
-	return until(ctx, formPatience, "all replicas are in step", func() error {
+// waitInSync waits until the expected number of masters is up and all other nodes are in
+// sync.
+func (g *group) waitInSync(ctx context.Context) error {
+	return until(ctx, formTimeout, "all replicas are in sync", func() error {
 		masters, replicas := g.roles(ctx)
 		if len(masters) != g.masters || len(masters)+len(replicas) != len(g.nodes) {
-			return fmt.Errorf("there are %d masters and %d replicas in step", len(masters), len(replicas))
+			return fmt.Errorf("got %d masters and %d replicas in sync", len(masters), len(replicas))
 		}
 		return nil
 	})
 }
 
-// until tries something until it succeeds.
+// until retries an operation until it succeeds.
 func until(ctx context.Context, patience time.Duration, what string, try func() error) error {
 	for deadline := time.Now().Add(patience); ; {
 		err := try()
@@ -304,7 +303,7 @@ func until(ctx context.Context, patience time.Duration, what string, try func() 
 	}
 }
 
-// procs are all processes.
+// procs returns all processes.
 func (g *group) procs() []*Proc {
 	var all []*Proc
 	for _, s := range g.nodes {
@@ -324,8 +323,8 @@ func (g *group) close() error {
 	return errors.Join(failed...)
 }
 
-// killMaster ends a master, of r's choice. The end of the fault waits until a replica took
-// its place, starts it again, and waits until it is the other's replica.
+// killMaster kills a random master. The end of the fault waits for the promotion of a
+// replica, restarts the old master and waits until it is a replica.
 func (g *group) killMaster(ctx context.Context, r *rand.Rand) (end func(context.Context) error, err error) {
 	masters, _ := g.roles(ctx)
 	if len(masters) == 0 {
@@ -336,20 +335,20 @@ func (g *group) killMaster(ctx context.Context, r *rand.Rand) (end func(context.
 		return nil, err
 	}
 	return func(ctx context.Context) error {
-		err := until(ctx, failoverPatience, "a replica is promoted", func() error {
+		err := until(ctx, failoverTimeout, "a replica is promoted", func() error {
 			if masters, _ := g.roles(ctx); len(masters) != g.masters {
-				return fmt.Errorf("there are %d masters", len(masters))
+				return fmt.Errorf("got %d masters", len(masters))
 			}
 			return nil
 		})
-		return errors.Join(err, dead.Start(ctx), g.inStep(ctx))
+		return errors.Join(err, dead.Start(ctx), g.waitInSync(ctx))
 	}, nil
 }
 
-// KillMaster ends a master of a cluster, or the one that the sentinels watch, by SIGKILL.
-// A replica takes its place by itself; what it was not told is lost.
+// KillMaster kills a master of a cluster, or the master that the sentinels monitor, by
+// SIGKILL. A replica is promoted automatically; writes that it did not receive are lost.
 func KillMaster() Fault {
-	return Fault{Name: "kill-master", Forgets: true, Lasts: between(5*time.Second, 6*time.Second), Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
+	return Fault{Name: "kill-master", LosesData: true, Lasts: between(5*time.Second, 6*time.Second), Begin: func(ctx context.Context, w *World, r *rand.Rand) (func(context.Context) error, error) {
 		if w.group == nil {
 			return nil, ErrNothing
 		}

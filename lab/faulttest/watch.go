@@ -3,7 +3,7 @@ package faulttest
 import (
 	"context"
 	"database/sql"
-	_ "embed" // the script
+	_ "embed" // for the script
 	"errors"
 	"fmt"
 	"maps"
@@ -18,61 +18,61 @@ import (
 )
 
 const (
-	watchEvery    = 250 * time.Millisecond
-	watchPatience = time.Second // for one look at one store
-	watchedSales  = 50          // the newest, in Redis
+	watchEvery   = 250 * time.Millisecond
+	watchTimeout = time.Second // for one check of one store
+	watchedSales = 50          // newest sales, in Redis
 )
 
 //go:embed lua/sum.lua
 var sumLua string
 
-// A watch looks at both stores during a run: the pieces of a sale add up (C) not only in
-// the end, but in the database at every commit and in Redis at every moment, whatever is
-// under way. What repairs itself soon is seen by nobody else.
+// watch checks during a run that the units of a sale add up (C): in the database at every
+// commit and in Redis at every moment. Only such checks find errors that the servers repair
+// soon.
 type watch struct {
-	place    Place
-	places   map[int64]sale // of sales, as the database last said
-	looks    map[string]int
-	breaches map[string]string // by what was found
-	mu       sync.Mutex        // guards the two above
+	system   System
+	sales    map[int64]sale // latest rows of sales
+	checks   map[string]int
+	breaches map[string]string // by sale and store
+	mu       sync.Mutex        // guards checks and breaches
 }
 
-func newWatch(place Place) *watch {
-	return &watch{place: place, places: map[int64]sale{}, looks: map[string]int{}, breaches: map[string]string{}}
+func newWatch(system System) *watch {
+	return &watch{system: system, sales: map[int64]sale{}, checks: map[string]int{}, breaches: map[string]string{}}
 }
 
-// run looks until ctx ends. Stores that do not answer are being harmed.
+// run checks both stores until ctx ends. It skips stores that do not answer during faults.
 func (w *watch) run(ctx context.Context) error {
-	if w.place.RedisURL() == "" {
-		return nil // both stores are the server's own
+	if w.system.RedisURL() == "" {
+		return nil // both stores are embedded
 	}
-	db, err := openDatabase(w.place.DatabaseURL())
+	db, err := openDatabase(w.system.DatabaseURL())
 	if err != nil {
 		return err
 	}
-	rdb, err := openRedis(w.place.RedisURL())
+	rdb, err := openRedis(w.system.RedisURL())
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
 	var both sync.WaitGroup
 	both.Go(func() {
 		for clock.Sleep(ctx, watchEvery) == nil {
-			w.lookAtDatabase(ctx, db)
+			w.checkDatabase(ctx, db)
 		}
 	})
 	both.Go(func() {
 		for clock.Sleep(ctx, watchEvery) == nil {
-			w.lookAtRedis(ctx, rdb)
+			w.checkRedis(ctx, rdb)
 		}
 	})
 	both.Wait()
 	return errors.Join(db.Close(), rdb.Close())
 }
 
-func (w *watch) lookAtDatabase(ctx context.Context, db *sql.DB) {
-	ctx, cancel := context.WithTimeout(ctx, watchPatience)
+func (w *watch) checkDatabase(ctx context.Context, db *sql.DB) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
-	places, err := readSales(ctx, db)
+	sales, err := readSales(ctx, db)
 	if err != nil {
 		return
 	}
@@ -86,21 +86,21 @@ func (w *watch) lookAtDatabase(ctx context.Context, db *sql.DB) {
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.places = places; err == nil {
-		w.looks[countLooksDB]++
+	if w.sales = sales; err == nil {
+		w.checks[countDBChecks]++
 	}
 }
 
-func (w *watch) lookAtRedis(ctx context.Context, rdb redis.UniversalClient) {
-	ctx, cancel := context.WithTimeout(ctx, watchPatience)
+func (w *watch) checkRedis(ctx context.Context, rdb redis.UniversalClient) {
+	ctx, cancel := context.WithTimeout(ctx, watchTimeout)
 	defer cancel()
 	for voucher, cmd := range w.sums(ctx, rdb) {
 		n, err := cmd.Int64Slice()
-		if err != nil || len(n) == 0 { // it was forgotten
+		if err != nil || len(n) == 0 { // the sale is not in Redis
 			continue
 		}
 		w.mu.Lock()
-		w.looks[countLooksRedis]++
+		w.checks[countRedisChecks]++
 		w.mu.Unlock()
 		if n[1]+n[2] != n[0] {
 			w.found("Redis", voucher, n[0], n[1], n[2])
@@ -108,17 +108,17 @@ func (w *watch) lookAtRedis(ctx context.Context, rdb redis.UniversalClient) {
 	}
 }
 
-// sums asks Redis for the newest sales.
+// sums reads the newest sales from Redis.
 func (w *watch) sums(ctx context.Context, rdb redis.UniversalClient) map[int64]*redis.Cmd {
 	w.mu.Lock()
-	places := w.places
+	sales := w.sales
 	w.mu.Unlock()
-	newest := slices.Sorted(maps.Keys(places))
+	newest := slices.Sorted(maps.Keys(sales))
 	newest = newest[max(0, len(newest)-watchedSales):]
 	sums := make(map[int64]*redis.Cmd, len(newest))
 	pipe := rdb.Pipeline()
 	for _, voucher := range newest {
-		at := places[voucher]
+		at := sales[voucher]
 		keys := []string{saleKey(at.partition, voucher, "meta"), saleKey(at.partition, voucher, "stock")}
 		for bucket := range at.buckets {
 			keys = append(keys, bucketKey(at.partition, voucher, bucket))
@@ -129,7 +129,7 @@ func (w *watch) sums(ctx context.Context, rdb redis.UniversalClient) map[int64]*
 	return sums
 }
 
-// found notes a sale that does not add up, once.
+// found records a sale that does not add up, once.
 func (w *watch) found(where string, voucher, initial, stock, live int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -139,12 +139,12 @@ func (w *watch) found(where string, voucher, initial, stock, live int64) {
 	}
 }
 
-// verdict is what was looked at and found.
+// verdict returns the breaches and the number of checks.
 func (w *watch) verdict() (breaches []Breach, counts map[string]int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, key := range slices.Sorted(maps.Keys(w.breaches)) {
 		breaches = append(breaches, Breach{"C", w.breaches[key]})
 	}
-	return breaches, maps.Clone(w.looks)
+	return breaches, maps.Clone(w.checks)
 }

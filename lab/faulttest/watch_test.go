@@ -41,8 +41,8 @@ func TestAWatchSeesASaleThatDoesNotAddUpForAMoment(t *testing.T) {
 	}
 	defer func() { _ = rdb.Close() }()
 	look := func() (found []string) {
-		watch.lookAtDatabase(t.Context(), db)
-		watch.lookAtRedis(t.Context(), rdb)
+		watch.checkDatabase(t.Context(), db)
+		watch.checkRedis(t.Context(), rdb)
 		breaches, _ := watch.verdict()
 		for _, b := range breaches {
 			found = append(found, b.Text)

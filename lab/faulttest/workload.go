@@ -17,96 +17,94 @@ import (
 const (
 	defaultClients = 16
 	defaultVoucher = 1500 * time.Millisecond
-	defaultRate    = 180.0 // wishes a second of all clients
+	defaultRate    = 180.0 // purchases per second of all clients
 
 	minStock, maxStock = 5, 40
-	newest             = 4   // vouchers that are ordered
-	remembered         = 400 // orders that clients come back to
-	maxTries           = 4   // of one wish
+	newestVouchers     = 4   // vouchers that clients order
+	maxRemembered      = 400 // orders that clients come back to
+	maxTries           = 4   // of one purchase
 	pollers            = 6
 	pollPause          = 400 * time.Millisecond
 	saleLife           = time.Hour // before and after now
-	price, worth       = 100, 500  // minor units
+	price, faceValue   = 100, 500  // minor units
 )
 
-// A Workload is what clients do while the servers are harmed: they order pieces of
-// ever new vouchers, of which there are far too few, pay, cancel, both at once, ask
-// again, and follow what is queued to its end. The same seed makes the same choices,
-// as far as the answers are the same.
+// Workload runs clients during the faults. They order scarce units of ever new vouchers, pay,
+// cancel, do both concurrently, repeat requests, and poll queued orders until their end. The
+// same seed makes the same choices, as far as the answers are the same.
 type Workload struct {
-	Place   Place
+	Place   System
 	History *History
 	Seed    uint64
 
-	Clients      int           // who want something at a time; default 16
-	VoucherEvery time.Duration // a new voucher; default 1.5 s
-	Rate         float64       // wishes a second of all clients together; default 180
-	// Healthy says since when no fault is under way, ok if so; nil: it is not known.
+	Clients      int           // concurrent clients; default 16
+	VoucherEvery time.Duration // interval between new vouchers; default 1.5 s
+	Rate         float64       // purchases per second of all clients; default 180
+	// Healthy returns since when no fault has been active. nil means unknown.
 	Healthy func() (since time.Time, ok bool)
-	// Progress gets a line for each voucher that could not be made; nil: nobody is told.
+	// Progress receives a line for each voucher that could not be created; nil discards it.
 	Progress io.Writer
 
-	client *client
-	wishes atomic.Int64
+	client    *client
+	purchases atomic.Int64
 
 	mu       sync.Mutex
-	vouchers []string // newest last
-	orders   []held   // that were told UNPAID, newest last
-	queue    []poll   // that were told QUEUED, and are not known to be over
-	polling  int      // taken out of it, to be asked about
+	vouchers []string   // newest last
+	orders   []orderRef // reported UNPAID, newest last
+	queue    []poll     // reported QUEUED, without a known end
+	polling  int        // taken out of queue for a request
 	queued   map[string]bool
 }
 
-// held is an order of a customer.
-type held struct {
+// orderRef is an order of a customer.
+type orderRef struct {
 	person         Person
 	voucher, order string
 }
 
 // poll is an order whose end a client waits for.
 type poll struct {
-	held
+	orderRef
 	due time.Time
 }
 
-// Run has the clients at work until ctx ends, and waits for the end of what they wanted
-// last. It is called once.
+// Run runs the clients until ctx ends, and waits for their last requests. Call it once.
 func (w *Workload) Run(ctx context.Context) error {
 	if err := w.open(); err != nil {
 		return err
 	}
 	var all sync.WaitGroup
-	all.Go(func() { w.sell(ctx) })
+	all.Go(func() { w.runMerchant(ctx) })
 	for i := range w.Clients {
-		all.Go(func() { w.shop(ctx, w.random(uint64(i)+1)) })
+		all.Go(func() { w.runClient(ctx, w.random(uint64(i)+1)) })
 	}
 	for i := range pollers {
-		all.Go(func() { w.follow(ctx, w.random(1000+uint64(i)), false) })
+		all.Go(func() { w.pollQueue(ctx, w.random(1000+uint64(i)), false) })
 	}
 	all.Wait()
 	return nil
 }
 
-// Drain follows every number that was told QUEUED until its end is told. An error says
-// how many have none when ctx ends.
+// Drain polls every number reported QUEUED until its end is known. The error has the number
+// of orders without an end when ctx ends.
 func (w *Workload) Drain(ctx context.Context) error {
 	defer w.client.close()
 	var all sync.WaitGroup
 	for i := range pollers {
-		all.Go(func() { w.follow(ctx, w.random(2000+uint64(i)), true) })
+		all.Go(func() { w.pollQueue(ctx, w.random(2000+uint64(i)), true) })
 	}
 	all.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if n := len(w.queue); n > 0 {
-		return fmt.Errorf("%d orders were told QUEUED and no end, such as %s", n, w.queue[0].order)
+		return fmt.Errorf("poll queued orders: %d have no end, such as %s", n, w.queue[0].order)
 	}
 	return nil
 }
 
 func (w *Workload) open() (err error) {
 	if len(w.Place.People()) < 3 {
-		return errors.New("a workload needs an administrator, a merchant and customers")
+		return errors.New("invalid workload: it needs an administrator, a merchant and customers")
 	}
 	if w.Clients == 0 {
 		w.Clients = defaultClients
@@ -127,14 +125,14 @@ func (w *Workload) open() (err error) {
 
 func (w *Workload) random(stream uint64) *rand.Rand { return rand.New(rand.NewPCG(w.Seed, stream)) }
 
-// sell makes a voucher now and then, and changes the stock of some.
-func (w *Workload) sell(ctx context.Context) {
+// runMerchant creates vouchers and changes the stock of some.
+func (w *Workload) runMerchant(ctx context.Context) {
 	r := w.random(0)
 	merchant := w.Place.People()[1]
 	for ctx.Err() == nil {
 		if e := w.makeVoucher(ctx, r, merchant); e.Code != "" {
-			fmt.Fprintf(w.Progress, "no voucher was made: %s %s\n", e.Code, e.Note)
-			_ = clock.Sleep(ctx, 100*time.Millisecond) // the loop sees that ctx ended
+			fmt.Fprintf(w.Progress, "cannot create voucher: %s %s\n", e.Code, e.Note)
+			_ = clock.Sleep(ctx, 100*time.Millisecond) // the loop checks ctx
 			continue
 		}
 		if r.IntN(3) == 0 {
@@ -144,17 +142,16 @@ func (w *Workload) sell(ctx context.Context) {
 	}
 }
 
-// ask sends one request. It is not given up when ctx ends: an answer that nobody hears
-// would prove nothing.
-func (w *Workload) ask(ctx context.Context, as Person, e Event, variables map[string]any) Event {
+// send sends one request. It continues when ctx ends, because a lost answer proves nothing.
+func (w *Workload) send(ctx context.Context, as Person, e Event, variables map[string]any) Event {
 	return w.client.do(context.WithoutCancel(ctx), as, e, variables)
 }
 
 func (w *Workload) makeVoucher(ctx context.Context, r *rand.Rand, merchant Person) Event {
 	now := time.Now()
 	stock := minStock + r.IntN(maxStock-minStock+1)
-	e := w.ask(ctx, merchant, Event{Op: OpOpen, Server: w.server(r), Stock: stock}, map[string]any{"input": map[string]any{
-		"shopId": w.Place.Shop(), "title": "Noon", "payValue": price, "faceValue": worth, "stock": stock,
+	e := w.send(ctx, merchant, Event{Op: OpOpen, Server: w.server(r), Stock: stock}, map[string]any{"input": map[string]any{
+		"shopId": w.Place.Shop(), "title": "Noon", "payValue": price, "faceValue": faceValue, "stock": stock,
 		"beginsAt": now.Add(-saleLife).Format(time.RFC3339Nano), "endsAt": now.Add(saleLife).Format(time.RFC3339Nano),
 	}})
 	if e.Code == "" {
@@ -174,14 +171,14 @@ func (w *Workload) editStock(ctx context.Context, r *rand.Rand, merchant Person)
 	if r.IntN(2) == 0 {
 		delta = -delta
 	}
-	w.ask(ctx, merchant, Event{Op: OpEdit, Server: w.server(r), Voucher: voucher, Delta: delta}, map[string]any{
+	w.send(ctx, merchant, Event{Op: OpEdit, Server: w.server(r), Voucher: voucher, Delta: delta}, map[string]any{
 		"input": map[string]any{"id": voucher, "stockDelta": delta},
 	})
 }
 
 func (w *Workload) server(r *rand.Rand) int { return r.IntN(w.Place.Servers()) }
 
-// voucher is one of the newest, "" if there is none.
+// voucher returns one of the newest vouchers, "" if there is none.
 func (w *Workload) voucher(r *rand.Rand) string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -189,7 +186,7 @@ func (w *Workload) voucher(r *rand.Rand) string {
 	if n == 0 {
 		return ""
 	}
-	back := min(r.IntN(newest), r.IntN(newest), n-1) // the newest most
+	back := min(r.IntN(newestVouchers), r.IntN(newestVouchers), n-1) // prefers the newest
 	return w.vouchers[n-1-back]
 }
 
@@ -198,24 +195,24 @@ func (w *Workload) customer(r *rand.Rand) Person {
 	return customers[r.IntN(len(customers))]
 }
 
-// someOrder is one that was told to its customer.
-func (w *Workload) someOrder(r *rand.Rand) (held, bool) {
+// someOrder returns a reported order.
+func (w *Workload) someOrder(r *rand.Rand) (orderRef, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	n := len(w.orders)
 	if n == 0 {
-		return held{}, false
+		return orderRef{}, false
 	}
-	return w.orders[n-1-r.IntN(min(n, remembered))], true
+	return w.orders[n-1-r.IntN(min(n, maxRemembered))], true
 }
 
-// shop is one client, who wants one thing after the other.
-func (w *Workload) shop(ctx context.Context, r *rand.Rand) {
+// runClient runs one client, which performs one action after the other.
+func (w *Workload) runClient(ctx context.Context, r *rand.Rand) {
 	mean := float64(w.Clients) / w.Rate * float64(time.Second)
 	next := time.Now()
 	for ctx.Err() == nil {
-		// By a clock, and not after each answer: who waits long for one comes sooner with
-		// the next wish.
+		// Actions start by a schedule, so a client that waited long for an answer starts the
+		// next one earlier.
 		next = next.Add(time.Duration(r.ExpFloat64() * mean))
 		if late := time.Now(); next.Before(late) {
 			next = late
@@ -223,11 +220,11 @@ func (w *Workload) shop(ctx context.Context, r *rand.Rand) {
 		if clock.Sleep(ctx, time.Until(next)) != nil {
 			return
 		}
-		w.want(ctx, r)
+		w.step(ctx, r)
 	}
 }
 
-func (w *Workload) want(ctx context.Context, r *rand.Rand) {
+func (w *Workload) step(ctx context.Context, r *rand.Rand) {
 	switch n := r.IntN(100); {
 	case n < 68:
 		if voucher := w.voucher(r); voucher != "" {
@@ -250,48 +247,48 @@ func (w *Workload) want(ctx context.Context, r *rand.Rand) {
 			w.read(ctx, r, h)
 		}
 	default:
-		w.ask(ctx, w.customer(r), Event{Op: OpMe, Server: w.server(r)}, nil)
+		w.send(ctx, w.customer(r), Event{Op: OpMe, Server: w.server(r)}, nil)
 	}
 }
 
-// order asks for a piece until there is a definite answer, each time of the next
-// server, and does with the order what customers do. It goes on when ctx ends, within
-// eleven seconds to the last try: a wish that was given up would prove nothing.
+// order requests a unit until the answer is definite, from the next server each time, and
+// then decides about the order. It continues for up to eleven seconds after ctx ends, because
+// an abandoned purchase proves nothing.
 func (w *Workload) order(ctx context.Context, r *rand.Rand, p Person, voucher string) {
-	e := Event{Op: OpOrder, Server: w.server(r), Voucher: voucher, Wish: w.wishes.Add(1)}
+	e := Event{Op: OpOrder, Server: w.server(r), Voucher: voucher, Purchase: w.purchases.Add(1)}
 	variables := map[string]any{"voucher": voucher}
 	if r.IntN(3) == 0 {
-		e.Key = "k" + strconv.FormatInt(e.Wish, 36)
+		e.Key = "k" + strconv.FormatInt(e.Purchase, 36)
 		variables["key"] = e.Key
 	}
 	var got Event
 	for try := range maxTries {
 		if try > 0 {
 			e.Server = (e.Server + 1) % w.Place.Servers()
-			_ = clock.Sleep(context.WithoutCancel(ctx), time.Duration(50+r.IntN(200))*time.Millisecond) // nothing ends it
+			_ = clock.Sleep(context.WithoutCancel(ctx), time.Duration(50+r.IntN(200))*time.Millisecond) // it always completes
 		}
-		if got = w.ask(ctx, p, e, variables); got.Definite() {
+		if got = w.send(ctx, p, e, variables); got.Definite() {
 			break
 		}
 	}
-	h := held{p, voucher, got.Order}
+	h := orderRef{p, voucher, got.Order}
 	switch got.Status {
 	case "QUEUED":
-		w.pollLater(h)
+		w.enqueuePoll(h)
 	case "UNPAID":
 		w.decide(ctx, r, h)
 	}
 }
 
-// decide is what becomes of a new order.
-func (w *Workload) decide(ctx context.Context, r *rand.Rand, h held) {
+// decide pays, cancels or keeps a new order.
+func (w *Workload) decide(ctx context.Context, r *rand.Rand, h orderRef) {
 	w.mu.Lock()
-	if w.orders = append(w.orders, h); len(w.orders) > 2*remembered {
-		w.orders = append([]held(nil), w.orders[remembered:]...)
+	if w.orders = append(w.orders, h); len(w.orders) > 2*maxRemembered {
+		w.orders = append([]orderRef(nil), w.orders[maxRemembered:]...)
 	}
 	w.mu.Unlock()
 	switch n := r.IntN(100); {
-	case n < 6: // both at once, mostly of two servers
+	case n < 6: // both in parallel, mostly on two servers
 		other := rand.New(rand.NewPCG(r.Uint64(), 0))
 		var both sync.WaitGroup
 		both.Go(func() { w.pay(ctx, other, h) })
@@ -301,59 +298,57 @@ func (w *Workload) decide(ctx context.Context, r *rand.Rand, h held) {
 		w.pay(ctx, r, h)
 	case n < 35:
 		w.cancel(ctx, r, h)
-	default: // it is held
+	default: // the customer keeps it
 	}
 }
 
-func (w *Workload) pay(ctx context.Context, r *rand.Rand, h held) {
-	w.about(ctx, OpPay, r, h)
+func (w *Workload) pay(ctx context.Context, r *rand.Rand, h orderRef) {
+	w.sendForOrder(ctx, OpPay, r, h)
 }
 
-func (w *Workload) cancel(ctx context.Context, r *rand.Rand, h held) {
-	w.about(ctx, OpCancel, r, h)
+func (w *Workload) cancel(ctx context.Context, r *rand.Rand, h orderRef) {
+	w.sendForOrder(ctx, OpCancel, r, h)
 }
 
-func (w *Workload) read(ctx context.Context, r *rand.Rand, h held) Event {
-	return w.about(ctx, OpRead, r, h)
+func (w *Workload) read(ctx context.Context, r *rand.Rand, h orderRef) Event {
+	return w.sendForOrder(ctx, OpRead, r, h)
 }
 
-// about asks for something of an order, once.
-func (w *Workload) about(ctx context.Context, op Op, r *rand.Rand, h held) Event {
-	return w.ask(ctx, h.person, Event{Op: op, Server: w.server(r), Voucher: h.voucher, Order: h.order}, map[string]any{"order": h.order})
+// sendForOrder sends one request about an order.
+func (w *Workload) sendForOrder(ctx context.Context, op Op, r *rand.Rand, h orderRef) Event {
+	return w.send(ctx, h.person, Event{Op: op, Server: w.server(r), Voucher: h.voucher, Order: h.order}, map[string]any{"order": h.order})
 }
 
-// pollLater has an order followed to its end, once.
-func (w *Workload) pollLater(h held) {
+// enqueuePoll adds an order to the poll queue, once.
+func (w *Workload) enqueuePoll(h orderRef) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.queued[h.order] {
 		w.queued[h.order] = true
-		w.queue = append(w.queue, poll{held: h, due: time.Now()})
+		w.queue = append(w.queue, poll{orderRef: h, due: time.Now()})
 	}
 }
 
-// follow asks about queued orders, one after the other, until ctx ends or, if so
-// wanted, none is left.
-func (w *Workload) follow(ctx context.Context, r *rand.Rand, toTheEnd bool) {
+// pollQueue polls queued orders until ctx ends or, with toTheEnd, until none is left.
+func (w *Workload) pollQueue(ctx context.Context, r *rand.Rand, toTheEnd bool) {
 	for ctx.Err() == nil {
 		next, left := w.nextPoll()
 		if left == 0 && toTheEnd {
 			return
 		}
 		if next == nil {
-			_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop sees that ctx ended
+			_ = clock.Sleep(ctx, 20*time.Millisecond) // the loop checks ctx
 			continue
 		}
-		e := w.read(ctx, r, next.held)
-		w.polled(next, e)
+		e := w.read(ctx, r, next.orderRef)
+		w.requeue(next, e)
 		if e.Status == "UNPAID" && !toTheEnd {
-			w.decide(ctx, r, next.held)
+			w.decide(ctx, r, next.orderRef)
 		}
 	}
 }
 
-// nextPoll takes an order out of the queue that is due; left counts those that are
-// being asked about too.
+// nextPoll takes a due order out of the queue. left includes orders that are being polled.
 func (w *Workload) nextPoll() (next *poll, left int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -369,8 +364,8 @@ func (w *Workload) nextPoll() (next *poll, left int) {
 	return nil, left
 }
 
-// polled puts an order back that has no end yet.
-func (w *Workload) polled(p *poll, e Event) {
+// requeue puts an order without an end back into the queue.
+func (w *Workload) requeue(p *poll, e Event) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.polling--

@@ -24,29 +24,28 @@ import (
 )
 
 const (
-	seedPatience      = 2 * time.Minute // until all people have accounts
-	reconcilePatience = time.Minute     // of comparing both stores
+	seedTimeout      = 2 * time.Minute // for creating all accounts
+	reconcileTimeout = time.Minute     // for comparing both stores
 )
 
-// Options say what a [World] is made of.
+// Options configures a [World].
 type Options struct {
-	Binary  string   // the server's program, see [BuildServer]
+	Binary  string   // path of the server's program, see [BuildServer]
 	Dir     string   // for data and logs; it must exist, and the caller removes it
-	Servers int      // how many; default 2
+	Servers int      // default 2
 	People  int      // customers; default 200
-	Seed    uint64   // decides names and ids of people, not ports
-	Flags   []string // of the servers, besides those that lift their limits
-	Redis   Topology // of what their Redis consists; default one server
-	Standby Standby  // what their PostgreSQL is replicated to; default nothing
-	// Ahead, if it is not nil, opens something that stands before Redis at the given
-	// address and returns its own: there the servers' ways to Redis end. The caller closes it.
-	// It needs a single Redis.
-	Ahead func(ctx context.Context, redis string) (addr string, err error)
+	Seed    uint64   // chooses names and ids of people, not ports
+	Flags   []string // extra flags of the servers
+	Redis   Topology // topology of Redis; default one server
+	Standby Standby  // replication of PostgreSQL; default none
+	// RedisProxy, if not nil, opens a proxy in front of Redis and returns its address. The
+	// servers connect to that proxy. The caller closes it. It requires a single Redis.
+	RedisProxy func(ctx context.Context, redis string) (addr string, err error)
 }
 
-// A World is servers, a PostgreSQL and a Redis of its own, as processes of this
-// machine, with a proxy between each server and each store. It is a [Place]. Its
-// methods are safe for concurrent use.
+// World runs servers with a PostgreSQL and a Redis as processes of this machine, with a proxy
+// between each server and each store. It is a [System]. Its methods are safe for concurrent
+// use.
 type World struct {
 	o       Options
 	dir     string
@@ -55,52 +54,53 @@ type World struct {
 	servers []*Proc
 	urls    []string
 	group   *group   // of several Redis; nil for one
-	redis   string   // where the servers' ways to Redis end
-	toPG    []*proxy // of each server
+	redis   string   // target of the servers' Redis proxies
+	toPG    []*proxy // per server
 	toRedis []*proxy
-	direct  *proxy // to Redis, never harmed: its address stays the same when a replica takes over
+	direct  *proxy // to Redis, never disturbed: its address stays the same after a failover
 
 	replication *proxy // from the primary to its standby
 
 	mu        sync.Mutex
 	pg        *postgres // the primary
-	standby   *postgres // nil if there is none, or it was promoted
-	former    *postgres // the primary that died before it
+	standby   *postgres // nil if there is none, or after its promotion
+	former    *postgres // the dead former primary
 	failovers []Failover
-	nodes     [2]*redisNode // the master, and who may be its replica
+	nodes     [2]*redisNode // the master and the spare node
 	active    map[*running]bool
-	calm      time.Time // when the last fault ended
+	calm      time.Time // end of the last fault
 }
 
-// A running is a fault under way.
+// running is an active fault.
 type running struct {
 	name  string
-	begun chan struct{} // closed when it has begun
+	begun chan struct{} // closed when the fault has begun
 	end   func(context.Context) error
 	once  sync.Once
 	err   error
 }
 
-var _ Place = (*World)(nil)
+var _ System = (*World)(nil)
 
-// Open starts everything, seeds the people and returns when all servers are ready.
+// Open starts everything, creates the accounts and returns when all servers are ready.
 // [World.Close] ends it.
 func Open(ctx context.Context, o Options) (*World, error) {
 	o.Servers, o.People = cmp.Or(o.Servers, 2), cmp.Or(o.People, 200)
 	dir, err := filepath.Abs(o.Dir)
 	if err != nil {
-		return nil, fmt.Errorf("open a world: %w", err)
+		return nil, fmt.Errorf("open world: %w", err)
 	}
 	w := &World{o: o, dir: dir, active: map[*running]bool{}}
 	if err := w.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("open a world: %w", err), w.Close())
+		return nil, errors.Join(fmt.Errorf("open world: %w", err), w.Close())
 	}
 	w.calm = time.Now()
 	return w, nil
 }
 
 func (w *World) open(ctx context.Context) error {
-	// PostgreSQL, two Redis and the way to them; for each server itself and two ways.
+	// Ports of PostgreSQL, two Redis and their direct proxy; per server one port and two
+	// proxies.
 	ports, err := freePorts(ctx, 4+3*w.o.Servers)
 	if err != nil {
 		return err
@@ -122,10 +122,10 @@ func (w *World) open(ctx context.Context) error {
 	return w.each(func(p *Proc) error { return p.Start(ctx) })
 }
 
-// Differences has the servers' program compare both stores, and change nothing. It
-// returns what it says differs, "" for nothing.
+// Differences compares both stores by the server's program, without repairs. It returns the
+// reported differences, "" for none.
 func (w *World) Differences(ctx context.Context) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, reconcilePatience)
+	ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, w.o.Binary, "reconcile", "--dry-run", "--rate", "-1") //nolint:gosec // the caller's program
 	cmd.Env, cmd.Dir = environment(w.DatabaseURL(), w.RedisURL()), w.dir
@@ -134,7 +134,7 @@ func (w *World) Differences(ctx context.Context) (string, error) {
 		return string(out), nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("compare both stores: %w\n%s", err, out)
+		return "", fmt.Errorf("compare stores: %w\n%s", err, out)
 	}
 	return "", nil
 }
@@ -159,13 +159,13 @@ func (w *World) openStores(ctx context.Context, ports []int) (err error) {
 		return err
 	}
 	w.redis = w.nodes[0].addr()
-	if w.o.Ahead != nil {
-		w.redis, err = w.o.Ahead(ctx, w.redis)
+	if w.o.RedisProxy != nil {
+		w.redis, err = w.o.RedisProxy(ctx, w.redis)
 	}
 	return err
 }
 
-// openStandby starts the standby, if there is to be one.
+// openStandby starts the standby of the options, if any.
 func (w *World) openStandby(ctx context.Context) error {
 	if w.o.Standby == NoStandby {
 		return nil
@@ -186,8 +186,8 @@ func (w *World) openStandby(ctx context.Context) error {
 	return nil
 }
 
-// addServer prepares a server and its ways, which are open from now on. There is no way
-// to what tells its clients other addresses than its own, or has several.
+// addServer prepares a server and opens its proxies. Stores with several addresses, or with
+// addresses of their own, get no proxy.
 func (w *World) addServer(i int, ports []int) error {
 	name := "server-" + strconv.Itoa(i)
 	database, redis := w.DatabaseURL(), w.RedisURL()
@@ -209,17 +209,16 @@ func (w *World) addServer(i int, ports []int) error {
 	w.urls = append(w.urls, url)
 	w.servers = append(w.servers, &Proc{
 		Name: name, dir: w.dir, log: filepath.Join(w.dir, name+".log"),
-		answers: func(ctx context.Context) error { return ready(ctx, url) },
-		env:     environment(database, redis),
-		args:    slices.Concat([]string{w.o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, w.o.Flags, unlimited()),
+		probe: func(ctx context.Context) error { return ready(ctx, url) },
+		env:   environment(database, redis),
+		args:  slices.Concat([]string{w.o.Binary, "--addr", loopback(ports[0]), "--log-format", "json"}, w.o.Flags, withoutLimits()),
 	})
 	return nil
 }
 
-// unlimited is how servers are told to serve without limits. All clients have one address
-// here, and ask for ids that may not be there: the limits would refuse what is to be
-// tested, and the history would be of refusals.
-func unlimited() []string {
+// withoutLimits returns flags that disable the server's limits. All clients share one address
+// and read ids that may not exist, so limits would refuse the tested requests.
+func withoutLimits() []string {
 	return []string{
 		"--rate-anonymous", "0", "--rate-user", "0", "--conns-per-address", "0", "--absent-reads", "0",
 		"--notes-per-user", "0", "--comments-per-user", "0", "--likes-per-user", "0", "--follows-per-user", "0", "--shops-per-user", "0", "--vouchers-per-user", "0",
@@ -227,7 +226,8 @@ func unlimited() []string {
 	}
 }
 
-// environment is ours without what would be settings, and with the stores.
+// environment returns the environment of this process without settings, and with the
+// addresses of the stores.
 func environment(databaseURL, redisURL string) []string {
 	var env []string
 	for _, pair := range os.Environ() {
@@ -240,7 +240,7 @@ func environment(databaseURL, redisURL string) []string {
 	return append(env, "DATABASE_URL="+databaseURL, "REDIS_URL="+redisURL)
 }
 
-// seed makes the people and the shop.
+// seed creates the accounts and the shop.
 func (w *World) seed(ctx context.Context) (err error) {
 	if w.people, err = seedPeople(ctx, w.o, w.dir, environment(w.pg.url(), w.RedisURL())); err != nil {
 		return err
@@ -248,10 +248,9 @@ func (w *World) seed(ctx context.Context) (err error) {
 	return w.pg.with(func(db *sql.DB) error { w.shop, err = firstShop(ctx, db); return err })
 }
 
-// seedPeople makes people and a shop in the stores that env says, by the server's own
-// command.
+// seedPeople creates accounts and a shop in the stores of env, by the server's own command.
 func seedPeople(ctx context.Context, o Options, dir string, env []string) ([]Person, error) {
-	ctx, cancel := context.WithTimeout(ctx, seedPatience)
+	ctx, cancel := context.WithTimeout(ctx, seedTimeout)
 	defer cancel()
 	tokens := filepath.Join(dir, "tokens.tsv")
 	cmd := exec.CommandContext(ctx, o.Binary, "seed", "--pictures=false", "--users", strconv.Itoa(o.People+2), "--shops", "1", //nolint:gosec // the caller's program
@@ -263,19 +262,19 @@ func seedPeople(ctx context.Context, o Options, dir string, env []string) ([]Per
 	return readTokens(tokens)
 }
 
-// firstShop is the global id of the shop that was seeded.
+// firstShop returns the global id of the seeded shop.
 func firstShop(ctx context.Context, db *sql.DB) (string, error) {
 	var id int64
 	if err := db.QueryRowContext(ctx, `SELECT min(id) FROM shops`).Scan(&id); err != nil {
-		return "", fmt.Errorf("find the shop: %w", err)
+		return "", fmt.Errorf("find shop: %w", err)
 	}
 	return globalID("Shop", id), nil
 }
 
-// readTokens reads what `seed --tokens` wrote: USER_ID, ROLE and SESSION_TOKEN, first
-// an ADMIN, then a MERCHANT.
+// readTokens reads the file of `seed --tokens`: USER_ID, ROLE and SESSION_TOKEN, first an
+// ADMIN, then a MERCHANT.
 func readTokens(path string) ([]Person, error) {
-	file, err := os.Open(path) //nolint:gosec // the path is ours
+	file, err := os.Open(path) //nolint:gosec // the path is internal
 	if err != nil {
 		return nil, fmt.Errorf("read tokens: %w", err)
 	}
@@ -284,17 +283,17 @@ func readTokens(path string) ([]Person, error) {
 	for lines := bufio.NewScanner(file); lines.Scan(); {
 		fields := strings.Split(lines.Text(), "\t")
 		if len(fields) != 3 {
-			return nil, fmt.Errorf("read tokens: line %d has %d fields", len(people)+1, len(fields))
+			return nil, fmt.Errorf("read tokens: line %d has %d fields, want 3", len(people)+1, len(fields))
 		}
 		people = append(people, Person{ID: fields[0], Token: fields[2]})
 	}
 	if len(people) < 3 {
-		return nil, fmt.Errorf("read tokens: there are %d people", len(people))
+		return nil, fmt.Errorf("read tokens: got %d people, want at least 3", len(people))
 	}
 	return people, nil
 }
 
-// ready asks a server whether it is.
+// ready checks that a server is ready.
 func ready(ctx context.Context, url string) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url+"/readyz", http.NoBody)
 	if err != nil {
@@ -310,14 +309,14 @@ func ready(ctx context.Context, url string) error {
 	if err != nil {
 		return err
 	}
-	// A server without its Redis is ready too, but the world is not whole.
+	// A server without its Redis reports ready with a remark; the world needs both.
 	if said := strings.TrimSpace(string(text)); said != "ready" {
 		return fmt.Errorf("%s: %d %s", url, res.StatusCode, said)
 	}
 	return nil
 }
 
-// each does something to all servers at once.
+// each runs do for all servers in parallel.
 func (w *World) each(do func(p *Proc) error) error {
 	failed := make([]error, len(w.servers))
 	var all sync.WaitGroup
@@ -328,15 +327,15 @@ func (w *World) each(do func(p *Proc) error) error {
 	return errors.Join(failed...)
 }
 
-// Servers is how many there are.
+// Servers returns the number of servers.
 func (w *World) Servers() int { return len(w.servers) }
 
-// URL is where a server answers.
+// URL returns the base URL of a server.
 func (w *World) URL(server int) string { return w.urls[server] }
 
-// DatabaseURL is the address of the database, past all proxies: with a standby, of both,
-// of which the one that takes writes is meant. It stays the same when the standby is
-// promoted.
+// DatabaseURL returns the address of the database, without proxies. With a standby it names
+// both servers, and clients use the one that accepts writes. It stays the same after a
+// promotion.
 func (w *World) DatabaseURL() string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -348,8 +347,8 @@ func (w *World) DatabaseURL() string {
 	return w.pg.url()
 }
 
-// RedisURL is the address of Redis, which is never harmed. It stays the same when a
-// replica takes over.
+// RedisURL returns the address of Redis without disturbed proxies. It stays the same after a
+// failover.
 func (w *World) RedisURL() string {
 	if w.group != nil {
 		return w.group.url()
@@ -357,13 +356,13 @@ func (w *World) RedisURL() string {
 	return redisURL(w.direct.listen)
 }
 
-// People are those who can sign in.
+// People returns the accounts.
 func (w *World) People() []Person { return w.people }
 
-// Shop is the global id of the merchant's shop.
+// Shop returns the global id of the merchant's shop.
 func (w *World) Shop() string { return w.shop }
 
-// Logs are the paths of the servers' logs, which go on when a server is started again.
+// Logs returns the paths of the servers' logs, which cover all restarts.
 func (w *World) Logs() []string {
 	paths := make([]string, len(w.servers))
 	for i, p := range w.servers {
@@ -372,7 +371,7 @@ func (w *World) Logs() []string {
 	return paths
 }
 
-// Deaths are the ends of processes that no fault ended, in words. There should be none.
+// Deaths describes the process exits that no fault caused. There should be none.
 func (w *World) Deaths() []string {
 	var all []string
 	for _, p := range append(w.stores(), w.servers...) {
@@ -381,7 +380,7 @@ func (w *World) Deaths() []string {
 	return all
 }
 
-// stores are the processes of both stores that are to live.
+// stores returns the store processes that should be alive.
 func (w *World) stores() []*Proc {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -395,32 +394,32 @@ func (w *World) stores() []*Proc {
 	return append(all, w.nodes[0].Proc, w.nodes[1].Proc)
 }
 
-// Ends says when a server was told to end, or was killed.
+// Ends returns the requested exits of a server.
 func (w *World) Ends(server int) []Ending { return w.servers[server].Ends() }
 
-// Healthy says since when no fault has been under way; not ok while one is. Servers
-// may still be recovering from it.
+// Healthy returns since when no fault has been active; ok is false while one is. Servers may
+// still be recovering.
 func (w *World) Healthy() (since time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calm, len(w.active) == 0
 }
 
-// master is the Redis that the servers use.
+// master returns the Redis that the servers use.
 func (w *World) master() *redisNode {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.nodes[0]
 }
 
-// spare is the Redis that waits to become a replica.
+// spare returns the Redis that can become a replica.
 func (w *World) spare() *Proc {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.nodes[1].Proc
 }
 
-// withRedis opens the servers' Redis for a moment, past all proxies.
+// withRedis opens the servers' Redis without proxies and calls do.
 func (w *World) withRedis(do func(rdb redis.UniversalClient) error) error {
 	if w.group == nil {
 		return w.master().with(do)
@@ -433,8 +432,7 @@ func (w *World) withRedis(do func(rdb redis.UniversalClient) error) error {
 	return do(rdb)
 }
 
-// begin begins a fault. It counts as being under way from now on. The error is that
-// of the fault, which is then over.
+// begin starts a fault, which is active from now on. After an error the fault is over.
 func (w *World) begin(ctx context.Context, f Fault, r *rand.Rand) (*running, error) {
 	under := &running{name: f.Name, begun: make(chan struct{})}
 	w.mu.Lock()
@@ -449,7 +447,7 @@ func (w *World) begin(ctx context.Context, f Fault, r *rand.Rand) (*running, err
 	return under, nil
 }
 
-// finish ends a fault, once; whoever comes second waits for the first.
+// finish ends a fault once. Concurrent calls wait for the first.
 func (w *World) finish(ctx context.Context, f *running) error {
 	<-f.begun
 	f.once.Do(func() {
@@ -464,8 +462,8 @@ func (w *World) finish(ctx context.Context, f *running) error {
 	return f.err
 }
 
-// Heal ends every fault under way, starts what is dead and continues what is
-// stopped. It returns when both stores and all servers answer.
+// Heal ends every active fault, restarts dead processes and resumes stopped ones. It returns
+// when both stores and all servers answer.
 func (w *World) Heal(ctx context.Context) error {
 	w.mu.Lock()
 	var under []*running
@@ -475,7 +473,7 @@ func (w *World) Heal(ctx context.Context) error {
 	w.mu.Unlock()
 	var all sync.WaitGroup
 	for _, f := range under {
-		all.Go(func() { _ = w.finish(ctx, f) }) // what did not heal so is healed below
+		all.Go(func() { _ = w.finish(ctx, f) }) // the rest is healed below
 	}
 	all.Wait()
 	var failed []error
@@ -484,20 +482,20 @@ func (w *World) Heal(ctx context.Context) error {
 	}
 	revive := func(p *Proc) error { return errors.Join(p.Cont(), p.Start(ctx)) }
 	for _, p := range w.stores() {
-		if w.group != nil || p != w.spare() { // which has nothing to do
+		if w.group != nil || p != w.spare() { // the spare node is not needed
 			failed = append(failed, revive(p))
 		}
 	}
 	if w.group != nil {
-		failed = append(failed, w.group.inStep(ctx))
+		failed = append(failed, w.group.waitInSync(ctx))
 	}
 	if err := errors.Join(append(failed, w.each(revive))...); err != nil {
-		return fmt.Errorf("heal the world: %w", err)
+		return fmt.Errorf("heal world: %w", err)
 	}
 	return nil
 }
 
-// Close ends all processes. What they logged, and what Redis stored, stays in Dir.
+// Close ends all processes. Their logs and the data of Redis stay in Dir.
 func (w *World) Close() error {
 	failed := []error{w.each(func(p *Proc) error { return p.Kill9() })}
 	for _, p := range append(append([]*proxy{w.direct, w.replication}, w.toPG...), w.toRedis...) {
@@ -519,16 +517,15 @@ func (w *World) Close() error {
 		}
 	}
 	if err := errors.Join(failed...); err != nil {
-		return fmt.Errorf("close the world: %w", err)
+		return fmt.Errorf("close world: %w", err)
 	}
 	return nil
 }
 
 func loopback(port int) string { return "127.0.0.1:" + strconv.Itoa(port) }
 
-// freePorts finds ports of this machine that nobody listens at. They lie below those
-// that systems hand out to clients: a server that is dead for a while finds its own
-// still free.
+// freePorts returns free ports of this machine. They are below the range of client ports, so
+// a dead server finds its port still free.
 func freePorts(ctx context.Context, n int) ([]int, error) {
 	var listen net.ListenConfig
 	var ports []int
@@ -541,7 +538,7 @@ func freePorts(ctx context.Context, n int) ([]int, error) {
 			}
 			continue
 		}
-		defer func() { _ = held.Close() }() // none is found twice
+		defer func() { _ = held.Close() }() // avoids duplicates
 		ports = append(ports, port)
 	}
 	return ports, nil

@@ -121,7 +121,7 @@ func (r *run) open(ctx context.Context) error {
 	r.world, err = faulttest.Open(ctx, faulttest.Options{
 		Binary: r.Binary, Dir: r.dir, Servers: servers, People: r.Authors + r.Clients, Seed: r.Seed,
 		Flags: []string{"--conns-per-user", "0", "--stop-timeout", "3s"},
-		Ahead: func(ctx context.Context, redis string) (string, error) {
+		RedisProxy: func(ctx context.Context, redis string) (string, error) {
 			var err error
 			if r.sieve, err = openSieve(ctx, redis); err != nil {
 				return "", err

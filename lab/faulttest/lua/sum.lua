@@ -1,12 +1,11 @@
--- sum: what a sale comes to, at one moment.
+-- sum returns the totals of a sale at one moment.
 --
 -- KEYS[1]  meta of the sale: hash
 -- KEYS[2]  its stock: string
 -- KEYS[3]… all buckets of its buyers: hashes
 --
--- returns  { initial stock, pieces left, buyers }, as numbers; {} if meta or stock is missing
---
--- It changes nothing.
+-- It returns { initial stock, stock, buyers } as numbers, or {} if meta or stock is missing.
+-- It writes nothing.
 local initial = redis.call('HGET', KEYS[1], 'initial')
 local stock = redis.call('GET', KEYS[2])
 if not (initial and stock) then

@@ -1,4 +1,4 @@
--- orders: every order and every tombstone.
+-- orders reads every order and every tombstone.
 --
--- returns  number, user, voucher, status, why it failed or ''
+-- It returns number, user, voucher, status, failure code or ''.
 SELECT id, user_id, voucher_id, status, coalesce(failure, '') FROM orders

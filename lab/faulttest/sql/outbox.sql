@@ -1,4 +1,4 @@
--- outbox: what is still to be done because of a transaction, and what was given up.
+-- outbox counts unfinished outbox jobs.
 --
--- returns  jobs that wait, jobs that are parked
+-- It returns waiting jobs, parked jobs.
 SELECT count(CASE WHEN done_at IS NULL AND parked_at IS NULL THEN 1 END), count(CASE WHEN parked_at IS NOT NULL THEN 1 END) FROM outbox_jobs

@@ -1,6 +1,6 @@
--- torn: sales whose pieces do not add up, as one statement sees them.
+-- torn reads sales whose stock and live orders do not add up, in one snapshot.
 --
--- returns  voucher, initial stock, stock, live orders
+-- It returns voucher, initial stock, stock, live orders.
 SELECT s.id, s.initial_stock, s.stock, count(o.id)
 FROM flash_sales AS s
 LEFT JOIN orders AS o ON o.voucher_id = s.id AND o.status NOT IN ('CANCELLED', 'REFUNDED', 'FAILED')
