@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// The picture, in pixels: a plot with room for names at its right.
+// Layout in pixels: a plot with space for names on its right.
 const (
 	chartWidth, chartHeight = 900, 540
 	plotLeft, plotRight     = 90, 650
 	plotTop, plotBottom     = 70, 470
-	nameHeight              = 17 // names stand so far apart, or farther
+	nameHeight              = 17 // minimum distance of names
 )
 
-// chartStyle has its own ground in both schemes, so that the page around the picture does
-// not matter.
+// chartStyle sets its own background in both color schemes, so the chart does not depend on
+// the page.
 const chartStyle = `<style>
 text { font: 13px sans-serif; fill: #24292f }
 .title { font-size: 17px; font-weight: bold }
@@ -41,7 +41,7 @@ text { font: 13px sans-serif; fill: #24292f }
 </style>
 `
 
-// A line of the chart has a value for each threshold.
+// line is a line of the chart with a value for each threshold.
 type line struct {
 	class, name string
 	values      []float64
@@ -49,8 +49,8 @@ type line struct {
 
 func (l line) end() float64 { return l.values[len(l.values)-1] }
 
-// Chart draws writes, outbox reads and their sum over the threshold of [Merge], with the sums
-// of the other policies as lines across, as an SVG. Both axes are logarithmic.
+// Chart draws writes, outbox reads and their sum over the threshold of [Merge] as an SVG. The
+// sums of the other policies are horizontal lines. Both axes are logarithmic.
 func Chart(o Options) []byte {
 	lines := chartLines(o)
 	low, high := math.Inf(1), 0.0
@@ -79,7 +79,7 @@ func Chart(o Options) []byte {
 	return []byte(b.String())
 }
 
-// chartLines are the lines of the chart, three that bend and those across.
+// chartLines returns the three curves and the horizontal lines.
 func chartLines(o Options) []line {
 	n := len(Thresholds())
 	var merged []Policy
@@ -100,17 +100,16 @@ func chartLines(o Options) []line {
 	return lines
 }
 
-// An axis puts values on pixels, by their logarithms.
+// axis maps values to pixels on a logarithmic scale.
 type axis struct{ from, to, start, end float64 }
 
-// at is where a value stands. What is below the axis, as the 0 of a line that has nothing,
-// stands at its foot.
+// at returns the pixel of a value. Values below the axis, such as 0, map to its start.
 func (a axis) at(v float64) float64 {
 	part := math.Log(max(v, a.from)/a.from) / math.Log(a.to/a.from)
 	return a.start + part*(a.end-a.start)
 }
 
-// decade is the power of ten beside a value, below or above. A chart begins at 1.
+// decade returns the power of ten below or above a value. A chart begins at 1.
 func decade(v float64, round func(float64) float64) float64 {
 	return math.Pow(10, round(math.Log10(max(v, 1))))
 }
@@ -135,8 +134,8 @@ func drawGrid(b *strings.Builder, x, y axis) {
 	fmt.Fprintf(b, "<text x=\"20\" y=\"%d\" text-anchor=\"middle\" transform=\"rotate(-90 20 %[1]d)\">commands a second</text>\n", (plotTop+plotBottom)/2)
 }
 
-// drawNames writes the names beside the ends of their lines, each below the one before, from
-// the top down.
+// drawNames writes the names next to the ends of their lines, from the top down without
+// overlap.
 func drawNames(b *strings.Builder, lines []line, y axis) {
 	sorted := slices.SortedStableFunc(slices.Values(lines), func(l, m line) int { return cmp.Compare(m.end(), l.end()) })
 	last := 0.0

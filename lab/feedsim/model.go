@@ -1,45 +1,48 @@
-// Package feedsim computes what a feed of followed authors costs by the way it is made:
-// pushed to inboxes when a note is published, pulled from outboxes when a page is read, or
-// both. It works with numbers instead of rows, so a hundred million users take milliseconds.
+// Package feedsim computes the cost of a feed of followed authors for different policies. A
+// note can be pushed to inboxes at publication, pulled from outboxes when a page is read, or
+// both. The model works with numbers instead of rows, so a hundred million users take
+// milliseconds.
 //
 // # The model
 //
-// N users follow k others each, on average. Accounts stand in the order of their followers;
-// the one of rank r has
+// N users follow k others each, on average. Accounts are ordered by followers. The account of
+// rank r has
 //
 //	f(r) = min(m·N, C·r^(-1/(b-1)))
 //
-// of them: b is the exponent of the power law (the share of accounts with exactly f followers
-// falls as f^-b, with f or more as f^(1-b)), m is the largest part of all users that follow
-// one account, and C makes the sum of all f(r) equal to k·N. Who is followed much also writes
-// much: an account publishes
+// followers. b is the exponent of the power law: the share of accounts with exactly f
+// followers falls as f^-b, with f or more as f^(1-b). m is the largest share of all users
+// that follow one account, and C makes the sum of all f(r) equal to k·N. Accounts with many
+// followers also write more: an account publishes
 //
 //	p(r) = P·N·f(r)^h / Σ f^h
 //
-// notes a day, P on average; with h = 0 everybody writes the same. Readers come in classes: a
-// part q(c) of the users reads v(c) pages of the feed a day. Each author's followers have the
-// classes that all users have. A class is active if its readers come once in 14 days or more.
+// notes a day, P on average; with h = 0 all accounts write the same. Readers come in classes:
+// a share q(c) of the users reads v(c) pages of the feed a day. Each author's followers have
+// the same classes as all users. A class is active if its readers come at least once in 14
+// days.
 //
-// A policy says of each pair of an author and a class of readers whether notes are pushed.
-// With sums over all ranks, and over the classes that are pushed to and those that are not:
+// A policy decides for each pair of an author and a class of readers whether notes are
+// pushed. With sums over all ranks, and over the classes that are pushed to and those that
+// are not:
 //
 //	inbox writes a day  = Σ f(r)·p(r)·q(c)    pushed
 //	outbox reads a day  = Σ f(r)·q(c)·v(c)    not pushed
-//	inbox reads a day   = N·Σ q(c)·v(c)       classes that anybody is pushed to
+//	inbox reads a day   = N·Σ q(c)·v(c)       classes with an inbox
 //	reads a page        = (outbox reads + inbox reads) / (N·Σ q(c)·v(c))
-//	memory of inboxes   = N·Σ q(c)·500·20.6 B classes that anybody is pushed to
+//	memory of inboxes   = N·Σ q(c)·500·20.6 B classes with an inbox
 //	longest fan-out     = largest f(r)·Σ q(c) pushed / pushes a second
 //	cost                = inbox writes + inbox reads + outbox reads
 //
-// A write and a read cost 1. All outboxes that are not pushed are read for each page, also
-// those without a new note, which is the most that a merge can cost. Who has no inbox pulls
-// from everybody whom he follows.
+// A write and a read cost 1. Each page reads all outboxes that are not pushed, also those
+// without a new note, which is the maximum cost of a merge. A class has an inbox if any
+// author is pushed to it. Readers without an inbox pull from all authors that they follow.
 //
 // The first ranks are summed one by one, the others in bands that are 0.2 % wide, by the rank
 // in the middle of each.
 //
-// The rule for each pair is that of A. Silberstein, J. Terrace, B. F. Cooper and
-// R. Ramakrishnan, "Feeding Frenzy: Selectively Materializing Users' Event Feeds", SIGMOD 2010.
+// The rule for each pair is from A. Silberstein, J. Terrace, B. F. Cooper and R.
+// Ramakrishnan, "Feeding Frenzy: Selectively Materializing Users' Event Feeds", SIGMOD 2010.
 package feedsim
 
 import (
@@ -52,35 +55,35 @@ import (
 
 const (
 	daySeconds = 24 * 60 * 60
-	activeDays = 14   // an active reader comes once in so many days
+	activeDays = 14   // an active reader comes at least once in this many days
 	inboxSize  = 500  // entries of an inbox
-	entryBytes = 20.6 // of a sorted set of 500 in Redis' compact form, measured on Redis 7.0
+	entryBytes = 20.6 // of a sorted set of 500 in the compact form of Redis, measured on Redis 7.0
 	singly     = 1000 // ranks that are summed one by one
 	bandWidth  = 0.002
 )
 
-// Readers are a class of users that read alike.
+// Readers is a class of users with the same reading habits.
 type Readers struct {
-	Share float64 // part of all users
-	Pages float64 // of the feed that each of them reads a day
+	Share float64 // share of all users
+	Pages float64 // feed pages per reader and day
 }
 
 func (r Readers) active() bool { return r.Pages*activeDays >= 1 }
 
-// Options describe the users. [Default] has values for all of them.
+// Options describes the users. [Default] has values for all fields.
 type Options struct {
 	Users     int
 	Exponent  float64   // of the power law, above 1
 	Follows   float64   // a user, on average
-	Largest   float64   // part of all users that follows the largest account, at most
-	Posts     float64   // notes a user and day, on average
-	PostPower float64   // notes of an account grow with its followers to this power
+	Largest   float64   // maximum share of all users that follow the largest account
+	Posts     float64   // notes per user and day, on average
+	PostPower float64   // an account's notes grow with its followers to this power
 	Readers   []Readers // shares add up to 1
-	PushRate  float64   // inbox writes a second that one fan-out makes
+	PushRate  float64   // inbox writes per second of one fan-out
 }
 
-// Default is a hundred million users, of whom two in five are active. Nobody has measured them
-// for Tandian: they are assumptions, which is why all of them can be changed.
+// Default returns a hundred million users; two in five of them are active. The values are
+// assumptions, not measurements of Tandian.
 func Default() Options {
 	return Options{
 		Users: 100_000_000, Exponent: 2.2, Follows: 80, Largest: 0.3, Posts: 0.2, PostPower: 0.5,
@@ -89,54 +92,55 @@ func Default() Options {
 	}
 }
 
-// Check says what is wrong with the options.
+// Check returns an error that describes the first invalid option.
 func (o Options) Check() error {
 	shares, pages := 0.0, 0.0
 	for _, r := range o.Readers {
 		if !(r.Share > 0 && r.Share <= 1 && r.Pages >= 0 && r.Pages < 1e6) {
-			return errors.New("a class of readers is more than 0 % of the users and reads 0 to a million pages a day")
+			return errors.New("invalid readers: a class must be more than 0 % of the users and read 0 to a million pages a day")
 		}
 		shares, pages = shares+r.Share, pages+r.Share*r.Pages
 	}
 	within := func(x, low, high float64) bool { return x >= low && x <= high } // NaN is not
 	switch {
 	case o.Users < 1000 || o.Users > 1e10:
-		return errors.New("users are 1000 to ten thousand million")
+		return errors.New("users must be 1000 to ten thousand million")
 	case !within(o.Exponent, 1.1, 10):
-		return errors.New("the exponent of the power law is 1.1 to 10")
+		return errors.New("the exponent of the power law must be 1.1 to 10")
 	case !within(o.Largest, 1e-6, 1):
-		return errors.New("the largest account is followed by a millionth to all of the users")
+		return errors.New("the largest account must have a millionth to all of the users as followers")
 	case !within(o.Follows, 0.01, o.Largest*float64(o.Users)/2):
-		return errors.New("follows a user are more than 0.01, and at most half of the followers of the largest account")
+		return errors.New("follows per user must be 0.01 to half of the followers of the largest account")
 	case !within(o.Posts, 1e-6, 1e6), !within(o.PostPower, 0, 2):
-		return errors.New("notes a day are a millionth to a million, their power is 0 to 2")
+		return errors.New("notes per day must be a millionth to a million, and their power 0 to 2")
 	case math.Abs(shares-1) > 1e-6 || pages == 0:
-		return errors.New("the classes of readers make up all users, and some of them read")
+		return errors.New("invalid readers: the shares must add up to all users, and some of them must read")
 	case !within(o.PushRate, 1, 1e12):
-		return errors.New("a fan-out makes at least one push a second")
+		return errors.New("the push rate must be at least one a second")
 	}
 	return nil
 }
 
-// ParseReaders reads classes as "2:100,98:0.5": percent of the users, a colon, pages a day.
+// ParseReaders parses classes such as "2:100,98:0.5": percent of the users, a colon, pages a
+// day.
 func ParseReaders(text string) ([]Readers, error) {
 	var list []Readers
 	for class := range strings.SplitSeq(text, ",") {
 		percent, pages, _ := strings.Cut(class, ":")
 		share, err := strconv.ParseFloat(strings.TrimSpace(percent), 64)
 		if err != nil {
-			return nil, fmt.Errorf("a class of readers is PERCENT:PAGES, not %q", class)
+			return nil, fmt.Errorf("invalid class of readers %q: want PERCENT:PAGES", class)
 		}
 		each, err := strconv.ParseFloat(strings.TrimSpace(pages), 64)
 		if err != nil {
-			return nil, fmt.Errorf("a class of readers is PERCENT:PAGES, not %q", class)
+			return nil, fmt.Errorf("invalid class of readers %q: want PERCENT:PAGES", class)
 		}
 		list = append(list, Readers{Share: share / 100, Pages: each})
 	}
 	return list, nil
 }
 
-// FormatReaders writes classes as [ParseReaders] reads them.
+// FormatReaders formats classes in the format of [ParseReaders].
 func FormatReaders(list []Readers) string {
 	classes := make([]string, len(list))
 	for i, r := range list {
@@ -145,19 +149,19 @@ func FormatReaders(list []Readers) string {
 	return strings.Join(classes, ",")
 }
 
-// An account is an author.
+// account is an author.
 type account struct {
 	followers float64
-	posts     float64 // a day
+	posts     float64 // per day
 }
 
-// A band is accounts of neighbouring ranks, which are taken as alike.
+// band is a group of accounts with neighbouring ranks, which count as equal.
 type band struct {
 	accounts float64
 	account
 }
 
-// bands are all accounts, those with the most followers first.
+// bands returns all accounts, those with the most followers first.
 func (o Options) bands() []band {
 	n := float64(o.Users)
 	var bands []band
@@ -170,7 +174,8 @@ func (o Options) bands() []band {
 		bands = append(bands, band{accounts: wide, account: account{followers: math.Pow(middle, -1/(o.Exponent-1))}})
 		first += wide
 	}
-	// So far followers are in proportion. The factor is found by halving: the sum grows with it.
+	// So far followers are proportional. Bisection finds the factor, because the sum grows
+	// with it.
 	most := o.Largest * n
 	low, high := 0.0, most/bands[len(bands)-1].followers
 	for range 100 {
@@ -197,10 +202,10 @@ func (o Options) bands() []band {
 	return bands
 }
 
-// notes are published a second.
+// notes returns the notes published per second.
 func (o Options) notes() float64 { return float64(o.Users) * o.Posts / daySeconds }
 
-// pages are read a second.
+// pages returns the pages read per second.
 func (o Options) pages() float64 {
 	each := 0.0
 	for _, r := range o.Readers {

@@ -2,21 +2,22 @@ package feedsim
 
 import "strconv"
 
-// A Policy is a way to make feeds.
+// Policy decides which notes are pushed to which readers.
 type Policy struct {
 	Name   string
 	pushes func(author account, to Readers) bool
 }
 
-// Thresholds are the numbers of followers for which [Merge] is shown.
+// Thresholds returns the follower thresholds for which the table and the chart show [Merge].
 func Thresholds() []float64 {
 	return []float64{1e3, 3e3, 1e4, 3e4, DefaultThreshold, 3e5, 1e6, 3e6}
 }
 
-// DefaultThreshold is how many followers an author has whom Tandian does not push any more.
+// DefaultThreshold is the number of followers from which Tandian does not push an author's
+// notes.
 const DefaultThreshold = 1e5
 
-// Pull pushes nothing: each page is merged from the outboxes of all whom its reader follows.
+// Pull pushes nothing: each page is merged from the outboxes of all followed authors.
 func Pull() Policy {
 	return Policy{"pull", func(account, Readers) bool { return false }}
 }
@@ -26,21 +27,21 @@ func PushAll() Policy {
 	return Policy{"push to all", func(account, Readers) bool { return true }}
 }
 
-// PushActive pushes each note to the followers who are active.
+// PushActive pushes each note to the active followers.
 func PushActive() Policy {
 	return Policy{"push to active readers", func(_ account, to Readers) bool { return to.active() }}
 }
 
-// ClassicHybrid pushes authors with a number of followers or more to their active ones only,
-// all others to everybody.
+// ClassicHybrid pushes authors with at least threshold followers only to their active ones,
+// and all other authors to all followers.
 func ClassicHybrid(threshold float64) Policy {
 	return Policy{"classic hybrid at " + Count(threshold), func(author account, to Readers) bool {
 		return author.followers < threshold || to.active()
 	}}
 }
 
-// Merge pushes authors to their active followers, but nobody who has a number of followers or
-// more: those are merged when a page is read.
+// Merge pushes authors to their active followers, except authors with at least threshold
+// followers: their notes are merged when a page is read.
 func Merge(threshold float64) Policy {
 	name := "merge from " + Count(threshold) + " on"
 	if threshold == DefaultThreshold {
@@ -51,13 +52,13 @@ func Merge(threshold float64) Policy {
 	}}
 }
 
-// PerPair pushes if the reader comes more often than the author writes. Where a write and a
-// read cost the same, no policy has fewer of both.
+// PerPair pushes if the reader comes more often than the author writes. If a write and a read
+// cost the same, no policy has a smaller sum of both.
 func PerPair() Policy {
 	return Policy{"for each pair", func(author account, to Readers) bool { return to.Pages > author.posts }}
 }
 
-// Policies are all that a table shows.
+// Policies returns all policies of the table.
 func Policies() []Policy {
 	list := []Policy{Pull(), PushAll(), PushActive(), ClassicHybrid(DefaultThreshold)}
 	for _, threshold := range Thresholds() {
@@ -66,18 +67,19 @@ func Policies() []Policy {
 	return append(list, PerPair())
 }
 
-// A Cost is what a policy costs.
+// Cost is the cost of a policy.
 type Cost struct {
-	WritesPerNote float64 // inboxes that a note is written to, on average
-	Writes        float64 // of inboxes a second
-	ReadsPerPage  float64 // inboxes and outboxes that a page reads, on average
-	OutboxReads   float64 // a second
+	WritesPerNote float64 // inbox writes per note, on average
+	Writes        float64 // inbox writes per second
+	ReadsPerPage  float64 // inbox and outbox reads per page, on average
+	OutboxReads   float64 // per second
 	Memory        float64 // bytes of all inboxes
 	Longest       float64 // seconds of the longest fan-out
-	Sum           float64 // of writes and of all reads, a second
+	Sum           float64 // writes and all reads, per second
 }
 
-// Costs are those of policies, in their order. The options are right: see [Options.Check].
+// Costs returns the costs of policies, in their order. The options must be valid: see
+// [Options.Check].
 func Costs(o Options, policies []Policy) []Cost {
 	bands := o.bands()
 	list := make([]Cost, len(policies))
@@ -89,9 +91,9 @@ func Costs(o Options, policies []Policy) []Cost {
 
 func (o Options) cost(bands []band, p Policy) Cost {
 	var c Cost
-	inbox := make([]bool, len(o.Readers)) // who has one
+	inbox := make([]bool, len(o.Readers)) // by class of readers
 	for _, b := range bands {
-		reached := 0.0 // by a note
+		reached := 0.0 // readers per note
 		for i, r := range o.Readers {
 			followers := b.followers * r.Share
 			if p.pushes(b.account, r) {
@@ -104,7 +106,7 @@ func (o Options) cost(bands []band, p Policy) Cost {
 		c.Writes += b.accounts * reached * b.posts / daySeconds
 		c.Longest = max(c.Longest, reached/o.PushRate)
 	}
-	inboxReads := 0.0 // a second
+	inboxReads := 0.0 // per second
 	for i, r := range o.Readers {
 		if inbox[i] {
 			users := float64(o.Users) * r.Share

@@ -10,27 +10,27 @@ import (
 	"time"
 )
 
-// Candidate is one of several ways to do the same.
+// Candidate is one of several implementations of an operation.
 type Candidate struct {
 	Name string
 	Once func(ctx context.Context) error
 }
 
-// Comparison is what rounds of contenders showed.
+// Comparison is the result of rounds of candidates.
 type Comparison struct {
-	Allocs []float64   // of an operation, by contender
-	took   [][]float64 // nanoseconds of an operation, by contender and round
+	Allocs []float64   // per operation, by candidate
+	took   [][]float64 // nanoseconds per operation, by candidate and round
 }
 
-// Rounds says how contenders are compared. All fields are required.
+// Rounds configures a comparison. All fields are required.
 type Rounds struct {
-	Number     int // of rounds of each contender, an odd one
-	Operations int // in a round
-	Goroutines int // that share them
+	Number     int // rounds per candidate, an odd number
+	Operations int // operations per round
+	Goroutines int // goroutines that share them
 }
 
-// Compare measures contenders in turns, so that what else the machine does
-// strikes all of them.
+// Compare measures candidates in turns, so that other load on the machine affects all of
+// them.
 func (n Rounds) Compare(ctx context.Context, list []Candidate) (Comparison, error) {
 	c := Comparison{took: make([][]float64, len(list)), Allocs: make([]float64, len(list))}
 	for i, one := range list {
@@ -53,7 +53,7 @@ func (n Rounds) Compare(ctx context.Context, list []Candidate) (Comparison, erro
 	return c, nil
 }
 
-// RunParallel has goroutines share some operations and returns how long all took.
+// RunParallel runs operations on several goroutines and returns the total time.
 func RunParallel(ctx context.Context, goroutines, operations int, once func(context.Context) error) (time.Duration, error) {
 	errs := make([]error, goroutines)
 	var all sync.WaitGroup
@@ -69,10 +69,10 @@ func RunParallel(ctx context.Context, goroutines, operations int, once func(cont
 	return time.Since(begin), errors.Join(errs...)
 }
 
-// allocations counts what one operation allocates.
+// allocations returns the allocations per operation.
 func allocations(ctx context.Context, once func(context.Context) error) (float64, error) {
 	const times = 2000
-	if _, err := RunParallel(ctx, 1, times, once); err != nil { // also warms what it uses
+	if _, err := RunParallel(ctx, 1, times, once); err != nil { // also a warm-up
 		return 0, err
 	}
 	var before, after runtime.MemStats
@@ -82,10 +82,10 @@ func allocations(ctx context.Context, once func(context.Context) error) (float64
 	return float64(after.Mallocs-before.Mallocs) / times, err
 }
 
-// Median is that of an operation's nanoseconds, over the rounds of contender i.
+// Median returns the median nanoseconds per operation, over the rounds of candidate i.
 func (c Comparison) Median(i int) float64 { return median(slices.Clone(c.took[i])) }
 
-// Ratio is the median over rounds of what contender i took, in terms of j.
+// Ratio returns the median over rounds of the time of candidate i divided by that of j.
 func (c Comparison) Ratio(i, j int) float64 {
 	ratios := make([]float64, len(c.took[i]))
 	for r := range ratios {

@@ -7,5 +7,5 @@ import (
 	"time"
 )
 
-// CPUTime is not known here.
+// CPUTime returns [errors.ErrUnsupported] on this system.
 func CPUTime() (time.Duration, error) { return 0, errors.ErrUnsupported }

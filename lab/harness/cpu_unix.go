@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// CPUTime is what this process has had of the processors.
+// CPUTime returns the user and system CPU time of this process.
 func CPUTime() (time.Duration, error) {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
-		return 0, fmt.Errorf("ask for the time of the processors: %w", err)
+		return 0, fmt.Errorf("read CPU time: %w", err)
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), nil
 }

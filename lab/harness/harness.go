@@ -1,5 +1,5 @@
-// Package harness prints tables of measurements with their goals, and compares
-// contenders in rounds.
+// Package harness prints tables of measurements with their goals, and compares candidates in
+// rounds.
 package harness
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Row is a line of a table. Without a goal it is there to be compared with.
+// Row is a line of a table. A row without a goal is a reference value.
 type Row struct {
 	What, Measured, Goal string
 	Met                  bool
@@ -27,15 +27,15 @@ func (r Row) verdict() string {
 	return "NO"
 }
 
-// Measurement is some rows that are measured together.
+// Measurement is a group of rows that are measured together.
 type Measurement struct {
 	Name    string
 	Measure func(context.Context) ([]Row, error)
-	Without error // why it cannot be made, which the table says then; nil: it can
+	Without error // reason why it cannot be measured, printed instead of rows; nil if it can
 }
 
-// Table makes measurements, one after the other, and writes their rows to out.
-// What is being measured goes to progress, after the name of the table.
+// Table makes measurements one after the other and writes their rows to out. It writes the
+// name of each measurement to progress, after the name of the table.
 func Table(ctx context.Context, name string, list []Measurement, out, progress io.Writer) error {
 	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(table, "what\tmeasured\tgoal\tmet")
@@ -56,11 +56,11 @@ func Table(ctx context.Context, name string, list []Measurement, out, progress i
 	return table.Flush()
 }
 
-// Samples are durations of one kind, in any order.
+// Samples is a list of durations in any order.
 type Samples []time.Duration
 
-// Percentile is the p-th: no more than (100-p) % of the times are longer, the
-// 100th is the longest. Of no times it is 0.
+// Percentile returns the p-th percentile: at most (100-p) % of the durations are longer, and
+// the 100th is the maximum. It returns 0 without samples.
 func (t Samples) Percentile(p int) time.Duration {
 	if len(t) == 0 {
 		return 0
@@ -68,5 +68,5 @@ func (t Samples) Percentile(p int) time.Duration {
 	return slices.Sorted(slices.Values(t))[(len(t)-1)*p/100]
 }
 
-// Millis are the milliseconds of a duration.
+// Millis returns a duration in milliseconds.
 func Millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }

@@ -15,10 +15,10 @@ import (
 	"github.com/tandian-dev/tandian/lab/faulttest"
 )
 
-// callPatience is so long that who gets no answer in time knows that the server is gone.
+// callTimeout is long enough that a client without an answer knows that the server is dead.
 const callPatience = time.Minute
 
-// An api sends requests to the servers of a world. It is safe for concurrent use.
+// api sends requests to the servers of a world. It is safe for concurrent use.
 type api struct {
 	place *faulttest.World
 	http  *http.Client
@@ -30,10 +30,10 @@ func newAPI(place *faulttest.World) *api {
 
 func (a *api) close() { a.http.CloseIdleConnections() }
 
-// errRefused is a refusal: what was asked for was not done, and will not be.
+// errRefused is a refusal: the operation did not happen and will not happen.
 var errRefused = errors.New("refused")
 
-// payload is what any of the requests may be answered.
+// payload is the payload of any mutation.
 type payload struct {
 	Note       *struct{ ID string }
 	UserErrors []struct{ Code string }
@@ -53,8 +53,7 @@ type answer struct {
 	}
 }
 
-// call sends one request. An error other than [errRefused] says nothing about whether it
-// was done.
+// call sends one request. After an error other than [errRefused], the result is unknown.
 func (a *api) call(ctx context.Context, server int, as faulttest.Person, query string, variables map[string]any) (*answer, error) {
 	body, err := json.Marshal(map[string]any{"query": query, "variables": variables})
 	if err != nil {
@@ -77,7 +76,7 @@ func (a *api) call(ctx context.Context, server int, as faulttest.Person, query s
 	}
 	var got answer
 	if err := json.Unmarshal(text, &got); err != nil {
-		return nil, fmt.Errorf("the answer %d is no GraphQL: %.80q", res.StatusCode, text)
+		return nil, fmt.Errorf("answer %d is not GraphQL: %.80q", res.StatusCode, text)
 	}
 	if len(got.Errors) > 0 {
 		return nil, fmt.Errorf("%s: %s", got.Errors[0].Extensions.Code, got.Errors[0].Message)
@@ -90,7 +89,7 @@ func (a *api) call(ctx context.Context, server int, as faulttest.Person, query s
 	return &got, nil
 }
 
-// surely sends a request to one server after the other until it is answered.
+// callUntilDone sends a request to one server after the other until it is answered.
 func (a *api) surely(ctx context.Context, r *rand.Rand, as faulttest.Person, query string, variables map[string]any) (*answer, error) {
 	for server := r.IntN(a.place.Servers()); ; server = (server + 1) % a.place.Servers() {
 		got, err := a.call(ctx, server, as, query, variables)

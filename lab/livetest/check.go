@@ -10,25 +10,25 @@ import (
 	"time"
 )
 
-// A Record is all that is known of a run when it is over. Times are since it began.
+// Record is the input of the checks after a run. Times count from the start of the run.
 type Record struct {
 	Events  []Event                 // the whole log of the database, in order
-	Follows map[Pair][]Follow       // what users did, in order
-	Deletes map[int64]time.Duration // note → when its deletion was first asked for
+	Follows map[Pair][]Follow       // by user and author, in order
+	Deletes map[int64]time.Duration // note → time of the first deletion request
 	Clients []Client
 }
 
-// An Event is a line of the log: a note was published or deleted.
+// Event is an entry of the log: a note was published or deleted.
 type Event struct {
 	Seq          int64
 	Kind         Kind // Added or Removed
 	Note, Author int64
 }
 
-// A Kind is what a client was told.
+// Kind is the type of a message.
 type Kind string
 
-// What clients are told, by the names of the graph.
+// Message types, as in the GraphQL schema.
 const (
 	Added   Kind = "FeedNoteAdded"
 	Removed Kind = "FeedNoteRemoved"
@@ -36,23 +36,23 @@ const (
 	Resync  Kind = "FeedResync"
 )
 
-// A Pair is a user and whom he follows.
+// Pair is a user and an author.
 type Pair struct{ User, Author int64 }
 
-// A Follow is one that began, and perhaps ended.
+// Follow is one follow, which may have ended.
 type Follow struct {
-	Since int64 // its row's since_seq: what has a larger number is due
+	Since int64 // its row's since_seq: larger numbers are due
 	Ended bool
-	Asked time.Duration // when its end was asked for
-	// Late is a head of the feed that was read when its end should have been heard of: nothing
-	// behind it is told any more. 0 if nobody read one.
+	Asked time.Duration // time of the unfollow request
+	// MaxSeq is the last number that may be sent: a head of the feed that was read after the
+	// unfollow must have an effect. 0 means unknown.
 	Late int64
 }
 
-// A Client is a user's, with all that it was told, in its order.
+// Client is the client of one user, with all messages in the order of their arrival.
 type Client struct {
 	User  int64
-	From  int64 // the number of the cursor that it began with; only what is behind it is due
+	From  int64 // number of its first cursor; only larger numbers are due
 	Told  []Delivered
 	Conns []Conn
 }
@@ -61,80 +61,79 @@ type Client struct {
 type Delivered struct {
 	At   time.Duration
 	Kind Kind
-	Seq  int64 // of its cursor
-	Note int64 // of Added and Removed
-	Conn int   // place in the client's connections
+	Seq  int64 // number in its cursor
+	Note int64 // note of Added and Removed
+	Conn int   // index in the client's connections
 }
 
-// A Conn is a connection of a client.
+// Conn is a connection of a client.
 type Conn struct {
 	Server int
 	SSE    bool
-	After  int64 // the number of the cursor that it went on from; 0 for none
+	After  int64 // number of the cursor that it resumed from; 0 for none
 	Begin  time.Duration
 }
 
-// A Fault is a way in which a client was told what is not so.
+// Fault is a kind of wrong delivery.
 type Fault string
 
-// What is looked for.
+// Faults that the checks find.
 const (
-	Missed   Fault = "missed"       // due, and never told
-	Twice    Fault = "twice"        // told again
-	Disorder Fault = "out of order" // told after what has a larger number
-	Strange  Fault = "strange"      // told, and not due
+	Missed   Fault = "missed"       // due, and never received
+	Twice    Fault = "twice"        // received again
+	Disorder Fault = "out of order" // received after a larger number
+	Strange  Fault = "strange"      // received, and not due
 )
 
-// Faults are all of them, with what they say.
+// faults lists all of them with their meaning.
 var faults = []struct {
 	Fault Fault
 	Says  string
 }{
-	{Missed, "due, and never told"},
-	{Twice, "told again"},
-	{Disorder, "told after something newer"},
-	{Strange, "told, and not due, or not so"},
+	{Missed, "due, and never received"},
+	{Twice, "received again"},
+	{Disorder, "received after a newer one"},
+	{Strange, "received, and not due or wrong"},
 }
 
-// A Breach is one message that is missing or wrong.
+// Breach is one message that is missing or wrong.
 type Breach struct {
 	Fault Fault
 	Text  string
 }
 
-// A Verdict is what Check finds.
+// Verdict is the result of Check.
 type Verdict struct {
 	Counts   map[Fault]int
 	Breaches []Breach // the first of each fault
-	Due      int      // messages that had to be told
-	Told     int      // that were told, of any client
-	Free     int      // that might have been told, and were not
-	Skipped  int      // that were due and lay between a client's place and the cursor of a FeedResync
-	Resyncs  int      // times that a client was told FeedResync
-	Hasty    int      // of them those of a client that was not more than a thousand due numbers behind
+	Due      int      // messages that had to arrive
+	Told     int      // messages of all clients
+	Free     int      // optional messages that did not arrive
+	Skipped  int      // due messages between a client's position and the cursor of a FeedResync
+	Resyncs  int      // FeedResync messages
+	Hasty    int      // of them those for clients at most a thousand due numbers behind
 }
 
-// Broken says that something was told wrongly, or not at all.
+// Broken reports whether a message was wrong or missing.
 func (v Verdict) Broken() bool { return len(v.Counts) > 0 }
 
 const (
 	breachesEach = 10
-	resyncBeyond = 1000 // due numbers that a client is behind before it may be told to begin anew
+	resyncBeyond = 1000 // due numbers behind, from which FeedResync is allowed
 )
 
-// Check compares what clients were told with the log.
+// Check compares the messages of clients with the log.
 //
-// A number is due to a client iff it is behind the client's first cursor and some follow of
-// its author by the client's user began before it, by since_seq, and had not ended when
-// the client was told. Three things are free:
+// A number is due to a client if it is greater than the client's first cursor and belongs to
+// an author that the client's user followed. The follow must have begun before the number, by
+// since_seq, and not have ended at delivery. There are three exceptions:
 //
-//   - what was committed before a follow ended, but told to nobody so far: the follow may
-//     be over when it is told. It has to be told if the client had come past that place
-//     before the end was asked for;
-//   - what was committed before the end of a follow must have been heard of (see
-//     [Follow.Late]);
-//   - that a note was published, if it was deleted since: as with a follow, it has to be
-//     told if the client had come past that place before the deletion was asked for.
+//   - A number that was committed before a follow ended, and not yet delivered, is optional:
+//     the follow may be over at delivery. It is due if the client had passed that position
+//     before the unfollow request.
+//   - The end of a follow must have an effect after the leeway (see [Follow.MaxSeq]).
+//   - The publication of a note that was deleted later is optional. It is due if the client
+//     had passed that position before the deletion request.
 func Check(r *Record) Verdict {
 	v := Verdict{Counts: map[Fault]int{}}
 	log := readLog(r.Events)
@@ -152,7 +151,7 @@ func Check(r *Record) Verdict {
 	return v
 }
 
-// A line is what happened to a note.
+// line identifies an entry of the log.
 type line struct {
 	kind Kind
 	note int64
@@ -166,7 +165,7 @@ func readLog(events []Event) map[line]Event {
 	return log
 }
 
-// A checking is that of one client.
+// clientCheck checks one client.
 type checking struct {
 	*Record
 	log     map[line]Event
@@ -174,18 +173,18 @@ type checking struct {
 	client  *Client
 	follows map[int64][]Follow // by author
 
-	seen    map[int64]int // number → place in what was told
+	seen    map[int64]int // number → index in the received messages
 	places  []placed      // rising in both
 	skipped [][2]int64    // (from, until] of each FeedResync
 }
 
-// A placed says how far a client had come at a time.
+// position is how far a client was at a time.
 type placed struct {
 	at  time.Duration
 	seq int64
 }
 
-// told looks at what the client was told.
+// checkReceived checks the received messages.
 func (c *checking) told() {
 	c.seen = map[int64]int{}
 	last := c.client.From
@@ -218,7 +217,8 @@ func (c *checking) told() {
 	}
 }
 
-// one looks at a note that was told, and returns its number; not ok if there is none.
+// checkNote checks a message about a note and returns its number; ok is false if the log
+// lacks it.
 func (c *checking) one(i int, t Delivered, last int64) (seq int64, ok bool) {
 	c.v.Told++
 	e, ok := c.log[line{t.Kind, t.Note}]
@@ -232,7 +232,7 @@ func (c *checking) one(i int, t Delivered, last int64) (seq int64, ok bool) {
 	before, again := c.seen[e.Seq]
 	switch {
 	case again:
-		c.breach(Twice, i, "%s was told before%s", e, c.where(before))
+		c.breach(Twice, i, "%s came before%s", e, c.where(before))
 	case e.Seq <= last:
 		c.breach(Disorder, i, "%s comes after %d", e, last)
 	}
@@ -243,14 +243,14 @@ func (c *checking) one(i int, t Delivered, last int64) (seq int64, ok bool) {
 	return e.Seq, true
 }
 
-// allowed says whether a follow allows that an event is told.
+// allowed reports whether a follow allows the delivery of an event.
 func (c *checking) allowed(e Event) bool {
 	return slices.ContainsFunc(c.follows[e.Author], func(f Follow) bool {
 		return f.Since < e.Seq && (!f.Ended || f.Late == 0 || e.Seq <= f.Late)
 	})
 }
 
-// due looks for what the client was not told.
+// checkMissed finds due events that the client did not receive.
 func (c *checking) due() {
 	for _, e := range c.Events {
 		if e.Seq <= c.client.From {
@@ -274,7 +274,7 @@ func (c *checking) due() {
 	}
 }
 
-// owed says whether an event has to be told, or else may be.
+// isDue reports whether an event is due, or else optional.
 func (c *checking) owed(e Event) (due, free bool) {
 	for _, f := range c.follows[e.Author] {
 		switch {
@@ -291,7 +291,7 @@ func (c *checking) owed(e Event) (due, free bool) {
 	return due, free
 }
 
-// dueIn is how many numbers of (from, until] are due.
+// dueIn returns how many numbers of (from, until] are due.
 func (c *checking) dueIn(from, until int64) (n int) {
 	for _, e := range c.Events {
 		if e.Seq > from && e.Seq <= until {
@@ -303,7 +303,7 @@ func (c *checking) dueIn(from, until int64) (n int) {
 	return n
 }
 
-// placeAt is how far the client had certainly come at a time.
+// positionAt returns the position that the client had certainly reached at a time.
 func (c *checking) placeAt(at time.Duration) int64 {
 	i := sort.Search(len(c.places), func(i int) bool { return c.places[i].at >= at })
 	if i == 0 {
@@ -312,10 +312,10 @@ func (c *checking) placeAt(at time.Duration) int64 {
 	return c.places[i-1].seq
 }
 
-// missed notes that an event was not told, with what was told around it.
+// missed reports a missing event, with the messages around it.
 func (c *checking) missed(e Event) {
 	after := slices.IndexFunc(c.client.Told, func(t Delivered) bool { return t.Seq > e.Seq })
-	text := "nothing was told after it"
+	text := "nothing came after it"
 	if after >= 0 {
 		text = "after it" + c.where(after)
 	}
@@ -340,7 +340,7 @@ func (c *checking) breach(f Fault, told int, format string, args ...any) {
 	c.v.Breaches = append(c.v.Breaches, Breach{f, text})
 }
 
-// where is when and by which connection something was told.
+// where describes when and by which connection a message came.
 func (c *checking) where(told int) string {
 	t := c.client.Told[told]
 	text := fmt.Sprintf(" %s %d at %.3fs", t.Kind, t.Seq, t.At.Seconds())
@@ -355,7 +355,7 @@ func (c *checking) where(told int) string {
 	return text
 }
 
-// followsOf are the follows of an author, in words.
+// followsOf describes the follows of an author.
 func (c *checking) followsOf(author int64) string {
 	if len(c.follows[author]) == 0 {
 		return ", the author is not followed"
@@ -365,7 +365,7 @@ func (c *checking) followsOf(author int64) string {
 	for _, f := range c.follows[author] {
 		fmt.Fprintf(&text, " since %d", f.Since)
 		if f.Ended {
-			fmt.Fprintf(&text, " until asked to end at %.3fs, told up to %d at most", f.Asked.Seconds(), cmp.Or(f.Late, math.MaxInt64))
+			fmt.Fprintf(&text, " until the unfollow at %.3fs, at most up to %d", f.Asked.Seconds(), cmp.Or(f.Late, math.MaxInt64))
 		}
 	}
 	return text.String()

@@ -2,7 +2,7 @@ package livetest
 
 import (
 	"context"
-	_ "embed" // the subscription
+	_ "embed" // for the subscription
 	"encoding/base64"
 	"encoding/json"
 	"errors"
@@ -18,23 +18,23 @@ import (
 )
 
 const (
-	connectPatience = 10 * time.Second       // until a subscription begins
-	retryAfter      = 100 * time.Millisecond // at most, when it did not
+	connectPatience = 10 * time.Second       // for the start of a subscription
+	retryAfter      = 100 * time.Millisecond // maximum, after a failure
 	pauseMost       = 40 * time.Millisecond  // between connections
 )
 
 //go:embed updates.graphql
 var subscription string
 
-// A follower follows its user's live feed: it connects, goes on from the last cursor that it
-// was told, and soon goes away again without a word, as phones do.
+// follower is the client of one user. It connects, resumes from its last cursor, and soon
+// disconnects without closing the subscription, as phones do.
 type follower struct {
 	place  *faulttest.World
 	person faulttest.Person
 	sse    bool
-	life   time.Duration   // mean of its connections; 0 if it stays
-	begin  time.Time       // of the run
-	stay   <-chan struct{} // closed when it is to go away no more
+	life   time.Duration   // mean life of its connections; 0 if it stays
+	begin  time.Time       // start of the run
+	stay   <-chan struct{} // closed when it must stay connected
 	count  *tally
 
 	mu     sync.Mutex
@@ -42,7 +42,7 @@ type follower struct {
 	client Client
 }
 
-// run is over when ctx is.
+// run reconnects until ctx ends.
 func (f *follower) run(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
 		server := r.IntN(f.place.Servers())
@@ -59,32 +59,32 @@ func (f *follower) run(ctx context.Context, r *rand.Rand) {
 	}
 }
 
-var errLeft = errors.New("the client went away")
+var errLeft = errors.New("the client disconnected")
 
-// endOf is why a connection ended, in a few words without numbers.
+// endOf describes why a connection ended, without numbers.
 func endOf(err error) string {
 	var said *saidError
 	switch {
 	case errors.Is(err, errLeft):
-		return "the client went away"
+		return "the client disconnected"
 	case errors.As(err, &said):
 		return said.what
 	}
-	return "broken off"
+	return "connection lost"
 }
 
-// A saidError is what a server said instead of going on.
+// endError is a refusal or an end by the server.
 type saidError struct{ what string }
 
 func (e *saidError) Error() string { return e.what }
 
 func said(format string, args ...any) error { return &saidError{fmt.Sprintf(format, args...)} }
 
-// connect is one connection, from its beginning to its end.
+// connect makes one connection and returns when it ends.
 func (f *follower) connect(ctx context.Context, server int, r *rand.Rand) error {
 	f.mu.Lock()
 	after := f.cursor
-	number, _ := numberOf(after) // it was read before
+	number, _ := numberOf(after) // it was parsed before
 	n := len(f.client.Conns)
 	f.client.Conns = append(f.client.Conns, Conn{Server: server, SSE: f.sse, After: number, Begin: time.Since(f.begin)})
 	f.mu.Unlock()
@@ -107,7 +107,7 @@ func (f *follower) connect(ctx context.Context, server int, r *rand.Rand) error 
 			select {
 			case <-timer.C:
 				leave(errLeft)
-			case <-f.stay: // and what ends this connection is somebody else
+			case <-f.stay: // something else ends this connection
 			case <-goAway:
 			}
 		}()
@@ -124,7 +124,7 @@ func (f *follower) connect(ctx context.Context, server int, r *rand.Rand) error 
 	return err
 }
 
-// A response is one answer of the subscription.
+// response is one message of the subscription.
 type response struct {
 	Data *struct {
 		FeedUpdates struct {
@@ -140,11 +140,11 @@ type response struct {
 	}
 }
 
-// told takes in one answer. id is that of its event, in a stream.
+// receive processes one message. id is its event id in an event stream.
 func (f *follower) told(conn int, text []byte, id string) error {
 	var res response
 	if err := json.Unmarshal(text, &res); err != nil {
-		return said("no GraphQL: %.60q", text)
+		return said("not GraphQL: %.60q", text)
 	}
 	if len(res.Errors) > 0 || res.Data == nil {
 		if len(res.Errors) == 0 {
@@ -156,11 +156,11 @@ func (f *follower) told(conn int, text []byte, id string) error {
 	u := res.Data.FeedUpdates
 	seq, err := numberOf(u.Cursor)
 	if err != nil {
-		f.count.wrong("the cursor %q: %v", u.Cursor, err)
+		f.count.wrong("cursor %q: %v", u.Cursor, err)
 		return err
 	}
 	if f.sse && id != u.Cursor {
-		f.count.wrong("an event with the id %q has the cursor %q", id, u.Cursor)
+		f.count.wrong("an event with id %q has cursor %q", id, u.Cursor)
 	}
 	note := ""
 	switch u.Typename {
@@ -174,19 +174,19 @@ func (f *follower) told(conn int, text []byte, id string) error {
 		note = u.NoteID
 	case Ready, Resync:
 	default:
-		f.count.wrong("the client was told %q", u.Typename)
+		f.count.wrong("unknown type %q", u.Typename)
 	}
 	one := Delivered{At: time.Since(f.begin), Kind: u.Typename, Seq: seq, Conn: conn}
 	if note != "" {
 		if one.Note, err = idOf("Note", note); err != nil {
-			f.count.wrong("the note %q: %v", note, err)
+			f.count.wrong("note %q: %v", note, err)
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.cursor == "" { // it began without one
+	if f.cursor == "" { // it started without one
 		if u.Typename != Ready {
-			f.count.wrong("a client without a cursor was told %s first", u.Typename)
+			f.count.wrong("a client without a cursor got %s first", u.Typename)
 		}
 		f.client.From = seq
 	}
@@ -196,7 +196,7 @@ func (f *follower) told(conn int, text []byte, id string) error {
 	return nil
 }
 
-// has says when the client was told that a note was published.
+// receivedAt returns when the client received the publication of a note.
 func (f *follower) has(note int64) (at time.Duration, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -208,14 +208,14 @@ func (f *follower) has(note int64) (at time.Duration, ok bool) {
 	return 0, false
 }
 
-// result is what was told so far.
+// result returns the messages so far.
 func (f *follower) result() Client {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.client
 }
 
-// numberOf is the number in a cursor: the last of a JSON array in base64url.
+// numberOf returns the number in a cursor: the last element of a JSON array in base64url.
 func numberOf(cursor string) (int64, error) {
 	if cursor == "" {
 		return 0, nil
@@ -226,16 +226,16 @@ func numberOf(cursor string) (int64, error) {
 	}
 	var parts []json.RawMessage
 	if err := json.Unmarshal(text, &parts); err != nil || len(parts) == 0 {
-		return 0, fmt.Errorf("the cursor %.60q is no list", text)
+		return 0, fmt.Errorf("invalid cursor %.60q: want a list", text)
 	}
 	var n int64
 	if err := json.Unmarshal(parts[len(parts)-1], &n); err != nil {
-		return 0, fmt.Errorf("the cursor %.60q has no number: %w", text, err)
+		return 0, fmt.Errorf("invalid cursor %.60q: %w", text, err)
 	}
 	return n, nil
 }
 
-// idOf is the number in a global id.
+// idOf returns the number in a global id.
 func idOf(typ, text string) (int64, error) {
 	id, err := scalar.ParseID(text)
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 )
 
 const (
-	deckPause   = 2 * time.Second        // between faults at least
-	deckMore    = 2 * time.Second        // and at most so much longer
-	namedPause  = 700 * time.Millisecond // before those that somebody chose
-	namedLasts  = time.Second            // of each of those
-	loseSome    = 50                     // of a thousand messages
+	deckPause   = 2 * time.Second        // minimum between faults
+	deckMore    = 2 * time.Second        // and this much more at most
+	namedPause  = 700 * time.Millisecond // before chosen faults
+	namedLasts  = time.Second            // duration of chosen faults
+	loseSome    = 50                     // per thousand messages
 	loseAll     = 1000
 	cutAgain    = 300 * time.Millisecond
 	cutTimes    = 3
@@ -23,10 +23,10 @@ const (
 	rebornRedis = "redis-reborn"
 )
 
-// restartsRedis says whether a fault is one of those after which there is another process.
+// restartsRedis reports whether a fault restarts Redis.
 func restartsRedis(name string) bool { return name == killedRedis || name == rebornRedis }
 
-// faults are those that a deck is made of, the more important ones several times.
+// faults returns the faults of a random deck, the more important ones several times.
 func (r *run) faults() []faulttest.Fault {
 	one := faulttest.Target(func(w *faulttest.World, r *rand.Rand) []int { return []int{r.IntN(w.Servers())} })
 	return []faulttest.Fault{
@@ -41,7 +41,7 @@ func (r *run) fault(name string) (faulttest.Fault, error) {
 	all := append(r.faults(), faulttest.Faults()...)
 	i := slices.IndexFunc(all, func(f faulttest.Fault) bool { return f.Name == name })
 	if i < 0 {
-		return faulttest.Fault{}, fmt.Errorf("there is no fault %q", name)
+		return faulttest.Fault{}, fmt.Errorf("unknown fault %q", name)
 	}
 	return all[i], nil
 }
@@ -50,10 +50,10 @@ func between(low, high time.Duration) func(r *rand.Rand) time.Duration {
 	return func(r *rand.Rand) time.Duration { return low + time.Duration(r.Int64N(int64(high-low)+1)) }
 }
 
-// An end ends a fault.
+// end ends a fault.
 type end = func(context.Context) error
 
-// loses is a fault that loses so many of a thousand messages.
+// dropFault returns a fault that drops some messages per thousand.
 func (r *run) loses(name string, perMille int64) faulttest.Fault {
 	return faulttest.Fault{Name: name, Lasts: between(time.Second, 4*time.Second), Begin: func(context.Context, *faulttest.World, *rand.Rand) (end, error) {
 		r.sieve.lose.Store(perMille)
@@ -61,7 +61,7 @@ func (r *run) loses(name string, perMille int64) faulttest.Fault {
 	}}
 }
 
-// cuts is a fault that ends what servers are subscribed by, again and again.
+// cutFault returns a fault that ends the connections of subscribers, repeatedly.
 func (r *run) cuts() faulttest.Fault {
 	return faulttest.Fault{Name: "cut-subscribers", Lasts: func(*rand.Rand) time.Duration { return cutTimes * cutAgain }, Begin: func(context.Context, *faulttest.World, *rand.Rand) (end, error) {
 		r.sieve.cut()
@@ -83,7 +83,7 @@ func (r *run) cuts() faulttest.Fault {
 	}}
 }
 
-// stalls is a fault that holds messages back, and lets them all go at once.
+// stallFault returns a fault that delays messages and then releases them all.
 func (r *run) stalls() faulttest.Fault {
 	return faulttest.Fault{Name: "stall-subscribers", Lasts: between(500*time.Millisecond, 3*time.Second), Begin: func(context.Context, *faulttest.World, *rand.Rand) (end, error) {
 		r.sieve.hold()
@@ -91,14 +91,14 @@ func (r *run) stalls() faulttest.Fault {
 	}}
 }
 
-// deck draws the next card: those of the config, one after the other, or every kind of fault
-// once before any comes again.
+// deck returns a function that draws the next card: the config's cards in turn, or every kind
+// of fault once before any repeats.
 func (r *run) deck(choices *rand.Rand) (func() (faulttest.PlannedFault, error), error) {
 	card := func(faults []faulttest.Fault) faulttest.PlannedFault {
 		return faulttest.PlannedFault{After: between(deckPause, deckPause+deckMore)(choices), Faults: faults, Seed: choices.Uint64()}
 	}
 	if r.Deck != nil {
-		for _, names := range r.Deck { // a name that is wrong is known at once
+		for _, names := range r.Deck { // report unknown names early
 			for _, name := range names {
 				if _, err := r.fault(name); err != nil {
 					return nil, err

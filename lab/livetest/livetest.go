@@ -1,9 +1,9 @@
-// Package livetest harms whole servers while clients follow their live feeds, and then
-// proves from the database that each client was told every note that was due to it, once
-// and in order, over all its connections.
+// Package livetest injects faults into servers while clients follow their live feeds. Then it
+// proves from the database that each client received every due note once and in order, over
+// all its connections.
 //
-// It knows the servers only as programs and by their API, and says anew what is due. The
-// world of processes is that of faulttest.
+// It knows the servers only as programs and by their API, and implements the rules of what is
+// due independently. Package faulttest runs the processes.
 package livetest
 
 import (
@@ -12,29 +12,30 @@ import (
 	"time"
 )
 
-// Config says what is run. Duration is needed; the zero value of everything else is good.
+// Config configures a run. Duration is required; the zero value of every other field is a
+// good default.
 type Config struct {
-	Seed     uint64        // of the faults, of the people and of what all of them do
-	Duration time.Duration // of the harm; checks come after it
-	// The harm goes on until there were so many of both, if they are not 0.
+	Seed     uint64        // of the faults, the accounts and all choices
+	Duration time.Duration // of the faults; checks follow
+	// Faults continue until there were this many of both, if they are not 0.
 	Reconnects, RedisRestarts int
-	Deck                      [][]string // names of faults, those of one card together; played again and again, and each once at least; nil is a deck of the seed
+	Deck                      [][]string // fault names by card; repeated, each card at least once; nil draws a deck from the seed
 
 	Authors int           // default 100
-	Clients int           // one of each user; default 120
-	Follows int           // of each user at the beginning; default 40, Authors at most
-	Writers int           // who publish through the API; default 10
-	Rate    float64       // notes a second of all of them; default 40
-	Life    time.Duration // mean of a connection; default 500 ms, by client from half of it to half more
-	// Leeway is how long an unfollow may take to be heard of; default 2 s.
+	Clients int           // one per user; default 120
+	Follows int           // per user at the start; default 40, at most Authors
+	Writers int           // writers that publish through the API; default 10
+	Rate    float64       // notes per second of all writers; default 40
+	Life    time.Duration // mean life of a connection; default 500 ms; per client 50 % to 150 % of it
+	// Leeway is how long an unfollow may take to have an effect; default 2 s.
 	Leeway time.Duration
-	// WholeWithin is how soon every client has been told a note that is published when
-	// a Redis has come back; default 2 s.
+	// RecoverWithin is how soon every client must receive a note that is published when Redis
+	// is back; default 2 s.
 	WholeWithin time.Duration
 
-	Binary string    // the server's program; "" builds it
-	Keep   string    // directory for the servers' logs of a run that broke something; "" keeps nothing
-	Out    io.Writer // nil is nowhere
+	Binary string    // path of the server's program; "" builds it
+	Keep   string    // directory for the servers' logs of a broken run; "" keeps none
+	Out    io.Writer // nil discards the output
 }
 
 func (c Config) withDefaults() Config {

@@ -18,15 +18,15 @@ import (
 var mutantFiles embed.FS
 
 const (
-	huntRuns = 3                // tries to catch a mutant
-	huntFor  = 20 * time.Second // of one
+	huntRuns = 3                // of retries
+	huntFor  = 20 * time.Second // of each run
 )
 
-// mutants are servers with a mistake in them, which the checks must find; breaks says by
-// which [Fault]. See [faulttest.Mutant].
+// mutants returns servers with one deliberate mistake, which the checks must find; Breaks
+// lists the expected [Fault] names. See [faulttest.Mutant].
 func mutants() ([]faulttest.Mutant, error) { return faulttest.ReadMutants(mutantFiles) }
 
-// Short is a run of about 20 seconds: that of the tests.
+// Short returns the config of the test run of about 20 seconds.
 func Short(seed uint64) Config {
 	return Config{
 		Seed: seed, Duration: 15 * time.Second, Authors: 30, Clients: 32, Follows: 12, Writers: 8, Rate: 30, Life: 400 * time.Millisecond,
@@ -34,8 +34,8 @@ func Short(seed uint64) Config {
 	}
 }
 
-// Hunt builds mutants, those that are named or all, and has each run until what it breaks is
-// found, three short runs at most. It returns the names of those that were not caught.
+// Hunt builds the named mutants, or all, and runs each until its mistake is found, in three
+// short runs at most. It returns the names of the mutants that were not caught.
 func Hunt(ctx context.Context, seed uint64, names []string, out io.Writer) (survivors []string, err error) {
 	all, err := mutants()
 	if err != nil {
@@ -43,7 +43,7 @@ func Hunt(ctx context.Context, seed uint64, names []string, out io.Writer) (surv
 	}
 	for _, name := range names {
 		if !slices.ContainsFunc(all, func(m faulttest.Mutant) bool { return m.Name == name }) {
-			return nil, fmt.Errorf("there is no mutant %q", name)
+			return nil, fmt.Errorf("unknown mutant %q", name)
 		}
 	}
 	for _, m := range all {
@@ -62,10 +62,10 @@ func Hunt(ctx context.Context, seed uint64, names []string, out io.Writer) (surv
 	return survivors, nil
 }
 
-// A catch is what became of a mutant.
+// outcome is the result of a mutant.
 type catch struct {
 	ok   bool
-	by   []string // faults that were found
+	by   []string // found faults
 	runs int
 }
 
@@ -80,7 +80,7 @@ func (c catch) String() string {
 func hunt(ctx context.Context, seed uint64, m faulttest.Mutant, out io.Writer) (c catch, err error) {
 	dir, err := os.MkdirTemp("", "tandian-livetest-mutant-")
 	if err != nil {
-		return c, fmt.Errorf("make room: %w", err)
+		return c, fmt.Errorf("create mutant directory: %w", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	binary, err := m.Build(ctx, dir)
@@ -113,7 +113,7 @@ func hunt(ctx context.Context, seed uint64, m faulttest.Mutant, out io.Writer) (
 	return c, nil
 }
 
-// word is a fault as a mutant's header has it.
+// word returns the name of a fault in mutant headers.
 func word(f Fault) string { return strings.ReplaceAll(string(f), " ", "-") }
 
 func isFault(name string) bool {

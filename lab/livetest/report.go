@@ -9,36 +9,36 @@ import (
 	"time"
 )
 
-// A Report is what a run did and found.
+// Report is the result of a run.
 type Report struct {
 	Seed uint64
 	Verdict
 
 	Sockets, Streams, Reconnects int
-	Events                       int            // numbers of the log
-	HintsTold, HintsLost         int            // messages of Redis to servers
-	Happened                     map[string]int // what else was counted, by name
+	Events                       int            // entries of the log
+	HintsTold, HintsLost         int            // messages from Redis to servers
+	Happened                     map[string]int // other counters by name
 	Faults                       map[string]int
 
-	// Flaws are what no server may do, besides what clients are told: the first of Flawed.
+	// Flaws describes the first Flawed errors that no server may make, apart from the
+	// messages of the feed.
 	Flaws  []string
 	Flawed int
 
-	Wholes []Whole // of each restart of Redis
-	Slow   int     // of them those that took too long
+	Wholes []Whole // one per restart of Redis
+	Slow   int     // recoveries that took too long
 
-	// While nothing was broken, how long it took until a client was told of a note: since it was
-	// sent to be published, and since that was answered, 0 if the client heard of it before.
-	// The commit lies between. Both are sorted.
+	// SinceSent and SinceAnswered are sorted delivery times of notes in quiet periods. They
+	// count from the publish request, and from its answer, 0 if the delivery came first. The
+	// commit is between request and answer.
 	SinceSent, SinceAnswered []time.Duration
 }
 
-// A Whole is what became of a note for everybody that was published when Redis had come
-// back: how long after that moment it was sent and answered, half the clients were told, and
-// all were.
+// Recovery describes the first note that is published for all clients after Redis is back:
+// when it was sent and answered, and when half and all of the clients received it.
 type Whole struct{ Sent, Answered, Half, All time.Duration }
 
-// Broken says that something must not be as it was found.
+// Broken reports whether a guarantee was broken.
 func (r *Report) Broken() bool { return r.Verdict.Broken() || r.Flawed > 0 || r.Slow > 0 }
 
 func (r *Report) flaw(format string, args ...any) {
@@ -46,8 +46,8 @@ func (r *Report) flaw(format string, args ...any) {
 	r.Flaws = append(r.Flaws, fmt.Sprintf(format, args...))
 }
 
-// measure notes how soon clients that stay were told of notes, in quiet moments, by
-// connections of before.
+// measure records the delivery times of notes to clients that stay connected, in quiet
+// periods, on connections that are at least a second old.
 func (r *Report) measure(record *Record, notes map[int64]published, troubles [][2]time.Duration, stays func(client int) bool) {
 	for i, c := range record.Clients {
 		if !stays(i) {
@@ -68,7 +68,7 @@ func (r *Report) measure(record *Record, notes map[int64]published, troubles [][
 	slices.Sort(r.SinceAnswered)
 }
 
-// percentile is that of sorted times, 0 of none.
+// percentile returns a percentile of sorted times, 0 of none.
 func percentile(sorted []time.Duration, p float64) time.Duration {
 	if len(sorted) == 0 {
 		return 0
@@ -76,7 +76,7 @@ func percentile(sorted []time.Duration, p float64) time.Duration {
 	return sorted[min(len(sorted)-1, int(p/100*float64(len(sorted))))]
 }
 
-// write prints it.
+// write prints the report.
 func (r *Report) write(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(name string, value any) { fmt.Fprintf(w, "  %s\t%v\n", name, value) }
@@ -91,22 +91,22 @@ func (r *Report) write(out io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Faults)) {
 		row(name, r.Faults[name])
 	}
-	row("hints of Redis told", r.HintsTold)
-	row("hints of Redis lost", r.HintsLost)
-	fmt.Fprintln(w, "\nlooked at\t")
-	row("numbers of the log", r.Events)
+	row("Redis hints delivered", r.HintsTold)
+	row("Redis hints lost", r.HintsLost)
+	fmt.Fprintln(w, "\nchecked\t")
+	row("entries of the log", r.Events)
 	row("messages about notes", r.Told)
 	row("due", r.Due)
-	row("not told, as they might", r.Free)
+	row("optional, not delivered", r.Free)
 	row("FeedResync", r.Resyncs)
-	row("of a client less than 1000 behind", r.Hasty)
-	row("skipped by that", r.Skipped)
+	row("for a client less than 1000 behind", r.Hasty)
+	row("skipped by FeedResync", r.Skipped)
 	fmt.Fprintln(w, "\ntimes\t")
-	row("told since a note was sent, quiet, p50", percentile(r.SinceSent, 50).Round(time.Microsecond))
-	row("told since a note was sent, quiet, p99", percentile(r.SinceSent, 99).Round(time.Microsecond))
-	row("told since it was answered, quiet, p50", percentile(r.SinceAnswered, 50).Round(time.Microsecond))
-	row("told since it was answered, quiet, p99", percentile(r.SinceAnswered, 99).Round(time.Microsecond))
-	row("of so many", len(r.SinceSent))
+	row("delivered after a note was sent, quiet, p50", percentile(r.SinceSent, 50).Round(time.Microsecond))
+	row("delivered after a note was sent, quiet, p99", percentile(r.SinceSent, 99).Round(time.Microsecond))
+	row("delivered after the answer, quiet, p50", percentile(r.SinceAnswered, 50).Round(time.Microsecond))
+	row("delivered after the answer, quiet, p99", percentile(r.SinceAnswered, 99).Round(time.Microsecond))
+	row("samples", len(r.SinceSent))
 	ofAll := func(what func(w Whole) time.Duration) string {
 		var times []time.Duration
 		for _, w := range r.Wholes {
@@ -115,18 +115,18 @@ func (r *Report) write(out io.Writer) error {
 		slices.Sort(times)
 		return fmt.Sprintf("%v, %v", percentile(times, 50).Round(time.Millisecond), percentile(times, 100).Round(time.Millisecond))
 	}
-	row("Redis is back: a note is published, p50, longest", ofAll(func(w Whole) time.Duration { return w.Answered }))
-	row("half of the clients know it", ofAll(func(w Whole) time.Duration { return w.Half }))
-	row("all clients know it", ofAll(func(w Whole) time.Duration { return w.All }))
-	row("of so many", len(r.Wholes))
-	row("too long", r.Slow)
+	row("Redis is back: note published, p50, max", ofAll(func(w Whole) time.Duration { return w.Answered }))
+	row("half of the clients received it", ofAll(func(w Whole) time.Duration { return w.Half }))
+	row("all clients received it", ofAll(func(w Whole) time.Duration { return w.All }))
+	row("samples", len(r.Wholes))
+	row("too slow", r.Slow)
 	fmt.Fprintln(w, "\nfault\t\tfound")
 	for _, f := range faults {
 		fmt.Fprintf(w, "  %s\t%s\t%d\n", f.Fault, f.Says, r.Counts[f.Fault])
 	}
-	fmt.Fprintf(w, "  flaws\twhat no server may do\t%d\n", r.Flawed)
+	fmt.Fprintf(w, "  flaws\terrors that no server may make\t%d\n", r.Flawed)
 	if err := w.Flush(); err != nil {
-		return fmt.Errorf("print the report: %w", err)
+		return fmt.Errorf("print report: %w", err)
 	}
 	for _, b := range r.Breaches {
 		fmt.Fprintf(out, "BROKEN %s: %s\n", b.Fault, b.Text)

@@ -19,53 +19,53 @@ import (
 
 const (
 	servers       = 2
-	steadyOf      = 8 // one client of so many never goes away by itself
-	streamsOf     = 4 // one client of so many listens to an event stream
+	steadyOf      = 8 // one client in this many stays connected
+	streamsOf     = 4 // one client in this many uses an event stream
 	databaseConns = 20
 	progressEvery = 10 * time.Second
 	beginPatience = time.Minute // until all clients are connected for the first time
 	healPatience  = 90 * time.Second
-	workPatience  = 90 * time.Second // until what was begun is done
-	wholePatience = time.Minute      // until every client was told the last note
+	workPatience  = 90 * time.Second // for active operations to finish
+	wholePatience = time.Minute      // until every client has received the last note
 	afterTheLast  = 500 * time.Millisecond
 	lookEvery     = 5 * time.Millisecond
 )
 
-// Run does one run, and prints what it does and finds. An error means that the run could
-// not be done; what was broken is in the report.
+// Run does one run, and prints its progress and its report. An error means that the run could
+// not be done; broken guarantees are in the report.
 func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 	cfg = cfg.withDefaults()
 	if cfg.Keep != "" {
 		if err := os.MkdirAll(cfg.Keep, 0o750); err != nil {
-			return nil, fmt.Errorf("make room for a run: %w", err)
+			return nil, fmt.Errorf("create run directory: %w", err)
 		}
 	}
 	dir, err := os.MkdirTemp(cfg.Keep, "tandian-livetest-")
 	if err != nil {
-		return nil, fmt.Errorf("make room for a run: %w", err)
+		return nil, fmt.Errorf("create run directory: %w", err)
 	}
 	r := &run{Config: cfg, dir: dir, report: &Report{Seed: cfg.Seed}, count: newTally(), choices: choicesOf(cfg.Seed, 0)}
-	r.say("seed %d, %v, %d clients of %d authors, whom they follow %d each", cfg.Seed, cfg.Duration, cfg.Clients, cfg.Authors, cfg.Follows)
+	r.say("seed %d, %v, %d clients that follow %d each of %d authors", cfg.Seed, cfg.Duration, cfg.Clients, cfg.Follows, cfg.Authors)
 	err = r.do(ctx)
 	if err == nil {
 		err = r.report.write(cfg.Out)
 	}
 	if cfg.Keep != "" && (err != nil || r.report.Broken()) {
 		r.say("logs are in %s", dir)
-		r.say("again: go run ./cmd/lab live --seed %d --dur %v", cfg.Seed, cfg.Duration)
+		r.say("repeat with: go run ./cmd/lab live --seed %d --dur %v", cfg.Seed, cfg.Duration)
 	} else {
 		err = errors.Join(err, os.RemoveAll(dir))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("live test with the seed %d: %w", cfg.Seed, err)
+		return nil, fmt.Errorf("live test with seed %d: %w", cfg.Seed, err)
 	}
 	return r.report, nil
 }
 
-// choicesOf are those of a seed, the same each time.
-func choicesOf(seed, of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) } //nolint:gosec // to be repeated
+// choicesOf returns a generator for a seed and a stream.
+func choicesOf(seed, of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, of)) } //nolint:gosec // repeatable
 
-// A run is one that is under way.
+// run is an active run.
 type run struct {
 	Config
 	dir     string
@@ -84,7 +84,7 @@ type run struct {
 	happened []happening
 }
 
-// A happening is a begin or an end of a fault.
+// faultEvent is the start or the end of a fault.
 type happening struct {
 	at   time.Duration
 	what string
@@ -135,22 +135,22 @@ func (r *run) open(ctx context.Context) error {
 	r.begin = time.Now()
 	db, err := sqldb.OpenSQL(sqldb.SQLConfig{URL: r.world.DatabaseURL(), MaxConns: databaseConns})
 	if err != nil {
-		return fmt.Errorf("open the database: %w", err)
+		return fmt.Errorf("open database: %w", err)
 	}
 	people, err := members(r.world.People())
 	if err != nil {
 		return errors.Join(err, db.Close())
 	}
 	r.api = newAPI(r.world)
-	people = people[2:] // who are no customers
+	people = people[2:] // without administrator and merchant
 	r.load = &workload{place: r.world, api: r.api, db: db.DB, authors: people[:r.Authors], users: people[r.Authors:], cfg: r.Config, begin: r.begin, count: r.count}
 	if r.load.shop, err = idOf("Shop", r.world.Shop()); err != nil {
-		return fmt.Errorf("read the id of the shop: %w", err)
+		return fmt.Errorf("read id of shop: %w", err)
 	}
 	return nil
 }
 
-// close ends everything that open began.
+// close closes everything that open opened.
 func (r *run) close() error {
 	var failed []error
 	if r.api != nil {
@@ -168,8 +168,8 @@ func (r *run) close() error {
 	return errors.Join(failed...)
 }
 
-// live has clients listen, and everybody else do what he does, while everything breaks; and
-// then until all clients were told the last note.
+// runLoad runs clients and writers during the faults, and then until all clients have
+// received the last note.
 func (r *run) live(ctx context.Context) (err error) {
 	listening, hangUp := context.WithCancel(ctx)
 	stay := make(chan struct{})
@@ -187,7 +187,7 @@ func (r *run) live(ctx context.Context) (err error) {
 	go func() { worked <- r.load.run(working, whole, choices) }()
 	err = r.harm(ctx)
 	if err == nil {
-		// So that the end of the last follow that ended must have been heard of.
+		// Until then the last unfollow must have an effect.
 		err = clock.Sleep(ctx, r.Leeway/4)
 	}
 	enough()
@@ -203,21 +203,21 @@ func (r *run) live(ctx context.Context) (err error) {
 	return r.last(ctx)
 }
 
-// listen starts the clients, and returns when all are connected.
+// connectClients starts the clients and returns when all are connected.
 func (r *run) listen(ctx context.Context, stay <-chan struct{}, all *sync.WaitGroup) error {
 	for i, user := range r.load.users {
 		f := &follower{place: r.world, person: user.Person, sse: i%streamsOf == 1, begin: r.begin, stay: stay, count: r.count, client: Client{User: user.id}}
 		if i%steadyOf != 0 {
 			f.life = r.Life/2 + time.Duration(r.choices.Int64N(int64(r.Life)))
 		}
-		if i%3 == 0 { // as a page does that reads the feed first
+		if i%3 == 0 { // like a page that reads the feed first
 			got, err := r.api.surely(ctx, r.choices, user.Person, liveCursor, nil)
 			if err != nil || got.Data.Me == nil || got.Data.Me.Feed == nil {
-				return fmt.Errorf("read the feed of user %d: %w", user.id, err)
+				return fmt.Errorf("read feed of user %d: %w", user.id, err)
 			}
 			f.cursor = got.Data.Me.Feed.LiveCursor
 			if f.client.From, err = numberOf(f.cursor); err != nil {
-				return fmt.Errorf("read the cursor of user %d: %w", user.id, err)
+				return fmt.Errorf("read cursor of user %d: %w", user.id, err)
 			}
 		}
 		r.followers = append(r.followers, f)
@@ -236,7 +236,7 @@ func (r *run) listen(ctx context.Context, stay <-chan struct{}, all *sync.WaitGr
 		}
 		if time.Now().After(deadline) {
 			counts, flaws, _ := r.count.all()
-			return fmt.Errorf("%d clients were told nothing within %v: %v %v", waiting, beginPatience, counts, flaws)
+			return fmt.Errorf("wait for clients: %d received nothing within %v: %v %v", waiting, beginPatience, counts, flaws)
 		}
 		if err := clock.Sleep(ctx, lookEvery); err != nil {
 			return err
@@ -244,7 +244,7 @@ func (r *run) listen(ctx context.Context, stay <-chan struct{}, all *sync.WaitGr
 	}
 }
 
-// harm plays the deck until the run is over, and mends everything.
+// injectFaults plays the deck until the run is over, then heals the world.
 func (r *run) harm(ctx context.Context) error {
 	draw, err := r.deck(choicesOf(r.Seed, 1))
 	if err != nil {
@@ -261,7 +261,7 @@ func (r *run) harm(ctx context.Context) error {
 			return err
 		}
 		if err := r.play(ctx, card); err != nil {
-			return fmt.Errorf("break something: %w", err)
+			return fmt.Errorf("inject faults: %w", err)
 		}
 	}
 	healing, cancel := context.WithTimeout(ctx, healPatience)
@@ -271,7 +271,7 @@ func (r *run) harm(ctx context.Context) error {
 	return r.world.Heal(healing)
 }
 
-// play plays a card. After one that restarts Redis it sees when every client is whole again.
+// play plays a card. After a restart of Redis it measures the recovery.
 func (r *run) play(ctx context.Context, card faulttest.PlannedFault) error {
 	var back time.Duration
 	err := r.world.Play(ctx, []faulttest.PlannedFault{card}, func(_ time.Duration, what string) {
@@ -288,11 +288,11 @@ func (r *run) play(ctx context.Context, card faulttest.PlannedFault) error {
 		return err
 	}
 	r.report.Wholes = append(r.report.Wholes, took)
-	r.note(fmt.Sprintf("Redis is back: a note was sent after %v, answered after %v, half of the clients know it after %v, all after %v", took.Sent, took.Answered, took.Half, took.All))
+	r.note(fmt.Sprintf("Redis is back: a note was sent after %v, answered after %v, received by half of the clients after %v, by all after %v", took.Sent, took.Answered, took.Half, took.All))
 	return nil
 }
 
-// note notes that something happened now.
+// record records an event and returns its time.
 func (r *run) note(what string) time.Duration {
 	now := r.now()
 	r.mu.Lock()
@@ -301,14 +301,13 @@ func (r *run) note(what string) time.Duration {
 	return now
 }
 
-// These stand behind the name of a fault in what [faulttest.World.Play] notes.
+// Suffixes of a fault's name in the notes of [faulttest.World.Play].
 const (
 	begins = " begins"
 	isOver = " is over"
 )
 
-// whole publishes a note for everybody, and says how long it took since a time until the
-// clients were told.
+// measureRecovery publishes a note for all clients and measures its delivery since a time.
 func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
 	beacon := r.load.authors[0]
 	ctx, cancel := context.WithTimeout(ctx, wholePatience)
@@ -322,7 +321,7 @@ func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
 			break
 		}
 		if clock.Sleep(ctx, lookEvery) != nil {
-			return w, fmt.Errorf("publish a note for everybody: %w", err)
+			return w, fmt.Errorf("publish note for all clients: %w", err)
 		}
 	}
 	w.Answered = r.now() - since
@@ -337,7 +336,7 @@ func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
 				if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
 					return w, err
 				}
-				times = append(times, wholePatience) // the checks say what is missing
+				times = append(times, wholePatience) // the checks report the missing messages
 				break
 			}
 		}
@@ -347,8 +346,7 @@ func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
 	return w, nil
 }
 
-// last has everybody told a last note, and waits a moment for what comes after it: nothing
-// should.
+// publishLast publishes a last note, and waits a moment because nothing may follow it.
 func (r *run) last(ctx context.Context) error {
 	if _, err := r.whole(ctx, r.now()); err != nil {
 		return err
@@ -356,7 +354,7 @@ func (r *run) last(ctx context.Context) error {
 	return clock.Sleep(ctx, afterTheLast)
 }
 
-// progress says now and then how far the run is.
+// progress prints the progress of the run from time to time.
 func (r *run) progress(ctx context.Context) {
 	for clock.Sleep(ctx, progressEvery) == nil {
 		r.mu.Lock()
@@ -371,12 +369,12 @@ func (r *run) progress(ctx context.Context) {
 			}
 		}
 		r.mu.Unlock()
-		r.say("%4.0fs  %d connections, %d messages told, %d restarts of Redis, %d hints lost; %s",
+		r.say("%4.0fs  %d connections, %d messages received, %d restarts of Redis, %d hints lost; %s",
 			r.now().Seconds(), r.count.connections(), r.count.told.Load(), restarts, r.sieve.lost.Load(), now)
 	}
 }
 
-// judge compares what was told with the database.
+// judge compares the received messages with the database.
 func (r *run) judge(ctx context.Context) error {
 	events, err := r.load.log(ctx)
 	if err != nil {
@@ -413,13 +411,14 @@ func (r *run) judge(ctx context.Context) error {
 	return r.keepHappenings()
 }
 
-// troubles are the times of faults, and a moment after each.
+// troubles returns the times of faults, including a moment after each.
 func (r *run) troubles() [][2]time.Duration { return r.times("", deckPause/2) }
 
-// pauseServer is the name of the fault that stops a server for a while.
+// pauseServer is the name of the fault that suspends a server.
 const pauseServer = "pause-server"
 
-// times are those of the faults of a name, or of all for "", each with some time after it.
+// times returns the times of faults with a name, or of all faults for "", each extended by a
+// duration.
 func (r *run) times(of string, after time.Duration) (all [][2]time.Duration) {
 	under := map[string]time.Duration{}
 	for _, h := range r.happened {

@@ -15,30 +15,30 @@ import (
 	"time"
 )
 
-// A sieve stands before a Redis. It lets everything pass, but for what subscribers are
-// told: of that it can lose some, hold it back, or end the connections. It is safe for
-// concurrent use.
+// redisProxy forwards connections to a Redis. It can drop or delay the messages of
+// subscribers, or end their connections; everything else passes. It is safe for concurrent
+// use.
 type sieve struct {
 	listener net.Listener
 	upstream string
-	lose     atomic.Int64 // of a thousand messages
-	told     atomic.Int64 // messages that came to subscribers
-	lost     atomic.Int64 // and those that did not
+	lose     atomic.Int64 // dropped messages per thousand
+	told     atomic.Int64 // messages to subscribers
+	lost     atomic.Int64 // dropped messages
 
 	all         sync.WaitGroup
 	mu          sync.Mutex
 	closed      bool
 	conns       map[net.Conn]bool // both ends of all
 	subscribers map[net.Conn]bool // the servers' ends
-	held        chan struct{}     // closed when messages go on; nil if nothing holds them
+	held        chan struct{}     // closed when messages continue; nil if they are not paused
 }
 
-// openSieve opens one before the Redis at an address.
+// openRedisProxy opens a proxy in front of a Redis.
 func openSieve(ctx context.Context, upstream string) (*sieve, error) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		return nil, fmt.Errorf("open a sieve: %w", err)
+		return nil, fmt.Errorf("open Redis proxy: %w", err)
 	}
 	s := &sieve{listener: listener, upstream: upstream, conns: map[net.Conn]bool{}, subscribers: map[net.Conn]bool{}}
 	s.all.Go(s.serve)
@@ -47,7 +47,7 @@ func openSieve(ctx context.Context, upstream string) (*sieve, error) {
 
 func (s *sieve) addr() string { return s.listener.Addr().String() }
 
-// close ends it and all connections.
+// close closes the proxy and all connections.
 func (s *sieve) close() {
 	_ = s.listener.Close()
 	s.mu.Lock()
@@ -69,7 +69,7 @@ func (s *sieve) cut() {
 	}
 }
 
-// hold keeps back what subscribers are told until goOn.
+// pause delays the messages of subscribers until resume.
 func (s *sieve) hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,7 +97,7 @@ func (s *sieve) serve() {
 	}
 }
 
-// enter notes a connection; false if the sieve is closed.
+// register adds a connection. It returns false if the proxy is closed.
 func (s *sieve) enter(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -119,13 +119,13 @@ func (s *sieve) leave(conn net.Conn) {
 
 const dialPatience = time.Second
 
-// carry carries one connection. When one side ends, so does the other.
+// forward forwards one connection. If one side ends, it ends the other.
 func (s *sieve) carry(server net.Conn) {
 	if !s.enter(server) {
 		return
 	}
 	defer s.leave(server)
-	redis, err := net.DialTimeout("tcp", s.upstream, dialPatience) //nolint:noctx // it is soon over
+	redis, err := net.DialTimeout("tcp", s.upstream, dialPatience) //nolint:noctx // it ends soon
 	if err != nil || !s.enter(redis) {
 		return
 	}
@@ -138,7 +138,7 @@ func (s *sieve) carry(server net.Conn) {
 		for {
 			n, err := server.Read(buf)
 			if !subscribed.Load() && subscribes(buf[:n]) {
-				// The server has read all answers to what it asked before it subscribes.
+				// A server reads all earlier replies before it subscribes.
 				subscribed.Store(true)
 				s.mu.Lock()
 				s.subscribers[server] = true
@@ -154,8 +154,8 @@ func (s *sieve) carry(server net.Conn) {
 	both.Wait()
 }
 
-// subscribes says whether commands have one that subscribes: no key and no value of the
-// servers looks like that.
+// subscribes reports whether commands contain a subscription. No key or value of the servers
+// looks like one.
 func subscribes(commands []byte) bool {
 	lower := bytes.ToLower(commands)
 	for _, name := range []string{"subscribe", "ssubscribe", "psubscribe"} {
@@ -166,7 +166,7 @@ func subscribes(commands []byte) bool {
 	return false
 }
 
-// answers carries what Redis says: as it comes, and from a subscription on in whole replies.
+// forwardReplies forwards the replies of Redis, after a subscription only whole replies.
 func (s *sieve) answers(server, redis net.Conn, subscribed *atomic.Bool) {
 	from := bufio.NewReaderSize(redis, 32<<10)
 	var reply []byte
@@ -194,7 +194,7 @@ func (s *sieve) answers(server, redis net.Conn, subscribed *atomic.Bool) {
 	}
 }
 
-// loses says whether the next message is lost, after it was held back.
+// drop waits while messages are paused, and reports whether to drop the next one.
 func (s *sieve) loses() bool {
 	s.mu.Lock()
 	held := s.held
@@ -210,7 +210,7 @@ func (s *sieve) loses() bool {
 	return false
 }
 
-// isMessage says whether a reply is what somebody published.
+// isMessage reports whether a reply is a published message.
 func isMessage(reply []byte) bool {
 	if len(reply) == 0 || (reply[0] != '>' && reply[0] != '*') {
 		return false
@@ -224,9 +224,9 @@ func isMessage(reply []byte) bool {
 	return false
 }
 
-var errNoReply = errors.New("this is no reply of Redis")
+var errNoReply = errors.New("invalid Redis reply")
 
-// appendReply reads one whole reply, of RESP2 or RESP3.
+// appendReply reads one whole reply of RESP2 or RESP3.
 func appendReply(to []byte, from *bufio.Reader) ([]byte, error) {
 	head, err := from.ReadBytes('\n')
 	if err != nil {
@@ -254,7 +254,7 @@ func appendReply(to []byte, from *bufio.Reader) ([]byte, error) {
 		return to, err
 	case '%':
 		n *= 2
-	case '|': // and the reply that it is about
+	case '|': // and the reply that follows the attribute
 		n = 2*n + 1
 	}
 	for range n {

@@ -9,10 +9,10 @@ import (
 
 const wrongMost = 20
 
-// A tally counts what happens in a run. It is safe for concurrent use.
+// counters counts the events of a run. It is safe for concurrent use.
 type tally struct {
 	told             atomic.Int64
-	sockets, streams atomic.Int64 // subscriptions that were made
+	sockets, streams atomic.Int64 // subscriptions
 
 	mu     sync.Mutex
 	counts map[string]int
@@ -32,14 +32,14 @@ func (t *tally) connected(sse bool) {
 
 func (t *tally) connections() int { return int(t.sockets.Load() + t.streams.Load()) }
 
-// add counts something by its name.
+// add counts an event by name.
 func (t *tally) add(what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts[what]++
 }
 
-// refused counts a code that a client was told. Some should not be.
+// recordError records an error code that no server should return.
 func (t *tally) refused(code, message string) {
 	switch code {
 	case "INTERNAL", "", "BAD_USER_INPUT", "UNAUTHENTICATED", "GRAPHQL_VALIDATION_FAILED", "RATE_LIMITED":
@@ -47,7 +47,7 @@ func (t *tally) refused(code, message string) {
 	}
 }
 
-// wrong notes what no server should say.
+// flaw records an error that no server may make.
 func (t *tally) wrong(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

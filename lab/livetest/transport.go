@@ -16,7 +16,7 @@ import (
 
 const maxMessage = 1 << 20
 
-// variables are those of the subscription.
+// variables returns the variables of the subscription.
 func variables(after string) map[string]any {
 	if after == "" {
 		return nil
@@ -24,15 +24,15 @@ func variables(after string) map[string]any {
 	return map[string]any{"after": after}
 }
 
-// A frame is a message of graphql-transport-ws.
+// frame is a message of graphql-transport-ws.
 type frame struct {
 	ID      string          `json:"id,omitempty"`
 	Type    string          `json:"type"`
 	Payload json.RawMessage `json:"payload,omitempty"`
 }
 
-// socket subscribes by WebSocket and takes each answer, until ctx ends. Nothing is said at
-// the end.
+// socket subscribes by WebSocket and passes each message to take, until ctx ends. It closes
+// the connection without a message.
 func socket(ctx context.Context, url, token, after string, begun func(), take func(text []byte) error) error {
 	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http"), &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // the library closes it
 	if err != nil {
@@ -53,7 +53,7 @@ func socket(ctx context.Context, url, token, after string, begun func(), take fu
 		}
 		var got frame
 		if err := json.Unmarshal(text, &got); err != nil {
-			return said("no message: %.60q", text)
+			return said("invalid message: %.60q", text)
 		}
 		switch got.Type {
 		case "connection_ack":
@@ -89,7 +89,7 @@ func send(ctx context.Context, conn *websocket.Conn, f frame, payload any) error
 	return conn.Write(ctx, websocket.MessageText, text)
 }
 
-// closed has the code of a socket that the server closed.
+// closed converts a close frame of the server into its error.
 func closed(err error) error {
 	if end, ok := errors.AsType[websocket.CloseError](err); ok {
 		return said("closed with %d", end.Code)
@@ -97,8 +97,9 @@ func closed(err error) error {
 	return err
 }
 
-// stream subscribes by an event stream and takes each answer with the id of its event, until
-// ctx ends. It goes on from the cursor by a header, as an EventSource does, or a variable.
+// stream subscribes by an event stream and passes each message with its event id to take,
+// until ctx ends. It resumes by the Last-Event-ID header, as an EventSource does, or by a
+// variable.
 func stream(ctx context.Context, url, token, after string, header bool, begun func(), take func(text []byte, id string) error) error {
 	query := map[string]any{"query": subscription}
 	if !header {
@@ -118,7 +119,7 @@ func stream(ctx context.Context, url, token, after string, header bool, begun fu
 	if header && after != "" {
 		req.Header.Set("Last-Event-ID", after)
 	}
-	alone := &http.Transport{DisableKeepAlives: true} // its connection ends with it
+	alone := &http.Transport{DisableKeepAlives: true} // closes its connection at the end
 	defer alone.CloseIdleConnections()
 	res, err := (&http.Client{Transport: alone}).Do(req)
 	if err != nil {
@@ -135,7 +136,7 @@ func stream(ctx context.Context, url, token, after string, header bool, begun fu
 	return events(res.Body, take)
 }
 
-// events takes the events of a stream until it ends.
+// events passes the events of a stream to take until it ends.
 func events(from io.Reader, take func(text []byte, id string) error) error {
 	lines := bufio.NewReaderSize(from, 16<<10)
 	var name, id string
@@ -158,7 +159,7 @@ func events(from io.Reader, take func(text []byte, id string) error) error {
 			if err != nil {
 				return err
 			}
-			name, data = "", nil // the id stays, as an EventSource keeps it
+			name, data = "", nil // the id stays, as in an EventSource
 		case field == "event":
 			name = value
 		case field == "data":

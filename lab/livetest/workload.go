@@ -17,13 +17,13 @@ import (
 )
 
 const (
-	slowWriters    = 3                      // who publish past the servers, in slow transactions
+	slowWriters    = 3                      // slow transactions without the servers
 	slowEvery      = 400 * time.Millisecond // mean pause of each
-	slowFor        = 400 * time.Millisecond // longest time between a slow note's id and its number
-	numberFor      = 30 * time.Millisecond  // longest time between a slow note's number and its commit
-	actors         = 4                      // who have users follow and unfollow
+	slowFor        = 400 * time.Millisecond // maximum time between a slow note's id and its number
+	numberFor      = 30 * time.Millisecond  // maximum time between a slow note's number and its commit
+	actors         = 4                      // goroutines that follow and unfollow for users
 	actEvery       = 150 * time.Millisecond // mean pause of each
-	deletedEvery   = 10                     // one note of so many is deleted
+	deletedEvery   = 10                     // one note in this many is deleted
 	deletedAfter   = 1500 * time.Millisecond
 	headEvery      = 100 * time.Millisecond
 	settleTogether = 8
@@ -37,7 +37,7 @@ const (
 	liveCursor  = `query { me { feed(first: 1) { liveCursor } } }`
 )
 
-// A member is a person with the number that the database knows.
+// member is a person with the id in the database.
 type member struct {
 	faulttest.Person
 	id int64
@@ -48,20 +48,20 @@ func members(people []faulttest.Person) ([]member, error) {
 	for i, p := range people {
 		id, err := idOf("User", p.ID)
 		if err != nil {
-			return nil, fmt.Errorf("read the id of somebody: %w", err)
+			return nil, fmt.Errorf("read user id: %w", err)
 		}
 		all[i] = member{p, id}
 	}
 	return all, nil
 }
 
-// A workload is everybody but those who listen. Its fields are not to be read while it runs.
+// workload runs writers and users. Read its fields only after it has ended.
 type workload struct {
 	place   *faulttest.World
 	api     *api
-	db      *sql.DB // past all proxies
+	db      *sql.DB // without proxies
 	shop    int64
-	authors []member // the first is a beacon: everybody follows it, for good
+	authors []member // all users follow the first one, the beacon, permanently
 	users   []member
 	cfg     Config
 	begin   time.Time
@@ -69,16 +69,16 @@ type workload struct {
 
 	mu        sync.Mutex
 	follows   map[Pair][]Follow
-	ended     map[Pair][]time.Duration // when the ends of follows were answered
+	ended     map[Pair][]time.Duration // when unfollow requests were answered
 	deletes   map[int64]time.Duration
 	published map[int64]published
 	heads     []head
 }
 
-// A published note was committed between two times.
+// published holds the request and answer times of a note; its commit is between them.
 type published struct{ sent, answered time.Duration }
 
-// A head is that of the feed, read at a time or later.
+// head is the head of the feed, read at a time or later.
 type head struct {
 	at  time.Duration
 	seq int64
@@ -86,7 +86,7 @@ type head struct {
 
 func (w *workload) now() time.Duration { return time.Since(w.begin) }
 
-// settle has all users follow whom they follow at the beginning.
+// followInitial creates the initial follows of all users.
 func (w *workload) settle(ctx context.Context, r *rand.Rand) error {
 	w.follows, w.ended = map[Pair][]Follow{}, map[Pair][]time.Duration{}
 	w.deletes, w.published = map[int64]time.Duration{}, map[int64]published{}
@@ -109,8 +109,8 @@ func (w *workload) settle(ctx context.Context, r *rand.Rand) error {
 	return errors.Join(failed...)
 }
 
-// run has everybody do what he does until ctx ends; what is under way then is ended, but
-// not longer than whole.
+// run runs all writers and users until ctx ends. Active operations are completed, until whole
+// ends.
 func (w *workload) run(ctx, whole context.Context, r *rand.Rand) error {
 	var all sync.WaitGroup
 	failed := make(chan error, w.cfg.Writers+slowWriters+actors+1)
@@ -143,7 +143,7 @@ func pause(r *rand.Rand, mean time.Duration) time.Duration {
 
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
-// write publishes, and has some of it deleted a little later.
+// write publishes notes and deletes some of them later.
 func (w *workload) write(ctx, whole context.Context, r *rand.Rand) error {
 	mean := time.Duration(float64(w.cfg.Writers) / w.cfg.Rate * float64(time.Second))
 	var deleting sync.WaitGroup
@@ -152,13 +152,13 @@ func (w *workload) write(ctx, whole context.Context, r *rand.Rand) error {
 		author := pick(r, w.authors)
 		note, err := w.publish(whole, r.IntN(w.place.Servers()), author)
 		if err != nil {
-			w.count.add("notes of which the writer does not know")
+			w.count.add("notes with unknown result")
 			continue
 		}
 		if r.IntN(deletedEvery) == 0 {
 			mine := choicesOf(r.Uint64(), 0)
 			deleting.Go(func() {
-				_ = clock.Sleep(ctx, pause(mine, deletedAfter)) // at the end at once
+				_ = clock.Sleep(ctx, pause(mine, deletedAfter)) // immediately at the end
 				w.remove(whole, mine, author, note)
 			})
 		}
@@ -166,7 +166,7 @@ func (w *workload) write(ctx, whole context.Context, r *rand.Rand) error {
 	return nil
 }
 
-// publish publishes a note by one server and returns its number.
+// publish publishes a note on one server and returns its id.
 func (w *workload) publish(ctx context.Context, server int, author member) (int64, error) {
 	sent := w.now()
 	got, err := w.api.call(ctx, server, author.Person, publishNote, map[string]any{"i": map[string]any{
@@ -176,7 +176,7 @@ func (w *workload) publish(ctx context.Context, server int, author member) (int6
 		return 0, err
 	}
 	if got.Data.PublishNote == nil || got.Data.PublishNote.Note == nil {
-		return 0, errors.New("a note was published without an answer")
+		return 0, errors.New("publish note: answer has no note")
 	}
 	note, err := idOf("Note", got.Data.PublishNote.Note.ID)
 	if err != nil {
@@ -193,20 +193,20 @@ func (w *workload) remove(ctx context.Context, r *rand.Rand, author member, note
 	w.mu.Lock()
 	w.deletes[note] = w.now()
 	w.mu.Unlock()
-	// A second try may hear that there is none any more.
+	// A repeated request may find no note.
 	_, err := w.api.surely(ctx, r, author.Person, deleteNote, map[string]any{"i": scalar.ID{Type: "Note", N: note}.String()})
 	if err != nil && !errors.Is(err, errRefused) {
-		w.count.add("notes whose deletion nobody confirmed")
+		w.count.add("notes with unconfirmed deletion")
 	}
 }
 
-// writeSlowly publishes in transactions that take their time between the note's id and its
-// number, and hold the number for a moment: ids and commits are not in the same order.
-// Some take everything back. Nobody is told of what they publish.
+// writeSlowly publishes in slow transactions: they pause between the note's id and its
+// number, and before the commit. So ids and commits have different orders. Some transactions
+// roll back. The servers get no hint about these notes.
 func (w *workload) writeSlowly(ctx, whole context.Context, r *rand.Rand) error {
 	for clock.Sleep(ctx, pause(r, slowEvery)) == nil {
 		if err := w.slowly(whole, r, pick(r, w.authors)); err != nil {
-			return fmt.Errorf("publish slowly: %w", err)
+			return fmt.Errorf("publish slow note: %w", err)
 		}
 	}
 	return nil
@@ -217,7 +217,7 @@ func (w *workload) slowly(ctx context.Context, r *rand.Rand, author member) erro
 	if err != nil {
 		return err
 	}
-	defer func() { _ = tx.Rollback() }() // after a commit it does nothing
+	defer func() { _ = tx.Rollback() }() // it does nothing after a commit
 	now := time.Now().UnixMilli()
 	var id, seq int64
 	if err := tx.QueryRowContext(ctx, `INSERT INTO notes (author_id, shop_id, title, content, images, created_at)
@@ -239,14 +239,14 @@ func (w *workload) slowly(ctx context.Context, r *rand.Rand, author member) erro
 	}
 	_ = clock.Sleep(ctx, time.Duration(r.Int64N(int64(numberFor))))
 	if r.IntN(3) == 0 {
-		w.count.add("slow notes that were taken back")
+		w.count.add("slow notes rolled back")
 		return nil
 	}
 	w.count.add("slow notes")
 	return tx.Commit()
 }
 
-// act has its users follow and unfollow. No pair is anybody else's.
+// followAndUnfollow changes the follows of its users. No other goroutine changes them.
 func (w *workload) act(ctx, whole context.Context, r *rand.Rand, number int) error {
 	var mine []member
 	for i := number; i < len(w.users); i += actors {
@@ -275,15 +275,15 @@ func (w *workload) followed(user, author member) bool {
 	return len(all) > 0 && !all[len(all)-1].Ended
 }
 
-// follow has a user follow an author, surely.
+// follow makes a user follow an author; it retries until the request is answered.
 func (w *workload) follow(ctx context.Context, r *rand.Rand, user, author member) error {
 	if _, err := w.api.surely(ctx, r, user.Person, follow, map[string]any{"i": author.ID}); err != nil {
-		return fmt.Errorf("have user %d follow user %d: %w", user.id, author.id, err)
+		return fmt.Errorf("follow as user %d user %d: %w", user.id, author.id, err)
 	}
 	var f Follow
 	err := w.db.QueryRowContext(ctx, `SELECT since_seq FROM follows WHERE follower_id = $1 AND followee_id = $2`, user.id, author.id).Scan(&f.Since)
 	if err != nil {
-		return fmt.Errorf("read since when user %d follows user %d: %w", user.id, author.id, err)
+		return fmt.Errorf("read follow of user %d to user %d: %w", user.id, author.id, err)
 	}
 	w.count.add("follows")
 	w.mu.Lock()
@@ -293,11 +293,11 @@ func (w *workload) follow(ctx context.Context, r *rand.Rand, user, author member
 	return nil
 }
 
-// unfollow ends that a user follows an author, surely.
+// unfollow ends a follow; it retries until the request is answered.
 func (w *workload) unfollow(ctx context.Context, r *rand.Rand, user, author member) error {
 	asked := w.now()
 	if _, err := w.api.surely(ctx, r, user.Person, unfollow, map[string]any{"i": author.ID}); err != nil {
-		return fmt.Errorf("have user %d unfollow user %d: %w", user.id, author.id, err)
+		return fmt.Errorf("unfollow as user %d user %d: %w", user.id, author.id, err)
 	}
 	w.count.add("unfollows")
 	w.mu.Lock()
@@ -309,24 +309,24 @@ func (w *workload) unfollow(ctx context.Context, r *rand.Rand, user, author memb
 	return nil
 }
 
-// watchHead notes how far the feed is.
+// watchHead samples the head of the feed.
 func (w *workload) watchHead(ctx context.Context) error {
 	for clock.Sleep(ctx, headEvery) == nil {
 		h := head{at: w.now()}
 		if err := w.db.QueryRowContext(ctx, `SELECT seq FROM feed_head WHERE id = 1`).Scan(&h.seq); err != nil {
 			if ctx.Err() != nil {
-				return nil //nolint:nilerr // it is over
+				return nil //nolint:nilerr // the run is over
 			}
-			return fmt.Errorf("read the head of the feed: %w", err)
+			return fmt.Errorf("read head of feed: %w", err)
 		}
 		w.heads = append(w.heads, h)
 	}
 	return nil
 }
 
-// history is what users did, with the numbers behind which they may hear nothing any more.
-// Call it after the run. A stopped server cannot receive the end of a follow, so its leeway
-// begins when the server continues.
+// history returns the follows with the last number that may be sent after each unfollow. Call
+// it after the run. A stopped server cannot receive the end of a follow, so its leeway begins
+// when the server continues.
 func (w *workload) history(stopped [][2]time.Duration) map[Pair][]Follow {
 	for pair, ends := range w.ended {
 		for i, answered := range ends {
@@ -345,25 +345,25 @@ func (w *workload) history(stopped [][2]time.Duration) map[Pair][]Follow {
 	return w.follows
 }
 
-// log reads all that was published and deleted.
+// log reads the log of publications and deletions.
 func (w *workload) log(ctx context.Context) (events []Event, err error) {
 	rows, err := w.db.QueryContext(ctx, `SELECT seq, kind, note_id, author_id FROM note_events ORDER BY seq`)
 	if err != nil {
-		return nil, fmt.Errorf("read the log: %w", err)
+		return nil, fmt.Errorf("read log: %w", err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var e Event
 		var kind string
 		if err := rows.Scan(&e.Seq, &kind, &e.Note, &e.Author); err != nil {
-			return nil, fmt.Errorf("read the log: %w", err)
+			return nil, fmt.Errorf("read log: %w", err)
 		}
 		e.Kind = Added
 		if kind == "REMOVED" {
 			e.Kind = Removed
 		}
 		if n := len(events); n > 0 && events[n-1].Seq+1 != e.Seq {
-			return nil, fmt.Errorf("the log has a hole before %d", e.Seq)
+			return nil, fmt.Errorf("read log: gap before %d", e.Seq)
 		}
 		events = append(events, e)
 	}

@@ -1,5 +1,5 @@
-// Package paging counts the gaps and repeats that readers see when they page through a feed
-// that changes, for each way to cut pages out of a sorted set.
+// Package paging counts the gaps and repeats that readers see when they page through a
+// changing feed, for each way to page through a sorted set.
 package paging
 
 import (
@@ -16,40 +16,40 @@ import (
 )
 
 const (
-	notes   = 200 // in a feed when its reader begins
+	notes   = 200 // in a feed at the start of a session
 	perPage = 10
 	changes = 3 // between two pages
-	// A reader gives up after four times as many pages as the feed had at first: with the
-	// inserts between them it has not even one and a half times as many.
+	// A reader gives up after four times the initial number of pages. With the inserts
+	// between them, the feed never has more than one and a half times as many.
 	maxPages = 4 * notes / perPage
 	together = 100 // sessions that share their round trips
 )
 
-// Options tune [Run].
+// Options configures [Run].
 type Options struct {
-	Sessions int    // of each way under each load, at least 1
-	Seed     uint64 // decides all that is random
+	Sessions int    // per way and load, at least 1
+	Seed     uint64 // of all random choices
 }
 
-// A Result is what the sessions of one way under one load got.
+// Result is the result of the sessions of one way under one load.
 type Result struct {
 	Load, Way string
 	Faulty    int // sessions with a repeat or a gap
-	Repeats   int // times that a note was shown again
-	Gaps      int // notes that were there from the first page to the last and were never shown
-	Endless   int // sessions that did not come to the end
+	Repeats   int // notes that were shown again
+	Gaps      int // notes that existed from the first page to the last and were never shown
+	Endless   int // sessions that did not reach the end
 }
 
-// Run measures all ways under all loads, on a Redis of its own, and writes a table to out.
+// Run measures all ways under all loads on its own Redis, and writes a table to out.
 func Run(ctx context.Context, o Options, out, progress io.Writer) error {
 	server, err := subprocess.StartRedis(ctx)
 	if err != nil {
-		return fmt.Errorf("bench scroll: %w", err)
+		return fmt.Errorf("start Redis: %w", err)
 	}
 	defer server.Stop()
 	rdb, err := subprocess.OpenPatient(server.URL)
 	if err != nil {
-		return fmt.Errorf("bench scroll: %w", err)
+		return fmt.Errorf("open Redis: %w", err)
 	}
 	defer func() { _ = rdb.Close() }()
 	results, err := results(ctx, rdb, o, progress)
@@ -65,8 +65,8 @@ func Run(ctx context.Context, o Options, out, progress io.Writer) error {
 	return table.Flush()
 }
 
-// results has sessions scroll, in each way under each load. All ways see the same notes and
-// the same changes, as long as they read.
+// results runs the sessions of each way under each load. All ways see the same notes and the
+// same changes while they read.
 func results(ctx context.Context, rdb redis.UniversalClient, o Options, progress io.Writer) ([]Result, error) {
 	var list []Result
 	for _, l := range loads() {
@@ -76,7 +76,7 @@ func results(ctx context.Context, rdb redis.UniversalClient, o Options, progress
 			for first := 0; first < o.Sessions; first += together {
 				var some []*session
 				for i := first; i < min(first+together, o.Sessions); i++ {
-					random := rand.New(rand.NewPCG(o.Seed, uint64(i))) //nolint:gosec // to be repeated by its seed
+					random := rand.New(rand.NewPCG(o.Seed, uint64(i))) //nolint:gosec // repeatable by its seed
 					some = append(some, newSession("scroll:"+strconv.Itoa(i), l, w, random))
 				}
 				if err := scroll(ctx, rdb, some); err != nil {
@@ -92,8 +92,8 @@ func results(ctx context.Context, rdb redis.UniversalClient, o Options, progress
 	return list, nil
 }
 
-// scroll runs sessions to their ends, page after page in common round trips, and removes
-// their feeds.
+// scroll runs sessions to their ends, page by page in shared round trips, and removes their
+// feeds.
 func scroll(ctx context.Context, rdb redis.UniversalClient, some []*session) error {
 	for reading := some; len(reading) > 0; {
 		pages := make([]*redis.ZSliceCmd, len(reading))
@@ -105,7 +105,7 @@ func scroll(ctx context.Context, rdb redis.UniversalClient, some []*session) err
 			return nil
 		})
 		if err != nil {
-			return fmt.Errorf("change feeds and read their next pages: %w", err)
+			return fmt.Errorf("change feeds and read next pages: %w", err)
 		}
 		var goOn []*session
 		for i, s := range reading {
@@ -125,7 +125,7 @@ func scroll(ctx context.Context, rdb redis.UniversalClient, some []*session) err
 	return nil
 }
 
-// add counts a session that has ended.
+// add adds a finished session.
 func (r *Result) add(s *session) {
 	repeats, gaps := 0, 0
 	for _, times := range s.shown {

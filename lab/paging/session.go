@@ -9,12 +9,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A load is what happens to a feed while it is read.
+// load describes the changes of a feed while it is read.
 type load struct {
 	name    string
-	still   bool    // nothing happens
-	ties    float64 // part of the notes that share the millisecond of the one before
-	deletes float64 // part of the changes that delete some note; the others publish one
+	still   bool    // no changes
+	ties    float64 // share of the notes with the same millisecond as the note before
+	deletes float64 // share of the changes that delete a random note; the others publish one
 }
 
 func loads() []load {
@@ -27,35 +27,35 @@ func loads() []load {
 	}
 }
 
-// A note is told apart by its number.
+// note is a note, identified by its seq.
 type note struct {
-	seq int64 // 1 is the first, without a hole
-	ms  int64 // since 1970
+	seq int64 // from 1, without gaps
+	ms  int64 // Unix time
 	id  int64 // 41 bits of milliseconds since snowflakeEpoch, 10 of a machine, 12 of a sequence
 }
 
-// snowflakeEpoch is in milliseconds since 1970: the one with which such ids became known.
+// snowflakeEpoch is the epoch of the original snowflake ids, as Unix milliseconds.
 const snowflakeEpoch = 1_288_834_974_657
 
-// member is the note in a sorted set. All have 19 digits, so members of one score stand in
-// the order of their ids.
+// member returns the member of the note in a sorted set. All have 19 digits, so members with
+// the same score are ordered by id.
 func (n note) member() string { return strconv.FormatInt(n.id, 10) }
 
-// A session is somebody who reads a feed of his own, which is a sorted set, to its end.
+// session is one reader who pages through a private feed, which is a sorted set, to its end.
 type session struct {
 	key     string
 	load    load
 	way     way
 	random  *rand.Rand
-	there   []note // that are in the feed now
+	there   []note // current notes of the feed
 	last    note
 	at      cursor
-	pages   int // shown so far
+	pages   int // number of pages shown
 	shown   map[string]int
 	endless bool
 }
 
-// newSession makes a reader. A change before the first page fills his feed.
+// newSession creates a reader. The change before the first page fills the feed.
 func newSession(key string, l load, w way, random *rand.Rand) *session {
 	return &session{
 		key: key, load: l, way: w, random: random, shown: map[string]int{},
@@ -63,8 +63,8 @@ func newSession(key string, l load, w way, random *rand.Rand) *session {
 	}
 }
 
-// publish makes the next note. One that shares a millisecond has the same machine and the
-// next place in its sequence; others come up to 100 ms later.
+// publish creates the next note. A note that shares a millisecond has the same machine and
+// the next sequence number; other notes follow within 100 ms.
 func (s *session) publish() note {
 	n := note{seq: s.last.seq + 1, ms: s.last.ms, id: s.last.id + 1}
 	if s.last.seq == 0 || s.random.Float64() >= s.load.ties {
@@ -76,7 +76,7 @@ func (s *session) publish() note {
 	return n
 }
 
-// change queues what happens before the next page.
+// change queues the changes before the next page.
 func (s *session) change(ctx context.Context, pipe redis.Pipeliner) {
 	if s.pages == 0 {
 		all := make([]redis.Z, notes)
@@ -100,12 +100,12 @@ func (s *session) change(ctx context.Context, pipe redis.Pipeliner) {
 	}
 }
 
-// show has the reader look at a page, and says whether he goes on: not after one that is
-// not full, and not for ever.
+// show records a page and reports whether the reader continues. The reader stops after a page
+// that is not full, and after maxPages.
 func (s *session) show(page []redis.Z) (more bool) {
 	s.pages++
 	for _, z := range page {
-		s.shown[z.Member.(string)]++ //nolint:forcetypeassert // go-redis reads members as strings
+		s.shown[z.Member.(string)]++ //nolint:forcetypeassert // go-redis returns members as strings
 	}
 	if len(page) < perPage {
 		return false

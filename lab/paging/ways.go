@@ -7,19 +7,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A cursor is what a reader brings along for his next page. Its zero value asks for the
-// first.
+// cursor is the position of a reader. The zero value requests the first page.
 type cursor struct {
-	score  float64 // of the last entry that was shown; 0: nothing was
-	offset int64   // entries to leave out
+	score  float64 // of the last shown entry; 0 if none was shown
+	offset int64   // entries to skip
 }
 
-// A way pages through a feed.
+// way is a way to page through a feed.
 type way struct {
 	name  string
 	score func(n note) float64
 	page  func(ctx context.Context, c redis.Cmdable, key string, at cursor) *redis.ZSliceCmd
-	after func(at cursor, page []redis.Z) cursor // where a full page ends
+	after func(at cursor, page []redis.Z) cursor // cursor after a full page
 }
 
 func (w way) entry(n note) redis.Z { return redis.Z{Score: w.score(n), Member: n.member()} }
@@ -37,10 +36,10 @@ func ways() []way {
 func bySeq(n note) float64  { return float64(n.seq) }
 func byTime(n note) float64 { return float64(n.ms) }
 
-// byID loses what is below 256: ids of today are above 2^60, a float64 has 53 bits.
+// byID loses the low 8 bits: current ids are above 2^60, and a float64 has 53 bits.
 func byID(n note) float64 { return float64(n.id) }
 
-// fromOffset counts from the newest.
+// fromOffset counts from the newest entry.
 func fromOffset(ctx context.Context, c redis.Cmdable, key string, at cursor) *redis.ZSliceCmd {
 	return c.ZRangeArgsWithScores(ctx, redis.ZRangeArgs{Key: key, Start: at.offset, Stop: at.offset + perPage - 1, Rev: true})
 }
@@ -55,8 +54,8 @@ func belowScore(ctx context.Context, c redis.Cmdable, key string, at cursor) *re
 	return down(ctx, c, key, "(", at)
 }
 
-// down reads from a score on, or from behind it, towards the oldest. The command is
-// ZREVRANGEBYSCORE as it is written since Redis 6.2.
+// down reads from a score, or below it, towards the oldest entry. The command is ZRANGE with
+// REV and BYSCORE, which replaces ZREVRANGEBYSCORE since Redis 6.2.
 func down(ctx context.Context, c redis.Cmdable, key, behind string, at cursor) *redis.ZSliceCmd {
 	top := "+inf"
 	if at.score > 0 {
@@ -71,8 +70,8 @@ func decimal(score float64) string { return strconv.FormatFloat(score, 'f', -1, 
 
 func lastScore(_ cursor, page []redis.Z) cursor { return cursor{score: page[len(page)-1].Score} }
 
-// asTaught leaves out as many entries as the page had of its lowest score. If a score has
-// more entries than two pages, the second is the same as the third.
+// pageOffset skips as many entries as the page has of its lowest score. If a score has more
+// entries than two pages, the third page equals the second.
 func asTaught(_ cursor, page []redis.Z) cursor {
 	next := lastScore(cursor{}, page)
 	for _, z := range page {
@@ -83,7 +82,7 @@ func asTaught(_ cursor, page []redis.Z) cursor {
 	return next
 }
 
-// addedUp leaves out those of earlier pages as well.
+// totalOffset also skips the entries of earlier pages.
 func addedUp(at cursor, page []redis.Z) cursor {
 	next := asTaught(at, page)
 	if next.score == at.score {
