@@ -7,9 +7,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A server watches what it told, so a number may be without a row only if that server
-// and Redis were both harmed after it was told, soon after that and after each other.
-func TestBrokenAreOnlyNumbersThatAreNotLostWithTheirServerAndRedis(t *testing.T) {
+// A server watches the numbers that it reported. So a number may lack a row only if that
+// server and Redis both lost data soon after the answer, and soon after each other.
+func TestLostNumbersNeedServerAndRedisLoss(t *testing.T) {
 	const s = time.Second
 	at := func(times ...time.Duration) (all []Span) {
 		for _, when := range times {
@@ -26,29 +26,29 @@ func TestBrokenAreOnlyNumbersThatAreNotLostWithTheirServerAndRedis(t *testing.T)
 	}{
 		{"both", at(12 * s), at(15 * s), true},
 		{"Redis first", at(15 * s), at(12 * s), true},
-		{"a power cut that takes what was just told", at(12 * s), at(9 * s), true},
+		{"power cut that loses a recent write", at(12 * s), at(9 * s), true},
 		{"nothing", nil, nil, false},
-		{"the server alone", at(12 * s), nil, false},
-		{"Redis alone", nil, at(12 * s), false},
-		{"a server that was killed before", at(9 * s), at(12 * s), false},
-		{"a Redis that forgot before", at(12 * s), at(8 * s), false},
+		{"server only", at(12 * s), nil, false},
+		{"Redis only", nil, at(12 * s), false},
+		{"server killed before", at(9 * s), at(12 * s), false},
+		{"Redis lost data before", at(12 * s), at(8 * s), false},
 		{"Redis long after the server", at(12 * s), at(60 * s), false},
-		{"both together, long after it was told", at(40 * s), at(41 * s), false},
-		{"both, after others", at(5*s, 12*s), at(5*s, 15*s), true},
-		{"a server that took long to end", spans(9*s, 12*s), at(12 * s), true},
-		{"a Redis that lost it late", at(12 * s), spans(7*s, 12*s), true},
-		{"both took long, and one was over before", spans(5*s, 9*s), spans(5*s, 30*s), false},
-		{"a long end of which the begin is soon enough", spans(20*s, 60*s), spans(25*s, 70*s), true},
-		{"a long end of which the begin is too late", spans(27*s, 60*s), spans(25*s, 70*s), false},
+		{"both, long after the answer", at(40 * s), at(41 * s), false},
+		{"both, after earlier losses", at(5*s, 12*s), at(5*s, 15*s), true},
+		{"slow end of the server", spans(9*s, 12*s), at(12 * s), true},
+		{"late loss in Redis", at(12 * s), spans(7*s, 12*s), true},
+		{"both slow, one ended before", spans(5*s, 9*s), spans(5*s, 30*s), false},
+		{"long spans that begin in time", spans(20*s, 60*s), spans(25*s, 70*s), true},
+		{"long spans that begin too late", spans(27*s, 60*s), spans(25*s, 70*s), false},
 	} {
 		rules := Rules{Killed: [][]Span{at(12 * s), tt.killed}, Losses: tt.forgot}
 		if got := rules.lostTwice(queued, map[int]time.Duration{1: queued.Start}); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }
 
-func TestBrokenIsRedisWhileAFaultLastsThatHasItForget(t *testing.T) {
+func TestDataLossLastsAsLongAsItsFault(t *testing.T) {
 	const s = time.Second
 	r := newReport(Config{})
 	r.addEvent(s, "pause-server begins")

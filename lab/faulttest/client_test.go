@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A client knows only what the server said in so many words.
-func TestAnAnswerIsWhatCouldBeRead(t *testing.T) {
+func TestClientReadsAnswers(t *testing.T) {
 	for _, tt := range []struct {
 		name                string
 		op                  Op
@@ -28,14 +27,14 @@ func TestAnAnswerIsWhatCouldBeRead(t *testing.T) {
 		{"a page of a proxy", OpOrder, http.StatusBadGateway, `<html>bad gateway</html>`, Unknown, "", ""},
 		{"no order", OpRead, 200, `{"data":{"order":null}}`, codeAbsent, "", "asked"},
 		{"a failed order", OpRead, 200, `{"data":{"order":{"id":"asked","status":"FAILED","failure":{"code":"ORDER_NOT_COMPLETED"}}}}`, "", "FAILED", "asked"},
-		{"nobody", OpMe, 200, `{"data":{"me":null}}`, codeSignedOut, "", ""},
+		{"no user", OpMe, 200, `{"data":{"me":null}}`, codeSignedOut, "", ""},
 		{"the user", OpMe, 200, `{"data":{"me":{"id":"u"}}}`, "", "", ""},
 		{"another user", OpMe, 200, `{"data":{"me":{"id":"v"}}}`, codeWrongUser, "", ""},
 		{"a voucher", OpOpen, 200, `{"data":{"createFlashVoucher":{"voucher":{"id":"v","sale":{"initialStock":5}},"userErrors":[]}}}`, "", "", ""},
 		{"no voucher", OpOpen, 200, `{"data":{"createFlashVoucher":null}}`, Unknown, "", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			at := (&pages{}).serve(t)
+			at := (&fakeServer{}).serve(t)
 			at.page.Store(tt.page)
 			at.code.Store(int64(tt.code))
 			h, err := Create(filepath.Join(t.TempDir(), "history"))
@@ -54,13 +53,13 @@ func TestAnAnswerIsWhatCouldBeRead(t *testing.T) {
 			}
 			e = c.do(t.Context(), Person{ID: "u", Token: "t"}, e, nil)
 			if e.Code != tt.want || e.Status != tt.status || e.Order != tt.order {
-				t.Errorf("%+v, want %q %q %q", e, tt.want, tt.status, tt.order)
+				t.Errorf("got %+v, want %q %q %q", e, tt.want, tt.status, tt.order)
 			}
 			if (e.Note != "") != (tt.want == Unknown || tt.want == codeMissing || tt.want == codeWrongUser) {
-				t.Errorf("the note is %q", e.Note)
+				t.Errorf("unexpected note %q", e.Note)
 			}
 			if got := h.Events(); len(got) != 1 || got[0] != e {
-				t.Errorf("noted is %+v", got)
+				t.Errorf("got events %+v, want %+v", got, e)
 			}
 		})
 	}

@@ -9,31 +9,31 @@ import (
 	"time"
 )
 
-func dealt(seed uint64, d time.Duration) []PlannedFault {
+func planOf(seed uint64, d time.Duration) []PlannedFault {
 	return Plan(rand.New(rand.NewPCG(seed, 0)), d) //nolint:gosec // no secret
 }
 
-func TestADeckIsThatOfItsSeed(t *testing.T) {
-	one, again, other := fmt.Sprint(dealt(7, 2*time.Minute)), fmt.Sprint(dealt(7, 2*time.Minute)), fmt.Sprint(dealt(8, 2*time.Minute))
+func TestPlanDependsOnSeed(t *testing.T) {
+	one, again, other := fmt.Sprint(planOf(7, 2*time.Minute)), fmt.Sprint(planOf(7, 2*time.Minute)), fmt.Sprint(planOf(8, 2*time.Minute))
 	if one != again {
-		t.Errorf("the same seed deals\n%s\nand\n%s", one, again)
+		t.Errorf("got %s\nand %s\nfor the same seed", one, again)
 	}
 	if one == other {
-		t.Error("two seeds deal the same")
+		t.Error("got equal plans for two seeds")
 	}
 }
 
-func TestADeckHasEachKindBeforeAnyRepeats(t *testing.T) {
+func TestPlanHasEachKindBeforeRepeats(t *testing.T) {
 	kinds := len(Faults())
 	for seed := range uint64(50) {
 		singles := map[string]int{}
 		pairs, gaps, passed := 0, time.Duration(0), time.Duration(0)
-		cards := dealt(seed, 10*time.Minute)
+		cards := planOf(seed, 10*time.Minute)
 		for i, card := range cards {
 			gaps += card.After
 			if len(card.Faults) > 1 {
 				if pairs++; passed <= 5*time.Minute {
-					t.Errorf("seed %d: card %d is a pair, after %v", seed, i, passed)
+					t.Errorf("seed %d: card %d is a pair after %v, want pairs in the second half", seed, i, passed)
 				}
 			} else {
 				name := card.Faults[0].Name
@@ -41,7 +41,7 @@ func TestADeckHasEachKindBeforeAnyRepeats(t *testing.T) {
 				if n := singles[name]; n > 1 {
 					for _, f := range Faults() {
 						if singles[f.Name] < n-1 {
-							t.Errorf("seed %d: %s comes %d times before %s", seed, name, n, f.Name)
+							t.Errorf("seed %d: got %s %d times before %s", seed, name, n, f.Name)
 						}
 					}
 				}
@@ -49,22 +49,22 @@ func TestADeckHasEachKindBeforeAnyRepeats(t *testing.T) {
 			passed += card.length()
 		}
 		if len(singles) != kinds || pairs < len(Pairs()) {
-			t.Errorf("seed %d: %d of %d kinds, and %d pairs of %d kinds", seed, len(singles), kinds, pairs, len(Pairs()))
+			t.Errorf("seed %d: got %d of %d kinds, and %d pairs of %d kinds", seed, len(singles), kinds, pairs, len(Pairs()))
 		}
 		if mean := gaps / time.Duration(len(cards)); mean < time.Second || mean > 3*time.Second {
-			t.Errorf("seed %d: the mean gap is %v", seed, mean)
+			t.Errorf("seed %d: got a mean gap of %v, want 1 s to 3 s", seed, mean)
 		}
 		if passed > 10*time.Minute || passed < 9*time.Minute {
-			t.Errorf("seed %d: the deck takes %v", seed, passed)
+			t.Errorf("seed %d: got a length of %v, want 9 to 10 minutes", seed, passed)
 		}
 	}
 }
 
-// Two minutes are what one run takes: most of what there is belongs into them.
-func TestADeckOfTwoMinutesHasMostOfAll(t *testing.T) {
+// A run takes two minutes by default.
+func TestTwoMinutePlanHasMostFaults(t *testing.T) {
 	for seed := range uint64(50) {
 		kinds, pairs := map[string]bool{}, 0
-		for _, card := range dealt(seed, 2*time.Minute) {
+		for _, card := range planOf(seed, 2*time.Minute) {
 			for _, f := range card.Faults {
 				kinds[f.Name] = true
 			}
@@ -73,12 +73,12 @@ func TestADeckOfTwoMinutesHasMostOfAll(t *testing.T) {
 			}
 		}
 		if len(kinds) < len(Faults())-2 || pairs < 3 {
-			t.Errorf("seed %d: %d of %d kinds, %d pairs", seed, len(kinds), len(Faults()), pairs)
+			t.Errorf("seed %d: got %d of %d kinds, %d pairs", seed, len(kinds), len(Faults()), pairs)
 		}
 	}
 }
 
-func TestTheSixOfAShortRun(t *testing.T) {
+func TestFixedSixFaults(t *testing.T) {
 	var names []string
 	var takes time.Duration
 	for _, card := range FixedSix() {
@@ -89,55 +89,55 @@ func TestTheSixOfAShortRun(t *testing.T) {
 	}
 	for _, name := range []string{"redis-power-cut", "slow-pg", "kill-both", "cut-redis-replies", "redis-wipe", "kill-pg", "pause-server"} {
 		if !slices.Contains(names, name) {
-			t.Errorf("%s is missing", name)
+			t.Errorf("no %s", name)
 		}
 	}
 	if n := len(FixedSix()); n != 6 || takes > 32*time.Second || takes < 25*time.Second {
-		t.Errorf("there are %d cards, which take %v", n, takes)
+		t.Errorf("got %d cards of %v, want 6 of 25 s to 32 s", n, takes)
 	}
 }
 
-// fake is a fault that only notes that it was.
-func fake(name string, lasts time.Duration, noted chan<- string) Fault {
+// fake is a fault that only records its start and its end.
+func fake(name string, lasts time.Duration, events chan<- string) Fault {
 	return Fault{
 		Name: name, Lasts: func(*rand.Rand) time.Duration { return lasts },
 		Begin: func(context.Context, *World, *rand.Rand) (func(context.Context) error, error) {
-			noted <- name + "+"
-			return func(context.Context) error { noted <- name + "-"; return nil }, nil
+			events <- name + "+"
+			return func(context.Context) error { events <- name + "-"; return nil }, nil
 		},
 	}
 }
 
-func TestPlayEndsWhatItBegan(t *testing.T) {
-	noted := make(chan string, 10)
+func TestPlayEndsActiveFaults(t *testing.T) {
+	events := make(chan string, 10)
 	w := &World{active: map[*running]bool{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	cards := []PlannedFault{
-		{Faults: []Fault{fake("long", 200*time.Millisecond, noted), fake("short", 0, noted)}, Stagger: 20 * time.Millisecond},
-		{Faults: []Fault{fake("cut off", time.Hour, noted)}},
-		{Faults: []Fault{fake("never", 0, noted)}},
+		{Faults: []Fault{fake("long", 200*time.Millisecond, events), fake("short", 0, events)}, Stagger: 20 * time.Millisecond},
+		{Faults: []Fault{fake("cut off", time.Hour, events)}},
+		{Faults: []Fault{fake("never", 0, events)}},
 	}
-	var said []string
+	var notes []string
 	err := w.Play(ctx, cards, func(_ time.Duration, what string) {
-		if said = append(said, what); what == "cut off begins" {
+		if notes = append(notes, what); what == "cut off begins" {
 			time.AfterFunc(10*time.Millisecond, cancel)
 		}
 	})
 	if err == nil {
-		t.Error("it says nothing of being stopped")
+		t.Error("got no error after the stop")
 	}
-	close(noted)
+	close(events)
 	var order []string
-	for name := range noted {
+	for name := range events {
 		order = append(order, name)
 	}
 	if want := []string{"long+", "short+", "short-", "long-", "cut off+", "cut off-"}; !slices.Equal(order, want) {
-		t.Errorf("it played %q, want %q", order, want)
+		t.Errorf("got %q, want %q", order, want)
 	}
 	if _, ok := w.Healthy(); !ok {
-		t.Error("a fault is left under way")
+		t.Error("a fault is still active")
 	}
-	if len(said) != 6 {
-		t.Errorf("it said %q", said)
+	if len(notes) != 6 {
+		t.Errorf("got notes %q, want 6", notes)
 	}
 }

@@ -17,28 +17,28 @@ import (
 	"github.com/tandian-dev/tandian/graph/scalar"
 )
 
-const patience = 20 * time.Second
+const eventuallyTimeout = 20 * time.Second
 
-// eventually waits until a condition holds.
+// eventually waits until a condition is true.
 func eventually(t *testing.T, what string, holds func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !holds(); time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(eventuallyTimeout); !holds(); time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("within %v not: %s", patience, what)
+			t.Fatalf("not within %v: %s", eventuallyTimeout, what)
 		}
 	}
 }
 
-// A trial has a live world, and one fault in it at a time.
+// trial injects one fault at a time into a world.
 type trial struct {
 	*testing.T
 	*World
 	r *rand.Rand
 }
 
-// under begins a fault, looks what it does, and ends it. Everything is well again
-// then.
-func (s trial) under(f Fault, look func(ctx context.Context)) {
+// during injects a fault, runs inspect during it, and ends it. Then all servers must be
+// ready.
+func (s trial) during(f Fault, inspect func(ctx context.Context)) {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 2*time.Minute)
 	defer cancel()
@@ -47,9 +47,9 @@ func (s trial) under(f Fault, look func(ctx context.Context)) {
 		s.Fatal(err)
 	}
 	if _, ok := s.Healthy(); ok {
-		s.Error("the world is healthy under a fault")
+		s.Error("Healthy is true during a fault")
 	}
-	look(ctx)
+	inspect(ctx)
 	if err := s.finish(ctx, under); err != nil {
 		s.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func (s trial) under(f Fault, look func(ctx context.Context)) {
 	}
 }
 
-// answering says whether a server answers anything within half a second.
+// answering reports whether a server answers within half a second.
 func (s trial) answering(ctx context.Context, server int) bool {
 	ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
 	defer cancel()
@@ -77,7 +77,7 @@ func (s trial) answering(ctx context.Context, server int) bool {
 	return err == nil
 }
 
-// stores say whether both answer within half a second.
+// stores reports which stores answer within half a second.
 func (s trial) stores(ctx context.Context) (pg, rdb bool) {
 	pings := func(ping func(context.Context) error) bool {
 		short, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
@@ -87,7 +87,7 @@ func (s trial) stores(ctx context.Context) (pg, rdb bool) {
 	return pings(s.pg.ping), pings(s.master().ping)
 }
 
-// through opens Redis the way a server goes there.
+// through opens Redis through a server's proxy.
 func (s trial) through(server int) redis.UniversalClient {
 	rdb, err := openServersRedis(redisURL(s.toRedis[server].listen))
 	if err != nil {
@@ -99,9 +99,9 @@ func (s trial) through(server int) redis.UniversalClient {
 
 func (s trial) redis(ctx context.Context, args ...any) string {
 	s.Helper()
-	var said any
+	var answer any
 	err := s.withRedis(func(rdb redis.UniversalClient) (err error) {
-		said, err = rdb.Do(ctx, args...).Result()
+		answer, err = rdb.Do(ctx, args...).Result()
 		return err
 	})
 	if errors.Is(err, redis.Nil) {
@@ -110,7 +110,7 @@ func (s trial) redis(ctx context.Context, args ...any) string {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return fmt.Sprint(said)
+	return fmt.Sprint(answer)
 }
 
 func (s trial) exec(ctx context.Context, text string) {
@@ -120,60 +120,59 @@ func (s trial) exec(ctx context.Context, text string) {
 	}
 }
 
-// Each fault does what it says, and its end mends it.
-func TestEachFaultDoesWhatItSays(t *testing.T) {
-	w := aWorld(t, Options{People: 5})
+func TestEachFaultHasItsEffect(t *testing.T) {
+	w := openTestWorld(t, Options{People: 5})
 	seed := rand.Uint64() //nolint:gosec // no secret
 	t.Logf("seed %d", seed)
 	tests := map[string]func(s trial){
 		"kill-server": func(s trial) {
-			s.under(KillServer(Nth(1)), func(ctx context.Context) {
+			s.during(KillServer(Nth(1)), func(ctx context.Context) {
 				if s.answering(ctx, 1) || !s.answering(ctx, 0) {
-					s.Error("the second one answers, or the first one does not")
+					s.Error("want an answer of the first server only")
 				}
 			})
 		},
 		"kill-both": func(s trial) {
-			s.under(KillBoth(), func(ctx context.Context) {
+			s.during(KillBoth(), func(ctx context.Context) {
 				if s.answering(ctx, 0) || s.answering(ctx, 1) {
-					s.Error("one answers")
+					s.Error("want no answer")
 				}
 			})
 		},
 		"pause-server": func(s trial) {
 			pid := s.servers[0].cmd.Process.Pid
-			s.under(PauseServer(Nth(0)), func(ctx context.Context) {
+			s.during(PauseServer(Nth(0)), func(ctx context.Context) {
 				if s.answering(ctx, 0) || !s.answering(ctx, 1) {
-					s.Error("the first one answers, or the second one does not")
+					s.Error("want an answer of the second server only")
 				}
 			})
 			if now := s.servers[0].cmd.Process.Pid; now != pid {
-				s.Errorf("it was another process, %d, afterwards", now)
+				s.Errorf("got process %d afterwards, want %d", now, pid)
 			}
 		},
 		"rolling-restart": func(s trial) {
 			before := []int{s.servers[0].cmd.Process.Pid, s.servers[1].cmd.Process.Pid}
-			s.under(RollingRestart(), func(context.Context) {})
+			s.during(RollingRestart(), func(context.Context) {})
 			for i, pid := range before {
 				if s.servers[i].cmd.Process.Pid == pid {
-					s.Errorf("server %d was not started again", i)
+					s.Errorf("server %d did not restart", i)
 				}
 			}
 		},
-		"kill-redis":  s(KillRedis, true, false, true),
-		"pause-redis": s(PauseRedis, true, false, true),
-		"kill-pg":     s(KillPG, false, true, false),
-		"pause-pg":    s(PausePG, false, true, false),
+		"kill-redis":  storeFault(KillRedis, true, false, true),
+		"pause-redis": storeFault(PauseRedis, true, false, true),
+		"kill-pg":     storeFault(KillPG, false, true, false),
+		"pause-pg":    storeFault(PausePG, false, true, false),
 		"refuse-writes": func(s trial) {
 			ctx := s.Context()
 			s.redis(ctx, "SET", "held", "before")
-			s.under(RefuseWrites(), func(ctx context.Context) {
+			s.during(RefuseWrites(), func(ctx context.Context) {
 				rdb := s.through(0)
 				if err := rdb.Set(ctx, "held", "after", 0).Err(); !redis.HasErrorPrefix(err, "NOREPLICAS") {
-					s.Errorf("a write: %v", err)
+					s.Errorf("write: got %v, want NOREPLICAS", err)
 				}
 				if got, err := rdb.Get(ctx, "held").Result(); err != nil || got != "before" {
-					s.Errorf("a read: %q, %v", got, err)
+					s.Errorf("read: got %q, %v, want \"before\"", got, err)
 				}
 			})
 			s.redis(ctx, "SET", "held", "again")
@@ -181,32 +180,32 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 		"redis-power-cut": func(s trial) {
 			ctx := s.Context()
 			s.redis(ctx, "SET", "old", "kept")
-			time.Sleep(2500 * time.Millisecond) // longer than what a cut takes at most
+			time.Sleep(2500 * time.Millisecond) // longer than a power cut loses
 			s.redis(ctx, "SET", "new", "lost")
-			s.under(RedisPowerCut(), func(context.Context) {})
+			s.during(RedisPowerCut(), func(context.Context) {})
 			if old, young := s.redis(ctx, "GET", "old"), s.redis(ctx, "GET", "new"); old != "kept" || young != "" {
-				s.Errorf("the old value is %q, the new one %q", old, young)
+				s.Errorf("got old value %q and new value %q, want \"kept\" and \"\"", old, young)
 			}
 		},
 		"redis-wipe": func(s trial) {
 			s.redis(s.Context(), "SET", "key", "lost")
-			s.under(RedisWipe(), func(context.Context) {})
+			s.during(RedisWipe(), func(context.Context) {})
 			if got := s.redis(s.Context(), "GET", "key"); got != "" {
-				s.Errorf("there is still %q", got)
+				s.Errorf("got %q, want \"\"", got)
 			}
 		},
 		"evict-stock": func(s trial) {
 			ctx := s.Context()
 			_, err := s.begin(ctx, EvictStock(), s.r)
 			if !errors.Is(err, ErrNothing) {
-				s.Errorf("without a sale: %v", err)
+				s.Errorf("without a sale: got %v, want ErrNothing", err)
 			}
 			for _, key := range []string{"stock", "meta", "buyers:0"} {
 				s.redis(ctx, "SET", "td:sale:{p3}:7:"+key, "1")
 			}
-			s.under(EvictStock(), func(context.Context) {})
+			s.during(EvictStock(), func(context.Context) {})
 			if n := s.redis(ctx, "EXISTS", "td:sale:{p3}:7:stock", "td:sale:{p3}:7:meta", "td:sale:{p3}:7:buyers:0"); n != "2" {
-				s.Errorf("%s of three keys are left", n)
+				s.Errorf("got %s keys, want 2", n)
 			}
 			s.redis(ctx, "UNLINK", "td:sale:{p3}:7:stock", "td:sale:{p3}:7:meta", "td:sale:{p3}:7:buyers:0")
 		},
@@ -215,7 +214,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 			s.redis(ctx, "SET", "old", "kept")
 			before := s.master()
 			stop, stopped := make(chan struct{}), make(chan struct{})
-			go func() { // writes all the time, and stops at the first failure
+			go func() { // writes until the first failure
 				defer close(stopped)
 				for n := 1; ; n++ {
 					err := before.with(func(rdb redis.UniversalClient) error { return rdb.Set(ctx, "count", n, 0).Err() })
@@ -230,14 +229,14 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 					}
 				}
 			}()
-			s.under(ReplicaFailover(), func(context.Context) {})
+			s.during(ReplicaFailover(), func(context.Context) {})
 			close(stop)
 			<-stopped
 			if s.master() == before || before.Running() {
-				s.Error("the master is the same, or lives")
+				s.Error("want another master, and the old one dead")
 			}
 			if got := s.redis(ctx, "GET", "old"); got != "kept" {
-				s.Errorf("the old value is %q", got)
+				s.Errorf("got old value %q, want \"kept\"", got)
 			}
 			url := s.RedisURL()
 			rdb, err := openServersRedis(url)
@@ -245,19 +244,19 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				s.Fatal(err)
 			}
 			defer func() { _ = rdb.Close() }()
-			eventually(s.T, "the address of Redis leads to the new master", func() bool {
+			eventually(s.T, "the address of Redis reaches the new master", func() bool {
 				return rdb.Get(ctx, "old").Val() == "kept" && s.through(0).Get(ctx, "old").Val() == "kept"
 			})
 		},
 		"cut-redis-replies": func(s trial) {
 			ctx := s.Context()
 			s.redis(ctx, "UNLINK", "count")
-			s.under(CutRedisReplies(Nth(0)), func(ctx context.Context) {
+			s.during(CutRedisReplies(Nth(0)), func(ctx context.Context) {
 				rdb := s.through(0)
 				done := func() string { return s.redis(ctx, "GET", "count") }
-				eventually(s.T, "an INCR is done whose answer is lost", func() bool {
+				eventually(s.T, "an INCR succeeds without an answer", func() bool {
 					var last int64
-					for { // until a pulse meets one
+					for { // until a pulse drops an answer
 						n, err := rdb.Incr(ctx, "count").Result()
 						if err != nil {
 							return last > 0 && done() == strconv.FormatInt(last+1, 10)
@@ -268,24 +267,24 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 			})
 		},
 		"slow-redis": func(s trial) {
-			s.under(SlowRedis(allServers), func(ctx context.Context) {
+			s.during(SlowRedis(allServers), func(ctx context.Context) {
 				rdb := s.through(1)
 				_ = rdb.Ping(ctx).Err()
 				begin := time.Now()
 				if err := rdb.Ping(ctx).Err(); err != nil || time.Since(begin) < 10*time.Millisecond {
-					s.Errorf("an answer took %v, %v", time.Since(begin), err)
+					s.Errorf("got an answer after %v, %v, want a delay", time.Since(begin), err)
 				}
 			})
 		},
 		"hang-redis": func(s trial) {
-			s.under(HangRedis(Nth(0)), func(ctx context.Context) {
+			s.during(HangRedis(Nth(0)), func(ctx context.Context) {
 				short, cancel := context.WithTimeout(ctx, time.Second)
 				defer cancel()
 				if err := s.through(0).Ping(short).Err(); err == nil {
-					s.Error("Redis answers")
+					s.Error("want no answer of Redis")
 				}
 				if err := s.through(1).Ping(ctx).Err(); err != nil {
-					s.Errorf("the other server's way: %v", err)
+					s.Errorf("other server's proxy: %v", err)
 				}
 			})
 		},
@@ -300,8 +299,8 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				}
 				return n
 			}
-			s.under(CutPGReplies(allServers), func(ctx context.Context) {
-				eventually(s.T, "an UPDATE is done whose answer is lost", func() bool {
+			s.during(CutPGReplies(allServers), func(ctx context.Context) {
+				eventually(s.T, "an UPDATE succeeds without an answer", func() bool {
 					db, err := sql.Open("postgres", databaseURL(s.toPG[0].listen))
 					if err != nil {
 						s.Fatal(err)
@@ -312,7 +311,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 						return false
 					}
 					before := done()
-					for range 400 { // until a pulse meets one
+					for range 400 { // until a pulse drops an answer
 						if _, err := db.ExecContext(ctx, `UPDATE counts SET n = n + 1`); err != nil {
 							return done() == before+1
 						}
@@ -324,8 +323,8 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 		},
 		"slow-pg": func(s trial) {
 			s.exec(s.Context(), `CREATE TABLE late (n integer NOT NULL)`)
-			s.under(SlowPG(Nth(0), 2*time.Second, 2*time.Second), func(ctx context.Context) {
-				// Whoever says it gives up, and it is done all the same.
+			s.during(SlowPG(Nth(0), 2*time.Second, 2*time.Second), func(ctx context.Context) {
+				// The other server's proxy stays fast.
 				db, err := sql.Open("postgres", databaseURL(s.toPG[1].listen))
 				if err != nil {
 					s.Fatal(err)
@@ -333,7 +332,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				defer func() { _ = db.Close() }()
 				begin := time.Now()
 				if _, err := db.ExecContext(ctx, `INSERT INTO late VALUES (1)`); err != nil || time.Since(begin) > 1900*time.Millisecond {
-					s.Errorf("the other server's way took %v, %v", time.Since(begin), err)
+					s.Errorf("other server's proxy: got %v, %v", time.Since(begin), err)
 				}
 				slow, err := sql.Open("postgres", databaseURL(s.toPG[0].listen))
 				if err != nil {
@@ -342,7 +341,7 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				defer func() { _ = slow.Close() }()
 				begin = time.Now()
 				if err := slow.PingContext(ctx); err != nil || time.Since(begin) < 2*time.Second {
-					s.Errorf("it took %v, %v", time.Since(begin), err)
+					s.Errorf("got %v, %v, want at least 2 s", time.Since(begin), err)
 				}
 			})
 		},
@@ -367,60 +366,60 @@ func TestEachFaultDoesWhatItSays(t *testing.T) {
 				return err == nil && len(markers) > 0
 			})
 			before := parked()
-			s.under(PoisonEntry(), func(context.Context) {})
-			eventually(s.T, "what cannot be read and what is refused is parked", func() bool { return parked() == before+2 })
+			s.during(PoisonEntry(), func(context.Context) {})
+			eventually(s.T, "checkUnavailable and refused entries are parked", func() bool { return parked() == before+2 })
 		},
 	}
 	for _, f := range Faults() {
 		test := tests[f.Name]
 		if test == nil {
-			t.Errorf("%s has no test", f.Name)
+			t.Errorf("no test for %s", f.Name)
 			continue
 		}
 		t.Run(f.Name, func(t *testing.T) { test(trial{t, w, rand.New(rand.NewPCG(seed, 0))}) }) //nolint:gosec // no secret
 	}
 }
 
-// s is a test of a fault that takes a store away and gives it back, with what it held.
-func s(f func() Fault, pg, rdb, forgets bool) func(s trial) {
+// storeFault returns a test of a fault that makes a store unavailable without data loss.
+func storeFault(f func() Fault, pg, rdb, forgets bool) func(s trial) {
 	return func(s trial) {
 		if f().LosesData && !forgets {
-			s.Error("it forgets")
+			s.Error("the fault loses data")
 		}
 		s.redis(s.Context(), "SET", "held", "before")
 		s.exec(s.Context(), `CREATE TABLE IF NOT EXISTS held (n integer)`)
 		s.exec(s.Context(), `INSERT INTO held VALUES (1)`)
-		s.under(f(), func(ctx context.Context) {
+		s.during(f(), func(ctx context.Context) {
 			if gotPG, gotRedis := s.stores(ctx); gotPG != pg || gotRedis != rdb {
-				s.Errorf("PostgreSQL answers: %v, Redis: %v", gotPG, gotRedis)
+				s.Errorf("got PostgreSQL %v and Redis %v, want %v and %v", gotPG, gotRedis, pg, rdb)
 			}
-			if f().Name == "kill-pg" { // one that is paused is waited for
-				s.unreadable(ctx)
+			if f().Name == "kill-pg" { // queries of a suspended one wait
+				s.checkUnavailable(ctx)
 			}
 		})
 		if got := s.redis(s.Context(), "GET", "held"); got != "before" {
-			s.Errorf("Redis holds %q", got)
+			s.Errorf("got %q in Redis, want \"before\"", got)
 		}
 		s.exec(s.Context(), `INSERT INTO held VALUES (2)`)
 	}
 }
 
-// unreadable sees that who asks for what only PostgreSQL knows is told to try again,
-// and not that something is wrong here.
-func (s trial) unreadable(ctx context.Context) {
+// checkUnavailable checks that a read that needs PostgreSQL returns UNAVAILABLE, and not
+// INTERNAL.
+func (s trial) checkUnavailable(ctx context.Context) {
 	s.Helper()
 	unknown := scalar.ID{Type: "Shop", N: 1 + s.r.Int64N(1<<40)}.String()
-	answer, err := ask(ctx, s.URL(0), s.People()[0].Token, `{ shop(id: "`+unknown+`") { id } }`)
+	answer, err := query(ctx, s.URL(0), s.People()[0].Token, `{ shop(id: "`+unknown+`") { id } }`)
 	if err != nil {
 		s.Error(err)
 	}
 	if !strings.Contains(answer, `"UNAVAILABLE"`) {
-		s.Errorf("a shop is asked for: %s", answer)
+		s.Errorf("got %s, want UNAVAILABLE", answer)
 	}
 }
 
-func TestHealMendsEverythingAtOnce(t *testing.T) {
-	w := aWorld(t, Options{People: 5})
+func TestHealEndsAllFaults(t *testing.T) {
+	w := openTestWorld(t, Options{People: 5})
 	s := trial{t, w, rand.New(rand.NewPCG(1, 1))} //nolint:gosec // no secret
 	for _, f := range []Fault{KillServer(Nth(0)), PauseServer(Nth(1)), PausePG(), KillRedis(), CutPGReplies(allServers), HangRedis(allServers)} {
 		if _, err := s.begin(t.Context(), f, s.r); err != nil {
@@ -428,25 +427,25 @@ func TestHealMendsEverythingAtOnce(t *testing.T) {
 		}
 	}
 	if _, ok := w.Healthy(); ok {
-		t.Error("the world is healthy under six faults")
+		t.Error("Healthy is true during six faults")
 	}
 	if err := w.Heal(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := w.Healthy(); !ok {
-		t.Error("a healed world is not healthy")
+		t.Error("Healthy is false after Heal")
 	}
 	for i := range w.Servers() {
 		if err := ready(t.Context(), w.URL(i)); err != nil {
-			t.Errorf("after healing: %v", err)
+			t.Errorf("after Heal: %v", err)
 		}
 	}
 	if pg, rdb := s.stores(t.Context()); !pg || !rdb {
-		t.Errorf("after healing PostgreSQL answers: %v, Redis: %v", pg, rdb)
+		t.Errorf("after Heal: PostgreSQL answers %v, Redis %v", pg, rdb)
 	}
 }
 
-func TestAProcessThatEndsByItselfIsNoticed(t *testing.T) {
+func TestUnexpectedExitIsReported(t *testing.T) {
 	p := &Proc{Name: "a shell", args: []string{"sh", "-c", "echo said; exit 3"}, log: t.TempDir() + "/log", probe: func(context.Context) error { return nil }}
 	if err := p.Start(t.Context()); err != nil {
 		t.Fatal(err)
@@ -457,14 +456,14 @@ func TestAProcessThatEndsByItselfIsNoticed(t *testing.T) {
 	}
 	p.probe = func(context.Context) error { return errors.New("not yet") }
 	if err := p.Start(t.Context()); err == nil || !strings.Contains(err.Error(), "said\nsaid") {
-		t.Errorf("its log is not in the error: %v", err)
+		t.Errorf("got error %v, want the log in it", err)
 	}
 }
 
-func TestAFamilyIsKilledWithItsChildren(t *testing.T) {
-	// The children are in sessions of their own, as PostgreSQL's backends are.
+func TestProcessIsKilledWithItsChildren(t *testing.T) {
+	// The children are in sessions of their own, like PostgreSQL's backends.
 	p := &Proc{
-		Name: "a family", hasChildren: true, log: t.TempDir() + "/log", probe: func(context.Context) error { return nil },
+		Name: "a parent", hasChildren: true, log: t.TempDir() + "/log", probe: func(context.Context) error { return nil },
 		args: []string{"sh", "-c", `for i in 1 2 3; do setsid sleep 100 & done; wait`},
 	}
 	if err := p.Start(t.Context()); err != nil {
@@ -496,15 +495,15 @@ func TestAFamilyIsKilledWithItsChildren(t *testing.T) {
 	if err := p.Stop(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all stand still", func() bool { return strings.Join(states(), "") == "TTT" })
+	eventually(t, "all are stopped", func() bool { return strings.Join(states(), "") == "TTT" })
 	if err := p.Cont(); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "all go on", func() bool { return strings.Join(states(), "") == "SSS" })
+	eventually(t, "all are running", func() bool { return strings.Join(states(), "") == "SSS" })
 	if err := errors.Join(p.Stop(t.Context()), p.Kill9()); err != nil {
 		t.Fatal(err)
 	}
 	if left := strings.ReplaceAll(strings.Join(states(), ""), "Z", ""); left != "" {
-		t.Errorf("after SIGKILL there are children in the states %s", left)
+		t.Errorf("after SIGKILL: got children in states %s", left)
 	}
 }

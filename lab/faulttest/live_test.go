@@ -21,8 +21,8 @@ import (
 	"github.com/tandian-dev/tandian/lab/faulttest"
 )
 
-// house are servers of a stack in this process, as a place. Nothing harms them.
-type house struct {
+// fixture is a system of in-process servers without faults.
+type fixture struct {
 	servers         []*apptest.Server
 	database, redis string
 	people          []faulttest.Person
@@ -30,18 +30,18 @@ type house struct {
 	sql             *sql.DB
 }
 
-func (h *house) Servers() int               { return len(h.servers) }
-func (h *house) URL(server int) string      { return h.servers[server].URL }
-func (h *house) DatabaseURL() string        { return h.database }
-func (h *house) RedisURL() string           { return h.redis }
-func (h *house) People() []faulttest.Person { return h.people }
-func (h *house) Shop() string               { return scalar.ID{Type: "Shop", N: 1}.String() }
+func (h *fixture) Servers() int               { return len(h.servers) }
+func (h *fixture) URL(server int) string      { return h.servers[server].URL }
+func (h *fixture) DatabaseURL() string        { return h.database }
+func (h *fixture) RedisURL() string           { return h.redis }
+func (h *fixture) People() []faulttest.Person { return h.people }
+func (h *fixture) Shop() string               { return scalar.ID{Type: "Shop", N: 1}.String() }
 
-func (h *house) healthy() (time.Time, bool) { return h.since, true }
+func (h *fixture) healthy() (time.Time, bool) { return h.since, true }
 
-// opened starts servers of a stack with so many customers: two of them where there
-// can be two.
-func opened(t *testing.T, stack *apptest.Stack, customers int) *house {
+// openFixture starts servers of a stack with some customers: two servers if the stack allows
+// it.
+func openFixture(t *testing.T, stack *apptest.Stack, customers int) *fixture {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "tokens")
 	stack.Seed(t, "--users", strconv.Itoa(customers+2), "--shops", "1", "--tokens", path)
@@ -49,7 +49,7 @@ func opened(t *testing.T, stack *apptest.Stack, customers int) *house {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{servers: []*apptest.Server{stack.Start(t)}, database: stack.Config.DatabaseURL, redis: stack.Config.RedisURL}
+	h := &fixture{servers: []*apptest.Server{stack.Start(t)}, database: stack.Config.DatabaseURL, redis: stack.Config.RedisURL}
 	if h.database == "" {
 		h.database = "sqlite://" + filepath.Join(stack.Config.DataDir, "tandian.db")
 	} else {
@@ -64,19 +64,18 @@ func opened(t *testing.T, stack *apptest.Stack, customers int) *house {
 	return h
 }
 
-// playPatience is how long a workload may take to show what a test wants: a busy
-// machine is slow.
-const playPatience = 90 * time.Second
+// playTimeout limits the time until a workload has all wanted answers.
+const playTimeout = 90 * time.Second
 
-// An answer is what a test wants somebody to be told.
+// answer is an answer that a test waits for.
 type answer struct {
 	op           faulttest.Op
 	code, status string
 }
 
-// played is a workload that was run until there was each of the answers, one of them
-// after a while, and drained. It returns what came of it.
-func (h *house) played(t *testing.T, after time.Duration, want ...answer) (events []faulttest.Event) {
+// runWorkload runs a workload until each of the answers has come, and one answer after a
+// time. It drains the workload and returns the events.
+func (h *fixture) runWorkload(t *testing.T, after time.Duration, want ...answer) (events []faulttest.Event) {
 	t.Helper()
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
@@ -85,15 +84,15 @@ func (h *house) played(t *testing.T, after time.Duration, want ...answer) (event
 		t.Fatal(err)
 	}
 	w := &faulttest.Workload{Place: h, History: history, Seed: seed, VoucherEvery: 700 * time.Millisecond, Healthy: h.healthy}
-	ctx, cancel := context.WithTimeout(t.Context(), playPatience)
+	ctx, cancel := context.WithTimeout(t.Context(), playTimeout)
 	defer cancel()
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		defer cancel()
-		look := time.NewTicker(50 * time.Millisecond)
-		defer look.Stop()
-		for ctx.Err() == nil && !told(history.Events(), after, want) {
-			<-look.C
+		tick := time.NewTicker(50 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil && !hasAnswers(history.Events(), after, want) {
+			<-tick.C
 		}
 	})
 	if err := w.Run(ctx); err != nil {
@@ -114,9 +113,9 @@ func (h *house) played(t *testing.T, after time.Duration, want ...answer) (event
 	return history.Events()
 }
 
-// told reports whether each of the answers is among the events, and a definite answer
-// to an order that was asked for after a while.
-func told(events []faulttest.Event, after time.Duration, want []answer) bool {
+// hasAnswers reports whether each of the answers is among the events, and a definite answer
+// to an order request after a time.
+func hasAnswers(events []faulttest.Event, after time.Duration, want []answer) bool {
 	left := make(map[answer]bool, len(want))
 	for _, a := range want {
 		left[a] = true
@@ -129,7 +128,7 @@ func told(events []faulttest.Event, after time.Duration, want []answer) bool {
 	return late && len(left) == 0
 }
 
-func (h *house) checked(t *testing.T, events []faulttest.Event) faulttest.Verdict {
+func (h *fixture) check(t *testing.T, events []faulttest.Event) faulttest.Verdict {
 	t.Helper()
 	v, err := faulttest.Check(t.Context(), h, events, faulttest.Rules{})
 	if err != nil {
@@ -138,28 +137,28 @@ func (h *house) checked(t *testing.T, events []faulttest.Event) faulttest.Verdic
 	return v
 }
 
-func TestAServerThatNothingHarmsBreaksNothing(t *testing.T) {
+func TestHealthyServerPassesAllChecks(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		h := opened(t, stack, 300)
-		events := h.played(
-			t, 6*time.Second, // calm enough that answers are to be definite
+		h := openFixture(t, stack, 300)
+		events := h.runWorkload(
+			t, 6*time.Second, // then answers must be definite
 			answer{faulttest.OpOrder, "", "UNPAID"}, answer{faulttest.OpOrder, "ALREADY_ORDERED", "UNPAID"}, answer{faulttest.OpOrder, "OUT_OF_STOCK", ""},
 			answer{faulttest.OpPay, "", "PAID"}, answer{faulttest.OpCancel, "", "CANCELLED"}, answer{faulttest.OpMe, "", ""}, answer{faulttest.OpEdit, "", ""},
 		)
-		v := h.checked(t, events)
+		v := h.check(t, events)
 		for _, b := range v.Breaches {
 			t.Error(b)
 		}
-		for _, what := range []string{"order UNPAID", "order ALREADY_ORDERED", "order OUT_OF_STOCK", "pay PAID", "cancel CANCELLED", "me done", "edits told", "wishes in calm", "keys", "admissions and returns searched"} {
+		for _, what := range []string{"order UNPAID", "order ALREADY_ORDERED", "order OUT_OF_STOCK", "pay PAID", "cancel CANCELLED", "me done", "edits confirmed", "purchases in calm periods", "keys", "admissions and returns searched"} {
 			if v.Counts[what] == 0 {
-				t.Errorf("of %q there was none", what)
+				t.Errorf("got no %q", what)
 			}
 		}
 		t.Log(counts(v))
 	})
 }
 
-// counts are those of a verdict, by name.
+// counts formats the counters of a verdict, sorted by name.
 func counts(v faulttest.Verdict) string {
 	var lines []string
 	for what, n := range v.Counts {
@@ -169,23 +168,22 @@ func counts(v faulttest.Verdict) string {
 	return "\n" + strings.Join(lines, "\n")
 }
 
-// What is done to stores by hand must not pass the checks. The servers are stopped
-// before: they would mend some of it.
-func TestHarmDoneByHandIsFound(t *testing.T) {
+// The servers are stopped before the damage, because they would repair some of it.
+func TestManualDamageIsFound(t *testing.T) {
 	apptest.EachStack(t, func(t *testing.T, stack *apptest.Stack) {
-		h := opened(t, stack, 200)
-		events := h.played(t, 2*time.Second, answer{faulttest.OpPay, "", "PAID"}, answer{faulttest.OpCancel, "", "CANCELLED"})
+		h := openFixture(t, stack, 200)
+		events := h.runWorkload(t, 2*time.Second, answer{faulttest.OpPay, "", "PAID"}, answer{faulttest.OpCancel, "", "CANCELLED"})
 		for _, s := range h.servers {
 			if err := s.Stop(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if v := h.checked(t, events); len(v.Breaches) > 0 {
-			t.Fatalf("before any harm: %v", v.Breaches)
+		if v := h.check(t, events); len(v.Breaches) > 0 {
+			t.Fatalf("before the damage: %v", v.Breaches)
 		}
 		one := h.oneLive(t)
 		drop := "DROP INDEX order_live"
-		for _, harm := range []struct {
+		for _, damage := range []struct {
 			name   string
 			do     []string // $1 the order, $2 its voucher, $3 its user
 			undo   []string
@@ -193,17 +191,17 @@ func TestHarmDoneByHandIsFound(t *testing.T) {
 			broken []string
 		}{
 			{
-				name: "an order is deleted, and its piece put back", broken: []string{"D"},
+				name: "deleted order with its unit released", broken: []string{"D"},
 				do:   []string{"CREATE TABLE kept AS SELECT * FROM orders WHERE id = $1", "CREATE TABLE money AS SELECT * FROM payments WHERE order_id = $1", "DELETE FROM payments WHERE order_id = $1", "DELETE FROM orders WHERE id = $1", "UPDATE flash_sales SET stock = stock + 1 WHERE id = $2"},
 				undo: []string{"INSERT INTO orders SELECT * FROM kept", "INSERT INTO payments SELECT * FROM money", "DROP TABLE kept", "DROP TABLE money", "UPDATE flash_sales SET stock = stock - 1 WHERE id = $2"},
 			},
 			{
-				name: "a piece is added", broken: []string{"C"},
+				name: "extra unit", broken: []string{"C"},
 				do:   []string{"UPDATE flash_sales SET stock = stock + 1, initial_stock = initial_stock + 1 WHERE id = $2"},
 				undo: []string{"UPDATE flash_sales SET stock = stock - 1, initial_stock = initial_stock - 1 WHERE id = $2"},
 			},
 			{
-				name: "a second order lives beside it", broken: []string{"C", "U"},
+				name: "second live order", broken: []string{"C", "U"},
 				do: []string{
 					drop, "CREATE TABLE second AS SELECT * FROM orders WHERE id = $1", "UPDATE second SET id = id + 1, idempotency = NULL",
 					"INSERT INTO orders SELECT * FROM second", "DROP TABLE second",
@@ -211,17 +209,17 @@ func TestHarmDoneByHandIsFound(t *testing.T) {
 				undo: []string{"DELETE FROM orders WHERE id = $1 + 1"},
 			},
 			{
-				name: "an order becomes a tombstone", broken: []string{"D"},
+				name: "order turned into a tombstone", broken: []string{"D"},
 				do:   []string{"UPDATE orders SET status = 'FAILED', failure = 'ORDER_NOT_COMPLETED' WHERE id = $1", "UPDATE flash_sales SET stock = stock + 1 WHERE id = $2"},
 				undo: []string{"UPDATE orders SET status = 'PAID', failure = NULL WHERE id = $1", "UPDATE flash_sales SET stock = stock - 1 WHERE id = $2"},
 			},
 			{
-				name: "an order is given to somebody else", broken: []string{"D", "ids"},
+				name: "order of another user", broken: []string{"D", "ids"},
 				do:   []string{"UPDATE orders SET user_id = 1 WHERE id = $1"},
 				undo: []string{"UPDATE orders SET user_id = $3 WHERE id = $1"},
 			},
 			{
-				name: "a piece appears in Redis", broken: []string{"C"},
+				name: "extra unit in Redis", broken: []string{"C"},
 				redis: func(t *testing.T, rdb *redis.Client) func() {
 					key := fmt.Sprintf("td:sale:{p%d}:%d:stock", one.partition, one.voucher)
 					must(t, rdb.Incr(t.Context(), key).Err())
@@ -229,7 +227,7 @@ func TestHarmDoneByHandIsFound(t *testing.T) {
 				},
 			},
 			{
-				name: "a buyer is lost in Redis", broken: []string{"C"},
+				name: "missing buyer in Redis", broken: []string{"C"},
 				redis: func(t *testing.T, rdb *redis.Client) func() {
 					key, user := fmt.Sprintf("td:sale:{p%d}:%d:buyers:0", one.partition, one.voucher), strconv.FormatInt(one.user, 10)
 					must(t, rdb.HDel(t.Context(), key, user).Err())
@@ -237,50 +235,49 @@ func TestHarmDoneByHandIsFound(t *testing.T) {
 				},
 			},
 		} {
-			if harm.redis != nil && h.redis == "" {
-				continue // it ended with its process
+			if damage.redis != nil && h.redis == "" {
+				continue // the embedded Redis has ended
 			}
-			t.Run(harm.name, func(t *testing.T) {
+			t.Run(damage.name, func(t *testing.T) {
 				undo := func() {}
-				if harm.redis != nil {
+				if damage.redis != nil {
 					opts, err := redis.ParseURL(h.redis)
 					must(t, err)
 					rdb := redis.NewClient(opts)
 					defer func() { _ = rdb.Close() }()
-					undo = harm.redis(t, rdb)
+					undo = damage.redis(t, rdb)
 				}
-				one.run(t, h.sql, harm.do)
-				v := h.checked(t, events)
-				one.run(t, h.sql, harm.undo)
+				one.run(t, h.sql, damage.do)
+				v := h.check(t, events)
+				one.run(t, h.sql, damage.undo)
 				undo()
-				for _, letter := range harm.broken {
+				for _, letter := range damage.broken {
 					if !slices.ContainsFunc(v.Breaches, func(b faulttest.Breach) bool { return b.Invariant == letter }) {
-						t.Errorf("%s is not broken: %v", letter, v.Breaches)
+						t.Errorf("got %[2]v, want a breach of %[1]s", letter, v.Breaches)
 					}
 				}
 			})
 		}
-		if v := h.checked(t, events); len(v.Breaches) > 0 {
-			t.Fatalf("after all harm was undone: %v", v.Breaches)
+		if v := h.check(t, events); len(v.Breaches) > 0 {
+			t.Fatalf("after the repair: %v", v.Breaches)
 		}
 	})
 }
 
-// victim is an order that was paid.
+// victim is a paid order.
 type victim struct {
 	order, voucher, user int64
 	partition            int
 }
 
-func (h *house) oneLive(t *testing.T) (v victim) {
+func (h *fixture) oneLive(t *testing.T) (v victim) {
 	t.Helper()
 	must(t, h.sql.QueryRowContext(t.Context(), `SELECT o.id, o.voucher_id, o.user_id, f.partition FROM orders o JOIN flash_sales f ON f.id = o.voucher_id
 		WHERE o.status = 'PAID' AND f.stock < f.initial_stock ORDER BY o.id LIMIT 1`).Scan(&v.order, &v.voucher, &v.user, &v.partition))
 	return v
 }
 
-// run executes statements, in which $1, $2 and $3 are the order, its voucher and its
-// user.
+// run executes statements; $1, $2 and $3 are the order, its voucher and its user.
 func (v victim) run(t *testing.T, db *sql.DB, statements []string) {
 	t.Helper()
 	for _, s := range statements {

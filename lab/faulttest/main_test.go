@@ -10,7 +10,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 )
 
-// programs is where the server is built once for all tests of this process.
+// programs builds the server once for all tests of this process.
 var programs struct { //nolint:gochecknoglobals // shared by all tests
 	dir   string
 	build func() (string, error)
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// builtServer is the server's program.
+// builtServer returns the path of the server's program.
 func builtServer(t *testing.T) string {
 	t.Helper()
 	path, err := programs.build()

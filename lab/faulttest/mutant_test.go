@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// root is that of the module: tests run in the folder of their package.
+// root returns the module's directory.
 func root(t *testing.T) string {
 	t.Helper()
 	dir, err := filepath.Abs(filepath.Join("..", ".."))
@@ -19,16 +19,16 @@ func root(t *testing.T) string {
 	return dir
 }
 
-// Who edits a line that a mutant edits too has to look at the mutant.
+// An edit of a line that a mutant edits too must update the mutant.
 func TestEachMutantStillFitsTheSources(t *testing.T) {
 	mutants, err := Mutants()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(mutants) < 7 {
-		t.Errorf("there are %d mutants, want 7 or more", len(mutants))
+		t.Errorf("got %d mutants, want 7 or more", len(mutants))
 	}
-	known := []string{"C", "U", "D", "Q", "R", "H", "ids", "log"} // a slow machine breaks live
+	known := []string{"C", "U", "D", "Q", "R", "H", "ids", "log"} // live is left out: a slow machine breaks it
 	for _, m := range mutants {
 		t.Run(m.Name, func(t *testing.T) {
 			if _, err := m.Overlay(root(t), t.TempDir()); err != nil {
@@ -36,14 +36,14 @@ func TestEachMutantStillFitsTheSources(t *testing.T) {
 			}
 			for _, b := range m.Breaks {
 				if !slices.Contains(known, b) {
-					t.Errorf("it breaks %s, which is no invariant", b)
+					t.Errorf("unknown invariant %q", b)
 				}
 			}
 		})
 	}
 }
 
-// The packages of all mutants are built, each with its edits, and nothing is linked.
+// It builds the packages of all mutants with their edits, without linking.
 func TestEachMutantCompiles(t *testing.T) {
 	mutants, err := Mutants()
 	if err != nil {
@@ -73,7 +73,7 @@ func TestEachMutantCompiles(t *testing.T) {
 	}
 }
 
-// Files that are embedded are read through the overlay too, or mutants of Lua and SQL would be none.
+// Mutants of Lua and SQL depend on overlays for embedded files.
 func TestAnOverlayReachesEmbeddedFiles(t *testing.T) {
 	dir, out := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{
@@ -98,7 +98,7 @@ func TestAnOverlayReachesEmbeddedFiles(t *testing.T) {
 	run.Dir = dir
 	got, err := run.CombinedOutput()
 	if err != nil || string(got) != "mutated\n" {
-		t.Errorf("it printed %q, %v", got, err)
+		t.Errorf("got %q, %v, want %q", got, err, "mutated\n")
 	}
 }
 
@@ -115,7 +115,7 @@ func TestAnEditMustFitOnce(t *testing.T) {
 	} {
 		got, err := e.apply([]byte(tt.text))
 		if string(got) != tt.want || (err == nil) != (tt.want != "") {
-			t.Errorf("%q became %q, %v", tt.text, got, err)
+			t.Errorf("%q: got %q, %v, want %q", tt.text, got, err, tt.want)
 		}
 	}
 }

@@ -8,15 +8,15 @@ import (
 	"testing"
 )
 
-// pages is a place with one server that answers every request with the same page.
-type pages struct {
+// fakeServer is a system with one server that answers every request with the same page.
+type fakeServer struct {
 	url  string
 	page atomic.Value // string
-	code atomic.Int64 // 0 is 200
+	code atomic.Int64 // 0 means 200
 }
 
 // serve starts the server.
-func (p *pages) serve(t *testing.T) *pages {
+func (p *fakeServer) serve(t *testing.T) *fakeServer {
 	t.Helper()
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)
@@ -31,9 +31,9 @@ func (p *pages) serve(t *testing.T) *pages {
 	return p
 }
 
-func (p *pages) Servers() int        { return 1 }
-func (p *pages) URL(int) string      { return p.url }
-func (p *pages) DatabaseURL() string { return "" }
-func (p *pages) RedisURL() string    { return "" }
-func (p *pages) People() []Person    { return nil }
-func (p *pages) Shop() string        { return "" }
+func (p *fakeServer) Servers() int        { return 1 }
+func (p *fakeServer) URL(int) string      { return p.url }
+func (p *fakeServer) DatabaseURL() string { return "" }
+func (p *fakeServer) RedisURL() string    { return "" }
+func (p *fakeServer) People() []Person    { return nil }
+func (p *fakeServer) Shop() string        { return "" }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// busyThreads is the name of a variable that has this program be one whose threads, as
-// many as it says, write a byte at a time.
+// busyThreads is the environment variable that makes this program write single bytes on that
+// many threads.
 const busyThreads = "FAULTTEST_BUSY_THREADS"
 
 func beBusy(threads string) error {
@@ -34,7 +34,7 @@ func beBusy(threads string) error {
 	return <-failed
 }
 
-func TestWhatIsStoppedStandsStillWhenStopReturns(t *testing.T) {
+func TestStopReturnsWhenAllThreadsStopped(t *testing.T) {
 	p := &Proc{
 		Name: "writer", args: []string{os.Args[0]}, env: []string{busyThreads + "=8"}, log: filepath.Join(t.TempDir(), "log"),
 		probe: func(context.Context) error { return nil },
@@ -57,12 +57,12 @@ func TestWhatIsStoppedStandsStillWhenStopReturns(t *testing.T) {
 		before := written()
 		time.Sleep(time.Millisecond)
 		if after := written(); after != before {
-			t.Fatalf("it wrote %d bytes after it was stopped", after-before)
+			t.Fatalf("got %d bytes after Stop, want 0", after-before)
 		}
 		if err := p.Cont(); err != nil {
 			t.Fatal(err)
 		}
 	}
 	before := written()
-	eventually(t, "it goes on when it is let", func() bool { return written() > before })
+	eventually(t, "the process continues after Cont", func() bool { return written() > before })
 }

@@ -13,14 +13,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// aRun does one run, whose seed is drawn and logged, and fails the test for what it
-// broke.
-func aRun(t *testing.T, cfg Config) *Report {
+// runTest does one run with a random, logged seed. It fails the test for each breach.
+func runTest(t *testing.T, cfg Config) *Report {
 	t.Helper()
 	var out strings.Builder
 	cfg.Seed, cfg.Binary, cfg.Out = testkit.Seed(t), builtServer(t), &out
 	cfg.Keep = os.Getenv("TANDIAN_FAULTTEST_KEEP")
-	cfg.AnswerWithin = 15 * time.Second // tests of other packages run beside it
+	cfg.AnswerWithin = 15 * time.Second // tests of other packages run in parallel
 	report, err := Run(t.Context(), cfg)
 	t.Log(out.String())
 	if err != nil {
@@ -32,10 +31,10 @@ func aRun(t *testing.T, cfg Config) *Report {
 	return report
 }
 
-// The run of make test. Longer ones, of more faults, are make faulttest.
-func TestNothingIsLostUnderTheSixFaultsThatFindTheMost(t *testing.T) {
+// It is part of make labtest. make faulttest runs longer, with more faults.
+func TestNothingIsLostUnderSixFaults(t *testing.T) {
 	needServers(t)
-	report := aRun(t, Config{Duration: 30 * time.Second, Cards: FixedSix(), Trailer: "--six"})
+	report := runTest(t, Config{Duration: 30 * time.Second, Cards: FixedSix(), Trailer: "--six"})
 	want := map[string]int{}
 	for _, card := range FixedSix() {
 		for _, f := range card.Faults {
@@ -43,30 +42,30 @@ func TestNothingIsLostUnderTheSixFaultsThatFindTheMost(t *testing.T) {
 		}
 	}
 	if d := cmp.Diff(want, report.faults()); d != "" {
-		t.Errorf("faults that were played (-want +got):\n%s", d)
+		t.Errorf("faults (-want +got):\n%s", d)
 	}
-	wasBusy(t, report)
+	checkLoad(t, report)
 }
 
-func TestNothingIsLostWhenTheSingleBinaryIsKilled(t *testing.T) {
-	report := aRun(t, Config{Duration: 12 * time.Second, Embedded: true})
+func TestNothingIsLostWhenSingleBinaryIsKilled(t *testing.T) {
+	report := runTest(t, Config{Duration: 12 * time.Second, Embedded: true})
 	if report.faults()[embeddedKill] == 0 {
-		t.Error("it was not killed")
+		t.Error("got no kill")
 	}
-	wasBusy(t, report)
+	checkLoad(t, report)
 }
 
-// wasBusy fails a test whose run proves nothing: its clients were not served.
-func wasBusy(t *testing.T, r *Report) {
+// checkLoad fails the test if the run proves nothing because its clients were not served.
+func checkLoad(t *testing.T, r *Report) {
 	t.Helper()
 	for _, what := range []string{"order UNPAID", "order OUT_OF_STOCK", "order ALREADY_ORDERED", "pay PAID", "cancel CANCELLED"} {
 		if r.Requests[what] < 10 {
-			t.Errorf("%d times %s, want 10 or more", r.Requests[what], what)
+			t.Errorf("got %d %s, want 10 or more", r.Requests[what], what)
 		}
 	}
 }
 
-func TestADeckOfNamesFillsARun(t *testing.T) {
+func TestNamedCardsFillARun(t *testing.T) {
 	cards, err := cardsByName([][]string{{"kill-server"}, {"slow-pg", "redis-wipe"}})
 	if err != nil {
 		t.Fatal(err)
@@ -79,24 +78,24 @@ func TestADeckOfNamesFillsARun(t *testing.T) {
 		long += c.length()
 		seeds[c.Seed] = true
 		if got, want := c.Faults[0].Name, cards[i%2].Faults[0].Name; got != want {
-			t.Errorf("card %d is %s, want %s", i, got, want)
+			t.Errorf("card %d: got %s, want %s", i, got, want)
 		}
 	}
 	if long > d || long < d/2 {
-		t.Errorf("a run of %v has %v of faults", d, long)
+		t.Errorf("got %[2]v of faults in a run of %[1]v", d, long)
 	}
 	if len(seeds) < len(all)-1 {
-		t.Errorf("%d cards choose in %d ways", len(all), len(seeds))
+		t.Errorf("got %[2]d seeds for %[1]d cards", len(all), len(seeds))
 	}
 	if d := cmp.Diff(deckText(all), deckText(fill(cards, d, 7))); d != "" {
-		t.Error("the same seed fills it in another way: ", d)
+		t.Error("the same seed gives other cards: ", d)
 	}
-	if _, err := cardsByName([][]string{{"kill-nobody"}}); err == nil {
-		t.Error("there is a fault that there is not")
+	if _, err := cardsByName([][]string{{"kill-nothing"}}); err == nil {
+		t.Error("got no error for an unknown fault")
 	}
 }
 
-func TestAMutantsDeckHasFaultsThatThereAre(t *testing.T) {
+func TestMutantDecksHaveKnownFaults(t *testing.T) {
 	mutants, err := Mutants()
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +107,7 @@ func TestAMutantsDeckHasFaultsThatThereAre(t *testing.T) {
 	}
 }
 
-func TestWhatARunLeftIsKept(t *testing.T) {
+func TestRunFilesAreSaved(t *testing.T) {
 	dir, keep := t.TempDir(), t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "history.jsonl"), []byte("{}\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -122,29 +121,29 @@ func TestWhatARunLeftIsKept(t *testing.T) {
 	for name, want := range map[string]string{"history.jsonl": "{}\n", "happened.txt": "   1.500s  kill-server begins\n"} {
 		got, err := os.ReadFile(filepath.Join(keep, "5", name))
 		if err != nil || string(got) != want {
-			t.Errorf("%s is %q, %v", name, got, err)
+			t.Errorf("%s: got %q, %v, want %q", name, got, err, want)
 		}
 	}
 	if !strings.Contains(out.String(), "--seed 5 --dur 1m0s\n") {
-		t.Errorf("it does not say how to repeat it: %s", out.String())
+		t.Errorf("got %s, want the command that repeats the run", out.String())
 	}
 }
 
-func TestTheFirstBlowIsAKill(t *testing.T) {
+func TestFirstEmbeddedFaultIsAKill(t *testing.T) {
 	kinds := map[string]bool{}
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 0))
 		if what := embeddedFault(0, r); what != embeddedKill {
-			t.Errorf("it is %s", what)
+			t.Errorf("got %s, want %s", what, embeddedKill)
 		}
 		kinds[embeddedFault(1, r)] = true
 	}
 	if len(kinds) != 3 {
-		t.Errorf("the others are %v", kinds)
+		t.Errorf("got %v, want 3 kinds", kinds)
 	}
 }
 
-func TestARunIsRepeatedByACommand(t *testing.T) {
+func TestRepeatCommand(t *testing.T) {
 	const command = "go run ./cmd/lab fault --seed 7 --dur 15s"
 	const mutants = "go run ./cmd/lab mutants fault --seed 7 --dur 15s"
 	cfg := Config{Seed: 7, Duration: 15 * time.Second}
@@ -163,12 +162,12 @@ func TestARunIsRepeatedByACommand(t *testing.T) {
 		{HuntConfig{Seed: 7, Duration: 15 * time.Second}.run(time.Minute, nil), mutants},
 	} {
 		if got := (&run{Config: tt.Config}).repeat(); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
+			t.Errorf("got %q, want %q", got, tt.want)
 		}
 	}
 }
 
-func TestAMutantIsCaughtByWhatItShouldBreakAlone(t *testing.T) {
+func TestMutantIsCaughtByItsInvariantsOnly(t *testing.T) {
 	m := Mutant{Breaks: []string{"C", "U"}}
 	for _, tt := range []struct {
 		broken []string
@@ -178,16 +177,15 @@ func TestAMutantIsCaughtByWhatItShouldBreakAlone(t *testing.T) {
 	} {
 		var c outcome
 		if c.found(m, tt.broken); c.verdict() != tt.want {
-			t.Errorf("%v: %s, want %s", tt.broken, c.verdict(), tt.want)
+			t.Errorf("%v: got %s, want %s", tt.broken, c.verdict(), tt.want)
 		}
 		if caught := len(c.by) > 0; caught != (tt.want == "U" || tt.want == "C") {
-			t.Errorf("%v: caught is %v", tt.broken, caught)
+			t.Errorf("%v: got caught %v", tt.broken, caught)
 		}
 	}
 }
 
-// Who serves nobody breaks nothing else.
-func TestBrokenIsARunThatServedNobody(t *testing.T) {
+func TestRunWithoutServedClientsIsBroken(t *testing.T) {
 	served := func(embedded bool) *Report {
 		r := newReport(Config{Embedded: embedded})
 		r.Requests["order UNPAID"], r.Requests["order OUT_OF_STOCK"] = 1, 1
@@ -200,27 +198,26 @@ func TestBrokenIsARunThatServedNobody(t *testing.T) {
 	for _, embedded := range []bool{false, true} {
 		r := served(embedded)
 		if r.checkServed(); r.Broken() {
-			t.Errorf("one that served: %v", r.Breaches)
+			t.Errorf("valid run: got %v", r.Breaches)
 		}
 		for _, what := range []string{"order UNPAID", "order OUT_OF_STOCK"} {
 			r := served(embedded)
 			delete(r.Requests, what)
 			if r.checkServed(); len(r.Breaches) != 1 {
-				t.Errorf("without %s: %v", what, r.Breaches)
+				t.Errorf("without %s: got %v, want one breach", what, r.Breaches)
 			}
 		}
 		for what := range served(embedded).Counts {
 			r := served(embedded)
 			delete(r.Counts, what)
 			if r.checkServed(); len(r.Breaches) != 1 {
-				t.Errorf("without %s: %v", what, r.Breaches)
+				t.Errorf("without %s: got %v, want one breach", what, r.Breaches)
 			}
 		}
 	}
 }
 
-// What a report prints of a breach is what somebody looks for.
-func TestAReportSaysWhatWasBroken(t *testing.T) {
+func TestReportListsBreaches(t *testing.T) {
 	r := newReport(Config{Seed: rand.Uint64()})
 	r.addEvent(0, "kill-server begins")
 	r.take(Verdict{Breaches: []Breach{{"D", "order 7 is gone"}}, Counts: map[string]int{"order UNPAID": 1, "sales": 3}}, []Event{{Op: OpOrder, Status: "UNPAID"}})
@@ -232,13 +229,13 @@ func TestAReportSaysWhatWasBroken(t *testing.T) {
 	words := strings.Join(strings.Fields(out.String()), " ")
 	for _, want := range []string{"order UNPAID 1", "kill-server 1", "sales 3", "BROKEN D: order 7 is gone", "BROKEN live: it hangs"} {
 		if !strings.Contains(words, want) {
-			t.Errorf("it does not say %q:\n%s", want, out.String())
+			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
 	if d := cmp.Diff([]string{"D", "live"}, r.broken()); d != "" {
 		t.Error(d)
 	}
 	if strings.Contains(out.String(), "nothing was broken") {
-		t.Error("it says that nothing was broken")
+		t.Error("the report claims that nothing was broken")
 	}
 }

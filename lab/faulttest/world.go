@@ -310,8 +310,8 @@ func ready(ctx context.Context, url string) error {
 		return err
 	}
 	// A server without its Redis reports ready with a remark; the world needs both.
-	if said := strings.TrimSpace(string(text)); said != "ready" {
-		return fmt.Errorf("%s: %d %s", url, res.StatusCode, said)
+	if body := strings.TrimSpace(string(text)); body != "ready" {
+		return fmt.Errorf("%s: %d %s", url, res.StatusCode, body)
 	}
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// needServers ends a test for which there is no PostgreSQL or Redis to start: it fails
-// if they were promised, else it is skipped.
+// needServers skips the test if there is no PostgreSQL or Redis executable. It fails the test
+// if TANDIAN_REQUIRE_SERVERS promises them.
 func needServers(t *testing.T) {
 	t.Helper()
 	_, _, noPG := subprocess.FindPostgres()
@@ -28,8 +28,8 @@ func needServers(t *testing.T) {
 	}
 }
 
-// aWorld opens a world for a test, which is over with it.
-func aWorld(t *testing.T, o Options) *World {
+// openTestWorld opens a world that is closed at the end of the test.
+func openTestWorld(t *testing.T, o Options) *World {
 	t.Helper()
 	needServers(t)
 	o.Binary, o.Dir = builtServer(t), t.TempDir()
@@ -48,9 +48,9 @@ func aWorld(t *testing.T, o Options) *World {
 	return w
 }
 
-// ask posts a GraphQL document as somebody.
-func ask(ctx context.Context, url, token, query string) (string, error) {
-	body, err := json.Marshal(map[string]string{"query": query})
+// query posts a GraphQL document as a user.
+func query(ctx context.Context, url, token, document string) (string, error) {
+	body, err := json.Marshal(map[string]string{"query": document})
 	if err != nil {
 		return "", err
 	}
@@ -71,16 +71,16 @@ func ask(ctx context.Context, url, token, query string) (string, error) {
 	return string(text), err
 }
 
-func TestAWorldIsAPlace(t *testing.T) {
-	w := aWorld(t, Options{People: 5})
+func TestWorldServesAllPeople(t *testing.T) {
+	w := openTestWorld(t, Options{People: 5})
 	if n := len(w.People()); n != 7 {
-		t.Fatalf("there are %d people", n)
+		t.Fatalf("got %d people, want 7", n)
 	}
 	for i := range w.Servers() {
 		for n, p := range w.People() {
-			got, err := ask(t.Context(), w.URL(i), p.Token, `{ me { id } }`)
+			got, err := query(t.Context(), w.URL(i), p.Token, `{ me { id } }`)
 			if want := `{"data":{"me":{"id":"` + p.ID + `"}}}`; err != nil || got != want {
-				t.Errorf("server %d: person %d is %s, %v, want %s", i, n, got, err, want)
+				t.Errorf("server %d, person %d: got %s, %v, want %s", i, n, got, err, want)
 			}
 		}
 	}
