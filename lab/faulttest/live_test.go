@@ -83,7 +83,7 @@ func (h *fixture) runWorkload(t *testing.T, after time.Duration, want ...answer)
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &faulttest.Workload{Place: h, History: history, Seed: seed, VoucherEvery: 700 * time.Millisecond, Healthy: h.healthy}
+	w := &faulttest.Workload{System: h, History: history, Seed: seed, VoucherEvery: 700 * time.Millisecond, Healthy: h.healthy}
 	ctx, cancel := context.WithTimeout(t.Context(), playTimeout)
 	defer cancel()
 	var watching sync.WaitGroup

@@ -186,30 +186,30 @@ func (r *run) open(ctx context.Context) (subject, error) {
 // load runs the clients during the faults and the cooldown. It returns when every client
 // knows the outcome of its orders.
 func (r *run) load(ctx context.Context) error {
-	w := &Workload{Place: r.subject, History: r.history, Seed: r.Seed, Healthy: r.subject.Healthy}
-	buying, enough := context.WithCancel(ctx)
-	defer enough()
+	w := &Workload{System: r.subject, History: r.history, Seed: r.Seed, Healthy: r.subject.Healthy}
+	buying, stopClients := context.WithCancel(ctx)
+	defer stopClients()
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(buying) }()
-	watching, seen := context.WithCancel(ctx)
-	defer seen()
-	witness, watch := NewSampler(r.subject), newWatch(r.subject)
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
+	sampler, watch := NewSampler(r.subject), newWatch(r.subject)
 	watched := make(chan error, 1)
 	go func() { watched <- watch.run(watching) }()
-	var witnessed sync.WaitGroup
-	witnessed.Go(func() { witness.Run(watching) })
+	var sampled sync.WaitGroup
+	sampled.Go(func() { sampler.Run(watching) })
 	err := r.injectFaults(ctx)
 	if err == nil {
 		err = clock.Sleep(ctx, cooldown)
 	}
-	enough()
-	seen()
-	witnessed.Wait()
+	stopClients()
+	stopWatching()
+	sampled.Wait()
 	err = errors.Join(err, <-watched)
 	breaches, checks := watch.verdict()
 	r.report.add(breaches...)
 	maps.Copy(r.report.Counts, checks)
-	r.sampler = witness
+	r.sampler = sampler
 	if err = errors.Join(err, <-ended); err != nil {
 		return err
 	}

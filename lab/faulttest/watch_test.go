@@ -20,7 +20,7 @@ func TestWatchFindsTemporaryMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	load := &Workload{Place: w, History: history}
+	load := &Workload{System: w, History: history}
 	if err := load.open(); err != nil {
 		t.Fatal(err)
 	}

@@ -33,7 +33,7 @@ const (
 // cancel, do both concurrently, repeat requests, and poll queued orders until their end. The
 // same seed makes the same choices, as far as the answers are the same.
 type Workload struct {
-	Place   System
+	System  System
 	History *History
 	Seed    uint64
 
@@ -103,7 +103,7 @@ func (w *Workload) Drain(ctx context.Context) error {
 }
 
 func (w *Workload) open() (err error) {
-	if len(w.Place.People()) < 3 {
+	if len(w.System.People()) < 3 {
 		return errors.New("invalid workload: it needs an administrator, a merchant and customers")
 	}
 	if w.Clients == 0 {
@@ -119,7 +119,7 @@ func (w *Workload) open() (err error) {
 		w.Progress = io.Discard
 	}
 	w.queued = map[string]bool{}
-	w.client, err = newClient(w.Place, w.History, w.Healthy)
+	w.client, err = newClient(w.System, w.History, w.Healthy)
 	return err
 }
 
@@ -128,7 +128,7 @@ func (w *Workload) random(stream uint64) *rand.Rand { return rand.New(rand.NewPC
 // runMerchant creates vouchers and changes the stock of some.
 func (w *Workload) runMerchant(ctx context.Context) {
 	r := w.random(0)
-	merchant := w.Place.People()[1]
+	merchant := w.System.People()[1]
 	for ctx.Err() == nil {
 		if e := w.makeVoucher(ctx, r, merchant); e.Code != "" {
 			fmt.Fprintf(w.Progress, "cannot create voucher: %s %s\n", e.Code, e.Note)
@@ -151,7 +151,7 @@ func (w *Workload) makeVoucher(ctx context.Context, r *rand.Rand, merchant Perso
 	now := time.Now()
 	stock := minStock + r.IntN(maxStock-minStock+1)
 	e := w.send(ctx, merchant, Event{Op: OpOpen, Server: w.server(r), Stock: stock}, map[string]any{"input": map[string]any{
-		"shopId": w.Place.Shop(), "title": "Noon", "payValue": price, "faceValue": faceValue, "stock": stock,
+		"shopId": w.System.Shop(), "title": "Noon", "payValue": price, "faceValue": faceValue, "stock": stock,
 		"beginsAt": now.Add(-saleLife).Format(time.RFC3339Nano), "endsAt": now.Add(saleLife).Format(time.RFC3339Nano),
 	}})
 	if e.Code == "" {
@@ -176,7 +176,7 @@ func (w *Workload) editStock(ctx context.Context, r *rand.Rand, merchant Person)
 	})
 }
 
-func (w *Workload) server(r *rand.Rand) int { return r.IntN(w.Place.Servers()) }
+func (w *Workload) server(r *rand.Rand) int { return r.IntN(w.System.Servers()) }
 
 // voucher returns one of the newest vouchers, "" if there is none.
 func (w *Workload) voucher(r *rand.Rand) string {
@@ -191,7 +191,7 @@ func (w *Workload) voucher(r *rand.Rand) string {
 }
 
 func (w *Workload) customer(r *rand.Rand) Person {
-	customers := w.Place.People()[2:]
+	customers := w.System.People()[2:]
 	return customers[r.IntN(len(customers))]
 }
 
@@ -264,7 +264,7 @@ func (w *Workload) order(ctx context.Context, r *rand.Rand, p Person, voucher st
 	var got Event
 	for try := range maxTries {
 		if try > 0 {
-			e.Server = (e.Server + 1) % w.Place.Servers()
+			e.Server = (e.Server + 1) % w.System.Servers()
 			_ = clock.Sleep(context.WithoutCancel(ctx), time.Duration(50+r.IntN(200))*time.Millisecond) // it always completes
 		}
 		if got = w.send(ctx, p, e, variables); got.Definite() {

@@ -58,7 +58,7 @@ const (
 	activeDays = 14   // an active reader comes at least once in this many days
 	inboxSize  = 500  // entries of an inbox
 	entryBytes = 20.6 // of a sorted set of 500 in the compact form of Redis, measured on Redis 7.0
-	singly     = 1000 // ranks that are summed one by one
+	exactRanks = 1000 // ranks that are summed one by one
 	bandWidth  = 0.002
 )
 
@@ -167,7 +167,7 @@ func (o Options) bands() []band {
 	var bands []band
 	for first := 1.0; first <= n; {
 		wide := 1.0
-		if first > singly {
+		if first > exactRanks {
 			wide = min(math.Floor(first*bandWidth)+1, n-first+1)
 		}
 		middle := first + (wide-1)/2
@@ -176,12 +176,12 @@ func (o Options) bands() []band {
 	}
 	// So far followers are proportional. Bisection finds the factor, because the sum grows
 	// with it.
-	most := o.Largest * n
-	low, high := 0.0, most/bands[len(bands)-1].followers
+	maxFollowers := o.Largest * n
+	low, high := 0.0, maxFollowers/bands[len(bands)-1].followers
 	for range 100 {
 		factor, sum := (low+high)/2, 0.0
 		for _, b := range bands {
-			sum += b.accounts * min(most, factor*b.followers)
+			sum += b.accounts * min(maxFollowers, factor*b.followers)
 		}
 		if sum < o.Follows*n {
 			low = factor
@@ -192,7 +192,7 @@ func (o Options) bands() []band {
 	sum := 0.0
 	for i := range bands {
 		b := &bands[i]
-		b.followers = min(most, high*b.followers)
+		b.followers = min(maxFollowers, high*b.followers)
 		b.posts = math.Pow(b.followers, o.PostPower)
 		sum += b.accounts * b.posts
 	}

@@ -13,7 +13,7 @@ func sized(users int) Options {
 	return o
 }
 
-// near fails unless got is within a part of want.
+// near fails the test unless got is within a fraction of want.
 func near(t *testing.T, what string, got, want, part float64) {
 	t.Helper()
 	if math.IsNaN(got) || math.Abs(got-want) > part*math.Abs(want) {
@@ -30,7 +30,7 @@ func TestFollowersAndNotesAddUp(t *testing.T) {
 			follows += b.accounts * b.followers
 			notes += b.accounts * b.posts
 			if b.followers > last || b.followers > o.Largest*float64(users)*1.000001 {
-				t.Fatalf("of %d users, one has %v followers, after one with %v", users, b.followers, last)
+				t.Fatalf("%d users: got %v followers after %v, want descending numbers below the maximum", users, b.followers, last)
 			}
 			last = b.followers
 		}
@@ -52,27 +52,27 @@ func TestFollowersAreAPowerLaw(t *testing.T) {
 			}
 			return accounts
 		}
-		near(t, "accounts with 1000 or more, to those with ten times as many", atLeast(1000)/atLeast(10_000), math.Pow(10, exponent-1), 0.02)
+		near(t, "accounts with 1000 or more followers, divided by those with 10 000 or more", atLeast(1000)/atLeast(10_000), math.Pow(10, exponent-1), 0.02)
 	}
 }
 
-// Bands are there for speed alone.
-func TestBandsCostWhatSingleRanksCost(t *testing.T) {
+// Bands only save time.
+func TestBandsCostTheSameAsSingleRanks(t *testing.T) {
 	o := sized(200_000)
 	var single []band
 	for r := range o.Users {
 		single = append(single, band{1, account{followers: math.Pow(float64(r+1), -1/(o.Exponent-1))}})
 	}
-	// The factor is found from the top down: accounts that reach the most, then the rest in
+	// The factor is found from the top: accounts with the maximum first, then the rest in
 	// proportion.
-	most, left, sum := o.Largest*float64(o.Users), o.Follows*float64(o.Users), 0.0
+	maxFollowers, left, sum := o.Largest*float64(o.Users), o.Follows*float64(o.Users), 0.0
 	for _, b := range single {
 		sum += b.followers
 	}
 	for i := range single {
 		b := &single[i]
 		share := b.followers
-		b.followers = min(most, left*share/sum)
+		b.followers = min(maxFollowers, left*share/sum)
 		left, sum = left-b.followers, sum-share
 	}
 	posts := 0.0
@@ -96,16 +96,16 @@ func TestCheck(t *testing.T) {
 		change func(*Options)
 		ok     bool
 	}{
-		{"as it is", func(*Options) {}, true},
-		{"all write the same", func(o *Options) { o.PostPower = 0 }, true},
+		{"default", func(*Options) {}, true},
+		{"equal writers", func(o *Options) { o.PostPower = 0 }, true},
 		{"too few users", func(o *Options) { o.Users = 999 }, false},
-		{"an exponent that is no number", func(o *Options) { o.Exponent = math.NaN() }, false},
-		{"an exponent without a sum", func(o *Options) { o.Exponent = 1 }, false},
-		{"more follows than accounts can have", func(o *Options) { o.Users, o.Follows = 1000, 200 }, false},
+		{"exponent NaN", func(o *Options) { o.Exponent = math.NaN() }, false},
+		{"exponent too small", func(o *Options) { o.Exponent = 1 }, false},
+		{"too many follows", func(o *Options) { o.Users, o.Follows = 1000, 200 }, false},
 		{"no notes", func(o *Options) { o.Posts = 0 }, false},
-		{"readers that are not all", func(o *Options) { o.Readers = o.Readers[1:] }, false},
-		{"a class of nobody", func(o *Options) { o.Readers = append(o.Readers, Readers{}) }, false},
-		{"nobody reads", func(o *Options) { o.Readers = []Readers{{1, 0}} }, false},
+		{"shares below 1", func(o *Options) { o.Readers = o.Readers[1:] }, false},
+		{"empty class", func(o *Options) { o.Readers = append(o.Readers, Readers{}) }, false},
+		{"no readers", func(o *Options) { o.Readers = []Readers{{1, 0}} }, false},
 		{"no pushes", func(o *Options) { o.PushRate = 0 }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -118,10 +118,10 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestReadersAreReadAsTheyAreWritten(t *testing.T) {
+func TestParseReaders(t *testing.T) {
 	for _, tt := range []struct {
 		text string
-		want []Readers // nil: refused
+		want []Readers // nil means an error
 	}{
 		{"2:100,98:0.5", []Readers{{0.02, 100}, {0.98, 0.5}}},
 		{"25:1, 75:0", []Readers{{0.25, 1}, {0.75, 0}}},

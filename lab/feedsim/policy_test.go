@@ -18,15 +18,15 @@ func TestAHigherThresholdWritesMoreAndReadsLess(t *testing.T) {
 	list := Costs(Default(), policies)
 	for i, c := range list[1:] {
 		if before := list[i]; c.Writes < before.Writes || c.OutboxReads > before.OutboxReads || c.Longest < before.Longest {
-			t.Errorf("%s costs %+v, %s %+v", policies[i].Name, before, policies[i+1].Name, c)
+			t.Errorf("got %s with %+v, then %s with %+v", policies[i].Name, before, policies[i+1].Name, c)
 		}
 	}
 	if first, last := list[0], list[len(list)-1]; first.Writes >= last.Writes || first.OutboxReads <= last.OutboxReads {
-		t.Errorf("from %+v to %+v nothing changes", first, last)
+		t.Errorf("got %+v first and %+v last, want more writes and fewer reads", first, last)
 	}
 }
 
-func TestAThresholdOfNothingOrEverythingIsAnotherPolicy(t *testing.T) {
+func TestExtremeThresholdsEqualOtherPolicies(t *testing.T) {
 	for _, tt := range []struct{ edge, same Policy }{
 		{Merge(0), Pull()},
 		{Merge(math.Inf(1)), PushActive()},
@@ -35,23 +35,24 @@ func TestAThresholdOfNothingOrEverythingIsAnotherPolicy(t *testing.T) {
 	} {
 		got := Costs(sized(1_000_000), []Policy{tt.edge, tt.same})
 		if d := cmp.Diff(got[1], got[0]); d != "" {
-			t.Errorf("%s is not %s:\n%s", tt.edge.Name, tt.same.Name, d)
+			t.Errorf("%s differs from %s:\n%s", tt.edge.Name, tt.same.Name, d)
 		}
 	}
 }
 
-func TestNoPolicyHasFewerWritesAndOutboxReadsThanThatForEachPair(t *testing.T) {
+func TestPerPairHasFewestWritesAndReads(t *testing.T) {
 	best := Costs(Default(), []Policy{PerPair()})[0]
 	policies := Policies()
 	for i, c := range Costs(Default(), policies) {
 		if c.Writes+c.OutboxReads < (best.Writes+best.OutboxReads)*0.999999 {
-			t.Errorf("%s writes %v and reads %v a second, for each pair %v and %v", policies[i].Name, c.Writes, c.OutboxReads, best.Writes, best.OutboxReads)
+			t.Errorf("%s: got %v writes and %v reads a second, fewer than %v and %v per pair", policies[i].Name, c.Writes, c.OutboxReads, best.Writes, best.OutboxReads)
 		}
 	}
 }
 
-// One user in ten reads 20 pages a day, which are two a second of all, and nobody else reads.
-func TestCostsThatCanBeWorkedOutByHand(t *testing.T) {
+// One user in ten reads 20 pages a day, which is two pages a second in total. The others do
+// not read.
+func TestCostsOfASmallExample(t *testing.T) {
 	o := Options{
 		Users: 86_400, Exponent: 2, Follows: 10, Largest: 0.25, Posts: 1, PostPower: 1,
 		Readers: []Readers{{0.1, 20}, {0.9, 0}}, PushRate: 100,
@@ -69,9 +70,9 @@ func TestCostsThatCanBeWorkedOutByHand(t *testing.T) {
 	near(t, "all write the same, writes a note", Costs(o, []Policy{PushAll()})[0].WritesPerNote, 10, 1e-9)
 }
 
-// A graph of 20 000 users is drawn with a row for each follow. Each note is written to each
-// inbox, and each page reads each outbox, one by one.
-func TestARandomGraphCostsWhatTheModelSays(t *testing.T) {
+// A graph of 20 000 users has a row for each follow. Each note is written to each inbox, and
+// each page reads each outbox, one by one.
+func TestRandomGraphMatchesModel(t *testing.T) {
 	o := sized(20_000)
 	g := draw(o, rand.New(rand.NewPCG(testkit.Seed(t), 0)))
 	policies := []Policy{Pull(), PushAll(), PushActive(), ClassicHybrid(300), Merge(100), Merge(300), Merge(1000), Merge(3000), PerPair()}
@@ -88,10 +89,11 @@ func TestARandomGraphCostsWhatTheModelSays(t *testing.T) {
 			{"memory", got.Memory, want.Memory},
 			{"cost", got.Sum, want.Sum},
 		} {
-			// An account near the threshold is above it in one graph and below it in another.
+			// An account near the threshold may be above it in one graph and below it in
+			// another.
 			near(t, name+", "+c.what, c.got, c.want, 0.06)
 		}
-		if want.Longest*o.PushRate > 1000 { // the largest of smaller ones is a matter of luck
+		if want.Longest*o.PushRate > 1000 { // smaller maxima vary too much
 			near(t, name+", longest fan-out", got.Longest, want.Longest, 0.1)
 		}
 	}
@@ -99,7 +101,7 @@ func TestARandomGraphCostsWhatTheModelSays(t *testing.T) {
 
 const graphDays = 4
 
-// A graph is who follows whom, what they publish and when they read.
+// graph is a random graph of users with their publications and readers.
 type graph struct {
 	o         Options
 	followers [][]int32 // of each user
@@ -108,23 +110,24 @@ type graph struct {
 	posts     []float64 // of each user, a day
 }
 
-// draw has the user of each rank followed by each user with the same chance.
+// draw creates a graph: the user of each rank is followed by each user with the same
+// probability.
 func draw(o Options, random *rand.Rand) *graph {
 	g := &graph{
 		o:         o,
 		followers: make([][]int32, o.Users), follows: make([][]int32, o.Users), class: make([]int, o.Users), posts: make([]float64, o.Users),
 	}
-	most, left, sum := o.Largest*float64(o.Users), o.Follows*float64(o.Users), 0.0
+	maxFollowers, left, sum := o.Largest*float64(o.Users), o.Follows*float64(o.Users), 0.0
 	weight := func(rank int) float64 { return math.Pow(float64(rank), -1/(o.Exponent-1)) }
 	for r := 1; r <= o.Users; r++ {
 		sum += weight(r)
 	}
 	notes := 0.0
 	for r := 1; r <= o.Users; r++ {
-		mean := min(most, left*weight(r)/sum)
+		mean := min(maxFollowers, left*weight(r)/sum)
 		left, sum = left-mean, sum-weight(r)
 		author := r - 1
-		// From a follower to the next one is a geometric distance.
+		// The distance from one follower to the next is geometric.
 		skip := func() int { return int(math.Log(1-random.Float64()) / math.Log(1-mean/float64(o.Users))) }
 		for reader := skip(); reader < o.Users; reader += 1 + skip() {
 			g.followers[author] = append(g.followers[author], int32(reader)) //nolint:gosec // 20 000 at most
@@ -148,14 +151,14 @@ func draw(o Options, random *rand.Rand) *graph {
 	return g
 }
 
-// A tally tells how often something happens to one after the other, of whom each has a mean:
-// what is left of a mean is added to the next one's.
-type tally float64
+// accumulator turns mean frequencies into whole numbers: it adds the remainder of a mean to
+// the next one.
+type accumulator float64
 
-func (left *tally) times(mean float64) int {
-	*left += tally(mean)
+func (left *accumulator) times(mean float64) int {
+	*left += accumulator(mean)
 	whole := math.Floor(float64(*left))
-	*left -= tally(whole)
+	*left -= accumulator(whole)
 	return int(whole)
 }
 
@@ -167,7 +170,7 @@ func (g *graph) count(p Policy) Cost {
 		}
 	}
 	notes, writes, longest := 0, 0, 0
-	var published tally
+	var published accumulator
 	inbox := make([]bool, g.o.Users)
 	for author, followers := range g.followers {
 		reached := 0
@@ -183,7 +186,7 @@ func (g *graph) count(p Policy) Cost {
 		}
 		longest = max(longest, reached)
 	}
-	read := make([]tally, len(g.o.Readers))
+	read := make([]accumulator, len(g.o.Readers))
 	pages, inboxReads, outboxReads, inboxes := 0, 0, 0, 0
 	for reader, follows := range g.follows {
 		if inbox[reader] {

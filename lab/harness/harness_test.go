@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestTheTableSaysWhatMetItsGoalAndWhatCouldNotBeMeasured(t *testing.T) {
+func TestTableShowsGoalsAndSkippedMeasurements(t *testing.T) {
 	rows := func(rows ...Row) func(context.Context) ([]Row, error) {
 		return func(context.Context) ([]Row, error) { return rows, nil }
 	}
@@ -38,13 +38,13 @@ c        needs a c
 	}
 }
 
-func TestATableThatCannotBeMeasuredIsAnError(t *testing.T) {
+func TestTableReturnsMeasurementError(t *testing.T) {
 	broken := errors.New("broken")
 	err := Table(t.Context(), "bench x", []Measurement{
 		{Name: "a", Measure: func(context.Context) ([]Row, error) { return nil, broken }},
 	}, io.Discard, io.Discard)
 	if !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want %v", err, broken)
 	}
 }
 
@@ -59,8 +59,8 @@ func TestPercentile(t *testing.T) {
 		p     int
 		want  time.Duration
 	}{
-		{"of nothing", nil, 99, 0},
-		{"of one", Samples{5}, 50, 5},
+		{"empty", nil, 99, 0},
+		{"single", Samples{5}, 50, 5},
 		{"the shortest", hundred, 0, 1},
 		{"the median", hundred, 50, 50},
 		{"one in a hundred is longer", hundred, 99, 99},
@@ -69,30 +69,30 @@ func TestPercentile(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := tt.times.Percentile(tt.p); got != tt.want {
-				t.Errorf("%d, want %d", got, tt.want)
+				t.Errorf("got %d, want %d", got, tt.want)
 			}
 		})
 	}
 }
 
-func TestRoundsCompareContendersInTurns(t *testing.T) {
+func TestRoundsCompareCandidatesInTurns(t *testing.T) {
 	var turns strings.Builder
-	contender := func(name string) Candidate {
+	candidate := func(name string) Candidate {
 		return Candidate{Name: name, Once: func(context.Context) error {
 			turns.WriteString(name)
 			return nil
 		}}
 	}
-	a, b := contender("a"), contender("b")
+	a, b := candidate("a"), candidate("b")
 	if _, err := (Rounds{Number: 3, Operations: 2, Goroutines: 1}).Compare(t.Context(), []Candidate{a, b}); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.HasSuffix(turns.String(), "aabb"+"bbaa"+"aabb") {
-		t.Errorf("it ended with %q", turns.String()[max(0, turns.Len()-20):])
+		t.Errorf("got the last turns %q", turns.String()[max(0, turns.Len()-20):])
 	}
 	broken := errors.New("broken")
 	a.Once = func(context.Context) error { return broken }
 	if _, err := (Rounds{Number: 1, Operations: 1, Goroutines: 1}).Compare(t.Context(), []Candidate{b, a}); !errors.Is(err, broken) {
-		t.Errorf("got %v", err)
+		t.Errorf("got %v, want %v", err, broken)
 	}
 }

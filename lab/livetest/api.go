@@ -16,16 +16,16 @@ import (
 )
 
 // callTimeout is long enough that a client without an answer knows that the server is dead.
-const callPatience = time.Minute
+const callTimeout = time.Minute
 
 // api sends requests to the servers of a world. It is safe for concurrent use.
 type api struct {
-	place *faulttest.World
+	world *faulttest.World
 	http  *http.Client
 }
 
 func newAPI(place *faulttest.World) *api {
-	return &api{place, &http.Client{Timeout: callPatience, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
+	return &api{place, &http.Client{Timeout: callTimeout, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}}
 }
 
 func (a *api) close() { a.http.CloseIdleConnections() }
@@ -59,7 +59,7 @@ func (a *api) call(ctx context.Context, server int, as faulttest.Person, query s
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.place.URL(server)+"/graphql", bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, a.world.URL(server)+"/graphql", bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -90,8 +90,8 @@ func (a *api) call(ctx context.Context, server int, as faulttest.Person, query s
 }
 
 // callUntilDone sends a request to one server after the other until it is answered.
-func (a *api) surely(ctx context.Context, r *rand.Rand, as faulttest.Person, query string, variables map[string]any) (*answer, error) {
-	for server := r.IntN(a.place.Servers()); ; server = (server + 1) % a.place.Servers() {
+func (a *api) callUntilDone(ctx context.Context, r *rand.Rand, as faulttest.Person, query string, variables map[string]any) (*answer, error) {
+	for server := r.IntN(a.world.Servers()); ; server = (server + 1) % a.world.Servers() {
 		got, err := a.call(ctx, server, as, query, variables)
 		if err == nil || errors.Is(err, errRefused) {
 			return got, err

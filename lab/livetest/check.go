@@ -41,20 +41,20 @@ type Pair struct{ User, Author int64 }
 
 // Follow is one follow, which may have ended.
 type Follow struct {
-	Since int64 // its row's since_seq: larger numbers are due
-	Ended bool
-	Asked time.Duration // time of the unfollow request
+	Since        int64 // its row's since_seq: larger numbers are due
+	Ended        bool
+	EndRequested time.Duration // time of the unfollow request
 	// MaxSeq is the last number that may be sent: a head of the feed that was read after the
 	// unfollow must have an effect. 0 means unknown.
-	Late int64
+	MaxSeq int64
 }
 
 // Client is the client of one user, with all messages in the order of their arrival.
 type Client struct {
-	User  int64
-	From  int64 // number of its first cursor; only larger numbers are due
-	Told  []Delivered
-	Conns []Conn
+	User     int64
+	From     int64 // number of its first cursor; only larger numbers are due
+	Received []Delivered
+	Conns    []Conn
 }
 
 // Delivered is one message.
@@ -104,14 +104,14 @@ type Breach struct {
 
 // Verdict is the result of Check.
 type Verdict struct {
-	Counts   map[Fault]int
-	Breaches []Breach // the first of each fault
-	Due      int      // messages that had to arrive
-	Told     int      // messages of all clients
-	Free     int      // optional messages that did not arrive
-	Skipped  int      // due messages between a client's position and the cursor of a FeedResync
-	Resyncs  int      // FeedResync messages
-	Hasty    int      // of them those for clients at most a thousand due numbers behind
+	Counts    map[Fault]int
+	Breaches  []Breach // the first of each fault
+	Due       int      // messages that had to arrive
+	Received  int      // messages of all clients
+	Free      int      // optional messages that did not arrive
+	Skipped   int      // due messages between a client's position and the cursor of a FeedResync
+	Resyncs   int      // FeedResync messages
+	Premature int      // of them those for clients at most a thousand due numbers behind
 }
 
 // Broken reports whether a message was wrong or missing.
@@ -138,15 +138,15 @@ func Check(r *Record) Verdict {
 	v := Verdict{Counts: map[Fault]int{}}
 	log := readLog(r.Events)
 	for i := range r.Clients {
-		c := checking{Record: r, log: log, v: &v, client: &r.Clients[i]}
+		c := clientCheck{Record: r, log: log, v: &v, client: &r.Clients[i]}
 		c.follows = map[int64][]Follow{}
 		for pair, all := range r.Follows {
 			if pair.User == c.client.User {
 				c.follows[pair.Author] = all
 			}
 		}
-		c.told()
-		c.due()
+		c.checkReceived()
+		c.checkMissed()
 	}
 	return v
 }
@@ -166,29 +166,29 @@ func readLog(events []Event) map[line]Event {
 }
 
 // clientCheck checks one client.
-type checking struct {
+type clientCheck struct {
 	*Record
 	log     map[line]Event
 	v       *Verdict
 	client  *Client
 	follows map[int64][]Follow // by author
 
-	seen    map[int64]int // number → index in the received messages
-	places  []placed      // rising in both
-	skipped [][2]int64    // (from, until] of each FeedResync
+	seen      map[int64]int // number → index in the received messages
+	positions []position    // rising in both
+	skipped   [][2]int64    // (from, until] of each FeedResync
 }
 
 // position is how far a client was at a time.
-type placed struct {
+type position struct {
 	at  time.Duration
 	seq int64
 }
 
 // checkReceived checks the received messages.
-func (c *checking) told() {
+func (c *clientCheck) checkReceived() {
 	c.seen = map[int64]int{}
 	last := c.client.From
-	for i, t := range c.client.Told {
+	for i, t := range c.client.Received {
 		seq := t.Seq
 		switch t.Kind {
 		case Ready:
@@ -202,25 +202,25 @@ func (c *checking) told() {
 			}
 			c.skipped = append(c.skipped, [2]int64{last, seq})
 			if c.dueIn(last, seq) <= resyncBeyond {
-				c.v.Hasty++
+				c.v.Premature++
 			}
 		default:
 			var ok bool
-			if seq, ok = c.one(i, t, last); !ok {
+			if seq, ok = c.checkNote(i, t, last); !ok {
 				continue
 			}
 		}
 		last = max(last, seq)
-		if n := len(c.places); n == 0 || c.places[n-1].seq < last {
-			c.places = append(c.places, placed{t.At, last})
+		if n := len(c.positions); n == 0 || c.positions[n-1].seq < last {
+			c.positions = append(c.positions, position{t.At, last})
 		}
 	}
 }
 
 // checkNote checks a message about a note and returns its number; ok is false if the log
 // lacks it.
-func (c *checking) one(i int, t Delivered, last int64) (seq int64, ok bool) {
-	c.v.Told++
+func (c *clientCheck) checkNote(i int, t Delivered, last int64) (seq int64, ok bool) {
+	c.v.Received++
 	e, ok := c.log[line{t.Kind, t.Note}]
 	if !ok {
 		c.breach(Strange, i, "%s of note %d is not in the log", t.Kind, t.Note)
@@ -244,58 +244,58 @@ func (c *checking) one(i int, t Delivered, last int64) (seq int64, ok bool) {
 }
 
 // allowed reports whether a follow allows the delivery of an event.
-func (c *checking) allowed(e Event) bool {
+func (c *clientCheck) allowed(e Event) bool {
 	return slices.ContainsFunc(c.follows[e.Author], func(f Follow) bool {
-		return f.Since < e.Seq && (!f.Ended || f.Late == 0 || e.Seq <= f.Late)
+		return f.Since < e.Seq && (!f.Ended || f.MaxSeq == 0 || e.Seq <= f.MaxSeq)
 	})
 }
 
 // checkMissed finds due events that the client did not receive.
-func (c *checking) due() {
+func (c *clientCheck) checkMissed() {
 	for _, e := range c.Events {
 		if e.Seq <= c.client.From {
 			continue
 		}
-		_, told := c.seen[e.Seq]
-		switch due, free := c.owed(e); {
+		_, received := c.seen[e.Seq]
+		switch due, free := c.isDue(e); {
 		case !due && !free:
 		case slices.ContainsFunc(c.skipped, func(s [2]int64) bool { return e.Seq > s[0] && e.Seq <= s[1] }):
-			if due && !told {
+			if due && !received {
 				c.v.Skipped++
 			}
 		case due:
 			c.v.Due++
-			if !told {
+			if !received {
 				c.missed(e)
 			}
-		case !told:
+		case !received:
 			c.v.Free++
 		}
 	}
 }
 
 // isDue reports whether an event is due, or else optional.
-func (c *checking) owed(e Event) (due, free bool) {
+func (c *clientCheck) isDue(e Event) (due, free bool) {
 	for _, f := range c.follows[e.Author] {
 		switch {
 		case f.Since >= e.Seq:
-		case !f.Ended, c.placeAt(f.Asked) >= e.Seq:
+		case !f.Ended, c.positionAt(f.EndRequested) >= e.Seq:
 			due = true
-		case f.Late == 0 || e.Seq <= f.Late:
+		case f.MaxSeq == 0 || e.Seq <= f.MaxSeq:
 			free = true
 		}
 	}
-	if gone, deleted := c.Deletes[e.Note]; due && deleted && e.Kind == Added && c.placeAt(gone) < e.Seq {
+	if deletedAt, deleted := c.Deletes[e.Note]; due && deleted && e.Kind == Added && c.positionAt(deletedAt) < e.Seq {
 		return false, true
 	}
 	return due, free
 }
 
 // dueIn returns how many numbers of (from, until] are due.
-func (c *checking) dueIn(from, until int64) (n int) {
+func (c *clientCheck) dueIn(from, until int64) (n int) {
 	for _, e := range c.Events {
 		if e.Seq > from && e.Seq <= until {
-			if due, _ := c.owed(e); due {
+			if due, _ := c.isDue(e); due {
 				n++
 			}
 		}
@@ -304,23 +304,23 @@ func (c *checking) dueIn(from, until int64) (n int) {
 }
 
 // positionAt returns the position that the client had certainly reached at a time.
-func (c *checking) placeAt(at time.Duration) int64 {
-	i := sort.Search(len(c.places), func(i int) bool { return c.places[i].at >= at })
+func (c *clientCheck) positionAt(at time.Duration) int64 {
+	i := sort.Search(len(c.positions), func(i int) bool { return c.positions[i].at >= at })
 	if i == 0 {
 		return c.client.From
 	}
-	return c.places[i-1].seq
+	return c.positions[i-1].seq
 }
 
 // missed reports a missing event, with the messages around it.
-func (c *checking) missed(e Event) {
-	after := slices.IndexFunc(c.client.Told, func(t Delivered) bool { return t.Seq > e.Seq })
+func (c *clientCheck) missed(e Event) {
+	after := slices.IndexFunc(c.client.Received, func(t Delivered) bool { return t.Seq > e.Seq })
 	text := "nothing came after it"
 	if after >= 0 {
 		text = "after it" + c.where(after)
 	}
 	if after < 0 {
-		after = len(c.client.Told)
+		after = len(c.client.Received)
 	}
 	if after > 0 {
 		text = "before it" + c.where(after-1) + "; " + text
@@ -328,21 +328,21 @@ func (c *checking) missed(e Event) {
 	c.breach(Missed, -1, "%s%s; %s", e, c.followsOf(e.Author), text)
 }
 
-func (c *checking) breach(f Fault, told int, format string, args ...any) {
+func (c *clientCheck) breach(f Fault, index int, format string, args ...any) {
 	c.v.Counts[f]++
 	if c.v.Counts[f] > breachesEach {
 		return
 	}
 	text := fmt.Sprintf("user %d: ", c.client.User) + fmt.Sprintf(format, args...)
-	if told >= 0 {
-		text += "; it came" + c.where(told)
+	if index >= 0 {
+		text += "; it came" + c.where(index)
 	}
 	c.v.Breaches = append(c.v.Breaches, Breach{f, text})
 }
 
 // where describes when and by which connection a message came.
-func (c *checking) where(told int) string {
-	t := c.client.Told[told]
+func (c *clientCheck) where(index int) string {
+	t := c.client.Received[index]
 	text := fmt.Sprintf(" %s %d at %.3fs", t.Kind, t.Seq, t.At.Seconds())
 	if t.Conn < len(c.client.Conns) {
 		conn := c.client.Conns[t.Conn]
@@ -356,7 +356,7 @@ func (c *checking) where(told int) string {
 }
 
 // followsOf describes the follows of an author.
-func (c *checking) followsOf(author int64) string {
+func (c *clientCheck) followsOf(author int64) string {
 	if len(c.follows[author]) == 0 {
 		return ", the author is not followed"
 	}
@@ -365,7 +365,7 @@ func (c *checking) followsOf(author int64) string {
 	for _, f := range c.follows[author] {
 		fmt.Fprintf(&text, " since %d", f.Since)
 		if f.Ended {
-			fmt.Fprintf(&text, " until the unfollow at %.3fs, at most up to %d", f.Asked.Seconds(), cmp.Or(f.Late, math.MaxInt64))
+			fmt.Fprintf(&text, " until the unfollow at %.3fs, at most up to %d", f.EndRequested.Seconds(), cmp.Or(f.MaxSeq, math.MaxInt64))
 		}
 	}
 	return text.String()

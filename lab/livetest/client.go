@@ -18,9 +18,9 @@ import (
 )
 
 const (
-	connectPatience = 10 * time.Second       // for the start of a subscription
-	retryAfter      = 100 * time.Millisecond // maximum, after a failure
-	pauseMost       = 40 * time.Millisecond  // between connections
+	connectTimeout = 10 * time.Second       // for the start of a subscription
+	retryAfter     = 100 * time.Millisecond // maximum, after a failure
+	maxPause       = 40 * time.Millisecond  // between connections
 )
 
 //go:embed updates.graphql
@@ -29,13 +29,13 @@ var subscription string
 // follower is the client of one user. It connects, resumes from its last cursor, and soon
 // disconnects without closing the subscription, as phones do.
 type follower struct {
-	place  *faulttest.World
-	person faulttest.Person
-	sse    bool
-	life   time.Duration   // mean life of its connections; 0 if it stays
-	begin  time.Time       // start of the run
-	stay   <-chan struct{} // closed when it must stay connected
-	count  *tally
+	world    *faulttest.World
+	person   faulttest.Person
+	sse      bool
+	life     time.Duration   // mean life of its connections; 0 if it stays
+	begin    time.Time       // start of the run
+	stay     <-chan struct{} // closed when it must stay connected
+	counters *counters
 
 	mu     sync.Mutex
 	cursor string
@@ -45,14 +45,14 @@ type follower struct {
 // run reconnects until ctx ends.
 func (f *follower) run(ctx context.Context, r *rand.Rand) {
 	for ctx.Err() == nil {
-		server := r.IntN(f.place.Servers())
+		server := r.IntN(f.world.Servers())
 		err := f.connect(ctx, server, r)
 		if ctx.Err() != nil {
 			return
 		}
-		pause := pauseMost
+		pause := maxPause
 		if err != nil {
-			f.count.add(endOf(err))
+			f.counters.add(endOf(err))
 			pause = retryAfter
 		}
 		_ = clock.Sleep(ctx, time.Duration(r.Int64N(int64(pause))))
@@ -63,22 +63,22 @@ var errLeft = errors.New("the client disconnected")
 
 // endOf describes why a connection ended, without numbers.
 func endOf(err error) string {
-	var said *saidError
+	var said *endError
 	switch {
 	case errors.Is(err, errLeft):
 		return "the client disconnected"
 	case errors.As(err, &said):
-		return said.what
+		return said.reason
 	}
 	return "connection lost"
 }
 
 // endError is a refusal or an end by the server.
-type saidError struct{ what string }
+type endError struct{ reason string }
 
-func (e *saidError) Error() string { return e.what }
+func (e *endError) Error() string { return e.reason }
 
-func said(format string, args ...any) error { return &saidError{fmt.Sprintf(format, args...)} }
+func endedWith(format string, args ...any) error { return &endError{fmt.Sprintf(format, args...)} }
 
 // connect makes one connection and returns when it ends.
 func (f *follower) connect(ctx context.Context, server int, r *rand.Rand) error {
@@ -90,13 +90,13 @@ func (f *follower) connect(ctx context.Context, server int, r *rand.Rand) error 
 	f.mu.Unlock()
 	living, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
-	connecting := time.AfterFunc(connectPatience, func() { leave(said("no subscription after %v", connectPatience)) })
+	connecting := time.AfterFunc(connectTimeout, func() { leave(endedWith("no subscription after %v", connectTimeout)) })
 	defer connecting.Stop()
-	goAway := make(chan struct{})
-	defer close(goAway)
+	ended := make(chan struct{})
+	defer close(ended)
 	begun := func() {
 		connecting.Stop()
-		f.count.connected(f.sse)
+		f.counters.connected(f.sse)
 		if f.life == 0 {
 			return
 		}
@@ -108,15 +108,15 @@ func (f *follower) connect(ctx context.Context, server int, r *rand.Rand) error 
 			case <-timer.C:
 				leave(errLeft)
 			case <-f.stay: // something else ends this connection
-			case <-goAway:
+			case <-ended:
 			}
 		}()
 	}
 	var err error
-	if url := f.place.URL(server) + "/graphql"; f.sse {
-		err = stream(living, url, f.person.Token, after, r.IntN(2) == 0, begun, func(text []byte, id string) error { return f.told(n, text, id) })
+	if url := f.world.URL(server) + "/graphql"; f.sse {
+		err = stream(living, url, f.person.Token, after, r.IntN(2) == 0, begun, func(text []byte, id string) error { return f.receive(n, text, id) })
 	} else {
-		err = socket(living, url, f.person.Token, after, begun, func(text []byte) error { return f.told(n, text, "") })
+		err = socket(living, url, f.person.Token, after, begun, func(text []byte) error { return f.receive(n, text, "") })
 	}
 	if cause := context.Cause(living); cause != nil && ctx.Err() == nil {
 		return cause
@@ -141,66 +141,66 @@ type response struct {
 }
 
 // receive processes one message. id is its event id in an event stream.
-func (f *follower) told(conn int, text []byte, id string) error {
+func (f *follower) receive(conn int, text []byte, id string) error {
 	var res response
 	if err := json.Unmarshal(text, &res); err != nil {
-		return said("not GraphQL: %.60q", text)
+		return endedWith("not GraphQL: %.60q", text)
 	}
 	if len(res.Errors) > 0 || res.Data == nil {
 		if len(res.Errors) == 0 {
-			return said("no data: %.60q", text)
+			return endedWith("no data: %.60q", text)
 		}
-		f.count.refused(res.Errors[0].Extensions.Code, res.Errors[0].Message)
-		return said("error %s", res.Errors[0].Extensions.Code)
+		f.counters.recordError(res.Errors[0].Extensions.Code, res.Errors[0].Message)
+		return endedWith("error %s", res.Errors[0].Extensions.Code)
 	}
 	u := res.Data.FeedUpdates
 	seq, err := numberOf(u.Cursor)
 	if err != nil {
-		f.count.wrong("cursor %q: %v", u.Cursor, err)
+		f.counters.flaw("cursor %q: %v", u.Cursor, err)
 		return err
 	}
 	if f.sse && id != u.Cursor {
-		f.count.wrong("an event with id %q has cursor %q", id, u.Cursor)
+		f.counters.flaw("an event with id %q has cursor %q", id, u.Cursor)
 	}
 	note := ""
 	switch u.Typename {
 	case Added:
 		if u.Note == nil {
-			f.count.wrong("%s without a note", u.Typename)
-			return said("no note")
+			f.counters.flaw("%s without a note", u.Typename)
+			return endedWith("no note")
 		}
 		note = u.Note.ID
 	case Removed:
 		note = u.NoteID
 	case Ready, Resync:
 	default:
-		f.count.wrong("unknown type %q", u.Typename)
+		f.counters.flaw("unknown type %q", u.Typename)
 	}
 	one := Delivered{At: time.Since(f.begin), Kind: u.Typename, Seq: seq, Conn: conn}
 	if note != "" {
 		if one.Note, err = idOf("Note", note); err != nil {
-			f.count.wrong("note %q: %v", note, err)
+			f.counters.flaw("note %q: %v", note, err)
 		}
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.cursor == "" { // it started without one
 		if u.Typename != Ready {
-			f.count.wrong("a client without a cursor got %s first", u.Typename)
+			f.counters.flaw("a client without a cursor got %s first", u.Typename)
 		}
 		f.client.From = seq
 	}
 	f.cursor = u.Cursor
-	f.client.Told = append(f.client.Told, one)
-	f.count.told.Add(1)
+	f.client.Received = append(f.client.Received, one)
+	f.counters.received.Add(1)
 	return nil
 }
 
 // receivedAt returns when the client received the publication of a note.
-func (f *follower) has(note int64) (at time.Duration, ok bool) {
+func (f *follower) receivedAt(note int64) (at time.Duration, ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, t := range slices.Backward(f.client.Told) {
+	for _, t := range slices.Backward(f.client.Received) {
 		if t.Kind == Added && t.Note == note {
 			return t.At, true
 		}

@@ -30,8 +30,8 @@ func restartsRedis(name string) bool { return name == killedRedis || name == reb
 func (r *run) faults() []faulttest.Fault {
 	one := faulttest.Target(func(w *faulttest.World, r *rand.Rand) []int { return []int{r.IntN(w.Servers())} })
 	return []faulttest.Fault{
-		faulttest.RedisReborn(), r.loses("lose-messages", loseSome), faulttest.KillServer(one), faulttest.RedisReborn(), r.cuts(),
-		faulttest.KillRedis(), r.loses("deaf", loseAll), faulttest.RollingRestart(), faulttest.RedisReborn(), r.stalls(),
+		faulttest.RedisReborn(), r.dropFault("lose-messages", loseSome), faulttest.KillServer(one), faulttest.RedisReborn(), r.cutFault(),
+		faulttest.KillRedis(), r.dropFault("deaf", loseAll), faulttest.RollingRestart(), faulttest.RedisReborn(), r.stallFault(),
 		faulttest.KillRedis(), faulttest.KillServer(one), faulttest.HangRedis(one), faulttest.CutRedisReplies(one), faulttest.RedisReborn(),
 		faulttest.KillBoth(), faulttest.PauseServer(one), faulttest.RefuseWrites(),
 	}
@@ -54,17 +54,17 @@ func between(low, high time.Duration) func(r *rand.Rand) time.Duration {
 type end = func(context.Context) error
 
 // dropFault returns a fault that drops some messages per thousand.
-func (r *run) loses(name string, perMille int64) faulttest.Fault {
+func (r *run) dropFault(name string, perMille int64) faulttest.Fault {
 	return faulttest.Fault{Name: name, Lasts: between(time.Second, 4*time.Second), Begin: func(context.Context, *faulttest.World, *rand.Rand) (end, error) {
-		r.sieve.lose.Store(perMille)
-		return func(context.Context) error { r.sieve.lose.Store(0); return nil }, nil
+		r.proxy.lossPerMille.Store(perMille)
+		return func(context.Context) error { r.proxy.lossPerMille.Store(0); return nil }, nil
 	}}
 }
 
 // cutFault returns a fault that ends the connections of subscribers, repeatedly.
-func (r *run) cuts() faulttest.Fault {
+func (r *run) cutFault() faulttest.Fault {
 	return faulttest.Fault{Name: "cut-subscribers", Lasts: func(*rand.Rand) time.Duration { return cutTimes * cutAgain }, Begin: func(context.Context, *faulttest.World, *rand.Rand) (end, error) {
-		r.sieve.cut()
+		r.proxy.cut()
 		stop, stopped := make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(stopped)
@@ -73,7 +73,7 @@ func (r *run) cuts() faulttest.Fault {
 			for {
 				select {
 				case <-tick.C:
-					r.sieve.cut()
+					r.proxy.cut()
 				case <-stop:
 					return
 				}
@@ -84,10 +84,10 @@ func (r *run) cuts() faulttest.Fault {
 }
 
 // stallFault returns a fault that delays messages and then releases them all.
-func (r *run) stalls() faulttest.Fault {
+func (r *run) stallFault() faulttest.Fault {
 	return faulttest.Fault{Name: "stall-subscribers", Lasts: between(500*time.Millisecond, 3*time.Second), Begin: func(context.Context, *faulttest.World, *rand.Rand) (end, error) {
-		r.sieve.hold()
-		return func(context.Context) error { r.sieve.goOn(); return nil }, nil
+		r.proxy.pause()
+		return func(context.Context) error { r.proxy.resume(); return nil }, nil
 	}}
 }
 

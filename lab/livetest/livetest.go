@@ -31,7 +31,7 @@ type Config struct {
 	Leeway time.Duration
 	// RecoverWithin is how soon every client must receive a note that is published when Redis
 	// is back; default 2 s.
-	WholeWithin time.Duration
+	RecoverWithin time.Duration
 
 	Binary string    // path of the server's program; "" builds it
 	Keep   string    // directory for the servers' logs of a broken run; "" keeps none
@@ -46,7 +46,7 @@ func (c Config) withDefaults() Config {
 	c.Rate = cmp.Or(c.Rate, 40)
 	c.Life = cmp.Or(c.Life, 500*time.Millisecond)
 	c.Leeway = cmp.Or(c.Leeway, 2*time.Second)
-	c.WholeWithin = cmp.Or(c.WholeWithin, 2*time.Second)
+	c.RecoverWithin = cmp.Or(c.RecoverWithin, 2*time.Second)
 	if c.Out == nil {
 		c.Out = io.Discard
 	}

@@ -63,13 +63,13 @@ func Hunt(ctx context.Context, seed uint64, names []string, out io.Writer) (surv
 }
 
 // outcome is the result of a mutant.
-type catch struct {
+type outcome struct {
 	ok   bool
 	by   []string // found faults
 	runs int
 }
 
-func (c catch) String() string {
+func (c outcome) String() string {
 	what := "NOT CAUGHT"
 	if c.ok {
 		what = "caught by " + strings.Join(c.by, ", ")
@@ -77,7 +77,7 @@ func (c catch) String() string {
 	return fmt.Sprintf("%s, run %d", what, c.runs)
 }
 
-func hunt(ctx context.Context, seed uint64, m faulttest.Mutant, out io.Writer) (c catch, err error) {
+func hunt(ctx context.Context, seed uint64, m faulttest.Mutant, out io.Writer) (c outcome, err error) {
 	dir, err := os.MkdirTemp("", "tandian-livetest-mutant-")
 	if err != nil {
 		return c, fmt.Errorf("create mutant directory: %w", err)

@@ -16,7 +16,7 @@ type Report struct {
 
 	Sockets, Streams, Reconnects int
 	Events                       int            // entries of the log
-	HintsTold, HintsLost         int            // messages from Redis to servers
+	HintsDelivered, HintsLost    int            // messages from Redis to servers
 	Happened                     map[string]int // other counters by name
 	Faults                       map[string]int
 
@@ -25,8 +25,8 @@ type Report struct {
 	Flaws  []string
 	Flawed int
 
-	Wholes []Whole // one per restart of Redis
-	Slow   int     // recoveries that took too long
+	Recoveries []Recovery // one per restart of Redis
+	Slow       int        // recoveries that took too long
 
 	// SinceSent and SinceAnswered are sorted delivery times of notes in quiet periods. They
 	// count from the publish request, and from its answer, 0 if the delivery came first. The
@@ -36,7 +36,7 @@ type Report struct {
 
 // Recovery describes the first note that is published for all clients after Redis is back:
 // when it was sent and answered, and when half and all of the clients received it.
-type Whole struct{ Sent, Answered, Half, All time.Duration }
+type Recovery struct{ Sent, Answered, Half, All time.Duration }
 
 // Broken reports whether a guarantee was broken.
 func (r *Report) Broken() bool { return r.Verdict.Broken() || r.Flawed > 0 || r.Slow > 0 }
@@ -53,7 +53,7 @@ func (r *Report) measure(record *Record, notes map[int64]published, troubles [][
 		if !stays(i) {
 			continue
 		}
-		for _, t := range c.Told {
+		for _, t := range c.Received {
 			note, ok := notes[t.Note]
 			if t.Kind != Added || !ok || c.Conns[t.Conn].Begin > note.sent-time.Second {
 				continue
@@ -91,15 +91,15 @@ func (r *Report) write(out io.Writer) error {
 	for _, name := range slices.Sorted(maps.Keys(r.Faults)) {
 		row(name, r.Faults[name])
 	}
-	row("Redis hints delivered", r.HintsTold)
+	row("Redis hints delivered", r.HintsDelivered)
 	row("Redis hints lost", r.HintsLost)
 	fmt.Fprintln(w, "\nchecked\t")
 	row("entries of the log", r.Events)
-	row("messages about notes", r.Told)
+	row("messages about notes", r.Received)
 	row("due", r.Due)
 	row("optional, not delivered", r.Free)
 	row("FeedResync", r.Resyncs)
-	row("for a client less than 1000 behind", r.Hasty)
+	row("for a client less than 1000 behind", r.Premature)
 	row("skipped by FeedResync", r.Skipped)
 	fmt.Fprintln(w, "\ntimes\t")
 	row("delivered after a note was sent, quiet, p50", percentile(r.SinceSent, 50).Round(time.Microsecond))
@@ -107,18 +107,18 @@ func (r *Report) write(out io.Writer) error {
 	row("delivered after the answer, quiet, p50", percentile(r.SinceAnswered, 50).Round(time.Microsecond))
 	row("delivered after the answer, quiet, p99", percentile(r.SinceAnswered, 99).Round(time.Microsecond))
 	row("samples", len(r.SinceSent))
-	ofAll := func(what func(w Whole) time.Duration) string {
+	ofAll := func(what func(w Recovery) time.Duration) string {
 		var times []time.Duration
-		for _, w := range r.Wholes {
+		for _, w := range r.Recoveries {
 			times = append(times, what(w))
 		}
 		slices.Sort(times)
 		return fmt.Sprintf("%v, %v", percentile(times, 50).Round(time.Millisecond), percentile(times, 100).Round(time.Millisecond))
 	}
-	row("Redis is back: note published, p50, max", ofAll(func(w Whole) time.Duration { return w.Answered }))
-	row("half of the clients received it", ofAll(func(w Whole) time.Duration { return w.Half }))
-	row("all clients received it", ofAll(func(w Whole) time.Duration { return w.All }))
-	row("samples", len(r.Wholes))
+	row("Redis is back: note published, p50, max", ofAll(func(w Recovery) time.Duration { return w.Answered }))
+	row("half of the clients received it", ofAll(func(w Recovery) time.Duration { return w.Half }))
+	row("all clients received it", ofAll(func(w Recovery) time.Duration { return w.All }))
+	row("samples", len(r.Recoveries))
 	row("too slow", r.Slow)
 	fmt.Fprintln(w, "\nfault\t\tfound")
 	for _, f := range faults {

@@ -18,17 +18,17 @@ import (
 )
 
 const (
-	servers       = 2
-	steadyOf      = 8 // one client in this many stays connected
-	streamsOf     = 4 // one client in this many uses an event stream
-	databaseConns = 20
-	progressEvery = 10 * time.Second
-	beginPatience = time.Minute // until all clients are connected for the first time
-	healPatience  = 90 * time.Second
-	workPatience  = 90 * time.Second // for active operations to finish
-	wholePatience = time.Minute      // until every client has received the last note
-	afterTheLast  = 500 * time.Millisecond
-	lookEvery     = 5 * time.Millisecond
+	servers         = 2
+	steadyOf        = 8 // one client in this many stays connected
+	streamsOf       = 4 // one client in this many uses an event stream
+	databaseConns   = 20
+	progressEvery   = 10 * time.Second
+	beginTimeout    = time.Minute // until all clients are connected for the first time
+	healTimeout     = 90 * time.Second
+	workTimeout     = 90 * time.Second // for active operations to finish
+	recoveryTimeout = time.Minute      // until every client has received the last note
+	drainTime       = 500 * time.Millisecond
+	pollEvery       = 5 * time.Millisecond
 )
 
 // Run does one run, and prints its progress and its report. An error means that the run could
@@ -44,7 +44,7 @@ func Run(ctx context.Context, cfg Config) (report *Report, err error) {
 	if err != nil {
 		return nil, fmt.Errorf("create run directory: %w", err)
 	}
-	r := &run{Config: cfg, dir: dir, report: &Report{Seed: cfg.Seed}, count: newTally(), choices: choicesOf(cfg.Seed, 0)}
+	r := &run{Config: cfg, dir: dir, report: &Report{Seed: cfg.Seed}, counters: newCounters(), choices: choicesOf(cfg.Seed, 0)}
 	r.say("seed %d, %v, %d clients that follow %d each of %d authors", cfg.Seed, cfg.Duration, cfg.Clients, cfg.Follows, cfg.Authors)
 	err = r.do(ctx)
 	if err == nil {
@@ -68,24 +68,24 @@ func choicesOf(seed, of uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, o
 // run is an active run.
 type run struct {
 	Config
-	dir     string
-	choices *rand.Rand
-	count   *tally
-	report  *Report
+	dir      string
+	choices  *rand.Rand
+	counters *counters
+	report   *Report
 
 	world     *faulttest.World
-	sieve     *sieve
+	proxy     *redisProxy
 	api       *api
 	load      *workload
 	followers []*follower
 	begin     time.Time
 
-	mu       sync.Mutex
-	happened []happening
+	mu     sync.Mutex
+	events []faultEvent
 }
 
 // faultEvent is the start or the end of a fault.
-type happening struct {
+type faultEvent struct {
 	at   time.Duration
 	what string
 }
@@ -100,10 +100,10 @@ func (r *run) do(ctx context.Context) (err error) {
 		return errors.Join(err, r.close())
 	}
 	defer func() { err = errors.Join(err, r.close()) }()
-	if err := r.load.settle(ctx, r.choices); err != nil {
+	if err := r.load.followInitial(ctx, r.choices); err != nil {
 		return err
 	}
-	if err := r.live(ctx); err != nil {
+	if err := r.runLoad(ctx); err != nil {
 		return err
 	}
 	return r.judge(ctx)
@@ -123,10 +123,10 @@ func (r *run) open(ctx context.Context) error {
 		Flags: []string{"--conns-per-user", "0", "--stop-timeout", "3s"},
 		RedisProxy: func(ctx context.Context, redis string) (string, error) {
 			var err error
-			if r.sieve, err = openSieve(ctx, redis); err != nil {
+			if r.proxy, err = openRedisProxy(ctx, redis); err != nil {
 				return "", err
 			}
-			return r.sieve.addr(), nil
+			return r.proxy.addr(), nil
 		},
 	})
 	if err != nil {
@@ -143,7 +143,7 @@ func (r *run) open(ctx context.Context) error {
 	}
 	r.api = newAPI(r.world)
 	people = people[2:] // without administrator and merchant
-	r.load = &workload{place: r.world, api: r.api, db: db.DB, authors: people[:r.Authors], users: people[r.Authors:], cfg: r.Config, begin: r.begin, count: r.count}
+	r.load = &workload{world: r.world, api: r.api, db: db.DB, authors: people[:r.Authors], users: people[r.Authors:], cfg: r.Config, begin: r.begin, counters: r.counters}
 	if r.load.shop, err = idOf("Shop", r.world.Shop()); err != nil {
 		return fmt.Errorf("read id of shop: %w", err)
 	}
@@ -162,56 +162,56 @@ func (r *run) close() error {
 	if r.world != nil {
 		failed = append(failed, r.world.Close())
 	}
-	if r.sieve != nil {
-		r.sieve.close()
+	if r.proxy != nil {
+		r.proxy.close()
 	}
 	return errors.Join(failed...)
 }
 
 // runLoad runs clients and writers during the faults, and then until all clients have
 // received the last note.
-func (r *run) live(ctx context.Context) (err error) {
-	listening, hangUp := context.WithCancel(ctx)
+func (r *run) runLoad(ctx context.Context) (err error) {
+	listening, disconnect := context.WithCancel(ctx)
 	stay := make(chan struct{})
 	var clients sync.WaitGroup
-	defer func() { hangUp(); clients.Wait() }()
-	if err := r.listen(listening, stay, &clients); err != nil {
+	defer func() { disconnect(); clients.Wait() }()
+	if err := r.connectClients(listening, stay, &clients); err != nil {
 		return err
 	}
-	working, enough := context.WithCancel(ctx)
-	defer enough()
+	working, stopWork := context.WithCancel(ctx)
+	defer stopWork()
 	worked := make(chan error, 1)
-	whole, tooLong := context.WithCancel(ctx)
+	complete, tooLong := context.WithCancel(ctx)
 	defer tooLong()
 	choices := choicesOf(r.choices.Uint64(), 0)
-	go func() { worked <- r.load.run(working, whole, choices) }()
-	err = r.harm(ctx)
+	go func() { worked <- r.load.run(working, complete, choices) }()
+	err = r.injectFaults(ctx)
 	if err == nil {
 		// Until then the last unfollow must have an effect.
 		err = clock.Sleep(ctx, r.Leeway/4)
 	}
-	enough()
+	stopWork()
 	if err != nil {
 		tooLong()
 	}
-	late := time.AfterFunc(workPatience, tooLong)
+	late := time.AfterFunc(workTimeout, tooLong)
 	defer late.Stop()
 	if err = errors.Join(err, <-worked); err != nil {
 		return err
 	}
 	close(stay)
-	return r.last(ctx)
+	return r.publishLast(ctx)
 }
 
 // connectClients starts the clients and returns when all are connected.
-func (r *run) listen(ctx context.Context, stay <-chan struct{}, all *sync.WaitGroup) error {
+func (r *run) connectClients(ctx context.Context, stay <-chan struct{}, all *sync.WaitGroup) error {
 	for i, user := range r.load.users {
-		f := &follower{place: r.world, person: user.Person, sse: i%streamsOf == 1, begin: r.begin, stay: stay, count: r.count, client: Client{User: user.id}}
+		f := &follower{world: r.world, person: user.Person, sse: i%streamsOf == 1, begin: r.begin, stay: stay, counters: r.counters, client: Client{User: user.id}}
 		if i%steadyOf != 0 {
 			f.life = r.Life/2 + time.Duration(r.choices.Int64N(int64(r.Life)))
 		}
 		if i%3 == 0 { // like a page that reads the feed first
-			got, err := r.api.surely(ctx, r.choices, user.Person, liveCursor, nil)
+			got, err := r.api.callUntilDone(ctx, r.choices, user.Person, liveCursor, nil)
 			if err != nil || got.Data.Me == nil || got.Data.Me.Feed == nil {
 				return fmt.Errorf("read feed of user %d: %w", user.id, err)
 			}
@@ -224,10 +224,10 @@ func (r *run) listen(ctx context.Context, stay <-chan struct{}, all *sync.WaitGr
 		mine := choicesOf(r.choices.Uint64(), 0)
 		all.Go(func() { f.run(ctx, mine) })
 	}
-	for deadline := time.Now().Add(beginPatience); ; {
+	for deadline := time.Now().Add(beginTimeout); ; {
 		waiting := 0
 		for _, f := range r.followers {
-			if len(f.result().Told) == 0 {
+			if len(f.result().Received) == 0 {
 				waiting++
 			}
 		}
@@ -235,27 +235,27 @@ func (r *run) listen(ctx context.Context, stay <-chan struct{}, all *sync.WaitGr
 			return nil
 		}
 		if time.Now().After(deadline) {
-			counts, flaws, _ := r.count.all()
-			return fmt.Errorf("wait for clients: %d received nothing within %v: %v %v", waiting, beginPatience, counts, flaws)
+			counts, flaws, _ := r.counters.all()
+			return fmt.Errorf("wait for clients: %d received nothing within %v: %v %v", waiting, beginTimeout, counts, flaws)
 		}
-		if err := clock.Sleep(ctx, lookEvery); err != nil {
+		if err := clock.Sleep(ctx, pollEvery); err != nil {
 			return err
 		}
 	}
 }
 
 // injectFaults plays the deck until the run is over, then heals the world.
-func (r *run) harm(ctx context.Context) error {
+func (r *run) injectFaults(ctx context.Context) error {
 	draw, err := r.deck(choicesOf(r.Seed, 1))
 	if err != nil {
 		return err
 	}
-	watching, seen := context.WithCancel(ctx)
-	defer seen()
+	watching, stopWatching := context.WithCancel(ctx)
+	defer stopWatching()
 	go r.progress(watching)
 	begin := time.Now()
 	for played := 0; played < len(r.Deck) || time.Since(begin) < r.Duration ||
-		r.count.connections()-r.Clients < r.Reconnects || len(r.report.Wholes) < r.RedisRestarts; played++ {
+		r.counters.connections()-r.Clients < r.Reconnects || len(r.report.Recoveries) < r.RedisRestarts; played++ {
 		card, err := draw()
 		if err != nil {
 			return err
@@ -264,10 +264,10 @@ func (r *run) harm(ctx context.Context) error {
 			return fmt.Errorf("inject faults: %w", err)
 		}
 	}
-	healing, cancel := context.WithTimeout(ctx, healPatience)
+	healing, cancel := context.WithTimeout(ctx, healTimeout)
 	defer cancel()
-	r.sieve.lose.Store(0)
-	r.sieve.goOn()
+	r.proxy.lossPerMille.Store(0)
+	r.proxy.resume()
 	return r.world.Heal(healing)
 }
 
@@ -275,7 +275,7 @@ func (r *run) harm(ctx context.Context) error {
 func (r *run) play(ctx context.Context, card faulttest.PlannedFault) error {
 	var back time.Duration
 	err := r.world.Play(ctx, []faulttest.PlannedFault{card}, func(_ time.Duration, what string) {
-		now := r.note(what)
+		now := r.record(what)
 		if name, over := strings.CutSuffix(what, isOver); over && restartsRedis(name) {
 			back = now
 		}
@@ -283,21 +283,21 @@ func (r *run) play(ctx context.Context, card faulttest.PlannedFault) error {
 	if err != nil || back == 0 {
 		return err
 	}
-	took, err := r.whole(ctx, back)
+	took, err := r.measureRecovery(ctx, back)
 	if err != nil {
 		return err
 	}
-	r.report.Wholes = append(r.report.Wholes, took)
-	r.note(fmt.Sprintf("Redis is back: a note was sent after %v, answered after %v, received by half of the clients after %v, by all after %v", took.Sent, took.Answered, took.Half, took.All))
+	r.report.Recoveries = append(r.report.Recoveries, took)
+	r.record(fmt.Sprintf("Redis is back: a note was sent after %v, answered after %v, received by half of the clients after %v, by all after %v", took.Sent, took.Answered, took.Half, took.All))
 	return nil
 }
 
 // record records an event and returns its time.
-func (r *run) note(what string) time.Duration {
+func (r *run) record(what string) time.Duration {
 	now := r.now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.happened = append(r.happened, happening{now, what})
+	r.events = append(r.events, faultEvent{now, what})
 	return now
 }
 
@@ -308,11 +308,11 @@ const (
 )
 
 // measureRecovery publishes a note for all clients and measures its delivery since a time.
-func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
+func (r *run) measureRecovery(ctx context.Context, since time.Duration) (Recovery, error) {
 	beacon := r.load.authors[0]
-	ctx, cancel := context.WithTimeout(ctx, wholePatience)
+	ctx, cancel := context.WithTimeout(ctx, recoveryTimeout)
 	defer cancel()
-	var w Whole
+	var w Recovery
 	var note int64
 	for server := 0; ; server = (server + 1) % servers {
 		w.Sent = r.now() - since
@@ -320,7 +320,7 @@ func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
 		if note, err = r.load.publish(ctx, server, beacon); err == nil {
 			break
 		}
-		if clock.Sleep(ctx, lookEvery) != nil {
+		if clock.Sleep(ctx, pollEvery) != nil {
 			return w, fmt.Errorf("publish note for all clients: %w", err)
 		}
 	}
@@ -328,15 +328,15 @@ func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
 	var times []time.Duration
 	for _, f := range r.followers {
 		for {
-			if at, ok := f.has(note); ok {
+			if at, ok := f.receivedAt(note); ok {
 				times = append(times, at-since)
 				break
 			}
-			if clock.Sleep(ctx, lookEvery) != nil {
+			if clock.Sleep(ctx, pollEvery) != nil {
 				if err := context.Cause(ctx); !errors.Is(err, context.DeadlineExceeded) {
 					return w, err
 				}
-				times = append(times, wholePatience) // the checks report the missing messages
+				times = append(times, recoveryTimeout) // the checks report the missing messages
 				break
 			}
 		}
@@ -347,11 +347,11 @@ func (r *run) whole(ctx context.Context, since time.Duration) (Whole, error) {
 }
 
 // publishLast publishes a last note, and waits a moment because nothing may follow it.
-func (r *run) last(ctx context.Context) error {
-	if _, err := r.whole(ctx, r.now()); err != nil {
+func (r *run) publishLast(ctx context.Context) error {
+	if _, err := r.measureRecovery(ctx, r.now()); err != nil {
 		return err
 	}
-	return clock.Sleep(ctx, afterTheLast)
+	return clock.Sleep(ctx, drainTime)
 }
 
 // progress prints the progress of the run from time to time.
@@ -359,18 +359,18 @@ func (r *run) progress(ctx context.Context) {
 	for clock.Sleep(ctx, progressEvery) == nil {
 		r.mu.Lock()
 		now := "nothing yet"
-		if n := len(r.happened); n > 0 {
-			now = r.happened[n-1].what
+		if n := len(r.events); n > 0 {
+			now = r.events[n-1].what
 		}
 		restarts := 0
-		for _, h := range r.happened {
+		for _, h := range r.events {
 			if name, over := strings.CutSuffix(h.what, isOver); over && restartsRedis(name) {
 				restarts++
 			}
 		}
 		r.mu.Unlock()
 		r.say("%4.0fs  %d connections, %d messages received, %d restarts of Redis, %d hints lost; %s",
-			r.now().Seconds(), r.count.connections(), r.count.told.Load(), restarts, r.sieve.lost.Load(), now)
+			r.now().Seconds(), r.counters.connections(), r.counters.received.Load(), restarts, r.proxy.dropped.Load(), now)
 	}
 }
 
@@ -386,19 +386,19 @@ func (r *run) judge(ctx context.Context) error {
 	}
 	r.report.Verdict = Check(record)
 	r.report.measure(record, r.load.published, r.troubles(), func(i int) bool { return r.followers[i].life == 0 })
-	r.report.Sockets, r.report.Streams = int(r.count.sockets.Load()), int(r.count.streams.Load())
+	r.report.Sockets, r.report.Streams = int(r.counters.sockets.Load()), int(r.counters.streams.Load())
 	r.report.Reconnects = r.report.Sockets + r.report.Streams - len(r.followers)
 	r.report.Events = len(events)
-	r.report.HintsTold, r.report.HintsLost = int(r.sieve.told.Load()), int(r.sieve.lost.Load())
-	r.report.Happened, r.report.Flaws, r.report.Flawed = r.count.all()
+	r.report.HintsDelivered, r.report.HintsLost = int(r.proxy.delivered.Load()), int(r.proxy.dropped.Load())
+	r.report.Happened, r.report.Flaws, r.report.Flawed = r.counters.all()
 	r.report.Faults = map[string]int{}
-	for _, h := range r.happened {
+	for _, h := range r.events {
 		if name, ok := strings.CutSuffix(h.what, begins); ok {
 			r.report.Faults[name]++
 		}
 	}
-	for _, w := range r.report.Wholes {
-		if w.All > r.WholeWithin {
+	for _, w := range r.report.Recoveries {
+		if w.All > r.RecoverWithin {
 			r.report.Slow++
 		}
 	}
@@ -408,7 +408,7 @@ func (r *run) judge(ctx context.Context) error {
 	for _, death := range r.world.Deaths() {
 		r.report.flaw("%s", death)
 	}
-	return r.keepHappenings()
+	return r.writeTimeline()
 }
 
 // troubles returns the times of faults, including a moment after each.
@@ -421,7 +421,7 @@ const pauseServer = "pause-server"
 // duration.
 func (r *run) times(of string, after time.Duration) (all [][2]time.Duration) {
 	under := map[string]time.Duration{}
-	for _, h := range r.happened {
+	for _, h := range r.events {
 		if name, ok := strings.CutSuffix(h.what, begins); ok {
 			under[name] = h.at
 		}
@@ -432,9 +432,9 @@ func (r *run) times(of string, after time.Duration) (all [][2]time.Duration) {
 	return all
 }
 
-func (r *run) keepHappenings() error {
+func (r *run) writeTimeline() error {
 	var text strings.Builder
-	for _, h := range r.happened {
+	for _, h := range r.events {
 		fmt.Fprintf(&text, "%8.3fs  %s\n", h.at.Seconds(), h.what)
 	}
 	return os.WriteFile(filepath.Join(r.dir, "happened.txt"), []byte(text.String()), 0o600)

@@ -21,12 +21,12 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// The run of make test. Longer ones, of more clients and more faults, are make livetest. Its
-// bounds have ten times the room, for the tests of other packages run beside it.
+// It is part of make labtest. make livetest runs longer, with more clients and faults. The
+// bounds are ten times the defaults, because tests of other packages run in parallel.
 func TestLiveFeedsMissNothing(t *testing.T) {
 	needServers(t)
 	cfg := Short(testkit.Seed(t))
-	cfg.Leeway, cfg.WholeWithin = 10*cfg.withDefaults().Leeway, 10*cfg.withDefaults().WholeWithin
+	cfg.Leeway, cfg.RecoverWithin = 10*cfg.withDefaults().Leeway, 10*cfg.withDefaults().RecoverWithin
 	cfg.Keep = os.Getenv("TANDIAN_LIVETEST_KEEP")
 	var out strings.Builder
 	cfg.Out = &out
@@ -42,24 +42,24 @@ func TestLiveFeedsMissNothing(t *testing.T) {
 		t.Errorf("BROKEN %s", f)
 	}
 	if report.Slow > 0 {
-		t.Errorf("after a restart of Redis it took too long until all clients were told something new: %v", report.Wholes)
+		t.Errorf("recovery after restarts of Redis took too long: %v", report.Recoveries)
 	}
-	if report.Hasty > 0 {
-		t.Errorf("%d times a client that was not far behind was told FeedResync", report.Hasty)
+	if report.Premature > 0 {
+		t.Errorf("got %d FeedResync messages for clients that were not far behind, want 0", report.Premature)
 	}
-	// A run proves nothing in which nothing happened.
+	// A run without activity proves nothing.
 	for what, n := range map[string]int{
 		"reconnects": report.Reconnects / 100, "messages that were due": report.Due / 100, "event streams": report.Streams,
 		"follows": report.Happened["follows"], "unfollows": report.Happened["unfollows"], "slow notes": report.Happened["slow notes"],
 	} {
 		if n == 0 {
-			t.Errorf("there were too few %s", what)
+			t.Errorf("too few %s", what)
 		}
 	}
 	for _, card := range cfg.Deck {
 		for _, name := range card {
 			if report.Faults[name] == 0 {
-				t.Errorf("the fault %s was not played", name)
+				t.Errorf("fault %s was not played", name)
 			}
 		}
 	}
@@ -77,11 +77,11 @@ func needServers(t *testing.T) {
 	}
 }
 
-// aRunWith is one without servers, for what it draws.
-func aRunWith(cfg Config) *run { return &run{Config: cfg.withDefaults(), sieve: &sieve{}} }
+// newRun returns a run without servers.
+func newRun(cfg Config) *run { return &run{Config: cfg.withDefaults(), proxy: &redisProxy{}} }
 
-func TestADeckOfTheSeedHasEveryFaultBeforeAnyComesAgain(t *testing.T) {
-	r := aRunWith(Config{})
+func TestSeededDeckHasEveryFaultBeforeRepeats(t *testing.T) {
+	r := newRun(Config{})
 	draw := func(seed uint64) (names []string) {
 		next, err := r.deck(choicesOf(seed, 1))
 		if err != nil {
@@ -107,22 +107,22 @@ func TestADeckOfTheSeedHasEveryFaultBeforeAnyComesAgain(t *testing.T) {
 	first, second := count(names[:len(names)/2]), count(names[len(names)/2:])
 	for name, n := range first {
 		if second[name] != n {
-			t.Errorf("%s comes %d times, then %d times", name, n, second[name])
+			t.Errorf("got %s %d times, then %d times", name, n, second[name])
 		}
 	}
 	if first[rebornRedis]+first[killedRedis] < 4 {
-		t.Errorf("Redis is restarted too seldom: %v", first)
+		t.Errorf("got %v, want at least 4 restarts of Redis", first)
 	}
 	if strings.Join(names, " ") != strings.Join(draw(7), " ") {
-		t.Error("a seed draws different decks")
+		t.Error("got different decks for one seed")
 	}
 	if strings.Join(names, " ") == strings.Join(draw(8), " ") {
-		t.Error("all seeds draw the same deck")
+		t.Error("got equal decks for two seeds")
 	}
 }
 
-func TestADeckOfNamesIsPlayedAgainAndAgain(t *testing.T) {
-	next, err := aRunWith(Config{Deck: [][]string{{"deaf", "kill-server"}, {"slow-redis"}}}).deck(choicesOf(1, 1))
+func TestNamedDeckRepeats(t *testing.T) {
+	next, err := newRun(Config{Deck: [][]string{{"deaf", "kill-server"}, {"slow-redis"}}}).deck(choicesOf(1, 1))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,25 +137,25 @@ func TestADeckOfNamesIsPlayedAgainAndAgain(t *testing.T) {
 		}
 	}
 	if want := "deaf kill-server slow-redis deaf kill-server"; strings.Join(got, " ") != want {
-		t.Errorf("%v, want %s", got, want)
+		t.Errorf("got %v, want %s", got, want)
 	}
-	if _, err := aRunWith(Config{Deck: [][]string{{"deaf"}, {"earthquake"}}}).deck(choicesOf(1, 1)); err == nil {
-		t.Error("there is a fault that there is not")
+	if _, err := newRun(Config{Deck: [][]string{{"deaf"}, {"earthquake"}}}).deck(choicesOf(1, 1)); err == nil {
+		t.Error("got no error for an unknown fault")
 	}
 }
 
-func TestOnlyQuietMomentsAreMeasured(t *testing.T) {
+func TestMeasureUsesQuietMomentsOnly(t *testing.T) {
 	record := &Record{Clients: []Client{{
 		Conns: []Conn{{Begin: s(0)}, {Begin: s(20)}},
-		Told: []Delivered{
+		Received: []Delivered{
 			{At: s(2.1), Kind: Added, Note: 1},           // 100 ms
-			{At: s(5.5), Kind: Added, Note: 2},           // while something broke
+			{At: s(5.5), Kind: Added, Note: 2},           // during a fault
 			{At: s(10.3), Kind: Added, Note: 3},          // 300 ms
 			{At: s(11), Kind: Removed, Note: 1},          // no publication
-			{At: s(12), Kind: Added, Note: 4},            // of nobody's knowledge
-			{At: s(20.4), Kind: Added, Note: 5, Conn: 1}, // of a connection that has just begun
+			{At: s(12), Kind: Added, Note: 4},            // of an unknown note
+			{At: s(20.4), Kind: Added, Note: 5, Conn: 1}, // on a new connection
 		},
-	}, {Told: []Delivered{{At: s(2.9), Kind: Added, Note: 1}}, Conns: []Conn{{}}}}}
+	}, {Received: []Delivered{{At: s(2.9), Kind: Added, Note: 1}}, Conns: []Conn{{}}}}}
 	notes := map[int64]published{1: {s(2), s(2.05)}, 2: {s(5), s(5)}, 3: {s(10), s(10.5)}, 5: {s(20.1), s(20.1)}}
 	var r Report
 	r.measure(record, notes, [][2]time.Duration{{s(5.2), s(6)}}, func(client int) bool { return client == 0 })
@@ -164,7 +164,7 @@ func TestOnlyQuietMomentsAreMeasured(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	if percentile(r.SinceSent, 50) != r.SinceSent[1] || percentile(r.SinceSent, 99) != r.SinceSent[1] || percentile(nil, 50) != 0 {
-		t.Error("percentiles are wrong")
+		t.Error("wrong percentiles")
 	}
 }
 
@@ -174,25 +174,25 @@ func TestEachMutantStillFitsTheSources(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(all) < 3 {
-		t.Errorf("there are %d mutants, want 3 or more", len(all))
+		t.Errorf("got %d mutants, want 3 or more", len(all))
 	}
 	for _, m := range all {
 		if _, err := m.Overlay("../..", t.TempDir()); err != nil {
 			t.Error(err)
 		}
-		if _, err := aRunWith(Config{Deck: m.Deck}).deck(choicesOf(1, 1)); m.Deck != nil && err != nil {
+		if _, err := newRun(Config{Deck: m.Deck}).deck(choicesOf(1, 1)); m.Deck != nil && err != nil {
 			t.Error(err)
 		}
 		for _, name := range m.Breaks {
 			if !isFault(name) {
-				t.Errorf("%s breaks %s, which is nothing that is looked for", m.Name, name)
+				t.Errorf("%s breaks unknown fault %q", m.Name, name)
 			}
 		}
 	}
 }
 
-func TestAMutantThatIsNotThereIsNotHunted(t *testing.T) {
+func TestHuntRefusesUnknownMutant(t *testing.T) {
 	if _, err := Hunt(context.Background(), 1, []string{"earthquake"}, &strings.Builder{}); err == nil {
-		t.Error("it was")
+		t.Error("got no error for an unknown mutant")
 	}
 }

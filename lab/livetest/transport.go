@@ -37,7 +37,7 @@ func socket(ctx context.Context, url, token, after string, begun func(), take fu
 	conn, res, err := websocket.Dial(ctx, "ws"+strings.TrimPrefix(url, "http"), &websocket.DialOptions{Subprotocols: []string{"graphql-transport-ws"}}) //nolint:bodyclose // the library closes it
 	if err != nil {
 		if res != nil && res.StatusCode != http.StatusSwitchingProtocols {
-			return said("refused with %d", res.StatusCode)
+			return endedWith("refused with %d", res.StatusCode)
 		}
 		return err
 	}
@@ -53,7 +53,7 @@ func socket(ctx context.Context, url, token, after string, begun func(), take fu
 		}
 		var got frame
 		if err := json.Unmarshal(text, &got); err != nil {
-			return said("invalid message: %.60q", text)
+			return endedWith("invalid message: %.60q", text)
 		}
 		switch got.Type {
 		case "connection_ack":
@@ -66,7 +66,7 @@ func socket(ctx context.Context, url, token, after string, begun func(), take fu
 		case "error":
 			err = take(fmt.Appendf(nil, `{"errors":%s}`, got.Payload))
 		case "complete":
-			err = said("complete")
+			err = endedWith("complete")
 		}
 		if err != nil {
 			return closed(err)
@@ -92,7 +92,7 @@ func send(ctx context.Context, conn *websocket.Conn, f frame, payload any) error
 // closed converts a close frame of the server into its error.
 func closed(err error) error {
 	if end, ok := errors.AsType[websocket.CloseError](err); ok {
-		return said("closed with %d", end.Code)
+		return endedWith("closed with %d", end.Code)
 	}
 	return err
 }
@@ -130,7 +130,7 @@ func stream(ctx context.Context, url, token, after string, header bool, begun fu
 		if text, err := io.ReadAll(io.LimitReader(res.Body, maxMessage)); err == nil && json.Valid(text) && res.StatusCode == http.StatusOK {
 			return take(text, "")
 		}
-		return said("refused with %d", res.StatusCode)
+		return endedWith("refused with %d", res.StatusCode)
 	}
 	begun()
 	return events(res.Body, take)
@@ -154,7 +154,7 @@ func events(from io.Reader, take func(text []byte, id string) error) error {
 			case "next":
 				err = take(data, id)
 			case "complete":
-				err = said("complete")
+				err = endedWith("complete")
 			}
 			if err != nil {
 				return err

@@ -17,16 +17,16 @@ import (
 )
 
 const (
-	slowWriters    = 3                      // slow transactions without the servers
-	slowEvery      = 400 * time.Millisecond // mean pause of each
-	slowFor        = 400 * time.Millisecond // maximum time between a slow note's id and its number
-	numberFor      = 30 * time.Millisecond  // maximum time between a slow note's number and its commit
-	actors         = 4                      // goroutines that follow and unfollow for users
-	actEvery       = 150 * time.Millisecond // mean pause of each
-	deletedEvery   = 10                     // one note in this many is deleted
-	deletedAfter   = 1500 * time.Millisecond
-	headEvery      = 100 * time.Millisecond
-	settleTogether = 8
+	slowWriters  = 3                      // slow transactions without the servers
+	slowEvery    = 400 * time.Millisecond // mean pause of each
+	slowFor      = 400 * time.Millisecond // maximum time between a slow note's id and its number
+	numberFor    = 30 * time.Millisecond  // maximum time between a slow note's number and its commit
+	actors       = 4                      // goroutines that follow and unfollow for users
+	actEvery     = 150 * time.Millisecond // mean pause of each
+	deletedEvery = 10                     // one note in this many is deleted
+	deletedAfter = 1500 * time.Millisecond
+	headEvery    = 100 * time.Millisecond
+	setupWorkers = 8
 )
 
 const (
@@ -57,15 +57,15 @@ func members(people []faulttest.Person) ([]member, error) {
 
 // workload runs writers and users. Read its fields only after it has ended.
 type workload struct {
-	place   *faulttest.World
-	api     *api
-	db      *sql.DB // without proxies
-	shop    int64
-	authors []member // all users follow the first one, the beacon, permanently
-	users   []member
-	cfg     Config
-	begin   time.Time
-	count   *tally
+	world    *faulttest.World
+	api      *api
+	db       *sql.DB // without proxies
+	shop     int64
+	authors  []member // all users follow the first one, the beacon, permanently
+	users    []member
+	cfg      Config
+	begin    time.Time
+	counters *counters
 
 	mu        sync.Mutex
 	follows   map[Pair][]Follow
@@ -87,15 +87,15 @@ type head struct {
 func (w *workload) now() time.Duration { return time.Since(w.begin) }
 
 // followInitial creates the initial follows of all users.
-func (w *workload) settle(ctx context.Context, r *rand.Rand) error {
+func (w *workload) followInitial(ctx context.Context, r *rand.Rand) error {
 	w.follows, w.ended = map[Pair][]Follow{}, map[Pair][]time.Duration{}
 	w.deletes, w.published = map[int64]time.Duration{}, map[int64]published{}
 	var all sync.WaitGroup
-	failed := make([]error, settleTogether)
-	for n := range settleTogether {
+	failed := make([]error, setupWorkers)
+	for n := range setupWorkers {
 		mine := choicesOf(r.Uint64(), 0)
 		all.Go(func() {
-			for i := n; i < len(w.users); i += settleTogether {
+			for i := n; i < len(w.users); i += setupWorkers {
 				chosen := mine.Perm(len(w.authors) - 1)[:w.cfg.Follows-1]
 				for _, a := range append(chosen, -1) {
 					if failed[n] = w.follow(ctx, mine, w.users[i], w.authors[a+1]); failed[n] != nil {
@@ -109,14 +109,14 @@ func (w *workload) settle(ctx context.Context, r *rand.Rand) error {
 	return errors.Join(failed...)
 }
 
-// run runs all writers and users until ctx ends. Active operations are completed, until whole
-// ends.
-func (w *workload) run(ctx, whole context.Context, r *rand.Rand) error {
+// run runs all writers and users until ctx ends. It completes active operations, unless
+// complete ends.
+func (w *workload) run(ctx, complete context.Context, r *rand.Rand) error {
 	var all sync.WaitGroup
 	failed := make(chan error, w.cfg.Writers+slowWriters+actors+1)
-	begin := func(do func(ctx, whole context.Context, r *rand.Rand) error) {
+	begin := func(do func(ctx, complete context.Context, r *rand.Rand) error) {
 		mine := choicesOf(r.Uint64(), 0)
-		all.Go(func() { failed <- do(ctx, whole, mine) })
+		all.Go(func() { failed <- do(ctx, complete, mine) })
 	}
 	for range w.cfg.Writers {
 		begin(w.write)
@@ -125,7 +125,9 @@ func (w *workload) run(ctx, whole context.Context, r *rand.Rand) error {
 		begin(w.writeSlowly)
 	}
 	for i := range actors {
-		begin(func(ctx, whole context.Context, r *rand.Rand) error { return w.act(ctx, whole, r, i) })
+		begin(func(ctx, complete context.Context, r *rand.Rand) error {
+			return w.followAndUnfollow(ctx, complete, r, i)
+		})
 	}
 	begin(func(ctx, _ context.Context, _ *rand.Rand) error { return w.watchHead(ctx) })
 	all.Wait()
@@ -144,22 +146,22 @@ func pause(r *rand.Rand, mean time.Duration) time.Duration {
 func pick[T any](r *rand.Rand, from []T) T { return from[r.IntN(len(from))] }
 
 // write publishes notes and deletes some of them later.
-func (w *workload) write(ctx, whole context.Context, r *rand.Rand) error {
+func (w *workload) write(ctx, complete context.Context, r *rand.Rand) error {
 	mean := time.Duration(float64(w.cfg.Writers) / w.cfg.Rate * float64(time.Second))
 	var deleting sync.WaitGroup
 	defer deleting.Wait()
 	for clock.Sleep(ctx, pause(r, mean)) == nil {
 		author := pick(r, w.authors)
-		note, err := w.publish(whole, r.IntN(w.place.Servers()), author)
+		note, err := w.publish(complete, r.IntN(w.world.Servers()), author)
 		if err != nil {
-			w.count.add("notes with unknown result")
+			w.counters.add("notes with unknown result")
 			continue
 		}
 		if r.IntN(deletedEvery) == 0 {
 			mine := choicesOf(r.Uint64(), 0)
 			deleting.Go(func() {
 				_ = clock.Sleep(ctx, pause(mine, deletedAfter)) // immediately at the end
-				w.remove(whole, mine, author, note)
+				w.remove(complete, mine, author, note)
 			})
 		}
 	}
@@ -194,18 +196,18 @@ func (w *workload) remove(ctx context.Context, r *rand.Rand, author member, note
 	w.deletes[note] = w.now()
 	w.mu.Unlock()
 	// A repeated request may find no note.
-	_, err := w.api.surely(ctx, r, author.Person, deleteNote, map[string]any{"i": scalar.ID{Type: "Note", N: note}.String()})
+	_, err := w.api.callUntilDone(ctx, r, author.Person, deleteNote, map[string]any{"i": scalar.ID{Type: "Note", N: note}.String()})
 	if err != nil && !errors.Is(err, errRefused) {
-		w.count.add("notes with unconfirmed deletion")
+		w.counters.add("notes with unconfirmed deletion")
 	}
 }
 
 // writeSlowly publishes in slow transactions: they pause between the note's id and its
 // number, and before the commit. So ids and commits have different orders. Some transactions
 // roll back. The servers get no hint about these notes.
-func (w *workload) writeSlowly(ctx, whole context.Context, r *rand.Rand) error {
+func (w *workload) writeSlowly(ctx, complete context.Context, r *rand.Rand) error {
 	for clock.Sleep(ctx, pause(r, slowEvery)) == nil {
-		if err := w.slowly(whole, r, pick(r, w.authors)); err != nil {
+		if err := w.slowly(complete, r, pick(r, w.authors)); err != nil {
 			return fmt.Errorf("publish slow note: %w", err)
 		}
 	}
@@ -239,15 +241,15 @@ func (w *workload) slowly(ctx context.Context, r *rand.Rand, author member) erro
 	}
 	_ = clock.Sleep(ctx, time.Duration(r.Int64N(int64(numberFor))))
 	if r.IntN(3) == 0 {
-		w.count.add("slow notes rolled back")
+		w.counters.add("slow notes rolled back")
 		return nil
 	}
-	w.count.add("slow notes")
+	w.counters.add("slow notes")
 	return tx.Commit()
 }
 
 // followAndUnfollow changes the follows of its users. No other goroutine changes them.
-func (w *workload) act(ctx, whole context.Context, r *rand.Rand, number int) error {
+func (w *workload) followAndUnfollow(ctx, complete context.Context, r *rand.Rand, number int) error {
 	var mine []member
 	for i := number; i < len(w.users); i += actors {
 		mine = append(mine, w.users[i])
@@ -261,7 +263,7 @@ func (w *workload) act(ctx, whole context.Context, r *rand.Rand, number int) err
 		if w.followed(user, author) {
 			do = w.unfollow
 		}
-		if err := do(whole, r, user, author); err != nil {
+		if err := do(complete, r, user, author); err != nil {
 			return err
 		}
 	}
@@ -277,7 +279,7 @@ func (w *workload) followed(user, author member) bool {
 
 // follow makes a user follow an author; it retries until the request is answered.
 func (w *workload) follow(ctx context.Context, r *rand.Rand, user, author member) error {
-	if _, err := w.api.surely(ctx, r, user.Person, follow, map[string]any{"i": author.ID}); err != nil {
+	if _, err := w.api.callUntilDone(ctx, r, user.Person, follow, map[string]any{"i": author.ID}); err != nil {
 		return fmt.Errorf("follow as user %d user %d: %w", user.id, author.id, err)
 	}
 	var f Follow
@@ -285,7 +287,7 @@ func (w *workload) follow(ctx context.Context, r *rand.Rand, user, author member
 	if err != nil {
 		return fmt.Errorf("read follow of user %d to user %d: %w", user.id, author.id, err)
 	}
-	w.count.add("follows")
+	w.counters.add("follows")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pair := Pair{user.id, author.id}
@@ -295,16 +297,16 @@ func (w *workload) follow(ctx context.Context, r *rand.Rand, user, author member
 
 // unfollow ends a follow; it retries until the request is answered.
 func (w *workload) unfollow(ctx context.Context, r *rand.Rand, user, author member) error {
-	asked := w.now()
-	if _, err := w.api.surely(ctx, r, user.Person, unfollow, map[string]any{"i": author.ID}); err != nil {
+	requested := w.now()
+	if _, err := w.api.callUntilDone(ctx, r, user.Person, unfollow, map[string]any{"i": author.ID}); err != nil {
 		return fmt.Errorf("unfollow as user %d user %d: %w", user.id, author.id, err)
 	}
-	w.count.add("unfollows")
+	w.counters.add("unfollows")
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	pair := Pair{user.id, author.id}
 	last := &w.follows[pair][len(w.follows[pair])-1]
-	last.Ended, last.Asked = true, asked
+	last.Ended, last.EndRequested = true, requested
 	w.ended[pair] = append(w.ended[pair], w.now())
 	return nil
 }
@@ -330,15 +332,15 @@ func (w *workload) watchHead(ctx context.Context) error {
 func (w *workload) history(stopped [][2]time.Duration) map[Pair][]Follow {
 	for pair, ends := range w.ended {
 		for i, answered := range ends {
-			heard := answered + w.cfg.Leeway
+			effective := answered + w.cfg.Leeway
 			for _, s := range stopped {
-				if s[0] <= heard && answered <= s[1] {
-					heard = max(heard, s[1]+w.cfg.Leeway)
+				if s[0] <= effective && answered <= s[1] {
+					effective = max(effective, s[1]+w.cfg.Leeway)
 				}
 			}
-			late := slices.IndexFunc(w.heads, func(h head) bool { return h.at >= heard })
+			late := slices.IndexFunc(w.heads, func(h head) bool { return h.at >= effective })
 			if late >= 0 {
-				w.follows[pair][i].Late = w.heads[late].seq
+				w.follows[pair][i].MaxSeq = w.heads[late].seq
 			}
 		}
 	}

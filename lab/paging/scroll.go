@@ -21,8 +21,8 @@ const (
 	changes = 3 // between two pages
 	// A reader gives up after four times the initial number of pages. With the inserts
 	// between them, the feed never has more than one and a half times as many.
-	maxPages = 4 * notes / perPage
-	together = 100 // sessions that share their round trips
+	maxPages  = 4 * notes / perPage
+	batchSize = 100 // sessions that share their round trips
 )
 
 // Options configures [Run].
@@ -73,9 +73,9 @@ func results(ctx context.Context, rdb redis.UniversalClient, o Options, progress
 		for _, w := range ways() {
 			_, _ = fmt.Fprintf(progress, "scroll: %s, %s\n", l.name, w.name)
 			r := Result{Load: l.name, Way: w.name}
-			for first := 0; first < o.Sessions; first += together {
+			for first := 0; first < o.Sessions; first += batchSize {
 				var some []*session
-				for i := first; i < min(first+together, o.Sessions); i++ {
+				for i := first; i < min(first+batchSize, o.Sessions); i++ {
 					random := rand.New(rand.NewPCG(o.Seed, uint64(i))) //nolint:gosec // repeatable by its seed
 					some = append(some, newSession("scroll:"+strconv.Itoa(i), l, w, random))
 				}
@@ -107,13 +107,13 @@ func scroll(ctx context.Context, rdb redis.UniversalClient, some []*session) err
 		if err != nil {
 			return fmt.Errorf("change feeds and read next pages: %w", err)
 		}
-		var goOn []*session
+		var next []*session
 		for i, s := range reading {
 			if s.show(pages[i].Val()) {
-				goOn = append(goOn, s)
+				next = append(next, s)
 			}
 		}
-		reading = goOn
+		reading = next
 	}
 	keys := make([]string, len(some))
 	for i, s := range some {
@@ -131,7 +131,7 @@ func (r *Result) add(s *session) {
 	for _, times := range s.shown {
 		repeats += times - 1
 	}
-	for _, n := range s.there {
+	for _, n := range s.notes {
 		if n.seq <= notes && s.shown[n.member()] == 0 {
 			gaps++
 		}

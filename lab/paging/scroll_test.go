@@ -11,8 +11,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
 )
 
-// What each way does wrong under each load.
-func TestScrollingIsFaultlessByTheNumberOfPublishingAlone(t *testing.T) {
+// The table lists the errors of each way under each load.
+func TestOnlySequenceScoresPageWithoutFaults(t *testing.T) {
 	seed := testkit.Seed(t)
 	rdb, err := subprocess.OpenPatient(testkit.Redis(t))
 	if err != nil {
@@ -26,8 +26,8 @@ func TestScrollingIsFaultlessByTheNumberOfPublishingAlone(t *testing.T) {
 	}
 	type what struct{ Repeats, Gaps, Endless bool }
 	right := what{}
-	// 30 % in a millisecond and deletes harm one session in six of (max, offset): with few
-	// sessions it may go either way, so it is in no row.
+	// In one row, 30 % in a millisecond with deletes harm one session in six of (max,
+	// offset). With few sessions both results are possible, so that row is absent.
 	want := map[string]map[string]what{
 		"quiet": {
 			"offset": right, "(max, offset)": right, "(max, offset), added up": right, "score = snowflake as float64": right, "score = number of publishing": right,
@@ -58,21 +58,21 @@ func TestScrollingIsFaultlessByTheNumberOfPublishingAlone(t *testing.T) {
 			t.Errorf("%s, %s: %+v (-want +got)\n%s", r.Load, r.Way, r, d)
 		}
 		if (r.Faulty > 0) != (expected != right) || r.Faulty > o.Sessions {
-			t.Errorf("%s, %s: %d faulty sessions", r.Load, r.Way, r.Faulty)
+			t.Errorf("%s, %s: got %d faulty sessions", r.Load, r.Way, r.Faulty)
 		}
 	}
 	if measured != 23 {
-		t.Errorf("%d of 23 results were looked at", measured)
+		t.Errorf("got %d results, want 23", measured)
 	}
 	if n, err := rdb.DBSize(t.Context()).Result(); n != 0 || err != nil {
-		t.Errorf("%d feeds are left (%v)", n, err)
+		t.Errorf("got %d feeds (%v), want 0", n, err)
 	}
 	again, err := results(t.Context(), rdb, o, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(list, again); d != "" {
-		t.Errorf("the same seed had another result:\n%s", d)
+		t.Errorf("different results for one seed:\n%s", d)
 	}
 }
 
@@ -85,14 +85,14 @@ func TestScrollCountsRepeatsAndGaps(t *testing.T) {
 		want  Result
 	}{
 		{"each once", map[string]int{member(1): 1, member(2): 1, member(3): 1}, Result{}},
-		{"also what was deleted later and what is new", map[string]int{member(1): 1, member(2): 1, member(3): 1, member(9): 1, member(notes + 1): 1}, Result{}},
-		{"one three times", map[string]int{member(1): 3, member(2): 1, member(3): 1}, Result{Faulty: 1, Repeats: 2}},
-		{"two never", map[string]int{member(1): 1}, Result{Faulty: 1, Gaps: 2}},
+		{"also deleted and new notes", map[string]int{member(1): 1, member(2): 1, member(3): 1, member(9): 1, member(notes + 1): 1}, Result{}},
+		{"one shown three times", map[string]int{member(1): 3, member(2): 1, member(3): 1}, Result{Faulty: 1, Repeats: 2}},
+		{"two not shown", map[string]int{member(1): 1}, Result{Faulty: 1, Gaps: 2}},
 		{"both", map[string]int{member(1): 2, member(2): 1}, Result{Faulty: 1, Repeats: 1, Gaps: 1}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var got Result
-			got.add(&session{there: there, shown: tt.shown})
+			got.add(&session{notes: there, shown: tt.shown})
 			if d := cmp.Diff(tt.want, got); d != "" {
 				t.Error(d)
 			}
@@ -115,15 +115,15 @@ func TestScrollCursorsOfEqualScores(t *testing.T) {
 	}{
 		{"all differ", cursor{}, page(9, 8, 7), cursor{7, 1}, cursor{7, 1}},
 		{"two of the lowest", cursor{}, page(9, 7, 7), cursor{7, 2}, cursor{7, 2}},
-		{"the page before ended in another score", cursor{9, 2}, page(9, 7, 7), cursor{7, 2}, cursor{7, 2}},
-		{"nothing but the score in which the page before ended", cursor{7, 2}, page(7, 7, 7), cursor{7, 3}, cursor{7, 5}},
+		{"previous page ended in another score", cursor{9, 2}, page(9, 7, 7), cursor{7, 2}, cursor{7, 2}},
+		{"page of the previous page's last score", cursor{7, 2}, page(7, 7, 7), cursor{7, 3}, cursor{7, 5}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := asTaught(tt.at, tt.page); got != tt.taught {
-				t.Errorf("as taught: %v, want %v", got, tt.taught)
+			if got := pageOffset(tt.at, tt.page); got != tt.taught {
+				t.Errorf("pageOffset: got %v, want %v", got, tt.taught)
 			}
-			if got := addedUp(tt.at, tt.page); got != tt.added {
-				t.Errorf("added up: %v, want %v", got, tt.added)
+			if got := totalOffset(tt.at, tt.page); got != tt.added {
+				t.Errorf("totalOffset: got %v, want %v", got, tt.added)
 			}
 		})
 	}

@@ -12,14 +12,14 @@ import (
 // load describes the changes of a feed while it is read.
 type load struct {
 	name    string
-	still   bool    // no changes
+	idle    bool    // no changes
 	ties    float64 // share of the notes with the same millisecond as the note before
 	deletes float64 // share of the changes that delete a random note; the others publish one
 }
 
 func loads() []load {
 	return []load{
-		{name: "quiet", still: true},
+		{name: "quiet", idle: true},
 		{name: "inserts"},
 		{name: "inserts, 30 % share a millisecond", ties: 0.3},
 		{name: "the same and deletes", ties: 0.3, deletes: 0.5},
@@ -47,7 +47,7 @@ type session struct {
 	load    load
 	way     way
 	random  *rand.Rand
-	there   []note // current notes of the feed
+	notes   []note // current notes of the feed
 	last    note
 	at      cursor
 	pages   int // number of pages shown
@@ -72,7 +72,7 @@ func (s *session) publish() note {
 		n.id = (n.ms-snowflakeEpoch)<<22 | s.random.Int64N(1<<10)<<12
 	}
 	s.last = n
-	s.there = append(s.there, n)
+	s.notes = append(s.notes, n)
 	return n
 }
 
@@ -86,14 +86,14 @@ func (s *session) change(ctx context.Context, pipe redis.Pipeliner) {
 		pipe.ZAdd(ctx, s.key, all...)
 		return
 	}
-	if s.load.still {
+	if s.load.idle {
 		return
 	}
 	for range changes {
-		if s.random.Float64() < s.load.deletes && len(s.there) > 0 {
-			i := s.random.IntN(len(s.there))
-			pipe.ZRem(ctx, s.key, s.there[i].member())
-			s.there = slices.Delete(s.there, i, i+1)
+		if s.random.Float64() < s.load.deletes && len(s.notes) > 0 {
+			i := s.random.IntN(len(s.notes))
+			pipe.ZRem(ctx, s.key, s.notes[i].member())
+			s.notes = slices.Delete(s.notes, i, i+1)
 		} else {
 			pipe.ZAdd(ctx, s.key, s.way.entry(s.publish()))
 		}

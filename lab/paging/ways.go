@@ -26,8 +26,8 @@ func (w way) entry(n note) redis.Z { return redis.Z{Score: w.score(n), Member: n
 func ways() []way {
 	return []way{
 		{"offset", bySeq, fromOffset, func(at cursor, _ []redis.Z) cursor { return cursor{offset: at.offset + perPage} }},
-		{"(max, offset)", byTime, fromScoreOn, asTaught},
-		{"(max, offset), added up", byTime, fromScoreOn, addedUp},
+		{"(max, offset)", byTime, fromScoreOn, pageOffset},
+		{"(max, offset), added up", byTime, fromScoreOn, totalOffset},
 		{"score = snowflake as float64", byID, belowScore, lastScore},
 		{"score = number of publishing", bySeq, belowScore, lastScore},
 	}
@@ -72,7 +72,7 @@ func lastScore(_ cursor, page []redis.Z) cursor { return cursor{score: page[len(
 
 // pageOffset skips as many entries as the page has of its lowest score. If a score has more
 // entries than two pages, the third page equals the second.
-func asTaught(_ cursor, page []redis.Z) cursor {
+func pageOffset(_ cursor, page []redis.Z) cursor {
 	next := lastScore(cursor{}, page)
 	for _, z := range page {
 		if z.Score == next.score {
@@ -83,8 +83,8 @@ func asTaught(_ cursor, page []redis.Z) cursor {
 }
 
 // totalOffset also skips the entries of earlier pages.
-func addedUp(at cursor, page []redis.Z) cursor {
-	next := asTaught(at, page)
+func totalOffset(at cursor, page []redis.Z) cursor {
+	next := pageOffset(at, page)
 	if next.score == at.score {
 		next.offset += at.offset
 	}

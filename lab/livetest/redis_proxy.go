@@ -18,37 +18,37 @@ import (
 // redisProxy forwards connections to a Redis. It can drop or delay the messages of
 // subscribers, or end their connections; everything else passes. It is safe for concurrent
 // use.
-type sieve struct {
-	listener net.Listener
-	upstream string
-	lose     atomic.Int64 // dropped messages per thousand
-	told     atomic.Int64 // messages to subscribers
-	lost     atomic.Int64 // dropped messages
+type redisProxy struct {
+	listener     net.Listener
+	upstream     string
+	lossPerMille atomic.Int64 // dropped messages per thousand
+	delivered    atomic.Int64 // messages to subscribers
+	dropped      atomic.Int64 // dropped messages
 
 	all         sync.WaitGroup
 	mu          sync.Mutex
 	closed      bool
 	conns       map[net.Conn]bool // both ends of all
 	subscribers map[net.Conn]bool // the servers' ends
-	held        chan struct{}     // closed when messages continue; nil if they are not paused
+	paused      chan struct{}     // closed when messages continue; nil if they are not paused
 }
 
 // openRedisProxy opens a proxy in front of a Redis.
-func openSieve(ctx context.Context, upstream string) (*sieve, error) {
+func openRedisProxy(ctx context.Context, upstream string) (*redisProxy, error) {
 	var listen net.ListenConfig
 	listener, err := listen.Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("open Redis proxy: %w", err)
 	}
-	s := &sieve{listener: listener, upstream: upstream, conns: map[net.Conn]bool{}, subscribers: map[net.Conn]bool{}}
+	s := &redisProxy{listener: listener, upstream: upstream, conns: map[net.Conn]bool{}, subscribers: map[net.Conn]bool{}}
 	s.all.Go(s.serve)
 	return s, nil
 }
 
-func (s *sieve) addr() string { return s.listener.Addr().String() }
+func (s *redisProxy) addr() string { return s.listener.Addr().String() }
 
 // close closes the proxy and all connections.
-func (s *sieve) close() {
+func (s *redisProxy) close() {
 	_ = s.listener.Close()
 	s.mu.Lock()
 	s.closed = true
@@ -56,12 +56,12 @@ func (s *sieve) close() {
 		_ = conn.Close()
 	}
 	s.mu.Unlock()
-	s.goOn()
+	s.resume()
 	s.all.Wait()
 }
 
 // cut ends the connections of subscribers.
-func (s *sieve) cut() {
+func (s *redisProxy) cut() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for conn := range s.subscribers {
@@ -70,35 +70,35 @@ func (s *sieve) cut() {
 }
 
 // pause delays the messages of subscribers until resume.
-func (s *sieve) hold() {
+func (s *redisProxy) pause() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held == nil && !s.closed {
-		s.held = make(chan struct{})
+	if s.paused == nil && !s.closed {
+		s.paused = make(chan struct{})
 	}
 }
 
-func (s *sieve) goOn() {
+func (s *redisProxy) resume() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.held != nil {
-		close(s.held)
-		s.held = nil
+	if s.paused != nil {
+		close(s.paused)
+		s.paused = nil
 	}
 }
 
-func (s *sieve) serve() {
+func (s *redisProxy) serve() {
 	for {
 		conn, err := s.listener.Accept()
 		if err != nil {
 			return // closed
 		}
-		s.all.Go(func() { s.carry(conn) })
+		s.all.Go(func() { s.forward(conn) })
 	}
 }
 
 // register adds a connection. It returns false if the proxy is closed.
-func (s *sieve) enter(conn net.Conn) bool {
+func (s *redisProxy) register(conn net.Conn) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -109,7 +109,7 @@ func (s *sieve) enter(conn net.Conn) bool {
 	return true
 }
 
-func (s *sieve) leave(conn net.Conn) {
+func (s *redisProxy) unregister(conn net.Conn) {
 	_ = conn.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,19 +117,19 @@ func (s *sieve) leave(conn net.Conn) {
 	delete(s.subscribers, conn)
 }
 
-const dialPatience = time.Second
+const dialTimeout = time.Second
 
 // forward forwards one connection. If one side ends, it ends the other.
-func (s *sieve) carry(server net.Conn) {
-	if !s.enter(server) {
+func (s *redisProxy) forward(server net.Conn) {
+	if !s.register(server) {
 		return
 	}
-	defer s.leave(server)
-	redis, err := net.DialTimeout("tcp", s.upstream, dialPatience) //nolint:noctx // it ends soon
-	if err != nil || !s.enter(redis) {
+	defer s.unregister(server)
+	redis, err := net.DialTimeout("tcp", s.upstream, dialTimeout) //nolint:noctx // it ends soon
+	if err != nil || !s.register(redis) {
 		return
 	}
-	defer s.leave(redis)
+	defer s.unregister(redis)
 	var subscribed atomic.Bool
 	var both sync.WaitGroup
 	both.Go(func() {
@@ -149,7 +149,7 @@ func (s *sieve) carry(server net.Conn) {
 			}
 		}
 	})
-	s.answers(server, redis, &subscribed)
+	s.forwardReplies(server, redis, &subscribed)
 	_, _ = server.Close(), redis.Close()
 	both.Wait()
 }
@@ -167,7 +167,7 @@ func subscribes(commands []byte) bool {
 }
 
 // forwardReplies forwards the replies of Redis, after a subscription only whole replies.
-func (s *sieve) answers(server, redis net.Conn, subscribed *atomic.Bool) {
+func (s *redisProxy) forwardReplies(server, redis net.Conn, subscribed *atomic.Bool) {
 	from := bufio.NewReaderSize(redis, 32<<10)
 	var reply []byte
 	for {
@@ -185,7 +185,7 @@ func (s *sieve) answers(server, redis net.Conn, subscribed *atomic.Bool) {
 		if err != nil {
 			return
 		}
-		if whole && isMessage(reply) && s.loses() {
+		if whole && isMessage(reply) && s.drop() {
 			continue
 		}
 		if _, err := server.Write(reply); err != nil {
@@ -195,18 +195,18 @@ func (s *sieve) answers(server, redis net.Conn, subscribed *atomic.Bool) {
 }
 
 // drop waits while messages are paused, and reports whether to drop the next one.
-func (s *sieve) loses() bool {
+func (s *redisProxy) drop() bool {
 	s.mu.Lock()
-	held := s.held
+	held := s.paused
 	s.mu.Unlock()
 	if held != nil {
 		<-held
 	}
-	if rand.Int64N(1000) < s.lose.Load() { //nolint:gosec // no secret
-		s.lost.Add(1)
+	if rand.Int64N(1000) < s.lossPerMille.Load() { //nolint:gosec // no secret
+		s.dropped.Add(1)
 		return true
 	}
-	s.told.Add(1)
+	s.delivered.Add(1)
 	return false
 }
 

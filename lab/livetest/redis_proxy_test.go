@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// aRedis answers each command with what is in replies, and says more when it is told to.
-type aRedis struct {
+// fakeRedis accepts connections and passes them to the test.
+type fakeRedis struct {
 	addr string
 	conn chan net.Conn
 }
 
-func openRedis(t *testing.T) *aRedis {
+func openFakeRedis(t *testing.T) *fakeRedis {
 	t.Helper()
 	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = listener.Close() })
-	r := &aRedis{listener.Addr().String(), make(chan net.Conn, 4)}
+	r := &fakeRedis{listener.Addr().String(), make(chan net.Conn, 4)}
 	go func() {
 		for {
 			conn, err := listener.Accept()
@@ -37,11 +37,11 @@ func openRedis(t *testing.T) *aRedis {
 	return r
 }
 
-// through is a connection through a sieve, with both its ends.
-func through(t *testing.T) (s *sieve, server, redis net.Conn) {
+// through returns a connection through a redisProxy, with both ends.
+func through(t *testing.T) (s *redisProxy, server, redis net.Conn) {
 	t.Helper()
-	r := openRedis(t)
-	s, err := openSieve(t.Context(), r.addr)
+	r := openFakeRedis(t)
+	s, err := openRedisProxy(t.Context(), r.addr)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func through(t *testing.T) (s *sieve, server, redis net.Conn) {
 	return s, server, redis
 }
 
-// passes sends a text and wants to read another at the other end.
+// passes sends a text at one end and expects another at the other end.
 func passes(t *testing.T, from net.Conn, sent string, to net.Conn, want string) {
 	t.Helper()
 	if _, err := io.WriteString(from, sent); err != nil {
@@ -67,7 +67,7 @@ func passes(t *testing.T, from net.Conn, sent string, to net.Conn, want string) 
 	}
 	got := make([]byte, len(want))
 	if _, err := io.ReadFull(to, got); err != nil || string(got) != want {
-		t.Fatalf("%q came, want %q: %v", got, want, err)
+		t.Fatalf("got %q, %v, want %q", got, err, want)
 	}
 }
 
@@ -79,36 +79,36 @@ const (
 	pong         = "+PONG\r\n"
 )
 
-func TestASieveLosesMessagesAndNothingElse(t *testing.T) {
+func TestProxyDropsOnlyMessages(t *testing.T) {
 	s, server, redis := through(t)
-	s.lose.Store(1000)
+	s.lossPerMille.Store(1000)
 	passes(t, server, "HELLO 3\r\n", redis, "HELLO 3\r\n")
-	passes(t, redis, hint+"$-1\r\n", server, hint+"$-1\r\n") // a value that looks so, of somebody who has subscribed to nothing
+	passes(t, redis, hint+"$-1\r\n", server, hint+"$-1\r\n") // a value that looks like a message, on a connection without a subscription
 	passes(t, server, subscribeOne, redis, subscribeOne)
 	passes(t, redis, subscribed+hint+pong+oldHint+hint+"%1\r\n+a\r\n*2\r\n$-1\r\n,1.5\r\n", server, subscribed+pong+"%1\r\n+a\r\n*2\r\n$-1\r\n,1.5\r\n")
-	s.lose.Store(0)
+	s.lossPerMille.Store(0)
 	passes(t, redis, hint, server, hint)
-	if s.lost.Load() != 3 || s.told.Load() != 1 {
-		t.Errorf("%d lost and %d told, want 3 and 1", s.lost.Load(), s.told.Load())
+	if s.dropped.Load() != 3 || s.delivered.Load() != 1 {
+		t.Errorf("got %d dropped and %d delivered, want 3 and 1", s.dropped.Load(), s.delivered.Load())
 	}
 }
 
-func TestASieveHoldsMessagesBack(t *testing.T) {
+func TestProxyDelaysMessages(t *testing.T) {
 	s, server, redis := through(t)
 	passes(t, server, subscribeOne, redis, subscribeOne)
 	passes(t, redis, subscribed, server, subscribed)
-	s.hold()
+	s.pause()
 	passes(t, redis, pong+hint, server, pong)
 	if err := server.SetReadDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
 		t.Fatal(err)
 	}
 	if n, err := server.Read(make([]byte, 1)); !errors.Is(err, context.DeadlineExceeded) && !isTimeout(err) {
-		t.Fatalf("%d bytes came: %v", n, err)
+		t.Fatalf("got %d bytes, %v, want a timeout", n, err)
 	}
 	if err := server.SetReadDeadline(time.Now().Add(30 * time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	s.goOn()
+	s.resume()
 	passes(t, redis, "", server, hint)
 }
 
@@ -117,7 +117,7 @@ func isTimeout(err error) bool {
 	return errors.As(err, &timeout) && timeout.Timeout()
 }
 
-func TestASieveCutsSubscribersOnly(t *testing.T) {
+func TestProxyCutsSubscribersOnly(t *testing.T) {
 	s, server, redis := through(t)
 	s.cut()
 	passes(t, server, "PING\r\n", redis, "PING\r\n")
@@ -126,12 +126,12 @@ func TestASieveCutsSubscribersOnly(t *testing.T) {
 	s.cut()
 	for _, end := range []net.Conn{server, redis} {
 		if n, err := end.Read(make([]byte, 1)); err == nil || isTimeout(err) {
-			t.Errorf("%d bytes came: %v", n, err)
+			t.Errorf("got %d bytes, %v, want a closed connection", n, err)
 		}
 	}
 }
 
-func TestAReplyIsReadWhole(t *testing.T) {
+func TestAppendReplyReadsWholeReplies(t *testing.T) {
 	for _, reply := range []string{
 		pong, ":12\r\n", "-ERR no\r\n", "$5\r\nhe\r\nl\r\n", "$-1\r\n", "_\r\n", "#t\r\n", ",3.14\r\n", "(123456789012345678901234567890\r\n", "=7\r\ntxt:abc\r\n", "!3\r\nERR\r\n",
 		"*0\r\n", "*-1\r\n", "*2\r\n*1\r\n:1\r\n$1\r\na\r\n", "~2\r\n:1\r\n:2\r\n", "%2\r\n+a\r\n:1\r\n+b\r\n:2\r\n", "|1\r\n+ttl\r\n:3600\r\n*1\r\n:1\r\n", hint, oldHint,
@@ -139,12 +139,12 @@ func TestAReplyIsReadWhole(t *testing.T) {
 		from := bufio.NewReaderSize(strings.NewReader(reply+pong), 16)
 		got, err := appendReply(nil, from)
 		if err != nil || string(got) != reply {
-			t.Errorf("%q was read of %q: %v", got, reply, err)
+			t.Errorf("got %q, %v, want %q", got, err, reply)
 		}
 	}
 	for _, broken := range []string{"", "$5\r\nhe", "*2\r\n:1\r\n", "$x\r\n", "\n"} {
 		if got, err := appendReply(nil, bufio.NewReader(strings.NewReader(broken))); err == nil {
-			t.Errorf("%q was read of %q", got, broken)
+			t.Errorf("%q: got %q, want an error", broken, got)
 		}
 	}
 }

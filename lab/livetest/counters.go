@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 )
 
-const wrongMost = 20
+const maxFlaws = 20
 
 // counters counts the events of a run. It is safe for concurrent use.
-type tally struct {
-	told             atomic.Int64
+type counters struct {
+	received         atomic.Int64
 	sockets, streams atomic.Int64 // subscriptions
 
 	mu     sync.Mutex
@@ -20,9 +20,9 @@ type tally struct {
 	flawed int
 }
 
-func newTally() *tally { return &tally{counts: map[string]int{}} }
+func newCounters() *counters { return &counters{counts: map[string]int{}} }
 
-func (t *tally) connected(sse bool) {
+func (t *counters) connected(sse bool) {
 	if sse {
 		t.streams.Add(1)
 	} else {
@@ -30,33 +30,33 @@ func (t *tally) connected(sse bool) {
 	}
 }
 
-func (t *tally) connections() int { return int(t.sockets.Load() + t.streams.Load()) }
+func (t *counters) connections() int { return int(t.sockets.Load() + t.streams.Load()) }
 
 // add counts an event by name.
-func (t *tally) add(what string) {
+func (t *counters) add(what string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.counts[what]++
 }
 
 // recordError records an error code that no server should return.
-func (t *tally) refused(code, message string) {
+func (t *counters) recordError(code, message string) {
 	switch code {
 	case "INTERNAL", "", "BAD_USER_INPUT", "UNAUTHENTICATED", "GRAPHQL_VALIDATION_FAILED", "RATE_LIMITED":
-		t.wrong("error %q: %s", code, message)
+		t.flaw("error %q: %s", code, message)
 	}
 }
 
 // flaw records an error that no server may make.
-func (t *tally) wrong(format string, args ...any) {
+func (t *counters) flaw(format string, args ...any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.flawed++; t.flawed <= wrongMost {
+	if t.flawed++; t.flawed <= maxFlaws {
 		t.flaws = append(t.flaws, fmt.Sprintf(format, args...))
 	}
 }
 
-func (t *tally) all() (counts map[string]int, flaws []string, flawed int) {
+func (t *counters) all() (counts map[string]int, flaws []string, flawed int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.counts), t.flaws, t.flawed
