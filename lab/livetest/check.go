@@ -44,8 +44,8 @@ type Follow struct {
 	Since        int64 // its row's since_seq: larger numbers are due
 	Ended        bool
 	EndRequested time.Duration // time of the unfollow request
-	// MaxSeq is the last number that may be sent: a head of the feed that was read after the
-	// unfollow must have an effect. 0 means unknown.
+	// MaxSeq is the last number that may be sent: the head of the feed when the unfollow must
+	// have taken effect. 0 means unknown.
 	MaxSeq int64
 }
 
