@@ -24,7 +24,7 @@ import (
 func TestGoldenDocuments(t *testing.T) {
 	golden(t, "testdata", func(t *testing.T, stack *apptest.Stack) {
 		if stack.Name == "real" { // the embedded stack loads the demo data itself
-			mustRun(t, stack, "import", "../internal/town/demo.csv")
+			mustRun(t, stack, "import", "../internal/demo/shops.csv")
 		}
 	})
 }

@@ -21,7 +21,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
 	"github.com/tandian-dev/tandian/internal/kit/sqldb"
-	"github.com/tandian-dev/tandian/internal/town"
+	"github.com/tandian-dev/tandian/internal/seeder"
 )
 
 // Prepare sets what belongs to the whole process and not to an App. Only main
@@ -160,7 +160,7 @@ func (c *commands) await(ctx context.Context, db *sqldb.SQL) error {
 }
 
 func (c *commands) seedCommand() *cobra.Command {
-	var plan town.Plan
+	var plan seeder.Plan
 	cmd := &cobra.Command{
 		Use: "seed", Short: "fill the stores with synthetic shops, users, follows and notes",
 		Long: "The same --seed makes the same data. Larger numbers add to it.",
@@ -179,13 +179,13 @@ func (c *commands) seedCommand() *cobra.Command {
 	return cmd
 }
 
-func (c *commands) seed(ctx context.Context, plan town.Plan) error {
+func (c *commands) seed(ctx context.Context, plan seeder.Plan) error {
 	if err := plan.Check(); err != nil {
 		return cmdline.UsageError{Err: err}
 	}
 	return c.withHouse(ctx, func(h *Components) error {
 		plan.Today = civil.DateOf(time.Now().In(h.zone))
-		return town.Seed(ctx, h.town(), plan, c.stdout)
+		return seeder.Seed(ctx, h.town(), plan, c.stdout)
 	})
 }
 

@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/tandian-dev/tandian/internal/account"
-	"github.com/tandian-dev/tandian/internal/town"
+	"github.com/tandian-dev/tandian/internal/demo"
+	"github.com/tandian-dev/tandian/internal/seeder"
 )
 
 // demoBalance is what demo logins may spend at first, in minor units.
@@ -26,8 +27,8 @@ func demoLogins() []account.DemoAccount {
 }
 
 // town is where a town is stored.
-func (h *Components) town() town.Services {
-	return town.Services{
+func (h *Components) town() seeder.Services {
+	return seeder.Services{
 		Shops: h.Shops, Accounts: h.Accounts, Notes: h.Notes, Likes: h.NoteLikes, Follows: h.Follows, Comments: h.Comments,
 		Pictures: h.Media, Icons: h.Shops, CheckIns: h.CheckIns, Visits: h.Visits,
 	}
@@ -80,15 +81,15 @@ func (a *App) buildDemoTown(ctx context.Context, components *Components, merchan
 	if !a.cfg.DemoPictures {
 		services.Pictures = nil
 	}
-	tally, err := town.Load(ctx, services, merchant)
+	tally, err := demo.Load(ctx, services, merchant)
 	if err != nil {
 		return err
 	}
-	sold, err := components.Vouchers.BulkInsert(ctx, town.DemoVouchers(begin))
+	sold, err := components.Vouchers.BulkInsert(ctx, demo.Vouchers(begin))
 	if err != nil {
 		return fmt.Errorf("vouchers of the demo town: %w", err)
 	}
-	talk, err := town.LoadActivity(ctx, services, customer, begin.In(components.zone))
+	talk, err := demo.LoadActivity(ctx, services, customer, begin.In(components.zone))
 	if err != nil {
 		return err
 	}

@@ -5,15 +5,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/tandian-dev/tandian/internal/importer"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
-	"github.com/tandian-dev/tandian/internal/town"
 )
 
 func (c *commands) importCommand() *cobra.Command {
 	source := ""
 	cmd := &cobra.Command{
 		Use: "import FILE…", Short: "import shops from OpenStreetMap Overpass JSON, GeoJSON or CSV",
-		Long: town.ImportHelp(),
+		Long: importer.Help(),
 		RunE: func(cmd *cobra.Command, args []string) error { return c.importShops(cmd.Context(), source, args) },
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -28,11 +28,11 @@ func (c *commands) importCommand() *cobra.Command {
 
 func (c *commands) importShops(ctx context.Context, source string, files []string) error {
 	if source != "" {
-		if err := town.CheckSource(source); err != nil {
+		if err := importer.CheckSource(source); err != nil {
 			return cmdline.UsageError{Err: err}
 		}
 	}
 	return c.withHouse(ctx, func(h *Components) error {
-		return town.Import(ctx, h.Shops, source, files, c.stdout)
+		return importer.Import(ctx, h.Shops, source, files, c.stdout)
 	})
 }

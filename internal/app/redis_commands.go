@@ -16,8 +16,8 @@ import (
 
 	"github.com/tandian-dev/tandian/internal/kit/cache"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
+	"github.com/tandian-dev/tandian/internal/kit/progress"
 	"github.com/tandian-dev/tandian/internal/kit/redisdb"
-	"github.com/tandian-dev/tandian/internal/town"
 )
 
 // Roles of a Redis, as --role names them.
@@ -101,14 +101,14 @@ func (c *commands) bigKeys(ctx context.Context, o bigKeysOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	progress := town.NewProgress(c.stderr, "keys", int(total))
-	defer progress.Close()
+	bar := progress.New(c.stderr, "keys", int(total))
+	defer bar.Close()
 	var patterns redisdb.KeyPatterns
-	scan := redisdb.KeyScan{Prefix: c.cfg.RedisPrefix + ":", Rate: o.rate, Seen: progress.Set}
+	scan := redisdb.KeyScan{Prefix: c.cfg.RedisPrefix + ":", Rate: o.rate, Seen: bar.Set}
 	if err := scan.Each(ctx, rdb, patterns.Add); err != nil {
 		return err
 	}
-	progress.Close()
+	bar.Close()
 	return printPatterns(c.stdout, patterns.All(), o.top)
 }
 

@@ -85,7 +85,7 @@ func TestEveryKeyOfAServerFollowsTheTable(t *testing.T) {
 	stack.Config.RedisURL = testkit.RedisAsServer(t, stack.Config.RedisURL) // what is written elsewhere is refused
 	stack.Config.TrustedProxies = []string{"127.0.0.1"}
 	m := opened(t, stack, 3)
-	if _, errs, code := stack.Command(t, "import", "../town/demo.csv"); code != 0 {
+	if _, errs, code := stack.Command(t, "import", "../demo/shops.csv"); code != 0 {
 		t.Fatal(errs)
 	}
 	s := stack.Start(t)

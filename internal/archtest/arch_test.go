@@ -38,16 +38,19 @@ var places = []place{
 
 	{prefix: "graph", floor: 2}, // the GraphQL face
 
-	{prefix: "internal/town", floor: 3},
+	{prefix: "internal/drawing", floor: 3},
+	{prefix: "internal/importer", floor: 3},
+	{prefix: "internal/seeder", floor: 4},
+	{prefix: "internal/demo", floor: 5},
 
-	{prefix: "internal/app", floor: 4}, // the hall: it alone knows all
-	{prefix: "internal/testkit", floor: 4, only: []string{"internal/kit"}},
+	{prefix: "internal/app", floor: 6}, // the hall: it alone knows all
+	{prefix: "internal/testkit", floor: 6, only: []string{"internal/kit"}},
 
-	{prefix: "internal/testkit/apptest", floor: 6},
-	{prefix: "internal/testkit/storetest", floor: 5, only: []string{"ent", "internal/kit", "internal/testkit"}},
-	{prefix: "internal/archtest", floor: 5, only: []string{}},
-	{prefix: "internal/tools", floor: 5, only: []string{"ent", "internal/kit"}},
-	{prefix: ".", floor: 6, only: []string{"internal/app"}},
+	{prefix: "internal/testkit/apptest", floor: 8},
+	{prefix: "internal/testkit/storetest", floor: 7, only: []string{"ent", "internal/kit", "internal/testkit"}},
+	{prefix: "internal/archtest", floor: 7, only: []string{}},
+	{prefix: "internal/tools", floor: 7, only: []string{"ent", "internal/kit"}},
+	{prefix: ".", floor: 8, only: []string{"internal/app"}},
 }
 
 const roomFloor = 1
@@ -208,13 +211,19 @@ func TestForbidden(t *testing.T) {
 		{"settings do not know Redis", edge{"internal/config", code, goRedis + "/v9"}, false},
 		{"the web app knows no room", edge{"internal/web", code, "internal/shop"}, false},
 
-		{"towns know rooms", edge{"internal/town", code, "internal/shop"}, true},
-		{"towns know rows", edge{"internal/town", code, "ent"}, true},
-		{"towns do not know the hall", edge{"internal/town", code, "internal/app"}, false},
+		{"the importer knows services", edge{"internal/importer", code, "internal/shop"}, true},
+		{"the importer knows rows", edge{"internal/importer", code, "ent"}, true},
+		{"the importer does not know the seeder", edge{"internal/importer", code, "internal/seeder"}, false},
+		{"the seeder knows services", edge{"internal/seeder", code, "internal/shop"}, true},
+		{"the seeder knows drawing", edge{"internal/seeder", code, "internal/drawing"}, true},
+		{"the seeder does not know the demo", edge{"internal/seeder", code, "internal/demo"}, false},
+		{"the demo knows the importer", edge{"internal/demo", code, "internal/importer"}, true},
+		{"the demo knows the seeder", edge{"internal/demo", code, "internal/seeder"}, true},
+		{"the demo does not know the app", edge{"internal/demo", code, "internal/app"}, false},
 
 		{"the hall knows rooms", edge{"internal/app", code, "internal/shop"}, true},
 		{"the hall knows the graph", edge{"internal/app", code, "graph"}, true},
-		{"the hall knows towns", edge{"internal/app", code, "internal/town"}, true},
+		{"the app knows the demo", edge{"internal/app", code, "internal/demo"}, true},
 		{"the hall does not use test tools", edge{"internal/app", code, "internal/testkit"}, false},
 		{"the hall may use Redis", edge{"internal/app", code, goRedis + "/v9"}, true},
 

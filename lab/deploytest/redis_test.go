@@ -445,7 +445,7 @@ func TestAServerThatMayNotDoItsWorkSaysSoAtTheStart(t *testing.T) {
 	if err := state.admin.Do(t.Context(), "ACL", "SETUSER", "tandian", "-xautoclaim", "-xadd").Err(); err != nil {
 		t.Fatal(err)
 	}
-	_, errs, code := stack.Command(t, "import", "../town/demo.csv") // it opens what a server opens, and ends
+	_, errs, code := stack.Command(t, "import", "../../internal/demo/shops.csv") // it opens what a server opens, and ends
 	if code == 0 || !strings.Contains(errs, "the state Redis: the rights of the user do not suffice for XADD, XAUTOCLAIM, on keys and channels td:*") {
 		t.Errorf("%d: %s", code, errs)
 	}

@@ -21,4 +21,4 @@ export const data = process.env['TANDIAN_E2E_DATA']
 export const shots = fileURLToPath(new URL(`results/${stack}/`, import.meta.url))
 
 /** The shops of the demo town. Stores start empty. */
-export const demoShops = fileURLToPath(new URL('../../town/demo.csv', import.meta.url))
+export const demoShops = fileURLToPath(new URL('../../demo/shops.csv', import.meta.url))

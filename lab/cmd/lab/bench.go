@@ -15,8 +15,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/app"
 	"github.com/tandian-dev/tandian/internal/kit/cmdline"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
+	"github.com/tandian-dev/tandian/internal/kit/progress"
 	"github.com/tandian-dev/tandian/internal/testkit/subprocess"
-	"github.com/tandian-dev/tandian/internal/town"
 	"github.com/tandian-dev/tandian/lab/bench"
 	"github.com/tandian-dev/tandian/lab/harness"
 	"github.com/tandian-dev/tandian/lab/testbed"
@@ -166,6 +166,6 @@ func (c *commands) benchRedisDelete(ctx context.Context, cmd *call) error {
 	}
 	return bench.RedisDelete(ctx, bench.RedisDeletePlan{
 		Work: clients[0], Probe: clients[1], Prefix: c.cfg.RedisPrefix, Members: cmd.Int("members"),
-		Progress: func(what string, total int) bench.Progress { return town.NewProgress(c.stderr, what, total) },
+		Progress: func(what string, total int) bench.Progress { return progress.New(c.stderr, what, total) },
 	}, c.stdout)
 }

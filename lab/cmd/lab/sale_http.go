@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/config"
 	"github.com/tandian-dev/tandian/internal/kit/observe"
 	"github.com/tandian-dev/tandian/internal/sale"
-	"github.com/tandian-dev/tandian/internal/town"
+	"github.com/tandian-dev/tandian/internal/seeder"
 	"github.com/tandian-dev/tandian/lab/salebench"
 	"github.com/tandian-dev/tandian/lab/testbed"
 )
@@ -76,7 +76,7 @@ func (s *saleStage) Close() error {
 
 // People are users with a session each.
 func (s *saleStage) People(ctx context.Context, n int) ([]string, error) {
-	drafts := slices.Collect(town.GenerateUsers(n, 1))
+	drafts := slices.Collect(seeder.GenerateUsers(n, 1))
 	ids, err := s.house.Accounts.BulkInsert(ctx, drafts, func(int) {})
 	if err != nil {
 		return nil, err

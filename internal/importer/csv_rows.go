@@ -1,0 +1,221 @@
+package importer
+
+import (
+	"bufio"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+)
+
+var errLongRow = errors.New("the row is too long")
+
+// A csvLine is one line of a file, which ends with LF whatever the file has.
+type csvLine struct {
+	text   []byte
+	number int // from 1
+}
+
+// csvLines hands out a text line by line, and a line again if a row that began
+// with another one turned out to be bad.
+type csvLines struct {
+	in    *bufio.Reader
+	ended int       // lines read from in
+	held  []csvLine // from the first line of the row on
+	taken int       // of held: those handed out for the row
+	size  int       // bytes of these
+	part  []byte    // what Read has not handed out of the last of them
+	atEnd bool      // Read has come to the end since the row began
+}
+
+func newCSVLines(in io.Reader) *csvLines { return &csvLines{in: bufio.NewReaderSize(in, 64<<10)} }
+
+// line returns the next line. Of a line longer than maxRecord it returns the
+// beginning.
+func (l *csvLines) line() (csvLine, error) {
+	if l.taken < len(l.held) {
+		l.taken++
+		return l.held[l.taken-1], nil
+	}
+	var text []byte
+	for {
+		b, err := l.in.ReadByte()
+		if err != nil && (len(text) == 0 || !errors.Is(err, io.EOF)) {
+			return csvLine{}, err
+		}
+		if b == '\r' {
+			if next, _ := l.in.Peek(1); len(next) == 1 && next[0] == '\n' {
+				_, _ = l.in.Discard(1)
+			}
+			b = '\n'
+		}
+		if err != nil || b == '\n' {
+			l.ended++
+			l.taken++
+			l.held = append(l.held, csvLine{append(text, '\n'), l.ended})
+			return l.held[l.taken-1], nil //nolint:nilerr // the next call returns the end
+		}
+		if len(text) <= maxRecord {
+			text = append(text, b)
+		}
+	}
+}
+
+// Read implements [io.Reader] for package encoding/csv. It hands out one line at a
+// time, so the lines taken are those of the row that is being read.
+func (l *csvLines) Read(p []byte) (int, error) {
+	if len(l.part) == 0 {
+		next, err := l.line()
+		if err != nil {
+			l.atEnd = errors.Is(err, io.EOF)
+			return 0, err
+		}
+		l.size, l.part = l.size+len(next.text), next.text
+	}
+	if l.size > maxRecord {
+		return 0, errLongRow
+	}
+	n := copy(p, l.part)
+	l.part = l.part[n:]
+	return n, nil
+}
+
+// begin starts a row behind the lines that were taken.
+func (l *csvLines) begin() { l.beginAt(l.taken) }
+
+// beginAt starts a row with the nth of the lines that are held.
+func (l *csvLines) beginAt(n int) {
+	if l.held = l.held[n:]; len(l.held) == 0 {
+		l.held = nil // the array ends with its lines
+	}
+	l.taken, l.size, l.part, l.atEnd = 0, 0, nil, false
+}
+
+// first is the first of the taken lines that is not blank: where the row begins.
+func (l *csvLines) first() int {
+	for i := range l.taken {
+		if len(l.held[i].text) > 1 {
+			return i
+		}
+	}
+	return 0
+}
+
+// csvRows reads rows and survives bad ones.
+//
+// A quote that is opened and never closed makes one row of all lines up to the
+// next quote. So behind a bad row of several lines, rows are looked for from its
+// second line on. If only the length of the bad row is wrong, lines of it that are
+// no rows belong to it.
+type csvRows struct {
+	lines *csvLines
+	buf   *bufio.Reader
+	csv   *csv.Reader
+	comma rune
+	cells int // of a row; 0 is any number
+
+	broken   bool // the quotes of the row that was read are wrong
+	badUntil int  // the last line of a row of a wrong length
+	unclosed int  // the line on which quotes begin that nothing closes; 0 is none
+}
+
+func newCSVRows(lines *csvLines, comma rune) *csvRows {
+	r := &csvRows{lines: lines, buf: bufio.NewReaderSize(lines, 4096), comma: comma}
+	r.restart()
+	return r
+}
+
+// restart makes a reader that has seen nothing.
+func (r *csvRows) restart() {
+	r.buf.Reset(r.lines)
+	r.csv = csv.NewReader(r.buf) // uses buf itself
+	r.csv.Comma, r.csv.FieldsPerRecord, r.csv.ReuseRecord = r.comma, -1, true
+	r.csv.TrimLeadingSpace = r.comma != '\t' // else it would trim separators
+}
+
+// header reads the first row.
+func (r *csvRows) header() ([]string, error) {
+	row, _, wrong, err := r.read()
+	switch {
+	case errors.Is(err, io.EOF):
+		return nil, &formatError{0, "the file has no line of column names"}
+	case err != nil:
+		return nil, err
+	case wrong != "":
+		return nil, &formatError{0, "as CSV, the line of column names cannot be read: " + wrong}
+	}
+	return append([]string(nil), row...), nil
+}
+
+// next returns the next row and its first line, or what is wrong with it.
+func (r *csvRows) next() (row []string, line int, wrong string, err error) {
+	for {
+		row, line, wrong, err = r.read()
+		switch {
+		case errors.Is(err, io.EOF) && r.unclosed > 0:
+			return nil, r.unclosed, "", fmt.Errorf("line %d: the file ends within quotes that begin in this row: "+
+				"the download is incomplete, or a quote is missing", r.unclosed)
+		case err != nil:
+			return nil, line, "", err
+		case wrong == "":
+			r.unclosed = 0
+			return row, line, "", nil
+		}
+		within := line <= r.badUntil
+		if !within && r.lines.atEnd {
+			r.unclosed = line
+		}
+		r.resume()
+		if !within {
+			return nil, line, wrong, nil
+		}
+	}
+}
+
+// resume goes on with the second line of a bad row.
+func (r *csvRows) resume() {
+	if !r.broken {
+		r.badUntil = max(r.badUntil, r.lines.held[r.lines.taken-1].number)
+	}
+	if next := r.lines.first() + 1; next < r.lines.taken || len(r.lines.part) > 0 {
+		r.lines.beginAt(next)
+		r.restart()
+	}
+}
+
+// read reads one row. What it cannot read is wrong, and err an end of the file or
+// an error of reading it.
+func (r *csvRows) read() (row []string, line int, wrong string, err error) {
+	r.lines.begin()
+	row, err = r.csv.Read()
+	if r.lines.taken > 0 {
+		line = r.lines.held[r.lines.first()].number
+	}
+	bad, syntax := errors.AsType[*csv.ParseError](err)
+	r.broken = syntax
+	switch {
+	case errors.Is(err, errLongRow):
+		return nil, line, fmt.Sprintf("it has more than %d MB", maxRecord>>20), nil
+	case syntax && r.lines.atEnd:
+		return nil, line, "its quotes are not closed", nil
+	case syntax:
+		return nil, line, bad.Err.Error(), nil
+	case err != nil:
+		return nil, line, "", err
+	}
+	row, wrong = r.fit(row)
+	return row, line, wrong, nil
+}
+
+// fit compares a row with the header. Spreadsheets write empty cells behind it.
+func (r *csvRows) fit(row []string) (fitted []string, wrong string) {
+	n := len(row)
+	for r.cells > 0 && n > r.cells && strings.TrimSpace(row[n-1]) == "" {
+		n--
+	}
+	if r.cells > 0 && n != r.cells {
+		return nil, fmt.Sprintf("it has %d cells, the header has %d", n, r.cells)
+	}
+	return row[:n], ""
+}

@@ -1,0 +1,54 @@
+package seeder
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/tandian-dev/tandian/internal/kit/text"
+	"github.com/tandian-dev/tandian/internal/shop"
+)
+
+// checkDraft fails the test if a shop could not be stored as it is.
+func checkDraft(t *testing.T, d shop.Draft) {
+	t.Helper()
+	known := slices.ContainsFunc(shop.Catalogue(), func(k shop.TypeSpec) bool { return k.Key == d.Type })
+	if d.ExternalID == "" || len(d.ExternalID) > 200 || d.Name == "" || !known {
+		t.Errorf("%q: name %q, type %q", d.ExternalID, d.Name, d.Type)
+	}
+	for _, part := range []struct {
+		is   string
+		most int
+	}{{d.ExternalID, 200}, {d.Name, shop.MaxName}, {d.Area, shop.MaxArea}, {d.Address, shop.MaxAddress}, {d.OpenHours, shop.MaxOpenHours}} {
+		if n := text.Len(part.is); n > part.most || part.is != text.Line(part.is) || !utf8.ValidString(part.is) {
+			t.Errorf("%q: %d characters of at most %d, or not clean: %q", d.ExternalID, n, part.most, part.is)
+		}
+	}
+	if inRange := math.Abs(d.Lat) <= 85.05112878 && math.Abs(d.Lng) <= 180; !inRange || d.Lat == 0 && d.Lng == 0 {
+		t.Errorf("%q: position %v, %v", d.ExternalID, d.Lat, d.Lng)
+	}
+	if inRange := d.Score >= 0 && d.Score <= shop.MaxScore; !inRange {
+		t.Errorf("%q: score %v", d.ExternalID, d.Score)
+	}
+	if p := d.AvgPrice; p != nil && (*p < 0 || *p > shop.MaxAvgPrice) {
+		t.Errorf("%q: price %d", d.ExternalID, *p)
+	}
+}
+
+// hours is the part of the opening_hours language that our own shops use.
+var hours = func() *regexp.Regexp {
+	const day = `(?:Mo|Tu|We|Th|Fr|Sa|Su)`
+	const span = `(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d`
+	const rule = `(?:` + day + `(?:-` + day + `)? )?` + span + `(?:,` + span + `)*`
+	return regexp.MustCompile(`^(?:24/7|` + rule + `(?:; ` + rule + `)*)$`)
+}()
+
+func TestEveryTypeOfTheCatalogueHasSyntheticShops(t *testing.T) {
+	for _, kind := range shop.Catalogue() {
+		if !slices.ContainsFunc(seedKinds, func(k kindWords) bool { return k.key == kind.Key }) {
+			t.Errorf("no synthetic shop of type %q", kind.Key)
+		}
+	}
+}

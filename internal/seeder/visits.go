@@ -1,0 +1,93 @@
+package seeder
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/tandian-dev/tandian/internal/kit/civil"
+	"github.com/tandian-dev/tandian/internal/kit/progress"
+	"github.com/tandian-dev/tandian/internal/visit"
+)
+
+// MaxVisits bounds how many visits a seed can have.
+const MaxVisits = 10_000_000
+
+const (
+	flatVisitors = 0.6 // a few come often
+	shopVisits   = 0.7 // of the visits look at a shop
+	signedIn     = 0.4 // of the visitors, if there are users
+	weekend      = 1.6 // as many visits as on another day
+)
+
+// GenerateVisits are so many visits to a town in the days before today, by its users and by
+// strangers, of whom there are about half as many as visits. Days differ.
+func GenerateVisits(visits int, today civil.Date, users, shops []int64, seed uint64) []visit.Day {
+	rnd := rand.New(rand.NewPCG(seed, 1<<61))
+	weight := make([]float64, lastDays)
+	sum := 0.0
+	for ago := range weight {
+		weight[ago] = 0.7 + 0.6*rnd.Float64()
+		if day := today.Add(-ago - 1).Weekday(); day == time.Saturday || day == time.Sunday {
+			weight[ago] *= weekend
+		}
+		sum += weight[ago]
+	}
+	var days []visit.Day
+	for ago, w := range weight {
+		days = append(days, visitDay(int(float64(visits)*w/sum+0.5), today.Add(-ago-1), visits/2+1, users, shops, rnd)...)
+	}
+	return days
+}
+
+// visitDay are the visits of one day: to the site, and to shops.
+func visitDay(visits int, date civil.Date, strangers int, users, shops []int64, rnd *rand.Rand) []visit.Day {
+	days := []visit.Day{{Date: date}}
+	at := map[int64]int{0: 0}
+	see := func(shop int64, visitor string) {
+		i, ok := at[shop]
+		if !ok {
+			i = len(days)
+			at[shop] = i
+			days = append(days, visit.Day{Shop: shop, Date: date})
+		}
+		days[i].Views++
+		days[i].Visitors = append(days[i].Visitors, visitor)
+	}
+	for range visits {
+		visitor := visit.Cookie(fmt.Sprintf("seed-%d", rank(rnd, strangers, flatVisitors)))
+		if len(users) > 0 && rnd.Float64() < signedIn {
+			visitor = visit.User(strconv.FormatInt(users[rank(rnd, len(users), flatVisitors)], 10))
+		}
+		see(0, visitor)
+		if len(shops) > 0 && rnd.Float64() < shopVisits {
+			see(shops[rank(rnd, len(shops), flatVisited)], visitor)
+		}
+	}
+	return days
+}
+
+const visitsAtOnce = 500 // days of shops
+
+// seedVisits stores the visits of a plan. Days that are stored already stay.
+func seedVisits(ctx context.Context, into Visits, plan Plan, users, shops []int64, out io.Writer) error {
+	days := GenerateVisits(plan.Visits, plan.Today, users, shops, plan.Seed)
+	bar := progress.New(out, "days of visits", len(days))
+	defer bar.Close()
+	for done := 0; done < len(days); {
+		some := days[done:min(done+visitsAtOnce, len(days))]
+		if err := into.BulkInsert(ctx, some); err != nil {
+			return fmt.Errorf("seed visits: %w", err)
+		}
+		done += len(some)
+		bar.Set(done)
+	}
+	bar.Close()
+	if _, err := fmt.Fprintf(out, "%d visits on %d days\n", plan.Visits, lastDays); err != nil {
+		return fmt.Errorf("seed: print the tally: %w", err)
+	}
+	return nil
+}
