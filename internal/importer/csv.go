@@ -13,10 +13,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// CSV (RFC 4180): the first line names the columns, in any order and any case.
-// Cells are between commas, semicolons or tabs, which the header shows, or after a line
-// "sep=…". The text is UTF-8, or UTF-16 with a byte order mark. Blank lines are skipped,
-// unknown columns are noted and ignored. A bad row costs that row only.
+// CSV (RFC 4180): the first line names the columns, in any order and case. The separator
+// is a comma, semicolon, tab or vertical bar, which the header reveals, or the one of a
+// line "sep=…". The text is UTF-8, or UTF-16 with a byte order mark. Blank lines are
+// skipped. Unknown columns are noted and ignored. A bad row costs only that row.
 
 // A csvColumn is a column that imports read.
 type csvColumn struct {
@@ -41,7 +41,7 @@ func csvColumns() []csvColumn {
 	}
 }
 
-// requiredColumns returns the names of the columns that a file must have.
+// requiredColumns returns the names of the required columns.
 func requiredColumns() []string {
 	var names []string
 	for _, column := range csvColumns() {
@@ -52,10 +52,10 @@ func requiredColumns() []string {
 	return names
 }
 
-// separators are those that are looked for in the header.
+// separators lists the separators that are tried on the header.
 const separators = ",;\t|"
 
-// sepLine is how spreadsheets write down the separator.
+// sepLine matches the line in which spreadsheets declare the separator.
 var sepLine = regexp.MustCompile(`^(?i)"?sep=([^\r\n"])"?\s*$`)
 
 // readCSV reads the rows of a CSV file.
@@ -84,14 +84,14 @@ func readCSV(in io.Reader, c *collector) error {
 		case err != nil:
 			return err
 		case wrong != "":
-			c.spoiled(where, "%s", wrong)
+			c.addUnreadable(where, "%s", wrong)
 		default:
 			c.addRow(where, columns, row)
 		}
 	}
 }
 
-// columnName is how a title of a column is compared.
+// columnName normalizes a column title.
 func columnName(title string) string {
 	return strings.NewReplacer(" ", "_", "-", "_").Replace(strings.ToLower(text.Line(title)))
 }
@@ -100,8 +100,8 @@ func knownColumn(name string) bool {
 	return slices.ContainsFunc(csvColumns(), func(c csvColumn) bool { return c.name == name })
 }
 
-// separator finds the separator of the cells: what a line sep= says, or the one
-// that gives the header most of our columns.
+// separator returns the separator of a line "sep=…", or else the one that yields the most
+// known columns in the header. It is a comma if none yields any.
 func (l *csvLines) separator() (rune, error) {
 	first, err := l.line()
 	for err == nil && strings.TrimSpace(string(first.text)) == "" {
@@ -118,7 +118,7 @@ func (l *csvLines) separator() (rune, error) {
 		return comma, nil
 	}
 	l.beginAt(l.taken - 1)
-	best, most := ',', 0
+	best, matches := ',', 0
 	for _, comma := range separators {
 		r := csv.NewReader(strings.NewReader(string(first.text)))
 		r.Comma, r.LazyQuotes = comma, true
@@ -129,14 +129,14 @@ func (l *csvLines) separator() (rune, error) {
 				known++
 			}
 		}
-		if known > most {
-			best, most = comma, known
+		if known > matches {
+			best, matches = comma, known
 		}
 	}
 	return best, nil
 }
 
-// columns finds the place of each column of ours in the header.
+// columns returns the index of each known column in the header.
 func (c *collector) columns(header []string, comma rune) (map[string]int, error) {
 	columns := make(map[string]int)
 	for i, title := range header {
@@ -145,7 +145,7 @@ func (c *collector) columns(header []string, comma rune) (map[string]int, error)
 		switch {
 		case name == "":
 		case !knownColumn(name):
-			note, _ := text.Truncate(fmt.Sprintf("column %q is not known and ignored", text.Line(title)), maxExample)
+			note, _ := text.Truncate(fmt.Sprintf("ignored unknown column %q", text.Line(title)), maxExample)
 			c.note("%s", note)
 		case twice:
 			return nil, &formatError{0, fmt.Sprintf("the header has the column %q twice", name)}
@@ -175,8 +175,8 @@ func (c *collector) addRow(where string, columns map[string]int, row []string) {
 		return ""
 	}
 	rec := columnsRecord(where, column)
-	lat, latWrong := degrees(column("lat"))
-	lng, lngWrong := degrees(column("lng"))
-	rec.at = middleOf([][]position{{corner(lat, latWrong, lng, lngWrong)}}, false)
+	lat, latWrong := parseDegrees(column("lat"))
+	lng, lngWrong := parseDegrees(column("lng"))
+	rec.at = centreOf([][]position{{corner(lat, latWrong, lng, lngWrong)}}, false)
 	c.add(rec)
 }

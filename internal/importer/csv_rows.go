@@ -11,28 +11,27 @@ import (
 
 var errLongRow = errors.New("the row is too long")
 
-// A csvLine is one line of a file, which ends with LF whatever the file has.
+// A csvLine is one line of a file. Its text always ends with LF.
 type csvLine struct {
 	text   []byte
 	number int // from 1
 }
 
-// csvLines hands out a text line by line, and a line again if a row that began
-// with another one turned out to be bad.
+// csvLines reads a text line by line. It can return to a line, if the row that began
+// before it is bad.
 type csvLines struct {
 	in    *bufio.Reader
 	ended int       // lines read from in
-	held  []csvLine // from the first line of the row on
-	taken int       // of held: those handed out for the row
-	size  int       // bytes of these
-	part  []byte    // what Read has not handed out of the last of them
-	atEnd bool      // Read has come to the end since the row began
+	held  []csvLine // lines from the first one of the row
+	taken int       // lines of held that belong to the row
+	size  int       // bytes of the taken lines
+	part  []byte    // rest of the last line that Read has not returned
+	atEnd bool      // Read reached the end of the file in this row
 }
 
 func newCSVLines(in io.Reader) *csvLines { return &csvLines{in: bufio.NewReaderSize(in, 64<<10)} }
 
-// line returns the next line. Of a line longer than maxRecord it returns the
-// beginning.
+// line returns the next line. It cuts lines that are longer than maxRecord.
 func (l *csvLines) line() (csvLine, error) {
 	if l.taken < len(l.held) {
 		l.taken++
@@ -62,8 +61,8 @@ func (l *csvLines) line() (csvLine, error) {
 	}
 }
 
-// Read implements [io.Reader] for package encoding/csv. It hands out one line at a
-// time, so the lines taken are those of the row that is being read.
+// Read implements [io.Reader] for package encoding/csv. It returns one line at a time, so
+// that the taken lines are those of the current row.
 func (l *csvLines) Read(p []byte) (int, error) {
 	if len(l.part) == 0 {
 		next, err := l.line()
@@ -81,18 +80,18 @@ func (l *csvLines) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// begin starts a row behind the lines that were taken.
+// begin starts a row after the taken lines.
 func (l *csvLines) begin() { l.beginAt(l.taken) }
 
-// beginAt starts a row with the nth of the lines that are held.
+// beginAt starts a row with line n of the held ones.
 func (l *csvLines) beginAt(n int) {
 	if l.held = l.held[n:]; len(l.held) == 0 {
-		l.held = nil // the array ends with its lines
+		l.held = nil // release the array
 	}
 	l.taken, l.size, l.part, l.atEnd = 0, 0, nil, false
 }
 
-// first is the first of the taken lines that is not blank: where the row begins.
+// first returns the index of the first taken line that is not blank.
 func (l *csvLines) first() int {
 	for i := range l.taken {
 		if len(l.held[i].text) > 1 {
@@ -102,22 +101,21 @@ func (l *csvLines) first() int {
 	return 0
 }
 
-// csvRows reads rows and survives bad ones.
+// csvRows reads rows and skips bad ones.
 //
-// A quote that is opened and never closed makes one row of all lines up to the
-// next quote. So behind a bad row of several lines, rows are looked for from its
-// second line on. If only the length of the bad row is wrong, lines of it that are
-// no rows belong to it.
+// A quote that is never closed makes one row of all lines up to the next quote. After a
+// bad row of several lines, reading therefore resumes at its second line. If only the
+// length of the bad row is wrong, its other lines that are no rows belong to it.
 type csvRows struct {
 	lines *csvLines
 	buf   *bufio.Reader
 	csv   *csv.Reader
 	comma rune
-	cells int // of a row; 0 is any number
+	cells int // per row; 0 allows any number
 
-	broken   bool // the quotes of the row that was read are wrong
-	badUntil int  // the last line of a row of a wrong length
-	unclosed int  // the line on which quotes begin that nothing closes; 0 is none
+	broken   bool // the last row has wrong quotes
+	badUntil int  // last line of a row of wrong length
+	unclosed int  // line of an opening quote that is never closed; 0 is none
 }
 
 func newCSVRows(lines *csvLines, comma rune) *csvRows {
@@ -126,7 +124,7 @@ func newCSVRows(lines *csvLines, comma rune) *csvRows {
 	return r
 }
 
-// restart makes a reader that has seen nothing.
+// restart replaces the reader by one without state.
 func (r *csvRows) restart() {
 	r.buf.Reset(r.lines)
 	r.csv = csv.NewReader(r.buf) // uses buf itself
@@ -148,7 +146,7 @@ func (r *csvRows) header() ([]string, error) {
 	return append([]string(nil), row...), nil
 }
 
-// next returns the next row and its first line, or what is wrong with it.
+// next returns the next row and its first line. If the row is bad, wrong is the reason.
 func (r *csvRows) next() (row []string, line int, wrong string, err error) {
 	for {
 		row, line, wrong, err = r.read()
@@ -173,7 +171,7 @@ func (r *csvRows) next() (row []string, line int, wrong string, err error) {
 	}
 }
 
-// resume goes on with the second line of a bad row.
+// resume continues with the second line of a bad row.
 func (r *csvRows) resume() {
 	if !r.broken {
 		r.badUntil = max(r.badUntil, r.lines.held[r.lines.taken-1].number)
@@ -184,8 +182,8 @@ func (r *csvRows) resume() {
 	}
 }
 
-// read reads one row. What it cannot read is wrong, and err an end of the file or
-// an error of reading it.
+// read reads one row. If the row is bad, wrong is the reason. err is the end of the file
+// or a read error.
 func (r *csvRows) read() (row []string, line int, wrong string, err error) {
 	r.lines.begin()
 	row, err = r.csv.Read()
@@ -208,7 +206,7 @@ func (r *csvRows) read() (row []string, line int, wrong string, err error) {
 	return row, line, wrong, nil
 }
 
-// fit compares a row with the header. Spreadsheets write empty cells behind it.
+// fit compares a row with the header. It drops empty cells that spreadsheets append.
 func (r *csvRows) fit(row []string) (fitted []string, wrong string) {
 	n := len(row)
 	for r.cells > 0 && n > r.cells && strings.TrimSpace(row[n-1]) == "" {

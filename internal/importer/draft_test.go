@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// checkDraft fails the test if a shop could not be stored as it is.
+// checkDraft fails the test if d cannot be stored unchanged.
 func checkDraft(t *testing.T, d shop.Draft) {
 	t.Helper()
 	known := slices.ContainsFunc(shop.Catalogue(), func(k shop.TypeSpec) bool { return k.Key == d.Type })
@@ -19,11 +19,11 @@ func checkDraft(t *testing.T, d shop.Draft) {
 		t.Errorf("%q: name %q, type %q", d.ExternalID, d.Name, d.Type)
 	}
 	for _, part := range []struct {
-		is   string
-		most int
+		is    string
+		limit int
 	}{{d.ExternalID, 200}, {d.Name, shop.MaxName}, {d.Area, shop.MaxArea}, {d.Address, shop.MaxAddress}, {d.OpenHours, shop.MaxOpenHours}} {
-		if n := text.Len(part.is); n > part.most || part.is != text.Line(part.is) || !utf8.ValidString(part.is) {
-			t.Errorf("%q: %d characters of at most %d, or not clean: %q", d.ExternalID, n, part.most, part.is)
+		if n := text.Len(part.is); n > part.limit || part.is != text.Line(part.is) || !utf8.ValidString(part.is) {
+			t.Errorf("%q: got %d characters, want at most %d clean ones: %q", d.ExternalID, n, part.limit, part.is)
 		}
 	}
 	if inRange := math.Abs(d.Lat) <= 85.05112878 && math.Abs(d.Lng) <= 180; !inRange || d.Lat == 0 && d.Lng == 0 {
@@ -37,22 +37,22 @@ func checkDraft(t *testing.T, d shop.Draft) {
 	}
 }
 
-func TestEveryTypeOfTheCatalogueHasTags(t *testing.T) {
+func TestCatalogueTypesHaveTags(t *testing.T) {
 	for _, kind := range shop.Catalogue() {
 		mapped := false
 		for _, key := range osmTypes {
 			mapped = mapped || key == kind.Key
 		}
 		if !mapped {
-			t.Errorf("no tag leads to type %q", kind.Key)
+			t.Errorf("type %q has no tag", kind.Key)
 		}
 	}
 	for tag, key := range osmTypes {
-		if catalogued(shop.Catalogue(), key) == "" {
-			t.Errorf("%s leads to %q, which the catalogue does not have", tag, key)
+		if catalogueKey(shop.Catalogue(), key) == "" {
+			t.Errorf("%s has the unknown type %q", tag, key)
 		}
 		if before, _, _ := strings.Cut(tag, "="); !slices.Contains(osmKeys, before) {
-			t.Errorf("%s: no record is searched for its key", tag)
+			t.Errorf("osmKeys misses the key of %s", tag)
 		}
 	}
 }

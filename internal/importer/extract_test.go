@@ -9,9 +9,9 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 )
 
-// What one extract of OpenStreetMap gives. The extract is not part of this
-// repository; where it is missing, the fixture stands in for it.
-func TestRealExtractIsImportedWhole(t *testing.T) {
+// The extract of OpenStreetMap is not part of this repository. Without it, the test reads
+// the fixture.
+func TestReadRealExtract(t *testing.T) {
 	type counts struct {
 		Records, Shops, Nameless int
 		Types                    map[string]int
@@ -22,7 +22,7 @@ func TestRealExtractIsImportedWhole(t *testing.T) {
 		if os.Getenv("TANDIAN_REQUIRE_SHARED") == "1" {
 			t.Fatal(err)
 		}
-		t.Logf("%v: the fixture stands in for it", err)
+		t.Logf("%v: reading the fixture instead", err)
 		path = filepath.Join("testdata", "overpass.json")
 		want = counts{27, 14, 3, map[string]int{
 			"restaurant": 1, "cafe": 3, "bakery": 2, "bar": 1, "karaoke": 1, "hair": 1, "fitness": 1, "hotel": 1,

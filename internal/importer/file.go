@@ -11,38 +11,37 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// A File is what one file of shops holds.
+// A File is the content of one file of shops.
 type File struct {
-	Name   string // as it was given to Read
+	Name   string // as passed to Read
 	Format string // "Overpass JSON", "GeoJSON" or "CSV"
-	// Drafts are the usable shops in the order of the file, each external id
-	// once, every text clean and within its bound.
+	// Drafts are the usable shops in the order of the file. External ids are unique.
+	// Texts are clean and within the bounds of package shop.
 	Drafts []shop.Draft
 	Report Report
-	// local are the external ids of Drafts that only tell the records of their
-	// data set apart, by the id under which they were stored before data sets
-	// had names. See source.go.
+	// local maps the external ids of Drafts that are unique only in their data set to the
+	// ids that they had before data sets had names. See source.go.
 	local map[string]string
 }
 
-// A Report says what became of the records of a file: elements, features or
-// rows. A record is refused for the first reason that holds, in the order of
-// the fields below down to NoID; the others do not refuse it.
+// A Report counts the problems of the records of a file: elements, features or rows. A
+// record is rejected for the first problem of the fields up to NoID that it has. The
+// problems after NoID do not reject it.
 type Report struct {
 	Records         int
-	Unreadable      Problem // a part of the wrong JSON type, a row of another length, …
-	Untagged        Problem // OpenStreetMap geometry without any tag
+	Unreadable      Problem // wrong JSON type, wrong row length, …
+	Untagged        Problem // OpenStreetMap geometry without tags
 	UnknownCategory Problem // no type of the catalogue fits
 	Nameless        Problem // no name
-	BadCoordinates  Problem // none, not a number, out of range, or exactly (0,0)
-	NoID            Problem // nothing that names the shop in its source, or more than 200 bytes
-	Duplicate       Problem // an external id again: the last one counts
-	TooLong         Problem // a text beyond its bound of package shop: cut
-	BadValue        Problem // an unreadable price or score: left unknown
+	BadCoordinates  Problem // missing, not a number, out of range, or (0,0)
+	NoID            Problem // no id, or an id of more than 200 bytes
+	Duplicate       Problem // repeated external id; the last record counts
+	TooLong         Problem // a text beyond the bound of package shop; cut
+	BadValue        Problem // an unreadable price or score; left unknown
 	Notes           []string
 }
 
-// A Problem counts one kind of trouble, with the first few places of it.
+// A Problem counts one kind of problem and names the first 20 records that have it.
 type Problem struct {
 	Count    int
 	Examples []string
@@ -54,7 +53,7 @@ const (
 
 	maxNotes = 20
 
-	maxExternalID = 200 // bytes: what a Sink takes
+	maxExternalID = 200 // bytes
 )
 
 func (f *Problem) add(format string, args ...any) {
@@ -65,7 +64,7 @@ func (f *Problem) add(format string, args ...any) {
 	}
 }
 
-// findings lists the trouble of a report with the words that follow a count.
+// findings returns the problems of a report with the words that follow their count.
 func (r *Report) findings() []struct {
 	label string
 	Problem
@@ -86,8 +85,8 @@ func (r *Report) findings() []struct {
 	}
 }
 
-// String describes the file for people: a line of counts, the notes, and each
-// kind of trouble with its first places.
+// String returns a human-readable report: a line of counts, the notes, and each kind of
+// problem with its first records.
 func (f *File) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s: %s, %d records, %d shops\n", f.Name, f.Format, f.Report.Records, len(f.Drafts))
@@ -109,47 +108,47 @@ func (f *File) String() string {
 	return b.String()
 }
 
-// A record is one shop as a file has it, before anything was checked.
+// A record is one shop as it is in the file, unchecked.
 type record struct {
-	where    string // how the report names it
-	id       string
-	prefix   string // of the external id, if id needs one
-	category string // a key of the catalogue, or "" if none fits
-	saw      string // what stood in the place of the category
-	name     string
-	area     string
-	address  string
-	at       position
-	price    string
-	score    string
-	hours    string
+	where       string // name in the report
+	id          string
+	prefix      string // prefix of the external id, if any
+	category    string // key of the catalogue; "" if none fits
+	rawCategory string // category in the file
+	name        string
+	area        string
+	address     string
+	at          position
+	price       string
+	score       string
+	hours       string
 }
 
 // A collector turns records into the drafts and the report of a file.
 type collector struct {
 	file   *File
-	source string         // of ids that are local to their data set; "" is unnamed
-	place  map[string]int // external id → index in file.Drafts
+	source string         // name of the data set of local ids; "" if unnamed
+	index  map[string]int // external id → index in file.Drafts
 }
 
 func newCollector(name, source string) *collector {
-	return &collector{file: &File{Name: name, local: make(map[string]string)}, source: source, place: make(map[string]int)}
+	return &collector{file: &File{Name: name, local: make(map[string]string)}, source: source, index: make(map[string]int)}
 }
 
-// note adds a line to the report, up to a number of them.
+// note adds a line to the report, which has at most maxNotes.
 func (c *collector) note(format string, args ...any) {
 	if len(c.file.Report.Notes) < maxNotes {
 		c.file.Report.Notes = append(c.file.Report.Notes, fmt.Sprintf(format, args...))
 	}
 }
 
-// spoiled counts a record that cannot be read.
-func (c *collector) spoiled(where, format string, args ...any) {
+// addUnreadable counts an unreadable record.
+func (c *collector) addUnreadable(where, format string, args ...any) {
 	c.file.Report.Records++
 	c.file.Report.Unreadable.add("%s: %s", where, fmt.Sprintf(format, args...))
 }
 
-// add takes one record in, or reports why not.
+// add adds a record, or reports its problem.
 func (c *collector) add(rec record) {
 	report := &c.file.Report
 	report.Records++
@@ -157,48 +156,48 @@ func (c *collector) add(rec record) {
 	id, former := c.externalID(rec)
 	switch {
 	case rec.category == "":
-		report.UnknownCategory.add("%s (%s)", rec.where, rec.saw)
+		report.UnknownCategory.add("%s (%s)", rec.where, rec.rawCategory)
 		return
 	case name == "":
 		report.Nameless.add("%s (%s)", rec.where, rec.category)
 		return
 	case rec.at.wrong != "":
-		report.BadCoordinates.add("%s %s: %s", rec.where, shortened(name), rec.at.wrong)
+		report.BadCoordinates.add("%s %s: %s", rec.where, shorten(name), rec.at.wrong)
 		return
-	case id == "" || len(id) > maxExternalID: // cut, two ids could become one
+	case id == "" || len(id) > maxExternalID: // two cut ids could be equal
 		report.NoID.add("%s %s", rec.where, name)
 		return
 	}
 	d := shop.Draft{ExternalID: id, Type: rec.category, Name: name, Lat: rec.at.Lat, Lng: rec.at.Lng}
 	d.Area, d.Address, d.OpenHours = text.Line(rec.area), text.Line(rec.address), text.Line(rec.hours)
-	c.bound(rec.where, &d)
-	c.figures(rec, &d)
+	c.truncateTexts(rec.where, &d)
+	c.parseNumbers(rec, &d)
 	if former != "" {
 		c.file.local[id] = former
 	}
-	if i, again := c.place[id]; again {
+	if i, again := c.index[id]; again {
 		report.Duplicate.add("%s %s", rec.where, id)
 		c.file.Drafts[i] = d
 		return
 	}
-	c.place[id] = len(c.file.Drafts)
+	c.index[id] = len(c.file.Drafts)
 	c.file.Drafts = append(c.file.Drafts, d)
 }
 
-// bound cuts the texts of a draft to what a shop may have.
-func (c *collector) bound(where string, d *shop.Draft) {
+// truncateTexts cuts the texts of a draft to the bounds of package shop.
+func (c *collector) truncateTexts(where string, d *shop.Draft) {
 	var long []string
 	for _, field := range []struct {
-		name string
-		text *string
-		most int
+		name  string
+		text  *string
+		limit int
 	}{
 		{"name", &d.Name, shop.MaxName},
 		{"area", &d.Area, shop.MaxArea},
 		{"address", &d.Address, shop.MaxAddress},
 		{"open hours", &d.OpenHours, shop.MaxOpenHours},
 	} {
-		short, was := text.Truncate(*field.text, field.most)
+		short, was := text.Truncate(*field.text, field.limit)
 		if was {
 			*field.text = short
 			long = append(long, field.name)
@@ -209,8 +208,8 @@ func (c *collector) bound(where string, d *shop.Draft) {
 	}
 }
 
-// figures reads price and score; what makes no sense stays unknown.
-func (c *collector) figures(rec record, d *shop.Draft) {
+// parseNumbers parses price and score. Invalid ones stay unknown.
+func (c *collector) parseNumbers(rec record, d *shop.Draft) {
 	var odd []string
 	if s := strings.TrimSpace(rec.price); s != "" {
 		price, err := strconv.Atoi(s)
@@ -233,8 +232,8 @@ func (c *collector) figures(rec record, d *shop.Draft) {
 	}
 }
 
-// shortened leaves room for the reason behind a name.
-func shortened(name string) string {
+// shorten cuts a name so that a reason fits behind it.
+func shorten(name string) string {
 	short, was := text.Truncate(name, maxExample/4)
 	if was {
 		short += "…"
@@ -242,8 +241,8 @@ func shortened(name string) string {
 	return short
 }
 
-// catalogued returns the catalogue's key that s writes, or "".
-func catalogued(kinds []shop.TypeSpec, s string) string {
+// catalogueKey returns the key of the catalogue that s spells, or "".
+func catalogueKey(kinds []shop.TypeSpec, s string) string {
 	s = strings.ToLower(strings.TrimSpace(s))
 	if slices.ContainsFunc(kinds, func(k shop.TypeSpec) bool { return k.Key == s }) {
 		return s

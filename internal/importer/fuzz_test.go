@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Whatever a file holds, reading it gives drafts that can be stored or one
-// error, and never a panic.
+// Reading any content must return drafts that can be stored or one error, and must not
+// panic.
 func FuzzRead(f *testing.F) {
 	for _, name := range []string{"overpass.json", "shops.geojson", "shops.csv"} {
 		content, err := os.ReadFile(filepath.Join("testdata", name))
@@ -28,18 +28,18 @@ func FuzzRead(f *testing.F) {
 		file, err := read(t, name, content)
 		if err != nil {
 			if file != nil {
-				t.Errorf("a file beside the error %v", err)
+				t.Errorf("got a file and the error %v", err)
 			}
 			return
 		}
 		if len(file.Drafts) > file.Report.Records {
-			t.Errorf("%d drafts of %d records", len(file.Drafts), file.Report.Records)
+			t.Errorf("got %d drafts of %d records", len(file.Drafts), file.Report.Records)
 		}
 		for _, d := range file.Drafts {
 			checkDraft(t, d)
 		}
 		if file.String() == "" {
-			t.Error("no report")
+			t.Error("got an empty report")
 		}
 	})
 }

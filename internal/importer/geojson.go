@@ -9,19 +9,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// GeoJSON (RFC 7946): a FeatureCollection. A shape counts as the middle of its
-// corners; of a polygon these are the corners of its outer ring.
+// GeoJSON (RFC 7946): a FeatureCollection. The position of a shape is the centre of its
+// corners; of a polygon, those of its outer ring.
 //
-// A feature with a property external_id has the properties of a CSV file (see
-// csv.go), without lat and lng. Any other one has tags of OpenStreetMap as
-// properties (see osm.go), and its id is its property "@id" or its "id": one
-// like node/42 gives the external id osm:node/42, for any other see source.go.
+// A feature with a property external_id has the properties of a CSV file (see csv.go),
+// except lat and lng. Any other feature has OpenStreetMap tags as properties (see
+// osm.go). Its id is its property "@id" or its "id". An id like node/42 becomes the
+// external id osm:node/42; for other ids see source.go.
 
-// addFeature takes in a feature.
+// addFeature adds a feature.
 func (c *collector) addFeature(where string, f map[string]json.RawMessage) {
 	p, wrong := tagsOf(f["properties"])
 	if wrong != "" {
-		c.spoiled(where, "member properties %s", wrong)
+		c.addUnreadable(where, "member properties %s", wrong)
 		return
 	}
 	var rec record
@@ -41,31 +41,30 @@ func (c *collector) addFeature(where string, f map[string]json.RawMessage) {
 	c.add(rec)
 }
 
-// columnsRecord reads a record that has our own column names, all but its
-// position.
+// columnsRecord returns a record from CSV columns, without its position.
 func columnsRecord(where string, column func(string) string) record {
 	return record{
-		where:    where,
-		id:       column("external_id"),
-		category: catalogued(shop.Catalogue(), column("type")),
-		saw:      fmt.Sprintf("type %q", column("type")),
-		name:     column("name"),
-		area:     column("area"),
-		address:  column("address"),
-		price:    column("avg_price"),
-		score:    column("score"),
-		hours:    column("open_hours"),
+		where:       where,
+		id:          column("external_id"),
+		category:    catalogueKey(shop.Catalogue(), column("type")),
+		rawCategory: fmt.Sprintf("type %q", column("type")),
+		name:        column("name"),
+		area:        column("area"),
+		address:     column("address"),
+		price:       column("avg_price"),
+		score:       column("score"),
+		hours:       column("open_hours"),
 	}
 }
 
-// geometryPlace finds where a feature lies.
+// geometryPlace returns the position of a feature.
 func geometryPlace(raw json.RawMessage) position {
 	if absent(raw) {
-		return nowhere("no geometry")
+		return noPosition("no geometry")
 	}
 	g, wrong := object(raw)
 	if wrong != "" {
-		return nowhere("geometry %s", wrong)
+		return noPosition("geometry %s", wrong)
 	}
 	kind, coordinates := string(looseOf(g["type"])), g["coordinates"]
 	read := map[string]func(json.RawMessage) ([][]position, string){
@@ -78,21 +77,21 @@ func geometryPlace(raw json.RawMessage) position {
 	}[kind]
 	switch {
 	case shape(g["type"]) != "a text":
-		return nowhere("the type of the geometry is %s, not a text", shape(g["type"]))
+		return noPosition("the type of the geometry is %s, not a text", shape(g["type"]))
 	case read == nil:
 		short, _ := text.Truncate(text.Line(kind), maxExample/4)
-		return nowhere("%s is not read", short)
+		return noPosition("%s is not read", short)
 	case shape(coordinates) != "an array":
-		return nowhere("coordinates are %s", strings.Replace(shape(coordinates), "a text", "text", 1))
+		return noPosition("coordinates are %s", strings.Replace(shape(coordinates), "a text", "text", 1))
 	}
 	parts, wrong := read(coordinates)
 	if wrong != "" {
-		return nowhere("coordinates are not those of a %s: one %s", kind, wrong)
+		return noPosition("coordinates are not those of a %s: one %s", kind, wrong)
 	}
-	return middleOf(parts, kind == "MultiPolygon")
+	return centreOf(parts, kind == "MultiPolygon")
 }
 
-// onePart reads a shape of one part.
+// onePart adapts a reader of one part.
 func onePart(part func(json.RawMessage) ([]position, string)) func(json.RawMessage) ([][]position, string) {
 	return func(raw json.RawMessage) ([][]position, string) {
 		corners, wrong := part(raw)
@@ -100,7 +99,7 @@ func onePart(part func(json.RawMessage) ([]position, string)) func(json.RawMessa
 	}
 }
 
-// manyParts reads a shape of any number of parts.
+// manyParts adapts a reader of parts to an array of them.
 func manyParts(part func(json.RawMessage) ([]position, string)) func(json.RawMessage) ([][]position, string) {
 	return func(raw json.RawMessage) ([][]position, string) {
 		members, wrong := array(raw)
@@ -114,19 +113,19 @@ func manyParts(part func(json.RawMessage) ([]position, string)) func(json.RawMes
 	}
 }
 
-// readPoint reads [longitude, latitude]; an altitude is left out.
+// readPoint reads [longitude, latitude]. It ignores an altitude.
 func readPoint(raw json.RawMessage) ([]position, string) {
 	numbers, wrong := array(raw)
 	switch {
 	case wrong != "":
 		return nil, wrong
 	case len(numbers) == 0:
-		return []position{nowhere("coordinates are empty")}, ""
+		return []position{noPosition("coordinates are empty")}, ""
 	case len(numbers) == 1:
-		return []position{nowhere("latitude is missing")}, ""
+		return []position{noPosition("latitude is missing")}, ""
 	}
-	lng, lngWrong := jsonDegrees(numbers[0])
-	lat, latWrong := jsonDegrees(numbers[1])
+	lng, lngWrong := parseJSONDegrees(numbers[0])
+	lat, latWrong := parseJSONDegrees(numbers[1])
 	return []position{corner(lat, latWrong, lng, lngWrong)}, ""
 }
 
@@ -144,7 +143,7 @@ func readLine(raw json.RawMessage) ([]position, string) {
 	return corners, wrong
 }
 
-// outerRing reads the first ring of a polygon; the others are its holes.
+// outerRing reads the first ring of a polygon. The other rings are holes.
 func outerRing(raw json.RawMessage) ([]position, string) {
 	rings, wrong := array(raw)
 	if wrong != "" || len(rings) == 0 {

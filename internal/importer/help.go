@@ -34,7 +34,7 @@ One transaction stores all files. After an error nothing is stored. The import r
 records that it cannot use. It does not change shops that have an owner.`
 }
 
-// typeKeys returns the keys of the types of shops.
+// typeKeys returns the keys of the shop types.
 func typeKeys() []string {
 	var keys []string
 	for _, kind := range shop.Catalogue() {

@@ -17,44 +17,44 @@ import (
 
 // A ShopStore stores shops.
 type ShopStore interface {
-	// Upsert stores the drafts in one transaction, whatever their number, and
-	// reports after each batch how many of them are done. It calls progress
-	// from one goroutine at a time, and not after it has returned.
+	// Upsert stores the drafts in one transaction. After each batch it calls progress
+	// with the number of drafts done. Calls of progress do not overlap, and none follows
+	// the return.
 	Upsert(ctx context.Context, drafts []shop.Draft, progress func(done int)) (shop.SaveCounts, error)
 }
 
-// Store is where imported shops go.
+// A Store stores imported shops and knows the stored ones.
 type Store interface {
 	ShopStore
 	Registry
 }
 
-// Import reads the files and stores their shops in one transaction, so after
-// an error of any file nothing is stored. source names the data set that the
-// files belong to, for ids that are local to it; "" is none. An external id that
-// several files have is that of the last one. Import writes to out what was found
-// in each file, the progress, and the tally.
+// Import reads the files and stores their shops in one transaction. After an error of any
+// file, nothing is stored. source names the data set of the files, which ids that are
+// unique only in their data set need; "" is none. If several files have the same external
+// id, the last one counts. Import writes the report of each file, the progress and the
+// totals to out.
 func Import(ctx context.Context, store Store, source string, paths []string, out io.Writer) error {
 	drafts, report, err := gather(ctx, store, source, paths, out)
 	if err != nil {
 		return fmt.Errorf("import: %w (nothing was stored)", err)
 	}
-	var tally shop.SaveCounts
+	var counts shop.SaveCounts
 	if len(drafts) > 0 {
 		bar := progress.New(out, "shops", len(drafts))
 		defer bar.Close()
-		if tally, err = store.Upsert(ctx, drafts, bar.Set); err != nil {
+		if counts, err = store.Upsert(ctx, drafts, bar.Set); err != nil {
 			return fmt.Errorf("import %d shops: %w", len(drafts), err)
 		}
 		bar.Close()
 	}
-	if _, err := fmt.Fprintln(out, summary(tally, report)); err != nil {
-		return fmt.Errorf("import: print the tally: %w", err)
+	if _, err := fmt.Fprintln(out, summary(counts, report)); err != nil {
+		return fmt.Errorf("print the totals of the import: %w", err)
 	}
 	return nil
 }
 
-// gather reads the files and writes the report of each.
+// gather reads the files and writes their reports.
 func gather(ctx context.Context, registry Registry, source string, paths []string, out io.Writer) ([]shop.Draft, *Report, error) {
 	if len(paths) == 0 {
 		return nil, nil, errors.New("no file given")
@@ -65,10 +65,10 @@ func gather(ctx context.Context, registry Registry, source string, paths []strin
 		if err != nil {
 			return nil, nil, err
 		}
-		if err := file.usable(); err != nil {
+		if err := file.checkUsable(); err != nil {
 			return nil, nil, err
 		}
-		if err := file.recognize(ctx, registry, source); err != nil {
+		if err := file.matchStored(ctx, registry, source); err != nil {
 			return nil, nil, err
 		}
 		if err := all.merge(file); err != nil {
@@ -81,20 +81,20 @@ func gather(ctx context.Context, registry Registry, source string, paths []strin
 	return all.file.Drafts, &all.file.Report, nil
 }
 
-// merge takes in another file: its drafts, and the counts of its report. It
-// refuses a local id that two files use for two places.
+// merge adds the drafts of another file and the counts of its report. It returns an error
+// if two files use the same local id for two places.
 func (c *collector) merge(f *File) error {
 	for _, d := range f.Drafts {
-		i, again := c.place[d.ExternalID]
+		i, again := c.index[d.ExternalID]
 		if !again {
-			c.place[d.ExternalID] = len(c.file.Drafts)
+			c.index[d.ExternalID] = len(c.file.Drafts)
 			c.file.Drafts = append(c.file.Drafts, d)
 			continue
 		}
 		before := c.file.Drafts[i]
 		if _, local := f.local[d.ExternalID]; local && !samePlace(&d, before.Name, geo.Point{Lat: before.Lat, Lng: before.Lng}) {
-			return fmt.Errorf("%s: %s is %q here and %q in a file before it; import the files one by one, each with its own --source",
-				f.Name, d.ExternalID, shortened(d.Name), shortened(before.Name))
+			return fmt.Errorf("%s: %s is %q here and %q in a previous file; import the files one by one, each with its own --source",
+				f.Name, d.ExternalID, shorten(d.Name), shorten(before.Name))
 		}
 		c.file.Report.Duplicate.Count++
 		d.FormerID = cmp.Or(d.FormerID, before.FormerID)
@@ -114,7 +114,7 @@ func (c *collector) merge(f *File) error {
 	return nil
 }
 
-// summary is the last line of an import.
+// summary returns the last line of an import.
 func summary(t shop.SaveCounts, r *Report) string {
 	var trouble []string
 	for _, found := range r.findings() {

@@ -21,15 +21,15 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// fakeShops keeps what it is given.
+// fakeShops records the stored shops.
 type fakeShops struct {
 	calls  [][]shop.Draft
 	failAt int                   // the call that fails, from 1; 0 is none
-	stored map[string]shop.Known // what Known finds
-	waits  time.Duration         // what half of a call takes; only in a bubble of synctest
+	stored map[string]shop.Known // result of Known
+	waits  time.Duration         // half the duration of a call; only in synctest
 }
 
-var errStore = errors.New("the store is away")
+var errStore = errors.New("the store is unavailable")
 
 func (s *fakeShops) Upsert(_ context.Context, drafts []shop.Draft, progress func(int)) (shop.SaveCounts, error) {
 	s.calls = append(s.calls, slices.Clone(drafts))
@@ -53,8 +53,8 @@ func (s *fakeShops) Known(_ context.Context, externalIDs []string) (map[string]s
 	return found, nil
 }
 
-// write puts a file into a directory of the test.
-func write(t *testing.T, name, content string) string {
+// writeFile writes a file into a temporary directory.
+func writeFile(t *testing.T, name, content string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
@@ -63,13 +63,13 @@ func write(t *testing.T, name, content string) string {
 	return path
 }
 
-func TestImportTellsWhatItFoundAndDid(t *testing.T) {
-	a := write(t, "a.csv", "external_id,type,name,lat,lng\nown:1,cafe,One,1,1\nown:2,cafe,,1,1\nown:3,cafe,Three,1,1\n")
-	b := write(t, "b.csv", "external_id,type,name,lat,lng\nown:3,bar,Three Bar,2,2\nown:4,cafe,Four,0,0\nown:5,cafe,Five,5,5\n")
+func TestImportPrintsReportAndTotals(t *testing.T) {
+	a := writeFile(t, "a.csv", "external_id,type,name,lat,lng\nown:1,cafe,One,1,1\nown:2,cafe,,1,1\nown:3,cafe,Three,1,1\n")
+	b := writeFile(t, "b.csv", "external_id,type,name,lat,lng\nown:3,bar,Three Bar,2,2\nown:4,cafe,Four,0,0\nown:5,cafe,Five,5,5\n")
 	synctest.Test(t, func(t *testing.T) {
-		sink := &fakeShops{waits: time.Second}
+		store := &fakeShops{waits: time.Second}
 		var out strings.Builder
-		if err := Import(t.Context(), sink, "", []string{a, b}, &out); err != nil {
+		if err := Import(t.Context(), store, "", []string{a, b}, &out); err != nil {
 			t.Fatal(err)
 		}
 		want := a + `: CSV, 3 records, 2 shops
@@ -85,22 +85,22 @@ shops: 3 of 3 in 2.0 s, 2/s
 			t.Errorf("(-want +got)\n%s", diff)
 		}
 		var got []string
-		for _, d := range sink.calls[0] {
+		for _, d := range store.calls[0] {
 			got = append(got, d.ExternalID+" "+d.Name)
 		}
 		if diff := cmp.Diff([]string{"own:1 One", "own:3 Three Bar", "own:5 Five"}, got); diff != "" {
 			t.Errorf("stored (-want +got)\n%s", diff)
 		}
-		if len(sink.calls) != 1 {
-			t.Errorf("%d transactions, want one", len(sink.calls))
+		if len(store.calls) != 1 {
+			t.Errorf("got %d transactions, want 1", len(store.calls))
 		}
 	})
 }
 
 func TestImportStoresAllOrNothing(t *testing.T) {
-	good := write(t, "good.csv", "external_id,type,name,lat,lng\nown:1,cafe,One,1,1\n")
-	useless := write(t, "useless.csv", "external_id,type,name,lat,lng\nown:1,cafe,,1,1\n")
-	broken := write(t, "broken.json", `{"elements": [{"type": "node",`)
+	good := writeFile(t, "good.csv", "external_id,type,name,lat,lng\nown:1,cafe,One,1,1\n")
+	useless := writeFile(t, "useless.csv", "external_id,type,name,lat,lng\nown:1,cafe,,1,1\n")
+	broken := writeFile(t, "broken.json", `{"elements": [{"type": "node",`)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	tests := []struct {
@@ -114,18 +114,18 @@ func TestImportStoresAllOrNothing(t *testing.T) {
 		{"a broken file after a good one", t.Context(), []string{good, broken}, 0, "the file ends in the middle", 0},
 		{"a missing file", t.Context(), []string{good, good + "x"}, 0, "no such file", 0},
 		{"no file", t.Context(), nil, 0, "no file given", 0},
-		{"a good file and one without records", t.Context(), []string{good, write(t, "none.json", `{"elements": []}`)}, 0, "no records in this file (Overpass JSON); is the download complete? (nothing was stored)", 0},
-		{"only column names", t.Context(), []string{write(t, "none.csv", "external_id,type,name,lat,lng\n")}, 0, "no records in this file (CSV)", 0},
-		{"no id at all", t.Context(), []string{good, write(t, "idless.csv", "external_id,type,name,lat,lng\n,cafe,One,1,1\n,cafe,Two,1,1\n")}, 0, "no record has an id", 0},
+		{"a good file and one without records", t.Context(), []string{good, writeFile(t, "none.json", `{"elements": []}`)}, 0, "no records in this file (Overpass JSON); is the download complete? (nothing was stored)", 0},
+		{"only column names", t.Context(), []string{writeFile(t, "none.csv", "external_id,type,name,lat,lng\n")}, 0, "no records in this file (CSV)", 0},
+		{"no id at all", t.Context(), []string{good, writeFile(t, "idless.csv", "external_id,type,name,lat,lng\n,cafe,One,1,1\n,cafe,Two,1,1\n")}, 0, "no record has an id", 0},
 		{"an ended context", ended, []string{good}, 0, "context canceled", 0},
-		{"a store that fails", t.Context(), []string{good}, 1, "import 1 shops: the store is away", 1},
+		{"a store that fails", t.Context(), []string{good}, 1, "import 1 shops: the store is unavailable", 1},
 		{"no usable shop", t.Context(), []string{useless}, 0, "", 0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			sink := &fakeShops{failAt: tt.fail}
+			store := &fakeShops{failAt: tt.fail}
 			var out strings.Builder
-			err := Import(tt.ctx, sink, "", tt.paths, &out)
+			err := Import(tt.ctx, store, "", tt.paths, &out)
 			if tt.want == "" {
 				if err != nil || !strings.Contains(out.String(), "0 added, 0 changed, 0 unchanged; 1 without a name") {
 					t.Errorf("got %v, output %q", err, out.String())
@@ -133,33 +133,33 @@ func TestImportStoresAllOrNothing(t *testing.T) {
 			} else if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q in it", err, tt.want)
 			}
-			if len(sink.calls) != tt.calls {
-				t.Errorf("%d calls of the store, want %d", len(sink.calls), tt.calls)
+			if len(store.calls) != tt.calls {
+				t.Errorf("got %d calls of the store, want %d", len(store.calls), tt.calls)
 			}
 		})
 	}
 }
 
-// deaf is a reader of reports that went away.
-type deaf struct{}
+// failingWriter rejects every write.
+type failingWriter struct{}
 
-var errDeaf = errors.New("nobody reads this")
+var errWrite = errors.New("the reader is gone")
 
-func (deaf) Write([]byte) (int, error) { return 0, errDeaf }
+func (failingWriter) Write([]byte) (int, error) { return 0, errWrite }
 
-func TestImportDoesNotStoreWhatItCannotReport(t *testing.T) {
-	good := write(t, "good.csv", "external_id,type,name,lat,lng\nown:1,cafe,One,1,1\n")
-	sink := &fakeShops{}
-	if err := Import(t.Context(), sink, "", []string{good}, deaf{}); !errors.Is(err, errDeaf) {
-		t.Errorf("got %v, want %v", err, errDeaf)
+func TestFailedReportPreventsImport(t *testing.T) {
+	good := writeFile(t, "good.csv", "external_id,type,name,lat,lng\nown:1,cafe,One,1,1\n")
+	store := &fakeShops{}
+	if err := Import(t.Context(), store, "", []string{good}, failingWriter{}); !errors.Is(err, errWrite) {
+		t.Errorf("got %v, want %v", err, errWrite)
 	}
-	if len(sink.calls) != 0 {
-		t.Error("stored all the same")
+	if len(store.calls) != 0 {
+		t.Error("the shops are stored")
 	}
 }
 
-// twoTowns returns two files of cafes whose ids are the numbers of their rows.
-func twoTowns(t *testing.T, form string) (north, south string) {
+// twoDataSets returns two files of cafes whose ids are row numbers.
+func twoDataSets(t *testing.T, form string) (north, south string) {
 	t.Helper()
 	file := func(name string, lat float64) string {
 		var b strings.Builder
@@ -172,14 +172,14 @@ func twoTowns(t *testing.T, form string) (north, south string) {
 			}
 		}
 		if form == "csv" {
-			return write(t, "town.csv", "external_id,type,name,lat,lng\n"+b.String())
+			return writeFile(t, "town.csv", "external_id,type,name,lat,lng\n"+b.String())
 		}
-		return write(t, "town.geojson", `{"features": [`+b.String()+"]}")
+		return writeFile(t, "town.geojson", `{"features": [`+b.String()+"]}")
 	}
 	return file("North", 21), file("South", 10)
 }
 
-func TestLocalIDsOfTwoDataSetsStayApart(t *testing.T) {
+func TestLocalIDsNeedSource(t *testing.T) {
 	known := func(prefix, name string, lat float64) map[string]shop.Known {
 		stored := map[string]shop.Known{}
 		for i := range 3 {
@@ -189,7 +189,7 @@ func TestLocalIDsOfTwoDataSetsStayApart(t *testing.T) {
 	}
 	moved := known("", "North", 21)
 	moved["2"] = shop.Known{Name: "Elsewhere", At: geo.Point{Lat: 48, Lng: 2}}
-	const needsSource = `only tell the records of one data set apart`
+	const needsSource = `are unique in one data set only`
 	tests := []struct {
 		name, form, source, files string
 		stored                    map[string]shop.Known
@@ -200,38 +200,38 @@ func TestLocalIDsOfTwoDataSetsStayApart(t *testing.T) {
 		{"two files without a source", "csv", "", "north south", nil, needsSource},
 		{"a source", "csv", "north", "north", nil, "north:0 north:1 north:2"},
 		{"a source for features", "geojson", "north", "north", nil, "north:0 north:1 north:2"},
-		{"one source for two towns", "csv", "all", "north south", nil, `all:0 is "South 0" here and "North 0" in a file before it`},
+		{"one source for two data sets", "csv", "all", "north south", nil, `all:0 is "South 0" here and "North 0" in a previous file`},
 		{"one file twice", "csv", "north", "north north", nil, "north:0 north:1 north:2"},
 		{"again", "csv", "north", "north", known("north:", "North", 21), "north:0 north:1 north:2"},
 		{"new names", "csv", "north", "north", known("north:", "Old", 21), "north:0 north:1 north:2"},
 		{"new places", "csv", "north", "north", known("north:", "North", 21.1), "north:0 north:1 north:2"},
-		{"the source of another town", "csv", "north", "south", known("north:", "North", 21), `3 of 3 ids of the source "north" name other places than before`},
+		{"source of another data set", "csv", "north", "south", known("north:", "North", 21), `3 of 3 ids of the source "north" name other places than before`},
 		{"stored before sources, again without one", "csv", "", "north", known("", "North", 21), "0 1 2"},
 		{"features stored before sources", "geojson", "", "north", known("geojson:", "North", 21), "geojson:0 geojson:1 geojson:2"},
-		{"stored before sources, another town", "csv", "", "south", known("", "North", 21), needsSource},
+		{"stored before sources, another data set", "csv", "", "south", known("", "North", 21), needsSource},
 		{"stored before sources, one other place", "csv", "", "north", moved, needsSource + `, and another data set may use them too: 2 is "North 2" and was "Elsewhere"`},
 		{"stored before sources, now with one", "csv", "north", "north", known("", "North", 21), "north:0<0 north:1<1 north:2<2"},
 		{"features stored before sources, now with one", "geojson", "north", "north", known("geojson:", "North", 21), "north:0<geojson:0 north:1<geojson:1 north:2<geojson:2"},
 		{"stored before sources, one other place, now with one", "csv", "north", "north", moved, "north:0<0 north:1<1 north:2"},
-		{"a source, and another town stored before sources", "csv", "south", "south", known("", "North", 21), "south:0 south:1 south:2"},
+		{"a source, and another data set stored before sources", "csv", "south", "south", known("", "North", 21), "south:0 south:1 south:2"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			north, south := twoTowns(t, tt.form)
+			north, south := twoDataSets(t, tt.form)
 			var paths []string
 			for name := range strings.FieldsSeq(tt.files) {
 				paths = append(paths, map[string]string{"north": north, "south": south}[name])
 			}
-			sink := &fakeShops{stored: tt.stored}
-			err := Import(t.Context(), sink, tt.source, paths, io.Discard)
+			store := &fakeShops{stored: tt.stored}
+			err := Import(t.Context(), store, tt.source, paths, io.Discard)
 			if err != nil {
-				if !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), " (nothing was stored)") || len(sink.calls) != 0 {
-					t.Errorf("%d calls, %v; want %q", len(sink.calls), err, tt.want)
+				if !strings.Contains(err.Error(), tt.want) || !strings.HasSuffix(err.Error(), " (nothing was stored)") || len(store.calls) != 0 {
+					t.Errorf("%d calls, %v; want %q", len(store.calls), err, tt.want)
 				}
 				return
 			}
 			var got []string
-			for _, d := range sink.calls[0] {
+			for _, d := range store.calls[0] {
 				id := d.ExternalID
 				if d.FormerID != "" {
 					id += "<" + d.FormerID
@@ -279,7 +279,7 @@ func TestGlobalIDsNeedNoSource(t *testing.T) {
 		{"第1家", false},
 	}
 	for _, tt := range tests {
-		if got := global(tt.id); got != tt.global {
+		if got := isGlobal(tt.id); got != tt.global {
 			t.Errorf("%q: %v, want %v", tt.id, got, tt.global)
 		}
 		file, err := read(t, "a.csv", "external_id,type,name,lat,lng\n"+tt.id+",cafe,Cup,1,2\n")
@@ -287,23 +287,23 @@ func TestGlobalIDsNeedNoSource(t *testing.T) {
 			t.Errorf("%q: %v, %v", tt.id, file, err)
 			continue
 		}
-		sink := &fakeShops{}
-		path := write(t, "a.csv", "external_id,type,name,lat,lng\n"+tt.id+",cafe,Cup,1,2\n")
-		if err := Import(t.Context(), sink, "", []string{path}, io.Discard); (err == nil) != tt.global {
+		store := &fakeShops{}
+		path := writeFile(t, "a.csv", "external_id,type,name,lat,lng\n"+tt.id+",cafe,Cup,1,2\n")
+		if err := Import(t.Context(), store, "", []string{path}, io.Discard); (err == nil) != tt.global {
 			t.Errorf("%q without a source: %v", tt.id, err)
 		}
-		sink = &fakeShops{}
-		if err := Import(t.Context(), sink, "town", []string{path}, io.Discard); err != nil {
+		store = &fakeShops{}
+		if err := Import(t.Context(), store, "town", []string{path}, io.Discard); err != nil {
 			t.Errorf("%q with a source: %v", tt.id, err)
 			continue
 		}
-		if got := sink.calls[0][0].ExternalID; (got == tt.id) != tt.global || !tt.global && got != "town:"+tt.id {
+		if got := store.calls[0][0].ExternalID; (got == tt.id) != tt.global || !tt.global && got != "town:"+tt.id {
 			t.Errorf("%q with a source is %q", tt.id, got)
 		}
 	}
 }
 
-func TestNamesOfSourcesAreChecked(t *testing.T) {
+func TestCheckSource(t *testing.T) {
 	for _, name := range []string{"hanoi", "a", "city-2024.v_2", strings.Repeat("a", 40)} {
 		if err := CheckSource(name); err != nil {
 			t.Errorf("%q: %v", name, err)
@@ -316,22 +316,22 @@ func TestNamesOfSourcesAreChecked(t *testing.T) {
 	}
 }
 
-func TestTheHelpNamesColumnsAndTypes(t *testing.T) {
+func TestHelpListsColumnsAndTypes(t *testing.T) {
 	help := Help()
 	for _, name := range []string{"external_id", "type", "name", "lat", "lng", "area", "address", "avg_price", "score", "open_hours"} {
 		if !regexp.MustCompile(`(?m)^  ` + name + `( |$)`).MatchString(help) {
-			t.Errorf("no column %s", name)
+			t.Errorf("the help misses column %s", name)
 		}
 		if !knownColumn(name) {
-			t.Errorf("the import does not read the column %s", name)
+			t.Errorf("column %s is unknown", name)
 		}
 	}
 	if n := len(csvColumns()); n != 10 {
-		t.Errorf("the import reads %d columns, want 10", n)
+		t.Errorf("got %d columns, want 10", n)
 	}
 	for _, kind := range shop.Catalogue() {
 		if !regexp.MustCompile(`\b` + kind.Key + `\b`).MatchString(help) {
-			t.Errorf("no type %s", kind.Key)
+			t.Errorf("the help misses type %s", kind.Key)
 		}
 	}
 }

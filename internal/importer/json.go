@@ -12,26 +12,26 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-// maxDepth bounds how deep the arrays and objects of one record are nested.
+// maxDepth limits the nesting of arrays and objects in one record.
 const maxDepth = 200
 
-// A jsonReader walks one JSON document. It holds one value at a time, so the
-// memory that it needs is bounded by maxRecord.
+// A jsonReader walks one JSON document. It holds one value at a time, so maxRecord limits
+// its memory.
 type jsonReader struct {
 	in  *bufio.Reader
 	at  int64  // bytes read
-	raw []byte // the value in hand; reused
+	raw []byte // the current value; reused
 }
 
-// A jsonValue is one value of the document, as it is written there.
+// A jsonValue is one value of the document, as written.
 type jsonValue struct {
 	at  int64
-	raw []byte // only until the next value is read
-	odd string // why raw is incomplete; "" if it is complete and valid
+	raw []byte // valid until the next value is read
+	odd string // the reason if raw is incomplete; "" if it is valid
 }
 
-// readJSON reads the elements of an Overpass answer or the features of a
-// GeoJSON FeatureCollection, whichever the document has.
+// readJSON reads the elements of an Overpass response or the features of a GeoJSON
+// FeatureCollection.
 func readJSON(in io.Reader, c *collector) error {
 	r := &jsonReader{in: bufio.NewReaderSize(in, 64<<10)}
 	if err := r.expect('{', `a JSON object with "elements" (Overpass) or "features" (GeoJSON)`); err != nil {
@@ -92,20 +92,20 @@ func (r *jsonReader) member(c *collector, others *otherMembers) error {
 	return nil
 }
 
-// serverGaveUp matches the remarks of Overpass about answers that are incomplete.
-var serverGaveUp = regexp.MustCompile(`(?i)error|timed? ?out|out of memory`)
+// incompleteRemark matches the remarks of Overpass about incomplete responses.
+var incompleteRemark = regexp.MustCompile(`(?i)error|timed? ?out|out of memory`)
 
-// remark reads what Overpass says about its own answer.
+// remark handles a remark of Overpass about its response.
 func (c *collector) remark(v jsonValue) error {
 	said, _ := text.Truncate(text.Line(string(looseOf(v.raw))), 2*maxExample)
-	if v.odd == "" && serverGaveUp.MatchString(said) {
-		return &formatError{v.at, fmt.Sprintf("the download is incomplete: the server gave up (%s); ask again with a longer [timeout:] or for a smaller area", said)}
+	if v.odd == "" && incompleteRemark.MatchString(said) {
+		return &formatError{v.at, fmt.Sprintf("the download is incomplete: the server gave up (%s); query again with a longer [timeout:] or for a smaller area", said)}
 	}
 	c.note("the server remarks: %s", said)
 	return nil
 }
 
-// otherMembers collects what a document has in place of records, for its error.
+// otherMembers collects the members of a document without records, for the error.
 type otherMembers struct{ names, said []string }
 
 func (o *otherMembers) add(key string, v jsonValue) {
@@ -131,8 +131,8 @@ func (o *otherMembers) String() string {
 	return found
 }
 
-// records hands the members of the array that comes next to add, one at a
-// time. What is no object, too large or too deep is reported as one bad record.
+// records passes the members of the next array to add, one at a time. A member that is no
+// object, too large or too deep counts as one bad record.
 func (r *jsonReader) records(what string, c *collector, add func(where string, fields map[string]json.RawMessage)) error {
 	if err := r.expect('[', "an array"); err != nil {
 		return err
@@ -147,9 +147,9 @@ func (r *jsonReader) records(what string, c *collector, add func(where string, f
 		where := fmt.Sprintf("%s %d", what, n)
 		switch fields, wrong := object(v.raw); {
 		case v.odd != "":
-			c.spoiled(where, "%s", v.odd)
+			c.addUnreadable(where, "%s", v.odd)
 		case wrong != "":
-			c.spoiled(where, "it %s", wrong)
+			c.addUnreadable(where, "it %s", wrong)
 		default:
 			add(where, fields)
 		}
@@ -157,8 +157,8 @@ func (r *jsonReader) records(what string, c *collector, add func(where string, f
 	})
 }
 
-// list reads members between commas up to the closing bracket. The opening
-// one has been read.
+// list reads members between commas up to the closing bracket. The caller has read the
+// opening one.
 func (r *jsonReader) list(end byte, member func() error) error {
 	for first := true; ; first = false {
 		b, err := r.peek()
@@ -181,21 +181,21 @@ func (r *jsonReader) list(end byte, member func() error) error {
 	}
 }
 
-// expect reads the sign that must come next.
+// expect reads the next byte, which must be sign.
 func (r *jsonReader) expect(sign byte, what string) error {
 	b, err := r.peek()
 	if err != nil {
 		return r.truncated(err)
 	}
 	if b != sign {
-		return &formatError{r.at, "wanted " + what + " here"}
+		return &formatError{r.at, "want " + what + " here"}
 	}
 	r.skip()
 	return nil
 }
 
-// value reads the next value. Only its brackets and strings are looked at until
-// it is complete; then encoding/json decides whether it is valid.
+// value reads the next value. It tracks only brackets and strings until the value is
+// complete. Then encoding/json validates it.
 func (r *jsonReader) value() (jsonValue, error) {
 	b, err := r.peek()
 	if err != nil {
@@ -258,7 +258,7 @@ func (r *jsonReader) ended(b byte) bool {
 	return err != nil || strings.IndexByte(" \t\r\n,:]}", next[0]) >= 0
 }
 
-// peek returns the next byte that is no space, and leaves it there.
+// peek returns the next byte that is no space, without reading it.
 func (r *jsonReader) peek() (byte, error) {
 	for {
 		next, err := r.in.Peek(1)
@@ -278,7 +278,7 @@ func (r *jsonReader) skip() {
 	}
 }
 
-// truncated explains an error of the text in the middle of the document.
+// truncated describes a read error in the middle of the document.
 func (r *jsonReader) truncated(err error) error {
 	if errors.Is(err, io.EOF) {
 		return &formatError{r.at, "the file ends in the middle of the JSON document: the download is incomplete"}
@@ -307,7 +307,7 @@ func shape(raw json.RawMessage) string {
 	}
 }
 
-// object returns the members of a JSON object, or says what is there instead.
+// object returns the members of a JSON object. If raw is no object, wrong names its kind.
 func object(raw json.RawMessage) (members map[string]json.RawMessage, wrong string) {
 	if len(raw) == 0 || raw[0] != '{' || json.Unmarshal(raw, &members) != nil {
 		return nil, "is " + shape(raw) + ", not an object"
@@ -315,7 +315,7 @@ func object(raw json.RawMessage) (members map[string]json.RawMessage, wrong stri
 	return members, ""
 }
 
-// array returns the members of a JSON array, or says what is there instead.
+// array returns the members of a JSON array. If raw is no array, wrong names its kind.
 func array(raw json.RawMessage) (members []json.RawMessage, wrong string) {
 	if len(raw) == 0 || raw[0] != '[' || json.Unmarshal(raw, &members) != nil {
 		return nil, "is " + shape(raw) + ", not an array"
@@ -326,8 +326,8 @@ func array(raw json.RawMessage) (members []json.RawMessage, wrong string) {
 // absent reports whether a member is missing or null.
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || raw[0] == 'n' }
 
-// A loose is any JSON value read as a text: numbers and booleans as they are
-// written; null, arrays and objects are "".
+// A loose is any JSON value as a text. Numbers and booleans are as written; null, arrays
+// and objects are "".
 type loose string
 
 // UnmarshalJSON implements [json.Unmarshaler].
@@ -349,10 +349,10 @@ func looseOf(raw json.RawMessage) loose {
 	}
 }
 
-// tags are the key-value pairs of an element of OpenStreetMap.
+// tags are the key-value pairs of an OpenStreetMap element.
 type tags map[string]loose
 
-// tagsOf reads an object of tags; null and a missing one have none.
+// tagsOf reads an object of tags. It returns none for null and for a missing one.
 func tagsOf(raw json.RawMessage) (t tags, wrong string) {
 	if absent(raw) {
 		return nil, ""
@@ -363,7 +363,7 @@ func tagsOf(raw json.RawMessage) (t tags, wrong string) {
 	return t, ""
 }
 
-// first returns the value of the first of keys that has one.
+// first returns the value of the first key that has one.
 func (t tags) first(keys ...string) string {
 	for _, key := range keys {
 		if v := t[key]; v != "" {

@@ -8,31 +8,30 @@ import (
 	"unicode/utf8"
 )
 
-// OpenStreetMap, as Overpass answers with [out:json]: an object with an array
-// "elements" of nodes, ways and relations. A way or relation lies at its
-// "center" (ask for `out center`), else in the middle of its "bounds", else of
-// its "geometry".
+// OpenStreetMap: an Overpass response with [out:json], an object with an array "elements"
+// of nodes, ways and relations. The position of a way or relation is its "center" (query
+// with `out center`), else the centre of its "bounds", else of its "geometry".
 //
 //	external id  osm:node/42, osm:way/42, osm:relation/42
-//	name         the tag name, as it stands on the sign. An element that only
-//	             has translations (name:en and the like) counts as nameless:
-//	             they are written by mappers, not by the shop
+//	name         the tag name, which is the text on the sign. An element with
+//	             only translations (name:en and the like) has no name, because
+//	             mappers write them, not the shop
 //	type         the category tags, see osmTypes
 //	address      addr:housenumber and addr:street, else addr:place, else
 //	             addr:full
-//	area         the smallest part of the town that is given, see osmAreas
-//	open hours   opening_hours as it is written
+//	area         the smallest area in the tags, see osmAreas
+//	open hours   opening_hours as written
 //	score        none
 
-// osmID is how OpenStreetMap's tools write the id of an element.
+// osmID matches element ids as the tools of OpenStreetMap write them.
 var osmID = regexp.MustCompile(`^(node|way|relation)/[0-9]{1,19}$`)
 
-// osmKeys are the tags that can say what a place is, the strongest first: a
-// hotel's restaurant that is tagged both ways is a restaurant.
+// osmKeys lists the category tags, the strongest first. A restaurant in a hotel that has
+// both tags is a restaurant.
 var osmKeys = []string{"amenity", "shop", "tourism", "leisure", "craft"}
 
-// osmTypes maps category tags to the keys of the catalogue. Values that no
-// shop of ours has (banks, offices, car repair) are left out on purpose.
+// osmTypes maps category tags to keys of the catalogue. Values without a shop type
+// (banks, offices, car repair) are omitted on purpose.
 var osmTypes = map[string]string{
 	"amenity=restaurant": "restaurant",
 
@@ -77,12 +76,12 @@ var osmTypes = map[string]string{
 	"tourism=apartment": "hotel", "tourism=chalet": "hotel",
 }
 
-// osmAreas are the tags that name a part of a town, the smallest part first.
+// osmAreas lists the tags that name an area, the smallest area first.
 var osmAreas = []string{
 	"addr:neighbourhood", "addr:quarter", "addr:suburb", "addr:subdistrict", "addr:city_district", "addr:district",
 }
 
-// addElement takes in an element of an Overpass answer.
+// addElement adds an element of an Overpass response.
 func (c *collector) addElement(where string, fields map[string]json.RawMessage) {
 	if name := string(looseOf(fields["type"]) + "/" + looseOf(fields["id"])); osmID.MatchString(name) {
 		where = name
@@ -90,7 +89,7 @@ func (c *collector) addElement(where string, fields map[string]json.RawMessage) 
 	t, wrong := tagsOf(fields["tags"])
 	switch {
 	case wrong != "":
-		c.spoiled(where, "member tags %s", wrong)
+		c.addUnreadable(where, "member tags %s", wrong)
 		return
 	case len(t) == 0: // the corners of ways, and "out count"
 		c.file.Report.Records++
@@ -105,7 +104,7 @@ func (c *collector) addElement(where string, fields map[string]json.RawMessage) 
 	c.add(rec)
 }
 
-// osmRecord reads what tags say about a shop, all but its id and position.
+// osmRecord returns a record from tags, without id and position.
 func osmRecord(where string, t tags) record {
 	rec := record{
 		where:   where,
@@ -114,21 +113,21 @@ func osmRecord(where string, t tags) record {
 		address: osmAddress(t),
 		hours:   string(t["opening_hours"]),
 	}
-	rec.category, rec.saw = osmType(t)
+	rec.category, rec.rawCategory = osmType(t)
 	return rec
 }
 
-// osmType finds the catalogue's key for tags. Without one, saw is the tag
-// that names the category, or says that there is none.
-func osmType(t tags) (key, saw string) {
-	saw = "no category tag"
+// osmType returns the key of the catalogue for tags. Without one, raw is the category
+// tag, or states that there is none.
+func osmType(t tags) (key, raw string) {
+	raw = "no category tag"
 	for _, k := range osmKeys {
 		values := string(t[k])
 		if values == "" {
 			continue
 		}
-		if saw == "no category tag" {
-			saw = k + "=" + values
+		if raw == "no category tag" {
+			raw = k + "=" + values
 		}
 		for value := range strings.SplitSeq(values, ";") { // several values in one tag
 			if key, ok := osmTypes[k+"="+strings.TrimSpace(value)]; ok {
@@ -136,11 +135,11 @@ func osmType(t tags) (key, saw string) {
 			}
 		}
 	}
-	return "", saw
+	return "", raw
 }
 
-// osmAddress writes street and number in the order of the street's script:
-// "12 Canal Road", but "运河路12".
+// osmAddress writes street and number in the order of the street's script: "12 Canal
+// Road", but "运河路12".
 func osmAddress(t tags) string {
 	street := t.first("addr:street", "addr:place")
 	if street == "" {
@@ -156,7 +155,7 @@ func osmAddress(t tags) string {
 	return number + " " + street
 }
 
-// osmPlace finds where an element lies.
+// osmPlace returns the position of an element.
 func osmPlace(el map[string]json.RawMessage) position {
 	var corners []position
 	switch {
@@ -169,28 +168,28 @@ func osmPlace(el map[string]json.RawMessage) position {
 	case !absent(el["geometry"]):
 		line, wrong := array(el["geometry"])
 		if wrong != "" {
-			return nowhere("geometry %s", wrong)
+			return noPosition("geometry %s", wrong)
 		}
 		for _, raw := range line {
 			corners = append(corners, osmCorners("a corner", raw, "lat", "lon")...)
 		}
 	default:
-		return nowhere("no coordinates (ask Overpass for out center)")
+		return noPosition("no coordinates (ask Overpass for out center)")
 	}
-	return middleOf([][]position{corners}, false)
+	return centreOf([][]position{corners}, false)
 }
 
 // osmCorners reads one position of a member of an element.
 func osmCorners(name string, raw json.RawMessage, lat, lon string) []position {
 	fields, wrong := object(raw)
 	if wrong != "" {
-		return []position{nowhere("%s %s", name, wrong)}
+		return []position{noPosition("%s %s", name, wrong)}
 	}
 	return []position{osmCorner(fields, lat, lon)}
 }
 
 func osmCorner(fields map[string]json.RawMessage, latName, lonName string) position {
-	lat, latWrong := jsonDegrees(fields[latName])
-	lon, lonWrong := jsonDegrees(fields[lonName])
+	lat, latWrong := parseJSONDegrees(fields[latName])
+	lon, lonWrong := parseJSONDegrees(fields[lonName])
 	return corner(lat, latWrong, lon, lonWrong)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// feature is a GeoJSON file of one cafe with a geometry.
+// featureAt returns a GeoJSON file of one cafe with a geometry.
 func featureAt(geometry string) string {
 	return `{"features": [{"id": "node/1", "geometry": ` + geometry + `, "properties": {"amenity": "cafe", "name": "Cup"}}]}`
 }
@@ -19,7 +19,7 @@ func geometryOf(kind, coordinates string) string {
 	return featureAt(fmt.Sprintf(`{"type": %q, "coordinates": %s}`, kind, coordinates))
 }
 
-// elementAt is an Overpass answer of one cafe with more members.
+// elementAt returns an Overpass response of one cafe with more members.
 func elementAt(members string) string {
 	return `{"elements": [{"type": "way", "id": 1, ` + members + ` "tags": {"amenity": "cafe", "name": "Cup"}}]}`
 }
@@ -28,7 +28,7 @@ func rowAt(cells string) string {
 	return "name;type;external_id;lat;lng\nCup;cafe;own:1;" + cells + "\n"
 }
 
-func TestMissingCoordinatesAreReportedWithTheirReason(t *testing.T) {
+func TestBadCoordinatesHaveReasons(t *testing.T) {
 	tests := []struct{ name, file, content, want string }{
 		{"null latitude", "a.geojson", geometryOf("Point", `[105.85, null]`), "latitude is null"},
 		{"null longitude", "a.geojson", geometryOf("Point", `[null, 21]`), "longitude is null"},
@@ -85,13 +85,13 @@ func TestMissingCoordinatesAreReportedWithTheirReason(t *testing.T) {
 			}
 			bad := file.Report.BadCoordinates
 			if len(file.Drafts) != 0 || bad.Count != 1 || !strings.HasSuffix(bad.Examples[0], " Cup: "+tt.want) {
-				t.Errorf("%d shops, %d bad: %q; want %q", len(file.Drafts), bad.Count, bad.Examples, tt.want)
+				t.Errorf("got %d shops, %d bad: %q; want %q", len(file.Drafts), bad.Count, bad.Examples, tt.want)
 			}
 		})
 	}
 }
 
-func TestPlacesAreTheMiddleOfTheirShape(t *testing.T) {
+func TestShapePositionIsCentre(t *testing.T) {
 	tests := []struct {
 		name, file, content string
 		lat, lng            float64
@@ -144,18 +144,18 @@ func TestPlacesAreTheMiddleOfTheirShape(t *testing.T) {
 			d := file.Drafts[0]
 			checkDraft(t, d)
 			lng := d.Lng
-			if tt.lng == 180 { // and -180 are one line
+			if tt.lng == 180 { // the same meridian as -180
 				lng = math.Abs(lng)
 			}
 			if math.Abs(d.Lat-tt.lat) > 1e-9 || math.Abs(lng-tt.lng) > 1e-9 {
-				t.Errorf("%v, %v; want %v, %v", d.Lat, d.Lng, tt.lat, tt.lng)
+				t.Errorf("got %v, %v, want %v, %v", d.Lat, d.Lng, tt.lat, tt.lng)
 			}
 		})
 	}
 }
 
-// Whatever stands in place of a part of a record, the records beside it are read.
-func TestOddRecordsCostThemselvesOnly(t *testing.T) {
+// Any value in place of a part of a record must not affect the neighbouring records.
+func TestOddRecordsAffectOnlyThemselves(t *testing.T) {
 	var element, feature map[string]any
 	mustJSON := func(s string, into *map[string]any) {
 		if err := json.Unmarshal([]byte(s), into); err != nil {
@@ -190,7 +190,7 @@ func TestOddRecordsCostThemselvesOnly(t *testing.T) {
 			}
 		}
 		if len(got)+skipped < 3 {
-			t.Errorf("%s: it is neither a shop nor reported", raw)
+			t.Errorf("%s: the record is neither a shop nor reported", raw)
 		}
 	}
 	const elementJSON = `{"type":"node","id":%d,"lat":1.5,"lon":2,"tags":{"amenity":"cafe","name":"%s"}}`
@@ -217,7 +217,7 @@ func TestOddRecordsCostThemselvesOnly(t *testing.T) {
 	}
 }
 
-func TestDialectsOfCSVAreReadAlike(t *testing.T) {
+func TestCSVDialectsAreEquivalent(t *testing.T) {
 	const plain = "External ID,TYPE, name ,lat,lng,Avg-Price\nown:1,cafe,\"Two\nLines\",30.25,120.15,100\nown:2,bar,Plain,30.5,120.5,\n"
 	want, err := read(t, "a.csv", plain)
 	if err != nil || len(want.Drafts) != 2 || *want.Drafts[0].AvgPrice != 100 {
@@ -268,7 +268,7 @@ func TestDialectsOfCSVAreReadAlike(t *testing.T) {
 	}
 }
 
-func TestBadRowsCostThemselvesOnly(t *testing.T) {
+func TestBadRowsAffectOnlyThemselves(t *testing.T) {
 	row := func(n int) string { return fmt.Sprintf("own:%d,cafe,Cup %d,1,2\n", n, n) }
 	tests := []struct {
 		name, rows string
@@ -299,10 +299,10 @@ func TestBadRowsCostThemselvesOnly(t *testing.T) {
 				shops = append(shops, strings.TrimPrefix(d.ExternalID, "own:"))
 			}
 			if got := strings.Join(shops, " "); got != tt.shops {
-				t.Errorf("shops %s, want %s", got, tt.shops)
+				t.Errorf("got shops %s, want %s", got, tt.shops)
 			}
 			if got := strings.Join(file.Report.Unreadable.Examples, "; "); got != tt.bad {
-				t.Errorf("bad rows %q, want %q", got, tt.bad)
+				t.Errorf("got bad rows %q, want %q", got, tt.bad)
 			}
 		})
 	}

@@ -11,19 +11,18 @@ import (
 	"strings"
 )
 
-// Read reads the shops of one file: OpenStreetMap's Overpass JSON, GeoJSON or
-// CSV, recognised by its content, and by the extension of its name where the
-// content could be several. The formats are described in the documentation of
-// the package's source files osm.go, geojson.go and csv.go.
+// Read reads the shops of one file: Overpass JSON of OpenStreetMap, GeoJSON or CSV. It
+// recognizes the format by the content, or by the extension if the content is ambiguous.
+// The source files osm.go, geojson.go and csv.go describe the formats.
 //
-// Single records that can't be used are left out and reported in the File. A
-// file that is broken or of another shape is one error with the line and
-// column (in bytes) where that shows, and no File; so is one that a download
-// left incomplete. source names the data set of ids that are local to it, see
-// source.go; "" is none. The file must be a regular one of at most 512 MB. It is read as a stream: besides the drafts, memory
-// holds one record at a time, of at most 16 MB.
+// Unusable records are omitted and reported in the File. A broken, incomplete or unknown
+// file is an error with line and column (in bytes), and no File. source names the data
+// set of ids that are unique only in it (see source.go); "" is none.
+//
+// The file must be a regular file of at most 512 MB. Read streams it: in addition to the
+// drafts, memory holds one record of at most 16 MB.
 func Read(ctx context.Context, path, source string) (*File, error) {
-	// Stat comes first, because opening a named pipe would wait for a writer.
+	// Stat first, because opening a named pipe waits for a writer.
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, fmt.Errorf("read shops: %w", err)
@@ -38,11 +37,12 @@ func Read(ctx context.Context, path, source string) (*File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read shops: %w", err)
 	}
-	defer func() { _ = f.Close() }() // only read: nothing is lost
+	defer func() { _ = f.Close() }() // read only
 	return Decode(ctx, path, source, f, info.Size())
 }
 
-// Decode is Read of content that is open already.
+// Decode is like [Read] for content that is open. name is the name in errors and in the
+// report; its extension counts as in Read.
 func Decode(ctx context.Context, name, source string, r io.ReaderAt, size int64) (*File, error) {
 	c := newCollector(name, source)
 	t, err := newContent(r, size)

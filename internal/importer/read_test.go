@@ -27,7 +27,7 @@ func read(t *testing.T, name, content string) (*File, error) {
 	return Decode(t.Context(), name, "", strings.NewReader(content), int64(len(content)))
 }
 
-// dump writes a draft as one line that a golden file can hold.
+// dump formats a draft as a line of a golden file.
 func dump(d shop.Draft) string {
 	price := "-"
 	if d.AvgPrice != nil {
@@ -39,7 +39,7 @@ func dump(d shop.Draft) string {
 	}, " | ")
 }
 
-func TestReadUnderstandsEachFormat(t *testing.T) {
+func TestReadFormats(t *testing.T) {
 	for _, name := range []string{"overpass.json", "shops.geojson", "shops.csv"} {
 		t.Run(name, func(t *testing.T) {
 			path := filepath.Join("testdata", name)
@@ -70,7 +70,7 @@ func TestReadUnderstandsEachFormat(t *testing.T) {
 	}
 }
 
-func TestBrokenFilesAreOneErrorWithItsPlace(t *testing.T) {
+func TestBrokenFilesReturnErrorPosition(t *testing.T) {
 	const header = "external_id,type,name,lat,lng\n"
 	tests := []struct{ name, file, content, want string }{
 		{"empty", "a.json", "", "a.json: line 1, column 1: the file is empty"},
@@ -84,8 +84,8 @@ func TestBrokenFilesAreOneErrorWithItsPlace(t *testing.T) {
 		{"missing comma between elements", "a.json", "{\"elements\": [{}\n{}]}", "a.json: line 2, column 1: expected comma after array element"},
 		{"something behind the end", "a.json", "{\"elements\": []}\n{}", "something follows the end of the JSON document"},
 		{"neither format", "a.json", `{"shops": []}`, `a.json: line 1, column 1: neither "elements" (Overpass) nor "features" (GeoJSON) in this JSON object`},
-		{"an array", "a.json", `[{}]`, `a.json: line 1, column 1: wanted a JSON object with "elements" (Overpass) or "features" (GeoJSON) here`},
-		{"elements are no array", "a.json", `{"elements": {}}`, "a.json: line 1, column 14: wanted an array here"},
+		{"an array", "a.json", `[{}]`, `a.json: line 1, column 1: want a JSON object with "elements" (Overpass) or "features" (GeoJSON) here`},
+		{"elements are no array", "a.json", `{"elements": {}}`, "a.json: line 1, column 14: want an array here"},
 		{"an error of a server", "a.json", `{"code": 429, "message": "too many requests"}`, `(GeoJSON) in this JSON object; it has "code", "message": too many requests`},
 		{"a timeout of Overpass", "a.json", "{\"elements\": [{}],\n\"remark\": \"runtime error: Query timed out in \\\"query\\\" at line 3 after 26 seconds.\"}", "a.json: line 2, column 11: the download is incomplete: the server gave up (runtime error: Query timed out"},
 		{"no memory for Overpass", "a.json", `{"remark": "runtime error: Query ran out of memory in \"recurse\"", "elements": []}`, "the download is incomplete: the server gave up"},
@@ -117,7 +117,7 @@ func TestBrokenFilesAreOneErrorWithItsPlace(t *testing.T) {
 	}
 }
 
-func TestReadRefusesWhatItCannotReadAsAFile(t *testing.T) {
+func TestReadRejectsUnreadableFiles(t *testing.T) {
 	dir := t.TempDir()
 	large := filepath.Join(dir, "large.json")
 	if err := os.WriteFile(large, nil, 0o644); err != nil {
@@ -141,16 +141,16 @@ func TestReadRefusesWhatItCannotReadAsAFile(t *testing.T) {
 	}
 }
 
-func TestHugeRecordsCostThemselvesOnly(t *testing.T) {
+func TestHugeRecordsAffectOnlyThemselves(t *testing.T) {
 	huge := strings.Repeat("x", maxRecord+1<<20)
 	const cup = `{"type": "node", "id": 1, "lat": 1, "lon": 2, "tags": {"amenity": "cafe", "name": "Cup"}}`
 	const row = "own:1,cafe,Cup,1,2\n"
 	const header = "external_id,type,name,lat,lng\n"
 	tests := []struct {
-		name, file, content, want string // want is what is unreadable
+		name, file, content, want string // want lists the unreadable records
 	}{
 		{"an element", "a.json", `{"elements": [{"name": "` + huge + `"},` + cup + `]}`, "element 1: it has more than 16 MB"},
-		{"a member beside them", "a.json", `{"x": "` + huge + `", "elements": [` + cup + `]}`, ""},
+		{"a member next to them", "a.json", `{"x": "` + huge + `", "elements": [` + cup + `]}`, ""},
 		{"deep nesting", "a.json", `{"elements": [` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + "," + cup + `]}`, "element 1: it is nested deeper than 200 levels"},
 		{"deep nesting in quotes", "a.json", `{"elements": [{"x": "` + strings.Repeat("[", 20_000) + `"},` + cup + `]}`, ""},
 		{"a line", "a.csv", header + huge + "\n" + row, "line 2: it has more than 16 MB"},
@@ -163,16 +163,16 @@ func TestHugeRecordsCostThemselvesOnly(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(file.Drafts) != 1 || file.Drafts[0].Name != "Cup" {
-				t.Errorf("%d shops, want the one behind it", len(file.Drafts))
+				t.Errorf("got %d shops, want the one after it", len(file.Drafts))
 			}
 			if got := strings.Join(file.Report.Unreadable.Examples, "; "); got != tt.want {
-				t.Errorf("unreadable %q, want %q", got, tt.want)
+				t.Errorf("got unreadable %q, want %q", got, tt.want)
 			}
 		})
 	}
 }
 
-func TestReadEndsWithItsContext(t *testing.T) {
+func TestReadStopsWithContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, name := range []string{"overpass.json", "shops.geojson", "shops.csv"} {
@@ -182,7 +182,7 @@ func TestReadEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestFormatIsSeenInTheContent(t *testing.T) {
+func TestFormatIsDetectedByContent(t *testing.T) {
 	const row = "external_id,type,name,lat,lng\na,cafe,Cup,1,2\n"
 	tests := []struct{ name, file, content, want string }{
 		{"Overpass under another name", "shops.txt", ` {"elements": []}`, "Overpass JSON"},
@@ -205,7 +205,7 @@ func TestFormatIsSeenInTheContent(t *testing.T) {
 	}
 }
 
-func TestCharactersSurviveTheirReads(t *testing.T) {
+func TestSplitCharactersAreRead(t *testing.T) {
 	const content = "a é 荷塘 🦆 z"
 	s := &stream{ctx: t.Context(), r: iotest.OneByteReader(strings.NewReader(content))}
 	if err := iotest.TestReader(s, []byte(content)); err != nil {
@@ -213,10 +213,10 @@ func TestCharactersSurviveTheirReads(t *testing.T) {
 	}
 }
 
-func TestTextThatIsNotUTF8IsFoundWhereverReadsEnd(t *testing.T) {
+func TestInvalidUTF8IsDetected(t *testing.T) {
 	tests := []struct {
 		name, content string
-		want          int64 // the first bad byte
+		want          int64 // offset of the first bad byte
 	}{
 		{"a byte that never occurs", "ab\xffc", 2},
 		{"a character broken off", "é\xe8\x8dx", 2},
@@ -241,7 +241,7 @@ func TestTextThatIsNotUTF8IsFoundWhereverReadsEnd(t *testing.T) {
 	}
 }
 
-func TestCSVIsReadAsItWasWritten(t *testing.T) {
+func TestCSVRoundTrip(t *testing.T) {
 	demo, err := os.ReadFile(filepath.Join("..", "demo", "shops.csv"))
 	if err != nil {
 		t.Fatal(err)
@@ -282,7 +282,7 @@ func TestCSVIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-func TestLongExternalIDsAreRefusedAndNotCut(t *testing.T) {
+func TestLongExternalIDsAreRejected(t *testing.T) {
 	tests := []struct {
 		name, id string
 		want     int // shops
@@ -298,13 +298,13 @@ func TestLongExternalIDsAreRefusedAndNotCut(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(file.Drafts) != tt.want || file.Report.NoID.Count != 1-tt.want {
-				t.Errorf("%d shops, %d without an id; want %d shops", len(file.Drafts), file.Report.NoID.Count, tt.want)
+				t.Errorf("got %d shops, %d without an id, want %d shops", len(file.Drafts), file.Report.NoID.Count, tt.want)
 			}
 		})
 	}
 }
 
-func TestReportShowsTheFirstTwentyOfAKind(t *testing.T) {
+func TestReportLimitsExamples(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("external_id,type,name,lat,lng\n")
 	for i := range 25 {

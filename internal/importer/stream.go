@@ -18,7 +18,7 @@ const (
 	maxRecord = 16 << 20  // bytes of one element, feature or row
 )
 
-// A formatError is why a file cannot be read, and where that shows.
+// A formatError is the reason why a file cannot be read, and its position.
 type formatError struct {
 	at   int64 // bytes from the beginning of the text
 	what string
@@ -34,8 +34,8 @@ type content struct {
 	utf16 encoding.Encoding // nil for UTF-8
 }
 
-// newContent detects the encoding by the byte order mark. It refuses binary
-// files that are often taken for text.
+// newContent detects the encoding by the byte order mark. It rejects binary files that
+// are often taken for text.
 func newContent(r io.ReaderAt, size int64) (content, error) {
 	head := make([]byte, 64)
 	n, err := r.ReadAt(head, 0)
@@ -64,7 +64,7 @@ func newContent(r io.ReaderAt, size int64) (content, error) {
 	return t, nil
 }
 
-// open reads the text from its beginning.
+// open returns a reader of the text from its beginning.
 func (t content) open() io.Reader {
 	r := io.NewSectionReader(t.r, t.skip, t.size-t.skip)
 	if t.utf16 == nil {
@@ -73,9 +73,8 @@ func (t content) open() io.Reader {
 	return t.utf16.NewDecoder().Reader(r)
 }
 
-// position turns a byte into a line and a column as editors show them, both
-// from 1; the column counts bytes, as those of encoding/csv do. Lines end with
-// LF, CR LF or CR.
+// position converts an offset into a line and a column as editors show them, both from 1.
+// The column counts bytes, as in encoding/csv. Lines end with LF, CR LF or CR.
 func (t content) position(at int64) (line, column int64, err error) {
 	line, column = 1, 1
 	r := bufio.NewReaderSize(io.LimitReader(t.open(), at), 64<<10)
@@ -99,13 +98,13 @@ func (t content) position(at int64) (line, column int64, err error) {
 	}
 }
 
-// A stream hands out a text once. It ends with its context, and refuses what
-// is not UTF-8.
+// A stream reads a text once. It ends with its context and rejects text that is not
+// UTF-8.
 type stream struct {
-	ctx  context.Context // an io.Reader has no other way to hear of it
+	ctx  context.Context // io.Reader has no context parameter
 	r    io.Reader
-	read int64  // bytes handed out
-	open []byte // the beginning of a character whose rest is not read yet
+	read int64  // bytes returned
+	open []byte // first bytes of an incomplete character
 }
 
 func newStream(ctx context.Context, t content) *stream {
@@ -125,8 +124,8 @@ func (s *stream) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// check looks at the next bytes, and at those that a character left open
-// before. It returns where the text stops being UTF-8, or -1.
+// check validates the next bytes, after those of an incomplete character. It returns the
+// offset where the text stops being UTF-8, or -1.
 func (s *stream) check(b []byte, last bool) int64 {
 	at := s.read
 	for len(s.open) > 0 && len(b) > 0 {
@@ -152,8 +151,8 @@ func (s *stream) check(b []byte, last bool) int64 {
 	return -1
 }
 
-// unfinished is the number of bytes at the end of b that begin a character
-// but do not complete it.
+// unfinished returns the number of bytes at the end of b that begin an incomplete
+// character.
 func unfinished(b []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(b); n++ {
 		tail := b[len(b)-n:]
@@ -167,7 +166,7 @@ func unfinished(b []byte) int {
 	return 0
 }
 
-// validPrefix is the number of bytes before the first one that is not UTF-8.
+// validPrefix returns the number of bytes before the first one that is not UTF-8.
 func validPrefix(b []byte) int {
 	i := 0
 	for i < len(b) {
