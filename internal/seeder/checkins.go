@@ -12,11 +12,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/progress"
 )
 
-// lastDays is how many days before today check-ins and visits of a seed lie in.
+// lastDays is the number of days before today that get check-ins and visits.
 const lastDays = 30
 
-// GenerateCheckIns are the check-ins of somebody in the days before today: some come nearly every
-// day, most now and then, and whoever came yesterday is likelier to come again.
+// GenerateCheckIns returns the check-ins of a user in the 30 days before today. Some
+// users check in nearly daily, most users rarely. A check-in makes one on the next day
+// likelier.
 func GenerateCheckIns(user int64, today civil.Date, rnd *rand.Rand) (drafts []checkin.Draft) {
 	keen := rnd.Float64()
 	came := false
@@ -32,9 +33,9 @@ func GenerateCheckIns(user int64, today civil.Date, rnd *rand.Rand) (drafts []ch
 	return drafts
 }
 
-const checkInsAtOnce = 5000
+const checkInBatch = 5000
 
-// seedCheckIns has some of the users check in, the first customers of a plan.
+// seedCheckIns stores the check-ins of the first plan.CheckIns customers.
 func seedCheckIns(ctx context.Context, into CheckIns, plan Plan, users []int64, out io.Writer) error {
 	bar := progress.New(out, "check-ins", plan.CheckIns)
 	defer bar.Close()
@@ -43,10 +44,10 @@ func seedCheckIns(ctx context.Context, into CheckIns, plan Plan, users []int64, 
 	var drafts []checkin.Draft
 	for i := range plan.CheckIns {
 		source.Seed(plan.Seed, 3<<62|uint64(i)) //nolint:gosec // never below 0
-		drafts = append(drafts, GenerateCheckIns(users[ranked(i, len(users))], plan.Today, rnd)...)
+		drafts = append(drafts, GenerateCheckIns(users[userOfRank(i, len(users))], plan.Today, rnd)...)
 	}
 	added, done := 0, 0
-	for some := range slices.Chunk(drafts, checkInsAtOnce) {
+	for some := range slices.Chunk(drafts, checkInBatch) {
 		n, err := into.BulkInsert(ctx, some)
 		if err != nil {
 			return fmt.Errorf("seed check-ins %d to %d of %d: %w", done, done+len(some), len(drafts), err)
@@ -56,7 +57,7 @@ func seedCheckIns(ctx context.Context, into CheckIns, plan Plan, users []int64, 
 	}
 	bar.Close()
 	if _, err := fmt.Fprintf(out, "%d check-ins of %d users added, %d unchanged\n", added, plan.CheckIns, len(drafts)-added); err != nil {
-		return fmt.Errorf("seed: print the tally: %w", err)
+		return fmt.Errorf("print the totals of check-ins: %w", err)
 	}
 	return nil
 }

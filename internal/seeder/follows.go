@@ -12,33 +12,32 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/progress"
 )
 
-// MaxFollows bounds how many follows a seed can have. They are kept in memory while they
-// are drawn, with about six bytes for each.
+// MaxFollows is the maximum number of follows of a seed. Generating them needs about six
+// bytes of memory each.
 const MaxFollows = 50_000_000
 
 const (
-	// flatFollowed has how many follow somebody distributed with an exponent of 2.2.
+	// flatFollowed gives the numbers of followers an exponent of 2.2.
 	flatFollowed = 1 - 1/1.2
-	// flatFollowing is for how many somebody follows: some follow a few times as many as
-	// others do.
+	// flatFollowing lets some users follow a few times as many as others.
 	flatFollowing = 0.6
 
-	redraws = 8 // of one who is followed already, before the next one is taken
+	maxRedraws = 8 // of a duplicate, before the next user is taken
 )
 
-// A Follow is that a user of a seed follows another, both by their place among [GenerateUsers].
+// A Follow is a follow between two users of a seed, by their indexes in [GenerateUsers].
 type Follow struct{ Follower, Followee int }
 
-// possibleFollows is how many follows there can be among users.
+// possibleFollows returns the maximum number of follows among users.
 func possibleFollows(users int) int { return users * max(0, min(follow.MaxFollowees, users-1)) }
 
-// GenerateFollows yields n follows among users, each once: nobody follows himself, nor more than
-// [follow.MaxFollowees] others. How many follow somebody is distributed by a power law.
-// The same seed and number of users always give the same ones, and a smaller n the first
-// of those of a larger one. More than [MaxFollows], or than there can be, are not yielded.
+// GenerateFollows yields n distinct follows among users. No user follows themself or more
+// than [follow.MaxFollowees] others. The numbers of followers follow a power law. The
+// same seed and number of users yield the same follows; a smaller n yields a prefix. It
+// yields at most [MaxFollows] and at most as many as are possible.
 func GenerateFollows(n, users int, seed uint64) iter.Seq[Follow] {
 	return func(yield func(Follow) bool) {
-		b := bonds{rnd: rand.New(rand.NewPCG(seed, ^uint64(1))), followees: make([][]int32, users)}
+		b := followGenerator{rnd: rand.New(rand.NewPCG(seed, ^uint64(1))), followees: make([][]int32, users)}
 		for range min(n, MaxFollows, possibleFollows(users)) {
 			if !yield(b.next()) {
 				return
@@ -47,13 +46,14 @@ func GenerateFollows(n, users int, seed uint64) iter.Seq[Follow] {
 	}
 }
 
-// bonds is a walk over the follows of a seed. There must be room for what is drawn next.
-type bonds struct {
+// A followGenerator yields the follows of a seed. At least one more follow must be
+// possible.
+type followGenerator struct {
 	rnd       *rand.Rand
-	followees [][]int32 // sorted, by follower
+	followees [][]int32 // by follower; sorted
 }
 
-func (b *bonds) next() Follow {
+func (b *followGenerator) next() Follow {
 	users := len(b.followees)
 	follower := b.draw(flatFollowing)
 	for len(b.followees[follower]) >= min(follow.MaxFollowees, users-1) {
@@ -67,20 +67,20 @@ func (b *bonds) next() Follow {
 		case !there && followee != follower:
 			b.followees[follower] = slices.Insert(list, at, int32(followee))
 			return Follow{follower, followee}
-		case tries < redraws:
+		case tries < maxRedraws:
 			followee = b.draw(flatFollowed)
-		default: // who follows nearly all of those that many follow
+		default: // the user follows nearly all popular users
 			followee = (followee + 1) % users
 		}
 	}
 }
 
-func (b *bonds) draw(flat float64) int {
+func (b *followGenerator) draw(flat float64) int {
 	n := len(b.followees)
-	return ranked(rank(b.rnd, n, flat), n)
+	return userOfRank(rank(b.rnd, n, flat), n)
 }
 
-// seedFollows stores the follows of a plan among users.
+// seedFollows stores the follows of a plan.
 func seedFollows(ctx context.Context, into Follows, plan Plan, users []int64, out io.Writer) error {
 	bar := progress.New(out, "follows", plan.Follows)
 	defer bar.Close()
@@ -99,7 +99,7 @@ func seedFollows(ctx context.Context, into Follows, plan Plan, users []int64, ou
 	}
 	bar.Close()
 	if _, err := fmt.Fprintf(out, "%d follows added, %d unchanged\n", added, done-added); err != nil {
-		return fmt.Errorf("seed: print the tally: %w", err)
+		return fmt.Errorf("print the totals of follows: %w", err)
 	}
 	return nil
 }

@@ -14,20 +14,20 @@ import (
 	"github.com/tandian-dev/tandian/internal/follow"
 )
 
-func TestBondsAreTheSameEveryTimeAndOnlyGrow(t *testing.T) {
+func TestFollowsAreDeterministic(t *testing.T) {
 	long := slices.Collect(GenerateFollows(3000, 500, 42))
 	if d := cmp.Diff(long, slices.Collect(GenerateFollows(3000, 500, 42))); d != "" {
-		t.Errorf("the same seed again:\n%s", d)
+		t.Errorf("the same seed differs:\n%s", d)
 	}
 	if d := cmp.Diff(long[:1000], slices.Collect(GenerateFollows(1000, 500, 42))); d != "" {
-		t.Errorf("a smaller number is no prefix:\n%s", d)
+		t.Errorf("a smaller number yields no prefix:\n%s", d)
 	}
 	if cmp.Equal(long[:20], slices.Collect(GenerateFollows(20, 500, 43))) {
-		t.Error("another seed makes the same follows")
+		t.Error("another seed yields the same follows")
 	}
 }
 
-func TestBondsAreDistinctAndNobodysOwn(t *testing.T) {
+func TestFollowsAreDistinct(t *testing.T) {
 	tests := []struct {
 		name     string
 		n, users int
@@ -49,17 +49,17 @@ func TestBondsAreDistinctAndNobodysOwn(t *testing.T) {
 				seen[b] = true
 			}
 			if len(seen) != tt.n {
-				t.Errorf("%d follows, want %d", len(seen), tt.n)
+				t.Errorf("got %d follows, want %d", len(seen), tt.n)
 			}
 		})
 	}
 	for range GenerateFollows(100, 1, 7) {
-		t.Fatal("who is alone follows somebody")
+		t.Fatal("a single user follows another")
 	}
 }
 
-func TestNobodyFollowsMoreThanHeMay(t *testing.T) {
-	b := bonds{rnd: newRegion(1).rnd, followees: make([][]int32, 6000)}
+func TestFolloweesAreLimited(t *testing.T) {
+	b := followGenerator{rnd: newShopGenerator(1).rnd, followees: make([][]int32, 6000)}
 	full := make([]int32, follow.MaxFollowees)
 	for i := range full {
 		full[i] = int32(i + 500)
@@ -69,14 +69,14 @@ func TestNobodyFollowsMoreThanHeMay(t *testing.T) {
 	}
 	for range 5000 {
 		if bond := b.next(); bond.Follower < 3000 {
-			t.Fatalf("%d follows one more than may be", bond.Follower)
+			t.Fatalf("user %d has too many followees", bond.Follower)
 		}
 	}
 }
 
-// Among those whom some follow, how many do so has a density that falls with the power
-// of about -2.2: the estimate is that of Clauset, Shalizi and Newman for whole numbers.
-func TestFollowersAreDistributedByAPowerLaw(t *testing.T) {
+// The density of the numbers of followers falls with a power of about -2.2. The estimate
+// is that of Clauset, Shalizi and Newman for whole numbers.
+func TestFollowersFollowPowerLaw(t *testing.T) {
 	const users, n, least = 50_000, 500_000, 20
 	followers, followees := make([]int, users), make([]int, users)
 	for b := range GenerateFollows(n, users, 7) {
@@ -91,21 +91,21 @@ func TestFollowersAreDistributedByAPowerLaw(t *testing.T) {
 		}
 	}
 	if exponent := 1 + float64(some)/logs; exponent < 2 || exponent > 2.4 {
-		t.Errorf("the exponent is %.2f", exponent)
+		t.Errorf("got the exponent %.2f, want 2 to 2.4", exponent)
 	}
-	if most := slices.Max(followers); most < users/10 {
-		t.Errorf("nobody has more than %d followers", most)
+	if highest := slices.Max(followers); highest < users/10 {
+		t.Errorf("got at most %d followers", highest)
 	}
-	if most, fewest := slices.Max(followees), slices.Min(followees); most < 5*n/users || fewest > n/users {
-		t.Errorf("everybody follows %d to %d", fewest, most)
+	if highest, fewest := slices.Max(followees), slices.Min(followees); highest < 5*n/users || fewest > n/users {
+		t.Errorf("got %d to %d followees", fewest, highest)
 	}
 }
 
-// fakeFollows keeps what it is given.
+// fakeFollows records the stored follows.
 type fakeFollows struct {
 	calls  [][]follow.Draft
 	failAt int
-	stored int // of each call: there from before
+	stored int // of each call; not new
 }
 
 func (f *fakeFollows) BulkInsert(_ context.Context, drafts []follow.Draft) (int, error) {
@@ -123,7 +123,7 @@ func TestSeedStoresFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(follows.calls) != 2 || len(follows.calls[0]) != 10_000 {
-		t.Errorf("%d transactions", len(follows.calls))
+		t.Errorf("got %d transactions", len(follows.calls))
 	}
 	var want []follow.Draft
 	for b := range GenerateFollows(10_005, 700, 3) {

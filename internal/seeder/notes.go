@@ -17,45 +17,44 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
-// MaxNotes bounds how many notes a seed can have.
+// MaxNotes is the maximum number of notes of a seed.
 const MaxNotes = 10_000_000
 
 const (
-	noteSpan = 60 * 24 * time.Hour // the notes of a seed are spread over it, up to now
+	noteSpan = 60 * 24 * time.Hour // the age of the oldest note; the notes are spread over it
 
-	flatWriting = 1 - 1/1.2 // a few write much
-	flatVisited = 0.5       // and some shops are written about more than others
+	flatWriting = 1 - 1/1.2 // few users write many notes
+	flatVisited = 0.5       // some shops have more notes than others
 
-	// A note has 4 likes on average, most have one or two, and one in a thousand has a
-	// hundred and more.
+	// A note has 4 likes on average. Most notes have one or two, one in a thousand has a
+	// hundred or more.
 	likeScale, likeTail = 2.7, 1.5
 	maxLikes            = 2000
-	// Half of the likes are by sixty or so users. They are drawn among as many users as
-	// there may ever be: those of users that a plan does not have are left out, so that
-	// more users add likes and change none. A small town therefore has fewer of them.
+	// About sixty users make half of the likes. Likers are drawn among MaxUsers users,
+	// and those beyond the users of the plan are dropped. Therefore more users only add
+	// likes, and a small seed has fewer likes.
 	likerScale, likerTail = 50.0, 0.8
 )
 
-// A Note is a note of a seed. Users and shops are known by their place among [GenerateUsers]
-// and in the [GenerateShops].
+// A Note is a note of a seed. Users and shops are indexes in [GenerateUsers] and
+// [GenerateShops].
 type Note struct {
 	ExternalID     string
 	Author, Shop   int
 	Title, Content string
-	Moment         float64 // when it is written, in the share of time that each note has: from 0, below 1
-	Likers         []int   // each once, the first one first
+	Moment         float64 // in [0, 1), within the time slot of the note
+	Likers         []int   // distinct, the first liker first
 }
 
-// GenerateNotes yields n notes by users, about shops; there must be one of each. A few users
-// write much. Titles and contents are plain text, in Chinese or in English, short or
-// long. How many like a note is distributed by a power law, with a mean of about 4 where
-// there are some thousand users. The same seed and numbers of users and shops always give
-// the same ones, and a smaller n the first of those of a larger one. External ids are
-// seed:SEED:INDEX. More than [MaxNotes] are not yielded.
+// GenerateNotes yields n notes by users about shops; both must be at least 1. A few users
+// write many notes. Titles and contents are plain text, in Chinese or English, short or
+// long. Likes per note follow a power law, with a mean of about 4 for some thousand
+// users. The same seed and numbers of users and shops yield the same notes; a smaller n
+// yields a prefix. External ids are seed:SEED:INDEX. It yields at most [MaxNotes].
 func GenerateNotes(n, users, shops int, seed uint64) iter.Seq[Note] {
 	return func(yield func(Note) bool) {
 		source := rand.NewPCG(seed, 0)
-		w := writer{seed: seed, users: users, shops: shops, source: source, rnd: rand.New(source)}
+		w := noteGenerator{seed: seed, users: users, shops: shops, source: source, rnd: rand.New(source)}
 		for i := range min(n, MaxNotes) {
 			if !yield(w.next(i)) {
 				return
@@ -64,32 +63,32 @@ func GenerateNotes(n, users, shops int, seed uint64) iter.Seq[Note] {
 	}
 }
 
-// A writer makes the notes of a seed.
-type writer struct {
+// A noteGenerator yields the notes of a seed.
+type noteGenerator struct {
 	seed         uint64
 	users, shops int
 	source       *rand.PCG
-	rnd          *rand.Rand // of the note in hand
+	rnd          *rand.Rand // of the current note
 }
 
-func (w *writer) next(i int) Note {
-	// Far from the numbers by which shops and people are drawn.
+func (w *noteGenerator) next(i int) Note {
+	// Disjoint from the sequences of shops and users.
 	w.source.Seed(w.seed, 1<<63|uint64(i))
 	n := Note{
 		ExternalID: fmt.Sprintf("seed:%d:%d", w.seed, i),
-		Author:     ranked(rank(w.rnd, w.users, flatWriting), w.users),
+		Author:     userOfRank(rank(w.rnd, w.users, flatWriting), w.users),
 		Shop:       rank(w.rnd, w.shops, flatVisited),
 		Moment:     w.rnd.Float64(),
 	}
 	n.Title, n.Content = w.text()
-	n.Likers = w.likers() // last, so that it may draw as often as it likes
+	n.Likers = w.likers() // last, because it draws a varying number of times
 	return n
 }
 
-// likers draws who likes a note.
-func (w *writer) likers() (users []int) {
-	for range tailed(w.rnd, likeScale, likeTail, maxLikes) {
-		rank := tailed(w.rnd, likerScale, likerTail, MaxUsers)
+// likers draws the likers of a note.
+func (w *noteGenerator) likers() (users []int) {
+	for range lomax(w.rnd, likeScale, likeTail, maxLikes) {
+		rank := lomax(w.rnd, likerScale, likerTail, MaxUsers)
 		if user := rank + 2; user < w.users && !slices.Contains(users, user) {
 			users = append(users, user)
 		}
@@ -97,9 +96,9 @@ func (w *writer) likers() (users []int) {
 	return users
 }
 
-// text draws a title and a content: two in three in Chinese; mostly a few sentences, now
-// and then a long report.
-func (w *writer) text() (title, content string) {
+// text draws a title and a content. Two in three are in Chinese. Most have a few
+// sentences, one in eight is long.
+func (w *noteGenerator) text() (title, content string) {
 	words, space := &chineseWords, ""
 	if w.rnd.IntN(3) == 0 {
 		words, space = &englishWords, " "
@@ -121,8 +120,8 @@ func (w *writer) text() (title, content string) {
 	return w.fill(pick(w.rnd, words.titles), words), b.String()
 }
 
-// fill puts words into the gaps of a template.
-func (w *writer) fill(template string, words *noteWords) string {
+// fill replaces the placeholders of a template.
+func (w *noteGenerator) fill(template string, words *noteWords) string {
 	return strings.NewReplacer(
 		"{minutes}", strconv.Itoa(5*(1+w.rnd.IntN(12))),
 		"{times}", strconv.Itoa(2+w.rnd.IntN(7)),
@@ -131,33 +130,33 @@ func (w *writer) fill(template string, words *noteWords) string {
 	).Replace(template)
 }
 
-// seedNotes stores the notes of a plan, by users and about shops, and their likes.
-func seedNotes(ctx context.Context, rooms Services, plan Plan, users, shops []int64, drawn *drawing.Album, out io.Writer) error {
+// seedNotes stores the notes of a plan and their likes.
+func seedNotes(ctx context.Context, services Services, plan Plan, users, shops []int64, album *drawing.Album, out io.Writer) error {
 	bar := progress.New(out, "notes", plan.Notes)
 	defer bar.Close()
-	// Later notes are younger: what is stored later is listed as newer.
+	// Later notes are newer, because lists order notes by insertion.
 	first, each := time.Now().Add(-noteSpan), float64(noteSpan)/float64(plan.Notes)
 	done, added, likes := 0, 0, 0
 	store := func(chunk []Note) error {
 		var motifs []drawing.Motif
 		for i := range chunk {
-			motifs = append(motifs, served(done+i)...)
+			motifs = append(motifs, dishesOf(done+i)...)
 		}
-		if err := drawn.Fill(ctx, motifs...); err != nil {
+		if err := album.Fill(ctx, motifs...); err != nil {
 			return err
 		}
 		notes := make([]note.Seed, len(chunk))
 		for i, n := range chunk {
 			notes[i] = note.Seed{
 				ExternalID: n.ExternalID, AuthorID: users[n.Author], ShopID: shops[n.Shop], Title: n.Title, Content: n.Content,
-				Images: drawn.List(served(done + i)...), At: first.Add(time.Duration((float64(done+i) + n.Moment) * each)),
+				Images: album.List(dishesOf(done + i)...), At: first.Add(time.Duration((float64(done+i) + n.Moment) * each)),
 			}
 		}
-		ids, more, err := rooms.Notes.BulkInsert(ctx, notes, func(more int) { bar.Set(done + more) })
+		ids, more, err := services.Notes.BulkInsert(ctx, notes, func(more int) { bar.Set(done + more) })
 		if err != nil {
 			return err
 		}
-		liked, err := plantLikes(ctx, rooms.Likes, likesOf(chunk, ids, users))
+		liked, err := insertLikes(ctx, services.Likes, likesOf(chunk, ids, users))
 		done, added, likes = done+len(chunk), added+more, likes+liked
 		return err
 	}
@@ -170,20 +169,20 @@ func seedNotes(ctx context.Context, rooms Services, plan Plan, users, shops []in
 	}
 	bar.Close()
 	if _, err := fmt.Fprintf(out, "%d notes added, %d unchanged, %d likes added\n", added, done-added, likes); err != nil {
-		return fmt.Errorf("seed: print the tally: %w", err)
+		return fmt.Errorf("print the totals of notes: %w", err)
 	}
 	return nil
 }
 
-// served are the dishes that note i shows: none, one, two or three.
-func served(i int) (motifs []drawing.Motif) {
+// dishesOf returns the dishes of note i: none to three.
+func dishesOf(i int) (motifs []drawing.Motif) {
 	for k := range i * 7 % 4 {
 		motifs = append(motifs, drawing.DishMotif(i*5+k*7))
 	}
 	return motifs
 }
 
-// likesOf are the likes of notes that were stored under ids.
+// likesOf returns the likes of notes that are stored under ids.
 func likesOf(notes []Note, ids, users []int64) (drafts []like.Draft) {
 	for i, n := range notes {
 		for _, user := range n.Likers {
@@ -193,8 +192,8 @@ func likesOf(notes []Note, ids, users []int64) (drafts []like.Draft) {
 	return drafts
 }
 
-// plantLikes stores likes and returns how many are new.
-func plantLikes(ctx context.Context, into Likes, drafts []like.Draft) (added int, err error) {
+// insertLikes stores likes and returns the number of new ones.
+func insertLikes(ctx context.Context, into Likes, drafts []like.Draft) (added int, err error) {
 	for some := range slices.Chunk(drafts, seedChunk) {
 		more, err := into.BulkInsert(ctx, some)
 		if err != nil {

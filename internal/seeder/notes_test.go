@@ -20,13 +20,13 @@ import (
 	"github.com/tandian-dev/tandian/internal/note"
 )
 
-func TestWritingsAreTheSameEveryTimeAndOnlyGrow(t *testing.T) {
+func TestNotesAreDeterministic(t *testing.T) {
 	long := slices.Collect(GenerateNotes(3000, 500, 200, 42))
 	if d := cmp.Diff(long, slices.Collect(GenerateNotes(3000, 500, 200, 42))); d != "" {
-		t.Errorf("the same seed again:\n%s", d)
+		t.Errorf("the same seed differs:\n%s", d)
 	}
 	if d := cmp.Diff(long[:1000], slices.Collect(GenerateNotes(1000, 500, 200, 42))); d != "" {
-		t.Errorf("a smaller number is no prefix:\n%s", d)
+		t.Errorf("a smaller number yields no prefix:\n%s", d)
 	}
 	same := 0
 	for i, n := range slices.Collect(GenerateNotes(3000, 500, 200, 43)) {
@@ -34,12 +34,12 @@ func TestWritingsAreTheSameEveryTimeAndOnlyGrow(t *testing.T) {
 			same++
 		}
 	}
-	if same > 150 { // a short one may be written twice
-		t.Errorf("%d notes of another seed are the same", same)
+	if same > 150 { // short notes can be equal
+		t.Errorf("%d notes of another seed are equal", same)
 	}
 }
 
-// More users add likes to notes that are there, and take none away.
+// More users add likes to existing notes and remove none.
 func TestMoreUsersOnlyAddLikes(t *testing.T) {
 	few, many := slices.Collect(GenerateNotes(2000, 50, 10, 42)), slices.Collect(GenerateNotes(2000, 5000, 10, 42))
 	added := 0
@@ -51,11 +51,11 @@ func TestMoreUsersOnlyAddLikes(t *testing.T) {
 		added += len(many[i].Likers) - len(kept)
 	}
 	if added < 1000 {
-		t.Errorf("only %d likes by other users", added)
+		t.Errorf("got %d likes by other users, want at least 1000", added)
 	}
 }
 
-func TestWritingsAreBelievable(t *testing.T) {
+func TestNoteDistribution(t *testing.T) {
 	const n, users, shops = 20_000, 5000, 1000
 	by, about, titles, contents := map[int]int{}, map[int]int{}, map[string]int{}, map[string]int{}
 	var lengths, likes []int
@@ -63,7 +63,7 @@ func TestWritingsAreBelievable(t *testing.T) {
 	for w := range GenerateNotes(n, users, shops, 7) {
 		if w.Title != text.Line(w.Title) || w.Content != text.Paragraphs(w.Content) || text.Blank(w.Title) || text.Blank(w.Content) ||
 			text.Len(w.Title) > note.MaxTitle || text.Len(w.Content) > note.MaxContent || strings.ContainsAny(w.Title+w.Content, "{}%<") {
-			t.Errorf("%s breaks a bound: %q %q", w.ExternalID, w.Title, w.Content)
+			t.Errorf("%s exceeds a bound: %q %q", w.ExternalID, w.Title, w.Content)
 		}
 		if strings.ContainsFunc(w.Title, isHan) != strings.ContainsFunc(w.Content, isHan) {
 			t.Errorf("%s is in two languages: %q %q", w.ExternalID, w.Title, w.Content)
@@ -94,7 +94,7 @@ func TestWritingsAreBelievable(t *testing.T) {
 	if lengths[n/2] > 100 || lengths[n-n/20] < 150 {
 		t.Errorf("half have up to %d characters, one in twenty more than %d", lengths[n/2], lengths[n-n/20])
 	}
-	// A few write much, most of those who write little; some shops are written about more.
+	// A few users write many notes; some shops have more notes than others.
 	wantHead(t, "notes of authors", slices.Collect(maps.Values(by)), n, 0.02, 0.3)
 	wantHead(t, "notes about shops", slices.Collect(maps.Values(about)), n, 0.1, 0.25)
 	// Likes: a power law with a mean of about 4.
@@ -103,7 +103,7 @@ func TestWritingsAreBelievable(t *testing.T) {
 		sum += k
 	}
 	if mean := float64(sum) / n; mean < 3.5 || mean > 4.5 {
-		t.Errorf("a note has %.2f likes", mean)
+		t.Errorf("got %.2f likes per note, want 3.5 to 4.5", mean)
 	}
 	slices.Sort(likes)
 	if likes[n/2] > 3 || likes[n-n/1000] < 80 || likes[n-1] < 200 {
@@ -113,8 +113,8 @@ func TestWritingsAreBelievable(t *testing.T) {
 
 func isHan(r rune) bool { return unicode.Is(unicode.Han, r) }
 
-// wantHead fails the test unless the largest share of counts has least of their sum,
-// and not nearly all of it.
+// wantHead fails the test unless the largest share of counts has at least least of their
+// sum, and at most 0.8 of it.
 func wantHead(t *testing.T, what string, counts []int, sum int, share, least float64) {
 	t.Helper()
 	slices.Sort(counts)
@@ -128,12 +128,12 @@ func wantHead(t *testing.T, what string, counts []int, sum int, share, least flo
 	}
 }
 
-// fakeNotes keeps notes, likes and comments, and numbers what has ids, each from 2001.
+// fakeNotes records notes, with ids from 2001, and their likes.
 type fakeNotes struct {
 	calls  [][]note.Seed
 	likes  [][]like.Draft
 	failAt int // the call that fails, from 1
-	stored int // notes that are there from before
+	stored int // notes that are not new
 }
 
 func (f *fakeNotes) BulkInsert(_ context.Context, notes []note.Seed, progress func(int)) ([]int64, int, error) {
@@ -149,7 +149,7 @@ func (f *fakeNotes) BulkInsert(_ context.Context, notes []note.Seed, progress fu
 	return ids, len(notes) - f.stored, nil
 }
 
-// fakeLikes is what fakeNotes has of likes.
+// fakeLikes records likes in a fakeNotes.
 type fakeLikes struct {
 	*fakeNotes
 	failAt int
@@ -162,18 +162,18 @@ func (f fakeLikes) BulkInsert(_ context.Context, drafts []like.Draft) (int, erro
 	return len(drafts), nil
 }
 
-func TestSeedStoresNotesWithTheirLikes(t *testing.T) {
+func TestSeedStoresNotesAndLikes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const n = 10_001
 		plan := Plan{Users: 400, Shops: 10_003, Notes: n, Seed: 3}
 		notes := &fakeNotes{stored: 1}
-		rooms := Services{Shops: &fakeShops{}, Accounts: &fakeAccounts{}, Notes: notes, Likes: fakeLikes{fakeNotes: notes}}
+		services := Services{Shops: &fakeShops{}, Accounts: &fakeAccounts{}, Notes: notes, Likes: fakeLikes{fakeNotes: notes}}
 		var out strings.Builder
-		if err := Seed(t.Context(), rooms, plan, &out); err != nil {
+		if err := Seed(t.Context(), services, plan, &out); err != nil {
 			t.Fatal(err)
 		}
 		if len(notes.calls) != 2 || len(notes.calls[0]) != 10_000 {
-			t.Fatalf("%d transactions", len(notes.calls))
+			t.Fatalf("got %d transactions", len(notes.calls))
 		}
 		var want []like.Draft
 		before := time.Now().Add(-noteSpan)
@@ -198,8 +198,8 @@ func TestSeedStoresNotesWithTheirLikes(t *testing.T) {
 		if d := cmp.Diff(want, slices.Concat(notes.likes...)); d != "" {
 			t.Errorf("likes (-want +got)\n%s", d)
 		}
-		if most := slices.MaxFunc(notes.likes, func(a, b []like.Draft) int { return len(a) - len(b) }); len(most) > 10_000 {
-			t.Errorf("%d likes in one transaction", len(most))
+		if largest := slices.MaxFunc(notes.likes, func(a, b []like.Draft) int { return len(a) - len(b) }); len(largest) > 10_000 {
+			t.Errorf("%d likes in one transaction", len(largest))
 		}
 		if lines := out.String(); !strings.Contains(lines, "notes: 10001 of 10001 in ") || !strings.Contains(lines, "\n9999 notes added, 2 unchanged, ") {
 			t.Errorf("output %q", lines)
@@ -207,7 +207,7 @@ func TestSeedStoresNotesWithTheirLikes(t *testing.T) {
 	})
 }
 
-func TestASeedOfNotesSaysWhereItFailed(t *testing.T) {
+func TestNoteErrorsNameChunk(t *testing.T) {
 	tests := []struct {
 		name       string
 		sink       fakeShops
@@ -216,26 +216,26 @@ func TestASeedOfNotesSaysWhereItFailed(t *testing.T) {
 		want       string
 		wantCalled int
 	}{
-		{"shops are not found again", fakeShops{idsFail: true}, fakeNotes{}, 0, "seed shops 0 to 9 of 9", 0},
-		{"notes are not stored", fakeShops{}, fakeNotes{failAt: 2}, 0, "seed notes 10000 to 20000 of 20001", 2},
-		{"likes are not stored", fakeShops{}, fakeNotes{}, 2, "seed notes 0 to 10000 of 20001", 1},
+		{"ids of shops fail", fakeShops{idsFail: true}, fakeNotes{}, 0, "seed shops 0 to 9 of 9", 0},
+		{"notes fail", fakeShops{}, fakeNotes{failAt: 2}, 0, "seed notes 10000 to 20000 of 20001", 2},
+		{"likes fail", fakeShops{}, fakeNotes{}, 2, "seed notes 0 to 10000 of 20001", 1},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			rooms := Services{Shops: &tt.sink, Accounts: &fakeAccounts{}, Notes: &tt.notes, Likes: fakeLikes{&tt.notes, tt.likesFail}}
-			err := Seed(t.Context(), rooms, Plan{Users: 1000, Shops: 9, Notes: 20_001, Seed: 3}, io.Discard)
+			services := Services{Shops: &tt.sink, Accounts: &fakeAccounts{}, Notes: &tt.notes, Likes: fakeLikes{&tt.notes, tt.likesFail}}
+			err := Seed(t.Context(), services, Plan{Users: 1000, Shops: 9, Notes: 20_001, Seed: 3}, io.Discard)
 			if !errors.Is(err, errStore) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v", err)
 			}
 			if len(tt.notes.calls) != tt.wantCalled {
-				t.Errorf("%d calls", len(tt.notes.calls))
+				t.Errorf("got %d calls", len(tt.notes.calls))
 			}
 		})
 	}
 }
 
-func TestRanksFollowTheirLaw(t *testing.T) {
-	rnd := newRegion(5).rnd
+func TestRankDistribution(t *testing.T) {
+	rnd := newShopGenerator(5).rnd
 	for _, tt := range []struct {
 		n    int
 		flat float64
@@ -245,7 +245,7 @@ func TestRanksFollowTheirLaw(t *testing.T) {
 		for range draws {
 			counts[rank(rnd, tt.n, tt.flat)]++
 		}
-		// The second half has what the law gives it.
+		// Compare the share of the second half.
 		law := func(r int) float64 { return math.Pow(float64(r)+1, tt.flat) - 1 }
 		sum := 0.0
 		for _, c := range counts[tt.n/2:] {
@@ -257,11 +257,11 @@ func TestRanksFollowTheirLaw(t *testing.T) {
 	}
 }
 
-func TestTheAdministratorAndTheMerchantComeLastInRank(t *testing.T) {
+func TestStaffHaveLastRanks(t *testing.T) {
 	for n := 1; n < 6; n++ {
 		seen := map[int]bool{}
 		for r := range n {
-			user := ranked(r, n)
+			user := userOfRank(r, n)
 			if user < 0 || user >= n || seen[user] || n > 2 && user < 2 && r < n-2 {
 				t.Errorf("of %d, rank %d is user %d, seen before: %v", n, r, user, seen[user])
 			}

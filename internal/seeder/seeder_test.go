@@ -16,8 +16,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// geohash4 is the standard geohash of four characters as a number: 20 bits,
-// longitude first, each halving what is left.
+// geohash4 returns the geohash of four characters as a number of 20 bits, longitude
+// first.
 func geohash4(lat, lng float64) (hash uint32) {
 	west, east, south, north := -180.0, 180.0, -90.0, 90.0
 	for bit := range 20 {
@@ -37,35 +37,35 @@ func geohash4(lat, lng float64) (hash uint32) {
 	return hash
 }
 
-func TestRegionNeverCrowdsACell(t *testing.T) {
+func TestShopsPerCellAreLimited(t *testing.T) {
 	const n = 1_000_000
 	cells := map[uint32]int{}
 	for d := range GenerateShops(n, 1) {
 		cells[geohash4(d.Lat, d.Lng)]++
 	}
-	total, most := 0, 0
+	total, highest := 0, 0
 	for _, count := range cells {
 		total += count
-		most = max(most, count)
+		highest = max(highest, count)
 	}
 	if total != n {
-		t.Errorf("%d shops, want %d", total, n)
+		t.Errorf("got %d shops, want %d", total, n)
 	}
-	if most > 50_000 {
-		t.Errorf("%d shops in one cell", most)
+	if highest > 50_000 {
+		t.Errorf("got %d shops in one cell, want at most 50000", highest)
 	}
-	if most < 50_000 {
-		t.Errorf("at most %d shops in a cell: so many shops should fill one, or this test shows nothing", most)
+	if highest < 50_000 {
+		t.Errorf("got at most %d shops in a cell, want a full cell", highest)
 	}
 }
 
-func TestRegionIsTheSameEveryTimeAndOnlyGrows(t *testing.T) {
+func TestShopsAreDeterministic(t *testing.T) {
 	long := slices.Collect(GenerateShops(3000, 42))
 	if diff := cmp.Diff(long, slices.Collect(GenerateShops(3000, 42))); diff != "" {
-		t.Errorf("the same seed again:\n%s", diff)
+		t.Errorf("the same seed differs:\n%s", diff)
 	}
 	if diff := cmp.Diff(long[:1000], slices.Collect(GenerateShops(1000, 42))); diff != "" {
-		t.Errorf("a smaller number is no prefix:\n%s", diff)
+		t.Errorf("a smaller number yields no prefix:\n%s", diff)
 	}
 	other := slices.Collect(GenerateShops(3000, 43))
 	same := 0
@@ -75,11 +75,11 @@ func TestRegionIsTheSameEveryTimeAndOnlyGrows(t *testing.T) {
 		}
 	}
 	if same > 0 {
-		t.Errorf("%d shops of another seed are the same", same)
+		t.Errorf("%d shops of another seed are equal", same)
 	}
 }
 
-func TestRegionIsBelievable(t *testing.T) {
+func TestShopDistribution(t *testing.T) {
 	const n = 20_000
 	types, names, cells, words := map[string]int{}, map[string]int{}, map[uint32]int{}, map[string]int{}
 	ids := map[string]bool{}
@@ -102,10 +102,10 @@ func TestRegionIsBelievable(t *testing.T) {
 		t.Errorf("%d external ids", len(ids))
 	}
 	weights := 0
-	for _, k := range seedKinds {
+	for _, k := range seedTypes {
 		weights += k.weight
 	}
-	for _, k := range seedKinds {
+	for _, k := range seedTypes {
 		if want := n * k.weight / weights; types[k.key] < want*8/10 || types[k.key] > want*12/10 {
 			t.Errorf("%d shops of type %s, want about %d", types[k.key], k.key, want)
 		}
@@ -116,21 +116,21 @@ func TestRegionIsBelievable(t *testing.T) {
 	if len(words) != 6 || slices.Min(slices.Collect(maps.Values(words))) < n/200 {
 		t.Errorf("words to search for: %v", words)
 	}
-	// Power law: one large town, and a long tail of small ones.
-	if most := slices.Max(slices.Collect(maps.Values(cells))); most < n/6 || len(cells) < 50 {
-		t.Errorf("%d cells, at most %d shops in one", len(cells), most)
+	// Power law: one large town and a long tail of small ones.
+	if highest := slices.Max(slices.Collect(maps.Values(cells))); highest < n/6 || len(cells) < 50 {
+		t.Errorf("%d cells, at most %d shops in one", len(cells), highest)
 	}
 }
 
-// fakeShops keeps what it is given.
+// fakeShops records the stored shops.
 type fakeShops struct {
 	calls   [][]shop.Draft
 	failAt  int // the call that fails, from 1; 0 is none
 	idsFail bool
-	waits   time.Duration // what half of a call takes; only in a bubble of synctest
+	waits   time.Duration // half the duration of a call; only in synctest
 }
 
-var errStore = errors.New("the store is away")
+var errStore = errors.New("the store is unavailable")
 
 func (s *fakeShops) Upsert(_ context.Context, drafts []shop.Draft, progress func(int)) (shop.SaveCounts, error) {
 	s.calls = append(s.calls, slices.Clone(drafts))
@@ -144,7 +144,7 @@ func (s *fakeShops) Upsert(_ context.Context, drafts []shop.Draft, progress func
 	return shop.SaveCounts{Added: len(drafts)}, nil
 }
 
-// IDsOf numbers shops from 1001, in the order in which they came.
+// IDsOf numbers shops from 1001, in the order of their calls.
 func (s *fakeShops) IDsOf(_ context.Context, externalIDs []string) (map[string]int64, error) {
 	if s.idsFail {
 		return nil, errStore
@@ -211,7 +211,7 @@ shops: 20000 of 20000 in 12.0 s, 1667/s
 	})
 }
 
-func TestSeedSaysWhereItFailed(t *testing.T) {
+func TestSeedErrorNamesChunk(t *testing.T) {
 	sink := &fakeShops{failAt: 2}
 	var out strings.Builder
 	err := Seed(t.Context(), Services{Shops: sink}, Plan{Shops: 30_000, Seed: 3}, &out)
@@ -226,23 +226,23 @@ func TestSeedSaysWhereItFailed(t *testing.T) {
 	}
 }
 
-func TestSeedRefusesImpossiblePlans(t *testing.T) {
+func TestSeedRejectsInvalidPlans(t *testing.T) {
 	for name, plan := range map[string]Plan{
-		"fewer than no shops":            {Shops: -1},
-		"too many shops":                 {Shops: MaxShops + 1},
-		"fewer than no users":            {Users: -1},
-		"too many users":                 {Users: MaxUsers + 1},
-		"tokens without users":           {Tokens: "x"},
-		"fewer than no notes":            {Users: 5, Shops: 5, Notes: -1},
-		"too many notes":                 {Users: 5, Shops: 5, Notes: MaxNotes + 1},
-		"notes that nobody writes":       {Shops: 5, Notes: 1},
-		"notes about nothing":            {Users: 5, Notes: 1},
-		"fewer than no follows":          {Users: 5, Follows: -1},
-		"too many follows":               {Users: MaxUsers, Follows: MaxFollows + 1},
-		"who is alone follows himself":   {Users: 1, Follows: 1},
-		"follows of nobody":              {Follows: 1},
-		"more follows than pairs":        {Users: 5, Follows: 21},
-		"somebody follows more than may": {Users: 5002, Follows: 5002*5000 + 1},
+		"negative shops":          {Shops: -1},
+		"too many shops":          {Shops: MaxShops + 1},
+		"negative users":          {Users: -1},
+		"too many users":          {Users: MaxUsers + 1},
+		"tokens without users":    {Tokens: "x"},
+		"negative notes":          {Users: 5, Shops: 5, Notes: -1},
+		"too many notes":          {Users: 5, Shops: 5, Notes: MaxNotes + 1},
+		"notes without users":     {Shops: 5, Notes: 1},
+		"notes without shops":     {Users: 5, Notes: 1},
+		"negative follows":        {Users: 5, Follows: -1},
+		"too many follows":        {Users: MaxUsers, Follows: MaxFollows + 1},
+		"follows of one user":     {Users: 1, Follows: 1},
+		"follows without users":   {Follows: 1},
+		"more follows than pairs": {Users: 5, Follows: 21},
+		"too many followees":      {Users: 5002, Follows: 5002*5000 + 1},
 	} {
 		sink := &fakeShops{}
 		if err := Seed(t.Context(), Services{Shops: sink}, plan, io.Discard); err == nil || len(sink.calls) > 0 {
@@ -250,10 +250,10 @@ func TestSeedRefusesImpossiblePlans(t *testing.T) {
 		}
 	}
 	for name, plan := range map[string]Plan{
-		"nothing":                {},
-		"as many follows as can": {Users: 5002, Follows: 5002 * 5000},
-		"every pair":             {Users: 5, Follows: 20},
-		"one of each":            {Users: 1, Shops: 1, Notes: 1},
+		"nothing":            {},
+		"maximum of follows": {Users: 5002, Follows: 5002 * 5000},
+		"every pair":         {Users: 5, Follows: 20},
+		"one of each":        {Users: 1, Shops: 1, Notes: 1},
 	} {
 		if err := plan.Check(); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -1,7 +1,8 @@
 package seeder
 
-// noteWords are what the notes of one language are made from. They fit shops of any
-// kind. {minutes} and {times} stand for numbers, {who} and {when} for words of the lists.
+// noteWords are the templates and words of notes in one language. They fit all shop
+// types. {minutes} and {times} are placeholders for numbers, {who} and {when} for words
+// of the lists.
 type noteWords struct {
 	titles, sentences []string
 	who, when         []string

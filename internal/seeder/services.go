@@ -17,77 +17,77 @@ import (
 	"github.com/tandian-dev/tandian/internal/visit"
 )
 
-// Services are where things go that a town is made of. What makes nothing for a room does
-// without it.
+// Services are the stores of generated data. A service without generated data may be nil.
 type Services struct {
 	Shops    Shops
 	Accounts Accounts
 	Notes    Notes
-	Likes    Likes // of notes
+	Likes    Likes
 	Follows  Follows
-	Comments Comments         // for the demo town alone
-	Pictures drawing.Pictures // nil: the town has none
-	Icons    drawing.Icons    // of types of shops; nil: they get none
+	Comments Comments         // used only by package demo
+	Pictures drawing.Pictures // nil disables pictures
+	Icons    drawing.Icons    // nil disables icons of shop types
 	CheckIns CheckIns
 	Visits   Visits
 }
 
-// Shops store shops, and know them again.
+// Shops stores and finds shops.
 type Shops interface {
-	// Upsert stores the drafts in one transaction, whatever their number, and
-	// reports after each batch how many of them are done. It calls progress
-	// from one goroutine at a time, and not after it has returned.
+	// Upsert stores the drafts in one transaction. After each batch it calls progress
+	// with the number of drafts done. Calls of progress do not overlap, and none follows
+	// the return.
 	Upsert(ctx context.Context, drafts []shop.Draft, progress func(done int)) (shop.SaveCounts, error)
-	// IDsOf returns the ids of the stored shops that have external ids, by these.
+	// IDsOf returns the ids of the stored shops among externalIDs, by external id.
 	IDsOf(ctx context.Context, externalIDs []string) (map[string]int64, error)
 }
 
-// Accounts store users and sign them in.
+// Accounts stores users and their sessions.
 type Accounts interface {
-	// BulkInsert stores the drafts that are not stored yet, in one transaction, and
-	// returns the ids of all of them, in their order.
+	// BulkInsert stores the new drafts in one transaction. It returns the ids of all
+	// drafts, in their order.
 	BulkInsert(ctx context.Context, drafts []account.Draft, progress func(done int)) ([]int64, error)
-	// CreateSessions begins a session for each user and returns the tokens, in their order.
+	// CreateSessions creates a session for each user. It returns their tokens, in the
+	// order of users.
 	CreateSessions(ctx context.Context, users []int64) ([]string, error)
 }
 
-// Notes store what people write.
+// Notes stores notes.
 type Notes interface {
-	// BulkInsert stores the notes that are not stored yet, in one transaction and in their
-	// order, and returns the ids of all of them, in it, and how many are new.
+	// BulkInsert stores the new notes in one transaction and in their order. It returns
+	// the ids of all notes, in their order, and the number of new ones.
 	BulkInsert(ctx context.Context, notes []note.Seed, progress func(done int)) (ids []int64, added int, err error)
 }
 
-// Likes store who likes what.
+// Likes stores likes of notes.
 type Likes interface {
-	// BulkInsert stores the likes that are not stored yet, in one transaction and in their
-	// order, and returns how many are new. Likes of what was deleted are left out.
+	// BulkInsert stores the new likes in one transaction and in their order. It returns
+	// the number of new ones. It ignores likes of deleted notes.
 	BulkInsert(ctx context.Context, drafts []like.Draft) (added int, err error)
 }
 
-// Follows store who follows whom.
+// Follows stores follows between users.
 type Follows interface {
-	// BulkInsert stores the follows that are not stored yet, in one transaction and in their
-	// order, and returns how many are new.
+	// BulkInsert stores the new follows in one transaction and in their order. It returns
+	// the number of new ones.
 	BulkInsert(ctx context.Context, drafts []follow.Draft) (added int, err error)
 }
 
-// CheckIns store who checks in.
+// CheckIns stores check-ins.
 type CheckIns interface {
-	// BulkInsert stores the check-ins that are not stored yet, with the points that they earn, in
-	// one transaction, and returns how many are new.
+	// BulkInsert stores the new check-ins and their points in one transaction. It returns
+	// the number of new ones.
 	BulkInsert(ctx context.Context, drafts []checkin.Draft) (added int, err error)
 }
 
-// Visits store how often shops and the site were visited.
+// Visits stores daily visits of the site and of shops.
 type Visits interface {
-	// BulkInsert stores the days that are not stored yet.
+	// BulkInsert stores the new days.
 	BulkInsert(ctx context.Context, days []visit.Day) error
 }
 
-// Comments store what people say about notes.
+// Comments stores comments on notes.
 type Comments interface {
-	// BulkInsert stores comments in one transaction and returns their ids, in their order.
-	// What they answer is stored already.
+	// BulkInsert stores comments in one transaction. It returns their ids, in their
+	// order. The parents of replies must be stored.
 	BulkInsert(ctx context.Context, drafts []comment.Seed) ([]int64, error)
 }

@@ -18,16 +18,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/progress"
 )
 
-// MaxUsers bounds how many users a seed can have.
+// MaxUsers is the maximum number of users of a seed.
 const MaxUsers = 10_000_000
 
-// Where the merchant stands among the users of a seed.
+// seedMerchant is the index of the merchant among the users of a seed.
 const seedMerchant = 1
 
-// GenerateUsers yields n synthetic users: an administrator, a merchant, and then
-// customers. The same seed always gives the same ones, and a smaller n the first
-// of those of a larger one. External ids are seed:SEED:INDEX. They have no
-// phone, so they come in by their session alone.
+// GenerateUsers yields n synthetic users: an administrator, a merchant, then customers.
+// The same seed yields the same users; a smaller n yields a prefix. External ids are
+// seed:SEED:INDEX. The users have no phone, so only a session signs them in. It yields at
+// most [MaxUsers].
 func GenerateUsers(n int, seed uint64) iter.Seq[account.Draft] {
 	return func(yield func(account.Draft) bool) {
 		source := rand.NewPCG(seed, 0)
@@ -54,8 +54,8 @@ func GenerateUsers(n int, seed uint64) iter.Seq[account.Draft] {
 	}
 }
 
-// nickname draws a name of two parts, in Chinese or in English, now and then
-// with a number.
+// nickname draws a name of two parts, in Chinese or English. One in three ends with a
+// number.
 func nickname(rnd *rand.Rand) string {
 	first, last := pick(rnd, nickFirst), pick(rnd, nickLast)
 	name := first.chinese + last.chinese
@@ -68,11 +68,11 @@ func nickname(rnd *rand.Rand) string {
 	return name
 }
 
-// seedPeople stores the users of a plan and, if it names a file for tokens,
-// writes a line for each of them: the global id, the role and the token of a new
-// session, between tabs. The file appears when it is complete, for its owner
-// alone to read. It returns the ids of all of them, in their order.
-func seedPeople(ctx context.Context, accounts Accounts, plan Plan, drawn *drawing.Album, out io.Writer) (people []int64, err error) {
+// seedUsers stores the users of a plan and returns their ids, in their order. If the plan
+// names a file for tokens, it writes a line for each user: global id, role and token of a
+// new session, between tabs. The file appears when it is complete, readable only by its
+// owner.
+func seedUsers(ctx context.Context, accounts Accounts, plan Plan, album *drawing.Album, out io.Writer) (users []int64, err error) {
 	tokens, err := newTokenFile(plan.Tokens)
 	if err != nil {
 		return nil, err
@@ -82,14 +82,14 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, drawn *drawin
 	defer bar.Close()
 	done := 0
 	store := func(chunk []account.Draft) error {
-		if err := portray(ctx, drawn, chunk, done); err != nil {
+		if err := addAvatars(ctx, album, chunk, done); err != nil {
 			return err
 		}
 		ids, err := accounts.BulkInsert(ctx, chunk, func(more int) { bar.Set(done + more) })
 		if err != nil {
 			return fmt.Errorf("seed users %d to %d of %d: %w", done, done+len(chunk), plan.Users, err)
 		}
-		people = append(people, ids...)
+		users = append(users, ids...)
 		if tokens != nil {
 			issued, err := accounts.CreateSessions(ctx, ids)
 			if err == nil {
@@ -108,12 +108,12 @@ func seedPeople(ctx context.Context, accounts Accounts, plan Plan, drawn *drawin
 			return nil, err
 		}
 	}
-	return people, tokens.keep()
+	return users, tokens.commit()
 }
 
-// portray gives two of three users a face; the first of them stands in place first among
+// addAvatars gives two of three users an avatar. first is the index of users[0] among
 // all.
-func portray(ctx context.Context, drawn *drawing.Album, users []account.Draft, first int) error {
+func addAvatars(ctx context.Context, album *drawing.Album, users []account.Draft, first int) error {
 	seen := func(i int) bool { return (first+i)%3 > 0 }
 	var motifs []drawing.Motif
 	for i := range users {
@@ -121,19 +121,19 @@ func portray(ctx context.Context, drawn *drawing.Album, users []account.Draft, f
 			motifs = append(motifs, drawing.FaceMotif(first+i))
 		}
 	}
-	if err := drawn.Fill(ctx, motifs...); err != nil {
+	if err := album.Fill(ctx, motifs...); err != nil {
 		return err
 	}
 	for i := range users {
 		if seen(i) {
-			users[i].AvatarURL = drawn.Path(drawing.FaceMotif(first + i))
+			users[i].AvatarURL = album.Path(drawing.FaceMotif(first + i))
 		}
 	}
 	return nil
 }
 
-// chunks collects what a sequence yields into slices of n, the last one shorter.
-// A slice is only good until the next one.
+// chunks collects the values of a sequence in slices of n; the last one may be shorter. A
+// slice is valid until the next one.
 func chunks[T any](all iter.Seq[T], n int) iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		var chunk []T
@@ -151,19 +151,19 @@ func chunks[T any](all iter.Seq[T], n int) iter.Seq[[]T] {
 	}
 }
 
-// A tokenFile is a file of sessions while it is written. A nil one is none.
+// A tokenFile writes a file of sessions. A nil one does nothing.
 type tokenFile struct {
-	path string // its final place; "" if it is written there directly
+	path string // final path; "" if the file is written in place
 	file *os.File
 	out  *bufio.Writer
 }
 
-// newTokenFile begins a file beside its final place, which shows at once
-// whether it can be written there. What is there and no file, such as a pipe or
-// the terminal, is written to as it is.
+// newTokenFile creates a temporary file next to path, which reveals at once whether path
+// is writable. If path is no regular file, such as a pipe or a terminal, it opens path
+// itself.
 func newTokenFile(path string) (*tokenFile, error) {
 	if path == "" {
-		return nil, nil //nolint:nilnil // no file was asked for
+		return nil, nil //nolint:nilnil // no file is wanted
 	}
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		path = target
@@ -171,13 +171,13 @@ func newTokenFile(path string) (*tokenFile, error) {
 	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
 		file, err := os.OpenFile(path, os.O_WRONLY, 0)
 		if err != nil {
-			return nil, fmt.Errorf("open the file of tokens: %w", err)
+			return nil, fmt.Errorf("open token file: %w", err)
 		}
 		return &tokenFile{"", file, bufio.NewWriter(file)}, nil
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // readable for its owner alone
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".*") // mode 0600
 	if err != nil {
-		return nil, fmt.Errorf("begin the file of tokens: %w", err)
+		return nil, fmt.Errorf("create token file: %w", err)
 	}
 	return &tokenFile{path, file, bufio.NewWriter(file)}, nil
 }
@@ -186,14 +186,14 @@ func (f *tokenFile) write(ids []int64, drafts []account.Draft, tokens []string) 
 	for i, id := range ids {
 		line := strings.Join([]string{scalar.ID{Type: "User", N: id}.String(), string(drafts[i].Role), tokens[i]}, "\t")
 		if _, err := f.out.WriteString(line + "\n"); err != nil {
-			return fmt.Errorf("write the file of tokens: %w", err)
+			return fmt.Errorf("write token file: %w", err)
 		}
 	}
 	return nil
 }
 
-// keep puts the complete file in its place.
-func (f *tokenFile) keep() error {
+// commit moves the complete file to its path.
+func (f *tokenFile) commit() error {
 	if f == nil {
 		return nil
 	}
@@ -202,18 +202,18 @@ func (f *tokenFile) keep() error {
 		err = os.Rename(f.file.Name(), f.path)
 	}
 	if err != nil {
-		return fmt.Errorf("finish the file of tokens: %w", err)
+		return fmt.Errorf("finish token file: %w", err)
 	}
 	f.file = nil
 	return nil
 }
 
-// discard removes a file that was not kept.
+// discard removes a file that is not committed.
 func (f *tokenFile) discard() error {
 	if f == nil || f.file == nil {
 		return nil
 	}
-	_ = f.file.Close() // keep may have closed it
+	_ = f.file.Close() // commit may have closed it
 	if f.path == "" {
 		return nil
 	}

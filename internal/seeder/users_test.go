@@ -18,16 +18,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/text"
 )
 
-func TestPeopleAreTheSameEveryTimeAndOnlyGrow(t *testing.T) {
+func TestUsersAreDeterministic(t *testing.T) {
 	long := slices.Collect(GenerateUsers(3000, 42))
 	if d := cmp.Diff(long, slices.Collect(GenerateUsers(3000, 42))); d != "" {
-		t.Errorf("the same seed again:\n%s", d)
+		t.Errorf("the same seed differs:\n%s", d)
 	}
 	if d := cmp.Diff(long[:1000], slices.Collect(GenerateUsers(1000, 42))); d != "" {
-		t.Errorf("a smaller number is no prefix:\n%s", d)
+		t.Errorf("a smaller number yields no prefix:\n%s", d)
 	}
 	if cmp.Equal(long[:20], slices.Collect(GenerateUsers(20, 43))) {
-		t.Error("another seed makes the same people")
+		t.Error("another seed yields the same users")
 	}
 	ids := map[string]bool{}
 	for i, d := range long {
@@ -47,12 +47,12 @@ func TestPeopleAreTheSameEveryTimeAndOnlyGrow(t *testing.T) {
 		ids[d.ExternalID] = true
 		if d.Nickname != text.Line(d.Nickname) || text.Blank(d.Nickname) || text.Len(d.Nickname) > account.MaxNickname ||
 			text.Len(d.City) > account.MaxCity || text.Len(d.Bio) > account.MaxBio {
-			t.Errorf("user %d breaks a bound: %+v", i, d)
+			t.Errorf("user %d exceeds a bound: %+v", i, d)
 		}
 	}
 }
 
-// fakeAccounts numbers users from 101 and gives them tokens by their number.
+// fakeAccounts numbers users from 101. Tokens contain these numbers.
 type fakeAccounts struct {
 	users           []account.Draft
 	failAt, issueAt int // the call that fails, from 1
@@ -83,7 +83,7 @@ func (f *fakeAccounts) CreateSessions(_ context.Context, users []int64) ([]strin
 	return tokens, nil
 }
 
-func TestSeedGivesTheShopsToTheMerchantAndEverybodyASession(t *testing.T) {
+func TestSeedSetsOwnerAndCreatesSessions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.tsv")
 	sink, accounts := &fakeShops{}, &fakeAccounts{}
 	plan := Plan{Users: 10_003, Shops: 5, Seed: 3, Tokens: path}
@@ -124,18 +124,18 @@ func TestSeedGivesTheShopsToTheMerchantAndEverybodyASession(t *testing.T) {
 		t.Errorf("output %q", out.String())
 	}
 	if strings.Contains(out.String(), "token-") {
-		t.Error("a token is shown on the terminal")
+		t.Error("the output contains a token")
 	}
 }
 
-func TestASeedThatFailsLeavesNoTokens(t *testing.T) {
+func TestFailedSeedLeavesNoTokens(t *testing.T) {
 	tests := []struct {
 		name     string
 		accounts *fakeAccounts
 		want     string
 	}{
-		{"users are not stored", &fakeAccounts{failAt: 2}, "seed users 10000 to 10001 of 10001"},
-		{"no sessions", &fakeAccounts{issueAt: 2}, "sign in users 10000 to 10001 of 10001"},
+		{"users fail", &fakeAccounts{failAt: 2}, "seed users 10000 to 10001 of 10001"},
+		{"sessions fail", &fakeAccounts{issueAt: 2}, "sign in users 10000 to 10001 of 10001"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,18 +148,18 @@ func TestASeedThatFailsLeavesNoTokens(t *testing.T) {
 				t.Errorf("left behind: %v", left)
 			}
 			if len(sink.calls) > 0 {
-				t.Error("shops were made without their merchant")
+				t.Error("shops are stored without their owner")
 			}
 		})
 	}
 	accounts := &fakeAccounts{}
 	err := Seed(t.Context(), Services{Shops: &fakeShops{}, Accounts: accounts}, Plan{Users: 1, Tokens: filepath.Join(t.TempDir(), "none", "t")}, io.Discard)
 	if err == nil || accounts.calls > 0 {
-		t.Errorf("a file in a folder that is not there: %v, %d calls", err, accounts.calls)
+		t.Errorf("missing directory: got %v, %d calls", err, accounts.calls)
 	}
 }
 
-func TestTokensReplaceAFileAndNothingElse(t *testing.T) {
+func TestTokensReplaceOnlyRegularFiles(t *testing.T) {
 	seed := func(path string) error {
 		return Seed(t.Context(), Services{Shops: &fakeShops{}, Accounts: &fakeAccounts{}}, Plan{Users: 1, Seed: 3, Tokens: path}, io.Discard)
 	}
@@ -169,12 +169,12 @@ func TestTokensReplaceAFileAndNothingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if b, err := os.ReadFile(file); err != nil || !strings.Contains(string(b), "ADMIN") || strings.Contains(string(b), "old") {
-		t.Errorf("behind the link: %q, %v", b, err)
+		t.Errorf("target of the link: %q, %v", b, err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode().Type() != os.ModeSymlink {
 		t.Errorf("the link is %v now, %v", info.Mode(), err)
 	}
-	// As with --tokens /dev/stdout: what is no file is written to.
+	// Like --tokens /dev/stdout: a path that is no regular file is written in place.
 	if err := seed(os.DevNull); err != nil {
 		t.Error(err)
 	}
@@ -182,7 +182,7 @@ func TestTokensReplaceAFileAndNothingElse(t *testing.T) {
 		t.Fatalf("%s is a file now", os.DevNull)
 	}
 	if err := seed(dir); err == nil {
-		t.Error("tokens are written into a folder")
+		t.Error("a directory is accepted")
 	}
 	if left, _ := os.ReadDir(dir); len(left) != 2 {
 		t.Errorf("left behind: %v", left)

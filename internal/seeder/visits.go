@@ -13,18 +13,19 @@ import (
 	"github.com/tandian-dev/tandian/internal/visit"
 )
 
-// MaxVisits bounds how many visits a seed can have.
+// MaxVisits is the maximum number of visits of a seed.
 const MaxVisits = 10_000_000
 
 const (
-	flatVisitors = 0.6 // a few come often
-	shopVisits   = 0.7 // of the visits look at a shop
-	signedIn     = 0.4 // of the visitors, if there are users
-	weekend      = 1.6 // as many visits as on another day
+	flatVisitors = 0.6 // few visitors come often
+	shopVisits   = 0.7 // share of visits that open a shop
+	signedIn     = 0.4 // share of visits by users, if any
+	weekend      = 1.6 // times the visits of a working day
 )
 
-// GenerateVisits are so many visits to a town in the days before today, by its users and by
-// strangers, of whom there are about half as many as visits. Days differ.
+// GenerateVisits returns a number of visits to the site and its shops in the 30 days
+// before today, by users and about half as many anonymous visitors as visits. Days
+// differ.
 func GenerateVisits(visits int, today civil.Date, users, shops []int64, seed uint64) []visit.Day {
 	rnd := rand.New(rand.NewPCG(seed, 1<<61))
 	weight := make([]float64, lastDays)
@@ -43,8 +44,8 @@ func GenerateVisits(visits int, today civil.Date, users, shops []int64, seed uin
 	return days
 }
 
-// visitDay are the visits of one day: to the site, and to shops.
-func visitDay(visits int, date civil.Date, strangers int, users, shops []int64, rnd *rand.Rand) []visit.Day {
+// visitDay returns the visits of one day to the site and to shops.
+func visitDay(visits int, date civil.Date, anonymous int, users, shops []int64, rnd *rand.Rand) []visit.Day {
 	days := []visit.Day{{Date: date}}
 	at := map[int64]int{0: 0}
 	see := func(shop int64, visitor string) {
@@ -58,7 +59,7 @@ func visitDay(visits int, date civil.Date, strangers int, users, shops []int64, 
 		days[i].Visitors = append(days[i].Visitors, visitor)
 	}
 	for range visits {
-		visitor := visit.Cookie(fmt.Sprintf("seed-%d", rank(rnd, strangers, flatVisitors)))
+		visitor := visit.Cookie(fmt.Sprintf("seed-%d", rank(rnd, anonymous, flatVisitors)))
 		if len(users) > 0 && rnd.Float64() < signedIn {
 			visitor = visit.User(strconv.FormatInt(users[rank(rnd, len(users), flatVisitors)], 10))
 		}
@@ -70,15 +71,15 @@ func visitDay(visits int, date civil.Date, strangers int, users, shops []int64, 
 	return days
 }
 
-const visitsAtOnce = 500 // days of shops
+const visitBatch = 500 // days of shops
 
-// seedVisits stores the visits of a plan. Days that are stored already stay.
+// seedVisits stores the visits of a plan. Stored days do not change.
 func seedVisits(ctx context.Context, into Visits, plan Plan, users, shops []int64, out io.Writer) error {
 	days := GenerateVisits(plan.Visits, plan.Today, users, shops, plan.Seed)
 	bar := progress.New(out, "days of visits", len(days))
 	defer bar.Close()
 	for done := 0; done < len(days); {
-		some := days[done:min(done+visitsAtOnce, len(days))]
+		some := days[done:min(done+visitBatch, len(days))]
 		if err := into.BulkInsert(ctx, some); err != nil {
 			return fmt.Errorf("seed visits: %w", err)
 		}
@@ -87,7 +88,7 @@ func seedVisits(ctx context.Context, into Visits, plan Plan, users, shops []int6
 	}
 	bar.Close()
 	if _, err := fmt.Fprintf(out, "%d visits on %d days\n", plan.Visits, lastDays); err != nil {
-		return fmt.Errorf("seed: print the tally: %w", err)
+		return fmt.Errorf("print the totals of visits: %w", err)
 	}
 	return nil
 }

@@ -1,18 +1,18 @@
 package seeder
 
-// A word is the same word in both languages of the synthetic towns.
+// A word is a word in both languages of synthetic data.
 type word struct{ chinese, english string }
 
-// kindWords are what the shops of one type are made from.
-type kindWords struct {
+// typeWords are the words of one shop type.
+type typeWords struct {
 	key    string
-	weight int     // how many in about a hundred shops
+	weight int     // shops among about a hundred
 	price  float64 // usual price per person, in whole units
 	nouns  []word
 	hours  []string
 }
 
-var seedKinds = []kindWords{
+var seedTypes = []typeWords{
 	{
 		"restaurant", 27, 85,
 		[]word{
@@ -152,7 +152,7 @@ var seedKinds = []kindWords{
 	},
 }
 
-// shopFirst are the first halves of names: "竹里火锅", "Bamboo Court Hot Pot".
+// shopFirst lists the first halves of names: "竹里火锅", "Bamboo Court Hot Pot".
 var shopFirst = []word{
 	{"老王", "Old Wang's"},
 	{"阿婆", "Granny's"},
