@@ -12,63 +12,67 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/mediapath"
 )
 
-// How many different pictures a town has of each sort. Many show the same one: what is
-// drawn is stored once.
+// Numbers of different pictures. Many shops, notes and users share a picture.
 const (
-	shopLooks = 3 // of each kind of shop
-	dishes    = 24
-	faces     = 32
+	picturesPerType = 3 // of each shop type
+	dishes          = 24
+	faces           = 32
 
-	drawnAtOnce = 4
+	drawBatch = 4
 )
 
-// A Motif is what a picture shows.
+// A Motif identifies a picture.
 type Motif struct {
-	sort string // icon, shop, dish, face
-	kind string // of a shop or an icon
-	n    int
+	sort     string // "icon", "shop", "dish" or "face"
+	shopType string // of a shop or an icon
+	n        int
 }
 
 func (m Motif) draw() image.Image {
 	n := uint64(m.n) //nolint:gosec // never below 0
 	switch m.sort {
 	case "icon":
-		return Icon(m.kind)
+		return Icon(m.shopType)
 	case "shop":
-		return Shop(m.kind, n)
+		return Shop(m.shopType, n)
 	case "dish":
 		return Dish(n)
 	}
 	return Avatar(n)
 }
 
-func ShopMotif(kind string, i int) Motif { return Motif{"shop", kind, i % shopLooks} }
+// ShopMotif returns the motif of shop i of a type, one of 3 for each type.
+func ShopMotif(kind string, i int) Motif { return Motif{"shop", kind, i % picturesPerType} }
 
+// DishMotif returns the motif of dish i, one of 24.
 func DishMotif(i int) Motif { return Motif{"dish", "", i % dishes} }
 
+// FaceMotif returns the motif of avatar i, one of 32.
 func FaceMotif(i int) Motif { return Motif{"face", "", i % faces} }
 
-// Pictures keep what is drawn.
+// Pictures stores pictures.
 type Pictures interface {
-	// Save keeps pictures and returns where, in their order. The same one is kept once.
+	// Save stores pictures and returns their paths, in their order. It stores equal
+	// pictures once.
 	Save(ctx context.Context, drawn []image.Image) ([]mediapath.Image, error)
 }
 
-// Icons are the pictures of the types of shops.
+// Icons stores the icons of shop types.
 type Icons interface {
-	// WithoutIcon returns the keys of those that have none.
+	// WithoutIcon returns the keys of the types without an icon.
 	WithoutIcon(ctx context.Context) ([]string, error)
-	// SetIcons gives those that have none the pictures at some paths, by key.
+	// SetIcons sets the paths of icons, by key, of types without one.
 	SetIcons(ctx context.Context, paths map[string]string) error
 }
 
-// An Album draws motifs and knows where they are kept. A nil album has no pictures.
+// An Album draws motifs and remembers their paths. A nil Album has no pictures. It is not
+// safe for concurrent use.
 type Album struct {
-	keep  Pictures
+	store Pictures
 	paths map[Motif]string
 }
 
-// NewAlbum returns an empty album over what keeps pictures; nil for nil.
+// NewAlbum returns an empty album that stores pictures in store, or nil if store is nil.
 func NewAlbum(keep Pictures) *Album {
 	if keep == nil {
 		return nil
@@ -76,7 +80,7 @@ func NewAlbum(keep Pictures) *Album {
 	return &Album{keep, map[Motif]string{}}
 }
 
-// Fill draws and keeps those of some motifs that the album has not yet.
+// Fill draws and stores the motifs that are not in the album.
 func (a *Album) Fill(ctx context.Context, wanted ...Motif) error {
 	if a == nil {
 		return nil
@@ -89,7 +93,7 @@ func (a *Album) Fill(ctx context.Context, wanted ...Motif) error {
 			missing = append(missing, m)
 		}
 	}
-	for some := range slices.Chunk(missing, drawnAtOnce) {
+	for some := range slices.Chunk(missing, drawBatch) {
 		drawn := make([]image.Image, len(some))
 		var each errgroup.Group
 		each.SetLimit(runtime.GOMAXPROCS(0))
@@ -97,21 +101,21 @@ func (a *Album) Fill(ctx context.Context, wanted ...Motif) error {
 			each.Go(func() error { drawn[i] = m.draw(); return nil })
 		}
 		_ = each.Wait() // drawing does not fail
-		kept, err := a.keep.Save(ctx, drawn)
+		kept, err := a.store.Save(ctx, drawn)
 		if err != nil {
-			return fmt.Errorf("keep %d pictures: %w", len(some), err)
+			return fmt.Errorf("store %d pictures: %w", len(some), err)
 		}
 		for i, m := range some {
 			a.paths[m] = kept[i].URL
 		}
-		// What these took is some tens of megabytes, and would stay beside what the next ones
-		// take: a first start should need no more memory than the server does later.
+		// Free some tens of megabytes before the next batch: a first start must not need
+		// more memory than the server does later.
 		runtime.GC()
 	}
 	return nil
 }
 
-// Path is where a motif is kept that the album was filled with, "" without an album.
+// Path returns the path of a motif of the album, or "" for a nil Album.
 func (a *Album) Path(m Motif) string {
 	if a == nil {
 		return ""
@@ -119,7 +123,7 @@ func (a *Album) Path(m Motif) string {
 	return a.paths[m]
 }
 
-// List is path as a list: of one, or of none without an album.
+// List returns the distinct paths of motifs of the album.
 func (a *Album) List(all ...Motif) (paths []string) {
 	for _, m := range all {
 		if p := a.Path(m); p != "" && !slices.Contains(paths, p) {
@@ -129,7 +133,7 @@ func (a *Album) List(all ...Motif) (paths []string) {
 	return paths
 }
 
-// AddIcons gives the types of shops that have none their icons.
+// AddIcons draws and sets icons of the shop types without one.
 func (a *Album) AddIcons(ctx context.Context, types Icons) error {
 	if a == nil || types == nil {
 		return nil
@@ -147,7 +151,7 @@ func (a *Album) AddIcons(ctx context.Context, types Icons) error {
 	}
 	paths := map[string]string{}
 	for _, m := range icons {
-		paths[m.kind] = a.Path(m)
+		paths[m.shopType] = a.Path(m)
 	}
 	return types.SetIcons(ctx, paths)
 }

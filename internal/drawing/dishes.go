@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 )
 
-// Tables, and sketches of food and of what it is eaten with. Each of these has inks of its own.
+// Tables, tableware and food. Each sketch has its own inks.
 var (
 	woods  = [][2]uint32{{0xB98558, 0xA87448}, {0x7E563C, 0x6E4931}, {0xD9B98F, 0xCBA97D}, {0x9AA3A0, 0x8C9592}}
 	broths = []uint32{0xC9682B, 0xE0B15A, 0x9A4A2A, 0xD8C9A0}
@@ -32,28 +32,28 @@ var (
 	}
 )
 
-// Dish draws a plate, a bowl or a cup on a table, seen from above, as people
-// put it into a note: 800×800, opaque.
+// Dish draws a plate, a bowl or a cup on a table from above: 800×800, opaque.
 func Dish(seed uint64) image.Image { return drawDish(newPen(800, 800), seed) }
 
 func drawDish(p pen, seed uint64) image.Image {
-	rnd := dice(seed, 'd')
-	wood, ware := one(rnd, woods), one(rnd, plates)
+	rnd := newRand(seed, 'd')
+	wood, ware := pick(rnd, woods), pick(rnd, plates)
 	for y := 0.0; y < 800; y += 160 {
-		p.fill(gradient(wood[0], wood[1]).toward(dusk, spread(rnd, 0, 0.1)), box(0, y, 800, 160, 0))
-		p.fill(flat(0x2A1A10).thin(0.4), box(0, y-2, 800, 3, 0))
+		p.fill(gradient(wood[0], wood[1]).toward(dusk, uniform(rnd, 0, 0.1)), box(0, y, 800, 160, 0))
+		p.fill(flat(0x2A1A10).withOpacity(0.4), box(0, y-2, 800, 3, 0))
 	}
-	p.at(one(rnd, []float64{62, 738}), 400, 1, spread(rnd, -0.1, 0.1)).sketch(one(rnd, tools), gradient(0xF2F4F5, 0xB4BABF), flat(one(rnd, flowers)).toward(white, 0.4), flat(0xC99A62), flat(0x7A2F25))
-	p.fill(flat(0x000000).thin(0.25), circle(412, 420, 300))
-	p = p.at(400, 400, spread(rnd, 0.94, 1.03), spread(rnd, -3, 3))
+	p.at(pick(rnd, []float64{62, 738}), 400, 1, uniform(rnd, -0.1, 0.1)).sketch(pick(rnd, tools), gradient(0xF2F4F5, 0xB4BABF), flat(pick(rnd, flowers)).toward(white, 0.4), flat(0xC99A62), flat(0x7A2F25))
+	p.fill(flat(0x000000).withOpacity(0.25), circle(412, 420, 300))
+	p = p.at(400, 400, uniform(rnd, 0.94, 1.03), uniform(rnd, -3, 3))
 	p.fill(gradient(ware[0], ware[1]), circle(0, 0, 300))
-	p.fill(flat(one(rnd, goods)), arc(0, 0, 284, 5, 0, 2*math.Pi))
+	p.fill(flat(pick(rnd, goods)), arc(0, 0, 284, 5, 0, 2*math.Pi))
 	p.fill(gradient(ware[1], ware[0]), circle(0, 0, 246))
-	one(rnd, []func(pen, *rand.Rand){noodles, salad, coffee})(p, rnd)
+	pick(rnd, []func(pen, *rand.Rand){noodles, salad, coffee})(p, rnd)
 	return p.img
 }
 
-// scatter calls for n places of a disc, evenly spread, from the edge to the middle.
+// scatter calls put for n evenly spread points of a disc of radius r, from the edge to
+// the middle.
 func scatter(n int, r float64, put func(x, y float64)) {
 	for i := n; i > 0; i-- {
 		sin, cos := math.Sincos(2.39996 * float64(i)) // the golden angle
@@ -62,30 +62,30 @@ func scatter(n int, r float64, put func(x, y float64)) {
 }
 
 func noodles(p pen, rnd *rand.Rand) {
-	p.fill(flat(one(rnd, broths)), circle(0, 0, 244))
+	p.fill(flat(pick(rnd, broths)), circle(0, 0, 244))
 	for range 70 {
-		x, y, r, from := spread(rnd, -90, 90), spread(rnd, -90, 90), spread(rnd, 34, 104), spread(rnd, 0, 6)
-		p.fill(flat(0x9C6A2E).thin(0.5), arc(x+2, y+3, r, 10, from, from+2.4))
-		p.fill(flat(one(rnd, pasta)), arc(x, y, r, 8, from, from+2.4))
+		x, y, r, from := uniform(rnd, -90, 90), uniform(rnd, -90, 90), uniform(rnd, 34, 104), uniform(rnd, 0, 6)
+		p.fill(flat(0x9C6A2E).withOpacity(0.5), arc(x+2, y+3, r, 10, from, from+2.4))
+		p.fill(flat(pick(rnd, pasta)), arc(x, y, r, 8, from, from+2.4))
 	}
 	p.sketch(eggsAndMeat, white, gradient(0xF7B733, 0xE88D1D), gradient(0xC0745A, 0x96492F), flat(0xE7B79C))
 	scatter(50, 205, func(x, y float64) {
-		p.fill(flat(one(rnd, greens)), arc(x+spread(rnd, -9, 9), y, spread(rnd, 5, 8), 4, 0, 2*math.Pi))
+		p.fill(flat(pick(rnd, greens)), arc(x+uniform(rnd, -9, 9), y, uniform(rnd, 5, 8), 4, 0, 2*math.Pi))
 	})
 }
 
 func salad(p pen, rnd *rand.Rand) {
 	scatter(90, 216, func(x, y float64) {
-		l, c := p.at(x, y, 1, math.Atan2(y, x)+spread(rnd, -0.9, 0.9)), flat(one(rnd, leaves))
+		l, c := p.at(x, y, 1, math.Atan2(y, x)+uniform(rnd, -0.9, 0.9)), flat(pick(rnd, leaves))
 		l.sketch("leaf -44 0 44 0 52; ink 1; line 2.5 -44 0 44 0", c, c.toward(white, 0.35))
 	})
-	c := flat(one(rnd, flowers))
+	c := flat(pick(rnd, flowers))
 	scatter(24, 190, func(x, y float64) {
-		p.at(x, y, spread(rnd, 0.8, 1.1), spread(rnd, 0, 6)).sketch(one(rnd, toppings), c, flat(0x2A3A1A).thin(0.35), c.toward(white, 0.4), white, flat(0x3A2A4A))
+		p.at(x, y, uniform(rnd, 0.8, 1.1), uniform(rnd, 0, 6)).sketch(pick(rnd, toppings), c, flat(0x2A3A1A).withOpacity(0.35), c.toward(white, 0.4), white, flat(0x3A2A4A))
 	})
 }
 
 func coffee(p pen, rnd *rand.Rand) {
-	p.sketch(cup+one(rnd, milk), flat(one(rnd, plates)[0]), flat(0x000000).thin(0.2), gradient(0x8A4F28, 0x6B3818), flat(0xC98E55),
+	p.sketch(cup+pick(rnd, milk), flat(pick(rnd, plates)[0]), flat(0x000000).withOpacity(0.2), gradient(0x8A4F28, 0x6B3818), flat(0xC98E55),
 		gradient(0xF2F4F5, 0xA8AEB4), gradient(0xD9A25E, 0xB8793A), flat(0xF8E9D0))
 }

@@ -14,8 +14,8 @@ import (
 	"golang.org/x/image/vector"
 )
 
-// A pen draws on an image in units of its own: its zero lies at (x, y), one unit
-// is scale pixels, and all is turned clockwise by turn, in radians.
+// A pen draws on an image in its own units. Its origin is at (x, y), one unit is scale
+// pixels, and its axes are turned clockwise by turn, in radians.
 type pen struct {
 	img               *image.RGBA
 	x, y, scale, turn float64
@@ -23,39 +23,39 @@ type pen struct {
 
 type point struct{ x, y float64 }
 
-// A paint is a gradient from the top of what it fills to the bottom.
+// A paint is a gradient from the top of a filled area to its bottom.
 type paint struct{ top, low color.NRGBA }
 
-// newPen begins a transparent image. One unit is one pixel.
+// newPen returns a pen on a new transparent image. One unit is one pixel.
 func newPen(width, height int) pen {
 	return pen{img: image.NewRGBA(image.Rect(0, 0, width, height)), scale: 1}
 }
 
-// dice fall the same way for the same seed and subject.
-func dice(seed, subject uint64) *rand.Rand {
+// newRand returns a source of random numbers that depends only on seed and subject.
+func newRand(seed, subject uint64) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, subject)) //nolint:gosec // pictures, not secrets
 }
 
-// one draws an element of a list that is not empty.
-func one[T any](rnd *rand.Rand, of []T) T { return of[rnd.IntN(len(of))] }
+// pick draws an element of a list, which must not be empty.
+func pick[T any](rnd *rand.Rand, of []T) T { return of[rnd.IntN(len(of))] }
 
-// spread draws a number of [lo, hi).
-func spread(rnd *rand.Rand, lo, hi float64) float64 { return lo + rnd.Float64()*(hi-lo) }
+// uniform draws a number of [lo, hi).
+func uniform(rnd *rand.Rand, lo, hi float64) float64 { return lo + rnd.Float64()*(hi-lo) }
 
 func rgb(hex uint32) color.NRGBA {
-	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 255} //nolint:gosec // the bytes of it
+	return color.NRGBA{R: uint8(hex >> 16), G: uint8(hex >> 8), B: uint8(hex), A: 255} //nolint:gosec // bytes of hex
 }
 
 func flat(hex uint32) paint          { return paint{rgb(hex), rgb(hex)} }
 func gradient(top, low uint32) paint { return paint{rgb(top), rgb(low)} }
 
-// thin is the paint with an opacity of 0 to 1.
-func (c paint) thin(opacity float64) paint {
+// withOpacity returns the paint with an opacity of 0 to 1.
+func (c paint) withOpacity(opacity float64) paint {
 	c.top.A, c.low.A = uint8(255*opacity), uint8(255*opacity)
 	return c
 }
 
-// toward mixes in another paint: none of it at 0, nothing else at 1.
+// toward mixes in a share of another paint: none at 0, only it at 1.
 func (c paint) toward(o paint, share float64) paint {
 	return paint{mix(c.top, o.top, share), mix(c.low, o.low, share)}
 }
@@ -65,20 +65,20 @@ func mix(a, b color.NRGBA, share float64) color.NRGBA {
 	return color.NRGBA{part(a.R, b.R), part(a.G, b.G), part(a.B, b.B), part(a.A, b.A)}
 }
 
-// at is a pen that starts from (x, y) of this one.
+// at returns a pen with its origin at (x, y) of p.
 func (p pen) at(x, y, scale, turn float64) pen {
 	x, y = p.pixel(point{x, y})
 	return pen{p.img, x, y, p.scale * scale, p.turn + turn}
 }
 
-// pixel is where a point lies on the image.
+// pixel returns the position of a point on the image.
 func (p pen) pixel(q point) (x, y float64) {
 	sin, cos := math.Sincos(p.turn)
 	return p.x + p.scale*(q.x*cos-q.y*sin), p.y + p.scale*(q.x*sin+q.y*cos)
 }
 
-// fill paints what outlines enclose, with smooth edges. An outline inside of
-// another is a hole if it runs the other way round.
+// fill paints the inside of outlines, with smooth edges. An inner outline in the opposite
+// direction is a hole.
 func (p pen) fill(c paint, outlines ...[]point) {
 	var all image.Rectangle
 	for _, outline := range outlines {
@@ -113,8 +113,9 @@ func (p pen) fill(c paint, outlines ...[]point) {
 	}
 }
 
-// bow is a piece of an ellipse: angles in radians, from the right by the bottom.
-func bow(x, y, rx, ry, from, to float64) []point {
+// ellipseArc returns a part of an ellipse. Angles are in radians, clockwise from the
+// right.
+func ellipseArc(x, y, rx, ry, from, to float64) []point {
 	out := make([]point, 33)
 	for i := range out {
 		sin, cos := math.Sincos(from + (to-from)*float64(i)/32)
@@ -128,24 +129,24 @@ func ellipse(x, y, rx, ry float64) []point {
 	return append(dome(x, y, rx, ry), dome(x, y, -rx, -ry)...)
 }
 
-// dome is the upper half of an ellipse, or with a negative ry the lower one.
-func dome(x, y, rx, ry float64) []point { return bow(x, y, rx, ry, math.Pi, 2*math.Pi) }
+// dome returns the upper half of an ellipse, or the lower one if ry is negative.
+func dome(x, y, rx, ry float64) []point { return ellipseArc(x, y, rx, ry, math.Pi, 2*math.Pi) }
 
-// arc is a band along a piece of a circle.
+// arc returns a band along a part of a circle.
 func arc(x, y, r, width, from, to float64) []point {
-	return append(bow(x, y, r+width/2, r+width/2, from, to), bow(x, y, r-width/2, r-width/2, to, from)...)
+	return append(ellipseArc(x, y, r+width/2, r+width/2, from, to), ellipseArc(x, y, r-width/2, r-width/2, to, from)...)
 }
 
-// box is a rectangle with corners of a radius.
+// box returns a rectangle with rounded corners of radius r.
 func box(x, y, w, h, r float64) []point {
 	var out []point
 	for i, c := range poly(x+r, y+r, x+w-r, y+r, x+w-r, y+h-r, x+r, y+h-r) {
-		out = append(out, bow(c.x, c.y, r, r, float64(i+2)*math.Pi/2, float64(i+3)*math.Pi/2)...)
+		out = append(out, ellipseArc(c.x, c.y, r, r, float64(i+2)*math.Pi/2, float64(i+3)*math.Pi/2)...)
 	}
 	return out
 }
 
-// leaf is pointed at both ends and as wide as said in its middle.
+// leaf returns a shape that is pointed at both ends and has its width in the middle.
 func leaf(ax, ay, bx, by, width float64) []point {
 	out := make([]point, 32)
 	for i := range out {
@@ -164,17 +165,17 @@ func poly(xy ...float64) []point {
 	return out
 }
 
-// line joins points, x and y in turn, with round ends.
+// line joins points, alternating x and y, with round ends.
 func line(width float64, xy ...float64) (out [][]point) {
 	for i := 0; i+3 < len(xy); i += 2 {
 		along, r := math.Atan2(xy[i+3]-xy[i+1], xy[i+2]-xy[i]), width/2
-		out = append(out, append(bow(xy[i], xy[i+1], r, r, along+math.Pi/2, along+1.5*math.Pi), bow(xy[i+2], xy[i+3], r, r, along-math.Pi/2, along+math.Pi/2)...))
+		out = append(out, append(ellipseArc(xy[i], xy[i+1], r, r, along+math.Pi/2, along+1.5*math.Pi), ellipseArc(xy[i+2], xy[i+3], r, r, along-math.Pi/2, along+math.Pi/2)...))
 	}
 	return out
 }
 
-// sketch draws words: shapes and their numbers, parted by semicolons. "both" draws
-// a shape and its mirror image, "ink 1" goes on with the second paint.
+// sketch draws shapes from words: names with their numbers, separated by semicolons.
+// "both" draws a shape and its mirror image. "ink 1" switches to the second paint.
 func (p pen) sketch(words string, inks ...paint) {
 	ink := inks[0]
 	for item := range strings.SplitSeq(words, ";") {
@@ -182,8 +183,8 @@ func (p pen) sketch(words string, inks ...paint) {
 		fields := strings.Fields(word)
 		n := make([]float64, len(fields)-1)
 		for i := range n {
-			if _, err := fmt.Sscan(fields[i+1], &n[i]); err != nil { // the words are part of the program
-				panic(fmt.Sprintf("town: %q in a sketch: %v", word, err))
+			if _, err := fmt.Sscan(fields[i+1], &n[i]); err != nil { // the words are constants
+				panic(fmt.Sprintf("drawing: %q in a sketch: %v", word, err))
 			}
 		}
 		if fields[0] == "ink" {
@@ -202,7 +203,7 @@ func (p pen) sketch(words string, inks ...paint) {
 	}
 }
 
-// outlines are those of a shape by its name and its numbers.
+// outlines returns the outlines of a shape by its name and numbers.
 func outlines(shape string, n []float64) [][]point {
 	if shape == "line" {
 		return line(n[0], n[1:]...)

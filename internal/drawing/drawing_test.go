@@ -10,8 +10,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// A sample is what can be drawn by a seed, at its full size or smaller: race detectors
-// take half a minute for ten large ones.
+// A sample draws a picture from a seed, at full or reduced size: the race detector needs
+// half a minute for ten large pictures.
 type sample struct {
 	size  image.Point
 	full  func(seed uint64) image.Image
@@ -43,17 +43,17 @@ func pixels(t *testing.T, m image.Image) []byte {
 	t.Helper()
 	rgba, ok := m.(*image.RGBA)
 	if !ok {
-		t.Fatalf("the drawing is a %T", m)
+		t.Fatalf("got a %T, want *image.RGBA", m)
 	}
 	return rgba.Pix
 }
 
-func TestEachKindOfShopHasItsOwnIcon(t *testing.T) {
+func TestIconsAreDistinct(t *testing.T) {
 	seen := map[string]string{}
 	for _, kind := range append(shop.Catalogue(), shop.TypeSpec{Key: "no such kind"}) {
 		icon := Icon(kind.Key)
 		if got, want := icon.Bounds(), image.Rect(0, 0, 96, 96); got != want {
-			t.Errorf("the icon of %s: %v, want %v", kind.Key, got, want)
+			t.Errorf("icon of %s: got %v, want %v", kind.Key, got, want)
 		}
 		for _, corner := range []image.Point{{0, 0}, {95, 0}, {0, 95}, {95, 95}} {
 			if _, _, _, a := icon.At(corner.X, corner.Y).RGBA(); a != 0 {
@@ -69,11 +69,12 @@ func TestEachKindOfShopHasItsOwnIcon(t *testing.T) {
 		seen[glyphOf(icon)] = kind.Key
 	}
 	if !bytes.Equal(pixels(t, Icon("no such kind")), pixels(t, Icon(""))) {
-		t.Error("unknown kinds differ")
+		t.Error("icons of unknown types differ")
 	}
 }
 
-// glyphOf is the form of an icon without its colours: where it is as light as its ink.
+// glyphOf returns the shape of an icon without its colours: the pixels that are as light
+// as its ink.
 func glyphOf(icon image.Image) string {
 	var form []byte
 	for y := range 96 {
@@ -85,18 +86,18 @@ func glyphOf(icon image.Image) string {
 	return string(form)
 }
 
-func TestEachKindInTheCatalogueHasALookOfItsOwn(t *testing.T) {
+func TestEachTypeHasStyle(t *testing.T) {
 	for _, kind := range shop.Catalogue() {
-		if _, ok := looks[kind.Key]; !ok {
-			t.Errorf("%s is drawn like a shop of no kind", kind.Key)
+		if _, ok := styles[kind.Key]; !ok {
+			t.Errorf("type %s has no style", kind.Key)
 		}
 	}
-	if got, want := len(looks), len(shop.Catalogue()); got != want {
-		t.Errorf("%d looks for %d kinds", got, want)
+	if got, want := len(styles), len(shop.Catalogue()); got != want {
+		t.Errorf("got %d styles for %d types", got, want)
 	}
 }
 
-func TestPicturesAreOpaqueAndOfTheirSize(t *testing.T) {
+func TestPicturesAreOpaque(t *testing.T) {
 	for _, name := range []string{"dish", "avatar", "shop: cafe"} {
 		d := samples()[name]
 		m, ok := d.full(1).(*image.RGBA)
@@ -104,17 +105,17 @@ func TestPicturesAreOpaqueAndOfTheirSize(t *testing.T) {
 			t.Errorf("%s: a %T of %v, opaque: %v", name, m, m.Rect, m.Opaque())
 		}
 		if !bytes.Equal(m.Pix, pixels(t, d.full(1))) {
-			t.Errorf("%s: one seed drew two pictures", name)
+			t.Errorf("%s: the same seed draws different pictures", name)
 		}
 	}
 }
 
-func TestEachSeedDrawsAWholePictureOfItsOwn(t *testing.T) {
+func TestSeedsDrawDistinctPictures(t *testing.T) {
 	for name, d := range samples() {
 		t.Run(name, func(t *testing.T) {
 			last := uint64(200)
 			if strings.HasPrefix(name, "shop: ") && name != "shop: cafe" {
-				last = 20 // what the seed varies is the same for all kinds
+				last = 20 // all types share the variations
 			}
 			seen := map[string]uint64{}
 			for seed := range last + 1 {
@@ -122,13 +123,13 @@ func TestEachSeedDrawsAWholePictureOfItsOwn(t *testing.T) {
 				if !m.(*image.RGBA).Opaque() {
 					t.Fatalf("seed %d: the picture is not opaque", seed)
 				}
-				if other, ok := seen[string(pixels(t, m))]; ok && name != "avatar" { // faces are fewer than seeds
-					t.Errorf("seeds %d and %d drew the same", seed, other)
+				if other, ok := seen[string(pixels(t, m))]; ok && name != "avatar" { // there are fewer avatars than seeds
+					t.Errorf("seeds %d and %d draw the same picture", seed, other)
 				}
 				seen[string(pixels(t, m))] = seed
 			}
 			if got, want := len(seen), int(last)/2; got < want {
-				t.Errorf("%d pictures of %d seeds", got, last+1)
+				t.Errorf("got %d pictures of %d seeds", got, last+1)
 			}
 		})
 	}

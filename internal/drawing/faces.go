@@ -12,7 +12,7 @@ var (
 	furs  = []uint32{0xD99A5B, 0x8F8A87, 0xF2E6D3, 0x6B5044, 0xB9785A, 0xC9C3BD}
 )
 
-// The parts of faces, of ink: 0 hair or fur, 1 skin or muzzle, 2 clothes, 3 dark, 4 light or rose.
+// Parts of faces. Inks: 0 hair or fur, 1 skin or muzzle, 2 clothes, 3 dark, 4 light or rose.
 var (
 	heads = []string{
 		"", "ink 0; box -66 -66 132 146 54; ", "ink 0; disc 0 -80 25; ",
@@ -30,22 +30,21 @@ var (
 	animal = "ink 2; box -62 62 124 120 50; ink 0; disc 0 0 77 66; ink 1; disc 0 28 38 29; ink 3; both disc 34 -8 7 9; both arc 9 27 9 4 0.2 3; disc 0 16 10 7.5; ink 5; disc 36 -11 2.6; disc -32 -11 2.6"
 )
 
-// Avatar draws somebody's picture, a face of a person or an animal on a coloured
-// disc: 256×256, opaque.
+// Avatar draws the face of a person or an animal on a coloured disc: 256×256, opaque.
 func Avatar(seed uint64) image.Image { return drawAvatar(newPen(256, 256), seed) }
 
 func drawAvatar(p pen, seed uint64) image.Image {
-	rnd := dice(seed, 'a')
-	disc, shirt, dark := one(rnd, discs), flat(one(rnd, goods)), flat(0x2F2A2E)
+	rnd := newRand(seed, 'a')
+	disc, shirt, dark := pick(rnd, discs), flat(pick(rnd, goods)), flat(0x2F2A2E)
 	c := gradient(disc[0], disc[1])
 	p.fill(c, box(0, 0, 256, 256, 0))
 	if rnd.IntN(3) == 0 {
-		fur := flat(one(rnd, furs))
-		p.at(128, 142, 1, 0).sketch(one(rnd, ears)+animal, fur, fur.toward(white, 0.6), shirt, dark, flat(0xE9A0A0), white)
+		fur := flat(pick(rnd, furs))
+		p.at(128, 142, 1, 0).sketch(pick(rnd, ears)+animal, fur, fur.toward(white, 0.6), shirt, dark, flat(0xE9A0A0), white)
 	} else {
-		words := one(rnd, heads) + person + one(rnd, fringes) + one(rnd, eyes) + one(rnd, mouths) + one(rnd, glasses)
-		p.at(128, 132, 1, 0).sketch(words, flat(one(rnd, hairs)), flat(one(rnd, skins)), shirt, dark, white, white)
+		words := pick(rnd, heads) + person + pick(rnd, fringes) + pick(rnd, eyes) + pick(rnd, mouths) + pick(rnd, glasses)
+		p.at(128, 132, 1, 0).sketch(words, flat(pick(rnd, hairs)), flat(pick(rnd, skins)), shirt, dark, white, white)
 	}
-	p.fill(c.toward(flat(0xFFFFFF), 0.72), box(0, 0, 256, 256, 0), bow(128, 128, 122, 122, 2*math.Pi, 0)) // all but the disc
+	p.fill(c.toward(flat(0xFFFFFF), 0.72), box(0, 0, 256, 256, 0), ellipseArc(128, 128, 122, 122, 2*math.Pi, 0)) // outside of the disc
 	return p.img
 }

@@ -2,14 +2,14 @@ package drawing
 
 import "image"
 
-// A look is how a type of shop is drawn.
-type look struct {
-	tile   uint32 // the colour of its icon, awning and sign
-	glyph  string // a sketch within 30 units around zero, of ink 0 and of ink 1 for gaps
-	inside string // a sketch of what stands in its windows, 60 wide, upwards from zero: see insideInks
+// A style defines the drawing of a shop type.
+type style struct {
+	tile   uint32 // colour of icon, awning and sign
+	glyph  string // sketch within 30 units of the origin; ink 1 is for gaps
+	inside string // sketch of the window display, 60 wide, upwards from the origin
 }
 
-var looks = map[string]look{
+var styles = map[string]style{
 	"restaurant": {0xC8452F, "dome 0 2 27 -22; box -9 20 18 6 0; line 4 -6 -3 14 -27; line 4 4 -3 23 -23", table},
 	"cafe":       {0x8A5A3B, "box -21 -8 34 27 9; arc 13 4 8 4.5 -1.6 1.6; line 4.5 -24 25 18 25; line 3.5 -12 -14 -8 -18 -12 -23 -8 -27; line 3.5 -1 -14 3 -18 -1 -23 3 -27", table},
 	"fast_food":  {0xE08A1E, "dome 0 -4 26 22; line 6 -24 3.5 24 3.5; box -26 11 52 13 6; ink 1; disc 0 -18 2.6 1.6; both disc 10 -14 2.6 1.6", table},
@@ -26,16 +26,16 @@ var looks = map[string]look{
 	"hotel":      {0x41588C, "line 5 -25 -16 -25 20; line 5 25 6 25 20; box -25 2 50 12 3; box -8 -9 33 15 6; ink 1; line 2.5 -20 1.5 26 1.5; ink 0; disc -15.5 -6.5 5.5", lamps},
 }
 
-// lookOf is that of a key of the catalogue, or of any shop.
-func lookOf(kind string) look {
-	if l, ok := looks[kind]; ok {
+// styleOf returns the style of a key of the catalogue, or a general one.
+func styleOf(kind string) style {
+	if l, ok := styles[kind]; ok {
 		return l
 	}
-	return look{0x6E7682, "box -23 -8 46 34 3; poly -22 -24 22 -24 27 -6 -27 -6; both disc 20.25 -6 6.75; both disc 6.75 -6 6.75; ink 1; box 3 6 12 20 2;" +
+	return style{0x6E7682, "box -23 -8 46 34 3; poly -22 -24 22 -24 27 -6 -27 -6; both disc 20.25 -6 6.75; both disc 6.75 -6 6.75; ink 1; box 3 6 12 20 2;" +
 		"box -17 6 15 11 2; line 2 0 -5 0 -22; both line 2 13.5 -5 11 -22", fruit}
 }
 
-// insideInks: 0 wood, 1 the shop's own colour, 2 something bright, 3 and 4 goods, 5 metal.
+// Window displays. Inks: 0 wood, 1 colour of the shop, 2 bright, 3 and 4 goods, 5 metal.
 const (
 	table   = "ink 5; line 2 0 -122 0 -96; ink 1; dome 0 -82 17 16; ink 2; dome 0 -82 8 -7; disc 0 -49 9 8; ink 0; line 6 -18 -38 18 -38; line 5 0 -38 0 0; both line 5 26 -54 26 0; both line 5 26 -26 19 -26 19 0"
 	boards  = "ink 0; box -30 -4 60 6 0; box -30 -58 60 6 0; "
@@ -51,10 +51,10 @@ const (
 	toys    = "ink 3; box -27 -26 26 28 3; box 6 -78 1 50 0; disc 6 -86 12 15; ink 4; box 2 -22 24 24 3; box -20 -70 1 44 0; disc -20 -80 12 15; ink 1; box -14 -46 22 20 3"
 )
 
-// Icon draws the icon of a type of shop by its key in the catalogue: a glyph
-// on a rounded tile, 96×96, transparent around it. An unknown key has a general one.
+// Icon draws the icon of a shop type by its key: a glyph on a rounded tile, 96×96, on a
+// transparent background. An unknown key has a general icon.
 func Icon(kind string) image.Image {
-	p, l := newPen(96, 96), lookOf(kind)
+	p, l := newPen(96, 96), styleOf(kind)
 	p.fill(paint{mix(rgb(l.tile), rgb(0xFFFFFF), 0.12), rgb(l.tile)}, box(3, 3, 90, 90, 22))
 	p.at(48, 48, 1, 0).sketch(l.glyph, flat(0xFFF9EC), flat(l.tile))
 	return p.img
