@@ -21,18 +21,18 @@ import (
 	"github.com/tandian-dev/tandian/internal/seeder"
 )
 
-// demoTalkJSON is what the people of the demo town write, like and answer, and whom they
-// follow. All of it is invented. People, shops and notes go by their NAME, the rest of
-// their external id. What comes first is older, and "customer" is the one who logs in.
+// activityJSON contains the users of the demo town and their notes, likes, follows and
+// comments. Everything is invented. Users, shops and notes have the NAME of their
+// external id demo:NAME. Lists are in chronological order. "customer" is the demo login.
 //
 //go:embed activity.json
-var demoTalkJSON []byte
+var activityJSON []byte
 
-// demoCustomer is the name of the demo login who follows some of the people.
-const demoCustomer = "customer"
+// customerName is the name of the demo customer, who follows some of the users.
+const customerName = "customer"
 
-// demoTalk is the file.
-type demoTalk struct {
+// activityFile is the content of activity.json.
+type activityFile struct {
 	People []struct {
 		Name, Nickname, City, Bio string
 	}
@@ -40,99 +40,99 @@ type demoTalk struct {
 		By string
 		Of []string
 	}
-	Notes []demoNote
+	Notes []noteEntry
 }
 
-type demoNote struct {
+type noteEntry struct {
 	Name, Author, Shop string
-	HoursAgo           int // before the first start
+	HoursAgo           int // before the installation's first start
 	Title, Content     string
-	Likes              []string // the first one first
-	Comments           []demoComment
+	Likes              []string // in chronological order
+	Comments           []commentEntry
 }
 
-type demoComment struct {
+type commentEntry struct {
 	By       string
 	HoursAgo int
 	Content  string
-	Replies  []demoComment
+	Replies  []commentEntry
 }
 
-func readDemoTalk() (talk demoTalk) {
-	if err := json.Unmarshal(demoTalkJSON, &talk); err != nil { // the file is part of the program
-		panic(fmt.Sprintf("town: the talk of the demo town: %v", err))
+func readActivity() (file activityFile) {
+	if err := json.Unmarshal(activityJSON, &file); err != nil { // an embedded file
+		panic(fmt.Sprintf("demo: read activity: %v", err))
 	}
-	return talk
+	return file
 }
 
-// Activity counts what the people of the demo town have said and done.
+// Activity counts the activity of the users of the demo town.
 type Activity struct{ People, Notes, Likes, Follows, Comments, CheckIns, Visits int }
 
-// LoadActivity fills the demo town, whose shops are stored, with people and their talk
-// of the two weeks before now. customer is the user who follows some of them. It is for
-// a town that has none of it: comments would be stored again.
-func LoadActivity(ctx context.Context, rooms seeder.Services, customer int64, now time.Time) (Activity, error) {
-	d := demoPlanter{talk: readDemoTalk(), rooms: rooms, drawn: drawing.NewAlbum(rooms.Pictures), now: now.Truncate(time.Minute), users: map[string]int64{demoCustomer: customer}}
+// LoadActivity fills the demo town, whose shops must be stored, with users and their
+// activity of the two weeks before now. customer is the user who follows some of them.
+// Call it once: a second call stores the comments again.
+func LoadActivity(ctx context.Context, services seeder.Services, customer int64, now time.Time) (Activity, error) {
+	d := loader{file: readActivity(), services: services, album: drawing.NewAlbum(services.Pictures), now: now.Truncate(time.Minute), users: map[string]int64{customerName: customer}}
 	for _, step := range []struct {
-		of    string
-		plant func(context.Context) error
+		of   string
+		load func(context.Context) error
 	}{{"people", d.people}, {"follows", d.follows}, {"notes", d.notes}, {"likes", d.likes}, {"comments", d.comments}, {"check-ins", d.checkIns}, {"visits", d.visits}} {
-		if err := step.plant(ctx); err != nil {
+		if err := step.load(ctx); err != nil {
 			return d.done, fmt.Errorf("%s of the demo town: %w", step.of, err)
 		}
 	}
 	return d.done, nil
 }
 
-// demoPlanter plants what people say, step by step.
-type demoPlanter struct {
-	talk    demoTalk
-	rooms   seeder.Services
-	now     time.Time
-	users   map[string]int64 // by name
-	noteIDs []int64          // in the order of the notes
-	drawn   *drawing.Album
-	done    Activity
+// A loader stores the activity step by step.
+type loader struct {
+	file     activityFile
+	services seeder.Services
+	now      time.Time
+	users    map[string]int64 // by name
+	noteIDs  []int64          // in the order of the notes
+	album    *drawing.Album
+	done     Activity
 }
 
-func (d *demoPlanter) ago(hours int) time.Time { return d.now.Add(-time.Duration(hours) * time.Hour) }
+func (d *loader) ago(hours int) time.Time { return d.now.Add(-time.Duration(hours) * time.Hour) }
 
-// user is the id of somebody by name.
-func (d *demoPlanter) user(name string) (int64, error) {
+// user returns the id of a user by name.
+func (d *loader) user(name string) (int64, error) {
 	id, ok := d.users[name]
 	if !ok {
-		return 0, fmt.Errorf("there is nobody called %q", name)
+		return 0, fmt.Errorf("unknown user %q", name)
 	}
 	return id, nil
 }
 
-func (d *demoPlanter) people(ctx context.Context) error {
-	drafts := make([]account.Draft, len(d.talk.People))
-	motifs := make([]drawing.Motif, len(d.talk.People))
+func (d *loader) people(ctx context.Context) error {
+	drafts := make([]account.Draft, len(d.file.People))
+	motifs := make([]drawing.Motif, len(d.file.People))
 	for i := range motifs {
 		motifs[i] = drawing.FaceMotif(i)
 	}
-	if err := d.drawn.Fill(ctx, motifs...); err != nil {
+	if err := d.album.Fill(ctx, motifs...); err != nil {
 		return err
 	}
-	for i, p := range d.talk.People {
-		drafts[i] = account.Draft{ExternalID: "demo:" + p.Name, Nickname: p.Nickname, Role: account.Customer, City: p.City, Bio: p.Bio, AvatarURL: d.drawn.Path(motifs[i])}
+	for i, p := range d.file.People {
+		drafts[i] = account.Draft{ExternalID: "demo:" + p.Name, Nickname: p.Nickname, Role: account.Customer, City: p.City, Bio: p.Bio, AvatarURL: d.album.Path(motifs[i])}
 	}
-	ids, err := d.rooms.Accounts.BulkInsert(ctx, drafts, func(int) {})
+	ids, err := d.services.Accounts.BulkInsert(ctx, drafts, func(int) {})
 	if err != nil {
 		return err
 	}
-	for i, p := range d.talk.People {
+	for i, p := range d.file.People {
 		d.users[p.Name] = ids[i]
 	}
 	d.done.People = len(ids)
 	return nil
 }
 
-// follows comes before notes: what people write is new to those who follow them.
-func (d *demoPlanter) follows(ctx context.Context) error {
+// follows runs before notes, so that the notes are new to followers.
+func (d *loader) follows(ctx context.Context) error {
 	var drafts []follow.Draft
-	for _, f := range d.talk.Follows {
+	for _, f := range d.file.Follows {
 		follower, err := d.user(f.By)
 		if err != nil {
 			return err
@@ -146,58 +146,58 @@ func (d *demoPlanter) follows(ctx context.Context) error {
 		}
 	}
 	var err error
-	d.done.Follows, err = d.rooms.Follows.BulkInsert(ctx, drafts)
+	d.done.Follows, err = d.services.Follows.BulkInsert(ctx, drafts)
 	return err
 }
 
-func (d *demoPlanter) notes(ctx context.Context) error {
-	names := make([]string, len(d.talk.Notes))
-	for i, n := range d.talk.Notes {
+func (d *loader) notes(ctx context.Context) error {
+	names := make([]string, len(d.file.Notes))
+	for i, n := range d.file.Notes {
 		names[i] = "demo:" + n.Shop
 	}
-	shops, err := d.rooms.Shops.IDsOf(ctx, names)
+	shops, err := d.services.Shops.IDsOf(ctx, names)
 	if err != nil {
 		return err
 	}
-	drafts := make([]note.Seed, len(d.talk.Notes))
+	drafts := make([]note.Seed, len(d.file.Notes))
 	var motifs []drawing.Motif
-	for i := range d.talk.Notes {
-		motifs = append(motifs, demoServed(i)...)
+	for i := range d.file.Notes {
+		motifs = append(motifs, dishesOf(i)...)
 	}
-	if err := d.drawn.Fill(ctx, motifs...); err != nil {
+	if err := d.album.Fill(ctx, motifs...); err != nil {
 		return err
 	}
-	for i, n := range d.talk.Notes {
+	for i, n := range d.file.Notes {
 		author, err := d.user(n.Author)
 		if err != nil {
 			return err
 		}
 		if shops[names[i]] == 0 {
-			return fmt.Errorf("there is no shop %s", names[i])
+			return fmt.Errorf("shop %s not found", names[i])
 		}
 		drafts[i] = note.Seed{
 			ExternalID: "demo:" + n.Name, AuthorID: author, ShopID: shops[names[i]], Title: n.Title, Content: n.Content, At: d.ago(n.HoursAgo),
-			Images: d.drawn.List(demoServed(i)...),
+			Images: d.album.List(dishesOf(i)...),
 		}
 	}
-	d.noteIDs, d.done.Notes, err = d.rooms.Notes.BulkInsert(ctx, drafts, func(int) {})
+	d.noteIDs, d.done.Notes, err = d.services.Notes.BulkInsert(ctx, drafts, func(int) {})
 	return err
 }
 
-// demoDishes is how many different dishes the notes of the demo town show.
-const demoDishes = 6
+// dishCount is the number of different dishes on the notes.
+const dishCount = 6
 
-// demoServed are the dishes that note i shows: two of three notes one, or two.
-func demoServed(i int) (motifs []drawing.Motif) {
+// dishesOf returns the dishes of note i: none, one or two.
+func dishesOf(i int) (motifs []drawing.Motif) {
 	for k := range i % 3 {
-		motifs = append(motifs, drawing.DishMotif((i+2*k)%demoDishes))
+		motifs = append(motifs, drawing.DishMotif((i+2*k)%dishCount))
 	}
 	return motifs
 }
 
-func (d *demoPlanter) likes(ctx context.Context) error {
+func (d *loader) likes(ctx context.Context) error {
 	var drafts []like.Draft
-	for i, n := range d.talk.Notes {
+	for i, n := range d.file.Notes {
 		for _, name := range n.Likes {
 			user, err := d.user(name)
 			if err != nil {
@@ -207,26 +207,26 @@ func (d *demoPlanter) likes(ctx context.Context) error {
 		}
 	}
 	var err error
-	d.done.Likes, err = d.rooms.Likes.BulkInsert(ctx, drafts)
+	d.done.Likes, err = d.services.Likes.BulkInsert(ctx, drafts)
 	return err
 }
 
-// said are comments that answer the same one, or are the first on a note.
-type said struct {
+// A thread is a list of replies to one comment, or of the top-level comments on a note.
+type thread struct {
 	note     int64
 	parent   *int64
-	comments []demoComment
+	comments []commentEntry
 }
 
-// comments stores level by level: first what is answered, then the answers.
-func (d *demoPlanter) comments(ctx context.Context) error {
-	var level []said
-	for i, n := range d.talk.Notes {
-		level = append(level, said{note: d.noteIDs[i], comments: n.Comments})
+// comments stores level by level: comments before their replies.
+func (d *loader) comments(ctx context.Context) error {
+	var level []thread
+	for i, n := range d.file.Notes {
+		level = append(level, thread{note: d.noteIDs[i], comments: n.Comments})
 	}
 	for len(level) > 0 {
 		var drafts []comment.Seed
-		var replies []said
+		var replies []thread
 		for _, s := range level {
 			for _, c := range s.comments {
 				author, err := d.user(c.By)
@@ -235,10 +235,10 @@ func (d *demoPlanter) comments(ctx context.Context) error {
 				}
 				draft := comment.Draft{NoteID: s.note, ParentID: s.parent, Content: c.Content}
 				drafts = append(drafts, comment.Seed{Draft: draft, Author: author, At: d.ago(c.HoursAgo)})
-				replies = append(replies, said{note: s.note, comments: c.Replies})
+				replies = append(replies, thread{note: s.note, comments: c.Replies})
 			}
 		}
-		ids, err := d.rooms.Comments.BulkInsert(ctx, drafts)
+		ids, err := d.services.Comments.BulkInsert(ctx, drafts)
 		if err != nil {
 			return err
 		}
@@ -250,42 +250,42 @@ func (d *demoPlanter) comments(ctx context.Context) error {
 	return nil
 }
 
-// The demo login has checked in on so many days up to yesterday, so that there is a streak
-// to go on with; the others as people do.
-const demoStreak = 9
+// streakDays is the check-in streak of the demo customer up to yesterday, which they can
+// continue.
+const streakDays = 9
 
-func (d *demoPlanter) checkIns(ctx context.Context) error {
-	if d.rooms.CheckIns == nil {
+func (d *loader) checkIns(ctx context.Context) error {
+	if d.services.CheckIns == nil {
 		return nil
 	}
 	today, rnd := civil.DateOf(d.now), rand.New(rand.NewPCG(1, 0))
 	var drafts []checkin.Draft
-	for ago := demoStreak; ago >= 1; ago-- {
-		drafts = append(drafts, checkin.Draft{User: d.users[demoCustomer], Day: today.Add(-ago)})
+	for ago := streakDays; ago >= 1; ago-- {
+		drafts = append(drafts, checkin.Draft{User: d.users[customerName], Day: today.Add(-ago)})
 	}
-	for _, p := range d.talk.People {
+	for _, p := range d.file.People {
 		drafts = append(drafts, seeder.GenerateCheckIns(d.users[p.Name], today, rnd)...)
 	}
 	var err error
-	d.done.CheckIns, err = d.rooms.CheckIns.BulkInsert(ctx, drafts)
+	d.done.CheckIns, err = d.services.CheckIns.BulkInsert(ctx, drafts)
 	return err
 }
 
-const demoVisits = 3000 // in a month
+const monthVisits = 3000 // in a month
 
-func (d *demoPlanter) visits(ctx context.Context) error {
-	if d.rooms.Visits == nil {
+func (d *loader) visits(ctx context.Context) error {
+	if d.services.Visits == nil {
 		return nil
 	}
-	names := make([]string, 0, len(d.talk.Notes))
-	for _, n := range d.talk.Notes {
+	names := make([]string, 0, len(d.file.Notes))
+	for _, n := range d.file.Notes {
 		names = append(names, "demo:"+n.Shop)
 	}
-	found, err := d.rooms.Shops.IDsOf(ctx, names)
+	found, err := d.services.Shops.IDsOf(ctx, names)
 	if err != nil {
 		return err
 	}
 	users := slices.Sorted(maps.Values(d.users))
-	d.done.Visits = demoVisits
-	return d.rooms.Visits.BulkInsert(ctx, seeder.GenerateVisits(demoVisits, civil.DateOf(d.now), users, slices.Sorted(maps.Values(found)), 1))
+	d.done.Visits = monthVisits
+	return d.services.Visits.BulkInsert(ctx, seeder.GenerateVisits(monthVisits, civil.DateOf(d.now), users, slices.Sorted(maps.Values(found)), 1))
 }

@@ -135,7 +135,7 @@ func (f *fakeServices) services() seeder.Services {
 	return seeder.Services{Shops: &f.shops, Accounts: &f.accounts, Notes: &f.notes, Likes: &f.likes, Follows: &f.follows, Comments: &f.comments}
 }
 
-func TestThePeopleOfTheDemoTownTalkAboutItsShops(t *testing.T) {
+func TestLoadActivity(t *testing.T) {
 	const customer = 7
 	now := time.Date(2026, 11, 22, 11, 59, 58, 7, time.UTC)
 	var f fakeServices
@@ -150,7 +150,7 @@ func TestThePeopleOfTheDemoTownTalkAboutItsShops(t *testing.T) {
 	people, ids := map[int64]bool{}, map[string]bool{}
 	for i, p := range f.accounts.users {
 		if !slug.MatchString(p.ExternalID) || ids[p.ExternalID] || p.Role != account.Customer || !clean(p.Nickname, account.MaxNickname) || text.Len(p.Bio) > account.MaxBio {
-			t.Errorf("somebody is %+v", p)
+			t.Errorf("invalid user %+v", p)
 		}
 		ids[p.ExternalID], people[int64(101+i)] = true, true
 	}
@@ -160,15 +160,15 @@ func TestThePeopleOfTheDemoTownTalkAboutItsShops(t *testing.T) {
 	for _, l := range f.likes.likes {
 		n := f.notes.notes[l.Target-2001]
 		if !people[l.User] || liked[l] || l.User == n.AuthorID {
-			t.Errorf("%d likes %s, before too: %v", l.User, n.ExternalID, liked[l])
+			t.Errorf("user %d likes %s, seen before: %v", l.User, n.ExternalID, liked[l])
 		}
 		liked[l] = true
 	}
 	checkDemoComments(t, f.comments.comments, f.notes.notes, people, now)
 }
 
-func clean(s string, most int) bool {
-	return !text.Blank(s) && s == text.Line(s) && text.Len(s) <= most
+func clean(s string, limit int) bool {
+	return !text.Blank(s) && s == text.Line(s) && text.Len(s) <= limit
 }
 
 func checkDemoNotes(t *testing.T, notes []note.Seed, people map[int64]bool, now time.Time) {
@@ -184,7 +184,7 @@ func checkDemoNotes(t *testing.T, notes []note.Seed, people map[int64]bool, now 
 			t.Errorf("%s: %q %q", n.ExternalID, n.Title, n.Content)
 		}
 		if !n.At.After(last) || !n.At.Before(now) {
-			t.Errorf("%s is of %v, the one before it of %v", n.ExternalID, n.At, last)
+			t.Errorf("%s has time %v, the previous note %v", n.ExternalID, n.At, last)
 		}
 		if strings.ContainsFunc(n.Content, func(r rune) bool { return unicode.Is(unicode.Han, r) }) {
 			chinese++
@@ -192,7 +192,7 @@ func checkDemoNotes(t *testing.T, notes []note.Seed, people map[int64]bool, now 
 		last, ids[n.ExternalID], shops[n.ShopID], authors[n.AuthorID] = n.At, true, true, true
 	}
 	if len(shops) < 20 || len(authors) != 8 || chinese < 8 || chinese > len(notes)-8 {
-		t.Errorf("%d shops, %d authors, %d notes in Chinese", len(shops), len(authors), chinese)
+		t.Errorf("got %d shops, %d authors, %d notes in Chinese", len(shops), len(authors), chinese)
 	}
 }
 
@@ -201,7 +201,7 @@ func checkDemoFollows(t *testing.T, follows []follow.Draft, people map[int64]boo
 	seen, customers := map[follow.Draft]bool{}, 0
 	for _, f := range follows {
 		if seen[f] || f.Follower == f.Followee || !people[f.Followee] || !people[f.Follower] && f.Follower != customer {
-			t.Errorf("%+v, before too: %v", f, seen[f])
+			t.Errorf("%+v, seen before: %v", f, seen[f])
 		}
 		seen[f] = true
 		if f.Follower == customer {
@@ -209,12 +209,12 @@ func checkDemoFollows(t *testing.T, follows []follow.Draft, people map[int64]boo
 		}
 	}
 	if customers != 4 {
-		t.Errorf("the customer follows %d, want 4", customers)
+		t.Errorf("the customer follows %d users, want 4", customers)
 	}
 }
 
-// checkDemoComments also looks whether what is listed together stands there in the order
-// of its times, and after what it answers.
+// checkDemoComments checks that lists are in chronological order and that replies follow
+// their parents.
 func checkDemoComments(t *testing.T, comments []comment.Seed, notes []note.Seed, people map[int64]bool, now time.Time) {
 	t.Helper()
 	type list struct{ note, root int64 }
@@ -243,11 +243,11 @@ func checkDemoComments(t *testing.T, comments []comment.Seed, notes []note.Seed,
 		depths[depth]++
 	}
 	if depths[1] < 5 || depths[2] < 1 || depths[0] < 20 {
-		t.Errorf("comments by depth: %v", depths)
+		t.Errorf("got comments by depth: %v", depths)
 	}
 }
 
-func TestPlantingTheDemoTalkSaysWhatFailed(t *testing.T) {
+func TestLoadActivityErrors(t *testing.T) {
 	tests := []struct {
 		name string
 		fake fakeServices
@@ -264,12 +264,12 @@ func TestPlantingTheDemoTalkSaysWhatFailed(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := LoadActivity(t.Context(), tt.fake.services(), 7, time.Now())
 			if !errors.Is(err, errStore) || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v", err)
+				t.Errorf("got error %v", err)
 			}
 		})
 	}
 	f := fakeServices{shops: fakeShops{empty: true}}
-	if _, err := LoadActivity(t.Context(), f.services(), 7, time.Now()); err == nil || !strings.Contains(err.Error(), "there is no shop demo:") {
+	if _, err := LoadActivity(t.Context(), f.services(), 7, time.Now()); err == nil || !strings.Contains(err.Error(), "shop demo:") {
 		t.Errorf("without the shops: %v", err)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// metres is a position on the plane around the middle of the demo town.
+// metres is a position relative to the centre of the demo town.
 type metres struct{ east, north float64 }
 
 func metresOf(d shop.Draft) metres {
@@ -26,7 +26,7 @@ func metresOf(d shop.Draft) metres {
 
 func distance(a, b metres) float64 { return math.Hypot(a.east-b.east, a.north-b.north) }
 
-func TestDemoIsOneWalkableTown(t *testing.T) {
+func TestShopsFormWalkableTown(t *testing.T) {
 	drafts := Shops()
 	types, areas := map[string]int{}, map[string]int{}
 	names, ids := map[string]bool{}, map[string]bool{}
@@ -40,13 +40,13 @@ func TestDemoIsOneWalkableTown(t *testing.T) {
 		}
 		names[d.Name], ids[d.ExternalID] = true, true
 		if !slug.MatchString(d.ExternalID) {
-			t.Errorf("%s is no demo:NAME", d.ExternalID)
+			t.Errorf("%s is not demo:NAME", d.ExternalID)
 		}
 		if d.AvgPrice == nil || d.Score < 3.2 || d.Score > 4.9 || !hours.MatchString(d.OpenHours) {
 			t.Errorf("%s: price %v, score %v, open %q", d.ExternalID, d.AvgPrice, d.Score, d.OpenHours)
 		}
 		if away := distance(metresOf(d), metres{}); away > 900 {
-			t.Errorf("%s lies %.0f m from the middle", d.ExternalID, away)
+			t.Errorf("%s is %.0f m from the centre", d.ExternalID, away)
 		}
 		for _, other := range drafts[:i] {
 			if apart := distance(metresOf(d), metresOf(other)); apart < 5 {
@@ -55,25 +55,24 @@ func TestDemoIsOneWalkableTown(t *testing.T) {
 		}
 	}
 	if n := len(drafts); n < 72 || n > 90 {
-		t.Errorf("%d shops", n)
+		t.Errorf("got %d shops, want 72 to 90", n)
 	}
 	if len(types) != len(shop.Catalogue()) || len(areas) < 3 || len(areas) > 4 {
 		t.Errorf("types %v, areas %v", types, areas)
 	}
 }
 
-// A house number counts along its street, odd ones on the other side than
-// even ones, and all of a street's shops lie in one area.
-func TestDemoHouseNumbersFollowTheirStreets(t *testing.T) {
-	type house struct {
+// Numbers must ascend along their street, and all shops of a street must be in one area.
+func TestAddressesFollowStreets(t *testing.T) {
+	type address struct {
 		number int
 		at     metres
 		area   string
 	}
-	streets := map[string][]house{}
-	address := regexp.MustCompile(`^(\d+) ([A-Z][A-Za-z ]+) (\p{Han}+)(\d+)号$`)
+	streets := map[string][]address{}
+	pattern := regexp.MustCompile(`^(\d+) ([A-Z][A-Za-z ]+) (\p{Han}+)(\d+)号$`)
 	for _, d := range Shops() {
-		m := address.FindStringSubmatch(d.Address)
+		m := pattern.FindStringSubmatch(d.Address)
 		if m == nil || m[1] != m[4] {
 			t.Errorf("%s: address %q", d.ExternalID, d.Address)
 			continue
@@ -83,37 +82,37 @@ func TestDemoHouseNumbersFollowTheirStreets(t *testing.T) {
 			t.Fatal(err)
 		}
 		street := m[2] + " " + m[3]
-		streets[street] = append(streets[street], house{number, metresOf(d), d.Area})
+		streets[street] = append(streets[street], address{number, metresOf(d), d.Area})
 	}
 	if len(streets) < 8 || len(streets) > 12 {
-		t.Errorf("%d streets", len(streets))
+		t.Errorf("got %d streets, want 8 to 12", len(streets))
 	}
-	for street, houses := range streets {
-		slices.SortFunc(houses, func(a, b house) int { return cmp.Compare(a.number, b.number) })
-		first, last := houses[0].at, houses[len(houses)-1].at
+	for street, addresses := range streets {
+		slices.SortFunc(addresses, func(a, b address) int { return cmp.Compare(a.number, b.number) })
+		first, last := addresses[0].at, addresses[len(addresses)-1].at
 		length := distance(first, last)
-		along := func(h house) float64 {
+		along := func(h address) float64 {
 			return ((h.at.east-first.east)*(last.east-first.east) + (h.at.north-first.north)*(last.north-first.north)) / length
 		}
-		for i, h := range houses[1:] {
-			before := houses[i]
+		for i, h := range addresses[1:] {
+			before := addresses[i]
 			perNumber := (along(h) - along(before)) / float64(h.number-before.number)
 			if perNumber < 2 || perNumber > 14 {
 				t.Errorf("%s: %.1f m per number between %d and %d", street, perNumber, before.number, h.number)
 			}
 			if h.area != before.area {
-				t.Errorf("%s lies in %s and %s", street, before.area, h.area)
+				t.Errorf("%s is in %s and %s", street, before.area, h.area)
 			}
 		}
 	}
 }
 
-func TestDemoFileHasNothingToReport(t *testing.T) {
-	file, err := importer.Decode(t.Context(), "shops.csv", "", strings.NewReader(demoCSV), int64(len(demoCSV)))
+func TestShopsFileHasNoProblems(t *testing.T) {
+	file, err := importer.Decode(t.Context(), "shops.csv", "", strings.NewReader(shopsCSV), int64(len(shopsCSV)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if lines := strings.Count(file.String(), "\n"); lines != 1 {
-		t.Errorf("the report of the demo file:\n%s", file)
+		t.Errorf("got the report:\n%s", file)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-// checkDraft fails the test if a shop could not be stored as it is.
+// checkDraft fails the test if d cannot be stored unchanged.
 func checkDraft(t *testing.T, d shop.Draft) {
 	t.Helper()
 	known := slices.ContainsFunc(shop.Catalogue(), func(k shop.TypeSpec) bool { return k.Key == d.Type })
@@ -23,7 +23,7 @@ func checkDraft(t *testing.T, d shop.Draft) {
 		most int
 	}{{d.ExternalID, 200}, {d.Name, shop.MaxName}, {d.Area, shop.MaxArea}, {d.Address, shop.MaxAddress}, {d.OpenHours, shop.MaxOpenHours}} {
 		if n := text.Len(part.is); n > part.most || part.is != text.Line(part.is) || !utf8.ValidString(part.is) {
-			t.Errorf("%q: %d characters of at most %d, or not clean: %q", d.ExternalID, n, part.most, part.is)
+			t.Errorf("%q: got %d characters, want at most %d clean ones: %q", d.ExternalID, n, part.most, part.is)
 		}
 	}
 	if inRange := math.Abs(d.Lat) <= 85.05112878 && math.Abs(d.Lng) <= 180; !inRange || d.Lat == 0 && d.Lng == 0 {
@@ -37,7 +37,8 @@ func checkDraft(t *testing.T, d shop.Draft) {
 	}
 }
 
-// hours is the part of the opening_hours language that our own shops use.
+// hours matches the opening hours of generated shops, a part of the opening_hours
+// language.
 var hours = func() *regexp.Regexp {
 	const day = `(?:Mo|Tu|We|Th|Fr|Sa|Su)`
 	const span = `(?:[01]\d|2[0-3]):[0-5]\d-(?:[01]\d|2[0-3]):[0-5]\d`

@@ -6,10 +6,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/voucher"
 )
 
-// Vouchers returns what one shop of the demo town sells: an ordinary voucher, one
-// that is one per user, a sale that is open, and one that opens ten minutes after
-// first, the installation's first start. External ids are demo:NAME. The drafts are
-// the caller's.
+// Vouchers returns the vouchers of one shop of the demo town: an ordinary one, one with a
+// limit of one per user, an open sale, and a sale that opens ten minutes after first, the
+// first start of the installation. External ids are demo:NAME. The caller owns the
+// drafts.
 func Vouchers(first time.Time) []voucher.Draft {
 	const shop = "demo:lotus-pond-noodles"
 	first = first.Truncate(time.Minute)

@@ -9,16 +9,16 @@ import (
 	"github.com/tandian-dev/tandian/internal/shop"
 )
 
-func TestDemoVouchersAreOfEveryKindAndOfAShopInTown(t *testing.T) {
+func TestVouchersCoverAllKinds(t *testing.T) {
 	first := time.Date(2026, 11, 22, 11, 59, 58, 7, time.UTC)
 	kinds, ids := map[string]int{}, map[string]bool{}
 	for _, d := range Vouchers(first) {
 		if ids[d.ExternalID] || !strings.HasPrefix(d.ExternalID, "demo:") {
-			t.Errorf("%q: the external id is none, or not unique", d.ExternalID)
+			t.Errorf("%q: invalid or duplicate external id", d.ExternalID)
 		}
 		ids[d.ExternalID] = true
 		if !slices.ContainsFunc(Shops(), func(s shop.Draft) bool { return s.ExternalID == d.Shop }) {
-			t.Errorf("%s: there is no shop %s", d.ExternalID, d.Shop)
+			t.Errorf("%s: unknown shop %s", d.ExternalID, d.Shop)
 		}
 		switch opens := d.BeginsAt.Sub(first); {
 		case d.Stock == 0 && d.OnePerUser:
@@ -35,7 +35,7 @@ func TestDemoVouchersAreOfEveryKindAndOfAShopInTown(t *testing.T) {
 	}
 	for _, kind := range []string{"one per user", "ordinary", "open", "opens soon"} {
 		if kinds[kind] != 1 {
-			t.Errorf("%d vouchers are %s, want one", kinds[kind], kind)
+			t.Errorf("got %d vouchers of kind %q, want 1", kinds[kind], kind)
 		}
 	}
 }

@@ -11,29 +11,28 @@ import (
 )
 
 const (
-	lineEvery   = 2 * time.Second // least time between two plain lines
-	lineStep    = 10              // least percent between two plain lines
+	lineEvery   = 2 * time.Second // minimum time between two plain lines
+	lineStep    = 10              // minimum percentage between two plain lines
 	redrawEvery = 100 * time.Millisecond
 )
 
-// Progress shows how far a known amount of work has come: as a bar where out
-// is a terminal, else in plain lines, at most ten and none within two seconds
-// of another. Its last line always has the total, the time and the rate. It is
-// for one goroutine at a time. Errors of out are ignored: work does not stop
-// because nobody can watch it.
+// A Bar shows the progress of a known amount of work. On a terminal it is a bar,
+// elsewhere plain lines: at most ten, at least two seconds apart. The last line always
+// has the total, the time and the rate. A Bar is not safe for concurrent use. It ignores
+// write errors, so that work continues.
 type Bar struct {
 	out         io.Writer
 	what        string
 	total, done int
 	began       time.Time
-	bar         *progressbar.ProgressBar // nil unless out is a terminal
-	lineAt      time.Time                // of the last plain line
+	bar         *progressbar.ProgressBar // nil if out is no terminal
+	lineAt      time.Time                // time of the last plain line
 	lineDone    int
 	closed      bool
 }
 
-// New begins to show the progress of total things, which what names
-// in the plural. The caller must Close it.
+// New starts a Bar for total items, which what names in the plural. The caller must Close
+// it.
 func New(out io.Writer, what string, total int) *Bar {
 	return newBar(out, what, total, isTerminal(out))
 }
@@ -55,13 +54,13 @@ func newBar(out io.Writer, what string, total int, terminal bool) *Bar {
 	return p
 }
 
-// isTerminal reports whether people watch out as it is written.
+// isTerminal reports whether out is a terminal.
 func isTerminal(out io.Writer) bool {
 	f, ok := out.(interface{ Fd() uintptr })
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// Set says how many things are done.
+// Set sets the number of items done.
 func (p *Bar) Set(done int) {
 	if p.closed {
 		return
@@ -80,7 +79,7 @@ func (p *Bar) Set(done int) {
 	_, _ = fmt.Fprintf(p.out, "%s: %d of %d (%d %%)\n", p.what, done, p.total, done*100/p.total)
 }
 
-// Close writes the last line. Further calls of Set and Close do nothing.
+// Close writes the last line. Later calls of Set and Close do nothing.
 func (p *Bar) Close() {
 	if p.closed {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestPlainProgressIsSparing(t *testing.T) {
+func TestPlainLinesAreLimited(t *testing.T) {
 	type step struct {
 		wait time.Duration
 		done int
@@ -38,7 +38,7 @@ func TestPlainProgressIsSparing(t *testing.T) {
 			[]string{"shops: 10 of 100 (10 %)", "shops: 20 of 100 (20 %)", "shops: 100 of 100 in 20.0 s, 5/s"},
 		},
 		{
-			"work that ends early says so", 100,
+			"early end", 100,
 			[]step{{2 * time.Second, 8}},
 			[]string{"shops: 8 of 100 in 2.0 s, 4/s"},
 		},
@@ -46,7 +46,7 @@ func TestPlainProgressIsSparing(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { // the clock of the bubble stands still but for the waits
+			synctest.Test(t, func(t *testing.T) { // the clock advances only in Sleep
 				var out strings.Builder
 				p := New(&out, "shops", tt.total)
 				for _, s := range tt.steps {
@@ -64,7 +64,7 @@ func TestPlainProgressIsSparing(t *testing.T) {
 	}
 }
 
-func TestTerminalsGetABarAndTheSameLastLine(t *testing.T) {
+func TestTerminalBar(t *testing.T) {
 	tests := []struct {
 		name string
 		done []int // one a second
@@ -89,7 +89,7 @@ func TestTerminalsGetABarAndTheSameLastLine(t *testing.T) {
 				}
 				left := strings.TrimSuffix(bar, "\r")
 				if left = left[strings.LastIndex(left, "\r")+1:]; left == bar || strings.Trim(left, " ") != "" {
-					t.Errorf("the bar still stands where the last line is written: %q", left)
+					t.Errorf("the bar is not cleared before the last line: %q", left)
 				}
 				if diff := cmp.Diff(tt.want, last); diff != "" {
 					t.Errorf("(-want +got)\n%s", diff)
@@ -99,13 +99,13 @@ func TestTerminalsGetABarAndTheSameLastLine(t *testing.T) {
 	}
 }
 
-func TestFilesAreNoTerminals(t *testing.T) {
+func TestFileIsNoTerminal(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
 	if isTerminal(f) || isTerminal(&strings.Builder{}) {
-		t.Error("taken for a terminal")
+		t.Error("got a terminal, want none")
 	}
 }
