@@ -73,11 +73,11 @@ type Album struct {
 }
 
 // NewAlbum returns an empty album that stores pictures in store, or nil if store is nil.
-func NewAlbum(keep Pictures) *Album {
-	if keep == nil {
+func NewAlbum(store Pictures) *Album {
+	if store == nil {
 		return nil
 	}
-	return &Album{keep, map[Motif]string{}}
+	return &Album{store, map[Motif]string{}}
 }
 
 // Fill draws and stores the motifs that are not in the album.
@@ -101,12 +101,12 @@ func (a *Album) Fill(ctx context.Context, wanted ...Motif) error {
 			each.Go(func() error { drawn[i] = m.draw(); return nil })
 		}
 		_ = each.Wait() // drawing does not fail
-		kept, err := a.store.Save(ctx, drawn)
+		stored, err := a.store.Save(ctx, drawn)
 		if err != nil {
 			return fmt.Errorf("store %d pictures: %w", len(some), err)
 		}
 		for i, m := range some {
-			a.paths[m] = kept[i].URL
+			a.paths[m] = stored[i].URL
 		}
 		// Free some tens of megabytes before the next batch: a first start must not need
 		// more memory than the server does later.
@@ -138,12 +138,12 @@ func (a *Album) AddIcons(ctx context.Context, types Icons) error {
 	if a == nil || types == nil {
 		return nil
 	}
-	bare, err := types.WithoutIcon(ctx)
-	if err != nil || len(bare) == 0 {
+	missing, err := types.WithoutIcon(ctx)
+	if err != nil || len(missing) == 0 {
 		return err
 	}
-	icons := make([]Motif, len(bare))
-	for i, kind := range bare {
+	icons := make([]Motif, len(missing))
+	for i, kind := range missing {
 		icons[i] = Motif{"icon", kind, 0}
 	}
 	if err := a.Fill(ctx, icons...); err != nil {
