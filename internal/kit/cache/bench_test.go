@@ -108,7 +108,7 @@ func BenchmarkLocalHit(b *testing.B) {
 	for id := range int64(keys) {
 		w := c.inside().want(id)
 		f := c.inside().encode(b.Context(), &profile{int(id), "Noodles", "x"}, true, h.wall(), header{})
-		c.inside().keep(&w, f)
+		c.inside().storeLocal(&w, f)
 	}
 	ctx := b.Context()
 	b.Run("otter", func(b *testing.B) {

@@ -34,15 +34,15 @@ type existenceFilter[K comparable] struct {
 }
 
 const (
-	falsePositives = 0.01   // of absent keys, that a new filter lets through
-	tooMany        = 0.03   // measured share at which it is built anew
-	measureOver    = 10_000 // absent keys that a measurement takes
-	never          = -1
-	buildPause     = time.Minute      // between two builds
-	buildEvery     = 10 * time.Minute // whether it is worn or not: what nobody told it of is hidden for no longer
+	falsePositives   = 0.01   // of absent keys, that a new filter lets through
+	maxMeasuredRate  = 0.03   // measured share at which it is built anew
+	measuredKeys     = 10_000 // absent keys that a measurement takes
+	never            = -1
+	minBuildInterval = time.Minute      // between two builds
+	maxBuildInterval = 10 * time.Minute // whether it is worn or not: what nobody told it of is hidden for no longer
 )
 
-func newGuard[K comparable](all func(context.Context) iter.Seq2[K, error]) *existenceFilter[K] {
+func newExistenceFilter[K comparable](all func(context.Context) iter.Seq2[K, error]) *existenceFilter[K] {
 	g := &existenceFilter[K]{all: all}
 	g.lastTried.Store(never)
 	return g
@@ -87,22 +87,22 @@ func (g *existenceFilter[K]) forget() {
 	g.filter.Store(nil)
 }
 
-// worn reports whether it is time to build a filter. A measurement that found
+// needsBuild reports whether it is time to build a filter. A measurement that found
 // nothing wrong begins anew.
-func (g *existenceFilter[K]) worn() bool {
+func (g *existenceFilter[K]) needsBuild() bool {
 	f := g.filter.Load()
-	if f == nil || f.keys.Load() > f.room {
+	if f == nil || f.keys.Load() > f.capacity {
 		return true
 	}
 	passed := g.passed.Load()
 	absent := passed + g.excluded.Load()
-	if absent < measureOver {
+	if absent < measuredKeys {
 		return false
 	}
-	if float64(passed) > tooMany*float64(absent) {
+	if float64(passed) > maxMeasuredRate*float64(absent) {
 		return true
 	}
-	g.measure()
+	g.resetMeasurement()
 	return false
 }
 
@@ -110,22 +110,22 @@ func (g *existenceFilter[K]) worn() bool {
 func (g *existenceFilter[K]) isDue(now int64) bool {
 	last := g.lastTried.Load()
 	since := time.Duration(now - last)
-	if last != never && since < buildEvery && (since < buildPause || !g.worn()) {
+	if last != never && since < maxBuildInterval && (since < minBuildInterval || !g.needsBuild()) {
 		return false
 	}
 	g.lastTried.Store(now)
 	return true
 }
 
-// measure begins to count anew.
-func (g *existenceFilter[K]) measure() {
+// resetMeasurement begins to count anew.
+func (g *existenceFilter[K]) resetMeasurement() {
 	g.excluded.Store(0)
 	g.passed.Store(0)
 }
 
-// claim begins a build, which has to follow. From here on it hears of what is
+// startBuild begins a build, which has to follow. From here on it hears of what is
 // added. It reports false if one is under way.
-func (g *existenceFilter[K]) claim() bool {
+func (g *existenceFilter[K]) startBuild() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.building {
@@ -157,7 +157,7 @@ func (g *existenceFilter[K]) build(ctx context.Context) error {
 		f.add(h)
 	}
 	g.filter.Store(f)
-	g.measure()
+	g.resetMeasurement()
 	return nil
 }
 
@@ -176,22 +176,22 @@ func (g *existenceFilter[K]) collect(ctx context.Context, seed maphash.Seed) ([]
 // two hashes, as in "Less Hashing, Same Performance" (Kirsch, Mitzenmacher, ESA
 // 2006).
 type filter struct {
-	seed  maphash.Seed
-	words []atomic.Uint64
-	count int   // bits of one key
-	room  int64 // keys with which it still has falsePositives
-	keys  atomic.Int64
+	seed     maphash.Seed
+	words    []atomic.Uint64
+	count    int   // bits of one key
+	capacity int64 // keys with which it still has falsePositives
+	keys     atomic.Int64
 }
 
 // newFilter has room for a quarter more keys than there are.
 func newFilter(seed maphash.Seed, keys int64) *filter {
-	room := keys + keys/4 + 1000
+	capacity := keys + keys/4 + 1000
 	perKey := -math.Log(falsePositives) / (math.Ln2 * math.Ln2)
 	return &filter{
-		seed:  seed,
-		words: make([]atomic.Uint64, int(math.Ceil(perKey*float64(room)/64))),
-		count: int(math.Round(perKey * math.Ln2)),
-		room:  room,
+		seed:     seed,
+		words:    make([]atomic.Uint64, int(math.Ceil(perKey*float64(capacity)/64))),
+		count:    int(math.Round(perKey * math.Ln2)),
+		capacity: capacity,
 	}
 }
 

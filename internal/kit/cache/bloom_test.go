@@ -53,7 +53,7 @@ func TestAKeyThatCannotExistCostsNoRoundTrip(t *testing.T) {
 	if got := sent.reset(); got == "0 round trips, 0 of a single command" {
 		t.Error("excluded before the guard was built")
 	}
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	x.Wait()
 	const n = 1000
 	for id := -n; id < 0; id++ {
@@ -66,7 +66,7 @@ func TestAKeyThatCannotExistCostsNoRoundTrip(t *testing.T) {
 	}
 	var none []int
 	for id := -n; id < 0; id++ {
-		if c.inside().guard.excludes(id) {
+		if c.inside().existence.excludes(id) {
 			none = append(none, id)
 		}
 	}
@@ -91,10 +91,10 @@ func TestAGuardThatMayHaveMissedAnInsertExcludesNothing(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1)
 	x, c, _ := guarded(t, w, rows, rows.ids)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	x.Wait()
 	added := 2
-	for !c.inside().guard.excludes(added) {
+	for !c.inside().existence.excludes(added) {
 		added++
 	}
 	rows.commit(added) // by somebody of whom this process does not hear
@@ -117,21 +117,21 @@ func TestAGuardIsBuiltInSyncAlone(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
 	x.clock.synced.Store(0)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	x.Wait()
-	if c.inside().guard.filter.Load() != nil {
+	if c.inside().existence.filter.Load() != nil {
 		t.Error("built out of sync")
 	}
 	x.inSyncFor(1)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	x.Wait()
-	if c.inside().guard.filter.Load() == nil {
+	if c.inside().existence.filter.Load() == nil {
 		t.Error("not built in sync")
 	}
-	first := c.inside().guard.filter.Load()
-	c.inside().tend(t.Context())
+	first := c.inside().existence.filter.Load()
+	c.inside().maintain(t.Context())
 	x.Wait()
-	if c.inside().guard.filter.Load() != first {
+	if c.inside().existence.filter.Load() != first {
 		t.Error("built anew without need")
 	}
 }
@@ -185,12 +185,12 @@ func TestAnInsertIsKnownToTheGuard(t *testing.T) {
 			}
 			build := func(fails error) {
 				x.pass(10 * time.Minute)
-				if c.inside().guard.filter.Load() != nil {
-					c.inside().guard.filter.Load().keys.Store(1 << 40) // worn
+				if c.inside().existence.filter.Load() != nil {
+					c.inside().existence.filter.Load().keys.Store(1 << 40) // worn
 				}
-				c.inside().tend(t.Context())
+				c.inside().maintain(t.Context())
 				receive(t, reading)
-				c.inside().tend(t.Context()) // does not begin a second one
+				c.inside().maintain(t.Context()) // does not begin a second one
 				insert("during a build")
 				goOn <- fails
 				x.Wait()
@@ -198,15 +198,15 @@ func TestAnInsertIsKnownToTheGuard(t *testing.T) {
 			}
 			insert("before the first build")
 			build(nil)
-			first := c.inside().guard.filter.Load()
+			first := c.inside().existence.filter.Load()
 			insert("after a build")
 			build(errDatabase)
-			if c.inside().guard.filter.Load() != first {
+			if c.inside().existence.filter.Load() != first {
 				t.Error("a failed build replaced the filter")
 			}
 			insert("after a failed build")
 			build(nil)
-			if c.inside().guard.filter.Load() == first {
+			if c.inside().existence.filter.Load() == first {
 				t.Error("the build after a failed one did not come about")
 			}
 			insert("at the end")
@@ -216,14 +216,14 @@ func TestAnInsertIsKnownToTheGuard(t *testing.T) {
 }
 
 func TestAFailedBuildIsAnError(t *testing.T) {
-	g := newGuard(func(context.Context) iter.Seq2[int, error] {
+	g := newExistenceFilter(func(context.Context) iter.Seq2[int, error] {
 		return func(yield func(int, error) bool) {
 			if yield(1, nil) {
 				yield(0, errDatabase)
 			}
 		}
 	})
-	if !g.claim() || g.claim() {
+	if !g.startBuild() || g.startBuild() {
 		t.Error("a build is claimed once")
 	}
 	if err := g.build(t.Context()); !errors.Is(err, errDatabase) {
@@ -232,7 +232,7 @@ func TestAFailedBuildIsAnError(t *testing.T) {
 	if g.filter.Load() != nil {
 		t.Error("half of the keys count as all")
 	}
-	if !g.claim() {
+	if !g.startBuild() {
 		t.Error("nobody may try again")
 	}
 }
@@ -251,7 +251,7 @@ func countTo(n int) func(context.Context) iter.Seq2[int, error] {
 
 func buildGuard(t *testing.T, g *existenceFilter[int]) {
 	t.Helper()
-	if !g.claim() {
+	if !g.startBuild() {
 		t.Fatal("another build is under way")
 	}
 	if err := g.build(t.Context()); err != nil {
@@ -262,13 +262,13 @@ func buildGuard(t *testing.T, g *existenceFilter[int]) {
 // The rate is measured with the room that a new filter has used up.
 func TestAboutOneInAHundredAbsentKeysPassesTheGuard(t *testing.T) {
 	const keys, probes = 100_000, 200_000
-	g := newGuard(countTo(keys))
+	g := newExistenceFilter(countTo(keys))
 	buildGuard(t, g)
 	for i := keys; i < keys+keys/4+1000; i++ { // to its room
 		g.add(i)
 	}
-	if f := g.filter.Load(); g.worn() || f.keys.Load() < f.room*98/100 {
-		t.Errorf("worn with %d keys in a room of %d", f.keys.Load(), f.room)
+	if f := g.filter.Load(); g.needsBuild() || f.keys.Load() < f.capacity*98/100 {
+		t.Errorf("worn with %d keys in a room of %d", f.keys.Load(), f.capacity)
 	}
 	for i := range keys + keys/4 + 1000 {
 		if g.excludes(i) {
@@ -288,13 +288,13 @@ func TestAboutOneInAHundredAbsentKeysPassesTheGuard(t *testing.T) {
 
 func TestAGuardIsBuiltAnewWhenItHasOutgrownItsRoom(t *testing.T) {
 	const keys = 1000
-	g := newGuard(countTo(keys))
-	if !g.worn() {
+	g := newExistenceFilter(countTo(keys))
+	if !g.needsBuild() {
 		t.Error("no filter is not worn")
 	}
 	buildGuard(t, g)
 	added := keys
-	for ; !g.worn() && added < 10*keys; added++ {
+	for ; !g.needsBuild() && added < 10*keys; added++ {
 		g.add(added)
 	}
 	if added < keys+keys/4+1000 || added > keys+keys/4+1100 {
@@ -303,14 +303,14 @@ func TestAGuardIsBuiltAnewWhenItHasOutgrownItsRoom(t *testing.T) {
 }
 
 func TestKnownKeysDoNotFillTheGuard(t *testing.T) {
-	g := newGuard(countTo(1000))
+	g := newExistenceFilter(countTo(1000))
 	buildGuard(t, g)
 	for range 10 {
 		for i := range 1000 {
 			g.add(i)
 		}
 	}
-	if g.worn() {
+	if g.needsBuild() {
 		t.Error("worn by keys that it knew")
 	}
 }
@@ -324,9 +324,9 @@ func TestDeletedKeysWearTheGuardOut(t *testing.T) {
 		rows.rows[id] = row{ID: id, Version: 1}
 	}
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	x.Wait()
-	first := c.inside().guard.filter.Load()
+	first := c.inside().existence.filter.Load()
 	var deleted []int
 	rows.mu.Lock()
 	for id := range keys / 2 {
@@ -345,26 +345,26 @@ func TestDeletedKeysWearTheGuardOut(t *testing.T) {
 		}
 		return again*len(deleted) - int(c.Stats().Excluded-before)
 	}
-	if got := read(); got != again*len(deleted) || got < measureOver {
+	if got := read(); got != again*len(deleted) || got < measuredKeys {
 		t.Errorf("%d of %d reads of deleted keys passed: this test shows nothing", got, again*len(deleted))
 	}
-	x.pass(buildPause)
-	c.inside().tend(t.Context())
+	x.pass(minBuildInterval)
+	c.inside().maintain(t.Context())
 	x.Wait()
-	if c.inside().guard.filter.Load() == first {
+	if c.inside().existence.filter.Load() == first {
 		t.Fatal("not built anew")
 	}
 	if got := read(); got > again*len(deleted)*3/100 {
 		t.Errorf("%d of %d reads of deleted keys pass the new guard", got, again*len(deleted))
 	}
-	second := c.inside().guard.filter.Load()
-	x.pass(buildPause)
-	c.inside().tend(t.Context())
+	second := c.inside().existence.filter.Load()
+	x.pass(minBuildInterval)
+	c.inside().maintain(t.Context())
 	x.Wait()
-	if c.inside().guard.filter.Load() != second {
+	if c.inside().existence.filter.Load() != second {
 		t.Error("built anew though it excludes what it should")
 	}
-	if c.inside().guard.excluded.Load() > 0 {
+	if c.inside().existence.excluded.Load() > 0 {
 		t.Error("a measurement that found nothing wrong did not begin anew")
 	}
 }
@@ -373,15 +373,15 @@ func TestDeletedKeysWearTheGuardOut(t *testing.T) {
 func TestTheGuardMeasuresAbsentKeysThatRedisRemembers(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	x.Wait()
-	c.inside().guard.add(2) // and then rolled back
+	c.inside().existence.add(2) // and then rolled back
 	for range 5 {
 		if !isAbsent(t, c, 2) {
 			t.Fatal("found")
 		}
 	}
-	if got := c.inside().guard.passed.Load(); got != 5 {
+	if got := c.inside().existence.passed.Load(); got != 5 {
 		t.Errorf("%d absent keys passed, want 5", got)
 	}
 }
@@ -391,7 +391,7 @@ func TestTheGuardMeasuresAbsentKeysThatRedisRemembers(t *testing.T) {
 func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
 	const writers, each = 4, 500
 	rows := newTable()
-	g := newGuard(rows.ids)
+	g := newExistenceFilter(rows.ids)
 	buildGuard(t, g)
 	var all sync.WaitGroup
 	for w := range writers {
@@ -409,7 +409,7 @@ func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
 	all.Go(func() {
 		for range 100 {
 			buildGuard(t, g)
-			g.worn()
+			g.needsBuild()
 			g.foundAbsent()
 		}
 	})
@@ -426,14 +426,14 @@ func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
 func TestAGuardIsBuiltAnewAfterAWhile(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	x.Wait()
 	rows.commit(2)
 	if !c.inside().excludes(t.Context(), 2) {
 		t.Fatal("the guard knows of it: this test shows nothing")
 	}
-	x.pass(buildEvery)
-	c.inside().tend(t.Context())
+	x.pass(maxBuildInterval)
+	c.inside().maintain(t.Context())
 	x.Wait()
 	if c.inside().excludes(t.Context(), 2) {
 		t.Error("a row is still hidden")

@@ -51,22 +51,22 @@ type Source[K comparable, V any] struct {
 // Cache keeps values of one kind. It is safe for concurrent use. The values that
 // it returns are for reading only: several readers may hold the same one.
 type Cache[K comparable, V any] struct {
-	core caching[K, *V]
+	core cacheCore[K, *V]
 }
 
-// caching is what a Cache asks of its core. The compiler repeats the methods of a generic
+// cacheCore is what a Cache asks of its core. The compiler repeats the methods of a generic
 // struct in every package that knows a struct with one in it, but not those behind an
 // interface: without it, internal/app and graph compile all caches of all services again.
-type caching[K comparable, P any] interface {
+type cacheCore[K comparable, P any] interface {
 	find(ctx context.Context, k K) (P, error)
 	findMany(ctx context.Context, ks []K) (map[K]P, error)
 	invalidate(ctx context.Context, ks []K) error
 	putIn(p *Pipeline, ks []K, ps []P, kept func(n int))
 	pipeline() *Pipeline
-	known(ks []K)
+	markExisting(ks []K)
 	pin(ctx context.Context, until time.Time, ks []K) error
 	forgetAll()
-	limits() *loading
+	limits() *loadLimiter
 	Warm(ctx context.Context) (read int, err error)
 	Stats() Stats
 }
@@ -78,14 +78,14 @@ type caching[K comparable, P any] interface {
 // New panics if the policy makes no sense, if its name is taken in this hub, or
 // if the shares of the local cache exceed the whole: these are mistakes in the
 // program.
-func New[K comparable, V any](hub *Client, p Policy, s Source[K, V]) *Cache[K, V] {
-	return build(hub, p, s, nil)
+func New[K comparable, V any](client *Client, p Policy, s Source[K, V]) *Cache[K, V] {
+	return build(client, p, s, nil)
 }
 
 // build is New, also of lists of a table.
-func build[K comparable, V any](hub *Client, p Policy, s Source[K, V], t *Table) *Cache[K, V] {
-	from := origin[K, *V]{
-		key: s.Key, all: s.All, parse: s.Parse, passing: s.Ephemeral,
+func build[K comparable, V any](client *Client, p Policy, s Source[K, V], t *Table) *Cache[K, V] {
+	from := pointerSource[K, *V]{
+		key: s.Key, all: s.All, parse: s.Parse, ephemeral: s.Ephemeral,
 		load: func(ctx context.Context, ks []K) (map[K]*V, error) {
 			found, err := s.Load(ctx, ks)
 			return Pointers(found), err
@@ -96,7 +96,7 @@ func build[K comparable, V any](hub *Client, p Policy, s Source[K, V], t *Table)
 	if s.Version != nil {
 		from.version = func(v *V) int64 { return s.Version(*v) }
 	}
-	return &Cache[K, V]{newCore(hub, p, from, t)}
+	return &Cache[K, V]{newCore(client, p, from, t)}
 }
 
 // Get returns the value of one key, or [ErrNotFound]. What Redis or the loader
@@ -166,7 +166,7 @@ func (c *Cache[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 
 // MarkExisting says that keys exist, to the guard alone: for rows that were read past
 // the cache, of whose insert it may not have heard.
-func (c *Cache[K, V]) MarkExisting(ks ...K) { c.core.known(ks) }
+func (c *Cache[K, V]) MarkExisting(ks ...K) { c.core.markExisting(ks) }
 
 // Put keeps a value that was just committed, so that a key that is read all the
 // time needs no load after its update. Source.Version must say its version. Of
@@ -234,8 +234,8 @@ type warmupKey struct{}
 func ForWarmup(ctx context.Context) context.Context { return context.WithValue(ctx, warmupKey{}, true) }
 
 func isForWarmup(ctx context.Context) bool {
-	ahead, _ := ctx.Value(warmupKey{}).(bool)
-	return ahead
+	warmup, _ := ctx.Value(warmupKey{}).(bool)
+	return warmup
 }
 
 // AllowLocal takes [SkipLocal] back: reads are answered by what this process holds, where it

@@ -18,70 +18,70 @@ import (
 // core is a cache without its types: V is always a pointer. So the compiler makes one body
 // of it for all values of a package that have keys of one type.
 type core[K comparable, V any] struct {
-	loading
-	source     origin[K, V]
+	loadLimiter
+	source     pointerSource[K, V]
 	prefix     string
 	local      *local[K, V]        // nil: none
-	guard      *existenceFilter[K] // nil: none
+	existence  *existenceFilter[K] // nil: none
 	flights    flights[K, V]
 	refreshing sync.Map // K, those that are refreshed in the background
 	table      *Table   // whose generation counts, for [QueryCache]; nil: none
-	off        bool     // see [Options.Disabled]
+	disabled   bool     // see [Options.Disabled]
 }
 
-// loading is what bounds and counts the loader calls of one policy.
-type loading struct {
-	hub    *Client
+// loadLimiter is what bounds and counts the loader calls of one policy.
+type loadLimiter struct {
+	client *Client
 	policy Policy
 	counts *counters
-	places *semaphore.Weighted // of loader calls
+	slots  *semaphore.Weighted // of loader calls
 }
 
 // limits returns what bounds the loader calls.
-func (c *loading) limits() *loading { return c }
+func (c *loadLimiter) limits() *loadLimiter { return c }
 
-// origin is a [Source] of pointers.
-type origin[K comparable, V any] struct {
-	key     func(K) string
-	load    func(ctx context.Context, ks []K) (map[K]V, error)
-	version func(V) int64                                 // nil: none
-	all     func(ctx context.Context) iter.Seq2[K, error] // nil: none
-	parse   func(string) (K, error)                       // nil: none
-	passing bool
-	pack    func(V) (codec byte, payload []byte, err error)
-	unpack  func(codec byte, payload []byte) (V, error)
+// pointerSource is a [Source] of pointers.
+type pointerSource[K comparable, V any] struct {
+	key       func(K) string
+	load      func(ctx context.Context, ks []K) (map[K]V, error)
+	version   func(V) int64                                 // nil: none
+	all       func(ctx context.Context) iter.Seq2[K, error] // nil: none
+	parse     func(string) (K, error)                       // nil: none
+	ephemeral bool
+	pack      func(V) (codec byte, payload []byte, err error)
+	unpack    func(codec byte, payload []byte) (V, error)
 }
 
-func newCore[K comparable, V any](hub *Client, p Policy, s origin[K, V], t *Table) *core[K, V] {
+func newCore[K comparable, V any](client *Client, p Policy, s pointerSource[K, V], t *Table) *core[K, V] {
 	p = p.withDefaults()
-	prefix := hub.prefix + p.Name + ":{"
+	prefix := client.prefix + p.Name + ":{"
 	if t != nil {
 		prefix += t.name + "}:"
 	}
 	c := &core[K, V]{
-		loading: loading{hub: hub, policy: p, places: semaphore.NewWeighted(int64(p.MaxLoads))},
-		source:  s,
-		prefix:  prefix,
-		table:   t,
-		off:     slices.Contains(hub.off, p.Name),
-		flights: flights[K, V]{under: make(map[K]*flight[K, V])},
+		loadLimiter: loadLimiter{client: client, policy: p, slots: semaphore.NewWeighted(int64(p.MaxLoads))},
+		source:      s,
+		prefix:      prefix,
+		table:       t,
+		disabled:    slices.Contains(client.disabled, p.Name),
+		flights:     flights[K, V]{byKey: make(map[K]*flight[K, V])},
 	}
-	if !c.off {
-		c.local = localOf[K, V](hub, p)
+	if !c.disabled {
+		c.local = localOf[K, V](client, p)
 	}
 	if s.all != nil {
-		c.guard = newGuard(s.all)
+		c.existence = newExistenceFilter(s.all)
 	}
-	c.counts = hub.join(p, c, c)
+	c.counts = client.register(p, c, c)
 	if c.local != nil {
-		c.counts.fill.Store(&fill{c.local.fill})
+		c.counts.usage.Store(&usage{c.local.usage})
 	}
 	return c
 }
 
 // find is [Cache.Get].
 func (c *core[K, V]) find(ctx context.Context, k K) (none V, err error) {
-	if e, ok := c.near(ctx, k); ok {
+	if e, ok := c.localEntry(ctx, k); ok {
 		if e.absent {
 			return none, ErrNotFound
 		}
@@ -90,8 +90,8 @@ func (c *core[K, V]) find(ctx context.Context, k K) (none V, err error) {
 	return c.get(ctx, k)
 }
 
-// near is the entry in this process, if there is one and the reader may have it.
-func (c *core[K, V]) near(ctx context.Context, k K) (*entry[V], bool) {
+// localEntry is the entry in this process, if there is one and the reader may have it.
+func (c *core[K, V]) localEntry(ctx context.Context, k K) (*entry[V], bool) {
 	if c.local == nil {
 		return nil, false
 	}
@@ -99,8 +99,8 @@ func (c *core[K, V]) near(ctx context.Context, k K) (*entry[V], bool) {
 	if !ok || isFresh(ctx) {
 		return nil, false
 	}
-	if e.turn(now) || c.counts.localHits.Load() < exactly {
-		c.countNear(ctx, e)
+	if e.sampled(now) || c.counts.localHits.Load() < exactHits {
+		c.countLocalHit(ctx, e)
 	}
 	return e, true
 }
@@ -109,24 +109,24 @@ func (c *core[K, V]) near(ctx context.Context, k K) (*entry[V], bool) {
 // of a read of Redis the search for hot keys would be felt: after the first ones
 // only a sample is counted, for the whole.
 const (
-	exactly    = 4096
-	nearSample = 64
-	farSample  = 16
+	exactHits   = 4096
+	localSample = 64
+	redisSample = 16
 )
 
-// turn reports whether the hits of an entry are counted at this tick: each key
+// sampled reports whether the hits of an entry are counted at this tick: each key
 // has its turn for one tick in nearSample. To draw a random number for each hit
 // would cost a quarter of the hit.
-func (e *entry[V]) turn(now int64) bool { return (e.salt+uint8(now>>tickBits))%nearSample == 0 }
+func (e *entry[V]) sampled(now int64) bool { return (e.salt+uint8(now>>tickBits))%localSample == 0 }
 
-func (c *core[K, V]) countNear(ctx context.Context, e *entry[V]) {
-	var n int64 = nearSample
-	if c.counts.localHits.Load() < exactly {
+func (c *core[K, V]) countLocalHit(ctx context.Context, e *entry[V]) {
+	var n int64 = localSample
+	if c.counts.localHits.Load() < exactHits {
 		n = 1
 	}
 	c.counts.localHits.Add(n)
 	if !isForWarmup(ctx) {
-		c.hub.hot.add(e.name, n)
+		c.client.hot.add(e.name, n)
 	}
 }
 
@@ -134,7 +134,7 @@ func (c *core[K, V]) get(ctx context.Context, k K) (none V, err error) {
 	if c.excludes(ctx, k) {
 		return none, ErrNotFound
 	}
-	if c.off {
+	if c.disabled {
 		return c.loadAlone(ctx, k)
 	}
 	if !c.permitted() {
@@ -144,16 +144,16 @@ func (c *core[K, V]) get(ctx context.Context, k K) (none V, err error) {
 		return none, c.overLimit(1)
 	}
 	w := c.want(k)
-	w.guarded = c.guarding(ctx)
-	r := c.ask(ctx, w.name)
+	w.filtered = c.usesFilter(ctx)
+	r := c.fetch(ctx, w.name)
 	if r.err != nil && !ended(ctx) {
 		c.redisFailed(ctx, r.err)
-		if e, ok := c.staleAway(ctx, k); ok {
+		if e, ok := c.staleIfUnavailable(ctx, k); ok {
 			c.counts.misses.Add(1)
 			return e.v, nil
 		}
 	}
-	switch f := c.look(ctx, &w, r); f.is {
+	switch f := c.handleReply(ctx, &w, r); f.state {
 	case value:
 		if c.due(f) {
 			c.refresh(ctx, []want[K]{w})
@@ -164,7 +164,7 @@ func (c *core[K, V]) get(ctx context.Context, k K) (none V, err error) {
 	case nothing, bare: // to be loaded
 	}
 	found := make(map[K]V, 1)
-	failed, err := c.fill(ctx, []want[K]{w}, found)
+	failed, err := c.loadMissing(ctx, []want[K]{w}, found)
 	if err = c.fillStale(ctx, failed, found, err); err != nil {
 		return none, err
 	}
@@ -191,35 +191,35 @@ func (c *core[K, V]) loadAlone(ctx context.Context, k K) (none V, err error) {
 // findMany is [Cache.GetMany].
 func (c *core[K, V]) findMany(ctx context.Context, ks []K) (map[K]V, error) {
 	found := make(map[K]V, len(ks))
-	var far []K
+	var remote []K
 	for _, k := range ks {
 		if _, twice := found[k]; twice {
 			continue
 		}
-		if e, ok := c.near(ctx, k); ok {
+		if e, ok := c.localEntry(ctx, k); ok {
 			if !e.absent {
 				found[k] = e.v
 			}
 		} else if !c.excludes(ctx, k) {
-			far = append(far, k)
+			remote = append(remote, k)
 		}
 	}
-	return found, c.getFar(ctx, far, found)
+	return found, c.findRemote(ctx, remote, found)
 }
 
-// getFar adds the values of keys that this process does not hold.
-func (c *core[K, V]) getFar(ctx context.Context, ks []K, found map[K]V) error {
+// findRemote adds the values of keys that this process does not hold.
+func (c *core[K, V]) findRemote(ctx context.Context, ks []K, found map[K]V) error {
 	if len(ks) == 0 {
 		return nil
 	}
-	if c.off {
+	if c.disabled {
 		loaded, err := c.source.load(ctx, ks)
 		maps.Copy(found, loaded)
 		return err
 	}
 	missing, refused, err := c.getMany(ctx, ks, found)
 	if len(missing) > 0 {
-		failed, first := c.fill(ctx, missing, found)
+		failed, first := c.loadMissing(ctx, missing, found)
 		refused, err = append(refused, failed...), cmp.Or(err, first)
 	}
 	return c.fillStale(ctx, refused, found, err)
@@ -228,7 +228,7 @@ func (c *core[K, V]) getFar(ctx context.Context, ks []K, found map[K]V) error {
 // getMany adds what Redis has to found, and returns what is to be loaded, and
 // the keys that it might not ask for.
 func (c *core[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missing []want[K], refused []K, err error) {
-	guarded := c.guarding(ctx)
+	filtered := c.usesFilter(ctx)
 	for part := range slices.Chunk(c.wants(ks), batch) {
 		if !c.permitted() {
 			err = c.overLimit(len(part))
@@ -239,18 +239,18 @@ func (c *core[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missin
 		}
 		var failed error
 		var due []want[K]
-		for i, r := range c.askMany(ctx, names(part)) {
+		for i, r := range c.fetchMany(ctx, names(part)) {
 			w := &part[i]
-			w.guarded = guarded
+			w.filtered = filtered
 			if r.err != nil && !ended(ctx) {
 				failed = cmp.Or(failed, r.err)
-				if e, ok := c.staleAway(ctx, w.k); ok {
+				if e, ok := c.staleIfUnavailable(ctx, w.k); ok {
 					c.counts.misses.Add(1)
 					found[w.k] = e.v
 					continue
 				}
 			}
-			switch f := c.look(ctx, w, r); f.is {
+			switch f := c.handleReply(ctx, w, r); f.state {
 			case value:
 				found[w.k] = f.v
 				if c.due(f) {
@@ -279,7 +279,7 @@ func (c *core[K, V]) invalidate(ctx context.Context, ks []K) error {
 	if err := c.remove(ctx, all); err != nil {
 		return fmt.Errorf("invalidate %d keys of cache %s: %w", len(ks), c.policy.Name, err)
 	}
-	c.removeAgain(ctx, all)
+	c.removeLater(ctx, all)
 	return nil
 }
 
@@ -287,59 +287,59 @@ func (c *core[K, V]) invalidate(ctx context.Context, ks []K) error {
 // again.
 func (c *core[K, V]) remove(ctx context.Context, all []want[K]) error {
 	for part := range slices.Chunk(all, batch) {
-		err := c.hub.remove(ctx, names(part))
+		err := c.client.remove(ctx, names(part))
 		c.forget(part) // what was read before the deletion and kept after the first time
-		if err == nil && len(all) <= manyKeys {
-			err = c.say(ctx, part)
+		if err == nil && len(all) <= maxPublishedKeys {
+			err = c.publish(ctx, part)
 		}
 		if err != nil {
 			c.counts.redisErrors.Add(1)
 			return err
 		}
 	}
-	if len(all) > manyKeys && c.holds() {
-		return c.hub.publish(ctx, busMessage{Policy: c.policy.Name})
+	if len(all) > maxPublishedKeys && c.hasLocalState() {
+		return c.client.publish(ctx, busMessage{Policy: c.policy.Name})
 	}
 	return nil
 }
 
-// holds reports whether processes hold anything of this cache that messages keep fresh. Loads
+// hasLocalState reports whether processes hold anything of this cache that messages keep fresh. Loads
 // under way need no message: their results never serve readers that came after an invalidation.
-func (c *core[K, V]) holds() bool { return c.local != nil || c.guard != nil }
+func (c *core[K, V]) hasLocalState() bool { return c.local != nil || c.existence != nil }
 
-// say publishes changed keys to the other processes, unless they hold nothing of the cache.
-func (c *core[K, V]) say(ctx context.Context, wants []want[K]) error {
-	if c.hub.bus == nil || !c.holds() {
+// publish publishes changed keys to the other processes, unless they hold nothing of the cache.
+func (c *core[K, V]) publish(ctx context.Context, wants []want[K]) error {
+	if c.client.bus == nil || !c.hasLocalState() {
 		return nil
 	}
 	texts := make([]string, len(wants))
 	for i, w := range wants {
 		texts[i] = c.source.key(w.k)
 	}
-	return c.hub.publishKeys(ctx, c.policy.Name, texts)
+	return c.client.publishKeys(ctx, c.policy.Name, texts)
 }
 
-// removeAgain is the second deletion of those who ask for it. The ctx does not
+// removeLater is the second deletion of those who ask for it. The ctx does not
 // end with the request.
-func (c *core[K, V]) removeAgain(ctx context.Context, all []want[K]) {
+func (c *core[K, V]) removeLater(ctx context.Context, all []want[K]) {
 	if c.policy.SecondDelete <= 0 {
 		return
 	}
-	c.hub.loads.Go(func() {
+	c.client.loads.Go(func() {
 		pause := time.NewTimer(c.policy.SecondDelete)
 		defer pause.Stop()
 		select {
 		case <-pause.C:
-		case <-c.hub.closing:
+		case <-c.client.closing:
 		}
 		if err := c.remove(ctx, all); err != nil {
-			c.hub.logFailure(ctx, "deleting a second time", c.policy.Name, err)
+			c.client.logFailure(ctx, "deleting a second time", c.policy.Name, err)
 		}
 	})
 }
 
-// heard forgets keys that another process invalidated.
-func (c *core[K, V]) heard(texts []string) {
+// receive forgets keys that another process invalidated.
+func (c *core[K, V]) receive(texts []string) {
 	if c.source.parse == nil {
 		c.reset()
 		return
@@ -359,19 +359,19 @@ func (c *core[K, V]) heard(texts []string) {
 // reset forgets all that this process knows.
 func (c *core[K, V]) reset() {
 	c.forgetAll()
-	if c.guard != nil {
-		c.guard.forget()
+	if c.existence != nil {
+		c.existence.forget()
 	}
 }
 
-// known is [Cache.MarkExisting].
-func (c *core[K, V]) known(ks []K) {
-	if c.guard != nil {
-		c.guard.add(ks...)
+// markExisting is [Cache.MarkExisting].
+func (c *core[K, V]) markExisting(ks []K) {
+	if c.existence != nil {
+		c.existence.add(ks...)
 	}
 }
 
-func (c *core[K, V]) pipeline() *Pipeline { return c.hub.Pipeline() }
+func (c *core[K, V]) pipeline() *Pipeline { return c.client.Pipeline() }
 
 // putIn is [Cache.PutIn]; no key may be given twice. kept is called with the number of
 // values that Redis kept.
@@ -380,17 +380,17 @@ func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, kept func(n int)) {
 	var calls []scriptCall
 	var others []K // that Redis can only drop
 	for i, k := range ks {
-		f := c.encode(context.Background(), vs[i], true, time.Now(), header{epoch: c.hub.epoch.Load()})
+		f := c.encode(context.Background(), vs[i], true, time.Now(), header{epoch: c.client.epoch.Load()})
 		if f.version <= 0 || f.flags != 0 {
 			others = append(others, k)
 			continue
 		}
 		w := c.want(k)
 		wants = append(wants, w)
-		calls = append(calls, scriptCall{script: putScript, key: w.name, args: []any{f.record, f.life.Milliseconds()}})
+		calls = append(calls, scriptCall{script: putScript, key: w.name, args: []any{f.record, f.ttl.Milliseconds()}})
 	}
 	p.add(calls, func(ctx context.Context, answers []*redis.Cmd) error {
-		n, full, err := c.putEnd(ctx, wants, answers)
+		n, full, err := c.finishPut(ctx, wants, answers)
 		kept(n)
 		if err != nil {
 			return fmt.Errorf("put %d keys of cache %s: %w", len(ks), c.policy.Name, err)
@@ -402,9 +402,9 @@ func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, kept func(n int)) {
 	})
 }
 
-// putEnd takes the answers of putScript. It returns how many values Redis kept, and the keys
+// finishPut takes the answers of putScript. It returns how many values Redis kept, and the keys
 // for which Redis is full: it takes deletions.
-func (c *core[K, V]) putEnd(ctx context.Context, wants []want[K], answers []*redis.Cmd) (kept int, full []K, err error) {
+func (c *core[K, V]) finishPut(ctx context.Context, wants []want[K], answers []*redis.Cmd) (kept int, full []K, err error) {
 	c.forget(wants)
 	for i, cmd := range answers {
 		code, err := cmd.Int64()
@@ -419,10 +419,10 @@ func (c *core[K, V]) putEnd(ctx context.Context, wants []want[K], answers []*red
 		}
 	}
 	c.counts.redisErrors.Add(int64(len(full)))
-	if err := c.say(ctx, wants); err != nil {
+	if err := c.publish(ctx, wants); err != nil {
 		return kept, full, err
 	}
-	c.removeAgain(ctx, wants)
+	c.removeLater(ctx, wants)
 	return kept, full, nil
 }
 
@@ -430,7 +430,7 @@ func (c *core[K, V]) putEnd(ctx context.Context, wants []want[K], answers []*red
 // joining loads that are under way.
 func (c *core[K, V]) forget(wants []want[K]) {
 	for _, w := range wants {
-		c.known([]K{w.k})
+		c.markExisting([]K{w.k})
 	}
 	c.flights.forget(wants)
 	if c.local != nil {
@@ -443,7 +443,7 @@ func (c *core[K, V]) forget(wants []want[K]) {
 // pin is [Cache.Pin].
 func (c *core[K, V]) pin(ctx context.Context, until time.Time, ks []K) error {
 	if c.local != nil {
-		ks = c.local.pins.set(c.hub.clock.now.Load(), c.hub.clock.at(until), ks)
+		ks = c.local.pins.set(c.client.clock.now.Load(), c.client.clock.at(until), ks)
 		for _, k := range ks {
 			c.local.remove(k) // to be kept again, as pinned
 		}
@@ -457,22 +457,22 @@ func (c *core[K, V]) Stats() Stats { return c.counts.snapshot() }
 
 // excludes reports that a key cannot exist.
 func (c *core[K, V]) excludes(ctx context.Context, k K) bool {
-	if !c.guarding(ctx) || !c.guard.excludes(k) {
+	if !c.usesFilter(ctx) || !c.existence.excludes(k) {
 		return false
 	}
 	c.counts.excluded.Add(1)
 	return true
 }
 
-// guarding reports whether the guard is asked. One that may have missed an insert
+// usesFilter reports whether the guard is asked. One that may have missed an insert
 // elsewhere is not.
-func (c *core[K, V]) guarding(ctx context.Context) bool {
-	return c.guard != nil && c.hub.clock.inSync() && c.guard.built() && !isFresh(ctx)
+func (c *core[K, V]) usesFilter(ctx context.Context) bool {
+	return c.existence != nil && c.client.clock.inSync() && c.existence.built() && !isFresh(ctx)
 }
 
 // permitted takes one read of Redis from what this process may have.
 func (c *core[K, V]) permitted() bool {
-	return c.policy.Essential || c.hub.reads == nil || c.hub.reads.Allow()
+	return c.policy.Essential || c.client.reads == nil || c.client.reads.Allow()
 }
 
 func (c *core[K, V]) overLimit(keys int) error {
@@ -492,10 +492,10 @@ func (c *core[K, V]) stale(ctx context.Context, k K) (*entry[V], bool) {
 	return e, ok
 }
 
-// staleAway is stale for a Redis that did not answer. One that refuses writes may do
+// staleIfUnavailable is stale for a Redis that did not answer. One that refuses writes may do
 // so for hours, in which nothing is invalidated: the rows are read instead.
-func (c *core[K, V]) staleAway(ctx context.Context, k K) (*entry[V], bool) {
-	if c.hub.readOnly() {
+func (c *core[K, V]) staleIfUnavailable(ctx context.Context, k K) (*entry[V], bool) {
+	if c.client.readOnly() {
 		return nil, false
 	}
 	return c.stale(ctx, k)
@@ -523,7 +523,7 @@ func (c *core[K, V]) fillStale(ctx context.Context, failed []K, found map[K]V, e
 
 // due reports whether a value that is served should be loaded anew.
 func (c *core[K, V]) due(f result[V]) bool {
-	now := c.hub.wall()
+	now := c.client.wall()
 	if f.due(now, 0, 0) {
 		c.counts.staleServed.Add(1)
 		return true
@@ -531,33 +531,33 @@ func (c *core[K, V]) due(f result[V]) bool {
 	return c.policy.Beta > 0 && f.due(now, c.policy.Beta, rand.Float64())
 }
 
-// keep puts what was found into the process's own memory, if it belongs there.
-func (c *core[K, V]) keep(w *want[K], f result[V]) {
+// storeLocal puts what was found into the process's own memory, if it belongs there.
+func (c *core[K, V]) storeLocal(w *want[K], f result[V]) {
 	if c.local == nil {
 		return
 	}
 	suits := c.policy.Local.Criteria
 	if f.flags&flagBare != 0 || suits&Small == 0 && len(f.record) > smallBytes ||
-		suits&Hot == 0 && !c.hub.hot.hot(w.name) && !c.local.pins.holds(w.k, c.hub.clock.now.Load()) {
-		c.local.passBy(w.k, f.version)
+		suits&Hot == 0 && !c.client.hot.hot(w.name) && !c.local.pins.holds(w.k, c.client.clock.now.Load()) {
+		c.local.discard(w.k, f.version)
 		return
 	}
 	longest := c.policy.TTL
-	if f.is == negative {
+	if f.state == negative {
 		longest = c.policy.NegativeTTL
 	}
-	left := min(f.created.Add(f.soft).Sub(c.hub.wall()), longest) // the clock of who wrote it may be ahead
+	left := min(f.created.Add(f.soft).Sub(c.client.wall()), longest) // the clock of who wrote it may be ahead
 	c.local.put(w.k, w.stamp, &entry[V]{
-		v: f.v, absent: f.is == negative, name: w.name, version: f.version,
-		until: c.hub.clock.now.Load() + int64(left), weight: uint32(len(f.record) + len(w.name) + overhead),
+		v: f.v, absent: f.state == negative, name: w.name, version: f.version,
+		until: c.client.clock.now.Load() + int64(left), weight: uint32(len(f.record) + len(w.name) + overhead),
 	})
 }
 
-// keepBriefly keeps what was loaded without Redis, whose invalidations nobody
+// storeLocalBriefly keeps what was loaded without Redis, whose invalidations nobody
 // hears, for no longer than one that is out of sync would be.
-func (c *core[K, V]) keepBriefly(w *want[K], f result[V]) {
+func (c *core[K, V]) storeLocalBriefly(w *want[K], f result[V]) {
 	f.soft = min(f.soft, c.policy.Local.MaxAge)
-	c.keep(w, f)
+	c.storeLocal(w, f)
 }
 
 func (c *core[K, V]) want(k K) want[K] {
@@ -611,25 +611,25 @@ func tagged(prefix, text string) string {
 
 func leaseOf(name string) string { return name + ":l" }
 
-// look takes the first answer of Redis for one key and counts it.
-func (c *core[K, V]) look(ctx context.Context, w *want[K], r reply) result[V] {
+// handleReply takes the first answer of Redis for one key and counts it.
+func (c *core[K, V]) handleReply(ctx context.Context, w *want[K], r reply) result[V] {
 	switch {
 	case isForWarmup(ctx): // nobody asked
-	case c.counts.hits.Load() < exactly:
-		c.hub.hot.add(w.name, 1)
-	case rand.Uint32()%farSample == 0:
-		c.hub.hot.add(w.name, farSample)
+	case c.counts.hits.Load() < exactHits:
+		c.client.hot.add(w.name, 1)
+	case rand.Uint32()%redisSample == 0:
+		c.client.hot.add(w.name, redisSample)
 	}
 	w.generation = r.generation
-	f := c.read(ctx, w, r)
-	switch f.is {
+	f := c.decodeReply(ctx, w, r)
+	switch f.state {
 	case value:
 		c.counts.hits.Add(1)
-		c.keep(w, f)
+		c.storeLocal(w, f)
 	case negative:
 		c.counts.negativeHits.Add(1)
 		c.foundAbsent(*w)
-		c.keep(w, f)
+		c.storeLocal(w, f)
 	default:
 		c.counts.misses.Add(1)
 	}
@@ -637,14 +637,14 @@ func (c *core[K, V]) look(ctx context.Context, w *want[K], r reply) result[V] {
 }
 
 func (c *core[K, V]) foundAbsent(w want[K]) {
-	if w.guarded {
-		c.guard.foundAbsent()
+	if w.filtered {
+		c.existence.foundAbsent()
 	}
 }
 
-// read understands an answer of Redis for one key, and marks in w how to go on
+// decodeReply understands an answer of Redis for one key, and marks in w how to go on
 // when it does not hold the value.
-func (c *core[K, V]) read(ctx context.Context, w *want[K], r reply) (f result[V]) {
+func (c *core[K, V]) decodeReply(ctx context.Context, w *want[K], r reply) (f result[V]) {
 	if r.err != nil {
 		w.direct = true
 		return f
@@ -655,21 +655,21 @@ func (c *core[K, V]) read(ctx context.Context, w *want[K], r reply) (f result[V]
 	w.rejected = head(r.record)
 	f.record = r.record
 	var err error
-	f.v, f.header, f.is, err = decode(r.record, c.source.unpack)
+	f.v, f.header, f.state, err = decode(r.record, c.source.unpack)
 	if err != nil {
 		c.counts.undecodable.Add(1)
-		c.hub.logFailure(ctx, "reading a record", c.policy.Name, err)
+		c.client.logFailure(ctx, "reading a record", c.policy.Name, err)
 	}
-	if known := c.hub.epoch.Load(); f.is != nothing && f.epoch < known {
+	if known := c.client.epoch.Load(); f.state != nothing && f.epoch < known {
 		return result[V]{}
-	} else if f.is != nothing && f.epoch > known { // of what cannot be read, the epoch may be anything
-		c.hub.unsure.Store(true) // a still later one may have begun
-		c.hub.adopt(f.epoch)
+	} else if f.state != nothing && f.epoch > known { // of what cannot be read, the epoch may be anything
+		c.client.epochUnsure.Store(true) // a still later one may have begun
+		c.client.adopt(f.epoch)
 	}
 	if c.table != nil && !c.current(f, w.generation, r.generation) {
 		return result[V]{}
 	}
-	w.direct = f.is == bare
+	w.direct = f.state == bare
 	return f
 }
 
@@ -682,25 +682,25 @@ func (c *core[K, V]) current(f result[V], before, now int64) bool {
 	return before != 0 && f.version >= before
 }
 
-// ask reads one record, where a generation counts with it, in one round trip. A
+// fetch reads one record, where a generation counts with it, in one round trip. A
 // generation that is missing begins.
-func (c *core[K, V]) ask(ctx context.Context, name string) reply {
+func (c *core[K, V]) fetch(ctx context.Context, name string) reply {
 	if c.table == nil {
-		return c.hub.get(ctx, name)
+		return c.client.get(ctx, name)
 	}
-	return c.askMany(ctx, []string{name})[0]
+	return c.fetchMany(ctx, []string{name})[0]
 }
 
-// askMany is ask for up to 500 records, in one round trip too.
-func (c *core[K, V]) askMany(ctx context.Context, names []string) []reply {
+// fetchMany is ask for up to 500 records, in one round trip too.
+func (c *core[K, V]) fetchMany(ctx context.Context, names []string) []reply {
 	if c.table == nil {
-		return c.hub.getMany(ctx, names, "")
+		return c.client.getMany(ctx, names, "")
 	}
-	replies := c.hub.getMany(ctx, names, c.table.generation)
+	replies := c.client.getMany(ctx, names, c.table.generation)
 	if replies[0].err != nil || replies[0].generation != 0 {
 		return replies // they were asked for together
 	}
-	generation, err := c.table.ask(ctx, "read")
+	generation, err := c.table.runGeneration(ctx, "read")
 	for i := range replies {
 		replies[i].generation, replies[i].err = generation, err
 	}
@@ -717,5 +717,5 @@ func ended(ctx context.Context) bool {
 // redisFailed notes a failure that no reader hears of.
 func (c *core[K, V]) redisFailed(ctx context.Context, err error) {
 	c.counts.redisErrors.Add(1)
-	c.hub.logFailure(ctx, "asking Redis", c.policy.Name, err)
+	c.client.logFailure(ctx, "asking Redis", c.policy.Name, err)
 }

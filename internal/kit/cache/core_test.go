@@ -7,7 +7,7 @@ func (c *Cache[K, V]) inside() *core[K, *V] {
 }
 
 // decodeRow reads a record of a row.
-func decodeRow(b []byte) (row, header, answer, error) {
+func decodeRow(b []byte) (row, header, recordKind, error) {
 	v, h, is, err := decode(b, unpack[row])
 	if v == nil {
 		v = new(row)

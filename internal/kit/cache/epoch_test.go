@@ -267,18 +267,18 @@ func TestAnEpochThatRedisLostIsFoundOutAfterAReset(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20})
 	x.inSyncFor(time.Hour)
-	x.knowEpoch(t.Context())
+	x.ensureEpoch(t.Context())
 	before := x.epoch.Load()
 	if err := w.rdb.Del(t.Context(), w.prefix+":cache-epoch").Err(); err != nil {
 		t.Fatal(err)
 	}
-	x.knowEpoch(t.Context())
+	x.ensureEpoch(t.Context())
 	if got := x.epoch.Load(); got != before || before == 0 {
 		t.Errorf("epoch %d, before it was %d: it was asked for without a reason", got, before)
 	}
 	x.Reset(t.Context(), "lost")
 	x.inSyncFor(time.Hour)
-	x.knowEpoch(t.Context())
+	x.ensureEpoch(t.Context())
 	stored, err := w.rdb.Get(t.Context(), w.prefix+":cache-epoch").Uint64()
 	if got := x.epoch.Load(); err != nil || got <= before || uint64(got) != stored {
 		t.Errorf("epoch %d after %d, stored is %d, %v", got, before, stored, err)

@@ -136,9 +136,9 @@ func TestAnEntryFromBeforeTheClockMovedCanBeReplaced(t *testing.T) {
 	warm, c := rowsOf(w.process(t), p, rows.load), rowsOf(x.Client, p, load)
 	mustGet(t, warm, 1)
 	late := c.inside().want(1) // asked for while the clock stands
-	r := c.inside().ask(t.Context(), late.name)
+	r := c.inside().fetch(t.Context(), late.name)
 	x.pass(0) // Run
-	c.inside().look(t.Context(), &late, r)
+	c.inside().handleReply(t.Context(), &late, r)
 	x.pass(p.TTL + time.Minute) // it is over
 	mustGet(t, c, 1)
 	nextLoad().end <- nil // the refresh
@@ -157,9 +157,9 @@ func TestAPinFromBeforeRunIsKept(t *testing.T) {
 	if err := c.Pin(t.Context(), time.Now().Add(time.Hour), 1); err != nil {
 		t.Fatal(err)
 	}
-	c.inside().tend(t.Context()) // as Run does at once
+	c.inside().maintain(t.Context()) // as Run does at once
 	x.pass(0)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	if _, _, ok := c.inside().local.get(1); !ok {
 		t.Error("the pin is gone")
 	}
@@ -178,10 +178,10 @@ func TestAPinnedEntryIsRefreshedBeforeItsEnd(t *testing.T) {
 			if err := c.Pin(t.Context(), time.Now().Add(10*time.Hour), 1); err != nil {
 				t.Fatal(err)
 			}
-			x.pass(p.TTL - tendEvery)
-			c.inside().tend(t.Context())
+			x.pass(p.TTL - maintainEvery)
+			c.inside().maintain(t.Context())
 			x.Wait()
-			x.pass(tendEvery)
+			x.pass(maintainEvery)
 			if _, _, ok := c.inside().local.get(1); !ok || len(rows.loads()) != 2 {
 				t.Errorf("still here after its end: %v, with %d loads, want true and 2", ok, len(rows.loads()))
 			}
@@ -202,7 +202,7 @@ func TestALoaderThatEndsItsGoroutineGivesItsPlaceAndItsLeaseBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	x.Wait()
-	if !c.inside().places.TryAcquire(1) {
+	if !c.inside().slots.TryAcquire(1) {
 		t.Error("the place is not free")
 	}
 	if n := w.rdb.Exists(t.Context(), leaseOf(c.inside().nameOf(1))).Val(); n != 0 {
@@ -216,12 +216,12 @@ func TestALoaderThatEndsItsGoroutineGivesItsPlaceAndItsLeaseBack(t *testing.T) {
 func TestALocalEntryEndsByFreshWhateverTheWritersClock(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1)
-	ahead, x := w.hands(t, Options{}), w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
-	ahead.pass(time.Hour)
+	warmup, x := w.hands(t, Options{}), w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
+	warmup.pass(time.Hour)
 	p := localPolicy()
 	p.TTL = 10 * time.Minute
 	c := rowsOf(x.Client, p, rows.load)
-	mustGet(t, rowsOf(ahead.Client, p, rows.load), 1)
+	mustGet(t, rowsOf(warmup.Client, p, rows.load), 1)
 	mustGet(t, c, 1)
 	x.pass(p.TTL)
 	if _, _, ok := c.inside().local.get(1); ok {
@@ -234,13 +234,13 @@ func TestALocalEntryEndsByFreshWhateverTheWritersClock(t *testing.T) {
 func TestOnlyWhatTheGuardLetThroughIsMeasured(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	x.Wait()
 	absent := -1
-	for !c.inside().guard.excludes(absent) {
+	for !c.inside().existence.excludes(absent) {
 		absent--
 	}
-	c.inside().guard.measure()
+	c.inside().existence.resetMeasurement()
 	for range 5 {
 		_, _ = c.Get(SkipLocal(t.Context()), absent)
 	}
@@ -248,7 +248,7 @@ func TestOnlyWhatTheGuardLetThroughIsMeasured(t *testing.T) {
 	for range 5 {
 		_, _ = c.Get(t.Context(), absent)
 	}
-	if got := c.inside().guard.passed.Load(); got != 0 {
+	if got := c.inside().existence.passed.Load(); got != 0 {
 		t.Errorf("%d keys count as passed, want none: the guard excludes them", got)
 	}
 }
@@ -265,9 +265,9 @@ func TestAFailedBuildIsNotTriedAgainAtOnce(t *testing.T) {
 		}
 	})
 	for range 5 {
-		c.inside().tend(t.Context())
+		c.inside().maintain(t.Context())
 		x.Wait()
-		x.pass(tendEvery)
+		x.pass(maintainEvery)
 	}
 	if calls > 2 {
 		t.Errorf("read all keys %d times in five seconds", calls)

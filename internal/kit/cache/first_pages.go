@@ -31,8 +31,8 @@ type ListRange[K comparable] struct {
 // listItems are the first of a list, as pairs of At and ID: a record is "[[9,4],[7,1]]".
 type listItems [][2]int64
 
-// spotBytes is the longest text of a spot in a record, with a comma.
-const spotBytes = len("[-9223372036854775808,-9223372036854775808],")
+// maxItemBytes is the longest text of a spot in a record, with a comma.
+const maxItemBytes = len("[-9223372036854775808,-9223372036854775808],")
 
 // FirstPages keeps the first places of many lists of one kind, each under its owner, for
 // lists that are read in pages of many owners at once: the newest notes of the shops of
@@ -42,9 +42,9 @@ const spotBytes = len("[-9223372036854775808,-9223372036854775808],")
 // spots of its list; fewer than a head can hold are the whole list, so an empty list is
 // a value like any other. What does not lie within the head is read from the truth.
 type FirstPages[K comparable] struct {
-	heads *Cache[K, listItems]
+	cache *Cache[K, listItems]
 	size  int
-	load  func(ctx context.Context, asks []ListRange[K]) (map[K][]ListItem, error)
+	load  func(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error)
 }
 
 // HeadSource names the owners of lists and loads their spots.
@@ -54,23 +54,23 @@ type HeadSource[K comparable] struct {
 	// Load reads parts of lists from the database, each owner's in the order of the list. An
 	// owner that it leaves out has no spots there. All asks of a call have the same Below and
 	// Most. It follows the rules of a [Loader].
-	Load func(ctx context.Context, asks []ListRange[K]) (map[K][]ListItem, error)
+	Load func(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error)
 }
 
 // NewFirstPages returns the heads of one kind of list, of size spots each: two or three pages.
 //
 // NewHeads panics as [New] does, or if the size is not positive. A policy without
 // MaxBytes gets what a head may need.
-func NewFirstPages[K comparable](hub *Client, p Policy, size int, src HeadSource[K]) *FirstPages[K] {
+func NewFirstPages[K comparable](client *Client, p Policy, size int, src HeadSource[K]) *FirstPages[K] {
 	if size < 1 {
 		panic(fmt.Sprintf("cache: heads %s of %d spots", p.Name, size))
 	}
 	if p.MaxBytes <= 0 {
-		p.MaxBytes = max(16<<10, headerSize+size*spotBytes+len("[]"))
+		p.MaxBytes = max(16<<10, headerSize+size*maxItemBytes+len("[]"))
 	}
-	h := &FirstPages[K]{size: size, load: src.Load}
-	h.heads = New(hub, p, Source[K, listItems]{Key: src.Key, Parse: src.Parse, Load: h.loadHeads})
-	return h
+	f := &FirstPages[K]{size: size, load: src.Load}
+	f.cache = New(client, p, Source[K, listItems]{Key: src.Key, Parse: src.Parse, Load: f.loadHeads})
+	return f
 }
 
 // Pages returns up to first spots of each owner's list below a place, which is
@@ -83,7 +83,7 @@ func NewFirstPages[K comparable](hub *Client, p Policy, size int, src HeadSource
 //
 // With an error, a loader's, [ErrBusy] or that of ctx, the map holds the pages that could
 // be had all the same.
-func (h *FirstPages[K]) Pages(ctx context.Context, owners []K, below int64, first int) (map[K]ListPage, error) {
+func (f *FirstPages[K]) Pages(ctx context.Context, owners []K, below int64, first int) (map[K]ListPage, error) {
 	pages := make(map[K]ListPage, len(owners))
 	if first < 1 {
 		for _, k := range owners {
@@ -91,37 +91,37 @@ func (h *FirstPages[K]) Pages(ctx context.Context, owners []K, below int64, firs
 		}
 		return pages, nil
 	}
-	owners = once(owners)
-	heads, failed := h.heads.GetMany(ctx, owners)
-	var asks []ListRange[K]
+	owners = distinct(owners)
+	heads, failed := f.cache.GetMany(ctx, owners)
+	var ranges []ListRange[K]
 	for _, k := range owners {
 		found, ok := heads[k]
 		if !ok {
 			continue // it failed
 		}
-		page, within := found.page(below, first, len(found) < h.size)
+		page, within := found.page(below, first, len(found) < f.size)
 		if within {
 			pages[k] = page
 		} else {
-			asks = append(asks, ListRange[K]{k, below, first + 1})
+			ranges = append(ranges, ListRange[K]{k, below, first + 1})
 		}
 	}
-	if len(asks) == 0 {
-		return pages, h.wrap(failed)
+	if len(ranges) == 0 {
+		return pages, f.wrap(failed)
 	}
-	read, err := h.beyond(ctx, asks)
-	for _, a := range asks {
+	read, err := f.loadBeyond(ctx, ranges)
+	for _, a := range ranges {
 		if err == nil {
 			part := read[a.Owner]
 			pages[a.Owner] = ListPage{Items: part[:min(first, len(part))], More: len(part) > first}
 		}
 	}
-	return pages, h.wrap(cmp.Or(failed, err))
+	return pages, f.wrap(cmp.Or(failed, err))
 }
 
-func (h *FirstPages[K]) wrap(err error) error {
+func (f *FirstPages[K]) wrap(err error) error {
 	if err != nil {
-		return fmt.Errorf("pages of %s: %w", h.heads.core.limits().policy.Name, err)
+		return fmt.Errorf("pages of %s: %w", f.cache.core.limits().policy.Name, err)
 	}
 	return nil
 }
@@ -145,21 +145,21 @@ func (f listItems) page(below int64, first int, whole bool) (ListPage, bool) {
 // Invalidate forgets the heads of these owners. Call it after the commit of whatever
 // put something into their lists, took it out or gave it another place. Its promise and
 // its error are those of [Cache.Invalidate].
-func (h *FirstPages[K]) Invalidate(ctx context.Context, owners ...K) error {
-	return h.heads.Invalidate(ctx, owners...)
+func (f *FirstPages[K]) Invalidate(ctx context.Context, owners ...K) error {
+	return f.cache.Invalidate(ctx, owners...)
 }
 
 // Stats returns what these heads did in this process so far. Reads of the truth beyond
 // them are among its loads.
-func (h *FirstPages[K]) Stats() Stats { return h.heads.Stats() }
+func (f *FirstPages[K]) Stats() Stats { return f.cache.Stats() }
 
 // loadHeads is the loader of the cache. Each owner has a head, if only an empty one.
-func (h *FirstPages[K]) loadHeads(ctx context.Context, owners []K) (map[K]listItems, error) {
-	asks := make([]ListRange[K], len(owners))
+func (f *FirstPages[K]) loadHeads(ctx context.Context, owners []K) (map[K]listItems, error) {
+	ranges := make([]ListRange[K], len(owners))
 	for i, k := range owners {
-		asks[i] = ListRange[K]{k, math.MaxInt64, h.size}
+		ranges[i] = ListRange[K]{k, math.MaxInt64, f.size}
 	}
-	lists, err := h.read(ctx, asks)
+	lists, err := f.read(ctx, ranges)
 	if err != nil {
 		return nil, err
 	}
@@ -174,34 +174,34 @@ func (h *FirstPages[K]) loadHeads(ctx context.Context, owners []K) (map[K]listIt
 	return heads, nil
 }
 
-// beyond reads parts of lists for one reader. Its place among the loads and its
+// loadBeyond reads parts of lists for one reader. Its place among the loads and its
 // deadline are those of any load; it keeps nothing, so it ends with its reader.
-func (h *FirstPages[K]) beyond(ctx context.Context, asks []ListRange[K]) (map[K][]ListItem, error) {
-	c := h.heads.core.limits()
+func (f *FirstPages[K]) loadBeyond(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error) {
+	c := f.cache.core.limits()
 	limited, cancel := context.WithTimeout(ctx, c.policy.LoadTimeout)
 	defer cancel()
-	if err := c.place(limited, &load{ctx: ctx}); err != nil {
+	if err := c.acquireSlot(limited, &load{ctx: ctx}); err != nil {
 		return nil, err
 	}
-	defer c.leave()
+	defer c.releaseSlot()
 	c.counts.loadCalls.Add(1)
-	c.counts.loads.Add(int64(len(asks)))
-	lists, err := h.read(limited, asks)
+	c.counts.loads.Add(int64(len(ranges)))
+	lists, err := f.read(limited, ranges)
 	if err != nil {
 		c.counts.loadErrors.Add(1)
-		return nil, fmt.Errorf("load %d parts of lists: %w", len(asks), err)
+		return nil, fmt.Errorf("load %d parts of lists: %w", len(ranges), err)
 	}
 	return lists, nil
 }
 
 // read calls the loader and checks what it returned: spots out of order would be pages
 // with holes, and nobody would ever see that.
-func (h *FirstPages[K]) read(ctx context.Context, asks []ListRange[K]) (map[K][]ListItem, error) {
-	lists, err := h.load(ctx, asks)
+func (f *FirstPages[K]) read(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error) {
+	lists, err := f.load(ctx, ranges)
 	if err != nil {
 		return nil, err
 	}
-	for _, a := range asks {
+	for _, a := range ranges {
 		if len(lists[a.Owner]) > a.Limit {
 			return nil, fmt.Errorf("%d spots, want at most %d", len(lists[a.Owner]), a.Limit)
 		}

@@ -63,15 +63,15 @@ func spotsAt(ats ...int64) []ListItem {
 	return list
 }
 
-func (b *board) load(_ context.Context, asks []ListRange[int]) (map[int][]ListItem, error) {
+func (b *board) load(_ context.Context, ranges []ListRange[int]) (map[int][]ListItem, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.asked = append(b.asked, asks)
+	b.asked = append(b.asked, ranges)
 	if b.fails != nil {
 		return nil, b.fails
 	}
 	found := make(map[int][]ListItem)
-	for _, a := range asks {
+	for _, a := range ranges {
 		for _, s := range b.of[a.Owner] {
 			if s.Pos < a.Before && len(found[a.Owner]) < a.Limit {
 				found[a.Owner] = append(found[a.Owner], s)
@@ -318,10 +318,10 @@ func TestHeadsInThisProcessCostNothing(t *testing.T) {
 func TestHeadsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
 	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
 	defer func() { _ = rdb.Close() }()
-	hub, err := NewClient(rdb, Options{})
+	client, err := NewClient(rdb, Options{})
 	must(t, err)
 	b := variousLists()
-	h := headsOf(hub, b, 3, Policy{})
+	h := headsOf(client, b, 3, Policy{})
 	wantTruth(t, h, b, 1, 2, 3, 4, 5)
 	if err := h.Invalidate(t.Context(), 1); err == nil {
 		t.Error("an invalidation that reached nobody is no error")
@@ -360,12 +360,12 @@ func TestReadsBeyondAHeadTakePlaces(t *testing.T) {
 	b := variousLists()
 	h := NewFirstPages(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
 	wantTruth(t, h, b, 1) // each read gives its place back
-	must(t, h.heads.inside().places.Acquire(t.Context(), 1))
+	must(t, h.cache.inside().slots.Acquire(t.Context(), 1))
 	if _, err := h.Pages(t.Context(), []int{1}, 7, 2); !errors.Is(err, ErrBusy) {
 		t.Errorf("without a place: %v, want ErrBusy", err)
 	}
 	wantSpots(t, h, []int{1}, math.MaxInt64, 1, map[int]ListPage{1: {spotsAt(9), true}})
-	h.heads.inside().places.Release(1)
+	h.cache.inside().slots.Release(1)
 	wantSpots(t, h, []int{1}, 7, 2, map[int]ListPage{1: {spotsAt(6, 5), true}})
 }
 

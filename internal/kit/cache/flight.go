@@ -13,7 +13,7 @@ type want[K comparable] struct {
 	stamp    stamp  // before Redis was asked
 	rejected []byte // what a record begins with that counts as absent, not nil if there is one
 	direct   bool   // to be loaded without a lease and not stored
-	guarded  bool   // the guard let it through
+	filtered bool   // the guard let it through
 
 	generation int64 // of the table when Redis was asked; 0: none
 }
@@ -46,49 +46,49 @@ type flight[K comparable, V any] struct {
 }
 
 type outcome[V any] struct {
-	v   V
-	is  answer // value, negative, or nothing with an error
-	err error
+	v     V
+	state recordKind // value, negative, or nothing with an error
+	err   error
 }
 
 // flights are those under way in one cache, by key.
 type flights[K comparable, V any] struct {
 	mu    sync.Mutex
-	under map[K]*flight[K, V]
+	byKey map[K]*flight[K, V]
 }
 
 // waiter is a reader's place in a flight.
 type waiter[K comparable, V any] struct {
 	*flight[K, V]
-	asked want[K] // what the reader wants, as it was before the flight
-	own   bool    // the flight began for this reader
-	since int     // the round in which the reader joined
+	original want[K] // what the reader wants, as it was before the flight
+	own      bool    // the flight began for this reader
+	since    int     // the round in which the reader joined
 }
 
 // join finds a seat for each want, in a flight under way or in one of a new
 // load, which is nil if none had to begin. Nobody joins a flight of another
 // generation, for what counts for the one may be over for the other, nor one
 // that was given up.
-func (f *flights[K, V]) join(ctx context.Context, wants []want[K]) (seats []waiter[K, V], own []*flight[K, V], begun *load) {
+func (f *flights[K, V]) join(ctx context.Context, wants []want[K]) (waiters []waiter[K, V], own []*flight[K, V], started *load) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range wants {
-		if at, ok := f.under[w.k]; ok && at.generation == w.generation && at.load.ctx.Err() == nil {
-			at.load.readers++
-			seats = append(seats, waiter[K, V]{flight: at, asked: w, since: at.round})
+		if fl, ok := f.byKey[w.k]; ok && fl.generation == w.generation && fl.load.ctx.Err() == nil {
+			fl.load.readers++
+			waiters = append(waiters, waiter[K, V]{flight: fl, original: w, since: fl.round})
 			continue
 		}
-		if begun == nil {
-			begun = newLoad(ctx)
+		if started == nil {
+			started = newLoad(ctx)
 		}
-		begun.readers++
-		begun.keeps = begun.keeps || !w.direct
-		at := newFlight[K, V](w, begun)
-		f.under[w.k] = at
-		own = append(own, at)
-		seats = append(seats, waiter[K, V]{flight: at, asked: w, own: true})
+		started.readers++
+		started.keeps = started.keeps || !w.direct
+		fl := newFlight[K, V](w, started)
+		f.byKey[w.k] = fl
+		own = append(own, fl)
+		waiters = append(waiters, waiter[K, V]{flight: fl, original: w, own: true})
 	}
-	return seats, own, begun
+	return waiters, own, started
 }
 
 // newLoad begins a load that has the reader's values and does not end with it.
@@ -112,8 +112,8 @@ func (f *flights[K, V]) leave(s waiter[K, V]) {
 	}
 }
 
-// deserted reports whether nobody waits for a load any more.
-func (f *flights[K, V]) deserted(l *load) bool {
+// abandoned reports whether nobody waits for a load any more.
+func (f *flights[K, V]) abandoned(l *load) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return l.readers == 0
@@ -123,16 +123,16 @@ func (f *flights[K, V]) deserted(l *load) bool {
 func (f *flights[K, V]) begin(list []*flight[K, V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, at := range list {
-		at.round++
+	for _, fl := range list {
+		fl.round++
 	}
 }
 
 // end settles a flight, once. It takes it out first: nobody joins what is over.
-func (f *flights[K, V]) end(at *flight[K, V], o outcome[V], decided int) {
-	f.shut([]*flight[K, V]{at})
-	at.outcome, at.decided = o, decided
-	close(at.done)
+func (f *flights[K, V]) end(fl *flight[K, V], o outcome[V], decided int) {
+	f.detach([]*flight[K, V]{fl})
+	fl.outcome, fl.decided = o, decided
+	close(fl.done)
 }
 
 // forget keeps new readers from joining what is under way for these keys.
@@ -140,7 +140,7 @@ func (f *flights[K, V]) forget(wants []want[K]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, w := range wants {
-		delete(f.under, w.k)
+		delete(f.byKey, w.k)
 	}
 }
 
@@ -148,34 +148,34 @@ func (f *flights[K, V]) forget(wants []want[K]) {
 func (f *flights[K, V]) forgetAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	clear(f.under)
+	clear(f.byKey)
 }
 
-// shut keeps new readers from joining these flights.
-func (f *flights[K, V]) shut(list []*flight[K, V]) {
+// detach keeps new readers from joining these flights.
+func (f *flights[K, V]) detach(list []*flight[K, V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, at := range list {
-		if f.under[at.k] == at {
-			delete(f.under, at.k)
+	for _, fl := range list {
+		if f.byKey[fl.k] == fl {
+			delete(f.byKey, fl.k)
 		}
 	}
 }
 
 // over reports whether a flight is settled.
-func (at *flight[K, V]) over() bool {
+func (fl *flight[K, V]) over() bool {
 	select {
-	case <-at.done:
+	case <-fl.done:
 		return true
 	default:
 		return false
 	}
 }
 
-// counts reports whether the outcome may be served to the reader in this seat.
-func (s waiter[K, V]) counts() bool { return s.own || s.since < s.decided }
+// isValid reports whether the outcome may be served to the reader in this seat.
+func (s waiter[K, V]) isValid() bool { return s.own || s.since < s.decided }
 
 var (
-	errExited   = errors.New("the loader's goroutine exited")
-	errDeserted = errors.New("nobody waits for this load any more")
+	errExited    = errors.New("the loader's goroutine exited")
+	errAbandoned = errors.New("nobody waits for this load any more")
 )

@@ -111,7 +111,7 @@ func loadGoesOnForOne(t *testing.T, w *world) {
 	eventually(t, "the first reader has a load", func() bool {
 		c.inside().flights.mu.Lock()
 		defer c.inside().flights.mu.Unlock()
-		return c.inside().flights.under[1] != nil
+		return c.inside().flights.byKey[1] != nil
 	})
 	joined := getLater(t.Context(), c, 1)
 	waiting(t, c, 1)
@@ -163,7 +163,7 @@ func olderLoadLeavesTheYounger(t *testing.T, w *world) {
 	old.end <- nil
 	receive(t, first)
 	c.inside().flights.mu.Lock()
-	joinable := c.inside().flights.under[1] != nil
+	joinable := c.inside().flights.byKey[1] != nil
 	c.inside().flights.mu.Unlock()
 	if !joinable {
 		t.Error("the younger load cannot be joined")

@@ -15,10 +15,10 @@ import (
 // inserts.
 func TestANewEpochEndsTheGuardOfWhoKnewNone(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
-	buildGuard(t, x.there.inside().guard)
+	buildGuard(t, x.there.inside().existence)
 	mustForgetAll(t, x.one.Client)
 	x.two.deliver(t.Context())
-	if x.there.inside().guard.built() {
+	if x.there.inside().existence.built() {
 		t.Error("the guard is still in use")
 	}
 	if got, want := x.two.epoch.Load(), x.one.epoch.Load(); got != want || got == 0 {
@@ -29,9 +29,9 @@ func TestANewEpochEndsTheGuardOfWhoKnewNone(t *testing.T) {
 // A process that learns which epoch it is has missed nothing.
 func TestAnEpochThatIsLearntLeavesTheGuard(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
-	buildGuard(t, x.there.inside().guard)
+	buildGuard(t, x.there.inside().existence)
 	mustLearn(t, x.two.Client)
-	if !x.there.inside().guard.built() {
+	if !x.there.inside().existence.built() {
 		t.Error("the guard is gone")
 	}
 }
@@ -39,15 +39,15 @@ func TestAnEpochThatIsLearntLeavesTheGuard(t *testing.T) {
 // One that cannot hear asks for itself.
 func TestAProcessOutOfSyncAsksForTheEpoch(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
-	x.two.knowEpoch(t.Context())
+	x.two.ensureEpoch(t.Context())
 	first := x.two.epoch.Load()
 	mustForgetAll(t, x.one.Client)
-	x.two.knowEpoch(t.Context())
+	x.two.ensureEpoch(t.Context())
 	if got := x.two.epoch.Load(); got != first {
 		t.Errorf("in sync: epoch %d, want %d until it is heard", got, first)
 	}
 	x.two.pass(time.Second)
-	x.two.knowEpoch(t.Context())
+	x.two.ensureEpoch(t.Context())
 	if got, want := x.two.epoch.Load(), x.one.epoch.Load(); got != want {
 		t.Errorf("out of sync: epoch %d, want %d", got, want)
 	}

@@ -155,7 +155,7 @@ func (w *world) expire(t *testing.T, name string) {
 
 // stored is the row that Redis has under a key, and its header; the answer is
 // nothing where there is no record.
-func (w *world) stored(t *testing.T, c *Cache[int, row], id int) (row, header, answer) {
+func (w *world) stored(t *testing.T, c *Cache[int, row], id int) (row, header, recordKind) {
 	t.Helper()
 	b, err := w.rdb.Get(t.Context(), c.inside().nameOf(id)).Bytes()
 	if errors.Is(err, redis.Nil) {

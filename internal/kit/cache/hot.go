@@ -25,9 +25,9 @@ const (
 // possible error. Any key with more than one in hotTracked of all hits is in.
 // It is safe for concurrent use.
 type topKeys struct {
-	mu sync.Mutex
-	of map[string]*counted
-	by rarest
+	mu    sync.Mutex
+	byKey map[string]*counted
+	heap  hitHeap
 }
 
 type counted struct {
@@ -37,51 +37,51 @@ type counted struct {
 	at    int // in the heap
 }
 
-func newTopKeys() *topKeys { return &topKeys{of: make(map[string]*counted, hotTracked)} }
+func newTopKeys() *topKeys { return &topKeys{byKey: make(map[string]*counted, hotTracked)} }
 
 func (t *topKeys) add(key string, hits int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if c := t.of[key]; c != nil {
+	if c := t.byKey[key]; c != nil {
 		c.hits += hits
-		heap.Fix(&t.by, c.at)
+		heap.Fix(&t.heap, c.at)
 		return
 	}
-	if len(t.by) < hotTracked {
+	if len(t.heap) < hotTracked {
 		c := &counted{key: key, hits: hits}
-		t.of[key] = c
-		heap.Push(&t.by, c)
+		t.byKey[key] = c
+		heap.Push(&t.heap, c)
 		return
 	}
-	c := t.by[0]
-	delete(t.of, c.key)
+	c := t.heap[0]
+	delete(t.byKey, c.key)
 	c.key, c.error, c.hits = key, c.hits, c.hits+hits
-	t.of[key] = c
-	heap.Fix(&t.by, 0)
+	t.byKey[key] = c
+	heap.Fix(&t.heap, 0)
 }
 
 // hot reports whether the hits that are certain are enough.
 func (t *topKeys) hot(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	c := t.of[key]
+	c := t.byKey[key]
 	return c != nil && c.hits-c.error >= hotEnough
 }
 
 // top returns the n keys that were read most.
 func (t *topKeys) top(n int) []HotKey {
-	return t.most(n, func(c *counted) int64 { return c.hits })
+	return t.list(n, func(c *counted) int64 { return c.hits })
 }
 
 // certain returns all keys with the hits that are certain.
 func (t *topKeys) certain() []HotKey {
-	return t.most(hotTracked, func(c *counted) int64 { return c.hits - c.error })
+	return t.list(hotTracked, func(c *counted) int64 { return c.hits - c.error })
 }
 
-func (t *topKeys) most(n int, hits func(*counted) int64) []HotKey {
+func (t *topKeys) list(n int, hits func(*counted) int64) []HotKey {
 	t.mu.Lock()
-	list := make([]HotKey, 0, len(t.by))
-	for _, c := range t.by {
+	list := make([]HotKey, 0, len(t.heap))
+	for _, c := range t.heap {
 		list = append(list, HotKey{c.key, hits(c)})
 	}
 	t.mu.Unlock()
@@ -96,33 +96,33 @@ func (t *topKeys) most(n int, hits func(*counted) int64) []HotKey {
 func (t *topKeys) fade() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, c := range t.by {
+	for _, c := range t.heap {
 		c.hits /= 2
 		c.error /= 2
 	}
-	for len(t.by) > 0 && t.by[0].hits == 0 {
-		c, _ := heap.Pop(&t.by).(*counted)
-		delete(t.of, c.key)
+	for len(t.heap) > 0 && t.heap[0].hits == 0 {
+		c, _ := heap.Pop(&t.heap).(*counted)
+		delete(t.byKey, c.key)
 	}
 }
 
-// rarest is a heap with the rarest key on top.
-type rarest []*counted
+// hitHeap is a heap with the rarest key on top.
+type hitHeap []*counted
 
-func (r rarest) Len() int           { return len(r) }
-func (r rarest) Less(i, j int) bool { return r[i].hits < r[j].hits }
-func (r rarest) Swap(i, j int) {
+func (r hitHeap) Len() int           { return len(r) }
+func (r hitHeap) Less(i, j int) bool { return r[i].hits < r[j].hits }
+func (r hitHeap) Swap(i, j int) {
 	r[i], r[j] = r[j], r[i]
 	r[i].at, r[j].at = i, j
 }
 
-func (r *rarest) Push(x any) {
+func (r *hitHeap) Push(x any) {
 	c, _ := x.(*counted)
 	c.at = len(*r)
 	*r = append(*r, c)
 }
 
-func (r *rarest) Pop() any {
+func (r *hitHeap) Pop() any {
 	last := len(*r) - 1
 	c := (*r)[last]
 	(*r)[last] = nil

@@ -44,7 +44,7 @@ func TestEveryKeyWithItsShareOfTheHitsIsFound(t *testing.T) {
 	if frequent < 10 || len(exact) < 10*hotTracked {
 		t.Errorf("%d frequent of %d keys: this test shows nothing", frequent, len(exact))
 	}
-	for key, c := range top.of {
+	for key, c := range top.byKey {
 		if n := exact[key]; c.hits < n || c.hits-c.error > n {
 			t.Errorf("%s has %d hits, counted as %d with an error of %d", key, n, c.hits, c.error)
 		}
@@ -62,11 +62,11 @@ func TestTheCountOfHotKeysIsBounded(t *testing.T) {
 	for i := range 100_000 {
 		top.add(fmt.Sprint(i), 1)
 	}
-	if len(top.of) != hotTracked || len(top.by) != hotTracked {
-		t.Errorf("%d and %d keys are tracked, want %d", len(top.of), len(top.by), hotTracked)
+	if len(top.byKey) != hotTracked || len(top.heap) != hotTracked {
+		t.Errorf("%d and %d keys are tracked, want %d", len(top.byKey), len(top.heap), hotTracked)
 	}
-	for _, c := range top.by {
-		if top.of[c.key] != c || top.by[c.at] != c {
+	for _, c := range top.heap {
+		if top.byKey[c.key] != c || top.heap[c.at] != c {
 			t.Fatalf("%s is not where it should be", c.key)
 		}
 	}
@@ -94,12 +94,12 @@ func TestHeatFades(t *testing.T) {
 	zipf(testkit.Seed(t), top, 50_000)
 	top.add("was hot", 2*hotEnough)
 	before := make(map[string]counted)
-	for key, c := range top.of {
+	for key, c := range top.byKey {
 		before[key] = *c
 	}
 	top.fade()
 	for key, old := range before {
-		c := top.of[key]
+		c := top.byKey[key]
 		if old.hits/2 == 0 {
 			if c != nil {
 				t.Errorf("%s is cold and still there", key)
@@ -110,8 +110,8 @@ func TestHeatFades(t *testing.T) {
 			t.Errorf("%s: %+v after %+v", key, c, old)
 		}
 	}
-	for i, c := range top.by {
-		if c.at != i || i > 0 && top.by[(i-1)/2].hits > c.hits {
+	for i, c := range top.heap {
+		if c.at != i || i > 0 && top.heap[(i-1)/2].hits > c.hits {
 			t.Fatal("no heap any more")
 		}
 	}
@@ -127,8 +127,8 @@ func TestHeatFades(t *testing.T) {
 	for range 64 {
 		top.fade()
 	}
-	if len(top.of) != 0 || len(top.by) != 0 {
-		t.Errorf("%d keys are still counted", len(top.of))
+	if len(top.byKey) != 0 || len(top.heap) != 0 {
+		t.Errorf("%d keys are still counted", len(top.byKey))
 	}
 	top.add("new", 1)
 	if diff := cmp.Diff([]HotKey{{"new", 1}}, top.top(9)); diff != "" {
@@ -137,7 +137,7 @@ func TestHeatFades(t *testing.T) {
 }
 
 func TestAHubKnowsItsHotKeys(t *testing.T) {
-	const reads = exactly / 2 // with those of the other key fewer than are counted one by one
+	const reads = exactHits / 2 // with those of the other key fewer than are counted one by one
 	for _, local := range []bool{true, false} {
 		t.Run(fmt.Sprintf("local %v", local), func(t *testing.T) {
 			o := Options{SingleProcess: true}

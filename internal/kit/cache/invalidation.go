@@ -27,73 +27,73 @@ type busMessage struct {
 }
 
 const (
-	wordBytes = 2 << 10 // of the keys in one word; JSON may write one byte with six, and a message has 16 KB
-	manyKeys  = 2000    // of one invalidation, above which the others forget all of its policy
+	maxMessageKeyBytes = 2 << 10 // of the keys in one word; JSON may write one byte with six, and a message has 16 KB
+	maxPublishedKeys   = 2000    // of one invalidation, above which the others forget all of its policy
 )
 
 // publishKeys tells the other processes that keys of a policy changed. What they
 // would find in Redis must be gone before.
-func (h *Client) publishKeys(ctx context.Context, policy string, keys []string) error {
-	if h.bus == nil || len(keys) == 0 {
+func (c *Client) publishKeys(ctx context.Context, policy string, keys []string) error {
+	if c.bus == nil || len(keys) == 0 {
 		return nil
 	}
-	if slices.ContainsFunc(keys, unsayable) {
-		return h.publish(ctx, busMessage{Policy: policy})
+	if slices.ContainsFunc(keys, unencodable) {
+		return c.publish(ctx, busMessage{Policy: policy})
 	}
-	var words []busMessage
-	for room := -1; len(keys) > 0; keys = keys[1:] {
-		if room < len(keys[0]) {
-			words, room = append(words, busMessage{Policy: policy}), wordBytes
+	var changes []busMessage
+	for capacity := -1; len(keys) > 0; keys = keys[1:] {
+		if capacity < len(keys[0]) {
+			changes, capacity = append(changes, busMessage{Policy: policy}), maxMessageKeyBytes
 		}
-		last := &words[len(words)-1]
+		last := &changes[len(changes)-1]
 		last.Keys = append(last.Keys, keys[0])
-		room -= len(keys[0]) + len(`"",`)
+		capacity -= len(keys[0]) + len(`"",`)
 	}
-	return h.publish(ctx, words...)
+	return c.publish(ctx, changes...)
 }
 
-// unsayable reports that a word cannot carry a key as it is: JSON would write
+// unencodable reports that a word cannot carry a key as it is: JSON would write
 // another text, or it is too long.
-func unsayable(key string) bool { return len(key) > wordBytes || !utf8.ValidString(key) }
+func unencodable(key string) bool { return len(key) > maxMessageKeyBytes || !utf8.ValidString(key) }
 
-func (h *Client) publish(ctx context.Context, words ...busMessage) error {
-	if h.bus == nil {
+func (c *Client) publish(ctx context.Context, changes ...busMessage) error {
+	if c.bus == nil {
 		return nil
 	}
-	messages := make([]eventbus.Message, len(words))
-	for i, w := range words {
-		w.From = h.id
+	messages := make([]eventbus.Message, len(changes))
+	for i, w := range changes {
+		w.From = c.id
 		body, err := json.Marshal(w)
 		if err != nil {
 			return fmt.Errorf("write a message to the other processes: %w", err)
 		}
 		messages[i] = eventbus.Message{Topic: Topic, Body: body}
 	}
-	if err := h.bus.Publish(ctx, messages...); err != nil {
+	if err := c.bus.Publish(ctx, messages...); err != nil {
 		return fmt.Errorf("tell the other processes: %w", err)
 	}
 	return nil
 }
 
 // receive acts on what other hubs said.
-func (h *Client) receive(ctx context.Context, bodies [][]byte) {
+func (c *Client) receive(ctx context.Context, bodies [][]byte) {
 	for _, body := range bodies {
 		var w busMessage
 		if err := json.Unmarshal(body, &w); err != nil { // what a later release says: better nothing than something old
-			h.logFailure(ctx, "reading a message", "", err)
-			h.dropLocal(member.reset)
+			c.logFailure(ctx, "reading a message", "", err)
+			c.dropLocal(localState.reset)
 			continue
 		}
-		if w.From == h.id {
+		if w.From == c.id {
 			continue
 		}
-		h.mu.Lock()
-		m, tables := h.members[w.Policy], h.tables[w.Table]
-		h.mu.Unlock()
+		c.mu.Lock()
+		m, tables := c.states[w.Policy], c.tables[w.Table]
+		c.mu.Unlock()
 		switch {
 		case w.Epoch != 0:
-			h.adopt(w.Epoch)
-			h.dropLocal(member.reset) // also where no epoch was known: somebody began this one now
+			c.adopt(w.Epoch)
+			c.dropLocal(localState.reset) // also where no epoch was known: somebody began this one now
 		case w.Table != "":
 			for _, t := range tables {
 				t.forgetAll()
@@ -101,32 +101,32 @@ func (h *Client) receive(ctx context.Context, bodies [][]byte) {
 		case m != nil && len(w.Keys) == 0:
 			m.reset()
 		case m != nil:
-			m.heard(w.Keys)
+			m.receive(w.Keys)
 		}
 	}
 }
 
 // Reset is for the bus: this process may have missed something.
-func (h *Client) Reset(context.Context, eventbus.Gap) {
-	h.unsure.Store(true)
-	h.clock.synced.Store(0)
-	h.dropLocal(member.reset)
+func (c *Client) Reset(context.Context, eventbus.Gap) {
+	c.epochUnsure.Store(true)
+	c.clock.synced.Store(0)
+	c.dropLocal(localState.reset)
 }
 
 // Synced is for the bus: this process heard everything that was said before at.
 // For maxAge from then on it counts as in sync.
-func (h *Client) Synced(at time.Time) {
-	h.clock.synced.Store(int64(at.Sub(h.clock.zero) + h.maxAge))
+func (c *Client) Synced(at time.Time) {
+	c.clock.synced.Store(int64(at.Sub(c.clock.zero) + c.maxAge))
 }
 
 // dropLocal has each member forget what this process holds itself.
-func (h *Client) dropLocal(forget func(member)) {
-	h.mu.Lock()
-	members := make([]member, 0, len(h.members))
-	for _, m := range h.members {
+func (c *Client) dropLocal(forget func(localState)) {
+	c.mu.Lock()
+	members := make([]localState, 0, len(c.states))
+	for _, m := range c.states {
 		members = append(members, m)
 	}
-	h.mu.Unlock()
+	c.mu.Unlock()
 	for _, m := range members {
 		forget(m)
 	}
@@ -147,46 +147,46 @@ var epochScript = redis.NewScript(epochLua)
 // that it reads, and asks for it about once a second while it is out of sync.
 // With an error it may or may not have happened; repeat it. Windows have no
 // epoch: they are left as they are.
-func (h *Client) InvalidateAll(ctx context.Context) error {
+func (c *Client) InvalidateAll(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
-	e, err := h.askEpoch(ctx, "raise")
+	e, err := c.runEpoch(ctx, "raise")
 	if err != nil {
 		return fmt.Errorf("begin a new epoch of what is cached: %w", err)
 	}
-	h.adopt(e)
-	return h.publish(ctx, busMessage{Epoch: e})
+	c.adopt(e)
+	return c.publish(ctx, busMessage{Epoch: e})
 }
 
 // RefreshEpoch asks Redis for the epoch, as Run does by itself when it begins and
 // whenever a new one may have gone by unheard. What is loaded before it is known is
 // loaded again by the processes that know it.
-func (h *Client) RefreshEpoch(ctx context.Context) error {
-	e, err := h.askEpoch(ctx, "read")
+func (c *Client) RefreshEpoch(ctx context.Context) error {
+	e, err := c.runEpoch(ctx, "read")
 	if err != nil {
 		return fmt.Errorf("read the epoch of what is cached: %w", err)
 	}
-	h.adopt(e)
+	c.adopt(e)
 	return nil
 }
 
-func (h *Client) askEpoch(ctx context.Context, what string) (uint32, error) {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+func (c *Client) runEpoch(ctx context.Context, what string) (uint32, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	e, err := epochScript.Run(ctx, h.rdb, []string{h.root + "cache-epoch"}, what, h.epoch.Load()).Int64()
+	e, err := epochScript.Run(ctx, c.rdb, []string{c.root + "cache-epoch"}, what, c.epoch.Load()).Int64()
 	return uint32(e), err //nolint:gosec // seconds, until 2106
 }
 
 // adopt takes an epoch over if it is later than the own one, and then forgets
 // what this process holds.
-func (h *Client) adopt(e uint32) {
-	for old := h.epoch.Load(); e > old; old = h.epoch.Load() {
-		if !h.epoch.CompareAndSwap(old, e) {
+func (c *Client) adopt(e uint32) {
+	for old := c.epoch.Load(); e > old; old = c.epoch.Load() {
+		if !c.epoch.CompareAndSwap(old, e) {
 			continue
 		}
 		if old == 0 { // learnt, not begun: no change went by unheard
-			h.dropLocal(member.forgetAll)
+			c.dropLocal(localState.forgetAll)
 		} else {
-			h.dropLocal(member.reset)
+			c.dropLocal(localState.reset)
 		}
 		return
 	}

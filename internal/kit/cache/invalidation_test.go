@@ -40,8 +40,8 @@ func TestAnInsertElsewhereIsFound(t *testing.T) {
 				x := newPair(t, localPolicy(), 1)
 				id := 9
 				if held == "by its guard" {
-					buildGuard(t, x.there.inside().guard)
-					id = excludedBy(t, x.there.inside().guard)
+					buildGuard(t, x.there.inside().existence)
+					id = excludedBy(t, x.there.inside().existence)
 				}
 				if got := versionOf(t.Context(), t, x.there, id); got != 0 {
 					t.Fatal("found before it was there")

@@ -469,10 +469,10 @@ func TestStaleIfErrorOfMany(t *testing.T) {
 func TestDefaultsOfALimitAreGoodSettings(t *testing.T) {
 	x := mini(t).hands(t, Options{})
 	c := newCache(x.Client, Policy{Name: "p"}, strconv.Itoa, newTable().load)
-	if !x.places.TryAcquire(64) || x.places.TryAcquire(1) {
+	if !x.slots.TryAcquire(64) || x.slots.TryAcquire(1) {
 		t.Error("not 64 loads of a process")
 	}
-	if !c.inside().places.TryAcquire(32) || c.inside().places.TryAcquire(1) {
+	if !c.inside().slots.TryAcquire(32) || c.inside().slots.TryAcquire(1) {
 		t.Error("not 32 loads of a policy")
 	}
 }

@@ -17,37 +17,37 @@ import (
 // maxPause ends the doubling of the pauses between two looks at a busy key.
 const maxPause = 20 * time.Millisecond
 
-// fill finds the wants and adds them to found, absent ones excepted. It joins
+// loadMissing finds the wants and adds them to found, absent ones excepted. It joins
 // loads of this process that are under way and begins one for the rest. It
 // returns the keys that could not be read, with the first error of a loader, or
 // with that of ctx.
-func (c *core[K, V]) fill(ctx context.Context, wants []want[K], found map[K]V) (failed []K, first error) {
+func (c *core[K, V]) loadMissing(ctx context.Context, wants []want[K], found map[K]V) (failed []K, first error) {
 	for len(wants) > 0 {
 		if err := ctx.Err(); err != nil {
 			return failed, err
 		}
-		seats, own, begun := c.flights.join(ctx, wants)
-		if begun != nil {
-			c.hub.loads.Go(func() { c.fly(begun, own) })
+		waiters, own, started := c.flights.join(ctx, wants)
+		if started != nil {
+			c.client.loads.Go(func() { c.runLoad(started, own) })
 		}
-		c.counts.waits.Add(int64(len(seats) - len(own)))
+		c.counts.waits.Add(int64(len(waiters) - len(own)))
 		wants = nil
-		for i, s := range seats {
+		for i, s := range waiters {
 			select {
 			case <-s.done:
 			case <-ctx.Done():
-				for _, left := range seats[i:] {
+				for _, left := range waiters[i:] {
 					c.flights.leave(left)
 				}
 				return failed, ctx.Err()
 			}
 			c.flights.leave(s)
 			switch {
-			case !s.counts():
-				wants = append(wants, s.asked)
+			case !s.isValid():
+				wants = append(wants, s.original)
 			case s.err != nil:
 				failed, first = append(failed, s.k), cmp.Or(first, s.err)
-			case s.is == value:
+			case s.state == value:
 				found[s.k] = s.v
 			}
 		}
@@ -55,51 +55,51 @@ func (c *core[K, V]) fill(ctx context.Context, wants []want[K], found map[K]V) (
 	return failed, first
 }
 
-// fly settles flights: it takes leases, loads what it was granted and what needs
+// runLoad settles flights: it takes leases, loads what it was granted and what needs
 // no lease in one call, and stores the former. What somebody else is loading is
 // looked at again until it is there or the right to load it has come here,
 // because the other failed or was invalidated. The end of that wait leaves time
 // for one lost loader and its successor; after it the key is loaded without a
 // lease.
-func (c *core[K, V]) fly(l *load, list []*flight[K, V]) {
+func (c *core[K, V]) runLoad(l *load, list []*flight[K, V]) {
 	token := rand.Text() // one for each load: with one for each process, a slow load could store under a later load's lease
 	all := list
 	defer l.cancel()
-	defer func() { c.bury(l, token, all, recover()) }()
-	var patience time.Time
+	defer func() { c.failPanicked(l, token, all, recover()) }()
+	var waitUntil time.Time
 	for pause := time.Millisecond; ; pause = min(2*pause, maxPause) {
 		c.begin(list)
 		granted, direct, busy, lease := c.acquire(l, token, list)
-		c.run(l, token, granted, direct)
+		c.loadAndStore(l, token, granted, direct)
 		if len(busy) == 0 {
 			return
 		}
 		list = busy
 		if l.background {
-			c.give(list, errDeserted)
+			c.failAll(list, errAbandoned)
 			return
 		}
-		if patience.IsZero() {
+		if waitUntil.IsZero() {
 			c.counts.waits.Add(int64(len(list)))
-			patience = time.Now().Add(min(lease, c.policy.LeaseTTL) + c.policy.LoadTimeout)
+			waitUntil = time.Now().Add(min(lease, c.policy.LeaseTTL) + c.policy.LoadTimeout)
 		}
-		if time.Now().After(patience) {
-			for _, at := range list {
-				at.direct = true
+		if time.Now().After(waitUntil) {
+			for _, fl := range list {
+				fl.direct = true
 			}
 			continue
 		}
-		if err := clock.Sleep(l.ctx, pause); err != nil || c.flights.deserted(l) {
-			c.give(list, errDeserted)
+		if err := clock.Sleep(l.ctx, pause); err != nil || c.flights.abandoned(l) {
+			c.failAll(list, errAbandoned)
 			return
 		}
 	}
 }
 
-// bury ends the flights that a panic in this goroutine, or its end by the
+// failPanicked ends the flights that a panic in this goroutine, or its end by the
 // loader, left unsettled, and gives their leases back. The goroutine is not the
 // reader's: a panic would end the process.
-func (c *core[K, V]) bury(l *load, token string, all []*flight[K, V], panicked any) {
+func (c *core[K, V]) failPanicked(l *load, token string, all []*flight[K, V], panicked any) {
 	left := slices.DeleteFunc(slices.Clone(all), (*flight[K, V]).over)
 	if len(left) == 0 {
 		return
@@ -110,8 +110,8 @@ func (c *core[K, V]) bury(l *load, token string, all []*flight[K, V], panicked a
 	}
 	c.counts.loadErrors.Add(1)
 	c.store(l.ctx, token, left, make([]result[V], len(left)))
-	for _, at := range left {
-		c.flights.end(at, outcome[V]{err: c.loadFailed(left, err)}, at.round)
+	for _, fl := range left {
+		c.flights.end(fl, outcome[V]{err: c.loadFailed(left, err)}, fl.round)
 	}
 }
 
@@ -125,15 +125,15 @@ func (c *core[K, V]) begin(list []*flight[K, V]) {
 	if c.local == nil {
 		return
 	}
-	for _, at := range list {
-		at.stamp = c.local.stamp(at.k)
+	for _, fl := range list {
+		fl.stamp = c.local.stamp(fl.k)
 	}
 }
 
-// give ends flights without a value.
-func (c *core[K, V]) give(list []*flight[K, V], err error) {
-	for _, at := range list {
-		c.flights.end(at, outcome[V]{err: err}, 0)
+// failAll ends flights without a value.
+func (c *core[K, V]) failAll(list []*flight[K, V], err error) {
+	for _, fl := range list {
+		c.flights.end(fl, outcome[V]{err: err}, 0)
 	}
 }
 
@@ -142,42 +142,42 @@ func (c *core[K, V]) give(list []*flight[K, V], err error) {
 // the longest time that its leases have left.
 func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (granted, direct, busy []*flight[K, V], lease time.Duration) {
 	var ask []*flight[K, V]
-	for _, at := range list {
-		if at.direct {
-			direct = append(direct, at)
+	for _, fl := range list {
+		if fl.direct {
+			direct = append(direct, fl)
 		} else {
-			ask = append(ask, at)
+			ask = append(ask, fl)
 		}
 	}
 	for part := range slices.Chunk(ask, batch) {
 		calls := make([]scriptCall, len(part))
-		for i, at := range part {
+		for i, fl := range part {
 			rejects := ""
-			if at.rejected != nil {
+			if fl.rejected != nil {
 				rejects = "1"
 			}
-			calls[i] = scriptCall{script: acquireScript, key: at.name, args: []any{token, c.policy.LeaseTTL.Milliseconds(), at.rejected, rejects}}
+			calls[i] = scriptCall{script: acquireScript, key: fl.name, args: []any{token, c.policy.LeaseTTL.Milliseconds(), fl.rejected, rejects}}
 		}
 		var failed error
-		for i, cmd := range c.hub.run(l.ctx, calls) {
-			at, a := part[i], readAcquired(cmd)
+		for i, cmd := range c.client.run(l.ctx, calls) {
+			fl, a := part[i], readAcquired(cmd)
 			failed = cmp.Or(failed, a.err)
 			switch {
 			case a.granted:
-				granted = append(granted, at)
+				granted = append(granted, fl)
 			case a.busy > 0:
-				busy, lease = append(busy, at), max(lease, a.busy)
+				busy, lease = append(busy, fl), max(lease, a.busy)
 			default:
-				r := c.read(l.ctx, &at.want, a.reply)
+				r := c.decodeReply(l.ctx, &fl.want, a.reply)
 				switch {
-				case r.is == value || r.is == negative:
-					c.keep(&at.want, r)
-					c.flights.end(at, outcome[V]{v: r.v, is: r.is}, at.round)
+				case r.state == value || r.state == negative:
+					c.storeLocal(&fl.want, r)
+					c.flights.end(fl, outcome[V]{v: r.v, state: r.state}, fl.round)
 				case c.table != nil && a.there: // stored meanwhile, under a generation that is over
-					busy = append(busy, at)
+					busy = append(busy, fl)
 				default:
-					at.direct = true
-					direct = append(direct, at)
+					fl.direct = true
+					direct = append(direct, fl)
 				}
 			}
 		}
@@ -188,11 +188,11 @@ func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (grant
 	return granted, direct, busy, lease
 }
 
-// run loads flights in one loader call, stores those that were granted a lease,
+// loadAndStore loads flights in one loader call, stores those that were granted a lease,
 // and settles all. A background load does not load what it could not store.
-func (c *core[K, V]) run(l *load, token string, granted, direct []*flight[K, V]) {
+func (c *core[K, V]) loadAndStore(l *load, token string, granted, direct []*flight[K, V]) {
 	if l.background {
-		c.give(direct, errDeserted)
+		c.failAll(direct, errAbandoned)
 		direct = nil
 	}
 	todo := slices.Concat(granted, direct)
@@ -202,65 +202,65 @@ func (c *core[K, V]) run(l *load, token string, granted, direct []*flight[K, V])
 	ctx, cancel := context.WithTimeout(l.ctx, c.policy.LoadTimeout)
 	defer cancel()
 	var loaded map[K]V
-	began, epoch := time.Now(), c.hub.epoch.Load()
-	err := c.place(ctx, l)
+	began, epoch := time.Now(), c.client.epoch.Load()
+	err := c.acquireSlot(ctx, l)
 	if err == nil {
-		began, epoch = time.Now(), c.hub.epoch.Load() // what is read before a new one begins does not count in it
-		c.flights.shut(direct)                        // who comes now could not be served by it
+		began, epoch = time.Now(), c.client.epoch.Load() // what is read before a new one begins does not count in it
+		c.flights.detach(direct)                         // who comes now could not be served by it
 		c.begin(todo)
-		loaded, err = c.call(ctx, todo)
+		loaded, err = c.callLoader(ctx, todo)
 	}
 	results, rounds := make([]result[V], len(todo)), make([]int, len(todo))
-	for i, at := range todo {
-		rounds[i] = at.round
-		if v, ok := loaded[at.k]; err == nil && (i < len(granted) || c.local != nil) {
-			results[i] = c.encode(l.ctx, v, ok, began, header{version: at.generation, epoch: epoch})
+	for i, fl := range todo {
+		rounds[i] = fl.round
+		if v, ok := loaded[fl.k]; err == nil && (i < len(granted) || c.local != nil) {
+			results[i] = c.encode(l.ctx, v, ok, began, header{version: fl.generation, epoch: epoch})
 		} else if ok {
-			results[i] = result[V]{v: v, is: value}
+			results[i] = result[V]{v: v, state: value}
 		} else {
-			results[i].is = negative
+			results[i].state = negative
 		}
 	}
 	c.flights.begin(granted) // a store that succeeds proves the value current until now
 	kept := c.store(l.ctx, token, granted, results[:len(granted)])
-	for i, at := range todo {
+	for i, fl := range todo {
 		r := results[i]
 		switch {
 		case err != nil:
-			c.flights.end(at, outcome[V]{err: err}, rounds[i])
+			c.flights.end(fl, outcome[V]{err: err}, rounds[i])
 			continue
 		case i >= len(granted):
-			c.keepBriefly(&at.want, r)
+			c.storeLocalBriefly(&fl.want, r)
 		case kept[i]:
-			rounds[i] = at.round
-			c.keep(&at.want, r)
+			rounds[i] = fl.round
+			c.storeLocal(&fl.want, r)
 		case c.local != nil:
-			c.local.drop(at.k) // it was invalidated, and that may not have been heard yet
+			c.local.drop(fl.k) // it was invalidated, and that may not have been heard yet
 		}
-		if r.is == negative {
-			c.foundAbsent(at.want)
+		if r.state == negative {
+			c.foundAbsent(fl.want)
 		}
-		c.flights.end(at, outcome[V]{v: r.v, is: r.is}, rounds[i])
+		c.flights.end(fl, outcome[V]{v: r.v, state: r.state}, rounds[i])
 	}
 }
 
-// place waits for a place among the loads of this policy and of the process. A
+// acquireSlot waits for a place among the loads of this policy and of the process. A
 // load that nobody waits for takes only a place that is free.
-func (c *loading) place(ctx context.Context, l *load) error {
+func (c *loadLimiter) acquireSlot(ctx context.Context, l *load) error {
 	if l.background {
-		if !c.places.TryAcquire(1) {
-			return errFull
+		if !c.slots.TryAcquire(1) {
+			return errNoSlot
 		}
-		if !c.hub.places.TryAcquire(1) {
-			c.places.Release(1)
-			return errFull
+		if !c.client.slots.TryAcquire(1) {
+			c.slots.Release(1)
+			return errNoSlot
 		}
 		return nil
 	}
-	err := c.places.Acquire(ctx, 1)
+	err := c.slots.Acquire(ctx, 1)
 	if err == nil {
-		if err = c.hub.places.Acquire(ctx, 1); err != nil {
-			c.places.Release(1)
+		if err = c.client.slots.Acquire(ctx, 1); err != nil {
+			c.slots.Release(1)
 		}
 	}
 	if err == nil {
@@ -273,21 +273,21 @@ func (c *loading) place(ctx context.Context, l *load) error {
 	return fmt.Errorf("wait for a place to load for cache %s: %w", c.policy.Name, ErrBusy)
 }
 
-var errFull = errors.New("no place is free")
+var errNoSlot = errors.New("no place is free")
 
-func (c *loading) leave() {
-	c.hub.places.Release(1)
-	c.places.Release(1)
+func (c *loadLimiter) releaseSlot() {
+	c.client.slots.Release(1)
+	c.slots.Release(1)
 }
 
-// call runs the loader once and leaves the place that it had.
-func (c *core[K, V]) call(ctx context.Context, todo []*flight[K, V]) (map[K]V, error) {
-	defer c.leave()
+// callLoader runs the loader once and leaves the place that it had.
+func (c *core[K, V]) callLoader(ctx context.Context, todo []*flight[K, V]) (map[K]V, error) {
+	defer c.releaseSlot()
 	c.counts.loadCalls.Add(1)
 	c.counts.loads.Add(int64(len(todo)))
 	keys := make([]K, len(todo))
-	for i, at := range todo {
-		keys[i] = at.k
+	for i, fl := range todo {
+		keys[i] = fl.k
 	}
 	loaded, err := c.source.load(ctx, keys)
 	if err != nil {
@@ -306,12 +306,12 @@ func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[
 	for start := 0; start < len(granted); start += batch {
 		part := granted[start:min(start+batch, len(granted))]
 		calls := make([]scriptCall, len(part))
-		for i, at := range part {
+		for i, fl := range part {
 			r := records[start+i]
-			calls[i] = scriptCall{script: storeScript, key: at.name, args: []any{token, r.record, r.life.Milliseconds()}}
+			calls[i] = scriptCall{script: storeScript, key: fl.name, args: []any{token, r.record, r.ttl.Milliseconds()}}
 		}
 		var failed error
-		for i, cmd := range c.hub.run(ctx, calls) {
+		for i, cmd := range c.client.run(ctx, calls) {
 			stored, err := cmd.Int64()
 			failed = cmp.Or(failed, err)
 			hasRecord := len(records[start+i].record) > 0
@@ -331,9 +331,9 @@ func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[
 type result[V any] struct {
 	header
 	v      V
-	is     answer
+	state  recordKind
 	record []byte        // as it is in Redis
-	life   time.Duration // of the record there
+	ttl    time.Duration // of the record there
 }
 
 // encode makes the record of one loaded key and says how long it may live. A
@@ -341,29 +341,29 @@ type result[V any] struct {
 // every reader of a hot one would queue for the lease. The header comes with the
 // epoch in which the load began, and with the generation of a list.
 func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, h header) result[V] {
-	h.created, h.delta = c.hub.wall(), time.Since(began)
-	f := result[V]{v: v, is: value, header: h}
+	h.created, h.delta = c.client.wall(), time.Since(began)
+	f := result[V]{v: v, state: value, header: h}
 	if !ok && c.policy.NegativeTTL < 0 {
-		f.is = negative
+		f.state = negative
 		return f // without a record, the lease alone is given back
 	}
-	f.soft = spread(c.policy.brief(), c.policy.Jitter, mathrand.Float64())
-	f.life = f.soft
+	f.soft = spread(c.policy.shortTTL(), c.policy.Jitter, mathrand.Float64())
+	f.ttl = f.soft
 	if !ok {
-		f.is, f.flags = negative, flagNegative
+		f.state, f.flags = negative, flagNegative
 		f.record = f.appendTo(nil)
 		return f
 	}
 	codec, payload, err := c.source.pack(v)
 	if err != nil {
 		c.counts.undecodable.Add(1)
-		c.hub.logFailure(ctx, "writing a value", c.policy.Name, err)
+		c.client.logFailure(ctx, "writing a value", c.policy.Name, err)
 	} else if headerSize+len(payload) > c.policy.MaxBytes {
 		c.counts.oversize.Add(1)
 	} else {
 		f.codec = codec
 		f.soft = spread(c.policy.TTL, c.policy.Jitter, mathrand.Float64())
-		f.life = f.soft + c.policy.StaleTTL
+		f.ttl = f.soft + c.policy.StaleTTL
 		if c.source.version != nil {
 			f.version = c.source.version(v)
 		}
@@ -375,8 +375,8 @@ func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, 
 	return f
 }
 
-// brief is how long a record lives that says there is nothing to serve.
-func (p Policy) brief() time.Duration {
+// shortTTL is how long a record lives that says there is nothing to serve.
+func (p Policy) shortTTL() time.Duration {
 	if p.NegativeTTL < 0 {
 		return time.Second
 	}
@@ -400,18 +400,18 @@ func (c *core[K, V]) refresh(ctx context.Context, wants []want[K]) {
 		l.cancel()
 		return
 	}
-	c.hub.loads.Go(func() {
+	c.client.loads.Go(func() {
 		c.counts.refreshes.Add(int64(len(list)))
 		defer func() {
-			for _, at := range list {
+			for _, fl := range list {
 				pause := refreshPause
-				if at.err == nil || errors.Is(at.err, errDeserted) || errors.Is(at.err, errFull) {
+				if fl.err == nil || errors.Is(fl.err, errAbandoned) || errors.Is(fl.err, errNoSlot) {
 					pause = maxPause // somebody else refreshes it, or nobody can now
 				}
-				time.AfterFunc(pause, func() { c.refreshing.Delete(at.k) })
+				time.AfterFunc(pause, func() { c.refreshing.Delete(fl.k) })
 			}
 		}()
-		c.fly(l, list)
+		c.runLoad(l, list)
 	})
 }
 

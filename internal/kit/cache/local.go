@@ -24,22 +24,22 @@ type local[K comparable, V any] struct {
 	stripes [256]versionStripe
 	pins    pinnedKeys[K]
 
-	most    uint64       // bytes
-	evicted atomic.Int64 // entries, because others needed the bytes
+	maxBytes uint64       // bytes
+	evicted  atomic.Int64 // entries, because others needed the bytes
 }
 
 // entry is a value as it was some moment ago. It is never changed.
 type entry[V any] struct {
-	v       V
-	version int64 // 0: none. Of a list it is the generation
-	absent  bool
-	salt    uint8  // says when its hits are counted
-	name    string // the key in Redis
-	born    int64  // tick before Redis was asked or the load began: nothing that was invalidated before it is in here
-	alone   int64  // tick until which it is good without hearing of invalidations
-	until   int64  // tick until which it is good in sync
-	weight  uint32 // bytes, roughly
-	cost    uint32 // of the bytes: 0 while it is pinned, so that it is never evicted
+	v             V
+	version       int64 // 0: none. Of a list it is the generation
+	absent        bool
+	salt          uint8  // says when its hits are counted
+	name          string // the key in Redis
+	readAt        int64  // tick before Redis was asked or the load began: nothing that was invalidated before it is in here
+	unsyncedUntil int64  // tick until which it is good without hearing of invalidations
+	until         int64  // tick until which it is good in sync
+	weight        uint32 // bytes, roughly
+	cost          uint32 // of the bytes: 0 while it is pinned, so that it is never evicted
 }
 
 func (old *entry[V]) bytes() uint32 { return old.cost }
@@ -49,16 +49,16 @@ const overhead = 256
 
 // versionStripe orders puts of entries and invalidations of their keys.
 type versionStripe struct {
-	mu   sync.Mutex
-	seen atomic.Uint64 // invalidations of keys of this stripe
-	_    [40]byte      // a cache line of its own
+	mu            sync.Mutex
+	invalidations atomic.Uint64 // invalidations of keys of this stripe
+	_             [40]byte      // a cache line of its own
 }
 
 // stamp is the moment, in invalidations of the key's stripe and in time, before
 // which nothing is known of what a read will find.
 type stamp struct {
-	seen uint64
-	tick int64
+	invalidations uint64
+	tick          int64
 }
 
 // localOf is the policy's part of what the hub's local caches may have, nil if it
@@ -74,7 +74,7 @@ func localOf[K comparable, V any](h *Client, p Policy) *local[K, V] {
 }
 
 func newLocal[K comparable, V any](p Policy, bytes uint64, clock *syncClock) *local[K, V] {
-	l := &local[K, V]{clock: clock, policy: p, most: bytes, seed: maphash.MakeSeed(), pins: pinnedKeys[K]{until: make(map[K]int64)}}
+	l := &local[K, V]{clock: clock, policy: p, maxBytes: bytes, seed: maphash.MakeSeed(), pins: pinnedKeys[K]{until: make(map[K]int64)}}
 	l.entries = newBounded[K](bytes, &l.evicted)
 	return l
 }
@@ -92,10 +92,10 @@ func (l *local[K, V]) peek(k K) (*entry[V], bool) {
 // remove drops an entry, and nothing that reads under way will find.
 func (l *local[K, V]) remove(k K) { l.entries.remove(k) }
 
-// fill is what is kept, as it was a moment ago. Evictions are counted where they are
+// usage is what is kept, as it was a moment ago. Evictions are counted where they are
 // made, not by otter's statistics, which would cost every hit something.
-func (l *local[K, V]) fill() (bytes, most, evicted int64) {
-	return int64(l.entries.weight()), int64(l.most), l.evicted.Load()
+func (l *local[K, V]) usage() (bytes, most, evicted int64) {
+	return int64(l.entries.weight()), int64(l.maxBytes), l.evicted.Load()
 }
 
 // get returns an entry and whether it is good now, and when that is.
@@ -105,7 +105,7 @@ func (l *local[K, V]) get(k K) (e *entry[V], now int64, good bool) {
 		return nil, 0, false
 	}
 	now = l.clock.now.Load()
-	return e, now, now < e.until && (now < e.alone || now+l.early < l.clock.synced.Load())
+	return e, now, now < e.until && (now < e.unsyncedUntil || now+l.early < l.clock.synced.Load())
 }
 
 // stale returns an entry that may be served because nothing better can be had.
@@ -117,7 +117,7 @@ func (l *local[K, V]) stale(k K) (*entry[V], bool) {
 	if !ok || e.absent {
 		return nil, false
 	}
-	return e, l.clock.now.Load() < min(e.until, max(e.alone, l.clock.synced.Load()))+int64(l.policy.StaleIfError)
+	return e, l.clock.now.Load() < min(e.until, max(e.unsyncedUntil, l.clock.synced.Load()))+int64(l.policy.StaleIfError)
 }
 
 func (l *local[K, V]) hash(k K) uint64 { return maphash.Comparable(l.seed, k) }
@@ -126,7 +126,7 @@ func (l *local[K, V]) stripe(k K) *versionStripe { return &l.stripes[l.hash(k)%u
 
 // stamp is to be taken before Redis is asked, and handed to put.
 func (l *local[K, V]) stamp(k K) stamp {
-	return stamp{l.stripe(k).seen.Load(), l.clock.now.Load()}
+	return stamp{l.stripe(k).invalidations.Load(), l.clock.now.Load()}
 }
 
 // put keeps what was found, unless the key was invalidated since the stamp: the
@@ -135,11 +135,11 @@ func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	if s.tick == stopped {
 		return
 	}
-	e.born = s.tick
+	e.readAt = s.tick
 	e.salt = uint8(l.hash(k) >> 8)
-	e.alone = s.tick + int64(l.policy.Local.MaxAge)
+	e.unsyncedUntil = s.tick + int64(l.policy.Local.MaxAge)
 	if l.policy.Local.Criteria&RarelyChanged == 0 {
-		e.until = min(e.until, e.alone)
+		e.until = min(e.until, e.unsyncedUntil)
 	}
 	at := l.stripe(k)
 	at.mu.Lock()
@@ -147,7 +147,7 @@ func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	old, ok := l.peek(k)
 	switch {
 	case ok && old.isNewer(e):
-	case at.seen.Load() != s.seen:
+	case at.invalidations.Load() != s.invalidations:
 		if ok && old.isOlder(e.version) {
 			l.remove(k)
 		}
@@ -166,8 +166,8 @@ func (old *entry[V]) isNewer(e *entry[V]) bool {
 	switch {
 	case old.version != 0 && e.version != 0 && old.version != e.version:
 		return old.version > e.version
-	case old.born != e.born:
-		return old.born > e.born
+	case old.readAt != e.readAt:
+		return old.readAt > e.readAt
 	}
 	return old.version != 0 && old.version == e.version && old.until > e.until
 }
@@ -179,8 +179,8 @@ func (old *entry[V]) isOlder(version int64) bool {
 	return version == 0 || old.version < version
 }
 
-// passBy is to be told of what was found and is not to be kept.
-func (l *local[K, V]) passBy(k K, version int64) {
+// discard is to be told of what was found and is not to be kept.
+func (l *local[K, V]) discard(k K, version int64) {
 	if old, ok := l.peek(k); ok && old.isOlder(version) {
 		l.drop(k)
 	}
@@ -191,7 +191,7 @@ func (l *local[K, V]) drop(k K) {
 	at := l.stripe(k)
 	at.mu.Lock()
 	defer at.mu.Unlock()
-	at.seen.Add(1)
+	at.invalidations.Add(1)
 	l.remove(k)
 }
 
@@ -200,7 +200,7 @@ func (l *local[K, V]) dropAll() {
 	for i := range l.stripes {
 		at := &l.stripes[i]
 		at.mu.Lock()
-		at.seen.Add(1)
+		at.invalidations.Add(1)
 		at.mu.Unlock()
 	}
 	l.entries.removeAll()
@@ -228,21 +228,21 @@ func (p *pinnedKeys[K]) holds(k K, now int64) bool {
 }
 
 // set pins keys; the later end of two counts. It returns those that were not pinned.
-func (p *pinnedKeys[K]) set(now, until int64, ks []K) (anew []K) {
+func (p *pinnedKeys[K]) set(now, until int64, ks []K) (added []K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, k := range ks {
 		if now >= p.until[k] {
-			anew = append(anew, k)
+			added = append(added, k)
 		}
 		p.until[k] = max(p.until[k], until)
 	}
-	return anew
+	return added
 }
 
-// sort returns those that are pinned and those whose time is over, which it
+// split returns those that are pinned and those whose time is over, which it
 // forgets.
-func (p *pinnedKeys[K]) sort(now int64) (held, over []K) {
+func (p *pinnedKeys[K]) split(now int64) (held, over []K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for k, until := range p.until {
@@ -266,8 +266,8 @@ type bounded[K comparable] interface {
 	removeAll()
 	// weight returns the bytes of all entries that are not pinned.
 	weight() uint64
-	// settled returns all entries, after those without room were evicted. It is for tests.
-	settled() iter.Seq2[K, weighted]
+	// all returns all entries, after those without room were evicted. It is for tests.
+	all() iter.Seq2[K, weighted]
 }
 
 // weighted is an entry of any value.
@@ -314,9 +314,9 @@ func (b boxed[K]) remove(k K)               { b.in.remove(k) }
 func (b boxed[K]) removeAll()               { b.in.removeAll() }
 func (b boxed[K]) weight() uint64           { return b.in.weight() }
 
-func (b boxed[K]) settled() iter.Seq2[K, weighted] {
+func (b boxed[K]) all() iter.Seq2[K, weighted] {
 	return func(yield func(K, weighted) bool) {
-		for k, e := range b.in.settled() {
+		for k, e := range b.in.all() {
 			if k, ok := k.(K); ok && !yield(k, e) {
 				return
 			}
@@ -345,7 +345,7 @@ func (o *otterOf[K]) remove(k K)               { o.entries.Invalidate(k) }
 func (o *otterOf[K]) removeAll()               { o.entries.InvalidateAll() }
 func (o *otterOf[K]) weight() uint64           { return o.entries.WeightedSize() }
 
-func (o *otterOf[K]) settled() iter.Seq2[K, weighted] {
+func (o *otterOf[K]) all() iter.Seq2[K, weighted] {
 	o.entries.CleanUp()
 	return o.entries.All()
 }

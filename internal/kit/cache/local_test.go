@@ -24,7 +24,7 @@ func TestALocalHitCostsNeitherRedisNorAllocations(t *testing.T) {
 	}
 	sent.reset()
 	ctx := t.Context()
-	for range 2 * exactly { // beyond the part that is counted one by one
+	for range 2 * exactHits { // beyond the part that is counted one by one
 		if r, err := c.Get(ctx, 1); err != nil || r != (row{1, 1}) {
 			t.Fatal(r, err)
 		}
@@ -45,8 +45,8 @@ func TestALocalHitCostsNeitherRedisNorAllocations(t *testing.T) {
 		t.Error("loads", diff)
 	}
 	// How near the sample is to the truth is a matter of many ticks, of which this test has one.
-	if got := c.Stats().LocalHits; got < exactly {
-		t.Errorf("%d local hits counted, of which the first %d one by one", got, exactly)
+	if got := c.Stats().LocalHits; got < exactHits {
+		t.Errorf("%d local hits counted, of which the first %d one by one", got, exactHits)
 	}
 }
 
@@ -355,7 +355,7 @@ func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
 		t.Fatal(err)
 	}
 	size := 0
-	for _, found := range c.inside().local.entries.settled() {
+	for _, found := range c.inside().local.entries.all() {
 		e, _ := found.(*entry[*string])
 		size += len(*e.v)
 	}
@@ -367,7 +367,7 @@ func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
 		t.Errorf("%d of %d bytes in the statistics, for %d bytes of text", stats.LocalBytes, stats.LocalMax, size)
 	}
 	kept := 0
-	for range c.inside().local.entries.settled() {
+	for range c.inside().local.entries.all() {
 		kept++
 	}
 	if stats.LocalEvictions != int64(n-kept) {
@@ -508,8 +508,8 @@ func TestPointersAreToWhatIsHere(t *testing.T) {
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
 	c := rowsOf(x.Client, localPolicy(), rows.load)
 	ctx := t.Context()
-	far, err := c.Refs(ctx, []int{1, 9, 2, 1})
-	if diff := cmp.Diff(map[int]*row{1: {1, 1}, 2: {2, 1}}, far); err != nil || diff != "" {
+	remote, err := c.Refs(ctx, []int{1, 9, 2, 1})
+	if diff := cmp.Diff(map[int]*row{1: {1, 1}, 2: {2, 1}}, remote); err != nil || diff != "" {
 		t.Fatal("loaded", err, diff)
 	}
 	if three, err := c.Ref(ctx, 3); err != nil || *three != (row{3, 1}) {

@@ -13,37 +13,37 @@ import (
 )
 
 const (
-	guardTimeout = 10 * time.Minute // for one reading of all keys
-	pinMargin    = 2 * tendEvery    // before its end a pinned entry is read anew
+	filterBuildTimeout = 10 * time.Minute  // for one reading of all keys
+	pinMargin          = 2 * maintainEvery // before its end a pinned entry is read anew
 
-	warmKeys = 1000           // that are remembered of a policy and a day
-	warmLife = 48 * time.Hour // from the last that was remembered: to the end of the day after
+	maxWarmKeys = 1000           // that are remembered of a policy and a day
+	warmTTL     = 48 * time.Hour // from the last that was remembered: to the end of the day after
 )
 
-// tend builds the guard when it is time and keeps what is pinned.
-func (c *core[K, V]) tend(ctx context.Context) {
-	now := c.hub.clock.now.Load()
-	if c.guard != nil && c.hub.clock.inSync() && c.guard.isDue(now) && c.guard.claim() {
-		c.hub.loads.Go(func() {
-			ctx, cancel := context.WithTimeout(ctx, guardTimeout)
+// maintain builds the guard when it is time and keeps what is pinned.
+func (c *core[K, V]) maintain(ctx context.Context) {
+	now := c.client.clock.now.Load()
+	if c.existence != nil && c.client.clock.inSync() && c.existence.isDue(now) && c.existence.startBuild() {
+		c.client.loads.Go(func() {
+			ctx, cancel := context.WithTimeout(ctx, filterBuildTimeout)
 			defer cancel()
-			if err := c.guard.build(ctx); err != nil {
-				c.hub.logFailure(ctx, "building the guard", c.policy.Name, err)
+			if err := c.existence.build(ctx); err != nil {
+				c.client.logFailure(ctx, "building the guard", c.policy.Name, err)
 			}
 		})
 	}
-	c.tendPins(ctx)
+	c.maintainPins(ctx)
 }
 
-func (c *core[K, V]) tendPins(ctx context.Context) {
+func (c *core[K, V]) maintainPins(ctx context.Context) {
 	if c.local == nil {
 		return
 	}
-	now := c.hub.clock.now.Load()
+	now := c.client.clock.now.Load()
 	if now == stopped {
 		return
 	}
-	held, over := c.local.pins.sort(now)
+	held, over := c.local.pins.split(now)
 	for _, k := range over {
 		c.local.remove(k) // it weighs again when it comes back
 	}
@@ -57,7 +57,7 @@ func (c *core[K, V]) tendPins(ctx context.Context) {
 	ctx = ForWarmup(ctx)
 	c.refreshEnding(ctx, ending)
 	if _, err := c.findMany(SkipLocal(ctx), ending); err != nil && ctx.Err() == nil {
-		c.hub.logFailure(ctx, "reading what is pinned", c.policy.Name, err)
+		c.client.logFailure(ctx, "reading what is pinned", c.policy.Name, err)
 	}
 }
 
@@ -65,9 +65,9 @@ func (c *core[K, V]) tendPins(ctx context.Context) {
 func (c *core[K, V]) refreshEnding(ctx context.Context, ks []K) {
 	for part := range slices.Chunk(c.wants(ks), batch) {
 		var due []want[K]
-		for i, r := range c.hub.getMany(ctx, names(part), "") {
+		for i, r := range c.client.getMany(ctx, names(part), "") {
 			w := part[i]
-			if f := c.read(ctx, &w, r); f.is == value && f.due(c.hub.wall().Add(pinMargin), 0, 0) {
+			if f := c.decodeReply(ctx, &w, r); f.state == value && f.due(c.client.wall().Add(pinMargin), 0, 0) {
 				due = append(due, w)
 			}
 		}
@@ -77,8 +77,8 @@ func (c *core[K, V]) refreshEnding(ctx context.Context, ks []K) {
 	}
 }
 
-func (c *core[K, V]) remembers() (prefix string, ok bool) {
-	return c.prefix, c.source.parse != nil && !c.source.passing
+func (c *core[K, V]) warmPrefix() (prefix string, ok bool) {
+	return c.prefix, c.source.parse != nil && !c.source.ephemeral
 }
 
 // SaveHotKeys notes in Redis which keys this process read most of late, for those
@@ -89,11 +89,11 @@ func (c *core[K, V]) remembers() (prefix string, ok bool) {
 // times, by any number of processes, and a key that becomes hot late in the day needs
 // nobody to make room for it. The list of yesterday is whole, so what was hot then is known
 // all day long, however quiet it is today.
-func (h *Client) SaveHotKeys(ctx context.Context) {
-	hottest := h.hot.certain()
-	now := h.wall()
-	for _, m := range h.joined() {
-		prefix, ok := m.remembers()
+func (c *Client) SaveHotKeys(ctx context.Context) {
+	hottest := c.hot.certain()
+	now := c.wall()
+	for _, m := range c.allCaches() {
+		prefix, ok := m.warmPrefix()
 		if !ok {
 			continue
 		}
@@ -106,23 +106,23 @@ func (h *Client) SaveHotKeys(ctx context.Context) {
 		if len(keys) == 0 {
 			continue
 		}
-		at := h.warmKey(m.Stats().Name, now)
-		ctx, cancel := context.WithTimeout(ctx, h.timeout)
-		pipe := h.rdb.Pipeline()
+		at := c.warmKey(m.Stats().Name, now)
+		ctx, cancel := context.WithTimeout(ctx, c.timeout)
+		pipe := c.rdb.Pipeline()
 		pipe.ZAddArgs(ctx, at, redis.ZAddArgs{GT: true, Members: keys})
-		pipe.ZRemRangeByRank(ctx, at, 0, -warmKeys-1)
-		pipe.PExpire(ctx, at, warmLife)
+		pipe.ZRemRangeByRank(ctx, at, 0, -maxWarmKeys-1)
+		pipe.PExpire(ctx, at, warmTTL)
 		_, err := pipe.Exec(ctx)
 		cancel()
 		if err != nil {
-			h.logFailure(ctx, "remembering what is hot", m.Stats().Name, err)
+			c.logFailure(ctx, "remembering what is hot", m.Stats().Name, err)
 		}
 	}
 }
 
 // warmKey is the list of a policy for the day of a time.
-func (h *Client) warmKey(policy string, day time.Time) string {
-	return h.root + "warm:" + policy + ":" + day.UTC().Format("20060102")
+func (c *Client) warmKey(policy string, day time.Time) string {
+	return c.root + "warm:" + policy + ":" + day.UTC().Format("20060102")
 }
 
 // Warm reads the keys that processes on this Redis read most yesterday and today, of all
@@ -131,10 +131,10 @@ func (h *Client) warmKey(policy string, day time.Time) string {
 // not keep the others from it; one whose Redis is away fails each, so it ends with ctx.
 //
 // Call it at the start, once the Hub runs, before there are clients.
-func (h *Client) Warm(ctx context.Context) (read map[string]int, err error) {
+func (c *Client) Warm(ctx context.Context) (read map[string]int, err error) {
 	read = map[string]int{}
-	for _, m := range h.joined() {
-		if _, ok := m.remembers(); !ok {
+	for _, m := range c.allCaches() {
+		if _, ok := m.warmPrefix(); !ok {
 			continue
 		}
 		n, failed := m.Warm(ctx)
@@ -148,11 +148,11 @@ func (h *Client) Warm(ctx context.Context) (read map[string]int, err error) {
 
 // Warm is [Cache.Warm].
 func (c *core[K, V]) Warm(ctx context.Context) (read int, err error) {
-	if _, ok := c.remembers(); !ok {
+	if _, ok := c.warmPrefix(); !ok {
 		return 0, nil
 	}
 	ctx = ForWarmup(ctx)
-	ks, err := c.remembered(ctx)
+	ks, err := c.loadWarmKeys(ctx)
 	if err != nil {
 		return 0, fmt.Errorf("read which keys of cache %s were hot: %w", c.policy.Name, err)
 	}
@@ -166,14 +166,14 @@ func (c *core[K, V]) Warm(ctx context.Context) (read int, err error) {
 	return read, err
 }
 
-// remembered are the keys to warm, each once.
-func (c *core[K, V]) remembered(ctx context.Context) (ks []K, err error) {
-	now := c.hub.wall()
-	trip, cancel := context.WithTimeout(ctx, c.hub.timeout)
+// loadWarmKeys are the keys to warm, each once.
+func (c *core[K, V]) loadWarmKeys(ctx context.Context) (ks []K, err error) {
+	now := c.client.wall()
+	trip, cancel := context.WithTimeout(ctx, c.client.timeout)
 	defer cancel()
-	pipe := c.hub.rdb.Pipeline()
-	yesterday := pipe.ZRevRange(trip, c.hub.warmKey(c.policy.Name, now.AddDate(0, 0, -1)), 0, warmKeys-1)
-	today := pipe.ZRevRange(trip, c.hub.warmKey(c.policy.Name, now), 0, warmKeys-1)
+	pipe := c.client.rdb.Pipeline()
+	yesterday := pipe.ZRevRange(trip, c.client.warmKey(c.policy.Name, now.AddDate(0, 0, -1)), 0, maxWarmKeys-1)
+	today := pipe.ZRevRange(trip, c.client.warmKey(c.policy.Name, now), 0, maxWarmKeys-1)
 	if _, err := pipe.Exec(trip); err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ import (
 // for the policy's MaxAge. "There is none" is not kept. It is safe for concurrent
 // use; values are for reading only.
 type Memory[K comparable, V any] struct {
-	hub    *Client
+	client *Client
 	policy Policy
 	key    func(K) string
 	parse  func(string) (K, error)
@@ -24,10 +24,10 @@ type Memory[K comparable, V any] struct {
 // NewMemory builds one, under the policy's Name, Fresh (the longest life of an
 // entry) and Local. It panics as [New] does. The functions give each key a text,
 // the same in every process, and back.
-func NewMemory[K comparable, V any](hub *Client, p Policy, key func(K) string, parse func(string) (K, error)) *Memory[K, V] {
+func NewMemory[K comparable, V any](client *Client, p Policy, key func(K) string, parse func(string) (K, error)) *Memory[K, V] {
 	p = p.withDefaults()
-	n := &Memory[K, V]{hub: hub, policy: p, key: key, parse: parse, local: localOf[K, V](hub, p)}
-	n.counts = hub.join(p, n, nil)
+	n := &Memory[K, V]{client: client, policy: p, key: key, parse: parse, local: localOf[K, V](client, p)}
+	n.counts = client.register(p, n, nil)
 	return n
 }
 
@@ -42,75 +42,75 @@ type Loaded[V any] struct {
 // returns, which is kept for its life at most. It is at least as new as the last
 // [Memory.Invalidate] that returned in this process before, and in another one
 // while this one is in sync; else MaxAge old at most. Readers at once each load.
-func (n *Memory[K, V]) Get(ctx context.Context, k K, load func(ctx context.Context) (Loaded[V], error)) (V, error) {
-	if n.local == nil {
+func (m *Memory[K, V]) Get(ctx context.Context, k K, load func(ctx context.Context) (Loaded[V], error)) (V, error) {
+	if m.local == nil {
 		found, err := load(ctx)
 		return found.Value, err
 	}
-	if e, _, ok := n.local.get(k); ok && !isFresh(ctx) {
-		n.counts.localHits.Add(1)
+	if e, _, ok := m.local.get(k); ok && !isFresh(ctx) {
+		m.counts.localHits.Add(1)
 		return e.v, nil
 	}
-	s := n.local.stamp(k)
+	s := m.local.stamp(k)
 	found, err := load(ctx)
 	if err == nil && found.Remote {
-		n.counts.hits.Add(1)
+		m.counts.hits.Add(1)
 	} else {
-		n.counts.misses.Add(1)
+		m.counts.misses.Add(1)
 	}
 	if err != nil || found.Life <= 0 {
 		return found.Value, err
 	}
-	n.local.put(k, s, &entry[V]{v: found.Value, until: s.tick + int64(min(found.Life, n.policy.TTL)), weight: overhead + uint32(len(n.key(k)))})
+	m.local.put(k, s, &entry[V]{v: found.Value, until: s.tick + int64(min(found.Life, m.policy.TTL)), weight: overhead + uint32(len(m.key(k)))})
 	return found.Value, nil
 }
 
 // Invalidate forgets keys, in this process and in those that hear of it. Call it
 // when what load reads has changed for good. With an error the others may not
 // have heard: repeat it.
-func (n *Memory[K, V]) Invalidate(ctx context.Context, ks ...K) error {
+func (m *Memory[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
-		n.drop(k)
-		texts[i] = n.key(k)
+		m.drop(k)
+		texts[i] = m.key(k)
 	}
-	if err := n.hub.publishKeys(context.WithoutCancel(ctx), n.policy.Name, texts); err != nil {
-		return fmt.Errorf("invalidate %d keys of %s: %w", len(ks), n.policy.Name, err)
+	if err := m.client.publishKeys(context.WithoutCancel(ctx), m.policy.Name, texts); err != nil {
+		return fmt.Errorf("invalidate %d keys of %s: %w", len(ks), m.policy.Name, err)
 	}
 	return nil
 }
 
 // DropAll drops all entries of this process, and what reads under way will find.
 // It is for a source that turned out to be out of date.
-func (n *Memory[K, V]) DropAll() { n.forgetAll() }
+func (m *Memory[K, V]) DropAll() { m.forgetAll() }
 
 // Stats returns what it did in this process so far.
-func (n *Memory[K, V]) Stats() Stats { return n.counts.snapshot() }
+func (m *Memory[K, V]) Stats() Stats { return m.counts.snapshot() }
 
-func (n *Memory[K, V]) drop(k K) {
-	if n.local != nil {
-		n.local.drop(k)
+func (m *Memory[K, V]) drop(k K) {
+	if m.local != nil {
+		m.local.drop(k)
 	}
 }
 
-func (n *Memory[K, V]) heard(texts []string) {
+func (m *Memory[K, V]) receive(texts []string) {
 	var wrong error
 	for _, text := range texts {
-		k, err := n.parse(text)
+		k, err := m.parse(text)
 		wrong = errors.Join(wrong, err)
 		if err == nil {
-			n.drop(k)
+			m.drop(k)
 		}
 	}
 	if wrong != nil {
-		n.reset()
+		m.reset()
 	}
 }
 
-func (n *Memory[K, V]) reset() { n.forgetAll() }
+func (m *Memory[K, V]) reset() { m.forgetAll() }
 
-func (n *Memory[K, V]) forgetAll() {
-	if n.local != nil {
-		n.local.dropAll()
+func (m *Memory[K, V]) forgetAll() {
+	if m.local != nil {
+		m.local.dropAll()
 	}
 }

@@ -146,7 +146,7 @@ func TestWithoutMemoryNearbyPassesThrough(t *testing.T) {
 	if got := on.words(t); len(got) != 1 {
 		t.Errorf("%d words, want the others to hear of it all the same", len(got))
 	}
-	n.heard([]string{"1", "?"})
+	n.receive([]string{"1", "?"})
 	n.reset()
 }
 

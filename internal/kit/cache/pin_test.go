@@ -23,7 +23,7 @@ func flood(t *testing.T, c *Cache[int, row], rows *table) {
 			}
 		}
 	}
-	c.inside().local.entries.settled()
+	c.inside().local.entries.all()
 }
 
 func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
@@ -56,7 +56,7 @@ func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
 		t.Errorf("%d of %d pinned keys survived", got, len(ids))
 	}
 	x.pass(31 * time.Minute)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	for _, id := range ids {
 		mustGet(t, c, id)
 	}
@@ -92,12 +92,12 @@ func TestWhatIsPinnedIsReadAgainWhenItIsGone(t *testing.T) {
 	x.pass(15 * time.Minute)
 	rows.commit(1)
 	mustInvalidate(t, c, 1)
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	if e, _, ok := c.inside().local.get(1); !ok || e.v.Version != 2 {
 		t.Errorf("after an invalidation: %v, %v", e, ok)
 	}
 	loads := len(rows.loads())
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	if len(rows.loads()) != loads {
 		t.Error("loaded without need")
 	}
@@ -114,11 +114,11 @@ func TestAPinnedEntryThatEndsSoonIsReadAnewInTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 30 {
-		x.pass(tendEvery)
+		x.pass(maintainEvery)
 		if _, _, ok := c.inside().local.get(1); !ok {
 			t.Fatal("gone between two looks")
 		}
-		c.inside().tend(t.Context())
+		c.inside().maintain(t.Context())
 	}
 	if s := c.Stats(); s.Hits < 2 || s.Hits > 6 {
 		t.Errorf("read %d times in 30 seconds of entries that are good for 10", s.Hits)

@@ -13,13 +13,13 @@ func TestAPipelineIsOneRoundTrip(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
 		rows, sent := newTable(1, 2), new(tally)
-		hub := w.process(t, sent)
-		c := rowsOf(hub, Policy{}, rows.load)
+		client := w.process(t, sent)
+		c := rowsOf(client, Policy{}, rows.load)
 		l := newLists(1, Entry{"1", 1}, Entry{"2", 2}, Entry{"3", 3})
 		l.insert(2, Entry{"1", 1}, Entry{"2", 2}, Entry{"3", 3})
-		win := windowOf(hub, l.load, WindowPolicy{})
+		win := windowOf(client, l.load, WindowPolicy{})
 		change := func() error {
-			p := hub.Pipeline()
+			p := client.Pipeline()
 			c.PutIn(p, map[int]row{1: rows.commit(1)})
 			win.InvalidateIn(p, 1)
 			win.RemoveEachIn(p, map[int][]Entry{2: {{"1", 1}}})
@@ -56,14 +56,14 @@ func TestAPartOfAPipelineFailsAlone(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
 		rows := newTable(1)
-		hub := w.process(t)
-		c := rowsOf(hub, Policy{}, rows.load)
-		win := windowOf(hub, newLists(1, Entry{"1", 1}).load, WindowPolicy{})
+		client := w.process(t)
+		c := rowsOf(client, Policy{}, rows.load)
+		win := windowOf(client, newLists(1, Entry{"1", 1}).load, WindowPolicy{})
 		must(t, w.rdb.RPush(t.Context(), c.inside().nameOf(1), "no record").Err())
 		if _, _, err := win.Page(t.Context(), 1, nil, 10); err != nil {
 			t.Fatal(err)
 		}
-		p := hub.Pipeline()
+		p := client.Pipeline()
 		c.PutIn(p, map[int]row{1: {1, 9}})
 		win.InvalidateIn(p, 1)
 		if err := p.Exec(t.Context()); err == nil || !strings.Contains(err.Error(), "WRONGTYPE") {
@@ -80,8 +80,8 @@ func TestAnOnlyRemoteCacheSendsNoMessages(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	published := 0
 	x.wire.before = func(ms []eventbus.Message) error { published += len(ms); return nil }
-	far := rowsOf(x.one.Client, Policy{Name: "far"}, x.rows.load)
-	mustInvalidate(t, far, 1)
+	remote := rowsOf(x.one.Client, Policy{Name: "far"}, x.rows.load)
+	mustInvalidate(t, remote, 1)
 	if published != 0 {
 		t.Errorf("%d messages for a cache without a local one", published)
 	}

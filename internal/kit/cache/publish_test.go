@@ -62,7 +62,7 @@ func TestAWordThatCouldNotBeSaidIsAnError(t *testing.T) {
 	near := nearbyOf(x.one.Client, Local{})
 	deeds := map[string]func() error{
 		"Invalidate":        func() error { return x.here.Invalidate(t.Context(), 1) },
-		"Invalidate many":   func() error { return x.here.Invalidate(t.Context(), slices.Collect(numbers(manyKeys+1))...) },
+		"Invalidate many":   func() error { return x.here.Invalidate(t.Context(), slices.Collect(numbers(maxPublishedKeys+1))...) },
 		"Put":               func() error { _, err := x.here.Put(t.Context(), 1, row{1, 2}); return err },
 		"Changed":           func() error { return rowsTable.Invalidate(t.Context()) },
 		"Nearby.Invalidate": func() error { return near.Invalidate(t.Context(), 1) },
@@ -79,7 +79,7 @@ func TestAWordThatCouldNotBeSaidIsAnError(t *testing.T) {
 			if err := do(); err != nil {
 				t.Errorf("repeated: %v", err)
 			}
-			if words := x.two.take(); len(words) == 0 {
+			if messages := x.two.take(); len(messages) == 0 {
 				t.Error("the repetition told nobody")
 			}
 		})

@@ -24,7 +24,7 @@ var generationScript = redis.NewScript(generationLua)
 // is more than anybody can say in general, and objects are read far more often
 // than lists. It is safe for concurrent use.
 type Table struct {
-	hub        *Client
+	client     *Client
 	name       string
 	generation string // the key of the counter
 
@@ -34,14 +34,14 @@ type Table struct {
 
 // Table returns a table. All processes name it alike; a name cannot have a brace.
 // Of one name there should be one Table in a hub.
-func (h *Client) Table(name string) *Table {
+func (c *Client) Table(name string) *Table {
 	if name == "" || strings.ContainsAny(name, "{}") {
 		panic(fmt.Sprintf("cache: %q cannot be the name of a table", name))
 	}
-	t := &Table{hub: h, name: name, generation: h.root + "cache-generation:{" + name + "}"}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.tables[name] = append(h.tables[name], t)
+	t := &Table{client: c, name: name, generation: c.root + "cache-generation:{" + name + "}"}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.tables[name] = append(c.tables[name], t)
 	return t
 }
 
@@ -50,12 +50,12 @@ func (h *Client) Table(name string) *Table {
 func (t *Table) Invalidate(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	t.forgetAll()
-	_, err := t.ask(ctx, "raise")
+	_, err := t.runGeneration(ctx, "raise")
 	t.forgetAll()
 	if err != nil {
 		return fmt.Errorf("raise the generation of table %s: %w", t.name, err)
 	}
-	if err := t.hub.publish(ctx, busMessage{Table: t.name}); err != nil {
+	if err := t.client.publish(ctx, busMessage{Table: t.name}); err != nil {
 		return fmt.Errorf("table %s changed: %w", t.name, err)
 	}
 	return nil
@@ -69,10 +69,10 @@ func (t *Table) forgetAll() {
 	}
 }
 
-func (t *Table) ask(ctx context.Context, what string) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, t.hub.timeout)
+func (t *Table) runGeneration(ctx context.Context, what string) (int64, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.client.timeout)
 	defer cancel()
-	text, err := generationScript.Run(ctx, t.hub.rdb, []string{t.generation}, what).Text()
+	text, err := generationScript.Run(ctx, t.client.rdb, []string{t.generation}, what).Text()
 	if err != nil {
 		return 0, err
 	}
@@ -95,7 +95,7 @@ type QueryCache[A comparable, R any] struct {
 // the query and its arguments in a text, the same in every process; load runs
 // it, as a [Loader] would: it must begin to read after it is called.
 func NewQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, args A) ([]R, error)) *QueryCache[A, R] {
-	return NewQueriesOfMany(t, p, statement, func(ctx context.Context, all []A) (map[A][]R, error) {
+	return NewBatchQueryCache(t, p, statement, func(ctx context.Context, all []A) (map[A][]R, error) {
 		found := make(map[A][]R, len(all))
 		for _, args := range all {
 			list, err := load(ctx, args)
@@ -108,10 +108,10 @@ func NewQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) st
 	})
 }
 
-// NewQueriesOfMany is [NewQueryCache] with a load that runs several queries at once,
+// NewBatchQueryCache is [NewQueryCache] with a load that runs several queries at once,
 // for [QueryCache.GetMany]. A list that it leaves out is empty.
-func NewQueriesOfMany[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, all []A) (map[A][]R, error)) *QueryCache[A, R] {
-	lists := build(t.hub, p, Source[A, []R]{
+func NewBatchQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, all []A) (map[A][]R, error)) *QueryCache[A, R] {
+	lists := build(t.client, p, Source[A, []R]{
 		Key: func(args A) string {
 			sum := sha256.Sum256([]byte(statement(args)))
 			return hex.EncodeToString(sum[:16])

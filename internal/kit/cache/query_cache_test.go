@@ -259,7 +259,7 @@ func manyListsCostOneRoundTrip(t *testing.T, w *world) {
 	}
 	sent := new(tally)
 	table := w.process(t, sent).Table("rows")
-	lists := NewQueriesOfMany(table, Policy{Name: "list"}.withTestTimes(), shelf.text, load)
+	lists := NewBatchQueryCache(table, Policy{Name: "list"}.withTestTimes(), shelf.text, load)
 	want := map[shelf][]int{{1, 10}: {1, 2, 3}, {2, 1}: {2}, {9, 10}: nil}
 	for range 3 {
 		sent.reset()

@@ -83,18 +83,18 @@ func parse(b []byte) (h header, payload []byte, err error) {
 	return h, b[headerSize:], nil
 }
 
-// answer is what a record says about its key.
-type answer int
+// recordKind is what a record says about its key.
+type recordKind int
 
 const (
-	nothing answer = iota // no record, or one that cannot be read
+	nothing recordKind = iota // no record, or one that cannot be read
 	value
 	negative // there is no such value
 	bare     // there is one, and it has to be loaded each time
 )
 
 // decode reads a record. With an error the record counts as nothing.
-func decode[V any](b []byte, unpack func(codec byte, payload []byte) (V, error)) (v V, h header, a answer, err error) {
+func decode[V any](b []byte, unpack func(codec byte, payload []byte) (V, error)) (v V, h header, a recordKind, err error) {
 	h, payload, err := parse(b)
 	switch {
 	case err != nil:

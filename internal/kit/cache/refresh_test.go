@@ -108,7 +108,7 @@ func lateRefreshLoadsNothing(t *testing.T, w *world) {
 	x.pass(2 * time.Minute)
 	y.pass(2 * time.Minute)
 	late := there.inside().want(1)
-	there.inside().look(t.Context(), &late, there.inside().ask(t.Context(), late.name)) // decides on the record that is over
+	there.inside().handleReply(t.Context(), &late, there.inside().fetch(t.Context(), late.name)) // decides on the record that is over
 	mustGet(t, here, 1)
 	x.Wait() // and here it was replaced
 	there.inside().refresh(t.Context(), []want[int]{late})
@@ -328,7 +328,7 @@ func TestARefreshGivesUpWhereItWouldBeInTheWay(t *testing.T) {
 			x.pass(2 * time.Minute)
 			if test.away {
 				refreshed := c.inside().want(1)
-				c.inside().look(t.Context(), &refreshed, c.inside().ask(t.Context(), refreshed.name))
+				c.inside().handleReply(t.Context(), &refreshed, c.inside().fetch(t.Context(), refreshed.name))
 				away.on.Store(true)
 				c.inside().refresh(t.Context(), []want[int]{refreshed})
 				x.Wait()

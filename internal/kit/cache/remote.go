@@ -30,21 +30,21 @@ func readGet(cmd *redis.StringCmd) reply {
 }
 
 // get reads one record.
-func (h *Client) get(ctx context.Context, key string) reply {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+func (c *Client) get(ctx context.Context, key string) reply {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	return readGet(h.rdb.Get(ctx, key))
+	return readGet(c.rdb.Get(ctx, key))
 }
 
 // getMany reads the records of up to 500 keys in one round trip: one MGET on a
 // single node, else a pipeline, which a cluster client splits by node. With a
 // generation, its counter and the records share a slot.
-func (h *Client) getMany(ctx context.Context, keys []string, generation string) []reply {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+func (c *Client) getMany(ctx context.Context, keys []string, generation string) []reply {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	replies := make([]reply, len(keys))
-	if !h.single && generation == "" {
-		pipe := h.rdb.Pipeline()
+	if !c.single && generation == "" {
+		pipe := c.rdb.Pipeline()
 		cmds := make([]*redis.StringCmd, len(keys))
 		for i, key := range keys {
 			cmds[i] = pipe.Get(ctx, key)
@@ -59,7 +59,7 @@ func (h *Client) getMany(ctx context.Context, keys []string, generation string) 
 	if generation != "" {
 		ask = slices.Concat(keys, []string{generation})
 	}
-	records, err := h.rdb.MGet(ctx, ask...).Result()
+	records, err := c.rdb.MGet(ctx, ask...).Result()
 	for i := range replies {
 		if err != nil {
 			replies[i].err = err
@@ -77,10 +77,10 @@ func (h *Client) getMany(ctx context.Context, keys []string, generation string) 
 }
 
 // remove deletes up to 500 keys with their leases in one round trip.
-func (h *Client) remove(ctx context.Context, keys []string) error {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+func (c *Client) remove(ctx context.Context, keys []string) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	pipe := h.rdb.Pipeline()
+	pipe := c.rdb.Pipeline()
 	for _, key := range keys {
 		pipe.Del(ctx, key, leaseOf(key))
 	}

@@ -18,8 +18,8 @@ import (
 type attended struct{ Tended, Remembered int }
 
 func (m *attended) Stats() Stats                      { return Stats{Name: "attended"} }
-func (m *attended) tend(context.Context)              { m.Tended++ }
-func (m *attended) remembers() (string, bool)         { m.Remembered++; return "", false }
+func (m *attended) maintain(context.Context)          { m.Tended++ }
+func (m *attended) warmPrefix() (string, bool)        { m.Remembered++; return "", false }
 func (m *attended) Warm(context.Context) (int, error) { return 0, nil }
 
 func TestAHubThatRunsTendsItsCaches(t *testing.T) {
@@ -43,7 +43,7 @@ func TestAHubThatRunsTendsItsCaches(t *testing.T) {
 		ctx, stop := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- h.Run(ctx) }()
-		time.Sleep(2*fadeEvery + tendEvery/2)
+		time.Sleep(2*hotKeysEvery + maintainEvery/2)
 		synctest.Wait()
 		if behind := time.Since(h.clock.zero) - time.Duration(h.clock.now.Load()); behind < 0 || behind > tickEvery {
 			t.Errorf("the clock is %v behind", behind)

@@ -1,9 +1,11 @@
 package cache
 
 import (
+	"cmp"
 	"context"
 	_ "embed" // the scripts
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -34,8 +36,8 @@ type scriptCall struct {
 // run sends up to 500 calls in one round trip and returns one command per call, each with
 // its own error. A server that does not know a script, because it is new or was promoted,
 // is taught it once and gets the affected calls again.
-func (h *Client) run(ctx context.Context, calls []scriptCall) []*redis.Cmd {
-	cmds := h.send(ctx, calls)
+func (c *Client) run(ctx context.Context, calls []scriptCall) []*redis.Cmd {
+	cmds := c.send(ctx, calls)
 	var again []scriptCall
 	var at []int
 	for i, cmd := range cmds {
@@ -46,47 +48,47 @@ func (h *Client) run(ctx context.Context, calls []scriptCall) []*redis.Cmd {
 	if len(again) == 0 {
 		return cmds
 	}
-	if err := h.loadScript(ctx, again); err != nil {
+	if err := c.loadScript(ctx, again); err != nil {
 		for _, i := range at {
 			cmds[i].SetErr(err)
 		}
 		return cmds
 	}
-	for i, cmd := range h.send(ctx, again) {
+	for i, cmd := range c.send(ctx, again) {
 		cmds[at[i]] = cmd
 	}
 	return cmds
 }
 
-func (h *Client) send(ctx context.Context, calls []scriptCall) []*redis.Cmd {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+func (c *Client) send(ctx context.Context, calls []scriptCall) []*redis.Cmd {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	pipe := h.rdb.Pipeline()
+	pipe := c.rdb.Pipeline()
 	cmds := make([]*redis.Cmd, len(calls))
-	for i, c := range calls {
-		if c.script == nil {
-			cmds[i] = pipe.Do(ctx, "unlink", c.key, leaseOf(c.key))
+	for i, call := range calls {
+		if call.script == nil {
+			cmds[i] = pipe.Do(ctx, "unlink", call.key, leaseOf(call.key))
 			continue
 		}
-		cmds[i] = c.script.EvalSha(ctx, pipe, append([]string{c.key, leaseOf(c.key)}, c.more...), c.args...)
+		cmds[i] = call.script.EvalSha(ctx, pipe, append([]string{call.key, leaseOf(call.key)}, call.more...), call.args...)
 	}
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	return cmds
 }
 
 // loadScript loads the scripts of calls, on a cluster into all masters.
-func (h *Client) loadScript(ctx context.Context, calls []scriptCall) error {
-	ctx, cancel := context.WithTimeout(ctx, h.timeout)
+func (c *Client) loadScript(ctx context.Context, calls []scriptCall) error {
+	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	loaded := map[*redis.Script]bool{}
-	for _, c := range calls {
-		if loaded[c.script] {
+	for _, call := range calls {
+		if loaded[call.script] {
 			continue
 		}
-		if err := c.script.Load(ctx, h.rdb).Err(); err != nil {
+		if err := call.script.Load(ctx, c.rdb).Err(); err != nil {
 			return fmt.Errorf("load a cache script: %w", err)
 		}
-		loaded[c.script] = true
+		loaded[call.script] = true
 	}
 	return nil
 }
@@ -110,4 +112,44 @@ func readAcquired(cmd *redis.Cmd) acquired {
 	default:
 		return acquired{reply: reply{err: fmt.Errorf("acquire.lua answered %T", v)}}
 	}
+}
+
+// A Pipeline collects the changes of one commit to caches and windows of one hub. They take
+// one round trip for each 500 keys. Fill it after the commit, by methods that end in "In",
+// and call [Pipeline.Exec] once. It is not safe for concurrent use.
+type Pipeline struct {
+	client *Client
+	calls  []scriptCall
+	parts  []part
+}
+
+// A part of a pipeline belongs to one cache or window.
+type part struct {
+	calls int
+	end   func(ctx context.Context, answers []*redis.Cmd) error // takes the answers of these calls
+}
+
+// Pipeline returns an empty pipeline.
+func (c *Client) Pipeline() *Pipeline { return &Pipeline{client: c} }
+
+// add adds calls whose answers end takes.
+func (p *Pipeline) add(calls []scriptCall, end func(ctx context.Context, answers []*redis.Cmd) error) {
+	p.calls, p.parts = append(p.calls, calls...), append(p.parts, part{len(calls), end})
+}
+
+// Exec sends the changes. It does not end with ctx; each round trip has the hub's deadline.
+// It returns the first error and makes the other changes. The errors are those of the methods
+// without "In", such as [Cache.PutMany] for [Cache.PutIn].
+func (p *Pipeline) Exec(ctx context.Context) error {
+	ctx = context.WithoutCancel(ctx)
+	answers := make([]*redis.Cmd, 0, len(p.calls))
+	for some := range slices.Chunk(p.calls, batch) {
+		answers = append(answers, p.client.run(ctx, some)...)
+	}
+	var failed error
+	for _, part := range p.parts {
+		failed = cmp.Or(failed, part.end(ctx, answers[:part.calls]))
+		answers = answers[part.calls:]
+	}
+	return failed
 }

@@ -30,8 +30,8 @@ func TestNoReadIsOlderThanAWriteOfItsOwnProcess(t *testing.T) {
 		var all sync.WaitGroup
 		all.Go(func() {
 			for ctx.Err() == nil {
-				c.inside().guard.filter.Load().keys.Store(1 << 40) // worn
-				c.inside().tend(ctx)
+				c.inside().existence.filter.Load().keys.Store(1 << 40) // worn
+				c.inside().maintain(ctx)
 				_ = clock.Sleep(ctx, 5*time.Millisecond)
 				if enough() && time.Since(began) > 400*time.Millisecond {
 					cancel()
@@ -77,7 +77,7 @@ func newLocalRace(t *testing.T, w *world) (*race, *Client) {
 		},
 	})
 	r.caches = []*Cache[int, row]{c}
-	buildGuard(t, c.inside().guard)
+	buildGuard(t, c.inside().existence)
 	ctx, stop := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() { _ = h.Run(ctx) })

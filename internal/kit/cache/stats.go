@@ -43,12 +43,12 @@ type counters struct {
 	storesRefused, redisErrors                      atomic.Int64
 	undecodable, oversize                           atomic.Int64
 
-	fill atomic.Pointer[fill] // nil: nothing is kept in the process's own memory
+	usage atomic.Pointer[usage] // nil: nothing is kept in the process's own memory
 }
 
-// fill asks how full the process's own memory is.
-type fill struct {
-	of func() (bytes, most, evicted int64)
+// usage asks how full the process's own memory is.
+type usage struct {
+	read func() (bytes, most, evicted int64)
 }
 
 func (c *counters) snapshot() Stats {
@@ -72,17 +72,17 @@ func (c *counters) snapshot() Stats {
 		Undecodable:   c.undecodable.Load(),
 		Oversize:      c.oversize.Load(),
 	}
-	if f := c.fill.Load(); f != nil {
-		s.LocalBytes, s.LocalMax, s.LocalEvictions = f.of()
+	if f := c.usage.Load(); f != nil {
+		s.LocalBytes, s.LocalMax, s.LocalEvictions = f.read()
 	}
 	return s
 }
 
 // metric joins one series to the field of Stats that it shows.
 type metric struct {
-	desc *prometheus.Desc
-	kind prometheus.ValueType
-	of   func(Stats) int64
+	desc  *prometheus.Desc
+	kind  prometheus.ValueType
+	value func(Stats) int64
 }
 
 func newMetrics() []metric {
@@ -117,18 +117,18 @@ func newMetrics() []metric {
 }
 
 // collector shows the counters of all caches of a hub, from their first moment.
-type collector struct{ hub *Client }
+type collector struct{ client *Client }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {
-	for _, m := range c.hub.metrics {
+	for _, m := range c.client.metrics {
 		to <- m.desc
 	}
 }
 
 func (c collector) Collect(to chan<- prometheus.Metric) {
-	for _, s := range c.hub.Stats() {
-		for _, m := range c.hub.metrics {
-			to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.of(s)), s.Name)
+	for _, s := range c.client.Stats() {
+		for _, m := range c.client.metrics {
+			to <- prometheus.MustNewConstMetric(m.desc, m.kind, float64(m.value(s)), s.Name)
 		}
 	}
 }

@@ -17,21 +17,21 @@ import (
 // entry is not good any more.
 func TestASyncIsTrustedFor(t *testing.T) {
 	cases := []struct {
-		name        string
-		hub, policy time.Duration // their MaxAge
-		ago         time.Duration // when it was heard, how long before that everything had been said
-		want        time.Duration // from when it was heard
+		name           string
+		client, policy time.Duration // their MaxAge
+		ago            time.Duration // when it was heard, how long before that everything had been said
+		want           time.Duration // from when it was heard
 	}{
-		{name: "the hub's MaxAge", hub: 2 * time.Second, policy: time.Hour, want: 2 * time.Second},
-		{name: "from the moment it speaks of, not from when it is heard", hub: 2 * time.Second, policy: time.Hour, ago: 500 * time.Millisecond, want: 1500 * time.Millisecond},
-		{name: "a policy's MaxAge that is smaller", hub: 2 * time.Second, policy: 300 * time.Millisecond, want: 300 * time.Millisecond},
-		{name: "a smaller one, from the moment it speaks of", hub: 2 * time.Second, policy: 300 * time.Millisecond, ago: 100 * time.Millisecond, want: 200 * time.Millisecond},
+		{name: "the hub's MaxAge", client: 2 * time.Second, policy: time.Hour, want: 2 * time.Second},
+		{name: "from the moment it speaks of, not from when it is heard", client: 2 * time.Second, policy: time.Hour, ago: 500 * time.Millisecond, want: 1500 * time.Millisecond},
+		{name: "a policy's MaxAge that is smaller", client: 2 * time.Second, policy: 300 * time.Millisecond, want: 300 * time.Millisecond},
+		{name: "a smaller one, from the moment it speaks of", client: 2 * time.Second, policy: 300 * time.Millisecond, ago: 100 * time.Millisecond, want: 200 * time.Millisecond},
 		{name: "a second by default", policy: time.Hour, want: time.Second},
 	}
 	for _, test := range cases {
 		t.Run(test.name, func(t *testing.T) {
 			w, on, rows := mini(t), new(wire), newTable(1)
-			two := w.connected(t, on, Options{MaxAge: test.hub})
+			two := w.connected(t, on, Options{MaxAge: test.client})
 			p := localPolicy()
 			p.TTL, p.Local.MaxAge = 10*time.Hour, test.policy
 			there := heardRows(two.Client, p, rows)
@@ -62,7 +62,7 @@ func TestAResetEndsWhatAProcessHolds(t *testing.T) {
 	c := heardRows(two.Client, p, rows)
 	lists := localListsOf(two.Client, rows, 0.3)
 	near, from := nearbyOf(two.Client, Local{Share: 0.3, Criteria: everyCriterion}), &well{text: "a", life: time.Minute}
-	buildGuard(t, c.inside().guard)
+	buildGuard(t, c.inside().existence)
 	mustGet(t, c, 1)
 	if !isAbsent(t, c, 9) {
 		t.Fatal("found")
@@ -72,13 +72,13 @@ func TestAResetEndsWhatAProcessHolds(t *testing.T) {
 
 	rows.commit(1)
 	rows.commit(2)
-	absent := excludedBy(t, c.inside().guard)
+	absent := excludedBy(t, c.inside().existence)
 	rows.commit(absent)
 	from.text = "b"
 	// All of it is lost on its way: Redis knows it, this process does not hear it.
 	writer := heardRows(w.connected(t, new(wire), Options{}).Client, localPolicy(), rows)
 	mustInvalidate(t, writer, 1, 2, 9, absent)
-	mustChange(t, writer.inside().hub.Table("rows"))
+	mustChange(t, writer.inside().client.Table("rows"))
 
 	two.follower.Reset(t.Context(), eventbus.GapLost)
 	if two.clock.inSync() {
@@ -141,8 +141,8 @@ func TestAGuardSaysMaybeWithoutItsBus(t *testing.T) {
 			p := localPolicy()
 			p.Local = Local{}
 			x := newPair(t, p, 1)
-			buildGuard(t, x.there.inside().guard)
-			id := excludedBy(t, x.there.inside().guard)
+			buildGuard(t, x.there.inside().existence)
+			id := excludedBy(t, x.there.inside().existence)
 			x.rows.commit(id)
 			mustInvalidate(t, x.here, id)
 			test.then(x)
@@ -199,8 +199,8 @@ func TestAGuardThatIsBeingBuilt(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			x := newPair(t, localPolicy(), 1)
 			slow := newSlowIDs(x.rows)
-			x.there.inside().guard.all = slow.all
-			x.there.inside().tend(t.Context())
+			x.there.inside().existence.all = slow.all
+			x.there.inside().maintain(t.Context())
 			receive(t, slow.reading)
 			inserted := []int{2, 3, 4, 5, 6, 7, 8, 9}
 			for _, id := range inserted {
@@ -210,7 +210,7 @@ func TestAGuardThatIsBeingBuilt(t *testing.T) {
 			test.then(t, x)
 			close(slow.goOn)
 			x.two.Wait()
-			if got := x.there.inside().guard.built(); got != test.built {
+			if got := x.there.inside().existence.built(); got != test.built {
 				t.Fatalf("a filter is in use: %v, want %v", got, test.built)
 			}
 			for _, id := range inserted {
@@ -233,9 +233,9 @@ func TestAHubWithABusBeginsOutOfSync(t *testing.T) {
 	if ownHit(t, c, 1) {
 		t.Error("served for longer than MaxAge")
 	}
-	c.inside().tend(t.Context())
+	c.inside().maintain(t.Context())
 	x.Wait()
-	if c.inside().guard.built() {
+	if c.inside().existence.built() {
 		t.Error("a guard was built that hears of no inserts")
 	}
 	if _, err := c.Get(t.Context(), 9); !errors.Is(err, ErrNotFound) {

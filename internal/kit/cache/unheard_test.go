@@ -15,20 +15,20 @@ func TestNobodyBoardsACancelledLoad(t *testing.T) {
 	c := rowsOf(h, Policy{Name: "row"}, newTable(1).load)
 	wn := c.inside().want(1)
 	wn.direct = true
-	seats, own, begun := c.inside().flights.join(t.Context(), []want[int]{wn})
-	c.inside().flights.leave(seats[0]) // the first reader hangs up before its goroutine runs
-	if begun.ctx.Err() == nil {
+	waiters, own, started := c.inside().flights.join(t.Context(), []want[int]{wn})
+	c.inside().flights.leave(waiters[0]) // the first reader hangs up before its goroutine runs
+	if started.ctx.Err() == nil {
 		t.Fatal("not cancelled")
 	}
 	got := make(chan error, 1)
 	go func() { // another reader, alive
 		found := map[int]*row{}
-		_, err := c.inside().fill(t.Context(), []want[int]{wn}, found)
+		_, err := c.inside().loadMissing(t.Context(), []want[int]{wn}, found)
 		got <- err
 	}()
 	for {
 		c.inside().flights.mu.Lock()
-		n := begun.readers
+		n := started.readers
 		c.inside().flights.mu.Unlock()
 		if n == 1 {
 			break
@@ -42,7 +42,7 @@ func TestNobodyBoardsACancelledLoad(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
-	c.inside().fly(begun, own)
+	c.inside().runLoad(started, own)
 	if err := <-got; err != nil {
 		t.Errorf("a live reader got %v", err)
 	}
@@ -93,7 +93,7 @@ func TestAFailedInvalidateStillTellsTheGuard(t *testing.T) {
 		Key: func(k int) string { return time.Duration(k).String() }, Load: rows.load,
 		All: func(context.Context) iter.Seq2[int, error] { return func(func(int, error) bool) {} },
 	})
-	buildGuard(t, c.inside().guard)
+	buildGuard(t, c.inside().existence)
 	var ks []int
 	for k := range 2000 {
 		ks = append(ks, k)
@@ -104,7 +104,7 @@ func TestAFailedInvalidateStillTellsTheGuard(t *testing.T) {
 	}
 	n := 0
 	for _, k := range ks {
-		if c.inside().guard.excludes(k) {
+		if c.inside().existence.excludes(k) {
 			n++
 		}
 	}

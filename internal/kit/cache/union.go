@@ -51,13 +51,13 @@ type Union[K comparable] struct {
 
 // NewUnion builds the unions of one kind. Their keys have the same texts as those of
 // sources, so both lie in one slot of a cluster. What is said of NewWindow holds here too.
-func NewUnion[K comparable](hub *Client, p WindowPolicy, sources *Window[K], load UnionLoader[K]) *Union[K] {
-	all := func(context.Context, []K, int) (map[K][]Entry, error) { return nil, errNotAlone }
-	return &Union[K]{window: NewWindow(hub, p, sources.key, all), sources: sources, load: load}
+func NewUnion[K comparable](client *Client, p WindowPolicy, sources *Window[K], load UnionLoader[K]) *Union[K] {
+	all := func(context.Context, []K, int) (map[K][]Entry, error) { return nil, errReadAlone }
+	return &Union[K]{window: NewWindow(client, p, sources.key, all), sources: sources, load: load}
 }
 
-// errNotAlone says that the window of a union is not to be read as one.
-var errNotAlone = errors.New("a union is read with its sources")
+// errReadAlone says that the window of a union is not to be read as one.
+var errReadAlone = errors.New("a union is read with its sources")
 
 // Window is where the entries lie, for adding some, and for looking at what is kept. Its
 // readers are those of the union.
@@ -82,9 +82,9 @@ type UnionPage struct {
 	Has     map[string]bool // those of the names that were asked for and are sources: true
 }
 
-// unionTries is how often a reader begins anew, because sources joined, or what he loaded
+// maxUnionReads is how often a reader begins anew, because sources joined, or what he loaded
 // was overtaken, before he is sent to the truth.
-const unionTries = 4
+const maxUnionReads = 4
 
 // Page returns the newest entries of a list at and below a score, most of them if there are
 // so many, and says which of some names are its sources, at the same moment.
@@ -93,18 +93,18 @@ const unionTries = 4
 // loader and three round trips more; what joined since is added, for a call and two. An error
 // is a loader's, wrapped, or that of ctx.
 func (u *Union[K]) Page(ctx context.Context, k K, from int64, most int, names []string) (UnionPage, error) {
-	for try := range unionTries {
+	for try := range maxUnionReads {
 		a := u.read(ctx, k, from, most, names, "")
 		if try == 0 {
-			u.window.count([]windowAnswer{{is: a.is}})
+			u.window.count([]windowResult{{state: a.state}})
 		}
-		if a.is == windowFound {
+		if a.state == windowFound {
 			return a.page, nil
 		}
-		if a.is == unionSourcesAbsent && try > 0 {
+		if a.state == unionSourcesAbsent && try > 0 {
 			break // a load of them is not kept now: to repeat it would not help
 		}
-		again, err := u.mend(ctx, k, a)
+		again, err := u.repair(ctx, k, a)
 		if err != nil {
 			return UnionPage{}, fmt.Errorf("load a union %s: %w", u.window.policy.Name, err)
 		}
@@ -123,9 +123,9 @@ func (u *Union[K]) Invalidate(ctx context.Context, ks ...K) error {
 // NewestSource is the score of the newest source whose entries the union of a list holds, 0 if there is
 // no union. It changes nothing, not even how long the union is kept.
 func (u *Union[K]) NewestSource(ctx context.Context, k K) (int64, error) {
-	ctx, cancel := context.WithTimeout(ctx, u.window.hub.timeout)
+	ctx, cancel := context.WithTimeout(ctx, u.window.client.timeout)
 	defer cancel()
-	seen, err := u.window.hub.rdb.Get(ctx, u.window.nameOf(k)+":s").Int64()
+	seen, err := u.window.client.rdb.Get(ctx, u.window.nameOf(k)+":s").Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, fmt.Errorf("read the newest source of a union %s: %w", u.window.policy.Name, err)
 	}
@@ -133,13 +133,13 @@ func (u *Union[K]) NewestSource(ctx context.Context, k K) (int64, error) {
 }
 
 const (
-	unionSourcesAbsent windowState = windowLoaded + 1 + iota // there is no window of the sources
-	unionSourcesCut                                          // that window does not hold all of them
-	unionBehind                                              // sources joined
+	unionSourcesAbsent  windowState = windowLoaded + 1 + iota // there is no window of the sources
+	unionSourcesPartial                                       // that window does not hold all of them
+	unionBehind                                               // sources joined
 )
 
-type unionAnswer struct {
-	is     windowState
+type unionResult struct {
+	state  windowState
 	newest int64  // of the sources
 	seen   string // the newest source that the union holds
 	page   UnionPage
@@ -147,16 +147,16 @@ type unionAnswer struct {
 
 // read looks at a union and its sources in one round trip, and with a token asks for the
 // lease of a union that is missing.
-func (u *Union[K]) read(ctx context.Context, k K, from int64, most int, names []string, token string) unionAnswer {
+func (u *Union[K]) read(ctx context.Context, k K, from int64, most int, names []string, token string) unionResult {
 	w := u.window
-	life, renew := w.lives()
-	sourcesLife, sourcesRenew := u.sources.lives()
+	life, renew := w.ttls()
+	sourcesLife, sourcesRenew := u.sources.ttls()
 	args := append(make([]any, 0, 8+len(names)), from, most, life, renew, sourcesLife, sourcesRenew, token, w.policy.LeaseTTL.Milliseconds())
 	for _, name := range names {
 		args = append(args, stored(name))
 	}
 	one := scriptCall{script: unionReadScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s", u.sources.nameOf(k)}}
-	a, err := readUnion(w.hub.run(ctx, []scriptCall{one})[0], names)
+	a, err := readUnion(w.client.run(ctx, []scriptCall{one})[0], names)
 	if err != nil && !ended(ctx) {
 		w.redisFailed(ctx, err)
 	}
@@ -164,54 +164,54 @@ func (u *Union[K]) read(ctx context.Context, k K, from int64, most int, names []
 }
 
 // readUnion understands union_read.lua.
-func readUnion(cmd *redis.Cmd, names []string) (unionAnswer, error) {
+func readUnion(cmd *redis.Cmd, names []string) (unionResult, error) {
 	v, err := cmd.Result()
 	if err != nil {
-		return unionAnswer{}, err
+		return unionResult{}, err
 	}
 	if n, ok := v.(int64); ok {
 		switch {
 		case n == 0:
-			return unionAnswer{is: windowGranted}, nil
+			return unionResult{state: windowGranted}, nil
 		case n > 0:
-			return unionAnswer{is: windowBusy}, nil
+			return unionResult{state: windowBusy}, nil
 		case n == -1:
-			return unionAnswer{is: unionSourcesAbsent}, nil
+			return unionResult{state: unionSourcesAbsent}, nil
 		case n == -2:
-			return unionAnswer{is: unionSourcesCut}, nil
+			return unionResult{state: unionSourcesPartial}, nil
 		}
-		return unionAnswer{is: windowAbsent}, nil
+		return unionResult{state: windowAbsent}, nil
 	}
 	list, _ := v.([]any)
 	if len(list) == 2 {
 		newest, err := scoreIn(list[0])
 		seen, _ := list[1].(string)
-		return unionAnswer{is: unionBehind, newest: newest, seen: seen}, err
+		return unionResult{state: unionBehind, newest: newest, seen: seen}, err
 	}
 	bad := fmt.Errorf("union_read.lua answered %T of %d items", v, len(list))
 	if len(list) < 4 {
-		return unionAnswer{}, bad
+		return unionResult{}, bad
 	}
 	n, _ := list[3].(int64)
 	if int64(len(list)) != 4+2*n+int64(len(names)) {
-		return unionAnswer{}, bad
+		return unionResult{}, bad
 	}
 	count, _ := list[1].(int64)
-	a := unionAnswer{is: windowFound, page: UnionPage{Known: true, Floor: math.MinInt64, Has: map[string]bool{}}}
+	a := unionResult{state: windowFound, page: UnionPage{Known: true, Floor: math.MinInt64, Has: map[string]bool{}}}
 	a.page.Sources.Count = int(count)
 	if a.page.Sources.Newest, err = scoreIn(list[0]); err != nil {
-		return unionAnswer{}, err
+		return unionResult{}, err
 	}
 	if list[2] != "" {
 		if a.page.Floor, err = scoreIn(list[2]); err != nil {
-			return unionAnswer{}, err
+			return unionResult{}, err
 		}
 	}
 	for i := int64(4); i < 4+2*n; i += 2 {
 		member, _ := list[i].(string)
 		score, err := scoreIn(list[i+1])
 		if err != nil {
-			return unionAnswer{}, err
+			return unionResult{}, err
 		}
 		a.page.Entries = append(a.page.Entries, Entry{Member: strings.TrimPrefix(member, "\x00"), Score: score})
 	}
@@ -233,33 +233,33 @@ func scoreIn(v any) (int64, error) {
 	return int64(score), nil
 }
 
-// mend does what a read found missing. It reports whether the read is to be repeated.
-func (u *Union[K]) mend(ctx context.Context, k K, a unionAnswer) (again bool, err error) {
+// repair does what a read found missing. It reports whether the read is to be repeated.
+func (u *Union[K]) repair(ctx context.Context, k K, a unionResult) (again bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	switch a.is {
+	switch a.state {
 	case unionSourcesAbsent:
 		_, err := u.sources.Has(ctx, k, nil)
 		return true, err
 	case windowAbsent:
-		return u.alone(ctx, func(ctx context.Context) (bool, error) { return u.fill(ctx, k) })
+		return u.detached(ctx, func(ctx context.Context) (bool, error) { return u.fill(ctx, k) })
 	case unionBehind:
-		return u.alone(ctx, func(ctx context.Context) (bool, error) { return u.join(ctx, k, a) })
+		return u.detached(ctx, func(ctx context.Context) (bool, error) { return u.join(ctx, k, a) })
 	default:
 		return false, nil
 	}
 }
 
-// alone does something that goes on when its reader leaves, who must not leave a lease
+// detached does something that goes on when its reader leaves, who must not leave a lease
 // behind.
-func (u *Union[K]) alone(ctx context.Context, do func(context.Context) (bool, error)) (bool, error) {
+func (u *Union[K]) detached(ctx context.Context, do func(context.Context) (bool, error)) (bool, error) {
 	type end struct {
 		again bool
 		err   error
 	}
 	done := make(chan end, 1)
-	u.window.hub.loads.Go(func() {
+	u.window.client.loads.Go(func() {
 		e := end{err: errExited}
 		defer func() { done <- e }()
 		e.again, e.err = do(context.WithoutCancel(ctx))
@@ -272,8 +272,8 @@ func (u *Union[K]) alone(ctx context.Context, do func(context.Context) (bool, er
 	}
 }
 
-// call runs the loader once. A panic becomes an error, and so does what could not be kept.
-func (u *Union[K]) call(ctx context.Context, k K, above int64, limit int) (entries []Entry, newest int64, err error) {
+// callLoader runs the loader once. A panic becomes an error, and so does what could not be kept.
+func (u *Union[K]) callLoader(ctx context.Context, k K, above int64, limit int) (entries []Entry, newest int64, err error) {
 	w := u.window
 	w.counts.loadCalls.Add(1)
 	w.counts.loads.Add(1)
@@ -294,7 +294,7 @@ func (u *Union[K]) call(ctx context.Context, k K, above int64, limit int) (entri
 	if newest < 0 {
 		return nil, 0, fmt.Errorf("the newest source has the score %d, want a positive one", newest)
 	}
-	if _, err := w.loaded(entries); err != nil {
+	if _, err := w.checkLoaded(entries); err != nil {
 		return nil, 0, err
 	}
 	entries = entries[:min(len(entries), limit)]
@@ -304,20 +304,20 @@ func (u *Union[K]) call(ctx context.Context, k K, above int64, limit int) (entri
 // fill takes the lease of a union, loads it, and stores it if the lease is still its own.
 func (u *Union[K]) fill(ctx context.Context, k K) (again bool, err error) {
 	w, token := u.window, rand.Text()
-	if a := u.read(ctx, k, 0, 0, nil, token); a.is != windowGranted {
-		return a.is != windowFailed, nil // somebody else was faster
+	if a := u.read(ctx, k, 0, 0, nil, token); a.state != windowGranted {
+		return a.state != windowFailed, nil // somebody else was faster
 	}
-	entries, newest, err := u.call(ctx, k, 0, w.policy.Size)
-	mark := markCut
+	entries, newest, err := u.callLoader(ctx, k, 0, w.policy.Size)
+	mark := markPartial
 	switch {
 	case err != nil:
 		mark = "" // nobody need wait for the lease to expire
 	case len(entries) < w.policy.Size:
 		mark = markWhole
 	}
-	life, _ := w.lives()
+	life, _ := w.ttls()
 	args := appendEntries([]any{token, mark, life, newest}, entries)
-	cmd := w.hub.run(ctx, []scriptCall{{script: windowStoreScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
+	cmd := w.client.run(ctx, []scriptCall{{script: windowStoreScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
 	kept, failed := cmd.Int()
 	switch {
 	case failed != nil:
@@ -330,18 +330,18 @@ func (u *Union[K]) fill(ctx context.Context, k K) (again bool, err error) {
 
 // join adds what the sources hold that joined since the union was made. Those that left
 // again meanwhile count as held: if they come back, they have a higher score.
-func (u *Union[K]) join(ctx context.Context, k K, a unionAnswer) (again bool, err error) {
+func (u *Union[K]) join(ctx context.Context, k K, a unionResult) (again bool, err error) {
 	w := u.window
 	seen, err := strconv.ParseInt(a.seen, 10, 64)
 	if err != nil {
 		return false, fmt.Errorf("its newest source: %w", err)
 	}
-	entries, newest, err := u.call(ctx, k, seen, w.policy.Size+1)
+	entries, newest, err := u.callLoader(ctx, k, seen, w.policy.Size+1)
 	if err != nil {
 		return false, err
 	}
-	args := appendEntries([]any{w.policy.Size, markCut, a.seen, max(newest, a.newest)}, entries)
-	cmd := w.hub.run(ctx, []scriptCall{{script: unionJoinScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
+	args := appendEntries([]any{w.policy.Size, markPartial, a.seen, max(newest, a.newest)}, entries)
+	cmd := w.client.run(ctx, []scriptCall{{script: unionJoinScript, key: w.nameOf(k), args: args, more: []string{w.nameOf(k) + ":s"}}})[0]
 	if err := cmd.Err(); err != nil {
 		w.redisFailed(ctx, err)
 		return false, nil

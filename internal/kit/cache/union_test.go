@@ -196,8 +196,8 @@ func (a *authors) pausing(t *testing.T, first int64) (UnionLoader[int], func() p
 // feeds is the unions and their sources as one process has them.
 type feeds struct {
 	*Union[int]
-	hub   *Client
-	truth *authors
+	client *Client
+	truth  *authors
 }
 
 // feedsOf builds feeds whose times are so long that nothing expires unless the test says so.
@@ -206,7 +206,7 @@ func feedsOf(h *Client, a *authors, load UnionLoader[int], p WindowPolicy) *feed
 	p.LoadTimeout = positiveOr(p.LoadTimeout, slow)
 	p.LeaseTTL = positiveOr(p.LeaseTTL, slow)
 	sources := windowOf(h, a.list, WindowPolicy{Size: 8, TTL: 2 * p.TTL})
-	return &feeds{Union: NewUnion(h, p, sources, load), hub: h, truth: a}
+	return &feeds{Union: NewUnion(h, p, sources, load), client: h, truth: a}
 }
 
 // follow is a user who follows some sources, told.
@@ -583,7 +583,7 @@ func unionSourcesAreNotKept(t *testing.T, w *world) {
 		found, err := a.list(ctx, users, limit)
 		return found, errors.Join(err, sources.Invalidate(ctx, users...))
 	}, WindowPolicy{})
-	f := &feeds{Union: NewUnion(h, WindowPolicy{Name: "feed:in"}, sources, a.load), hub: h, truth: a}
+	f := &feeds{Union: NewUnion(h, WindowPolicy{Name: "feed:in"}, sources, a.load), client: h, truth: a}
 	wantFeed(t, "overtaken", f, 1, "unknown")
 	a.wantCalls(t, "overtaken", 0, 1)
 }
@@ -983,7 +983,7 @@ func unionFailedLoad(t *testing.T, w *world) {
 		if name == "an error" && !errors.Is(err, errDatabase) || name == "a deadline" && !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%s: %v", name, err)
 		}
-		f.hub.Wait()
+		f.client.Wait()
 		if n := w.there(t, k.window, k.seen); n != 0 {
 			t.Errorf("%s: something was stored", name)
 		}
@@ -1102,7 +1102,7 @@ func unionReaderLeavesEarly(t *testing.T, w *world) {
 	if page, err := f.Page(ctx, 1, newestOfAll, 10, nil); !errors.Is(err, context.Canceled) || page.Known {
 		t.Errorf("the reader that left got %+v, %v", page, err)
 	}
-	f.hub.Wait()
+	f.client.Wait()
 	if n := w.there(t, f.keys(1).lease); n != 0 {
 		t.Error("it left a lease")
 	}
@@ -1133,7 +1133,7 @@ func unionReaderLeavesALoad(t *testing.T, w *world) {
 		}
 		a.wantCalls(t, "with "+source, 1, 1)
 		p.end <- nil
-		here.hub.loads.Wait()
+		here.client.loads.Wait()
 		for _, name := range w.names(t) {
 			if left := w.rdb.PTTL(t.Context(), name).Val(); left <= 0 {
 				t.Errorf("with %s, %s has no life", source, name)
@@ -1239,13 +1239,13 @@ func TestAUnionThatGoesOnBeingOvertakenEnds(t *testing.T) {
 	}, WindowPolicy{})
 	f.follow(t, 1, "A")
 	wantFeed(t, "overtaken each time", f, 1, "unknown")
-	a.wantCalls(t, "overtaken each time", unionTries-1, 1) // the first try loads the sources
+	a.wantCalls(t, "overtaken each time", maxUnionReads-1, 1) // the first try loads the sources
 }
 
 func TestTheWindowOfAUnionIsNotReadAlone(t *testing.T) {
 	a := newAuthors()
 	f := feedsOf(mini(t).process(t), a, a.load, WindowPolicy{})
-	if _, _, err := f.Window().Page(t.Context(), 1, nil, 10); !errors.Is(err, errNotAlone) {
-		t.Errorf("%v, want %v", err, errNotAlone)
+	if _, _, err := f.Window().Page(t.Context(), 1, nil, 10); !errors.Is(err, errReadAlone) {
+		t.Errorf("%v, want %v", err, errReadAlone)
 	}
 }

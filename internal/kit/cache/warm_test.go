@@ -31,7 +31,7 @@ func TestWhatWasHotIsReadAtTheNextStart(t *testing.T) {
 		if n := w.rdb.Exists(t.Context(), before.warmKey("without", before.wall())).Val(); n != 0 {
 			t.Error("remembered what nobody can parse")
 		}
-		if left := w.rdb.PTTL(t.Context(), before.warmKey("with", before.wall())).Val(); left <= 0 || left > warmLife {
+		if left := w.rdb.PTTL(t.Context(), before.warmKey("with", before.wall())).Val(); left <= 0 || left > warmTTL {
 			t.Errorf("what was hot has %v left, want a life", left)
 		}
 
@@ -93,7 +93,7 @@ func TestWhatWasHotYesterdayIsReadToday(t *testing.T) {
 				t.Errorf("reading ahead made something hot (-before +after)\n%s", d)
 			}
 			of = map[string]int{"": n}
-			kept, err := c.inside().remembered(t.Context())
+			kept, err := c.inside().loadWarmKeys(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -120,7 +120,7 @@ func TestWhatWasHotYesterdayIsReadToday(t *testing.T) {
 		if d := cmp.Diff(map[string]int{"": 1000, "other": 1000}, warmed()); d != "" {
 			t.Errorf("two days later (-want +got)\n%s", d)
 		}
-		if left := w.rdb.PTTL(t.Context(), x.warmKey("texts", noon)).Val(); left <= 24*time.Hour || left > warmLife {
+		if left := w.rdb.PTTL(t.Context(), x.warmKey("texts", noon)).Val(); left <= 24*time.Hour || left > warmTTL {
 			t.Errorf("a day's list has %v left", left)
 		}
 	})
@@ -178,8 +178,8 @@ func TestAThousandKeysAreRememberedAtMost(t *testing.T) {
 		x.hot.add(other.inside().nameOf("other"), 5)
 		x.SaveHotKeys(t.Context())
 	}
-	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts", x.wall())).Val(); got != warmKeys {
-		t.Errorf("%d keys remembered, want %d", got, warmKeys)
+	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts", x.wall())).Val(); got != maxWarmKeys {
+		t.Errorf("%d keys remembered, want %d", got, maxWarmKeys)
 	}
 	if got := w.rdb.ZCard(t.Context(), x.warmKey("texts-and-more", x.wall())).Val(); got != 1 {
 		t.Errorf("%d keys of the other policy, want its own", got)
@@ -198,8 +198,8 @@ func TestAThousandKeysAreRememberedAtMost(t *testing.T) {
 			t.Errorf("%d keys in one step", len(call))
 		}
 	}
-	if n != warmKeys {
-		t.Errorf("%d keys read, want %d", n, warmKeys)
+	if n != maxWarmKeys {
+		t.Errorf("%d keys read, want %d", n, maxWarmKeys)
 	}
 }
 

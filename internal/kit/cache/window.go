@@ -17,8 +17,8 @@ const (
 	maxScore  = 1<<53 - 1 // a float64 tells larger ones no longer apart
 
 	// The scores of the marker, both below every entry's.
-	markWhole = "-inf"   // the window holds the whole list
-	markCut   = "-1e300" // the list goes on below the window's oldest entry
+	markWhole   = "-inf"   // the window holds the whole list
+	markPartial = "-1e300" // the list goes on below the window's oldest entry
 )
 
 // Entry is one place in a list. Lists are ordered by score, and by the bytes of
@@ -74,7 +74,7 @@ type WindowLoader[K comparable] func(ctx context.Context, ks []K, limit int) (ma
 // did, in every process, because loads store under the lease of [Cache]. When
 // Redis is away, reads go to the loader; an error of Redis is never theirs.
 type Window[K comparable] struct {
-	hub    *Client
+	client *Client
 	policy WindowPolicy
 	prefix string
 	key    func(K) string
@@ -87,18 +87,18 @@ type Window[K comparable] struct {
 //
 // NewWindow panics if the policy's name cannot stand in a key or is taken in this
 // hub, or if its size is above 5000: these are mistakes in the program.
-func NewWindow[K comparable](hub *Client, p WindowPolicy, key func(K) string, load WindowLoader[K]) *Window[K] {
+func NewWindow[K comparable](client *Client, p WindowPolicy, key func(K) string, load WindowLoader[K]) *Window[K] {
 	p = p.withDefaults()
 	if p.Size > maxWindow {
 		panic(fmt.Sprintf("cache: window %s of %d entries, want at most %d", p.Name, p.Size, maxWindow))
 	}
 	return &Window[K]{
-		hub:    hub,
+		client: client,
 		policy: p,
-		prefix: hub.root + p.Name + ":{", // the noun's own keys
+		prefix: client.root + p.Name + ":{", // the noun's own keys
 		key:    key,
 		load:   load,
-		counts: hub.join(Policy{Name: strings.ReplaceAll(p.Name, ":", "-")}, nil, nil),
+		counts: client.register(Policy{Name: strings.ReplaceAll(p.Name, ":", "-")}, nil, nil),
 	}
 }
 
@@ -117,7 +117,7 @@ func (w *Window[K]) Page(ctx context.Context, k K, after *Entry, first int) (ent
 	if first < 1 {
 		return nil, true, nil
 	}
-	part := newest(first)
+	part := firstRange(first)
 	if after != nil {
 		part.from = strconv.FormatInt(after.Score, 10)
 	}
@@ -156,12 +156,12 @@ func (w *Window[K]) Pages(ctx context.Context, ks []K, first int) (map[K]Page, e
 		}
 		return pages, nil
 	}
-	part := newest(first)
+	part := firstRange(first)
 	var failed error
-	for some := range slices.Chunk(once(ks), min(batch, max(1, lookEntries/part.count))) {
+	for some := range slices.Chunk(distinct(ks), min(batch, max(1, maxTripEntries/part.count))) {
 		// The lease of a missing window is taken with the first look, so that is
 		// detached, too: a reader who leaves must not leave a lease behind.
-		answers := w.start(ctx, some, part)
+		answers := w.loadDetached(ctx, some, part)
 		w.count(answers)
 		w.fill(ctx, some, part, answers)
 		for i, a := range answers {
@@ -176,8 +176,8 @@ func (w *Window[K]) Pages(ctx context.Context, ks []K, first int) (map[K]Page, e
 	return pages, failed
 }
 
-// once returns the keys in their order, each once.
-func once[K comparable](ks []K) []K {
+// distinct returns the keys in their order, each once.
+func distinct[K comparable](ks []K) []K {
 	seen := make(map[K]struct{}, len(ks))
 	list := make([]K, 0, len(ks))
 	for _, k := range ks {
@@ -209,13 +209,13 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	for k, entries := range lists {
 		err = cmp.Or(err, checkScores(entries))
 		for part := range slices.Chunk(entries, batch) {
-			calls = append(calls, scriptCall{script: windowAddScript, key: w.nameOf(k), args: appendEntries([]any{w.policy.Size, markCut}, part)})
+			calls = append(calls, scriptCall{script: windowAddScript, key: w.nameOf(k), args: appendEntries([]any{w.policy.Size, markPartial}, part)})
 			most = max(most, len(part))
 		}
 		n += len(entries)
 	}
 	if err == nil && len(calls) > 1 {
-		calls, err = w.known(ctx, calls)
+		calls, err = w.existing(ctx, calls)
 	}
 	for part := range slices.Chunk(calls, batch/most) {
 		if err == nil {
@@ -228,15 +228,15 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	return nil
 }
 
-// known leaves out the calls about lists of which Redis has neither a window nor the lease
+// existing leaves out the calls about lists of which Redis has neither a window nor the lease
 // of a load: a load that begins now finds what was committed before. Asking is cheap
 // beside a script, and of most lists Redis has nothing.
-func (w *Window[K]) known(ctx context.Context, calls []scriptCall) ([]scriptCall, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.hub.timeout)
+func (w *Window[K]) existing(ctx context.Context, calls []scriptCall) ([]scriptCall, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.client.timeout)
 	defer cancel()
 	var known []scriptCall
 	for part := range slices.Chunk(calls, batch) {
-		pipe := w.hub.rdb.Pipeline()
+		pipe := w.client.rdb.Pipeline()
 		there := make([]*redis.IntCmd, len(part))
 		for i, c := range part {
 			there[i] = pipe.Exists(ctx, c.key, leaseOf(c.key))
@@ -263,7 +263,7 @@ func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 	for _, m := range members {
 		pairs = append(pairs, "", stored(m))
 	}
-	p := w.hub.Pipeline()
+	p := w.client.Pipeline()
 	w.removeIn(p, map[K][]any{k: pairs})
 	return p.Exec(ctx)
 }
@@ -286,7 +286,7 @@ func (w *Window[K]) RemoveExactly(ctx context.Context, k K, entries ...Entry) er
 // RemoveEach is [Window.RemoveExactly] for many lists: a round trip carries up to 500 of
 // them.
 func (w *Window[K]) RemoveEach(ctx context.Context, lists map[K][]Entry) error {
-	p := w.hub.Pipeline()
+	p := w.client.Pipeline()
 	w.RemoveEachIn(p, lists)
 	return p.Exec(ctx)
 }
@@ -322,7 +322,7 @@ func (w *Window[K]) removeIn(p *Pipeline, lists map[K][]any) {
 // what they read. It is for changes that Add and Remove cannot say; what
 // [Cache.Invalidate] says of commits, errors and ctx holds here too.
 func (w *Window[K]) Invalidate(ctx context.Context, ks ...K) error {
-	p := w.hub.Pipeline()
+	p := w.client.Pipeline()
 	w.InvalidateIn(p, ks...)
 	return p.Exec(ctx)
 }
@@ -342,7 +342,7 @@ func (w *Window[K]) InvalidateIn(p *Pipeline, ks ...K) {
 }
 
 func (w *Window[K]) write(ctx context.Context, calls []scriptCall) error {
-	return w.failed(w.hub.run(context.WithoutCancel(ctx), calls))
+	return w.failed(w.client.run(context.WithoutCancel(ctx), calls))
 }
 
 // failed returns the first error of some answers, and counts it.

@@ -26,13 +26,13 @@ type Membership struct {
 // the loader answers. It is as fresh as Page. An error is the loader's, wrapped, or
 // that of ctx.
 func (w *Window[K]) Has(ctx context.Context, k K, members []string) (Membership, error) {
-	m, is := w.ask(ctx, k, members)
-	answers := []windowAnswer{{is: is}}
+	m, is := w.queryMembers(ctx, k, members)
+	answers := []windowResult{{state: is}}
 	w.count(answers)
 	if is == windowFound {
 		return m, nil
 	}
-	w.fill(ctx, []K{k}, newest(maxWindow), answers)
+	w.fill(ctx, []K{k}, firstRange(maxWindow), answers)
 	if err := answers[0].err; err != nil {
 		return Membership{}, err
 	}
@@ -40,7 +40,7 @@ func (w *Window[K]) Has(ctx context.Context, k K, members []string) (Membership,
 }
 
 // membership looks for members in what was read of a whole window.
-func (a windowAnswer) membership(members []string) Membership {
+func (a windowResult) membership(members []string) Membership {
 	m := Membership{Has: make(map[string]bool), Whole: a.whole}
 	there := make(map[string]bool, len(a.entries))
 	for _, e := range a.entries {
@@ -57,17 +57,17 @@ func (a windowAnswer) membership(members []string) Membership {
 	return m
 }
 
-// ask asks a window for members, 500 with each call of one pipeline. Between two
+// queryMembers asks a window for members, 500 with each call of one pipeline. Between two
 // calls the window may change: each answer is right about its own members, so what
 // holds of all of them is the highest floor.
-func (w *Window[K]) ask(ctx context.Context, k K, members []string) (Membership, windowState) {
+func (w *Window[K]) queryMembers(ctx context.Context, k K, members []string) (Membership, windowState) {
 	parts := slices.Collect(slices.Chunk(members, batch))
 	if len(parts) == 0 {
 		parts = [][]string{nil}
 	}
 	name, calls := w.nameOf(k), make([]scriptCall, len(parts))
 	for i, part := range parts {
-		life, renew := w.lives()
+		life, renew := w.ttls()
 		args := append(make([]any, 0, 2+len(part)), life, renew)
 		for _, member := range part {
 			args = append(args, stored(member))
@@ -75,7 +75,7 @@ func (w *Window[K]) ask(ctx context.Context, k K, members []string) (Membership,
 		calls[i] = scriptCall{script: windowHasScript, key: name, args: args}
 	}
 	m, cut := Membership{Has: make(map[string]bool), Whole: true}, false
-	for i, cmd := range w.hub.run(ctx, calls) {
+	for i, cmd := range w.client.run(ctx, calls) {
 		whole, floor, err := readHas(cmd, parts[i], m.Has)
 		switch {
 		case errors.Is(err, errNoWindow):

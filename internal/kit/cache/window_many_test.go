@@ -344,14 +344,14 @@ func TestMembersAreKnownDownToTheHighestOfSeveralFloors(t *testing.T) {
 		loads   int
 	}{
 		{"whole", []any{answer(markWhole, "5", 1), answer(markWhole, "", 0)}, whole, 0},
-		{"cut, then whole", []any{answer(markCut, "-5", 1), answer(markWhole, "3", 0)}, Membership{Has: one, Floor: -5}, 0},
-		{"whole, then cut", []any{answer(markWhole, "3", 1), answer(markCut, "-5", 0)}, Membership{Has: one, Floor: -5}, 0},
-		{"a floor that rose", []any{answer(markCut, "-5", 1), answer(markCut, "3", 0)}, Membership{Has: one, Floor: 3}, 0},
-		{"a floor that fell", []any{answer(markCut, "3", 1), answer(markCut, "-5", 0)}, Membership{Has: one, Floor: 3}, 0},
-		{"gone", []any{answer(markCut, "3", 1), int64(-1)}, truth, 1},
-		{"garbage", []any{answer(markCut, "3", 1), "a text"}, truth, 1},
-		{"no score", []any{answer(markCut, "3", 1), answer(markCut, "", 0)}, truth, 1},
-		{"too few", []any{answer(markCut, "3", 1), []any{markCut, "3"}}, truth, 1},
+		{"cut, then whole", []any{answer(markPartial, "-5", 1), answer(markWhole, "3", 0)}, Membership{Has: one, Floor: -5}, 0},
+		{"whole, then cut", []any{answer(markWhole, "3", 1), answer(markPartial, "-5", 0)}, Membership{Has: one, Floor: -5}, 0},
+		{"a floor that rose", []any{answer(markPartial, "-5", 1), answer(markPartial, "3", 0)}, Membership{Has: one, Floor: 3}, 0},
+		{"a floor that fell", []any{answer(markPartial, "3", 1), answer(markPartial, "-5", 0)}, Membership{Has: one, Floor: 3}, 0},
+		{"gone", []any{answer(markPartial, "3", 1), int64(-1)}, truth, 1},
+		{"garbage", []any{answer(markPartial, "3", 1), "a text"}, truth, 1},
+		{"no score", []any{answer(markPartial, "3", 1), answer(markPartial, "", 0)}, truth, 1},
+		{"too few", []any{answer(markPartial, "3", 1), []any{markPartial, "3"}}, truth, 1},
 	}
 	members := append([]string{"a"}, make([]string, batch-1)...)
 	for i := range batch {

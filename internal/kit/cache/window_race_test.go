@@ -50,7 +50,7 @@ const (
 // placed is one entry of the model. It is never added a second time.
 type placed struct {
 	Entry
-	is stage
+	state stage
 }
 
 type windowRace struct {
@@ -78,7 +78,7 @@ func (r *windowRace) load(ctx context.Context, lists []int, limit int) (map[int]
 	r.mu.Lock()
 	for _, list := range lists {
 		for _, p := range r.lists[list] {
-			if p.is < removed {
+			if p.state < removed {
 				found[list] = append(found[list], p.Entry)
 			}
 		}
@@ -181,8 +181,8 @@ func (r *windowRace) remove(ctx context.Context, win *Window[int], list int, dra
 	var members []string
 	r.mu.Lock()
 	for _, i := range draw.Perm(len(r.lists[list])) {
-		if p := r.lists[list][i]; p.is == added && len(some) < 3 {
-			p.is = removed
+		if p := r.lists[list][i]; p.state == added && len(some) < 3 {
+			p.state = removed
 			some, members = append(some, p), append(members, p.Member)
 		}
 	}
@@ -195,7 +195,7 @@ func (r *windowRace) then(err error, these []*placed, is stage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range these {
-		p.is = is
+		p.state = is
 	}
 	return err
 }
@@ -206,7 +206,7 @@ func (r *windowRace) in(list int, is stage) map[Entry]bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, p := range r.lists[list] {
-		if p.is == is {
+		if p.state == is {
 			found[p.Entry] = true
 		}
 	}

@@ -12,12 +12,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// walkStep is how many keys of Redis one step of a walk passes, about.
-const walkStep = batch
+// scanCount is how many keys of Redis one step of a walk passes, about.
+const scanCount = batch
 
-// lookEntries is how many entries a round trip of a walk reads, about: what it answers
+// maxTripEntries is how many entries a round trip of a walk reads, about: what it answers
 // must come in the hub's time, or the walk would not get past it.
-const lookEntries = 20_000
+const maxTripEntries = 20_000
 
 // ScanCursor is where a walk over windows has come. The zero value is its beginning.
 type ScanCursor struct {
@@ -40,16 +40,16 @@ type WindowSnapshot[K comparable] struct {
 //
 // parse is the opposite of the windows' key. What it refuses is overlooked.
 func (w *Window[K]) Scan(ctx context.Context, at ScanCursor, parse func(string) (K, error)) (kept []WindowSnapshot[K], next ScanCursor, err error) {
-	nodes, err := w.hub.masters(ctx)
+	nodes, err := w.client.masters(ctx)
 	if err != nil {
 		return nil, at, fmt.Errorf("walk over windows %s: %w", w.policy.Name, err)
 	}
 	if at.node >= len(nodes) {
 		return nil, ScanCursor{}, nil
 	}
-	scanning, cancel := context.WithTimeout(ctx, w.hub.timeout)
+	scanning, cancel := context.WithTimeout(ctx, w.client.timeout)
 	defer cancel()
-	names, cursor, err := nodes[at.node].Scan(scanning, at.cursor, literal(w.prefix)+"*", walkStep).Result()
+	names, cursor, err := nodes[at.node].Scan(scanning, at.cursor, escapePattern(w.prefix)+"*", scanCount).Result()
 	if err != nil {
 		return nil, at, fmt.Errorf("walk over windows %s: %w", w.policy.Name, err)
 	}
@@ -77,8 +77,8 @@ func (w *Window[K]) Scan(ctx context.Context, at ScanCursor, parse func(string) 
 // with the truth as [Window.Scan] does. It changes nothing, not even how long they are kept.
 func (w *Window[K]) Peek(ctx context.Context, ks ...K) ([]WindowSnapshot[K], error) {
 	var kept []WindowSnapshot[K]
-	for part := range slices.Chunk(ks, max(1, lookEntries/w.policy.Size)) {
-		some, err := w.look(ctx, part)
+	for part := range slices.Chunk(ks, max(1, maxTripEntries/w.policy.Size)) {
+		some, err := w.peek(ctx, part)
 		if err != nil {
 			return nil, fmt.Errorf("look at %d windows %s: %w", len(part), w.policy.Name, err)
 		}
@@ -87,11 +87,11 @@ func (w *Window[K]) Peek(ctx context.Context, ks ...K) ([]WindowSnapshot[K], err
 	return kept, nil
 }
 
-// look reads windows in one round trip.
-func (w *Window[K]) look(ctx context.Context, of []K) ([]WindowSnapshot[K], error) {
-	ctx, cancel := context.WithTimeout(ctx, w.hub.timeout)
+// peek reads windows in one round trip.
+func (w *Window[K]) peek(ctx context.Context, of []K) ([]WindowSnapshot[K], error) {
+	ctx, cancel := context.WithTimeout(ctx, w.client.timeout)
 	defer cancel()
-	pipe := w.hub.rdb.Pipeline()
+	pipe := w.client.rdb.Pipeline()
 	cmds := make([]*redis.ZSliceCmd, len(of))
 	for i, k := range of {
 		cmds[i] = pipe.ZRevRangeWithScores(ctx, w.nameOf(k), 0, maxWindow)
@@ -103,15 +103,15 @@ func (w *Window[K]) look(ctx context.Context, of []K) ([]WindowSnapshot[K], erro
 		if err != nil && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 			return nil, err
 		}
-		if k, ok := keptOf(of[i], found); ok {
+		if k, ok := snapshotOf(of[i], found); ok {
 			kept = append(kept, k)
 		}
 	}
 	return kept, nil
 }
 
-// keptOf reports false for what has no marker.
-func keptOf[K comparable](k K, found []redis.Z) (WindowSnapshot[K], bool) {
+// snapshotOf reports false for what has no marker.
+func snapshotOf[K comparable](k K, found []redis.Z) (WindowSnapshot[K], bool) {
 	last := len(found) - 1
 	if last < 0 || found[last].Member != "" {
 		return WindowSnapshot[K]{}, false
@@ -125,10 +125,10 @@ func keptOf[K comparable](k K, found []redis.Z) (WindowSnapshot[K], bool) {
 }
 
 // masters are the nodes that hold keys, in an order that lasts.
-func (h *Client) masters(ctx context.Context) ([]redis.Cmdable, error) {
-	cluster, ok := h.rdb.(*redis.ClusterClient)
+func (c *Client) masters(ctx context.Context) ([]redis.Cmdable, error) {
+	cluster, ok := c.rdb.(*redis.ClusterClient)
 	if !ok {
-		return []redis.Cmdable{h.rdb}, nil
+		return []redis.Cmdable{c.rdb}, nil
 	}
 	var mu sync.Mutex
 	var nodes []*redis.Client
@@ -146,7 +146,7 @@ func (h *Client) masters(ctx context.Context) ([]redis.Cmdable, error) {
 	return all, err
 }
 
-// literal has a pattern of Redis mean a text as it is.
-func literal(text string) string {
+// escapePattern has a pattern of Redis mean a text as it is.
+func escapePattern(text string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(text)
 }

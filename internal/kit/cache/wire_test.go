@@ -78,16 +78,16 @@ func (w *wire) words(t *testing.T) []busMessage {
 	t.Helper()
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	words := make([]busMessage, len(w.published))
+	messages := make([]busMessage, len(w.published))
 	for i, m := range w.published {
 		if m.Topic != Topic {
 			t.Errorf("a message of topic %q", m.Topic)
 		}
-		if err := json.Unmarshal(m.Body, &words[i]); err != nil {
+		if err := json.Unmarshal(m.Body, &messages[i]); err != nil {
 			t.Fatal(err)
 		}
 	}
-	return words
+	return messages
 }
 
 // connected is a process whose hub is on the wire. Its clocks stand still and it

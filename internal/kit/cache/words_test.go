@@ -16,7 +16,7 @@ import (
 // Each kind of message ends what it names in the other process, and no more
 // than it must.
 func TestAnotherProcessForgetsWhatAWordNames(t *testing.T) {
-	many := make([]int, manyKeys+1)
+	many := make([]int, maxPublishedKeys+1)
 	for i := range many {
 		many[i] = 1000 + i
 	}
@@ -29,7 +29,7 @@ func TestAnotherProcessForgetsWhatAWordNames(t *testing.T) {
 		{"Put", func(t *testing.T, x *pair) { mustPut(t, x.here, x.rows.commit(2)) }, []int{1, 3}},
 		{"a Put that is an Invalidate", func(t *testing.T, x *pair) { mustPut(t, x.here, row{2, 0}) }, []int{1, 3}},
 		{"2000 keys, among them one", func(t *testing.T, x *pair) {
-			mustInvalidate(t, x.here, append(slices.Clone(many[:manyKeys-1]), 1)...)
+			mustInvalidate(t, x.here, append(slices.Clone(many[:maxPublishedKeys-1]), 1)...)
 		}, []int{2, 3}},
 		{"more than 2000 keys, none of them", func(t *testing.T, x *pair) { mustInvalidate(t, x.here, many...) }, nil},
 		{"no key", func(t *testing.T, x *pair) { mustInvalidate(t, x.here) }, []int{1, 2, 3}},
