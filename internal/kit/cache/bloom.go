@@ -12,34 +12,34 @@ import (
 	"time"
 )
 
-// existenceFilter knows which keys exist, approximately: it may take an absent key for one
-// that exists, never the other way round. So keys that somebody makes up cost
-// neither Redis nor the database anything. It is a Bloom filter over all keys,
-// kept right by every Invalidate and Put, and built anew when deletions or
-// growth have made it let too much through. It is safe for concurrent use.
+// existenceFilter knows approximately which keys exist. It may take an absent key for an
+// existing one, never the reverse, so reads of invented keys cost neither Redis nor the
+// database anything. It is a Bloom filter over all keys. Every Invalidate and Put adds its
+// keys. It is rebuilt when deletions or growth have made it too permissive. It is safe for
+// concurrent use.
 //
-// A key that is added while a new filter is being built is in both: a snapshot
-// of the rows that is older than the insert cannot lose it.
+// A key that is added during a build goes to both filters, so a snapshot of rows from before
+// the insert cannot lose it.
 type existenceFilter[K comparable] struct {
 	all    func(ctx context.Context) iter.Seq2[K, error]
 	filter atomic.Pointer[filter] // nil until the first is built: every key may exist
 
-	mu       sync.Mutex // adds, and the exchange of the filter
+	mu       sync.Mutex // guards additions and the exchange of the filter
 	building bool
-	missed   bool // something, since the build began: what it finds is of no use
+	missed   bool // a message, since the build began: its result is useless
 	added    []K  // since the build began
 
 	lastTried        atomic.Int64 // tick of the last build
-	excluded, passed atomic.Int64 // absent keys that were asked for since the last build: told at once, and let through
+	excluded, passed atomic.Int64 // reads of absent keys since the last build, by outcome
 }
 
 const (
-	falsePositives   = 0.01   // of absent keys, that a new filter lets through
-	maxMeasuredRate  = 0.03   // measured share at which it is built anew
-	measuredKeys     = 10_000 // absent keys that a measurement takes
+	falsePositives   = 0.01   // share of absent keys that pass a new filter
+	maxMeasuredRate  = 0.03   // measured share above which the filter is rebuilt
+	measuredKeys     = 10_000 // absent keys per measurement
 	never            = -1
-	minBuildInterval = time.Minute      // between two builds
-	maxBuildInterval = 10 * time.Minute // whether it is worn or not: what nobody told it of is hidden for no longer
+	minBuildInterval = time.Minute      // also after a failure
+	maxBuildInterval = 10 * time.Minute // bounds how long the filter hides an insert that it missed
 )
 
 func newExistenceFilter[K comparable](all func(context.Context) iter.Seq2[K, error]) *existenceFilter[K] {
@@ -48,10 +48,9 @@ func newExistenceFilter[K comparable](all func(context.Context) iter.Seq2[K, err
 	return g
 }
 
-// built reports whether there is a filter.
 func (g *existenceFilter[K]) built() bool { return g.filter.Load() != nil }
 
-// excludes reports that there is no such key, for certain.
+// excludes reports whether k certainly does not exist.
 func (g *existenceFilter[K]) excludes(k K) bool {
 	f := g.filter.Load()
 	if f == nil || f.has(maphash.Comparable(f.seed, k)) {
@@ -61,10 +60,10 @@ func (g *existenceFilter[K]) excludes(k K) bool {
 	return true
 }
 
-// foundAbsent says that a key which the guard let through does not exist.
+// foundAbsent counts a key that passed the filter and does not exist.
 func (g *existenceFilter[K]) foundAbsent() { g.passed.Add(1) }
 
-// add makes keys known, before anybody may look for them.
+// add adds keys. Call it before readers can look for them.
 func (g *existenceFilter[K]) add(ks ...K) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -78,8 +77,8 @@ func (g *existenceFilter[K]) add(ks ...K) {
 	}
 }
 
-// forget ends the filter: inserts may have gone by unheard. The next one is built
-// when it is due.
+// forget drops the filter, which may have missed inserts. The next build follows when it is
+// due.
 func (g *existenceFilter[K]) forget() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -87,8 +86,8 @@ func (g *existenceFilter[K]) forget() {
 	g.filter.Store(nil)
 }
 
-// needsBuild reports whether it is time to build a filter. A measurement that found
-// nothing wrong begins anew.
+// needsBuild reports whether the filter is missing, full or too permissive. It restarts a
+// measurement that found no problem.
 func (g *existenceFilter[K]) needsBuild() bool {
 	f := g.filter.Load()
 	if f == nil || f.keys.Load() > f.capacity {
@@ -106,7 +105,7 @@ func (g *existenceFilter[K]) needsBuild() bool {
 	return false
 }
 
-// isDue reports whether it is time to build a filter, and notes the time if so.
+// isDue reports whether it is time for a build, and records the time if so.
 func (g *existenceFilter[K]) isDue(now int64) bool {
 	last := g.lastTried.Load()
 	since := time.Duration(now - last)
@@ -117,14 +116,13 @@ func (g *existenceFilter[K]) isDue(now int64) bool {
 	return true
 }
 
-// resetMeasurement begins to count anew.
 func (g *existenceFilter[K]) resetMeasurement() {
 	g.excluded.Store(0)
 	g.passed.Store(0)
 }
 
-// startBuild begins a build, which has to follow. From here on it hears of what is
-// added. It reports false if one is under way.
+// startBuild records added keys from now on, for the build that must follow. It reports false
+// if a build is running.
 func (g *existenceFilter[K]) startBuild() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -135,10 +133,10 @@ func (g *existenceFilter[K]) startBuild() bool {
 	return true
 }
 
-// build reads all keys and exchanges the filter, after a claim. With an error
-// the old one stays.
+// build reads all keys and exchanges the filter, after startBuild. After an error the old
+// filter remains.
 func (g *existenceFilter[K]) build(ctx context.Context) error {
-	seed := maphash.MakeSeed() // another one, so that a key that is let through by chance is not so for ever
+	seed := maphash.MakeSeed() // a new seed: a false positive does not last forever
 	hashes, err := g.collect(ctx, seed)
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -147,7 +145,7 @@ func (g *existenceFilter[K]) build(ctx context.Context) error {
 	}
 	g.building, g.added = false, nil
 	if err != nil {
-		return fmt.Errorf("read all keys for the existence guard: %w", err)
+		return fmt.Errorf("read all keys for existence filter: %w", err)
 	}
 	if g.missed {
 		return nil
@@ -172,18 +170,17 @@ func (g *existenceFilter[K]) collect(ctx context.Context, seed maphash.Seed) ([]
 	return hashes, nil
 }
 
-// filter is a Bloom filter over 64-bit hashes. A key's bits are computed from
-// two hashes, as in "Less Hashing, Same Performance" (Kirsch, Mitzenmacher, ESA
-// 2006).
+// filter is a Bloom filter over 64-bit hashes. It computes the bits of a key from two hashes,
+// as in "Less Hashing, Same Performance" (Kirsch, Mitzenmacher, ESA 2006).
 type filter struct {
 	seed     maphash.Seed
 	words    []atomic.Uint64
-	count    int   // bits of one key
-	capacity int64 // keys with which it still has falsePositives
+	count    int   // bits per key
+	capacity int64 // keys up to which falsePositives holds
 	keys     atomic.Int64
 }
 
-// newFilter has room for a quarter more keys than there are.
+// newFilter has capacity for a quarter more keys than exist.
 func newFilter(seed maphash.Seed, keys int64) *filter {
 	capacity := keys + keys/4 + 1000
 	perKey := -math.Log(falsePositives) / (math.Ln2 * math.Ln2)
@@ -195,7 +192,7 @@ func newFilter(seed maphash.Seed, keys int64) *filter {
 	}
 }
 
-// bit is the i-th bit of a hash: a word and a mask.
+// bit returns word and mask of the i-th bit of a hash.
 func (f *filter) bit(h uint64, i int) (word *atomic.Uint64, mask uint64) {
 	step := bits.RotateLeft64(h, 32)*0x9E3779B97F4A7C15 | 1
 	at, _ := bits.Mul64(h+uint64(i)*step, uint64(len(f.words))*64) // the high half: [0, bits) without a division

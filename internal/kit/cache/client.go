@@ -22,31 +22,31 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-// Options tunes a Hub. The zero value is a good setting, except that it shows no
-// metrics and keeps nothing in the process's own memory.
+// Options configures a Client. The zero value is a good setting, but registers no metrics and
+// stores nothing in the memory of the process.
 type Options struct {
-	Prefix        string                // begins every key; default "td"
-	Registerer    prometheus.Registerer // where the metrics are shown; nil for nowhere
+	Prefix        string                // prefix of every key; default "td"
+	Registerer    prometheus.Registerer // of the metrics; nil: none
 	Log           *slog.Logger          // default slog.DiscardHandler
-	RedisTimeout  time.Duration         // deadline of one round trip; default 250ms
-	LocalBytes    int64                 // for the local caches of all policies together; 0: none
-	Bus           eventbus.Bus          // tells the other processes what changed, and this one what they changed; nil: nobody is told
-	MaxAge        time.Duration         // how long after the last word of the bus a process counts as in sync; default 1s
-	SingleProcess bool                  // no other process writes what is cached here: local entries and guards are always in sync
-	ReadLimit     int                   // round trips a second that reads may make to Redis, those of essential policies not counted; 0: any
-	MaxLoads      int                   // loader calls of all policies at a time; default 64
-	ReadOnly      func() bool           // whether Redis refuses writes, for long perhaps: stale entries then stand in only for rows that cannot be read; nil: never
-	Disabled      []string              // policies whose reads all ask the loader: to measure what the cache is good for
+	RedisTimeout  time.Duration         // deadline of one Redis round trip; default 250ms
+	LocalBytes    int64                 // memory for the local caches of all policies; 0: none
+	Bus           eventbus.Bus          // carries invalidations between processes; nil: none
+	MaxAge        time.Duration         // how long a process is in sync after the bus confirmed it; default 1s
+	SingleProcess bool                  // no other process changes the cached data: this one is always in sync
+	ReadLimit     int                   // Redis reads per second, except those of essential policies; 0: no limit
+	MaxLoads      int                   // concurrent loader calls of all policies; default 64
+	ReadOnly      func() bool           // reports whether Redis rejects writes: then StaleIfError covers loader failures only; nil: never
+	Disabled      []string              // policies whose reads always call the loader, to measure the benefit of the cache
 }
 
-// Client is what the caches of one process share: the Redis, the key prefix, the
-// limits, the metrics. It is safe for concurrent use.
+// Client holds the resources that the caches of one process share: Redis, the key prefix,
+// limits, metrics. It is safe for concurrent use.
 type Client struct {
 	rdb         redis.Cmdable
 	disabled    []string
-	single      bool   // one node, where a command may name keys of all slots
-	root        string // begins every key, with its colon
-	prefix      string // begins every key of a cache
+	single      bool   // one node: a command may name keys of several slots
+	root        string // prefix of every key, with its colon
+	prefix      string // prefix of every key of a Cache
 	timeout     time.Duration
 	log         *slog.Logger
 	metrics     []metric
@@ -55,16 +55,16 @@ type Client struct {
 	id          string       // on the bus
 	maxAge      time.Duration
 	readOnly    func() bool
-	epochUnsure atomic.Bool   // whether Redis has the epoch: it may have lost it
-	epoch       atomic.Uint32 // records of an earlier one are absent; 0: not known yet
+	epochUnsure atomic.Bool   // Redis may have lost the epoch
+	epoch       atomic.Uint32 // records of earlier epochs are absent; 0: unknown yet
 	reads       *rate.Limiter // nil: no limit
 	slots       *semaphore.Weighted
 	hot         *topKeys
 	clock       syncClock
-	wall        func() time.Time // what records say about time
+	wall        func() time.Time // the clock of records
 
 	loads       sync.WaitGroup
-	closing     chan struct{} // closed by Wait: second deletions wait no longer
+	closing     chan struct{} // closed by Wait, which ends the pauses of second deletions
 	close       func()
 	logThrottle clock.Throttle
 
@@ -73,39 +73,37 @@ type Client struct {
 	caches []maintained
 	states map[string]localState // by policy
 	tables map[string][]*Table   // by name
-	shares float64               // of localBytes, that are given away
+	shares float64               // of localBytes in use
 }
 
-// maintained is a cache, for the hub that looks after it.
+// maintained is a cache as its client sees it.
 type maintained interface {
 	Stats() Stats
-	// maintain does what is to be done about once a second.
+	// maintain runs about once a second.
 	maintain(ctx context.Context)
-	// warmPrefix says which keys, by how they begin in Redis, this cache notes as
-	// hot; false for none.
+	// warmPrefix returns the Redis key prefix of this cache, or false if its hot keys are not
+	// saved.
 	warmPrefix() (prefix string, ok bool)
-	// Warm reads what it noted.
+	// Warm reads the saved hot keys.
 	Warm(ctx context.Context) (read int, err error)
 }
 
-// localState is what holds something in this process, for the hub that hears of the
-// others.
+// localState is the state of one policy in this process that bus messages keep fresh.
 type localState interface {
-	// receive forgets keys, by their texts, as if they were invalidated here.
+	// receive drops keys that another process invalidated.
 	receive(keys []string)
-	// forgetAll drops all entries, and what reads under way will find.
+	// forgetAll drops all entries and the results of running reads.
 	forgetAll()
-	// reset also ends what rests on having heard of all changes, the guard.
+	// reset also drops the existence filter, which may have missed inserts.
 	reset()
 }
 
-// NewClient builds a Hub on rdb. It starts nothing, sends nothing and closes
-// nothing: rdb belongs to the caller. It returns an error if the prefix has a
-// brace, which would move the hash tag of every key, or if the Registerer has
-// these metrics already.
+// NewClient returns a client on rdb, which the caller closes. It starts nothing and sends
+// nothing. It returns an error if the prefix contains a brace, which would change the hash tag
+// of every key, or if the Registerer already has these metrics.
 func NewClient(rdb redis.Cmdable, o Options) (*Client, error) {
 	if strings.ContainsAny(o.Prefix, "{}") {
-		return nil, fmt.Errorf("cache: prefix %q has a brace", o.Prefix)
+		return nil, fmt.Errorf("invalid cache prefix %q: contains a brace", o.Prefix)
 	}
 	_, single := rdb.(*redis.Client)
 	root := cmp.Or(o.Prefix, "td") + ":"
@@ -147,14 +145,13 @@ func NewClient(rdb redis.Cmdable, o Options) (*Client, error) {
 		return c, nil
 	}
 	if err := o.Registerer.Register(collector{c}); err != nil {
-		return nil, fmt.Errorf("register the cache metrics: %w", err)
+		return nil, fmt.Errorf("register cache metrics: %w", err)
 	}
 	return c, nil
 }
 
-// Run moves the clock of the local caches, which serve nothing without it, builds
-// guards, keeps what is pinned, and remembers which keys are hot, until ctx ends.
-// It returns nil.
+// Run moves the clock of the local caches, builds existence filters, reloads pinned keys and
+// saves hot keys, until ctx ends. It returns nil. Without it, local caches serve nothing.
 func (c *Client) Run(ctx context.Context) error {
 	var all sync.WaitGroup
 	all.Go(func() { c.clock.run(ctx) })
@@ -164,12 +161,12 @@ func (c *Client) Run(ctx context.Context) error {
 	return nil
 }
 
-// WaitReady waits until a Hub that runs keeps what is read near: its clock moves, and it hears
-// of every invalidation; or for a time, if it does not hear the bus.
-func (c *Client) WaitReady(ctx context.Context, most time.Duration) {
-	ctx, cancel := context.WithTimeout(ctx, most)
+// WaitReady waits until the local caches of a running client are in sync with the bus, at most
+// for the timeout.
+func (c *Client) WaitReady(ctx context.Context, timeout time.Duration) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
-	for !c.clock.inSync() && clock.Sleep(ctx, tickEvery) == nil { // a clock that stands still is not in sync
+	for !c.clock.inSync() && clock.Sleep(ctx, tickEvery) == nil { // a stopped clock is not in sync
 	}
 }
 
@@ -196,17 +193,17 @@ func (c *Client) maintain(ctx context.Context) {
 	}
 }
 
-// ensureEpoch learns the epoch, if it is not known or may have gone by unheard.
+// ensureEpoch reads the epoch if it is unknown or if this process may have missed a new one.
 func (c *Client) ensureEpoch(ctx context.Context) {
 	now := c.clock.now.Load()
-	inSync := now < c.clock.synced.Load() || now == stopped // then nothing is kept here anyway
+	inSync := now < c.clock.synced.Load() || now == stopped // a stopped clock: nothing is stored locally
 	if c.epoch.Load() != 0 && inSync && !c.epochUnsure.Load() {
 		return
 	}
 	c.epochUnsure.Store(false)
 	if err := c.RefreshEpoch(ctx); err != nil {
 		c.epochUnsure.Store(true)
-		c.logFailure(ctx, "reading the epoch", "", err)
+		c.logFailure(ctx, "read epoch", "", err)
 	}
 }
 
@@ -217,7 +214,7 @@ func (c *Client) allCaches() []maintained {
 	return slices.Clone(c.caches)
 }
 
-// Stats returns what each cache and window did in this process so far, by name.
+// Stats returns the counters of each cache and window in this process, sorted by name.
 func (c *Client) Stats() []Stats {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -228,20 +225,18 @@ func (c *Client) Stats() []Stats {
 	return list
 }
 
-// HotKeys returns up to n keys that this process reads most, the hottest first.
+// HotKeys returns up to n of the keys that this process reads most, the hottest first.
 func (c *Client) HotKeys(n int) []HotKey { return c.hot.top(n) }
 
-// Wait returns when no load is under way any more. Call it at the stop, after the
-// last read and before the stores close: a load outlives the read that began it,
-// by at most its LoadTimeout and two round trips. Second deletions that were to
-// come later are made at once.
+// Wait blocks until no load runs. Call it at shutdown, after the last read and before the
+// stores close: a load outlives its reader, by at most LoadTimeout and two round trips.
+// Pending second deletions run at once.
 func (c *Client) Wait() {
 	c.close()
 	c.loads.Wait()
 }
 
-// register takes a policy in, with what holds something in this process under it and
-// with the cache that wants to be looked after, if any.
+// register adds a policy with its local state and its cache, if any.
 func (c *Client) register(p Policy, m localState, cache maintained) *counters {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -249,10 +244,10 @@ func (c *Client) register(p Policy, m localState, cache maintained) *counters {
 		panic("cache: " + err.Error())
 	}
 	if c.counts[p.Name] != nil {
-		panic(fmt.Sprintf("cache: two policies are named %q", p.Name))
+		panic(fmt.Sprintf("cache: duplicate policy name %q", p.Name))
 	}
 	if c.shares += p.Local.Share; c.shares > 1+1e-9 {
-		panic(fmt.Sprintf("cache: with policy %s, more than the whole local cache is given away", p.Name))
+		panic(fmt.Sprintf("cache: policy %s: local shares exceed 1 in total", p.Name))
 	}
 	if m != nil {
 		c.states[p.Name] = m
@@ -264,9 +259,9 @@ func (c *Client) register(p Policy, m localState, cache maintained) *counters {
 	return c.counts[p.Name]
 }
 
-// logFailure logs a failure that no caller will hear of, at most every ten seconds.
+// logFailure logs a failure that no caller receives, at most once in ten seconds.
 func (c *Client) logFailure(ctx context.Context, doing, policy string, err error) {
 	if c.logThrottle.Allow() {
-		c.log.WarnContext(ctx, "cache failed; the loader answers", "doing", doing, "policy", policy, "err", err)
+		c.log.WarnContext(ctx, "cache operation failed", "doing", doing, "policy", policy, "err", err)
 	}
 }

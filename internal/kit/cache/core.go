@@ -15,8 +15,8 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// core is a cache without its types: V is always a pointer. So the compiler makes one body
-// of it for all values of a package that have keys of one type.
+// core is a cache of V, which is always a pointer. So the compiler makes one body of it for
+// all values of a package that have keys of one type.
 type core[K comparable, V any] struct {
 	loadLimiter
 	source     pointerSource[K, V]
@@ -24,12 +24,12 @@ type core[K comparable, V any] struct {
 	local      *local[K, V]        // nil: none
 	existence  *existenceFilter[K] // nil: none
 	flights    flights[K, V]
-	refreshing sync.Map // K, those that are refreshed in the background
-	table      *Table   // whose generation counts, for [QueryCache]; nil: none
+	refreshing sync.Map // keys of running background refreshes
+	table      *Table   // of a [QueryCache]; nil: none
 	disabled   bool     // see [Options.Disabled]
 }
 
-// loadLimiter is what bounds and counts the loader calls of one policy.
+// loadLimiter bounds and counts the loader calls of one policy.
 type loadLimiter struct {
 	client *Client
 	policy Policy
@@ -37,10 +37,9 @@ type loadLimiter struct {
 	slots  *semaphore.Weighted // of loader calls
 }
 
-// limits returns what bounds the loader calls.
 func (c *loadLimiter) limits() *loadLimiter { return c }
 
-// pointerSource is a [Source] of pointers.
+// pointerSource is a [Source] whose values are pointers.
 type pointerSource[K comparable, V any] struct {
 	key       func(K) string
 	load      func(ctx context.Context, ks []K) (map[K]V, error)
@@ -90,13 +89,13 @@ func (c *core[K, V]) find(ctx context.Context, k K) (none V, err error) {
 	return c.get(ctx, k)
 }
 
-// localEntry is the entry in this process, if there is one and the reader may have it.
+// localEntry returns the entry in this process if the reader may use it.
 func (c *core[K, V]) localEntry(ctx context.Context, k K) (*entry[V], bool) {
 	if c.local == nil {
 		return nil, false
 	}
 	e, now, ok := c.local.get(k)
-	if !ok || isFresh(ctx) {
+	if !ok || skipsLocal(ctx) {
 		return nil, false
 	}
 	if e.sampled(now) || c.counts.localHits.Load() < exactHits {
@@ -105,18 +104,16 @@ func (c *core[K, V]) localEntry(ctx context.Context, k K) (*entry[V], bool) {
 	return e, true
 }
 
-// A hit in this process is so cheap that counting it would double its cost, and
-// of a read of Redis the search for hot keys would be felt: after the first ones
-// only a sample is counted, for the whole.
+// A hit in this process is so cheap that counting it would double its cost, and the search for
+// hot keys would slow Redis reads. After the first hits only a sample is counted, for all.
 const (
 	exactHits   = 4096
 	localSample = 64
 	redisSample = 16
 )
 
-// sampled reports whether the hits of an entry are counted at this tick: each key
-// has its turn for one tick in nearSample. To draw a random number for each hit
-// would cost a quarter of the hit.
+// sampled reports whether the hits of an entry count in this tick: each key counts in one of
+// localSample ticks. Drawing a random number would cost a quarter of a hit.
 func (e *entry[V]) sampled(now int64) bool { return (e.salt+uint8(now>>tickBits))%localSample == 0 }
 
 func (c *core[K, V]) countLocalHit(ctx context.Context, e *entry[V]) {
@@ -175,7 +172,7 @@ func (c *core[K, V]) get(ctx context.Context, k K) (none V, err error) {
 	return v, nil
 }
 
-// loadAlone is get without anything that is kept.
+// loadAlone is get for a disabled policy.
 func (c *core[K, V]) loadAlone(ctx context.Context, k K) (none V, err error) {
 	loaded, err := c.source.load(ctx, []K{k})
 	if err != nil {
@@ -225,8 +222,8 @@ func (c *core[K, V]) findRemote(ctx context.Context, ks []K, found map[K]V) erro
 	return c.fillStale(ctx, refused, found, err)
 }
 
-// getMany adds what Redis has to found, and returns what is to be loaded, and
-// the keys that it might not ask for.
+// getMany adds the values in Redis to found. It returns the keys to load and the keys that the
+// read limit refused.
 func (c *core[K, V]) getMany(ctx context.Context, ks []K, found map[K]V) (missing []want[K], refused []K, err error) {
 	filtered := c.usesFilter(ctx)
 	for part := range slices.Chunk(c.wants(ks), batch) {
@@ -283,12 +280,12 @@ func (c *core[K, V]) invalidate(ctx context.Context, ks []K) error {
 	return nil
 }
 
-// remove deletes records, and then says so: who hears of it must not find them
-// again.
+// remove deletes records and then publishes the keys, so that a receiver cannot find the
+// records again.
 func (c *core[K, V]) remove(ctx context.Context, all []want[K]) error {
 	for part := range slices.Chunk(all, batch) {
 		err := c.client.remove(ctx, names(part))
-		c.forget(part) // what was read before the deletion and kept after the first time
+		c.forget(part) // reads from before the deletion may have stored entries since the first time
 		if err == nil && len(all) <= maxPublishedKeys {
 			err = c.publish(ctx, part)
 		}
@@ -303,11 +300,12 @@ func (c *core[K, V]) remove(ctx context.Context, all []want[K]) error {
 	return nil
 }
 
-// hasLocalState reports whether processes hold anything of this cache that messages keep fresh. Loads
-// under way need no message: their results never serve readers that came after an invalidation.
+// hasLocalState reports whether processes hold state of this cache that messages keep fresh.
+// Running loads need no message: their results never serve readers that came after an
+// invalidation.
 func (c *core[K, V]) hasLocalState() bool { return c.local != nil || c.existence != nil }
 
-// publish publishes changed keys to the other processes, unless they hold nothing of the cache.
+// publish sends changed keys to the other processes, unless they hold no state of this cache.
 func (c *core[K, V]) publish(ctx context.Context, wants []want[K]) error {
 	if c.client.bus == nil || !c.hasLocalState() {
 		return nil
@@ -319,8 +317,8 @@ func (c *core[K, V]) publish(ctx context.Context, wants []want[K]) error {
 	return c.client.publishKeys(ctx, c.policy.Name, texts)
 }
 
-// removeLater is the second deletion of those who ask for it. The ctx does not
-// end with the request.
+// removeLater runs the second deletion, if the policy has one. The ctx must not end with the
+// request.
 func (c *core[K, V]) removeLater(ctx context.Context, all []want[K]) {
 	if c.policy.SecondDelete <= 0 {
 		return
@@ -333,12 +331,12 @@ func (c *core[K, V]) removeLater(ctx context.Context, all []want[K]) {
 		case <-c.client.closing:
 		}
 		if err := c.remove(ctx, all); err != nil {
-			c.client.logFailure(ctx, "deleting a second time", c.policy.Name, err)
+			c.client.logFailure(ctx, "second delete", c.policy.Name, err)
 		}
 	})
 }
 
-// receive forgets keys that another process invalidated.
+// receive drops keys that another process invalidated.
 func (c *core[K, V]) receive(texts []string) {
 	if c.source.parse == nil {
 		c.reset()
@@ -356,7 +354,7 @@ func (c *core[K, V]) receive(texts []string) {
 	c.forget(wants)
 }
 
-// reset forgets all that this process knows.
+// reset drops all that this process knows.
 func (c *core[K, V]) reset() {
 	c.forgetAll()
 	if c.existence != nil {
@@ -373,12 +371,12 @@ func (c *core[K, V]) markExisting(ks []K) {
 
 func (c *core[K, V]) pipeline() *Pipeline { return c.client.Pipeline() }
 
-// putIn is [Cache.PutIn]; no key may be given twice. kept is called with the number of
-// values that Redis kept.
-func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, kept func(n int)) {
+// putIn is [Cache.PutIn]. Keys must be unique. stored receives the number of values that Redis
+// stored.
+func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, stored func(n int)) {
 	var wants []want[K]
 	var calls []scriptCall
-	var others []K // that Redis can only drop
+	var others []K // keys that Redis can only delete
 	for i, k := range ks {
 		f := c.encode(context.Background(), vs[i], true, time.Now(), header{epoch: c.client.epoch.Load()})
 		if f.version <= 0 || f.flags != 0 {
@@ -391,7 +389,7 @@ func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, kept func(n int)) {
 	}
 	p.add(calls, func(ctx context.Context, answers []*redis.Cmd) error {
 		n, full, err := c.finishPut(ctx, wants, answers)
-		kept(n)
+		stored(n)
 		if err != nil {
 			return fmt.Errorf("put %d keys of cache %s: %w", len(ks), c.policy.Name, err)
 		}
@@ -402,8 +400,8 @@ func (c *core[K, V]) putIn(p *Pipeline, ks []K, vs []V, kept func(n int)) {
 	})
 }
 
-// finishPut takes the answers of putScript. It returns how many values Redis kept, and the keys
-// for which Redis is full: it takes deletions.
+// finishPut handles the replies of putScript. It returns the number of stored values and the
+// keys that a full Redis rejected; it still accepts deletions.
 func (c *core[K, V]) finishPut(ctx context.Context, wants []want[K], answers []*redis.Cmd) (kept int, full []K, err error) {
 	c.forget(wants)
 	for i, cmd := range answers {
@@ -426,8 +424,8 @@ func (c *core[K, V]) finishPut(ctx context.Context, wants []want[K], answers []*
 	return kept, full, nil
 }
 
-// forget drops what this process knows of keys and keeps new readers from
-// joining loads that are under way.
+// forget drops the state of these keys in this process. New readers do not join their running
+// loads.
 func (c *core[K, V]) forget(wants []want[K]) {
 	for _, w := range wants {
 		c.markExisting([]K{w.k})
@@ -445,7 +443,7 @@ func (c *core[K, V]) pin(ctx context.Context, until time.Time, ks []K) error {
 	if c.local != nil {
 		ks = c.local.pins.set(c.client.clock.now.Load(), c.client.clock.at(until), ks)
 		for _, k := range ks {
-			c.local.remove(k) // to be kept again, as pinned
+			c.local.remove(k) // to be stored again, as pinned
 		}
 	}
 	_, err := c.findMany(ForWarmup(ctx), ks)
@@ -455,7 +453,7 @@ func (c *core[K, V]) pin(ctx context.Context, until time.Time, ks []K) error {
 // Stats is [Cache.Stats].
 func (c *core[K, V]) Stats() Stats { return c.counts.snapshot() }
 
-// excludes reports that a key cannot exist.
+// excludes reports whether a key certainly does not exist.
 func (c *core[K, V]) excludes(ctx context.Context, k K) bool {
 	if !c.usesFilter(ctx) || !c.existence.excludes(k) {
 		return false
@@ -464,25 +462,25 @@ func (c *core[K, V]) excludes(ctx context.Context, k K) bool {
 	return true
 }
 
-// usesFilter reports whether the guard is asked. One that may have missed an insert
-// elsewhere is not.
+// usesFilter reports whether the existence filter may answer. It must not if it may have
+// missed an insert in another process.
 func (c *core[K, V]) usesFilter(ctx context.Context) bool {
-	return c.existence != nil && c.client.clock.inSync() && c.existence.built() && !isFresh(ctx)
+	return c.existence != nil && c.client.clock.inSync() && c.existence.built() && !skipsLocal(ctx)
 }
 
-// permitted takes one read of Redis from what this process may have.
+// permitted takes one Redis read from the read limit.
 func (c *core[K, V]) permitted() bool {
 	return c.policy.Essential || c.client.reads == nil || c.client.reads.Allow()
 }
 
 func (c *core[K, V]) overLimit(keys int) error {
 	c.counts.limited.Add(int64(keys))
-	return fmt.Errorf("read of cache %s: %w", c.policy.Name, ErrBusy)
+	return fmt.Errorf("read cache %s: %w", c.policy.Name, ErrBusy)
 }
 
-// stale is an entry in this process that may stand in for what cannot be had.
+// stale returns an expired entry of this process that may replace an unavailable value.
 func (c *core[K, V]) stale(ctx context.Context, k K) (*entry[V], bool) {
-	if c.local == nil || isFresh(ctx) {
+	if c.local == nil || skipsLocal(ctx) {
 		return nil, false
 	}
 	e, ok := c.local.stale(k)
@@ -492,8 +490,8 @@ func (c *core[K, V]) stale(ctx context.Context, k K) (*entry[V], bool) {
 	return e, ok
 }
 
-// staleIfUnavailable is stale for a Redis that did not answer. One that refuses writes may do
-// so for hours, in which nothing is invalidated: the rows are read instead.
+// staleIfUnavailable is stale for an unavailable Redis. A Redis that rejects writes may do so
+// for hours, without any invalidation: then the loader answers.
 func (c *core[K, V]) staleIfUnavailable(ctx context.Context, k K) (*entry[V], bool) {
 	if c.client.readOnly() {
 		return nil, false
@@ -501,8 +499,8 @@ func (c *core[K, V]) staleIfUnavailable(ctx context.Context, k K) (*entry[V], bo
 	return c.stale(ctx, k)
 }
 
-// fillStale adds stale entries of keys that could not be read. The error is gone
-// if each has one; that of a reader who left stays.
+// fillStale adds stale entries of keys that could not be read. It drops err if each key has
+// one, but not the error of a reader that left.
 func (c *core[K, V]) fillStale(ctx context.Context, failed []K, found map[K]V, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
@@ -521,7 +519,7 @@ func (c *core[K, V]) fillStale(ctx context.Context, failed []K, found map[K]V, e
 	return nil
 }
 
-// due reports whether a value that is served should be loaded anew.
+// due reports whether a returned value should be reloaded.
 func (c *core[K, V]) due(f result[V]) bool {
 	now := c.client.wall()
 	if f.due(now, 0, 0) {
@@ -531,30 +529,30 @@ func (c *core[K, V]) due(f result[V]) bool {
 	return c.policy.Beta > 0 && f.due(now, c.policy.Beta, rand.Float64())
 }
 
-// storeLocal puts what was found into the process's own memory, if it belongs there.
+// storeLocal stores a result in the memory of this process if the policy allows it.
 func (c *core[K, V]) storeLocal(w *want[K], f result[V]) {
 	if c.local == nil {
 		return
 	}
-	suits := c.policy.Local.Criteria
-	if f.flags&flagBare != 0 || suits&Small == 0 && len(f.record) > smallBytes ||
-		suits&Hot == 0 && !c.client.hot.hot(w.name) && !c.local.pins.holds(w.k, c.client.clock.now.Load()) {
+	criteria := c.policy.Local.Criteria
+	if f.flags&flagBare != 0 || criteria&Small == 0 && len(f.record) > smallBytes ||
+		criteria&Hot == 0 && !c.client.hot.hot(w.name) && !c.local.pins.holds(w.k, c.client.clock.now.Load()) {
 		c.local.discard(w.k, f.version)
 		return
 	}
-	longest := c.policy.TTL
+	maxTTL := c.policy.TTL
 	if f.state == negative {
-		longest = c.policy.NegativeTTL
+		maxTTL = c.policy.NegativeTTL
 	}
-	left := min(f.created.Add(f.soft).Sub(c.client.wall()), longest) // the clock of who wrote it may be ahead
+	left := min(f.created.Add(f.soft).Sub(c.client.wall()), maxTTL) // the clock of the writing process may be ahead
 	c.local.put(w.k, w.stamp, &entry[V]{
 		v: f.v, absent: f.state == negative, name: w.name, version: f.version,
 		until: c.client.clock.now.Load() + int64(left), weight: uint32(len(f.record) + len(w.name) + overhead),
 	})
 }
 
-// storeLocalBriefly keeps what was loaded without Redis, whose invalidations nobody
-// hears, for no longer than one that is out of sync would be.
+// storeLocalBriefly stores a value that was loaded without Redis, for at most MaxAge: this
+// process misses its invalidations.
 func (c *core[K, V]) storeLocalBriefly(w *want[K], f result[V]) {
 	f.soft = min(f.soft, c.policy.Local.MaxAge)
 	c.storeLocal(w, f)
@@ -568,7 +566,7 @@ func (c *core[K, V]) want(k K) want[K] {
 	return w
 }
 
-// wants names the keys, each once.
+// wants returns a want for each distinct key.
 func (c *core[K, V]) wants(ks []K) []want[K] {
 	seen := make(map[K]struct{}, len(ks))
 	list := make([]want[K], 0, len(ks))
@@ -589,7 +587,7 @@ func names[K comparable](wants []want[K]) []string {
 	return list
 }
 
-// nameOf is the key in Redis.
+// nameOf returns the key in Redis.
 func (c *core[K, V]) nameOf(k K) string {
 	text := c.source.key(k)
 	if c.table != nil {
@@ -598,10 +596,9 @@ func (c *core[K, V]) nameOf(k K) string {
 	return tagged(c.prefix, text)
 }
 
-// tagged ends a key whose prefix has the opening brace. The text is the hash tag
-// that keeps value and lease in one slot; a tag must not be empty, so a text that
-// would make it so gets an underscore, and so does one that begins with an
-// underscore already.
+// tagged completes a key whose prefix ends with an opening brace. The text becomes the hash
+// tag that puts value and lease into one slot. A tag must not be empty, so a text that would
+// make it empty gets an underscore, and so does a text that starts with one.
 func tagged(prefix, text string) string {
 	if text == "" || text[0] == '}' || text[0] == '_' {
 		text = "_" + text
@@ -611,10 +608,10 @@ func tagged(prefix, text string) string {
 
 func leaseOf(name string) string { return name + ":l" }
 
-// handleReply takes the first answer of Redis for one key and counts it.
+// handleReply decodes the first reply of Redis for one key, counts it and stores it locally.
 func (c *core[K, V]) handleReply(ctx context.Context, w *want[K], r reply) result[V] {
 	switch {
-	case isForWarmup(ctx): // nobody asked
+	case isForWarmup(ctx): // not a client's read
 	case c.counts.hits.Load() < exactHits:
 		c.client.hot.add(w.name, 1)
 	case rand.Uint32()%redisSample == 0:
@@ -642,8 +639,7 @@ func (c *core[K, V]) foundAbsent(w want[K]) {
 	}
 }
 
-// decodeReply understands an answer of Redis for one key, and marks in w how to go on
-// when it does not hold the value.
+// decodeReply decodes a reply of Redis. If it has no value, w tells how to continue.
 func (c *core[K, V]) decodeReply(ctx context.Context, w *want[K], r reply) (f result[V]) {
 	if r.err != nil {
 		w.direct = true
@@ -658,12 +654,12 @@ func (c *core[K, V]) decodeReply(ctx context.Context, w *want[K], r reply) (f re
 	f.v, f.header, f.state, err = decode(r.record, c.source.unpack)
 	if err != nil {
 		c.counts.undecodable.Add(1)
-		c.client.logFailure(ctx, "reading a record", c.policy.Name, err)
+		c.client.logFailure(ctx, "decode record", c.policy.Name, err)
 	}
 	if known := c.client.epoch.Load(); f.state != nothing && f.epoch < known {
 		return result[V]{}
-	} else if f.state != nothing && f.epoch > known { // of what cannot be read, the epoch may be anything
-		c.client.epochUnsure.Store(true) // a still later one may have begun
+	} else if f.state != nothing && f.epoch > known { // the epoch of an invalid record is meaningless
+		c.client.epochUnsure.Store(true) // a still later one may exist
 		c.client.adopt(f.epoch)
 	}
 	if c.table != nil && !c.current(f, w.generation, r.generation) {
@@ -673,8 +669,8 @@ func (c *core[K, V]) decodeReply(ctx context.Context, w *want[K], r reply) (f re
 	return f
 }
 
-// current reports whether a list was read under the generation that was read
-// with it, or, where none was, under that of the look before or a later one.
+// current reports whether a list belongs to the generation that was read with it. If there was
+// none, the generation of the previous read or a later one counts.
 func (c *core[K, V]) current(f result[V], before, now int64) bool {
 	if now != 0 {
 		return f.version == now
@@ -682,8 +678,8 @@ func (c *core[K, V]) current(f result[V], before, now int64) bool {
 	return before != 0 && f.version >= before
 }
 
-// fetch reads one record, where a generation counts with it, in one round trip. A
-// generation that is missing begins.
+// fetch reads one record in one round trip, with the generation if there is one. It creates a
+// missing generation.
 func (c *core[K, V]) fetch(ctx context.Context, name string) reply {
 	if c.table == nil {
 		return c.client.get(ctx, name)
@@ -691,14 +687,14 @@ func (c *core[K, V]) fetch(ctx context.Context, name string) reply {
 	return c.fetchMany(ctx, []string{name})[0]
 }
 
-// fetchMany is ask for up to 500 records, in one round trip too.
+// fetchMany is fetch for up to 500 records, also in one round trip.
 func (c *core[K, V]) fetchMany(ctx context.Context, names []string) []reply {
 	if c.table == nil {
 		return c.client.getMany(ctx, names, "")
 	}
 	replies := c.client.getMany(ctx, names, c.table.generation)
 	if replies[0].err != nil || replies[0].generation != 0 {
-		return replies // they were asked for together
+		return replies // one command: the first reply tells for all
 	}
 	generation, err := c.table.runGeneration(ctx, "read")
 	for i := range replies {
@@ -707,15 +703,15 @@ func (c *core[K, V]) fetchMany(ctx context.Context, names []string) []reply {
 	return replies
 }
 
-// ended reports whether ctx is over. A socket may see its deadline a moment
-// before the context's own timer does.
+// ended reports whether ctx is over. A socket may see its deadline a moment before the timer
+// of the context fires.
 func ended(ctx context.Context) bool {
 	at, ok := ctx.Deadline()
 	return ctx.Err() != nil || ok && !time.Now().Before(at)
 }
 
-// redisFailed notes a failure that no reader hears of.
+// redisFailed counts and logs a failure that no caller receives.
 func (c *core[K, V]) redisFailed(ctx context.Context, err error) {
 	c.counts.redisErrors.Add(1)
-	c.client.logFailure(ctx, "asking Redis", c.policy.Name, err)
+	c.client.logFailure(ctx, "read Redis", c.policy.Name, err)
 }

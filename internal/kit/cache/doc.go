@@ -1,30 +1,16 @@
-// Package cache keeps the results of a loader in Redis, and if wanted in the
-// process's own memory, for every process that shares the Redis, and never serves
-// a value that is older than the last invalidation.
-//
-// # The four methods
-//
-// Caches of this kind are usually taught as four functions. Here they are one
-// protocol under a [Policy]; each has an example of a few lines, for any type.
-//
-//   - set with TTL: Policy{Fresh: …}. What was loaded is gone after Fresh.
-//   - set with logical expiry: Policy{Fresh: …, Grace: …, Beta: 1}. After Fresh a
-//     value is due, not gone.
-//   - get with null caching: [Cache.Get]. "There is none" is kept too, for
-//     Policy.Negative, and the insert ends it.
-//   - get with logical expiry: [Cache.Get] again. A value that is due is served at
-//     once while one process loads it anew; one that is missing is loaded, never
-//     answered with nothing.
+// Package cache is a read-through cache in Redis that several processes share, with an optional
+// in-memory level in each process. A read never returns a value older than the last
+// invalidation of its key.
 //
 // # Use
 //
-// One [Client] per process holds what caches share; a [Cache] is one kind of value
-// under one [Policy], with a [Source]. Any comparable type is a key, any type that
-// survives a round trip through JSON a value:
+// A [Client] holds the resources that the caches of one process share. A [Cache] stores one kind
+// of value under one [Policy] and loads it from a [Source]. Keys are comparable; values survive
+// a round trip through JSON:
 //
-//	hub, err := cache.NewHub(rdb, cache.Options{Prefix: "td", Registerer: reg, Log: log})
-//	go hub.Run(ctx)
-//	shops := cache.New(hub, cache.Policy{Name: "shop"}, cache.Source[int64, Shop]{
+//	client, err := cache.NewClient(rdb, cache.Options{Prefix: "td", Registerer: reg, Log: log})
+//	go client.Run(ctx)
+//	shops := cache.New(client, cache.Policy{Name: "shop"}, cache.Source[int64, Shop]{
 //		Key:  func(id int64) string { return strconv.FormatInt(id, 10) },
 //		Load: loadShops, // one SELECT … WHERE id IN (…) for all missing ids
 //	})
@@ -32,56 +18,75 @@
 //	page, err := shops.GetMany(ctx, []int64{…}) // one MGET, one SELECT for the misses
 //	err = shops.Invalidate(ctx, 7)              // after the commit that changed row 7
 //
-// Lists of rows are cached by [QueryCache], under a generation that any write to the
-// table ends, the newest entries of a list that grows by [Window], and the first
-// pages of the lists of many owners by [FirstPages].
+// Other types store lists, with the same freshness:
 //
-// # The way of a read
+//   - [QueryCache] stores query results until the next write to their [Table].
+//   - [Window] stores the newest entries of lists that grow at one end.
+//   - [Union] stores the newest entries of many lists together, such as a feed.
+//   - [FirstPages] stores the first items of one list per owner.
+//   - [Memory] stores values in this process only.
+//   - [Pipeline] sends the changes of one commit in one round trip.
 //
-// The process's own memory (L1), then the existence guard, then Redis, then the
-// loader under a lease. Memory comes first because a hit there needs no guard.
-// Each step can be left out: a zero Policy is Redis and loader.
+// # Patterns
 //
-// # What holds
+// The usual caching patterns are settings of one protocol. Each has an example:
 //
-// Freshness. A read that begins after [Cache.Invalidate] returned never sees a
-// value that was loaded before it, in any process. A load first takes a lease, a
-// key of its own beside the value that names this one load; its result is stored
-// only while the lease is still there; Invalidate deletes value and lease
-// together. So a slow load cannot put an old value back. The method is the lease of
-// "Scaling Memcache at Facebook" (NSDI 2013, section 3.2.1) with a token per
-// load. It asks that loaders read the primary database and that Redis is read
-// from its masters: a lagging replica of either is outside of it, and so is an
-// invalidation that Redis acknowledged and then lost in a failover; for that,
-// [Client.InvalidateAll] has everything loaded anew. What the process holds itself follows
-// its own invalidations at once, and those of others as soon as it hears of them on
-// the bus ([Options]), or after MaxAge ([Local]) if it hears nothing. No reader of a
-// process is shown an older version than one before it was. [SkipLocal] passes over what
-// the process holds.
+//   - Expiry: Policy{TTL: …}. A value expires after TTL.
+//   - Stale-while-revalidate, also called logical expiry: Policy{TTL: …, StaleTTL: …, Beta: 1}.
+//     After TTL a value is stale, not gone. Reads return it at once while one process reloads it
+//     in the background. A missing value is loaded, so the cache needs no warm-up.
+//   - Negative caching: [Cache.Get] also stores that a key has no value, for NegativeTTL. The
+//     invalidation that follows the insert removes this entry.
 //
-// Invalidate belongs after the commit. Before it, another reader can load and
-// keep the row that is about to change. That is why it takes no transaction: there
-// is no seat for one. Insert, update and delete all invalidate; the insert
-// clears the entry that says "there is no such row".
+// # Read path
 //
-// One load. All processes together run one loader call per missing key at a
-// time; the others wait for its result, the readers of one process together. A
-// reader is never given what was read before it came, see flight.go. A load
-// survives the reader that began it, so a closed browser tab costs nobody else a
-// load.
+// A read checks the memory of this process (L1), then the existence filter, then Redis. A miss
+// calls the loader under a lease. Memory comes first because a hit there needs no filter.
+// Memory and filter are options: the zero Policy uses Redis and the loader.
 //
-// Bounds. Loader calls are bounded by policy and by process; lives are spread; a
-// value too big is served and not kept; reads of Redis have a limit, if one is
-// set. Who finds no place gets [ErrBusy], alone.
+// # Freshness
 //
-// Redis away. A read is then served from the process's own memory for
-// StaleIfError, or goes to the loader without storing; an error of Redis is never
-// an error of a read. An Invalidate that could not reach Redis returns the error
-// and has to be repeated until it succeeds: values that were stored before stay
-// readable as soon as Redis is back. The client decides how long a dead Redis
-// delays a read: it wants ContextTimeoutEnabled, short dial and read time-outs, no
-// retry, and a circuit breaker.
+// A read that begins after [Cache.Invalidate] returned nil never returns a value that was loaded
+// before it. This holds in every process. A load first takes a lease, a separate key next to
+// the value with a token of this load. Redis stores the result only while the lease is in
+// place, and Invalidate deletes value and lease in one command. Thus a slow load cannot restore
+// an old value. The method is the lease of "Scaling Memcache at Facebook" (NSDI 2013, section
+// 3.2.1) with one token per load.
 //
-// DESIGN.md, beside this file, lists the known anomalies of such caches, with the
-// test that excludes each, and what is left.
+// The guarantee has three conditions:
+//
+//   - Loaders read the primary database, not a replica.
+//   - The client reads the masters of Redis, not replicas.
+//   - Redis does not lose acknowledged deletions. After a failover that lost some, call
+//     [Client.InvalidateAll].
+//
+// L1 applies the invalidations of its own process at once. It applies those of other processes
+// when the bus of [Options] delivers them, or after MaxAge ([Local]) if it does not. Use
+// [SkipLocal] to bypass L1. With [Source].Version, later reads of a process never return an
+// older version than earlier ones.
+//
+// Call Invalidate after the commit of every insert, update and delete. Before the commit,
+// another reader could load and store the old row. Therefore Invalidate takes no transaction.
+//
+// # Loads
+//
+// All processes together run one loader call per missing key at a time. Other readers wait for
+// its result. A reader never receives data that was read before its own call began; flight.go
+// explains how. A load outlives the reader that started it, so a cancelled request costs other
+// readers nothing.
+//
+// Policies and the client bound the number of concurrent loader calls. TTLs have jitter. A value
+// above MaxBytes is returned but not stored. An optional limit bounds the reads of Redis. A read
+// above a bound returns [ErrBusy] for the affected keys only.
+//
+// # Without Redis
+//
+// If Redis is unavailable, a read returns an L1 entry for up to StaleIfError, or calls the loader
+// and stores nothing. It never returns a Redis error. Invalidate returns an error then and must
+// be repeated until it succeeds, because old values become readable again with Redis. The
+// go-redis client determines how long a dead Redis delays a read. Set ContextTimeoutEnabled,
+// short dial and read timeouts, no retries and a circuit breaker.
+//
+// DESIGN.md lists the known anomalies of such caches, the test that excludes each, and the
+// remaining limits.
 package cache

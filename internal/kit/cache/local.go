@@ -9,60 +9,59 @@ import (
 	"github.com/maypok86/otter/v2"
 )
 
-// local is one cache's part of the process's own memory (L1): decoded values,
-// bounded by bytes, in an otter, which admits by frequency, so that a flood of
-// keys that are read once does not empty it.
+// local is the memory of one cache in this process (L1): decoded values, bounded by bytes. An
+// otter cache admits them by frequency, so a flood of keys that are read once does not evict
+// the others.
 //
-// An entry says itself how long it is good. What otter would add for expiry
-// costs a hit more than all of ours.
+// An entry holds its own expiry. The expiry of otter would cost a hit more than all of this
+// code.
 type local[K comparable, V any] struct {
 	entries bounded[K]
 	clock   *syncClock
 	policy  Policy
-	early   int64 // by how much the policy trusts a sync for less than the hub
+	early   int64 // how much shorter the policy trusts a sync than the client
 	seed    maphash.Seed
 	stripes [256]versionStripe
 	pins    pinnedKeys[K]
 
 	maxBytes uint64       // bytes
-	evicted  atomic.Int64 // entries, because others needed the bytes
+	evicted  atomic.Int64 // entries
 }
 
-// entry is a value as it was some moment ago. It is never changed.
+// entry is a value as of some moment. It is immutable.
 type entry[V any] struct {
 	v             V
-	version       int64 // 0: none. Of a list it is the generation
+	version       int64 // 0: none; for a list its generation
 	absent        bool
-	salt          uint8  // says when its hits are counted
+	salt          uint8  // selects the ticks in which hits count
 	name          string // the key in Redis
-	readAt        int64  // tick before Redis was asked or the load began: nothing that was invalidated before it is in here
-	unsyncedUntil int64  // tick until which it is good without hearing of invalidations
-	until         int64  // tick until which it is good in sync
+	readAt        int64  // tick before the Redis read or the load: the value includes all earlier invalidations
+	unsyncedUntil int64  // tick until which it is valid without bus messages
+	until         int64  // tick until which it is valid in sync
 	weight        uint32 // bytes, roughly
-	cost          uint32 // of the bytes: 0 while it is pinned, so that it is never evicted
+	cost          uint32 // weight for eviction: 0 while pinned
 }
 
 func (old *entry[V]) bytes() uint32 { return old.cost }
 
-// overhead is what an entry takes beside its payload, roughly.
+// overhead is the approximate size of an entry without its payload.
 const overhead = 256
 
-// versionStripe orders puts of entries and invalidations of their keys.
+// versionStripe orders stores of entries and invalidations of their keys.
 type versionStripe struct {
 	mu            sync.Mutex
 	invalidations atomic.Uint64 // invalidations of keys of this stripe
-	_             [40]byte      // a cache line of its own
+	_             [40]byte      // fills the cache line
 }
 
-// stamp is the moment, in invalidations of the key's stripe and in time, before
-// which nothing is known of what a read will find.
+// stamp is the moment before a read: the number of invalidations of the key's stripe, and the
+// tick.
 type stamp struct {
 	invalidations uint64
 	tick          int64
 }
 
-// localOf is the policy's part of what the hub's local caches may have, nil if it
-// has none.
+// localOf returns the memory for a policy, or nil if its share is empty.
 func localOf[K comparable, V any](h *Client, p Policy) *local[K, V] {
 	bytes := uint64(float64(h.localBytes) * max(p.Local.Share, 0))
 	if bytes == 0 {
@@ -79,7 +78,7 @@ func newLocal[K comparable, V any](p Policy, bytes uint64, clock *syncClock) *lo
 	return l
 }
 
-// peek returns an entry, whether it is good or not.
+// peek returns an entry, valid or not.
 func (l *local[K, V]) peek(k K) (*entry[V], bool) {
 	found, ok := l.entries.get(k)
 	if !ok {
@@ -89,16 +88,16 @@ func (l *local[K, V]) peek(k K) (*entry[V], bool) {
 	return e, ok
 }
 
-// remove drops an entry, and nothing that reads under way will find.
+// remove drops an entry. Running reads may store a new one.
 func (l *local[K, V]) remove(k K) { l.entries.remove(k) }
 
-// usage is what is kept, as it was a moment ago. Evictions are counted where they are
-// made, not by otter's statistics, which would cost every hit something.
+// usage returns current and maximum bytes and the number of evictions, with a slight delay. It
+// counts evictions itself, because otter's statistics would slow down every hit.
 func (l *local[K, V]) usage() (bytes, most, evicted int64) {
 	return int64(l.entries.weight()), int64(l.maxBytes), l.evicted.Load()
 }
 
-// get returns an entry and whether it is good now, and when that is.
+// get returns an entry, the current tick, and whether the entry is valid.
 func (l *local[K, V]) get(k K) (e *entry[V], now int64, good bool) {
 	e, ok := l.peek(k)
 	if !ok {
@@ -108,7 +107,7 @@ func (l *local[K, V]) get(k K) (e *entry[V], now int64, good bool) {
 	return e, now, now < e.until && (now < e.unsyncedUntil || now+l.early < l.clock.synced.Load())
 }
 
-// stale returns an entry that may be served because nothing better can be had.
+// stale returns an entry that may be used because no newer value is available.
 func (l *local[K, V]) stale(k K) (*entry[V], bool) {
 	if l.policy.StaleIfError == 0 {
 		return nil, false
@@ -124,13 +123,13 @@ func (l *local[K, V]) hash(k K) uint64 { return maphash.Comparable(l.seed, k) }
 
 func (l *local[K, V]) stripe(k K) *versionStripe { return &l.stripes[l.hash(k)%uint64(len(l.stripes))] }
 
-// stamp is to be taken before Redis is asked, and handed to put.
+// stamp must be taken before the Redis read and passed to put.
 func (l *local[K, V]) stamp(k K) stamp {
 	return stamp{l.stripe(k).invalidations.Load(), l.clock.now.Load()}
 }
 
-// put keeps what was found, unless the key was invalidated since the stamp: the
-// answer of Redis may have been on its way meanwhile.
+// put stores a result, unless the key was invalidated since the stamp: then the reply of Redis
+// may be older.
 func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 	if s.tick == stopped {
 		return
@@ -151,17 +150,16 @@ func (l *local[K, V]) put(k K, s stamp, e *entry[V]) {
 		if ok && old.isOlder(e.version) {
 			l.remove(k)
 		}
-	case ok || e.until > l.clock.now.Load(): // over an older entry also what is over
+	case ok || e.until > l.clock.now.Load(): // an expired result still replaces an older entry
 		e.cost = l.weigh(k, e)
 		l.entries.set(k, e)
 	}
 }
 
-// isNewer reports whether an entry is to stay where e comes. The answers of two
-// reads may arrive in another order than Redis gave them: who saw the newer one
-// must not see the older one after it. Of two whose versions do not tell, the one
-// that was asked for later stays; of one version asked for at once, which a
-// refresh brings beside a read, the one that lives longer.
+// isNewer reports whether old must stay instead of e. Two replies may arrive in another order
+// than Redis sent them, and a reader that saw the newer one must not see the older one later.
+// If versions do not decide, the later read wins. For one version read at the same tick, as by
+// a refresh next to a read, the later expiry wins.
 func (old *entry[V]) isNewer(e *entry[V]) bool {
 	switch {
 	case old.version != 0 && e.version != 0 && old.version != e.version:
@@ -172,21 +170,20 @@ func (old *entry[V]) isNewer(e *entry[V]) bool {
 	return old.version != 0 && old.version == e.version && old.until > e.until
 }
 
-// isOlder reports whether an entry may be older than what was found in this
-// version, 0 for unknown, and is not kept: who got that must not see this entry
-// after it.
+// isOlder reports whether old may be older than a result of this version (0: unknown) that is
+// not stored. A reader of that result must not see old later.
 func (old *entry[V]) isOlder(version int64) bool {
 	return version == 0 || old.version < version
 }
 
-// discard is to be told of what was found and is not to be kept.
+// discard handles a result of this version that is not stored: it drops an older entry.
 func (l *local[K, V]) discard(k K, version int64) {
 	if old, ok := l.peek(k); ok && old.isOlder(version) {
 		l.drop(k)
 	}
 }
 
-// drop forgets a key, and what reads under way will find for it.
+// drop removes a key and prevents running reads from storing it.
 func (l *local[K, V]) drop(k K) {
 	at := l.stripe(k)
 	at.mu.Lock()
@@ -206,8 +203,8 @@ func (l *local[K, V]) dropAll() {
 	l.entries.removeAll()
 }
 
-// weigh is what an entry costs of the bytes: nothing while it is pinned, so that
-// it is never the one to be evicted.
+// weigh returns the weight of an entry for eviction. A pinned entry has none, so it is never
+// evicted.
 func (l *local[K, V]) weigh(k K, e *entry[V]) uint32 {
 	if l.pins.holds(k, l.clock.now.Load()) {
 		return 0
@@ -215,7 +212,7 @@ func (l *local[K, V]) weigh(k K, e *entry[V]) uint32 {
 	return e.weight
 }
 
-// pinnedKeys are the keys that stay until a time.
+// pinnedKeys holds the ends of pins.
 type pinnedKeys[K comparable] struct {
 	mu    sync.RWMutex
 	until map[K]int64 // ticks
@@ -227,7 +224,8 @@ func (p *pinnedKeys[K]) holds(k K, now int64) bool {
 	return now < p.until[k]
 }
 
-// set pins keys; the later end of two counts. It returns those that were not pinned.
+// set pins keys until a tick or their current end, if later. It returns the keys that were not
+// pinned.
 func (p *pinnedKeys[K]) set(now, until int64, ks []K) (added []K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -240,8 +238,7 @@ func (p *pinnedKeys[K]) set(now, until int64, ks []K) (added []K) {
 	return added
 }
 
-// split returns those that are pinned and those whose time is over, which it
-// forgets.
+// split returns the pinned keys and those whose pin is over, which it removes.
 func (p *pinnedKeys[K]) split(now int64) (held, over []K) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -256,9 +253,9 @@ func (p *pinnedKeys[K]) split(now int64) (held, over []K) {
 	return held, over
 }
 
-// bounded keeps entries of one cache within some bytes. It is an otter, behind an interface
-// and without the type of the values: an otter is three times as much code as a cache, and
-// the compiler would repeat it in every package that knows a struct with a cache in it.
+// bounded holds entries of one cache within a number of bytes. It hides an otter behind an
+// interface without the type of the values. An otter is three times as much code as a cache,
+// and the compiler would repeat it in every package that knows a struct with a cache in it.
 type bounded[K comparable] interface {
 	get(k K) (weighted, bool)
 	set(k K, e weighted)
@@ -266,14 +263,14 @@ type bounded[K comparable] interface {
 	removeAll()
 	// weight returns the bytes of all entries that are not pinned.
 	weight() uint64
-	// all returns all entries, after those without room were evicted. It is for tests.
+	// all evicts entries above the limit and returns the rest. It is for tests.
 	all() iter.Seq2[K, weighted]
 }
 
 // weighted is an entry of any value.
 type weighted interface{ bytes() uint32 }
 
-// newBounded makes one that counts the entries that it evicts.
+// newBounded adds its evictions to evicted.
 func newBounded[K comparable](bytes uint64, evicted *atomic.Int64) bounded[K] {
 	var made any
 	switch any(*new(K)).(type) {
@@ -305,7 +302,7 @@ func boundedAny(bytes uint64, evicted *atomic.Int64) bounded[any] {
 	return newOtter[any](bytes, evicted)
 }
 
-// boxed has keys of other types, each in an interface.
+// boxed supports keys of other types, each in an interface.
 type boxed[K comparable] struct{ in bounded[any] }
 
 func (b boxed[K]) get(k K) (weighted, bool) { return b.in.get(k) }

@@ -47,7 +47,7 @@ func (m *Memory[K, V]) Get(ctx context.Context, k K, load func(ctx context.Conte
 		found, err := load(ctx)
 		return found.Value, err
 	}
-	if e, _, ok := m.local.get(k); ok && !isFresh(ctx) {
+	if e, _, ok := m.local.get(k); ok && !skipsLocal(ctx) {
 		m.counts.localHits.Add(1)
 		return e.v, nil
 	}
