@@ -8,82 +8,81 @@ import (
 	"slices"
 )
 
-// ListItem is a place in a list: lists are ordered by At, the highest first.
+// ListItem is an item of a list. Lists are ordered by Pos, the highest first.
 type ListItem struct {
-	Pos int64 // unique in a list, below math.MaxInt64
-	ID  int64 // of what stands there
+	Pos int64 // position: unique in a list, below math.MaxInt64
+	ID  int64 // of the listed object
 }
 
 // ListPage is a page of a list.
 type ListPage struct {
-	Items []ListItem // the highest first
-	More  bool       // the list goes on below them
+	Items []ListItem // highest position first
+	More  bool       // the list continues below them
 }
 
-// ListRange is a part of a list that is to be read from the truth: the first Most spots
-// below Below.
+// ListRange selects a part of a list: the first Limit items before a position.
 type ListRange[K comparable] struct {
 	Owner  K
-	Before int64 // math.MaxInt64: from the start
+	Before int64 // position; math.MaxInt64: from the start
 	Limit  int   // at least 1
 }
 
-// listItems are the first of a list, as pairs of At and ID: a record is "[[9,4],[7,1]]".
+// listItems are the first items of a list, as pairs of Pos and ID: a record is
+// "[[9,4],[7,1]]".
 type listItems [][2]int64
 
-// maxItemBytes is the longest text of a spot in a record, with a comma.
+// maxItemBytes is the longest text of an item in a record, with a comma.
 const maxItemBytes = len("[-9223372036854775808,-9223372036854775808],")
 
-// FirstPages keeps the first places of many lists of one kind, each under its owner, for
-// lists that are read in pages of many owners at once: the newest notes of the shops of
-// a page, the comments of its notes. It is safe for concurrent use.
+// FirstPages caches the first items of one list per owner. It is for pages that show the lists
+// of many owners, for instance the newest notes of each shop on a page. It is safe for
+// concurrent use.
 //
-// A head is a record of a [Cache], with all that its policy can say. It holds the first
-// spots of its list; fewer than a head can hold are the whole list, so an empty list is
-// a value like any other. What does not lie within the head is read from the truth.
+// Each owner has one record in a [Cache], with all options of a policy. It holds the first
+// items of the list, up to a fixed size. Fewer items are the whole list, so an empty list is a
+// normal value. Other pages are read from the source of truth.
 type FirstPages[K comparable] struct {
 	cache *Cache[K, listItems]
 	size  int
 	load  func(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error)
 }
 
-// HeadSource names the owners of lists and loads their spots.
+// HeadSource names the owners of lists and loads their items.
 type HeadSource[K comparable] struct {
-	Key   func(K) string // as in a [Source]
+	Key   func(K) string // as in [Source]
 	Parse func(string) (K, error)
-	// Load reads parts of lists from the database, each owner's in the order of the list. An
-	// owner that it leaves out has no spots there. All asks of a call have the same Below and
-	// Most. It follows the rules of a [Loader].
+	// Load reads parts of lists from the database, each in list order. An owner that it omits
+	// has no items there. All ranges of a call have the same Before and Limit. It follows the
+	// rules of [Loader].
 	Load func(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error)
 }
 
-// NewFirstPages returns the heads of one kind of list, of size spots each: two or three pages.
+// NewFirstPages returns the cache for one kind of list. The size is the number of stored items
+// per list, usually two or three pages. A policy without MaxBytes gets enough for this size.
 //
-// NewHeads panics as [New] does, or if the size is not positive. A policy without
-// MaxBytes gets what a head may need.
+// NewFirstPages panics like [New], or if size is not positive.
 func NewFirstPages[K comparable](client *Client, p Policy, size int, src HeadSource[K]) *FirstPages[K] {
 	if size < 1 {
-		panic(fmt.Sprintf("cache: heads %s of %d spots", p.Name, size))
+		panic(fmt.Sprintf("cache: first pages %s: size must be positive, got %d", p.Name, size))
 	}
 	if p.MaxBytes <= 0 {
 		p.MaxBytes = max(16<<10, headerSize+size*maxItemBytes+len("[]"))
 	}
 	f := &FirstPages[K]{size: size, load: src.Load}
-	f.cache = New(client, p, Source[K, listItems]{Key: src.Key, Parse: src.Parse, Load: f.loadHeads})
+	f.cache = New(client, p, Source[K, listItems]{Key: src.Key, Parse: src.Parse, Load: f.loadFirst})
 	return f
 }
 
-// Pages returns up to first spots of each owner's list below a place, which is
-// math.MaxInt64 for the start, and whether more follow. An owner may stand in owners
-// more than once.
+// Pages returns up to first items of each owner's list before a position, and whether more
+// follow. The position math.MaxInt64 selects the start. Owners may repeat.
 //
-// Pages within their heads cost what [Cache.GetMany] costs, and are as fresh. What goes
-// beyond a head, or lies below it, is read by one call of the loader for all owners that
-// need it, after that. A page comes from one place: the head, or one read of the truth.
+// Pages within the stored items have the cost and freshness of [Cache.GetMany]. One further
+// loader call reads all other pages. A page comes either from the record or from one read of
+// the source of truth.
 //
-// With an error, a loader's, [ErrBusy] or that of ctx, the map holds the pages that could
-// be had all the same.
-func (f *FirstPages[K]) Pages(ctx context.Context, owners []K, below int64, first int) (map[K]ListPage, error) {
+// Pages returns a loader error, [ErrBusy] or the error of ctx. The map then holds the
+// available pages.
+func (f *FirstPages[K]) Pages(ctx context.Context, owners []K, before int64, first int) (map[K]ListPage, error) {
 	pages := make(map[K]ListPage, len(owners))
 	if first < 1 {
 		for _, k := range owners {
@@ -92,18 +91,18 @@ func (f *FirstPages[K]) Pages(ctx context.Context, owners []K, below int64, firs
 		return pages, nil
 	}
 	owners = distinct(owners)
-	heads, failed := f.cache.GetMany(ctx, owners)
+	stored, failed := f.cache.GetMany(ctx, owners)
 	var ranges []ListRange[K]
 	for _, k := range owners {
-		found, ok := heads[k]
+		items, ok := stored[k]
 		if !ok {
 			continue // it failed
 		}
-		page, within := found.page(below, first, len(found) < f.size)
+		page, within := items.page(before, first, len(items) < f.size)
 		if within {
 			pages[k] = page
 		} else {
-			ranges = append(ranges, ListRange[K]{k, below, first + 1})
+			ranges = append(ranges, ListRange[K]{k, before, first + 1})
 		}
 	}
 	if len(ranges) == 0 {
@@ -121,15 +120,15 @@ func (f *FirstPages[K]) Pages(ctx context.Context, owners []K, below int64, firs
 
 func (f *FirstPages[K]) wrap(err error) error {
 	if err != nil {
-		return fmt.Errorf("pages of %s: %w", f.cache.core.limits().policy.Name, err)
+		return fmt.Errorf("read pages of %s: %w", f.cache.core.limits().policy.Name, err)
 	}
 	return nil
 }
 
-// page reports false if a head does not hold all that the page has to say.
-func (f listItems) page(below int64, first int, whole bool) (ListPage, bool) {
-	skip, _ := slices.BinarySearchFunc(f, below, func(s [2]int64, below int64) int {
-		return cmp.Or(cmp.Compare(below, s[0]), -1) // the place itself is not below itself
+// page reports false if the items do not cover the page.
+func (f listItems) page(before int64, first int, whole bool) (ListPage, bool) {
+	skip, _ := slices.BinarySearchFunc(f, before, func(s [2]int64, before int64) int {
+		return cmp.Or(cmp.Compare(before, s[0]), -1) // excludes the position itself
 	})
 	rest := f[skip:]
 	if len(rest) <= first && !whole {
@@ -142,40 +141,39 @@ func (f listItems) page(below int64, first int, whole bool) (ListPage, bool) {
 	return page, true
 }
 
-// Invalidate forgets the heads of these owners. Call it after the commit of whatever
-// put something into their lists, took it out or gave it another place. Its promise and
-// its error are those of [Cache.Invalidate].
+// Invalidate removes the stored items of these owners. Call it after the commit of any change
+// that adds, removes or moves an item of their lists. Freshness and errors are those of
+// [Cache.Invalidate].
 func (f *FirstPages[K]) Invalidate(ctx context.Context, owners ...K) error {
 	return f.cache.Invalidate(ctx, owners...)
 }
 
-// Stats returns what these heads did in this process so far. Reads of the truth beyond
-// them are among its loads.
+// Stats returns the counters of this process. Loads include reads past the stored items.
 func (f *FirstPages[K]) Stats() Stats { return f.cache.Stats() }
 
-// loadHeads is the loader of the cache. Each owner has a head, if only an empty one.
-func (f *FirstPages[K]) loadHeads(ctx context.Context, owners []K) (map[K]listItems, error) {
+// loadFirst is the loader of the cache. Each owner gets a record, an empty one if necessary.
+func (f *FirstPages[K]) loadFirst(ctx context.Context, owners []K) (map[K]listItems, error) {
 	ranges := make([]ListRange[K], len(owners))
 	for i, k := range owners {
 		ranges[i] = ListRange[K]{k, math.MaxInt64, f.size}
 	}
-	lists, err := f.read(ctx, ranges)
+	loaded, err := f.read(ctx, ranges)
 	if err != nil {
 		return nil, err
 	}
-	heads := make(map[K]listItems, len(owners))
+	lists := make(map[K]listItems, len(owners))
 	for _, k := range owners {
-		found := make(listItems, len(lists[k]))
-		for i, s := range lists[k] {
-			found[i] = [2]int64{s.Pos, s.ID}
+		items := make(listItems, len(loaded[k]))
+		for i, s := range loaded[k] {
+			items[i] = [2]int64{s.Pos, s.ID}
 		}
-		heads[k] = found
+		lists[k] = items
 	}
-	return heads, nil
+	return lists, nil
 }
 
-// loadBeyond reads parts of lists for one reader. Its place among the loads and its
-// deadline are those of any load; it keeps nothing, so it ends with its reader.
+// loadBeyond reads parts of lists for one reader, with the slots and the deadline of any load.
+// It stores nothing, so it ends with its reader.
 func (f *FirstPages[K]) loadBeyond(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error) {
 	c := f.cache.core.limits()
 	limited, cancel := context.WithTimeout(ctx, c.policy.LoadTimeout)
@@ -194,8 +192,8 @@ func (f *FirstPages[K]) loadBeyond(ctx context.Context, ranges []ListRange[K]) (
 	return lists, nil
 }
 
-// read calls the loader and checks what it returned: spots out of order would be pages
-// with holes, and nobody would ever see that.
+// read calls the loader and checks its result: unordered items would silently produce pages
+// with gaps.
 func (f *FirstPages[K]) read(ctx context.Context, ranges []ListRange[K]) (map[K][]ListItem, error) {
 	lists, err := f.load(ctx, ranges)
 	if err != nil {
@@ -203,12 +201,12 @@ func (f *FirstPages[K]) read(ctx context.Context, ranges []ListRange[K]) (map[K]
 	}
 	for _, a := range ranges {
 		if len(lists[a.Owner]) > a.Limit {
-			return nil, fmt.Errorf("%d spots, want at most %d", len(lists[a.Owner]), a.Limit)
+			return nil, fmt.Errorf("loader returned %d items (want at most %d)", len(lists[a.Owner]), a.Limit)
 		}
 		above := a.Before
 		for _, s := range lists[a.Owner] {
 			if s.Pos >= above {
-				return nil, fmt.Errorf("a spot at %d comes after %d, want the highest first and each once", s.Pos, above)
+				return nil, fmt.Errorf("loader returned item %d after %d (want descending order, each once)", s.Pos, above)
 			}
 			above = s.Pos
 		}

@@ -6,43 +6,42 @@ import (
 	"sync"
 )
 
-// want is one key that a read has to find.
+// want is one key that a read must find.
 type want[K comparable] struct {
 	k        K
 	name     string // its key in Redis
-	stamp    stamp  // before Redis was asked
-	rejected []byte // what a record begins with that counts as absent, not nil if there is one
-	direct   bool   // to be loaded without a lease and not stored
-	filtered bool   // the guard let it through
+	stamp    stamp  // before the Redis read
+	rejected []byte // first bytes of a record that counts as absent; nil: none
+	direct   bool   // load without a lease, do not store
+	filtered bool   // passed the existence filter
 
-	generation int64 // of the table when Redis was asked; 0: none
+	generation int64 // of the table at the Redis read; 0: none
 }
 
 // load is one detached run of acquire, load and store for some keys.
 type load struct {
 	ctx        context.Context
 	cancel     context.CancelFunc
-	keeps      bool // it takes leases: what it loads is of use when all readers are gone
-	background bool // nobody waits for it
-	readers    int  // that wait for any of its flights; guarded by flights.mu
+	keeps      bool // takes leases: its result is useful without readers
+	background bool // no reader waits for it
+	readers    int  // waiting for any of its flights; guarded by flights.mu
 }
 
-// flight is the way of one key through a load. Readers of the same key in this
-// process join it instead of asking Redis again and again.
+// flight is the passage of one key through a load. Readers of the same key in this process
+// join it instead of reading Redis repeatedly.
 //
-// A flight proceeds in rounds: each command or call that may decide its outcome
-// begins one. The outcome counts for those who joined before the round that
-// decided it, for it was read after they came. Who came later reads again: an
-// invalidation may have returned in between.
+// A flight has rounds: each command or call that may decide its outcome starts one. The
+// outcome counts for readers that joined before the deciding round, because the data was read
+// after they came. Later readers read again: an invalidation may have returned in between.
 type flight[K comparable, V any] struct {
 	want[K]
 	load  *load
-	round int // guarded by flights.mu; written by the load alone
+	round int // guarded by flights.mu; only the load writes it
 	done  chan struct{}
 
 	// The outcome, once done is closed.
 	outcome[V]
-	decided int // the round; 0 if the outcome counts for nobody who joined
+	decided int // deciding round; 0 if the outcome does not count for readers that joined
 }
 
 type outcome[V any] struct {
@@ -51,7 +50,7 @@ type outcome[V any] struct {
 	err   error
 }
 
-// flights are those under way in one cache, by key.
+// flights holds the running flights of one cache by key.
 type flights[K comparable, V any] struct {
 	mu    sync.Mutex
 	byKey map[K]*flight[K, V]
@@ -60,15 +59,14 @@ type flights[K comparable, V any] struct {
 // waiter is a reader's place in a flight.
 type waiter[K comparable, V any] struct {
 	*flight[K, V]
-	original want[K] // what the reader wants, as it was before the flight
+	original want[K] // the reader's want, unchanged by the flight
 	own      bool    // the flight began for this reader
 	since    int     // the round in which the reader joined
 }
 
-// join finds a seat for each want, in a flight under way or in one of a new
-// load, which is nil if none had to begin. Nobody joins a flight of another
-// generation, for what counts for the one may be over for the other, nor one
-// that was given up.
+// join returns a waiter for each want, in a running flight or in one of a new load. The new
+// load is nil if none was needed. A reader does not join a flight of another generation, whose
+// list may be outdated, nor a cancelled one.
 func (f *flights[K, V]) join(ctx context.Context, wants []want[K]) (waiters []waiter[K, V], own []*flight[K, V], started *load) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -91,7 +89,7 @@ func (f *flights[K, V]) join(ctx context.Context, wants []want[K]) (waiters []wa
 	return waiters, own, started
 }
 
-// newLoad begins a load that has the reader's values and does not end with it.
+// newLoad returns a load with the values of ctx. It does not end with ctx.
 func newLoad(ctx context.Context) *load {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	return &load{ctx: ctx, cancel: cancel}
@@ -101,8 +99,7 @@ func newFlight[K comparable, V any](w want[K], l *load) *flight[K, V] {
 	return &flight[K, V]{want: w, load: l, done: make(chan struct{})}
 }
 
-// leave gives a seat back. A load that nobody waits for any more, and that would
-// keep nothing, ends.
+// leave removes a waiter. It cancels a load without waiters whose result would not be stored.
 func (f *flights[K, V]) leave(s waiter[K, V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -112,14 +109,14 @@ func (f *flights[K, V]) leave(s waiter[K, V]) {
 	}
 }
 
-// abandoned reports whether nobody waits for a load any more.
+// abandoned reports whether a load has no waiters.
 func (f *flights[K, V]) abandoned(l *load) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return l.readers == 0
 }
 
-// begin is to be called before what may decide the outcome of these flights.
+// begin starts a round. Call it before each step that may decide the outcome of these flights.
 func (f *flights[K, V]) begin(list []*flight[K, V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -128,14 +125,15 @@ func (f *flights[K, V]) begin(list []*flight[K, V]) {
 	}
 }
 
-// end settles a flight, once. It takes it out first: nobody joins what is over.
+// end sets the outcome of a flight, once. It detaches the flight first, so no reader joins it
+// afterwards.
 func (f *flights[K, V]) end(fl *flight[K, V], o outcome[V], decided int) {
 	f.detach([]*flight[K, V]{fl})
 	fl.outcome, fl.decided = o, decided
 	close(fl.done)
 }
 
-// forget keeps new readers from joining what is under way for these keys.
+// forget prevents new readers from joining the running flights of these keys.
 func (f *flights[K, V]) forget(wants []want[K]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -144,14 +142,13 @@ func (f *flights[K, V]) forget(wants []want[K]) {
 	}
 }
 
-// forgetAll is forget for every key.
 func (f *flights[K, V]) forgetAll() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.byKey)
 }
 
-// detach keeps new readers from joining these flights.
+// detach prevents new readers from joining these flights.
 func (f *flights[K, V]) detach(list []*flight[K, V]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -162,7 +159,7 @@ func (f *flights[K, V]) detach(list []*flight[K, V]) {
 	}
 }
 
-// over reports whether a flight is settled.
+// over reports whether the flight has an outcome.
 func (fl *flight[K, V]) over() bool {
 	select {
 	case <-fl.done:
@@ -172,10 +169,10 @@ func (fl *flight[K, V]) over() bool {
 	}
 }
 
-// isValid reports whether the outcome may be served to the reader in this seat.
+// isValid reports whether the outcome may be returned to this reader.
 func (s waiter[K, V]) isValid() bool { return s.own || s.since < s.decided }
 
 var (
-	errExited    = errors.New("the loader's goroutine exited")
-	errAbandoned = errors.New("nobody waits for this load any more")
+	errExited    = errors.New("loader goroutine exited")
+	errAbandoned = errors.New("load abandoned by all readers")
 )

@@ -7,23 +7,22 @@ import (
 	"sync"
 )
 
-// HotKey is a key of Redis and how often it was read here of late.
+// HotKey is a Redis key with its recent reads in this process.
 type HotKey struct {
 	Key  string
-	Hits int64 // estimated; reads of a minute ago count half, of two minutes ago a quarter
+	Hits int64 // estimated; halved each minute
 }
 
 const (
-	hotTracked = 512 // keys that are counted at a time
-	hotEnough  = 100 // certain hits with which a key is hot
+	hotTracked = 512 // keys counted at a time
+	hotEnough  = 100 // certain hits of a hot key
 )
 
-// topKeys finds the keys that are read most, in bounded memory. The method is
-// Space-Saving, from "Efficient Computation of Frequent and Top-k Elements in
-// Data Streams" (Metwally, Agrawal, El Abbadi, ICDT 2005): a key that is not
-// counted yet takes the place of the rarest and inherits its count as its
-// possible error. Any key with more than one in hotTracked of all hits is in.
-// It is safe for concurrent use.
+// topKeys finds the most-read keys in bounded memory. The method is Space-Saving, from
+// "Efficient Computation of Frequent and Top-k Elements in Data Streams" (Metwally, Agrawal,
+// El Abbadi, ICDT 2005). A new key replaces the rarest one and inherits its count as possible
+// error. Any key with more than one in hotTracked of all hits is counted. It is safe for
+// concurrent use.
 type topKeys struct {
 	mu    sync.Mutex
 	byKey map[string]*counted
@@ -60,7 +59,7 @@ func (t *topKeys) add(key string, hits int64) {
 	heap.Fix(&t.heap, 0)
 }
 
-// hot reports whether the hits that are certain are enough.
+// hot reports whether the certain hits of a key suffice.
 func (t *topKeys) hot(key string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -68,12 +67,12 @@ func (t *topKeys) hot(key string) bool {
 	return c != nil && c.hits-c.error >= hotEnough
 }
 
-// top returns the n keys that were read most.
+// top returns the n most-read keys.
 func (t *topKeys) top(n int) []HotKey {
 	return t.list(n, func(c *counted) int64 { return c.hits })
 }
 
-// certain returns all keys with the hits that are certain.
+// certain returns all keys with their certain hits.
 func (t *topKeys) certain() []HotKey {
 	return t.list(hotTracked, func(c *counted) int64 { return c.hits - c.error })
 }
@@ -91,8 +90,7 @@ func (t *topKeys) list(n int, hits func(*counted) int64) []HotKey {
 	return list[:min(n, len(list))]
 }
 
-// fade halves all counts: what was hot does not stay hot. All halve, so the
-// heap stays one.
+// fade halves all counts, so that keys cool down. The heap order stays.
 func (t *topKeys) fade() {
 	t.mu.Lock()
 	defer t.mu.Unlock()

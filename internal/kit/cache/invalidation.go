@@ -14,25 +14,25 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-// Topic is that of the caches' messages on a bus.
+// Topic is the bus topic of cache messages.
 const Topic = "cache"
 
-// busMessage is a message of one hub to the others: what they hold is not true any more.
+// busMessage tells other clients which entries are invalid.
 type busMessage struct {
-	From   string   `json:"f"`           // the hub that says so: it has acted already
-	Policy string   `json:"p,omitempty"` // of the keys
-	Keys   []string `json:"k,omitempty"` // as Source.Key says them; none: all keys of the policy
-	Table  string   `json:"t,omitempty"` // all lists of this table
-	Epoch  uint32   `json:"e,omitempty"` // everything that was cached before this epoch
+	From   string   `json:"f"`           // id of the sender, which has applied it already
+	Policy string   `json:"p,omitempty"` // policy of the keys
+	Keys   []string `json:"k,omitempty"` // texts of Source.Key; none: all keys of the policy
+	Table  string   `json:"t,omitempty"` // all lists of a table
+	Epoch  uint32   `json:"e,omitempty"` // everything of earlier epochs
 }
 
 const (
-	maxMessageKeyBytes = 2 << 10 // of the keys in one word; JSON may write one byte with six, and a message has 16 KB
-	maxPublishedKeys   = 2000    // of one invalidation, above which the others forget all of its policy
+	maxMessageKeyBytes = 2 << 10 // per message of at most 16 KB: JSON may write one byte with six
+	maxPublishedKeys   = 2000    // larger invalidations name the whole policy
 )
 
-// publishKeys tells the other processes that keys of a policy changed. What they
-// would find in Redis must be gone before.
+// publishKeys invalidates keys of a policy in the other processes. Call it after Redis has
+// deleted them.
 func (c *Client) publishKeys(ctx context.Context, policy string, keys []string) error {
 	if c.bus == nil || len(keys) == 0 {
 		return nil
@@ -52,8 +52,8 @@ func (c *Client) publishKeys(ctx context.Context, policy string, keys []string) 
 	return c.publish(ctx, changes...)
 }
 
-// unencodable reports that a word cannot carry a key as it is: JSON would write
-// another text, or it is too long.
+// unencodable reports whether a message cannot carry a key: it is too long, or JSON would
+// change it.
 func unencodable(key string) bool { return len(key) > maxMessageKeyBytes || !utf8.ValidString(key) }
 
 func (c *Client) publish(ctx context.Context, changes ...busMessage) error {
@@ -65,22 +65,22 @@ func (c *Client) publish(ctx context.Context, changes ...busMessage) error {
 		w.From = c.id
 		body, err := json.Marshal(w)
 		if err != nil {
-			return fmt.Errorf("write a message to the other processes: %w", err)
+			return fmt.Errorf("encode cache message: %w", err)
 		}
 		messages[i] = eventbus.Message{Topic: Topic, Body: body}
 	}
 	if err := c.bus.Publish(ctx, messages...); err != nil {
-		return fmt.Errorf("tell the other processes: %w", err)
+		return fmt.Errorf("publish cache message: %w", err)
 	}
 	return nil
 }
 
-// receive acts on what other hubs said.
+// receive applies messages of other clients.
 func (c *Client) receive(ctx context.Context, bodies [][]byte) {
 	for _, body := range bodies {
 		var w busMessage
-		if err := json.Unmarshal(body, &w); err != nil { // what a later release says: better nothing than something old
-			c.logFailure(ctx, "reading a message", "", err)
+		if err := json.Unmarshal(body, &w); err != nil { // perhaps of a later release: drop everything
+			c.logFailure(ctx, "decode message", "", err)
 			c.dropLocal(localState.reset)
 			continue
 		}
@@ -93,7 +93,7 @@ func (c *Client) receive(ctx context.Context, bodies [][]byte) {
 		switch {
 		case w.Epoch != 0:
 			c.adopt(w.Epoch)
-			c.dropLocal(localState.reset) // also where no epoch was known: somebody began this one now
+			c.dropLocal(localState.reset) // also if no epoch was known: this one is new
 		case w.Table != "":
 			for _, t := range tables {
 				t.forgetAll()
@@ -106,20 +106,20 @@ func (c *Client) receive(ctx context.Context, bodies [][]byte) {
 	}
 }
 
-// Reset is for the bus: this process may have missed something.
+// Reset implements [eventbus.Observer]. This process may have missed messages.
 func (c *Client) Reset(context.Context, eventbus.Gap) {
 	c.epochUnsure.Store(true)
 	c.clock.synced.Store(0)
 	c.dropLocal(localState.reset)
 }
 
-// Synced is for the bus: this process heard everything that was said before at.
-// For maxAge from then on it counts as in sync.
+// Synced implements [eventbus.Observer]. This process has received all messages from before
+// at. It counts as in sync for MaxAge from then on.
 func (c *Client) Synced(at time.Time) {
 	c.clock.synced.Store(int64(at.Sub(c.clock.zero) + c.maxAge))
 }
 
-// dropLocal has each member forget what this process holds itself.
+// dropLocal calls forget for the state of each policy.
 func (c *Client) dropLocal(forget func(localState)) {
 	c.mu.Lock()
 	members := make([]localState, 0, len(c.states))
@@ -137,53 +137,49 @@ var epochLua string
 
 var epochScript = redis.NewScript(epochLua)
 
-// InvalidateAll begins a new epoch: whatever is cached, in Redis and in any process,
-// counts as absent from now on, and is loaded anew when it is asked for. Limits
-// on loads bound what that costs the database. It is for when nobody knows what
-// was missed: a Redis that came back from an old snapshot, a log of changes that
-// was lost.
+// InvalidateAll starts a new epoch: all cached values, in Redis and in every process, count as
+// absent and are reloaded on demand. The bounds on loads protect the database. Use it when the
+// missed invalidations are unknown, for instance after Redis restored an old snapshot.
 //
-// A process that cannot hear of it learns the epoch from the first record of it
-// that it reads, and asks for it about once a second while it is out of sync.
-// With an error it may or may not have happened; repeat it. Windows have no
-// epoch: they are left as they are.
+// A process that misses the message learns the epoch from the first new record that it reads.
+// While it is out of sync it also reads the epoch about once a second. After an error, repeat
+// the call: it may or may not have taken effect. Windows have no epoch and are not affected.
 func (c *Client) InvalidateAll(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	e, err := c.runEpoch(ctx, "raise")
 	if err != nil {
-		return fmt.Errorf("begin a new epoch of what is cached: %w", err)
+		return fmt.Errorf("begin cache epoch: %w", err)
 	}
 	c.adopt(e)
 	return c.publish(ctx, busMessage{Epoch: e})
 }
 
-// RefreshEpoch asks Redis for the epoch, as Run does by itself when it begins and
-// whenever a new one may have gone by unheard. What is loaded before it is known is
-// loaded again by the processes that know it.
+// RefreshEpoch reads the epoch from Redis. Run does this at its start and whenever it may have
+// missed a new epoch. Values that are loaded before the epoch is known will be loaded again by
+// processes that know it.
 func (c *Client) RefreshEpoch(ctx context.Context) error {
 	e, err := c.runEpoch(ctx, "read")
 	if err != nil {
-		return fmt.Errorf("read the epoch of what is cached: %w", err)
+		return fmt.Errorf("read cache epoch: %w", err)
 	}
 	c.adopt(e)
 	return nil
 }
 
-func (c *Client) runEpoch(ctx context.Context, what string) (uint32, error) {
+func (c *Client) runEpoch(ctx context.Context, op string) (uint32, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
-	e, err := epochScript.Run(ctx, c.rdb, []string{c.root + "cache-epoch"}, what, c.epoch.Load()).Int64()
+	e, err := epochScript.Run(ctx, c.rdb, []string{c.root + "cache-epoch"}, op, c.epoch.Load()).Int64()
 	return uint32(e), err //nolint:gosec // seconds, until 2106
 }
 
-// adopt takes an epoch over if it is later than the own one, and then forgets
-// what this process holds.
+// adopt takes over a later epoch and drops the local state.
 func (c *Client) adopt(e uint32) {
 	for old := c.epoch.Load(); e > old; old = c.epoch.Load() {
 		if !c.epoch.CompareAndSwap(old, e) {
 			continue
 		}
-		if old == 0 { // learnt, not begun: no change went by unheard
+		if old == 0 { // the first one that it learns: it missed no change
 			c.dropLocal(localState.forgetAll)
 		} else {
 			c.dropLocal(localState.reset)

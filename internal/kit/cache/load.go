@@ -14,13 +14,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// maxPause ends the doubling of the pauses between two looks at a busy key.
+// maxPause is the longest pause between two checks of a busy key.
 const maxPause = 20 * time.Millisecond
 
-// loadMissing finds the wants and adds them to found, absent ones excepted. It joins
-// loads of this process that are under way and begins one for the rest. It
-// returns the keys that could not be read, with the first error of a loader, or
-// with that of ctx.
+// loadMissing adds the values of the wants to found. It joins running loads of this process
+// and starts one for the rest. It returns the keys that could not be read, with the first
+// loader error, or with the error of ctx.
 func (c *core[K, V]) loadMissing(ctx context.Context, wants []want[K], found map[K]V) (failed []K, first error) {
 	for len(wants) > 0 {
 		if err := ctx.Err(); err != nil {
@@ -55,14 +54,13 @@ func (c *core[K, V]) loadMissing(ctx context.Context, wants []want[K], found map
 	return failed, first
 }
 
-// runLoad settles flights: it takes leases, loads what it was granted and what needs
-// no lease in one call, and stores the former. What somebody else is loading is
-// looked at again until it is there or the right to load it has come here,
-// because the other failed or was invalidated. The end of that wait leaves time
-// for one lost loader and its successor; after it the key is loaded without a
-// lease.
+// runLoad decides flights. It takes leases, loads the granted keys and those that need no
+// lease in one call, and stores the former. It checks keys that another load holds until they
+// are stored, or until their lease is free because that load failed or was invalidated. This
+// wait is long enough for one lost loader and its successor. After it, runLoad loads the key
+// without a lease.
 func (c *core[K, V]) runLoad(l *load, list []*flight[K, V]) {
-	token := rand.Text() // one for each load: with one for each process, a slow load could store under a later load's lease
+	token := rand.Text() // one per load: with one per process, a slow load could store under the lease of a later one
 	all := list
 	defer l.cancel()
 	defer func() { c.failPanicked(l, token, all, recover()) }()
@@ -96,9 +94,8 @@ func (c *core[K, V]) runLoad(l *load, list []*flight[K, V]) {
 	}
 }
 
-// failPanicked ends the flights that a panic in this goroutine, or its end by the
-// loader, left unsettled, and gives their leases back. The goroutine is not the
-// reader's: a panic would end the process.
+// failPanicked ends the flights that a panic or the exit of this goroutine left undecided, and
+// releases their leases. The goroutine is not the reader's: a panic would end the process.
 func (c *core[K, V]) failPanicked(l *load, token string, all []*flight[K, V], panicked any) {
 	left := slices.DeleteFunc(slices.Clone(all), (*flight[K, V]).over)
 	if len(left) == 0 {
@@ -119,7 +116,7 @@ func (c *core[K, V]) loadFailed(todo []*flight[K, V], err error) error {
 	return fmt.Errorf("load %d keys of cache %s: %w", len(todo), c.policy.Name, err)
 }
 
-// begin opens a round for these flights.
+// begin starts a round for these flights.
 func (c *core[K, V]) begin(list []*flight[K, V]) {
 	c.flights.begin(list)
 	if c.local == nil {
@@ -130,16 +127,16 @@ func (c *core[K, V]) begin(list []*flight[K, V]) {
 	}
 }
 
-// failAll ends flights without a value.
+// failAll ends flights without a value. Readers that joined read again.
 func (c *core[K, V]) failAll(list []*flight[K, V], err error) {
 	for _, fl := range list {
 		c.flights.end(fl, outcome[V]{err: err}, 0)
 	}
 }
 
-// acquire asks for the leases. It settles what is there already and returns
-// what is granted, what has to be loaded without a lease, and what is busy, with
-// the longest time that its leases have left.
+// acquire requests leases. It ends flights whose record is stored by now. It returns the
+// flights that are granted, those to load without a lease, and those that are busy, with the
+// longest remaining lease.
 func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (granted, direct, busy []*flight[K, V], lease time.Duration) {
 	var ask []*flight[K, V]
 	for _, fl := range list {
@@ -173,7 +170,7 @@ func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (grant
 				case r.state == value || r.state == negative:
 					c.storeLocal(&fl.want, r)
 					c.flights.end(fl, outcome[V]{v: r.v, state: r.state}, fl.round)
-				case c.table != nil && a.there: // stored meanwhile, under a generation that is over
+				case c.table != nil && a.there: // stored meanwhile, under an old generation
 					busy = append(busy, fl)
 				default:
 					fl.direct = true
@@ -188,8 +185,8 @@ func (c *core[K, V]) acquire(l *load, token string, list []*flight[K, V]) (grant
 	return granted, direct, busy, lease
 }
 
-// loadAndStore loads flights in one loader call, stores those that were granted a lease,
-// and settles all. A background load does not load what it could not store.
+// loadAndStore loads flights in one loader call, stores the granted ones and ends all. A
+// background load skips those that it could not store.
 func (c *core[K, V]) loadAndStore(l *load, token string, granted, direct []*flight[K, V]) {
 	if l.background {
 		c.failAll(direct, errAbandoned)
@@ -205,8 +202,8 @@ func (c *core[K, V]) loadAndStore(l *load, token string, granted, direct []*flig
 	began, epoch := time.Now(), c.client.epoch.Load()
 	err := c.acquireSlot(ctx, l)
 	if err == nil {
-		began, epoch = time.Now(), c.client.epoch.Load() // what is read before a new one begins does not count in it
-		c.flights.detach(direct)                         // who comes now could not be served by it
+		began, epoch = time.Now(), c.client.epoch.Load() // data read before a new epoch does not count in it
+		c.flights.detach(direct)                         // this load cannot serve later readers
 		c.begin(todo)
 		loaded, err = c.callLoader(ctx, todo)
 	}
@@ -221,7 +218,7 @@ func (c *core[K, V]) loadAndStore(l *load, token string, granted, direct []*flig
 			results[i].state = negative
 		}
 	}
-	c.flights.begin(granted) // a store that succeeds proves the value current until now
+	c.flights.begin(granted) // a successful store proves that the value is current until now
 	kept := c.store(l.ctx, token, granted, results[:len(granted)])
 	for i, fl := range todo {
 		r := results[i]
@@ -235,7 +232,7 @@ func (c *core[K, V]) loadAndStore(l *load, token string, granted, direct []*flig
 			rounds[i] = fl.round
 			c.storeLocal(&fl.want, r)
 		case c.local != nil:
-			c.local.drop(fl.k) // it was invalidated, and that may not have been heard yet
+			c.local.drop(fl.k) // invalidated, perhaps by a message that is still on its way
 		}
 		if r.state == negative {
 			c.foundAbsent(fl.want)
@@ -244,8 +241,8 @@ func (c *core[K, V]) loadAndStore(l *load, token string, granted, direct []*flig
 	}
 }
 
-// acquireSlot waits for a place among the loads of this policy and of the process. A
-// load that nobody waits for takes only a place that is free.
+// acquireSlot waits for a load slot of this policy and of the process. A background load does
+// not wait.
 func (c *loadLimiter) acquireSlot(ctx context.Context, l *load) error {
 	if l.background {
 		if !c.slots.TryAcquire(1) {
@@ -270,17 +267,17 @@ func (c *loadLimiter) acquireSlot(ctx context.Context, l *load) error {
 		return l.ctx.Err()
 	}
 	c.counts.busy.Add(1)
-	return fmt.Errorf("wait for a place to load for cache %s: %w", c.policy.Name, ErrBusy)
+	return fmt.Errorf("wait for load slot of cache %s: %w", c.policy.Name, ErrBusy)
 }
 
-var errNoSlot = errors.New("no place is free")
+var errNoSlot = errors.New("no load slot is free")
 
 func (c *loadLimiter) releaseSlot() {
 	c.client.slots.Release(1)
 	c.slots.Release(1)
 }
 
-// callLoader runs the loader once and leaves the place that it had.
+// callLoader runs the loader once and releases the slot.
 func (c *core[K, V]) callLoader(ctx context.Context, todo []*flight[K, V]) (map[K]V, error) {
 	defer c.releaseSlot()
 	c.counts.loadCalls.Add(1)
@@ -297,10 +294,10 @@ func (c *core[K, V]) callLoader(ctx context.Context, todo []*flight[K, V]) (map[
 	return loaded, nil
 }
 
-// store ends the load of each granted key: its record is kept if the lease is
-// still this load's, and the lease is given back. A key without a record, for
-// its load failed, gets only the latter, so that others need not wait for the
-// lease to expire. It reports which records were kept.
+// store ends the load of each granted key: Redis stores the record if the lease still belongs
+// to this load, and removes the lease. A key without a record, because its load failed, only
+// releases the lease, so that other readers need not wait for its expiry. store reports which
+// records were stored.
 func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[K, V], records []result[V]) []bool {
 	kept := make([]bool, len(granted))
 	for start := 0; start < len(granted); start += batch {
@@ -327,25 +324,24 @@ func (c *core[K, V]) store(ctx context.Context, token string, granted []*flight[
 	return kept
 }
 
-// result is what is known of one key, as it was read or loaded.
+// result is the outcome of one read or load.
 type result[V any] struct {
 	header
 	v      V
 	state  recordKind
-	record []byte        // as it is in Redis
-	ttl    time.Duration // of the record there
+	record []byte        // as in Redis
+	ttl    time.Duration // of the record in Redis
 }
 
-// encode makes the record of one loaded key and says how long it may live. A
-// value that cannot be kept leaves a bare record for a short while: without it
-// every reader of a hot one would queue for the lease. The header comes with the
-// epoch in which the load began, and with the generation of a list.
+// encode returns the record of one loaded key. A value that cannot be stored gets a bare
+// record with a short TTL; without it, every reader of a hot key would queue for the lease.
+// The header h holds the epoch in which the load began, and the generation of a list.
 func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, h header) result[V] {
 	h.created, h.delta = c.client.wall(), time.Since(began)
 	f := result[V]{v: v, state: value, header: h}
 	if !ok && c.policy.NegativeTTL < 0 {
 		f.state = negative
-		return f // without a record, the lease alone is given back
+		return f // without a record: store only releases the lease
 	}
 	f.soft = spread(c.policy.shortTTL(), c.policy.Jitter, mathrand.Float64())
 	f.ttl = f.soft
@@ -357,7 +353,7 @@ func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, 
 	codec, payload, err := c.source.pack(v)
 	if err != nil {
 		c.counts.undecodable.Add(1)
-		c.client.logFailure(ctx, "writing a value", c.policy.Name, err)
+		c.client.logFailure(ctx, "encode value", c.policy.Name, err)
 	} else if headerSize+len(payload) > c.policy.MaxBytes {
 		c.counts.oversize.Add(1)
 	} else {
@@ -375,7 +371,7 @@ func (c *core[K, V]) encode(ctx context.Context, v V, ok bool, began time.Time, 
 	return f
 }
 
-// shortTTL is how long a record lives that says there is nothing to serve.
+// shortTTL returns the TTL of a record without a value.
 func (p Policy) shortTTL() time.Duration {
 	if p.NegativeTTL < 0 {
 		return time.Second
@@ -383,10 +379,9 @@ func (p Policy) shortTTL() time.Duration {
 	return p.NegativeTTL
 }
 
-// refresh loads keys anew whose values are served meanwhile, in the background,
-// each once at a time in this process; leases see to it that no other process
-// does the same. It never waits for a place. After a failure the key is left
-// alone for a moment: a database in trouble gets no storm.
+// refresh reloads stale keys in the background, while readers get the old values. It runs once
+// at a time per key in this process; leases prevent duplicates in other processes. It never
+// waits for a slot. After a failure it pauses, so a failing database gets no storm of loads.
 func (c *core[K, V]) refresh(ctx context.Context, wants []want[K]) {
 	l := newLoad(ctx)
 	l.background, l.keeps = true, true
@@ -406,7 +401,7 @@ func (c *core[K, V]) refresh(ctx context.Context, wants []want[K]) {
 			for _, fl := range list {
 				pause := refreshPause
 				if fl.err == nil || errors.Is(fl.err, errAbandoned) || errors.Is(fl.err, errNoSlot) {
-					pause = maxPause // somebody else refreshes it, or nobody can now
+					pause = maxPause // another process refreshes it, or no slot is free
 				}
 				time.AfterFunc(pause, func() { c.refreshing.Delete(fl.k) })
 			}
@@ -415,5 +410,5 @@ func (c *core[K, V]) refresh(ctx context.Context, wants []want[K]) {
 	})
 }
 
-// refreshPause is how long a key is left alone after a refresh that failed.
+// refreshPause is the pause after a failed refresh of a key.
 const refreshPause = time.Second

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	filterBuildTimeout = 10 * time.Minute  // for one reading of all keys
-	pinMargin          = 2 * maintainEvery // before its end a pinned entry is read anew
+	filterBuildTimeout = 10 * time.Minute  // reading all keys
+	pinMargin          = 2 * maintainEvery // time before its expiry at which a pinned entry is reloaded
 
-	maxWarmKeys = 1000           // that are remembered of a policy and a day
-	warmTTL     = 48 * time.Hour // from the last that was remembered: to the end of the day after
+	maxWarmKeys = 1000           // saved per policy and day
+	warmTTL     = 48 * time.Hour // after the last save: to the end of the next day
 )
 
-// maintain builds the guard when it is time and keeps what is pinned.
+// maintain builds the existence filter when it is due, and reloads pinned keys.
 func (c *core[K, V]) maintain(ctx context.Context) {
 	now := c.client.clock.now.Load()
 	if c.existence != nil && c.client.clock.inSync() && c.existence.isDue(now) && c.existence.startBuild() {
@@ -28,7 +28,7 @@ func (c *core[K, V]) maintain(ctx context.Context) {
 			ctx, cancel := context.WithTimeout(ctx, filterBuildTimeout)
 			defer cancel()
 			if err := c.existence.build(ctx); err != nil {
-				c.client.logFailure(ctx, "building the guard", c.policy.Name, err)
+				c.client.logFailure(ctx, "build existence filter", c.policy.Name, err)
 			}
 		})
 	}
@@ -45,7 +45,7 @@ func (c *core[K, V]) maintainPins(ctx context.Context) {
 	}
 	held, over := c.local.pins.split(now)
 	for _, k := range over {
-		c.local.remove(k) // it weighs again when it comes back
+		c.local.remove(k) // a new entry has a weight again
 	}
 	ending := slices.DeleteFunc(held, func(k K) bool {
 		e, _, ok := c.local.get(k)
@@ -57,11 +57,11 @@ func (c *core[K, V]) maintainPins(ctx context.Context) {
 	ctx = ForWarmup(ctx)
 	c.refreshEnding(ctx, ending)
 	if _, err := c.findMany(SkipLocal(ctx), ending); err != nil && ctx.Err() == nil {
-		c.client.logFailure(ctx, "reading what is pinned", c.policy.Name, err)
+		c.client.logFailure(ctx, "read pinned keys", c.policy.Name, err)
 	}
 }
 
-// refreshEnding loads those keys anew whose record in Redis is about to be due.
+// refreshEnding reloads those keys whose record in Redis expires soon.
 func (c *core[K, V]) refreshEnding(ctx context.Context, ks []K) {
 	for part := range slices.Chunk(c.wants(ks), batch) {
 		var due []want[K]
@@ -81,14 +81,13 @@ func (c *core[K, V]) warmPrefix() (prefix string, ok bool) {
 	return c.prefix, c.source.parse != nil && !c.source.ephemeral
 }
 
-// SaveHotKeys notes in Redis which keys this process read most of late, for those
-// processes that start later. A Hub that runs does so each minute and at its end.
+// SaveHotKeys saves the most-read keys of this process in Redis, for processes that start
+// later. A running client saves each minute and at its end.
 //
-// Each policy has a list for each day, of UTC, in which a key has the most hits that any
-// process counted of it at any time of the day. A maximum can be written any number of
-// times, by any number of processes, and a key that becomes hot late in the day needs
-// nobody to make room for it. The list of yesterday is whole, so what was hot then is known
-// all day long, however quiet it is today.
+// Each policy has one list per UTC day. The score of a key is the maximum of the hits that any
+// process counted at any time of the day. Writing a maximum is idempotent, and a key that becomes
+// hot late in the day can still enter. The list of yesterday is complete, so its hot keys are known
+// however quiet today is.
 func (c *Client) SaveHotKeys(ctx context.Context) {
 	hottest := c.hot.certain()
 	now := c.wall()
@@ -99,7 +98,7 @@ func (c *Client) SaveHotKeys(ctx context.Context) {
 		}
 		var keys []redis.Z
 		for _, k := range hottest {
-			if text, ours := strings.CutPrefix(k.Key, prefix); ours && k.Hits > 0 {
+			if text, ok := strings.CutPrefix(k.Key, prefix); ok && k.Hits > 0 {
 				keys = append(keys, redis.Z{Member: strings.TrimSuffix(text, "}"), Score: float64(k.Hits)})
 			}
 		}
@@ -115,22 +114,22 @@ func (c *Client) SaveHotKeys(ctx context.Context) {
 		_, err := pipe.Exec(ctx)
 		cancel()
 		if err != nil {
-			c.logFailure(ctx, "remembering what is hot", m.Stats().Name, err)
+			c.logFailure(ctx, "save hot keys", m.Stats().Name, err)
 		}
 	}
 }
 
-// warmKey is the list of a policy for the day of a time.
+// warmKey returns the Redis key of a policy's hot keys on one day.
 func (c *Client) warmKey(policy string, day time.Time) string {
 	return c.root + "warm:" + policy + ":" + day.UTC().Format("20060102")
 }
 
-// Warm reads the keys that processes on this Redis read most yesterday and today, of all
-// caches that can parse theirs, so that the first clients find them in Redis, and what is
-// kept near is near. It returns how many it read of each policy. A cache that fails does
-// not keep the others from it; one whose Redis is away fails each, so it ends with ctx.
+// Warm reads the saved hot keys of yesterday and today, for all caches with Source.Parse. The
+// first clients then find them in Redis and in local memory. Warm returns the number of keys
+// by policy. The failure of one cache does not stop the others. If Redis is unavailable each
+// cache fails, so set a deadline in ctx.
 //
-// Call it at the start, once the Hub runs, before there are clients.
+// Call it at startup, once the client runs and before it serves requests.
 func (c *Client) Warm(ctx context.Context) (read map[string]int, err error) {
 	read = map[string]int{}
 	for _, m := range c.allCaches() {
@@ -154,9 +153,9 @@ func (c *core[K, V]) Warm(ctx context.Context) (read int, err error) {
 	ctx = ForWarmup(ctx)
 	ks, err := c.loadWarmKeys(ctx)
 	if err != nil {
-		return 0, fmt.Errorf("read which keys of cache %s were hot: %w", c.policy.Name, err)
+		return 0, fmt.Errorf("read hot keys of cache %s: %w", c.policy.Name, err)
 	}
-	for part := range slices.Chunk(ks, 100) { // small steps: others read too
+	for part := range slices.Chunk(ks, 100) { // small steps leave load slots to clients
 		_, failed := c.findMany(ctx, part)
 		err = cmp.Or(err, failed)
 		if read += len(part); ctx.Err() != nil {
@@ -166,7 +165,7 @@ func (c *core[K, V]) Warm(ctx context.Context) (read int, err error) {
 	return read, err
 }
 
-// loadWarmKeys are the keys to warm, each once.
+// loadWarmKeys returns the distinct keys to warm.
 func (c *core[K, V]) loadWarmKeys(ctx context.Context) (ks []K, err error) {
 	now := c.client.wall()
 	trip, cancel := context.WithTimeout(ctx, c.client.timeout)

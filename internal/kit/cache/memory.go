@@ -7,11 +7,10 @@ import (
 	"time"
 )
 
-// Memory keeps values in this process alone: of what lies in Redis, or
-// elsewhere, under rules of its own, so that a record beside it would be one copy
-// too many. An entry is good as one of a [Cache] is: in sync for its life, else
-// for the policy's MaxAge. "There is none" is not kept. It is safe for concurrent
-// use; values are for reading only.
+// Memory stores values in this process only. It is for data that Redis or another store holds
+// under its own rules, where a record would be one copy too many. Entries are valid like those
+// of a [Cache]: in sync until they expire, otherwise for MaxAge. Absent values are not stored.
+// It is safe for concurrent use. Callers must not modify values.
 type Memory[K comparable, V any] struct {
 	client *Client
 	policy Policy
@@ -21,9 +20,9 @@ type Memory[K comparable, V any] struct {
 	local  *local[K, V] // nil: none
 }
 
-// NewMemory builds one, under the policy's Name, Fresh (the longest life of an
-// entry) and Local. It panics as [New] does. The functions give each key a text,
-// the same in every process, and back.
+// NewMemory uses the Name, TTL and Local of the policy; TTL bounds the lifetime of entries. It
+// panics like [New]. The function key returns a unique text for each key, the same in every
+// process; parse is its inverse.
 func NewMemory[K comparable, V any](client *Client, p Policy, key func(K) string, parse func(string) (K, error)) *Memory[K, V] {
 	p = p.withDefaults()
 	n := &Memory[K, V]{client: client, policy: p, key: key, parse: parse, local: localOf[K, V](client, p)}
@@ -31,17 +30,17 @@ func NewMemory[K comparable, V any](client *Client, p Policy, key func(K) string
 	return n
 }
 
-// Loaded is what was found elsewhere.
+// Loaded is a value that Memory loaded.
 type Loaded[V any] struct {
 	Value  V
-	Life   time.Duration // for which it may be kept, at most
-	Remote bool          // Redis had it: this counts as a hit, else as a miss
+	Life   time.Duration // maximum time to store it; 0: do not store
+	Remote bool          // counts as a hit of Redis instead of a miss
 }
 
-// Get returns the value of a key: the entry of this process, or what load
-// returns, which is kept for its life at most. It is at least as new as the last
-// [Memory.Invalidate] that returned in this process before, and in another one
-// while this one is in sync; else MaxAge old at most. Readers at once each load.
+// Get returns the value of a key from the memory of this process, or calls load and stores its
+// value. The value is at least as new as the last [Memory.Invalidate] that returned before.
+// This holds across processes while this one is in sync; otherwise the value is at most MaxAge
+// old. Concurrent readers each call load.
 func (m *Memory[K, V]) Get(ctx context.Context, k K, load func(ctx context.Context) (Loaded[V], error)) (V, error) {
 	if m.local == nil {
 		found, err := load(ctx)
@@ -65,9 +64,9 @@ func (m *Memory[K, V]) Get(ctx context.Context, k K, load func(ctx context.Conte
 	return found.Value, nil
 }
 
-// Invalidate forgets keys, in this process and in those that hear of it. Call it
-// when what load reads has changed for good. With an error the others may not
-// have heard: repeat it.
+// Invalidate removes keys from this process and, over the bus, from the others. Call it after
+// the data that load reads has changed. After an error other processes may still have old
+// values: repeat the call.
 func (m *Memory[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 	texts := make([]string, len(ks))
 	for i, k := range ks {
@@ -75,16 +74,16 @@ func (m *Memory[K, V]) Invalidate(ctx context.Context, ks ...K) error {
 		texts[i] = m.key(k)
 	}
 	if err := m.client.publishKeys(context.WithoutCancel(ctx), m.policy.Name, texts); err != nil {
-		return fmt.Errorf("invalidate %d keys of %s: %w", len(ks), m.policy.Name, err)
+		return fmt.Errorf("invalidate %d keys of memory %s: %w", len(ks), m.policy.Name, err)
 	}
 	return nil
 }
 
-// DropAll drops all entries of this process, and what reads under way will find.
-// It is for a source that turned out to be out of date.
+// DropAll drops all entries of this process and the results of running reads. Use it when the
+// source was outdated.
 func (m *Memory[K, V]) DropAll() { m.forgetAll() }
 
-// Stats returns what it did in this process so far.
+// Stats returns the counters of this process.
 func (m *Memory[K, V]) Stats() Stats { return m.counts.snapshot() }
 
 func (m *Memory[K, V]) drop(k K) {

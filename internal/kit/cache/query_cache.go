@@ -19,10 +19,9 @@ var generationLua string
 
 var generationScript = redis.NewScript(generationLua)
 
-// Table is a table of the database whose list queries are cached. All that is
-// known of its lists ends with the next write to it: which lists a write changes
-// is more than anybody can say in general, and objects are read far more often
-// than lists. It is safe for concurrent use.
+// Table is a database table whose list queries are cached. Each write to it invalidates all of
+// its lists, because the affected lists are unknown in general and objects are read far more
+// often than lists. It is safe for concurrent use.
 type Table struct {
 	client     *Client
 	name       string
@@ -32,11 +31,11 @@ type Table struct {
 	forget []func() // of its queries
 }
 
-// Table returns a table. All processes name it alike; a name cannot have a brace.
-// Of one name there should be one Table in a hub.
+// Table returns a table. Its name is the same in all processes and has no brace; a client
+// should create one Table per name. It panics if the name is invalid.
 func (c *Client) Table(name string) *Table {
 	if name == "" || strings.ContainsAny(name, "{}") {
-		panic(fmt.Sprintf("cache: %q cannot be the name of a table", name))
+		panic(fmt.Sprintf("cache: invalid table name %q", name))
 	}
 	t := &Table{client: c, name: name, generation: c.root + "cache-generation:{" + name + "}"}
 	c.mu.Lock()
@@ -45,18 +44,18 @@ func (c *Client) Table(name string) *Table {
 	return t
 }
 
-// Invalidate forgets all cached lists of the table. Call it after the commit of
-// every write to it. Its promise and its error are those of [Cache.Invalidate].
+// Invalidate removes all cached lists of the table. Call it after the commit of every write to
+// the table. Freshness and errors are those of [Cache.Invalidate].
 func (t *Table) Invalidate(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	t.forgetAll()
 	_, err := t.runGeneration(ctx, "raise")
 	t.forgetAll()
 	if err != nil {
-		return fmt.Errorf("raise the generation of table %s: %w", t.name, err)
+		return fmt.Errorf("raise generation of table %s: %w", t.name, err)
 	}
 	if err := t.client.publish(ctx, busMessage{Table: t.name}); err != nil {
-		return fmt.Errorf("table %s changed: %w", t.name, err)
+		return fmt.Errorf("invalidate table %s: %w", t.name, err)
 	}
 	return nil
 }
@@ -69,31 +68,30 @@ func (t *Table) forgetAll() {
 	}
 }
 
-func (t *Table) runGeneration(ctx context.Context, what string) (int64, error) {
+func (t *Table) runGeneration(ctx context.Context, op string) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.client.timeout)
 	defer cancel()
-	text, err := generationScript.Run(ctx, t.client.rdb, []string{t.generation}, what).Text()
+	text, err := generationScript.Run(ctx, t.client.rdb, []string{t.generation}, op).Text()
 	if err != nil {
 		return 0, err
 	}
 	return strconv.ParseInt(text, 10, 64)
 }
 
-// QueryCache caches what list queries of a table return: the ids of rows in their
-// order, or what else places a row in a list, never the rows themselves, which
-// come from their own cache. A list is kept under the statement and the
-// arguments that A stands for; a write to the table ends them all.
+// QueryCache caches the results of list queries on a table: ordered row ids, or other list
+// positions, never rows. Rows have their own cache. It stores a list under its statement and
+// arguments, A. A write to the table invalidates all lists.
 //
-// It is a [Cache] of lists, with all that a policy can say, in which a record
-// also counts only under the table's present generation: one round trip reads
-// both. It is safe for concurrent use.
+// It is a [Cache] of lists with all options of a policy. A record is also valid only under the
+// current generation of the table, which the same round trip reads. It is safe for concurrent
+// use.
 type QueryCache[A comparable, R any] struct {
 	lists *Cache[A, []R]
 }
 
-// NewQueryCache builds the cache of one kind of query. The function statement names
-// the query and its arguments in a text, the same in every process; load runs
-// it, as a [Loader] would: it must begin to read after it is called.
+// NewQueryCache returns the cache of one kind of query. The function statement returns query
+// and arguments as text, the same in every process. The function load runs the query and
+// follows the rules of [Loader].
 func NewQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, args A) ([]R, error)) *QueryCache[A, R] {
 	return NewBatchQueryCache(t, p, statement, func(ctx context.Context, all []A) (map[A][]R, error) {
 		found := make(map[A][]R, len(all))
@@ -108,8 +106,8 @@ func NewQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) st
 	})
 }
 
-// NewBatchQueryCache is [NewQueryCache] with a load that runs several queries at once,
-// for [QueryCache.GetMany]. A list that it leaves out is empty.
+// NewBatchQueryCache is [NewQueryCache] with a load for several queries at once, for
+// [QueryCache.GetMany]. A query without a list in the result has an empty one.
 func NewBatchQueryCache[A comparable, R any](t *Table, p Policy, statement func(A) string, load func(ctx context.Context, all []A) (map[A][]R, error)) *QueryCache[A, R] {
 	lists := build(t.client, p, Source[A, []R]{
 		Key: func(args A) string {
@@ -134,28 +132,28 @@ func NewBatchQueryCache[A comparable, R any](t *Table, p Policy, statement func(
 	return &QueryCache[A, R]{lists}
 }
 
-// Get returns the list of a query. It is as fresh, and its errors are those, of
-// [Cache.Get]; what [Cache.Invalidate] is there, [Table.Invalidate] is here.
+// Get returns the list of a query. Freshness and errors are those of [Cache.Get], with
+// [Table.Invalidate] as invalidation.
 func (q *QueryCache[A, R]) Get(ctx context.Context, args A) ([]R, error) {
 	list, err := q.lists.Get(ctx, args)
 	if err != nil {
-		return nil, fmt.Errorf("list: %w", err)
+		return nil, fmt.Errorf("read list: %w", err)
 	}
 	return list, nil
 }
 
-// GetMany returns the lists of several queries, each as fresh as [QueryCache.Get]
-// would return it, with as many round trips and loader calls as [Cache.GetMany].
+// GetMany returns the lists of several queries, as fresh as [QueryCache.Get], at the cost of
+// [Cache.GetMany].
 func (q *QueryCache[A, R]) GetMany(ctx context.Context, all []A) (map[A][]R, error) {
 	lists, err := q.lists.GetMany(ctx, all)
 	if err != nil {
-		return lists, fmt.Errorf("list: %w", err)
+		return lists, fmt.Errorf("read lists: %w", err)
 	}
 	return lists, nil
 }
 
 // Pin is [Cache.Pin] for the lists of some queries. After a write to the table they are
-// read anew within a second or so.
+// reloaded within about a second.
 func (q *QueryCache[A, R]) Pin(ctx context.Context, until time.Time, all ...A) error {
 	if err := q.lists.Pin(ctx, until, all...); err != nil {
 		return fmt.Errorf("pin %d lists: %w", len(all), err)
@@ -163,7 +161,7 @@ func (q *QueryCache[A, R]) Pin(ctx context.Context, until time.Time, all ...A) e
 	return nil
 }
 
-// forgetAll drops all that this process knows.
+// forgetAll drops all local entries and the results of running reads.
 func (c *core[K, V]) forgetAll() {
 	c.flights.forgetAll()
 	if c.local != nil {

@@ -12,22 +12,21 @@ import (
 	"time"
 )
 
-// A record is what Redis holds under a key: 28 bytes of header, big-endian, and
-// the payload.
+// A record is the value of a Redis key: 28 bytes of header, big-endian, and the payload.
 //
 //	byte  0      magic 0xCB
-//	byte  1      codec: 1 = compact JSON; 2 = the bytes themselves, of a string or []byte
-//	byte  2      flags: 1 = negative, there is no such value; 2 = bare, there is
-//	             one but it is not kept. Both have no payload
-//	bytes 3–5    delta: what the load took, microseconds, at most 16.7 s
+//	byte  1      codec: 1 = compact JSON; 2 = the bytes of a string or []byte
+//	byte  2      flags: 1 = negative, the value does not exist; 2 = bare, the value
+//	             exists but is not stored. Both have no payload
+//	bytes 3–5    delta: duration of the load, microseconds, at most 16.7 s
 //	bytes 6–13   version of the value, 0 = none
 //	bytes 14–19  created: unix milliseconds
-//	bytes 20–23  soft: milliseconds after created when it counts as due for a
-//	             refresh, at most 49.7 days
-//	bytes 24–27  epoch in which it was written
+//	bytes 20–23  soft: milliseconds after created when it becomes stale, at most
+//	             49.7 days
+//	bytes 24–27  epoch of the writer
 //
-// Clocks of several processes meet in created and soft, so nothing that must be
-// right may depend on them; lives are counted by Redis.
+// Clocks of several processes meet in created and soft, so correctness must not depend on them.
+// Redis counts lifetimes.
 const (
 	headerSize = 28
 	magic      = 0xCB
@@ -38,10 +37,10 @@ const (
 	flagBare     = 1 << 1
 )
 
-var errRecord = errors.New("not a record of this cache")
+var errRecord = errors.New("invalid cache record")
 
 type header struct {
-	codec   byte // 0 is codecJSON when it is written
+	codec   byte // 0 means codecJSON
 	flags   byte
 	version int64
 	created time.Time
@@ -50,7 +49,7 @@ type header struct {
 	epoch   uint32
 }
 
-// appendTo appends the 28 bytes to b. Times out of range are cut to the range.
+// appendTo appends the 28 bytes to b. It clamps times to their range.
 func (h header) appendTo(b []byte) []byte {
 	delta := uint32(clamp(h.delta.Microseconds(), 1<<24-1))
 	b = append(b, magic, cmp.Or(h.codec, codecJSON), h.flags, byte(delta>>16), byte(delta>>8), byte(delta))
@@ -64,7 +63,7 @@ func (h header) appendTo(b []byte) []byte {
 
 func clamp(n, most int64) int64 { return min(max(n, 0), most) }
 
-// parse splits a record. The payload shares b's bytes.
+// parse splits a record. The payload shares the bytes of b.
 func parse(b []byte) (h header, payload []byte, err error) {
 	if len(b) < headerSize || b[0] != magic || b[1] != codecJSON && b[1] != codecRaw || b[2] > flagNegative|flagBare {
 		return header{}, nil, errRecord
@@ -83,17 +82,17 @@ func parse(b []byte) (h header, payload []byte, err error) {
 	return h, b[headerSize:], nil
 }
 
-// recordKind is what a record says about its key.
+// recordKind is the kind of a record.
 type recordKind int
 
 const (
-	nothing recordKind = iota // no record, or one that cannot be read
+	nothing recordKind = iota // no record, or an invalid one
 	value
-	negative // there is no such value
-	bare     // there is one, and it has to be loaded each time
+	negative // the value does not exist
+	bare     // the value exists and must be loaded each time
 )
 
-// decode reads a record. With an error the record counts as nothing.
+// decode decodes a record. An invalid record is nothing, with an error.
 func decode[V any](b []byte, unpack func(codec byte, payload []byte) (V, error)) (v V, h header, a recordKind, err error) {
 	h, payload, err := parse(b)
 	switch {
@@ -110,8 +109,8 @@ func decode[V any](b []byte, unpack func(codec byte, payload []byte) (V, error))
 	return v, h, value, nil
 }
 
-// pack turns a value into a payload. Texts and bytes stand for themselves: a
-// reader of them pays for the copy alone.
+// pack encodes a value. A string or []byte is its own payload, so its readers only pay for the
+// copy.
 func pack[V any](v V) (codec byte, payload []byte, err error) {
 	switch v := any(v).(type) {
 	case string:
@@ -123,13 +122,14 @@ func pack[V any](v V) (codec byte, payload []byte, err error) {
 	return codecJSON, payload, err
 }
 
-// A Reader is a value that reads what package json wrote of it, faster than that would.
+// Reader is implemented by values that decode their JSON faster than encoding/json.
 type Reader interface {
-	// ReadJSON reports false of what it cannot read: then package json does, of a zero value.
+	// ReadJSON decodes text. It reports false if it cannot: then encoding/json decodes into a
+	// zero value.
 	ReadJSON(text []byte) bool
 }
 
-// unpack is the reverse of pack. Bytes share those of the payload.
+// unpack is the inverse of pack. A []byte shares the bytes of the payload.
 func unpack[V any](codec byte, payload []byte) (*V, error) {
 	v := new(V)
 	wants := byte(codecJSON)
@@ -158,23 +158,21 @@ func unpack[V any](codec byte, payload []byte) (*V, error) {
 	return v, nil
 }
 
-// due reports whether a value should be loaded anew: its time is over, or a
-// draw in [0, 1) says that this reader is the one to refresh it a little early.
-// The method is XFetch, from "Optimal Probabilistic Cache Stampede Prevention"
-// (Vattani, Chierichetti, Lowenstein, VLDB 2015): the earlier, the longer the
-// load takes and the larger beta is.
+// due reports whether a value should be reloaded: it is stale, or draw in [0, 1) selects this
+// reader for an early refresh. The method is XFetch, from "Optimal Probabilistic Cache
+// Stampede Prevention" (Vattani, Chierichetti, Lowenstein, VLDB 2015). Refreshes begin earlier
+// if loads take longer or beta is larger.
 func (h header) due(now time.Time, beta, draw float64) bool {
 	early := time.Duration(-float64(h.delta) * beta * math.Log(1-draw))
 	return !now.Add(early).Before(h.created.Add(h.soft))
 }
 
-// head is what tells a record from the one that replaces it.
+// head returns the first bytes of a record, which distinguish it from its replacement.
 func head(record []byte) []byte { return record[:min(len(record), headerSize)] }
 
-// Describe is what a record of any cache says, for people: a line for each
-// field of its header, an empty line, and the value as indented JSON, or quoted if it is a text. Clocks of
-// the process that wrote it decide what "created" says. It returns an error if
-// the bytes are no record, or the value is no JSON.
+// Describe returns a record as readable text: one line per header field, an empty line, and
+// the value as indented JSON, or quoted if it is a string. The time created is by the clock of
+// the writing process. It returns an error if the record or its JSON is invalid.
 func Describe(record []byte) (string, error) {
 	h, payload, err := parse(record)
 	if err != nil {
@@ -183,9 +181,9 @@ func Describe(record []byte) (string, error) {
 	kind := "value"
 	switch {
 	case h.flags&flagNegative != 0:
-		kind = "negative: there is no such value"
+		kind = "negative: the value does not exist"
 	case h.flags&flagBare != 0:
-		kind = "bare: there is a value, and it is not kept"
+		kind = "bare: the value exists but is not stored"
 	}
 	var b strings.Builder
 	for _, line := range []struct{ name, text string }{
@@ -207,7 +205,7 @@ func Describe(record []byte) (string, error) {
 	}
 	var value bytes.Buffer
 	if err := json.Indent(&value, payload, "", "  "); err != nil {
-		return "", fmt.Errorf("read the value of a record: %w", err)
+		return "", fmt.Errorf("decode value of record: %w", err)
 	}
 	return b.String() + "\n" + value.String() + "\n", nil
 }

@@ -12,8 +12,8 @@ import (
 // batch bounds the keys of one command and the commands of one pipeline.
 const batch = 500
 
-// reply is Redis' answer for one key: a record, which may be empty, or none, or
-// an error. Where a generation counts, it comes with it.
+// reply is the reply of Redis for one key: a record, which may be empty, or none, or an error.
+// For lists it includes the generation.
 type reply struct {
 	record     []byte
 	there      bool
@@ -29,16 +29,15 @@ func readGet(cmd *redis.StringCmd) reply {
 	return reply{record: record, there: err == nil, err: err}
 }
 
-// get reads one record.
 func (c *Client) get(ctx context.Context, key string) reply {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	return readGet(c.rdb.Get(ctx, key))
 }
 
-// getMany reads the records of up to 500 keys in one round trip: one MGET on a
-// single node, else a pipeline, which a cluster client splits by node. With a
-// generation, its counter and the records share a slot.
+// getMany reads the records of up to 500 keys in one round trip: one MGET on a single node,
+// otherwise a pipeline, which a cluster client splits by node. With a generation, counter and
+// records share a slot.
 func (c *Client) getMany(ctx context.Context, keys []string, generation string) []reply {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
@@ -70,13 +69,13 @@ func (c *Client) getMany(ctx context.Context, keys []string, generation string) 
 		}
 		if generation != "" {
 			s, _ := records[len(keys)].(string)
-			replies[i].generation, _ = strconv.ParseInt(s, 10, 64) // what is no number counts as none
+			replies[i].generation, _ = strconv.ParseInt(s, 10, 64) // an invalid number counts as none
 		}
 	}
 	return replies
 }
 
-// remove deletes up to 500 keys with their leases in one round trip.
+// remove deletes up to 500 keys and their leases in one round trip.
 func (c *Client) remove(ctx context.Context, keys []string) error {
 	ctx, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()

@@ -24,8 +24,8 @@ var (
 	storeScript   = redis.NewScript(storeLua)
 )
 
-// scriptCall is one run of a script on one key, its lease and more keys of its slot, with these
-// arguments. Without a script it removes key and lease.
+// scriptCall is one run of a script on a key, its lease and further keys of the same slot.
+// Without a script it deletes key and lease.
 type scriptCall struct {
 	script *redis.Script
 	key    string
@@ -33,9 +33,9 @@ type scriptCall struct {
 	more   []string
 }
 
-// run sends up to 500 calls in one round trip and returns one command per call, each with
-// its own error. A server that does not know a script, because it is new or was promoted,
-// is taught it once and gets the affected calls again.
+// run sends up to 500 calls in one round trip and returns one command per call, each with its
+// own error. If the server does not know a script, because it is new or was promoted, run
+// loads the script and repeats the affected calls once.
 func (c *Client) run(ctx context.Context, calls []scriptCall) []*redis.Cmd {
 	cmds := c.send(ctx, calls)
 	var again []scriptCall
@@ -86,18 +86,18 @@ func (c *Client) loadScript(ctx context.Context, calls []scriptCall) error {
 			continue
 		}
 		if err := call.script.Load(ctx, c.rdb).Err(); err != nil {
-			return fmt.Errorf("load a cache script: %w", err)
+			return fmt.Errorf("load cache script: %w", err)
 		}
 		loaded[call.script] = true
 	}
 	return nil
 }
 
-// acquired is the answer of acquire.lua for one key.
+// acquired is the reply of acquire.lua for one key.
 type acquired struct {
-	reply   // what somebody stored meanwhile
+	reply   // a record that was stored meanwhile
 	granted bool
-	busy    time.Duration // what another load's lease has left
+	busy    time.Duration // remaining time of another load's lease
 }
 
 func readAcquired(cmd *redis.Cmd) acquired {
@@ -110,36 +110,36 @@ func readAcquired(cmd *redis.Cmd) acquired {
 	case int64:
 		return acquired{granted: v == 0, busy: time.Duration(v) * time.Millisecond}
 	default:
-		return acquired{reply: reply{err: fmt.Errorf("acquire.lua answered %T", v)}}
+		return acquired{reply: reply{err: fmt.Errorf("acquire.lua returned %T", v)}}
 	}
 }
 
-// A Pipeline collects the changes of one commit to caches and windows of one hub. They take
-// one round trip for each 500 keys. Fill it after the commit, by methods that end in "In",
-// and call [Pipeline.Exec] once. It is not safe for concurrent use.
+// A Pipeline collects the changes of one commit to caches and windows of one client. It costs
+// one round trip for each 500 keys. Fill it after the commit with the methods that end in
+// "In", and call [Pipeline.Exec] once. It is not safe for concurrent use.
 type Pipeline struct {
 	client *Client
 	calls  []scriptCall
 	parts  []part
 }
 
-// A part of a pipeline belongs to one cache or window.
+// part is the part of a pipeline that belongs to one cache or window.
 type part struct {
 	calls int
-	end   func(ctx context.Context, answers []*redis.Cmd) error // takes the answers of these calls
+	end   func(ctx context.Context, answers []*redis.Cmd) error // handles the replies
 }
 
 // Pipeline returns an empty pipeline.
 func (c *Client) Pipeline() *Pipeline { return &Pipeline{client: c} }
 
-// add adds calls whose answers end takes.
+// add adds calls whose replies end handles.
 func (p *Pipeline) add(calls []scriptCall, end func(ctx context.Context, answers []*redis.Cmd) error) {
 	p.calls, p.parts = append(p.calls, calls...), append(p.parts, part{len(calls), end})
 }
 
-// Exec sends the changes. It does not end with ctx; each round trip has the hub's deadline.
-// It returns the first error and makes the other changes. The errors are those of the methods
-// without "In", such as [Cache.PutMany] for [Cache.PutIn].
+// Exec sends the changes. It ignores cancellation of ctx; each round trip has the deadline
+// RedisTimeout. It applies all changes and returns the first error. Errors are those of the
+// methods without "In", such as [Cache.PutMany] for [Cache.PutIn].
 func (p *Pipeline) Exec(ctx context.Context) error {
 	ctx = context.WithoutCancel(ctx)
 	answers := make([]*redis.Cmd, 0, len(p.calls))

@@ -6,32 +6,32 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Stats counts what one cache did since its process started. Every key that a
-// read asks for is one of LocalHits, Excluded, Hits, NegativeHits and Misses, or
-// Limited. LocalHits are exact up to some thousands and estimated beyond.
+// Stats holds the counters of one cache since its process started. Every key of a read counts
+// as one of LocalHits, Excluded, Hits, NegativeHits, Misses and Limited. LocalHits are exact
+// for the first thousands and estimated beyond.
 type Stats struct {
 	Name          string // of the policy
-	LocalHits     int64  // keys answered by this process's own memory
-	Excluded      int64  // keys that the guard knows to be absent
-	Hits          int64  // keys answered by a record
-	NegativeHits  int64  // keys answered by a record that says there is none
-	Misses        int64  // keys that the first look did not find, for whatever reason
-	StaleServed   int64  // values served after their time, while they were refreshed or could not be
-	Limited       int64  // keys not asked for because the process had used up its reads of Redis
-	Waits         int64  // keys that waited for a load of somebody else
-	Loads         int64  // keys given to the loader
-	LoadCalls     int64  // calls of the loader
-	LoadErrors    int64  // calls of the loader that failed
-	Busy          int64  // calls of the loader that found no place in time
-	Refreshes     int64  // keys that a refresh in the background was begun for
-	StoresRefused int64  // loaded keys not stored because the lease was gone
-	RedisErrors   int64  // round trips to Redis in which something failed
-	Undecodable   int64  // records that could not be read, values that could not be written
-	Oversize      int64  // values found too big to be kept
+	LocalHits     int64  // keys found in the memory of this process
+	Excluded      int64  // keys excluded by the existence filter
+	Hits          int64  // keys found in Redis
+	NegativeHits  int64  // keys found in Redis as absent
+	Misses        int64  // keys that the first read did not find, also because of errors
+	StaleServed   int64  // stale values returned during a refresh or an outage
+	Limited       int64  // keys refused by ReadLimit
+	Waits         int64  // keys that waited for another load
+	Loads         int64  // keys passed to the loader
+	LoadCalls     int64  // loader calls
+	LoadErrors    int64  // failed loader calls
+	Busy          int64  // loader calls that got no slot in time
+	Refreshes     int64  // keys with a started background refresh
+	StoresRefused int64  // loaded keys not stored because the lease had ended
+	RedisErrors   int64  // Redis round trips with an error
+	Undecodable   int64  // records that did not decode, values that did not encode
+	Oversize      int64  // values above MaxBytes
 
-	LocalBytes     int64 // that entries in this process's own memory have now; pinned ones not counted
-	LocalMax       int64 // that they may have; 0: none are kept
-	LocalEvictions int64 // entries that made place for others there
+	LocalBytes     int64 // current size of local entries, without pinned ones
+	LocalMax       int64 // maximum size of local entries; 0: none
+	LocalEvictions int64 // evicted local entries
 }
 
 type counters struct {
@@ -43,12 +43,12 @@ type counters struct {
 	storesRefused, redisErrors                      atomic.Int64
 	undecodable, oversize                           atomic.Int64
 
-	usage atomic.Pointer[usage] // nil: nothing is kept in the process's own memory
+	usage atomic.Pointer[usage] // nil: no local memory
 }
 
-// usage asks how full the process's own memory is.
+// usage returns the fill level of the local memory.
 type usage struct {
-	read func() (bytes, most, evicted int64)
+	read func() (bytes, maxBytes, evicted int64)
 }
 
 func (c *counters) snapshot() Stats {
@@ -78,7 +78,7 @@ func (c *counters) snapshot() Stats {
 	return s
 }
 
-// metric joins one series to the field of Stats that it shows.
+// metric maps one series to a field of Stats.
 type metric struct {
 	desc  *prometheus.Desc
 	kind  prometheus.ValueType
@@ -86,37 +86,37 @@ type metric struct {
 }
 
 func newMetrics() []metric {
-	series := func(name, help string, of func(Stats) int64) metric {
+	counter := func(name, help string, of func(Stats) int64) metric {
 		return metric{prometheus.NewDesc("tandian_cache_"+name+"_total", help, []string{"policy"}, nil), prometheus.CounterValue, of}
 	}
-	now := func(name, help string, of func(Stats) int64) metric {
+	gauge := func(name, help string, of func(Stats) int64) metric {
 		return metric{prometheus.NewDesc("tandian_cache_"+name, help, []string{"policy"}, nil), prometheus.GaugeValue, of}
 	}
 	return []metric{
-		series("local_hits", "Keys answered by the process's own memory.", func(s Stats) int64 { return s.LocalHits }),
-		series("excluded", "Keys that the existence guard knows to be absent.", func(s Stats) int64 { return s.Excluded }),
-		series("hits", "Keys answered from Redis.", func(s Stats) int64 { return s.Hits }),
-		series("negative_hits", "Keys answered by an entry that says there is none.", func(s Stats) int64 { return s.NegativeHits }),
-		series("misses", "Keys that the first look did not find.", func(s Stats) int64 { return s.Misses }),
-		series("stale_served", "Values served after their time.", func(s Stats) int64 { return s.StaleServed }),
-		series("limited", "Reads refused by the limit on reads of Redis.", func(s Stats) int64 { return s.Limited }),
-		series("waits", "Keys that waited for somebody else's load.", func(s Stats) int64 { return s.Waits }),
-		series("loads", "Keys given to the loader.", func(s Stats) int64 { return s.Loads }),
-		series("load_calls", "Calls of the loader.", func(s Stats) int64 { return s.LoadCalls }),
-		series("load_errors", "Calls of the loader that failed.", func(s Stats) int64 { return s.LoadErrors }),
-		series("busy", "Calls of the loader that found no place in time.", func(s Stats) int64 { return s.Busy }),
-		series("refreshes", "Keys that a refresh in the background was begun for.", func(s Stats) int64 { return s.Refreshes }),
-		series("stores_refused", "Loaded keys not stored because their lease was gone.", func(s Stats) int64 { return s.StoresRefused }),
-		series("redis_errors", "Round trips to Redis in which something failed.", func(s Stats) int64 { return s.RedisErrors }),
-		series("undecodable", "Records that could not be read, values that could not be written.", func(s Stats) int64 { return s.Undecodable }),
-		series("oversize", "Values found too big to be kept.", func(s Stats) int64 { return s.Oversize }),
-		now("local_bytes", "Bytes that entries in the process's own memory have, roughly; pinned ones not counted.", func(s Stats) int64 { return s.LocalBytes }),
-		now("local_limit_bytes", "Bytes that entries in the process's own memory may have.", func(s Stats) int64 { return s.LocalMax }),
-		series("local_evictions", "Entries that made place for others in the process's own memory.", func(s Stats) int64 { return s.LocalEvictions }),
+		counter("local_hits", "Keys found in local memory.", func(s Stats) int64 { return s.LocalHits }),
+		counter("excluded", "Keys excluded by the existence filter.", func(s Stats) int64 { return s.Excluded }),
+		counter("hits", "Keys found in Redis.", func(s Stats) int64 { return s.Hits }),
+		counter("negative_hits", "Keys found in Redis as absent.", func(s Stats) int64 { return s.NegativeHits }),
+		counter("misses", "Keys not found in the cache.", func(s Stats) int64 { return s.Misses }),
+		counter("stale_served", "Stale values returned.", func(s Stats) int64 { return s.StaleServed }),
+		counter("limited", "Keys refused by the Redis read limit.", func(s Stats) int64 { return s.Limited }),
+		counter("waits", "Keys that waited for another load.", func(s Stats) int64 { return s.Waits }),
+		counter("loads", "Keys passed to the loader.", func(s Stats) int64 { return s.Loads }),
+		counter("load_calls", "Loader calls.", func(s Stats) int64 { return s.LoadCalls }),
+		counter("load_errors", "Failed loader calls.", func(s Stats) int64 { return s.LoadErrors }),
+		counter("busy", "Loader calls that got no slot in time.", func(s Stats) int64 { return s.Busy }),
+		counter("refreshes", "Keys with a started background refresh.", func(s Stats) int64 { return s.Refreshes }),
+		counter("stores_refused", "Loaded keys not stored because their lease had ended.", func(s Stats) int64 { return s.StoresRefused }),
+		counter("redis_errors", "Redis round trips with an error.", func(s Stats) int64 { return s.RedisErrors }),
+		counter("undecodable", "Records that did not decode and values that did not encode.", func(s Stats) int64 { return s.Undecodable }),
+		counter("oversize", "Values too large to store.", func(s Stats) int64 { return s.Oversize }),
+		gauge("local_bytes", "Approximate bytes of local entries, without pinned ones.", func(s Stats) int64 { return s.LocalBytes }),
+		gauge("local_limit_bytes", "Maximum bytes of local entries.", func(s Stats) int64 { return s.LocalMax }),
+		counter("local_evictions", "Entries evicted from local memory.", func(s Stats) int64 { return s.LocalEvictions }),
 	}
 }
 
-// collector shows the counters of all caches of a hub, from their first moment.
+// collector exports the counters of all caches of a client from the start.
 type collector struct{ client *Client }
 
 func (c collector) Describe(to chan<- *prometheus.Desc) {

@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// syncClock is a clock that a hit can afford: reading the system's costs more than
-// finding the entry. Ticks are nanoseconds since the hub was built, on the
-// monotonic clock, at most [tickEvery] behind while a Hub runs,
-// and more in a process that was stopped, until its ticker runs again.
+// syncClock is a cheap clock for local hits: reading the system clock costs more than finding
+// an entry. Ticks are nanoseconds since the client was built, on the monotonic clock. They lag
+// at most [tickEvery] while the client runs, and more after the process was stopped, until Run
+// continues.
 type syncClock struct {
 	zero   time.Time
-	now    atomic.Int64 // stopped while nobody moves it: no entry is good
-	synced atomic.Int64 // until when this process hears of every invalidation
+	now    atomic.Int64 // stopped without Run: no entry is valid
+	synced atomic.Int64 // end of the time in which this process is in sync
 }
 
 const (
 	tickEvery = 5 * time.Millisecond
-	tickBits  = 22 // of a nanosecond count, that a tick changes
+	tickBits  = 22 // low bits of a nanosecond count that change within a tick
 )
 
-// stopped is the time of a clock that nobody moves: everything is over.
+// stopped is the time of a clock without Run: everything has expired.
 const stopped = math.MaxInt64
 
-// start sets the clock to a time in which no entry is good: nobody moves it yet.
-func (t *syncClock) start(alone bool) {
+// start sets a stopped clock. A single process is always in sync.
+func (t *syncClock) start(single bool) {
 	t.zero = time.Now()
 	t.now.Store(stopped)
-	if alone {
+	if single {
 		t.synced.Store(math.MaxInt64)
 	}
 }
 
-// run moves the clock until ctx ends.
+// run advances the clock until ctx ends.
 func (t *syncClock) run(ctx context.Context) {
 	every := time.NewTicker(tickEvery)
 	defer every.Stop()
@@ -49,8 +49,8 @@ func (t *syncClock) run(ctx context.Context) {
 	}
 }
 
-// at is the tick of a time, as far as the wall clock does not jump.
+// at returns the tick of a time, unless the wall clock jumps.
 func (t *syncClock) at(when time.Time) int64 { return int64(time.Since(t.zero) + time.Until(when)) }
 
-// inSync reports whether this process hears of every invalidation.
+// inSync reports whether this process has received all invalidations, up to MaxAge ago.
 func (t *syncClock) inSync() bool { return t.now.Load() < t.synced.Load() }

@@ -13,18 +13,18 @@ import (
 )
 
 const (
-	maxWindow = 5000      // a collection that is read whole has no more members
-	maxScore  = 1<<53 - 1 // a float64 tells larger ones no longer apart
+	maxWindow = 5000      // the limit of a collection that one command reads whole
+	maxScore  = 1<<53 - 1 // the limit of exact integers in a float64
 
-	// The scores of the marker, both below every entry's.
-	markWhole   = "-inf"   // the window holds the whole list
-	markPartial = "-1e300" // the list goes on below the window's oldest entry
+	// The scores of the marker, both below the scores of all entries.
+	markWhole   = "-inf"   // the window is the whole list
+	markPartial = "-1e300" // the list continues below the window's oldest entry
 )
 
-// Entry is one place in a list. Lists are ordered by score, and by the bytes of
-// the member where scores are equal; newest means highest in that order.
+// Entry is an entry of a list. Lists are ordered by score, and by the bytes of the member for
+// equal scores. Newest means highest in this order.
 type Entry struct {
-	Member string // any text, once in a list; short, and of fixed width where it counts
+	Member string // any text, unique in a list; short, and of fixed width if its order matters
 	Score  int64  // for instance Unix milliseconds; between −(2^53−1) and 2^53−1
 }
 
@@ -33,14 +33,13 @@ func (e Entry) Compare(other Entry) int {
 	return cmp.Or(cmp.Compare(e.Score, other.Score), strings.Compare(e.Member, other.Member))
 }
 
-// WindowPolicy says how one kind of list is kept. Only Name is required: the
-// zero value of every other field is a good setting. Times count in whole
-// milliseconds, at least one.
+// WindowPolicy configures one kind of window. Only Name is required: the zero value of every
+// other field is a good setting. Durations count in whole milliseconds, at least one.
 type WindowPolicy struct {
-	Name        string        // begins the keys after the hub's prefix, as "order:list"; with '-' for ':' the policy in metrics
-	Size        int           // most entries of one window; default 200, at most 5000
-	TTL         time.Duration // a window that is not read lives for three quarters of this at least, and for all of it at most; default 7 days
-	LeaseTTL    time.Duration // how long other readers rely on one load that says nothing; default LoadTimeout + 1s
+	Name        string        // key prefix after the client's, as "order:list"; the policy in metrics, with '-' for ':'
+	Size        int           // maximum entries of one window; default 200, at most 5000
+	TTL         time.Duration // a window without reads expires after ¾ to 1 of this; default 7 days
+	LeaseTTL    time.Duration // lifetime of the lease of a lost load; default LoadTimeout + 1s
 	LoadTimeout time.Duration // deadline of one loader call; default 2s
 }
 
@@ -52,27 +51,24 @@ func (p WindowPolicy) withDefaults() WindowPolicy {
 	return p
 }
 
-// WindowLoader reads the newest entries of up to 500 lists from the truth: of each
-// list newest first in the order of [Entry.Compare], each member once, and limit of
-// them if there are so many: fewer say that these are all. A list that it leaves out
-// is empty. Like a [Loader] it must begin to read after it is called; an error counts
-// for all lists of the call.
+// A WindowLoader reads the newest entries of up to 500 lists from the source of truth. It
+// returns each list newest first in the order of [Entry.Compare], with unique members and up
+// to limit entries; fewer mean the whole list. A list that it omits is empty. Like a [Loader]
+// it must read after it is called. An error counts for all lists of the call.
 type WindowLoader[K comparable] func(ctx context.Context, ks []K, limit int) (map[K][]Entry, error)
 
-// Window keeps the newest entries of lists that grow at their new end, such as
-// the orders of a user, in one sorted set of Redis per list. It is safe for
-// concurrent use.
+// Window caches the newest entries of lists that grow at their new end, such as the orders of
+// a user, in one sorted set of Redis per list. It is safe for concurrent use.
 //
-// A set is either there as a whole, without a hole between its newest and its
-// oldest entry, or not at all: only a load makes one, and a write changes one that
-// is there or lets the next reader load. So a set that expired never comes back
-// as a list of the one entry that was added after. A list that is longer than
-// [WindowPolicy].Size goes on below the window, in the truth, where the reader
-// has to follow it; an empty one is remembered.
+// A window has no gap between its newest and its oldest entry, or it does not exist. Only a
+// load creates it; a write changes an existing window or makes the next reader load. So an
+// expired window never returns as a list of the one entry that was added later. A list with
+// more than [WindowPolicy].Size entries continues in the source of truth, where the reader
+// must follow. An empty list is stored too.
 //
-// A read that begins after Add, Remove or Invalidate returned nil shows what it
-// did, in every process, because loads store under the lease of [Cache]. When
-// Redis is away, reads go to the loader; an error of Redis is never theirs.
+// A read that begins after Add, Remove or Invalidate returned nil observes the change, in
+// every process: loads store under a lease, as in [Cache]. If Redis is unavailable, reads call
+// the loader. They never return a Redis error.
 type Window[K comparable] struct {
 	client *Client
 	policy WindowPolicy
@@ -82,37 +78,36 @@ type Window[K comparable] struct {
 	counts *counters
 }
 
-// NewWindow builds the windows of one kind of list. The function key gives each
-// K a text of its own, the same in every process.
+// NewWindow returns the windows of one kind of list. The function key returns a unique text
+// for each K, the same in every process.
 //
-// NewWindow panics if the policy's name cannot stand in a key or is taken in this
-// hub, or if its size is above 5000: these are mistakes in the program.
+// NewWindow panics on programming errors: an invalid policy name, a name that this client
+// already has, or a size above 5000.
 func NewWindow[K comparable](client *Client, p WindowPolicy, key func(K) string, load WindowLoader[K]) *Window[K] {
 	p = p.withDefaults()
 	if p.Size > maxWindow {
-		panic(fmt.Sprintf("cache: window %s of %d entries, want at most %d", p.Name, p.Size, maxWindow))
+		panic(fmt.Sprintf("cache: window %s: size must be at most %d, got %d", p.Name, maxWindow, p.Size))
 	}
 	return &Window[K]{
 		client: client,
 		policy: p,
-		prefix: client.root + p.Name + ":{", // the noun's own keys
+		prefix: client.root + p.Name + ":{", // outside the prefix of a Cache
 		key:    key,
 		load:   load,
 		counts: client.register(Policy{Name: strings.ReplaceAll(p.Name, ":", "-")}, nil, nil),
 	}
 }
 
-// Page returns the newest first entries of a list that are older than after,
-// newest first; without after, those at the list's new end. The cursor need not
-// be in the list any more.
+// Page returns the newest first entries of a list that are older than after, newest first. A
+// nil after selects the new end of the list. The list need not contain the cursor any more.
 //
-// If complete is true, the truth has nothing else there: fewer than first entries
-// mean the end of the list. If it is false, the page ran past the oldest entry of
-// the window: the reader takes what is missing from the truth, older than the
-// last of entries, or than after if there are none.
+// If complete is true, the source of truth has no other entries there: fewer than first
+// entries mean the end of the list. If it is false, the page passed the oldest entry of the
+// window. The reader then takes the rest from the source of truth: entries older than the last
+// one returned, or older than after if there are none.
 //
-// A page costs one round trip if the window is there. An error is the loader's,
-// wrapped, or that of ctx.
+// A page costs one round trip if the window exists. Page returns a wrapped loader error or the
+// error of ctx.
 func (w *Window[K]) Page(ctx context.Context, k K, after *Entry, first int) (entries []Entry, complete bool, err error) {
 	if first < 1 {
 		return nil, true, nil
@@ -132,22 +127,20 @@ func (w *Window[K]) Page(ctx context.Context, k K, after *Entry, first int) (ent
 	return entries, complete, nil
 }
 
-// Page is what [Window.Page] returns of one list.
+// Page is the page of one list that [Window.Pages] returns.
 type Page struct {
 	Entries  []Entry // newest first
-	Complete bool    // the truth has nothing else there
+	Complete bool    // as in [Window.Page]
 }
 
-// Pages returns the newest first entries of each list, as [Window.Page] would
-// without a cursor. A list may stand in ks more than once.
+// Pages returns the newest first entries of each list, as [Window.Page] does without a cursor.
+// Lists may repeat.
 //
-// The pages cost one round trip if all windows are there; a round trip carries up
-// to 500 lists, and about 20 000 entries. Those that are missing and that nobody else
-// is loading take one call of the loader and one more round trip. When Redis is away,
-// one call of the loader answers for all, 500 at a time.
+// Pages costs one round trip if all windows exist; a round trip carries up to 500 lists and
+// about 20 000 entries. Missing windows that no other reader loads cost one loader call and
+// one more round trip. If Redis is unavailable, one loader call answers for each 500 lists.
 //
-// With an error, a loader's or that of ctx, the map holds the pages that could be
-// had all the same.
+// Pages returns a loader error or the error of ctx. The map then holds the available pages.
 func (w *Window[K]) Pages(ctx context.Context, ks []K, first int) (map[K]Page, error) {
 	pages := make(map[K]Page, len(ks))
 	if first < 1 {
@@ -159,8 +152,8 @@ func (w *Window[K]) Pages(ctx context.Context, ks []K, first int) (map[K]Page, e
 	part := firstRange(first)
 	var failed error
 	for some := range slices.Chunk(distinct(ks), min(batch, max(1, maxTripEntries/part.count))) {
-		// The lease of a missing window is taken with the first look, so that is
-		// detached, too: a reader who leaves must not leave a lease behind.
+		// The first read takes the leases of missing windows, so it is detached too: a reader
+		// that leaves must not leave a lease behind.
 		answers := w.loadDetached(ctx, some, part)
 		w.count(answers)
 		w.fill(ctx, some, part, answers)
@@ -189,35 +182,35 @@ func distinct[K comparable](ks []K) []K {
 	return list
 }
 
-// Add puts entries into a list's window, in whatever order they come, and drops
-// what is then too many or too old for it. Call it after the commit that put them
-// into the truth. To add an entry again does no harm; with another score it moves.
+// Add adds entries to the window of a list, in any order, and drops entries beyond its size.
+// Call it after the commit that added them to the source of truth. Adding an entry again is
+// harmless; another score moves it.
 //
-// With an error a reader may miss the entries: repeat the call, or Invalidate,
-// until one succeeds. Add and Remove of the same member have to come in the order
-// of their commits; whoever cannot promise that invalidates. Neither ends with
-// ctx; a round trip of 500 entries has the hub's deadline.
+// After an error a reader may miss the entries: repeat the call, or Invalidate, until one
+// succeeds. Add and Remove of one member must come in the order of their commits; otherwise
+// use Invalidate. Both ignore cancellation of ctx. Each round trip of 500 entries has the
+// deadline RedisTimeout.
 func (w *Window[K]) Add(ctx context.Context, k K, entries ...Entry) error {
 	return w.AddEach(ctx, map[K][]Entry{k: entries})
 }
 
-// AddEach is [Window.Add] for many lists: a round trip carries up to 500 of them, and
-// one more before it asks which of them Redis has.
+// AddEach is [Window.Add] for many lists. A round trip carries up to 500 of them. Before, one
+// more round trip finds out which of them Redis has.
 func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
-	calls, n, most := make([]scriptCall, 0, len(lists)), 0, 1
+	calls, n, longest := make([]scriptCall, 0, len(lists)), 0, 1
 	var err error
 	for k, entries := range lists {
 		err = cmp.Or(err, checkScores(entries))
 		for part := range slices.Chunk(entries, batch) {
 			calls = append(calls, scriptCall{script: windowAddScript, key: w.nameOf(k), args: appendEntries([]any{w.policy.Size, markPartial}, part)})
-			most = max(most, len(part))
+			longest = max(longest, len(part))
 		}
 		n += len(entries)
 	}
 	if err == nil && len(calls) > 1 {
 		calls, err = w.existing(ctx, calls)
 	}
-	for part := range slices.Chunk(calls, batch/most) {
+	for part := range slices.Chunk(calls, batch/longest) {
 		if err == nil {
 			err = w.write(ctx, part)
 		}
@@ -228,13 +221,13 @@ func (w *Window[K]) AddEach(ctx context.Context, lists map[K][]Entry) error {
 	return nil
 }
 
-// existing leaves out the calls about lists of which Redis has neither a window nor the lease
-// of a load: a load that begins now finds what was committed before. Asking is cheap
-// beside a script, and of most lists Redis has nothing.
+// existing omits the calls about lists for which Redis has neither a window nor a lease: a
+// load that begins now finds what was committed before. The check is cheaper than a script,
+// and Redis has nothing of most lists.
 func (w *Window[K]) existing(ctx context.Context, calls []scriptCall) ([]scriptCall, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.client.timeout)
 	defer cancel()
-	var known []scriptCall
+	var found []scriptCall
 	for part := range slices.Chunk(calls, batch) {
 		pipe := w.client.rdb.Pipeline()
 		there := make([]*redis.IntCmd, len(part))
@@ -247,17 +240,17 @@ func (w *Window[K]) existing(ctx context.Context, calls []scriptCall) ([]scriptC
 		}
 		for i, c := range part {
 			if there[i].Val() > 0 {
-				known = append(known, c)
+				found = append(found, c)
 			}
 		}
 	}
-	return known, nil
+	return found, nil
 }
 
-// Remove takes members out of a list's window. Call it after the commit that took
-// them out of the truth; what [Window.Add] says of errors and order holds here too.
-// A window that goes below half of its size while its list goes on is dropped,
-// for the next reader to load.
+// Remove removes members from the window of a list. Call it after the commit that removed them
+// from the source of truth. The rules of [Window.Add] for errors and order apply. Remove drops
+// a window that falls below half of its size while its list continues, and the next reader
+// loads it.
 func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 	pairs := make([]any, 0, 2*len(members))
 	for _, m := range members {
@@ -268,30 +261,28 @@ func (w *Window[K]) Remove(ctx context.Context, k K, members ...string) error {
 	return p.Exec(ctx)
 }
 
-// RemoveExactly takes entries out of a list's window that stand there with these
-// very scores, and lets stand what has another one. Otherwise it is [Window.Remove].
+// RemoveExactly is [Window.Remove] for entries with exactly these scores. It leaves members
+// with another score.
 //
-// It needs no order among calls. Where a member never has the same score twice, such
-// as the id of the row that put it into the list, a removal that comes late, or again,
-// finds what was put there since under another score, or nothing.
+// Its calls need no order if a member never gets the same score twice, for instance if the
+// score is the id of the row that added it. A late or repeated removal then finds the member
+// under a newer score, or not at all.
 //
-// An Add that comes after the removal of what it adds would bring it back. So an insert
-// that may be overtaken by its own removal is told by [Window.Invalidate], and removals
-// by RemoveExactly; then nothing that was removed comes back, in whatever order the
-// calls come, and nothing that is there is lost.
+// An Add that comes after the removal of its entry would restore it. If that can happen,
+// report inserts by [Window.Invalidate] and removals by RemoveExactly. Then no removed entry
+// returns and no existing entry is lost, in any order of the calls.
 func (w *Window[K]) RemoveExactly(ctx context.Context, k K, entries ...Entry) error {
 	return w.RemoveEach(ctx, map[K][]Entry{k: entries})
 }
 
-// RemoveEach is [Window.RemoveExactly] for many lists: a round trip carries up to 500 of
-// them.
+// RemoveEach is [Window.RemoveExactly] for many lists: a round trip carries up to 500 of them.
 func (w *Window[K]) RemoveEach(ctx context.Context, lists map[K][]Entry) error {
 	p := w.client.Pipeline()
 	w.RemoveEachIn(p, lists)
 	return p.Exec(ctx)
 }
 
-// RemoveEachIn is [Window.RemoveEach] as a part of a pipeline.
+// RemoveEachIn adds [Window.RemoveEach] to a pipeline.
 func (w *Window[K]) RemoveEachIn(p *Pipeline, lists map[K][]Entry) {
 	pairs := make(map[K][]any, len(lists))
 	for k, entries := range lists {
@@ -302,11 +293,11 @@ func (w *Window[K]) RemoveEachIn(p *Pipeline, lists map[K][]Entry) {
 
 // removeIn sends pairs of a score, or "" for any, and a member.
 func (w *Window[K]) removeIn(p *Pipeline, lists map[K][]any) {
-	fewest := (w.policy.Size + 1) / 2
+	minEntries := (w.policy.Size + 1) / 2
 	calls, n := make([]scriptCall, 0, len(lists)), 0
 	for k, pairs := range lists {
 		for part := range slices.Chunk(pairs, 2*batch) {
-			calls = append(calls, scriptCall{script: windowRemoveScript, key: w.nameOf(k), args: append([]any{fewest}, part...)})
+			calls = append(calls, scriptCall{script: windowRemoveScript, key: w.nameOf(k), args: append([]any{minEntries}, part...)})
 		}
 		n += len(pairs) / 2
 	}
@@ -318,16 +309,16 @@ func (w *Window[K]) removeIn(p *Pipeline, lists map[K][]any) {
 	})
 }
 
-// Invalidate drops the windows of lists and makes loads under way unable to store
-// what they read. It is for changes that Add and Remove cannot say; what
-// [Cache.Invalidate] says of commits, errors and ctx holds here too.
+// Invalidate drops the windows of lists. Running loads of them cannot store their results. Use
+// it for changes that Add and Remove cannot express. The rules of [Cache.Invalidate] for
+// commits, errors and ctx apply.
 func (w *Window[K]) Invalidate(ctx context.Context, ks ...K) error {
 	p := w.client.Pipeline()
 	w.InvalidateIn(p, ks...)
 	return p.Exec(ctx)
 }
 
-// InvalidateIn is [Window.Invalidate] as a part of a pipeline.
+// InvalidateIn adds [Window.Invalidate] to a pipeline.
 func (w *Window[K]) InvalidateIn(p *Pipeline, ks ...K) {
 	calls := make([]scriptCall, len(ks))
 	for i, k := range ks {
@@ -345,7 +336,7 @@ func (w *Window[K]) write(ctx context.Context, calls []scriptCall) error {
 	return w.failed(w.client.run(context.WithoutCancel(ctx), calls))
 }
 
-// failed returns the first error of some answers, and counts it.
+// failed returns and counts the first error of some replies.
 func (w *Window[K]) failed(answers []*redis.Cmd) error {
 	for _, cmd := range answers {
 		if err := cmd.Err(); err != nil {
@@ -356,9 +347,8 @@ func (w *Window[K]) failed(answers []*redis.Cmd) error {
 	return nil
 }
 
-// Stats returns what these windows did in this process so far. A page counts as
-// one key.
+// Stats returns the counters of these windows in this process. A page counts as one key.
 func (w *Window[K]) Stats() Stats { return w.counts.snapshot() }
 
-// nameOf is the key in Redis.
+// nameOf returns the key in Redis.
 func (w *Window[K]) nameOf(k K) string { return tagged(w.prefix, w.key(k)) }

@@ -10,21 +10,18 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Membership says which of the members that were asked for a list has, as far as its
-// window knows.
+// Membership reports which members a list has, as far as its window knows.
 type Membership struct {
-	Has   map[string]bool // of the members in the window: true
-	Whole bool            // the window holds the whole list: what it lacks is not in the list
-	// Floor is the score of the window's oldest entry if it is not Whole. What would
-	// stand above it, with a higher score, and is lacking, is not in the list either;
-	// of anything else that is lacking, the truth has to be asked.
+	Has   map[string]bool // true for each requested member in the window
+	Whole bool            // the window is the whole list: other members are not in it
+	// Floor is the score of the oldest entry unless Whole. Members with a higher score that
+	// are not in Has are not in the list. For other members, read the source of truth.
 	Floor int64
 }
 
-// Has says which of these members a list has. It costs one round trip if the window
-// is there; a window that is missing is loaded, as by Page, and when Redis is away
-// the loader answers. It is as fresh as Page. An error is the loader's, wrapped, or
-// that of ctx.
+// Has reports which members a list has. It costs one round trip if the window exists. It loads
+// a missing window like Page and calls the loader if Redis is unavailable. It is as fresh as
+// Page and returns a wrapped loader error or the error of ctx.
 func (w *Window[K]) Has(ctx context.Context, k K, members []string) (Membership, error) {
 	m, is := w.queryMembers(ctx, k, members)
 	answers := []windowResult{{state: is}}
@@ -39,7 +36,7 @@ func (w *Window[K]) Has(ctx context.Context, k K, members []string) (Membership,
 	return answers[0].membership(members), nil
 }
 
-// membership looks for members in what was read of a whole window.
+// membership finds members in a whole window.
 func (a windowResult) membership(members []string) Membership {
 	m := Membership{Has: make(map[string]bool), Whole: a.whole}
 	there := make(map[string]bool, len(a.entries))
@@ -57,9 +54,8 @@ func (a windowResult) membership(members []string) Membership {
 	return m
 }
 
-// queryMembers asks a window for members, 500 with each call of one pipeline. Between two
-// calls the window may change: each answer is right about its own members, so what
-// holds of all of them is the highest floor.
+// queryMembers checks 500 members per call, in one pipeline. The window may change between two
+// calls. Each reply is correct for its own members, so the highest floor holds for all.
 func (w *Window[K]) queryMembers(ctx context.Context, k K, members []string) (Membership, windowState) {
 	parts := slices.Collect(slices.Chunk(members, batch))
 	if len(parts) == 0 {
@@ -67,8 +63,8 @@ func (w *Window[K]) queryMembers(ctx context.Context, k K, members []string) (Me
 	}
 	name, calls := w.nameOf(k), make([]scriptCall, len(parts))
 	for i, part := range parts {
-		life, renew := w.ttls()
-		args := append(make([]any, 0, 2+len(part)), life, renew)
+		ttl, renewBelow := w.ttls()
+		args := append(make([]any, 0, 2+len(part)), ttl, renewBelow)
 		for _, member := range part {
 			args = append(args, stored(member))
 		}
@@ -95,9 +91,9 @@ func (w *Window[K]) queryMembers(ctx context.Context, k K, members []string) (Me
 	return m, windowFound
 }
 
-var errNoWindow = errors.New("there is no such window")
+var errNoWindow = errors.New("window does not exist")
 
-// readHas adds the members that a window has.
+// readHas adds the members that a window has to has.
 func readHas(cmd *redis.Cmd, members []string, has map[string]bool) (whole bool, floor int64, err error) {
 	v, err := cmd.Result()
 	if err != nil {
@@ -108,7 +104,7 @@ func readHas(cmd *redis.Cmd, members []string, has map[string]bool) (whole bool,
 	}
 	list, _ := v.([]any)
 	if len(list) != 2+len(members) {
-		return false, 0, fmt.Errorf("window_has.lua answered %T of %d items", v, len(list))
+		return false, 0, fmt.Errorf("window_has.lua returned %T of %d items", v, len(list))
 	}
 	for i, member := range members {
 		if list[2+i] == int64(1) {
@@ -121,7 +117,7 @@ func readHas(cmd *redis.Cmd, members []string, has map[string]bool) (whole bool,
 	text, _ := list[1].(string)
 	score, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		return false, 0, fmt.Errorf("window_has.lua answered the score %q", text)
+		return false, 0, fmt.Errorf("window_has.lua returned invalid score %q", text)
 	}
 	return false, int64(score), nil
 }

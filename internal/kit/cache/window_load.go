@@ -39,32 +39,32 @@ var (
 	windowRemoveScript = redis.NewScript(windowRemoveLua)
 )
 
-// windowState says what a read of a window came to.
+// windowState is the outcome of a read of a window.
 type windowState int
 
 const (
-	windowFailed  windowState = iota // Redis did not answer
-	windowAbsent                     // nobody holds a lease that this read knows of
-	windowGranted                    // the reader has to load
-	windowBusy                       // somebody else loads
-	windowFound                      // Redis has it
-	windowLoaded                     // it was read from the truth
+	windowFailed  windowState = iota // Redis is unavailable
+	windowAbsent                     // missing, without a known lease
+	windowGranted                    // this reader must load
+	windowBusy                       // another reader loads
+	windowFound                      // read from Redis
+	windowLoaded                     // read from the source of truth
 )
 
 type windowResult struct {
 	state   windowState
 	entries []Entry       // newest first
 	whole   bool          // the window holds the whole list
-	busy    time.Duration // what another load's lease has left
-	err     error         // why there are no entries: the loader's, or that of ctx; nothing else counts then
+	busy    time.Duration // remaining time of another load's lease
+	err     error         // of the loader or ctx; invalidates the other fields
 }
 
-// page chooses what is older than after. The entries may begin before it.
+// page selects entries older than after. The entries may begin before it.
 func (a windowResult) page(after *Entry, first int) (entries []Entry, complete bool) {
 	entries = a.entries
 	if after != nil {
 		skip, _ := slices.BinarySearchFunc(entries, *after, func(e, after Entry) int {
-			return cmp.Or(after.Compare(e), -1) // the cursor itself is not older than itself
+			return cmp.Or(after.Compare(e), -1) // excludes the cursor itself
 		})
 		entries = entries[skip:]
 	}
@@ -74,7 +74,7 @@ func (a windowResult) page(after *Entry, first int) (entries []Entry, complete b
 	return entries, a.whole
 }
 
-// pageRange is what window_read.lua is asked for.
+// pageRange is a request to window_read.lua.
 type pageRange struct {
 	from  string // score
 	count int
@@ -83,13 +83,13 @@ type pageRange struct {
 // firstRange is the range of a first page.
 func firstRange(first int) pageRange { return pageRange{from: "+inf", count: min(first, maxWindow)} }
 
-// read looks at up to 500 windows in one round trip, and with a token asks for the
-// leases of missing ones. Its answers are in the order of ks.
+// read reads up to 500 windows in one round trip. With a token it also requests the leases of
+// missing ones. Its results are in the order of ks.
 func (w *Window[K]) read(ctx context.Context, ks []K, part pageRange, token string) []windowResult {
 	calls := make([]scriptCall, len(ks))
 	for i, k := range ks {
-		life, renew := w.ttls()
-		calls[i] = scriptCall{script: windowReadScript, key: w.nameOf(k), args: []any{part.from, part.count, life, renew, token, w.policy.LeaseTTL.Milliseconds()}}
+		ttl, renewBelow := w.ttls()
+		calls[i] = scriptCall{script: windowReadScript, key: w.nameOf(k), args: []any{part.from, part.count, ttl, renewBelow, token, w.policy.LeaseTTL.Milliseconds()}}
 	}
 	answers := make([]windowResult, len(ks))
 	var failed error
@@ -104,14 +104,14 @@ func (w *Window[K]) read(ctx context.Context, ks []K, part pageRange, token stri
 	return answers
 }
 
-// ttls is the life that a window is given, and what it has left at most when it is
-// given a new one by a read, in milliseconds. Windows that were loaded together shall
-// not expire together, and a hot one shall not be written at every read.
-func (w *Window[K]) ttls() (life, renew int64) {
+// ttls returns the TTL of a window and the remaining TTL below which a read renews it, in
+// milliseconds. Windows that were loaded together must not expire together, and a read must
+// not write a hot window each time.
+func (w *Window[K]) ttls() (ttl, renewBelow int64) {
 	return spread(w.policy.TTL, 0.1, mathrand.Float64()).Milliseconds(), (w.policy.TTL * 3 / 4).Milliseconds()
 }
 
-// count counts what a first look at windows found.
+// count counts the results of a first read.
 func (w *Window[K]) count(answers []windowResult) {
 	for _, a := range answers {
 		if a.state == windowFound {
@@ -138,14 +138,14 @@ func readWindow(cmd *redis.Cmd) (windowResult, error) {
 	case []any:
 		return parseWindow(v)
 	default:
-		return windowResult{}, fmt.Errorf("window_read.lua answered %T", v)
+		return windowResult{}, fmt.Errorf("window_read.lua returned %T", v)
 	}
 }
 
-// parseWindow understands a marker's score and pairs of member and score.
+// parseWindow parses the score of the marker and pairs of member and score.
 func parseWindow(list []any) (windowResult, error) {
 	if len(list)%2 != 1 {
-		return windowResult{}, fmt.Errorf("window_read.lua answered %d items", len(list))
+		return windowResult{}, fmt.Errorf("window_read.lua returned %d items", len(list))
 	}
 	a := windowResult{state: windowFound, whole: list[0] == markWhole, entries: make([]Entry, 0, len(list)/2)}
 	for i := 1; i < len(list); i += 2 {
@@ -153,15 +153,15 @@ func parseWindow(list []any) (windowResult, error) {
 		text, _ := list[i+1].(string)
 		score, err := strconv.ParseFloat(text, 64) // 1700000000000 may be written as 1.7e+12
 		if err != nil {
-			return windowResult{}, fmt.Errorf("window_read.lua answered the score %q", text)
+			return windowResult{}, fmt.Errorf("window_read.lua returned invalid score %q", text)
 		}
 		a.entries = append(a.entries, Entry{Member: strings.TrimPrefix(member, "\x00"), Score: int64(score)})
 	}
 	return a, nil
 }
 
-// stored is the member as the sorted set has it: the empty text is the marker's.
-// The order of members stays what it was.
+// stored returns the member as in the sorted set, where the empty text is the marker. It
+// preserves the order of members.
 func stored(member string) string {
 	if member == "" || member[0] == 0 {
 		return "\x00" + member
@@ -169,7 +169,7 @@ func stored(member string) string {
 	return member
 }
 
-// appendEntries adds the arguments of ZADD.
+// appendEntries appends the arguments of ZADD.
 func appendEntries(args []any, entries []Entry) []any {
 	for _, e := range entries {
 		args = append(args, e.Score, stored(e.Member))
@@ -180,16 +180,15 @@ func appendEntries(args []any, entries []Entry) []any {
 func checkScores(entries []Entry) error {
 	for _, e := range entries {
 		if e.Score > maxScore || e.Score < -maxScore {
-			return fmt.Errorf("the score %d of %q is beyond 2^53", e.Score, e.Member)
+			return fmt.Errorf("score %d of %q exceeds 2^53", e.Score, e.Member)
 		}
 	}
 	return nil
 }
 
-// fill answers for the windows that a first look did not find. While somebody else
-// is loading them it looks again until they are there or the right to load them has
-// come to this reader; how long it waits is the rule of [Cache.Get]. Then, and where
-// Redis fails, it loads for itself.
+// fill completes the results that a first read did not find. While another reader loads them,
+// fill reads again until they are stored or it gets the lease. It waits as long as
+// [Cache.Get]. After that, or if Redis fails, it calls the loader without storing.
 func (w *Window[K]) fill(ctx context.Context, ks []K, part pageRange, answers []windowResult) {
 	load := func(some []K) []windowResult { return w.loadLists(ctx, some) }
 	start := func(some []K) []windowResult { return w.loadDetached(ctx, some, part) }
@@ -213,7 +212,7 @@ func (w *Window[K]) fill(ctx context.Context, ks []K, part pageRange, answers []
 	}
 }
 
-// indexesOf returns the places of the answers in a state, unless they have an error.
+// indexesOf returns the indexes of the results in a state, without errors.
 func indexesOf(answers []windowResult, is windowState) []int {
 	var at []int
 	for i, a := range answers {
@@ -231,7 +230,7 @@ func maxLease(answers []windowResult) (lease time.Duration) {
 	return lease
 }
 
-// replaceResults replaces the answers at these places.
+// replaceResults replaces the results at these indexes.
 func replaceResults[K comparable](ks []K, answers []windowResult, at []int, find func([]K) []windowResult) {
 	if len(at) == 0 {
 		return
@@ -245,8 +244,8 @@ func replaceResults[K comparable](ks []K, answers []windowResult, at []int, find
 	}
 }
 
-// loadDetached asks for leases, and loads and stores what is granted. It waits for that or
-// for ctx; the load does not end with ctx.
+// loadDetached requests leases, and loads and stores the granted lists. It returns early if
+// ctx ends; the load continues.
 func (w *Window[K]) loadDetached(ctx context.Context, ks []K, part pageRange) []windowResult {
 	if err := ctx.Err(); err != nil {
 		return slices.Repeat([]windowResult{{err: err}}, len(ks))
@@ -266,10 +265,10 @@ func (w *Window[K]) loadDetached(ctx context.Context, ks []K, part pageRange) []
 }
 
 func (w *Window[K]) runLoad(ctx context.Context, ks []K, part pageRange) []windowResult {
-	token := rand.Text() // one for each load, as in Cache
+	token := rand.Text() // one per load, as in core.runLoad
 	answers := w.read(ctx, ks, part, token)
 	replaceResults(ks, answers, indexesOf(answers, windowGranted), func(granted []K) (loaded []windowResult) {
-		for part := range slices.Chunk(granted, max(1, maxTripEntries/w.policy.Size)) { // what one load holds in memory, and its time, have a bound
+		for part := range slices.Chunk(granted, max(1, maxTripEntries/w.policy.Size)) { // bounds memory and duration of a load
 			some := w.loadLists(ctx, part)
 			w.store(ctx, token, part, some)
 			loaded = append(loaded, some...)
@@ -279,7 +278,7 @@ func (w *Window[K]) runLoad(ctx context.Context, ks []K, part pageRange) []windo
 	return answers
 }
 
-// loadLists runs the loader once, if ctx has not ended.
+// loadLists runs the loader once, unless ctx has ended.
 func (w *Window[K]) loadLists(ctx context.Context, ks []K) []windowResult {
 	if err := ctx.Err(); err != nil {
 		return slices.Repeat([]windowResult{{err: err}}, len(ks))
@@ -295,15 +294,15 @@ func (w *Window[K]) loadLists(ctx context.Context, ks []K) []windowResult {
 	answers := make([]windowResult, len(ks))
 	for i, k := range ks {
 		answers[i], err = w.checkLoaded(lists[k])
-		if err != nil { // of this list alone
+		if err != nil { // affects this list only
 			w.counts.loadErrors.Add(1)
-			answers[i] = windowResult{err: fmt.Errorf("load a window %s: %w", w.policy.Name, err)}
+			answers[i] = windowResult{err: fmt.Errorf("load window %s: %w", w.policy.Name, err)}
 		}
 	}
 	return answers
 }
 
-// callLoader is one call of the loader. A panic becomes an error.
+// callLoader runs the loader. It converts a panic to an error.
 func (w *Window[K]) callLoader(ctx context.Context, ks []K) (lists map[K][]Entry, err error) {
 	ctx, cancel := context.WithTimeout(ctx, w.policy.LoadTimeout)
 	defer cancel()
@@ -315,12 +314,12 @@ func (w *Window[K]) callLoader(ctx context.Context, ks []K) (lists map[K][]Entry
 	return w.load(ctx, ks, w.policy.Size)
 }
 
-// checkLoaded checks what a loader returned: entries out of order would be a window
-// with holes, and nobody would ever see that.
+// checkLoaded checks the result of a loader: unordered entries would silently produce a window
+// with gaps.
 func (w *Window[K]) checkLoaded(entries []Entry) (windowResult, error) {
 	for i, e := range entries {
 		if i > 0 && e.Compare(entries[i-1]) >= 0 {
-			return windowResult{}, fmt.Errorf("%v comes after %v, want newest first and each once", e, entries[i-1])
+			return windowResult{}, fmt.Errorf("loader returned %v after %v (want newest first, each once)", e, entries[i-1])
 		}
 	}
 	a := windowResult{state: windowLoaded, whole: len(entries) < w.policy.Size}
@@ -328,9 +327,9 @@ func (w *Window[K]) checkLoaded(entries []Entry) (windowResult, error) {
 	return a, checkScores(a.entries)
 }
 
-// store ends a load: what it read of each list is kept if the lease is still its
-// own. Without entries that can be kept, others need not wait for the lease to
-// expire. A round trip carries about 20 000 entries.
+// store ends a load. Redis stores each list if the lease still belongs to this load. A list
+// that failed only releases its lease, so that other readers need not wait for its expiry. A
+// round trip carries about 20 000 entries.
 func (w *Window[K]) store(ctx context.Context, token string, ks []K, loaded []windowResult) {
 	for first := 0; first < len(ks); {
 		next, entries := first, 0
@@ -354,8 +353,8 @@ func (w *Window[K]) storeSome(ctx context.Context, token string, ks []K, loaded 
 		case a.whole:
 			mark = markWhole
 		}
-		life, _ := w.ttls()
-		calls[i] = scriptCall{script: windowStoreScript, key: w.nameOf(k), args: appendEntries([]any{token, mark, life, ""}, loaded[i].entries)}
+		ttl, _ := w.ttls()
+		calls[i] = scriptCall{script: windowStoreScript, key: w.nameOf(k), args: appendEntries([]any{token, mark, ttl, ""}, loaded[i].entries)}
 	}
 	var failed error
 	for i, cmd := range w.client.run(ctx, calls) {
@@ -372,5 +371,5 @@ func (w *Window[K]) storeSome(ctx context.Context, token string, ks []K, loaded 
 
 func (w *Window[K]) redisFailed(ctx context.Context, err error) {
 	w.counts.redisErrors.Add(1)
-	w.client.logFailure(ctx, "asking Redis for a window", w.policy.Name, err)
+	w.client.logFailure(ctx, "read window", w.policy.Name, err)
 }

@@ -1,24 +1,22 @@
--- put: replace a record by that of a newer version, whatever order writers
--- arrive in. What cannot be compared is removed instead, so that the next reader
--- loads: that is always right.
+-- put: replace a record by a newer version, in any order of the writers. If the versions cannot be
+-- compared, remove the record instead, so that the next reader loads: that is always correct.
 --
 -- KEYS[1]  <prefix>:cache:<name>:{<k>}    string, the record (header, payload)
 -- KEYS[2]  <prefix>:cache:<name>:{<k>}:l  string, the lease: token of one load
--- ARGV[1]  the new record, with its version in bytes 6-13 of the header and its
---          epoch in bytes 24-27
--- ARGV[2]  life of the record, milliseconds, at least 1
+-- ARGV[1]  the new record, with its version in bytes 6-13 of the header and its epoch in
+--          bytes 24-27
+-- ARGV[2]  TTL of the record, milliseconds, at least 1
 --
--- returns  1  stored: the record that was there is older
---          2  nothing done: the record that is there is as new, or newer
---          0  removed: there was no record with a version to compare with
+-- returns  1  stored: the old record had a lower version
+--          2  unchanged: the old record has the same version or a higher one
+--          0  removed: there was no record with a comparable version
 --
--- A missing record says nothing about what was current last, so a late writer
--- must not store there; neither over "there is none", for the row may have been
--- deleted after that writer's commit; nor over a record of another epoch, of
--- which one of the two is not current. In both removals and stores the lease
--- goes, so that a load that began before the commit cannot store after it.
--- Versions are compared byte by byte: a Lua number holds only 53 bits. The time
--- that a load took (bytes 3-5) stays that of the old record: nothing was loaded.
+-- A missing record does not show which version was current last, so a late writer must not store
+-- there. Neither must it replace a negative record, for the row may have been deleted after that
+-- commit, nor a record of another epoch, because one of the two is not current. Storing and
+-- removing both delete the lease, so that a load from before the commit cannot store afterwards.
+-- Versions are compared by bytes: a Lua number holds only 53 bits. The load duration (bytes 3-5)
+-- stays that of the old record: nothing was loaded.
 --
 -- Both keys share the hash tag {<k>}: one slot. O(1).
 local HEADER, FLAGS, DELTA, VERSION, EPOCH = 28, 3, 4, 7, 25 -- Lua counts bytes from 1

@@ -1,37 +1,35 @@
--- union_read: read the newest entries of a union at and below a score, of the sources that
--- it has right now; where there is no union, take the right to load it.
+-- union_read: read the newest entries of a union at and below a score, of its current sources. If
+-- there is no union, take the lease, the right to load it.
 --
 -- KEYS[1]  <prefix>:<name>:{<k>}     sorted set, a window (see window_read.lua) of entries
 --                                    SOURCE/ITEM
 -- KEYS[2]  <prefix>:<name>:{<k>}:l   string, the lease: token of one load
--- KEYS[3]  <prefix>:<name>:{<k>}:s   string: score of the newest source whose entries it holds
--- KEYS[4]  <prefix>:<other>:{<k>}    sorted set, a window: the sources, by when they joined
--- ARGV[1]  highest score wanted
--- ARGV[2]  most entries, at least 1
--- ARGV[3]  life to give the union, milliseconds, at least 1,
--- ARGV[4]  when it has less than this many left
--- ARGV[5]  life to give the window of sources, milliseconds, at least 1,
--- ARGV[6]  when it has less than this many left
--- ARGV[7]  token of this load, or "" only to look
--- ARGV[8]  life of the lease, milliseconds, at least 1; unused without a token
--- ARGV[9…] names: is each of them among the sources? Up to some thousands.
+-- KEYS[3]  <prefix>:<name>:{<k>}:s   string: score of the newest included source
+-- KEYS[4]  <prefix>:<other>:{<k>}    sorted set, a window: the sources, with their join scores
+-- ARGV[1]  highest score
+-- ARGV[2]  maximum entries, at least 1
+-- ARGV[3]  new TTL of the union, milliseconds, at least 1,
+-- ARGV[4]  if it has less than this left
+-- ARGV[5]  new TTL of the window of sources, milliseconds, at least 1,
+-- ARGV[6]  if it has less than this left
+-- ARGV[7]  token of this load, or "" to read only
+-- ARGV[8]  TTL of the lease, milliseconds, at least 1; unused without a token
+-- ARGV[9…] names to look up among the sources, up to some thousands
 --
 -- returns  {newest, count, floor, n, member, score, …, has, has, …}
---                 newest: score of the newest source; count: of sources; floor: the score
---                 from which on the union holds everything, "" if it holds all; n: entries,
---                 whose members and scores follow; has: 1 or 0 for each name
---          {newest, seen}  the union is there, but a source joined since: it holds those up to
---                 the score seen
---          0      there is no union; granted, the caller loads (also when the same token asks
---                 again)
---          n > 0  there is none; another load holds the lease for n more milliseconds
---          -1     there is no window of the sources
---          -2     the window of the sources does not hold all of them
---          -3     there is no union, and nobody holds the lease; only without a token
+--                 newest: score of the newest source; count: of sources; floor: the score from
+--                 which on the union is complete, "" if it is whole; n: number of entries, whose
+--                 members and scores follow; has: 1 or 0 for each name
+--          {newest, seen}  the union lacks new sources: it includes those up to the score seen
+--          0      no union; granted, the caller loads; also for a repeated command with the same
+--                 token
+--          n > 0  no union; another load holds the lease for n more milliseconds
+--          -1     no window of the sources
+--          -2     the window of the sources is not whole
+--          -3     no union and no lease; only without a token
 --
--- What does not belong to a source any more is passed over, not removed: the source may
--- join again. All keys share the hash tag {<k>}: one slot. O(log N + entries passed +
--- names). A lease never exists without a life.
+-- Entries of former sources are skipped, not removed: the source may join again. All keys share the
+-- hash tag {<k>}: one slot. O(log N + entries passed + names). A lease always has a TTL.
 local sources = redis.pcall('ZSCORE', KEYS[4], '')
 if type(sources) ~= 'string' then
   return -1
@@ -52,8 +50,8 @@ if type(mark) ~= 'string' or type(seen) ~= 'string' or not string.match(seen, '^
   if ARGV[7] == '' then
     return -3
   end
-  -- One of the two may be there. A window would take what is pushed into it, and leave the
-  -- lease to a load that read the truth before.
+  -- One of the two may exist. A window would accept pushed entries and leave the lease to a load
+  -- that read the source of truth before them.
   redis.call('UNLINK', KEYS[1], KEYS[3])
   redis.call('SET', KEYS[2], ARGV[7], 'PX', ARGV[8])
   return 0

@@ -1,16 +1,14 @@
--- window_add: put entries into a window that is there, and keep its newest N
--- (window_put.lua, which stands before this). A set made here where there is none would
--- look like the whole list and hold only these entries.
+-- window_add: add entries to an existing window and trim it to its newest N. It is appended to
+-- window_put.lua. A set created here would look like the whole list with these entries only.
 --
 -- KEYS[1]  <prefix>:<name>:{<k>}    sorted set, the window (see window_read.lua)
 -- KEYS[2]  <prefix>:<name>:{<k>}:l  string, the lease: token of one load
--- ARGV[1]  N, most entries of the window, at least 1
--- ARGV[2]  score of the marker when the list goes on below the window
+-- ARGV[1]  N, maximum entries of the window, at least 1
+-- ARGV[2]  score of the marker if the list continues below the window
 -- ARGV[3…] score, member, score, member, …: 1 to 500 entries
 --
--- returns  1  the window holds those of the entries that belong into it
---          0  there is no window, and no load under way can store one
+-- returns  1  the window has those of the entries that belong into it
+--          0  there is no window, and no running load can store one
 --
--- Both keys share the hash tag {<k>}: one slot. O(entries · log N). The window's
--- life is not prolonged.
+-- Both keys share the hash tag {<k>}: one slot. O(entries · log N). It does not renew the TTL.
 return put(tonumber(ARGV[1]), ARGV[2], 3)

@@ -1,16 +1,16 @@
--- window_has: which of these members a window has.
+-- window_has: report which members a window has.
 --
 -- KEYS[1]  <prefix>:<name>:{<k>}    sorted set, the window (see window_read.lua)
--- KEYS[2]  <prefix>:<name>:{<k>}:l  string, the lease; not looked at
--- ARGV[1]  life to give the window, milliseconds, at least 1,
--- ARGV[2]  when it has less than this many left
+-- KEYS[2]  <prefix>:<name>:{<k>}:l  string, the lease; unused
+-- ARGV[1]  new TTL of the window, milliseconds, at least 1,
+-- ARGV[2]  if it has less than this left
 -- ARGV[3…] members, up to 500
 --
--- returns  {mark, floor, has, has, …}  floor: the score of the window's oldest entry,
---                                      "" if it has none; has: 1 or 0 for each member
+-- returns  {mark, floor, has, has, …}  floor: the score of the window's oldest entry, "" if it has
+--                                      none; has: 1 or 0 for each member
 --          -1                          there is no window
 --
--- The list goes on below the window's oldest entry unless mark is "-inf".
+-- The list continues below the window's oldest entry unless mark is "-inf".
 --
 -- Both keys share the hash tag {<k>}: one slot. O(members + log N).
 local mark = redis.pcall('ZSCORE', KEYS[1], '')

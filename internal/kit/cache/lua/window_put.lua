@@ -1,20 +1,18 @@
--- window_put: no script of its own, but what window_add and union_join begin with: put
--- entries into a window that is there, and keep its newest N. Where there is none, take
--- the lease away instead: a load that is under way may have read the list before these
--- entries were in it.
+-- window_put: the common first part of window_add and union_join, not a script of its own. Add
+-- entries to an existing window and trim it to its newest N. If there is no window, remove the
+-- lease instead: a running load may have read the list without these entries.
 --
 -- KEYS[1]  <prefix>:<name>:{<k>}    sorted set, the window (see window_read.lua)
 -- KEYS[2]  <prefix>:<name>:{<k>}:l  string, the lease: token of one load
--- size     N, most entries of the window, at least 1
--- cut      score of the marker when the list goes on below the window
--- first    index in ARGV of the entries: score, member, score, member, …; up to 5001,
---          in ZADDs of 500
+-- size     N, maximum entries of the window, at least 1
+-- cut      score of the marker if the list continues below the window
+-- first    index in ARGV of the entries: score, member, score, member, …; up to 5001, in ZADDs
+--          of 500
 --
--- returns  1  the window holds those of the entries that belong into it
---          0  there is no window, and no load under way can store one
+-- returns  1  the window has those of the entries that belong into it
+--          0  there is no window, and no running load can store one
 --
--- Both keys share the hash tag {<k>}: one slot. O(entries · log N). The window's
--- life is not prolonged.
+-- Both keys share the hash tag {<k>}: one slot. O(entries · log N). It does not renew the TTL.
 local function put(size, cut, first)
   local mark = redis.pcall('ZSCORE', KEYS[1], '')
   if type(mark) ~= 'string' then
@@ -29,8 +27,8 @@ local function put(size, cut, first)
     redis.call('ZADD', KEYS[1], unpack(ARGV, at, math.min(at + 999, #ARGV)))
   end
   if floor then
-    -- Below the oldest entry others may be missing, so nothing may be kept there. An
-    -- oldest entry that was given another score marks that place no longer.
+    -- Entries below the oldest one may be missing, so the window must not have any there. An oldest
+    -- entry with a new score no longer marks this limit.
     if redis.call('ZSCORE', KEYS[1], floor[1]) ~= floor[2] then
       redis.call('UNLINK', KEYS[1], KEYS[2])
       return 0

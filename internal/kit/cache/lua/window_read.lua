@@ -1,31 +1,30 @@
--- window_read: read one page of a window, newest first; where there is no
--- window, take the right to load it if a token is given.
+-- window_read: read one page of a window, newest first. If there is no window and a token is given,
+-- take the lease, the right to load it.
 --
 -- KEYS[1]  <prefix>:<name>:{<k>}    sorted set, the window (see below)
 -- KEYS[2]  <prefix>:<name>:{<k>}:l  string, the lease: token of one load
--- ARGV[1]  score at which the page begins: the cursor's, or "+inf"
--- ARGV[2]  entries wanted beyond those whose score is ARGV[1], at least 1
--- ARGV[3]  life to give the window, milliseconds, at least 1,
--- ARGV[4]  when it has less than this many left
--- ARGV[5]  token of this load, or "" only to look
--- ARGV[6]  life of the lease, milliseconds, at least 1; unused without a token
+-- ARGV[1]  first score of the page: the cursor's, or "+inf"
+-- ARGV[2]  maximum entries in addition to those with score ARGV[1], at least 1
+-- ARGV[3]  new TTL of the window, milliseconds, at least 1,
+-- ARGV[4]  if it has less than this left
+-- ARGV[5]  token of this load, or "" to read only
+-- ARGV[6]  TTL of the lease, milliseconds, at least 1; unused without a token
 --
 -- returns  {mark, member, score, member, score, …}  the page
---          0      granted, the caller loads (also when the same token asks again)
+--          0      granted, the caller loads; also for a repeated command with the same token
 --          n > 0  busy: another load holds the lease for n more milliseconds
 --          -1     there is no window; only without a token
 --
--- A window holds its entries and the marker: the member "", with a score below
--- all entries, which is "-inf" if the window holds the whole list, and another
--- number if the list goes on below the window's oldest entry. The marker is in
--- the set, not in a key of its own, so that nothing can lose one of the two
--- alone. Whatever has no marker is no window.
+-- A window has its entries and the marker. The marker is the member "" with a score below all
+-- entries: "-inf" if the window is the whole list, another number if the list continues below the
+-- window's oldest entry. The marker is a member of the set, not a key, so that the two cannot get
+-- lost separately. A set without a marker is not a window.
 --
--- Entries that tie with the cursor are all returned, for the caller to choose:
--- Lua compares strings by the server's locale, sorted sets compare them by bytes.
+-- All entries that tie with the cursor are returned, and the caller selects: Lua compares strings by
+-- the locale of the server, sorted sets compare them by bytes.
 --
--- Both keys share the hash tag {<k>}: one slot. O(log N + entries returned).
--- A lease never exists without a life.
+-- Both keys share the hash tag {<k>}: one slot. O(log N + entries returned). A lease always has a
+-- TTL.
 local mark = redis.pcall('ZSCORE', KEYS[1], '')
 if type(mark) == 'string' then
   if redis.call('PTTL', KEYS[1]) < tonumber(ARGV[4]) then

@@ -1,19 +1,19 @@
--- window_store: end one load of one window. Its result is kept only while the
--- lease still belongs to this load; an Add, Remove or Invalidate has removed the
--- lease, so a list that was read before it cannot come back.
+-- window_store: end one load of one window. Store its result only while the lease belongs to this
+-- load. Add, Remove and Invalidate remove the lease, so a list that was read before them cannot
+-- return.
 --
 -- KEYS[1]  <prefix>:<name>:{<k>}    sorted set, the window (see window_read.lua)
 -- KEYS[2]  <prefix>:<name>:{<k>}:l  string, the lease: token of one load
--- KEYS[3]  <prefix>:<name>:{<k>}:s  string, of a union alone: the newest source that it
---                                   holds (see union_read.lua)
+-- KEYS[3]  <prefix>:<name>:{<k>}:s  string, for unions only: score of the newest included source
+--                                   (see union_read.lua)
 -- ARGV[1]  token of this load
--- ARGV[2]  score of the marker, or "" to give the lease back without storing
--- ARGV[3]  life of the window, milliseconds, at least 1; unused when ARGV[2] is ""
--- ARGV[4]  score of that source, or "" of what is no union
--- ARGV[5…] score, member, score, member, …: at most 5000 entries
+-- ARGV[2]  score of the marker, or "" to release the lease without storing
+-- ARGV[3]  TTL of the window, milliseconds, at least 1; unused if ARGV[2] is ""
+-- ARGV[4]  value of KEYS[3], or "" if this is no union
+-- ARGV[5…] score, member, score, member, …: up to 5000 entries
 --
--- returns  1  done, and the lease is gone
---          0  refused: the lease expired, was taken away or is another load's
+-- returns  1  done, the lease is removed
+--          0  refused: the lease expired, was removed or belongs to another load
 --
 -- All keys share the hash tag {<k>}: one slot. O(N log N), in ZADDs of 500.
 if redis.call('GET', KEYS[2]) ~= ARGV[1] then
