@@ -9,7 +9,7 @@ import (
 
 // The answers of two reads may come in another order than Redis gave them: who
 // saw the newer one must not see the older one after it.
-func TestNoReaderGoesBackInTime(t *testing.T) {
+func TestLateReplyDoesNotReplaceNewerEntry(t *testing.T) {
 	on, rows := new(wire), newTable(1)
 	w, late := mini(t), &lateReply{held: make(chan chan struct{})}
 	one, p := w.connected(t, on, Options{}), on.port()
@@ -31,7 +31,7 @@ func TestNoReaderGoesBackInTime(t *testing.T) {
 	wantVersion(t, "after a fresh read saw version 2", there, 1, 2)
 }
 
-func TestAListOfAnOlderGenerationDoesNotReplaceAYoungerOne(t *testing.T) {
+func TestOlderGenerationDoesNotReplaceNewerList(t *testing.T) {
 	x := mini(t).connected(t, new(wire), Options{})
 	lists := localListsOf(x.Client, newTable(1), 1).lists
 	k := shelf{1, 10}
@@ -54,7 +54,7 @@ func TestAListOfAnOlderGenerationDoesNotReplaceAYoungerOne(t *testing.T) {
 // A read that passes over what the process holds, or that finds nothing there, and
 // whose load was overtaken by an invalidation of which nobody here has heard: its
 // value is not kept, and what is held is older.
-func TestNoReaderGoesBackBehindALoadThatWasRefused(t *testing.T) {
+func TestRefusedLoadDropsAnOlderEntry(t *testing.T) {
 	w, rows := mini(t), newTable(1)
 	two := w.connected(t, new(wire), Options{}) // which hears nothing
 	load, nextLoad := rows.pausing(t)
@@ -77,7 +77,7 @@ func TestNoReaderGoesBackBehindALoadThatWasRefused(t *testing.T) {
 
 // What is found and does not belong into the process's memory does not leave
 // something older there.
-func TestWhatIsNotKeptLeavesNothingOlder(t *testing.T) {
+func TestSkippedStoreDropsAnOlderEntry(t *testing.T) {
 	cases := []struct {
 		name  string
 		suits Criteria
@@ -111,7 +111,7 @@ func TestWhatIsNotKeptLeavesNothingOlder(t *testing.T) {
 
 // Of two answers the one with the higher version is the newer one, whichever was
 // asked for first.
-func TestOfTwoAnswersTheHigherVersionStays(t *testing.T) {
+func TestHigherVersionWins(t *testing.T) {
 	cases := []struct {
 		name              string
 		firstIs, secondIs int  // versions of the answers to what was asked first, and second
@@ -155,7 +155,7 @@ func TestOfTwoAnswersTheHigherVersionStays(t *testing.T) {
 }
 
 // A refresh and a read may bring one version at once, with two lives.
-func TestOfOneVersionAskedForAtOnceTheLongerLifeStays(t *testing.T) {
+func TestLaterExpiryWinsForOneVersion(t *testing.T) {
 	for _, lives := range [][2]time.Duration{{time.Second, time.Hour}, {time.Hour, time.Second}} {
 		x := mini(t).connected(t, new(wire), Options{})
 		c := heardRows(x.Client, localPolicy(), newTable())
@@ -171,7 +171,7 @@ func TestOfOneVersionAskedForAtOnceTheLongerLifeStays(t *testing.T) {
 
 // An answer that an invalidation overtook is not kept; who got it does not see an
 // older one after it.
-func TestAnOvertakenAnswerEndsAnOlderEntry(t *testing.T) {
+func TestOvertakenReplyDropsAnOlderEntry(t *testing.T) {
 	cases := []struct {
 		name       string
 		held, came int // versions

@@ -44,7 +44,7 @@ func isAbsent(t *testing.T, c *Cache[int, row], id int) bool {
 	return err != nil
 }
 
-func TestAKeyThatCannotExistCostsNoRoundTrip(t *testing.T) {
+func TestExcludedKeyCostsNoRoundTrip(t *testing.T) {
 	rows := newTable(1, 2)
 	x, c, sent := guarded(t, mini(t), rows, rows.ids)
 	if !isAbsent(t, c, -1) {
@@ -87,7 +87,7 @@ func TestAKeyThatCannotExistCostsNoRoundTrip(t *testing.T) {
 	}
 }
 
-func TestAGuardThatMayHaveMissedAnInsertExcludesNothing(t *testing.T) {
+func TestFilterExcludesNothingAfterMissedInserts(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1)
 	x, c, _ := guarded(t, w, rows, rows.ids)
@@ -113,7 +113,7 @@ func TestAGuardThatMayHaveMissedAnInsertExcludesNothing(t *testing.T) {
 	}
 }
 
-func TestAGuardIsBuiltInSyncAlone(t *testing.T) {
+func TestFilterIsBuiltOnlyInSync(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
 	x.clock.synced.Store(0)
@@ -137,7 +137,7 @@ func TestAGuardIsBuiltInSyncAlone(t *testing.T) {
 }
 
 // A19: an insert is never lost to the guard, whenever it comes.
-func TestAnInsertIsKnownToTheGuard(t *testing.T) {
+func TestFilterKnowsInserts(t *testing.T) {
 	tell := map[string]func(t *testing.T, c *Cache[int, row], r row){
 		"Invalidate": func(t *testing.T, c *Cache[int, row], r row) { mustInvalidate(t, c, r.ID) },
 		"Put":        func(t *testing.T, c *Cache[int, row], r row) { mustPut(t, c, r) },
@@ -215,7 +215,7 @@ func TestAnInsertIsKnownToTheGuard(t *testing.T) {
 	}
 }
 
-func TestAFailedBuildIsAnError(t *testing.T) {
+func TestFailedFilterBuildIsAnError(t *testing.T) {
 	g := newExistenceFilter(func(context.Context) iter.Seq2[int, error] {
 		return func(yield func(int, error) bool) {
 			if yield(1, nil) {
@@ -260,7 +260,7 @@ func buildGuard(t *testing.T, g *existenceFilter[int]) {
 }
 
 // The rate is measured with the room that a new filter has used up.
-func TestAboutOneInAHundredAbsentKeysPassesTheGuard(t *testing.T) {
+func TestFilterPassesOnePercentOfAbsentKeys(t *testing.T) {
 	const keys, probes = 100_000, 200_000
 	g := newExistenceFilter(countTo(keys))
 	buildGuard(t, g)
@@ -286,7 +286,7 @@ func TestAboutOneInAHundredAbsentKeysPassesTheGuard(t *testing.T) {
 	}
 }
 
-func TestAGuardIsBuiltAnewWhenItHasOutgrownItsRoom(t *testing.T) {
+func TestFilterIsRebuiltAboveItsCapacity(t *testing.T) {
 	const keys = 1000
 	g := newExistenceFilter(countTo(keys))
 	if !g.needsBuild() {
@@ -302,7 +302,7 @@ func TestAGuardIsBuiltAnewWhenItHasOutgrownItsRoom(t *testing.T) {
 	}
 }
 
-func TestKnownKeysDoNotFillTheGuard(t *testing.T) {
+func TestKnownKeysDoNotFillTheFilter(t *testing.T) {
 	g := newExistenceFilter(countTo(1000))
 	buildGuard(t, g)
 	for range 10 {
@@ -317,7 +317,7 @@ func TestKnownKeysDoNotFillTheGuard(t *testing.T) {
 
 // A19b: a filter forgets nothing, so keys that were deleted pass it. Their reads
 // are seen, and it is built anew.
-func TestDeletedKeysWearTheGuardOut(t *testing.T) {
+func TestDeletedKeysCauseAFilterRebuild(t *testing.T) {
 	const keys, again = 4000, 5 // as often as a measurement takes
 	rows := newTable()
 	for id := range keys {
@@ -370,7 +370,7 @@ func TestDeletedKeysWearTheGuardOut(t *testing.T) {
 }
 
 // Absent keys that Redis remembers as absent are measured as well.
-func TestTheGuardMeasuresAbsentKeysThatRedisRemembers(t *testing.T) {
+func TestFilterMeasuresNegativeHits(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
 	c.inside().maintain(t.Context())
@@ -388,7 +388,7 @@ func TestTheGuardMeasuresAbsentKeysThatRedisRemembers(t *testing.T) {
 
 // Writers commit and then tell the guard, while it is built again and again: no
 // row is ever excluded. It is for the race detector as well.
-func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
+func TestFilterIsSafeForConcurrentUse(t *testing.T) {
 	const writers, each = 4, 500
 	rows := newTable()
 	g := newExistenceFilter(rows.ids)
@@ -423,7 +423,7 @@ func TestAGuardIsSafeForConcurrentUse(t *testing.T) {
 
 // What nobody told the guard of, because its writer was cut off after the commit,
 // is hidden for ten minutes at most.
-func TestAGuardIsBuiltAnewAfterAWhile(t *testing.T) {
+func TestFilterIsRebuiltPeriodically(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
 	c.inside().maintain(t.Context())

@@ -9,7 +9,8 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/apierror"
 )
 
-// ErrNotFound reports that the loader has no value for the key.
+// ErrNotFound reports that the loader has no value for the key, now or when the absence was
+// stored.
 var ErrNotFound = errors.New("cache: not found")
 
 // ErrBusy reports that a value is not cached and cannot be fetched now. Either all load slots

@@ -33,7 +33,7 @@ type Options struct {
 	Bus           eventbus.Bus          // carries invalidations between processes; nil: none
 	MaxAge        time.Duration         // how long a process is in sync after the bus confirmed it; default 1s
 	SingleProcess bool                  // no other process changes the cached data: this one is always in sync
-	ReadLimit     int                   // Redis reads per second, except those of essential policies; 0: no limit
+	ReadLimit     int                   // Redis round trips of reads per second, without essential policies; 0: no limit
 	MaxLoads      int                   // concurrent loader calls of all policies; default 64
 	ReadOnly      func() bool           // reports whether Redis rejects writes: then StaleIfError covers loader failures only; nil: never
 	Disabled      []string              // policies whose reads always call the loader, to measure the benefit of the cache

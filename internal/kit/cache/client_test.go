@@ -79,7 +79,7 @@ func gather(t *testing.T, reg *prometheus.Registry) map[string]float64 {
 	return got
 }
 
-func TestNewRefusesANameThatCannotBe(t *testing.T) {
+func TestNewRejectsInvalidNames(t *testing.T) {
 	h, err := NewClient(newClient("tcp", "localhost:0"), Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -104,7 +104,7 @@ func TestNewRefusesANameThatCannotBe(t *testing.T) {
 	}
 }
 
-func TestReadsGoToTheLoaderWhenRedisIsAway(t *testing.T) {
+func TestReadsWithoutRedisCallTheLoader(t *testing.T) {
 	var logged bytes.Buffer
 	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
 	defer func() { _ = rdb.Close() }()
@@ -147,7 +147,7 @@ func TestReadsGoToTheLoaderWhenRedisIsAway(t *testing.T) {
 }
 
 // A load that nobody will keep is not worth finishing for a reader that left.
-func TestALoadWithoutRedisEndsWithItsReader(t *testing.T) {
+func TestLoadWithoutRedisEndsWithItsReader(t *testing.T) {
 	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
 	defer func() { _ = rdb.Close() }()
 	h, err := NewClient(rdb, Options{})
@@ -168,7 +168,7 @@ func TestALoadWithoutRedisEndsWithItsReader(t *testing.T) {
 	h.Wait()
 }
 
-func TestReadsSurviveARedisThatFallsDuringALoad(t *testing.T) {
+func TestReadsSurviveRedisFailureDuringLoad(t *testing.T) {
 	m := miniredis.RunT(t)
 	rdb := newClient("tcp", m.Addr())
 	defer func() { _ = rdb.Close() }()
@@ -192,7 +192,7 @@ func TestReadsSurviveARedisThatFallsDuringALoad(t *testing.T) {
 
 // A reader of a Redis that accepts and never answers has its value after one
 // round trip's deadline, and the key stays unlocked.
-func TestAHungRedisCostsOneTimeout(t *testing.T) {
+func TestHungRedisCostsOneTimeout(t *testing.T) {
 	rdb := newClient("unix", hungServer(t))
 	defer func() { _ = rdb.Close() }()
 	h, err := NewClient(rdb, Options{RedisTimeout: 50 * time.Millisecond})

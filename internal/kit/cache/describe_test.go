@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestDescribeSaysWhatARecordHolds(t *testing.T) {
+func TestDescribePrintsARecord(t *testing.T) {
 	created := time.UnixMilli(1_800_000_000_123)
 	tests := []struct {
 		name    string
@@ -59,7 +59,7 @@ payload  0 bytes
 	}
 }
 
-func TestDescribeRefusesWhatIsNoRecord(t *testing.T) {
+func TestDescribeRejectsInvalidRecords(t *testing.T) {
 	if got, err := Describe([]byte("a string of somebody else, of more than 24 bytes")); !errors.Is(err, errRecord) || got != "" {
 		t.Errorf("%q, %v", got, err)
 	}

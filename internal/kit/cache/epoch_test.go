@@ -263,7 +263,7 @@ func garbageBringsNoEpoch(t *testing.T, w *world) {
 }
 
 // A Redis that failed over may have lost the epoch: who knows it begins a new one.
-func TestAnEpochThatRedisLostIsFoundOutAfterAReset(t *testing.T) {
+func TestLostEpochIsDetectedAfterAReset(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20})
 	x.inSyncFor(time.Hour)

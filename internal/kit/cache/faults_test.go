@@ -20,7 +20,7 @@ import (
 
 // A reader joined the flight of one that looked under an older generation, and
 // a list of that generation was taken for both.
-func TestAReaderDoesNotJoinOneOfAnOlderGeneration(t *testing.T) {
+func TestReaderDoesNotJoinAnOlderGeneration(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1)
 	load, nextLoad := pausingList(t, rows)
@@ -46,7 +46,7 @@ func TestAReaderDoesNotJoinOneOfAnOlderGeneration(t *testing.T) {
 
 // Fresh passes over what this process holds itself; with StaleIfError it was
 // served as soon as Redis or its read limit refused.
-func TestAFreshReadIsNeverServedAnEntryOfThisProcess(t *testing.T) {
+func TestSkipLocalNeverReturnsAStaleEntry(t *testing.T) {
 	cases := map[string]func(x *hands, away *outage){
 		"Redis is away":        func(_ *hands, away *outage) { away.on.Store(true) },
 		"above the read limit": func(x *hands, _ *outage) { x.reads = rate.NewLimiter(0, 0) },
@@ -76,7 +76,7 @@ func TestAFreshReadIsNeverServedAnEntryOfThisProcess(t *testing.T) {
 
 // Each key that was not found was taken for one that could not be read, also
 // one that Redis had just said to be absent.
-func TestAStaleEntryDoesNotStandInForAKeyThatIsKnownToBeAbsent(t *testing.T) {
+func TestStaleEntryDoesNotReplaceKnownAbsence(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20})
 	p := localPolicy()
@@ -105,7 +105,7 @@ func TestAStaleEntryDoesNotStandInForAKeyThatIsKnownToBeAbsent(t *testing.T) {
 
 // An absent key has no stale entry, so one beside stale keys brought the error
 // back, though every key was answered.
-func TestAnAbsentKeyDoesNotSpoilStaleOnes(t *testing.T) {
+func TestAbsentKeyDoesNotFailStaleReads(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
@@ -125,7 +125,7 @@ func TestAnAbsentKeyDoesNotSpoilStaleOnes(t *testing.T) {
 
 // What was put before the clock moved was born at the end of time: it was over
 // after Fresh and could never be replaced. Run starts the clock beside Warm.
-func TestAnEntryFromBeforeTheClockMovedCanBeReplaced(t *testing.T) {
+func TestEntryFromBeforeRunCanBeReplaced(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	x.clock.start(true)
@@ -150,7 +150,7 @@ func TestAnEntryFromBeforeTheClockMovedCanBeReplaced(t *testing.T) {
 
 // Before the hub's clock moves its time is the end of time, at which every pin
 // was over. Run starts the clock beside the tending.
-func TestAPinFromBeforeRunIsKept(t *testing.T) {
+func TestPinBeforeRunIsKept(t *testing.T) {
 	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	x.clock.start(true)
 	c := rowsOf(x.Client, localPolicy(), newTable(1).load)
@@ -167,7 +167,7 @@ func TestAPinFromBeforeRunIsKept(t *testing.T) {
 
 // A pinned entry that was about to end was read from Redis, which has the same
 // record with the same end; nobody loaded it before, and then readers waited.
-func TestAPinnedEntryIsRefreshedBeforeItsEnd(t *testing.T) {
+func TestPinnedEntryIsRefreshedBeforeItExpires(t *testing.T) {
 	for name, grace := range map[string]time.Duration{"with Grace": time.Hour, "without": 0} {
 		t.Run(name, func(t *testing.T) {
 			x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
@@ -191,7 +191,7 @@ func TestAPinnedEntryIsRefreshedBeforeItsEnd(t *testing.T) {
 
 // A loader that ended its goroutine kept its place for ever, and its lease until
 // that ended.
-func TestALoaderThatEndsItsGoroutineGivesItsPlaceAndItsLeaseBack(t *testing.T) {
+func TestExitedLoaderReleasesSlotAndLease(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{})
 	c := rowsOf(x.Client, Policy{MaxLoads: 1}, func(context.Context, []int) (map[int]row, error) {
@@ -213,7 +213,7 @@ func TestALoaderThatEndsItsGoroutineGivesItsPlaceAndItsLeaseBack(t *testing.T) {
 // The end of a local entry was counted from the clock of the process that wrote
 // the record, without a bound: with a clock an hour ahead an entry of ten minutes
 // lived for seventy. It ends Fresh after it was read at the latest.
-func TestALocalEntryEndsByFreshWhateverTheWritersClock(t *testing.T) {
+func TestLocalEntryExpiresDespiteWriterClockSkew(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1)
 	warmup, x := w.hands(t, Options{}), w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
@@ -231,7 +231,7 @@ func TestALocalEntryEndsByFreshWhateverTheWritersClock(t *testing.T) {
 
 // Absent keys that were read past the guard, because their reader asked for it or
 // the process was out of sync, counted as let through by it.
-func TestOnlyWhatTheGuardLetThroughIsMeasured(t *testing.T) {
+func TestFilterMeasuresOnlyItsOwnReads(t *testing.T) {
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, rows.ids)
 	c.inside().maintain(t.Context())
@@ -255,7 +255,7 @@ func TestOnlyWhatTheGuardLetThroughIsMeasured(t *testing.T) {
 
 // With a database in trouble all keys were asked for again at every look, each
 // second.
-func TestAFailedBuildIsNotTriedAgainAtOnce(t *testing.T) {
+func TestFailedFilterBuildIsNotRetriedAtOnce(t *testing.T) {
 	calls := 0
 	rows := newTable(1)
 	x, c, _ := guarded(t, mini(t), rows, func(context.Context) iter.Seq2[int, error] {
@@ -276,7 +276,7 @@ func TestAFailedBuildIsNotTriedAgainAtOnce(t *testing.T) {
 
 // A reader whose deadline passed got stale values without an error, though Redis
 // was well.
-func TestAReadThatEndsIsNotAnsweredWithStaleValues(t *testing.T) {
+func TestCancelledReadGetsNoStaleValues(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20})
 	p := localPolicy()
@@ -294,7 +294,7 @@ func TestAReadThatEndsIsNotAnsweredWithStaleValues(t *testing.T) {
 
 // A reader that had to read again forgot its generation, so what it loaded was
 // stored under none and the next reader loaded once more.
-func TestAListThatALaterReaderLoadedIsKept(t *testing.T) {
+func TestListOfASecondReaderIsStored(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1)
 	loads := make(chan chan error)
@@ -322,7 +322,7 @@ func TestAListThatALaterReaderLoadedIsKept(t *testing.T) {
 
 // Only panics of the loader were caught. Version and the value's own MarshalJSON
 // run in the same goroutine, which is not the reader's.
-func TestAPanicOfTheVersionDoesNotEndTheProcess(t *testing.T) {
+func TestVersionPanicDoesNotEndTheProcess(t *testing.T) {
 	if os.Getenv("TANDIAN_TEST_PANIC") == "" {
 		child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^"+t.Name()+"$", "-test.timeout=20s")
 		child.Env = append(os.Environ(), "TANDIAN_TEST_PANIC=1")

@@ -16,8 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
-// TestHeads is the behaviour on every kind of Redis.
-func TestHeads(t *testing.T) {
+// TestFirstPages is the behaviour on every kind of Redis.
+func TestFirstPages(t *testing.T) {
 	cases := []struct {
 		name string
 		run  func(t *testing.T, w *world)
@@ -299,7 +299,7 @@ func unorderedHeads(t *testing.T, w *world) {
 	}
 }
 
-func TestHeadsInThisProcessCostNothing(t *testing.T) {
+func TestLocalFirstPagesNeedNoRoundTrip(t *testing.T) {
 	b := variousLists()
 	sent := new(tally)
 	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, sent)
@@ -315,7 +315,7 @@ func TestHeadsInThisProcessCostNothing(t *testing.T) {
 	wantTruth(t, h, b, 1, 2)
 }
 
-func TestHeadsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
+func TestFirstPagesWithoutRedisReadTheSource(t *testing.T) {
 	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
 	defer func() { _ = rdb.Close() }()
 	client, err := NewClient(rdb, Options{})
@@ -330,7 +330,7 @@ func TestHeadsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
 }
 
 // A head whose spots are as long as they can be is kept all the same.
-func TestALargeHeadIsKept(t *testing.T) {
+func TestLargeFirstPageIsStored(t *testing.T) {
 	const size = 1000
 	w := startMini(t).world(t)
 	asked := 0
@@ -355,7 +355,7 @@ func TestALargeHeadIsKept(t *testing.T) {
 }
 
 // What is read beyond a head is bounded like any load.
-func TestReadsBeyondAHeadTakePlaces(t *testing.T) {
+func TestReadsPastTheFirstPageTakeSlots(t *testing.T) {
 	w := startMini(t).world(t)
 	b := variousLists()
 	h := NewFirstPages(w.process(t), Policy{Name: "heads", MaxLoads: 1, LoadTimeout: 50 * time.Millisecond}, 2, HeadSource[int]{Key: strconv.Itoa, Parse: strconv.Atoi, Load: b.load})
@@ -369,7 +369,7 @@ func TestReadsBeyondAHeadTakePlaces(t *testing.T) {
 	wantSpots(t, h, []int{1}, 7, 2, map[int]ListPage{1: {spotsAt(6, 5), true}})
 }
 
-func TestHeadsWithoutASizeAreAMistake(t *testing.T) {
+func TestFirstPagesWithoutSizePanics(t *testing.T) {
 	defer func() {
 		if recover() == nil {
 			t.Error("NewHeads took a size of 0")

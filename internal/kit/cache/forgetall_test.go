@@ -13,7 +13,7 @@ import (
 
 // A message of a new epoch also reaches who knew none: a guard may have missed
 // inserts.
-func TestANewEpochEndsTheGuardOfWhoKnewNone(t *testing.T) {
+func TestFirstEpochMessageDropsTheFilter(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	buildGuard(t, x.there.inside().existence)
 	mustForgetAll(t, x.one.Client)
@@ -27,7 +27,7 @@ func TestANewEpochEndsTheGuardOfWhoKnewNone(t *testing.T) {
 }
 
 // A process that learns which epoch it is has missed nothing.
-func TestAnEpochThatIsLearntLeavesTheGuard(t *testing.T) {
+func TestLearningTheEpochKeepsTheFilter(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	buildGuard(t, x.there.inside().existence)
 	mustLearn(t, x.two.Client)
@@ -37,7 +37,7 @@ func TestAnEpochThatIsLearntLeavesTheGuard(t *testing.T) {
 }
 
 // One that cannot hear asks for itself.
-func TestAProcessOutOfSyncAsksForTheEpoch(t *testing.T) {
+func TestProcessOutOfSyncReadsTheEpoch(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	x.two.ensureEpoch(t.Context())
 	first := x.two.epoch.Load()
@@ -54,7 +54,7 @@ func TestAProcessOutOfSyncAsksForTheEpoch(t *testing.T) {
 }
 
 // Everything misses at once, and the database gets as much as it can take.
-func TestForgetAllIsBoundedByTheBulkhead(t *testing.T) {
+func TestInvalidateAllRespectsMaxLoads(t *testing.T) {
 	const keys, most = 200, 8
 	w, rows, load := mini(t), newTable(slices.Collect(numbers(keys))...), new(gauge)
 	h := w.process(t)

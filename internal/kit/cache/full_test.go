@@ -37,7 +37,7 @@ func (w *world) onBus(t *testing.T) *Client {
 
 // A Redis that is full, and evicts nothing, takes no new record. What says that an
 // old one is not true any more it takes.
-func TestAFullRedisStillLetsGo(t *testing.T) {
+func TestFullRedisAcceptsInvalidations(t *testing.T) {
 	w := startRedis(t).world(t)
 	here, there := w.onBus(t), w.onBus(t)
 	rows := newTable(1)

@@ -24,7 +24,7 @@ func zipf(seed uint64, top *topKeys, n int) map[string]int64 {
 	return exact
 }
 
-func TestEveryKeyWithItsShareOfTheHitsIsFound(t *testing.T) {
+func TestFrequentKeysAreFound(t *testing.T) {
 	const hits = 200_000
 	top := newTopKeys()
 	exact := zipf(testkit.Seed(t), top, hits)
@@ -57,7 +57,7 @@ func TestEveryKeyWithItsShareOfTheHitsIsFound(t *testing.T) {
 	}
 }
 
-func TestTheCountOfHotKeysIsBounded(t *testing.T) {
+func TestTrackedHotKeysAreBounded(t *testing.T) {
 	top := newTopKeys()
 	for i := range 100_000 {
 		top.add(fmt.Sprint(i), 1)
@@ -75,7 +75,7 @@ func TestTheCountOfHotKeysIsBounded(t *testing.T) {
 	}
 }
 
-func TestTheTopIsSorted(t *testing.T) {
+func TestTopKeysAreSorted(t *testing.T) {
 	top := newTopKeys()
 	for key, hits := range map[string]int64{"b": 3, "a": 3, "c": 9, "d": 1} {
 		top.add(key, hits)
@@ -89,7 +89,7 @@ func TestTheTopIsSorted(t *testing.T) {
 	}
 }
 
-func TestHeatFades(t *testing.T) {
+func TestHotKeysFade(t *testing.T) {
 	top := newTopKeys()
 	zipf(testkit.Seed(t), top, 50_000)
 	top.add("was hot", 2*hotEnough)
@@ -136,7 +136,7 @@ func TestHeatFades(t *testing.T) {
 	}
 }
 
-func TestAHubKnowsItsHotKeys(t *testing.T) {
+func TestHotKeysReturnsMostReadKeys(t *testing.T) {
 	const reads = exactHits / 2 // with those of the other key fewer than are counted one by one
 	for _, local := range []bool{true, false} {
 		t.Run(fmt.Sprintf("local %v", local), func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestManyLocalHitsAreEstimated(t *testing.T) {
 	}
 }
 
-func TestAbsentKeysAreCountedAsHotToo(t *testing.T) {
+func TestAbsentKeysCanBeHot(t *testing.T) {
 	x := mini(t).hands(t, Options{SingleProcess: true})
 	c := rowsOf(x.Client, localPolicy(), newTable().load)
 	for range 1000 {

@@ -11,7 +11,7 @@ import (
 )
 
 // A8: P2 holds "there is none", and P1 inserts the row.
-func TestAnInsertElsewhereIsFound(t *testing.T) {
+func TestRemoteInsertIsFound(t *testing.T) {
 	const maxAge = time.Second
 	cases := []struct {
 		name string
@@ -70,7 +70,7 @@ func excludedBy(t *testing.T, g *existenceFilter[int]) int {
 
 // A15 over processes: the reply of Redis was on its way to P2 when P2 heard of
 // the invalidation of P1.
-func TestAReplyUnderWayWhenAnotherProcessInvalidatesIsNotKept(t *testing.T) {
+func TestReplyOvertakenByAnotherProcessIsNotStored(t *testing.T) {
 	on, rows := new(wire), newTable(1)
 	w, late := mini(t), &lateReply{held: make(chan chan struct{})}
 	one, p := w.connected(t, on, Options{}), on.port()
@@ -94,7 +94,7 @@ func TestAReplyUnderWayWhenAnotherProcessInvalidatesIsNotKept(t *testing.T) {
 
 // Who comes after the invalidation of P1 was heard in P2 does not join a load
 // that began in P2 before it.
-func TestALoadUnderWayIsNotJoinedAfterAnInvalidationWasHeard(t *testing.T) {
+func TestRemoteInvalidationEndsJoiningOfLoads(t *testing.T) {
 	w, on, rows := mini(t), new(wire), newTable(1)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 	load, nextLoad := rows.pausing(t)
@@ -116,7 +116,7 @@ func TestALoadUnderWayIsNotJoinedAfterAnInvalidationWasHeard(t *testing.T) {
 }
 
 // What a process says itself it has done already: what it read since is right.
-func TestAnOwnMessageDropsNothing(t *testing.T) {
+func TestOwnMessageDropsNothing(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	x.warm(t, 1)
 	x.rows.commit(1)
@@ -133,7 +133,7 @@ func TestAnOwnMessageDropsNothing(t *testing.T) {
 
 // Whatever the order in which words arrive, and however often: what they name is
 // gone, and stays right.
-func TestWordsMayComeTwiceAndInAnyOrder(t *testing.T) {
+func TestMessagesMayRepeatAndReorder(t *testing.T) {
 	seed := testkit.Seed(t)
 	draw := rand.New(rand.NewPCG(seed, 0))
 	ids := []int{1, 2, 3, 4, 5, 6, 7, 8}
@@ -161,7 +161,7 @@ func TestWordsMayComeTwiceAndInAnyOrder(t *testing.T) {
 	}
 }
 
-func TestAWriteToATableEndsItsListsElsewhere(t *testing.T) {
+func TestTableInvalidateReachesOtherProcesses(t *testing.T) {
 	w, on, rows := mini(t), new(wire), newTable(1)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 	here, there := localLists(one.Client, rows), localLists(two.Client, rows)

@@ -164,7 +164,7 @@ func lossIsBounded(t *testing.T, w *world) {
 
 // The bounds are reached and held: more readers than places, and each load stands
 // still until the last place is taken.
-func TestLoadsAtATimeReachTheirBoundsAndNoMore(t *testing.T) {
+func TestConcurrentLoadsReachTheirBounds(t *testing.T) {
 	const ofOne, ofAll, readers = 3, 5, 12
 	h := mini(t).hands(t, Options{MaxLoads: ofAll}).Client
 	var all gauge
@@ -198,7 +198,7 @@ func TestLoadsAtATimeReachTheirBoundsAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAReadThatFindsNoPlaceInTimeIsBusy(t *testing.T) {
+func TestReadWithoutASlotIsBusy(t *testing.T) {
 	for _, of := range []string{"policy", "process"} {
 		t.Run(of, func(t *testing.T) {
 			w := mini(t)
@@ -241,7 +241,7 @@ func TestAReadThatFindsNoPlaceInTimeIsBusy(t *testing.T) {
 	}
 }
 
-func TestALoaderThatPanicsGivesItsPlaceBack(t *testing.T) {
+func TestPanickedLoaderReleasesItsSlot(t *testing.T) {
 	h := mini(t).hands(t, Options{MaxLoads: 1}).Client
 	rows, calls := newTable(1), 0
 	c := rowsOf(h, Policy{MaxLoads: 1}, func(ctx context.Context, ids []int) (map[int]row, error) {
@@ -326,7 +326,7 @@ func TestReadsAboveTheLimitAreRefused(t *testing.T) {
 	})
 }
 
-func TestAFewReadsMayComeAtOnceUnderALimit(t *testing.T) {
+func TestReadLimitAllowsABurst(t *testing.T) {
 	for limit, want := range map[int]int{1: 1, 9: 1, 20: 2, 5000: 500} {
 		if got := mini(t).hands(t, Options{ReadLimit: limit}).reads.Burst(); got != want {
 			t.Errorf("limit %d: %d at once, want %d", limit, got, want)
@@ -418,7 +418,7 @@ func TestStaleIfError(t *testing.T) {
 }
 
 // Out of sync the end is that of MaxAge, whatever Fresh says.
-func TestStaleIfErrorCountsFromWhereTheEntryWasGood(t *testing.T) {
+func TestStaleIfErrorStartsAtExpiry(t *testing.T) {
 	w := mini(t)
 	away := new(outage)
 	x := w.hands(t, Options{LocalBytes: 1 << 20}, away)
@@ -466,7 +466,7 @@ func TestStaleIfErrorOfMany(t *testing.T) {
 	}
 }
 
-func TestDefaultsOfALimitAreGoodSettings(t *testing.T) {
+func TestDefaultLoadLimits(t *testing.T) {
 	x := mini(t).hands(t, Options{})
 	c := newCache(x.Client, Policy{Name: "p"}, strconv.Itoa, newTable().load)
 	if !x.slots.TryAcquire(64) || x.slots.TryAcquire(1) {

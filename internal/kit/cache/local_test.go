@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestALocalHitCostsNeitherRedisNorAllocations(t *testing.T) {
+func TestLocalHitNeedsNoRedisAndNoAllocation(t *testing.T) {
 	w := mini(t)
 	sent := new(tally)
 	rows := newTable(1)
@@ -50,7 +50,7 @@ func TestALocalHitCostsNeitherRedisNorAllocations(t *testing.T) {
 	}
 }
 
-func TestALocalEntryLives(t *testing.T) {
+func TestLocalEntryLifetime(t *testing.T) {
 	const fresh, maxAge, negative = time.Hour, 3 * time.Second, 10 * time.Minute
 	cases := []struct {
 		name   string
@@ -97,7 +97,7 @@ func TestALocalEntryLives(t *testing.T) {
 
 // An entry counts from the moment at which Redis was asked, not from that of the
 // answer: what was invalidated in between it may not contain.
-func TestAnEntrysAgeBeginsBeforeItsRead(t *testing.T) {
+func TestEntryAgeStartsBeforeItsRead(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20})
 	p := localPolicy()
@@ -119,7 +119,7 @@ func TestAnEntrysAgeBeginsBeforeItsRead(t *testing.T) {
 	}
 }
 
-func TestNothingIsServedLocallyUnlessTheHubRuns(t *testing.T) {
+func TestLocalCacheNeedsRun(t *testing.T) {
 	w := mini(t)
 	h := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}).Client
 	h.clock.start(true) // as NewHub leaves it
@@ -142,7 +142,7 @@ func TestNothingIsServedLocallyUnlessTheHubRuns(t *testing.T) {
 	}
 }
 
-func TestWithoutLocalBytesOrAShareNothingIsKept(t *testing.T) {
+func TestLocalCacheNeedsBytesAndShare(t *testing.T) {
 	w := mini(t)
 	none := w.hands(t, Options{SingleProcess: true})
 	some := w.hands(t, Options{SingleProcess: true, LocalBytes: 1 << 20})
@@ -160,7 +160,7 @@ func TestWithoutLocalBytesOrAShareNothingIsKept(t *testing.T) {
 	}
 }
 
-func TestOwnWritesAreSeenAtOnce(t *testing.T) {
+func TestOwnWritesAreVisibleAtOnce(t *testing.T) {
 	writes := map[string]func(t *testing.T, c *Cache[int, row], r row){
 		"Invalidate": func(t *testing.T, c *Cache[int, row], r row) { mustInvalidate(t, c, r.ID) },
 		"Put":        func(t *testing.T, c *Cache[int, row], r row) { mustPut(t, c, r) },
@@ -187,7 +187,7 @@ func TestOwnWritesAreSeenAtOnce(t *testing.T) {
 }
 
 // A15: the reply of Redis was on its way when the invalidation came.
-func TestAReplyUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
+func TestOvertakenReplyIsNotStoredLocally(t *testing.T) {
 	w := mini(t)
 	late := &lateReply{held: make(chan chan struct{})}
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, late)
@@ -211,7 +211,7 @@ func TestAReplyUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
 }
 
 // The same for what a load brings.
-func TestALoadUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
+func TestOvertakenLoadIsNotStoredLocally(t *testing.T) {
 	w := mini(t)
 	away := new(outage)
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, away)
@@ -233,7 +233,7 @@ func TestALoadUnderWayAtAnInvalidationIsNotKept(t *testing.T) {
 	}
 }
 
-func TestAnOlderAnswerDoesNotReplaceANewerEntry(t *testing.T) {
+func TestOlderReplyDoesNotReplaceNewerEntry(t *testing.T) {
 	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	c := rowsOf(x.Client, localPolicy(), newTable().load)
 	entryOf := func(version int) *entry[*row] {
@@ -252,7 +252,7 @@ func TestAnOlderAnswerDoesNotReplaceANewerEntry(t *testing.T) {
 	}
 }
 
-func TestAHotKindsKeysAreAllKeptAndOthersOnlyWhenHot(t *testing.T) {
+func TestOnlyHotKeysAreStoredLocallyWithoutHot(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
@@ -275,7 +275,7 @@ func TestAHotKindsKeysAreAllKeptAndOthersOnlyWhenHot(t *testing.T) {
 	}
 }
 
-func TestBigValuesStayOutUnlessTheKindIsSmall(t *testing.T) {
+func TestLargeValuesAreLocalOnlyWithSmall(t *testing.T) {
 	cases := []struct {
 		name  string
 		suits Criteria
@@ -308,7 +308,7 @@ func TestBigValuesStayOutUnlessTheKindIsSmall(t *testing.T) {
 	}
 }
 
-func TestNewRefusesALocalPartThatMakesNoSense(t *testing.T) {
+func TestNewRejectsInvalidLocal(t *testing.T) {
 	cases := map[string][]Local{
 		"what may not be stale": {{Share: 0.1, Criteria: everyCriterion &^ MayBeStale}},
 		"a share above one":     {{Share: 1.1, Criteria: everyCriterion}},
@@ -334,7 +334,7 @@ func TestNewRefusesALocalPartThatMakesNoSense(t *testing.T) {
 	}
 }
 
-func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
+func TestLocalCacheIsBoundedByItsShare(t *testing.T) {
 	const bytes, share, n = 200_000, 0.25, 2000
 	x := mini(t).hands(t, Options{LocalBytes: bytes, SingleProcess: true})
 	p := localPolicy()
@@ -381,7 +381,7 @@ func TestALocalCacheHoldsItsShareOfTheBytesAndNoMore(t *testing.T) {
 	}
 }
 
-func TestAFreshReadSeesWhatOthersInvalidated(t *testing.T) {
+func TestSkipLocalObservesRemoteInvalidations(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20})
 	rows := newTable(1, 2)
@@ -415,7 +415,7 @@ func TestAFreshReadSeesWhatOthersInvalidated(t *testing.T) {
 
 // What was loaded while Redis was away is kept for MaxAge at most, even where
 // nobody else writes: another process's writes are not heard of without Redis.
-func TestWhatWasLoadedWithoutRedisIsKeptForAMoment(t *testing.T) {
+func TestLoadWithoutRedisIsStoredForMaxAge(t *testing.T) {
 	for _, id := range []int{1, 9} { // 9 is absent
 		w := mini(t)
 		away := new(outage)
@@ -439,7 +439,7 @@ func TestWhatWasLoadedWithoutRedisIsKeptForAMoment(t *testing.T) {
 }
 
 // A store that Redis refused says that somebody invalidated the key elsewhere.
-func TestARefusedStoreIsNotKeptLocally(t *testing.T) {
+func TestRefusedStoreIsNotStoredLocally(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	rows := newTable(1)
@@ -458,7 +458,7 @@ func TestARefusedStoreIsNotKeptLocally(t *testing.T) {
 	}
 }
 
-func TestARefreshReplacesTheLocalEntry(t *testing.T) {
+func TestRefreshReplacesTheLocalEntry(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
@@ -480,7 +480,7 @@ func TestARefreshReplacesTheLocalEntry(t *testing.T) {
 
 // Who has to read again, because the load that it joined failed, keeps what it
 // then loads: since when it may be kept is counted from that load.
-func TestWhatALaterReaderLoadsIsKept(t *testing.T) {
+func TestValueOfASecondReaderIsStored(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	rows := newTable(1)
@@ -501,7 +501,7 @@ func TestWhatALaterReaderLoadsIsKept(t *testing.T) {
 }
 
 // What hands out pointers answers what copies say, and copies nothing of what is here.
-func TestPointersAreToWhatIsHere(t *testing.T) {
+func TestRefsPointIntoLocalMemory(t *testing.T) {
 	w := mini(t)
 	sent := new(tally)
 	rows := newTable(1, 2, 3)

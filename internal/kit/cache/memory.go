@@ -20,9 +20,9 @@ type Memory[K comparable, V any] struct {
 	local  *local[K, V] // nil: none
 }
 
-// NewMemory uses the Name, TTL and Local of the policy; TTL bounds the lifetime of entries. It
-// panics like [New]. The function key returns a unique text for each key, the same in every
-// process; parse is its inverse.
+// NewMemory returns a memory with the Name, TTL and Local of the policy; TTL bounds the
+// lifetime of entries. It panics like [New]. The function key returns a unique text for each
+// key, the same in every process; parse is its inverse.
 func NewMemory[K comparable, V any](client *Client, p Policy, key func(K) string, parse func(string) (K, error)) *Memory[K, V] {
 	p = p.withDefaults()
 	n := &Memory[K, V]{client: client, policy: p, key: key, parse: parse, local: localOf[K, V](client, p)}

@@ -39,7 +39,7 @@ func wantNear(t *testing.T, what string, n *Memory[int, string], from *well, wan
 	}
 }
 
-func TestANearbyHitCallsNobody(t *testing.T) {
+func TestMemoryHitDoesNotLoad(t *testing.T) {
 	x := mini(t).connected(t, new(wire), Options{})
 	n, from := nearbyOf(x.Client, wholeMemory), &well{text: "a", life: time.Minute}
 	for range 3 {
@@ -60,7 +60,7 @@ func TestANearbyHitCallsNobody(t *testing.T) {
 }
 
 // What Redis had is a hit, as it is one of a cache.
-func TestANearbyLoadThatRedisAnsweredIsAHit(t *testing.T) {
+func TestMemoryCountsRemoteLoadsAsHits(t *testing.T) {
 	x := mini(t).connected(t, new(wire), Options{})
 	n, from := nearbyOf(x.Client, wholeMemory), &well{text: "a", remote: true}
 	wantNear(t, "from Redis", n, from, "a")
@@ -73,7 +73,7 @@ func TestANearbyLoadThatRedisAnsweredIsAHit(t *testing.T) {
 	}
 }
 
-func TestANearbyEntryLives(t *testing.T) {
+func TestMemoryEntryLifetime(t *testing.T) {
 	cases := []struct {
 		name   string
 		life   time.Duration // that load says
@@ -107,7 +107,7 @@ func TestANearbyEntryLives(t *testing.T) {
 	}
 }
 
-func TestWhatNearbyDoesNotKeep(t *testing.T) {
+func TestMemoryDoesNotStore(t *testing.T) {
 	cases := []struct {
 		name string
 		from well
@@ -131,7 +131,7 @@ func TestWhatNearbyDoesNotKeep(t *testing.T) {
 	}
 }
 
-func TestWithoutMemoryNearbyPassesThrough(t *testing.T) {
+func TestMemoryWithoutBytesAlwaysLoads(t *testing.T) {
 	on := new(wire)
 	x := mini(t).hands(t, Options{Bus: on.port()})
 	n, from := nearbyOf(x.Client, wholeMemory), &well{text: "a", life: time.Minute}
@@ -151,7 +151,7 @@ func TestWithoutMemoryNearbyPassesThrough(t *testing.T) {
 }
 
 // What load found before an Invalidate is not kept after it.
-func TestANearbyValueUnderWayAtAnInvalidateIsNotKept(t *testing.T) {
+func TestMemoryDoesNotStoreOvertakenLoads(t *testing.T) {
 	forget := map[string]func(t *testing.T, x connected, n *Memory[int, string]){
 		"of its own process": func(t *testing.T, _ connected, n *Memory[int, string]) {
 			if err := n.Invalidate(t.Context(), 1); err != nil {
@@ -185,7 +185,7 @@ func TestANearbyValueUnderWayAtAnInvalidateIsNotKept(t *testing.T) {
 	}
 }
 
-func TestANearbyInvalidateIsHeardElsewhere(t *testing.T) {
+func TestMemoryInvalidateReachesOtherProcesses(t *testing.T) {
 	w, on := mini(t), new(wire)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 	here, there := nearbyOf(one.Client, wholeMemory), nearbyOf(two.Client, wholeMemory)

@@ -26,7 +26,7 @@ func flood(t *testing.T, c *Cache[int, row], rows *table) {
 	c.inside().local.entries.all()
 }
 
-func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
+func TestPinnedKeysSurviveAFlood(t *testing.T) {
 	x := mini(t).hands(t, Options{LocalBytes: 20_000, SingleProcess: true})
 	rows := newTable()
 	var ids []int
@@ -73,7 +73,7 @@ func TestWhatIsPinnedSurvivesAFlood(t *testing.T) {
 
 // A pin is a promise that a key is here: it holds for kinds of which only hot
 // keys are, and after an invalidation.
-func TestWhatIsPinnedIsReadAgainWhenItIsGone(t *testing.T) {
+func TestDroppedPinnedKeyIsReloaded(t *testing.T) {
 	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.Local.Criteria &^= Hot
@@ -104,7 +104,7 @@ func TestWhatIsPinnedIsReadAgainWhenItIsGone(t *testing.T) {
 }
 
 // Where an entry is good for MaxAge only, it is read anew each time.
-func TestAPinnedEntryThatEndsSoonIsReadAnewInTime(t *testing.T) {
+func TestPinnedEntryIsReloadedWithinMaxAge(t *testing.T) {
 	x := mini(t).hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true})
 	p := localPolicy()
 	p.Local.Criteria &^= RarelyChanged
@@ -125,7 +125,7 @@ func TestAPinnedEntryThatEndsSoonIsReadAnewInTime(t *testing.T) {
 	}
 }
 
-func TestPinWithoutALocalCacheSeesToItThatRedisHasTheKeys(t *testing.T) {
+func TestPinWithoutLocalCacheFillsRedis(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1, 2)
 	c := rowsOf(w.process(t), Policy{}, rows.load)

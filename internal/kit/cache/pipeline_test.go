@@ -9,7 +9,7 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/eventbus"
 )
 
-func TestAPipelineIsOneRoundTrip(t *testing.T) {
+func TestPipelineIsOneRoundTrip(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
 		rows, sent := newTable(1, 2), new(tally)
@@ -52,7 +52,7 @@ func TestAPipelineIsOneRoundTrip(t *testing.T) {
 }
 
 // An error of one part must not keep the others from Redis.
-func TestAPartOfAPipelineFailsAlone(t *testing.T) {
+func TestPipelinePartsFailSeparately(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
 		rows := newTable(1)
@@ -76,7 +76,7 @@ func TestAPartOfAPipelineFailsAlone(t *testing.T) {
 }
 
 // A cache without a local part needs no messages.
-func TestAnOnlyRemoteCacheSendsNoMessages(t *testing.T) {
+func TestCacheWithoutLocalStatePublishesNothing(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	published := 0
 	x.wire.before = func(ms []eventbus.Message) error { published += len(ms); return nil }

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestZeroPolicyIsAGoodSetting(t *testing.T) {
+func TestZeroPolicyHasDefaults(t *testing.T) {
 	want := Policy{
 		Name: "shop", TTL: 10 * time.Minute, NegativeTTL: 30 * time.Second, LeaseTTL: 3 * time.Second,
 		LoadTimeout: 2 * time.Second, Jitter: 0.1, MaxLoads: 32, MaxBytes: 16384, Local: Local{MaxAge: time.Second},
@@ -18,7 +18,7 @@ func TestZeroPolicyIsAGoodSetting(t *testing.T) {
 	}
 }
 
-func TestPolicyIsCutToWhatRedisCanCount(t *testing.T) {
+func TestPolicyIsClampedToMilliseconds(t *testing.T) {
 	got := Policy{TTL: time.Microsecond, NegativeTTL: 2500 * time.Microsecond, Jitter: 7}.withDefaults()
 	if got.TTL != time.Millisecond || got.NegativeTTL != 2*time.Millisecond || got.Jitter != 1 {
 		t.Errorf("got %+v", got)

@@ -150,9 +150,9 @@ func TestThreeProcessesLoadAHotKeyOncePerExpiry(t *testing.T) {
 	}
 }
 
-// TestAKilledLoaderCostsOneMoreLoad is A7: the lease ends by itself, then another
+// TestKilledLoaderCostsOneMoreLoad is A7: the lease ends by itself, then another
 // process loads, and only one.
-func TestAKilledLoaderCostsOneMoreLoad(t *testing.T) {
+func TestKilledLoaderCostsOneMoreLoad(t *testing.T) {
 	const lease = 2 * time.Second
 	f, rdb := three(t, cache.Policy{LeaseTTL: lease, LoadTimeout: patience}, 0)
 	truth, ctx := f.Truth(), within(t, time.Minute)
@@ -192,8 +192,8 @@ func TestAKilledLoaderCostsOneMoreLoad(t *testing.T) {
 	}
 }
 
-// TestTheNewestPutOfThreeProcessesWins is A25.
-func TestTheNewestPutOfThreeProcessesWins(t *testing.T) {
+// TestNewestPutOfThreeProcessesWins is A25.
+func TestNewestPutOfThreeProcessesWins(t *testing.T) {
 	const newest = 12
 	f, _ := three(t, cache.Policy{LoadTimeout: patience}, 0)
 	truth, ctx := f.Truth(), within(t, time.Minute)

@@ -11,7 +11,7 @@ import (
 )
 
 // Who hears of a change must not find in Redis what it ends.
-func TestTheRecordIsGoneWhenTheWordIsOnTheBus(t *testing.T) {
+func TestRecordIsDeletedBeforePublishing(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	rowsTable, _ := queriesOf(x.one.Client, x.rows.list)
 	raw := func(key string) string { return x.world.rdb.Get(t.Context(), key).Val() }
@@ -56,7 +56,7 @@ func TestTheRecordIsGoneWhenTheWordIsOnTheBus(t *testing.T) {
 var errNoBus = errors.New("the bus is away")
 
 // A publish that fails is an error, whose repetition tells the others.
-func TestAWordThatCouldNotBeSaidIsAnError(t *testing.T) {
+func TestFailedPublishIsAnError(t *testing.T) {
 	x := newPair(t, localPolicy(), 1)
 	rowsTable, _ := queriesOf(x.one.Client, x.rows.list)
 	near := nearbyOf(x.one.Client, Local{})

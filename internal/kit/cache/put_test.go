@@ -318,7 +318,7 @@ func putMany(t *testing.T, w *world) {
 	}
 }
 
-func TestAPutThatDoesNotReachRedisIsAnErrorAndForgetsAllTheSame(t *testing.T) {
+func TestFailedPutStillDropsTheLocalEntry(t *testing.T) {
 	w := mini(t)
 	away := new(outage)
 	x := w.hands(t, Options{LocalBytes: 1 << 20, SingleProcess: true}, away)

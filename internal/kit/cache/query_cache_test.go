@@ -54,7 +54,7 @@ func mustChange(t *testing.T, table *Table) {
 	}
 }
 
-func TestQueries(t *testing.T) {
+func TestQueryCache(t *testing.T) {
 	cases := []struct {
 		name string
 		run  func(t *testing.T, w *world)
@@ -284,7 +284,7 @@ func manyListsCostOneRoundTrip(t *testing.T, w *world) {
 	}
 }
 
-func TestListsInThisProcessEndWithAWriteOfThisProcess(t *testing.T) {
+func TestTableInvalidateDropsLocalLists(t *testing.T) {
 	b := startMini(t)
 	rdb := b.client()
 	defer func() { _ = rdb.Close() }()

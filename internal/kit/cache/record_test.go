@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func TestHeaderComesBack(t *testing.T) {
+func TestHeaderRoundTrip(t *testing.T) {
 	now := time.UnixMilli(1_800_000_000_123)
 	tests := []struct {
 		name    string

@@ -299,7 +299,7 @@ func refreshFindsNoRow(t *testing.T, w *world) {
 
 // A refresh takes nothing from readers: no place that they wait for, and no load
 // that could not be kept.
-func TestARefreshGivesUpWhereItWouldBeInTheWay(t *testing.T) {
+func TestRefreshYieldsToReaders(t *testing.T) {
 	cases := []struct {
 		name string
 		o    Options
@@ -370,7 +370,7 @@ func cacheOf2(h *Client, name string, load Loader[int, row]) *Cache[int, row] {
 
 // XFetch: a reader with a gap to the end refreshes with probability
 // exp(−gap ÷ (delta·beta)).
-func TestXFetchRefreshesEarlyAsOftenAsItShould(t *testing.T) {
+func TestXFetchMatchesItsProbability(t *testing.T) {
 	const draws, delta = 100_000, 100 * time.Millisecond
 	seed := testkit.Seed(t)
 	draw := rand.New(rand.NewPCG(seed, 0))
@@ -401,7 +401,7 @@ func TestXFetchRefreshesEarlyAsOftenAsItShould(t *testing.T) {
 }
 
 // What XFetch counts on is in the record: how long the load took.
-func TestARecordSaysHowLongItsLoadTook(t *testing.T) {
+func TestRecordHoldsItsLoadDuration(t *testing.T) {
 	const took = 3 * time.Millisecond
 	w := mini(t)
 	rows := newTable(1)
@@ -418,7 +418,7 @@ func TestARecordSaysHowLongItsLoadTook(t *testing.T) {
 
 // Waiting for a place is not part of it: the wait would have refreshes begin
 // earlier still.
-func TestALoadsTimeIsWithoutItsWaitForAPlace(t *testing.T) {
+func TestLoadDurationExcludesTheWaitForASlot(t *testing.T) {
 	w := mini(t)
 	rows := newTable(1, 2)
 	load, nextLoad := rows.pausing(t)

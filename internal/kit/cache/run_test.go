@@ -22,7 +22,7 @@ func (m *attended) maintain(context.Context)          { m.Tended++ }
 func (m *attended) warmPrefix() (string, bool)        { m.Remembered++; return "", false }
 func (m *attended) Warm(context.Context) (int, error) { return 0, nil }
 
-func TestAHubThatRunsTendsItsCaches(t *testing.T) {
+func TestRunMaintainsCaches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", Dialer: func(context.Context, string, string) (net.Conn, error) {
 			t.Errorf("somebody asks Redis:\n%s", debug.Stack())

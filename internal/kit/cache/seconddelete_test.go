@@ -21,7 +21,7 @@ func (l *lagging) catchUp() {
 
 // A13: after the invalidation a loader reads the old row from its replica, under
 // a good lease.
-func TestAReplicaThatLagsAndTheSecondDeletion(t *testing.T) {
+func TestSecondDeletionCoversALaggingReplica(t *testing.T) {
 	const fresh = time.Hour
 	cases := []struct {
 		name   string
@@ -61,7 +61,7 @@ func TestAReplicaThatLagsAndTheSecondDeletion(t *testing.T) {
 	}
 }
 
-func TestASecondDeletionComesAfterItsPause(t *testing.T) {
+func TestSecondDeletionWaitsForItsDelay(t *testing.T) {
 	w, lag := mini(t), newLagging(1)
 	c := rowsOf(w.process(t), Policy{SecondDelete: 30 * time.Millisecond}, lag.replica.load)
 	mustGet(t, c, 1)
@@ -133,6 +133,6 @@ func TestSecondDeletions(t *testing.T) {
 
 // Over the primary readers see no difference: no read is stale without it (see
 // TestNoReadIsOlderThanAnInvalidation), nor with it.
-func TestASecondDeletionOverThePrimaryMakesNoReadStale(t *testing.T) {
+func TestSecondDeletionCausesNoStaleReads(t *testing.T) {
 	newRace(t, mini(t), Policy{SecondDelete: 20 * time.Millisecond}).run(t, testkit.Seed(t), 3*time.Second)
 }

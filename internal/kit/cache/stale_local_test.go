@@ -12,10 +12,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/testkit"
 )
 
-// TestNoReadIsOlderThanAWriteOfItsOwnProcess is the race of one process that has
+// TestNoReadIsOlderThanAnOwnWrite is the race of one process that has
 // everything on: local entries, a guard that is built again and again, logical
 // expiry so short that refreshes are always under way, Put and Invalidate mixed.
-func TestNoReadIsOlderThanAWriteOfItsOwnProcess(t *testing.T) {
+func TestNoReadIsOlderThanAnOwnWrite(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		seed := testkit.Seed(t)
 		r, h := newLocalRace(t, b.world(t))

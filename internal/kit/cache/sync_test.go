@@ -15,7 +15,7 @@ import (
 // A sync is trusted for the hub's MaxAge from the moment it speaks of, and for
 // less by a policy that says less. Redis has another value, which shows when the
 // entry is not good any more.
-func TestASyncIsTrustedFor(t *testing.T) {
+func TestSyncExpires(t *testing.T) {
 	cases := []struct {
 		name           string
 		client, policy time.Duration // their MaxAge
@@ -54,7 +54,7 @@ func TestASyncIsTrustedFor(t *testing.T) {
 }
 
 // After a gap nothing that a process holds may rest on what it heard before.
-func TestAResetEndsWhatAProcessHolds(t *testing.T) {
+func TestResetDropsTheLocalState(t *testing.T) {
 	w, on, rows := mini(t), new(wire), newTable(1)
 	two := w.connected(t, on, Options{})
 	p := localPolicy()
@@ -100,7 +100,7 @@ func localListsOf(h *Client, rows *table, share float64) *QueryCache[shelf, int]
 }
 
 // What was asked before the gap and comes after it is not kept.
-func TestAReplyUnderWayAtAResetIsNotKept(t *testing.T) {
+func TestReplyFromBeforeAResetIsNotStored(t *testing.T) {
 	w, rows := mini(t), newTable(1)
 	p, late := new(wire).port(), &lateReply{held: make(chan chan struct{})}
 	x := w.hands(t, Options{Bus: p, LocalBytes: 1 << 20}, late)
@@ -122,7 +122,7 @@ func TestAReplyUnderWayAtAResetIsNotKept(t *testing.T) {
 }
 
 // A19 over processes: an insert of P1 that P2 has not heard of.
-func TestAGuardSaysMaybeWithoutItsBus(t *testing.T) {
+func TestFilterExcludesNothingWithoutItsBus(t *testing.T) {
 	cases := []struct {
 		name string
 		then func(x *pair)
@@ -179,7 +179,7 @@ func (s *slowIDs) all(ctx context.Context) iter.Seq2[int, error] {
 }
 
 // A19: inserts that go by while a filter is being built from an older snapshot.
-func TestAGuardThatIsBeingBuilt(t *testing.T) {
+func TestFilterBuildHandlesMessages(t *testing.T) {
 	cases := []struct {
 		name  string
 		then  func(t *testing.T, x *pair)
@@ -221,7 +221,7 @@ func TestAGuardThatIsBeingBuilt(t *testing.T) {
 }
 
 // Nothing is in sync before the bus says so.
-func TestAHubWithABusBeginsOutOfSync(t *testing.T) {
+func TestClientWithBusStartsOutOfSync(t *testing.T) {
 	x := mini(t).hands(t, Options{Bus: new(wire).port(), LocalBytes: 1 << 20})
 	c := heardRows(x.Client, localPolicy(), newTable(1))
 	mustGet(t, c, 1)

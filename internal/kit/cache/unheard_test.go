@@ -9,7 +9,7 @@ import (
 )
 
 // A reader boarded a flight whose load was cancelled because its readers left.
-func TestNobodyBoardsACancelledLoad(t *testing.T) {
+func TestCancelledLoadIsNotJoined(t *testing.T) {
 	w := mini(t)
 	h := w.process(t)
 	c := rowsOf(h, Policy{Name: "row"}, newTable(1).load)
@@ -49,7 +49,7 @@ func TestNobodyBoardsACancelledLoad(t *testing.T) {
 }
 
 // A share of a few bytes holds nothing, and is no reason to end.
-func TestAShareOfAFewBytesIsNone(t *testing.T) {
+func TestTinyLocalShareStoresNothing(t *testing.T) {
 	w := mini(t)
 	h, err := NewClient(w.rdb, Options{Prefix: "x", LocalBytes: 50, SingleProcess: true})
 	if err != nil {
@@ -66,7 +66,7 @@ func TestAShareOfAFewBytesIsNone(t *testing.T) {
 }
 
 // Limited counts parts not keys, and keys served stale are in no class.
-func TestEveryKeyIsInOneClass(t *testing.T) {
+func TestEveryKeyCountsOnce(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{ReadLimit: 1})
 	c := rowsOf(x.Client, Policy{Name: "row"}, newTable(1).load)
@@ -84,7 +84,7 @@ func TestEveryKeyIsInOneClass(t *testing.T) {
 }
 
 // an Invalidate that fails in its first 500 keys leaves the rest unknown to the guard.
-func TestAFailedInvalidateStillTellsTheGuard(t *testing.T) {
+func TestFailedInvalidateStillUpdatesTheFilter(t *testing.T) {
 	w := mini(t)
 	away := &outage{}
 	x := w.hands(t, Options{SingleProcess: true}, away)

@@ -33,7 +33,7 @@ type UnionLoader[K comparable] func(ctx context.Context, k K, above int64, limit
 // Writers push new entries into its window with [Window.AddEach]. Reads decide what is
 // visible: they skip entries of former sources. A source that joins brings its older entries.
 // The union stores the score of the newest source that it includes, and a reader that finds a
-// newer one adds the missing entries. So a union needs no message when sources join or leave,
+// newer one adds the missing entries. So the union itself needs no message when sources join or leave,
 // none can be late, and no intermediate state is visible: one script reads both windows.
 //
 // This has conditions. Scores of sources are positive and increase with each source that
@@ -76,8 +76,8 @@ type UnionPage struct {
 	// truth.
 	Known   bool
 	Entries []Entry // newest first, of current sources
-	// Floor is the lowest score, at or below the requested one, down to which Entries is
-	// complete.
+	// Entries has all entries from the requested score down to Floor, unless the limit ended
+	// it.
 	Floor   int64
 	Sources SourceSet
 	Has     map[string]bool // true for each requested name that is a source

@@ -38,9 +38,9 @@ func unionSeed(t *testing.T) uint64 {
 	return seed
 }
 
-// TestUnionsShowTheTruth does one thing at random after the other, in two processes, loses
+// TestUnionsMatchTheSource does one thing at random after the other, in two processes, loses
 // keys between, and compares each page with the truth: it is known, and all of it.
-func TestUnionsShowTheTruth(t *testing.T) {
+func TestUnionsMatchTheSource(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		seed, w, a := unionSeed(t), b.world(t), newAuthors()
 		draw := rand.New(rand.NewPCG(seed, 1))
@@ -117,9 +117,9 @@ func (a *authors) page(user int, from int64, most int, floor int64) UnionPage {
 	return p
 }
 
-// TestUnionsShowWhatIsThere does the same from three processes at once. A page may show what
+// TestConcurrentUnionsMatchTheSource does the same from three processes at once. A page may show what
 // was under way while it was read or not; all else it has to show, or must not.
-func TestUnionsShowWhatIsThere(t *testing.T) {
+func TestConcurrentUnionsMatchTheSource(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		r := &unionRace{world: b.world(t), truth: newAuthors()}
 		for range 3 {

@@ -1178,7 +1178,7 @@ func unionAsksTwice(t *testing.T, w *world) {
 	a.wantCalls(t, "all in all", 3, 2)
 }
 
-func TestAUnionIsNotKnownWhenRedisIsAway(t *testing.T) {
+func TestUnionIsUnknownWithoutRedis(t *testing.T) {
 	w := mini(t)
 	a := newAuthors()
 	away := new(outage)
@@ -1200,7 +1200,7 @@ func TestAUnionIsNotKnownWhenRedisIsAway(t *testing.T) {
 	}
 }
 
-func TestAUnionSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
+func TestUnionSurvivesRedisFailureDuringLoad(t *testing.T) {
 	for _, what := range []string{"load", "join"} {
 		m := miniredis.RunT(t)
 		rdb := newClient("tcp", m.Addr())
@@ -1229,7 +1229,7 @@ func TestAUnionSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
 	}
 }
 
-func TestAUnionThatGoesOnBeingOvertakenEnds(t *testing.T) {
+func TestUnionReadGivesUpWhenAlwaysOvertaken(t *testing.T) {
 	w := mini(t)
 	a := newAuthors()
 	var f *feeds
@@ -1242,7 +1242,7 @@ func TestAUnionThatGoesOnBeingOvertakenEnds(t *testing.T) {
 	a.wantCalls(t, "overtaken each time", maxUnionReads-1, 1) // the first try loads the sources
 }
 
-func TestTheWindowOfAUnionIsNotReadAlone(t *testing.T) {
+func TestUnionWindowIsNotReadAlone(t *testing.T) {
 	a := newAuthors()
 	f := feedsOf(mini(t).process(t), a, a.load, WindowPolicy{})
 	if _, _, err := f.Window().Page(t.Context(), 1, nil, 10); !errors.Is(err, errReadAlone) {

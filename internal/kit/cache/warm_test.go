@@ -16,7 +16,7 @@ func recalled(h *Client, name string, load Loader[string, string], parse func(st
 	return New(h, Policy{Name: name}.withTestTimes(), Source[string, string]{Key: func(s string) string { return s }, Load: load, Parse: parse})
 }
 
-func TestWhatWasHotIsReadAtTheNextStart(t *testing.T) {
+func TestWarmReadsSavedHotKeys(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
 		texts := echo{}
@@ -63,7 +63,7 @@ type echo struct{ calls [][]string }
 // What was hot yesterday is read at a start today, however quiet it is by now and
 // whatever else is hot; what was hot the day before is not. Reading it does not make it
 // hot again.
-func TestWhatWasHotYesterdayIsReadToday(t *testing.T) {
+func TestWarmReadsYesterdaysHotKeys(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		w := b.world(t)
 		x := w.hands(t, Options{})
@@ -127,7 +127,7 @@ func TestWhatWasHotYesterdayIsReadToday(t *testing.T) {
 }
 
 // Of several processes, and of several times of a day, the most hits count.
-func TestTheBusiestMomentOfAKeyCounts(t *testing.T) {
+func TestSavedHitsAreTheMaximum(t *testing.T) {
 	w := mini(t)
 	one, other := w.hands(t, Options{}), w.hands(t, Options{})
 	var texts echo
@@ -149,7 +149,7 @@ func TestTheBusiestMomentOfAKeyCounts(t *testing.T) {
 }
 
 // Keys of a moment are no use tomorrow.
-func TestPassingKeysAreNotRemembered(t *testing.T) {
+func TestEphemeralKeysAreNotSaved(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{})
 	var texts echo
@@ -164,7 +164,7 @@ func TestPassingKeysAreNotRemembered(t *testing.T) {
 	}
 }
 
-func TestAThousandKeysAreRememberedAtMost(t *testing.T) {
+func TestAtMostAThousandHotKeysAreSaved(t *testing.T) {
 	w := mini(t)
 	x := w.hands(t, Options{})
 	var texts echo
@@ -203,7 +203,7 @@ func TestAThousandKeysAreRememberedAtMost(t *testing.T) {
 	}
 }
 
-func TestWarmReturnsWhatFailed(t *testing.T) {
+func TestWarmReturnsErrors(t *testing.T) {
 	away := new(outage)
 	x := mini(t).hands(t, Options{}, away)
 	var texts echo

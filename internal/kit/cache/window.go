@@ -98,8 +98,9 @@ func NewWindow[K comparable](client *Client, p WindowPolicy, key func(K) string,
 	}
 }
 
-// Page returns the newest first entries of a list that are older than after, newest first. A
-// nil after selects the new end of the list. The list need not contain the cursor any more.
+// Page returns the newest entries of a list that are older than after: up to first of them,
+// newest first. A nil after selects the new end of the list. The list need not contain the
+// cursor any more.
 //
 // If complete is true, the source of truth has no other entries there: fewer than first
 // entries mean the end of the list. If it is false, the page passed the oldest entry of the
@@ -133,7 +134,7 @@ type Page struct {
 	Complete bool    // as in [Window.Page]
 }
 
-// Pages returns the newest first entries of each list, as [Window.Page] does without a cursor.
+// Pages returns up to first of the newest entries of each list, like [Window.Page] without a cursor.
 // Lists may repeat.
 //
 // Pages costs one round trip if all windows exist; a round trip carries up to 500 lists and

@@ -327,7 +327,7 @@ func (h *hasAnswers) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.P
 
 // Between the calls of one pipeline a window may change. Each answer is about the first or
 // the last of two times 500 members.
-func TestMembersAreKnownDownToTheHighestOfSeveralFloors(t *testing.T) {
+func TestMembershipUsesTheHighestFloor(t *testing.T) {
 	answer := func(mark, floor string, has int64) []any {
 		list := []any{mark, floor, has}
 		for range batch - 1 {

@@ -15,12 +15,12 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// TestWindowsToldInAnyOrderShowWhatIsThere puts members into lists and takes them out
+// TestUnorderedWindowChangesMatchTheSource puts members into lists and takes them out
 // again and again, each time under a new score, and tells the windows of it in random
 // order, some of it twice: inserts by Invalidate, removals by RemoveExactly. When all is
 // told, each window shows its list. TANDIAN_TEST_SEED repeats the choices of a run,
 // though not its interleaving.
-func TestWindowsToldInAnyOrderShowWhatIsThere(t *testing.T) {
+func TestUnorderedWindowChangesMatchTheSource(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		seed := uint64(time.Now().UnixNano())
 		if s, err := strconv.ParseUint(os.Getenv("TANDIAN_TEST_SEED"), 10, 64); err == nil {

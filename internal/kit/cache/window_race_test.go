@@ -16,10 +16,10 @@ import (
 	"github.com/tandian-dev/tandian/internal/kit/clock"
 )
 
-// TestWindowsShowWhatIsThere reads and writes at random from three processes, and
+// TestConcurrentWindowsMatchTheSource reads and writes at random from three processes, and
 // compares each page with a model of what had to be in it and what could not be.
 // TANDIAN_TEST_SEED repeats the choices of a run, though not its interleaving.
-func TestWindowsShowWhatIsThere(t *testing.T) {
+func TestConcurrentWindowsMatchTheSource(t *testing.T) {
 	onEach(t, func(t *testing.T, b *backend) {
 		seed := uint64(time.Now().UnixNano())
 		if s, err := strconv.ParseUint(os.Getenv("TANDIAN_TEST_SEED"), 10, 64); err == nil {

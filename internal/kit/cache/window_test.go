@@ -935,7 +935,7 @@ func walkShowsWhatIsKept(t *testing.T, w *world) {
 	}
 }
 
-func TestWindowsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
+func TestWindowsWithoutRedisReadTheSource(t *testing.T) {
 	rdb := newClient("unix", filepath.Join(t.TempDir(), "nobody"))
 	defer func() { _ = rdb.Close() }()
 	h, err := NewClient(rdb, Options{})
@@ -970,7 +970,7 @@ func TestWindowsAreReadFromTheTruthWhenRedisIsAway(t *testing.T) {
 	wantLoads(t, l, 4)
 }
 
-func TestAWindowSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
+func TestWindowSurvivesRedisFailureDuringLoad(t *testing.T) {
 	m := miniredis.RunT(t)
 	rdb := newClient("tcp", m.Addr())
 	defer func() { _ = rdb.Close() }()
@@ -987,7 +987,7 @@ func TestAWindowSurvivesARedisThatFallsDuringItsLoad(t *testing.T) {
 	}
 }
 
-func TestNewWindowRefusesWhatCannotBe(t *testing.T) {
+func TestNewWindowRejectsInvalidPolicies(t *testing.T) {
 	rdb := newClient("tcp", "localhost:0")
 	defer func() { _ = rdb.Close() }()
 	h, err := NewClient(rdb, Options{})

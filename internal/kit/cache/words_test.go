@@ -15,7 +15,7 @@ import (
 
 // Each kind of message ends what it names in the other process, and no more
 // than it must.
-func TestAnotherProcessForgetsWhatAWordNames(t *testing.T) {
+func TestMessageDropsExactlyItsKeys(t *testing.T) {
 	many := make([]int, maxPublishedKeys+1)
 	for i := range many {
 		many[i] = 1000 + i
@@ -73,7 +73,7 @@ func (x *pair) say(t *testing.T, body string) {
 	x.two.waiting = append(x.two.waiting, []byte(body))
 }
 
-func TestAPolicyWhoseKeysCannotBeParsedIsForgottenWhole(t *testing.T) {
+func TestWithoutParseAMessageDropsThePolicy(t *testing.T) {
 	w, on, rows := mini(t), new(wire), newTable(1, 2)
 	one, two := w.connected(t, on, Options{}), w.connected(t, on, Options{})
 	here, there := rowsOf(one.Client, localPolicy(), rows.load), rowsOf(two.Client, localPolicy(), rows.load)
@@ -89,7 +89,7 @@ func TestAPolicyWhoseKeysCannotBeParsedIsForgottenWhole(t *testing.T) {
 }
 
 // A key is any text; what JSON would write as another one names no key.
-func TestAnyTextIsAKeyElsewhereToo(t *testing.T) {
+func TestMessagesCarryAnyKey(t *testing.T) {
 	keys := []string{"", "_", "}", "\x00\x1f\"\\", "\xff\xfe", "<&>", strings.Repeat("長", 900), strings.Repeat("\x01", 60_000)}
 	for _, key := range keys {
 		w, on := mini(t), new(wire)
@@ -124,7 +124,7 @@ func TestAnyTextIsAKeyElsewhereToo(t *testing.T) {
 }
 
 // Each of the keys stands in one message, in whatever way they were cut.
-func TestManyKeysAreSaidInMessagesThatABusTakes(t *testing.T) {
+func TestManyKeysFitIntoMessages(t *testing.T) {
 	seed := testkit.Seed(t)
 	draw := rand.New(rand.NewPCG(seed, 0))
 	on := new(wire)
